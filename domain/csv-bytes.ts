@@ -1,0 +1,31 @@
+/** The bytes that mean something in CSV; none of them occurs inside a longer UTF-8 sequence. */
+export const LF = 0x0a;
+export const CR = 0x0d;
+export const QUOTE = 0x22;
+export const COMMA = 0x2c;
+
+/** Index in [from, to) of the first LF, or of a quote that opens a field; `to` when there is none. */
+export function findPlainEnd(bytes: Uint8Array, from: number, to: number, recordStart: number): number {
+  for (let at = from; at < to; at += 1) {
+    const byte = bytes[at]!;
+    if (byte > QUOTE) continue; // nearly always: one comparison a byte
+    if (byte === LF) return at;
+    if (byte === QUOTE && (at === recordStart || bytes[at - 1] === COMMA)) return at;
+  }
+  return to;
+}
+
+/** Index in [from, to) of the first LF or quote; `to` when there is none. */
+export function findQuotedEnd(bytes: Uint8Array, from: number, to: number): number {
+  for (let at = from; at < to; at += 1) {
+    const byte = bytes[at]!;
+    if (byte <= QUOTE && (byte === QUOTE || byte === LF)) return at;
+  }
+  return to;
+}
+
+export function countLineEnds(bytes: Uint8Array, from: number, to: number): number {
+  let count = 0;
+  for (let at = from; at < to; at += 1) if (bytes[at] === LF) count += 1;
+  return count;
+}

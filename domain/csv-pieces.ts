@@ -1,0 +1,124 @@
+import { Buffer, isUtf8 } from 'node:buffer';
+
+/** Where a piece lies: bytes from the file's start, physical lines from 1; the end is where reading can resume. */
+type Extent = { offset: number; line: number; endOffset: number; endLine: number };
+
+/** Consecutive records, each of them UTF-8 and within the size limit; whether their quotes hold is not known yet. */
+export type Run = Extent & {
+  kind: 'run';
+  /** The file's bytes from `offset` to `endOffset`: the records, their line ends, and empty lines among them. */
+  bytes: Buffer;
+  records: number;
+  /** Where each record begins and ends (before its line end) in `bytes`. */
+  starts: Int32Array;
+  ends: Int32Array;
+  /** The physical line on which each record begins. */
+  lines: Float64Array;
+};
+
+export type BadReason = 'too_long' | 'not_utf8' | 'stray_quote';
+
+/** One record, or for a stray quote one line, that can't be read; `sample` is a copy of how it begins. */
+export type Bad = Extent & { kind: 'bad'; reason: BadReason; sample: Buffer };
+
+export type Piece = Run | Bad;
+
+const MAX_SAMPLE_BYTES = 2048;
+
+/** A copy of the first 2 KiB: what keeps it for an error doesn't keep a whole chunk of the file. */
+export function sampleOf(bytes: Buffer): Buffer {
+  return Buffer.from(bytes.subarray(0, MAX_SAMPLE_BYTES));
+}
+
+/** The bytes of a run's record, without its line end. */
+export function recordBytes(run: Run, record: number): Buffer {
+  return run.bytes.subarray(run.starts[record], run.ends[record]);
+}
+
+/** Where reading resumes after a run's record: at the next one, or at the run's end. */
+export function resumeAfter(run: Run, record: number): { offset: number; line: number } {
+  if (record + 1 >= run.records) return { offset: run.endOffset, line: run.endLine };
+  return { offset: run.offset + run.starts[record + 1]!, line: run.lines[record + 1]! };
+}
+
+/** Gathers the records of one run after another, in arrays that it uses again; indexes point into one window. */
+export class RunBuilder {
+  #records = 0;
+  #start = 0;
+  readonly #starts: Int32Array;
+  readonly #ends: Int32Array;
+  readonly #lines: Float64Array;
+
+  /** A run may be added to until its records and their line ends take `maxBytes`. */
+  constructor(maxBytes: number) {
+    const mostRecords = Math.ceil(maxBytes / 2) + 1; // the shortest is a byte and its line end
+    this.#starts = new Int32Array(mostRecords);
+    this.#ends = new Int32Array(mostRecords);
+    this.#lines = new Float64Array(mostRecords);
+  }
+
+  add(start: number, end: number, line: number): void {
+    if (this.#records === 0) this.#start = start;
+    this.#starts[this.#records] = start - this.#start;
+    this.#ends[this.#records] = end - this.#start;
+    this.#lines[this.#records] = line;
+    this.#records += 1;
+  }
+
+  /** How many bytes the run has when it ends at `end`. */
+  spanTo(end: number): number {
+    return this.#records === 0 ? 0 : end - this.#start;
+  }
+
+  /** The run up to `end`, where line `endLine` begins; undefined when it has no record. */
+  take(window: Buffer, windowOffset: number, end: number, endLine: number): Run | undefined {
+    const records = this.#records;
+    if (records === 0) return undefined;
+    this.#records = 0;
+    return {
+      kind: 'run',
+      bytes: window.subarray(this.#start, end),
+      offset: windowOffset + this.#start,
+      line: this.#lines[0]!,
+      endOffset: windowOffset + end,
+      endLine,
+      records,
+      starts: this.#starts.slice(0, records),
+      ends: this.#ends.slice(0, records),
+      lines: this.#lines.slice(0, records),
+    };
+  }
+}
+
+/** A run whose records may not all be UTF-8, as pieces: each record that is not is a piece of its own. */
+export function* separateBadUtf8(run: Run): Generator<Piece, void, void> {
+  if (isUtf8(run.bytes)) return yield run;
+  let first = 0;
+  for (let record = 0; record < run.records; record += 1) {
+    const bytes = recordBytes(run, record);
+    if (isUtf8(bytes)) continue;
+    if (record > first) yield part(run, first, record);
+    yield { kind: 'bad', reason: 'not_utf8', ...extent(run, record, record + 1), sample: sampleOf(bytes) };
+    first = record + 1;
+  }
+  if (first < run.records) yield part(run, first, run.records);
+}
+
+function part(run: Run, from: number, to: number): Run {
+  const start = run.starts[from]!;
+  const place = extent(run, from, to);
+  return {
+    kind: 'run',
+    ...place,
+    bytes: run.bytes.subarray(start, place.endOffset - run.offset),
+    records: to - from,
+    starts: run.starts.slice(from, to).map((at) => at - start),
+    ends: run.ends.slice(from, to).map((at) => at - start),
+    lines: run.lines.slice(from, to),
+  };
+}
+
+function extent(run: Run, from: number, to: number): Extent {
+  const { offset: endOffset, line: endLine } = resumeAfter(run, to - 1);
+  return { offset: run.offset + run.starts[from]!, line: run.lines[from]!, endOffset, endLine };
+}

@@ -1,0 +1,121 @@
+import { COMMA, CR, findPlainEnd, findQuotedEnd, LF, QUOTE } from './csv-bytes.ts';
+
+/**
+ * What a scan came to: the LF that ends the record, a quote that can't be right, a record over the limit,
+ * or the end of the bytes at hand.
+ */
+export type Found = 'record' | 'stray_quote' | 'too_long' | 'more';
+
+// Whether the next byte is outside quotes, inside them, after a quote that closes unless another follows,
+// or after such a quote and a CR.
+const PLAIN = 0;
+const QUOTED = 1;
+const QUOTE_SEEN = 2;
+const QUOTE_CR_SEEN = 3;
+
+/** Finds the ends of CSV records in a window of bytes; every index points into that window. */
+export class RecordScanner {
+  /** The record's first byte, and the next byte to look at (of a record that was found: its LF). */
+  start = 0;
+  pos = 0;
+  /** Just after the record's first line end inside quotes; 0 while there is none. */
+  firstLineEnd = 0;
+
+  readonly #maxRecordBytes: number;
+  #state = PLAIN;
+  /** Up to here, every line end that the last failed record crossed lies inside quotes. */
+  #openUntil = 0;
+  /** Whether a bad closing quote stands at #openUntil. */
+  #openEndsInFault = false;
+
+  constructor(maxRecordBytes: number) {
+    this.#maxRecordBytes = maxRecordBytes;
+  }
+
+  begin(start: number): void {
+    this.start = start;
+    this.pos = start;
+    this.firstLineEnd = 0;
+    this.#state = PLAIN;
+  }
+
+  /** The window's first bytes, none of them this record's, are dropped. */
+  shift(dropped: number): void {
+    this.start -= dropped;
+    this.pos -= dropped;
+    this.#openUntil -= dropped;
+    if (this.firstLineEnd > 0) this.firstLineEnd -= dropped;
+  }
+
+  /** Looks for the record's end before `end`, from where the last scan stopped. */
+  find(bytes: Uint8Array, end: number): Found {
+    const stop = Math.min(end, this.start + this.#maxRecordBytes);
+    for (;;) {
+      if (this.#state === PLAIN) this.pos = findPlainEnd(bytes, this.pos, stop, this.start);
+      else if (this.#state === QUOTED) this.pos = findQuotedEnd(bytes, this.pos, stop);
+      if (this.pos === end) return 'more';
+      const byte = bytes[this.pos]!;
+      if (byte === LF && this.#state !== QUOTED) return 'record';
+      if (this.pos === stop) return this.#overLimit();
+      if (!this.#step(byte)) return 'stray_quote';
+    }
+  }
+
+  /** Whether the file's end, at `end`, leaves this record with a quote that can't be right. */
+  isStrayAt(end: number): boolean {
+    const isStray = this.#state === QUOTED || (this.#state === QUOTE_CR_SEEN && this.firstLineEnd > 0);
+    if (isStray) this.#rememberOpen(end, false);
+    return isStray;
+  }
+
+  #overLimit(): Found {
+    if (this.#state !== QUOTED || this.firstLineEnd === 0) return 'too_long';
+    this.#rememberOpen(this.pos, false);
+    return 'stray_quote';
+  }
+
+  /** Takes a byte that may change the state; false when it proves a stray quote. */
+  #step(byte: number): boolean {
+    if (this.#state === QUOTED && byte === LF) return this.#crossLineEnd();
+    const next = nextState(this.#state, byte);
+    if (next !== undefined) {
+      this.#state = next;
+      this.pos += 1;
+      return true;
+    }
+    if (this.firstLineEnd > 0) {
+      this.#rememberOpen(this.pos, true);
+      return false;
+    }
+    this.#state = PLAIN; // a bad closing quote within one line costs that line alone: the parser refuses it
+    return true;
+  }
+
+  /**
+   * A record that failed was inside quotes at each line end it crossed. A later record that is inside quotes at
+   * one of these is in the same state at the same place, so it fares the same up to #openUntil, and no byte
+   * between is looked at again. This keeps a file with a stray quote on every line linear.
+   */
+  #crossLineEnd(): boolean {
+    if (this.firstLineEnd === 0) this.firstLineEnd = this.pos + 1;
+    const isKnown = this.pos < this.#openUntil;
+    if (isKnown && this.#openEndsInFault) return false;
+    this.pos = isKnown ? this.#openUntil : this.pos + 1;
+    return true;
+  }
+
+  #rememberOpen(until: number, endsInFault: boolean): void {
+    this.#openUntil = until;
+    this.#openEndsInFault = endsInFault;
+  }
+}
+
+/** The state after a byte that ends no line; undefined for a byte that can't follow a closing quote. */
+function nextState(state: number, byte: number): number | undefined {
+  if (state === PLAIN) return QUOTED;
+  if (state === QUOTED) return QUOTE_SEEN;
+  if (state === QUOTE_CR_SEEN) return undefined;
+  if (byte === QUOTE) return QUOTED;
+  if (byte === COMMA) return PLAIN;
+  return byte === CR ? QUOTE_CR_SEEN : undefined;
+}

@@ -1,0 +1,201 @@
+import { Buffer } from 'node:buffer';
+import { countLineEnds, CR, LF } from './csv-bytes.ts';
+import { RunBuilder, sampleOf, separateBadUtf8, type Bad, type BadReason, type Piece } from './csv-pieces.ts';
+import { RecordScanner, type Found } from './csv-record-scanner.ts';
+
+/** One record, without its LF, has at most so many bytes (1 MiB). */
+const MAX_RECORD_BYTES = 1024 * 1024;
+
+export type SplitterOptions = {
+  maxRecordBytes?: number;
+  /** A run ends with the record that brings it to so many bytes; default 64 KiB. */
+  maxRunBytes?: number;
+  /** Where the first chunk lies in the file: at its start, at the end of a piece, or at a record's start. */
+  startOffset?: number;
+  startLine?: number;
+};
+
+export type CsvSplitter = {
+  /**
+   * The pieces that this chunk completes; the chunk is copied. All complete records come out with it, so runs are
+   * no larger than chunks. The iterator must be read to its end before the next call.
+   */
+  push(chunk: Uint8Array): Generator<Piece, void, void>;
+  /** The remaining pieces; a last record needs no line end. */
+  end(): Generator<Piece, void, void>;
+};
+
+/**
+ * Splits the bytes of a CSV file into records, in one pass and in memory bounded by the record limit, and sets
+ * aside what can't be one, so that nothing after it is lost.
+ *
+ * A record ends with LF or CRLF outside quotes (RFC 4180); a lone CR is a byte like any other. A quote opens a
+ * field only as its first byte. Empty lines are no records, and a BOM at the file's start is skipped.
+ * Set aside are:
+ * - `too_long`: a record over the limit, up to the first line end after the limit;
+ * - `stray_quote`: a quoted field that crosses a line end and then is still open at the limit or at the file's end,
+ *   or has something other than a comma or a line end after its closing quote. Only the record's first line is set
+ *   aside; reading resumes on the next;
+ * - `not_utf8`: a record that is not UTF-8.
+ *
+ * Reading can resume from the end of any piece, in a new splitter, with the same outcome.
+ */
+export function createCsvSplitter(options: SplitterOptions = {}): CsvSplitter {
+  return new Splitter(options);
+}
+
+class Splitter implements CsvSplitter {
+  readonly #maxRunBytes: number;
+  readonly #scanner: RecordScanner;
+  readonly #run: RunBuilder;
+
+  // The window: the unfinished record, and all that came after its start.
+  #bytes = Buffer.alloc(0);
+  #end = 0;
+  /** Offset in the file of #bytes[0]. */
+  #base: number;
+  /** Physical line on which the unfinished record begins. */
+  #line: number;
+  #mayHaveBom: boolean;
+  /** The over-long record whose end is being looked for. */
+  #skipped: { offset: number; line: number; sample: Buffer } | undefined;
+
+  constructor(options: SplitterOptions) {
+    const { maxRecordBytes = MAX_RECORD_BYTES, maxRunBytes = 64 * 1024, startOffset = 0, startLine = 1 } = options;
+    this.#maxRunBytes = maxRunBytes;
+    this.#scanner = new RecordScanner(maxRecordBytes);
+    this.#run = new RunBuilder(maxRunBytes);
+    this.#base = startOffset;
+    this.#line = startLine;
+    this.#mayHaveBom = startOffset === 0;
+  }
+
+  *push(chunk: Uint8Array): Generator<Piece, void, void> {
+    if (this.#end + chunk.length > this.#bytes.length) this.#makeRoom(chunk.length);
+    this.#bytes.set(chunk, this.#end);
+    this.#end += chunk.length;
+    if (this.#mayHaveBom && this.#end < 3) return;
+    this.#skipBom();
+    yield* this.#split();
+  }
+
+  *end(): Generator<Piece, void, void> {
+    this.#skipBom();
+    yield* this.#split();
+    while (this.#scanner.start < this.#end) {
+      if (this.#scanner.isStrayAt(this.#end)) yield this.#setAsideLine();
+      else this.#addRecord(this.#end, this.#end);
+      yield* this.#split();
+    }
+    yield* this.#takeRun();
+    if (this.#skipped !== undefined) yield this.#endSkipped(this.#end);
+  }
+
+  /** Room for as much again as is kept, so that a record that comes in many chunks is copied a few times at most. */
+  #makeRoom(bytes: number): void {
+    const dropped = this.#scanner.start;
+    const kept = this.#bytes.subarray(dropped, this.#end);
+    this.#bytes = Buffer.allocUnsafeSlow(kept.length * 2 + bytes);
+    this.#bytes.set(kept);
+    this.#end = kept.length;
+    this.#base += dropped;
+    this.#scanner.shift(dropped);
+  }
+
+  #skipBom(): void {
+    if (!this.#mayHaveBom) return;
+    this.#mayHaveBom = false;
+    const [first, second, third] = this.#bytes.subarray(0, this.#end);
+    if (first === 0xef && second === 0xbb && third === 0xbf) this.#scanner.begin(3);
+  }
+
+  *#split(): Generator<Piece, void, void> {
+    while (this.#scanner.start < this.#end) {
+      if (this.#skipped !== undefined) {
+        const end = this.#findSkippedEnd();
+        if (end === undefined) return;
+        yield this.#endSkipped(end);
+        continue;
+      }
+      const found = this.#findRecords();
+      yield* this.#takeRun();
+      if (found === 'more') return;
+      if (found === 'stray_quote') yield this.#setAsideLine();
+      if (found === 'too_long') this.#beginSkipping();
+    }
+  }
+
+  /** Adds records to the run until it is full or something else comes up. */
+  #findRecords(): Found {
+    const scanner = this.#scanner;
+    for (;;) {
+      const found = scanner.find(this.#bytes, this.#end);
+      if (found !== 'record') return found;
+      const lineEnd = scanner.pos;
+      const hasCr = lineEnd > scanner.start && this.#bytes[lineEnd - 1] === CR;
+      this.#addRecord(hasCr ? lineEnd - 1 : lineEnd, lineEnd + 1);
+      if (this.#run.spanTo(scanner.start) >= this.#maxRunBytes) return found;
+    }
+  }
+
+  #addRecord(contentEnd: number, next: number): void {
+    const { start, firstLineEnd } = this.#scanner;
+    if (contentEnd > start) this.#run.add(start, contentEnd, this.#line);
+    const isOneLine = firstLineEnd === 0 && next > contentEnd;
+    this.#line += isOneLine ? 1 : countLineEnds(this.#bytes, start, next);
+    this.#scanner.begin(next);
+  }
+
+  *#takeRun(): Generator<Piece, void, void> {
+    const run = this.#run.take(this.#bytes, this.#base, this.#scanner.start, this.#line);
+    if (run !== undefined) yield* separateBadUtf8(run);
+  }
+
+  /** Sets aside the first line of a record with a stray quote; at the file's end it may have no line end. */
+  #setAsideLine(): Bad {
+    const { start, firstLineEnd } = this.#scanner;
+    const next = firstLineEnd === 0 ? this.#end : firstLineEnd;
+    const place = { offset: this.#base + start, line: this.#line };
+    const sample = sampleOf(withoutLineEnd(this.#bytes.subarray(start, next)));
+    if (firstLineEnd > 0) this.#line += 1;
+    return this.#bad('stray_quote', place, sample, next);
+  }
+
+  #beginSkipping(): void {
+    const { start, pos } = this.#scanner;
+    this.#skipped = {
+      offset: this.#base + start,
+      line: this.#line,
+      sample: sampleOf(this.#bytes.subarray(start, pos)),
+    };
+    this.#line += countLineEnds(this.#bytes, start, pos);
+    this.#scanner.begin(pos); // what is skipped is not kept
+  }
+
+  /** Just after the line end that ends an over-long record; without one, all that is there is dropped. */
+  #findSkippedEnd(): number | undefined {
+    const lineEnd = this.#bytes.subarray(0, this.#end).indexOf(LF, this.#scanner.start);
+    if (lineEnd === -1) {
+      this.#scanner.begin(this.#end);
+      return undefined;
+    }
+    this.#line += 1;
+    return lineEnd + 1;
+  }
+
+  #endSkipped(next: number): Bad {
+    const { sample, ...place } = this.#skipped!;
+    this.#skipped = undefined;
+    return this.#bad('too_long', place, sample, next);
+  }
+
+  #bad(reason: BadReason, place: { offset: number; line: number }, sample: Buffer, next: number): Bad {
+    this.#scanner.begin(next);
+    return { kind: 'bad', reason, ...place, endOffset: this.#base + next, endLine: this.#line, sample };
+  }
+}
+
+function withoutLineEnd(line: Buffer): Buffer {
+  if (line.at(-1) !== LF) return line;
+  return line.subarray(0, line.at(-2) === CR ? -2 : -1);
+}

@@ -1,0 +1,92 @@
+import type { AttributeChange } from './attribute-change.ts';
+import { recordBytes, type Bad, type Piece, type Run } from './csv-pieces.ts';
+import { type ParsedRecord, parseRun } from './csv-records.ts';
+import type { ImportError } from './import-error.ts';
+import { badRecordFailure } from './import-file.ts';
+import { checkRow, type RefusedRow, type RowContext } from './import-row.ts';
+import { shorten } from './text-limits.ts';
+
+/** A piece of the file and, for a run, the fields of its records. */
+export type ParsedPiece = { kind: 'run'; run: Run; records: ParsedRecord[] } | { kind: 'bad'; bad: Bad };
+
+/** What the rows are checked against; `sorDeleted` once the SoR is gone. */
+export type Rules = RowContext & { sorDeleted: boolean };
+
+/** Every row of some pieces is either a change or an error. */
+export type CheckedRows = { rowsIn: number; changes: AttributeChange[]; errors: ImportError[] };
+
+export function parsePiece(piece: Piece): ParsedPiece {
+  return piece.kind === 'run' ? { kind: 'run', run: piece, records: parseRun(piece) } : { kind: 'bad', bad: piece };
+}
+
+/**
+ * Checks the rows of some pieces by the rules of the import. `cutOffAt` is the size of a file whose source
+ * broke off: a record that ends there may lack its own end, and fails.
+ */
+export function checkPieces(pieces: readonly ParsedPiece[], rules: Rules, cutOffAt?: number): CheckedRows {
+  const checked: CheckedRows = { rowsIn: 0, changes: [], errors: [] };
+  for (const piece of pieces) {
+    if (piece.kind === 'run') checkRun(piece.run, piece.records, rules, checked, cutOffAt);
+    else checked.errors.push(badRecordError(piece.bad));
+    checked.rowsIn += piece.kind === 'run' ? piece.run.records : 1;
+  }
+  return checked;
+}
+
+function checkRun(run: Run, records: ParsedRecord[], rules: Rules, checked: CheckedRows, cutOffAt?: number): void {
+  for (const [index, record] of records.entries()) {
+    const line = run.lines[index]!;
+    if (cutOffAt !== undefined && isCutOff(run, index, cutOffAt)) {
+      checked.errors.push(recordError(run, index, CUT_OFF));
+      continue;
+    }
+    const outcome = Array.isArray(record) ? checkFields(record, rules) : record;
+    if (outcome.kind === 'value' || outcome.kind === 'set') checked.changes.push({ ...outcome, line });
+    else checked.errors.push(recordError(run, index, outcome));
+  }
+}
+
+const CUT_OFF: RefusedRow = { kind: 'failed', errorType: 'FILE_TRANSFER_ERROR', message: 'the file breaks off in this line' };
+const SOR_DELETED: RefusedRow = { kind: 'failed', errorType: 'EMPTY_SOR', message: 'the System of Record was deleted after the import was accepted' };
+
+function checkFields(fields: string[], rules: Rules) {
+  return rules.sorDeleted ? { ...SOR_DELETED, customerId: shorten(fields[0]!), key: shorten(fields[1] ?? '') } : checkRow(fields, rules);
+}
+
+/** The last record of a file, where no line end follows it. */
+function isCutOff(run: Run, index: number, fileBytes: number): boolean {
+  return index === run.records - 1 && run.offset + run.ends[index]! === fileBytes;
+}
+
+/** The error of the record that starts on `line` of one of the pieces. */
+export function rowError(pieces: readonly ParsedPiece[], line: number, refused: RefusedRow): ImportError {
+  const runs = pieces.flatMap((piece) => (piece.kind === 'run' ? [piece.run] : []));
+  const run = runs.find((candidate) => line >= candidate.line && line <= candidate.lines.at(-1)!)!;
+  return recordError(run, run.lines.indexOf(line), refused);
+}
+
+function recordError(run: Run, index: number, refused: RefusedRow): ImportError {
+  return {
+    line: run.lines[index]!,
+    errorType: refused.errorType,
+    outcome: refused.kind,
+    stage: refused.errorType === 'PARSING_FAILED' ? 'parsing' : 'validation',
+    message: refused.message,
+    customerId: refused.customerId ?? null,
+    attributeKey: refused.key ?? null,
+    raw: storable(recordBytes(run, index).toString()),
+    customerHash: null,
+  };
+}
+
+function badRecordError({ line, reason, sample }: Bad): ImportError {
+  return {
+    line, ...badRecordFailure(reason), outcome: 'failed', stage: 'parsing', customerId: null, attributeKey: null,
+    raw: storable(sample.toString()), customerHash: null,
+  };
+}
+
+/** Postgres text holds no NUL. */
+function storable(text: string): string {
+  return text.replaceAll('\0', '\uFFFD');
+}

@@ -1,0 +1,9 @@
+/** The error types of an import, in the reference's order (Batch CSV import of attribute values). */
+export const IMPORT_ERROR_TYPES = [
+  'KAFKA_DELIVERY_FAILED', 'FILE_TRANSFER_ERROR',
+  'EMPTY_SOR', 'INVALID_CUSTOMER_ID', 'EMPTY_KEY', 'TOO_LONG_KEY', 'EMPTY_VALUE', 'INVALID_VALUE',
+  'TOO_LONG_VALUE', 'TOO_LONG_SET_SIZE', 'UNDEFINED_ATTRIBUTE', 'DISABLED_ATTRIBUTE', 'UNKNOWN_TYPE',
+  'INVALID_ACTION', 'PARSING_FAILED', 'FILE_ENCODING',
+] as const;
+
+export type ImportErrorType = (typeof IMPORT_ERROR_TYPES)[number];

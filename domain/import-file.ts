@@ -1,0 +1,73 @@
+import { CR } from './csv-bytes.ts';
+import { recordBytes, resumeAfter, type Bad, type BadReason, type Piece, type Run } from './csv-pieces.ts';
+import { parseRun } from './csv-records.ts';
+import type { ImportErrorType } from './import-error-type.ts';
+import { quote } from './text-limits.ts';
+
+/** The meaning of a file's lines (reference: Batch CSV import, the older and the newer version). */
+export type ImportVersion = 'v2' | 'v3';
+
+const V2_COLUMNS = ['user_id', 'attribute_key', 'value'] as const;
+const V3_COLUMNS = [...V2_COLUMNS, 'action_type'] as const;
+
+/** The header line of each version's files. */
+export const HEADER_LINES = { v2: V2_COLUMNS.join(','), v3: V3_COLUMNS.join(',') } as const;
+
+/** How the lines of a file are read: a v3 file may leave the action_type column out. */
+export type ImportFormat = { version: ImportVersion; columns: 3 | 4 };
+
+export type FileFailure = { errorType: ImportErrorType; message: string };
+
+export type HeaderReading =
+  /** `offset` and `line` are where the records after the header begin. */
+  | { ok: true; format: ImportFormat; offset: number; line: number }
+  | ({ ok: false } & FileFailure);
+
+/**
+ * Reads the header: the first record of a file's first piece (no piece: an empty file). Names are compared without
+ * regard to case and to spaces around them; their order is fixed. A header with action_type makes a v2 call's file
+ * v3; one without leaves a v3 call's file v3, where every line is then read as with an empty action. A failure is
+ * the whole file's.
+ */
+export function parseHeader(first: Piece | undefined, version: ImportVersion): HeaderReading {
+  if (first === undefined) return wrongHeader('PARSING_FAILED', 'the file is empty');
+  return first.kind === 'run' ? readHeader(first, version) : badHeader(first);
+}
+
+function readHeader(run: Run, version: ImportVersion): HeaderReading {
+  const fields = parseRun(run)[0]!;
+  const names = Array.isArray(fields) ? fields.map((name) => name.trim().toLowerCase()).join() : undefined;
+  const start = resumeAfter(run, 0);
+  if (names === HEADER_LINES.v3) return { ok: true, format: { version: 'v3', columns: 4 }, ...start };
+  if (names === HEADER_LINES.v2) return { ok: true, format: { version, columns: 3 }, ...start };
+  const line = recordBytes(run, 0);
+  const hint = line.includes(CR) ? ' (lines must end in LF or CRLF, not in CR alone)' : '';
+  return wrongHeader('PARSING_FAILED', `the first line is ${quote(line.toString())}${hint}`);
+}
+
+function badHeader({ reason, sample }: Bad): HeaderReading {
+  if (reason === 'not_utf8') {
+    const encoding = ['fffe', 'feff'].includes(sample.toString('hex', 0, 2)) ? 'UTF-16' : 'not UTF-8';
+    return wrongHeader('FILE_ENCODING', `the first line is ${encoding}: save the file as UTF-8`);
+  }
+  const why = BAD_RECORDS[reason].message;
+  return wrongHeader('PARSING_FAILED', `the first line begins ${quote(sample.toString())}: ${why}`);
+}
+
+function wrongHeader(errorType: ImportErrorType, what: string): HeaderReading {
+  return { ok: false, errorType, message: `${what}; a file begins with ${HEADER_LINES.v2} or ${HEADER_LINES.v3}` };
+}
+
+/** The error of a record that the splitter set aside. */
+export function badRecordFailure(reason: BadReason): FileFailure {
+  return BAD_RECORDS[reason];
+}
+
+const BAD_RECORDS: Record<BadReason, FileFailure> = {
+  too_long: { errorType: 'PARSING_FAILED', message: 'the record is longer than 1 MiB' },
+  stray_quote: {
+    errorType: 'PARSING_FAILED',
+    message: 'a quote opens a field that is not closed: quote the field, and double the quotes in it',
+  },
+  not_utf8: { errorType: 'FILE_ENCODING', message: 'the line is not UTF-8' },
+};

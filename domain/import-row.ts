@@ -1,0 +1,125 @@
+import { parseAttributeValue, type ScalarType, type ScalarValue, type ValueType } from './attribute-value.ts';
+import { customerIdFault } from './customer-id.ts';
+import type { ImportErrorType } from './import-error-type.ts';
+import { HEADER_LINES, type ImportFormat } from './import-file.ts';
+import { ACTIONS, type Action } from './set-actions.ts';
+import { isLongerThan, MAX_CODE_POINTS, quote, shorten } from './text-limits.ts';
+
+/** An attribute of the SoR that is imported into; `id` is the caller's and comes back as it is. */
+export type ImportAttribute = { id: number; key: string; valueType: ValueType; disabled: boolean };
+
+/** What rows are checked against; the same for all rows of an import. */
+export type RowContext = ImportFormat & {
+  attributes: ReadonlyMap<string, ImportAttribute>;
+  sorDisabled: boolean;
+};
+
+/** `value` is null exactly when the action is `remove`. */
+export type ValueRow = {
+  kind: 'value';
+  attributeId: number;
+  valueType: ScalarType;
+  customerId: string;
+  customerType: 'user_id';
+  action: 'set' | 'remove';
+  value: ScalarValue | null;
+};
+
+/** `elements` is empty exactly when the action is DEL. */
+export type SetRow = {
+  kind: 'set';
+  attributeId: number;
+  valueType: 'Set';
+  customerId: string;
+  customerType: 'user_id';
+  action: Action;
+  elements: string[];
+};
+
+/** A row that changes nothing. What it shows of the row is cut to size and can be stored. */
+export type RefusedRow = {
+  kind: 'ignored' | 'failed';
+  errorType: ImportErrorType;
+  message: string;
+  customerId?: string;
+  key?: string;
+};
+
+export type RowOutcome = ValueRow | SetRow | RefusedRow;
+
+/**
+ * What a row of an import does (reference: Feeding attribute values, Batch CSV import). The first fault counts, in
+ * this order: number of columns, customer id, key empty or too long, unknown key (ignored, all else fails),
+ * attribute or SoR disabled, action, value.
+ *
+ * v2: every line replaces; a Set's line is its new full state, and one without an element empties it.
+ * v3: an empty action is UPSERT. A scalar is replaced by ADD, UPSERT and REMOVE, and removed by DEL. On a Set, ADD
+ * and REMOVE take several elements between `;` as UPSERT does. DEL doesn't look at the value. An empty value is
+ * EMPTY_VALUE otherwise.
+ */
+export function checkRow(fields: readonly string[], context: RowContext): RowOutcome {
+  if (fields.length !== context.columns) return wrongColumns(fields.length, context);
+  const customerId = fields[0]!;
+  const key = fields[1]!;
+  const idFault = customerIdFault(customerId);
+  if (idFault !== undefined) return refused('INVALID_CUSTOMER_ID', idFault, customerId, key);
+  const attribute = context.attributes.get(key);
+  if (attribute === undefined) return unknownKey(customerId, key);
+  if (attribute.disabled) return refused('DISABLED_ATTRIBUTE', 'the attribute is disabled', customerId, key);
+  if (context.sorDisabled) return refused('DISABLED_ATTRIBUTE', 'the SoR is disabled', customerId, key);
+  const action = readAction(fields[3]);
+  if (action === undefined) return invalidAction(fields[3]!, customerId, key);
+  return attribute.valueType === 'Set'
+    ? checkSet(attribute, customerId, action, fields[2]!, context)
+    : checkScalar(attribute, attribute.valueType, customerId, action, fields[2]!);
+}
+
+/** An empty action, and a line or a file without one, is UPSERT, in v2 as well: there every line replaces. */
+function readAction(text = ''): Action | undefined {
+  return text === '' ? 'UPSERT' : ACTIONS.find((action) => action === text);
+}
+
+function checkScalar(
+  { id, key }: ImportAttribute, valueType: ScalarType, customerId: string, action: Action, text: string,
+): RowOutcome {
+  const row = { kind: 'value', attributeId: id, valueType, customerId, customerType: 'user_id' } as const;
+  if (action === 'DEL') return { ...row, action: 'remove', value: null };
+  const parsed = parseAttributeValue(valueType, text);
+  if (!parsed.ok) return refused(parsed.errorType, parsed.message, customerId, key);
+  return { ...row, action: 'set', value: parsed.value };
+}
+
+function checkSet(
+  { id, key }: ImportAttribute, customerId: string, action: Action, text: string, { version }: RowContext,
+): RowOutcome {
+  const row = { kind: 'set', attributeId: id, valueType: 'Set', customerId, customerType: 'user_id' } as const;
+  if (action === 'DEL') return { ...row, action, elements: [] };
+  const parsed = parseAttributeValue('Set', text);
+  if (parsed.ok) return { ...row, action, elements: parsed.value };
+  if (parsed.errorType === 'EMPTY_VALUE' && version === 'v2') return { ...row, action: 'DEL', elements: [] };
+  return refused(parsed.errorType, parsed.message, customerId, key);
+}
+
+function refused(errorType: ImportErrorType, message: string, customerId: string, key: string): RefusedRow {
+  const kind = errorType === 'UNDEFINED_ATTRIBUTE' ? 'ignored' : 'failed';
+  return { kind, errorType, message, customerId: shorten(customerId), key: shorten(key) };
+}
+
+function wrongColumns(found: number, { columns }: ImportFormat): RefusedRow {
+  const names = columns === 4 ? HEADER_LINES.v3 : HEADER_LINES.v2;
+  const message = `the line has ${found} ${found === 1 ? 'column' : 'columns'} instead of ${columns} (${names})`;
+  return { kind: 'failed', errorType: 'PARSING_FAILED', message };
+}
+
+function unknownKey(customerId: string, key: string): RefusedRow {
+  if (key === '') return refused('EMPTY_KEY', 'the attribute key is empty', customerId, key);
+  if (isLongerThan(key, MAX_CODE_POINTS)) {
+    return refused('TOO_LONG_KEY', `the attribute key has over ${MAX_CODE_POINTS} characters`, customerId, key);
+  }
+  return refused('UNDEFINED_ATTRIBUTE', `the SoR has no attribute with the key ${quote(key)}`, customerId, key);
+}
+
+function invalidAction(action: string, customerId: string, key: string): RefusedRow {
+  const message = `${quote(action)} is no action: it is ${ACTIONS.join(', ')} or empty`;
+  return refused('INVALID_ACTION', message, customerId, key);
+}

@@ -1,0 +1,60 @@
+/** The largest magnitude of a number: 2**63 - 1 (reference: Attribute value types). */
+const MAX_MAGNITUDE = '9223372036854775807';
+const MAX_SIGNIFICANT_DIGITS = 38;
+/** Enough for every double, however small, and far from what Postgres's numeric refuses. */
+const MAX_DECIMALS = 400;
+
+const PLAIN = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
+const NUMBER = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?)0*(\d+))?$/;
+
+export type NumberReading = { ok: true; value: string } | { ok: false; message: string };
+
+/**
+ * Reads a number in JSON's grammar into a decimal string without an exponent; nothing is rounded, and
+ * a text without an exponent stays as it is. Refuses a magnitude over 2**63 - 1, over 38 significant
+ * digits (zeros at either end don't count) and over 400 decimals.
+ */
+export function readNumber(text: string): NumberReading {
+  if (text.length < MAX_MAGNITUDE.length && PLAIN.test(text)) return { ok: true, value: text };
+  const match = NUMBER.exec(text);
+  if (match === null) return { ok: false, message: 'is not a number as JSON writes it' };
+  const [, sign = '', whole = '', fraction = '', exponentSign, exponentDigits] = match;
+  const digits = (whole + fraction).replace(/^0+/, '');
+  const significant = withoutTrailingZeros(digits);
+  const exponent = exponentDigits === undefined ? 0 : readExponent(exponentSign === '-', exponentDigits);
+  // The number is 0.<significant> times ten to the power of `point`.
+  const point = significant === '' ? 0 : digits.length - fraction.length + exponent;
+  if (isTooLarge(significant, point)) return { ok: false, message: `has a magnitude over ${MAX_MAGNITUDE}` };
+  if (significant.length > MAX_SIGNIFICANT_DIGITS) {
+    return { ok: false, message: `has over ${MAX_SIGNIFICANT_DIGITS} significant digits` };
+  }
+  const decimals = exponentDigits === undefined ? fraction.length : significant.length - point;
+  if (decimals > MAX_DECIMALS) return { ok: false, message: `has over ${MAX_DECIMALS} decimals` };
+  return { ok: true, value: exponentDigits === undefined ? text : sign + expand(significant, point) };
+}
+
+/** A backwards loop: the regular expression for this takes quadratic time on long runs of zeros. */
+function withoutTrailingZeros(digits: string): string {
+  let end = digits.length;
+  while (end > 0 && digits[end - 1] === '0') end -= 1;
+  return digits.slice(0, end);
+}
+
+/** Clamped far beyond any record's length, so that no text can make it inexact. */
+function readExponent(isNegative: boolean, digits: string): number {
+  const exponent = digits.length > 9 ? 1e9 : Number(digits);
+  return isNegative ? -exponent : exponent;
+}
+
+function isTooLarge(significant: string, point: number): boolean {
+  if (point !== MAX_MAGNITUDE.length) return point > MAX_MAGNITUDE.length;
+  // Read as 0.<digits>, numbers compare as their digit strings do, of whatever length.
+  return significant > MAX_MAGNITUDE;
+}
+
+function expand(significant: string, point: number): string {
+  if (significant === '') return '0';
+  if (point <= 0) return `0.${'0'.repeat(-point)}${significant}`;
+  if (point >= significant.length) return significant.padEnd(point, '0');
+  return `${significant.slice(0, point)}.${significant.slice(point)}`;
+}

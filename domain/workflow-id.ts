@@ -1,0 +1,9 @@
+/** The task queues: workflows and light steps; imports, exports, files, deletion; rate-limited sends. */
+export const TASK_QUEUES = ['flows', 'bulk', 'sends'] as const;
+
+export type TaskQueue = (typeof TASK_QUEUES)[number];
+
+/** One import, one workflow: starting it twice finds the first. */
+export function importWorkflowId(identifier: string): string {
+  return `import/${identifier}`;
+}
