@@ -1,0 +1,95 @@
+import { type Database, type Queryable, write } from './database.ts';
+
+/** The functions that look beyond one entity: what the sweep finds, and what it clears away. */
+
+export type ImportRef = { entityId: number; importId: number; identifier: string };
+export type RunningImport = ImportRef & { runId: string; generation: number };
+
+const BATCH = 5_000;
+
+type RefRow = { entity_id: number; id: number; identifier: string; run_id: string; generation: number };
+
+/** Imports accepted more than `graceSeconds` ago that no workflow has claimed, oldest first. */
+export async function listUnclaimedImports(db: Queryable, graceSeconds: number): Promise<ImportRef[]> {
+  const { rows } = await db.query<RefRow>(
+    `SELECT entity_id, id, identifier FROM imports
+     WHERE state = 'accepted' AND received_at < now() - make_interval(secs => $1)
+     ORDER BY received_at LIMIT 1000`, [graceSeconds]);
+  return rows.map(toRef);
+}
+
+export async function listRunningImports(db: Queryable): Promise<RunningImport[]> {
+  const { rows } = await db.query<RefRow>(
+    `SELECT entity_id, id, identifier, run_id, generation FROM imports
+     WHERE state = 'running' ORDER BY received_at LIMIT 1000`);
+  return rows.map((row) => ({ ...toRef(row), runId: row.run_id, generation: row.generation }));
+}
+
+/** Takes the row from a run that Temporal no longer knows: steps of its generation end, and it may be claimed again. */
+export async function resetImport(db: Queryable, { entityId, importId, runId, generation }: RunningImport): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `UPDATE imports SET state = 'accepted', generation = generation + 1, run_id = NULL
+     WHERE entity_id = $1 AND id = $2 AND state = 'running' AND run_id = $3 AND generation = $4`,
+    [entityId, importId, runId, generation]);
+  return rowCount === 1;
+}
+
+/** Ended imports older than a week (reference: Limits), with the keys of their pinned files. */
+export async function listExpiredImports(db: Queryable): Promise<(ImportRef & { fileKey: string })[]> {
+  const { rows } = await db.query<RefRow & { file_key: string }>(
+    `SELECT entity_id, id, identifier, file_key FROM imports
+     WHERE received_at < now() - interval '7 days' AND ended_at < now() - interval '7 days'
+     ORDER BY received_at LIMIT 100`);
+  return rows.map((row) => ({ ...toRef(row), fileKey: row.file_key }));
+}
+
+/** Deletes the errors in bounded batches, then the job. */
+export async function deleteImport(db: Database, { entityId, importId }: ImportRef): Promise<void> {
+  await inBatches(db, `DELETE FROM import_errors WHERE entity_id = $1 AND import_id = $2 AND line IN (
+    SELECT line FROM import_errors WHERE entity_id = $1 AND import_id = $2 ORDER BY line LIMIT ${BATCH})`,
+  [entityId, importId]);
+  await db.query('DELETE FROM imports WHERE entity_id = $1 AND id = $2', [entityId, importId]);
+}
+
+export async function isFileOfImport(db: Queryable, fileKey: string): Promise<boolean> {
+  const { rowCount } = await db.query('SELECT FROM imports WHERE file_key = $1 LIMIT 1', [fileKey]);
+  return rowCount === 1;
+}
+
+/** Clears what deleted attributes and SoRs left behind: values in bounded batches, then their own rows. */
+export async function deleteRemains(db: Database): Promise<void> {
+  const { rows: attributes } = await db.query<{ entity_id: number; sor_id: number; id: number }>(
+    `SELECT a.entity_id, a.sor_id, a.id FROM customer_attributes a WHERE a.deleted_at IS NOT NULL`);
+  for (const { entity_id: entityId, sor_id: sorId, id } of attributes) {
+    await inBatches(db, deleteValues('attribute_id = $3'), [entityId, sorId, id]);
+    await db.query('DELETE FROM customer_attributes WHERE entity_id = $1 AND id = $2', [entityId, id]);
+  }
+  const { rows: sors } = await db.query<{ entity_id: number; id: number }>(
+    `SELECT s.entity_id, s.id FROM systems_of_records s WHERE s.deleted_at IS NOT NULL
+       AND NOT EXISTS (SELECT FROM imports i WHERE i.entity_id = s.entity_id AND i.sor_id = s.id)`);
+  for (const { entity_id: entityId, id } of sors) {
+    await inBatches(db, deleteValues('true'), [entityId, id]);
+    await db.query('DELETE FROM systems_of_records WHERE entity_id = $1 AND id = $2', [entityId, id]);
+  }
+}
+
+export async function deleteExpiredTokens(db: Queryable): Promise<void> {
+  await db.query('DELETE FROM tokens WHERE expires_at < now()');
+}
+
+function deleteValues(condition: string): string {
+  return `DELETE FROM attribute_values WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM attribute_values WHERE entity_id = $1 AND sor_id = $2 AND ${condition} LIMIT ${BATCH}))`;
+}
+
+/** Each batch is a short transaction of its own. */
+async function inBatches(db: Database, statement: string, parameters: unknown[]): Promise<void> {
+  let deleted: number | null;
+  do {
+    deleted = await write(db, async (tx) => (await tx.query(statement, parameters)).rowCount);
+  } while (deleted);
+}
+
+function toRef(row: RefRow): ImportRef {
+  return { entityId: row.entity_id, importId: row.id, identifier: row.identifier };
+}

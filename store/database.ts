@@ -1,0 +1,100 @@
+import pg from 'pg';
+
+export type Database = pg.Pool;
+export type Tx = pg.PoolClient;
+/** Anything that answers a statement: the pool, or one client inside a transaction. */
+export type Queryable = Pick<Tx, 'query'>;
+
+/** Every transaction that writes ends within this time, so a window over `received_at` closes (docs/architecture.md). */
+export const WRITE_TIMEOUT_MS = 30_000;
+
+const DEADLOCK = '40P01';
+const SERIALIZATION = '40001';
+const UNIQUE_VIOLATION = '23505';
+const TRIES = 10;
+
+/** int8 fits a double up to 2^53, far above our counts; numeric and date stay as written. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary') => {
+    if (oid === pg.types.builtins.INT8) return Number;
+    if (oid === pg.types.builtins.DATE) return (text: string) => text;
+    return pg.types.getTypeParser(oid, format as 'text');
+  },
+};
+
+export type DatabaseOptions = {
+  url: string;
+  /** Most connections open at once. */
+  max?: number;
+  /** Shown in pg_stat_activity. */
+  name?: string;
+  onError?: (error: Error) => void;
+};
+
+/** A pool whose sessions end any write transaction that lasts longer than WRITE_TIMEOUT_MS. */
+export function openDatabase({ url, max = 10, name = 'millrace', onError = () => {} }: DatabaseOptions): Database {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max,
+    types,
+    application_name: name,
+    connectionTimeoutMillis: 30_000,
+    options: `-c transaction_timeout=${WRITE_TIMEOUT_MS} -c timezone=UTC`,
+  });
+  // A session ended by its timeout, or by the server going down, must not end the process.
+  pool.on('error', onError);
+  pool.on('connect', (client) => client.on('error', onError));
+  return pool;
+}
+
+/**
+ * Runs `work` in a short write transaction. A deadlock or serialization failure runs it again from the
+ * start, so `work` changes nothing but the database. With `collide`, so does a key that another
+ * transaction inserted meanwhile: the next run finds it there.
+ */
+export async function write<T>(
+  db: Database, work: (tx: Tx) => Promise<T>, { collide = false } = {},
+): Promise<T> {
+  const transient = collide ? [DEADLOCK, SERIALIZATION, UNIQUE_VIOLATION] : [DEADLOCK, SERIALIZATION];
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await inTransaction(db, 'BEGIN', 'COMMIT', work);
+    } catch (error) {
+      if (attempt === TRIES || !transient.includes((error as { code?: string }).code ?? '')) throw error;
+    }
+  }
+}
+
+/** Runs `work` and takes all of it back: what a dry run would have done. */
+export function rehearse<T>(db: Database, work: (tx: Tx) => Promise<T>): Promise<T> {
+  return inTransaction(db, 'BEGIN', 'ROLLBACK', work);
+}
+
+/** One snapshot, read-only, for as long as it takes. */
+export async function read<T>(db: Database, work: (tx: Tx) => Promise<T>): Promise<T> {
+  return inTransaction(db, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', 'COMMIT', work, 'SET transaction_timeout = 0');
+}
+
+async function inTransaction<T>(
+  db: Database,
+  begin: string,
+  end: string,
+  work: (tx: Tx) => Promise<T>,
+  before?: string,
+): Promise<T> {
+  const tx = await db.connect();
+  let broken: Error | undefined;
+  try {
+    if (before) await tx.query(before);
+    await tx.query(begin);
+    const result = await work(tx);
+    await tx.query(end);
+    return result;
+  } catch (error) {
+    await tx.query('ROLLBACK').catch((cause: Error) => { broken = cause; });
+    throw error;
+  } finally {
+    if (before && !broken) await tx.query('RESET transaction_timeout').catch((cause: Error) => { broken = cause; });
+    tx.release(broken);
+  }
+}

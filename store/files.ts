@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, open, opendir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import type { Readable } from 'node:stream';
+
+/** Bytes by key. Keys are relative paths of letters, digits, `.`, `_`, `-` and `/`. */
+export type Files = {
+  /** Stores the stream whole or not at all: a reader never sees half of it, nor does one after a crash. */
+  put(key: string, bytes: AsyncIterable<Uint8Array>): Promise<{ sizeBytes: number }>;
+  /** The bytes from `start` on, at most `length` of them; an unknown key is an error when the stream is read. */
+  read(key: string, start?: number, length?: number): Readable;
+  /** Null for an unknown key. For small files only. */
+  readAll(key: string): Promise<Buffer | null>;
+  /** Null for an unknown key. */
+  size(key: string): Promise<number | null>;
+  /** Nothing happens for an unknown key. */
+  delete(key: string): Promise<void>;
+  /** The keys that begin with `prefix`, in no order. */
+  list(prefix: string): AsyncIterable<string>;
+};
+
+const KEY = /^(?!.*\.\.)[A-Za-z0-9._-]+(\/[A-Za-z0-9._-]+)*$/;
+const UNFINISHED = '.unfinished';
+const READ_BYTES = 256 * 1024;
+
+/** Files in a folder, readable by this user alone. `put` syncs before it renames, so a key survives power loss. */
+export function folderFiles(folder: string): Files {
+  const root = resolve(folder);
+  const path = (key: string) => {
+    if (!KEY.test(key)) throw new Error('a file key holds only letters, digits, ".", "_", "-" and "/"');
+    return join(root, key);
+  };
+  return {
+    async put(key, bytes) {
+      const target = path(key);
+      const unfinished = join(root, UNFINISHED, randomUUID());
+      await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+      await mkdir(dirname(unfinished), { recursive: true, mode: 0o700 });
+      try {
+        const sizeBytes = await writeSynced(unfinished, bytes);
+        await rename(unfinished, target);
+        await syncFolder(dirname(target));
+        return { sizeBytes };
+      } catch (error) {
+        await rm(unfinished, { force: true });
+        throw error;
+      }
+    },
+    read: (key, start = 0, length = Infinity) =>
+      createReadStream(path(key), { start, end: start + length - 1, highWaterMark: READ_BYTES }),
+    readAll: (key) => readFile(path(key)).catch(nullIfMissing),
+    size: (key) => stat(path(key)).then(({ size }) => size, nullIfMissing),
+    delete: (key) => rm(path(key), { force: true }),
+    list: (prefix) => listFolder(root, prefix),
+  };
+}
+
+/** Takes away what a crash left half-written: files that nobody has written to since `before`. */
+export async function deleteUnfinished(folder: string, before: Date): Promise<void> {
+  const unfinished = join(resolve(folder), UNFINISHED);
+  for (const name of (await readdir(unfinished).catch(nullIfMissing)) ?? []) {
+    const { mtime } = await stat(join(unfinished, name));
+    if (mtime < before) await rm(join(unfinished, name), { force: true });
+  }
+}
+
+async function writeSynced(path: string, bytes: AsyncIterable<Uint8Array>): Promise<number> {
+  const file = await open(path, 'wx', 0o600);
+  try {
+    await file.writeFile(bytes);
+    await file.sync();
+    return (await file.stat()).size;
+  } finally {
+    await file.close();
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function* listFolder(root: string, prefix: string): AsyncGenerator<string> {
+  const start = join(root, dirname(`${prefix}x`));
+  const folder = await opendir(start, { recursive: true }).catch(nullIfMissing);
+  if (!folder) return;
+  for await (const entry of folder) {
+    if (!entry.isFile()) continue;
+    const key = relative(root, join(entry.parentPath, entry.name)).split(sep).join('/');
+    if (key.startsWith(prefix) && !key.startsWith(`${UNFINISHED}/`)) yield key;
+  }
+}
+
+function nullIfMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null;
+  throw error;
+}

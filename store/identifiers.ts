@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto';
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const LENGTH = 20;
+
+/** What an identifier names, as its readable prefix: `imp_4fK…`. */
+export type IdentifierKind = 'atr' | 'ent' | 'imp' | 'job' | 'sor' | 'usr';
+
+/** An opaque identifier: the prefix of its kind and 20 random letters and digits (119 bits). */
+export function newIdentifier(kind: IdentifierKind): string {
+  return `${kind}_${randomText(LENGTH)}`;
+}
+
+/** A random key of letters and digits that meets the reference's API key format (a digit, a lower and an upper case letter). */
+export function newApiKey(): string {
+  for (;;) {
+    const key = randomText(40);
+    if (/\d/.test(key) && /[a-z]/.test(key) && /[A-Z]/.test(key)) return key;
+  }
+}
+
+/** A token of 256 random bits; holds only letters, digits, `-` and `_`. */
+export function newToken(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+function randomText(length: number): string {
+  let text = '';
+  while (text.length < length) {
+    for (const byte of randomBytes(length)) {
+      // 248 is the largest multiple of 62 within a byte: higher ones would favour the first letters.
+      if (byte < 248 && text.length < length) text += ALPHABET[byte % ALPHABET.length];
+    }
+  }
+  return text;
+}

@@ -1,0 +1,66 @@
+import { pipeline } from 'node:stream/promises';
+import { from as copyFrom } from 'pg-copy-streams';
+import { copyLine } from './copy-text.ts';
+import { type Queryable, type Tx } from './database.ts';
+import type { ImportError } from '../domain/import-error.ts';
+
+export type StoredImportError = ImportError & { happenedAt: Date };
+
+type ErrorRow = {
+  line: number; error_type: ImportError['errorType']; outcome: ImportError['outcome']; stage: ImportError['stage']; message: string;
+  customer_id: string | null; attribute_key: string | null; raw: string | null; customer_hash: Buffer | null;
+  happened_at: Date;
+};
+
+/** A page holds at most this many errors, and ends early once their records are this long together. */
+const PAGE_ROWS = 1_000;
+const PAGE_BYTES = 4 * 1024 * 1024;
+
+/** Copies the errors of one batch, in the transaction of the rows that it counts. */
+export async function insertImportErrors(tx: Tx, entityId: number, importId: number, errors: ImportError[]): Promise<void> {
+  if (errors.length === 0) return;
+  const lines = errors.map((error) => copyLine([
+    entityId, importId, error.line, error.errorType, error.outcome, error.stage, error.message, error.customerId,
+    error.attributeKey, error.raw, error.customerHash && `\\x${Buffer.from(error.customerHash).toString('hex')}`,
+  ]));
+  await pipeline([Buffer.from(lines.join(''))], tx.query(copyFrom(
+    `COPY import_errors (entity_id, import_id, line, error_type, outcome, stage, message, customer_id, attribute_key,
+       raw, customer_hash) FROM STDIN`)));
+}
+
+/** What a reader wants to see: of one type, of one customer. */
+export type ImportErrorFilter = { errorType?: string | undefined; customerId?: string | undefined };
+
+/** All errors of an import in the order of the file, read a page at a time: a million of them fit. */
+export async function* streamImportErrors(
+  db: Queryable, entityId: number, importId: number, filter: ImportErrorFilter = {},
+): AsyncGenerator<StoredImportError> {
+  for (let after = -1; ;) {
+    const page = await listPage(db, entityId, importId, filter, after);
+    if (page.length === 0) return;
+    yield* page;
+    after = page.at(-1)!.line;
+  }
+}
+
+async function listPage(
+  db: Queryable, entityId: number, importId: number, filter: ImportErrorFilter, after: number,
+): Promise<StoredImportError[]> {
+  // octet_length reads no more of a long record than its size.
+  const { rows } = await db.query<ErrorRow>(
+    `SELECT line, error_type, outcome, stage, message, customer_id, attribute_key, raw, customer_hash, happened_at
+     FROM (
+       SELECT *, sum(bytes) OVER (ORDER BY line) - bytes AS bytes_before
+       FROM (
+         SELECT *, coalesce(octet_length(raw), 0) AS bytes FROM import_errors
+         WHERE entity_id = $1 AND import_id = $2 AND line > $3
+           AND ($4::text IS NULL OR error_type = $4) AND ($5::text IS NULL OR customer_id = $5)
+         ORDER BY line LIMIT ${PAGE_ROWS}) AS page) AS measured
+     WHERE bytes_before < ${PAGE_BYTES} ORDER BY line`,
+    [entityId, importId, after, filter.errorType ?? null, filter.customerId ?? null]);
+  return rows.map((row) => ({
+    line: row.line, errorType: row.error_type, outcome: row.outcome, stage: row.stage, message: row.message,
+    customerId: row.customer_id, attributeKey: row.attribute_key, raw: row.raw, customerHash: row.customer_hash,
+    happenedAt: row.happened_at,
+  }));
+}

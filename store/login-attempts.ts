@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto';
+import { type Queryable } from './database.ts';
+
+/** Failures are counted per account and per address, in windows of this length. */
+const WINDOW_SECONDS = 15 * 60;
+
+export type AttemptSubject = { kind: 'account' | 'address'; name: string };
+
+/** Counts one attempt, as a failure until it proves to be none; the first after a window begins the next. */
+export async function insertAttempt(
+  db: Queryable, subject: AttemptSubject,
+): Promise<{ attempts: number; waitSeconds: number }> {
+  // One statement: of many attempts at once each gets a number of its own.
+  const { rows } = await db.query<{ failures: number; wait: number }>(
+    `INSERT INTO login_attempts AS a (subject, window_start, failures) VALUES ($1, now(), 1)
+     ON CONFLICT (subject) DO UPDATE SET
+       failures = CASE WHEN a.window_start > now() - make_interval(secs => $2) THEN a.failures + 1 ELSE 1 END,
+       window_start = CASE WHEN a.window_start > now() - make_interval(secs => $2) THEN a.window_start ELSE now() END
+     RETURNING failures, ceil(extract(epoch FROM window_start + make_interval(secs => $2) - now()))::int AS wait`,
+    [subjectHash(subject), WINDOW_SECONDS]);
+  return { attempts: rows[0]!.failures, waitSeconds: rows[0]!.wait };
+}
+
+/** Takes back one attempt that was no failure. */
+export async function deleteAttempt(db: Queryable, subject: AttemptSubject): Promise<void> {
+  await db.query('UPDATE login_attempts SET failures = failures - 1 WHERE subject = $1 AND failures > 0',
+    [subjectHash(subject)]);
+}
+
+export async function deleteFailures(db: Queryable, subject: AttemptSubject): Promise<void> {
+  await db.query('DELETE FROM login_attempts WHERE subject = $1', [subjectHash(subject)]);
+}
+
+/** Windows that are over say nothing any more. */
+export async function deleteOldAttempts(db: Queryable): Promise<void> {
+  await db.query('DELETE FROM login_attempts WHERE window_start < now() - make_interval(secs => $1)', [WINDOW_SECONDS]);
+}
+
+function subjectHash({ kind, name }: AttemptSubject): Buffer {
+  return createHash('sha256').update(`${kind}:${name.toLowerCase()}`).digest();
+}

@@ -1,0 +1,100 @@
+import { pipeline } from 'node:stream/promises';
+import { from as copyFrom } from 'pg-copy-streams';
+import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
+import { copyLine } from './copy-text.ts';
+import { type Tx } from './database.ts';
+import { mergeSets, type SetRefusal } from './merge-sets.ts';
+import type { Secrets } from './secrets.ts';
+import { erasedKey, findErased, type Person } from './tombstones.ts';
+import { type AttributeChange, foldChanges, type ScalarChange } from '../domain/attribute-change.ts';
+
+/** A row that only the merge could refuse: an erased person, or a Set that grew too large. */
+export type MergeRefusal = { line: number; erasedHash: Buffer } | SetRefusal;
+
+/**
+ * The one way in for attribute values: folds the changes in file order, leaves out the erased, and merges
+ * the rest. A value that stays the same is not written, and keeps its time.
+ *
+ * Runs in the caller's transaction, which runs again when a key it inserted came from elsewhere meanwhile
+ * (`write` with `collide`). Keys are locked in the order of the primary key.
+ */
+export async function mergeAttributeValues(
+  tx: Tx, secrets: Secrets, entityId: number, sorId: number, changes: AttributeChange[],
+): Promise<MergeRefusal[]> {
+  const { living, refusals } = await leaveOutErased(tx, secrets, entityId, changes);
+  const { scalars, sets } = foldChanges(living);
+  if (scalars.length > 0) {
+    await stage(tx, scalars);
+    await mergeScalars(tx, entityId, sorId);
+  }
+  return [...refusals, ...await mergeSets(tx, entityId, sorId, sets)];
+}
+
+async function leaveOutErased(tx: Tx, secrets: Secrets, entityId: number, changes: AttributeChange[]) {
+  const people = new Map<string, Person>();
+  for (const change of changes) people.set(erasedKey(change), change);
+  const erased = await findErased(tx, secrets, entityId, people.values());
+  const refusals: MergeRefusal[] = [];
+  if (erased.size === 0) return { living: changes, refusals };
+  const living = changes.filter((change) => {
+    const erasedHash = erased.get(erasedKey(change));
+    if (erasedHash) refusals.push({ line: change.line, erasedHash });
+    return !erasedHash;
+  });
+  return { living, refusals };
+}
+
+/** Temporary, so nothing of it outlives the session or reaches the write-ahead log. */
+const STAGED = `CREATE TEMPORARY TABLE IF NOT EXISTS staged_values (
+  customer_id text COLLATE "C", customer_type smallint, attribute_id integer, removed boolean, string_value text COLLATE "C",
+  number_value numeric, boolean_value boolean, date_value date, datetime_value timestamptz) ON COMMIT DELETE ROWS`;
+
+async function stage(tx: Tx, scalars: ScalarChange[]): Promise<void> {
+  await tx.query(STAGED);
+  await tx.query('TRUNCATE staged_values');
+  const lines = scalars.map(stagedLine).join('');
+  await pipeline([Buffer.from(lines)], tx.query(copyFrom('COPY staged_values FROM STDIN')));
+  // Without it the planner takes the table for a handful of rows, or for thousands where there is one.
+  await tx.query('ANALYZE staged_values');
+}
+
+/** The value columns of staged_values, in its order. */
+const VALUE_COLUMNS = ['String', 'Number', 'Boolean', 'Date', 'Datetime'] as const;
+
+function stagedLine({ customerId, customerType, attributeId, valueType, value }: ScalarChange): string {
+  const values = VALUE_COLUMNS.map((type) => (type === valueType ? value : null));
+  return copyLine([customerId, CUSTOMER_TYPE_CODE[customerType], attributeId, value === null, ...values]);
+}
+
+/**
+ * Rows that differ are updated in place, then those that are missing are inserted. Looking first keeps
+ * unchanged rows untouched, and a plain INSERT is much cheaper than ON CONFLICT. Both go in the order of
+ * the primary key, one look-up in its index a row, so that merges of the same keys wait for each other
+ * and never in a circle.
+ */
+async function mergeScalars(tx: Tx, entityId: number, sorId: number): Promise<void> {
+  await tx.query('SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');
+  await tx.query(
+    `UPDATE attribute_values v SET
+       string_value = s.string_value, number_value = s.number_value, boolean_value = s.boolean_value,
+       date_value = s.date_value, datetime_value = s.datetime_value,
+       changed_at = now(), removed_at = CASE WHEN s.removed THEN now() END
+     FROM (SELECT * FROM staged_values ORDER BY customer_id, customer_type, attribute_id) s
+     WHERE ${SAME_KEY}
+       AND (s.removed, s.string_value, s.number_value, s.boolean_value, s.date_value, s.datetime_value)
+         IS DISTINCT FROM
+           (v.removed_at IS NOT NULL, v.string_value, v.number_value, v.boolean_value, v.date_value, v.datetime_value)`,
+    [entityId, sorId]);
+  await tx.query(
+    `INSERT INTO attribute_values (entity_id, sor_id, customer_type, attribute_id, customer_id, changed_at,
+       string_value, number_value, boolean_value, date_value, datetime_value)
+     SELECT $1, $2, s.customer_type, s.attribute_id, s.customer_id, now(),
+       s.string_value, s.number_value, s.boolean_value, s.date_value, s.datetime_value
+     FROM staged_values s
+     WHERE NOT s.removed AND NOT EXISTS (SELECT FROM attribute_values v WHERE ${SAME_KEY})
+     ORDER BY s.customer_id, s.customer_type, s.attribute_id`,
+    [entityId, sorId]);
+}
+
+const SAME_KEY = `v.entity_id = $1 AND v.sor_id = $2 AND v.customer_id = s.customer_id
+  AND v.customer_type = s.customer_type AND v.attribute_id = s.attribute_id`;

@@ -1,0 +1,171 @@
+import { type Queryable } from './database.ts';
+import { newApiKey, newIdentifier } from './identifiers.ts';
+import type { Secrets } from './secrets.ts';
+import { type CustomerAttribute, insertCustomerAttribute, listCustomerAttributesOf } from './customer-attributes.ts';
+import { type ValueType } from '../domain/attribute-value.ts';
+
+export type SorType = 'app' | 'custom' | 'global';
+
+export type SystemOfRecord = {
+  id: number;
+  identifier: string;
+  name: string;
+  type: SorType;
+  disabled: boolean;
+  /** Raised by every change that decides how a row is read: the SoR's state, its attributes. */
+  revision: number;
+  updatedAt: Date;
+};
+
+/** What the interface shows of a SoR: with its keys, opened, and its attributes. */
+export type SorView = SystemOfRecord & { apiKeys: string[]; attributes: CustomerAttribute[] };
+
+type SorRow = {
+  id: number; identifier: string; name: string; type: SorType; disabled: boolean; revision: number; updated_at: Date;
+};
+
+const COLUMNS = 'id, identifier, name, type, disabled, revision, updated_at';
+
+/** The attributes that every entity's global SoR has (reference: Customer profile). */
+const GLOBAL_ATTRIBUTES: [key: string, valueType: ValueType][] = [
+  ['first_name', 'String'], ['last_name', 'String'], ['email', 'String'], ['date_of_birth', 'Date'],
+  ['gender', 'String'], ['country', 'String'], ['city', 'String'], ['region', 'String'],
+  ['profile_picture_url', 'String'],
+];
+
+export async function insertGlobalSor(tx: Queryable, entityId: number): Promise<void> {
+  const sor = await insertSor(tx, entityId, 'Global', 'global', null);
+  for (const [key, valueType] of GLOBAL_ATTRIBUTES) {
+    await insertCustomerAttribute(tx, entityId, sor.id, { key, label: labelOf(key), valueType });
+  }
+}
+
+/** A custom SoR with one API key. */
+export async function insertCustomSor(
+  tx: Queryable, secrets: Secrets, entityId: number, name: string, createdBy: number,
+): Promise<SystemOfRecord> {
+  const sor = await insertSor(tx, entityId, name, 'custom', createdBy);
+  const apiKey = newApiKey();
+  const lookup = secrets.lookup(apiKey);
+  await tx.query(`INSERT INTO key_lookups (lookup, kind, entity_id, owner_id) VALUES ($1, 'sor', $2, $3)`,
+    [lookup, entityId, sor.id]);
+  await tx.query('INSERT INTO sor_api_keys (entity_id, sor_id, lookup, api_key) VALUES ($1, $2, $3, $4)',
+    [entityId, sor.id, lookup, secrets.seal(apiKey, keyPlace(entityId, sor.id))]);
+  return sor;
+}
+
+async function insertSor(
+  tx: Queryable, entityId: number, name: string, type: SorType, createdBy: number | null,
+): Promise<SystemOfRecord> {
+  const { rows } = await tx.query<SorRow>(
+    `INSERT INTO systems_of_records (entity_id, identifier, name, type, created_by) VALUES ($1, $2, $3, $4, $5)
+     RETURNING ${COLUMNS}`, [entityId, newIdentifier('sor'), name, type, createdBy]);
+  return toSor(rows[0]!);
+}
+
+export async function listSors(db: Queryable, entityId: number, types: SorType[]): Promise<SystemOfRecord[]> {
+  const { rows } = await db.query<SorRow>(
+    `SELECT ${COLUMNS} FROM systems_of_records
+     WHERE entity_id = $1 AND type = ANY($2) AND deleted_at IS NULL ORDER BY id`, [entityId, types]);
+  return rows.map(toSor);
+}
+
+export async function findSor(db: Queryable, entityId: number, identifier: string): Promise<SystemOfRecord | null> {
+  const { rows } = await db.query<SorRow>(
+    `SELECT ${COLUMNS} FROM systems_of_records WHERE entity_id = $1 AND identifier = $2 AND deleted_at IS NULL`,
+    [entityId, identifier]);
+  return rows[0] ? toSor(rows[0]) : null;
+}
+
+/** As `findSor`, and holds it as it is until the transaction ends: one change at a time. */
+export async function lockSor(tx: Queryable, entityId: number, identifier: string): Promise<SystemOfRecord | null> {
+  const { rows } = await tx.query<SorRow>(
+    `SELECT ${COLUMNS} FROM systems_of_records WHERE entity_id = $1 AND identifier = $2 AND deleted_at IS NULL FOR UPDATE`,
+    [entityId, identifier]);
+  return rows[0] ? toSor(rows[0]) : null;
+}
+
+/** Null once it is deleted: what was accepted for it then has to say so. */
+export async function findSorById(db: Queryable, entityId: number, id: number): Promise<SystemOfRecord | null> {
+  const { rows } = await db.query<SorRow>(
+    `SELECT ${COLUMNS} FROM systems_of_records WHERE entity_id = $1 AND id = $2 AND deleted_at IS NULL`, [entityId, id]);
+  return rows[0] ? toSor(rows[0]) : null;
+}
+
+/** Holds the SoR as it is until the transaction ends; the revision tells whether rows checked before still stand. */
+export async function lockSorRevision(tx: Queryable, entityId: number, id: number): Promise<number | null> {
+  const { rows } = await tx.query<{ revision: number }>(
+    'SELECT revision FROM systems_of_records WHERE entity_id = $1 AND id = $2 FOR SHARE', [entityId, id]);
+  return rows[0]?.revision ?? null;
+}
+
+/** The SoR whose key a caller shows, of whatever entity: null when the two don't belong together. */
+export async function findSorByApiKey(
+  db: Queryable, secrets: Secrets, identifier: string, apiKey: string,
+): Promise<(SystemOfRecord & { entityId: number }) | null> {
+  const { rows } = await db.query<SorRow & { entity_id: number }>(
+    `SELECT s.entity_id, s.id, s.identifier, s.name, s.type, s.disabled, s.revision, s.updated_at
+     FROM key_lookups k JOIN systems_of_records s ON s.entity_id = k.entity_id AND s.id = k.owner_id
+     JOIN entities e ON e.id = s.entity_id AND e.active
+     WHERE k.lookup = $1 AND k.kind = 'sor' AND s.identifier = $2 AND s.deleted_at IS NULL`,
+    [secrets.lookup(apiKey), identifier]);
+  return rows[0] ? { ...toSor(rows[0]), entityId: rows[0].entity_id } : null;
+}
+
+/** Adds keys and attributes to each SoR: two statements, whatever their number. */
+export async function viewSors(
+  db: Queryable, secrets: Secrets, entityId: number, sors: SystemOfRecord[],
+): Promise<SorView[]> {
+  const ids = sors.map(({ id }) => id);
+  const { rows: keys } = await db.query<{ sor_id: number; api_key: string }>(
+    'SELECT sor_id, api_key FROM sor_api_keys WHERE entity_id = $1 AND sor_id = ANY($2) ORDER BY created_at, lookup',
+    [entityId, ids]);
+  const attributes = await listCustomerAttributesOf(db, entityId, ids);
+  return sors.map((sor) => ({
+    ...sor,
+    apiKeys: keys.filter((key) => key.sor_id === sor.id)
+      .map((key) => secrets.open(key.api_key, keyPlace(entityId, sor.id))),
+    attributes: attributes.filter((attribute) => attribute.sorId === sor.id),
+  }));
+}
+
+export async function renameSor(db: Queryable, entityId: number, id: number, name: string): Promise<SystemOfRecord> {
+  return updateSor(db, entityId, id, 'name = $3', name);
+}
+
+export async function updateSorDisabled(
+  db: Queryable, entityId: number, id: number, disabled: boolean,
+): Promise<SystemOfRecord> {
+  return updateSor(db, entityId, id, 'disabled = $3', disabled);
+}
+
+/** From now on nothing finds it; its values and keys go in bounded batches (`deleteRemains`). */
+export async function deleteSor(tx: Queryable, entityId: number, id: number): Promise<void> {
+  await tx.query('UPDATE systems_of_records SET deleted_at = now(), revision = revision + 1 WHERE entity_id = $1 AND id = $2', [entityId, id]);
+  await tx.query(`DELETE FROM key_lookups WHERE entity_id = $1 AND kind = 'sor' AND owner_id = $2`, [entityId, id]);
+}
+
+async function updateSor(
+  db: Queryable, entityId: number, id: number, assignment: 'name = $3' | 'disabled = $3', value: string | boolean,
+): Promise<SystemOfRecord> {
+  const { rows } = await db.query<SorRow>(
+    `UPDATE systems_of_records SET ${assignment}, revision = revision + 1, updated_at = now()
+     WHERE entity_id = $1 AND id = $2 RETURNING ${COLUMNS}`, [entityId, id, value]);
+  return toSor(rows[0]!);
+}
+
+function keyPlace(entityId: number, sorId: number) {
+  return { table: 'sor_api_keys', column: 'api_key', entityId, row: String(sorId) };
+}
+
+function labelOf(key: string): string {
+  const words = key.replaceAll('_', ' ');
+  return words[0]!.toUpperCase() + words.slice(1);
+}
+
+function toSor(row: SorRow): SystemOfRecord {
+  return {
+    id: row.id, identifier: row.identifier, name: row.name, type: row.type, disabled: row.disabled,
+    revision: row.revision, updatedAt: row.updated_at,
+  };
+}

@@ -1,0 +1,36 @@
+import { type Queryable } from './database.ts';
+import type { Secrets } from './secrets.ts';
+import type { CustomerType } from '../domain/customer-id.ts';
+
+export type Person = { customerType: CustomerType; customerId: string };
+
+/**
+ * Which of these people were erased, as `erasedKey` → keyed hash. Hashes nobody where the entity never
+ * erased anyone, so that an import pays for tombstones only once there are some.
+ */
+export async function findErased(
+  tx: Queryable, secrets: Secrets, entityId: number, people: Iterable<Person>,
+): Promise<Map<string, Buffer>> {
+  const { rows: any } = await tx.query('SELECT FROM tombstones WHERE entity_id = $1 LIMIT 1', [entityId]);
+  if (any.length === 0) return new Map();
+  const keysByHash = new Map<string, string>();
+  for (const person of people) {
+    const hash = secrets.customerHash(entityId, person.customerType, person.customerId);
+    keysByHash.set(hash.toString('hex'), erasedKey(person));
+  }
+  const { rows } = await tx.query<{ customer_hash: Buffer }>(
+    `SELECT customer_hash FROM tombstones
+     WHERE entity_id = $1 AND customer_hash = ANY (SELECT decode(h, 'hex') FROM unnest($2::text[]) AS h)`,
+    [entityId, [...keysByHash.keys()]]);
+  return new Map(rows.map(({ customer_hash: hash }) => [keysByHash.get(hash.toString('hex'))!, hash]));
+}
+
+export function erasedKey({ customerType, customerId }: Person): string {
+  return `${customerType}/${customerId}`;
+}
+
+/** From its commit on, no merge brings this person back. */
+export async function insertTombstone(tx: Queryable, entityId: number, customerHash: Buffer): Promise<void> {
+  await tx.query('INSERT INTO tombstones (entity_id, customer_hash) VALUES ($1, $2) ON CONFLICT DO NOTHING',
+    [entityId, customerHash]);
+}
