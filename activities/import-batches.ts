@@ -1,0 +1,64 @@
+import type { Readable } from 'node:stream';
+import type { Piece } from '../domain/csv-pieces.ts';
+import { createCsvSplitter } from '../domain/csv-splitter.ts';
+import { type ParsedPiece, parsePiece } from '../domain/import-batch.ts';
+
+/** Consecutive pieces of the file, merged in one transaction: from `offset` up to where the next batch begins. */
+export type Batch = { pieces: ParsedPiece[]; offset: number; nextOffset: number; nextLine: number };
+
+/** A batch ends with the piece that brings it to so many records or bytes (chosen by measuring: docs/benchmarks.md). */
+const BATCH_RECORDS = 20_000;
+const BATCH_BYTES = 4 * 1024 * 1024;
+
+/** Splits and parses the file, which is read from a record's start on. */
+export async function* readBatches(bytes: Readable, startOffset: number, startLine: number): AsyncGenerator<Batch> {
+  const splitter = createCsvSplitter({ startOffset, startLine });
+  let batch: Batch = { pieces: [], offset: startOffset, nextOffset: startOffset, nextLine: startLine };
+  let records = 0;
+  for await (const pieces of readPieces(bytes, splitter)) {
+    for (const piece of pieces) {
+      batch.pieces.push(parsePiece(piece));
+      batch.nextOffset = piece.endOffset;
+      batch.nextLine = piece.endLine;
+      records += piece.kind === 'run' ? piece.records : 1;
+      if (records < BATCH_RECORDS && batch.nextOffset - batch.offset < BATCH_BYTES) continue;
+      yield batch;
+      batch = { pieces: [], offset: batch.nextOffset, nextOffset: batch.nextOffset, nextLine: batch.nextLine };
+      records = 0;
+    }
+  }
+  if (batch.pieces.length > 0) yield batch;
+}
+
+/** The first piece of a file, whose first record is the header; none in an empty file. */
+export async function readFirstPiece(bytes: Readable): Promise<Piece | undefined> {
+  try {
+    for await (const pieces of readPieces(bytes, createCsvSplitter())) {
+      for (const piece of pieces) return piece;
+    }
+    return undefined;
+  } finally {
+    bytes.destroy();
+  }
+}
+
+async function* readPieces(bytes: Readable, splitter: ReturnType<typeof createCsvSplitter>) {
+  for await (const chunk of bytes) yield splitter.push(chunk as Buffer);
+  yield splitter.end();
+}
+
+/** Asks for the next item while the consumer works on this one, so that parsing and merging overlap. */
+export async function* readAhead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
+  let next = items.next();
+  try {
+    for (;;) {
+      const { value, done } = await next;
+      if (done) return;
+      next = items.next();
+      next.catch(() => {});          // awaited at the next turn, unless the consumer has stopped
+      yield value;
+    }
+  } finally {
+    await items.return(undefined).catch(() => {});
+  }
+}

@@ -1,0 +1,8 @@
+import { importAttributesSteps } from './import-attributes.ts';
+import type { Needs } from './needs.ts';
+import { sweepSteps } from './sweep.ts';
+
+/** Every step, bound to what it uses; a worker of any queue can run any of them. */
+export function allSteps(needs: Needs) {
+  return { ...importAttributesSteps(needs), ...sweepSteps(needs) };
+}

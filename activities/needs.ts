@@ -1,0 +1,21 @@
+import type { Client } from '@temporalio/client';
+import type { Database } from '../store/database.ts';
+import type { Files } from '../store/files.ts';
+import type { Secrets } from '../store/secrets.ts';
+
+/** Structured logging: fields first, never a value of a customer. */
+export type Log = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>;
+
+/** What steps use. Each takes the part it names. */
+export type Needs = {
+  db: Database;
+  files: Files;
+  secrets: Secrets;
+  log: Log;
+  temporal: Client;
+  countRows: (outcome: 'ok' | 'ignored' | 'failed', rows: number) => void;
+  /** Aborted when the process drains: a long step ends at its next commit and goes on elsewhere. */
+  draining: AbortSignal;
+  /** Where a test may end the process; nothing outside the test worker. */
+  boundary: (name: string) => void;
+};

@@ -1,0 +1,37 @@
+import { DefaultFailureConverter, type FailureConverter, type ProtoFailure } from '@temporalio/common';
+
+/** A class name, a refusal's code or a fault's id: nothing that could quote a value. */
+const OPAQUE = /^[\w-]{1,64}$/;
+
+/**
+ * Keeps texts out of histories, which can't be erased: of an error thrown in a step or a workflow its
+ * class stays, and a message only where it is a code or an id. Stacks, details and causes are dropped;
+ * failures that Temporal itself wraps around another keep that one as their cause.
+ */
+class OpaqueFailureConverter extends DefaultFailureConverter {
+  override errorToFailure(...args: Parameters<DefaultFailureConverter['errorToFailure']>): ProtoFailure {
+    return withoutTexts(super.errorToFailure(...args));
+  }
+}
+
+export const failureConverter: FailureConverter = new OpaqueFailureConverter();
+
+function withoutTexts(failure: ProtoFailure): ProtoFailure {
+  const isWrapper = Boolean(failure.activityFailureInfo ?? failure.childWorkflowExecutionFailureInfo);
+  const cause = isWrapper && failure.cause ? withoutTexts(failure.cause) : undefined;
+  const bare = { ...failure, stackTrace: '', encodedAttributes: undefined, cause };
+  if (failure.applicationFailureInfo) return { ...bare, ...applicationFailure(failure) };
+  if (failure.canceledFailureInfo) return { ...bare, message: 'canceled', canceledFailureInfo: {} };
+  if (failure.timeoutFailureInfo) {
+    return { ...bare, message: 'timeout', timeoutFailureInfo: { ...failure.timeoutFailureInfo, lastHeartbeatDetails: undefined } };
+  }
+  return { ...bare, message: isWrapper ? 'the step failed' : 'failure' };
+}
+
+function applicationFailure({ message, applicationFailureInfo: info }: ProtoFailure): ProtoFailure {
+  const type = OPAQUE.test(info?.type ?? '') ? info?.type : 'Error';
+  return {
+    message: OPAQUE.test(message ?? '') ? message : type,
+    applicationFailureInfo: { ...info, type, details: undefined },
+  };
+}

@@ -1,0 +1,2 @@
+export { importAttributes } from './import-attributes.ts';
+export { sweep } from './sweep.ts';

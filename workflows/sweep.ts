@@ -1,0 +1,15 @@
+import { proxyActivities } from '@temporalio/workflow';
+import type { SweepSteps } from '../activities/sweep.ts';
+
+const steps = proxyActivities<SweepSteps>({
+  startToCloseTimeout: '10 minutes',
+  // The schedule is the retry: a step that fails is tried again by the next sweep.
+  retry: { maximumAttempts: 3 },
+});
+
+/** Starts the never-started, restarts the lost, deletes the expired. */
+export async function sweep(): Promise<void> {
+  await steps.resetLostRuns();
+  await steps.startUnclaimed();
+  await steps.deleteExpired();
+}
