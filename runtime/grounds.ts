@@ -1,0 +1,67 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Config, ConfigError } from './config.ts';
+import { endChildrenLeftBehind } from './embedded/children.ts';
+import { lockDataFolder, openDataFolder } from './embedded/data-folder.ts';
+import type { Say } from './embedded/ports.ts';
+import { startPostgres } from './embedded/postgres.ts';
+import { startTemporal } from './embedded/temporal.ts';
+import type { Grounds } from './house.ts';
+import type { TemporalSettings } from './temporal-client.ts';
+
+export type EmbeddedGrounds = Grounds & { temporalUi: string | null; stop(): Promise<void> };
+
+/** Starts whatever no address is configured for, under a locked data folder. */
+export async function startGrounds(config: Config, say: Say): Promise<EmbeddedGrounds> {
+  const dataDir = config.MILLRACE_DATA_DIR;
+  await openDataFolder(dataDir);
+  const unlock = lockDataFolder(dataDir);
+  for (const child of await endChildrenLeftBehind(dataDir)) say(`${child}: one that an earlier run left behind was stopped`);
+  const postgres = config.DATABASE_URL ? null : startPostgres({ dataDir, say });
+  const temporal = config.TEMPORAL_ADDRESS ? null
+    : startTemporal({ dataDir, say, namespace: config.TEMPORAL_NAMESPACE });
+  const parts = [postgres, temporal].filter((part) => part !== null);
+  const stop = async () => {
+    for (const part of await Promise.allSettled(parts)) if (part.status === 'fulfilled') await part.value.stop();
+    unlock();
+  };
+  try {
+    await Promise.all(parts);
+    const server = await temporal;
+    return {
+      databaseUrl: config.DATABASE_URL ?? (await postgres)!.url,
+      temporal: temporalSettings(config, server?.address),
+      secretKey: config.MILLRACE_SECRET_KEY ?? await keptSecretKey(dataDir),
+      temporalUi: server?.uiAddress ?? null,
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** The addresses of one process among several: all of them must be configured. */
+export function configuredGrounds(config: Config): Grounds {
+  const missing = (['DATABASE_URL', 'TEMPORAL_ADDRESS'] as const).filter((name) => !config[name]);
+  if (missing.length > 0) throw new ConfigError(missing.map((name) => `${name} is required here: only npm start has parts of its own`).join('\n'));
+  return { databaseUrl: config.DATABASE_URL!, temporal: temporalSettings(config), secretKey: config.MILLRACE_SECRET_KEY! };
+}
+
+function temporalSettings(config: Config, embedded?: string): TemporalSettings {
+  const { TEMPORAL_TLS_CERT: certPath, TEMPORAL_TLS_KEY: keyPath, TEMPORAL_TLS_CA: caPath } = config;
+  return {
+    address: embedded ?? config.TEMPORAL_ADDRESS!,
+    namespace: config.TEMPORAL_NAMESPACE,
+    apiKey: config.TEMPORAL_API_KEY,
+    tls: certPath || caPath || config.TEMPORAL_API_KEY ? { certPath, keyPath, caPath } : undefined,
+  };
+}
+
+async function keptSecretKey(dataDir: string): Promise<Buffer> {
+  const path = join(dataDir, 'secret-key');
+  if (!existsSync(path)) await writeFile(path, randomBytes(32).toString('base64'), { mode: 0o600 });
+  return Buffer.from(await readFile(path, 'utf8'), 'base64');
+}

@@ -1,0 +1,53 @@
+import { join } from 'node:path';
+import type { Client } from '@temporalio/client';
+import type { Logger } from 'pino';
+import type { Config } from './config.ts';
+import { openTemporalClient, type TemporalSettings } from './temporal-client.ts';
+import { type Database, openDatabase } from '../store/database.ts';
+import { deleteUnfinished, type Files, folderFiles } from '../store/files.ts';
+import { migrate } from '../store/migrate.ts';
+import { openSecrets, type Secrets } from '../store/secrets.ts';
+import { faultOf } from '../domain/fault.ts';
+
+/** Where the parts are that Millrace stands on, embedded or not. */
+export type Grounds = { databaseUrl: string; temporal: TemporalSettings; secretKey: Buffer };
+
+/** What server and workers share. */
+export type House = {
+  config: Config;
+  log: Logger;
+  db: Database;
+  files: Files;
+  secrets: Secrets;
+  temporal: Client;
+  temporalSettings: TemporalSettings;
+  /** What histories and pg_stat_activity show of this process. */
+  identity: string;
+  close(): Promise<void>;
+};
+
+/** An upload that nobody has written to for so long is dead: an idle body is given up much earlier. */
+const UNFINISHED_FOR_MS = 3_600_000;
+
+/** Opens database (migrated), files, keys and the Temporal client. */
+export async function openHouse(config: Config, { databaseUrl, temporal, secretKey }: Grounds, log: Logger): Promise<House> {
+  const identity = `millrace-${process.pid}`;
+  const db = openDatabase({
+    url: databaseUrl, name: identity, max: 20,
+    onError: (error) => log.warn({ ...faultOf(error) }, 'a database session ended'),
+  });
+  const { applied } = await migrate(db);
+  if (applied.length > 0) log.info({ applied }, 'database migrated');
+  const folder = config.MILLRACE_FILES ?? join(config.MILLRACE_DATA_DIR, 'files');
+  const files = folderFiles(folder);
+  await deleteUnfinished(folder, new Date(Date.now() - UNFINISHED_FOR_MS));
+  const secrets = await openSecrets(db, files, secretKey);
+  const client = await openTemporalClient(temporal, identity);
+  return {
+    config, log, db, files, secrets, temporal: client, temporalSettings: temporal, identity,
+    async close() {
+      await client.connection.close();
+      await db.end();
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
+
+type RequestSample = { method: string; route: string; status: number; seconds: number };
+type ActivitySample = { activity: string; outcome: 'ok' | 'refused' | 'failed'; seconds: number };
+
+/** What this process measures, in Prometheus' text format. */
+export type Metrics = {
+  observeRequest(sample: RequestSample): void;
+  observeActivity(sample: ActivitySample): void;
+  countRows(outcome: 'ok' | 'ignored' | 'failed', rows: number): void;
+  text(): Promise<string>;
+  contentType: string;
+};
+
+const REQUEST_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
+const STEP_BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 1800, 7200];
+
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const requests = new Histogram({
+    name: 'millrace_http_request_seconds', help: 'Time to answer, by route', registers: [registry],
+    labelNames: ['method', 'route', 'status'], buckets: REQUEST_BUCKETS,
+  });
+  const activities = new Histogram({
+    name: 'millrace_step_seconds', help: 'Time of a step of a flow, by outcome', registers: [registry],
+    labelNames: ['step', 'outcome'], buckets: STEP_BUCKETS,
+  });
+  const rows = new Counter({
+    name: 'millrace_import_rows_total', help: 'Rows of imports by what became of them', registers: [registry],
+    labelNames: ['outcome'],
+  });
+  return {
+    observeRequest: ({ seconds, ...labels }) => requests.observe(labels, seconds),
+    observeActivity: ({ activity, outcome, seconds }) => activities.observe({ step: activity, outcome }, seconds),
+    countRows: (outcome, count) => rows.inc({ outcome }, count),
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}

@@ -1,0 +1,106 @@
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { startImport } from '../activities/start-import.ts';
+import { TASK_QUEUES, type TaskQueue } from '../domain/workflow-id.ts';
+import { buildServer } from '../server/app.ts';
+import type { Readiness } from '../server/needs.ts';
+import { ConfigError } from './config.ts';
+import { ensureFirstUser, type FirstUser } from './first-user.ts';
+import type { House } from './house.ts';
+import { ensureTemporal, keepTemporal } from './keeper.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
+import { workflowBundle } from './workflow-bundle.ts';
+import { installTemporalRuntime, startWorkers, type Workers } from './workers.ts';
+
+export type Service = { url: string | null; firstUser: FirstUser | null; stop(): Promise<void> };
+
+export type ServiceParts = { serves: boolean; works: boolean };
+
+const SWEEP_SECONDS = 10;
+/** How long a request waits for Temporal before it leaves the start to the sweep. */
+const START_WITHIN_MS = 3_000;
+
+/** Server, workers, or both, over an open house. `stop` drains: no new work, then 30 s for what runs. */
+export async function startService(house: House, { serves, works }: ServiceParts): Promise<Service> {
+  const metrics = createMetrics();
+  const stopping = new AbortController();
+  const keeperOptions = { temporal: house.temporal, log: house.log, sweepSeconds: SWEEP_SECONDS };
+  await ensureTemporal(keeperOptions).catch(() => {});      // out of reach for now: the keeper says so, and stays at it
+  const keeper = keepTemporal(keeperOptions, stopping.signal);
+  const workers = works ? await startAllWorkers(house, metrics) : null;
+  const firstUser = await ensureFirstUser(house);
+  const app = serves ? await listen(house, metrics, workers) : null;
+  return {
+    url: app ? publicUrl(house) : null,
+    firstUser,
+    async stop() {
+      stopping.abort();
+      await app?.close();
+      await workers?.stop();
+      await keeper;
+    },
+  };
+}
+
+async function startAllWorkers({ config, db, files, secrets, temporal, temporalSettings, identity, log }: House, metrics: Metrics): Promise<Workers> {
+  installTemporalRuntime(log);
+  return startWorkers({
+    temporal: temporalSettings,
+    bundlePath: await workflowBundle(join(config.MILLRACE_DATA_DIR, 'cache')),
+    queues: TASK_QUEUES,
+    identity, log, metrics,
+    needs: { db, files, secrets, log, temporal, countRows: metrics.countRows, boundary: () => {} },
+  });
+}
+
+async function listen(house: House, metrics: Metrics, workers: Workers | null): Promise<FastifyInstance> {
+  const { config, db, files, secrets, log, temporal } = house;
+  const app = await buildServer({
+    db, files, secrets, log, metrics,
+    flows: { startImport: (ref) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => startImport(temporal, ref)) },
+    ready: () => readiness(house, workers),
+    settings: {
+      publicUrl: publicUrl(house),
+      tokenTtlDays: config.MILLRACE_TOKEN_TTL_DAYS,
+      rateLimitPerMinute: config.MILLRACE_RATE_LIMIT,
+      trustProxy: config.MILLRACE_TRUST_PROXY,
+      version: await version(),
+    },
+  });
+  await app.listen({ host: config.HOST, port: config.PORT }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRINUSE') throw error;
+    throw new ConfigError(`PORT ${config.PORT} on ${config.HOST} is taken by another program: set PORT to a free one`);
+  });
+  return app;
+}
+
+function publicUrl({ config }: House): string {
+  return (config.MILLRACE_PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`).replace(/\/$/, '');
+}
+
+async function readiness({ db, temporal }: House, workers: Workers | null): Promise<Readiness[]> {
+  const part = (name: string, check: Promise<unknown>): Promise<Readiness> =>
+    check.then(() => ({ name, ready: true }), () => ({ name, ready: false, reason: 'out of reach' }));
+  const parts = await Promise.all([
+    part('postgres', db.query('SELECT 1')),
+    part('temporal', temporal.connection.withDeadline(Date.now() + 2_000, () =>
+      temporal.workflowService.describeNamespace({ namespace: temporal.options.namespace }))),
+  ]);
+  return workers ? [...parts, ...TASK_QUEUES.map((queue) => workerReadiness(queue, workers))] : parts;
+}
+
+function workerReadiness(queue: TaskQueue, workers: Workers): Readiness {
+  const ready = workers.polling().includes(queue);
+  return { name: `worker of ${queue}`, ready, ...(ready ? {} : { reason: 'starting, or out of reach of Temporal' }) };
+}
+
+async function version(): Promise<string> {
+  return (JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version;
+}
+
+/** Settles with the signal that asks this process to end. */
+export async function askedToEnd(): Promise<void> {
+  await Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
+}

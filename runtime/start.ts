@@ -1,0 +1,25 @@
+import { enter } from './entry.ts';
+import { startGrounds } from './grounds.ts';
+import { openHouse } from './house.ts';
+import { askedToEnd, startService } from './service.ts';
+
+/** `npm start`: the service, with embedded parts for whatever no address is configured for. */
+await enter(async (config, log) => {
+  const say = (line: string) => process.stderr.write(`${line}\n`);
+  const ending = askedToEnd();
+  const grounds = await startGrounds(config, say);
+  try {
+    const house = await openHouse(config, grounds, log);
+    const service = await startService(house, { serves: true, works: true });
+    if (service.firstUser?.password) {
+      say(`first user: ${service.firstUser.email}, password ${service.firstUser.password} (kept in ${service.firstUser.passwordPath})`);
+    }
+    say(`millrace: ${service.url}, its API page ${service.url}/docs${grounds.temporalUi ? `, Temporal ${grounds.temporalUi}` : ''}`);
+    await ending;
+    say('millrace: ending; what runs gets 30 s');
+    await service.stop();
+    await house.close();
+  } finally {
+    await grounds.stop();
+  }
+});

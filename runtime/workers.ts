@@ -1,0 +1,123 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
+import { activityInterceptor } from './activity-interceptor.ts';
+import type { Metrics } from './metrics.ts';
+import { connectionOptions, dataConverter, type TemporalSettings } from './temporal-client.ts';
+import { allSteps } from '../activities/index.ts';
+import type { Log, Needs } from '../activities/needs.ts';
+import { faultOf } from '../domain/fault.ts';
+import type { TaskQueue } from '../domain/workflow-id.ts';
+
+export type WorkersOptions = {
+  temporal: TemporalSettings;
+  /** Path of the workflow bundle. */
+  bundlePath: string;
+  queues: readonly TaskQueue[];
+  /** What histories show of this process. */
+  identity: string;
+  needs: Omit<Needs, 'draining'>;
+  log: Log;
+  metrics: Metrics;
+};
+
+export type Workers = {
+  /** The queues that are polled now. */
+  polling(): TaskQueue[];
+  /** No new work; running steps end at their next commit, within DRAIN_MS. */
+  stop(): Promise<void>;
+};
+
+/** Running steps get this long on SIGTERM; then they are canceled, and go on on another worker. */
+const DRAIN_MS = 30_000;
+const RESTART_MS = 1_000;
+
+/** Steps at once in one process: imports and exports are few, each busy; light steps mostly wait. */
+const CONCURRENT_STEPS: Record<TaskQueue, number> = { flows: 20, bulk: 4, sends: 4 };
+
+/** Routes what the SDK warns of through our own log. Once per process, before the first worker. */
+export function installTemporalRuntime(log: Log): void {
+  const warn = (message: string, meta?: object) => log.warn({ sdk: true, ...withoutErrors(meta) }, message);
+  const error = (message: string, meta?: object) => log.error({ sdk: true, ...withoutErrors(meta) }, message);
+  Runtime.install({
+    logger: {
+      log(level, message, meta) {
+        if (level === 'WARN') warn(message, meta);
+        if (level === 'ERROR') error(message, meta);
+      },
+      trace() {},
+      debug() {},
+      info() {},
+      warn,
+      error,
+    },
+    telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } } },
+    shutdownSignals: [],
+    workerHeartbeatInterval: 0,
+  });
+}
+
+/** A worker for each queue, started again when it fails: Temporal may go away and come back empty. */
+export function startWorkers(options: WorkersOptions): Workers {
+  const draining = new AbortController();
+  const live = new Map<TaskQueue, Worker>();
+  const steps = allSteps({ ...options.needs, draining: draining.signal });
+  const runs = options.queues.map(async (queue) => {
+    while (!draining.signal.aborted) {
+      await runOnce(queue, { ...options, steps, live, draining: draining.signal });
+    }
+  });
+  return {
+    polling: () => [...live.keys()],
+    async stop() {
+      draining.abort();
+      for (const worker of live.values()) if (worker.getState() === 'RUNNING') worker.shutdown();
+      await Promise.all(runs);
+    },
+  };
+}
+
+type RunOptions = WorkersOptions & { steps: object; live: Map<TaskQueue, Worker>; draining: AbortSignal };
+
+async function runOnce(queue: TaskQueue, options: RunOptions): Promise<void> {
+  const { log, live, draining } = options;
+  let connection: NativeConnection | undefined;
+  try {
+    connection = await NativeConnection.connect(await connectionOptions(options.temporal));
+    const worker = await Worker.create({ connection, ...workerOptions(queue, options) });
+    if (draining.aborted) return;
+    live.set(queue, worker);
+    await worker.run();
+  } catch (error) {
+    log.warn({ queue, ...faultOf(error) }, 'a worker stopped, and starts again');
+    await delay(RESTART_MS, undefined, { signal: draining }).catch(() => {});
+  } finally {
+    live.delete(queue);
+    await connection?.close().catch(() => {});
+  }
+}
+
+/** Only `flows` runs workflows, so only it holds the workflow sandbox. */
+function workerOptions(queue: TaskQueue, { temporal, bundlePath, identity, steps, log, metrics }: RunOptions): Omit<WorkerOptions, 'connection'> {
+  return {
+    namespace: temporal.namespace,
+    taskQueue: queue,
+    identity,
+    activities: steps,
+    dataConverter,
+    interceptors: { activity: [activityInterceptor(log, metrics)] },
+    maxConcurrentActivityTaskExecutions: CONCURRENT_STEPS[queue],
+    shutdownGraceTime: DRAIN_MS,
+    shutdownForceTime: DRAIN_MS + 5_000,
+    ...(queue === 'flows' ? { workflowBundle: { codePath: bundlePath }, maxCachedWorkflows: 200 } : {}),
+  };
+}
+
+/** The SDK logs errors whole; their texts may quote values. Of its fields only names and numbers are kept. */
+function withoutErrors(meta: object = {}): object {
+  const kept: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(meta) as [string, unknown][]) {
+    if (value instanceof Error) kept[name] = faultOf(value);
+    else if (typeof value === 'string' || typeof value === 'number') kept[name] = value;
+  }
+  return kept;
+}
