@@ -1,0 +1,59 @@
+import { randomBytes } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { inject, afterAll, beforeAll } from 'vitest';
+import type { Client } from '@temporalio/client';
+import type { FastifyInstance } from 'fastify';
+import { startImport } from '../../activities/start-import.ts';
+import { createLog } from '../../runtime/log.ts';
+import { ensureTemporal } from '../../runtime/keeper.ts';
+import { createMetrics } from '../../runtime/metrics.ts';
+import { openTemporalClient } from '../../runtime/temporal-client.ts';
+import { buildServer } from '../../server/app.ts';
+import { testStore, type TestStore } from './database.ts';
+import { waitFor } from './wait.ts';
+import { SWEEP_SECONDS, type TestWorker, workersOver } from './workers.ts';
+import type { WorkerSettings } from './worker-main.ts';
+
+export type Stack = {
+  store: TestStore;
+  temporal: Client;
+  namespace: string;
+  app: FastifyInstance;
+  /** Another server over the same database. */
+  newServer(): Promise<FastifyInstance>;
+  startWorker(options?: Pick<WorkerSettings, 'kill'>): TestWorker;
+};
+
+const quiet = { info() {}, warn() {}, error() {} };
+
+/** Database, namespace and server of this test file's own; workers are started as the test asks. */
+export function useStack(): Stack {
+  const stack = {} as Stack;
+  beforeAll(async () => {
+    const store = await testStore();
+    const namespace = `test-${randomBytes(5).toString('hex')}`;
+    const temporal = await openTemporalClient({ address: inject('temporal').address, namespace }, 'test-server');
+    // A namespace is registered at once, and seen by all of Temporal a moment later.
+    await waitFor('the namespace', () => ensureTemporal({ temporal, log: quiet, sweepSeconds: SWEEP_SECONDS }).then(() => true, () => false));
+    const newServer = () => newTestServer(store, temporal, namespace);
+    Object.assign(stack, {
+      store, temporal, namespace, newServer, app: await newServer(), startWorker: workersOver(store, namespace),
+    } satisfies Stack);
+  });
+  afterAll(async () => {
+    await stack.app?.close();
+    await stack.temporal?.connection.close();
+  });
+  return stack;
+}
+
+async function newTestServer({ db, files, secrets }: TestStore, temporal: Client, name: string): Promise<FastifyInstance> {
+  const log = createLog({ level: 'info', destination: createWriteStream(join(inject('runFolder'), `server-${name}.log`), { flags: 'a' }) });
+  return buildServer({
+    db, files, secrets, log, metrics: createMetrics(),
+    flows: { startImport: (ref) => temporal.connection.withDeadline(Date.now() + 3_000, () => startImport(temporal, ref)) },
+    ready: async () => [],
+    settings: { publicUrl: 'http://127.0.0.1', tokenTtlDays: 1, rateLimitPerMinute: 0, version: 'test' },
+  });
+}

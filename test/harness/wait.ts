@@ -1,0 +1,14 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Looks again and again until `look` gives something, and returns it; fails when it does not within `withinMs`. */
+export async function waitFor<T>(
+  what: string, look: () => Promise<T | null | undefined | false>, withinMs = 30_000,
+): Promise<T> {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    const found = await look();
+    if (found) return found;
+    if (performance.now() > deadline) throw new Error(`waited ${withinMs} ms in vain for: ${what}`);
+    await delay(20);
+  }
+}

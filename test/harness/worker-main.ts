@@ -1,0 +1,55 @@
+import { openDatabase } from '../../store/database.ts';
+import { folderFiles } from '../../store/files.ts';
+import { openSecrets } from '../../store/secrets.ts';
+import { createLog } from '../../runtime/log.ts';
+import { createMetrics } from '../../runtime/metrics.ts';
+import { keepTemporal } from '../../runtime/keeper.ts';
+import { openTemporalClient } from '../../runtime/temporal-client.ts';
+import { installTemporalRuntime, startWorkers } from '../../runtime/workers.ts';
+import { TASK_QUEUES } from '../../domain/workflow-id.ts';
+
+/** A worker as `npm run work` runs it, but for its boundaries: there it can be ended by SIGKILL. */
+export type WorkerSettings = {
+  databaseUrl: string;
+  filesFolder: string;
+  secretKey: string;
+  temporalAddress: string;
+  namespace: string;
+  bundlePath: string;
+  sweepSeconds: number;
+  /** Ends this process at the `hit`-th time that it comes to a boundary of that name. */
+  kill?: { boundary: string; hit: number };
+};
+
+const settings = JSON.parse(process.env.TEST_WORKER!) as WorkerSettings;
+const identity = `test-worker-${process.pid}`;
+const log = createLog({ level: 'info' });
+const db = openDatabase({ url: settings.databaseUrl, name: identity });
+const files = folderFiles(settings.filesFolder);
+const secrets = await openSecrets(db, files, Buffer.from(settings.secretKey, 'base64'));
+const temporal = { address: settings.temporalAddress, namespace: settings.namespace };
+const client = await openTemporalClient(temporal, identity);
+const stopping = new AbortController();
+const keeper = keepTemporal({ temporal: client, log, sweepSeconds: settings.sweepSeconds }, stopping.signal);
+installTemporalRuntime(log);
+
+let hits = 0;
+const workers = startWorkers({
+  temporal, bundlePath: settings.bundlePath, queues: TASK_QUEUES, identity, log, metrics: createMetrics(),
+  needs: {
+    db, files, secrets, log, temporal: client, countRows: () => {},
+    boundary(name) {
+      if (name !== settings.kill?.boundary) return;
+      hits += 1;
+      if (hits === settings.kill.hit) process.kill(process.pid, 'SIGKILL');
+    },
+  },
+});
+
+process.once('SIGTERM', async () => {
+  stopping.abort();
+  await workers.stop();
+  await keeper;
+  await client.connection.close();
+  await db.end();
+});

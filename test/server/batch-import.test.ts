@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, createConnection } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { findImport } from '../../store/imports.ts';
+import { testStore, type TestStore } from '../harness/database.ts';
+import { waitFor } from '../harness/wait.ts';
+import { makeWorld, type World } from '../harness/world.ts';
+import { type Answer, testServer, type TestServer, webForm } from './test-server.ts';
+
+const PATH = '/api/attribute_values/batch_import';
+const CSV = Buffer.from('user_id,attribute_key,value\nu1,plan,gold\nu2,plan,silver\n');
+
+let store: TestStore;
+let server: TestServer;
+let world: World;
+let credentials: [string, string][];
+
+beforeAll(async () => {
+  store = await testStore();
+  world = await makeWorld(store);
+  server = await testServer(store);
+  credentials = [['sor_id', world.sor.identifier], ['api_key', world.apiKey]];
+});
+
+let keptBefore: string[];
+beforeEach(async () => {
+  keptBefore = await kept();
+});
+
+async function kept(): Promise<string[]> {
+  return (await Array.fromAsync(store.files.list('imports/'))).toSorted();
+}
+
+const send = (parts: [string, string | Buffer][], { v3 = false, to = server } = {}): Promise<Answer> =>
+  to.call('POST', PATH, { v3, ...webForm(parts) });
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+
+async function importOf({ body }: Answer) {
+  const job = (await findImport(store.db, world.entity.id, body.result.import_id))!;
+  return { job, stored: (await store.files.readAll(job.fileKey))! };
+}
+
+describe('an upload', () => {
+  test.each([['before the file', true], ['after it', false]])('with its fields %s is accepted, pinned and started', async (_where, before) => {
+    const file: [string, Buffer] = ['file', CSV];
+    const answer = await send(before ? [...credentials, file] : [file, ...credentials]);
+    expect([answer.status, answer.body]).toEqual([200, { success: true, result: { jid: expect.any(String), import_id: expect.any(String) } }]);
+    const { job, stored } = await importOf(answer);
+    expect(stored).toEqual(CSV);
+    expect(job).toMatchObject({
+      state: 'accepted', version: 2, skipEmail: false, sorId: world.sor.id, fileBytes: CSV.length, sourceBytes: CSV.length,
+      sourceGzip: false, sourceDefect: null, jid: answer.body.result.jid,
+    });
+    expect(job.fileSha256.toString('hex')).toBe(sha256(CSV));
+    expect(server.started).toContainEqual({ entityId: world.entity.id, importId: job.id, identifier: job.identifier });
+  });
+
+  test('of gzip is known by its content and kept decompressed, with both checksums', async () => {
+    const gzip = gzipSync(CSV);
+    const answer = await send([...credentials, ['skip_email', 'true'], ['file', gzip]], { v3: true });
+    const { job, stored } = await importOf(answer);
+    expect(stored).toEqual(CSV);
+    expect(job).toMatchObject({ version: 3, skipEmail: true, sourceGzip: true, sourceBytes: gzip.length, fileBytes: CSV.length });
+    expect([job.sourceSha256.toString('hex'), job.fileSha256.toString('hex')]).toEqual([sha256(gzip), sha256(CSV)]);
+  });
+
+  test('is written into the audit log of the entity', async () => {
+    const { job } = await importOf(await send([...credentials, ['file', CSV]]));
+    const { rows } = await store.db.query(
+      'SELECT actor_kind, actor_id, action FROM audit_log WHERE entity_id = $1 AND subject = $2', [world.entity.id, job.identifier]);
+    expect(rows).toEqual([{ actor_kind: 'sor_key', actor_id: world.sor.id, action: 'import' }]);
+  });
+
+  test('whose workflow cannot be started is accepted all the same', async () => {
+    const down = await testServer(store, { startImport: async () => { throw new Error('zqsecret'); } });
+    expect((await send([...credentials, ['file', CSV]], { to: down })).status).toBe(200);
+    expect(down.logs).toContainEqual(expect.objectContaining({ level: 40, msg: 'an import could not be started yet' }));
+    expect(JSON.stringify(down.logs)).not.toContain('zqsecret');
+  });
+
+  test('waits no longer than a moment for a Temporal that does not answer', async () => {
+    const hanging = await testServer(store, { startImport: () => new Promise(() => {}) });
+    expect((await send([...credentials, ['file', CSV]], { to: hanging })).status).toBe(200);
+  });
+});
+
+describe('a refused upload leaves nothing behind', () => {
+  const stranger: [string, string][] = [['sor_id', 'sor_unknown'], ['api_key', 'nonsense']];
+  test.each([
+    ['an unknown SoR before the file', 401, 'Invalid sor_id or api_key', () => [...stranger, ['file', CSV]]],
+    ['an unknown SoR after the file', 401, 'Invalid sor_id or api_key', () => [['file', CSV], ...stranger]],
+    ['a wrong key', 401, 'Invalid sor_id or api_key', () => [credentials[0], ['api_key', 'nonsense'], ['file', CSV]]],
+    ['no key', 400, 'api_key: is required', () => [credentials[0], ['file', CSV]]],
+    ['no file', 400, 'file: is required: send the file as the web-form part `file`', () => credentials],
+    ['a file of another name', 400, 'csv: takes no file; send one file, as `file`', () => [...credentials, ['csv', CSV]]],
+    ['two files', 400, 'The form has more than one file', () => [...credentials, ['file', CSV], ['file', CSV]]],
+    ['a bad flag', 400, 'skip_email: must be true or false', () => [...credentials, ['skip_email', 'perhaps'], ['file', CSV]]],
+  ])('for %s', async (_why, status, message, parts) => {
+    const refused = await send(parts() as [string, string | Buffer][]);
+    expect([refused.status, refused.body.error_message]).toEqual([status, message]);
+    expect(await kept()).toEqual(keptBefore);
+  });
+
+  test('for a file_url, by the name of the field', async () => {
+    const body = { ...Object.fromEntries(credentials), file_url: 'https://files.example.com/a.csv' };
+    const refused = await server.call('POST', PATH, { body });
+    expect([refused.status, refused.body.messages[0].element]).toEqual([400, 'file_url']);
+  });
+
+  test('for a key of another SoR, and for a SoR that was deleted', async () => {
+    const other = await makeWorld(store);
+    expect((await send([credentials[0]!, ['api_key', other.apiKey], ['file', CSV]])).status).toBe(401);
+    await server.call('DELETE', `/api/system_of_records/${other.sor.identifier}`, { token: other.token });
+    expect((await send([['sor_id', other.sor.identifier], ['api_key', other.apiKey], ['file', CSV]])).status).toBe(401);
+    expect(await kept()).toEqual(keptBefore);
+  });
+
+  test('for one that is too large, as it comes or decompressed, or on credit', async () => {
+    const small = await testServer(store, { settings: { limits: { uploadBytes: 500, decompressedBytes: 2_000, unverifiedBytes: 100 } } });
+    const bomb = gzipSync(Buffer.alloc(100_000, 'a'));
+    const plain = Buffer.alloc(600, 'a');
+    const late: [string, string | Buffer][] = [['file', Buffer.alloc(200, 'a')], ...credentials];
+    for (const parts of [[...credentials, ['file', plain]], [...credentials, ['file', bomb]], late]) {
+      const refused = await send(parts as [string, string | Buffer][], { to: small });
+      expect([refused.status, refused.body.status]).toEqual([413, 'payload_too_large']);
+    }
+    const fits = () => send([['file', Buffer.alloc(80, 'a')], ...credentials], { to: small });
+    expect([(await fits()).status, (await fits()).status]).toEqual([200, 200]);
+    expect(await kept()).toHaveLength(keptBefore.length + 2);
+  });
+});
+
+describe('over a socket', () => {
+  let port: number;
+  beforeAll(async () => {
+    await server.app.listen({ port: 0, host: '127.0.0.1' });
+    ({ port } = server.app.server.address() as AddressInfo);
+  });
+
+  const open = (parts: [string, string | Buffer][], length: number) => {
+    const { body, headers } = webForm(parts);
+    const socket = createConnection(port, '127.0.0.1');
+    socket.on('error', () => {});
+    socket.write(`POST ${PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: ${headers['content-type']}\r\nContent-Length: ${length}\r\n\r\n`);
+    socket.write(body.subarray(0, body.length - 60));
+    return socket;
+  };
+
+  test('an upload whose caller hangs up in the middle leaves nothing behind', async () => {
+    const socket = open([...credentials, ['file', Buffer.alloc(300_000, 'a')]], 1_000_000);
+    await waitFor('the upload to be under way', async () => (await Array.fromAsync(unfinished())).length > 0);
+    socket.destroy();
+    await waitFor('the unfinished file to go', async () => (await Array.fromAsync(unfinished())).length === 0);
+    expect(await kept()).toEqual(keptBefore);
+  });
+
+  test('a wrong key before the file is refused while the file still comes', async () => {
+    const socket = open([['sor_id', 'sor_unknown'], ['api_key', 'nonsense'], ['file', Buffer.alloc(300_000, 'a')]], 1_000_000_000);
+    const [reply] = await once(socket, 'data') as [Buffer];
+    expect(String(reply)).toMatch(/^HTTP\/1.1 401 /);
+    socket.destroy();
+  });
+
+  async function* unfinished() {
+    const { readdir } = await import('node:fs/promises');
+    yield* await readdir(`${store.filesFolder}/.unfinished`).catch(() => []);
+  }
+});

@@ -1,0 +1,83 @@
+import { Writable } from 'node:stream';
+import type { FastifyInstance, InjectOptions } from 'fastify';
+import { pino } from 'pino';
+import { afterAll } from 'vitest';
+import { buildServer } from '../../server/app.ts';
+import type { ObservedRequest, Readiness, ServerNeeds, ServerSettings } from '../../server/needs.ts';
+import type { Route } from '../../server/route.ts';
+import type { ImportRef } from '../../store/across-entities.ts';
+import type { TestStore } from '../harness/database.ts';
+
+export type TestServer = {
+  app: FastifyInstance;
+  /** Imports whose workflow was asked for. */
+  started: ImportRef[];
+  logs: Record<string, unknown>[];
+  observed: ObservedRequest[];
+  /** A request with a token; `v3` sets Accept. */
+  call(method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, options?: CallOptions): Promise<Answer>;
+};
+
+export type CallOptions = { token?: string; v3?: boolean; body?: InjectOptions['payload']; headers?: Record<string, string> };
+export type Answer = { status: number; headers: Record<string, unknown>; text: string; body: any };
+
+type Options = {
+  settings?: Partial<ServerSettings>;
+  routes?: Route[];
+  ready?: () => Promise<Readiness[]>;
+  startImport?: ServerNeeds['flows']['startImport'];
+};
+
+/** The HTTP surface over a test's store; workflows are only noted down. */
+export async function testServer(store: TestStore, options: Options = {}): Promise<TestServer> {
+  const started: ImportRef[] = [];
+  const logs: Record<string, unknown>[] = [];
+  const observed: ObservedRequest[] = [];
+  const lines = new Writable({
+    write(line: Buffer, _encoding, done) {
+      logs.push(JSON.parse(line.toString()) as Record<string, unknown>);
+      done();
+    },
+  });
+  const app = await buildServer({
+    ...store,
+    log: pino(lines),
+    metrics: { observeRequest: (request) => observed.push(request), text: async () => 'up 1\n', contentType: 'text/plain' },
+    flows: { startImport: options.startImport ?? (async (ref) => void started.push(ref)) },
+    ready: options.ready ?? (async () => []),
+    settings: {
+      publicUrl: 'http://millrace.test', tokenTtlDays: 30, rateLimitPerMinute: 0, version: '0', ...options.settings,
+    },
+  }, options.routes);
+  afterAll(() => app.close());
+  return { app, started, logs, observed, call: (method, url, asked) => call(app, method, url, asked) };
+}
+
+async function call(
+  app: FastifyInstance, method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, { token, v3, body, headers }: CallOptions = {},
+): Promise<Answer> {
+  const reply = await app.inject({
+    method, url,
+    ...(body === undefined ? {} : { payload: body }),
+    headers: {
+      accept: v3 ? 'application/vnd.svc.v3' : 'application/json',
+      ...(token ? { authorization: `Token ${token}` } : {}),
+      ...headers,
+    },
+  });
+  const isJson = String(reply.headers['content-type']).startsWith('application/json');
+  return { status: reply.statusCode, headers: reply.headers, text: reply.body, body: isJson ? JSON.parse(reply.body) : null };
+}
+
+/** A web form with one file, as curl sends it: fields and the file in the order given. */
+export function webForm(parts: [name: string, value: string | Buffer][]): { body: Buffer; headers: Record<string, string> } {
+  const boundary = 'millrace-test-boundary';
+  const pieces = parts.flatMap(([name, value]) => {
+    const file = Buffer.isBuffer(value) ? '; filename="import.csv"\r\nContent-Type: text/csv' : '';
+    return [`--${boundary}\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n`, value, '\r\n'];
+  });
+  return {
+    body: Buffer.concat([...pieces, `--${boundary}--\r\n`].map((piece) => Buffer.from(piece as string))),
+    headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
+  };
+}
