@@ -57,7 +57,8 @@ async function loadFromCursor(needs: Needs, job: Import): Promise<Outcome> {
   let rules = await importRules(needs.db, job, header.format);
   let cursor = job.nextOffset;
   try {
-    for await (const batch of readAhead(checkBatches(readBatches(bytes, start.offset, start.line), job, () => rules))) {
+    const batches = readBatches(bytes, start.offset, start.line, needs.batchRecords);
+    for await (const batch of readAhead(checkBatches(batches, job, () => rules))) {
       const merged = await mergeBatch(needs, job, batch, cursor);
       if (!merged) return 'moved';
       rules = merged;

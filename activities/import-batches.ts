@@ -6,13 +6,16 @@ import { type ParsedPiece, parsePiece } from '../domain/import-batch.ts';
 /** Consecutive pieces of the file, merged in one transaction: from `offset` up to where the next batch begins. */
 export type Batch = { pieces: ParsedPiece[]; offset: number; nextOffset: number; nextLine: number };
 
-/** A batch ends with the piece that brings it to so many records or bytes (chosen by measuring: docs/benchmarks.md). */
-const BATCH_RECORDS = 20_000;
+/** A batch also ends with the piece that brings it to so many bytes. */
 const BATCH_BYTES = 4 * 1024 * 1024;
+/** Small enough that batches end near their size. */
+const RUN_BYTES = 32 * 1024;
 
-/** Splits and parses the file, which is read from a record's start on. */
-export async function* readBatches(bytes: Readable, startOffset: number, startLine: number): AsyncGenerator<Batch> {
-  const splitter = createCsvSplitter({ startOffset, startLine });
+/** Splits and parses the file, which is read from a record's start on, into batches of about `batchRecords`. */
+export async function* readBatches(
+  bytes: Readable, startOffset: number, startLine: number, batchRecords: number,
+): AsyncGenerator<Batch> {
+  const splitter = createCsvSplitter({ startOffset, startLine, maxRunBytes: RUN_BYTES });
   let batch: Batch = { pieces: [], offset: startOffset, nextOffset: startOffset, nextLine: startLine };
   let records = 0;
   for await (const pieces of readPieces(bytes, splitter)) {
@@ -21,7 +24,7 @@ export async function* readBatches(bytes: Readable, startOffset: number, startLi
       batch.nextOffset = piece.endOffset;
       batch.nextLine = piece.endLine;
       records += piece.kind === 'run' ? piece.records : 1;
-      if (records < BATCH_RECORDS && batch.nextOffset - batch.offset < BATCH_BYTES) continue;
+      if (records < batchRecords && batch.nextOffset - batch.offset < BATCH_BYTES) continue;
       yield batch;
       batch = { pieces: [], offset: batch.nextOffset, nextOffset: batch.nextOffset, nextLine: batch.nextLine };
       records = 0;

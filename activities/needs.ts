@@ -16,6 +16,8 @@ export type Needs = {
   countRows: (outcome: 'ok' | 'ignored' | 'failed', rows: number) => void;
   /** Aborted when the process drains: a long step ends at its next commit and goes on elsewhere. */
   draining: AbortSignal;
+  /** Most records that one transaction of an import takes. */
+  batchRecords: number;
   /** Where a test may end the process; nothing outside the test worker. */
   boundary: (name: string) => void;
 };

@@ -19,6 +19,8 @@ export type Service = { url: string | null; firstUser: FirstUser | null; stop():
 export type ServiceParts = { serves: boolean; works: boolean };
 
 const SWEEP_SECONDS = 10;
+/** Chosen by measuring: docs/benchmarks.md. */
+const IMPORT_BATCH_RECORDS = 20_000;
 /** How long a request waits for Temporal before it leaves the start to the sweep. */
 const START_WITHIN_MS = 3_000;
 
@@ -51,7 +53,9 @@ async function startAllWorkers({ config, db, files, secrets, temporal, temporalS
     bundlePath: await workflowBundle(join(config.MILLRACE_DATA_DIR, 'cache')),
     queues: TASK_QUEUES,
     identity, log, metrics,
-    needs: { db, files, secrets, log, temporal, countRows: metrics.countRows, boundary: () => {} },
+    needs: {
+      db, files, secrets, log, temporal, countRows: metrics.countRows, batchRecords: IMPORT_BATCH_RECORDS, boundary: () => {},
+    },
   });
 }
 

@@ -31,6 +31,9 @@ export type Workers = {
 const DRAIN_MS = 30_000;
 const RESTART_MS = 1_000;
 
+/** After a worker's death its workflows go on on another this soon. */
+const STICKY = { stickyQueueScheduleToStartTimeout: '3 seconds' } as const;
+
 /** Steps at once in one process: imports and exports are few, each busy; light steps mostly wait. */
 const CONCURRENT_STEPS: Record<TaskQueue, number> = { flows: 20, bulk: 4, sends: 4 };
 
@@ -108,7 +111,7 @@ function workerOptions(queue: TaskQueue, { temporal, bundlePath, identity, steps
     maxConcurrentActivityTaskExecutions: CONCURRENT_STEPS[queue],
     shutdownGraceTime: DRAIN_MS,
     shutdownForceTime: DRAIN_MS + 5_000,
-    ...(queue === 'flows' ? { workflowBundle: { codePath: bundlePath }, maxCachedWorkflows: 200 } : {}),
+    ...(queue === 'flows' ? { workflowBundle: { codePath: bundlePath }, maxCachedWorkflows: 200, ...STICKY } : {}),
   };
 }
 

@@ -79,7 +79,7 @@ async function mergeScalars(tx: Tx, entityId: number, sorId: number): Promise<vo
        string_value = s.string_value, number_value = s.number_value, boolean_value = s.boolean_value,
        date_value = s.date_value, datetime_value = s.datetime_value,
        changed_at = now(), removed_at = CASE WHEN s.removed THEN now() END
-     FROM (SELECT * FROM staged_values ORDER BY customer_id, customer_type, attribute_id) s
+     FROM ${STAGED_IN_ORDER} s
      WHERE ${SAME_KEY}
        AND (s.removed, s.string_value, s.number_value, s.boolean_value, s.date_value, s.datetime_value)
          IS DISTINCT FROM
@@ -88,13 +88,20 @@ async function mergeScalars(tx: Tx, entityId: number, sorId: number): Promise<vo
   await tx.query(
     `INSERT INTO attribute_values (entity_id, sor_id, customer_type, attribute_id, customer_id, changed_at,
        string_value, number_value, boolean_value, date_value, datetime_value)
-     SELECT $1, $2, s.customer_type, s.attribute_id, s.customer_id, now(),
+     SELECT s.entity_id, s.sor_id, s.customer_type, s.attribute_id, s.customer_id, now(),
        s.string_value, s.number_value, s.boolean_value, s.date_value, s.datetime_value
-     FROM staged_values s
-     WHERE NOT s.removed AND NOT EXISTS (SELECT FROM attribute_values v WHERE ${SAME_KEY})
-     ORDER BY s.customer_id, s.customer_type, s.attribute_id`,
+     FROM ${STAGED_IN_ORDER} s
+     WHERE NOT s.removed AND NOT EXISTS (SELECT FROM attribute_values v WHERE ${SAME_KEY})`,
     [entityId, sorId]);
 }
 
-const SAME_KEY = `v.entity_id = $1 AND v.sor_id = $2 AND v.customer_id = s.customer_id
+/**
+ * The entity and the SoR come from this side, as columns that the planner can't see through. As constants
+ * on the other side it would guess how many rows they have, guess one where the last ANALYZE is older than
+ * the SoR, and read all of the SoR for every staged row.
+ */
+const STAGED_IN_ORDER = `(SELECT $1::integer AS entity_id, $2::integer AS sor_id, * FROM staged_values
+  ORDER BY customer_id, customer_type, attribute_id)`;
+
+const SAME_KEY = `v.entity_id = s.entity_id AND v.sor_id = s.sor_id AND v.customer_id = s.customer_id
   AND v.customer_type = s.customer_type AND v.attribute_id = s.attribute_id`;

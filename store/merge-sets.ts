@@ -18,6 +18,7 @@ const ELEMENTS_AT_ONCE = 50_000;
  */
 export async function mergeSets(tx: Tx, entityId: number, sorId: number, sets: FoldedSet[]): Promise<SetRefusal[]> {
   if (sets.length === 0) return [];
+  await tx.query('SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');
   const { rows } = await tx.query<{ now: Date }>('SELECT now()');
   const refusals: SetRefusal[] = [];
   for await (const portion of lockedPortions(tx, entityId, sorId, sets)) {
@@ -26,13 +27,19 @@ export async function mergeSets(tx: Tx, entityId: number, sorId: number, sets: F
   return refusals;
 }
 
+/** The stored rows of the given keys. Entity and SoR stand on the side of the keys, as in mergeScalars. */
+const STORED_SETS = `(
+    SELECT $1::integer AS entity_id, $2::integer AS sor_id, *
+    FROM unnest($3::text[], $4::smallint[], $5::integer[]) WITH ORDINALITY AS keys (customer_id, customer_type, attribute_id, ordinal)
+    OFFSET 0) k
+  JOIN attribute_values v ON v.entity_id = k.entity_id AND v.sor_id = k.sor_id AND v.customer_id = k.customer_id
+    AND v.customer_type = k.customer_type AND v.attribute_id = k.attribute_id`;
+
 /** Locks every stored row first, then yields portions of sets whose stored elements together are few enough. */
 async function* lockedPortions(tx: Tx, entityId: number, sorId: number, sets: FoldedSet[]): AsyncGenerator<FoldedSet[]> {
   const { rows } = await tx.query<{ ordinal: number; size: number }>(
     `SELECT k.ordinal::int - 1 AS ordinal, coalesce(cardinality(v.set_elements), 0) AS size
-     FROM unnest($3::text[], $4::smallint[], $5::int[]) WITH ORDINALITY AS k (customer_id, customer_type, attribute_id, ordinal)
-     JOIN attribute_values v ON v.entity_id = $1 AND v.sor_id = $2 AND v.customer_id = k.customer_id
-       AND v.customer_type = k.customer_type AND v.attribute_id = k.attribute_id
+     FROM ${STORED_SETS}
      ORDER BY v.customer_id, v.customer_type, v.attribute_id FOR UPDATE OF v`,
     [entityId, sorId, ...keyArrays(sets)]);
   const sizes = new Map(rows.map(({ ordinal, size }) => [ordinal, size]));
@@ -71,9 +78,7 @@ async function mergePortion(
 async function findStored(tx: Tx, entityId: number, sorId: number, sets: FoldedSet[]): Promise<Map<number, StoredSet>> {
   const { rows } = await tx.query<StoredSet>(
     `SELECT k.ordinal::int - 1 AS ordinal, v.set_elements, v.set_times, v.removed_at IS NOT NULL AS removed
-     FROM unnest($3::text[], $4::smallint[], $5::int[]) WITH ORDINALITY AS k (customer_id, customer_type, attribute_id, ordinal)
-     JOIN attribute_values v ON v.entity_id = $1 AND v.sor_id = $2 AND v.customer_id = k.customer_id
-       AND v.customer_type = k.customer_type AND v.attribute_id = k.attribute_id`,
+     FROM ${STORED_SETS}`,
     [entityId, sorId, ...keyArrays(sets)]);
   return new Map(rows.map((row) => [row.ordinal, row]));
 }
@@ -86,7 +91,10 @@ function toElements({ set_elements: elements, set_times: times, removed }: Store
 type ChangedSet = { set: FoldedSet; elements: StoredElement[] };
 
 /** Sets travel as JSON, since Postgres has no arrays of arrays of different lengths. */
-const CHANGED = `jsonb_to_recordset($3::jsonb) AS s (customer_id text, customer_type smallint, attribute_id int, elements text[], times timestamptz[])`;
+const CHANGED = `(
+    SELECT $1::integer AS entity_id, $2::integer AS sor_id, * FROM jsonb_to_recordset($3::jsonb)
+      AS sets (customer_id text, customer_type smallint, attribute_id integer, elements text[], times timestamptz[])
+    ORDER BY customer_id COLLATE "C", customer_type, attribute_id) s`;
 
 function toJson(changed: ChangedSet[]): string {
   return JSON.stringify(changed.map(({ set, elements }) => ({
@@ -104,7 +112,7 @@ async function updateSets(tx: Tx, entityId: number, sorId: number, changed: Chan
     `UPDATE attribute_values v
      SET set_elements = s.elements, set_times = s.times, changed_at = now(), removed_at = NULL
      FROM ${CHANGED}
-     WHERE v.entity_id = $1 AND v.sor_id = $2 AND v.customer_id = s.customer_id
+     WHERE v.entity_id = s.entity_id AND v.sor_id = s.sor_id AND v.customer_id = s.customer_id
        AND v.customer_type = s.customer_type AND v.attribute_id = s.attribute_id`,
     [entityId, sorId, toJson(changed)]);
 }
@@ -113,8 +121,7 @@ async function insertSets(tx: Tx, entityId: number, sorId: number, changed: Chan
   if (changed.length === 0) return;
   await tx.query(
     `INSERT INTO attribute_values (entity_id, sor_id, customer_type, attribute_id, customer_id, changed_at, set_elements, set_times)
-     SELECT $1, $2, customer_type, attribute_id, customer_id, now(), elements, times FROM ${CHANGED}
-     ORDER BY s.customer_id COLLATE "C", s.customer_type, s.attribute_id`,
+     SELECT entity_id, sor_id, customer_type, attribute_id, customer_id, now(), elements, times FROM ${CHANGED}`,
     [entityId, sorId, toJson(changed)]);
 }
 

@@ -4,7 +4,7 @@ import type { ImportAttributesSteps, ImportRef } from '../activities/import-attr
 const RETRY = { initialInterval: '1 second', maximumInterval: '30 seconds' };
 
 const { claimImport, endImport } = proxyActivities<ImportAttributesSteps>({
-  startToCloseTimeout: '1 minute',
+  startToCloseTimeout: '10 seconds',
   retry: RETRY,
 });
 

@@ -48,7 +48,8 @@ export function useStack(): Stack {
   return stack;
 }
 
-async function newTestServer({ db, files, secrets }: TestStore, temporal: Client, name: string): Promise<FastifyInstance> {
+/** A server of this process, whose log is searched at the end of the run. */
+export async function newTestServer({ db, files, secrets }: TestStore, temporal: Client, name: string): Promise<FastifyInstance> {
   const log = createLog({ level: 'info', destination: createWriteStream(join(inject('runFolder'), `server-${name}.log`), { flags: 'a' }) });
   return buildServer({
     db, files, secrets, log, metrics: createMetrics(),

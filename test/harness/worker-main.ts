@@ -37,7 +37,7 @@ let hits = 0;
 const workers = startWorkers({
   temporal, bundlePath: settings.bundlePath, queues: TASK_QUEUES, identity, log, metrics: createMetrics(),
   needs: {
-    db, files, secrets, log, temporal: client, countRows: () => {},
+    db, files, secrets, log, temporal: client, countRows: () => {}, batchRecords: 1_000,
     boundary(name) {
       if (name !== settings.kill?.boundary) return;
       hits += 1;

@@ -23,7 +23,7 @@ export type TestWorker = {
 };
 
 /** Starts worker processes over a test's store, and ends those that are left when the file is through. */
-export function workersOver(store: TestStore, namespace: string) {
+export function workersOver(store: TestStore, namespace: string, temporalAddress = inject('temporal').address) {
   const live = new Set<TestWorker>();
   afterAll(async () => {
     await Promise.all([...live].map((worker) => worker.kill()));
@@ -33,7 +33,7 @@ export function workersOver(store: TestStore, namespace: string) {
       databaseUrl: store.url,
       filesFolder: store.filesFolder,
       secretKey: store.secretKey.toString('base64'),
-      temporalAddress: inject('temporal').address,
+      temporalAddress,
       namespace,
       bundlePath: inject('bundlePath'),
       sweepSeconds: SWEEP_SECONDS,

@@ -1,33 +1,148 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { streamImportErrors } from '../../store/import-errors.ts';
+import { findImport, lockImport } from '../../store/imports.ts';
+import { deleteSor } from '../../store/systems-of-records.ts';
+import { updateCustomerAttribute } from '../../store/customer-attributes.ts';
+import { write } from '../../store/database.ts';
+import { insertTombstone } from '../../store/tombstones.ts';
+import { importedValues } from './import-attributes.kill.ts';
+import { mixedFile } from '../harness/import-files.ts';
 import { importEnded, postImport } from '../harness/imports.ts';
 import { personId } from '../harness/people.ts';
 import { useStack } from '../harness/stack.ts';
+import { waitFor } from '../harness/wait.ts';
 import { makeWorld, type World } from '../harness/world.ts';
+
+const HEADER = 'user_id,attribute_key,value,action_type';
 
 const stack = useStack();
 let world: World;
 
 beforeAll(async () => {
-  world = await makeWorld(stack.store);
+  stack.startWorker();
   stack.startWorker();
 });
 
+async function errorsOf(id: string, of = world) {
+  const job = await findImport(stack.store.db, of.entity.id, id);
+  return Array.fromAsync(streamImportErrors(stack.store.db, of.entity.id, job!.id));
+}
+
+async function importLines(...lines: string[]) {
+  const id = await postImport(stack.app, world, [HEADER, ...lines].join('\n'));
+  return { id, job: await importEnded(stack.store, world, id), errors: await errorsOf(id) };
+}
+
 describe('an import', () => {
-  it('brings each row into a profile or into the errors, with its line and reason', async () => {
-    const file = [
-      'user_id,attribute_key,value,action_type',
+  beforeAll(async () => {
+    world = await makeWorld(stack.store);
+    const { id } = world.attributes.vip!;
+    await write(stack.store.db, (tx) => updateCustomerAttribute(tx, world.entity.id, id, { disabled: true }));
+  });
+
+  it('brings each row into a profile or into the errors, with its line, reason and the row itself', async () => {
+    const { job, errors } = await importLines(
       `${personId(1)},plan,gold,`,
       `${personId(1)},score,12.50,UPSERT`,
       `${personId(1)},nothing,1,`,
       `${personId(2)},score,many,`,
-      `,plan,gold,`,
       `${personId(2)},tags,a;b;a,ADD`,
-    ].join('\n');
-    const id = await postImport(stack.app, world, file);
-    const job = await importEnded(stack.store, world, id, 8000);
+    );
     expect(job).toMatchObject({
-      state: 'finished', rowsIn: 6, rowsOk: 3, rowsIgnored: 1, rowsFailed: 2,
-      errorsByType: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 1, INVALID_CUSTOMER_ID: 1 },
+      state: 'finished', rowsIn: 5, rowsOk: 3, rowsIgnored: 1, rowsFailed: 1,
+      errorsByType: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 1 },
     });
+    expect(errors).toMatchObject([
+      { line: 4, errorType: 'UNDEFINED_ATTRIBUTE', outcome: 'ignored', customerId: personId(1), attributeKey: 'nothing', raw: `${personId(1)},nothing,1,` },
+      { line: 5, errorType: 'INVALID_VALUE', outcome: 'failed', customerId: personId(2), attributeKey: 'score' },
+    ]);
+  });
+
+  it('names every error that a row can have', async () => {
+    const long = 'x'.repeat(257);
+    const rows: [type: string, row: string][] = [
+      ['INVALID_CUSTOMER_ID', ',plan,gold,'],
+      ['EMPTY_KEY', `${personId(3)},,gold,`],
+      ['TOO_LONG_KEY', `${personId(3)},${long},gold,`],
+      ['EMPTY_VALUE', `${personId(3)},plan,,`],
+      ['INVALID_VALUE', `${personId(3)},born,2001-02-29,`],
+      ['TOO_LONG_VALUE', `${personId(3)},plan,${long},`],
+      ['TOO_LONG_SET_SIZE', `${personId(3)},tags,${Array.from({ length: 1001 }, (_, number) => `e${number}`).join(';')},ADD`],
+      ['UNDEFINED_ATTRIBUTE', `${personId(3)},nothing,1,`],
+      ['DISABLED_ATTRIBUTE', `${personId(3)},vip,true,`],
+      ['INVALID_ACTION', `${personId(3)},plan,gold,REPLACE`],
+      ['PARSING_FAILED', `${personId(3)},plan,gold`],
+      ['PARSING_FAILED', `${personId(3)},plan,"go"ld,`],
+    ];
+    const { job, errors } = await importLines(...rows.map(([, row]) => row), `${personId(3)},plan,silver,`);
+    expect(errors.map(({ line, errorType }) => [line, errorType])).toEqual(rows.map(([type], index) => [index + 2, type]));
+    expect(job).toMatchObject({ rowsIn: 13, rowsOk: 1, rowsIgnored: 1, rowsFailed: 11 });
+  });
+
+  it('fails as a whole for a wrong header and for an empty file, with one error and no row', async () => {
+    for (const file of ['', 'id,key,value\na,b,c\n']) {
+      const id = await postImport(stack.app, world, file);
+      const job = await importEnded(stack.store, world, id);
+      expect(job).toMatchObject({ state: 'failed', rowsIn: 0, errorsByType: { PARSING_FAILED: 1 } });
+      expect(await errorsOf(id)).toMatchObject([{ line: 0, errorType: 'PARSING_FAILED' }]);
+    }
+  });
+
+  it('brings nobody back who was erased, and tells nothing of them', async () => {
+    const erased = personId(4);
+    const hash = stack.store.secrets.customerHash(world.entity.id, 'user_id', erased);
+    await insertTombstone(stack.store.db, world.entity.id, hash);
+    const { job, errors } = await importLines(`${erased},plan,gold,`, `${personId(5)},plan,gold,`);
+    expect(job).toMatchObject({ rowsIn: 2, rowsOk: 1, rowsFailed: 1 });
+    expect(errors).toMatchObject([{
+      line: 2, errorType: 'INVALID_CUSTOMER_ID', message: 'erased', customerId: null, raw: null, customerHash: hash, attributeKey: null,
+    }]);
+  });
+
+  it('leaves the rows of a SoR that was deleted on the way to EMPTY_SOR', async () => {
+    const doomed = await makeWorld(stack.store);
+    const id = await postImport(stack.app, doomed, mixedFile(20_000, 500));
+    await waitFor('some rows', async () => (await findImport(stack.store.db, doomed.entity.id, id))!.rowsIn > 0);
+    await write(stack.store.db, (tx) => deleteSor(tx, doomed.entity.id, doomed.sor.id));
+    const job = await importEnded(stack.store, doomed, id);
+    expect(job.rowsIn).toBe(20_000);
+    expect(job.errorsByType.EMPTY_SOR).toBeGreaterThan(0);
+    expect(job.rowsOk + job.rowsIgnored + job.rowsFailed).toBe(20_000);
+  });
+});
+
+describe('imports at once', () => {
+  it('into one SoR end with exact counts, and every element of both', async () => {
+    const shared = await makeWorld(stack.store);
+    const file = (tag: string) => [HEADER, ...Array.from({ length: 6_000 }, (_, row) =>
+      (row % 2 === 0 ? `${personId(row % 400)},plan,${tag},` : `${personId(row % 401)},tags,${tag},ADD`))].join('\n');
+    const ids = await Promise.all(['left', 'right'].map((tag) => postImport(stack.app, shared, file(tag))));
+    for (const id of ids) {
+      expect(await importEnded(stack.store, shared, id)).toMatchObject({ state: 'finished', rowsIn: 6_000, rowsOk: 6_000 });
+    }
+    const values = await importedValues(stack, shared) as { key: string; string_value: string; set_elements: string[] }[];
+    for (const { key, string_value: plan, set_elements: tags } of values) {
+      if (key === 'plan') expect(['left', 'right']).toContain(plan);
+      else expect(tags.toSorted()).toEqual(['left', 'right']);
+    }
+  });
+});
+
+describe('a step whose run was given up', () => {
+  it('commits nothing more', async () => {
+    const lost = await makeWorld(stack.store);
+    const id = await postImport(stack.app, lost, mixedFile(20_000, 500));
+    const { db } = stack.store;
+    const running = await waitFor('some rows', async () => {
+      const job = await findImport(db, lost.entity.id, id);
+      return job!.rowsIn > 0 && job;
+    });
+    await db.query(`UPDATE imports SET generation = generation + 1, state = 'accepted', run_id = NULL WHERE entity_id = $1 AND id = $2`,
+      [lost.entity.id, running.id]);
+    expect(await write(db, (tx) => lockImport(tx, lost.entity.id, running.id, running.generation))).toBeNull();
+    // The old run ends without effect, and the sweep starts one of the new generation.
+    const job = await importEnded(stack.store, lost, id);
+    expect(job).toMatchObject({ state: 'finished', rowsIn: 20_000, generation: running.generation + 1 });
+    expect(job.rowsOk + job.rowsIgnored + job.rowsFailed).toBe(20_000);
   });
 });

@@ -1,0 +1,59 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startTemporal, temporalDatabase, type EmbeddedTemporal } from '../../runtime/embedded/temporal.ts';
+import { openTemporalClient } from '../../runtime/temporal-client.ts';
+import { findImport } from '../../store/imports.ts';
+import { testStore, type TestStore } from '../harness/database.ts';
+import { mixedFile } from '../harness/import-files.ts';
+import { importEnded, postImport } from '../harness/imports.ts';
+import { newTestServer } from '../harness/stack.ts';
+import { waitFor } from '../harness/wait.ts';
+import { workersOver } from '../harness/workers.ts';
+import { makeWorld } from '../harness/world.ts';
+
+const NAMESPACE = 'lost-and-found';
+const ROWS = 20_000;
+
+let store: TestStore;
+let dataDir: string;
+let server: EmbeddedTemporal;
+let startWorker: ReturnType<typeof workersOver>;
+
+const start = () => startTemporal({ dataDir, say: () => {}, headless: true });
+
+beforeAll(async () => {
+  store = await testStore();
+  dataDir = await mkdtemp(join(tmpdir(), 'millrace-temporal-'));
+  server = await start();
+  startWorker = workersOver(store, NAMESPACE, server.address);
+});
+
+afterAll(async () => {
+  await server.stop();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+it('an import goes on when Temporal comes back with an empty database', async () => {
+  const client = await openTemporalClient({ address: server.address, namespace: NAMESPACE }, 'test-server');
+  const app = await newTestServer(store, client, NAMESPACE);
+  startWorker();
+  const world = await makeWorld(store);
+  const id = await postImport(app, world, mixedFile(ROWS, 500));
+  const before = await waitFor('some rows', async () => {
+    const job = await findImport(store.db, world.entity.id, id);
+    return job!.rowsIn > 0 && job;
+  }, 60_000);
+  await server.stop();
+  for (const suffix of ['', '-wal', '-shm']) await rm(`${temporalDatabase(dataDir)}${suffix}`, { force: true });
+  expect(await findImport(store.db, world.entity.id, id)).toMatchObject({ state: 'running' });
+
+  server = await start();
+  const job = await importEnded(store, world, id, 120_000);
+  expect(job).toMatchObject({ state: 'finished', rowsIn: ROWS });
+  expect(job.generation).toBeGreaterThan(before.generation);
+  expect(job.rowsOk + job.rowsIgnored + job.rowsFailed).toBe(ROWS);
+  await app.close();
+  await client.connection.close();
+}, 180_000);
