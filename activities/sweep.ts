@@ -1,15 +1,20 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { importWorkflowId } from '../domain/workflow-id.ts';
 import {
-  deleteExpiredTokens, deleteImport, deleteRemains, listExpiredImports, listRunningImports, listUnclaimedImports,
+  deleteExpiredTokens, deleteImport, deleteRemains, isFileOfImport, listExpiredImports, listRunningImports, listUnclaimedImports,
   resetImport, type RunningImport,
 } from '../store/across-entities.ts';
+import type { Database } from '../store/database.ts';
+import type { Files } from '../store/files.ts';
 import { deleteOldAttempts } from '../store/login-attempts.ts';
 import type { Needs } from './needs.ts';
 import { startImport } from './start-import.ts';
 
 /** A row younger than this is left to the request that is just starting its workflow. */
 const GRACE_SECONDS = 5;
+
+/** A pinned file gets its row within the same request; no request lasts this long. */
+const ORPHANED_AFTER_MS = 24 * 3_600_000;
 
 export type SweepSteps = ReturnType<typeof sweepSteps>;
 
@@ -38,11 +43,20 @@ export const sweepSteps = ({ db, files, temporal, log, boundary }: Needs) => ({
       boundary('sweep: between file and job');
       await deleteImport(db, expired);
     }
+    await deleteOrphanedFiles(db, files);
     await deleteRemains(db);
     await deleteExpiredTokens(db);
     await deleteOldAttempts(db);
   },
 });
+
+/** Uploads whose request died between the pinned file and the row of its import. */
+async function deleteOrphanedFiles(db: Database, files: Files): Promise<void> {
+  const before = new Date(Date.now() - ORPHANED_AFTER_MS);
+  for await (const { key, modifiedAt } of files.list('imports/')) {
+    if (modifiedAt < before && !await isFileOfImport(db, key)) await files.delete(key);
+  }
+}
 
 /** True while the very run that claimed the row is open. */
 async function isAlive(temporal: Client, { identifier, runId }: RunningImport): Promise<boolean> {

@@ -16,8 +16,8 @@ export type Files = {
   size(key: string): Promise<number | null>;
   /** Nothing happens for an unknown key. */
   delete(key: string): Promise<void>;
-  /** The keys that begin with `prefix`, in no order. */
-  list(prefix: string): AsyncIterable<string>;
+  /** The files whose keys begin with `prefix`, in no order. */
+  list(prefix: string): AsyncIterable<{ key: string; modifiedAt: Date }>;
 };
 
 const KEY = /^(?!.*\.\.)[A-Za-z0-9._-]+(\/[A-Za-z0-9._-]+)*$/;
@@ -85,14 +85,17 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-async function* listFolder(root: string, prefix: string): AsyncGenerator<string> {
+async function* listFolder(root: string, prefix: string): AsyncGenerator<{ key: string; modifiedAt: Date }> {
   const start = join(root, dirname(`${prefix}x`));
   const folder = await opendir(start, { recursive: true }).catch(nullIfMissing);
   if (!folder) return;
   for await (const entry of folder) {
     if (!entry.isFile()) continue;
-    const key = relative(root, join(entry.parentPath, entry.name)).split(sep).join('/');
-    if (key.startsWith(prefix) && !key.startsWith(`${UNFINISHED}/`)) yield key;
+    const path = join(entry.parentPath, entry.name);
+    const key = relative(root, path).split(sep).join('/');
+    if (!key.startsWith(prefix) || key.startsWith(`${UNFINISHED}/`)) continue;
+    const found = await stat(path).catch(nullIfMissing);
+    if (found) yield { key, modifiedAt: found.mtime };
   }
 }
 

@@ -22,16 +22,17 @@ describe('a customer attribute', () => {
   test('is defined, viewed, relabelled, disabled and deleted', async () => {
     const { body } = await define('city', { label: 'Home town' });
     const record = {
-      identifier: expect.stringMatching(/^atr_/), key: 'city', label: 'Home town', value_type: 'String', disabled: false, sources: [],
-      sor_id: world.sor.identifier, sor: { name: 'CRM', identifier: world.sor.identifier, type: 'custom' },
+      identifier: expect.stringMatching(/^atr_/), key: 'city', label: 'Home town', value_type: 'String',
+      disabled: false, sor_id: world.sor.identifier,
+      sor: { name: 'CRM', identifier: world.sor.identifier, type: 'custom' },
     };
-    expect(body.result).toEqual(record);
+    expect(body.result).toEqual({ ...record, sources: [] });
     const path = `/${body.result.identifier}`;
-    expect((await call('GET', path)).body.result).toEqual(record);
-    const { sources: _, ...v3 } = record;
-    expect((await call('GET', path, { v3: true })).body.result).toEqual(v3);
-    expect((await call('PUT', path, { body: { label: 'Town' } })).body.result).toMatchObject({ label: 'Town', disabled: false });
-    expect((await call('PUT', path, { body: { disabled: true } })).body.result).toMatchObject({ label: 'Town', disabled: true });
+    expect((await call('GET', path)).body.result).toEqual({ ...record, sources: [] });
+    expect((await call('GET', path, { v3: true })).body.result).toEqual(record);
+    const change = async (body: object) => (await call('PUT', path, { body })).body.result;
+    expect(await change({ label: 'Town' })).toMatchObject({ label: 'Town', disabled: false });
+    expect(await change({ disabled: true })).toMatchObject({ label: 'Town', disabled: true });
     expect((await call('DELETE', path)).body).toEqual({ success: true });
     const gone = await call('GET', path);
     expect([gone.status, gone.body.error_message]).toEqual([404, 'Customer attribute not found']);
@@ -41,19 +42,22 @@ describe('a customer attribute', () => {
     const refused = await define('plan');
     expect([refused.status, refused.body.messages[0].element]).toEqual([400, 'key']);
     const both = await Promise.all([define('twin'), define('twin')]);
-    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 400]);
+    expect(both.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(both.filter(({ status }) => status === 400)).toHaveLength(1);
   });
 
   test.each([
-    ['key', { key: '' }], ['key', { key: 'k'.repeat(257) }], ['key', { key: 5 }], ['value_type', { value_type: 'Text' }],
-    ['value_type', { value_type: null }], ['sor_id', { sor_id: undefined }], ['label', { label: '' }],
+    ['key', { key: '' }], ['key', { key: 'k'.repeat(257) }], ['key', { key: 5 }],
+    ['value_type', { value_type: 'Text' }], ['value_type', { value_type: null }], ['sor_id', { sor_id: undefined }],
+    ['label', { label: '' }],
   ])('is refused by the name of its wrong field: %s', async (element, wrong) => {
     const refused = await define('fine', wrong);
     expect([refused.status, refused.body.messages[0].element]).toEqual([400, element]);
   });
 
   test('of the global SoR, or of an unknown one, cannot be defined or changed', async () => {
-    const [global] = (await server.call('GET', '/api/system_of_records?type=global', { token: world.token })).body.result;
+    const list = await server.call('GET', '/api/system_of_records?type=global', { token: world.token });
+    const [global] = list.body.result;
     expect((await define('x', { sor_id: global.identifier })).body.status).toBe('bad_request');
     const path = `/${global.customer_attributes[0].identifier}`;
     expect((await call('GET', path)).status).toBe(200);

@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { showImportProgress } from '../../server/import-progress.ts';
 import { write } from '../../store/database.ts';
-import { type ImportError, insertImportErrors } from '../../store/import-errors.ts';
+import type { ImportError } from '../../domain/import-error.ts';
+import { insertImportErrors } from '../../store/import-errors.ts';
 import { claimImport, findImport, type Import, insertImport, updateImportProgress } from '../../store/imports.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
 import { personId } from '../harness/people.ts';
@@ -26,14 +27,18 @@ beforeAll(async () => {
   await write(store.db, (tx) => insertImportErrors(tx, world.entity.id, job.id, [
     ERROR,
     { ...ERROR, line: 3, errorType: 'UNDEFINED_ATTRIBUTE', outcome: 'ignored', customerId: personId(2) },
-    { ...ERROR, line: 4, errorType: 'INVALID_CUSTOMER_ID', message: 'erased', customerId: null, raw: null, customerHash: Buffer.alloc(32) },
+    {
+      ...ERROR, line: 4, errorType: 'INVALID_CUSTOMER_ID', message: 'erased', customerId: null, raw: null,
+      customerHash: Buffer.alloc(32),
+    },
   ]));
 });
 
 function newImport(): Promise<Import> {
   return insertImport(store.db, world.entity.id, {
-    sorId: world.sor.id, version: 2, skipEmail: false, fileKey: 'imports/x.csv', fileBytes: 1_000, fileSha256: Buffer.alloc(32, 1),
-    sourceBytes: 100, sourceSha256: Buffer.alloc(32, 2), sourceGzip: true, sourceDefect: null,
+    sorId: world.sor.id, version: 2, skipEmail: false, fileKey: 'imports/x.csv', fileBytes: 1_000,
+    fileSha256: Buffer.alloc(32, 1), sourceBytes: 100, sourceSha256: Buffer.alloc(32, 2), sourceGzip: true,
+    sourceDefect: null,
   });
 }
 
@@ -59,7 +64,8 @@ describe('import errors', () => {
     expect(v3.headers['content-type']).toBe('application/json; charset=utf-8');
     expect(v3.body).toEqual({ success: true, result: { attribute_errors: expect.any(Array) } });
     expect(v3.body.result.attribute_errors).toHaveLength(3);
-    expect(v3.body.result.attribute_errors[0]).toEqual({ import_id: job.identifier, error_type: 'INVALID_VALUE', sor, ...shown });
+    const [first] = v3.body.result.attribute_errors;
+    expect(first).toEqual({ import_id: job.identifier, error_type: 'INVALID_VALUE', sor, ...shown });
     for (const id of [job.identifier, job.jid]) {
       const v2 = await get(`import_errors?job_id=${id}`);
       expect(v2.body.result.attribute_errors[0]).toEqual({ job_id: id, sor, ...shown });
@@ -89,23 +95,25 @@ describe('import errors', () => {
     const errors = Array.from({ length: 100_000 }, (_, at) => ({ ...ERROR, line: at + 2 }));
     await write(store.db, (tx) => insertImportErrors(tx, world.entity.id, id, errors));
     const { body } = await get(`import_errors?import_id=${identifier}`, { v3: true });
-    expect(body.result.attribute_errors.map(({ line }: { line: number }) => line)).toEqual(errors.map(({ line }) => line));
+    const lines = body.result.attribute_errors.map(({ line }: { line: number }) => line);
+    expect(lines).toEqual(errors.map(({ line }) => line));
   });
 
   test('leave who read them in the audit log', async () => {
     const { identifier } = await newImport();
     await get(`import_errors?job_id=${identifier}`);
-    const { rows } = await store.db.query('SELECT action, actor_id FROM audit_log WHERE entity_id = $1 AND subject = $2',
-      [world.entity.id, identifier]);
+    const { rows } = await store.db.query(
+      'SELECT action, actor_id FROM audit_log WHERE entity_id = $1 AND subject = $2', [world.entity.id, identifier]);
     expect(rows).toEqual([{ action: 'read', actor_id: world.user.id }]);
   });
 });
 
 describe('an import', () => {
   test('is viewed with its source, its rows and what to expect', async () => {
-    const { id, identifier, jid } = await newImport();
+    const imported = await newImport();
+    const { id, identifier, jid } = imported;
     await claimImport(store.db, world.entity.id, id, 'run');
-    await write(store.db, (tx) => updateImportProgress(tx, world.entity.id, id, {
+    await write(store.db, (tx) => updateImportProgress(tx, imported, {
       nextOffset: 500, nextLine: 7, rowsIn: 5, rowsOk: 2, rowsIgnored: 1, rowsFailed: 2,
       errorsByType: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 2 },
     }));
@@ -113,7 +121,8 @@ describe('an import', () => {
       import_id: identifier, jid, state: 'running', version: 2, defect: null,
       sor: { name: 'CRM', identifier: world.sor.identifier, type: 'custom' },
       source: {
-        bytes: 100, sha256: '02'.repeat(32), compressed: true, decompressed_bytes: 1_000, decompressed_sha256: '01'.repeat(32),
+        bytes: 100, sha256: '02'.repeat(32), compressed: true,
+        decompressed_bytes: 1_000, decompressed_sha256: '01'.repeat(32),
       },
       rows: { read: 5, ok: 2, ignored: 1, failed: 2 },
       errors_by_type: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 2 },
@@ -130,7 +139,8 @@ describe('an import', () => {
     const startedAt = new Date('2026-01-01T00:00:00Z');
     const now = new Date('2026-01-01T00:00:10Z');
     const half = { ...running, state: 'running' as const, startedAt, nextOffset: 500, rowsIn: 25 };
-    expect(showImportProgress(half, null, now)).toMatchObject({ rate: 2.5, expected_end_at: '2026-01-01T00:00:20.000Z', sor: null });
+    expect(showImportProgress(half, null, now))
+      .toMatchObject({ rate: 2.5, expected_end_at: '2026-01-01T00:00:20.000Z', sor: null });
     const ended = { ...half, state: 'finished' as const, endedAt: new Date('2026-01-01T00:00:05Z') };
     expect(showImportProgress(ended, null, now)).toMatchObject({ rate: 5, expected_end_at: null });
   });

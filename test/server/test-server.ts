@@ -15,10 +15,17 @@ export type TestServer = {
   logs: Record<string, unknown>[];
   observed: ObservedRequest[];
   /** A request with a token; `v3` sets Accept. */
-  call(method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, options?: CallOptions): Promise<Answer>;
+  call(method: Method, url: string, options?: CallOptions): Promise<Answer>;
 };
 
-export type CallOptions = { token?: string; v3?: boolean; body?: InjectOptions['payload']; headers?: Record<string, string> };
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+export type CallOptions = {
+  token?: string;
+  v3?: boolean;
+  body?: InjectOptions['payload'];
+  headers?: Record<string, string>;
+};
+// oxlint-disable-next-line typescript/no-explicit-any -- a test says what it expects of a body by looking
 export type Answer = { status: number; headers: Record<string, unknown>; text: string; body: any };
 
 type Options = {
@@ -42,7 +49,9 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
   const app = await buildServer({
     ...store,
     log: pino(lines),
-    metrics: { observeRequest: (request) => observed.push(request), text: async () => 'up 1\n', contentType: 'text/plain' },
+    metrics: {
+      observeRequest: (request) => observed.push(request), text: async () => 'up 1\n', contentType: 'text/plain',
+    },
     flows: { startImport: options.startImport ?? (async (ref) => void started.push(ref)) },
     ready: options.ready ?? (async () => []),
     settings: {
@@ -54,7 +63,7 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
 }
 
 async function call(
-  app: FastifyInstance, method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, { token, v3, body, headers }: CallOptions = {},
+  app: FastifyInstance, method: Method, url: string, { token, v3, body, headers }: CallOptions = {},
 ): Promise<Answer> {
   const reply = await app.inject({
     method, url,
@@ -66,11 +75,14 @@ async function call(
     },
   });
   const isJson = String(reply.headers['content-type']).startsWith('application/json');
-  return { status: reply.statusCode, headers: reply.headers, text: reply.body, body: isJson ? JSON.parse(reply.body) : null };
+  const json: unknown = isJson ? JSON.parse(reply.body) : null;
+  return { status: reply.statusCode, headers: reply.headers, text: reply.body, body: json };
 }
 
 /** A web form with one file, as curl sends it: fields and the file in the order given. */
-export function webForm(parts: [name: string, value: string | Buffer][]): { body: Buffer; headers: Record<string, string> } {
+export function webForm(
+  parts: [name: string, value: string | Buffer][],
+): { body: Buffer; headers: Record<string, string> } {
   const boundary = 'millrace-test-boundary';
   const pieces = parts.flatMap(([name, value]) => {
     const file = Buffer.isBuffer(value) ? '; filename="import.csv"\r\nContent-Type: text/csv' : '';

@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto';
+import helmet from '@fastify/helmet';
+import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import { faultOf } from '../domain/fault.ts';
+import { readBodies } from './bodies.ts';
+import { connectionOptions, limitIdleBodies } from './connection-limits.ts';
+import { LIMITS, type RouteNeeds, type ServerNeeds } from './needs.ts';
+import { openApiDocument } from './openapi.ts';
+import { serveOperations } from './operations.ts';
+import { limitRates } from './rate-limit.ts';
+import { sendError } from './refusal-reply.ts';
+import { logRequests } from './request-log.ts';
+import type { Route } from './route.ts';
+import { routes as allRoutes } from './routes/index.ts';
+import { authenticate, authorise, serveRoute } from './serve-route.ts';
+import { refuseUnknownPaths } from './unknown-path.ts';
+import { uploadBudget } from './upload-budget.ts';
+
+/** The whole HTTP surface, ready to listen. `routes` is for tests of the surface itself. */
+export async function buildServer(needs: ServerNeeds, routes: readonly Route[] = allRoutes): Promise<FastifyInstance> {
+  const limits = { ...LIMITS, ...needs.settings.limits };
+  const routeNeeds: RouteNeeds = { ...needs, limits, unverified: uploadBudget(limits.unverifiedBytes) };
+  const app = newApp(needs, routeNeeds);
+  app.setErrorHandler(sendError);
+  logRequests(app, needs);
+  limitIdleBodies(app, limits);
+  await protectBrowsers(app);
+  await readBodies(app, limits);
+  authenticate(app, routeNeeds);
+  authorise(app);
+  await limitRates(app, needs.settings.rateLimitPerMinute);
+  for (const route of routes) serveRoute(app, route, routeNeeds);
+  await serveOperations(app, needs, openApiDocument(routes, needs.settings));
+  refuseUnknownPaths(app, routes);
+  return app;
+}
+
+function newApp({ log, settings }: ServerNeeds, { limits }: RouteNeeds): FastifyInstance {
+  // Fastify logs errors of its own accord, too: what they quote stays out.
+  const quiet = log.child({}, { serializers: { err: faultOf, req: () => undefined, res: () => undefined } });
+  return fastify({
+    ...connectionOptions(limits),
+    loggerInstance: quiet as FastifyBaseLogger,
+    requestIdHeader: false,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    genReqId: () => randomUUID(),
+    trustProxy: settings.trustProxy ?? false,
+    exposeHeadRoutes: false,
+    frameworkErrors: (error, request, reply) => void sendError(error, request, reply),
+  }) as unknown as FastifyInstance;
+}
+
+async function protectBrowsers(app: FastifyInstance): Promise<void> {
+  await app.register(helmet, {
+    contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+  });
+}

@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { customerIdFault } from '../domain/customer-id.ts';
+import { readDatetime } from '../domain/date-value.ts';
+import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../domain/text-limits.ts';
+
+/** Text that can be stored: 1 to `max` Unicode code points. */
+export function text({ max = MAX_CODE_POINTS } = {}) {
+  return z.string()
+    .refine((value) => value !== '', { error: 'must not be empty', abort: true })
+    .refine((value) => !isLongerThan(value, max), { error: `must have at most ${max} characters`, abort: true })
+    .refine(isStorable, 'must not hold NUL or half a surrogate pair')
+    .meta({ minLength: 1, maxLength: max });
+}
+
+/** A name that a person reads: text that is more than spaces. */
+export const name = text().refine((value) => value.trim() !== '', 'must not be blank');
+
+/** An identifier that a caller shows. An unknown one is for the route to refuse. */
+export const identifier = text();
+
+export const customerId = z.string()
+  .check((ctx) => {
+    const fault = customerIdFault(ctx.value);
+    if (fault !== undefined) ctx.issues.push({ code: 'custom', message: `is not valid: ${fault}`, input: ctx.value });
+  })
+  .meta({ minLength: 1, maxLength: MAX_CODE_POINTS });
+
+/** A flag in a query: bare it is true. */
+export const queryFlag = z.enum(['', 'true', 'false', '1', '0'], { error: 'must be true or false' })
+  .transform((value) => value !== 'false' && value !== '0');
+
+/** A flag in a JSON body or a web form, where every value is text. */
+export const bodyFlag = z.union([z.boolean(), z.enum(['true', 'false', '1', '0'])], { error: 'must be true or false' })
+  .transform((value) => value === true || value === 'true' || value === '1');
+
+/** An array in a query: comma-separated, repeated, or as `name[]`. Empty elements are dropped. */
+export const commaList = z.union([z.string(), z.array(z.string())], { error: 'must be a comma-separated list' })
+  .transform((value) => [value].flat().flatMap((part) => part.split(',')).filter((element) => element !== ''))
+  .meta({ description: 'Comma-separated, repeated, or as name[]' });
+
+/** A date and time in any ISO 8601 form; UTC where no zone is given. */
+export const isoDatetime = z.string()
+  .transform((value, ctx) => {
+    const instant = readDatetime(value);
+    if (instant !== undefined) return new Date(instant);
+    ctx.issues.push({ code: 'custom', message: 'must be a date and time in ISO 8601', input: value });
+    return z.NEVER;
+  })
+  .meta({ format: 'date-time' });
+
+/** A whole number in a query; a value that is none, or out of range, is ignored (reference: Conventions, 6). */
+export function pageNumber({ min, max, otherwise }: { min: number; max: number; otherwise: number }) {
+  return z.string().regex(/^\d{1,15}$/).transform(Number)
+    .refine((value) => value >= min && value <= max)
+    .catch(otherwise)
+    .meta({ description: `From ${min} to ${max}, default ${otherwise}; any other value is ignored` });
+}

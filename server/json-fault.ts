@@ -1,0 +1,82 @@
+const SPACE = /[ \t\n\r]*/y;
+const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
+
+/** What may stand next. */
+type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end';
+
+/**
+ * Where a text stops being JSON (RFC 8259); all from the text's start, position from 0, line and column from 1.
+ * The engine's own errors name a place only now and then, and quote the text.
+ */
+export function findJsonFault(json: string): { position: number; line: number; column: number } {
+  const position = walk(json);
+  const before = json.slice(0, position);
+  const line = before.split('\n').length;
+  return { position, line, column: position - before.lastIndexOf('\n') };
+}
+
+function walk(json: string): number {
+  const open: ('}' | ']')[] = [];
+  let expected: Expected = 'value';
+  for (let at = skip(SPACE, json, 0)!; ; at = skip(SPACE, json, at)!) {
+    const char = json[at];
+    if (char === undefined) return at;
+    if (expected === ':') {
+      if (char !== ':') return at;
+      expected = 'value';
+      at += 1;
+    } else if (char === open.at(-1) && (expected === ', or end' || expected.endsWith(` or ${char}`))) {
+      open.pop();
+      expected = ', or end';
+      at += 1;
+    } else if (expected === ', or end') {
+      if (char !== ',' || open.length === 0) return at;
+      expected = open.at(-1) === '}' ? 'key' : 'value';
+      at += 1;
+    } else if (expected === 'key' || expected === 'key or }') {
+      const end = char === '"' ? skipString(json, at) : { fault: at };
+      if ('fault' in end) return end.fault;
+      at = end.after;
+      expected = ':';
+    } else if (char === '{' || char === '[') {
+      open.push(char === '{' ? '}' : ']');
+      expected = char === '{' ? 'key or }' : 'value or ]';
+      at += 1;
+    } else {
+      const end = char === '"' ? skipString(json, at) : skipScalar(json, at);
+      if ('fault' in end) return end.fault;
+      at = end.after;
+      expected = ', or end';
+    }
+  }
+}
+
+type End = { after: number } | { fault: number };
+
+function skipString(json: string, start: number): End {
+  let at = start + 1;
+  while (at < json.length) {
+    if (json[at] === '"') return { after: at + 1 };
+    if (json.charCodeAt(at) < 0x20) return { fault: at };
+    if (json[at] !== '\\') {
+      at += 1;
+      continue;
+    }
+    const after = skip(ESCAPE, json, at);
+    if (after === undefined) return { fault: at };
+    at = after;
+  }
+  return { fault: at };
+}
+
+function skipScalar(json: string, start: number): End {
+  const after = skip(SCALAR, json, start);
+  return after === undefined ? { fault: start } : { after };
+}
+
+/** Where the match that begins at `from` ends. */
+function skip(pattern: RegExp, json: string, from: number): number | undefined {
+  pattern.lastIndex = from;
+  return pattern.test(json) ? pattern.lastIndex : undefined;
+}

@@ -1,0 +1,68 @@
+import type { Logger } from 'pino';
+import type { ImportRef } from '../store/across-entities.ts';
+import type { Database } from '../store/database.ts';
+import type { Files } from '../store/files.ts';
+import type { Secrets } from '../store/secrets.ts';
+import type { UploadBudget } from './upload-budget.ts';
+
+/** What bounds a request. Sizes are in bytes. */
+export type Limits = {
+  /** A JSON body or web form without files. */
+  bodyBytes: number;
+  /** Arrays and objects within each other. */
+  nesting: number;
+  /** An uploaded file, as it comes. */
+  uploadBytes: number;
+  /** The same file, decompressed. */
+  decompressedBytes: number;
+  /** What one address may have stored, decompressed, of files that came before their credentials. */
+  unverifiedBytes: number;
+  headersMs: number;
+  /** Between two pieces of a body. */
+  idleBodyMs: number;
+};
+
+const MIB = 1024 ** 2;
+const GIB = 1024 ** 3;
+
+export const LIMITS: Limits = {
+  bodyBytes: 10 * MIB,
+  nesting: 64,
+  uploadBytes: 10 * GIB,
+  decompressedBytes: 50 * GIB,
+  unverifiedBytes: 10 * GIB,
+  headersMs: 10_000,
+  idleBodyMs: 60_000,
+};
+
+export type ServerSettings = {
+  /** Where callers reach this server, without a slash at the end. */
+  publicUrl: string;
+  tokenTtlDays: number;
+  /** Requests per minute of one token, or of one address; 0 for no limit. */
+  rateLimitPerMinute: number;
+  /** Which proxies to believe about a caller's address (Fastify's `trustProxy`). */
+  trustProxy?: boolean | string | undefined;
+  version: string;
+  limits?: Partial<Limits>;
+};
+
+export type ObservedRequest = { method: string; route: string; status: number; seconds: number };
+
+export type Readiness = { name: string; ready: boolean; reason?: string };
+
+/** What the HTTP surface uses of the rest of the house. */
+export type ServerNeeds = {
+  db: Database;
+  files: Files;
+  secrets: Secrets;
+  log: Logger;
+  metrics: { observeRequest(request: ObservedRequest): void; text(): Promise<string>; contentType: string };
+  flows: { startImport(ref: ImportRef): Promise<void> };
+  /** One entry for each part that the service can't do without. */
+  ready(): Promise<Readiness[]>;
+  settings: ServerSettings;
+};
+
+/** What a route uses. */
+export type RouteNeeds = ServerNeeds & { limits: Limits; unverified: UploadBudget };

@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import type { ServerSettings } from './needs.ts';
+import type { Route } from './route.ts';
+
+type Json = Record<string, unknown>;
+
+/** The OpenAPI 3.1 document of these routes, from the very schemas that check them. */
+export function openApiDocument(routes: readonly Route[], { publicUrl, version }: ServerSettings): Json {
+  const paths: Record<string, Json> = {};
+  for (const route of routes) {
+    const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Millrace', version,
+      description: 'Systems of Records answer as v2, or as v3 where `Accept` holds `application/vnd.svc.v3`.',
+    },
+    servers: [{ url: publicUrl }],
+    paths,
+    components: {
+      securitySchemes: {
+        token: {
+          type: 'apiKey', in: 'header', name: 'Authorization', description: '`Token <AUTH_TOKEN>`, from a login',
+        },
+      },
+      responses: {
+        Refusal: { description: 'A refusal', content: { 'application/json': { schema: REFUSAL } } },
+      },
+    },
+  };
+}
+
+const REFUSAL = {
+  type: 'object',
+  required: ['success', 'status', 'error_message'],
+  properties: {
+    success: { const: false },
+    status: { type: ['string', 'integer'] },
+    error_message: { type: 'string' },
+    message: { type: 'string' },
+    messages: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { element: { type: 'string' }, severity: { const: 'error' }, message: { type: 'string' } },
+      },
+    },
+    errors: { type: 'array', items: { type: 'string' } },
+  },
+};
+
+function operation(route: Route): Json {
+  const { auth, rights, body } = route;
+  const needed = rights.length > 0 ? `Needs the right ${rights.join(' and ')}.` : '';
+  return {
+    summary: route.summary,
+    description: [route.description, needed].filter(Boolean).join(' '),
+    tags: [route.tag],
+    security: auth === 'token' ? [{ token: [] }] : [],
+    parameters: [...parameters(route.params, 'path'), ...parameters(route.query, 'query')],
+    ...(body ? { requestBody: requestBody(route, schemaOf(body, 'input')) } : {}),
+    responses: { 200: success(route), default: { $ref: '#/components/responses/Refusal' } },
+  };
+}
+
+function parameters(schema: z.ZodObject | undefined, place: 'path' | 'query'): Json[] {
+  if (!schema) return [];
+  type ObjectSchema = { properties: Record<string, Json>; required?: string[] };
+  const { properties, required = [] } = schemaOf(schema, 'input') as ObjectSchema;
+  return Object.entries(properties).map(([name, { description, ...property }]) => ({
+    name, in: place, required: place === 'path' || required.includes(name), schema: property,
+    ...(description === undefined ? {} : { description }),
+  }));
+}
+
+function requestBody({ upload }: Route, schema: Json): Json {
+  const forms = { 'application/json': { schema }, 'application/x-www-form-urlencoded': { schema } };
+  if (!upload) return { content: forms };
+  const file = { type: 'string', format: 'binary' };
+  const withFile = { ...schema, properties: { ...(schema['properties'] as Json), [upload.part]: file } };
+  return { content: { 'multipart/form-data': { schema: withFile }, ...forms } };
+}
+
+function success({ result }: Route): Json {
+  const properties = { success: { const: true }, ...(result ? { result: schemaOf(result, 'output') } : {}) };
+  const schema = { type: 'object', required: Object.keys(properties), properties };
+  return { description: 'Done', content: { 'application/json': { schema } } };
+}
+
+function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
+  const json: Json = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
+  delete json['$schema'];         // the document says it for all
+  return json;
+}

@@ -1,0 +1,55 @@
+import type { Readable } from 'node:stream';
+import { refuse } from '../domain/refusal.ts';
+import type { PinnedFile } from '../store/imports.ts';
+import { findSorByApiKey, type SystemOfRecord } from '../store/systems-of-records.ts';
+import type { RouteNeeds } from './needs.ts';
+import { pinUpload } from './pin-upload.ts';
+import type { Circumstances, Upload } from './route.ts';
+
+/** `release` gives back what the file took of its address's share, once its credentials hold or it is gone. */
+export type ReceivedFile = { pinned: PinnedFile; release: () => void };
+
+/** The file of a batch import: pinned as it comes, on credit where its credentials are still to come. */
+export const importUpload: Upload<ReceivedFile> = {
+  part: 'file',
+  async receive(stream, fields, circumstances, needs) {
+    const { sor_id, api_key } = fields;
+    if (typeof sor_id !== 'string' || typeof api_key !== 'string') {
+      return receiveUnverified(stream, circumstances, needs);
+    }
+    await findSorOfKey(needs, sor_id, api_key);
+    return { pinned: await pinUpload(needs.files, stream, needs.limits), release: () => {} };
+  },
+  async discard({ pinned, release }, { files }) {
+    await files.delete(pinned.fileKey);
+    release();
+  },
+};
+
+/** The SoR that the key belongs to, or a 401: whether SoR or key is wrong is not told. */
+export async function findSorOfKey(
+  { db, secrets }: Pick<RouteNeeds, 'db' | 'secrets'>, sorId: string, apiKey: string,
+): Promise<SystemOfRecord & { entityId: number }> {
+  return await findSorByApiKey(db, secrets, sorId, apiKey)
+    ?? refuse(401, 'unauthorized', 'Invalid sor_id or api_key');
+}
+
+async function receiveUnverified(
+  stream: Readable, { address }: Circumstances, { files, limits, unverified }: RouteNeeds,
+): Promise<ReceivedFile> {
+  let taken = 0;
+  const release = () => {
+    unverified.giveBack(address, taken);
+    taken = 0;
+  };
+  const onStore = (bytes: number) => {
+    unverified.take(address, bytes);
+    taken += bytes;
+  };
+  try {
+    return { pinned: await pinUpload(files, stream, { ...limits, onStore }), release };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}

@@ -1,0 +1,102 @@
+import type { Readable } from 'node:stream';
+import type { FastifyBaseLogger } from 'fastify';
+import type { z } from 'zod';
+import type { Right } from '../domain/rights.ts';
+import type { ApiVersion } from './api-version.ts';
+import type { Caller } from './caller.ts';
+import type { RouteNeeds } from './needs.ts';
+import type { Reply } from './reply.ts';
+
+/** `token`: a logged-in user; `sor_key`: the key of a SoR in the body, which `handle` checks; `none`: anyone. */
+export type Auth = 'token' | 'sor_key' | 'none';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** What every request brings beside its input. */
+export type Circumstances = {
+  version: ApiVersion;
+  /** The caller's network address. */
+  address: string;
+  requestId: string;
+  log: FastifyBaseLogger;
+};
+
+/** A file part of a web form, taken in as it comes. */
+export type Upload<F> = {
+  /** The name of the part. */
+  part: string;
+  /** Reads the stream to its end or refuses; `fields` are those that came before the file. */
+  receive(
+    stream: Readable, fields: Record<string, unknown>, circumstances: Circumstances, needs: RouteNeeds,
+  ): Promise<F>;
+  /** Takes back what was received: the request was refused. */
+  discard(file: F, needs: RouteNeeds): Promise<void>;
+};
+
+/** What a body is told in which one of these is wrong or missing, where the reference has words of its own for it. */
+export type Malformed = { elements: string[]; status: string | number; message: string };
+
+type Nothing = z.ZodObject<Record<never, never>>;
+
+type Spec<
+  P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType, R extends z.ZodType, A extends Auth, F,
+> = {
+  method: Method;
+  /** With `:name` for each member of `params`. */
+  path: string;
+  summary: string;
+  description?: string;
+  /** The group in the API page. */
+  tag: string;
+  auth?: A;
+  /** Every one of these is needed. Without any, a token is enough. */
+  right?: Right | readonly Right[];
+  params?: P;
+  query?: Q;
+  body?: B;
+  /** The payload within the envelope; left out where there is none. */
+  result?: R;
+  malformed?: Malformed;
+  upload?: Upload<F>;
+  handle(
+    input: Circumstances & {
+      params: z.output<P>;
+      query: z.output<Q>;
+      body: z.output<B>;
+      caller: A extends 'token' ? Caller : undefined;
+      file: F | undefined;
+    },
+    needs: RouteNeeds,
+  ): Promise<z.input<R> | Reply>;
+};
+
+/** A route as the server, the API page and the tests over all routes see it. */
+export type Route = {
+  method: Method;
+  path: string;
+  summary: string;
+  description?: string;
+  tag: string;
+  auth: Auth;
+  rights: readonly Right[];
+  params?: z.ZodObject;
+  query?: z.ZodObject;
+  body?: z.ZodType;
+  result?: z.ZodType;
+  malformed?: Malformed;
+  upload?: Upload<unknown>;
+  handle(
+    input: Circumstances & Record<'params' | 'query' | 'body' | 'caller' | 'file', unknown>, needs: RouteNeeds,
+  ): Promise<unknown>;
+};
+
+/**
+ * Makes a route out of its description. The schemas give `handle` its types; what it returns becomes the
+ * `result` of the envelope, unless it is a `Reply`.
+ */
+export function route<
+  P extends z.ZodObject = Nothing, Q extends z.ZodObject = Nothing, B extends z.ZodType = Nothing,
+  R extends z.ZodType = z.ZodNever, A extends Auth = 'token', F = never,
+>({ auth, right, ...spec }: Spec<P, Q, B, R, A, F>): Route {
+  const rights = right === undefined ? [] : [right].flat();
+  return { ...spec, auth: auth ?? 'token', rights } as unknown as Route;
+}

@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { CUSTOMER_TYPES } from '../../domain/customer-id.ts';
+import { findAttributeValues, type StoredValue } from '../../store/attribute-values.ts';
+import { write } from '../../store/database.ts';
+import type { ApiVersion } from '../api-version.ts';
+import { audit } from '../audit.ts';
+import { customerId, identifier, queryFlag } from '../input.ts';
+import { rawNumber } from '../raw-json.ts';
+import { type Route, route } from '../route.ts';
+import { findVisibleSor } from '../sor-record.ts';
+
+const readAttributeValues = route({
+  method: 'GET',
+  path: '/api/attribute_values',
+  summary: 'Read the attribute values of a customer',
+  description: 'Not for massive retrieval.',
+  tag: 'Attribute values',
+  right: 'sor_manage',
+  query: z.object({
+    sor_id: identifier,
+    customer_id: customerId,
+    customer_type: z.enum(CUSTOMER_TYPES),
+    with_validity_dates: queryFlag.default(false),
+  }),
+  result: z.object({
+    customer_id: z.string(),
+    customer_id_type: z.enum(CUSTOMER_TYPES),
+    attribute_values: z.record(z.string(), z.unknown()).describe('Each key with its value, or { value, since }'),
+  }),
+  async handle({ query, version, ...who }, { db, secrets }) {
+    const { entityId } = who.caller;
+    const { customer_id, customer_type, with_validity_dates } = query;
+    const values = await write(db, async (tx) => {
+      const sor = await findVisibleSor(tx, entityId, query.sor_id, version);
+      const customerHash = secrets.customerHash(entityId, customer_type, customer_id);
+      await audit(tx, who, { action: 'read', subjectKind: 'customer', customerHash, details: { sor: sor.identifier } });
+      return findAttributeValues(tx, entityId, sor.id, customer_type, customer_id);
+    });
+    const show = with_validity_dates ? (value: StoredValue) => showDated(value, version) : showValue;
+    return {
+      customer_id,
+      customer_id_type: customer_type,
+      attribute_values: Object.fromEntries(values.map((value) => [value.key, show(value)])),
+    };
+  },
+});
+
+function showValue({ valueType, value, elements }: StoredValue): unknown {
+  if (elements) return elements.map((element) => element.value);
+  if (valueType === 'Number' && typeof value === 'string') return rawNumber(value);
+  return value;         // a Date becomes ISO in UTC with milliseconds
+}
+
+/** v2 also dates each element of a Set (reference: Customer attribute values). */
+function showDated(stored: StoredValue, version: ApiVersion): unknown {
+  const dated = { value: showValue(stored), since: stored.since };
+  return version === 2 && stored.elements ? { ...dated, elements: stored.elements } : dated;
+}
+
+export const attributeValueRoutes: Route[] = [readAttributeValues];

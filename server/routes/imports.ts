@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { IMPORT_ERROR_TYPES } from '../../domain/import-error-type.ts';
+import { refuse, refuseField } from '../../domain/refusal.ts';
+import { write } from '../../store/database.ts';
+import { type StoredImportError, streamImportErrors } from '../../store/import-errors.ts';
+import { findImport, findImportByJob, listImports } from '../../store/imports.ts';
+import { findSorById } from '../../store/systems-of-records.ts';
+import { audit } from '../audit.ts';
+import { ImportProgressRecord, showImportProgress } from '../import-progress.ts';
+import { customerId, identifier } from '../input.ts';
+import { streamedResult } from '../reply.ts';
+import { type Route, route } from '../route.ts';
+
+const SHARED = { tag: 'Imports', right: 'sor_manage' } as const;
+const NOT_FOUND = 'Import not found';
+
+const listImportJobs = route({
+  ...SHARED,
+  method: 'GET',
+  path: '/api/attribute_values/import_jobs',
+  summary: 'List the imports of the last week',
+  result: z.record(z.string(), z.string()).describe('Import id to start time, YYYY-MM-DD hh:mm:ss in UTC'),
+  async handle({ caller }, { db }) {
+    const jobs = await listImports(db, caller.entityId);
+    return Object.fromEntries(jobs.map((job) => [job.identifier, toSeconds(job.receivedAt)]));
+  },
+});
+
+const ImportErrorRecord = z.object({
+  import_id: z.string().optional().describe('v3'),
+  job_id: z.string().optional().describe('v2'),
+  error_type: z.enum(IMPORT_ERROR_TYPES).optional().describe('v3'),
+  customer_id: z.string().nullable(),
+  key: z.string().nullable(),
+  sor: z.string().nullable(),
+  date: z.iso.datetime(),
+  source: z.string().describe('The stage that found the error'),
+  message: z.string(),
+  raw: z.string().nullable(),
+  line: z.int().describe('The line on which the record starts; 0: the file as a whole'),
+});
+
+const listImportErrors = route({
+  ...SHARED,
+  method: 'GET',
+  path: '/api/attribute_values/import_errors',
+  summary: 'Read the errors of an import, in the order of its file',
+  query: z.object({
+    import_id: identifier.optional().describe('v3: required'),
+    job_id: identifier.optional().describe('v2: required; an import_id or a jid'),
+    customer_id: customerId.optional(),
+    error_type: z.enum(IMPORT_ERROR_TYPES).optional(),
+  }),
+  result: z.object({ attribute_errors: z.array(ImportErrorRecord) }),
+  async handle({ query, version, ...who }, { db }) {
+    const { entityId } = who.caller;
+    const member = version === 3 ? 'import_id' : 'job_id';
+    const shown = query[member] ?? refuseField(member, 'is required');
+    const { job, sor } = await write(db, async (tx) => {
+      const find = version === 3 ? findImport : findImportByJob;
+      const found = await find(tx, entityId, shown) ?? refuse(404, 'not_found', NOT_FOUND);
+      await audit(tx, who, { action: 'read', subjectKind: 'import', subject: found.identifier });
+      return { job: found, sor: await findSorById(tx, entityId, found.sorId) };
+    });
+    const filter = { customerId: query.customer_id, errorType: query.error_type };
+    const record = (error: StoredImportError) => ({
+      [member]: shown,
+      ...(version === 3 ? { error_type: error.errorType } : {}),
+      ...showError(error, sor?.identifier ?? null),
+    });
+    return streamedResult('attribute_errors', each(streamImportErrors(db, entityId, job.id, filter), record));
+  },
+});
+
+const viewImport = route({
+  ...SHARED,
+  method: 'GET',
+  path: '/api/attribute_values/imports/:import_id',
+  summary: 'View how an import stands',
+  params: z.object({ import_id: identifier }),
+  result: ImportProgressRecord,
+  async handle({ params, caller }, { db }) {
+    const job = await findImport(db, caller.entityId, params.import_id) ?? refuse(404, 'not_found', NOT_FOUND);
+    return showImportProgress(job, await findSorById(db, caller.entityId, job.sorId), new Date());
+  },
+});
+
+function showError(error: StoredImportError, sor: string | null) {
+  return {
+    customer_id: error.customerId,
+    key: error.attributeKey,
+    sor,
+    date: error.happenedAt.toISOString(),
+    source: error.stage,
+    message: error.message,
+    raw: error.raw,
+    line: error.line,
+  };
+}
+
+async function* each<T, U>(rows: AsyncIterable<T>, show: (row: T) => U): AsyncGenerator<U> {
+  for await (const row of rows) yield show(row);
+}
+
+function toSeconds(time: Date): string {
+  return time.toISOString().slice(0, 19).replace('T', ' ');
+}
+
+export const importRoutes: Route[] = [listImportJobs, listImportErrors, viewImport];

@@ -1,0 +1,121 @@
+import { z } from 'zod';
+import { refuse } from '../../domain/refusal.ts';
+import { type Right, RIGHTS } from '../../domain/rights.ts';
+import { insertAuditEntry } from '../../store/audit-log.ts';
+import { write } from '../../store/database.ts';
+import { type Entity, listEntitiesOf } from '../../store/entities.ts';
+import { deleteToken, insertToken } from '../../store/tokens.ts';
+import { findMembership, type Membership, type User } from '../../store/users.ts';
+import { audit } from '../audit.ts';
+import { rightsOf } from '../caller.ts';
+import { checkPassword } from '../check-password.ts';
+import { identifier, text } from '../input.ts';
+import { noResult } from '../reply.ts';
+import { type Route, route } from '../route.ts';
+
+const EMAIL_CHARS = 320;
+const PASSWORD_CHARS = 1_024;
+
+const SessionUser = z.object({
+  id: z.int(),
+  uid: z.string(),
+  first_name: z.string(),
+  last_name: z.string(),
+  full_name: z.string(),
+  email: z.string(),
+  entities: z.array(z.object({
+    id: z.int(), name: z.string(), description: z.string(), identifier: z.string(), active: z.boolean(),
+    qa_api_key: z.string(), prod_api_key: z.string(), data_retention_in_months: z.int(),
+  })),
+  enable: z.record(z.enum(RIGHTS), z.boolean()),
+  admin: z.boolean(),
+  superadmin: z.boolean(),
+  prefered_entity: z.object({ id: z.int(), name: z.string() }).nullable(),
+});
+
+const login = route({
+  method: 'POST',
+  path: '/api/login',
+  summary: 'Obtain a token',
+  description: 'The token acts in one entity: the one given, else the preferred one.',
+  tag: 'Session',
+  auth: 'none',
+  body: z.object({
+    email: text({ max: EMAIL_CHARS }),
+    password: text({ max: PASSWORD_CHARS }),
+    entity: z.union([z.int(), identifier], { error: 'must be the id or the identifier of an entity' }).optional(),
+  }),
+  malformed: {
+    elements: ['email', 'password'], status: 400, message: 'The request must contain the user email and password.',
+  },
+  result: z.object({ auth_token: z.string(), user: SessionUser }),
+  async handle({ body, address }, { db, secrets, settings }) {
+    const user = await checkPassword(db, body.email, body.password, address);
+    const entities = await listEntitiesOf(db, secrets, user.id);
+    const entity = chooseEntity(entities, body.entity, user.preferedEntityId);
+    const membership = (await findMembership(db, user.id, entity.id))!;
+    const auth_token = await write(db, async (tx) => {
+      await insertAuditEntry(tx, entity.id, {
+        actorKind: 'user', actorId: user.id, address, action: 'login', subjectKind: 'session',
+      });
+      return insertToken(tx, user.id, entity.id, settings.tokenTtlDays);
+    });
+    return { auth_token, user: showUser(user, membership, entities) };
+  },
+});
+
+const logout = route({
+  method: 'POST',
+  path: '/api/logout',
+  summary: 'End the token',
+  tag: 'Session',
+  async handle(who, { db }) {
+    await write(db, async (tx) => {
+      await deleteToken(tx, who.caller.token);
+      await audit(tx, who, { action: 'logout', subjectKind: 'session' });
+    });
+    return noResult();
+  },
+});
+
+/** The entity asked for by id or identifier; else the preferred one, else the first. */
+function chooseEntity(entities: Entity[], asked: number | string | undefined, preferedId: number | null): Entity {
+  const active = entities.filter((entity) => entity.active);
+  const chosen = asked === undefined
+    ? active.find(({ id }) => id === preferedId) ?? active[0]
+    : active.find((entity) => entity.identifier === asked || String(entity.id) === String(asked));
+  return chosen ?? refuse(404, 'not_found', 'Entity not found');
+}
+
+function showUser(user: User, membership: Membership, entities: Entity[]): z.input<typeof SessionUser> {
+  const rights = rightsOf({ rights: membership.rights, superadmin: user.superadmin });
+  const prefered = entities.find(({ id }) => id === user.preferedEntityId);
+  return {
+    id: user.id,
+    uid: user.uid,
+    first_name: user.firstName,
+    last_name: user.lastName,
+    full_name: [user.firstName, user.lastName].filter(Boolean).join(' '),
+    email: user.email,
+    entities: entities.map(showEntity),
+    enable: Object.fromEntries(RIGHTS.map((right) => [right, rights.has(right)])) as Record<Right, boolean>,
+    admin: membership.admin,
+    superadmin: user.superadmin,
+    prefered_entity: prefered ? { id: prefered.id, name: prefered.name } : null,
+  };
+}
+
+function showEntity(entity: Entity) {
+  return {
+    id: entity.id,
+    name: entity.name,
+    description: entity.description,
+    identifier: entity.identifier,
+    active: entity.active,
+    qa_api_key: entity.qaApiKey,
+    prod_api_key: entity.prodApiKey,
+    data_retention_in_months: entity.dataRetentionInMonths,
+  };
+}
+
+export const sessionRoutes: Route[] = [login, logout];

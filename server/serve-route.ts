@@ -1,0 +1,87 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Refusal, refuse } from '../domain/refusal.ts';
+import { apiVersion } from './api-version.ts';
+import { gather } from './bodies.ts';
+import { findCaller, type Caller } from './caller.ts';
+import { readForm, type Form } from './form.ts';
+import type { RouteNeeds } from './needs.ts';
+import { Reply } from './reply.ts';
+import type { Circumstances, Route } from './route.ts';
+import { validate } from './validate.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller | null;
+  }
+  interface FastifyContextConfig {
+    route?: Route;
+  }
+}
+
+/** Finds out who asks before the request is counted, so that a token has a share of its own. */
+export function authenticate(app: FastifyInstance, { db, settings }: RouteNeeds): void {
+  app.decorateRequest('caller', null);
+  app.addHook('onRequest', async (request) => {
+    if (request.routeOptions.config.route?.auth !== 'token') return;
+    request.caller = await findCaller(db, request.headers.authorization, settings.tokenTtlDays);
+  });
+}
+
+/** Refuses who may not ask once the request is counted, before its body is read. */
+export function authorise(app: FastifyInstance): void {
+  app.addHook('preParsing', async ({ caller, routeOptions: { config: { route } } }) => {
+    if (route?.auth !== 'token') return;
+    if (!caller) refuse(401, 'unauthorized', 'Invalid or missing token');
+    const missing = route.rights.find((right) => !caller.rights.has(right));
+    if (missing) refuse(403, 'forbidden', `This needs the right ${missing}`);
+  });
+}
+
+export function serveRoute(app: FastifyInstance, route: Route, needs: RouteNeeds): void {
+  app.route({
+    method: route.method,
+    url: route.path,
+    config: { route },
+    handler: async (request, reply) => send(reply, await answer(route, request, needs)),
+  });
+}
+
+async function answer(route: Route, request: FastifyRequest, needs: RouteNeeds): Promise<unknown> {
+  const circumstances = circumstancesOf(request);
+  const params = route.params ? validate(route.params, request.params, 'path') : {};
+  const query = route.query ? validate(route.query, gather(Object.entries(request.query as object)), 'query') : {};
+  const { fields, file } = await readInput(route, request, circumstances, needs);
+  const { upload } = route;
+  try {
+    const body = route.body ? validate(route.body, fields, 'body', route.malformed) : {};
+    const caller = request.caller ?? undefined;
+    return await route.handle({ ...circumstances, params, query, body, file, caller }, needs);
+  } catch (error) {
+    // After an unexpected error nobody knows whether the file is in use: what isn't, upkeep clears away.
+    if (upload && file !== undefined && error instanceof Refusal) await upload.discard(file, needs);
+    throw error;
+  }
+}
+
+async function readInput(
+  route: Route, request: FastifyRequest, circumstances: Circumstances, needs: RouteNeeds,
+): Promise<Omit<Form, 'fields'> & { fields: unknown }> {
+  return request.isMultipart()
+    ? readForm(request, route, circumstances, needs)
+    : { fields: request.body ?? {} };
+}
+
+function circumstancesOf(request: FastifyRequest): Circumstances {
+  return { version: apiVersion(request.headers.accept), address: request.ip, requestId: request.id, log: request.log };
+}
+
+/** Numbers of attribute values are raw JSON, which only the engine's own JSON.stringify writes. */
+function send(reply: FastifyReply, answered: unknown): FastifyReply {
+  const { body, status } = answered instanceof Reply ? answered : new Reply({ success: true, result: answered }, 200);
+  return reply
+    .status(status)
+    .headers({ 'cache-control': 'no-store', vary: 'Accept' })
+    .type('application/json; charset=utf-8')
+    .send(body instanceof Readable ? body : JSON.stringify(body));
+}
