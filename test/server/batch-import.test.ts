@@ -32,7 +32,7 @@ beforeEach(async () => {
 
 async function kept(): Promise<string[]> {
   const keys: string[] = [];
-  for await (const key of store.files.list('imports/')) keys.push(key);
+  for await (const { key } of store.files.list('imports/')) keys.push(key);
   return keys.toSorted();
 }
 

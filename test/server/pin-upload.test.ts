@@ -33,7 +33,7 @@ async function pin(bytes: Buffer, size = 1_000) {
 
 async function keys(): Promise<string[]> {
   const found: string[] = [];
-  for await (const key of files.list('')) found.push(key);
+  for await (const { key } of files.list('')) found.push(key);
   return found.toSorted();
 }
 
