@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 /** Real Postgres and Temporal: started once for both projects, stopped after the last. */
 const withServices = {
   globalSetup: ['test/harness/global-setup.ts'],
+  setupFiles: ['test/harness/clean-up.ts'],
   testTimeout: 60_000,
   hookTimeout: 120_000,
 };
@@ -12,6 +13,8 @@ const LAWS = ['test/laws/**/*.test.ts'];
 export default defineConfig({
   test: {
     pool: 'forks',
+    // Within this the services have to stop, after the last test.
+    teardownTimeout: 60_000,
     projects: [
       { test: { name: 'rules', include: RULES, maxWorkers: 2, sequence: { groupOrder: 0 } } },
       {

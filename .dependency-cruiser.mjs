@@ -1,0 +1,47 @@
+/**
+ * Which folder may import which; types count too, since the parser sees every import as it is written.
+ * That `workflows` takes only types of `activities`, and `server` only types of `workflows`, is the lint's
+ * no-restricted-imports. `runtime`, `test` and `bench` may import everything.
+ */
+const MAY_IMPORT = {
+  domain: [],
+  store: ['domain'],
+  connectors: ['domain'],
+  activities: ['domain', 'store', 'connectors'],
+  workflows: ['domain', 'activities'],
+  server: ['domain', 'store', 'connectors', 'workflows'],
+  cli: ['domain'],
+  web: [],
+  checks: [],
+};
+const FOLDERS = [...Object.keys(MAY_IMPORT), 'runtime', 'test', 'bench'];
+
+const directions = Object.entries(MAY_IMPORT).flatMap(([from, allowed]) => FOLDERS
+  .filter((to) => to !== from && !allowed.includes(to))
+  .map((to) => forbid(`${from}-not-to-${to}`, { path: `^${from}/` }, { path: `^${to}/` })));
+
+const BUILT_IN = { dependencyTypes: ['core'] };
+const PACKAGE = { dependencyTypesNot: ['core', 'local'] };
+
+export default {
+  forbidden: [
+    ...directions,
+    forbid('domain-not-to-built-ins', { path: '^domain/' }, { ...BUILT_IN, pathNot: '^(node:)?buffer$' }),
+    forbid('domain-not-to-packages', { path: '^domain/' }, { ...PACKAGE, pathNot: 'node_modules/csv-parse/(lib|dist/[^/]+)/sync\\.' }),
+    forbid('workflows-not-to-built-ins', { path: '^workflows/' }, BUILT_IN),
+    forbid('workflows-not-to-packages', { path: '^workflows/' }, { ...PACKAGE, pathNot: 'node_modules/@temporalio/(workflow|common)/' }),
+    forbid('only-store-to-pg', { pathNot: '^(store|test|bench)/' }, { path: 'node_modules/(@types/)?pg(-copy-streams)?/' }),
+    forbid('no-cycle', {}, { circular: true }),
+    forbid('not-to-unresolvable', {}, { couldNotResolve: true }),
+  ],
+  options: {
+    parser: 'swc',
+    doNotFollow: { path: 'node_modules/' },
+    exclude: { path: '^(checks/fixtures|\\.millrace)/' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },
+  },
+};
+
+function forbid(name, from, to) {
+  return { name, severity: 'error', from, to };
+}

@@ -1,0 +1,71 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Check, type Finding, fixturesOf } from './check.ts';
+import { dependencyCruiser } from './dependency-cruiser.ts';
+import { knip } from './knip.ts';
+import { links } from './links.ts';
+import { marksIn, unproven } from './marks.ts';
+import { oxlint } from './oxlint.ts';
+import { projectFiles } from './project-files.ts';
+import { text } from './text.ts';
+import { typescript } from './typescript.ts';
+
+const CHECKS: Check[] = [typescript, oxlint, dependencyCruiser, knip, text, links];
+
+/** Tools that read code: one that looks at fewer files than there are checks less than it seems to. */
+const READ_CODE = [typescript, oxlint, dependencyCruiser];
+
+type Outcome = { faults: string[]; filesLookedAt?: number; rules: number };
+
+process.chdir(join(import.meta.dirname, '..'));
+const codeFiles = (await projectFiles('.')).filter((file) => file.endsWith('.ts')).length;
+const start = performance.now();
+const failed: string[] = [];
+for (const check of CHECKS) {
+  const began = performance.now();
+  const { faults, filesLookedAt, rules } = await outcomeOf(check);
+  const counts = `${filesLookedAt === undefined ? '' : `${filesLookedAt} files, `}${rules} rules proved`;
+  const verdict = faults.length === 0 ? 'ok  ' : 'FAIL';
+  console.log(`${verdict}  ${check.name.padEnd(20)}${counts.padEnd(30)}${seconds(began)}`);
+  for (const fault of faults) console.log(`      ${fault}`);
+  if (faults.length > 0) failed.push(check.name);
+}
+console.log(failed.length === 0
+  ? `${CHECKS.length} checks passed in ${seconds(start)}`
+  : `${failed.length} of ${CHECKS.length} checks failed in ${seconds(start)}: ${failed.join(', ')}`);
+process.exitCode = failed.length === 0 ? 0 : 1;
+
+async function outcomeOf(check: Check): Promise<Outcome> {
+  try {
+    const [rules, { findings, filesLookedAt }, unprovenRules] = await Promise.all(
+      [check.rules(), check.run('.'), proof(check)]);
+    const isShort = READ_CODE.includes(check) && (filesLookedAt ?? 0) < codeFiles;
+    return {
+      faults: [
+        ...findings.map(toLine),
+        ...unprovenRules.map((fault) => `${fixturesOf(check.name)}: ${fault}`),
+        ...(isShort ? [`looked at ${filesLookedAt} files of ${codeFiles}`] : []),
+      ],
+      filesLookedAt,
+      rules: new Set(rules).size,
+    };
+  } catch (error) {
+    return { faults: [error instanceof Error ? error.message : String(error)], rules: 0 };
+  }
+}
+
+/** Runs the check where every rule is broken, and says which it let pass. */
+async function proof(check: Check): Promise<string[]> {
+  const root = fixturesOf(check.name);
+  const [files, rules, { findings }] = await Promise.all([projectFiles(root), check.rules(), check.run(root)]);
+  const marks = await Promise.all(files.map(async (file) => marksIn(file, await readFile(join(root, file), 'utf8'))));
+  return unproven(rules, marks.flat(), findings);
+}
+
+function toLine({ file, line, rule, message }: Finding): string {
+  return `${file}${line === undefined ? '' : `:${line}`}  ${message}  (${rule})`;
+}
+
+function seconds(since: number): string {
+  return `${((performance.now() - since) / 1000).toFixed(1)} s`;
+}

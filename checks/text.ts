@@ -1,0 +1,38 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Check, Finding } from './check.ts';
+import { projectFiles } from './project-files.ts';
+
+type LineRule = { rule: string; files: RegExp; pattern: RegExp; message: string };
+
+const LINE_RULES: LineRule[] = [
+  {
+    rule: 'machine-path',
+    files: /^(?!test\/|package-lock\.json$|checks\/text\.ts$)/,
+    pattern: /(?<![\w.~:/-])\/(?:root|work|tmp|home\/[\w.-]+|Users\/[\w.-]+)[/'"`]/,
+    message: 'a path that other machines do not have',
+  },
+  { rule: 'line-length', files: /\.(?:ts|js|mjs)$/, pattern: /^.{141}/u, message: 'longer than 140 characters' },
+  { rule: 'clock', files: /^domain\//, pattern: /\bnew Date\(\)/, message: 'a rule has no clock: it is given `now`' },
+];
+const BINARY = /\.(?:png|jpg|gif|ico|gz|bin|xls|woff2?)$/;
+
+/** Rules on single lines that no other tool knows. */
+export const text: Check = {
+  name: 'text',
+
+  rules: async () => LINE_RULES.map(({ rule }) => rule),
+
+  async run(root) {
+    const files = (await projectFiles(root)).filter((file) => !BINARY.test(file));
+    const findings = files.map(async (file) => findInText(file, await readFile(join(root, file), 'utf8')));
+    return { findings: (await Promise.all(findings)).flat(), filesLookedAt: files.length };
+  },
+};
+
+export function findInText(file: string, content: string): Finding[] {
+  const rules = LINE_RULES.filter(({ files }) => files.test(file));
+  return content.split('\n').flatMap((line, index) => rules
+    .filter(({ pattern }) => pattern.test(line))
+    .map(({ rule, message }) => ({ rule, file, line: index + 1, message })));
+}
