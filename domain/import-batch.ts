@@ -47,7 +47,9 @@ function checkRun(run: Run, records: ParsedRecord[], rules: Rules, checked: Chec
 }
 
 const CUT_OFF: RefusedRow = { kind: 'failed', errorType: 'FILE_TRANSFER_ERROR', message: 'the file breaks off in this line' };
-const SOR_DELETED: RefusedRow = { kind: 'failed', errorType: 'EMPTY_SOR', message: 'the System of Record was deleted after the import was accepted' };
+const SOR_DELETED: RefusedRow = {
+  kind: 'failed', errorType: 'EMPTY_SOR', message: 'the System of Record was deleted after the import was accepted',
+};
 
 function checkFields(fields: string[], rules: Rules) {
   return rules.sorDeleted ? { ...SOR_DELETED, customerId: shorten(fields[0]!), key: shorten(fields[1] ?? '') } : checkRow(fields, rules);

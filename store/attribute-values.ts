@@ -1,4 +1,4 @@
-import { type Queryable } from './database.ts';
+import type { Queryable } from './database.ts';
 import type { ValueType } from '../domain/attribute-value.ts';
 import type { CustomerType } from '../domain/customer-id.ts';
 

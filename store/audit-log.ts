@@ -1,4 +1,4 @@
-import { type Queryable } from './database.ts';
+import type { Queryable } from './database.ts';
 
 export type AuditEntry = {
   actorKind: 'user' | 'sor_key' | 'system';

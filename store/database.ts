@@ -6,7 +6,7 @@ export type Tx = pg.PoolClient;
 export type Queryable = Pick<Tx, 'query'>;
 
 /** Every transaction that writes ends within this time, so a window over `received_at` closes (docs/architecture.md). */
-export const WRITE_TIMEOUT_MS = 30_000;
+const WRITE_TIMEOUT_MS = 30_000;
 
 const DEADLOCK = '40P01';
 const SERIALIZATION = '40001';

@@ -1,4 +1,4 @@
-import { type Queryable } from './database.ts';
+import type { Queryable } from './database.ts';
 import { newApiKey, newIdentifier } from './identifiers.ts';
 import type { Secrets } from './secrets.ts';
 import { insertGlobalSor } from './systems-of-records.ts';
@@ -33,7 +33,7 @@ export async function insertEntity(tx: Queryable, secrets: Secrets, name: string
   return (await findEntity(tx, secrets, id))!;
 }
 
-export async function findEntity(db: Queryable, secrets: Secrets, id: number): Promise<Entity | null> {
+async function findEntity(db: Queryable, secrets: Secrets, id: number): Promise<Entity | null> {
   const { rows } = await db.query<EntityRow>('SELECT * FROM entities WHERE id = $1', [id]);
   return rows[0] ? toEntity(secrets, rows[0]) : null;
 }

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import { copyLine } from './copy-text.ts';
-import { type Queryable, type Tx } from './database.ts';
+import type { Queryable, Tx } from './database.ts';
 import type { ImportError } from '../domain/import-error.ts';
 
 export type StoredImportError = ImportError & { happenedAt: Date };

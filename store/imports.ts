@@ -1,4 +1,4 @@
-import { type Queryable, type Tx } from './database.ts';
+import type { Queryable, Tx } from './database.ts';
 import { newIdentifier } from './identifiers.ts';
 import type { ImportErrorType } from '../domain/import-error-type.ts';
 

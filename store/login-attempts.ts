@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Queryable } from './database.ts';
+import type { Queryable } from './database.ts';
 
 /** Failures are counted per account and per address, in windows of this length. */
 const WINDOW_SECONDS = 15 * 60;

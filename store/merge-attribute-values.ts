@@ -2,7 +2,7 @@ import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 import { copyLine } from './copy-text.ts';
-import { type Tx } from './database.ts';
+import type { Tx } from './database.ts';
 import { mergeSets, type SetRefusal } from './merge-sets.ts';
 import type { Secrets } from './secrets.ts';
 import { erasedKey, findErased, type Person } from './tombstones.ts';

@@ -1,5 +1,5 @@
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
-import { type Tx } from './database.ts';
+import type { Tx } from './database.ts';
 import type { FoldedChanges } from '../domain/attribute-change.ts';
 import { applySetOperations, type SetOutcome, type StoredElement } from '../domain/set-actions.ts';
 

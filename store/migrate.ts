@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { type Database, type Tx } from './database.ts';
+import type { Database, Tx } from './database.ts';
 
 const FOLDER = new URL('./migrations/', import.meta.url);
 /** Any number that no other program takes as an advisory lock of this database. */

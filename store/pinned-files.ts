@@ -1,4 +1,4 @@
-import { type Queryable } from './database.ts';
+import type { Queryable } from './database.ts';
 import type { Files } from './files.ts';
 import type { Person } from './tombstones.ts';
 import { type Piece, recordBytes } from '../domain/csv-pieces.ts';

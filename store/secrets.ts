@@ -72,7 +72,8 @@ function unwrap(secretKey: Buffer, wrapped: string, name: string, id: number): B
   try {
     return decrypt(secretKey, wrapped, `server_keys/${name}/${id}`);
   } catch {
-    throw new Error(`The server's ${name} key was not wrapped by this MILLRACE_SECRET_KEY: start with the key that the database was made with.`);
+    throw new Error(
+      `The server's ${name} key was not wrapped by this MILLRACE_SECRET_KEY: start with the key that the database was made with.`);
   }
 }
 

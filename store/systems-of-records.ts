@@ -1,8 +1,8 @@
-import { type Queryable } from './database.ts';
+import type { Queryable } from './database.ts';
 import { newApiKey, newIdentifier } from './identifiers.ts';
 import type { Secrets } from './secrets.ts';
 import { type CustomerAttribute, insertCustomerAttribute, listCustomerAttributesOf } from './customer-attributes.ts';
-import { type ValueType } from '../domain/attribute-value.ts';
+import type { ValueType } from '../domain/attribute-value.ts';
 
 export type SorType = 'app' | 'custom' | 'global';
 
@@ -141,7 +141,9 @@ export async function updateSorDisabled(
 
 /** From now on nothing finds it; its values and keys go in bounded batches (`deleteRemains`). */
 export async function deleteSor(tx: Queryable, entityId: number, id: number): Promise<void> {
-  await tx.query('UPDATE systems_of_records SET deleted_at = now(), revision = revision + 1 WHERE entity_id = $1 AND id = $2', [entityId, id]);
+  await tx.query(
+    'UPDATE systems_of_records SET deleted_at = now(), revision = revision + 1 WHERE entity_id = $1 AND id = $2',
+    [entityId, id]);
   await tx.query(`DELETE FROM key_lookups WHERE entity_id = $1 AND kind = 'sor' AND owner_id = $2`, [entityId, id]);
 }
 

@@ -1,4 +1,4 @@
-import { type Queryable } from './database.ts';
+import type { Queryable } from './database.ts';
 import { newToken } from './identifiers.ts';
 import { tokenHash } from './secrets.ts';
 import type { Right } from '../domain/rights.ts';

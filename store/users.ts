@@ -1,4 +1,4 @@
-import { type Queryable } from './database.ts';
+import type { Queryable } from './database.ts';
 import { newIdentifier } from './identifiers.ts';
 import type { Right } from '../domain/rights.ts';
 

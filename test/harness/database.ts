@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, inject } from 'vitest';
+import { inject } from 'vitest';
+import { onFileEnd } from './clean-up.ts';
 import { type Database, openDatabase } from '../../store/database.ts';
 import { type Files, folderFiles } from '../../store/files.ts';
 import { openSecrets, type Secrets } from '../../store/secrets.ts';
@@ -26,7 +27,7 @@ export async function testStore(): Promise<TestStore> {
   const files = folderFiles(filesFolder);
   const secretKey = randomBytes(32);
   const secrets = await openSecrets(db, files, secretKey);
-  afterAll(async () => {
+  onFileEnd(async () => {
     await db.end();
     await rm(filesFolder, { recursive: true, force: true });
   });

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
+import type { ProvidedContext } from 'vitest';
 import type { TestProject } from 'vitest/node';
 import { openDataFolder } from '../../runtime/embedded/data-folder.ts';
 import { startPostgres } from '../../runtime/embedded/postgres.ts';
@@ -20,7 +21,7 @@ declare module 'vitest' {
   }
 }
 
-type Services = Pick<import('vitest').ProvidedContext, 'postgres' | 'temporal' | 'bundlePath' | 'runFolder'> & { stop(): Promise<void> };
+type Services = ProvidedContext & { stop(): Promise<void> };
 
 const TEMPLATE = 'millrace_template';
 const RUNNING = Symbol.for('millrace.test.services');

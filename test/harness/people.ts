@@ -1,11 +1,22 @@
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { inject } from 'vitest';
+
 /**
- * Marks that every piece of sample data about a person carries: whatever shows one where it must not is
- * found by searching for them.
+ * A mark that every piece of sample data about a person carries: whatever shows it where it must not is
+ * found by searching for it at the end of the run.
  */
 export const PERSON_MARK = 'zqperson';
-export const SECRET_MARK = 'zqsecret';
 
-/** A customer id that the searches at the end of a run recognise. */
+/** Within the run's folder: the secrets that tests have used, a line each. */
+export const SECRETS_FILE = 'secrets.list';
+
+/** A customer id that carries the mark. */
 export function personId(number: number): string {
   return `${PERSON_MARK}-${number}@example.com`;
+}
+
+/** Has the search at the end of the run look for this secret, too. */
+export function rememberSecret(secret: string): void {
+  appendFileSync(join(inject('runFolder'), SECRETS_FILE), `${secret}\n`);
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
-import { inject, afterAll, beforeAll } from 'vitest';
+import { inject, beforeAll } from 'vitest';
 import type { Client } from '@temporalio/client';
 import type { FastifyInstance } from 'fastify';
 import { startImport } from '../../activities/start-import.ts';
@@ -10,6 +10,7 @@ import { ensureTemporal } from '../../runtime/keeper.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
 import { openTemporalClient } from '../../runtime/temporal-client.ts';
 import { buildServer } from '../../server/app.ts';
+import { onFileEnd } from './clean-up.ts';
 import { testStore, type TestStore } from './database.ts';
 import { waitFor } from './wait.ts';
 import { SWEEP_SECONDS, type TestWorker, workersOver } from './workers.ts';
@@ -35,15 +36,13 @@ export function useStack(): Stack {
     const namespace = `test-${randomBytes(5).toString('hex')}`;
     const temporal = await openTemporalClient({ address: inject('temporal').address, namespace }, 'test-server');
     // A namespace is registered at once, and seen by all of Temporal a moment later.
-    await waitFor('the namespace', () => ensureTemporal({ temporal, log: quiet, sweepSeconds: SWEEP_SECONDS }).then(() => true, () => false));
+    const keeper = { temporal, log: quiet, sweepSeconds: SWEEP_SECONDS };
+    await waitFor('the namespace', () => ensureTemporal(keeper).then(() => true, () => false));
+    onFileEnd(() => temporal.connection.close());
     const newServer = () => newTestServer(store, temporal, namespace);
     Object.assign(stack, {
       store, temporal, namespace, newServer, app: await newServer(), startWorker: workersOver(store, namespace),
     } satisfies Stack);
-  });
-  afterAll(async () => {
-    await stack.app?.close();
-    await stack.temporal?.connection.close();
   });
   return stack;
 }
@@ -51,10 +50,12 @@ export function useStack(): Stack {
 /** A server of this process, whose log is searched at the end of the run. */
 export async function newTestServer({ db, files, secrets }: TestStore, temporal: Client, name: string): Promise<FastifyInstance> {
   const log = createLog({ level: 'info', destination: createWriteStream(join(inject('runFolder'), `server-${name}.log`), { flags: 'a' }) });
-  return buildServer({
+  const app = await buildServer({
     db, files, secrets, log, metrics: createMetrics(),
     flows: { startImport: (ref) => temporal.connection.withDeadline(Date.now() + 3_000, () => startImport(temporal, ref)) },
     ready: async () => [],
     settings: { publicUrl: 'http://127.0.0.1', tokenTtlDays: 1, rateLimitPerMinute: 0, version: 'test' },
   });
+  onFileEnd(() => app.close());
+  return app;
 }

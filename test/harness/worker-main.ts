@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { openDatabase } from '../../store/database.ts';
 import { folderFiles } from '../../store/files.ts';
 import { openSecrets } from '../../store/secrets.ts';
@@ -46,10 +47,9 @@ const workers = startWorkers({
   },
 });
 
-process.once('SIGTERM', async () => {
-  stopping.abort();
-  await workers.stop();
-  await keeper;
-  await client.connection.close();
-  await db.end();
-});
+await once(process, 'SIGTERM');
+stopping.abort();
+await workers.stop();
+await keeper;
+await client.connection.close();
+await db.end();

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, inject } from 'vitest';
+import { inject } from 'vitest';
+import { onFileEnd } from './clean-up.ts';
 import type { TestStore } from './database.ts';
 import type { WorkerSettings } from './worker-main.ts';
 
@@ -25,9 +26,7 @@ export type TestWorker = {
 /** Starts worker processes over a test's store, and ends those that are left when the file is through. */
 export function workersOver(store: TestStore, namespace: string, temporalAddress = inject('temporal').address) {
   const live = new Set<TestWorker>();
-  afterAll(async () => {
-    await Promise.all([...live].map((worker) => worker.kill()));
-  });
+  onFileEnd(() => Promise.all([...live].map((worker) => worker.kill())));
   return (options: Pick<WorkerSettings, 'kill'> = {}): TestWorker => {
     const worker = spawnWorker({
       databaseUrl: store.url,

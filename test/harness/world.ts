@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type ValueType } from '../../domain/attribute-value.ts';
+import type { ValueType } from '../../domain/attribute-value.ts';
 import { RIGHTS, type Right } from '../../domain/rights.ts';
 import { type CustomerAttribute, insertCustomerAttribute } from '../../store/customer-attributes.ts';
 import { write } from '../../store/database.ts';
@@ -8,6 +8,7 @@ import { insertCustomSor, type SorView, viewSors } from '../../store/systems-of-
 import { insertToken } from '../../store/tokens.ts';
 import { insertMembership, insertUser, type User } from '../../store/users.ts';
 import type { TestStore } from './database.ts';
+import { rememberSecret } from './people.ts';
 
 export type World = {
   entity: Entity;
@@ -40,7 +41,9 @@ export async function makeWorld(
       attributes[key] = (await insertCustomerAttribute(tx, entity.id, sor.id, { key, label: key, valueType }))!;
     }
     const token = await insertToken(tx, user.id, entity.id, 1);
+    rememberSecret(token);
     const [view] = await viewSors(tx, secrets, entity.id, [sor]);
+    rememberSecret(view!.apiKeys[0]!);
     return { entity, user, token, sor: view!, apiKey: view!.apiKeys[0]!, attributes };
   });
 }

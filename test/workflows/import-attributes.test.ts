@@ -53,7 +53,10 @@ describe('an import', () => {
       errorsByType: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 1 },
     });
     expect(errors).toMatchObject([
-      { line: 4, errorType: 'UNDEFINED_ATTRIBUTE', outcome: 'ignored', customerId: personId(1), attributeKey: 'nothing', raw: `${personId(1)},nothing,1,` },
+      {
+        line: 4, errorType: 'UNDEFINED_ATTRIBUTE', outcome: 'ignored', customerId: personId(1), attributeKey: 'nothing',
+        raw: `${personId(1)},nothing,1,`,
+      },
       { line: 5, errorType: 'INVALID_VALUE', outcome: 'failed', customerId: personId(2), attributeKey: 'score' },
     ]);
   });

@@ -1,0 +1,56 @@
+import { join } from 'node:path';
+import pg from 'pg';
+import { bareImport, createBareTable } from './bare-import.ts';
+import { goodRows, writeImportFile } from './import-file.ts';
+import { atLeast, atMost, type Figure } from './report.ts';
+import { createSor, importFile, peakMemoryMib, type RunningService } from './service.ts';
+
+/** Added to what values are made of. */
+const OTHER_VALUES = 50_021;
+
+export type ImportBench = { service: RunningService; databaseUrl: string; folder: string; rows: number };
+
+/** CSV imports against bare COPY and INSERT … ON CONFLICT: empty table, filled table, nothing changed. */
+export async function benchImports({ service, databaseUrl, folder, rows }: ImportBench): Promise<Figure[]> {
+  const file = async (name: string, bad: 'kept' | 'left out', salt: number) => {
+    const path = join(folder, `${name}.csv`);
+    await writeImportFile({ path, rows, bad, salt });
+    return path;
+  };
+  const [first, firstGood] = [await file('first', 'kept', 0), await file('first-good', 'left out', 0)];
+  const [second, secondGood] = [await file('second', 'kept', OTHER_VALUES), await file('second-good', 'left out', OTHER_VALUES)];
+  const good = goodRows(rows);
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  await createBareTable(client);
+  const sor = await createSor(service);
+  const figures: Figure[] = [];
+  for (const [name, ours, bare, goal] of [
+    ['into an empty table', first, firstGood, 1],
+    ['over a filled one', second, secondGood, 1.2],
+    ['nothing changed', second, secondGood, 2],
+  ] as const) {
+    await client.query('CHECKPOINT');
+    const bareSeconds = await bareImport(client, bare);
+    await client.query('CHECKPOINT');
+    const { status, importSeconds } = await importFile(service, sor, ours);
+    if (status.rows.ok !== good) throw new Error(`the import went wrong: ${JSON.stringify(status)}`);
+    const title = `CSV import, ${rows.toLocaleString('en')} rows, ${name}`;
+    figures.push(atLeast(title, 'rows/s', rows / importSeconds, good / bareSeconds, goal));
+  }
+  await client.end();
+  figures.push(atMost('CSV import, peak memory of server and worker', 'MiB', peakMemoryMib(service.pid), 400));
+  return figures;
+}
+
+const SMALL_RUNS = 9;
+
+/** An import of 10 rows, from the request to finished: the median of some runs. */
+export async function benchSmallImport({ service, folder }: Pick<ImportBench, 'service' | 'folder'>): Promise<Figure> {
+  const path = join(folder, 'small.csv');
+  await writeImportFile({ path, rows: 10, bad: 'none', salt: 0 });
+  const sor = await createSor(service);
+  const seconds: number[] = [];
+  for (let run = 0; run < SMALL_RUNS; run += 1) seconds.push((await importFile(service, sor, path)).requestSeconds);
+  return atMost('import of 10 rows, request to finished', 's', seconds.toSorted((a, b) => a - b)[Math.floor(SMALL_RUNS / 2)]!, 1);
+}

@@ -1,0 +1,46 @@
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cpus, tmpdir, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { benchImports, benchSmallImport } from './imports.ts';
+import { atMost, type Figure, markdown } from './report.ts';
+import { startService } from './service.ts';
+
+/** `npm run bench [-- --quick] [-- --json FILE]`: every figure, both sides measured in this one run. */
+const { values: { quick, json } } = parseArgs({ options: { quick: { type: 'boolean', default: false }, json: { type: 'string' } } });
+
+const PORT = 18_080;
+const folder = await mkdtemp(join(tmpdir(), 'millrace-bench-'));
+await chmod(folder, 0o711);       // started as root, Postgres passes through it as another user
+const dataDir = join(folder, 'data');
+try {
+  const figures = await measure();
+  const [cpu] = cpus();
+  const machine = `${cpus().length} × ${cpu!.model}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.version}`;
+  console.log(`${new Date().toISOString().slice(0, 10)}, ${machine}\n\n${markdown(figures)}`);
+  const rows = figures.map(({ name, ratio, goal, reached }) => ({ name, ratio, goal, reached }));
+  if (json) await writeFile(json, JSON.stringify(rows, null, 2));
+} finally {
+  await rm(folder, { recursive: true, force: true });
+}
+
+async function measure(): Promise<Figure[]> {
+  const cold = await startService(dataDir, PORT);
+  await cold.stop();
+  const service = await startService(dataDir, PORT);
+  try {
+    return [
+      atMost('warm start to ready', 's', service.readySeconds, 6),
+      await benchSmallImport({ service, folder }),
+      ...await benchImports({ service, folder, databaseUrl: await embeddedUrl(), rows: quick ? 100_000 : 1_000_000 }),
+    ];
+  } finally {
+    await service.stop();
+  }
+}
+
+async function embeddedUrl(): Promise<string> {
+  const { postgres } = JSON.parse(await readFile(join(dataDir, 'ports.json'), 'utf8')) as { postgres: number };
+  const password = await readFile(join(dataDir, 'postgres.password'), 'utf8');
+  return `postgres://millrace:${password}@127.0.0.1:${postgres}/postgres`;
+}

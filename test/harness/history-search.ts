@@ -1,0 +1,40 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Client } from '@temporalio/client';
+import { temporal as proto } from '@temporalio/proto';
+
+type History = proto.api.history.v1.IHistory;
+
+/** Where a mark was found: in which workflow, and in what it says around it. */
+export type Finding = { where: string; mark: string };
+
+/** All histories of a namespace, also of closed workflows. */
+export async function* allHistories(client: Client): AsyncGenerator<{ workflowId: string; history: History }> {
+  for await (const { workflowId, runId } of client.workflow.list()) {
+    yield { workflowId, history: await client.workflow.getHandle(workflowId, runId).fetchHistory() };
+  }
+}
+
+/** The marks that stand anywhere in a history: in plain text, or in a payload of whatever nesting. */
+export function marksIn(history: History, marks: readonly string[]): string[] {
+  const bytes = proto.api.history.v1.History.encode(history).finish();
+  return found(Buffer.from(bytes), marks);
+}
+
+/** Payloads hold JSON as bytes, which base64 within base64 could hide: every such run is decoded in turn. */
+function found(bytes: Buffer, marks: readonly string[], depth = 0): string[] {
+  const text = bytes.toString('latin1');
+  const here = marks.filter((mark) => text.toLowerCase().includes(mark.toLowerCase()));
+  if (depth === 3) return here;
+  const encoded = text.match(/[A-Za-z0-9+/_-]{16,}={0,2}/g) ?? [];
+  const within = encoded.flatMap((run) => [0, 1, 2, 3].flatMap((skip) => found(Buffer.from(run.slice(skip), 'base64'), marks, depth + 1)));
+  return [...new Set([...here, ...within])];
+}
+
+/** The marks that stand in the files of a folder, of those whose names match. */
+export async function marksInLogs(folder: string, name: RegExp, marks: readonly string[]): Promise<Finding[]> {
+  const files = (await readdir(folder)).filter((file) => name.test(file));
+  const findings = await Promise.all(files.map(async (file) =>
+    found(await readFile(join(folder, file)), marks, 3).map((mark) => ({ where: file, mark }))));
+  return findings.flat();
+}
