@@ -1,31 +1,40 @@
+import { accessSync, constants } from 'node:fs';
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { closest } from 'fastest-levenshtein';
 import { z } from 'zod';
+import { CannotStart } from './cannot-start.ts';
 
-/** An address with a path, without credentials. */
 const httpUrl = z.url({ protocol: /^https?$/, error: 'is an http or https address, such as https://millrace.example.com' });
 
-const count = (what: string, least: number, most: number) =>
-  z.coerce.number({ error: `is ${what}` }).int(`is ${what}`).min(least, `is at least ${least}`).max(most, `is at most ${most}`);
+const databaseUrl = z.url({ protocol: /^postgres(ql)?$/, error: 'is postgres://user:password@host:port/database' });
 
-const secretKey = z.string()
-  .refine((text) => /^[A-Za-z0-9+/]{43}=$/.test(text), 'is base64 of 32 bytes: openssl rand -base64 32')
+const count = (what: string, least: number, most: number) =>
+  z.string().regex(/^\d{1,15}$/, `is ${what}`).transform(Number)
+    .pipe(z.number().min(least, `is at least ${least}`).max(most, `is at most ${most}`));
+
+const secretKey = z.string().regex(/^[A-Za-z0-9+/]{43}=$/, 'is base64 of 32 bytes: openssl rand -base64 32')
   .transform((text) => Buffer.from(text, 'base64'));
 
 const files = z.string().regex(/^file:./, 'is file:<folder>; this version keeps files in folders only')
   .transform((text) => resolve(text.slice('file:'.length)));
 
+const pemFile = z.string().refine(isReadable, 'names no file that can be read');
+
+const proxies = z.string().refine((text) => text.split(',').every((part) => isNetwork(part.trim())),
+  'is addresses or networks, separated by commas, such as 10.0.0.0/8 or loopback');
+
 /** All configuration, by the name of its variable. An empty variable is one that is not set. */
 const SCHEMA = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: count('a port', 0, 65_535).default(8080),
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'is postgres://user:password@host:port/database' }).optional(),
+  DATABASE_URL: databaseUrl.optional(),
   TEMPORAL_ADDRESS: z.string().regex(/^[^\s/]+:\d+$/, 'is host:port').optional(),
   TEMPORAL_NAMESPACE: z.string().default('millrace'),
   TEMPORAL_API_KEY: z.string().optional(),
-  TEMPORAL_TLS_CERT: z.string().optional(),
-  TEMPORAL_TLS_KEY: z.string().optional(),
-  TEMPORAL_TLS_CA: z.string().optional(),
+  TEMPORAL_TLS_CERT: pemFile.optional(),
+  TEMPORAL_TLS_KEY: pemFile.optional(),
+  TEMPORAL_TLS_CA: pemFile.optional(),
   MILLRACE_DATA_DIR: z.string().default('.millrace').transform((path) => resolve(path)),
   MILLRACE_PUBLIC_URL: httpUrl.optional(),
   MILLRACE_ADMIN_EMAIL: z.email('is an e-mail address').default('admin@millrace.local'),
@@ -34,34 +43,38 @@ const SCHEMA = z.object({
   MILLRACE_FILES: files.optional(),
   MILLRACE_TOKEN_TTL_DAYS: count('a number of days', 1, 3_650).default(30),
   MILLRACE_RATE_LIMIT: count('a number of requests a minute; 0 turns it off', 0, 10_000_000).default(600),
-  MILLRACE_TRUST_PROXY: z.string().optional(),
+  MILLRACE_TRUST_PROXY: proxies.optional(),
   MILLRACE_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error'], 'is debug, info, warn or error').default('info'),
   // The command line's own; known here so that a shell may hold both.
   MILLRACE_URL: z.string().optional(),
   MILLRACE_TOKEN: z.string().optional(),
-}).superRefine((config, context) => {
-  if (config.DATABASE_URL && !config.MILLRACE_SECRET_KEY) {
-    context.addIssue({ code: 'custom', path: ['MILLRACE_SECRET_KEY'], message: 'is required with DATABASE_URL: openssl rand -base64 32, and keep it' });
-  }
-  if (Boolean(config.TEMPORAL_TLS_CERT) !== Boolean(config.TEMPORAL_TLS_KEY)) {
-    context.addIssue({ code: 'custom', path: ['TEMPORAL_TLS_CERT'], message: 'and TEMPORAL_TLS_KEY go together' });
-  }
-});
+})
+  .refine((given) => !given.DATABASE_URL || given.MILLRACE_SECRET_KEY, {
+    path: ['MILLRACE_SECRET_KEY'], when: () => true,
+    error: 'is required with DATABASE_URL: openssl rand -base64 32, and keep it',
+  })
+  .refine((given) => Boolean(given.TEMPORAL_TLS_CERT) === Boolean(given.TEMPORAL_TLS_KEY), {
+    path: ['TEMPORAL_TLS_CERT'], when: () => true,
+    error: 'and TEMPORAL_TLS_KEY go together',
+  });
 
 export type Config = z.output<typeof SCHEMA>;
 
 const KNOWN = Object.keys(SCHEMA.shape);
 
 /** What is wrong with the environment: one line for each variable. */
-export class ConfigError extends Error {
+export class ConfigError extends CannotStart {
   override readonly name = 'ConfigError';
 }
 
-/** Reads the configuration once, or tells everything that is wrong with it at once. */
+/**
+ * Reads the configuration once, or tells everything that is wrong with it at once. The messages name
+ * variables and never quote what they hold.
+ */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const given = Object.fromEntries(KNOWN.flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
-  const problems = Object.keys(env).filter((name) => name.startsWith('MILLRACE_') && !KNOWN.includes(name))
-    .map((name) => `${name} is not known: did you mean ${closest(name, KNOWN)}?`);
+  const unknown = Object.keys(env).filter((name) => name.startsWith('MILLRACE_') && !KNOWN.includes(name)).toSorted();
+  const problems = unknown.map((name) => `${name} is not known: did you mean ${closest(name, KNOWN)}?`);
   const parsed = SCHEMA.safeParse(given);
   if (!parsed.success) problems.push(...parsed.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`));
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems.join('\n'));
@@ -76,6 +89,30 @@ export function describeConfig(config: Config): string[] {
     .map(([name, value]) => `${name}=${SECRET.test(name) ? '(set)' : withoutPassword(String(value))}`);
 }
 
+/** A password stands before the host, or, as Postgres allows, among the parameters. */
 function withoutPassword(text: string): string {
-  return text.replace(/(\w+:\/\/[^:/?#\s]*):[^@/\s]*@/, '$1:…@');
+  if (!text.includes('://') || !URL.canParse(text)) return text;
+  const url = new URL(text);
+  if (url.password) url.password = '***';
+  for (const name of new Set(url.searchParams.keys())) {
+    if (/password/i.test(name)) url.searchParams.set(name, '***');
+  }
+  return url.href;
+}
+
+function isReadable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** An address, a network in CIDR notation, or a name that Fastify's `trustProxy` knows. */
+function isNetwork(text: string): boolean {
+  if (['loopback', 'linklocal', 'uniquelocal'].includes(text)) return true;
+  const [address = '', bits = '0', ...rest] = text.split('/');
+  const version = isIP(address);
+  return version !== 0 && rest.length === 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128);
 }

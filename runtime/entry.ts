@@ -1,7 +1,8 @@
-import { type Config, ConfigError, describeConfig, readConfig } from './config.ts';
-import { DataFolderInUse } from './embedded/data-folder.ts';
-import { createLog } from './log.ts';
 import type { Logger } from 'pino';
+import { CannotStart } from './cannot-start.ts';
+import { type Config, describeConfig, readConfig } from './config.ts';
+import { createLog } from './log.ts';
+import { Refusal } from '../domain/refusal.ts';
 
 /** Runs a process of Millrace: what is wrong with the surroundings is said plainly, without a stack. */
 export async function enter(run: (config: Config, log: Logger) => Promise<void>): Promise<void> {
@@ -11,11 +12,8 @@ export async function enter(run: (config: Config, log: Logger) => Promise<void>)
     log.info({ config: describeConfig(config) }, 'starting');
     await run(config, log);
   } catch (error) {
-    if (error instanceof ConfigError || error instanceof DataFolderInUse) {
-      console.error(error.message);
-    } else {
-      console.error(error);
-    }
+    const isPlain = error instanceof CannotStart || error instanceof Refusal;
+    console.error(isPlain ? error.message : error);
     process.exitCode = 1;
   }
 }

@@ -1,11 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { type Config, ConfigError } from './config.ts';
 import { endChildrenLeftBehind } from './embedded/children.ts';
 import { lockDataFolder, openDataFolder } from './embedded/data-folder.ts';
-import type { Say } from './embedded/ports.ts';
+import type { Say } from './embedded/say.ts';
+import { keptSecretKey } from './embedded/secret-key.ts';
 import { startPostgres } from './embedded/postgres.ts';
 import { startTemporal } from './embedded/temporal.ts';
 import type { Grounds } from './house.ts';
@@ -46,7 +43,9 @@ export async function startGrounds(config: Config, say: Say): Promise<EmbeddedGr
 /** The addresses of one process among several: all of them must be configured. */
 export function configuredGrounds(config: Config): Grounds {
   const missing = (['DATABASE_URL', 'TEMPORAL_ADDRESS'] as const).filter((name) => !config[name]);
-  if (missing.length > 0) throw new ConfigError(missing.map((name) => `${name} is required here: only npm start has parts of its own`).join('\n'));
+  if (missing.length > 0) {
+    throw new ConfigError(missing.map((name) => `${name} is required here: only npm start has parts of its own`).join('\n'));
+  }
   return { databaseUrl: config.DATABASE_URL!, temporal: temporalSettings(config), secretKey: config.MILLRACE_SECRET_KEY! };
 }
 
@@ -58,10 +57,4 @@ function temporalSettings(config: Config, embedded?: string): TemporalSettings {
     apiKey: config.TEMPORAL_API_KEY,
     tls: certPath || caPath || config.TEMPORAL_API_KEY ? { certPath, keyPath, caPath } : undefined,
   };
-}
-
-async function keptSecretKey(dataDir: string): Promise<Buffer> {
-  const path = join(dataDir, 'secret-key');
-  if (!existsSync(path)) await writeFile(path, randomBytes(32).toString('base64'), { mode: 0o600 });
-  return Buffer.from(await readFile(path, 'utf8'), 'base64');
 }

@@ -46,7 +46,8 @@ export async function startService(house: House, { serves, works }: ServiceParts
   };
 }
 
-async function startAllWorkers({ config, db, files, secrets, temporal, temporalSettings, identity, log }: House, metrics: Metrics): Promise<Workers> {
+async function startAllWorkers(house: House, metrics: Metrics): Promise<Workers> {
+  const { config, db, files, secrets, temporal, temporalSettings, identity, log } = house;
   installTemporalRuntime(log);
   return startWorkers({
     temporal: temporalSettings,

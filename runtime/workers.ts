@@ -37,9 +37,14 @@ const STICKY = { stickyQueueScheduleToStartTimeout: '3 seconds' } as const;
 /** Steps at once in one process: imports and exports are few, each busy; light steps mostly wait. */
 const CONCURRENT_STEPS: Record<TaskQueue, number> = { flows: 20, bulk: 4, sends: 4 };
 
+/** Said of each worker that polls activities only, as those of `bulk` and `sends` do. */
+const EXPECTED = /^No workflows registered/;
+
 /** Routes what the SDK warns of through our own log. Once per process, before the first worker. */
 export function installTemporalRuntime(log: Log): void {
-  const warn = (message: string, meta?: object) => log.warn({ sdk: true, ...withoutErrors(meta) }, message);
+  const warn = (message: string, meta?: object) => {
+    if (!EXPECTED.test(message)) log.warn({ sdk: true, ...withoutErrors(meta) }, message);
+  };
   const error = (message: string, meta?: object) => log.error({ sdk: true, ...withoutErrors(meta) }, message);
   Runtime.install({
     logger: {
@@ -100,7 +105,8 @@ async function runOnce(queue: TaskQueue, options: RunOptions): Promise<void> {
 }
 
 /** Only `flows` runs workflows, so only it holds the workflow sandbox. */
-function workerOptions(queue: TaskQueue, { temporal, bundlePath, identity, steps, log, metrics }: RunOptions): Omit<WorkerOptions, 'connection'> {
+function workerOptions(queue: TaskQueue, options: RunOptions): Omit<WorkerOptions, 'connection'> {
+  const { temporal, bundlePath, identity, steps, log, metrics } = options;
   return {
     namespace: temporal.namespace,
     taskQueue: queue,

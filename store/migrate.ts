@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import type { Database, Tx } from './database.ts';
+import { refuse } from '../domain/refusal.ts';
 
 const FOLDER = new URL('./migrations/', import.meta.url);
 /** Any number that no other program takes as an advisory lock of this database. */
@@ -41,7 +42,8 @@ async function applyMissing(session: Tx, files: string[]): Promise<string[]> {
 function refuseNewerDatabase(known: Set<string>, files: string[]): void {
   const unknown = [...known].filter((file) => !files.includes(file));
   if (unknown.length === 0) return;
-  throw new Error(`The database was migrated by a newer Millrace (${unknown.join(', ')}): start that version, or restore a backup.`);
+  refuse(500, 'newer_database',
+    `The database was migrated by a newer Millrace (${unknown.join(', ')}): start that version, or restore a backup.`);
 }
 
 async function apply(session: Tx, file: string): Promise<void> {

@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto';
 import { type Database, type Queryable, write } from './database.ts';
 import type { Files } from './files.ts';
+import { refuse } from '../domain/refusal.ts';
 
 const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
@@ -72,7 +73,7 @@ function unwrap(secretKey: Buffer, wrapped: string, name: string, id: number): B
   try {
     return decrypt(secretKey, wrapped, `server_keys/${name}/${id}`);
   } catch {
-    throw new Error(
+    return refuse(500, 'wrong_secret_key',
       `The server's ${name} key was not wrapped by this MILLRACE_SECRET_KEY: start with the key that the database was made with.`);
   }
 }

@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { access, chmod, constants, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { createWriteStream, existsSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { arch, homedir, platform } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
-import type { Say } from './ports.ts';
-import { seconds } from './postgres.ts';
+import { CannotStart } from '../cannot-start.ts';
+import { type Say, seconds } from './say.ts';
 
 const run = promisify(execFile);
 
@@ -14,23 +15,28 @@ const run = promisify(execFile);
 export type Program = {
   name: string;
   version: string;
-  /** Prints a line that holds the version. */
+  /** Prints a line that holds the program's name. */
   versionArguments: string[];
   /** A .tar.gz that holds the program at its top; by Go's names of systems and processors. */
   archiveUrl: (system: string, processor: string) => string;
   goModule: string;
+  /** What else helps whoever can't have it. */
+  instead: string;
 };
 
 export type FindOptions = { say: Say; cacheFolder?: string; path?: string };
 
+type Found = { path: string; versionLine: string };
+type Attempt = { what: string; note?: string; find: () => Promise<Found> };
+
 /** How long a download may take to answer, and to arrive. */
 const ANSWER_MS = 5_000;
-const ARRIVE_MS = 120_000;
+const ARRIVE_MS = 300_000;
 const STILL_AT_IT_MS = 15_000;
 const PROCESSORS: Record<string, string> = { x64: 'amd64', arm64: 'arm64' };
 
-/** Where programs are kept for all clones of this user: XDG_CACHE_HOME or ~/.cache, in `millrace`. */
-export function cacheFolder(): string {
+/** Where programs are kept for all clones of this user: `millrace` in XDG_CACHE_HOME or ~/.cache. */
+function defaultCacheFolder(): string {
   return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'millrace');
 }
 
@@ -39,83 +45,132 @@ export function cacheFolder(): string {
  * attempt is said as it happens, with its time; when none succeeds the error lists why.
  */
 export async function findProgram(
-  program: Program, { say, cacheFolder: cache = cacheFolder(), path = process.env.PATH ?? '' }: FindOptions,
+  program: Program, { say, cacheFolder: cache = defaultCacheFolder(), path = process.env.PATH ?? '' }: FindOptions,
 ): Promise<string> {
   const cached = join(cache, `${program.name}-${program.version}`);
-  const attempts: [what: string, attempt: () => Promise<string>][] = [
-    ['PATH', () => fromPath(program, path)],
-    ['cache', () => checked(program, cached)],
-    ['download', () => intoCache(cache, cached, (folder) => download(program, folder))],
-    ['go install', () => intoCache(cache, cached, (folder) => goInstall(program, folder))],
+  const attempts: Attempt[] = [
+    { what: 'on PATH', find: () => fromPath(program, path) },
+    { what: `in ${cache}`, find: () => checked(program, cached) },
+    { what: 'by download', note: ' …', find: () => intoCache(cached, (folder) => download(program, folder)) },
+    {
+      what: 'by go install', note: ', which takes minutes the first time …',
+      find: () => intoCache(cached, (folder) => goInstall(program, folder, path)),
+    },
   ];
   const failures: string[] = [];
-  for (const [what, attempt] of attempts) {
+  for (const { what, note, find } of attempts) {
+    if (note) say(`${program.name}: ${program.version} ${what}${note}`);
     const start = performance.now();
     const patience = setInterval(() => say(`${program.name}: ${what} … ${seconds(start)}`), STILL_AT_IT_MS);
     try {
-      const found = await attempt();
-      say(`${program.name}: ${program.version} from ${what} (${seconds(start)})`);
-      return found;
+      const found = await find();
+      say(`${program.name}: ${what}: ${found.versionLine} (${seconds(start)})`);
+      return found.path;
     } catch (error) {
-      failures.push(`${what}: ${(error as Error).message.split('\n')[0]}`);
-      if (what !== 'PATH' && what !== 'cache') say(`${program.name}: ${failures.at(-1)} (${seconds(start)})`);
-      if (what === 'download') say(`${program.name}: building it from its Go module, which takes some minutes once …`);
+      failures.push(`${what}: ${(error as Error).message}`);
+      say(`${program.name}: ${failures.at(-1)} (${seconds(start)})`);
     } finally {
       clearInterval(patience);
     }
   }
-  throw new Error(`${program.name} ${program.version} was not to be had:\n  ${failures.join('\n  ')}\nInstall it so that it is on PATH, or install Go.`);
+  throw new CannotStart([
+    `${program.name} ${program.version} was not to be had:`,
+    ...failures.map((failure) => `  ${failure}`),
+    `Install it so that it is on PATH, or install Go, or ${program.instead}.`,
+  ].join('\n'));
 }
 
-async function fromPath(program: Program, path: string): Promise<string> {
+/** The first on PATH that works: a broken one must not hide a good one. */
+async function fromPath(program: Program, path: string): Promise<Found> {
+  let reason: unknown = new Error('not there');
   for (const folder of path.split(delimiter).filter(Boolean)) {
     const candidate = join(folder, program.name);
-    if (existsSync(candidate)) return checked(program, candidate);
+    if (!existsSync(candidate)) continue;
+    try {
+      return await checked(program, candidate);
+    } catch (error) {
+      reason = error;
+    }
   }
-  throw new Error('not there');
+  throw reason;
 }
 
-/** A program that runs and tells a version; one that does not is none. */
-async function checked(program: Program, path: string): Promise<string> {
-  await access(path, constants.X_OK).catch(() => { throw new Error('not there'); });
-  const { stdout } = await run(path, program.versionArguments, { timeout: 10_000 });
+/** A program that runs and names itself; one that does not is none. */
+async function checked(program: Program, path: string): Promise<Found> {
+  if (!existsSync(path)) throw new Error('not there');
+  const { stdout } = await run(path, program.versionArguments, { timeout: 10_000 })
+    .catch((error: { code?: unknown; signal?: unknown }) => {
+      throw new Error(`${path} does not run (${String(error.code ?? error.signal)})`, { cause: error });
+    });
   if (!stdout.includes(program.name)) throw new Error(`${path} does not answer as ${program.name}`);
-  return path;
+  return { path, versionLine: stdout.trim().split('\n')[0]! };
 }
 
 /** Made in a folder aside and checked, then moved into place whole: two that race both end with a good one. */
-async function intoCache(cache: string, cached: string, make: (folder: string) => Promise<string>): Promise<string> {
+async function intoCache(cached: string, make: (folder: string) => Promise<Found>): Promise<Found> {
+  const cache = join(cached, '..');
   await mkdir(cache, { recursive: true, mode: 0o700 });
-  const folder = await mkdtemp(join(cache, 'unfinished-'));
+  await clearAbandoned(cache);
+  const folder = await mkdtemp(join(cache, UNFINISHED));
   try {
-    await rename(await make(folder), cached);
-    return cached;
+    const { path, versionLine } = await make(folder);
+    await rename(path, cached);
+    return { path: cached, versionLine };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function download(program: Program, folder: string): Promise<string> {
-  const system = platform();
-  const processor = PROCESSORS[arch()] ?? arch();
-  const url = program.archiveUrl(system, processor);
-  const answer = new AbortController();
-  const timer = setTimeout(() => answer.abort(), ANSWER_MS);
-  const reply = await fetch(url, { signal: AbortSignal.any([answer.signal, AbortSignal.timeout(ARRIVE_MS)]) })
-    .catch(() => { throw new Error(`${new URL(url).host} does not answer`); });
-  clearTimeout(timer);
-  if (!reply.ok || !reply.body) throw new Error(`${new URL(url).host} answered ${reply.status}`);
+const UNFINISHED = 'unfinished-';
+/** Longer than any download or build takes. */
+const ABANDONED_AFTER_MS = 86_400_000;
+
+/** What a killed process left half-made. */
+async function clearAbandoned(cache: string): Promise<void> {
+  for (const entry of await readdir(cache)) {
+    if (!entry.startsWith(UNFINISHED)) continue;
+    const folder = join(cache, entry);
+    const made = await stat(folder).catch(() => null);
+    if (made && Date.now() - made.mtimeMs > ABANDONED_AFTER_MS) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function download(program: Program, folder: string): Promise<Found> {
+  const url = new URL(program.archiveUrl(platform(), PROCESSORS[arch()] ?? arch()));
   const archive = join(folder, 'archive.tar.gz');
-  await writeFile(archive, Readable.fromWeb(reply.body as never));
-  await run('tar', ['-xzf', archive, '-C', folder]);
+  await fetchInto(url, archive);
+  await run('tar', ['-xzof', archive, '-C', folder]).catch((error: { code?: unknown }) => {
+    const reason = error.code === 'ENOENT' ? 'there is no tar to unpack it' : `what came from ${url.host} is no archive`;
+    throw new Error(reason, { cause: error });
+  });
   const file = join(folder, program.name);
+  if (!existsSync(file)) throw new Error(`what came from ${url.host} holds no ${program.name}`);
   await chmod(file, 0o755);
   return checked(program, file);
 }
 
-async function goInstall(program: Program, folder: string): Promise<string> {
-  await run('go', ['install', `${program.goModule}@v${program.version}`], {
-    env: { ...process.env, CGO_ENABLED: '0', GOBIN: folder, GOFLAGS: '' }, maxBuffer: 64 * 1024 * 1024,
+/** Gives up soon where nobody answers, and says who that was. */
+async function fetchInto(url: URL, file: string): Promise<void> {
+  const unanswered = new AbortController();
+  const timer = setTimeout(() => unanswered.abort(), ANSWER_MS);
+  const signal = AbortSignal.any([unanswered.signal, AbortSignal.timeout(ARRIVE_MS)]);
+  const reply = await fetch(url, { signal }).catch((error: Error & { cause?: { code?: string } }) => {
+    const reason = unanswered.signal.aborted ? `does not answer within ${ANSWER_MS / 1000} s`
+      : `can't be reached (${error.cause?.code ?? error.message})`;
+    throw new Error(`${url.host} ${reason}`, { cause: error });
+  }).finally(() => clearTimeout(timer));
+  if (!reply.ok || !reply.body) throw new Error(`${url.host} answered ${reply.status}`);
+  await pipeline(Readable.fromWeb(reply.body as never), createWriteStream(file)).catch((error: Error) => {
+    throw new Error(`${url.host} broke off (${error.message})`, { cause: error });
   });
+}
+
+async function goInstall(program: Program, folder: string, path: string): Promise<Found> {
+  const env = { ...process.env, PATH: path, CGO_ENABLED: '0', GOBIN: folder, GOFLAGS: '' };
+  await run('go', ['install', `${program.goModule}@v${program.version}`], { env, maxBuffer: 64 * 1024 * 1024 })
+    .catch((error: Error & { code?: unknown; stderr?: string }) => {
+      if (error.code === 'ENOENT') throw new Error('Go is not installed', { cause: error });
+      throw new Error(error.stderr?.trim().split('\n').at(-1) || error.message, { cause: error });
+    });
   return checked(program, join(folder, program.name));
 }

@@ -1,14 +1,21 @@
 import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
-import { openSync, closeSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { CannotStart } from '../cannot-start.ts';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
 
 /** How long a child may take to end before it is killed. */
 const PATIENCE_MS = 20_000;
 
-export type Child = { process: ChildProcess; logPath: string; stop(): Promise<void> };
+export type Child = {
+  hasEnded(): boolean;
+  /** Ends it in good order; after PATIENCE_MS it is killed. */
+  stop(): Promise<void>;
+  /** Says that it did not start, and the last that it wrote. */
+  didNotStart(cause?: unknown): CannotStart;
+};
 
 export type ChildSettings = {
   dataDir: string;
@@ -28,47 +35,66 @@ export type ChildSettings = {
 export function startChild({ dataDir, name, command, args, stopSignal, options }: ChildSettings): Child {
   const logPath = join(dataDir, `${name}.log`);
   const log = openSync(logPath, 'a', 0o600);
+  const { size: logStart } = fstatSync(log);
   const child = spawn(command, args, { ...options, detached: true, stdio: ['ignore', log, log] });
   closeSync(log);
   const record = recordPath(dataDir, name);
-  child.once('error', () => {});          // told by the exit, or by what waits for the child to be ready
-  if (child.pid) writeFileSync(record, JSON.stringify(identify(child.pid)));
+  let failure = '';
+  child.once('error', (error) => { failure = error.message; });
+  child.once('exit', () => rmSync(record, { force: true }));
+  if (child.pid) writeFileSync(record, JSON.stringify(identify(child.pid)), { mode: 0o600 });
+  const hasEnded = () => child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
   return {
-    process: child,
-    logPath,
+    hasEnded,
     async stop() {
-      if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
-        child.kill(stopSignal);
-        const killer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);
-        await once(child, 'exit');
-        clearTimeout(killer);
-      }
-      rmSync(record, { force: true });
+      if (!hasEnded()) await stop(child, stopSignal);
+    },
+    didNotStart(cause) {
+      const lastLine = readFileSync(logPath).subarray(logStart).toString('utf8').trim().split('\n').at(-1);
+      const reason = failure || lastLine;
+      return new CannotStart(`The embedded ${name} did not start; its log ${logPath} ends: ${reason}`, { cause });
     },
   };
 }
 
+async function stop(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  const hasExited = once(child, 'exit');
+  child.kill(signal);
+  const killer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);
+  await hasExited;
+  clearTimeout(killer);
+}
+
 /** Ends the children that an earlier run of this data folder left behind, and no other process. Tells their names. */
-export async function endChildrenLeftBehind(dataDir: string): Promise<string[]> {
+export async function endChildrenLeftBehind(dataDir: string, patienceMs = PATIENCE_MS): Promise<string[]> {
   const records = readdirSync(dataDir).filter((file) => file.startsWith(PREFIX) && file.endsWith(SUFFIX));
   const ended = await Promise.all(records.map(async (file) => {
     const path = join(dataDir, file);
     const child = readRecord(path);
     const wasAlive = child !== null && isAlive(child);
-    if (wasAlive) await end(child);
+    if (wasAlive) await end(child, patienceMs);
     rmSync(path, { force: true });
     return wasAlive ? [file.slice(PREFIX.length, -SUFFIX.length)] : [];
   }));
   return ended.flat();
 }
 
-async function end(child: ProcessIdentity): Promise<void> {
+async function end(child: ProcessIdentity, patienceMs: number): Promise<void> {
   // Postgres takes SIGINT for its fast shutdown, and Temporal for the same as SIGTERM.
-  process.kill(child.pid, 'SIGINT');
-  const deadline = performance.now() + PATIENCE_MS;
+  signal(child, 'SIGINT');
+  const deadline = performance.now() + patienceMs;
   while (isAlive(child)) {
-    if (performance.now() > deadline) process.kill(child.pid, 'SIGKILL');
-    await delay(50);
+    await delay(20);
+    if (performance.now() > deadline) signal(child, 'SIGKILL');
+  }
+}
+
+/** The child may end by itself just before. */
+function signal({ pid }: ProcessIdentity, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
 

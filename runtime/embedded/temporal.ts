@@ -3,8 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { findProgram, type Program } from './binaries.ts';
 import { type Child, startChild } from './children.ts';
-import { rememberedPort, type Say } from './ports.ts';
-import { seconds } from './postgres.ts';
+import { area } from './data-folder.ts';
+import { rememberedPort } from './ports.ts';
+import { type Say, seconds } from './say.ts';
 
 export type EmbeddedTemporal = { address: string; uiAddress: string | null; stop(): Promise<void> };
 
@@ -17,23 +18,26 @@ export type TemporalOptions = {
   namespace?: string;
 };
 
-/** Newer versions don't install by `go install`. */
-export const temporalProgram: Program = {
+const temporalProgram: Program = {
   name: 'temporal',
-  version: '1.5.1',
+  version: '1.5.1',       // newer ones don't install by `go install`
   versionArguments: ['--version'],
   archiveUrl: (system, processor) => `https://temporal.download/cli/archive/v1.5.1?platform=${system}&arch=${processor}`,
   goModule: 'github.com/temporalio/cli/cmd/temporal',
+  instead: 'set TEMPORAL_ADDRESS to a Temporal that runs',
 };
 
 const READY_WITHIN_MS = 60_000;
 
 /** Temporal's dev server on the loopback, with its database file under `dataDir`. */
-export async function startTemporal({ dataDir, say, headless = false, namespace }: TemporalOptions): Promise<EmbeddedTemporal> {
+export async function startTemporal(
+  { dataDir, say, headless = false, namespace }: TemporalOptions,
+): Promise<EmbeddedTemporal> {
   const command = await findProgram(temporalProgram, { say });
   const start = performance.now();
   const port = await rememberedPort(dataDir, 'temporal', say);
   const uiPort = headless ? null : await rememberedPort(dataDir, 'temporal-ui', say);
+  area(dataDir, 'temporal');
   const child = startChild({
     dataDir, name: 'temporal', command, stopSignal: 'SIGINT',
     args: [
@@ -44,14 +48,19 @@ export async function startTemporal({ dataDir, say, headless = false, namespace 
     ],
   });
   const address = `127.0.0.1:${port}`;
-  await ready(address, child);
+  try {
+    await ready(address, child);
+  } catch (error) {
+    await child.stop();
+    throw error;
+  }
   say(`temporal: dev server ready in ${seconds(start)}`);
   return { address, uiAddress: uiPort === null ? null : `http://127.0.0.1:${uiPort}`, stop: child.stop };
 }
 
 /** The file that holds all of Temporal's state. */
 export function temporalDatabase(dataDir: string): string {
-  return join(dataDir, 'temporal.db');
+  return join(dataDir, 'temporal', 'temporal.db');
 }
 
 async function ready(address: string, child: Child): Promise<void> {
@@ -60,9 +69,7 @@ async function ready(address: string, child: Child): Promise<void> {
     const isServing = await Connection.connect({ address, connectTimeout: 1_000 })
       .then((connection) => connection.close().then(() => true), () => false);
     if (isServing) return;
-    if (child.process.exitCode !== null || child.process.pid === undefined || performance.now() > deadline) {
-      throw new Error(`The embedded Temporal did not start; its log is ${child.logPath}.`);
-    }
+    if (child.hasEnded() || performance.now() > deadline) throw child.didNotStart();
     await delay(50);
   }
 }

@@ -1,0 +1,39 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { call } from '../cli/client.ts';
+import { demoImport } from './demo-import.ts';
+import { enter } from './entry.ts';
+import { startGrounds } from './grounds.ts';
+import { openHouse } from './house.ts';
+import { askedToEnd, startService } from './service.ts';
+
+/** A folder of its own, so that trying Millrace leaves nothing in the service's. */
+process.env.MILLRACE_DATA_DIR ??= '.millrace-demo';
+process.env.MILLRACE_LOG_LEVEL ??= 'warn';
+
+/** `npm run demo`: the whole stack, each kind of flow on sample data, and where to look. Stays up. */
+await enter(async (config, log) => {
+  const say = (text: string) => console.log(text);
+  const ending = askedToEnd();
+  const grounds = await startGrounds(config, say);
+  try {
+    const house = await openHouse(config, grounds, log);
+    const service = await startService(house, { serves: true, works: true });
+    const url = service.url!;
+    const email = config.MILLRACE_ADMIN_EMAIL;
+    const passwordPath = join(config.MILLRACE_DATA_DIR, 'admin-password');
+    const password = config.MILLRACE_ADMIN_PASSWORD ?? (await readFile(passwordPath, 'utf8')).trim();
+    const { auth_token: token } = await call<{ auth_token: string }>({ url }, 'POST', '/api/login', { email, password });
+    await demoImport({ url, token }, say);
+    say([
+      '', `API page      ${url}/docs`, `Temporal      ${grounds.temporalUi ?? 'its own page'}`, `metrics       ${url}/metrics`,
+      `sign in as    ${email}, password in ${passwordPath}`,
+      `by command    MILLRACE_URL=${url} MILLRACE_TOKEN=${token} npx millrace --help`, '', 'Up until Ctrl-C.',
+    ].join('\n'));
+    await ending;
+    await service.stop();
+    await house.close();
+  } finally {
+    await grounds.stop();
+  }
+});

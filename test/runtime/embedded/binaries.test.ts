@@ -1,0 +1,154 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { findProgram, type Program } from '../../../runtime/embedded/binaries.ts';
+import { useDataFolder } from '../temporary-folder.ts';
+
+const folder = useDataFolder();
+let server: Server;
+let asked: string[];
+let answer: RequestListener;
+let host: string;
+
+beforeEach(async () => {
+  asked = [];
+  server = createServer((request, reply) => {
+    asked.push(request.url!);
+    answer(request, reply);
+  });
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+  host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+function program(): Program {
+  return {
+    name: 'tool', version: '1.2.3', versionArguments: ['--version'], goModule: 'example.com/tool', instead: 'set TOOL_ADDRESS',
+    archiveUrl: (system, processor) => `http://${host}/v1.2.3?platform=${system}&arch=${processor}`,
+  };
+}
+
+/** Looks with these folders as PATH, and tells what was said. */
+async function find(onPath: string[] = []): Promise<{ path: string; said: string[] }> {
+  const said: string[] = [];
+  const path = await findProgram(program(), { say: (line) => said.push(line), cacheFolder: cache(), path: onPath.join(':') });
+  return { path, said };
+}
+
+function cache(): string {
+  return join(folder.path, 'cache');
+}
+
+function putTool(into: string, script = 'echo tool version 1.2.3'): string {
+  mkdirSync(into, { recursive: true });
+  writeFileSync(join(into, 'tool'), `#!/bin/sh\n${script}\n`);
+  chmodSync(join(into, 'tool'), 0o755);
+  return into;
+}
+
+function archive(script?: string, file = 'tool'): Buffer {
+  const made = putTool(mkdtempSync(join(folder.path, 'archive-')), script);
+  writeFileSync(join(made, 'LICENSE'), 'free');
+  const path = join(made, 'tool.tar.gz');
+  execFileSync('tar', ['-czf', path, '-C', made, 'LICENSE', ...(file === 'tool' ? [file] : [])]);
+  return readFileSync(path);
+}
+
+test('a program on PATH is taken, past one that does not run', async () => {
+  const [broken, good] = [putTool(join(folder.path, 'broken'), 'exit 3'), putTool(join(folder.path, 'good'))];
+  const { path, said } = await find([join(folder.path, 'empty'), broken, good]);
+  expect(path).toBe(join(good, 'tool'));
+  expect(said).toEqual([expect.stringMatching(/^tool: on PATH: tool version 1\.2\.3 \(\d+\.\d s\)$/)]);
+  expect(asked).toEqual([]);
+});
+
+test('a program is downloaded once, for this system, and then comes from the cache', async () => {
+  const bytes = archive();
+  answer = (_, reply) => reply.end(bytes);
+  const first = await find();
+  expect(asked).toEqual([expect.stringMatching(/^\/v1\.2\.3\?platform=(linux|darwin)&arch=(amd64|arm64)$/)]);
+  expect(first.path).toBe(join(cache(), 'tool-1.2.3'));
+  expect(first.said.map((line) => line.replace(/ \(.*s\)$/, ''))).toEqual([
+    'tool: on PATH: not there', `tool: in ${cache()}: not there`, 'tool: 1.2.3 by download …', 'tool: by download: tool version 1.2.3',
+  ]);
+  expect((await find()).path).toBe(first.path);
+  expect(asked).toHaveLength(1);
+  expect(readdirSync(cache())).toEqual(['tool-1.2.3']);
+});
+
+test('two that fill the cache at once both end with a program that runs', async () => {
+  const bytes = archive();
+  answer = (_, reply) => reply.end(bytes);
+  const found = await Promise.all([find(), find(), find()]);
+  expect(execFileSync(found[0]!.path, ['--version'], { encoding: 'utf8' })).toBe('tool version 1.2.3\n');
+  expect(readdirSync(cache())).toEqual(['tool-1.2.3']);
+});
+
+test('a program in the cache that does not run any more is got anew', async () => {
+  writeFileSync(join(putTool(cache()), 'tool-1.2.3'), 'cut off', { mode: 0o755 });
+  const bytes = archive();
+  answer = (_, reply) => reply.end(bytes);
+  expect((await find()).said.join('\n')).toContain('by download: tool version 1.2.3');
+});
+
+const bad: Record<string, [RequestListener, RegExp]> = {
+  'an error': [(_, reply) => reply.writeHead(503).end(), /answered 503/],
+  'no archive': [(_, reply) => reply.end('<html>sign in</html>'), /is no archive/],
+  'half an archive': [(_, reply) => { const bytes = archive(); reply.end(bytes.subarray(0, bytes.length / 2)); }, /is no archive/],
+  'an archive without the program': [(_, reply) => reply.end(archive('', 'none')), /holds no tool/],
+  'a program that does not run': [(_, reply) => reply.end(archive('exit 7')), /does not run \(7\)/],
+  'another program': [(_, reply) => reply.end(archive('echo something else')), /does not answer as tool/],
+  'a broken connection': [
+    (_, reply) => { reply.writeHead(200, { 'content-length': 1000 }).write('x', () => reply.destroy()); }, /broke off \(terminated\)/,
+  ],
+};
+
+test.each(Object.entries(bad))('a download that is %s is refused, and go install is tried next', async (_, [badAnswer, reason]) => {
+  answer = badAnswer;
+  const built = putTool(join(folder.path, 'built'));
+  const go = join(folder.path, 'go-folder');
+  mkdirSync(go);
+  // Plays `go install`: refuses anything but what is asked for, and puts the program where it is told to.
+  writeFileSync(join(go, 'go'), `#!/bin/sh
+[ "$*" = "install example.com/tool@v1.2.3" ] && [ "$CGO_ENABLED" = 0 ] || exit 1
+mv ${built}/tool "$GOBIN/tool"\n`, { mode: 0o755 });
+  const { path, said } = await find([go, '/usr/bin', '/bin']);
+  expect(said.find((line) => line.startsWith('tool: by download: '))).toMatch(reason);
+  expect(path).toBe(join(cache(), 'tool-1.2.3'));
+  expect(readdirSync(cache())).toEqual(['tool-1.2.3']);
+});
+
+test('when there is no way, each is told with its reason, and what to do', async () => {
+  await new Promise((resolve) => { server.close(resolve); });
+  const failure = find();
+  await expect(failure).rejects.toThrow(/^tool 1\.2\.3 was not to be had:\n/);
+  const { message } = await failure.catch((error: Error) => error) as Error;
+  expect(message.split('\n').slice(1)).toEqual([
+    '  on PATH: not there',
+    `  in ${cache()}: not there`,
+    `  by download: ${host} can't be reached (ECONNREFUSED)`,
+    '  by go install: Go is not installed',
+    'Install it so that it is on PATH, or install Go, or set TOOL_ADDRESS.',
+  ]);
+});
+
+test('a server that never answers is given up after five seconds', async () => {
+  answer = () => {};
+  await expect(find()).rejects.toThrow(`by download: ${host} does not answer within 5 s`);
+});
+
+test('what a killed download left in the cache goes after a day', async () => {
+  const [old, recent] = ['unfinished-old', 'unfinished-new'].map((name) => putTool(join(cache(), name)));
+  utimesSync(old!, new Date(0), new Date(0));
+  const bytes = archive();
+  answer = (_, reply) => reply.end(bytes);
+  await find();
+  expect(readdirSync(cache()).toSorted()).toEqual(['tool-1.2.3', recent!.split('/').at(-1)]);
+});

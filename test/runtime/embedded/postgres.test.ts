@@ -1,0 +1,158 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterEach, describe, expect, it, test } from 'vitest';
+import { endChildrenLeftBehind } from '../../../runtime/embedded/children.ts';
+import { type EmbeddedPostgres, startPostgres } from '../../../runtime/embedded/postgres.ts';
+import type { ProcessIdentity } from '../../../runtime/embedded/process-identity.ts';
+import { waitFor } from '../../harness/wait.ts';
+import { useDataFolder } from '../temporary-folder.ts';
+
+const folder = useDataFolder();
+const started = new Set<EmbeddedPostgres>();
+
+afterEach(async () => {
+  await Promise.all([...started].map((postgres) => postgres.stop()));
+  started.clear();
+});
+
+async function start(say: (line: string) => void = () => {}): Promise<EmbeddedPostgres> {
+  const postgres = await startPostgres({ dataDir: folder.path, say });
+  started.add(postgres);
+  return postgres;
+}
+
+async function query(url: string, sql: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return (await client.query(sql, values)).rows as Record<string, unknown>[];
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+function postmaster(): ProcessIdentity {
+  return JSON.parse(readFileSync(join(folder.path, 'child.postgres.json'), 'utf8')) as ProcessIdentity;
+}
+
+/** The area of Postgres in the data folder. */
+function area(): string {
+  return join(folder.path, 'postgres');
+}
+
+test('a second start finds what the first one kept, at the same address', async () => {
+  const said: string[] = [];
+  const first = await start((line) => said.push(line));
+  await query(first.url, "CREATE TABLE kept AS SELECT 'Äpfel' AS word");
+  await first.stop();
+  const second = await start((line) => said.push(line));
+  expect(second.url).toBe(first.url);
+  expect(await query(second.url, 'SELECT lower(word) AS word FROM kept')).toEqual([{ word: 'äpfel' }]);
+  expect(said).toEqual([
+    'postgres: making the database …', expect.stringMatching(/^postgres: embedded 18, ready in \d+\.\d s$/),
+    expect.stringMatching(/^postgres: embedded 18, ready in \d+\.\d s$/),
+  ]);
+  expect(readdirSync(area())).toEqual(['18']);
+});
+
+test('only who knows the password gets in, and only this user reads it', async () => {
+  const { url } = await start();
+  const wrong = new URL(url);
+  wrong.password = 'wrong';
+  await expect(query(wrong.href, 'SELECT 1')).rejects.toMatchObject({ code: '28P01' });
+  expect(statSync(join(folder.path, 'postgres.password')).mode & 0o777).toBe(0o600);
+  expect(statSync(area()).mode & 0o777).toBe(0o700);
+  expect(await query(url, 'SHOW listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }]);
+  expect(await query(url, "SELECT setting FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'data_checksums')"))
+    .toEqual(Array(4).fill({ setting: 'on' }));
+});
+
+test('after SIGKILL of the database a start recovers what was committed', async () => {
+  const first = await start();
+  await query(first.url, 'CREATE TABLE kept AS SELECT generate_series(1, 10000) AS n');
+  process.kill(postmaster().pid, 'SIGKILL');
+  await waitFor('its record to go', async () => !existsSync(join(folder.path, 'child.postgres.json')));
+  expect(existsSync(join(area(), '18', 'postmaster.pid'))).toBe(true);
+  const second = await start();
+  expect(await query(second.url, 'SELECT count(*)::int AS rows FROM kept')).toEqual([{ rows: 10_000 }]);
+});
+
+test('a database that an ended run left behind is stopped, and starts again at its address', async () => {
+  const first = await start();
+  expect(await endChildrenLeftBehind(folder.path)).toEqual(['postgres']);
+  await expect(query(first.url, 'SELECT 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  expect((await start()).url).toBe(first.url);
+});
+
+test('a first start that was killed half-way is begun anew', async () => {
+  mkdirSync(join(area(), 'unfinished-abc', '18'), { recursive: true });
+  writeFileSync(join(area(), 'unfinished-abc', '18', 'PG_VERSION'), '18\n');
+  expect(await query((await start()).url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  expect(readdirSync(area())).toEqual(['18']);
+});
+
+describe('a start that can not be is refused in words:', () => {
+  it('another major version of the database', async () => {
+    mkdirSync(join(area(), '17'), { recursive: true });
+    await expect(start()).rejects.toThrow(/was made by Postgres 17, and this version of Millrace runs Postgres 18/);
+    renameSync(join(area(), '17'), join(area(), '18'));
+    writeFileSync(join(area(), '18', 'PG_VERSION'), '19\n');
+    await expect(start()).rejects.toThrow(/was made by Postgres 19/);
+  });
+
+  it('a lost password', async () => {
+    await (await start()).stop();
+    writeFileSync(join(folder.path, 'postgres.password'), 'another');
+    await expect(start()).rejects.toThrow(/does not take the password in postgres\.password/);
+    expect(existsSync(join(folder.path, 'child.postgres.json'))).toBe(false);
+  });
+
+  it('a damaged database, with the reason', async () => {
+    await (await start()).stop();
+    renameSync(join(area(), '18', 'global', 'pg_control'), join(area(), '18', 'global', 'lost'));
+    await expect(start()).rejects.toThrow(/did not start; its log .*postgres\.log ends: .*pg_control/);
+  });
+});
+
+test('its log quotes no value, whatever fails', async () => {
+  const { url } = await start();
+  const planted = 'Planted.Person@example.com';
+  await query(url, 'CREATE TABLE people (email text PRIMARY KEY, age int CHECK (age > 0)); CREATE TABLE notes (of text REFERENCES people)');
+  await query(url, 'INSERT INTO people VALUES ($1, 1)', [planted]);
+  const failing: [string, unknown[]?][] = [
+    [`SELECT '${planted}'::int`],
+    ['SELECT $1::int', [planted]],
+    ['SELECT $1::timestamptz', [planted]],
+    ['INSERT INTO people VALUES ($1, 2)', [planted]],
+    ['INSERT INTO people VALUES ($1, -1)', [`${planted}2`]],
+    ['INSERT INTO notes VALUES ($1)', [`nobody ${planted}`]],
+    [`SELEC '${planted}'`],
+    [`SELECT * FROM "${planted}"`],
+    [`DO $$ BEGIN RAISE EXCEPTION 'about ${planted}'; END $$`],
+    [`DO $$ BEGIN RAISE WARNING 'about ${planted}'; RAISE LOG 'control'; END $$; SELECT 1/0`],
+    [`SET statement_timeout = 10; SELECT pg_sleep(60) /* ${planted} */`],
+    [`SET transaction_timeout = 10; SELECT pg_sleep(60) /* ${planted} */`],
+  ];
+  for (const [sql, values] of failing) await expect(query(url, sql, values)).rejects.toThrow(/./);
+  await crash(url, planted);
+  const log = readFileSync(join(folder.path, 'postgres.log'), 'utf8');
+  expect(log).toContain('LOG:  control');
+  expect(log).toMatch(/terminated by signal/);
+  expect(log.toLowerCase()).not.toContain('planted');
+});
+
+/** Ends a session by a fault in the middle of a statement that quotes `text`. */
+async function crash(url: string, text: string): Promise<void> {
+  const victim = new pg.Client({ connectionString: url });
+  victim.on('error', () => {});
+  await victim.connect();
+  const { rows: [session] } = await victim.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  const statement = victim.query(`SELECT pg_sleep(60) /* ${text} */`).then(() => 'finished', () => 'cut off');
+  await waitFor('the statement to run', async () =>
+    (await query(url, "SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND state = 'active' AND query LIKE '%pg_sleep%'", [session!.pid])).length > 0);
+  process.kill(session!.pid, 'SIGKILL');
+  expect(await statement).toBe('cut off');
+  await waitFor('Postgres to be back', () => query(url, 'SELECT 1').catch(() => null));
+}

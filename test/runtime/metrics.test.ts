@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { createMetrics } from '../../runtime/metrics.ts';
+
+test('requests, steps and rows are counted by what became of them', async () => {
+  const metrics = createMetrics();
+  metrics.observeRequest({ method: 'GET', route: '/api/labels/:name', status: 200, seconds: 0.02 });
+  metrics.observeActivity({ activity: 'mergeBatches', outcome: 'failed', seconds: 3 });
+  metrics.countRows('ok', 980);
+  metrics.countRows('failed', 20);
+  metrics.countRows('ok', 20);
+  const lines = (await metrics.text()).split('\n');
+  expect(lines).toEqual(expect.arrayContaining([
+    'millrace_http_request_seconds_count{method="GET",route="/api/labels/:name",status="200"} 1',
+    'millrace_http_request_seconds_bucket{le="0.01",method="GET",route="/api/labels/:name",status="200"} 0',
+    'millrace_http_request_seconds_bucket{le="0.025",method="GET",route="/api/labels/:name",status="200"} 1',
+    'millrace_step_seconds_sum{step="mergeBatches",outcome="failed"} 3',
+    'millrace_import_rows_total{outcome="ok"} 1000',
+    'millrace_import_rows_total{outcome="failed"} 20',
+  ]));
+  expect(lines.some((line) => line.startsWith('process_resident_memory_bytes '))).toBe(true);
+});
+
+test('each has a registry of its own, so that a process may hold several', async () => {
+  const [one, other] = [createMetrics(), createMetrics()];
+  one.countRows('ignored', 1);
+  expect(await other.text()).not.toContain('outcome="ignored"} 1');
+});
