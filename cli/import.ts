@@ -10,11 +10,11 @@ import { refuse } from '../domain/refusal.ts';
 type ImportStatus = {
   import_id: string;
   state: 'accepted' | 'running' | 'finished' | 'failed' | 'canceled';
-  file: { bytes: number };
+  source: { decompressed_bytes: number };
   bytes_read: number;
   rows: { read: number; ok: number; ignored: number; failed: number };
   errors_by_type: Record<string, number>;
-  rows_per_second: number | null;
+  rate: number | null;
 };
 
 export type ImportOptions = { sor: string; apiKey?: string | undefined; email: boolean };
@@ -64,8 +64,8 @@ async function follow(server: Server, id: string): Promise<ImportStatus> {
   try {
     for (let isDrawn = false; ; await delay(POLL_MS)) {
       const status = await call<ImportStatus>(server, 'GET', `/api/attribute_values/imports/${id}`);
-      const shown = { rows: status.rows.read, rate: Math.round(status.rows_per_second ?? 0) };
-      if (!isDrawn) bar.start(Math.max(status.file.bytes, 1), 0, shown);
+      const shown = { rows: status.rows.read, rate: Math.round(status.rate ?? 0) };
+      if (!isDrawn) bar.start(Math.max(status.source.decompressed_bytes, 1), 0, shown);
       isDrawn = true;
       bar.update(status.bytes_read, shown);
       if (status.state !== 'accepted' && status.state !== 'running') return status;

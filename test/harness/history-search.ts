@@ -21,20 +21,30 @@ export function marksIn(history: History, marks: readonly string[]): string[] {
   return found(Buffer.from(bytes), marks);
 }
 
+/** How often base64 is looked for within what was decoded. */
+const DEPTH = 3;
+
 /** Payloads hold JSON as bytes, which base64 within base64 could hide: every such run is decoded in turn. */
 function found(bytes: Buffer, marks: readonly string[], depth = 0): string[] {
   const text = bytes.toString('latin1');
   const here = marks.filter((mark) => text.toLowerCase().includes(mark.toLowerCase()));
-  if (depth === 3) return here;
+  if (depth === DEPTH) return here;
   const encoded = text.match(/[A-Za-z0-9+/_-]{16,}={0,2}/g) ?? [];
   const within = encoded.flatMap((run) => [0, 1, 2, 3].flatMap((skip) => found(Buffer.from(run.slice(skip), 'base64'), marks, depth + 1)));
   return [...new Set([...here, ...within])];
 }
 
-/** The marks that stand in the files of a folder, of those whose names match. */
-export async function marksInLogs(folder: string, name: RegExp, marks: readonly string[]): Promise<Finding[]> {
+/** The marks that stand in the files of a folder whose names match, and how many bytes those files have. */
+export async function marksInLogs(
+  folder: string, name: RegExp, marks: readonly string[],
+): Promise<{ bytes: number; findings: Finding[] }> {
   const files = (await readdir(folder)).filter((file) => name.test(file));
-  const findings = await Promise.all(files.map(async (file) =>
-    found(await readFile(join(folder, file)), marks, 3).map((mark) => ({ where: file, mark }))));
-  return findings.flat();
+  let bytes = 0;
+  const findings: Finding[] = [];
+  for (const file of files) {
+    const content = await readFile(join(folder, file));
+    bytes += content.length;
+    findings.push(...found(content, marks, DEPTH).map((mark) => ({ where: file, mark })));
+  }
+  return { bytes, findings };
 }

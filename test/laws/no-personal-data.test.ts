@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { appendFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { temporal as proto } from '@temporalio/proto';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
@@ -51,8 +51,16 @@ describe('the search of histories', () => {
 });
 
 const LOGS = [
-  ['the workers', /^worker-.*\.log$/], ['the servers', /^server-.*\.log$/], ['Postgres', /^postgres\.log$/], ['Temporal', /^temporal\.log$/],
+  ['the workers', /^worker-.*\.log$/],
+  ['the servers', /^server-.*\.log$/],
+  ['Postgres', /^postgres\.log$/],
+  ['Temporal', /^temporal\.log$/],
 ] as const;
+
+it('the search of logs finds what is planted in one', async () => {
+  await appendFile(join(inject('runFolder'), 'planted.log'), `{"msg":"${PLANTED}"}\n`);
+  expect((await marksInLogs(inject('runFolder'), /^planted\.log$/, [PLANTED])).findings).toHaveLength(1);
+});
 
 describe('what this run has left behind', () => {
   let marks: string[];
@@ -84,6 +92,8 @@ describe('what this run has left behind', () => {
 
   it.for(LOGS)(
     'in the log of %s names no person and no secret', async ([, files]) => {
-      expect(await marksInLogs(inject('runFolder'), files, marks)).toEqual([]);
+      const { bytes, findings } = await marksInLogs(inject('runFolder'), files, marks);
+      expect(findings).toEqual([]);
+      expect(bytes, 'there was nothing to search').toBeGreaterThan(0);
     });
 });
