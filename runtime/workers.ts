@@ -92,9 +92,10 @@ async function runOnce(queue: TaskQueue, options: RunOptions): Promise<void> {
   try {
     connection = await NativeConnection.connect(await connectionOptions(options.temporal));
     const worker = await Worker.create({ connection, ...workerOptions(queue, options) });
-    if (draining.aborted) return;
     live.set(queue, worker);
-    await worker.run();
+    const run = worker.run();
+    if (draining.aborted) worker.shutdown();      // asked to end meanwhile; one that never ran would not let go
+    await run;
   } catch (error) {
     log.warn({ queue, ...faultOf(error) }, 'a worker stopped, and starts again');
     await delay(RESTART_MS, undefined, { signal: draining }).catch(() => {});

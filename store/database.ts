@@ -47,6 +47,12 @@ export function openDatabase({ url, max = 10, name = 'millrace', onError = () =>
   return pool;
 }
 
+/** Rows that a transaction had looked up were changed by another: it runs again from the start. */
+export class RowsMoved extends Error {
+  override readonly name = 'RowsMoved';
+  readonly code = SERIALIZATION;
+}
+
 /**
  * Runs `work` in a short write transaction. A deadlock or serialization failure runs it again from the
  * start, so `work` changes nothing but the database. With `collide`, so does a key that another

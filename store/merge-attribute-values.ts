@@ -2,7 +2,7 @@ import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 import { copyLine } from './copy-text.ts';
-import type { Tx } from './database.ts';
+import { RowsMoved, type Tx } from './database.ts';
 import { mergeSets, type SetRefusal } from './merge-sets.ts';
 import type { Secrets } from './secrets.ts';
 import { erasedKey, findErased, type Person } from './tombstones.ts';
@@ -54,8 +54,6 @@ async function stage(tx: Tx, scalars: ScalarChange[]): Promise<void> {
   await tx.query('TRUNCATE staged_values');
   const lines = scalars.map(stagedLine).join('');
   await pipeline([Buffer.from(lines)], tx.query(copyFrom('COPY staged_values FROM STDIN')));
-  // Without it the planner takes the table for a handful of rows, or for thousands where there is one.
-  await tx.query('ANALYZE staged_values');
 }
 
 /** The value columns of staged_values, in its order. */
@@ -67,32 +65,39 @@ function stagedLine({ customerId, customerType, attributeId, valueType, value }:
 }
 
 /**
- * Rows that differ are updated in place, then those that are missing are inserted. Looking first keeps
- * unchanged rows untouched, and a plain INSERT is much cheaper than ON CONFLICT. Both go in the order of
- * the primary key, one look-up in its index a row, so that merges of the same keys wait for each other
- * and never in a circle.
+ * Looks each staged row up once; then updates in place, by their place in the table, those that differ,
+ * and inserts those that are missing. Unchanged rows stay untouched, and a plain INSERT is much cheaper
+ * than ON CONFLICT. All goes in the order of the primary key, so that merges of the same keys wait for
+ * each other and never in a circle.
  */
 async function mergeScalars(tx: Tx, entityId: number, sorId: number): Promise<void> {
   await tx.query('SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');
-  await tx.query(
-    `UPDATE attribute_values v SET
-       string_value = s.string_value, number_value = s.number_value, boolean_value = s.boolean_value,
-       date_value = s.date_value, datetime_value = s.datetime_value,
-       changed_at = now(), removed_at = CASE WHEN s.removed THEN now() END
-     FROM ${STAGED_IN_ORDER} s
-     WHERE ${SAME_KEY}
-       AND (s.removed, s.string_value, s.number_value, s.boolean_value, s.date_value, s.datetime_value)
-         IS DISTINCT FROM
-           (v.removed_at IS NOT NULL, v.string_value, v.number_value, v.boolean_value, v.date_value, v.datetime_value)`,
+  const { rows } = await tx.query<{ differing: number; updated: number }>(
+    `WITH found AS MATERIALIZED (
+       SELECT s.*, v.ctid AS place
+       FROM ${STAGED_IN_ORDER} s LEFT JOIN attribute_values v ON ${SAME_KEY}
+       WHERE CASE WHEN v.entity_id IS NULL THEN NOT s.removed
+         ELSE (s.removed, s.string_value, s.number_value, s.boolean_value, s.date_value, s.datetime_value)
+           IS DISTINCT FROM
+             (v.removed_at IS NOT NULL, v.string_value, v.number_value, v.boolean_value, v.date_value, v.datetime_value) END
+     ), updated AS (
+       UPDATE attribute_values v SET
+         string_value = f.string_value, number_value = f.number_value, boolean_value = f.boolean_value,
+         date_value = f.date_value, datetime_value = f.datetime_value,
+         changed_at = now(), removed_at = CASE WHEN f.removed THEN now() END
+       FROM found f WHERE v.ctid = f.place
+       RETURNING 1
+     ), inserted AS (
+       INSERT INTO attribute_values (entity_id, sor_id, customer_type, attribute_id, customer_id, changed_at,
+         string_value, number_value, boolean_value, date_value, datetime_value)
+       SELECT entity_id, sor_id, customer_type, attribute_id, customer_id, now(),
+         string_value, number_value, boolean_value, date_value, datetime_value
+       FROM found WHERE place IS NULL
+     )
+     SELECT (SELECT count(*) FROM found WHERE place IS NOT NULL) AS differing, (SELECT count(*) FROM updated) AS updated`,
     [entityId, sorId]);
-  await tx.query(
-    `INSERT INTO attribute_values (entity_id, sor_id, customer_type, attribute_id, customer_id, changed_at,
-       string_value, number_value, boolean_value, date_value, datetime_value)
-     SELECT s.entity_id, s.sor_id, s.customer_type, s.attribute_id, s.customer_id, now(),
-       s.string_value, s.number_value, s.boolean_value, s.date_value, s.datetime_value
-     FROM ${STAGED_IN_ORDER} s
-     WHERE NOT s.removed AND NOT EXISTS (SELECT FROM attribute_values v WHERE ${SAME_KEY})`,
-    [entityId, sorId]);
+  // A row that another transaction changed since it was looked up lies elsewhere now, and was passed over.
+  if (rows[0]!.updated < rows[0]!.differing) throw new RowsMoved();
 }
 
 /**

@@ -4,8 +4,6 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Say } from './say.ts';
 
-export type { Say } from './say.ts';
-
 /** Below the ports that systems hand out to outgoing connections, which would take a remembered one now and then. */
 const FROM = 20_000;
 const TO = 32_768;
