@@ -25,7 +25,9 @@ await client.connection.close();
 
 const machine = [homedir(), process.cwd(), tmpdir(), hostname()].filter((text) => text.length > 1);
 const told = machine.filter((text) => json.includes(text));
-if (told.length > 0 || /"\/(home|root|Users|var|opt)\//.test(json)) throw new Error('the history tells of this machine: a path or its name');
+if (told.length > 0 || /"\/(home|root|Users|var|opt)\//.test(json)) {
+  throw new Error('the history tells of this machine: a path or its name');
+}
 
 const folder = new URL(`${type}/`, import.meta.url);
 await mkdir(folder, { recursive: true });

@@ -37,7 +37,8 @@ test('what is given comes back in the form that the service uses', () => {
 
 test('all that is wrong is told at once, a line for each variable', () => {
   const problems = problemsOf({
-    PORT: 'http', DATABASE_URL: 'mysql://db', TEMPORAL_ADDRESS: 'temporal', TEMPORAL_TLS_CERT: '/no/such/file', MILLRACE_PUBLIC_URL: 'example.com',
+    PORT: 'http', DATABASE_URL: 'mysql://db', TEMPORAL_ADDRESS: 'temporal', TEMPORAL_TLS_CERT: '/no/such/file',
+    MILLRACE_PUBLIC_URL: 'example.com',
     MILLRACE_ADMIN_EMAIL: 'me', MILLRACE_ADMIN_PASSWORD: 'short', MILLRACE_FILES: 's3://bucket', MILLRACE_TOKEN_TTL_DAYS: '0',
     MILLRACE_RATE_LIMIT: '-1', MILLRACE_TRUST_PROXY: 'true', MILLRACE_LOG_LEVEL: 'loud', MILLRACE_DATADIR: 'x',
   });
@@ -64,7 +65,9 @@ test.each(['65536', '80.5', '1e3', '0x50', ' 80', '-1'])('PORT=%s is no port', (
   expect(problemsOf({ PORT })).toEqual([expect.stringMatching(/^PORT is /)]);
 });
 
-test.each(['', 'c2hvcnQ=', Buffer.alloc(33).toString('base64'), `${KEY}\n`, 'x'.repeat(44)])('a database of one\'s own needs a key of 32 bytes, not %j', (key) => {
+const WRONG_KEYS = ['', 'c2hvcnQ=', Buffer.alloc(33).toString('base64'), `${KEY}\n`, 'x'.repeat(44)];
+
+test.each(WRONG_KEYS)('a database of one\'s own needs a key of 32 bytes, not %j', (key) => {
   expect(problemsOf({ DATABASE_URL: 'postgres://db/x', MILLRACE_SECRET_KEY: key }).join()).toMatch(/^MILLRACE_SECRET_KEY is /);
 });
 
@@ -86,7 +89,9 @@ describe('secrets', () => {
 
   it('are not printed with the configuration', () => {
     const lines = describeConfig(readConfig(env));
-    expect(lines).toContain('DATABASE_URL=postgres://user:***@db.example.com:5432/millrace?application_name=x&password=***&sslpassword=***');
+    expect(lines).toContain(
+      'DATABASE_URL=postgres://user:***@db.example.com:5432/millrace?application_name=x&password=***&sslpassword=***',
+    );
     expect(lines).toEqual(expect.arrayContaining(['MILLRACE_SECRET_KEY=(set)', 'MILLRACE_TOKEN_TTL_DAYS=30']));
     expect(lines.join('\n')).not.toContain(secret);
     expect(lines.join('\n')).not.toContain(KEY);

@@ -18,12 +18,11 @@ async function replay(history: string): Promise<void> {
 
 describe('a run that began under older code', () => {
   it('is kept for every workflow', () => {
-    const replayed = new Set(kept.map((file) => file.split('/')[0]));
-    expect([...replayed].toSorted()).toEqual(Object.keys(workflows).toSorted());
+    expect(new Set(kept.map((file) => file.split('/')[0]))).toEqual(new Set(Object.keys(workflows)));
   });
 
   it.for(kept)('goes on under this code: %s', async (file) => {
-    await replay(await readFile(new URL(file, FOLDER), 'utf8'));
+    await expect(replay(await readFile(new URL(file, FOLDER), 'utf8'))).resolves.toBeUndefined();
   });
 
   it('would be noticed if this code did something else', async () => {

@@ -76,11 +76,13 @@ test('a child that ends leaves no record; one that is told to end does so', asyn
 });
 
 test('what a child said last is told when it did not start, and nothing of earlier runs', async () => {
-  const start = (script: string) => startChild({ dataDir: folder.path, name: 'server', command: 'sh', args: ['-c', script], stopSignal: 'SIGINT' });
+  const start = (script: string) =>
+    startChild({ dataDir: folder.path, name: 'server', command: 'sh', args: ['-c', script], stopSignal: 'SIGINT' });
   for (const [script, reason] of [['echo first; echo no room', 'no room'], [':', '']] as const) {
     const child = start(script);
     await waitFor('its end', async () => child.hasEnded());
-    expect(child.didNotStart().message).toBe(`The embedded server did not start; its log ${join(folder.path, 'server.log')} ends: ${reason}`);
+    const log = join(folder.path, 'server.log');
+    expect(child.didNotStart().message).toBe(`The embedded server did not start; its log ${log} ends: ${reason}`);
   }
   const absent = startChild({ dataDir: folder.path, name: 'absent', command: join(folder.path, 'none'), args: [], stopSignal: 'SIGINT' });
   await waitFor('the failure', async () => absent.didNotStart().message.includes('ENOENT'));

@@ -8,6 +8,8 @@ import type { ProcessIdentity } from '../../../runtime/embedded/process-identity
 import { waitFor } from '../../harness/wait.ts';
 import { useDataFolder } from '../temporary-folder.ts';
 
+const SLEEPING = "SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND state = 'active' AND query LIKE '%pg_sleep%'";
+
 const folder = useDataFolder();
 const started = new Set<EmbeddedPostgres>();
 
@@ -65,7 +67,8 @@ test('only who knows the password gets in, and only this user reads it', async (
   expect(statSync(join(folder.path, 'postgres.password')).mode & 0o777).toBe(0o600);
   expect(statSync(area()).mode & 0o777).toBe(0o700);
   expect(await query(url, 'SHOW listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }]);
-  expect(await query(url, "SELECT setting FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'data_checksums')"))
+  const durable = "'fsync', 'synchronous_commit', 'full_page_writes', 'data_checksums'";
+  expect(await query(url, `SELECT setting FROM pg_settings WHERE name IN (${durable})`))
     .toEqual(Array(4).fill({ setting: 'on' }));
 });
 
@@ -151,7 +154,7 @@ async function crash(url: string, text: string): Promise<void> {
   const { rows: [session] } = await victim.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   const statement = victim.query(`SELECT pg_sleep(60) /* ${text} */`).then(() => 'finished', () => 'cut off');
   await waitFor('the statement to run', async () =>
-    (await query(url, "SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND state = 'active' AND query LIKE '%pg_sleep%'", [session!.pid])).length > 0);
+    (await query(url, SLEEPING, [session!.pid])).length > 0);
   process.kill(session!.pid, 'SIGKILL');
   expect(await statement).toBe('cut off');
   await waitFor('Postgres to be back', () => query(url, 'SELECT 1').catch(() => null));
