@@ -10,11 +10,11 @@ import { insertImportErrors } from '../store/import-errors.ts';
 import {
   type Import, type ImportProgress, lockImport, updateImportEnded, updateImportProgress,
 } from '../store/imports.ts';
-import { mergeAttributeValues, type MergeRefusal } from '../store/merge-attribute-values.ts';
+import { mergeAttributeValues, type MergeRefusal, type PreparedChanges, prepareChanges } from '../store/merge-attribute-values.ts';
 import { lockSorRevision } from '../store/systems-of-records.ts';
 
 /** A batch as the rules in force when it was read found it. */
-export type CheckedBatch = Batch & { rules: ImportRules; rows: CheckedRows };
+export type CheckedBatch = Batch & { rules: ImportRules; rows: CheckedRows; prepared: PreparedChanges };
 
 /** `rules` may change on the way: each batch is checked against those that stand when it is read. */
 export async function* checkBatches(
@@ -25,7 +25,8 @@ export async function* checkBatches(
 
 function checkBatch(job: Import, batch: Batch, rules: ImportRules): CheckedBatch {
   const cutOffAt = job.sourceDefect === null ? undefined : job.fileBytes;
-  return { ...batch, rules, rows: checkPieces(batch.pieces, rules, cutOffAt) };
+  const rows = checkPieces(batch.pieces, rules, cutOffAt);
+  return { ...batch, rules, rows, prepared: prepareChanges(rows.changes) };
 }
 
 /**
@@ -59,8 +60,9 @@ async function recheckIfChanged(tx: Tx, job: Import, batch: CheckedBatch): Promi
 }
 
 /** Merges the rows that hold, and returns the errors of all others. */
-async function mergeRows(tx: Tx, { secrets }: Needs, job: Import, { pieces, rows }: CheckedBatch): Promise<ImportError[]> {
-  const refusals = await mergeAttributeValues(tx, secrets, job.entityId, job.sorId, rows.changes);
+async function mergeRows(tx: Tx, { secrets }: Needs, job: Import, batch: CheckedBatch): Promise<ImportError[]> {
+  const { pieces, rows, prepared } = batch;
+  const refusals = await mergeAttributeValues(tx, secrets, job.entityId, job.sorId, prepared);
   return [...rows.errors, ...refusals.map((refusal) => refusalError(pieces, refusal))];
 }
 

@@ -64,43 +64,25 @@ export async function write<T>(
   const transient = collide ? [DEADLOCK, SERIALIZATION, UNIQUE_VIOLATION] : [DEADLOCK, SERIALIZATION];
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await inTransaction(db, 'BEGIN', 'COMMIT', work);
+      return await inTransaction(db, work);
     } catch (error) {
       if (attempt === TRIES || !transient.includes((error as { code?: string }).code ?? '')) throw error;
     }
   }
 }
 
-/** Runs `work` and takes all of it back: what a dry run would have done. */
-export function rehearse<T>(db: Database, work: (tx: Tx) => Promise<T>): Promise<T> {
-  return inTransaction(db, 'BEGIN', 'ROLLBACK', work);
-}
-
-/** One snapshot, read-only, for as long as it takes. */
-export async function read<T>(db: Database, work: (tx: Tx) => Promise<T>): Promise<T> {
-  return inTransaction(db, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', 'COMMIT', work, 'SET transaction_timeout = 0');
-}
-
-async function inTransaction<T>(
-  db: Database,
-  begin: string,
-  end: string,
-  work: (tx: Tx) => Promise<T>,
-  before?: string,
-): Promise<T> {
+async function inTransaction<T>(db: Database, work: (tx: Tx) => Promise<T>): Promise<T> {
   const tx = await db.connect();
   let broken: Error | undefined;
   try {
-    if (before) await tx.query(before);
-    await tx.query(begin);
+    await tx.query('BEGIN');
     const result = await work(tx);
-    await tx.query(end);
+    await tx.query('COMMIT');
     return result;
   } catch (error) {
     await tx.query('ROLLBACK').catch((cause: Error) => { broken = cause; });
     throw error;
   } finally {
-    if (before && !broken) await tx.query('RESET transaction_timeout').catch((cause: Error) => { broken = cause; });
     tx.release(broken);
   }
 }

@@ -5,43 +5,50 @@ import { copyLine } from './copy-text.ts';
 import { RowsMoved, type Tx } from './database.ts';
 import { mergeSets, type SetRefusal } from './merge-sets.ts';
 import type { Secrets } from './secrets.ts';
-import { erasedKey, findErased, type Person } from './tombstones.ts';
-import { type AttributeChange, foldChanges, type ScalarChange } from '../domain/attribute-change.ts';
+import { erasedKey, findErased } from './tombstones.ts';
+import { type AttributeChange, type FoldedChanges, foldChanges, type ScalarChange } from '../domain/attribute-change.ts';
 
 /** A row that only the merge could refuse: an erased person, or a Set that grew too large. */
 export type MergeRefusal = { line: number; erasedHash: Buffer } | SetRefusal;
 
+/** Changes folded in file order, and their scalars as COPY takes them. */
+export type PreparedChanges = { changes: AttributeChange[]; staged: Buffer; sets: FoldedChanges['sets'] };
+
+/** All of a merge that needs no database, so that it can be done while the merge before it runs. */
+export function prepareChanges(changes: AttributeChange[]): PreparedChanges {
+  const { scalars, sets } = foldChanges(changes);
+  return { changes, staged: Buffer.from(scalars.map(stagedLine).join('')), sets };
+}
+
 /**
- * The one way in for attribute values: folds the changes in file order, leaves out the erased, and merges
- * the rest. A value that stays the same is not written, and keeps its time.
+ * The one way in for attribute values: leaves out the erased and merges the rest. A value that stays the
+ * same is not written, and keeps its time.
  *
  * Runs in the caller's transaction, which runs again when a key it inserted came from elsewhere meanwhile
  * (`write` with `collide`). Keys are locked in the order of the primary key.
  */
 export async function mergeAttributeValues(
-  tx: Tx, secrets: Secrets, entityId: number, sorId: number, changes: AttributeChange[],
+  tx: Tx, secrets: Secrets, entityId: number, sorId: number, prepared: PreparedChanges,
 ): Promise<MergeRefusal[]> {
-  const { living, refusals } = await leaveOutErased(tx, secrets, entityId, changes);
-  const { scalars, sets } = foldChanges(living);
-  if (scalars.length > 0) {
-    await stage(tx, scalars);
+  const erased = await findErased(tx, secrets, entityId, prepared.changes);
+  const { living, refusals } = leaveOutErased(prepared, erased);
+  if (living.staged.length > 0) {
+    await stage(tx, living.staged);
     await mergeScalars(tx, entityId, sorId);
   }
-  return [...refusals, ...await mergeSets(tx, entityId, sorId, sets)];
+  return [...refusals, ...await mergeSets(tx, entityId, sorId, living.sets)];
 }
 
-async function leaveOutErased(tx: Tx, secrets: Secrets, entityId: number, changes: AttributeChange[]) {
-  const people = new Map<string, Person>();
-  for (const change of changes) people.set(erasedKey(change), change);
-  const erased = await findErased(tx, secrets, entityId, people.values());
+function leaveOutErased(prepared: PreparedChanges, erased: Map<string, Buffer>) {
   const refusals: MergeRefusal[] = [];
-  if (erased.size === 0) return { living: changes, refusals };
+  if (erased.size === 0) return { living: prepared, refusals };
+  const { changes } = prepared;
   const living = changes.filter((change) => {
     const erasedHash = erased.get(erasedKey(change));
     if (erasedHash) refusals.push({ line: change.line, erasedHash });
     return !erasedHash;
   });
-  return { living, refusals };
+  return { living: prepareChanges(living), refusals };
 }
 
 /** Temporary, so nothing of it outlives the session or reaches the write-ahead log. */
@@ -49,11 +56,10 @@ const STAGED = `CREATE TEMPORARY TABLE IF NOT EXISTS staged_values (
   customer_id text COLLATE "C", customer_type smallint, attribute_id integer, removed boolean, string_value text COLLATE "C",
   number_value numeric, boolean_value boolean, date_value date, datetime_value timestamptz) ON COMMIT DELETE ROWS`;
 
-async function stage(tx: Tx, scalars: ScalarChange[]): Promise<void> {
+async function stage(tx: Tx, lines: Buffer): Promise<void> {
   await tx.query(STAGED);
   await tx.query('TRUNCATE staged_values');
-  const lines = scalars.map(stagedLine).join('');
-  await pipeline([Buffer.from(lines)], tx.query(copyFrom('COPY staged_values FROM STDIN')));
+  await pipeline([lines], tx.query(copyFrom('COPY staged_values FROM STDIN')));
 }
 
 /** The value columns of staged_values, in its order. */

@@ -13,10 +13,11 @@ export async function findErased(
 ): Promise<Map<string, Buffer>> {
   const { rows: any } = await tx.query('SELECT FROM tombstones WHERE entity_id = $1 LIMIT 1', [entityId]);
   if (any.length === 0) return new Map();
+  const distinct = new Map<string, Person>();
+  for (const person of people) distinct.set(erasedKey(person), person);
   const keysByHash = new Map<string, string>();
-  for (const person of people) {
-    const hash = secrets.customerHash(entityId, person.customerType, person.customerId);
-    keysByHash.set(hash.toString('hex'), erasedKey(person));
+  for (const [key, { customerType, customerId }] of distinct) {
+    keysByHash.set(secrets.customerHash(entityId, customerType, customerId).toString('hex'), key);
   }
   const { rows } = await tx.query<{ customer_hash: Buffer }>(
     `SELECT customer_hash FROM tombstones

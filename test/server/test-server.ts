@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream';
 import type { FastifyInstance, InjectOptions } from 'fastify';
 import { pino } from 'pino';
-import { afterAll } from 'vitest';
+import { onFileEnd } from '../harness/clean-up.ts';
 import { buildServer } from '../../server/app.ts';
 import type { ObservedRequest, Readiness, ServerNeeds, ServerSettings } from '../../server/needs.ts';
 import type { Route } from '../../server/route.ts';
@@ -58,7 +58,7 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
       publicUrl: 'http://millrace.test', tokenTtlDays: 30, rateLimitPerMinute: 0, version: '0', ...options.settings,
     },
   }, options.routes);
-  afterAll(() => app.close());
+  onFileEnd(() => app.close());
   return { app, started, logs, observed, call: (method, url, asked) => call(app, method, url, asked) };
 }
 

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { AttributeChange } from '../../domain/attribute-change.ts';
 import { findAttributeValues } from '../../store/attribute-values.ts';
 import { write } from '../../store/database.ts';
-import { mergeAttributeValues } from '../../store/merge-attribute-values.ts';
+import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
 import { insertTombstone } from '../../store/tombstones.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
 import { personId } from '../harness/people.ts';
@@ -28,7 +28,8 @@ function setChange(customerId: string, action: 'ADD' | 'REMOVE' | 'DEL' | 'UPSER
 }
 
 async function merge(...changes: AttributeChange[]) {
-  return write(store.db, (tx) => mergeAttributeValues(tx, store.secrets, world.entity.id, world.sor.id, changes), { collide: true });
+  return write(store.db, (tx) => mergeAttributeValues(
+    tx, store.secrets, world.entity.id, world.sor.id, prepareChanges(changes)), { collide: true });
 }
 
 async function valuesOf(customerId: string) {

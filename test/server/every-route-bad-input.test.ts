@@ -1,0 +1,135 @@
+import type { FastifyInstance } from 'fastify';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import type { Route } from '../../server/route.ts';
+import { routes } from '../../server/routes/index.ts';
+import { testStore, type TestStore } from '../harness/database.ts';
+import { type Call, goodCalls, makeSample, nameOf, send } from './samples.ts';
+import { testServer } from './test-server.ts';
+
+/** Bad input of every kind, made from each route's own schemas: a 4xx that names the field, never a 500. */
+
+type Part = 'params' | 'query' | 'body';
+type Schema = { type?: string; properties?: Record<string, Schema>; required?: string[]; enum?: unknown[] };
+
+/** Where a value is taken although it looks odd: the reference ignores it, or a text may hold anything. */
+const TAKEN = new Set([
+  'GET /api/system_of_records query.type: empty', 'GET /api/system_of_records query.type: long',
+  'GET /api/system_of_records query.type: unknown', 'GET /api/system_of_records query.type: NUL',
+  // A filter that matches nothing, a customer of whom nothing is known, the parameter of the other version.
+  'GET /api/attribute_values query.customer_id: unknown', 'GET /api/attribute_values/import_errors query.customer_id: unknown',
+  'GET /api/attribute_values/import_errors query.job_id: unknown',
+  // Names may be anything.
+  'POST /api/system_of_records body.name: unknown', 'PUT /api/system_of_records/:sor_identifier body.name: unknown',
+  'POST /api/customer_attributes body.key: unknown', 'POST /api/customer_attributes body.label: unknown',
+  'PUT /api/customer_attributes/:ca_identifier body.label: unknown',
+]);
+
+const MIB = 'x'.repeat(1024 * 1024);
+
+/** Kinds of bad text; a path or a query holds nothing else. */
+const BAD_TEXTS: Record<string, string> = {
+  empty: '', long: 'x'.repeat(300), unknown: 'nothing_of_that_name', NUL: 'a\0b',
+};
+
+/** Kinds of bad JSON values. */
+const BAD_VALUES: Record<string, unknown> = {
+  ...BAD_TEXTS, 'a lone surrogate': 'a\ud800b', 'a MiB': MIB, 'a number': 12.5, 'an array': [['x']],
+  'an object': { a: { b: 'c' } }, null: null,
+};
+
+let store: TestStore;
+let app: FastifyInstance;
+
+beforeAll(async () => {
+  store = await testStore();
+  ({ app } = await testServer(store));
+});
+
+function fieldsOf(schema: z.ZodType | undefined): Record<string, Schema> {
+  if (!schema) return {};
+  const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Schema;
+  return json.properties ?? {};
+}
+
+type Case = { name: string; route: Route; part: Part; field: string; kind: string; value: unknown };
+
+function casesOf(route: Route): Case[] {
+  const make = (part: Part, values: Record<string, unknown>) => Object.entries(fieldsOf(route[part])).flatMap(([field, schema]) =>
+    Object.entries(values).filter(([, value]) => !isSound(schema, value)).map(([kind, value]) =>
+      ({ name: `${nameOf(route)} ${part}.${field}: ${kind}`, route, part, field, kind, value })));
+  return [...make('params', BAD_TEXTS), ...make('query', BAD_TEXTS), ...(route.upload ? [] : make('body', BAD_VALUES))];
+}
+
+/** Whether a value is what the field asks for: an optional null, a number for a number. */
+function isSound({ type, enum: known }: Schema, value: unknown): boolean {
+  if (known) return known.includes(value);
+  return type === 'number' || type === 'integer' ? typeof value === 'number' : type === 'boolean' && typeof value === 'boolean';
+}
+
+/** A good call with one value exchanged. */
+function spoilt(call: Call, part: Part, field: string, value: unknown): Call {
+  return { ...call, [part]: { ...call[part], [field]: value } };
+}
+
+const cases = routes.flatMap(casesOf);
+
+describe('bad input', () => {
+  it.for(cases.filter(({ name }) => !TAKEN.has(name)))('is refused by name: $name', async ({ route, part, field, value, kind }) => {
+    const own = await makeSample(store, route);
+    const reply = await send(app, route, spoilt(goodCalls[nameOf(route)]!(own), part, field, value), own, own.token);
+    const answer = reply.json() as { success: boolean; status: unknown; error_message: string; messages?: { element: string }[] };
+    expect(answer).toMatchObject({ success: false, error_message: expect.any(String) as string });
+    expect(reply.statusCode).toBeGreaterThanOrEqual(400);
+    expect(reply.statusCode).toBeLessThan(500);
+    // An unknown name is a missing object, or wrong credentials; all else is told by the field's name.
+    const isUnknown = [401, 404, 405].includes(reply.statusCode) && (kind === 'unknown' || kind === 'long' || kind === 'empty');
+    if (!isUnknown) expect(answer.messages?.map(({ element }) => element.split('.')[0]!.split('[')[0])).toContain(field);
+  });
+
+  const taken = [...TAKEN].map((name) => cases.find((one) => one.name === name)!);
+
+  it.for(taken)('is passed over where it is known to be: $name', async ({ route, part, field, value }) => {
+    const own = await makeSample(store, route);
+    const reply = await send(app, route, spoilt(goodCalls[nameOf(route)]!(own), part, field, value), own, own.token);
+    expect(reply.statusCode).toBe(200);
+  });
+
+  const required = routes.filter(({ upload }) => !upload).flatMap((route) => (['query', 'body'] as const).flatMap((part) => {
+    const schema = route[part];
+    const json = schema ? z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Schema : {};
+    return (json.required ?? []).map((field) => ({ name: `${nameOf(route)} ${part}.${field}`, route, part, field }));
+  }));
+
+  it.for(required)('is refused by name where it is missing: $name', async ({ route, part, field }) => {
+    const own = await makeSample(store, route);
+    const call = goodCalls[nameOf(route)]!(own);
+    const rest = Object.fromEntries(Object.entries(call[part]!).filter(([name]) => name !== field));
+    const reply = await send(app, route, { ...call, [part]: rest }, own, own.token);
+    expect(reply.statusCode).toBe(400);
+    const { messages } = reply.json() as { messages: { element: string }[] };
+    expect(messages.map(({ element }) => element)).toContain(field);
+  });
+
+  const BODIES: [string, string, string][] = [
+    ['broken JSON', 'application/json', '{"name": '],
+    ['an array', 'application/json', '[1]'],
+    ['a text', 'application/json', '"name"'],
+    ['10,000 levels', 'application/json', `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`],
+    ['another type', 'application/xml', '<name/>'],
+    ['an open form', 'multipart/form-data; boundary=b', '--b\r\ncontent-disposition: form-data; name="x"\r\n\r\n'],
+  ];
+  const withBody = routes.filter(({ body }) => Object.keys(fieldsOf(body)).length > 0);
+
+  it.for(withBody.flatMap((route) => BODIES.map(([kind, type, body]) => ({ name: `${nameOf(route)}: ${kind}`, route, type, body }))))(
+    'as a body is refused: $name', async ({ route, type, body }) => {
+      const own = await makeSample(store, route);
+      const { params } = goodCalls[nameOf(route)]!(own);
+      const path = route.path.replaceAll(/:(\w+)/g, (_, name: string) => params![name]!);
+      const headers = { 'content-type': type, authorization: `Token ${own.token}` };
+      const reply = await app.inject({ method: route.method, url: path, headers, payload: body });
+      expect(reply.json()).toMatchObject({ success: false, error_message: expect.any(String) as string });
+      expect(reply.statusCode).toBeGreaterThanOrEqual(400);
+      expect(reply.statusCode).toBeLessThan(500);
+    });
+});

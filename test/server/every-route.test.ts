@@ -1,0 +1,110 @@
+import type { FastifyInstance } from 'fastify';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Route } from '../../server/route.ts';
+import { routes } from '../../server/routes/index.ts';
+import { testStore, type TestStore } from '../harness/database.ts';
+import { goodCalls, makeSample, nameOf, type Sample, send } from './samples.ts';
+import { testServer } from './test-server.ts';
+
+/** Law 5, and who may call what, over every route there is. */
+
+/** Routes that need no token: those that give one, and those that the key of a SoR opens. */
+const OPEN = { 'POST /api/login': 'none', 'POST /api/attribute_values/batch_import': 'sor_key' };
+
+let store: TestStore;
+let app: FastifyInstance;
+
+beforeAll(async () => {
+  store = await testStore();
+  ({ app } = await testServer(store));
+});
+
+const each = routes.map((route) => ({ name: nameOf(route), route }));
+const withToken = each.filter(({ route }) => route.auth === 'token');
+
+function callOf(route: Route, own: Sample) {
+  const make = goodCalls[nameOf(route)];
+  expect(make, `${nameOf(route)} has no good call in samples.ts`).toBeDefined();
+  return make!(own);
+}
+
+/** All rows of an entity, of every table that has any. */
+async function rowsOf({ entity }: Sample): Promise<Record<string, unknown>> {
+  const { rows: tables } = await store.db.query<{ table_name: string }>(
+    `SELECT table_name FROM information_schema.columns WHERE table_schema = 'public' AND column_name = 'entity_id'
+     AND table_name NOT IN ('tokens')`);
+  const found: Record<string, unknown> = {};
+  for (const { table_name: table } of tables) {
+    const { rows } = await store.db.query<{ all: unknown }>(
+      `SELECT jsonb_agg(to_jsonb(t) ORDER BY to_jsonb(t)::text) AS all FROM ${table} t WHERE entity_id = $1`, [entity.id]);
+    found[table] = rows[0]!.all;
+  }
+  return found;
+}
+
+/** What only this entity may see. */
+function marksOf({ entity, sor, apiKey, attributes, importId, person }: Sample): string[] {
+  return [
+    entity.identifier, entity.qaApiKey, sor.identifier, apiKey, importId, person,
+    ...Object.values(attributes).map(({ identifier }) => identifier),
+  ];
+}
+
+describe('every route', () => {
+  it.for(each)('answers its own entity: $name', async ({ route }) => {
+    const own = await makeSample(store, route);
+    const reply = await send(app, route, callOf(route, own), own, own.token);
+    expect(reply.json()).toMatchObject({ success: true });
+    expect(reply.statusCode).toBe(200);
+  });
+
+  it.for(withToken)('shows and does nothing for the token of another entity: $name', async ({ route }) => {
+    const own = await makeSample(store, route);
+    const other = await makeSample(store, route);
+    const before = await rowsOf(own);
+    const reply = await send(app, route, callOf(route, own), own, other.token);
+    expect(marksOf(own).filter((mark) => reply.body.includes(mark))).toEqual([]);
+    expect(await rowsOf(own)).toEqual(before);
+    const names = callOf(route, own);
+    const namesAnObject = names.params !== undefined || names.query?.import_id || names.query?.sor_id || names.body?.sor_id;
+    if (namesAnObject) expect(reply.json()).toMatchObject({ success: false, status: 'not_found' });
+  });
+
+  it.for(each.filter(({ route }) => route.auth === 'sor_key'))('refuses the key of another SoR: $name', async ({ route }) => {
+    const own = await makeSample(store, route);
+    const other = await makeSample(store, route);
+    const before = await rowsOf(own);
+    const reply = await send(app, route, callOf(route, own), { ...own, apiKey: other.apiKey }, null);
+    expect(reply.statusCode).toBe(401);
+    expect(await rowsOf(own)).toEqual(before);
+  });
+
+  it.for(withToken)('refuses a call without a token, or with a made-up one: $name', async ({ route }) => {
+    const own = await makeSample(store, route);
+    for (const token of [null, 'made-up']) {
+      const reply = await send(app, route, callOf(route, own), own, token);
+      expect(reply.statusCode).toBe(401);
+      expect(reply.json()).toMatchObject({
+        success: false, status: 'unauthorized', error_message: 'Invalid or missing token', message: 'Invalid or missing token',
+      });
+    }
+  });
+
+  it.for(withToken.filter(({ route }) => route.rights.length > 0))('names the right that is missing: $name', async ({ route }) => {
+    const own = await makeSample(store, route, []);
+    const reply = await send(app, route, callOf(route, own), own, own.token);
+    expect(reply.statusCode).toBe(403);
+    const { status, error_message: message } = reply.json() as { status: string; error_message: string };
+    expect(status).toBe('forbidden');
+    expect(message).toContain(route.rights[0]);
+  });
+
+  it('is closed but for those that are known to be open', () => {
+    const open = each.filter(({ route }) => route.auth !== 'token').map(({ name, route }) => [name, route.auth]);
+    expect(Object.fromEntries(open)).toEqual(OPEN);
+  });
+
+  it('that needs no right is known to', () => {
+    expect(withToken.filter(({ route }) => route.rights.length === 0).map(({ name }) => name)).toEqual(['POST /api/logout']);
+  });
+});

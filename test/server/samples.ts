@@ -1,0 +1,102 @@
+import type { FastifyInstance } from 'fastify';
+import type { Route } from '../../server/route.ts';
+import { hashPassword } from '../../server/passwords.ts';
+import { write } from '../../store/database.ts';
+import { insertImportErrors } from '../../store/import-errors.ts';
+import { insertImport } from '../../store/imports.ts';
+import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
+import type { TestStore } from '../harness/database.ts';
+import { importForm } from '../harness/imports.ts';
+import { personId } from '../harness/people.ts';
+import { makeWorld, type World } from '../harness/world.ts';
+
+/** A world in which every kind of object stands once, and a person has a value. */
+export type Sample = World & { importId: string; person: string; password: string };
+
+/** What a good call of a route sends. */
+export type Call = {
+  params?: Record<string, string>;
+  query?: Record<string, string>;
+  body?: Record<string, unknown>;
+  /** Sent as a web form with this file. */
+  file?: string;
+};
+
+const FILE = 'user_id,attribute_key,value\n';
+
+/** A good call of each route in a world. A new route joins with a line here. */
+export const goodCalls: Record<string, (own: Sample) => Call> = {
+  'POST /api/login': ({ user, password }) => ({ body: { email: user.email, password } }),
+  'POST /api/logout': () => ({}),
+  'GET /api/system_of_records': () => ({ query: { type: 'custom' } }),
+  'GET /api/system_of_records/:sor_identifier': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
+  'POST /api/system_of_records': () => ({ body: { name: 'Another' } }),
+  'PUT /api/system_of_records/:sor_identifier': (own) => ({ params: { sor_identifier: own.sor.identifier }, body: { name: 'Renamed' } }),
+  'DELETE /api/system_of_records/:sor_identifier': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
+  'PUT /api/system_of_records/:sor_identifier/disable': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
+  'PUT /api/system_of_records/:sor_identifier/enable': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
+  'GET /api/customer_attributes/:ca_identifier': (own) => ({ params: { ca_identifier: own.attributes.plan!.identifier } }),
+  'POST /api/customer_attributes': (own) => ({
+    body: { sor_id: own.sor.identifier, key: 'colour', label: 'Colour', value_type: 'String' },
+  }),
+  'PUT /api/customer_attributes/:ca_identifier': (own) => ({
+    params: { ca_identifier: own.attributes.plan!.identifier }, body: { label: 'Tariff', disabled: true },
+  }),
+  'DELETE /api/customer_attributes/:ca_identifier': (own) => ({ params: { ca_identifier: own.attributes.plan!.identifier } }),
+  'GET /api/attribute_values': (own) => ({
+    query: { sor_id: own.sor.identifier, customer_id: own.person, customer_type: 'user_id', with_validity_dates: 'true' },
+  }),
+  'POST /api/attribute_values/batch_import': () => ({ file: FILE }),
+  'GET /api/attribute_values/import_jobs': () => ({}),
+  'GET /api/attribute_values/import_errors': (own) => ({ query: { import_id: own.importId } }),
+  'GET /api/attribute_values/imports/:import_id': (own) => ({ params: { import_id: own.importId } }),
+};
+
+export function nameOf({ method, path }: Route): string {
+  return `${method} ${path}`;
+}
+
+/** The enabled SoR that most calls want, or the disabled one that `enable` needs. */
+export async function makeSample(store: TestStore, route: Route, rights?: readonly []): Promise<Sample> {
+  const world = await makeWorld(store, rights ? { rights } : {});
+  const { db, secrets } = store;
+  const { entity, sor, user } = world;
+  const person = personId(900_000 + entity.id);
+  const password = `password of ${entity.identifier}`;
+  await db.query('UPDATE users SET password_hash = $2 WHERE id = $1', [user.id, await hashPassword(password)]);
+  const importId = await write(db, async (tx) => {
+    const { id: attributeId } = world.attributes.plan!;
+    const key = { customerType: 'user_id', customerId: person } as const;
+    await mergeAttributeValues(tx, secrets, entity.id, sor.id, prepareChanges([
+      { kind: 'value', line: 1, attributeId, ...key, valueType: 'String', value: `plan of ${entity.identifier}` },
+    ]));
+    const none = Buffer.alloc(32);
+    const job = await insertImport(tx, entity.id, {
+      sorId: sor.id, version: 3, skipEmail: true, fileKey: `imports/${entity.identifier}.csv`, fileBytes: 0, fileSha256: none,
+      sourceBytes: 0, sourceSha256: none, sourceGzip: false, sourceDefect: null,
+    });
+    await insertImportErrors(tx, entity.id, job.id, [{
+      line: 2, errorType: 'INVALID_VALUE', outcome: 'failed', stage: 'validation', message: 'is no number', customerId: person,
+      attributeKey: 'score', raw: `${person},score,many`, customerHash: null,
+    }]);
+    return job.identifier;
+  });
+  if (route.path.endsWith('/enable')) await db.query('UPDATE systems_of_records SET disabled = true WHERE id = $1', [sor.id]);
+  return { ...world, importId, person, password };
+}
+
+/** Sends a call; `token` null sends none. A file goes with the SoR and key of `own`. */
+export async function send(app: FastifyInstance, route: Route, call: Call, own: World, token: string | null) {
+  const path = route.path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(call.params?.[name] ?? ''));
+  const query = new URLSearchParams(call.query).toString();
+  const form = call.file === undefined ? null : importForm(own, call.file);
+  return app.inject({
+    method: route.method,
+    url: query ? `${path}?${query}` : path,
+    headers: {
+      accept: 'application/vnd.svc.v3', ...form?.headers, ...(token === null ? {} : { authorization: `Token ${token}` }),
+      ...(call.body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(form ? { payload: form.payload } : call.body === undefined ? {} : { payload: JSON.stringify(call.body) }),
+  });
+}

@@ -1,0 +1,111 @@
+import { Readable } from 'node:stream';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { write } from '../../store/database.ts';
+import { insertImportErrors } from '../../store/import-errors.ts';
+import { insertImport } from '../../store/imports.ts';
+import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
+import { personalData, withoutPersonalData } from '../../store/personal-data.ts';
+import { insertAuditEntry } from '../../store/audit-log.ts';
+import type { Person } from '../../store/tombstones.ts';
+import { testStore, type TestStore } from '../harness/database.ts';
+import { personId } from '../harness/people.ts';
+import { makeWorld, type World } from '../harness/world.ts';
+
+let store: TestStore;
+
+beforeAll(async () => {
+  store = await testStore();
+});
+
+const registered = new Map(personalData.map((place) => [place.name, place]));
+
+describe('the personal-data registry', () => {
+  it('knows every table, and every column of those that may tell of a person', async () => {
+    const { rows } = await store.db.query<{ table_name: string; columns: string[] }>(
+      `SELECT table_name, array_agg(column_name::text) AS columns FROM information_schema.columns
+       WHERE table_schema = 'public' GROUP BY table_name`);
+    const tables = new Map(rows.map((row) => [row.table_name, row.columns]));
+    const named = [...registered.keys(), ...withoutPersonalData].filter((name) => !name.endsWith('/'));
+    expect(new Set(named)).toEqual(new Set(tables.keys()));
+    for (const [name, columns] of tables) {
+      const place = registered.get(name);
+      if (place) expect([name, new Set([...place.columns, ...place.otherColumns])]).toEqual([name, new Set(columns)]);
+    }
+  });
+
+  it('knows every area of the file store', async () => {
+    await samplePerson(await makeWorld(store), 1);
+    const areas = [...registered.keys(), ...withoutPersonalData].filter((name) => name.endsWith('/'));
+    const found = new Set<string>();
+    for await (const { key } of store.files.list('')) {
+      expect(areas).toContain(`${key.split('/')[0]}/`);
+      found.add(`${key.split('/')[0]}/`);
+    }
+    expect(found).toEqual(new Set(areas));
+  });
+
+  it.for(personalData.map(({ name }) => name))('finds, shows and erases a person in %s, and nobody else', async (name) => {
+    const place = registered.get(name)!;
+    const world = await makeWorld(store);
+    const [person, another] = [await samplePerson(world, 2), await samplePerson(world, 3)];
+    const shown = JSON.stringify(await Array.fromAsync(place.export(store, world.entity.id, [person])));
+    expect(shown).not.toBe('[]');
+    if (!place.erase) return expect(shown).not.toContain(person.customerId);      // it names nobody
+    expect(shown).toContain(person.customerId);
+    expect(await place.count(store, world.entity.id, [person])).toBeGreaterThan(0);
+    const before = await Array.fromAsync(place.export(store, world.entity.id, [another]));
+    expect(await place.erase(store, world.entity.id, [person])).toBeGreaterThan(0);
+    expect(await place.count(store, world.entity.id, [person])).toBe(0);
+    expect(await place.erase(store, world.entity.id, [person])).toBe(0);
+    expect(JSON.stringify(await Array.fromAsync(place.export(store, world.entity.id, [person])))).not.toContain(person.customerId);
+    expect(await Array.fromAsync(place.export(store, world.entity.id, [another]))).toEqual(before);
+  });
+});
+
+describe('every table of an entity', () => {
+  const EXCEPTED = ['entities', 'users', 'memberships', 'tokens', 'key_lookups', 'login_attempts', 'server_keys', 'schema_migrations'];
+
+  it('has a key that begins with the entity', async () => {
+    const { rows } = await store.db.query<{ table_name: string; first: string }>(
+      `SELECT c.relname AS table_name, a.attname AS first FROM pg_index i
+       JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+       JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
+       WHERE i.indisprimary AND n.nspname = 'public'`);
+    const others = rows.filter(({ first }) => first !== 'entity_id').map(({ table_name: name }) => name);
+    expect(new Set(others)).toEqual(new Set(EXCEPTED));
+  });
+});
+
+/** A person of whom every place knows something. */
+async function samplePerson({ entity, sor, attributes }: World, number: number): Promise<Person> {
+  const person: Person = { customerType: 'user_id', customerId: personId(number * 1_000_000 + entity.id) };
+  const { customerId } = person;
+  const customerHash = store.secrets.customerHash(entity.id, 'user_id', customerId);
+  const fileKey = `imports/${entity.identifier}-${number}.csv`;
+  const lines = `user_id,attribute_key,value\n${customerId},plan,gold\n`;
+  await store.files.put(fileKey, Readable.from([Buffer.from(lines)]));
+  await write(store.db, async (tx) => {
+    const key = { ...person, attributeId: attributes.plan!.id };
+    await mergeAttributeValues(tx, store.secrets, entity.id, sor.id, prepareChanges([
+      { kind: 'value', line: 1, ...key, valueType: 'String', value: 'gold' },
+      { kind: 'set', line: 2, ...key, attributeId: attributes.tags!.id, action: 'ADD', elements: ['a'] },
+    ]));
+    const none = Buffer.alloc(32);
+    const job = await insertImport(tx, entity.id, {
+      sorId: sor.id, version: 3, skipEmail: true, fileKey, fileBytes: 1, fileSha256: none, sourceBytes: 1, sourceSha256: none,
+      sourceGzip: false, sourceDefect: null,
+    });
+    await tx.query(`UPDATE imports SET state = 'finished', ended_at = now() WHERE id = $1`, [job.id]);
+    const error = {
+      errorType: 'INVALID_VALUE', outcome: 'failed', stage: 'validation', message: 'is no number', attributeKey: 'score',
+      customerHash: null,
+    } as const;
+    await insertImportErrors(tx, entity.id, job.id, [
+      { ...error, line: 2, customerId, raw: `${customerId},score,many` },
+      { ...error, line: 3, customerId: null, raw: `a broken line with ${customerId}` },
+    ]);
+    await insertAuditEntry(tx, entity.id, { actorKind: 'system', action: 'read', subjectKind: 'customer', customerHash });
+    await tx.query('INSERT INTO tombstones (entity_id, customer_hash) VALUES ($1, $2)', [entity.id, customerHash]);
+  });
+  return person;
+}
