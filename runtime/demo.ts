@@ -17,7 +17,7 @@ await enter(async (config, log) => {
   const ending = askedToEnd();
   const grounds = await startGrounds(config, say);
   try {
-    const house = await openHouse(config, grounds, log);
+    await using house = await openHouse(config, grounds, log);
     const service = await startService(house, { serves: true, works: true });
     const url = service.url!;
     const email = config.MILLRACE_ADMIN_EMAIL;
@@ -32,7 +32,6 @@ await enter(async (config, log) => {
     ].join('\n'));
     await ending;
     await service.stop();
-    await house.close();
   } finally {
     await grounds.stop();
   }

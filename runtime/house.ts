@@ -23,7 +23,7 @@ export type House = {
   temporalSettings: TemporalSettings;
   /** What histories and pg_stat_activity show of this process. */
   identity: string;
-  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
 };
 
 /** An upload that nobody has written to for so long is dead: an idle body is given up much earlier. */
@@ -36,6 +36,17 @@ export async function openHouse(config: Config, { databaseUrl, temporal, secretK
     url: databaseUrl, name: identity, max: 20,
     onError: (error) => log.warn({ ...faultOf(error) }, 'a database session ended'),
   });
+  try {
+    return await furnish(config, db, { temporal, secretKey, identity, log });
+  } catch (error) {
+    await db.end();
+    throw error;
+  }
+}
+
+type Furnishing = Pick<Grounds, 'temporal' | 'secretKey'> & Pick<House, 'identity' | 'log'>;
+
+async function furnish(config: Config, db: Database, { temporal, secretKey, identity, log }: Furnishing): Promise<House> {
   const { applied } = await migrate(db);
   if (applied.length > 0) log.info({ applied }, 'database migrated');
   const folder = config.MILLRACE_FILES ?? join(config.MILLRACE_DATA_DIR, 'files');
@@ -45,7 +56,7 @@ export async function openHouse(config: Config, { databaseUrl, temporal, secretK
   const client = await openTemporalClient(temporal, identity);
   return {
     config, log, db, files, secrets, temporal: client, temporalSettings: temporal, identity,
-    async close() {
+    async [Symbol.asyncDispose]() {
       await client.connection.close();
       await db.end();
     },

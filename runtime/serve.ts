@@ -5,10 +5,9 @@ import { askedToEnd, startService } from './service.ts';
 
 /** `npm run serve`: one HTTP server among several. */
 await enter(async (config, log) => {
-  const house = await openHouse(config, configuredGrounds(config), log);
+  await using house = await openHouse(config, configuredGrounds(config), log);
   const service = await startService(house, { serves: true, works: false });
   log.info({ url: service.url }, 'serving');
   await askedToEnd();
   await service.stop();
-  await house.close();
 });

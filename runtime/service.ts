@@ -31,19 +31,23 @@ export async function startService(house: House, { serves, works }: ServiceParts
   const keeperOptions = { temporal: house.temporal, log: house.log, sweepSeconds: SWEEP_SECONDS };
   await ensureTemporal(keeperOptions).catch(() => {});      // out of reach for now: the keeper says so, and stays at it
   const keeper = keepTemporal(keeperOptions, stopping.signal);
-  const workers = works ? await startAllWorkers(house, metrics) : null;
-  const firstUser = await ensureFirstUser(house);
-  const app = serves ? await listen(house, metrics, workers) : null;
-  return {
-    url: app ? publicUrl(house) : null,
-    firstUser,
-    async stop() {
-      stopping.abort();
-      await app?.close();
-      await workers?.stop();
-      await keeper;
-    },
+  let app: FastifyInstance | null = null;
+  let workers: Workers | null = null;
+  const stop = async () => {
+    stopping.abort();
+    await app?.close();
+    await workers?.stop();
+    await keeper;
   };
+  try {
+    const firstUser = await ensureFirstUser(house);
+    if (works) workers = await startAllWorkers(house, metrics);
+    if (serves) app = await listen(house, metrics, workers);
+    return { url: app ? publicUrl(house) : null, firstUser, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
 }
 
 async function startAllWorkers(house: House, metrics: Metrics): Promise<Workers> {

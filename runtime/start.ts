@@ -9,7 +9,7 @@ await enter(async (config, log) => {
   const ending = askedToEnd();
   const grounds = await startGrounds(config, say);
   try {
-    const house = await openHouse(config, grounds, log);
+    await using house = await openHouse(config, grounds, log);
     const service = await startService(house, { serves: true, works: true });
     if (service.firstUser?.password) {
       say(`first user: ${service.firstUser.email}, password ${service.firstUser.password} (kept in ${service.firstUser.passwordPath})`);
@@ -18,7 +18,6 @@ await enter(async (config, log) => {
     await ending;
     say('millrace: ending; what runs gets 30 s');
     await service.stop();
-    await house.close();
   } finally {
     await grounds.stop();
   }

@@ -1,0 +1,123 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openDataFolder } from '../../runtime/embedded/data-folder.ts';
+import { isAlive, type ProcessIdentity } from '../../runtime/embedded/process-identity.ts';
+import { onFileEnd } from '../harness/clean-up.ts';
+import { waitFor } from '../harness/wait.ts';
+
+const START = fileURLToPath(new URL('../../runtime/start.ts', import.meta.url));
+const folder = { path: '' };
+
+beforeAll(async () => {
+  folder.path = await mkdtemp(join(tmpdir(), 'millrace-start-'));
+  await openDataFolder(folder.path);
+  onFileEnd(() => rm(folder.path, { recursive: true, force: true }));
+});
+
+type Service = { url: string; said(): string; kill(signal: NodeJS.Signals): Promise<number | null>; ended: Promise<number | null> };
+
+/** The real `npm start`, on a data folder of this file's. */
+function start(port: number, env: Record<string, string> = {}): Service {
+  const child = spawn(process.execPath, [START], {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: String(port), MILLRACE_DATA_DIR: folder.path, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => { said += chunk.toString(); });
+  const ended = once(child, 'exit').then(([code]) => code as number | null);
+  const kill = (signal: NodeJS.Signals) => {
+    child.kill(signal);
+    return ended;
+  };
+  onFileEnd(() => kill('SIGKILL'));
+  return { url: `http://127.0.0.1:${port}`, said: () => said, kill, ended };
+}
+
+async function ready({ url, said }: Service): Promise<string[]> {
+  const answer = await waitFor(`a service that is ready; it said: ${said()}`, () =>
+    fetch(`${url}/health/ready`).then((reply) => (reply.ok ? reply : null), () => null), 60_000);
+  return ((await answer.json()) as { parts: { name: string }[] }).parts.map(({ name }) => name);
+}
+
+async function call<T>({ url }: Service, path: string, token: string | null, body?: object): Promise<T> {
+  const reply = await fetch(url + path, {
+    method: body ? 'POST' : 'GET', ...(body ? { body: JSON.stringify(body) } : {}),
+    headers: { 'content-type': 'application/json', ...(token ? { authorization: `Token ${token}` } : {}) },
+  });
+  return ((await reply.json()) as { result: T }).result;
+}
+
+async function login(service: Service): Promise<string> {
+  const password = (await readFile(join(folder.path, 'admin-password'), 'utf8')).trim();
+  return (await call<{ auth_token: string }>(service, '/api/login', null, { email: 'admin@millrace.local', password })).auth_token;
+}
+
+async function children(): Promise<ProcessIdentity[]> {
+  const records = (await readdir(folder.path)).filter((file) => /^child\..*\.json$/.test(file));
+  return Promise.all(records.map(async (file) => JSON.parse(await readFile(join(folder.path, file), 'utf8')) as ProcessIdentity));
+}
+
+describe('npm start', () => {
+  it('runs, is refused a folder in use, recovers from SIGKILL by itself, and drains on SIGTERM', async () => {
+    const first = start(18_181);
+    expect(await ready(first)).toEqual(['postgres', 'temporal', 'worker of flows', 'worker of bulk', 'worker of sends']);
+    expect((await stat(join(folder.path, 'admin-password'))).mode & 0o777).toBe(0o600);
+    expect((await stat(folder.path)).mode & 0o777).toBe(process.getuid!() === 0 ? 0o711 : 0o700);
+    const password = (await readFile(join(folder.path, 'admin-password'), 'utf8')).trim();
+    expect(first.said().split(password)).toHaveLength(2);                        // said once
+    const token = await login(first);
+    const { identifier } = await call<{ identifier: string }>(first, '/api/system_of_records', token, { name: 'Kept' });
+
+    const second = start(18_182);
+    expect(await second.ended).toBe(1);
+    expect(second.said()).toContain(`The data folder ${folder.path} is in use by process`);
+
+    const orphans = await children();
+    await first.kill('SIGKILL');
+    expect(orphans.map(isAlive)).toEqual([true, true]);
+    const third = start(18_181);
+    await ready(third);
+    expect(orphans.map(isAlive)).toEqual([false, false]);
+    expect(third.said()).toContain('left behind');
+    expect(third.said()).not.toContain(password);
+    const sor = await call<{ name: string; api_keys: string[] }>(third, `/api/system_of_records/${identifier}`, token);
+    expect(sor).toMatchObject({ name: 'Kept', api_keys: [expect.any(String)] });
+
+    const heirs = await children();
+    expect(await third.kill('SIGTERM')).toBe(0);
+    expect(heirs.map(isAlive)).toEqual([false, false]);
+  }, 180_000);
+
+  it('says which variables are wrong, all at once, before anything starts', async () => {
+    const service = start(18_183, { MILLRACE_RATE_LIMT: '5', TEMPORAL_ADDRESS: 'nowhere', MILLRACE_LOG_LEVEL: 'loud' });
+    expect(await service.ended).toBe(1);
+    expect(service.said()).toContain('MILLRACE_RATE_LIMT is not known: did you mean MILLRACE_RATE_LIMIT?');
+    expect(service.said()).toContain('TEMPORAL_ADDRESS is host:port');
+    expect(service.said()).toContain('MILLRACE_LOG_LEVEL is debug, info, warn or error');
+    expect(service.said()).not.toContain('    at ');
+  });
+
+  it('says that its port is taken, and leaves nothing running', async () => {
+    const stranger = createServer().listen(18_184, '127.0.0.1');
+    await once(stranger, 'listening');
+    const service = start(18_184);
+    expect(await service.ended).toBe(1);
+    stranger.close();
+    expect(service.said()).toContain('PORT 18184 on 127.0.0.1 is taken by another program');
+    expect(await children()).toEqual([]);
+  }, 120_000);
+
+  it('says that the secret key is another than the data folder was made with', async () => {
+    const service = start(18_185, { MILLRACE_SECRET_KEY: Buffer.alloc(32).toString('base64') });
+    expect(await service.ended).toBe(1);
+    expect(service.said()).toContain('was not wrapped by this MILLRACE_SECRET_KEY');
+    expect(service.said()).not.toContain('    at ');
+    expect(await children()).toEqual([]);
+  }, 120_000);
+});
