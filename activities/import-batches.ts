@@ -1,17 +1,16 @@
 import type { Readable } from 'node:stream';
 import type { Piece } from '../domain/csv-pieces.ts';
 import { createCsvSplitter } from '../domain/csv-splitter.ts';
-import { type ParsedPiece, parsePiece } from '../domain/import-batch.ts';
 
 /** Consecutive pieces of the file, merged in one transaction: from `offset` up to where the next batch begins. */
-export type Batch = { pieces: ParsedPiece[]; offset: number; nextOffset: number; nextLine: number };
+export type Batch = { pieces: Piece[]; offset: number; nextOffset: number; nextLine: number };
 
 /** A batch also ends with the piece that brings it to so many bytes. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 /** Small enough that batches end near their size. */
 const RUN_BYTES = 32 * 1024;
 
-/** Splits and parses the file, which is read from a record's start on, into batches of about `batchRecords`. */
+/** Splits the file, which is read from a record's start on, into batches of about `batchRecords`. */
 export async function* readBatches(
   bytes: Readable, startOffset: number, startLine: number, batchRecords: number,
 ): AsyncGenerator<Batch> {
@@ -20,7 +19,7 @@ export async function* readBatches(
   let records = 0;
   for await (const pieces of readPieces(bytes, splitter)) {
     for (const piece of pieces) {
-      batch.pieces.push(parsePiece(piece));
+      batch.pieces.push(piece);
       batch.nextOffset = piece.endOffset;
       batch.nextLine = piece.endLine;
       records += piece.kind === 'run' ? piece.records : 1;

@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { openAsBlob } from 'node:fs';
+import { openAsBlob, readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { ATTRIBUTES } from './import-file.ts';
 
 /** Millrace as `npm start` runs it, in a process of its own. */
@@ -15,12 +14,13 @@ export type RunningService = {
   stop(): Promise<void>;
 };
 
+const ROOT = new URL('../', import.meta.url);
 const ADMIN = { email: 'bench@example.com', password: 'only for this benchmark' };
-const START = fileURLToPath(new URL('../runtime/start.ts', import.meta.url));
 
 export async function startService(dataDir: string, port: number): Promise<RunningService> {
   const began = performance.now();
-  const child = spawn(process.execPath, [START], {
+  const child = spawn(process.execPath, await startArguments(), {
+    cwd: ROOT,
     env: {
       ...process.env, PORT: String(port), MILLRACE_DATA_DIR: dataDir, MILLRACE_RATE_LIMIT: '0', MILLRACE_LOG_LEVEL: 'warn',
       MILLRACE_ADMIN_EMAIL: ADMIN.email, MILLRACE_ADMIN_PASSWORD: ADMIN.password,
@@ -38,6 +38,12 @@ export async function startService(dataDir: string, port: number): Promise<Runni
       await once(child, 'exit');
     },
   };
+}
+
+/** What `npm start` gives to Node. */
+async function startArguments(): Promise<string[]> {
+  const { scripts } = JSON.parse(await readFile(new URL('package.json', ROOT), 'utf8')) as { scripts: { start: string } };
+  return scripts.start.split(' ').slice(1);
 }
 
 async function ready(url: string, child: ChildProcess): Promise<void> {

@@ -1,13 +1,10 @@
 import type { AttributeChange } from './attribute-change.ts';
 import { recordBytes, type Bad, type Piece, type Run } from './csv-pieces.ts';
-import { type ParsedRecord, parseRun } from './csv-records.ts';
+import { parseRun } from './csv-records.ts';
 import type { ImportError } from './import-error.ts';
 import { badRecordFailure } from './import-file.ts';
 import { checkRow, type RefusedRow, type RowContext } from './import-row.ts';
 import { shorten } from './text-limits.ts';
-
-/** A piece of the file and, for a run, the fields of its records. */
-export type ParsedPiece = { kind: 'run'; run: Run; records: ParsedRecord[] } | { kind: 'bad'; bad: Bad };
 
 /** What the rows are checked against; `sorDeleted` once the SoR is gone. */
 export type Rules = RowContext & { sorDeleted: boolean };
@@ -15,26 +12,22 @@ export type Rules = RowContext & { sorDeleted: boolean };
 /** Every row of some pieces is either a change or an error. */
 export type CheckedRows = { rowsIn: number; changes: AttributeChange[]; errors: ImportError[] };
 
-export function parsePiece(piece: Piece): ParsedPiece {
-  return piece.kind === 'run' ? { kind: 'run', run: piece, records: parseRun(piece) } : { kind: 'bad', bad: piece };
-}
-
 /**
- * Checks the rows of some pieces by the rules of the import. `cutOffAt` is the size of a file whose source
+ * Parses some pieces and checks their rows by the rules of the import. `cutOffAt` is the size of a file whose source
  * broke off: a record that ends there may lack its own end, and fails.
  */
-export function checkPieces(pieces: readonly ParsedPiece[], rules: Rules, cutOffAt?: number): CheckedRows {
+export function checkPieces(pieces: readonly Piece[], rules: Rules, cutOffAt?: number): CheckedRows {
   const checked: CheckedRows = { rowsIn: 0, changes: [], errors: [] };
   for (const piece of pieces) {
-    if (piece.kind === 'run') checkRun(piece.run, piece.records, rules, checked, cutOffAt);
-    else checked.errors.push(badRecordError(piece.bad));
-    checked.rowsIn += piece.kind === 'run' ? piece.run.records : 1;
+    if (piece.kind === 'run') checkRun(piece, rules, checked, cutOffAt);
+    else checked.errors.push(badRecordError(piece));
+    checked.rowsIn += piece.kind === 'run' ? piece.records : 1;
   }
   return checked;
 }
 
-function checkRun(run: Run, records: ParsedRecord[], rules: Rules, checked: CheckedRows, cutOffAt?: number): void {
-  for (const [index, record] of records.entries()) {
+function checkRun(run: Run, rules: Rules, checked: CheckedRows, cutOffAt?: number): void {
+  for (const [index, record] of parseRun(run).entries()) {
     const line = run.lines[index]!;
     if (cutOffAt !== undefined && isCutOff(run, index, cutOffAt)) {
       checked.errors.push(recordError(run, index, CUT_OFF));
@@ -61,8 +54,8 @@ function isCutOff(run: Run, index: number, fileBytes: number): boolean {
 }
 
 /** The error of the record that starts on `line` of one of the pieces. */
-export function rowError(pieces: readonly ParsedPiece[], line: number, refused: RefusedRow): ImportError {
-  const runs = pieces.flatMap((piece) => (piece.kind === 'run' ? [piece.run] : []));
+export function rowError(pieces: readonly Piece[], line: number, refused: RefusedRow): ImportError {
+  const runs = pieces.filter((piece) => piece.kind === 'run');
   const run = runs.find((candidate) => line >= candidate.line && line <= candidate.lines.at(-1)!)!;
   return recordError(run, run.lines.indexOf(line), refused);
 }

@@ -4,7 +4,7 @@ import { call } from '../cli/client.ts';
 import { demoImport } from './demo-import.ts';
 import { enter } from './entry.ts';
 import { startGrounds } from './grounds.ts';
-import { openHouse } from './house.ts';
+import { withHouse } from './house.ts';
 import { askedToEnd, startService } from './service.ts';
 
 /** A folder of its own, so that trying Millrace leaves nothing in the service's. */
@@ -17,21 +17,22 @@ await enter(async (config, log) => {
   const ending = askedToEnd();
   const grounds = await startGrounds(config, say);
   try {
-    await using house = await openHouse(config, grounds, log);
-    const service = await startService(house, { serves: true, works: true });
-    const url = service.url!;
-    const email = config.MILLRACE_ADMIN_EMAIL;
-    const passwordPath = join(config.MILLRACE_DATA_DIR, 'admin-password');
-    const password = config.MILLRACE_ADMIN_PASSWORD ?? (await readFile(passwordPath, 'utf8')).trim();
-    const { auth_token: token } = await call<{ auth_token: string }>({ url }, 'POST', '/api/login', { email, password });
-    await demoImport({ url, token }, say);
-    say([
-      '', `API page      ${url}/docs`, `Temporal      ${grounds.temporalUi ?? 'its own page'}`, `metrics       ${url}/metrics`,
-      `sign in as    ${email}, password in ${passwordPath}`,
-      `by command    MILLRACE_URL=${url} MILLRACE_TOKEN=${token} npx millrace --help`, '', 'Up until Ctrl-C.',
-    ].join('\n'));
-    await ending;
-    await service.stop();
+    await withHouse(config, grounds, log, async (house) => {
+      const service = await startService(house, { serves: true, works: true });
+      const url = service.url!;
+      const email = config.MILLRACE_ADMIN_EMAIL;
+      const passwordPath = join(config.MILLRACE_DATA_DIR, 'admin-password');
+      const password = config.MILLRACE_ADMIN_PASSWORD ?? (await readFile(passwordPath, 'utf8')).trim();
+      const { auth_token: token } = await call<{ auth_token: string }>({ url }, 'POST', '/api/login', { email, password });
+      await demoImport({ url, token }, say);
+      say([
+        '', `API page      ${url}/docs`, `Temporal      ${grounds.temporalUi ?? 'its own page'}`, `metrics       ${url}/metrics`,
+        `sign in as    ${email}, password in ${passwordPath}`,
+        `by command    MILLRACE_URL=${url} MILLRACE_TOKEN=${token} npx millrace --help`, '', 'Up until Ctrl-C.',
+      ].join('\n'));
+      await ending;
+      await service.stop();
+    });
   } finally {
     await grounds.stop();
   }

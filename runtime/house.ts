@@ -23,14 +23,26 @@ export type House = {
   temporalSettings: TemporalSettings;
   /** What histories and pg_stat_activity show of this process. */
   identity: string;
-  [Symbol.asyncDispose](): Promise<void>;
+  close(): Promise<void>;
 };
 
 /** An upload that nobody has written to for so long is dead: an idle body is given up much earlier. */
 const UNFINISHED_FOR_MS = 3_600_000;
 
+/** Opens the house for as long as `live` takes. */
+export async function withHouse(
+  config: Config, grounds: Grounds, log: Logger, live: (house: House) => Promise<void>,
+): Promise<void> {
+  const house = await openHouse(config, grounds, log);
+  try {
+    await live(house);
+  } finally {
+    await house.close();
+  }
+}
+
 /** Opens database (migrated), files, keys and the Temporal client. */
-export async function openHouse(config: Config, { databaseUrl, temporal, secretKey }: Grounds, log: Logger): Promise<House> {
+async function openHouse(config: Config, { databaseUrl, temporal, secretKey }: Grounds, log: Logger): Promise<House> {
   const identity = `millrace-${process.pid}`;
   const db = openDatabase({
     url: databaseUrl, name: identity, max: 20,
@@ -56,7 +68,7 @@ async function furnish(config: Config, db: Database, { temporal, secretKey, iden
   const client = await openTemporalClient(temporal, identity);
   return {
     config, log, db, files, secrets, temporal: client, temporalSettings: temporal, identity,
-    async [Symbol.asyncDispose]() {
+    async close() {
       await client.connection.close();
       await db.end();
     },

@@ -1,6 +1,6 @@
 import { enter } from './entry.ts';
 import { startGrounds } from './grounds.ts';
-import { openHouse } from './house.ts';
+import { withHouse } from './house.ts';
 import { askedToEnd, startService } from './service.ts';
 
 /** `npm start`: the service, with embedded parts for whatever no address is configured for. */
@@ -9,15 +9,16 @@ await enter(async (config, log) => {
   const ending = askedToEnd();
   const grounds = await startGrounds(config, say);
   try {
-    await using house = await openHouse(config, grounds, log);
-    const service = await startService(house, { serves: true, works: true });
-    if (service.firstUser?.password) {
-      say(`first user: ${service.firstUser.email}, password ${service.firstUser.password} (kept in ${service.firstUser.passwordPath})`);
-    }
-    say(`millrace: ${service.url}, its API page ${service.url}/docs${grounds.temporalUi ? `, Temporal ${grounds.temporalUi}` : ''}`);
-    await ending;
-    say('millrace: ending; what runs gets 30 s');
-    await service.stop();
+    await withHouse(config, grounds, log, async (house) => {
+      const service = await startService(house, { serves: true, works: true });
+      if (service.firstUser?.password) {
+        say(`first user: ${service.firstUser.email}, password ${service.firstUser.password} (kept in ${service.firstUser.passwordPath})`);
+      }
+      say(`millrace: ${service.url}, its API page ${service.url}/docs${grounds.temporalUi ? `, Temporal ${grounds.temporalUi}` : ''}`);
+      await ending;
+      say('millrace: ending; what runs gets 30 s');
+      await service.stop();
+    });
   } finally {
     await grounds.stop();
   }
