@@ -1,4 +1,5 @@
-import { openAsBlob } from 'node:fs';
+import { constants, openAsBlob } from 'node:fs';
+import { access } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SingleBar } from 'cli-progress';
@@ -44,8 +45,9 @@ export async function importFile(server: Server, path: string, options: ImportOp
 }
 
 async function openFile(path: string): Promise<Blob> {
-  return openAsBlob(path).catch((error: NodeJS.ErrnoException) =>
+  await access(path, constants.R_OK).catch((error: NodeJS.ErrnoException) =>
     refuse(400, 'unreadable', `${path} cannot be read (${error.code ?? error.message}).`));
+  return openAsBlob(path);
 }
 
 async function findApiKey(server: Server, sor: string): Promise<string> {
