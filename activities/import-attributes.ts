@@ -58,8 +58,8 @@ async function loadFromCursor(needs: Needs, job: Import): Promise<Outcome> {
   let cursor = job.nextOffset;
   try {
     const batches = readBatches(bytes, start.offset, start.line, needs.batchRecords);
-    for await (const batch of readAhead(checkBatches(batches, job, () => rules))) {
-      const merged = await mergeBatch(needs, job, batch, cursor);
+    for await (const { item: batch, begin } of readAhead(checkBatches(batches, job, () => rules))) {
+      const merged = await mergeBatch(needs, job, batch, cursor, begin);
       if (!merged) return 'moved';
       rules = merged;
       cursor = batch.nextOffset;

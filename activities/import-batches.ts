@@ -49,16 +49,20 @@ async function* readPieces(bytes: Readable, splitter: ReturnType<typeof createCs
   yield splitter.end();
 }
 
-/** Asks for the next item while the consumer works on this one, so that parsing and merging overlap. */
-export async function* readAhead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
-  let next = items.next();
+/** Items one by one, where the consumer says when to begin with the next: what it then waits for costs no time. */
+export async function* readAhead<T>(items: AsyncGenerator<T>): AsyncGenerator<{ item: T; begin: () => void }> {
+  let next: Promise<IteratorResult<T>> | null = null;
+  const begin = () => {
+    next ??= items.next();
+    next.catch(() => {});            // awaited at the next turn, unless the consumer has stopped
+  };
   try {
     for (;;) {
-      const { value, done } = await next;
+      begin();
+      const { value, done } = await next!;
       if (done) return;
-      next = items.next();
-      next.catch(() => {});          // awaited at the next turn, unless the consumer has stopped
-      yield value;
+      next = null;
+      yield { item: value, begin };
     }
   } finally {
     await items.return(undefined).catch(() => {});

@@ -34,13 +34,13 @@ function checkBatch(job: Import, batch: Batch, rules: ImportRules): CheckedBatch
  * import's row. Returns the rules it went by, or null when the cursor is not `cursor` any more.
  */
 export async function mergeBatch(
-  needs: Needs, job: Import, batch: CheckedBatch, cursor: number,
+  needs: Needs, job: Import, batch: CheckedBatch, cursor: number, whileMerging: () => void,
 ): Promise<ImportRules | null> {
   const merged = await write(needs.db, async (tx) => {
     const held = await lockImport(tx, job.entityId, job.id, job.generation);
     if (held?.nextOffset !== cursor) return null;
     const current = await recheckIfChanged(tx, job, batch);
-    const errors = await mergeRows(tx, needs, job, current);
+    const errors = await mergeRows(tx, needs, job, current, whileMerging);
     await insertImportErrors(tx, job.entityId, job.id, errors);
     await updateImportProgress(tx, job, progressAfter(held, current, errors));
     needs.boundary('import: before a batch commits');
@@ -60,9 +60,11 @@ async function recheckIfChanged(tx: Tx, job: Import, batch: CheckedBatch): Promi
 }
 
 /** Merges the rows that hold, and returns the errors of all others. */
-async function mergeRows(tx: Tx, { secrets }: Needs, job: Import, batch: CheckedBatch): Promise<ImportError[]> {
+async function mergeRows(
+  tx: Tx, { secrets }: Needs, job: Import, batch: CheckedBatch, whileMerging: () => void,
+): Promise<ImportError[]> {
   const { pieces, rows, prepared } = batch;
-  const refusals = await mergeAttributeValues(tx, secrets, job.entityId, job.sorId, prepared);
+  const refusals = await mergeAttributeValues(tx, secrets, job.entityId, job.sorId, prepared, whileMerging);
   return [...rows.errors, ...refusals.map((refusal) => refusalError(pieces, refusal))];
 }
 

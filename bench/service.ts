@@ -43,7 +43,7 @@ export async function startService(dataDir: string, port: number): Promise<Runni
 /** What `npm start` gives to Node. */
 async function startArguments(): Promise<string[]> {
   const { scripts } = JSON.parse(await readFile(new URL('package.json', ROOT), 'utf8')) as { scripts: { start: string } };
-  return scripts.start.split(' ').slice(1);
+  return scripts.start.split(' node ')[1]!.split(' ');
 }
 
 async function ready(url: string, child: ChildProcess): Promise<void> {

@@ -24,8 +24,7 @@ program.command('import')
   .argument('<file>')
   .requiredOption('--sor <identifier>', 'the System of Record to import into')
   .option('--api-key <key>', 'the SoR\'s key; fetched by MILLRACE_TOKEN when left out')
-  .option('--email', 'have the import report sent by e-mail', false)
-  .action((file: string, options: { sor: string; apiKey?: string; email: boolean }) => run(() => importFile(server(), file, options)));
+  .action((file: string, options: { sor: string; apiKey?: string }) => run(() => importFile(server(), file, options)));
 
 program.command('errors')
   .description('list the rows of an import that changed nothing, each with its line and reason')

@@ -14,7 +14,7 @@ import { createMetrics, type Metrics } from './metrics.ts';
 import { workflowBundle } from './workflow-bundle.ts';
 import { installTemporalRuntime, startWorkers, type Workers } from './workers.ts';
 
-export type Service = { url: string | null; firstUser: FirstUser | null; stop(): Promise<void> };
+export type Service = { url: string | null; stop(): Promise<void> };
 
 export type ServiceParts = { serves: boolean; works: boolean };
 
@@ -40,14 +40,21 @@ export async function startService(house: House, { serves, works }: ServiceParts
     await keeper;
   };
   try {
-    const firstUser = await ensureFirstUser(house);
+    announce(await ensureFirstUser(house));
     if (works) workers = await startAllWorkers(house, metrics);
     if (serves) app = await listen(house, metrics, workers);
-    return { url: app ? publicUrl(house) : null, firstUser, stop };
+    return { url: app ? publicUrl(house) : null, stop };
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+/** A drawn password is said this once, on the terminal and not in the log. */
+function announce(firstUser: FirstUser | null): void {
+  if (!firstUser?.password) return;
+  const { email, password, passwordPath } = firstUser;
+  process.stderr.write(`first user: ${email}, password ${password} (kept in ${passwordPath})\n`);
 }
 
 async function startAllWorkers(house: House, metrics: Metrics): Promise<Workers> {

@@ -11,9 +11,6 @@ await enter(async (config, log) => {
   try {
     await withHouse(config, grounds, log, async (house) => {
       const service = await startService(house, { serves: true, works: true });
-      if (service.firstUser?.password) {
-        say(`first user: ${service.firstUser.email}, password ${service.firstUser.password} (kept in ${service.firstUser.passwordPath})`);
-      }
       say(`millrace: ${service.url}, its API page ${service.url}/docs${grounds.temporalUi ? `, Temporal ${grounds.temporalUi}` : ''}`);
       await ending;
       say('millrace: ending; what runs gets 30 s');

@@ -25,16 +25,17 @@ export function prepareChanges(changes: AttributeChange[]): PreparedChanges {
  * same is not written, and keeps its time.
  *
  * Runs in the caller's transaction, which runs again when a key it inserted came from elsewhere meanwhile
- * (`write` with `collide`). Keys are locked in the order of the primary key.
+ * (`write` with `collide`). Keys are locked in the order of the primary key. `whileMerging` is called when
+ * Postgres has got its longest piece of work: what the caller computes then costs no time.
  */
 export async function mergeAttributeValues(
-  tx: Tx, secrets: Secrets, entityId: number, sorId: number, prepared: PreparedChanges,
+  tx: Tx, secrets: Secrets, entityId: number, sorId: number, prepared: PreparedChanges, whileMerging = () => {},
 ): Promise<MergeRefusal[]> {
   const erased = await findErased(tx, secrets, entityId, prepared.changes);
   const { living, refusals } = leaveOutErased(prepared, erased);
   if (living.staged.length > 0) {
     await stage(tx, living.staged);
-    await mergeScalars(tx, entityId, sorId);
+    await mergeScalars(tx, entityId, sorId, whileMerging);
   }
   return [...refusals, ...await mergeSets(tx, entityId, sorId, living.sets)];
 }
@@ -51,14 +52,19 @@ function leaveOutErased(prepared: PreparedChanges, erased: Map<string, Buffer>) 
   return { living: prepareChanges(living), refusals };
 }
 
-/** Temporary, so nothing of it outlives the session or reaches the write-ahead log. */
-const STAGED = `CREATE TEMPORARY TABLE IF NOT EXISTS staged_values (
+/**
+ * Temporary, so nothing of it outlives the session or reaches the write-ahead log. One round trip for all:
+ * between two of them Postgres waits for us. Without hash and merge joins each staged row is looked up in
+ * the index of the primary key, in its order.
+ */
+const PREPARE_STAGING = `SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;
+CREATE TEMPORARY TABLE IF NOT EXISTS staged_values (
   customer_id text COLLATE "C", customer_type smallint, attribute_id integer, removed boolean, string_value text COLLATE "C",
-  number_value numeric, boolean_value boolean, date_value date, datetime_value timestamptz) ON COMMIT DELETE ROWS`;
+  number_value numeric, boolean_value boolean, date_value date, datetime_value timestamptz) ON COMMIT DELETE ROWS;
+TRUNCATE staged_values`;
 
 async function stage(tx: Tx, lines: Buffer): Promise<void> {
-  await tx.query(STAGED);
-  await tx.query('TRUNCATE staged_values');
+  await tx.query(PREPARE_STAGING);
   await pipeline([lines], tx.query(copyFrom('COPY staged_values FROM STDIN')));
 }
 
@@ -76,9 +82,8 @@ function stagedLine({ customerId, customerType, attributeId, valueType, value }:
  * than ON CONFLICT. All goes in the order of the primary key, so that merges of the same keys wait for
  * each other and never in a circle.
  */
-async function mergeScalars(tx: Tx, entityId: number, sorId: number): Promise<void> {
-  await tx.query('SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');
-  const { rows } = await tx.query<{ differing: number; updated: number }>(
+async function mergeScalars(tx: Tx, entityId: number, sorId: number, whileMerging: () => void): Promise<void> {
+  const merging = tx.query<{ differing: number; updated: number }>(
     `WITH found AS MATERIALIZED (
        SELECT s.*, v.ctid AS place
        FROM ${STAGED_IN_ORDER} s LEFT JOIN attribute_values v ON ${SAME_KEY}
@@ -102,6 +107,8 @@ async function mergeScalars(tx: Tx, entityId: number, sorId: number): Promise<vo
      )
      SELECT (SELECT count(*) FROM found WHERE place IS NOT NULL) AS differing, (SELECT count(*) FROM updated) AS updated`,
     [entityId, sorId]);
+  whileMerging();
+  const { rows } = await merging;
   // A row that another transaction changed since it was looked up lies elsewhere now, and was passed over.
   if (rows[0]!.updated < rows[0]!.differing) throw new RowsMoved();
 }
