@@ -22,7 +22,8 @@ async function execute(step: () => Promise<unknown>): Promise<Outcome> {
   const outcome = await inbound!.execute!({ args: [], headers: {} }, step)
     .then((result) => ({ result }), (failure: ApplicationFailure) => ({ failure }));
   return {
-    failure: null as never, ...outcome, metrics: await metrics.text(), log: lines.map((line) => JSON.parse(line) as Record<string, unknown>),
+    failure: null as never, ...outcome, metrics: await metrics.text(),
+    log: lines.map((line) => JSON.parse(line) as Record<string, unknown>),
   };
 }
 
@@ -46,7 +47,8 @@ test('a refusal ends the step for good, and tells Temporal and the log no more t
 
 test('a fault is tried again under an id that leads to the log, where class, code and frames stand and no text', async () => {
   const { failure, log, metrics } = await execute(async () => {
-    throw Object.assign(new RangeError(`invalid input "${PERSON}"`, { cause: new Error(PERSON) }), { code: '22P02', detail: `Key (${PERSON})` });
+    const error = new RangeError(`invalid input "${PERSON}"`, { cause: new Error(PERSON) });
+    throw Object.assign(error, { code: '22P02', detail: `Key (${PERSON})` });
   });
   expect(failure).toMatchObject({ message: expect.stringMatching(UUID), type: 'RangeError', nonRetryable: false });
   expect(failure.cause).toBeUndefined();

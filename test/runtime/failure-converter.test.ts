@@ -5,9 +5,7 @@ import {
 import { temporal as proto } from '@temporalio/proto';
 import { describe, expect, it, test } from 'vitest';
 import { marksIn } from '../harness/history-search.ts';
-import { FAILURE_CONVERTER } from '../../runtime/temporal-client.ts';
-
-const { failureConverter } = await import(FAILURE_CONVERTER) as typeof import('../../workflows/failure-converter.ts');
+import { failureConverter } from '../../workflows/failure-converter.ts';
 
 const PLANTED = 'Planted.Person@example.com';
 const FAULT_ID = '0f8fad5b-d9cb-469f-a165-70867728950e';
