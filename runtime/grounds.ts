@@ -8,7 +8,12 @@ import { startTemporal } from './embedded/temporal.ts';
 import type { Grounds } from './house.ts';
 import type { TemporalSettings } from './temporal-client.ts';
 
-export type EmbeddedGrounds = Grounds & { temporalUi: string | null; stop(): Promise<void> };
+export type EmbeddedGrounds = Grounds & {
+  temporalUi: string | null;
+  /** Settles, with what to tell, when a part ends by itself. */
+  lost: Promise<string>;
+  stop(): Promise<void>;
+};
 
 /** Starts whatever no address is configured for, under a locked data folder. */
 export async function startGrounds(config: Config, say: Say): Promise<EmbeddedGrounds> {
@@ -25,13 +30,14 @@ export async function startGrounds(config: Config, say: Say): Promise<EmbeddedGr
     unlock();
   };
   try {
-    await Promise.all(parts);
+    const running = await Promise.all<{ lost: Promise<string> }>(parts);
     const server = await temporal;
     return {
       databaseUrl: config.DATABASE_URL ?? (await postgres)!.url,
       temporal: temporalSettings(config, server?.address),
       secretKey: config.MILLRACE_SECRET_KEY ?? await keptSecretKey(dataDir),
       temporalUi: server?.uiAddress ?? null,
+      lost: Promise.race(running.map(({ lost }) => lost)),
       stop,
     };
   } catch (error) {

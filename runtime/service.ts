@@ -117,6 +117,7 @@ async function version(): Promise<string> {
 }
 
 /** Settles with the signal that asks this process to end. */
-export async function askedToEnd(): Promise<void> {
+export async function askedToEnd(): Promise<null> {
   await Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
+  return null;
 }

@@ -12,8 +12,9 @@ await enter(async (config, log) => {
     await withHouse(config, grounds, log, async (house) => {
       const service = await startService(house, { serves: true, works: true });
       say(`millrace: ${service.url}, its API page ${service.url}/docs${grounds.temporalUi ? `, Temporal ${grounds.temporalUi}` : ''}`);
-      await ending;
-      say('millrace: ending; what runs gets 30 s');
+      const lost = await Promise.race([ending, grounds.lost]);
+      if (lost) process.exitCode = 1;          // whoever watches over this process starts it again
+      say(lost ?? 'millrace: ending; what runs gets 30 s');
       await service.stop();
     });
   } finally {

@@ -11,6 +11,8 @@ const PATIENCE_MS = 20_000;
 
 export type Child = {
   hasEnded(): boolean;
+  /** Settles, with what to tell, when it ends without having been asked to. */
+  lost: Promise<string>;
   /** Ends it in good order; after PATIENCE_MS it is killed. */
   stop(): Promise<void>;
   /** Says that it did not start, and the last that it wrote. */
@@ -43,10 +45,18 @@ export function startChild({ dataDir, name, command, args, stopSignal, options }
   child.once('error', (error) => { failure = error.message; });
   child.once('exit', () => rmSync(record, { force: true }));
   if (child.pid) writeFileSync(record, JSON.stringify(identify(child.pid)), { mode: 0o600 });
+  let isAskedToEnd = false;
+  const lost = new Promise<string>((resolve) => {
+    child.once('exit', () => {
+      if (!isAskedToEnd) resolve(`${name}: ended by itself; its log is ${logPath}`);
+    });
+  });
   const hasEnded = () => child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
   return {
     hasEnded,
+    lost,
     async stop() {
+      isAskedToEnd = true;
       if (!hasEnded()) await stop(child, stopSignal);
     },
     didNotStart(cause) {

@@ -10,7 +10,7 @@ import { openPlace, postgresBinaries, postgresUser } from './postgres-place.ts';
 import { type Say, seconds } from './say.ts';
 import { openDatabase } from '../../store/database.ts';
 
-export type EmbeddedPostgres = { url: string; stop(): Promise<void> };
+export type EmbeddedPostgres = { url: string } & Pick<Child, 'lost' | 'stop'>;
 
 const DATABASE = 'postgres';
 const READY_WITHIN_MS = 60_000;
@@ -71,7 +71,7 @@ export async function startPostgres({ dataDir, say }: { dataDir: string; say: Sa
     throw error;
   }
   say(`postgres: embedded ${MAJOR}, ready in ${seconds(start)}`);
-  return { url, stop: child.stop };
+  return { url, lost: child.lost, stop: child.stop };
 }
 
 /** SQLSTATEs: it still replays what a crash left behind; the password is not the cluster's. */

@@ -7,7 +7,7 @@ import { area } from './data-folder.ts';
 import { rememberedPort } from './ports.ts';
 import { type Say, seconds } from './say.ts';
 
-export type EmbeddedTemporal = { address: string; uiAddress: string | null; stop(): Promise<void> };
+export type EmbeddedTemporal = { address: string; uiAddress: string | null } & Pick<Child, 'lost' | 'stop'>;
 
 export type TemporalOptions = {
   dataDir: string;
@@ -55,7 +55,8 @@ export async function startTemporal(
     throw error;
   }
   say(`temporal: dev server ready in ${seconds(start)}`);
-  return { address, uiAddress: uiPort === null ? null : `http://127.0.0.1:${uiPort}`, stop: child.stop };
+  const uiAddress = uiPort === null ? null : `http://127.0.0.1:${uiPort}`;
+  return { address, uiAddress, lost: child.lost, stop: child.stop };
 }
 
 /** The file that holds all of Temporal's state. */

@@ -113,6 +113,16 @@ describe('npm start', () => {
     expect(await children()).toEqual([]);
   }, 120_000);
 
+  it('ends, and says why, when one of its parts has ended by itself', async () => {
+    const service = start(18_186);
+    await ready(service);
+    const { pid } = JSON.parse(await readFile(join(folder.path, 'child.postgres.json'), 'utf8')) as ProcessIdentity;
+    process.kill(pid, 'SIGKILL');
+    expect(await service.ended).toBe(1);
+    expect(service.said()).toContain('postgres: ended by itself; its log is');
+    expect(await children()).toEqual([]);
+  }, 120_000);
+
   it('says that the secret key is another than the data folder was made with', async () => {
     const service = start(18_185, { MILLRACE_SECRET_KEY: Buffer.alloc(32).toString('base64') });
     expect(await service.ended).toBe(1);
