@@ -56,7 +56,10 @@ export async function isFileOfImport(db: Queryable, fileKey: string): Promise<bo
   return rowCount === 1;
 }
 
-/** Clears what deleted attributes and SoRs left behind: values in bounded batches, then their own rows. */
+/**
+ * Clears what deleted attributes and SoRs left behind: values in bounded batches, then their own rows. The
+ * row of a SoR stays as long as an import tells of it.
+ */
 export async function deleteRemains(db: Database): Promise<void> {
   const { rows: attributes } = await db.query<{ entity_id: number; sor_id: number; id: number }>(
     `SELECT a.entity_id, a.sor_id, a.id FROM customer_attributes a WHERE a.deleted_at IS NOT NULL`);
@@ -65,11 +68,12 @@ export async function deleteRemains(db: Database): Promise<void> {
     await db.query('DELETE FROM customer_attributes WHERE entity_id = $1 AND id = $2', [entityId, id]);
   }
   const { rows: sors } = await db.query<{ entity_id: number; id: number }>(
-    `SELECT s.entity_id, s.id FROM systems_of_records s WHERE s.deleted_at IS NOT NULL
-       AND NOT EXISTS (SELECT FROM imports i WHERE i.entity_id = s.entity_id AND i.sor_id = s.id)`);
+    'SELECT entity_id, id FROM systems_of_records WHERE deleted_at IS NOT NULL');
   for (const { entity_id: entityId, id } of sors) {
     await inBatches(db, deleteValues('true'), [entityId, id]);
-    await db.query('DELETE FROM systems_of_records WHERE entity_id = $1 AND id = $2', [entityId, id]);
+    await db.query(
+      `DELETE FROM systems_of_records s WHERE entity_id = $1 AND id = $2
+         AND NOT EXISTS (SELECT FROM imports i WHERE i.entity_id = s.entity_id AND i.sor_id = s.id)`, [entityId, id]);
   }
 }
 
