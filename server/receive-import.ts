@@ -3,7 +3,7 @@ import { refuse } from '../domain/refusal.ts';
 import type { PinnedFile } from '../store/imports.ts';
 import { findSorByApiKey, type SystemOfRecord } from '../store/systems-of-records.ts';
 import type { RouteNeeds } from './needs.ts';
-import { pinUpload } from './pin-upload.ts';
+import { pinFile } from '../store/pin-file.ts';
 import type { Circumstances, Upload } from './route.ts';
 
 /** `release` gives back what the file took of its address's share, once its credentials hold or it is gone. */
@@ -18,7 +18,7 @@ export const importUpload: Upload<ReceivedFile> = {
       return receiveUnverified(stream, circumstances, needs);
     }
     await findSorOfKey(needs, sor_id, api_key);
-    return { pinned: await pinUpload(needs.files, stream, needs.limits), release: () => {} };
+    return { pinned: await pinFile(needs.files, stream, needs.limits), release: () => {} };
   },
   async discard({ pinned, release }, { files }) {
     await files.delete(pinned.fileKey);
@@ -47,7 +47,7 @@ async function receiveUnverified(
     taken += bytes;
   };
   try {
-    return { pinned: await pinUpload(files, stream, { ...limits, onStore }), release };
+    return { pinned: await pinFile(files, stream, { ...limits, onStore }), release };
   } catch (error) {
     release();
     throw error;

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { pinUpload } from '../../server/pin-upload.ts';
+import { pinFile } from '../../store/pin-file.ts';
 import { type Files, folderFiles } from '../../store/files.ts';
 
 const LIMITS = { uploadBytes: 1e9, decompressedBytes: 1e9 };
@@ -27,7 +27,7 @@ function inPieces(bytes: Buffer, size: number): Readable {
 }
 
 async function pin(bytes: Buffer, size = 1_000) {
-  const pinned = await pinUpload(files, inPieces(bytes, size), LIMITS);
+  const pinned = await pinFile(files, inPieces(bytes, size), LIMITS);
   return { pinned, stored: (await files.readAll(pinned.fileKey))! };
 }
 
@@ -87,7 +87,7 @@ describe('a pinned file', () => {
   test('of a decompression bomb is refused before memory or disk are filled', async () => {
     const bomb = gzipSync(Buffer.alloc(300 * 1024 ** 2));
     const before = process.memoryUsage.rss();
-    await expect(pinUpload(files, inPieces(bomb, 64 * 1024), { ...LIMITS, decompressedBytes: 50 * 1024 ** 2 }))
+    await expect(pinFile(files, inPieces(bomb, 64 * 1024), { ...LIMITS, decompressedBytes: 50 * 1024 ** 2 }))
       .rejects.toMatchObject({ http: 413 });
     expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 ** 2);
   });
@@ -98,7 +98,7 @@ describe('a pinned file', () => {
       yield Buffer.from('u1,plan');
       throw new Error('the caller hung up');
     }
-    await expect(pinUpload(files, Readable.from(broken(), { objectMode: false }), LIMITS)).rejects.toThrow('hung up');
+    await expect(pinFile(files, Readable.from(broken(), { objectMode: false }), LIMITS)).rejects.toThrow('hung up');
     expect(await keys()).toEqual(before);
   });
 });

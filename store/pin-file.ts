@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { finished, type Readable } from 'node:stream';
+import { finished } from 'node:stream';
 import { createGunzip, type Gunzip } from 'node:zlib';
 import { refuse } from '../domain/refusal.ts';
-import type { Files } from '../store/files.ts';
-import type { PinnedFile } from '../store/imports.ts';
+import type { Files } from './files.ts';
+import type { PinnedFile } from './imports.ts';
 
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 /** Compressed bytes given to the decompressor at a time: at most a thousandfold of it, 16 MiB, comes out at once. */
@@ -17,11 +17,11 @@ export type PinOptions = {
 };
 
 /**
- * Stores an uploaded file decompressed under a new key, with sizes and SHA-256 of both forms. Gzip is known by
+ * Stores a file decompressed under a new key, with sizes and SHA-256 of both forms. Gzip is known by
  * its first bytes. Of a gzip file that is cut off or corrupt, what came out before is stored, and
  * `sourceDefect` says what happened. Refuses files beyond the limits; then nothing is left.
  */
-export async function pinUpload(files: Files, source: Readable, options: PinOptions): Promise<PinnedFile> {
+export async function pinFile(files: Files, source: AsyncIterable<Uint8Array>, options: PinOptions): Promise<PinnedFile> {
   const fileKey = `imports/${randomUUID()}.csv`;
   const came = tally();
   const stored = tally();
@@ -47,8 +47,9 @@ function tally() {
 
 type Tally = ReturnType<typeof tally>;
 
-async function* measured(source: Readable, came: Tally, most: number): AsyncGenerator<Buffer> {
-  for await (const piece of source as AsyncIterable<Buffer>) {
+async function* measured(source: AsyncIterable<Uint8Array>, came: Tally, most: number): AsyncGenerator<Buffer> {
+  for await (const bytes of source) {
+    const piece = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     came.bytes += piece.length;
     if (came.bytes > most) refuse(413, 'payload_too_large', `file: must have at most ${most} bytes`);
     came.hash.update(piece);
