@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Piece } from '../domain/csv-pieces.ts';
 import { createCsvSplitter } from '../domain/csv-splitter.ts';
 
-/** Consecutive pieces of the file, merged in one transaction: from `offset` up to where the next batch begins. */
+/** Consecutive pieces of the file, merged together: from `offset` up to where the next batch begins. */
 export type Batch = { pieces: Piece[]; offset: number; nextOffset: number; nextLine: number };
 
 /** A batch also ends with the piece that brings it to so many bytes. */
@@ -47,24 +47,4 @@ export async function readFirstPiece(bytes: Readable): Promise<Piece | undefined
 async function* readPieces(bytes: Readable, splitter: ReturnType<typeof createCsvSplitter>) {
   for await (const chunk of bytes) yield splitter.push(chunk as Buffer);
   yield splitter.end();
-}
-
-/** Items one by one, where the consumer says when to begin with the next: what it then waits for costs no time. */
-export async function* readAhead<T>(items: AsyncGenerator<T>): AsyncGenerator<{ item: T; begin: () => void }> {
-  let next: Promise<IteratorResult<T>> | null = null;
-  const begin = () => {
-    next ??= items.next();
-    next.catch(() => {});            // awaited at the next turn, unless the consumer has stopped
-  };
-  try {
-    for (;;) {
-      begin();
-      const { value, done } = await next!;
-      if (done) return;
-      next = null;
-      yield { item: value, begin };
-    }
-  } finally {
-    await items.return(undefined).catch(() => {});
-  }
 }

@@ -2,47 +2,41 @@ import type { Batch } from './import-batches.ts';
 import type { ImportRules } from './import-rules.ts';
 import { importRules } from './import-rules.ts';
 import type { Needs } from './needs.ts';
-import { type CheckedRows, checkPieces, rowError } from '../domain/import-batch.ts';
+import { type CheckedRows, checkPieces, type LaneCursors, rowError } from '../domain/import-batch.ts';
 import { fileError, type ImportError } from '../domain/import-error.ts';
 import type { FileFailure } from '../domain/import-file.ts';
 import { type Tx, write } from '../store/database.ts';
 import { insertImportErrors } from '../store/import-errors.ts';
 import {
-  type Import, type ImportProgress, lockImport, updateImportEnded, updateImportProgress,
-} from '../store/imports.ts';
+  type ErrorCounts, type LaneProgress, type LaneRef, listImportLanes, lockImportLane, sumErrors, updateImportLane,
+} from '../store/import-lanes.ts';
+import { type Import, lockImport, updateImportEnded } from '../store/imports.ts';
 import { mergeAttributeValues, type MergeRefusal, type PreparedChanges, prepareChanges } from '../store/merge-attribute-values.ts';
-import { lockSorRevision } from '../store/systems-of-records.ts';
+import { holdSorRevision } from '../store/systems-of-records.ts';
 
-/** A batch as the rules in force when it was read found it. */
-export type CheckedBatch = Batch & { rules: ImportRules; rows: CheckedRows; prepared: PreparedChanges };
+/** A batch's rows of one lane, as the rules in force when it was read found them. */
+export type LanePart = Batch & { lane: number; lanes: LaneCursors; rules: ImportRules; rows: CheckedRows; prepared: PreparedChanges };
 
-/** `rules` may change on the way: each batch is checked against those that stand when it is read. */
-export async function* checkBatches(
-  batches: AsyncGenerator<Batch>, job: Import, rules: () => ImportRules,
-): AsyncGenerator<CheckedBatch> {
-  for await (const batch of batches) yield checkBatch(job, batch, rules());
-}
-
-function checkBatch(job: Import, batch: Batch, rules: ImportRules): CheckedBatch {
+/** Parses and checks a batch: a part for each lane. */
+export function checkBatch(job: Import, batch: Batch, lanes: LaneCursors, rules: ImportRules): LanePart[] {
   const cutOffAt = job.sourceDefect === null ? undefined : job.fileBytes;
-  const rows = checkPieces(batch.pieces, rules, cutOffAt);
-  return { ...batch, rules, rows, prepared: prepareChanges(rows.changes) };
+  return checkPieces(batch.pieces, rules, lanes, cutOffAt)
+    .map((rows, lane) => ({ ...batch, lane, lanes, rules, rows, prepared: prepareChanges(rows.changes) }));
 }
 
 /**
- * Commits a batch: its values, its errors, its counts and the cursor, in one transaction that holds the
- * import's row. Returns the rules it went by, or null when the cursor is not `cursor` any more.
+ * Commits a lane's part of a batch: its values, its errors, its counts and the lane's cursor, in one transaction
+ * that holds the lane. Returns the rules it went by, or null when the lane is not at `cursor` any more.
  */
-export async function mergeBatch(
-  needs: Needs, job: Import, batch: CheckedBatch, cursor: number, whileMerging: () => void,
-): Promise<ImportRules | null> {
+export async function mergePart(needs: Needs, job: Import, part: LanePart, cursor: number): Promise<ImportRules | null> {
+  const lane: LaneRef = { entityId: job.entityId, importId: job.id, generation: job.generation, lane: part.lane };
   const merged = await write(needs.db, async (tx) => {
-    const held = await lockImport(tx, job.entityId, job.id, job.generation);
+    const held = await lockImportLane(tx, lane);
     if (held?.nextOffset !== cursor) return null;
-    const current = await recheckIfChanged(tx, job, batch);
-    const errors = await mergeRows(tx, needs, job, current, whileMerging);
+    const current = await recheckIfChanged(tx, job, part);
+    const errors = await mergeRows(tx, needs, job, current);
     await insertImportErrors(tx, job.entityId, job.id, errors);
-    await updateImportProgress(tx, job, progressAfter(held, current, errors));
+    await updateImportLane(tx, lane, progressAfter(held, current, errors));
     needs.boundary('import: before a batch commits');
     return { rules: current.rules, rowsIn: current.rows.rowsIn, errors };
   }, { collide: true });
@@ -53,18 +47,15 @@ export async function mergeBatch(
 }
 
 /** Attributes, or the SoR itself, may have changed since the rows were checked; from here on they can't. */
-async function recheckIfChanged(tx: Tx, job: Import, batch: CheckedBatch): Promise<CheckedBatch> {
-  const revision = await lockSorRevision(tx, job.entityId, job.sorId);
-  if (revision === batch.rules.revision) return batch;
-  return checkBatch(job, batch, await importRules(tx, job, batch.rules));
+async function recheckIfChanged(tx: Tx, job: Import, part: LanePart): Promise<LanePart> {
+  const revision = await holdSorRevision(tx, job.entityId, job.sorId);
+  if (revision === part.rules.revision) return part;
+  return checkBatch(job, part, part.lanes, await importRules(tx, job, part.rules))[part.lane]!;
 }
 
 /** Merges the rows that hold, and returns the errors of all others. */
-async function mergeRows(
-  tx: Tx, { secrets }: Needs, job: Import, batch: CheckedBatch, whileMerging: () => void,
-): Promise<ImportError[]> {
-  const { pieces, rows, prepared } = batch;
-  const refusals = await mergeAttributeValues(tx, secrets, job.entityId, job.sorId, prepared, whileMerging);
+async function mergeRows(tx: Tx, { secrets }: Needs, job: Import, { pieces, rows, prepared }: LanePart): Promise<ImportError[]> {
+  const refusals = await mergeAttributeValues(tx, secrets, job.entityId, job.sorId, prepared);
   return [...rows.errors, ...refusals.map((refusal) => refusalError(pieces, refusal))];
 }
 
@@ -77,31 +68,34 @@ function refusalError(pieces: Batch['pieces'], refusal: MergeRefusal): ImportErr
   return { ...rowError(pieces, refusal.line, { kind: 'failed', ...refusal }), stage: 'merge' };
 }
 
-function progressAfter(held: Import, batch: CheckedBatch, errors: ImportError[]): ImportProgress {
-  const ignored = errors.filter(({ outcome }) => outcome === 'ignored').length;
-  const { rowsIn } = batch.rows;
+function progressAfter(held: LaneProgress, { rows: { rowsIn }, nextOffset, nextLine }: LanePart, errors: ImportError[]): LaneProgress {
+  const ignored = countIgnored(errors);
   return {
-    nextOffset: batch.nextOffset,
-    nextLine: batch.nextLine,
+    nextOffset,
+    nextLine,
     rowsIn: held.rowsIn + rowsIn,
     rowsOk: held.rowsOk + rowsIn - errors.length,
     rowsIgnored: held.rowsIgnored + ignored,
     rowsFailed: held.rowsFailed + errors.length - ignored,
-    errorsByType: addByType(held.errorsByType, errors),
+    errorsByType: addErrors(held.errorsByType, errors),
   };
 }
 
-function addByType(before: Import['errorsByType'], errors: ImportError[]): Import['errorsByType'] {
-  const counts = { ...before };
+function addErrors(before: ErrorCounts, errors: ImportError[]): ErrorCounts {
+  const counts: ErrorCounts = {};
   for (const { errorType } of errors) counts[errorType] = (counts[errorType] ?? 0) + 1;
-  return counts;
+  return sumErrors([before, counts]);
 }
 
 function countRows({ countRows: count }: Needs, rowsIn: number, errors: ImportError[]): void {
-  const ignored = errors.filter(({ outcome }) => outcome === 'ignored').length;
+  const ignored = countIgnored(errors);
   count('ok', rowsIn - errors.length);
   count('ignored', ignored);
   count('failed', errors.length - ignored);
+}
+
+function countIgnored(errors: ImportError[]): number {
+  return errors.filter(({ outcome }) => outcome === 'ignored').length;
 }
 
 /** The file as a whole can't be imported: one error, and no row was read. */
@@ -115,13 +109,18 @@ export async function finishImport(needs: Needs, job: Import): Promise<void> {
   await endWith(needs, job, 'finished', sourceDefect === null ? null : fileError('FILE_TRANSFER_ERROR', 'transfer', sourceDefect));
 }
 
+/** An error of the file as a whole is counted in the first lane, and as no row. */
 async function endWith(needs: Needs, job: Import, state: 'finished' | 'failed', error: ImportError | null): Promise<void> {
+  const { entityId, id: importId, generation } = job;
   await write(needs.db, async (tx) => {
-    const held = await lockImport(tx, job.entityId, job.id, job.generation);
+    const held = await lockImport(tx, entityId, importId, generation);
     if (!held) return;
-    const errors = error ? [error] : [];
-    await insertImportErrors(tx, job.entityId, job.id, errors);
-    await updateImportProgress(tx, held, { ...held, errorsByType: addByType(held.errorsByType, errors) });
+    if (error) {
+      await insertImportErrors(tx, entityId, importId, [error]);
+      const [first] = await listImportLanes(tx, entityId, importId);
+      await updateImportLane(tx, { entityId, importId, generation, lane: 0 },
+        { ...first!, errorsByType: addErrors(first!.errorsByType, [error]) });
+    }
     await updateImportEnded(tx, held, state);
     needs.boundary('import: before the end commits');
   });

@@ -15,8 +15,7 @@ export async function importRules(db: Queryable, { entityId, sorId }: Import, fo
   const sor = await findSorById(db, entityId, sorId);
   const attributes = await listCustomerAttributesOf(db, entityId, [sorId]);
   return {
-    version: format.version,
-    columns: format.columns,
+    ...format,
     attributes: new Map(attributes.map((attribute) => [attribute.key, attribute])),
     sorDisabled: sor?.disabled ?? false,
     sorDeleted: sor === null,

@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { Database } from '../store/database.ts';
 import type { Files } from '../store/files.ts';
 import type { Secrets } from '../store/secrets.ts';
+import type { Turns } from './turns.ts';
 
 /** Structured logging: fields first, never a value of a customer. */
 export type Log = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>;
@@ -16,8 +17,10 @@ export type Needs = {
   countRows: (outcome: 'ok' | 'ignored' | 'failed', rows: number) => void;
   /** Aborted when the process drains: a long step ends at its next commit and goes on elsewhere. */
   draining: AbortSignal;
-  /** Most records that one transaction of an import takes. */
+  /** About so many records of an import are read and merged together. */
   batchRecords: number;
+  /** Taken for each batch: imports that run at once take turns, and what they hold in memory stays bounded. */
+  turn: Turns;
   /** Where a test may end the process; nothing outside the test worker. */
   boundary: (name: string) => void;
 };

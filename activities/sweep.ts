@@ -18,7 +18,9 @@ const ORPHANED_AFTER_MS = 24 * 3_600_000;
 
 export type SweepSteps = ReturnType<typeof sweepSteps>;
 
-export const sweepSteps = ({ db, files, temporal, log, boundary }: Needs) => ({
+export const sweepSteps = (
+  { db, files, temporal, log, boundary }: Pick<Needs, 'db' | 'files' | 'temporal' | 'log' | 'boundary'>,
+) => ({
   /** Takes running rows back from workflows that Temporal does not know, or has closed. */
   async resetLostRuns(): Promise<void> {
     for (const run of await listRunningImports(db)) {

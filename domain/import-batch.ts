@@ -13,30 +13,60 @@ export type Rules = RowContext & { sorDeleted: boolean };
 export type CheckedRows = { rowsIn: number; changes: AttributeChange[]; errors: ImportError[] };
 
 /**
- * Parses some pieces and checks their rows by the rules of the import. `cutOffAt` is the size of a file whose source
- * broke off: a record that ends there may lack its own end, and fails.
+ * The lanes that an import's rows are spread over: for each of them the offset in the file before which its
+ * rows are done.
  */
-export function checkPieces(pieces: readonly Piece[], rules: Rules, cutOffAt?: number): CheckedRows {
-  const checked: CheckedRows = { rowsIn: 0, changes: [], errors: [] };
+export type LaneCursors = readonly number[];
+
+/**
+ * Parses some pieces and checks their rows by the rules of the import; gives each lane those of its rows that are
+ * still to do. All rows of a customer are one lane's; records without a customer are the first lane's. `cutOffAt` is
+ * the size of a file whose source broke off: a record that ends there may lack its own end, and fails.
+ */
+export function checkPieces(
+  pieces: readonly Piece[], rules: Rules, lanes: LaneCursors, cutOffAt?: number,
+): CheckedRows[] {
+  const checked = lanes.map((): CheckedRows => ({ rowsIn: 0, changes: [], errors: [] }));
   for (const piece of pieces) {
-    if (piece.kind === 'run') checkRun(piece, rules, checked, cutOffAt);
-    else checked.errors.push(badRecordError(piece));
-    checked.rowsIn += piece.kind === 'run' ? piece.records : 1;
+    if (piece.kind === 'run') checkRun(piece, rules, { cursors: lanes, checked }, cutOffAt);
+    else if (piece.offset >= lanes[0]!) addError(checked[0]!, badRecordError(piece));
   }
   return checked;
 }
 
-function checkRun(run: Run, rules: Rules, checked: CheckedRows, cutOffAt?: number): void {
+type Lanes = { cursors: LaneCursors; checked: CheckedRows[] };
+
+function checkRun(run: Run, rules: Rules, { cursors, checked }: Lanes, cutOffAt?: number): void {
   for (const [index, record] of parseRun(run).entries()) {
-    const line = run.lines[index]!;
+    const isParsed = Array.isArray(record);
+    const lane = isParsed ? laneOf(record[0]!, cursors.length) : 0;
+    if (run.offset + run.starts[index]! < cursors[lane]!) continue;
+    const rows = checked[lane]!;
     if (cutOffAt !== undefined && isCutOff(run, index, cutOffAt)) {
-      checked.errors.push(recordError(run, index, CUT_OFF));
+      addError(rows, recordError(run, index, CUT_OFF));
       continue;
     }
-    const outcome = Array.isArray(record) ? checkFields(record, rules) : record;
-    if (outcome.kind === 'value' || outcome.kind === 'set') checked.changes.push({ ...outcome, line });
-    else checked.errors.push(recordError(run, index, outcome));
+    const outcome = isParsed ? checkFields(record, rules) : record;
+    if (outcome.kind === 'value' || outcome.kind === 'set') {
+      rows.rowsIn += 1;
+      rows.changes.push({ ...outcome, line: run.lines[index]! });
+    } else {
+      addError(rows, recordError(run, index, outcome));
+    }
   }
+}
+
+/** The same for the same customer at all times (FNV-1a): a lane goes on where it stopped under another process. */
+function laneOf(customerId: string, lanes: number): number {
+  if (lanes === 1) return 0;
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < customerId.length; at += 1) hash = Math.imul(hash ^ customerId.charCodeAt(at), 0x01000193);
+  return (hash >>> 8) % lanes;
+}
+
+function addError(rows: CheckedRows, error: ImportError): void {
+  rows.rowsIn += 1;
+  rows.errors.push(error);
 }
 
 const CUT_OFF: RefusedRow = { kind: 'failed', errorType: 'FILE_TRANSFER_ERROR', message: 'the file breaks off in this line' };

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { startImport } from '../activities/start-import.ts';
+import { turns } from '../activities/turns.ts';
 import { TASK_QUEUES, type TaskQueue } from '../domain/workflow-id.ts';
 import { buildServer } from '../server/app.ts';
 import type { Readiness } from '../server/needs.ts';
@@ -21,6 +22,8 @@ export type ServiceParts = { serves: boolean; works: boolean };
 const SWEEP_SECONDS = 10;
 /** Chosen by measuring: docs/benchmarks.md. */
 const IMPORT_BATCH_RECORDS = 20_000;
+/** Of all imports together: what they hold in memory is bounded by this. */
+const IMPORT_BATCHES_AT_ONCE = 4;
 /** How long a request waits for Temporal before it leaves the start to the sweep. */
 const START_WITHIN_MS = 3_000;
 
@@ -66,7 +69,8 @@ async function startAllWorkers(house: House, metrics: Metrics): Promise<Workers>
     queues: TASK_QUEUES,
     identity, log, metrics,
     needs: {
-      db, files, secrets, log, temporal, countRows: metrics.countRows, batchRecords: IMPORT_BATCH_RECORDS, boundary: () => {},
+      db, files, secrets, log, temporal, countRows: metrics.countRows, batchRecords: IMPORT_BATCH_RECORDS,
+      turn: turns(IMPORT_BATCHES_AT_ONCE), boundary: () => {},
     },
   });
 }

@@ -34,8 +34,8 @@ const RESTART_MS = 1_000;
 /** After a worker's death its workflows go on on another this soon. */
 const STICKY = { stickyQueueScheduleToStartTimeout: '3 seconds' } as const;
 
-/** Steps at once in one process: imports and exports are few, each busy; light steps mostly wait. */
-const CONCURRENT_STEPS: Record<TaskQueue, number> = { flows: 20, bulk: 4, sends: 4 };
+/** Steps at once in one process; those of `bulk` take turns for what is heavy. */
+const CONCURRENT_STEPS: Record<TaskQueue, number> = { flows: 20, bulk: 40, sends: 4 };
 
 /** Said of each worker that polls activities only, as those of `bulk` and `sends` do. */
 const EXPECTED = /^No workflows registered/;

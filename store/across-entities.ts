@@ -28,10 +28,13 @@ export async function listRunningImports(db: Queryable): Promise<RunningImport[]
 /** Takes the row from a run that Temporal no longer knows: steps of its generation end, and it may be claimed again. */
 export async function resetImport(db: Queryable, { entityId, importId, runId, generation }: RunningImport): Promise<boolean> {
   const { rowCount } = await db.query(
-    `UPDATE imports SET state = 'accepted', generation = generation + 1, run_id = NULL
-     WHERE entity_id = $1 AND id = $2 AND state = 'running' AND run_id = $3 AND generation = $4`,
+    `WITH reset AS (
+       UPDATE imports SET state = 'accepted', generation = generation + 1, run_id = NULL
+       WHERE entity_id = $1 AND id = $2 AND state = 'running' AND run_id = $3 AND generation = $4
+       RETURNING generation)
+     UPDATE import_lanes l SET generation = reset.generation FROM reset WHERE l.entity_id = $1 AND l.import_id = $2`,
     [entityId, importId, runId, generation]);
-  return rowCount === 1;
+  return rowCount! > 0;
 }
 
 /** Ended imports older than a week (reference: Limits), with the keys of their pinned files. */

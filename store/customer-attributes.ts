@@ -1,5 +1,6 @@
 import type { Queryable } from './database.ts';
 import { newIdentifier } from './identifiers.ts';
+import { lockSorRules } from './sor-rules-lock.ts';
 import type { ValueType } from '../domain/attribute-value.ts';
 
 export type CustomerAttribute = {
@@ -72,6 +73,7 @@ export async function deleteCustomerAttribute(tx: Queryable, entityId: number, i
 
 /** Rows that were checked against the attributes as they were are checked again before they are merged. */
 async function raiseRevision(tx: Queryable, entityId: number, sorId: number): Promise<void> {
+  await lockSorRules(tx, sorId);
   await tx.query(
     'UPDATE systems_of_records SET revision = revision + 1, updated_at = now() WHERE entity_id = $1 AND id = $2',
     [entityId, sorId]);

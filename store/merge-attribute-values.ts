@@ -25,17 +25,16 @@ export function prepareChanges(changes: AttributeChange[]): PreparedChanges {
  * same is not written, and keeps its time.
  *
  * Runs in the caller's transaction, which runs again when a key it inserted came from elsewhere meanwhile
- * (`write` with `collide`). Keys are locked in the order of the primary key. `whileMerging` is called when
- * Postgres has got its longest piece of work: what the caller computes then costs no time.
+ * (`write` with `collide`). Keys are locked in the order of the primary key.
  */
 export async function mergeAttributeValues(
-  tx: Tx, secrets: Secrets, entityId: number, sorId: number, prepared: PreparedChanges, whileMerging = () => {},
+  tx: Tx, secrets: Secrets, entityId: number, sorId: number, prepared: PreparedChanges,
 ): Promise<MergeRefusal[]> {
   const erased = await findErased(tx, secrets, entityId, prepared.changes);
   const { living, refusals } = leaveOutErased(prepared, erased);
   if (living.staged.length > 0) {
     await stage(tx, living.staged);
-    await mergeScalars(tx, entityId, sorId, whileMerging);
+    await mergeScalars(tx, entityId, sorId);
   }
   return [...refusals, ...await mergeSets(tx, entityId, sorId, living.sets)];
 }
@@ -82,8 +81,8 @@ function stagedLine({ customerId, customerType, attributeId, valueType, value }:
  * than ON CONFLICT. All goes in the order of the primary key, so that merges of the same keys wait for
  * each other and never in a circle.
  */
-async function mergeScalars(tx: Tx, entityId: number, sorId: number, whileMerging: () => void): Promise<void> {
-  const merging = tx.query<{ differing: number; updated: number }>(
+async function mergeScalars(tx: Tx, entityId: number, sorId: number): Promise<void> {
+  const { rows } = await tx.query<{ differing: number; updated: number }>(
     `WITH found AS MATERIALIZED (
        SELECT s.*, v.ctid AS place
        FROM ${STAGED_IN_ORDER} s LEFT JOIN attribute_values v ON ${SAME_KEY}
@@ -107,8 +106,6 @@ async function mergeScalars(tx: Tx, entityId: number, sorId: number, whileMergin
      )
      SELECT (SELECT count(*) FROM found WHERE place IS NOT NULL) AS differing, (SELECT count(*) FROM updated) AS updated`,
     [entityId, sorId]);
-  whileMerging();
-  const { rows } = await merging;
   // A row that another transaction changed since it was looked up lies elsewhere now, and was passed over.
   if (rows[0]!.updated < rows[0]!.differing) throw new RowsMoved();
 }

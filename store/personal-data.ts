@@ -141,7 +141,7 @@ export const personalData: PersonalDataPlace[] = [attributeValues, importErrors,
 /** Tables and file areas that hold nothing about customers. */
 export const withoutPersonalData = [
   'schema_migrations', 'entities', 'users', 'memberships', 'tokens', 'login_attempts', 'server_keys', 'key_lookups',
-  'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'keys/',
+  'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'keys/',
 ];
 
 function hashes(secrets: Secrets, entityId: number, people: Person[]): Buffer[] {

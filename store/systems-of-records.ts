@@ -2,6 +2,7 @@ import type { Queryable } from './database.ts';
 import { newApiKey, newIdentifier } from './identifiers.ts';
 import type { Secrets } from './secrets.ts';
 import { type CustomerAttribute, insertCustomerAttribute, listCustomerAttributesOf } from './customer-attributes.ts';
+import { lockSorRules, RULES_LOCK } from './sor-rules-lock.ts';
 import type { ValueType } from '../domain/attribute-value.ts';
 
 export type SorType = 'app' | 'custom' | 'global';
@@ -77,8 +78,11 @@ export async function findSor(db: Queryable, entityId: number, identifier: strin
   return rows[0] ? toSor(rows[0]) : null;
 }
 
-/** As `findSor`, and holds it as it is until the transaction ends: one change at a time. */
+/** As `findSor`, and holds it as it is until the transaction ends: one change at a time, and no merge meanwhile. */
 export async function lockSor(tx: Queryable, entityId: number, identifier: string): Promise<SystemOfRecord | null> {
+  const found = await findSor(tx, entityId, identifier);
+  if (!found) return null;
+  await lockSorRules(tx, found.id);
   const { rows } = await tx.query<SorRow>(
     `SELECT ${COLUMNS} FROM systems_of_records WHERE entity_id = $1 AND identifier = $2 AND deleted_at IS NULL FOR UPDATE`,
     [entityId, identifier]);
@@ -92,10 +96,14 @@ export async function findSorById(db: Queryable, entityId: number, id: number): 
   return rows[0] ? toSor(rows[0]) : null;
 }
 
-/** Holds the SoR as it is until the transaction ends; the revision tells whether rows checked before still stand. */
-export async function lockSorRevision(tx: Queryable, entityId: number, id: number): Promise<number | null> {
+/**
+ * The SoR's revision, which stays until the transaction ends: it tells whether rows checked before still stand.
+ * Null once the row is gone.
+ */
+export async function holdSorRevision(tx: Queryable, entityId: number, id: number): Promise<number | null> {
+  await tx.query('SELECT pg_advisory_xact_lock_shared($1, $2)', [RULES_LOCK, id]);
   const { rows } = await tx.query<{ revision: number }>(
-    'SELECT revision FROM systems_of_records WHERE entity_id = $1 AND id = $2 FOR SHARE', [entityId, id]);
+    'SELECT revision FROM systems_of_records WHERE entity_id = $1 AND id = $2', [entityId, id]);
   return rows[0]?.revision ?? null;
 }
 
@@ -141,6 +149,7 @@ export async function updateSorDisabled(
 
 /** From now on nothing finds it; its values and keys go in bounded batches (`deleteRemains`). */
 export async function deleteSor(tx: Queryable, entityId: number, id: number): Promise<void> {
+  await lockSorRules(tx, id);
   await tx.query(
     'UPDATE systems_of_records SET deleted_at = now(), revision = revision + 1 WHERE entity_id = $1 AND id = $2',
     [entityId, id]);
@@ -150,6 +159,7 @@ export async function deleteSor(tx: Queryable, entityId: number, id: number): Pr
 async function updateSor(
   db: Queryable, entityId: number, id: number, assignment: 'name = $3' | 'disabled = $3', value: string | boolean,
 ): Promise<SystemOfRecord> {
+  await lockSorRules(db, id);
   const { rows } = await db.query<SorRow>(
     `UPDATE systems_of_records SET ${assignment}, revision = revision + 1, updated_at = now()
      WHERE entity_id = $1 AND id = $2 RETURNING ${COLUMNS}`, [entityId, id, value]);

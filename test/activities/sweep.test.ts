@@ -23,7 +23,7 @@ beforeAll(async () => {
   const log = { info() {}, warn() {}, error() {} };
   // Deleting needs no Temporal.
   ({ deleteExpired } = sweepSteps({
-    ...store, log, temporal: undefined as never, countRows() {}, batchRecords: 1, draining: new AbortController().signal, boundary() {},
+    ...store, log, temporal: undefined as never, boundary() {},
   }));
 });
 

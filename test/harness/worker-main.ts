@@ -7,6 +7,7 @@ import { createMetrics } from '../../runtime/metrics.ts';
 import { keepTemporal } from '../../runtime/keeper.ts';
 import { openTemporalClient } from '../../runtime/temporal-client.ts';
 import { installTemporalRuntime, startWorkers } from '../../runtime/workers.ts';
+import { turns } from '../../activities/turns.ts';
 import { TASK_QUEUES } from '../../domain/workflow-id.ts';
 
 /** A worker as `npm run work` runs it, but for its boundaries: there it can be ended by SIGKILL. */
@@ -38,7 +39,7 @@ let hits = 0;
 const workers = startWorkers({
   temporal, bundlePath: settings.bundlePath, queues: TASK_QUEUES, identity, log, metrics: createMetrics(),
   needs: {
-    db, files, secrets, log, temporal: client, countRows: () => {}, batchRecords: 1_000,
+    db, files, secrets, log, temporal: client, countRows: () => {}, batchRecords: 1_000, turn: turns(4),
     boundary(name) {
       if (name !== settings.kill?.boundary) return;
       hits += 1;

@@ -3,7 +3,8 @@ import { showImportProgress } from '../../server/import-progress.ts';
 import { write } from '../../store/database.ts';
 import type { ImportError } from '../../domain/import-error.ts';
 import { insertImportErrors } from '../../store/import-errors.ts';
-import { claimImport, findImport, type Import, insertImport, updateImportProgress } from '../../store/imports.ts';
+import { claimImport, findImport, type Import, insertImport } from '../../store/imports.ts';
+import { updateImportLane } from '../../store/import-lanes.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
 import { personId } from '../harness/people.ts';
 import { makeWorld, type World } from '../harness/world.ts';
@@ -113,10 +114,16 @@ describe('an import', () => {
     const imported = await newImport();
     const { id, identifier, jid } = imported;
     await claimImport(store.db, world.entity.id, id, 'run');
-    await write(store.db, (tx) => updateImportProgress(tx, imported, {
-      nextOffset: 500, nextLine: 7, rowsIn: 5, rowsOk: 2, rowsIgnored: 1, rowsFailed: 2,
-      errorsByType: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 2 },
-    }));
+    const lane = { entityId: world.entity.id, importId: id, generation: 0 };
+    await write(store.db, async (tx) => {
+      await updateImportLane(tx, { ...lane, lane: 0 }, {
+        nextOffset: 500, nextLine: 7, rowsIn: 3, rowsOk: 1, rowsIgnored: 1, rowsFailed: 1,
+        errorsByType: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 1 },
+      });
+      await updateImportLane(tx, { ...lane, lane: 1 }, {
+        nextOffset: 700, nextLine: 9, rowsIn: 2, rowsOk: 1, rowsIgnored: 0, rowsFailed: 1, errorsByType: { INVALID_VALUE: 1 },
+      });
+    });
     expect((await get(`imports/${identifier}`)).body.result).toEqual({
       import_id: identifier, jid, state: 'running', version: 2, defect: null,
       sor: { name: 'CRM', identifier: world.sor.identifier, type: 'custom' },

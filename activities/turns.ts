@@ -1,0 +1,22 @@
+/** Takes a turn, first come, first served; what it gives back ends it. */
+export type Turns = () => Promise<() => void>;
+
+/** At most `atOnce` turns at a time. */
+export function turns(atOnce: number): Turns {
+  let free = atOnce;
+  const waiting: (() => void)[] = [];
+  const pass = () => {
+    const next = waiting.shift();
+    if (next) next();
+    else free += 1;
+  };
+  return async () => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((resolve) => { waiting.push(resolve); });
+    let isOver = false;
+    return () => {
+      if (!isOver) pass();
+      isOver = true;
+    };
+  };
+}
