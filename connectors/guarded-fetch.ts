@@ -1,0 +1,165 @@
+import { lookup } from 'node:dns/promises';
+import type { IncomingHttpHeaders } from 'node:http';
+import { Client, type Dispatcher } from 'undici';
+import { requestHeadersFault } from '../domain/request-headers.ts';
+import { sourceUrlFault } from '../domain/source-url.ts';
+import type { FetchAllow } from './fetch-allow.ts';
+import { guardedConnector, type Lookup } from './guarded-connector.ts';
+import { refusalOfAnswer, refusalOfBreak, refusalOfFailure, sourceRefusal } from './source-refusal.ts';
+
+export type FetchLimits = {
+  /** Until the connection stands, with look-up and TLS. */
+  connectMs: number;
+  /** From the request to the end of the answer's headers. */
+  headersMs: number;
+  /** Without a byte of the body, while the reader waits for one. */
+  idleMs: number;
+};
+
+export type FetchSettings = {
+  limits?: Partial<FetchLimits>;
+  /** Instead of the system's resolver, for tests. What it finds is guarded just the same. */
+  lookup?: Lookup;
+};
+
+export type GuardedRequest = {
+  method?: Dispatcher.HttpMethod;
+  /** Set by a user: sent to the origin (scheme, host, port) of the first address, and to no other. */
+  headers?: Record<string, string>;
+  body?: string | Uint8Array;
+  /** Asks for the part from byte `from` on, of the version that `ifRange` (a validator) names only. */
+  part?: { from: number; ifRange: string };
+  /** Ends the request, and the body; what is thrown then is the signal's reason. */
+  signal?: AbortSignal;
+};
+
+/** An answer of 2xx. Its body is to be read, or ended: until then it holds a connection. */
+export type GuardedAnswer = {
+  status: number;
+  /** By their names in small letters; of a header that came several times, the values joined by commas. */
+  headers: Record<string, string>;
+  /** After redirects. */
+  url: string;
+  /** The bytes as they came: no encoding is undone. To be read once; leaving the loop early ends it. */
+  body: AsyncIterable<Buffer>;
+  end(): Promise<void>;
+};
+
+export type GuardedFetch = {
+  /** Refuses with `address_refused`, `source_refused`, `source_unavailable` and, from the body, `transfer_broken`. */
+  request(url: string, request?: GuardedRequest): Promise<GuardedAnswer>;
+};
+
+type Hop = { url: URL; method: Dispatcher.HttpMethod; headers: Record<string, string>; body?: string | Uint8Array };
+
+const LIMITS: FetchLimits = { connectMs: 10_000, headersMs: 30_000, idleMs: 60_000 };
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+const MAX_REDIRECTS = 5;
+
+/**
+ * The one way out to addresses that users set: HTTP and HTTPS to public addresses, and to what `allow` covers beyond
+ * them. Each redirect is checked from the start. No proxy, no cookies, and a connection of its own for each request.
+ */
+export function guardedFetch(allow: FetchAllow, settings: FetchSettings = {}): GuardedFetch {
+  const limits = { ...LIMITS, ...settings.limits };
+  const find = settings.lookup ?? ((name: string) => lookup(name, { all: true }));
+  return {
+    async request(text, { method = 'GET', headers = {}, body, part, signal } = {}) {
+      const fault = requestHeadersFault(headers);
+      if (fault !== undefined) throw sourceRefusal('source_refused', `request_headers ${fault}`);
+      const first = checkedUrl(text);
+      let hop: Hop = { url: first, method, headers: inSmallLetters(headers), body };
+      for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
+        const userHeaders = hop.url.origin === first.origin ? hop.headers : {};
+        const client = new Client(hop.url.origin, {
+          connect: guardedConnector(hop.url, allow, find, limits.connectMs),
+          headersTimeout: limits.headersMs, bodyTimeout: limits.idleMs,
+        });
+        const answer = await ask(client, { ...hop, headers: { ...ourHeaders(part), ...userHeaders } }, signal);
+        if (answer.status >= 200 && answer.status <= 299) return answer;
+        await answer.end();
+        if (!REDIRECTS.has(answer.status)) {
+          throw refusalOfAnswer(hop.url.host, answer.status, answer.headers['retry-after']);
+        }
+        hop = nextHop(hop, answer);
+      }
+      throw sourceRefusal('source_refused', `${first.host} redirects more than ${MAX_REDIRECTS} times`);
+    },
+  };
+}
+
+function checkedUrl(text: string): URL {
+  const fault = sourceUrlFault(text);
+  if (fault !== undefined) throw sourceRefusal('address_refused', `The address ${fault}`);
+  return new URL(text);
+}
+
+function ourHeaders(part: GuardedRequest['part']): Record<string, string> {
+  const always = { 'user-agent': 'Millrace', 'accept': '*/*', 'accept-encoding': 'identity' };
+  return part === undefined ? always : { ...always, 'range': `bytes=${part.from}-`, 'if-range': part.ifRange };
+}
+
+async function ask(client: Client, hop: Hop, signal: AbortSignal | undefined): Promise<GuardedAnswer> {
+  const { url, method, body } = hop;
+  try {
+    const { statusCode: status, headers, body: bytes } = await client.request({
+      // Its own connection ends with it: the source need not keep it open.
+      reset: true, path: `${url.pathname}${url.search}`, method, body, signal,
+      headers: Object.entries(hop.headers).flat(),
+    });
+    // A body that is ended before it is read says so by an error, to nobody.
+    bytes.on('error', () => undefined);
+    const end = () => client.destroy();
+    return { status, headers: joined(headers), url: url.href, body: bodyOf(bytes, url.host, end, signal), end };
+  } catch (error) {
+    await client.destroy();
+    signal?.throwIfAborted();
+    throw refusalOfFailure(url.host, error);
+  }
+}
+
+async function* bodyOf(
+  bytes: AsyncIterable<unknown>, host: string, end: () => Promise<void>, signal: AbortSignal | undefined,
+): AsyncGenerator<Buffer, void, undefined> {
+  try {
+    for await (const chunk of bytes) yield chunk as Buffer;
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw refusalOfBreak(host, error);
+  } finally {
+    await end();
+  }
+}
+
+function joined(headers: IncomingHttpHeaders): Record<string, string> {
+  const entries = Object.entries(headers).map(([name, value = '']) => [name, Array.isArray(value) ? value.join(', ') : value]);
+  return Object.fromEntries(entries) as Record<string, string>;
+}
+
+/** Where a redirect leads, checked; the method as fetch changes it (Fetch standard, HTTP-redirect fetch). */
+function nextHop(hop: Hop, { status, headers }: GuardedAnswer): Hop {
+  const { url, method, body } = hop;
+  const location = headers.location === undefined ? null : URL.parse(headers.location, url.href);
+  if (location === null) {
+    throw sourceRefusal('source_refused', `${url.host} answered ${status}, a redirect, and does not say where to`);
+  }
+  const next = checkedUrl(location.href);
+  if (url.protocol === 'https:' && next.protocol === 'http:') {
+    throw sourceRefusal('address_refused', `${url.host} redirects from https:// to http://, where others can read along`);
+  }
+  const turnsToGet = status === 303 ? method !== 'HEAD' : status < 303 && method === 'POST';
+  if (turnsToGet) return { url: next, method: 'GET', headers: withoutContent(hop.headers) };
+  if (body !== undefined && next.origin !== url.origin) {
+    throw sourceRefusal('source_refused', `${url.host} redirects what is sent to it to ${next.host}: use that address`);
+  }
+  return { ...hop, url: next };
+}
+
+/** So that a user's own Accept or User-Agent takes the place of ours. */
+function inSmallLetters(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+function withoutContent(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith('content-')));
+}

@@ -1,0 +1,43 @@
+const FLAG = /^(true|false)$/;
+const MILLISECONDS = /^[1-9]\d{0,8}$/;
+const WORD = /^[^\s]+$/;
+
+/**
+ * The options of nodemailer's SMTP connection that an URL may hold. Left out on purpose: `pool` (sends again by
+ * itself), `proxy`, `logger` and `debug` (they print mails), and what the scheme and the host say already.
+ */
+const OPTIONS: Record<string, RegExp> = {
+  requireTLS: FLAG, ignoreTLS: FLAG, authMethod: WORD, name: WORD, localAddress: WORD,
+  'tls.rejectUnauthorized': FLAG, 'tls.servername': WORD, 'tls.minVersion': /^TLSv1\.[23]$/,
+  connectionTimeout: MILLISECONDS, greetingTimeout: MILLISECONDS, socketTimeout: MILLISECONDS, dnsTimeout: MILLISECONDS,
+};
+
+const SHAPE = 'is smtp://user:password@host:587, or smtps://user:password@host:465';
+const ENCODING = 'write @ : / ? # % in user and password as %40 %3A %2F %3F %23 %25';
+
+/**
+ * What is wrong with the URL of a mail server, to be put behind the variable's name; undefined: nothing. Quotes nothing
+ * of it, since a password with a `?` in it reads as an option.
+ */
+export function smtpUrlFault(text: string): string | undefined {
+  if (!/^smtps?:\/\//i.test(text) || !URL.canParse(text)) return `${SHAPE}; ${ENCODING}`;
+  const { hostname, username, password, pathname, hash, searchParams } = new URL(text);
+  if (hostname === '' || hash !== '' || !['', '/'].includes(pathname)) return `${SHAPE}; ${ENCODING}`;
+  if ((username === '') !== (password === '')) return 'has a user without a password, or a password without a user';
+  if (!isEncoded(username) || !isEncoded(password)) return `has a % that encodes nothing; ${ENCODING}`;
+  const names = [...searchParams.keys()];
+  if (names.some((name) => !Object.hasOwn(OPTIONS, name)) || new Set(names).size < names.length) {
+    return `has an option that is not known, or one twice; there are ${Object.keys(OPTIONS).join(', ')}. Or ${ENCODING}`;
+  }
+  const wrong = names.find((name) => !OPTIONS[name]!.test(searchParams.get(name)!));
+  return wrong === undefined ? undefined : `has a value that the option ${wrong} does not take`;
+}
+
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
