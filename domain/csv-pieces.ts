@@ -18,17 +18,13 @@ export type Run = Extent & {
 
 export type BadReason = 'too_long' | 'not_utf8' | 'stray_quote';
 
-/** One record, or for a stray quote one line, that can't be read; `sample` is a copy of how it begins. */
+/**
+ * One record, or for a stray quote one line, that can't be read. `sample` is a copy of it without its line end: whole,
+ * but of one that is too long the first 2 KiB.
+ */
 export type Bad = Extent & { kind: 'bad'; reason: BadReason; sample: Buffer };
 
 export type Piece = Run | Bad;
-
-const MAX_SAMPLE_BYTES = 2048;
-
-/** A copy of the first 2 KiB: what keeps it for an error doesn't keep a whole chunk of the file. */
-export function sampleOf(bytes: Buffer): Buffer {
-  return Buffer.from(bytes.subarray(0, MAX_SAMPLE_BYTES));
-}
 
 /** The bytes of a run's record, without its line end. */
 export function recordBytes(run: Run, record: number): Buffer {
@@ -98,7 +94,7 @@ export function* separateBadUtf8(run: Run): Generator<Piece, void, void> {
     const bytes = recordBytes(run, record);
     if (isUtf8(bytes)) continue;
     if (record > first) yield part(run, first, record);
-    yield { kind: 'bad', reason: 'not_utf8', ...extent(run, record, record + 1), sample: sampleOf(bytes) };
+    yield { kind: 'bad', reason: 'not_utf8', ...extent(run, record, record + 1), sample: Buffer.from(bytes) };
     first = record + 1;
   }
   if (first < run.records) yield part(run, first, run.records);

@@ -20,6 +20,7 @@ const LINE_END = Buffer.from('\r\n');
 
 const MESSAGES: Partial<Record<string, string>> = {
   INVALID_OPENING_QUOTE: 'a quote stands in a field that is not quoted: quote the field, and double the quote in it',
+  CSV_QUOTE_NOT_CLOSED: 'a quote opens a field that is not closed: quote the field, and double the quotes in it',
   CSV_INVALID_CLOSING_QUOTE: 'a closing quote is followed by more: double the quotes in a quoted field',
 };
 
@@ -96,10 +97,28 @@ function tryParse(
     // Splitter and parser disagree on a record's end: one by one, so that no row takes another's line number.
     return { failedAt: to - from > 1 ? from + 1 : from, message: UNPARSED.message };
   } catch (error) {
-    if (!(error instanceof CsvError)) throw error;
-    const before = typeof error['records'] === 'number' ? error['records'] : 0;
-    return { failedAt: from + before, message: MESSAGES[error.code] ?? UNPARSED.message };
+    const { message, before } = readFault(error);
+    return { failedAt: from + before, message };
   }
+}
+
+/** Parses a text that is to hold one record, as `parseRun` parses it; a line end may follow. */
+export function parseRecord(text: string): ParsedRecord {
+  if (text !== '' && !/["\n]/.test(text)) return text.split(',');
+  try {
+    const rows = parse(Buffer.concat([Buffer.from(text), LINE_END]), { ...OPTIONS, to: 2 });
+    if (rows.length === 1) return rows[0]!;
+    return failure(`it holds ${rows.length === 0 ? 'no record' : 'more than one record'}: it is to hold one`);
+  } catch (error) {
+    return failure(readFault(error).message);
+  }
+}
+
+/** Why csv-parse refused, and how many records came before. */
+function readFault(error: unknown): { message: string; before: number } {
+  if (!(error instanceof CsvError)) throw error;
+  const before = typeof error['records'] === 'number' ? error['records'] : 0;
+  return { message: MESSAGES[error.code] ?? UNPARSED.message, before };
 }
 
 function failure(message: string): UnparsedRecord {

@@ -1,10 +1,13 @@
 import { Buffer } from 'node:buffer';
 import { countLineEnds, CR, LF } from './csv-bytes.ts';
-import { RunBuilder, sampleOf, separateBadUtf8, type Bad, type BadReason, type Piece } from './csv-pieces.ts';
+import { RunBuilder, separateBadUtf8, type Bad, type BadReason, type Piece } from './csv-pieces.ts';
 import { RecordScanner, type Found } from './csv-record-scanner.ts';
 
 /** One record, without its LF, has at most so many bytes (1 MiB). */
 const MAX_RECORD_BYTES = 1024 * 1024;
+
+/** What is kept of a longer one. */
+const SAMPLE_BYTES = 2048;
 
 export type SplitterOptions = {
   maxRecordBytes?: number;
@@ -156,7 +159,7 @@ class Splitter implements CsvSplitter {
     const { start, firstLineEnd } = this.#scanner;
     const next = firstLineEnd === 0 ? this.#end : firstLineEnd;
     const place = { offset: this.#base + start, line: this.#line };
-    const sample = sampleOf(withoutLineEnd(this.#bytes.subarray(start, next)));
+    const sample = Buffer.from(withoutLineEnd(this.#bytes.subarray(start, next))); // a copy: the window may go
     if (firstLineEnd > 0) this.#line += 1;
     return this.#bad('stray_quote', place, sample, next);
   }
@@ -166,7 +169,7 @@ class Splitter implements CsvSplitter {
     this.#skipped = {
       offset: this.#base + start,
       line: this.#line,
-      sample: sampleOf(this.#bytes.subarray(start, pos)),
+      sample: Buffer.from(this.#bytes.subarray(start, Math.min(pos, start + SAMPLE_BYTES))),
     };
     this.#line += countLineEnds(this.#bytes, start, pos);
     this.#scanner.begin(pos); // what is skipped is not kept

@@ -11,10 +11,30 @@ const V2_COLUMNS = ['user_id', 'attribute_key', 'value'] as const;
 const V3_COLUMNS = [...V2_COLUMNS, 'action_type'] as const;
 
 /** The header line of each version's files. */
-export const HEADER_LINES = { v2: V2_COLUMNS.join(','), v3: V3_COLUMNS.join(',') } as const;
+const HEADER_LINES = { v2: V2_COLUMNS.join(','), v3: V3_COLUMNS.join(',') } as const;
+
+/** What an error file has after the columns of its import. */
+export const ERROR_COLUMNS = ['line', 'error_type', 'reason', 'original'] as const;
 
 /** How the lines of a file are read: a v3 file may leave the action_type column out. */
-export type ImportFormat = { version: ImportVersion; columns: 3 | 4 };
+export type ImportFormat = {
+  version: ImportVersion;
+  /** The import's own, those of an error file left out. */
+  columns: 3 | 4;
+  /** An error file that was corrected: its rows are read by `rowFields`. */
+  hasErrorColumns: boolean;
+};
+
+/** The names of a file's columns. */
+export function columnNames({ columns, hasErrorColumns }: Pick<ImportFormat, 'columns' | 'hasErrorColumns'>): string[] {
+  return [...(columns === 4 ? V3_COLUMNS : V2_COLUMNS), ...(hasErrorColumns ? ERROR_COLUMNS : [])];
+}
+
+/** The template of an import: its header, and a row for each attribute, in which customer and value are to be filled in. */
+export function templateRows(version: ImportVersion, keys: readonly string[]): string[][] {
+  const header = version === 'v3' ? V3_COLUMNS : V2_COLUMNS;
+  return [[...header], ...keys.map((key) => header.map((name) => (name === 'attribute_key' ? key : '')))];
+}
 
 export type FileFailure = { errorType: ImportErrorType; message: string };
 
@@ -26,8 +46,8 @@ export type HeaderReading =
 /**
  * Reads the header: the first record of a file's first piece (no piece: an empty file). Names are compared without
  * regard to case and to spaces around them; their order is fixed. A header with action_type makes a v2 call's file
- * v3; one without leaves a v3 call's file v3, where every line is then read as with an empty action. A failure is
- * the whole file's.
+ * v3; one without leaves a v3 call's file v3, where every line is then read as with an empty action. The columns of
+ * an error file may follow. A failure is the whole file's.
  */
 export function parseHeader(first: Piece | undefined, version: ImportVersion): HeaderReading {
   if (first === undefined) return wrongHeader('PARSING_FAILED', 'the file is empty');
@@ -38,8 +58,11 @@ function readHeader(run: Run, version: ImportVersion): HeaderReading {
   const fields = parseRun(run)[0]!;
   const names = Array.isArray(fields) ? fields.map((name) => name.trim().toLowerCase()).join() : undefined;
   const start = resumeAfter(run, 0);
-  if (names === HEADER_LINES.v3) return { ok: true, format: { version: 'v3', columns: 4 }, ...start };
-  if (names === HEADER_LINES.v2) return { ok: true, format: { version, columns: 3 }, ...start };
+  for (const hasErrorColumns of [false, true]) {
+    const after = hasErrorColumns ? `,${ERROR_COLUMNS.join()}` : '';
+    if (names === HEADER_LINES.v3 + after) return { ok: true, format: { version: 'v3', columns: 4, hasErrorColumns }, ...start };
+    if (names === HEADER_LINES.v2 + after) return { ok: true, format: { version, columns: 3, hasErrorColumns }, ...start };
+  }
   const line = recordBytes(run, 0);
   const hint = line.includes(CR) ? ' (lines must end in LF or CRLF, not in CR alone)' : '';
   return wrongHeader('PARSING_FAILED', `the first line is ${quote(line.toString())}${hint}`);

@@ -1,7 +1,7 @@
 import { parseAttributeValue, type ScalarType, type ScalarValue, type ValueType } from './attribute-value.ts';
 import { customerIdFault } from './customer-id.ts';
 import type { ImportErrorType } from './import-error-type.ts';
-import { HEADER_LINES, type ImportFormat } from './import-file.ts';
+import { columnNames, type ImportFormat } from './import-file.ts';
 import { ACTIONS, type Action } from './set-actions.ts';
 import { isLongerThan, MAX_CODE_POINTS, quote, shorten } from './text-limits.ts';
 
@@ -58,7 +58,7 @@ export type RowOutcome = ValueRow | SetRow | RefusedRow;
  * EMPTY_VALUE otherwise.
  */
 export function checkRow(fields: readonly string[], context: RowContext): RowOutcome {
-  if (fields.length !== context.columns) return wrongColumns(fields.length, context);
+  if (fields.length !== context.columns) return wrongColumns('the line', fields.length, ownColumns(context));
   const customerId = fields[0]!;
   const key = fields[1]!;
   const idFault = customerIdFault(customerId);
@@ -105,10 +105,15 @@ function refused(errorType: ImportErrorType, message: string, customerId: string
   return { kind, errorType, message, customerId: shorten(customerId), key: shorten(key) };
 }
 
-function wrongColumns(found: number, { columns }: ImportFormat): RefusedRow {
-  const names = columns === 4 ? HEADER_LINES.v3 : HEADER_LINES.v2;
-  const message = `the line has ${found} ${found === 1 ? 'column' : 'columns'} instead of ${columns} (${names})`;
+/** `what` has another number of columns than it has names for. */
+export function wrongColumns(what: string, found: number, names: readonly string[]): RefusedRow {
+  const message = `${what} has ${found} ${found === 1 ? 'column' : 'columns'} instead of ${names.length} (${names.join()})`;
   return { kind: 'failed', errorType: 'PARSING_FAILED', message };
+}
+
+/** The names of the columns that a row has once those of an error file are taken off. */
+export function ownColumns({ columns }: Pick<ImportFormat, 'columns'>): string[] {
+  return columnNames({ columns, hasErrorColumns: false });
 }
 
 function unknownKey(customerId: string, key: string): RefusedRow {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ServerSettings } from './needs.ts';
+import { takesIdempotencyKey } from './idempotency.ts';
 import type { Route } from './route.ts';
 
 type Json = Record<string, unknown>;
@@ -51,6 +52,12 @@ const REFUSAL = {
   },
 };
 
+const IDEMPOTENCY_KEY = {
+  name: 'Idempotency-Key', in: 'header', required: false,
+  description: 'The same request again under the same key within 24 hours gets the first reply and has no second effect.',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
+};
+
 function operation(route: Route): Json {
   const { auth, rights, body } = route;
   const needed = rights.length > 0 ? `Needs the right ${rights.join(' and ')}.` : '';
@@ -59,7 +66,10 @@ function operation(route: Route): Json {
     description: [route.description, needed].filter(Boolean).join(' '),
     tags: [route.tag],
     security: auth === 'token' ? [{ token: [] }] : [],
-    parameters: [...parameters(route.params, 'path'), ...parameters(route.query, 'query')],
+    parameters: [
+      ...parameters(route.params, 'path'), ...parameters(route.query, 'query'),
+      ...(takesIdempotencyKey(route) ? [IDEMPOTENCY_KEY] : []),
+    ],
     ...(body ? { requestBody: requestBody(route, schemaOf(body, 'input')) } : {}),
     responses: { 200: success(route), default: { $ref: '#/components/responses/Refusal' } },
   };
@@ -83,7 +93,8 @@ function requestBody({ upload }: Route, schema: Json): Json {
   return { content: { 'multipart/form-data': { schema: withFile }, ...forms } };
 }
 
-function success({ result }: Route): Json {
+function success({ result, contentType }: Route): Json {
+  if (contentType) return { description: 'The file', content: { [contentType]: { schema: { type: 'string' } } } };
   const properties = { success: { const: true }, ...(result ? { result: schemaOf(result, 'output') } : {}) };
   const schema = { type: 'object', required: Object.keys(properties), properties };
   return { description: 'Done', content: { 'application/json': { schema } } };

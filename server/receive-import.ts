@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { refuse } from '../domain/refusal.ts';
-import type { PinnedFile } from '../store/imports.ts';
+import type { PinnedFile } from '../store/import-record.ts';
 import { findSorByApiKey, type SystemOfRecord } from '../store/systems-of-records.ts';
 import type { RouteNeeds } from './needs.ts';
 import { pinFile } from '../store/pin-file.ts';
@@ -20,6 +20,7 @@ export const importUpload: Upload<ReceivedFile> = {
     await findSorOfKey(needs, sor_id, api_key);
     return { pinned: await pinFile(needs.files, stream, needs.limits), release: () => {} };
   },
+  identify: ({ pinned }) => `${pinned.sourceBytes} ${pinned.sourceSha256.toString('hex')}`,
   async discard({ pinned, release }, { files }) {
     await files.delete(pinned.fileKey);
     release();

@@ -1,17 +1,27 @@
 import { Readable } from 'node:stream';
+import { stringify } from 'csv-stringify/sync';
 
 /** A piece of a streamed body is about this long, so that a million short rows don't make a million writes. */
 const PIECE_CHARS = 64 * 1024;
 
-/** An answer that is more than a payload in the envelope: a body as it goes out, and its HTTP status. */
+export const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' };
+
+/** An answer that is more than a payload in the envelope: a body as it goes out, its HTTP status and its type. */
 export class Reply {
   readonly status: number;
   readonly body: unknown;
+  readonly headers: Record<string, string>;
 
-  constructor(body: unknown, status: number) {
+  constructor(body: unknown, status: number, headers: Record<string, string> = JSON_HEADERS) {
     this.body = body;
     this.status = status;
+    this.headers = headers;
   }
+}
+
+/** What a route answered, as it goes out: a payload gets its envelope. */
+export function toReply(answered: unknown): Reply {
+  return answered instanceof Reply ? answered : bare({ success: true, result: answered });
 }
 
 /** A body without the envelope (reference: where an exception is stated). */
@@ -22,6 +32,42 @@ export function bare(body: unknown, status = 200): Reply {
 /** `{ success: true }` only. */
 export function noResult(): Reply {
   return bare({ success: true });
+}
+
+/** A CSV file to save: UTF-8, LF, quotes where needed. `name` is one that needs no escaping, as identifiers do. */
+export function csvFile(name: string, rows: readonly string[][]): Reply {
+  return new Reply(Buffer.from(stringify([...rows])), 200, csvHeaders(name));
+}
+
+/** As `csvFile`, written as the rows come. The first one is awaited here, as in `streamedResult`. */
+export async function streamedCsvFile(name: string, header: string[], rows: AsyncIterable<string[]>): Promise<Reply> {
+  const iterator = rows[Symbol.asyncIterator]();
+  const first = await iterator.next();
+  return new Reply(Readable.from(csvPieces(header, first, iterator), { objectMode: false }), 200, csvHeaders(name));
+}
+
+function csvHeaders(name: string): Record<string, string> {
+  return { 'content-type': 'text/csv; charset=utf-8', 'content-disposition': `attachment; filename="${name}.csv"` };
+}
+
+async function* csvPieces(
+  header: string[], first: IteratorResult<string[]>, rest: AsyncIterator<string[]>,
+): AsyncGenerator<string> {
+  let rows = [header];
+  let chars = 0;
+  try {
+    for (let at = first; !at.done; at = await rest.next()) {
+      rows.push(at.value);
+      for (const field of at.value) chars += field.length;
+      if (chars < PIECE_CHARS) continue;
+      yield stringify(rows);
+      rows = [];
+      chars = 0;
+    }
+    if (rows.length > 0) yield stringify(rows);
+  } finally {
+    await rest.return?.();        // the caller may have hung up
+  }
 }
 
 /**

@@ -2,12 +2,13 @@ import type { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import type { z } from 'zod';
 import type { Right } from '../domain/rights.ts';
+import type { Queryable } from '../store/database.ts';
 import type { ApiVersion } from './api-version.ts';
 import type { Caller } from './caller.ts';
 import type { RouteNeeds } from './needs.ts';
 import type { Reply } from './reply.ts';
 
-/** `token`: a logged-in user; `sor_key`: the key of a SoR in the body, which `handle` checks; `none`: anyone. */
+/** `token`: a logged-in user; `sor_key`: the key of a SoR in body or query, which `handle` checks; `none`: anyone. */
 export type Auth = 'token' | 'sor_key' | 'none';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -20,6 +21,14 @@ export type Circumstances = {
   log: FastifyBaseLogger;
 };
 
+/**
+ * Keeps what `handle` answers, for a repeat under the same `Idempotency-Key`; does nothing where none came. Every POST
+ * calls it at the end of the transaction of its effect, and answers with what it gives back. Where the answer holds a
+ * secret, or tells of a customer, it is not kept: `secretOf` then names the created object, which a repeat is told.
+ * Refuses, and so rolls back, when a repeat has taken the key over.
+ */
+export type KeepReply = <T>(tx: Queryable, answered: T, options?: { secretOf?: string }) => Promise<T>;
+
 /** A file part of a web form, taken in as it comes. */
 export type Upload<F> = {
   /** The name of the part. */
@@ -28,7 +37,9 @@ export type Upload<F> = {
   receive(
     stream: Readable, fields: Record<string, unknown>, circumstances: Circumstances, needs: RouteNeeds,
   ): Promise<F>;
-  /** Takes back what was received: the request was refused. */
+  /** The content as it came, told apart from any other: its size and checksum. */
+  identify(file: F): string;
+  /** Takes back what was received: the request was refused, or done before. */
   discard(file: F, needs: RouteNeeds): Promise<void>;
 };
 
@@ -55,7 +66,11 @@ type Spec<
   body?: B;
   /** The payload within the envelope; left out where there is none. */
   result?: R;
+  /** The type of an answer that is no JSON: a file. Refusals stay JSON. */
+  contentType?: 'text/csv';
   malformed?: Malformed;
+  /** For a POST that must not go by the header `Idempotency-Key`. */
+  idempotencyKey?: 'ignored';
   upload?: Upload<F>;
   handle(
     input: Circumstances & {
@@ -64,6 +79,7 @@ type Spec<
       body: z.output<B>;
       caller: A extends 'token' ? Caller : undefined;
       file: F | undefined;
+      keepReply: KeepReply;
     },
     needs: RouteNeeds,
   ): Promise<z.input<R> | Reply>;
@@ -82,10 +98,13 @@ export type Route = {
   query?: z.ZodObject;
   body?: z.ZodType;
   result?: z.ZodType;
+  contentType?: 'text/csv';
   malformed?: Malformed;
+  idempotencyKey?: 'ignored';
   upload?: Upload<unknown>;
   handle(
-    input: Circumstances & Record<'params' | 'query' | 'body' | 'caller' | 'file', unknown>, needs: RouteNeeds,
+    input: Circumstances & Record<'params' | 'query' | 'body' | 'caller' | 'file', unknown> & { keepReply: KeepReply },
+    needs: RouteNeeds,
   ): Promise<unknown>;
 };
 

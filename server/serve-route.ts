@@ -5,8 +5,9 @@ import { apiVersion } from './api-version.ts';
 import { gather } from './bodies.ts';
 import { findCaller, type Caller } from './caller.ts';
 import { readForm, type Form } from './form.ts';
+import { idempotencyKey, takeTurn } from './idempotency.ts';
 import type { RouteNeeds } from './needs.ts';
-import { Reply } from './reply.ts';
+import { toReply } from './reply.ts';
 import type { Circumstances, Route } from './route.ts';
 import { validate } from './validate.ts';
 
@@ -49,17 +50,26 @@ export function serveRoute(app: FastifyInstance, route: Route, needs: RouteNeeds
 
 async function answer(route: Route, request: FastifyRequest, needs: RouteNeeds): Promise<unknown> {
   const circumstances = circumstancesOf(request);
+  const key = idempotencyKey(route, request.headers);
   const params = route.params ? validate(route.params, request.params, 'path') : {};
-  const query = route.query ? validate(route.query, gather(Object.entries(request.query as object)), 'query') : {};
+  const asked = gather(Object.entries(request.query as object));
+  const query = route.query ? validate(route.query, asked, 'query') : {};
   const { fields, file } = await readInput(route, request, circumstances, needs);
-  const { upload } = route;
+  const upload = file === undefined ? undefined : route.upload;
   try {
     const body = route.body ? validate(route.body, fields, 'body', route.malformed) : {};
     const caller = request.caller ?? undefined;
-    return await route.handle({ ...circumstances, params, query, body, file, caller }, needs);
+    const { version, log } = circumstances;
+    const content = upload?.identify(file) ?? null;
+    const input = { ...query, ...body as object };
+    const turn = await takeTurn(key, { route, caller, version, params, query: asked, fields, content, input, log }, needs);
+    if (turn.run) return await turn.run((keepReply) =>
+      route.handle({ ...circumstances, params, query, body, file, caller, keepReply }, needs));
+    await upload?.discard(file, needs);
+    return turn.earlier;
   } catch (error) {
     // After an unexpected error nobody knows whether the file is in use: what isn't, upkeep clears away.
-    if (upload && file !== undefined && error instanceof Refusal) await upload.discard(file, needs);
+    if (error instanceof Refusal) await upload?.discard(file, needs);
     throw error;
   }
 }
@@ -78,10 +88,9 @@ function circumstancesOf(request: FastifyRequest): Circumstances {
 
 /** Numbers of attribute values are raw JSON, which only the engine's own JSON.stringify writes. */
 function send(reply: FastifyReply, answered: unknown): FastifyReply {
-  const { body, status } = answered instanceof Reply ? answered : new Reply({ success: true, result: answered }, 200);
+  const { body, status, headers } = toReply(answered);
   return reply
     .status(status)
-    .headers({ 'cache-control': 'no-store', vary: 'Accept' })
-    .type('application/json; charset=utf-8')
-    .send(body instanceof Readable ? body : JSON.stringify(body));
+    .headers({ 'cache-control': 'no-store', vary: 'Accept', ...headers })
+    .send(body instanceof Readable || Buffer.isBuffer(body) ? body : JSON.stringify(body));
 }

@@ -4,16 +4,15 @@ import { findAttributeValues, type StoredValue } from '../../store/attribute-val
 import { write } from '../../store/database.ts';
 import type { ApiVersion } from '../api-version.ts';
 import { audit } from '../audit.ts';
+import type { Caller } from '../caller.ts';
 import { customerId, identifier, queryFlag } from '../input.ts';
+import type { RouteNeeds } from '../needs.ts';
 import { rawNumber } from '../raw-json.ts';
-import { type Route, route } from '../route.ts';
+import { type Circumstances, type Route, route } from '../route.ts';
 import { findVisibleSor } from '../sor-record.ts';
 
-const readAttributeValues = route({
+const SHARED = {
   method: 'GET',
-  path: '/api/attribute_values',
-  summary: 'Read the attribute values of a customer',
-  description: 'Not for massive retrieval.',
   tag: 'Attribute values',
   right: 'sor_manage',
   query: z.object({
@@ -22,28 +21,47 @@ const readAttributeValues = route({
     customer_type: z.enum(CUSTOMER_TYPES),
     with_validity_dates: queryFlag.default(false),
   }),
-  result: z.object({
-    customer_id: z.string(),
-    customer_id_type: z.enum(CUSTOMER_TYPES),
-    attribute_values: z.record(z.string(), z.unknown()).describe('Each key with its value, or { value, since }'),
+} as const;
+
+const Values = z.record(z.string(), z.unknown()).describe('Each key with its value, or { value, since }');
+
+const readAttributeValues = route({
+  ...SHARED,
+  path: '/api/attribute_values',
+  summary: 'Read the attribute values of a customer',
+  description: 'Not for massive retrieval.',
+  result: z.object({ customer_id: z.string(), customer_id_type: z.enum(CUSTOMER_TYPES), attribute_values: Values }),
+  handle: async (asked, needs) => ({
+    customer_id: asked.query.customer_id,
+    customer_id_type: asked.query.customer_type,
+    attribute_values: await readValues(asked, needs),
   }),
-  async handle({ query, version, ...who }, { db, secrets }) {
-    const { entityId } = who.caller;
-    const { customer_id, customer_type, with_validity_dates } = query;
-    const values = await write(db, async (tx) => {
-      const sor = await findVisibleSor(tx, entityId, query.sor_id, version);
-      const customerHash = secrets.customerHash(entityId, customer_type, customer_id);
-      await audit(tx, who, { action: 'read', subjectKind: 'customer', customerHash, details: { sor: sor.identifier } });
-      return findAttributeValues(tx, entityId, sor.id, customer_type, customer_id);
-    });
-    const show = with_validity_dates ? (value: StoredValue) => showDated(value, version) : showValue;
-    return {
-      customer_id,
-      customer_id_type: customer_type,
-      attribute_values: Object.fromEntries(values.map((value) => [value.key, show(value)])),
-    };
-  },
 });
+
+const readCustomerAttributeValues = route({
+  ...SHARED,
+  path: '/api/customer_attribute_values',
+  summary: 'Read the attribute values of a customer, as a flat map',
+  description: 'As `/api/attribute_values`, of which the result is the values alone.',
+  result: Values,
+  handle: readValues,
+});
+
+type Asked = Circumstances & { query: z.output<typeof SHARED.query>; caller: Caller };
+
+/** Shows the values by key, and writes down who read them. */
+async function readValues({ query, version, ...who }: Asked, { db, secrets }: RouteNeeds): Promise<Record<string, unknown>> {
+  const { entityId } = who.caller;
+  const { customer_id, customer_type, with_validity_dates } = query;
+  const values = await write(db, async (tx) => {
+    const sor = await findVisibleSor(tx, entityId, query.sor_id, version);
+    const customerHash = secrets.customerHash(entityId, customer_type, customer_id);
+    await audit(tx, who, { action: 'read', subjectKind: 'customer', customerHash, details: { sor: sor.identifier } });
+    return findAttributeValues(tx, entityId, sor.id, customer_type, customer_id);
+  });
+  const show = with_validity_dates ? (value: StoredValue) => showDated(value, version) : showValue;
+  return Object.fromEntries(values.map((value) => [value.key, show(value)]));
+}
 
 function showValue({ valueType, value, elements }: StoredValue): unknown {
   if (elements) return elements.map((element) => element.value);
@@ -57,4 +75,4 @@ function showDated(stored: StoredValue, version: ApiVersion): unknown {
   return version === 2 && stored.elements ? { ...dated, elements: stored.elements } : dated;
 }
 
-export const attributeValueRoutes: Route[] = [readAttributeValues];
+export const attributeValueRoutes: Route[] = [readAttributeValues, readCustomerAttributeValues];

@@ -47,7 +47,7 @@ const defineAttribute = route({
     value_type: z.enum(VALUE_TYPES),
   }),
   result: ViewedAttribute,
-  async handle({ body, version, ...who }, { db }) {
+  async handle({ body, version, keepReply, ...who }, { db }) {
     const { entityId } = who.caller;
     return write(db, async (tx) => {
       const sor = await findVisibleSor(tx, entityId, body.sor_id, version, lockSor);
@@ -56,7 +56,7 @@ const defineAttribute = route({
       const attribute = await insertCustomerAttribute(tx, entityId, sor.id, definition)
         ?? refuseField('key', 'is already the key of an attribute of this system of record');
       await audit(tx, who, { action: 'create', subjectKind: 'customer_attribute', subject: attribute.identifier });
-      return view(attribute, sor, version);
+      return keepReply(tx, view(attribute, sor, version));
     });
   },
 });

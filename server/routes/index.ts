@@ -2,6 +2,8 @@ import type { Route } from '../route.ts';
 import { attributeValueRoutes } from './attribute-values.ts';
 import { batchImportRoutes } from './batch-import.ts';
 import { customerAttributeRoutes } from './customer-attributes.ts';
+import { importErrorsFileRoutes } from './import-errors-file.ts';
+import { importTemplateRoutes } from './import-template.ts';
 import { importRoutes } from './imports.ts';
 import { sessionRoutes } from './session.ts';
 import { systemOfRecordsRoutes } from './systems-of-records.ts';
@@ -9,5 +11,5 @@ import { systemOfRecordsRoutes } from './systems-of-records.ts';
 /** Every route there is: the server, the API page and the tests over all routes come from this list. */
 export const routes: readonly Route[] = [
   ...sessionRoutes, ...systemOfRecordsRoutes, ...customerAttributeRoutes, ...attributeValueRoutes,
-  ...batchImportRoutes, ...importRoutes,
+  ...batchImportRoutes, ...importTemplateRoutes, ...importRoutes, ...importErrorsFileRoutes,
 ];

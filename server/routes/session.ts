@@ -69,6 +69,8 @@ const logout = route({
   path: '/api/logout',
   summary: 'End the token',
   tag: 'Session',
+  // What it ends is the very token it comes with: an earlier reply would leave another token alive.
+  idempotencyKey: 'ignored',
   async handle(who, { db }) {
     await write(db, async (tx) => {
       await deleteToken(tx, who.caller.token);

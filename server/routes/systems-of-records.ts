@@ -52,12 +52,13 @@ const createSystemOfRecord = route({
   summary: 'Create a custom System of Records',
   body: z.object({ name }),
   result: SorRecord,
-  async handle({ body, version, ...who }, { db, secrets }) {
+  async handle({ body, version, keepReply, ...who }, { db, secrets }) {
     const { entityId, userId } = who.caller;
     return write(db, async (tx) => {
       const sor = await insertCustomSor(tx, secrets, entityId, body.name, userId);
       await audit(tx, who, { action: 'create', subjectKind: 'system_of_record', subject: sor.identifier });
-      return showSor((await viewSors(tx, secrets, entityId, [sor]))[0]!, version);
+      const shown = showSor((await viewSors(tx, secrets, entityId, [sor]))[0]!, version);
+      return keepReply(tx, shown, { secretOf: sor.identifier });        // it shows the SoR's key
     });
   },
 });

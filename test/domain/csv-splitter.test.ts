@@ -193,6 +193,14 @@ describe('a dirty file', () => {
     expect(kinds).toEqual(['1 of 1048577', 'too_long 2048', '1 of 1']);
   });
 
+  test('keeps what is not UTF-8, and the first line of a stray quote, whole and apart from the chunk', () => {
+    const exact = Buffer.alloc(1024 * 1024 - 3, 'x');
+    const chunk = Buffer.concat([exact, Buffer.from('\xff\r\n"', 'latin1'), exact, Buffer.from('\na"b\n'), exact]);
+    const pieces = split([chunk]);
+    const bad = pieces.filter((piece) => piece.kind === 'bad');
+    expect(bad.map(({ reason, sample }) => `${reason} ${sample.length}`)).toEqual(['not_utf8 1048574', 'stray_quote 1048574']);
+    expect(Math.max(...bad.map(({ sample }) => sample.buffer.byteLength))).toBeLessThan(1024 * 1024);
+  });
 });
 
 describe('a hostile file', () => {

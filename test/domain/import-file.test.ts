@@ -1,7 +1,11 @@
 import { Buffer } from 'node:buffer';
+import { stringify } from 'csv-stringify/sync';
 import { describe, expect, test } from 'vitest';
+import type { Run } from '../../domain/csv-pieces.ts';
+import { parseRun } from '../../domain/csv-records.ts';
 import { createCsvSplitter } from '../../domain/csv-splitter.ts';
-import { badRecordFailure, parseHeader, type ImportVersion } from '../../domain/import-file.ts';
+import { badRecordFailure, parseHeader, templateRows, type ImportVersion } from '../../domain/import-file.ts';
+import { checkRow } from '../../domain/import-row.ts';
 
 function header(file: string | Buffer, version: ImportVersion = 'v2') {
   const splitter = createCsvSplitter();
@@ -10,14 +14,24 @@ function header(file: string | Buffer, version: ImportVersion = 'v2') {
 }
 
 describe('the header of an import', () => {
+  test('may be that of an error file', () => {
+    const after = 'line,error_type,reason,original';
+    expect(header(`user_id,attribute_key,value,${after}\n`))
+      .toMatchObject({ ok: true, format: { version: 'v2', columns: 3, hasErrorColumns: true } });
+    expect(header(`user_id,attribute_key,value,action_type,Line, Error_Type ,REASON,original\n`))
+      .toMatchObject({ ok: true, format: { version: 'v3', columns: 4, hasErrorColumns: true } });
+    expect(header(`user_id,attribute_key,value,line,error_type,reason\n`)).toMatchObject({ ok: false });
+    expect(header(`user_id,attribute_key,value,${after},x\n`)).toMatchObject({ ok: false });
+  });
+
   test('decides how the file is read', () => {
-    const v3 = { version: 'v3', columns: 4 };
+    const v3 = { version: 'v3', columns: 4, hasErrorColumns: false };
     expect(header('user_id,attribute_key,value\nu,k,v'))
-      .toEqual({ ok: true, format: { version: 'v2', columns: 3 }, offset: 28, line: 2 });
+      .toEqual({ ok: true, format: { version: 'v2', columns: 3, hasErrorColumns: false }, offset: 28, line: 2 });
     expect(header('user_id,attribute_key,value,action_type\n')).toMatchObject({ ok: true, format: v3 });
     expect(header('user_id,attribute_key,value,action_type\n', 'v3')).toMatchObject({ ok: true, format: v3 });
     expect(header('user_id,attribute_key,value\n', 'v3'))
-      .toMatchObject({ ok: true, format: { version: 'v3', columns: 3 } });
+      .toMatchObject({ ok: true, format: { ...v3, columns: 3 } });
   });
 
   test('may come after a BOM and empty lines, in quotes, other case and with spaces around', () => {
@@ -52,6 +66,27 @@ describe('the header of an import', () => {
       .toMatchObject({ ok: false, errorType: 'FILE_ENCODING', message: expect.stringContaining('UTF-16') });
     expect(header(Buffer.from('user_id,é\n', 'latin1')))
       .toMatchObject({ ok: false, errorType: 'FILE_ENCODING', message: expect.stringContaining('not UTF-8') });
+  });
+});
+
+describe('the template of an import', () => {
+  const KEYS = ['plan', 'a,b', 'say "x"', 'two\nlines', '; é😀'];
+
+  test.each([
+    ['v2' as const, 'user_id,attribute_key,value\n,plan,\n,"a,b",\n'],
+    ['v3' as const, 'user_id,attribute_key,value,action_type\n,plan,,\n,"a,b",,\n'],
+  ])('of %s, imported unchanged, only lacks its customers', (version, begins) => {
+    const file = stringify(templateRows(version, KEYS));
+    expect(file.startsWith(begins)).toBe(true);
+    const splitter = createCsvSplitter();
+    const [run, ...rest] = [...splitter.push(Buffer.from(file)), ...splitter.end()] as [Run];
+    expect(rest).toEqual([]);
+    const reading = parseHeader(run, version);
+    if (!reading.ok) throw new Error(reading.message);
+    const attributes = new Map(KEYS.map((key, id) => [key, { id, key, valueType: 'String' as const, disabled: false }]));
+    const context = { ...reading.format, attributes, sorDisabled: false };
+    const outcomes = parseRun(run).slice(1).map((record) => checkRow(record as string[], context));
+    expect(outcomes).toEqual(KEYS.map((key) => expect.objectContaining({ errorType: 'INVALID_CUSTOMER_ID', key })));
   });
 });
 

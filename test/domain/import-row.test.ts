@@ -8,7 +8,7 @@ const attributes = new Map([...VALUE_TYPES, 'Gone'].map((key, id) => {
   const valueType = VALUE_TYPES.find((type) => type === key) ?? 'String';
   return [key, { id, key, valueType, disabled: key === 'Gone' }];
 }));
-const v2: RowContext = { version: 'v2', columns: 3, attributes, sorDisabled: false };
+const v2: RowContext = { version: 'v2', columns: 3, hasErrorColumns: false, attributes, sorDisabled: false };
 const v3: RowContext = { ...v2, version: 'v3', columns: 4 };
 const SAMPLES = {
   String: 'x', Number: '12', Boolean: 'true', Date: '2024-02-29', Datetime: '2024-02-29T10:00:00Z',

@@ -1,4 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { write } from '../../store/database.ts';
+import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
 import { personId } from '../harness/people.ts';
 import { makeWorld, type World } from '../harness/world.ts';
@@ -24,10 +26,10 @@ beforeAll(async () => {
   await insertValue('tags', { set_elements: ['a', 'b'], set_times: [ADDED, CHANGED] });
 });
 
-async function insertValue(key: string, columns: Record<string, unknown>): Promise<void> {
+async function insertValue(key: string, columns: Record<string, unknown>, customer = CUSTOMER): Promise<void> {
   const row = {
     entity_id: world.entity.id, sor_id: world.sor.id, customer_type: 0, attribute_id: world.attributes[key]!.id,
-    changed_at: CHANGED, customer_id: CUSTOMER, ...columns,
+    changed_at: CHANGED, customer_id: customer, ...columns,
   };
   const places = Object.keys(row).map((_, at) => `$${at + 1}`);
   const columnNames = Object.keys(row).join(', ');
@@ -35,10 +37,13 @@ async function insertValue(key: string, columns: Record<string, unknown>): Promi
     `INSERT INTO attribute_values (${columnNames}) VALUES (${places.join(', ')})`, Object.values(row));
 }
 
-function read(query: Record<string, string>, v3 = false) {
+function read(query: Record<string, string>, v3 = false, path = '/api/attribute_values') {
   const parameters = new URLSearchParams({ sor_id: world.sor.identifier, customer_type: 'user_id', ...query });
-  return server.call('GET', `/api/attribute_values?${parameters.toString()}`, { token: world.token, v3 });
+  return server.call('GET', `${path}?${parameters.toString()}`, { token: world.token, v3 });
 }
+
+/** The second endpoint, whose result is the values alone. */
+const readFlat = (query: Record<string, string>, v3 = false) => read(query, v3, '/api/customer_attribute_values');
 
 describe('the values of a customer', () => {
   test('come back as they went in, down to the last digit', async () => {
@@ -60,6 +65,40 @@ describe('the values of a customer', () => {
       value: ['a', 'b'], since: CHANGED, elements: [{ value: 'a', since: ADDED }, { value: 'b', since: CHANGED }],
     });
     expect(v3.tags).toEqual({ value: ['a', 'b'], since: CHANGED });
+  });
+
+  test('keep their dates while others of them change, and a removed one is gone', async () => {
+    const customer = personId(2);
+    await insertValue('plan', { string_value: 'gold', changed_at: ADDED }, customer);
+    await insertValue('score', { number_value: '1', changed_at: ADDED }, customer);
+    await insertValue('tags', { set_elements: ['old'], set_times: [ADDED], changed_at: ADDED }, customer);
+    const place = (key: string) => ({ customerType: 'user_id', customerId: customer, attributeId: world.attributes[key]!.id }) as const;
+    await write(store.db, (tx) => mergeAttributeValues(tx, store.secrets, world.entity.id, world.sor.id, prepareChanges([
+      { kind: 'set', line: 1, ...place('tags'), action: 'ADD', elements: ['old', 'new'] },
+      { kind: 'value', line: 2, ...place('score'), valueType: 'Number', value: null },
+      { kind: 'value', line: 3, ...place('plan'), valueType: 'String', value: 'gold' },
+    ])));
+    const v2 = (await read({ customer_id: customer, with_validity_dates: 'true' })).body.result.attribute_values;
+    const since = v2.tags.since as string;
+    expect(since).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(Date.parse(since)).toBeGreaterThan(Date.parse(ADDED));
+    const elements = [{ value: 'old', since: ADDED }, { value: 'new', since }];
+    expect(v2).toEqual({ plan: { value: 'gold', since: ADDED }, tags: { value: ['old', 'new'], since, elements } });
+    const v3 = (await read({ customer_id: customer, with_validity_dates: 'true' }, true)).body.result.attribute_values;
+    expect(v3).toEqual({ plan: { value: 'gold', since: ADDED }, tags: { value: ['old', 'new'], since } });
+  });
+
+  test('come as a flat map, too', async () => {
+    for (const v3 of [false, true]) {
+      for (const dated of ['false', 'true']) {
+        const query = { customer_id: CUSTOMER, with_validity_dates: dated };
+        const { attribute_values: values } = (await read(query, v3)).body.result;
+        const flat = await readFlat(query, v3);
+        expect(flat.body).toEqual({ success: true, result: values });
+        expect(flat.text).toContain('9223372036854775807');
+      }
+    }
+    expect((await readFlat({ customer_id: 'nobody' })).body.result).toEqual({});
   });
 
   test('of a customer without any are none', async () => {
@@ -85,9 +124,11 @@ describe('the values of a customer', () => {
     }
   });
 
-  test('leave who read them in the audit log, by a hash and not by name', async () => {
-    const hash = store.secrets.customerHash(world.entity.id, 'user_id', 'traced');
-    await read({ customer_id: 'traced' });
+  test.each([
+    ['in the envelope of a customer', read], ['as a flat map', readFlat],
+  ])('read %s, leave who read them in the audit log, by a hash and not by name', async (how, reading) => {
+    const hash = store.secrets.customerHash(world.entity.id, 'user_id', `traced ${how}`);
+    await reading({ customer_id: `traced ${how}` });
     const { rows } = await store.db.query(
       'SELECT action, subject_kind, actor_id, subject FROM audit_log WHERE entity_id = $1 AND customer_hash = $2',
       [world.entity.id, hash]);

@@ -4,7 +4,8 @@ import { readdir } from 'node:fs/promises';
 import { type AddressInfo, createConnection } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { findImport } from '../../store/imports.ts';
+import { findImportSource } from '../../store/import-source.ts';
+import { claimImport, findImport } from '../../store/imports.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
 import { waitFor } from '../harness/wait.ts';
 import { makeWorld, type World } from '../harness/world.ts';
@@ -42,7 +43,8 @@ const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex
 
 async function importOf({ body }: Answer) {
   const job = (await findImport(store.db, world.entity.id, body.result.import_id))!;
-  return { job, stored: (await store.files.readAll(job.fileKey))! };
+  const file = job.file!;
+  return { job, file, stored: (await store.files.readAll(file.fileKey))! };
 }
 
 describe('an upload', () => {
@@ -53,24 +55,24 @@ describe('an upload', () => {
     const answer = await send(before ? [...credentials, file] : [file, ...credentials]);
     expect(answer.status).toBe(200);
     expect(answer.body).toEqual({ success: true, result: { jid: expect.any(String), import_id: expect.any(String) } });
-    const { job, stored } = await importOf(answer);
+    const { job, file: pinned, stored } = await importOf(answer);
     expect(stored).toEqual(CSV);
     expect(job).toMatchObject({
-      state: 'accepted', version: 2, skipEmail: false, sorId: world.sor.id, fileBytes: CSV.length,
-      sourceBytes: CSV.length, sourceGzip: false, sourceDefect: null, jid: answer.body.result.jid,
+      state: 'accepted', version: 2, skipEmail: false, sorId: world.sor.id, jid: answer.body.result.jid,
+      file: { fileBytes: CSV.length, sourceBytes: CSV.length, sourceGzip: false, sourceDefect: null },
     });
-    expect(job.fileSha256.toString('hex')).toBe(sha256(CSV));
+    expect(pinned.fileSha256.toString('hex')).toBe(sha256(CSV));
     expect(server.started).toContainEqual({ entityId: world.entity.id, importId: job.id, identifier: job.identifier });
   });
 
   test('of gzip is known by its content and kept decompressed, with both checksums', async () => {
     const gzip = gzipSync(CSV);
     const answer = await send([...credentials, ['skip_email', 'true'], ['file', gzip]], { v3: true });
-    const { job, stored } = await importOf(answer);
+    const { job, file, stored } = await importOf(answer);
     expect(stored).toEqual(CSV);
-    expect(job).toMatchObject({ version: 3, skipEmail: true, sourceGzip: true });
-    expect([job.sourceBytes, job.fileBytes]).toEqual([gzip.length, CSV.length]);
-    expect([job.sourceSha256.toString('hex'), job.fileSha256.toString('hex')]).toEqual([sha256(gzip), sha256(CSV)]);
+    expect(job).toMatchObject({ version: 3, skipEmail: true, file: { sourceGzip: true } });
+    expect([file.sourceBytes, file.fileBytes]).toEqual([gzip.length, CSV.length]);
+    expect([file.sourceSha256.toString('hex'), file.fileSha256.toString('hex')]).toEqual([sha256(gzip), sha256(CSV)]);
   });
 
   test('is written into the audit log of the entity', async () => {
@@ -94,6 +96,28 @@ describe('an upload', () => {
   });
 });
 
+describe('a file to be fetched', () => {
+  test('is accepted, with its address and headers sealed', async () => {
+    const headers = { Authorization: 'Bearer of-the-source' };
+    const url = 'https://files.example.com/exports/a.csv?X-Amz-Signature=of-the-url';
+    const fields = { ...Object.fromEntries(credentials), file_url: url };
+    const asJson = await server.call('POST', PATH, { body: { ...fields, request_headers: headers, dry_run: true }, v3: true });
+    const asForm = await send(Object.entries({ ...fields, request_headers: JSON.stringify(headers) }));
+    for (const answer of [asJson, asForm]) {
+      expect(answer.body).toEqual({ success: true, result: { jid: expect.any(String), import_id: expect.any(String) } });
+      const job = (await findImport(store.db, world.entity.id, answer.body.result.import_id))!;
+      expect(job).toMatchObject({ state: 'accepted', file: null, shownUrl: 'https://files.example.com/exports/a.csv?…' });
+      const { rows } = await store.db.query('SELECT imports::text AS row FROM imports WHERE id = $1', [job.id]);
+      expect(rows[0].row).not.toMatch(/of-the-source|of-the-url/);
+      const claim = (await claimImport(store.db, world.entity.id, job.id, 'run'))!;
+      expect(claim.isPinned).toBe(false);
+      const ref = { entityId: world.entity.id, importId: job.id, generation: claim.generation };
+      expect(await findImportSource(store.db, store.secrets, ref)).toEqual({ url, headers });
+    }
+    expect((await findImport(store.db, world.entity.id, asJson.body.result.import_id))!.dryRun).toBe(true);
+  });
+});
+
 describe('a refused upload leaves nothing behind', () => {
   const stranger: [string, string][] = [['sor_id', 'sor_unknown'], ['api_key', 'nonsense']];
   test.each([
@@ -101,7 +125,7 @@ describe('a refused upload leaves nothing behind', () => {
     ['an unknown SoR after the file', 401, 'Invalid sor_id or api_key', () => [['file', CSV], ...stranger]],
     ['a wrong key', 401, 'Invalid sor_id or api_key', () => [credentials[0], ['api_key', 'nonsense'], ['file', CSV]]],
     ['no key', 400, 'api_key: is required', () => [credentials[0], ['file', CSV]]],
-    ['no file', 400, 'file: is required: send the file as the web-form part `file`', () => credentials],
+    ['no file', 400, 'file: is required: send the file as the web-form part `file`, or its address as file_url', () => credentials],
     ['another name', 400, 'csv: takes no file; send one file, as `file`', () => [...credentials, ['csv', CSV]]],
     ['two files', 400, 'The form has more than one file', () => [...credentials, ['file', CSV], ['file', CSV]]],
     ['a bad flag', 400, 'skip_email: must be true or false', () => [
@@ -113,10 +137,24 @@ describe('a refused upload leaves nothing behind', () => {
     expect(await kept()).toEqual(keptBefore);
   });
 
-  test('for a file_url, by the name of the field', async () => {
-    const body = { ...Object.fromEntries(credentials), file_url: 'https://files.example.com/a.csv' };
-    const refused = await server.call('POST', PATH, { body });
+  test.each([
+    ['file_url', { file_url: 'ftp://files.example.com/a.csv' }],
+    ['file_url', { file_url: 'https://user:secret@files.example.com/a.csv' }],
+    ['request_headers', { file_url: 'https://files.example.com/a.csv', request_headers: { 'Transfer-Encoding': 'chunked' } }],
+    ['request_headers', { file_url: 'https://files.example.com/a.csv', request_headers: 'no JSON' }],
+    ['request_headers.X-Number', { file_url: 'https://files.example.com/a.csv', request_headers: { 'X-Number': 1 } }],
+    ['request_headers', { request_headers: { 'X-Key': 'k' } }],
+    ['redrive_of', { file_url: 'https://files.example.com/a.csv', redrive_of: 'imp_unknown' }],
+  ])('for a wrong %s, by the name of the field', async (element, fields) => {
+    const refused = await server.call('POST', PATH, { body: { ...Object.fromEntries(credentials), ...fields } });
+    expect([refused.status, refused.body.messages?.[0].element]).toEqual([400, element]);
+    expect(refused.text).not.toContain('secret');
+  });
+
+  test('for a file beside a file_url', async () => {
+    const refused = await send([...credentials, ['file_url', 'https://files.example.com/a.csv'], ['file', CSV]]);
     expect([refused.status, refused.body.messages[0].element]).toEqual([400, 'file_url']);
+    expect(await kept()).toEqual(keptBefore);
   });
 
   test('for a key of another SoR, and for a SoR that was deleted', async () => {

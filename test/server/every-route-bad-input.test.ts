@@ -17,7 +17,8 @@ const TAKEN = new Set([
   'GET /api/system_of_records query.type: empty', 'GET /api/system_of_records query.type: long',
   'GET /api/system_of_records query.type: unknown', 'GET /api/system_of_records query.type: NUL',
   // A filter that matches nothing, a customer of whom nothing is known, the parameter of the other version.
-  'GET /api/attribute_values query.customer_id: unknown', 'GET /api/attribute_values/import_errors query.customer_id: unknown',
+  'GET /api/attribute_values query.customer_id: unknown', 'GET /api/customer_attribute_values query.customer_id: unknown',
+  'GET /api/attribute_values/import_errors query.customer_id: unknown',
   'GET /api/attribute_values/import_errors query.job_id: unknown',
   // Names may be anything.
   'POST /api/system_of_records body.name: unknown', 'PUT /api/system_of_records/:sor_identifier body.name: unknown',

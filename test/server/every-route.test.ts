@@ -9,7 +9,10 @@ import { testServer } from './test-server.ts';
 /** Law 5, and who may call what, over every route there is. */
 
 /** Routes that need no token: those that give one, and those that the key of a SoR opens. */
-const OPEN = { 'POST /api/login': 'none', 'POST /api/attribute_values/batch_import': 'sor_key' };
+const OPEN = {
+  'POST /api/login': 'none',
+  'POST /api/attribute_values/batch_import': 'sor_key', 'GET /api/attribute_values/template': 'sor_key',
+};
 
 let store: TestStore;
 let app: FastifyInstance;
@@ -54,8 +57,9 @@ describe('every route', () => {
   it.for(each)('answers its own entity: $name', async ({ route }) => {
     const own = await makeSample(store, route);
     const reply = await send(app, route, callOf(route, own), own, own.token);
-    expect(reply.json()).toMatchObject({ success: true });
     expect(reply.statusCode).toBe(200);
+    expect(reply.headers['content-type']).toBe(`${route.contentType ?? 'application/json'}; charset=utf-8`);
+    if (!route.contentType) expect(reply.json()).toMatchObject({ success: true });
   });
 
   it.for(withToken)('shows and does nothing for the token of another entity: $name', async ({ route }) => {
@@ -74,7 +78,8 @@ describe('every route', () => {
     const own = await makeSample(store, route);
     const other = await makeSample(store, route);
     const before = await rowsOf(own);
-    const reply = await send(app, route, callOf(route, own), { ...own, apiKey: other.apiKey }, null);
+    const mixed = { ...own, apiKey: other.apiKey };
+    const reply = await send(app, route, callOf(route, mixed), mixed, null);
     expect(reply.statusCode).toBe(401);
     expect(await rowsOf(own)).toEqual(before);
   });

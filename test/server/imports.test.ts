@@ -3,9 +3,11 @@ import { showImportProgress } from '../../server/import-progress.ts';
 import { write } from '../../store/database.ts';
 import type { ImportError } from '../../domain/import-error.ts';
 import { insertImportErrors } from '../../store/import-errors.ts';
-import { claimImport, findImport, type Import, insertImport } from '../../store/imports.ts';
+import type { Import } from '../../store/import-record.ts';
+import { claimImport, findImport } from '../../store/imports.ts';
 import { updateImportLane } from '../../store/import-lanes.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
+import { insertUpload } from '../harness/imports.ts';
 import { personId } from '../harness/people.ts';
 import { makeWorld, type World } from '../harness/world.ts';
 import { testServer, type TestServer } from './test-server.ts';
@@ -36,10 +38,11 @@ beforeAll(async () => {
 });
 
 function newImport(): Promise<Import> {
-  return insertImport(store.db, world.entity.id, {
-    sorId: world.sor.id, version: 2, skipEmail: false, fileKey: 'imports/x.csv', fileBytes: 1_000,
-    fileSha256: Buffer.alloc(32, 1), sourceBytes: 100, sourceSha256: Buffer.alloc(32, 2), sourceGzip: true,
-    sourceDefect: null,
+  return insertUpload(store.db, store, world, {
+    version: 2, skipEmail: false,
+    file: {
+      fileBytes: 1_000, fileSha256: Buffer.alloc(32, 1), sourceBytes: 100, sourceSha256: Buffer.alloc(32, 2), sourceGzip: true,
+    },
   });
 }
 
@@ -56,7 +59,7 @@ test('import jobs are listed with their start, to their entity alone', async () 
 describe('import errors', () => {
   const shown = {
     customer_id: personId(1), key: 'score', date: expect.stringMatching(/T.*Z$/), source: 'validation',
-    message: '"x" is no number', raw: `${personId(1)},score,x`, line: 2,
+    message: '"x" is no number', raw: `${personId(1)},score,x`, line: 2, redriven_by: null,
   };
 
   test('come in the shape of each version', async () => {
@@ -125,13 +128,14 @@ describe('an import', () => {
       });
     });
     expect((await get(`imports/${identifier}`)).body.result).toEqual({
-      import_id: identifier, jid, state: 'running', version: 2, defect: null,
+      import_id: identifier, jid, state: 'running', dry_run: false, version: 2, defect: null,
       sor: { name: 'CRM', identifier: world.sor.identifier, type: 'custom' },
       source: {
-        bytes: 100, sha256: '02'.repeat(32), compressed: true,
+        url: null, bytes: 100, sha256: '02'.repeat(32), compressed: true,
         decompressed_bytes: 1_000, decompressed_sha256: '01'.repeat(32),
       },
-      rows: { read: 5, ok: 2, ignored: 1, failed: 2 },
+      fetched_bytes: null, fetch: null, next_line: 7, parent_id: null, redrives: [], mail: null,
+      rows: { read: 5, ok: 2, ignored: 1, failed: 2, open: 3 },
       errors_by_type: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 2 },
       bytes_read: 500, rate: expect.any(Number), received_at: expect.any(String), started_at: expect.any(String),
       ended_at: null, expected_end_at: expect.any(String),
@@ -146,9 +150,10 @@ describe('an import', () => {
     const startedAt = new Date('2026-01-01T00:00:00Z');
     const now = new Date('2026-01-01T00:00:10Z');
     const half = { ...running, state: 'running' as const, startedAt, nextOffset: 500, rowsIn: 25 };
-    expect(showImportProgress(half, null, now))
+    const alone = { sor: null, parent: null, redrives: [], redriven: 0 };
+    expect(showImportProgress({ job: half, ...alone }, now))
       .toMatchObject({ rate: 2.5, expected_end_at: '2026-01-01T00:00:20.000Z', sor: null });
     const ended = { ...half, state: 'finished' as const, endedAt: new Date('2026-01-01T00:00:05Z') };
-    expect(showImportProgress(ended, null, now)).toMatchObject({ rate: 5, expected_end_at: null });
+    expect(showImportProgress({ job: ended, ...alone }, now)).toMatchObject({ rate: 5, expected_end_at: null });
   });
 });

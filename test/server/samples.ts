@@ -3,10 +3,9 @@ import type { Route } from '../../server/route.ts';
 import { hashPassword } from '../../server/passwords.ts';
 import { write } from '../../store/database.ts';
 import { insertImportErrors } from '../../store/import-errors.ts';
-import { insertImport } from '../../store/imports.ts';
 import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
 import type { TestStore } from '../harness/database.ts';
-import { importForm } from '../harness/imports.ts';
+import { importForm, insertUpload } from '../harness/imports.ts';
 import { personId } from '../harness/people.ts';
 import { makeWorld, type World } from '../harness/world.ts';
 
@@ -46,6 +45,12 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/attribute_values': (own) => ({
     query: { sor_id: own.sor.identifier, customer_id: own.person, customer_type: 'user_id', with_validity_dates: 'true' },
   }),
+  'GET /api/customer_attribute_values': (own) => ({
+    query: { sor_id: own.sor.identifier, customer_id: own.person, customer_type: 'user_id' },
+  }),
+  'GET /api/attribute_values/template': (own) => ({ query: { sor_id: own.sor.identifier, api_key: own.apiKey } }),
+  'POST /api/attribute_values/imports/:import_id/cancel': (own) => ({ params: { import_id: own.importId } }),
+  'GET /api/attribute_values/imports/:import_id/errors.csv': (own) => ({ params: { import_id: own.importId } }),
   'POST /api/attribute_values/batch_import': () => ({ file: FILE }),
   'GET /api/attribute_values/import_jobs': () => ({}),
   'GET /api/attribute_values/import_errors': (own) => ({ query: { import_id: own.importId } }),
@@ -70,11 +75,7 @@ export async function makeSample(store: TestStore, route: Route, rights?: readon
     await mergeAttributeValues(tx, secrets, entity.id, sor.id, prepareChanges([
       { kind: 'value', line: 1, attributeId, ...key, valueType: 'String', value: `plan of ${entity.identifier}` },
     ]));
-    const none = Buffer.alloc(32);
-    const job = await insertImport(tx, entity.id, {
-      sorId: sor.id, version: 3, skipEmail: true, fileKey: `imports/${entity.identifier}.csv`, fileBytes: 0, fileSha256: none,
-      sourceBytes: 0, sourceSha256: none, sourceGzip: false, sourceDefect: null,
-    });
+    const job = await insertUpload(tx, store, world);
     await insertImportErrors(tx, entity.id, job.id, [{
       line: 2, errorType: 'INVALID_VALUE', outcome: 'failed', stage: 'validation', message: 'is no number', customerId: person,
       attributeKey: 'score', raw: `${person},score,many`, customerHash: null,
@@ -86,7 +87,9 @@ export async function makeSample(store: TestStore, route: Route, rights?: readon
 }
 
 /** Sends a call; `token` null sends none. A file goes with the SoR and key of `own`. */
-export async function send(app: FastifyInstance, route: Route, call: Call, own: World, token: string | null) {
+export async function send(
+  app: FastifyInstance, route: Route, call: Call, own: World, token: string | null, headers: Record<string, string> = {},
+) {
   const path = route.path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(call.params?.[name] ?? ''));
   const query = new URLSearchParams(call.query).toString();
   const form = call.file === undefined ? null : importForm(own, call.file);
@@ -95,7 +98,7 @@ export async function send(app: FastifyInstance, route: Route, call: Call, own: 
     url: query ? `${path}?${query}` : path,
     headers: {
       accept: 'application/vnd.svc.v3', ...form?.headers, ...(token === null ? {} : { authorization: `Token ${token}` }),
-      ...(call.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(call.body === undefined ? {} : { 'content-type': 'application/json' }), ...headers,
     },
     ...(form ? { payload: form.payload } : call.body === undefined ? {} : { payload: JSON.stringify(call.body) }),
   });

@@ -2,12 +2,13 @@ import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { write } from '../../store/database.ts';
 import { insertImportErrors } from '../../store/import-errors.ts';
-import { insertImport } from '../../store/imports.ts';
 import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
 import { personalData, withoutPersonalData } from '../../store/personal-data.ts';
 import { insertAuditEntry } from '../../store/audit-log.ts';
 import type { Person } from '../../store/tombstones.ts';
+import { dryRunSets } from '../../store/stored-sets.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
+import { insertUpload } from '../harness/imports.ts';
 import { personId } from '../harness/people.ts';
 import { makeWorld, type World } from '../harness/world.ts';
 
@@ -90,11 +91,7 @@ async function samplePerson({ entity, sor, attributes }: World, number: number):
       { kind: 'value', line: 1, ...key, valueType: 'String', value: 'gold' },
       { kind: 'set', line: 2, ...key, attributeId: attributes.tags!.id, action: 'ADD', elements: ['a'] },
     ]));
-    const none = Buffer.alloc(32);
-    const job = await insertImport(tx, entity.id, {
-      sorId: sor.id, version: 3, skipEmail: true, fileKey, fileBytes: 1, fileSha256: none, sourceBytes: 1, sourceSha256: none,
-      sourceGzip: false, sourceDefect: null,
-    });
+    const job = await insertUpload(tx, store, { entity, sor }, { file: { fileKey, fileBytes: 1, sourceBytes: 1 } });
     await tx.query(`UPDATE imports SET state = 'finished', ended_at = now() WHERE id = $1`, [job.id]);
     const error = {
       errorType: 'INVALID_VALUE', outcome: 'failed', stage: 'validation', message: 'is no number', attributeKey: 'score',
@@ -104,6 +101,10 @@ async function samplePerson({ entity, sor, attributes }: World, number: number):
       { ...error, line: 2, customerId, raw: `${customerId},score,many` },
       { ...error, line: 3, customerId: null, raw: `a broken line with ${customerId}` },
     ]);
+    const operations = [{ line: 4, action: 'ADD', elements: ['a'] }] as const;
+    const set = { ...person, attributeId: attributes.tags!.id, operations: [...operations] };
+    const elements = [{ element: 'a', since: '2026-01-01T00:00:00Z' }];
+    await dryRunSets(tx, entity.id, sor.id, job.id).save([{ set, elements, isNew: true }]);
     await insertAuditEntry(tx, entity.id, { actorKind: 'system', action: 'read', subjectKind: 'customer', customerHash });
     await tx.query('INSERT INTO tombstones (entity_id, customer_hash) VALUES ($1, $2)', [entity.id, customerHash]);
   });

@@ -1,0 +1,84 @@
+import type { Queryable } from './database.ts';
+
+/** A key belongs to its request, and a repeat gets that one's reply, for so long. */
+export const KEY_KEPT_FOR = "interval '24 hours'";
+
+/** Longer than a handler takes, whose write transactions end within 30 s. */
+const LEASE = "interval '60 seconds'";
+
+/** Who has a key: `keyHash` names caller, method, path and key, and `holder` (a UUID) is this one request's own. */
+export type KeyHolder = { keyHash: Buffer; holder: string };
+
+/** `body` is null where it holds secrets; `identifier` then names what was created. */
+export type KeptReply = { status: number; body: string | null; identifier: string | null };
+
+/** The request that a key belongs to; `reply` is null while it runs. */
+export type EarlierRequest = { fingerprint: Buffer; reply: KeptReply | null };
+
+/**
+ * Takes the key for a request, or returns the earlier one that has it. Of two at once one gets it.
+ *
+ * A process that dies leaves its request without a reply. Within its lease a repeat is told that it runs; then
+ * the key is free, and the repeat does the work. That is never work that was done: the reply commits with the effect,
+ * so where none is, nothing was committed, and a holder that wakes up later can't commit (`updateReply`).
+ */
+export async function insertRequest(
+  db: Queryable, entityId: number, { keyHash, holder, fingerprint }: KeyHolder & { fingerprint: Buffer },
+): Promise<EarlierRequest | null> {
+  for (;;) {
+    const { rowCount } = await db.query(
+      `INSERT INTO idempotent_requests (entity_id, key_hash, fingerprint, holder, leased_until)
+       VALUES ($1, $2, $3, $4, now() + ${LEASE}) ON CONFLICT (entity_id, key_hash) DO NOTHING`,
+      [entityId, keyHash, fingerprint, holder]);
+    if (rowCount === 1) return null;
+    const earlier = await findRequest(db, entityId, keyHash);
+    if (earlier && !earlier.isOver) return { fingerprint: earlier.fingerprint, reply: earlier.reply };
+    await deleteIfOver(db, entityId, keyHash);
+  }
+}
+
+/**
+ * Keeps the reply of the request that holds the key. To be called in the transaction of its effect: false says that
+ * another request has taken the key over, and the transaction must not commit.
+ */
+export async function updateReply(
+  tx: Queryable, entityId: number, { keyHash, holder }: KeyHolder, { status, body, identifier }: KeptReply,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `UPDATE idempotent_requests SET http_status = $4, reply = $5, identifier = $6
+     WHERE entity_id = $1 AND key_hash = $2 AND holder = $3`, [entityId, keyHash, holder, status, body, identifier]);
+  return rowCount === 1;
+}
+
+/** Frees the key of a request that kept no reply. */
+export async function deleteUnanswered(
+  db: Queryable, entityId: number, { keyHash, holder }: KeyHolder,
+): Promise<void> {
+  await db.query(
+    'DELETE FROM idempotent_requests WHERE entity_id = $1 AND key_hash = $2 AND holder = $3 AND http_status IS NULL',
+    [entityId, keyHash, holder]);
+}
+
+/** What frees a key: its time, or the end of a lease without a reply. */
+const OVER = `(received_at < now() - ${KEY_KEPT_FOR} OR http_status IS NULL AND leased_until < now())`;
+
+type Row = {
+  fingerprint: Buffer; http_status: number | null; reply: string | null; identifier: string | null; is_over: boolean;
+};
+
+async function findRequest(
+  db: Queryable, entityId: number, keyHash: Buffer,
+): Promise<EarlierRequest & { isOver: boolean } | null> {
+  const { rows: [row] } = await db.query<Row>(
+    `SELECT fingerprint, http_status, reply, identifier, ${OVER} AS is_over FROM idempotent_requests
+     WHERE entity_id = $1 AND key_hash = $2`, [entityId, keyHash]);
+  if (!row) return null;
+  const { http_status: status, reply: body, identifier } = row;
+  const reply = status === null ? null : { status, body, identifier };
+  return { fingerprint: row.fingerprint, reply, isOver: row.is_over };
+}
+
+/** Waits for a holder that is just about to commit its reply, and then leaves it. */
+async function deleteIfOver(db: Queryable, entityId: number, keyHash: Buffer): Promise<void> {
+  await db.query(`DELETE FROM idempotent_requests WHERE entity_id = $1 AND key_hash = $2 AND ${OVER}`, [entityId, keyHash]);
+}
