@@ -1,23 +1,79 @@
-import { call, type Server } from './client.ts';
-import { table } from './table.ts';
+import { pipeline } from 'node:stream';
+import { Command, Option } from 'commander';
+import pick from 'stream-json/filters/pick.js';
+import streamArray from 'stream-json/streamers/stream-array.js';
+import { download, type Server } from './client.ts';
+import { run } from './run.ts';
+import { type Column, fixedHead, fixedRow } from './table.ts';
+import { writeOut } from './write-out.ts';
+import { Refusal, refuse } from '../domain/refusal.ts';
 
 type ImportError = {
   line: number; error_type: string; customer_id: string | null; key: string | null; message: string; raw: string | null;
 };
+type ErrorsOptions = { type?: string; json?: boolean; csv?: boolean; output?: string };
 
-export type ErrorsOptions = { type?: string | undefined; json: boolean };
+/** So many errors are printed at a time. */
+const PAGE = 100;
+const COLUMNS: Column[] = [
+  { head: 'line', width: 9 }, { head: 'error', width: 21 }, { head: 'customer', width: 32 }, { head: 'key', width: 24 },
+  { head: 'reason', width: 40 },
+];
 
-/** Prints what became of each row that changed nothing. */
-export async function printErrors(server: Server, importId: string, { type, json }: ErrorsOptions): Promise<number> {
-  const query = new URLSearchParams({ import_id: importId, ...(type ? { error_type: type } : {}) });
-  const { attribute_errors: errors } = await call<{ attribute_errors: ImportError[] }>(
-    server, 'GET', `/api/attribute_values/import_errors?${query}`);
-  if (json) for (const error of errors) console.log(JSON.stringify(error));
-  else if (errors.length === 0) console.log('no errors');
-  else console.log(table(['line', 'error', 'customer', 'key', 'reason'], errors.map(asRow)));
+export const errorsCommand = new Command('errors')
+  .description('list the rows of an import that changed nothing, each with its line and reason')
+  .argument('<import_id>')
+  .option('--type <error_type>', 'only those of one type, such as INVALID_VALUE')
+  .option('--json', 'one JSON object a line, with the row as it stood in the file')
+  .addOption(new Option('--csv', 'the rows as a CSV file, to be corrected and given to `millrace redrive`').conflicts('json'))
+  .option('--output <file>', 'write into a file')
+  .action((id: string, options: ErrorsOptions) => run((server) => printErrors(server, id, options)));
+
+/** Prints what became of each row that changed nothing, as it comes: there may be millions. */
+async function printErrors(server: Server, id: string, { type, json, csv, output }: ErrorsOptions): Promise<number> {
+  const query = new URLSearchParams(type === undefined ? {} : { error_type: type });
+  if (csv) {
+    await writeOut(await download(server, `/api/attribute_values/imports/${encodeURIComponent(id)}/errors.csv?${query}`), output);
+    return 0;
+  }
+  query.set('import_id', id);
+  const errors = parseErrors(server, await download(server, `/api/attribute_values/import_errors?${query}`));
+  await writeOut(json ? pages(errors, (error) => JSON.stringify(error)) : tablePages(errors), output);
   return 0;
 }
 
-function asRow({ line, error_type: type, customer_id: customer, key, message }: ImportError): string[] {
-  return [line === 0 ? 'file' : String(line), type, customer ?? '', key ?? '', message];
+/** The errors within the answer, one after another, so that the list need not fit into memory. */
+async function* parseErrors(server: Server, reply: AsyncIterable<Uint8Array>): AsyncGenerator<ImportError> {
+  const parser = pick.withParserAsStream({ filter: 'result.attribute_errors', packValues: true, streamValues: false });
+  try {
+    // What fails on the way ends the last stream with its error.
+    const elements = pipeline(reply, parser, streamArray.asStream(), () => {}) as AsyncIterable<{ value: ImportError }>;
+    for await (const { value } of elements) yield value;
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    refuse(502, 'bad_reply', `${server.url} answered with something else than a list of errors: is it a Millrace server?`);
+  }
+}
+
+async function* tablePages(errors: AsyncIterable<ImportError>): AsyncGenerator<string> {
+  let head = `${fixedHead(COLUMNS)}\n`;
+  for await (const page of pages(errors, tableLine)) {
+    yield head + page;
+    head = '';
+  }
+  if (head !== '') yield 'no errors\n';
+}
+
+function tableLine({ line, error_type: type, customer_id: customer, key, message }: ImportError): string {
+  return fixedRow(COLUMNS, [line === 0 ? 'file' : String(line), type, customer ?? '', key ?? '', message]);
+}
+
+async function* pages(errors: AsyncIterable<ImportError>, show: (error: ImportError) => string): AsyncGenerator<string> {
+  let page: string[] = [];
+  for await (const error of errors) {
+    if (page.push(`${show(error)}\n`) < PAGE) continue;
+    yield page.join('');
+    page = [];
+  }
+  if (page.length > 0) yield page.join('');
 }

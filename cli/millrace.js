@@ -1,12 +1,20 @@
 #!/usr/bin/env node
 // Runs the command under the Node that the package brings, whatever Node this is: TypeScript needs 24.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const bundled = join(dirname(createRequire(import.meta.url).resolve('node/package.json')), 'bin', 'node');
 const main = fileURLToPath(new URL('./main.ts', import.meta.url));
-const { status, signal } = spawnSync(bundled, [main, ...process.argv.slice(2)], { stdio: 'inherit' });
-if (signal) process.kill(process.pid, signal);
-process.exitCode = status ?? 1;
+const child = spawn(bundled, [main, ...process.argv.slice(2)], { stdio: 'inherit' });
+
+// The command may have something to say when it is ended, so this process waits for it. Ctrl-C reaches both anyway.
+for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+process.on('SIGINT', () => {});
+child.on('exit', (status, signal) => {
+  process.exitCode = status ?? 1;
+  if (!signal) return;
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+});

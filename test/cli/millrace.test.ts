@@ -1,18 +1,16 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { hashPassword } from '../../server/passwords.ts';
 import { onFileEnd } from '../harness/clean-up.ts';
+import { importEnded, postImport } from '../harness/imports.ts';
 import { personId } from '../harness/people.ts';
 import { useStack } from '../harness/stack.ts';
 import { makeWorld, type World } from '../harness/world.ts';
+import { runMillrace, startMillrace } from './run-millrace.ts';
 
-/** What `npx millrace` runs. */
-const MILLRACE = fileURLToPath(new URL('../../cli/millrace.js', import.meta.url));
+const HEADER = 'user_id,attribute_key,value,action_type';
 
 const stack = useStack();
 let url: string;
@@ -27,22 +25,31 @@ beforeAll(async () => {
   onFileEnd(() => rm(folder, { recursive: true }));
 });
 
-async function millrace(args: string[], { token = world.token, input = '', at = url } = {}) {
-  const child = spawn(process.execPath, [MILLRACE, ...args], {
-    env: { ...process.env, MILLRACE_URL: at, MILLRACE_TOKEN: token },
-  });
-  child.stdin.end(input);
-  const said = { out: '', err: '' };
-  child.stdout.on('data', (chunk: Buffer) => { said.out += chunk.toString(); });
-  child.stderr.on('data', (chunk: Buffer) => { said.err += chunk.toString(); });
-  const [status] = await once(child, 'close') as [number];
-  return { status, ...said };
+function millrace(args: string[], { token = world.token, input = '', at = url, env = {} } = {}) {
+  return runMillrace(args, { url: at, token, input, env });
 }
 
 async function file(...lines: string[]): Promise<string> {
   const path = join(folder, 'values.csv');
-  await writeFile(path, `user_id,attribute_key,value,action_type\n${lines.join('\n')}\n`);
+  await writeFile(path, [HEADER, ...lines, ''].join('\n'));
   return path;
+}
+
+/** An import that has ended, of rows `<person>,<what is given here>`. */
+async function endedImport(...rows: string[]): Promise<string> {
+  const lines = rows.map((row, at) => `${personId(100 + at)},${row}`);
+  const id = await postImport(stack.app, world, [HEADER, ...lines, ''].join('\n'));
+  await importEnded(stack.store, world, id);
+  return id;
+}
+
+async function valuesOf(customer: string): Promise<Record<string, unknown>> {
+  const query = new URLSearchParams({ sor_id: world.sor.identifier, customer_id: customer, customer_type: 'user_id' });
+  const reply = await stack.app.inject({
+    method: 'GET', url: `/api/attribute_values?${query}`,
+    headers: { authorization: `Token ${world.token}`, accept: 'application/vnd.svc.v3' },
+  });
+  return (reply.json() as { result: { attribute_values: Record<string, unknown> } }).result.attribute_values;
 }
 
 describe('millrace import', () => {
@@ -93,6 +100,111 @@ describe('millrace import', () => {
       expect(err).not.toContain('    at ');
       expect(status).toBe(1);
     }
+  });
+});
+
+describe('millrace import --dry-run', () => {
+  it('prints the report that the import would give, headed as a dry run, and changes nothing', async () => {
+    const path = await file(`${personId(4)},plan,gold,`, `${personId(4)},score,many,`);
+    const { status, out } = await millrace(['import', path, '--sor', world.sor.identifier, '--dry-run']);
+    expect(out).toMatch(/^dry run: nothing was changed\nfinished: 2 rows read, 1 ok, 0 ignored, 1 failed$/m);
+    expect(out).toMatch(/INVALID_VALUE\s+1/);
+    expect(status).toBe(2);
+    expect(await valuesOf(personId(4))).toEqual({});
+  });
+});
+
+describe('millrace errors', () => {
+  it('shows long cells cut, and nothing that a terminal would obey', async () => {
+    const key = 'k'.repeat(60);
+    const id = await postImport(stack.app, world, `${HEADER}\n${personId(5)}\u001b[2J,plan,gold,\n${personId(5)},${key},1,\n`);
+    await importEnded(stack.store, world, id);
+    const { out } = await millrace(['errors', id]);
+    expect(out).toMatch(/^2 +INVALID_CUSTOMER_ID +\S+\uFFFD\[2J/m);
+    expect(out).not.toContain('\u001b');
+    expect(out).toMatch(/^3 +UNDEFINED_ATTRIBUTE +\S+ +k{23}… +\S/m);
+    const whole = await millrace(['errors', id, '--json', '--type', 'UNDEFINED_ATTRIBUTE']);
+    expect(JSON.parse(whole.out)).toMatchObject({ key });
+  });
+
+  it('says so when there are none', async () => {
+    expect(await millrace(['errors', await endedImport('plan,gold,')])).toEqual({ status: 0, out: 'no errors\n', err: '' });
+  });
+
+  it('lists far more errors than fit into its memory, and ends quietly when nobody reads on', async () => {
+    const id = await endedImport(...Array.from({ length: 50_000 }, () => 'score,many,'));
+    const env = { NODE_OPTIONS: '--max-old-space-size=24' };
+    const table = await millrace(['errors', id], { env });
+    expect([table.status, table.err]).toEqual([0, '']);
+    expect(table.out.trimEnd().split('\n').length).toBe(2 + 50_000);
+    expect(table.out).toMatch(/^50001 +INVALID_VALUE +\S+ +score +\S/m);
+    const { child, ended } = startMillrace(['errors', id, '--json'], { url, token: world.token, env });
+    child.stdout!.once('data', () => child.stdout!.destroy());
+    expect(await ended).toMatchObject({ status: 0, err: '' });
+  });
+
+  it('--csv gives the rows to correct, to standard output or into a file, all or of one type', async () => {
+    const id = await endedImport('score,many,', 'plan,gold,', 'nothing,1,');
+    const { status, out } = await millrace(['errors', id, '--csv']);
+    const [head, ...rows] = out.trimEnd().split('\n');
+    expect(head!.trim()).toBe(`${HEADER},line,error_type,reason,original`);
+    expect(rows.map((row) => row.slice(0, row.indexOf('@')))).toEqual([personId(100), personId(102)].map((id) => id.split('@')[0]));
+    expect(status).toBe(0);
+    const path = join(folder, 'errors.csv');
+    const quiet = await millrace(['errors', id, '--csv', '--type', 'INVALID_VALUE', '--output', path]);
+    expect(quiet).toEqual({ status: 0, out: '', err: '' });
+    expect((await readFile(path, 'utf8')).trimEnd().split('\n')).toEqual([head, rows[0]]);
+    const nowhere = await millrace(['errors', id, '--csv', '--output', join(folder, 'no', 'errors.csv')]);
+    expect(nowhere).toMatchObject({ status: 1, err: expect.stringContaining('cannot be written (ENOENT)') as string });
+  });
+});
+
+describe('millrace redrive', () => {
+  it('imports the corrected rows, and tells of both imports and of what is still open', async () => {
+    const id = await endedImport('score,many,', 'score,few,', 'plan,gold,', 'nothing,1,');
+    const path = join(folder, 'to-correct.csv');
+    await millrace(['errors', id, '--csv', '--output', path]);
+    await writeFile(path, (await readFile(path, 'utf8')).replace('score,many', 'score,17'));
+    const { status, out } = await millrace(['redrive', id, path]);
+    expect(out).toMatch(/^finished: 3 rows read, 1 ok, 1 ignored, 1 failed$/m);
+    expect(out).toContain(`a re-drive of ${id}`);
+    expect(out).toMatch(/^still open: 2 /m);
+    expect(status).toBe(2);
+    expect(await valuesOf(personId(100))).toMatchObject({ score: 17 });
+    const parent = await millrace(['status', id]);
+    expect(parent.out).toMatch(/^finished: 4 rows read, 1 ok, 1 ignored, 2 failed$/m);
+    expect(parent.out).toMatch(/^imp_\w+ +finished +3 +1 +1 +1$/m);
+    expect(parent.out).toMatch(/^still open: 2 /m);
+    expect(parent.status).toBe(2);
+  });
+});
+
+describe('millrace status', () => {
+  it('prints the report of an import that has ended', async () => {
+    const { status, out } = await millrace(['status', await endedImport('plan,gold,', 'nothing,1,')]);
+    expect(out).toMatch(/^finished: 2 rows read, 1 ok, 1 ignored, 0 failed$/m);
+    expect(out).not.toContain('still open');
+    expect(status).toBe(0);
+    expect(await millrace(['status', 'imp_nothing'])).toMatchObject({ status: 1, out: '', err: 'Import not found\n' });
+  });
+});
+
+describe('millrace cancel', () => {
+  it('is refused for an import that has ended', async () => {
+    const { status, err } = await millrace(['cancel', await endedImport('plan,gold,')]);
+    expect(status).toBe(1);
+    expect(err).toMatch(/ended/);
+  });
+});
+
+describe('millrace template', () => {
+  it('prints the header and a row for each attribute that takes values', async () => {
+    const { status, out } = await millrace(['template', '--sor', world.sor.identifier]);
+    const [head, ...rows] = out.trim().split(/\r?\n/);
+    expect(head).toBe(HEADER);
+    expect(rows.toSorted((one, other) => one.localeCompare(other)))
+      .toEqual(['born', 'plan', 'score', 'seen', 'tags', 'vip'].map((key) => `,${key},,`));
+    expect(status).toBe(0);
   });
 });
 
