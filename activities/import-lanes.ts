@@ -5,7 +5,7 @@ import { importRules, type ImportRules } from './import-rules.ts';
 import type { Needs } from './needs.ts';
 import type { HeaderReading } from '../domain/import-file.ts';
 import { listImportLanes } from '../store/import-lanes.ts';
-import type { Import } from '../store/imports.ts';
+import type { PinnedImport } from '../store/import-record.ts';
 
 /** `moved`: another attempt at this step has committed meanwhile, and the cursors are to be read again. */
 export type Outcome = 'done' | 'moved';
@@ -23,10 +23,10 @@ const BATCHES_AHEAD = 2;
  * session of its own. A lane takes its parts in the order of the file; lanes don't wait for each other, but for
  * the batches that may be on their way.
  */
-export async function loadLanes(needs: Needs, job: Import, header: HeaderReading & { ok: true }): Promise<Outcome> {
+export async function loadLanes(needs: Needs, job: PinnedImport, header: HeaderReading & { ok: true }): Promise<Outcome> {
   const cursors = (await listImportLanes(needs.db, job.entityId, job.id)).map(({ nextOffset }) => nextOffset);
   const start = job.nextOffset > 0 ? { offset: job.nextOffset, line: job.nextLine } : header;
-  const bytes = needs.files.read(job.fileKey, start.offset);
+  const bytes = needs.files.read(job.file.fileKey, start.offset);
   const batches = readBatches(bytes, start.offset, start.line, needs.batchRecords);
   const lanes = new Lanes(needs, job, cursors, await importRules(needs.db, job, header.format));
   try {
@@ -43,7 +43,7 @@ export async function loadLanes(needs: Needs, job: Import, header: HeaderReading
 
 class Lanes {
   readonly #needs: Needs;
-  readonly #job: Import;
+  readonly #job: PinnedImport;
   /** Where each lane stood at the beginning: rows before it are done. */
   readonly #done: readonly number[];
   /** Where each lane stands now. */
@@ -52,7 +52,7 @@ class Lanes {
   readonly #tails: Promise<void>[];
   #rules: ImportRules;
 
-  constructor(needs: Needs, job: Import, cursors: readonly number[], rules: ImportRules) {
+  constructor(needs: Needs, job: PinnedImport, cursors: readonly number[], rules: ImportRules) {
     this.#needs = needs;
     this.#job = job;
     this.#done = cursors;
@@ -83,7 +83,7 @@ class Lanes {
     try {
       const { value: batch, done } = await batches.next();
       if (done) return null;
-      const parts = checkBatch(this.#job, batch, this.#done, this.#rules);
+      const parts = await checkBatch(this.#job, batch, this.#done, this.#rules);
       for (const part of parts) this.#tails[part.lane] = this.#tails[part.lane]!.then(() => this.#merge(part));
       end = Promise.all(this.#tails);
       return { end: end.then(() => {}) };

@@ -1,34 +1,53 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Batch } from './import-batches.ts';
 import type { ImportRules } from './import-rules.ts';
 import { importRules } from './import-rules.ts';
 import type { Needs } from './needs.ts';
-import { type CheckedRows, checkPieces, type LaneCursors, rowError } from '../domain/import-batch.ts';
+import { type CheckedRows, checkPieces, type LaneCursors, nothingChecked, rowError } from '../domain/import-batch.ts';
 import { fileError, type ImportError } from '../domain/import-error.ts';
 import type { FileFailure } from '../domain/import-file.ts';
 import { type Tx, write } from '../store/database.ts';
-import { insertImportErrors } from '../store/import-errors.ts';
+import { insertImportErrors, updateErrorsRedriven } from '../store/import-errors.ts';
 import {
   type ErrorCounts, type LaneProgress, type LaneRef, listImportLanes, lockImportLane, sumErrors, updateImportLane,
 } from '../store/import-lanes.ts';
-import { type Import, lockImport, updateImportEnded } from '../store/imports.ts';
+import type { Import, PinnedImport } from '../store/import-record.ts';
+import { lockImport, updateImportEnded } from '../store/imports.ts';
 import { mergeAttributeValues, type MergeRefusal, type PreparedChanges, prepareChanges } from '../store/merge-attribute-values.ts';
 import { holdSorRevision } from '../store/systems-of-records.ts';
 
 /** A batch's rows of one lane, as the rules in force when it was read found them. */
 export type LanePart = Batch & { lane: number; lanes: LaneCursors; rules: ImportRules; rows: CheckedRows; prepared: PreparedChanges };
 
-/** Parses and checks a batch: a part for each lane. */
-export function checkBatch(job: Import, batch: Batch, lanes: LaneCursors, rules: ImportRules): LanePart[] {
-  const cutOffAt = job.sourceDefect === null ? undefined : job.fileBytes;
-  return checkPieces(batch.pieces, rules, lanes, cutOffAt)
-    .map((rows, lane) => ({ ...batch, lane, lanes, rules, rows, prepared: prepareChanges(rows.changes) }));
+/** So many pieces are checked in a few milliseconds. */
+const PIECES_AT_ONCE = 4;
+
+/**
+ * Parses and checks a batch: a part for each lane. Lets others have the event loop every few milliseconds, since
+ * the lanes' sessions wait for it between two statements.
+ */
+export async function checkBatch(
+  job: PinnedImport, batch: Batch, lanes: LaneCursors, rules: ImportRules,
+): Promise<LanePart[]> {
+  const cutOffAt = job.file.sourceDefect === null ? undefined : job.file.fileBytes;
+  const checked = nothingChecked(lanes);
+  for (let at = 0; at < batch.pieces.length; at += PIECES_AT_ONCE) {
+    checkPieces(batch.pieces.slice(at, at + PIECES_AT_ONCE), rules, lanes, cutOffAt, checked);
+    await setImmediate();
+  }
+  const parts: LanePart[] = [];
+  for (const [lane, rows] of checked.entries()) {
+    parts.push({ ...batch, lane, lanes, rules, rows, prepared: prepareChanges(rows.changes) });
+    await setImmediate();
+  }
+  return parts;
 }
 
 /**
  * Commits a lane's part of a batch: its values, its errors, its counts and the lane's cursor, in one transaction
  * that holds the lane. Returns the rules it went by, or null when the lane is not at `cursor` any more.
  */
-export async function mergePart(needs: Needs, job: Import, part: LanePart, cursor: number): Promise<ImportRules | null> {
+export async function mergePart(needs: Needs, job: PinnedImport, part: LanePart, cursor: number): Promise<ImportRules | null> {
   const lane: LaneRef = { entityId: job.entityId, importId: job.id, generation: job.generation, lane: part.lane };
   const merged = await write(needs.db, async (tx) => {
     const held = await lockImportLane(tx, lane);
@@ -47,16 +66,28 @@ export async function mergePart(needs: Needs, job: Import, part: LanePart, curso
 }
 
 /** Attributes, or the SoR itself, may have changed since the rows were checked; from here on they can't. */
-async function recheckIfChanged(tx: Tx, job: Import, part: LanePart): Promise<LanePart> {
+async function recheckIfChanged(tx: Tx, job: PinnedImport, part: LanePart): Promise<LanePart> {
   const revision = await holdSorRevision(tx, job.entityId, job.sorId);
   if (revision === part.rules.revision) return part;
-  return checkBatch(job, part, part.lanes, await importRules(tx, job, part.rules))[part.lane]!;
+  return (await checkBatch(job, part, part.lanes, await importRules(tx, job, part.rules)))[part.lane]!;
 }
 
 /** Merges the rows that hold, and returns the errors of all others. */
 async function mergeRows(tx: Tx, { secrets }: Needs, job: Import, { pieces, rows, prepared }: LanePart): Promise<ImportError[]> {
-  const refusals = await mergeAttributeValues(tx, secrets, job.entityId, job.sorId, prepared);
+  const { entityId, sorId } = job;
+  const refusals = await mergeAttributeValues(tx, secrets, entityId, sorId, prepared, job.dryRun ? job.id : null);
+  await settleCorrected(tx, job, rows, refusals);
   return [...rows.errors, ...refusals.map((refusal) => refusalError(pieces, refusal))];
+}
+
+/** The rows of the first import that these rows correct are open no more. */
+async function settleCorrected(
+  tx: Tx, { entityId, id, rootId, dryRun }: Import, { corrects }: CheckedRows, refusals: MergeRefusal[],
+): Promise<void> {
+  if (rootId === null || dryRun || corrects.size === 0) return;
+  const refused = new Set(refusals.map(({ line }) => line));
+  const settled = [...corrects].filter(([line]) => !refused.has(line)).map(([, corrected]) => corrected);
+  await updateErrorsRedriven(tx, entityId, rootId, settled, id);
 }
 
 /** An erased person's row tells nothing of the person but the keyed hash. */
@@ -98,20 +129,24 @@ function countIgnored(errors: ImportError[]): number {
   return errors.filter(({ outcome }) => outcome === 'ignored').length;
 }
 
+type ImportKey = { entityId: number; importId: number; generation: number };
+
 /** The file as a whole can't be imported: one error, and no row was read. */
-export async function failImport(needs: Needs, job: Import, { errorType, message }: FileFailure): Promise<void> {
+export async function failImport(needs: Needs, job: ImportKey, { errorType, message }: FileFailure): Promise<void> {
   await endWith(needs, job, 'failed', fileError(errorType, errorType === 'FILE_TRANSFER_ERROR' ? 'transfer' : 'parsing', message));
 }
 
 /** All rows are through. Where the source broke off, the import says so beside their errors. */
 export async function finishImport(needs: Needs, job: Import): Promise<void> {
-  const { sourceDefect } = job;
-  await endWith(needs, job, 'finished', sourceDefect === null ? null : fileError('FILE_TRANSFER_ERROR', 'transfer', sourceDefect));
+  const defect = job.file?.sourceDefect ?? null;
+  const error = defect === null ? null : fileError('FILE_TRANSFER_ERROR', 'transfer', defect);
+  await endWith(needs, { ...job, importId: job.id }, 'finished', error);
 }
 
 /** An error of the file as a whole is counted in the first lane, and as no row. */
-async function endWith(needs: Needs, job: Import, state: 'finished' | 'failed', error: ImportError | null): Promise<void> {
-  const { entityId, id: importId, generation } = job;
+async function endWith(
+  needs: Needs, { entityId, importId, generation }: ImportKey, state: 'finished' | 'failed', error: ImportError | null,
+): Promise<void> {
   await write(needs.db, async (tx) => {
     const held = await lockImport(tx, entityId, importId, generation);
     if (!held) return;

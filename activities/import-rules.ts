@@ -4,7 +4,7 @@ import { type HeaderReading, type ImportFormat, parseHeader } from '../domain/im
 import { listCustomerAttributesOf } from '../store/customer-attributes.ts';
 import type { Queryable } from '../store/database.ts';
 import type { Files } from '../store/files.ts';
-import type { Import } from '../store/imports.ts';
+import type { Import, PinnedImport } from '../store/import-record.ts';
 import { findSorById } from '../store/systems-of-records.ts';
 
 /** The rules of an import's rows, and the revision of the SoR that they come from. */
@@ -27,7 +27,7 @@ export async function importRules(db: Queryable, { entityId, sorId }: Import, fo
 const DELETED = -1;
 
 /** The header of the pinned file, or why the file can't be imported. */
-export async function pinnedHeader(files: Files, { fileKey, fileBytes, version }: Import): Promise<HeaderReading> {
+export async function pinnedHeader(files: Files, { file: { fileKey, fileBytes }, version }: PinnedImport): Promise<HeaderReading> {
   if (await files.size(fileKey) !== fileBytes) {
     return { ok: false, errorType: 'FILE_TRANSFER_ERROR', message: 'the stored copy of the file is gone or damaged: import it again' };
   }

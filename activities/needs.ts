@@ -1,4 +1,6 @@
 import type { Client } from '@temporalio/client';
+import type { GuardedFetch } from '../connectors/guarded-fetch.ts';
+import type { Mailer } from '../connectors/mailer.ts';
 import type { Database } from '../store/database.ts';
 import type { Files } from '../store/files.ts';
 import type { Secrets } from '../store/secrets.ts';
@@ -14,6 +16,11 @@ export type Needs = {
   secrets: Secrets;
   log: Log;
   temporal: Client;
+  /** The one way out to addresses that users set. */
+  fetch: GuardedFetch;
+  mailer: Mailer;
+  /** Where callers reach the server, without a slash at the end. */
+  publicUrl: string;
   countRows: (outcome: 'ok' | 'ignored' | 'failed', rows: number) => void;
   /** Aborted when the process drains: a long step ends at its next commit and goes on elsewhere. */
   draining: AbortSignal;

@@ -1,8 +1,8 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { importWorkflowId } from '../domain/workflow-id.ts';
 import {
-  deleteExpiredTokens, deleteImport, deleteRemains, isFileOfImport, listExpiredImports, listRunningImports, listUnclaimedImports,
-  resetImport, type RunningImport,
+  deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteOldRequests, deleteRemains, isFileOfImport, listExpiredImports,
+  listRunningImports, listUnclaimedImports, resetImport, type RunningImport,
 } from '../store/across-entities.ts';
 import type { Database } from '../store/database.ts';
 import type { Files } from '../store/files.ts';
@@ -41,14 +41,16 @@ export const sweepSteps = (
   /** Enforces retention: jobs and errors of more than a week, dead tokens, remains of deleted objects. */
   async deleteExpired(): Promise<void> {
     for (const expired of await listExpiredImports(db)) {
-      await files.delete(expired.fileKey);
+      if (expired.fileKey !== null) await files.delete(expired.fileKey);
       boundary('sweep: between file and job');
       await deleteImport(db, expired);
     }
     await deleteOrphanedFiles(db, files);
+    await deleteDryRunRemains(db);
     await deleteRemains(db);
     await deleteExpiredTokens(db);
     await deleteOldAttempts(db);
+    await deleteOldRequests(db);
   },
 });
 

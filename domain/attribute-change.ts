@@ -29,18 +29,34 @@ export type FoldedChanges = {
  * what an ADD does depends on what is stored.
  */
 export function foldChanges(changes: Iterable<AttributeChange>): FoldedChanges {
-  const scalars = new Map<string, ScalarChange>();
-  const sets = new Map<string, ValueKey & { operations: SetOperation[] }>();
+  const scalars = new KeyedChanges<ScalarChange>();
+  const sets = new KeyedChanges<ValueKey & { operations: SetOperation[] }>();
   for (const change of changes) {
-    const key = `${change.attributeId}/${change.customerType}/${change.customerId}`;
     if (change.kind === 'value') {
-      scalars.set(key, change);
+      scalars.of(change).set(change.customerId, change);
       continue;
     }
     const { customerType, customerId, attributeId, action, elements, line } = change;
-    const known = sets.get(key);
+    const ofAttribute = sets.of(change);
+    const known = ofAttribute.get(customerId);
     if (known) known.operations.push({ action, elements, line });
-    else sets.set(key, { customerType, customerId, attributeId, operations: [{ action, elements, line }] });
+    else ofAttribute.set(customerId, { customerType, customerId, attributeId, operations: [{ action, elements, line }] });
   }
-  return { scalars: [...scalars.values()], sets: [...sets.values()] };
+  return { scalars: scalars.all(), sets: sets.all() };
+}
+
+/** By attribute and type of customer, then by customer: a key of all three would be a text made for every row. */
+class KeyedChanges<T> {
+  readonly #byAttribute = { user_id: new Map<number, Map<string, T>>(), device_id: new Map<number, Map<string, T>>() };
+
+  of({ attributeId, customerType }: ValueKey): Map<string, T> {
+    const attributes = this.#byAttribute[customerType];
+    let byCustomer = attributes.get(attributeId);
+    if (!byCustomer) attributes.set(attributeId, byCustomer = new Map());
+    return byCustomer;
+  }
+
+  all(): T[] {
+    return Object.values(this.#byAttribute).flatMap((attributes) => [...attributes.values()].flatMap((each) => [...each.values()]));
+  }
 }

@@ -1,6 +1,7 @@
 import type { AttributeChange } from './attribute-change.ts';
 import { recordBytes, type Bad, type Piece, type Run } from './csv-pieces.ts';
 import { parseRun } from './csv-records.ts';
+import { originalLine, rowFields } from './error-file.ts';
 import type { ImportError } from './import-error.ts';
 import { badRecordFailure } from './import-file.ts';
 import { checkRow, type RefusedRow, type RowContext } from './import-row.ts';
@@ -10,7 +11,13 @@ import { shorten } from './text-limits.ts';
 export type Rules = RowContext & { sorDeleted: boolean };
 
 /** Every row of some pieces is either a change or an error. */
-export type CheckedRows = { rowsIn: number; changes: AttributeChange[]; errors: ImportError[] };
+export type CheckedRows = {
+  rowsIn: number;
+  changes: AttributeChange[];
+  errors: ImportError[];
+  /** Of an error file: the line of a change, and the line of the first file that it corrects. */
+  corrects: Map<number, number>;
+};
 
 /**
  * The lanes that an import's rows are spread over: for each of them the offset in the file before which its
@@ -18,15 +25,19 @@ export type CheckedRows = { rowsIn: number; changes: AttributeChange[]; errors: 
  */
 export type LaneCursors = readonly number[];
 
+/** What each lane has before the first piece. */
+export function nothingChecked(lanes: LaneCursors): CheckedRows[] {
+  return lanes.map(() => ({ rowsIn: 0, changes: [], errors: [], corrects: new Map() }));
+}
+
 /**
- * Parses some pieces and checks their rows by the rules of the import; gives each lane those of its rows that are
- * still to do. All rows of a customer are one lane's; records without a customer are the first lane's. `cutOffAt` is
- * the size of a file whose source broke off: a record that ends there may lack its own end, and fails.
+ * Parses some pieces and checks their rows by the rules of the import; adds to each lane's `checked` those of its rows
+ * that are still to do. All rows of a customer are one lane's; records without a customer are the first lane's.
+ * `cutOffAt` is the size of a file whose source broke off: a record that ends there may lack its own end, and fails.
  */
 export function checkPieces(
-  pieces: readonly Piece[], rules: Rules, lanes: LaneCursors, cutOffAt?: number,
+  pieces: readonly Piece[], rules: Rules, lanes: LaneCursors, cutOffAt?: number, checked = nothingChecked(lanes),
 ): CheckedRows[] {
-  const checked = lanes.map((): CheckedRows => ({ rowsIn: 0, changes: [], errors: [] }));
   for (const piece of pieces) {
     if (piece.kind === 'run') checkRun(piece, rules, { cursors: lanes, checked }, cutOffAt);
     else if (piece.offset >= lanes[0]!) addError(checked[0]!, badRecordError(piece));
@@ -37,7 +48,8 @@ export function checkPieces(
 type Lanes = { cursors: LaneCursors; checked: CheckedRows[] };
 
 function checkRun(run: Run, rules: Rules, { cursors, checked }: Lanes, cutOffAt?: number): void {
-  for (const [index, record] of parseRun(run).entries()) {
+  for (const [index, parsed] of parseRun(run).entries()) {
+    const record = rules.hasErrorColumns && Array.isArray(parsed) ? rowFields(parsed, rules) : parsed;
     const isParsed = Array.isArray(record);
     const lane = isParsed ? laneOf(record[0]!, cursors.length) : 0;
     if (run.offset + run.starts[index]! < cursors[lane]!) continue;
@@ -50,6 +62,7 @@ function checkRun(run: Run, rules: Rules, { cursors, checked }: Lanes, cutOffAt?
     if (outcome.kind === 'value' || outcome.kind === 'set') {
       rows.rowsIn += 1;
       rows.changes.push({ ...outcome, line: run.lines[index]! });
+      if (rules.hasErrorColumns) rememberCorrected(rows, run.lines[index]!, originalLine(parsed as string[], rules));
     } else {
       addError(rows, recordError(run, index, outcome));
     }
@@ -62,6 +75,10 @@ function laneOf(customerId: string, lanes: number): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < customerId.length; at += 1) hash = Math.imul(hash ^ customerId.charCodeAt(at), 0x01000193);
   return (hash >>> 8) % lanes;
+}
+
+function rememberCorrected({ corrects }: CheckedRows, line: number, corrected: number | null): void {
+  if (corrected !== null) corrects.set(line, corrected);
 }
 
 function addError(rows: CheckedRows, error: ImportError): void {
@@ -90,12 +107,15 @@ export function rowError(pieces: readonly Piece[], line: number, refused: Refuse
   return recordError(run, run.lines.indexOf(line), refused);
 }
 
+/** The errors of rows whose fields nobody could look at. */
+const UNREAD = new Set<string>(['PARSING_FAILED', 'FILE_ENCODING']);
+
 function recordError(run: Run, index: number, refused: RefusedRow): ImportError {
   return {
     line: run.lines[index]!,
     errorType: refused.errorType,
     outcome: refused.kind,
-    stage: refused.errorType === 'PARSING_FAILED' ? 'parsing' : 'validation',
+    stage: UNREAD.has(refused.errorType) ? 'parsing' : 'validation',
     message: refused.message,
     customerId: refused.customerId ?? null,
     attributeKey: refused.key ?? null,

@@ -13,7 +13,7 @@ export type ImportError = {
   message: string;
   customerId: string | null;
   attributeKey: string | null;
-  /** The record as it stands in the file, its beginning where it couldn't be read. */
+  /** The record as it stands in the file; of one over 1 MiB its first 2 KiB. */
   raw: string | null;
   /** Instead of customerId and raw where the person was erased. */
   customerHash: Uint8Array | null;

@@ -4,6 +4,8 @@ import { resolve } from 'node:path';
 import { closest } from 'fastest-levenshtein';
 import { z } from 'zod';
 import { CannotStart } from './cannot-start.ts';
+import { readFetchAllow } from '../connectors/fetch-allow.ts';
+import { smtpUrlFault } from '../connectors/mail-url.ts';
 
 const httpUrl = z.url({ protocol: /^https?$/, error: 'is an http or https address, such as https://millrace.example.com' });
 
@@ -24,6 +26,16 @@ const pemFile = z.string().refine(isReadable, 'names no file that can be read');
 const proxies = z.string().refine((text) => text.split(',').every((part) => isNetwork(part.trim())),
   'is addresses or networks, separated by commas, such as 10.0.0.0/8 or loopback');
 
+const smtpUrl = z.string().superRefine((text, ctx) => {
+  const fault = smtpUrlFault(text);
+  if (fault !== undefined) ctx.addIssue({ code: 'custom', message: fault });
+});
+
+const fetchAllow = z.string().superRefine((text, ctx) => {
+  const read = readFetchAllow(text);
+  if (typeof read === 'string') ctx.addIssue({ code: 'custom', message: read });
+});
+
 /** All configuration, by the name of its variable. An empty variable is one that is not set. */
 const SCHEMA = z.object({
   HOST: z.string().default('127.0.0.1'),
@@ -41,6 +53,9 @@ const SCHEMA = z.object({
   MILLRACE_ADMIN_PASSWORD: z.string().min(8, 'has at least 8 characters').optional(),
   MILLRACE_SECRET_KEY: secretKey.optional(),
   MILLRACE_FILES: files.optional(),
+  MILLRACE_FETCH_ALLOW: fetchAllow.optional(),
+  SMTP_URL: smtpUrl.optional(),
+  MILLRACE_MAIL_FROM: z.email('is an e-mail address').optional(),
   MILLRACE_TOKEN_TTL_DAYS: count('a number of days', 1, 3_650).default(30),
   MILLRACE_RATE_LIMIT: count('a number of requests a minute; 0 turns it off', 0, 10_000_000).default(600),
   MILLRACE_TRUST_PROXY: proxies.optional(),

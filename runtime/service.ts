@@ -1,13 +1,18 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { startImport } from '../activities/start-import.ts';
 import { turns } from '../activities/turns.ts';
+import { guardedFetch } from '../connectors/guarded-fetch.ts';
+import { type FetchAllow, readFetchAllow } from '../connectors/fetch-allow.ts';
+import { openMailer } from '../connectors/mail.ts';
 import { TASK_QUEUES, type TaskQueue } from '../domain/workflow-id.ts';
 import { buildServer } from '../server/app.ts';
 import type { Readiness } from '../server/needs.ts';
 import { ConfigError } from './config.ts';
+import { area } from './embedded/data-folder.ts';
 import { ensureFirstUser, type FirstUser } from './first-user.ts';
 import type { House } from './house.ts';
 import { ensureTemporal, keepTemporal } from './keeper.ts';
@@ -63,16 +68,32 @@ function announce(firstUser: FirstUser | null): void {
 async function startAllWorkers(house: House, metrics: Metrics): Promise<Workers> {
   const { config, db, files, secrets, temporal, temporalSettings, identity, log } = house;
   installTemporalRuntime(log);
-  return startWorkers({
+  const url = publicUrl(house);
+  const mailer = openMailer({ smtpUrl: config.SMTP_URL, outbox: area(config.MILLRACE_DATA_DIR, 'outbox'), from: sender(house) });
+  const workers = startWorkers({
     temporal: temporalSettings,
     bundlePath: await workflowBundle(join(config.MILLRACE_DATA_DIR, 'cache')),
     queues: TASK_QUEUES,
     identity, log, metrics,
     needs: {
       db, files, secrets, log, temporal, countRows: metrics.countRows, batchRecords: IMPORT_BATCH_RECORDS,
-      turn: turns(IMPORT_BATCHES_AT_ONCE), boundary: () => {},
+      turn: turns(IMPORT_BATCHES_AT_ONCE), boundary: () => {}, mailer, publicUrl: url,
+      fetch: guardedFetch(readFetchAllow(config.MILLRACE_FETCH_ALLOW ?? '') as FetchAllow),      // checked with the configuration
     },
   });
+  return {
+    ...workers,
+    async stop() {
+      await workers.stop();
+      await mailer.close();
+    },
+  };
+}
+
+/** An address has no mail domain. */
+function sender(house: House): string {
+  const { hostname } = new URL(publicUrl(house));
+  return house.config.MILLRACE_MAIL_FROM ?? `millrace@${isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? hostname : 'localhost'}`;
 }
 
 async function listen(house: House, metrics: Metrics, workers: Workers | null): Promise<FastifyInstance> {

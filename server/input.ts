@@ -33,6 +33,19 @@ export const queryFlag = z.enum(['', 'true', 'false', '1', '0'], { error: 'must 
 export const bodyFlag = z.union([z.boolean(), z.enum(['true', 'false', '1', '0'])], { error: 'must be true or false' })
   .transform((value) => value === true || value === 'true' || value === '1');
 
+/** An object in a JSON body; in a web form, where every value is text, its JSON. */
+export function jsonObject<S extends z.ZodType>(schema: S) {
+  return z.preprocess((value, ctx) => {
+    if (typeof value !== 'string') return value;
+    try {
+      return JSON.parse(value) as unknown;
+    } catch {
+      ctx.issues.push({ code: 'custom', message: 'must be an object, or in a web form its JSON', input: value });
+      return z.NEVER;
+    }
+  }, schema);
+}
+
 /** An array in a query: comma-separated, repeated, or as `name[]`. Empty elements are dropped. */
 export const commaList = z.union([z.string(), z.array(z.string())], { error: 'must be a comma-separated list' })
   .transform((value) => [value].flat().flatMap((part) => part.split(',')).filter((element) => element !== ''))

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { ImportRef } from '../store/across-entities.ts';
 import type { Database } from '../store/database.ts';
 import type { Files } from '../store/files.ts';
+import { FILE_LIMITS } from '../store/pin-file.ts';
 import type { Secrets } from '../store/secrets.ts';
 import type { UploadBudget } from './upload-budget.ts';
 
@@ -28,8 +29,7 @@ const GIB = 1024 ** 3;
 export const LIMITS: Limits = {
   bodyBytes: 10 * MIB,
   nesting: 64,
-  uploadBytes: 10 * GIB,
-  decompressedBytes: 50 * GIB,
+  ...FILE_LIMITS,
   unverifiedBytes: 10 * GIB,
   headersMs: 10_000,
   idleBodyMs: 60_000,

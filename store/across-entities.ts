@@ -1,4 +1,5 @@
 import { type Database, type Queryable, write } from './database.ts';
+import { KEY_KEPT_FOR } from './idempotent-requests.ts';
 
 /** The functions that look beyond one entity: what the sweep finds, and what it clears away. */
 
@@ -38,12 +39,19 @@ export async function resetImport(db: Queryable, { entityId, importId, runId, ge
 }
 
 /** Ended imports older than a week (reference: Limits), with the keys of their pinned files. */
-export async function listExpiredImports(db: Queryable): Promise<(ImportRef & { fileKey: string })[]> {
-  const { rows } = await db.query<RefRow & { file_key: string }>(
+export async function listExpiredImports(db: Queryable): Promise<(ImportRef & { fileKey: string | null })[]> {
+  const { rows } = await db.query<RefRow & { file_key: string | null }>(
     `SELECT entity_id, id, identifier, file_key FROM imports
      WHERE received_at < now() - interval '7 days' AND ended_at < now() - interval '7 days'
      ORDER BY received_at LIMIT 100`);
   return rows.map((row) => ({ ...toRef(row), fileKey: row.file_key }));
+}
+
+/** What dry runs that have ended left beside the values. */
+export async function deleteDryRunRemains(db: Database): Promise<void> {
+  await inBatches(db, `DELETE FROM dry_run_sets WHERE ctid = ANY (ARRAY(
+    SELECT d.ctid FROM dry_run_sets d JOIN imports i ON i.entity_id = d.entity_id AND i.id = d.import_id
+    WHERE i.ended_at IS NOT NULL LIMIT ${BATCH}))`, []);
 }
 
 /** Deletes the errors in bounded batches, then the job. */
@@ -82,6 +90,13 @@ export async function deleteRemains(db: Database): Promise<void> {
 
 export async function deleteExpiredTokens(db: Queryable): Promise<void> {
   await db.query('DELETE FROM tokens WHERE expires_at < now()');
+}
+
+/** Idempotency keys whose time is over, with the replies kept under them. */
+export async function deleteOldRequests(db: Database): Promise<void> {
+  await inBatches(db, `DELETE FROM idempotent_requests WHERE (entity_id, key_hash) IN (
+    SELECT entity_id, key_hash FROM idempotent_requests WHERE received_at < now() - ${KEY_KEPT_FOR}
+    ORDER BY received_at LIMIT ${BATCH})`, []);
 }
 
 function deleteValues(condition: string): string {

@@ -4,12 +4,16 @@ import { copyLine } from './copy-text.ts';
 import type { Queryable, Tx } from './database.ts';
 import type { ImportError } from '../domain/import-error.ts';
 
-export type StoredImportError = ImportError & { happenedAt: Date };
+export type StoredImportError = ImportError & {
+  happenedAt: Date;
+  /** The import that brought the row after all. */
+  redrivenBy: string | null;
+};
 
 type ErrorRow = {
   line: number; error_type: ImportError['errorType']; outcome: ImportError['outcome']; stage: ImportError['stage']; message: string;
   customer_id: string | null; attribute_key: string | null; raw: string | null; customer_hash: Buffer | null;
-  happened_at: Date;
+  happened_at: Date; redriven_by: string | null;
 };
 
 /** A page holds at most this many errors, and ends early once their records are this long together. */
@@ -28,8 +32,33 @@ export async function insertImportErrors(tx: Tx, entityId: number, importId: num
        raw, customer_hash) FROM STDIN`)));
 }
 
-/** What a reader wants to see: of one type, of one customer. */
-export type ImportErrorFilter = { errorType?: string | undefined; customerId?: string | undefined };
+/** Notes down that these lines came after all, by another import. Told of each line once. */
+export async function updateErrorsRedriven(
+  tx: Tx, entityId: number, importId: number, lines: number[], redrivenBy: number,
+): Promise<void> {
+  await tx.query(
+    `UPDATE import_errors SET redriven_by = $4
+     WHERE entity_id = $1 AND import_id = $2 AND line = ANY ($3::bigint[]) AND redriven_by IS NULL`,
+    [entityId, importId, lines, redrivenBy]);
+}
+
+/** Why the file as a whole could not be imported, or its end not be read; null when nothing was wrong with it. */
+export async function findFileError(db: Queryable, entityId: number, importId: number): Promise<string | null> {
+  const { rows } = await db.query<{ message: string }>(
+    'SELECT message FROM import_errors WHERE entity_id = $1 AND import_id = $2 AND line = 0', [entityId, importId]);
+  return rows[0]?.message ?? null;
+}
+
+/** How many rows of an import came after all, by another one. */
+export async function countErrorsRedriven(db: Queryable, entityId: number, importId: number): Promise<number> {
+  // import_errors_redriven holds only these.
+  const { rows } = await db.query<{ count: number }>(
+    'SELECT count(*) FROM import_errors WHERE entity_id = $1 AND import_id = $2 AND redriven_by IS NOT NULL', [entityId, importId]);
+  return rows[0]!.count;
+}
+
+/** What a reader wants to see: of one type, of one customer, of rows that no re-drive has brought since. */
+export type ImportErrorFilter = { errorType?: string | undefined; customerId?: string | undefined; isOpen?: boolean | undefined };
 
 /** All errors of an import in the order of the file, read a page at a time: a million of them fit. */
 export async function* streamImportErrors(
@@ -48,19 +77,21 @@ async function listPage(
 ): Promise<StoredImportError[]> {
   // octet_length reads no more of a long record than its size.
   const { rows } = await db.query<ErrorRow>(
-    `SELECT line, error_type, outcome, stage, message, customer_id, attribute_key, raw, customer_hash, happened_at
+    `SELECT line, error_type, outcome, stage, message, customer_id, attribute_key, raw, customer_hash, happened_at,
+       (SELECT identifier FROM imports i WHERE i.entity_id = $1 AND i.id = measured.redriven_by) AS redriven_by
      FROM (
        SELECT *, sum(bytes) OVER (ORDER BY line) - bytes AS bytes_before
        FROM (
          SELECT *, coalesce(octet_length(raw), 0) AS bytes FROM import_errors
          WHERE entity_id = $1 AND import_id = $2 AND line > $3
            AND ($4::text IS NULL OR error_type = $4) AND ($5::text IS NULL OR customer_id = $5)
+           AND NOT ($6 AND redriven_by IS NOT NULL)
          ORDER BY line LIMIT ${PAGE_ROWS}) AS page) AS measured
      WHERE bytes_before < ${PAGE_BYTES} ORDER BY line`,
-    [entityId, importId, after, filter.errorType ?? null, filter.customerId ?? null]);
+    [entityId, importId, after, filter.errorType ?? null, filter.customerId ?? null, filter.isOpen ?? false]);
   return rows.map((row) => ({
     line: row.line, errorType: row.error_type, outcome: row.outcome, stage: row.stage, message: row.message,
     customerId: row.customer_id, attributeKey: row.attribute_key, raw: row.raw, customerHash: row.customer_hash,
-    happenedAt: row.happened_at,
+    happenedAt: row.happened_at, redrivenBy: row.redriven_by,
   }));
 }

@@ -1,12 +1,14 @@
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
-import { copyLine } from './copy-text.ts';
+import { escaped } from './copy-text.ts';
 import { RowsMoved, type Tx } from './database.ts';
 import { mergeSets, type SetRefusal } from './merge-sets.ts';
 import type { Secrets } from './secrets.ts';
+import { dryRunSets, storedSets } from './stored-sets.ts';
 import { erasedKey, findErased } from './tombstones.ts';
 import { type AttributeChange, type FoldedChanges, foldChanges, type ScalarChange } from '../domain/attribute-change.ts';
+import type { ScalarType } from '../domain/attribute-value.ts';
 
 /** A row that only the merge could refuse: an erased person, or a Set that grew too large. */
 export type MergeRefusal = { line: number; erasedHash: Buffer } | SetRefusal;
@@ -25,18 +27,27 @@ export function prepareChanges(changes: AttributeChange[]): PreparedChanges {
  * same is not written, and keeps its time.
  *
  * Runs in the caller's transaction, which runs again when a key it inserted came from elsewhere meanwhile
- * (`write` with `collide`). Keys are locked in the order of the primary key.
+ * (`write` with `collide`). Keys are locked in the order of the primary key. For the import `dryRunOf` it does the
+ * same and takes it back: no value changes, and what could not be done is told as ever.
  */
 export async function mergeAttributeValues(
-  tx: Tx, secrets: Secrets, entityId: number, sorId: number, prepared: PreparedChanges,
+  tx: Tx, secrets: Secrets, entityId: number, sorId: number, prepared: PreparedChanges, dryRunOf: number | null = null,
 ): Promise<MergeRefusal[]> {
   const erased = await findErased(tx, secrets, entityId, prepared.changes);
   const { living, refusals } = leaveOutErased(prepared, erased);
   if (living.staged.length > 0) {
     await stage(tx, living.staged);
-    await mergeScalars(tx, entityId, sorId);
+    if (dryRunOf === null) await mergeScalars(tx, entityId, sorId);
+    else await takenBack(tx, () => mergeScalars(tx, entityId, sorId));
   }
-  return [...refusals, ...await mergeSets(tx, entityId, sorId, living.sets)];
+  const sets = dryRunOf === null ? storedSets(tx, entityId, sorId) : dryRunSets(tx, entityId, sorId, dryRunOf);
+  return [...refusals, ...await mergeSets(tx, sets, living.sets)];
+}
+
+async function takenBack(tx: Tx, work: () => Promise<void>): Promise<void> {
+  await tx.query('SAVEPOINT before_dry_run');
+  await work();
+  await tx.query('ROLLBACK TO SAVEPOINT before_dry_run');
 }
 
 function leaveOutErased(prepared: PreparedChanges, erased: Map<string, Buffer>) {
@@ -70,9 +81,17 @@ async function stage(tx: Tx, lines: Buffer): Promise<void> {
 /** The value columns of staged_values, in its order. */
 const VALUE_COLUMNS = ['String', 'Number', 'Boolean', 'Date', 'Datetime'] as const;
 
+/** What stands before and after the value of each type in a line of staged_values. */
+const AROUND_VALUE = Object.fromEntries(VALUE_COLUMNS.map((type, at) =>
+  [type, [`\t${'\\N\t'.repeat(at)}`, `${'\t\\N'.repeat(VALUE_COLUMNS.length - at - 1)}\n`] as const],
+)) as Record<ScalarType, readonly [before: string, after: string]>;
+
+/** By hand and not by `copyLine`, since it is made for every row. */
 function stagedLine({ customerId, customerType, attributeId, valueType, value }: ScalarChange): string {
-  const values = VALUE_COLUMNS.map((type) => (type === valueType ? value : null));
-  return copyLine([customerId, CUSTOMER_TYPE_CODE[customerType], attributeId, value === null, ...values]);
+  const [before, after] = AROUND_VALUE[valueType];
+  const key = `${escaped(customerId)}\t${CUSTOMER_TYPE_CODE[customerType]}\t${attributeId}\t`;
+  if (value === null) return `${key}t${before}\\N${after}`;
+  return `${key}f${before}${valueType === 'String' ? escaped(value as string) : String(value)}${after}`;
 }
 
 /**

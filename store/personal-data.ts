@@ -58,10 +58,29 @@ function valueKeys(entityId: number, people: Person[]): unknown[] {
   return [entityId, people.map(({ customerId }) => customerId), people.map(({ customerType }) => CUSTOMER_TYPE_CODE[customerType])];
 }
 
+const dryRunSets: PersonalDataPlace = {
+  name: 'dry_run_sets',
+  columns: ['customer_id', 'customer_type', 'set_elements', 'set_times'],
+  otherColumns: ['entity_id', 'import_id', 'attribute_id'],
+  foundBy: 'customer_type and customer_id, among the few Sets of dry runs under way',
+  count: ({ db }, entityId, people) => countRows(db, `dry_run_sets d ${DRY_RUN_SETS_OF_PEOPLE}`, valueKeys(entityId, people)),
+  async* export({ db }, entityId, people) {
+    const { rows } = await db.query(
+      `SELECT d.customer_id, d.set_elements, d.set_times FROM dry_run_sets d ${DRY_RUN_SETS_OF_PEOPLE}`, valueKeys(entityId, people));
+    yield* rows;
+  },
+  erase: ({ db }, entityId, people) => inBatches(db,
+    `DELETE FROM dry_run_sets WHERE ctid = ANY (ARRAY(
+       SELECT d.ctid FROM dry_run_sets d ${DRY_RUN_SETS_OF_PEOPLE} LIMIT ${BATCH}))`, valueKeys(entityId, people)),
+};
+
+const DRY_RUN_SETS_OF_PEOPLE = `WHERE d.entity_id = $1
+  AND (d.customer_id, d.customer_type) IN (SELECT * FROM unnest($2::text[], $3::smallint[]))`;
+
 const importErrors: PersonalDataPlace = {
   name: 'import_errors',
   columns: ['customer_id', 'attribute_key', 'message', 'raw', 'customer_hash'],
-  otherColumns: ['entity_id', 'import_id', 'line', 'error_type', 'outcome', 'happened_at', 'stage'],
+  otherColumns: ['entity_id', 'import_id', 'line', 'error_type', 'outcome', 'happened_at', 'stage', 'redriven_by'],
   foundBy: 'customer_id, and any record or message in which the id stands',
   count: ({ db }, entityId, people) => countRows(db, `import_errors WHERE ${ERRORS_NAMING}`, errorKeys(entityId, people)),
   async* export({ db }, entityId, people) {
@@ -136,12 +155,12 @@ const tombstones: PersonalDataPlace = {
 };
 
 /** Every place that may hold something about a customer. A new table or file area joins here, or the list below. */
-export const personalData: PersonalDataPlace[] = [attributeValues, importErrors, pinnedFiles, auditLog, tombstones];
+export const personalData: PersonalDataPlace[] = [attributeValues, dryRunSets, importErrors, pinnedFiles, auditLog, tombstones];
 
 /** Tables and file areas that hold nothing about customers. */
 export const withoutPersonalData = [
   'schema_migrations', 'entities', 'users', 'memberships', 'tokens', 'login_attempts', 'server_keys', 'key_lookups',
-  'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'keys/',
+  'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'idempotent_requests', 'keys/',
 ];
 
 function hashes(secrets: Secrets, entityId: number, people: Person[]): Buffer[] {

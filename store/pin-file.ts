@@ -3,11 +3,16 @@ import { finished } from 'node:stream';
 import { createGunzip, type Gunzip } from 'node:zlib';
 import { refuse } from '../domain/refusal.ts';
 import type { Files } from './files.ts';
-import type { PinnedFile } from './imports.ts';
+import type { PinnedFile } from './import-record.ts';
 
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 /** Compressed bytes given to the decompressor at a time: at most a thousandfold of it, 16 MiB, comes out at once. */
 const GUNZIP_BYTES = 16 * 1024;
+
+const GIB = 1024 ** 3;
+
+/** The largest file as it comes, and decompressed (docs/imports.md), in bytes. */
+export const FILE_LIMITS = { uploadBytes: 10 * GIB, decompressedBytes: 50 * GIB };
 
 export type PinOptions = {
   uploadBytes: number;

@@ -11,7 +11,8 @@ type PinnedLine = { fileKey: string; line: string };
 export async function* listPinnedLinesOf(
   { db, files }: PinnedNeeds, entityId: number, people: Person[],
 ): AsyncGenerator<PinnedLine> {
-  const { rows } = await db.query<{ file_key: string }>('SELECT file_key FROM imports WHERE entity_id = $1', [entityId]);
+  const { rows } = await db.query<{ file_key: string }>(
+    'SELECT file_key FROM imports WHERE entity_id = $1 AND file_key IS NOT NULL', [entityId]);
   for (const { file_key: fileKey } of rows) yield* linesNaming(files, fileKey, people);
 }
 
@@ -20,7 +21,7 @@ export async function deletePinnedFilesOf(
   { db, files }: PinnedNeeds, entityId: number, people: Person[],
 ): Promise<number> {
   const { rows } = await db.query<{ file_key: string }>(
-    'SELECT file_key FROM imports WHERE entity_id = $1 AND ended_at IS NOT NULL', [entityId]);
+    'SELECT file_key FROM imports WHERE entity_id = $1 AND file_key IS NOT NULL AND ended_at IS NOT NULL', [entityId]);
   let deleted = 0;
   for (const { file_key: fileKey } of rows) {
     const { done } = await linesNaming(files, fileKey, people).next();

@@ -1,4 +1,5 @@
-import { proxyActivities, workflowInfo } from '@temporalio/workflow';
+import { proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
+import type { Again } from '../activities/again.ts';
 import type { ImportAttributesSteps, ImportRef } from '../activities/import-attributes.ts';
 
 const RETRY = { initialInterval: '1 second', maximumInterval: '30 seconds' };
@@ -8,17 +9,31 @@ const { claimImport, endImport } = proxyActivities<ImportAttributesSteps>({
   retry: RETRY,
 });
 
-const { loadRows } = proxyActivities<ImportAttributesSteps>({
+const { fetchFile, loadRows } = proxyActivities<ImportAttributesSteps>({
   taskQueue: 'bulk',
   heartbeatTimeout: '5 seconds',
   startToCloseTimeout: '7 days',
   retry: RETRY,
 });
 
-/** Brings each row of a pinned file into a customer's profile or into the list of errors. */
+const { mailReport } = proxyActivities<ImportAttributesSteps>({
+  taskQueue: 'sends',
+  heartbeatTimeout: '5 seconds',
+  startToCloseTimeout: '3 minutes',
+  retry: RETRY,
+});
+
+/** Brings each row of a file into a customer's profile or into the list of errors, and tells of it. */
 export async function importAttributes(ref: ImportRef): Promise<void> {
   const claim = await claimImport(ref, workflowInfo().firstExecutionRunId);
   if (!claim) return;               // another run has it, or it has ended
+  if (claim.toFetch) await untilSettled(() => fetchFile(claim));
   await loadRows(claim);
-  await endImport(claim);
+  const { mails } = await endImport(claim) ?? { mails: false };      // older runs got no answer
+  if (mails) await untilSettled(() => mailReport(claim));
+}
+
+/** As often as the step asks for, which says how long to wait. */
+async function untilSettled(step: () => Promise<Again | null>): Promise<void> {
+  for (let outcome = await step(); outcome; outcome = await step()) await sleep(outcome.againInMs);
 }

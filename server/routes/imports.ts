@@ -3,11 +3,11 @@ import { IMPORT_ERROR_TYPES } from '../../domain/import-error-type.ts';
 import { refuse, refuseField } from '../../domain/refusal.ts';
 import { write } from '../../store/database.ts';
 import { type StoredImportError, streamImportErrors } from '../../store/import-errors.ts';
-import { findImport, findImportByJob, listImports } from '../../store/imports.ts';
+import { cancelImport, findImport, findImportByJob, listImports } from '../../store/imports.ts';
 import { findSorById } from '../../store/systems-of-records.ts';
 import { audit } from '../audit.ts';
-import { ImportProgressRecord, showImportProgress } from '../import-progress.ts';
-import { customerId, identifier } from '../input.ts';
+import { ImportProgressRecord, viewImportProgress } from '../import-progress.ts';
+import { customerId, identifier, queryFlag } from '../input.ts';
 import { streamedResult } from '../reply.ts';
 import { type Route, route } from '../route.ts';
 
@@ -38,6 +38,7 @@ const ImportErrorRecord = z.object({
   message: z.string(),
   raw: z.string().nullable(),
   line: z.int().describe('The line on which the record starts; 0: the file as a whole'),
+  redriven_by: z.string().nullable().describe('The import that brought the row after all'),
 });
 
 const listImportErrors = route({
@@ -50,6 +51,7 @@ const listImportErrors = route({
     job_id: identifier.optional().describe('v2: required; an import_id or a jid'),
     customer_id: customerId.optional(),
     error_type: z.enum(IMPORT_ERROR_TYPES).optional(),
+    open: queryFlag.default(false).describe('Without the rows that a re-drive has brought since'),
   }),
   result: z.object({ attribute_errors: z.array(ImportErrorRecord) }),
   async handle({ query, version, ...who }, { db }) {
@@ -62,7 +64,7 @@ const listImportErrors = route({
       await audit(tx, who, { action: 'read', subjectKind: 'import', subject: found.identifier });
       return { job: found, sor: await findSorById(tx, entityId, found.sorId) };
     });
-    const filter = { customerId: query.customer_id, errorType: query.error_type };
+    const filter = { customerId: query.customer_id, errorType: query.error_type, isOpen: query.open };
     const record = (error: StoredImportError) => ({
       [member]: shown,
       ...(version === 3 ? { error_type: error.errorType } : {}),
@@ -81,7 +83,26 @@ const viewImport = route({
   result: ImportProgressRecord,
   async handle({ params, caller }, { db }) {
     const job = await findImport(db, caller.entityId, params.import_id) ?? refuse(404, 'not_found', NOT_FOUND);
-    return showImportProgress(job, await findSorById(db, caller.entityId, job.sorId), new Date());
+    return viewImportProgress(db, job, new Date());
+  },
+});
+
+const cancelAnImport = route({
+  ...SHARED,
+  method: 'POST',
+  path: '/api/attribute_values/imports/:import_id/cancel',
+  summary: 'End an import where it stands',
+  description: 'What it has brought stays; the rows from `next_line` on were not all read.',
+  params: z.object({ import_id: identifier }),
+  result: ImportProgressRecord,
+  async handle({ params: { import_id }, keepReply, ...who }, { db }) {
+    const { entityId } = who.caller;
+    return write(db, async (tx) => {
+      const canceled = await cancelImport(tx, entityId, import_id) ?? refuse(404, 'not_found', NOT_FOUND);
+      if (!canceled) refuse(400, 'bad_request', 'The import has ended already');
+      await audit(tx, who, { action: 'update', subjectKind: 'import', subject: import_id, details: { canceled } });
+      return keepReply(tx, await viewImportProgress(tx, (await findImport(tx, entityId, import_id))!, new Date()));
+    });
   },
 });
 
@@ -95,6 +116,7 @@ function showError(error: StoredImportError, sor: string | null) {
     message: error.message,
     raw: error.raw,
     line: error.line,
+    redriven_by: error.redrivenBy,
   };
 }
 
@@ -106,4 +128,4 @@ function toSeconds(time: Date): string {
   return time.toISOString().slice(0, 19).replace('T', ' ');
 }
 
-export const importRoutes: Route[] = [listImportJobs, listImportErrors, viewImport];
+export const importRoutes: Route[] = [listImportJobs, listImportErrors, viewImport, cancelAnImport];

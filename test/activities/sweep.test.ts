@@ -7,11 +7,11 @@ import { findAttributeValues } from '../../store/attribute-values.ts';
 import { deleteCustomerAttribute } from '../../store/customer-attributes.ts';
 import { write } from '../../store/database.ts';
 import { insertImportErrors } from '../../store/import-errors.ts';
-import { insertImport } from '../../store/imports.ts';
 import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
 import { deleteSor } from '../../store/systems-of-records.ts';
 import { findTokenOwner } from '../../store/tokens.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
+import { insertUpload } from '../harness/imports.ts';
 import { personId } from '../harness/people.ts';
 import { makeWorld, type World } from '../harness/world.ts';
 
@@ -31,11 +31,7 @@ async function importEndedDaysAgo({ entity, sor }: World, days: number): Promise
   const fileKey = `imports/${entity.identifier}-${days}.csv`;
   await store.files.put(fileKey, Readable.from([Buffer.from('user_id,attribute_key,value\n')]));
   return write(store.db, async (tx) => {
-    const none = Buffer.alloc(32);
-    const { id } = await insertImport(tx, entity.id, {
-      sorId: sor.id, version: 3, skipEmail: true, fileKey, fileBytes: 28, fileSha256: none, sourceBytes: 28, sourceSha256: none,
-      sourceGzip: false, sourceDefect: null,
-    });
+    const { id } = await insertUpload(tx, store, { entity, sor }, { file: { fileKey, fileBytes: 28, sourceBytes: 28 } });
     await insertImportErrors(tx, entity.id, id, [{
       line: 2, errorType: 'EMPTY_VALUE', outcome: 'failed', stage: 'validation', message: 'the value is empty', customerId: null,
       attributeKey: null, raw: null, customerHash: null,

@@ -1,5 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import { findImport, type Import } from '../../store/imports.ts';
+import type { Queryable } from '../../store/database.ts';
+import { type StoredImportError, streamImportErrors } from '../../store/import-errors.ts';
+import type { Import, NewImport, PinnedFile } from '../../store/import-record.ts';
+import { findImport, insertImport } from '../../store/imports.ts';
 import type { TestStore } from './database.ts';
 import { waitFor } from './wait.ts';
 import type { World } from './world.ts';
@@ -28,6 +31,34 @@ export async function postImport(app: FastifyInstance, world: World, file: strin
   const reply = await app.inject({ method: 'POST', url: '/api/attribute_values/batch_import', headers: { ...headers, accept }, payload });
   if (reply.statusCode !== 200) throw new Error(`the import was refused: ${reply.body}`);
   return (reply.json() as { result: { import_id: string } }).result.import_id;
+}
+
+/** Posts an import without a file, as JSON with the SoR's credentials, and returns its identifier. */
+export async function startImportOf(app: FastifyInstance, world: World, fields: Record<string, unknown>): Promise<string> {
+  const reply = await app.inject({
+    method: 'POST', url: '/api/attribute_values/batch_import', headers: { accept: 'application/vnd.svc.v3' },
+    payload: { sor_id: world.sor.identifier, api_key: world.apiKey, skip_email: true, ...fields },
+  });
+  if (reply.statusCode !== 200) throw new Error(`the import was refused: ${reply.body}`);
+  return (reply.json() as { result: { import_id: string } }).result.import_id;
+}
+
+/** All errors of an import, in the order of the file. */
+export function importErrors({ db }: TestStore, world: World, { id }: Import): Promise<StoredImportError[]> {
+  return Array.fromAsync(streamImportErrors(db, world.entity.id, id));
+}
+
+/** The row of an accepted import, for tests that need no worker. */
+export function insertUpload(
+  tx: Queryable, { secrets }: TestStore, { entity, sor }: Pick<World, 'entity' | 'sor'>,
+  { file, ...job }: Partial<NewImport> & { file?: Partial<PinnedFile> } = {},
+): Promise<Import> {
+  const none = Buffer.alloc(32);
+  const source = {
+    fileKey: `imports/${entity.identifier}.csv`, fileBytes: 0, fileSha256: none, sourceBytes: 0, sourceSha256: none,
+    sourceGzip: false, sourceDefect: null, ...file,
+  };
+  return insertImport(tx, secrets, entity.id, { sorId: sor.id, version: 3, skipEmail: true, source, ...job });
 }
 
 /** Waits for the end of an import. */

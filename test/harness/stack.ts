@@ -13,8 +13,7 @@ import { buildServer } from '../../server/app.ts';
 import { onFileEnd } from './clean-up.ts';
 import { testStore, type TestStore } from './database.ts';
 import { waitFor } from './wait.ts';
-import { SWEEP_SECONDS, type TestWorker, workersOver } from './workers.ts';
-import type { WorkerSettings } from './worker-main.ts';
+import { SWEEP_SECONDS, type TestWorker, type WorkerOptions, workersOver } from './workers.ts';
 
 export type Stack = {
   store: TestStore;
@@ -23,7 +22,7 @@ export type Stack = {
   app: FastifyInstance;
   /** Another server over the same database. */
   newServer(): Promise<FastifyInstance>;
-  startWorker(options?: Pick<WorkerSettings, 'kill'>): TestWorker;
+  startWorker(options?: WorkerOptions): TestWorker;
 };
 
 const quiet = { info() {}, warn() {}, error() {} };

@@ -1,4 +1,8 @@
 import { once } from 'node:events';
+import { join } from 'node:path';
+import { type FetchAllow, readFetchAllow } from '../../connectors/fetch-allow.ts';
+import { guardedFetch } from '../../connectors/guarded-fetch.ts';
+import { openMailer } from '../../connectors/mail.ts';
 import { openDatabase } from '../../store/database.ts';
 import { folderFiles } from '../../store/files.ts';
 import { openSecrets } from '../../store/secrets.ts';
@@ -19,6 +23,12 @@ export type WorkerSettings = {
   namespace: string;
   bundlePath: string;
   sweepSeconds: number;
+  /** Where files may be fetched from; default the loopback. */
+  fetchAllow?: string;
+  /** Default: mails go to the folder `outbox` beside the files. */
+  smtpUrl?: string;
+  /** About so many records of an import are merged together. */
+  batchRecords?: number;
   /** Ends this process at the `hit`-th time that it comes to a boundary of that name. */
   kill?: { boundary: string; hit: number };
 };
@@ -39,7 +49,10 @@ let hits = 0;
 const workers = startWorkers({
   temporal, bundlePath: settings.bundlePath, queues: TASK_QUEUES, identity, log, metrics: createMetrics(),
   needs: {
-    db, files, secrets, log, temporal: client, countRows: () => {}, batchRecords: 1_000, turn: turns(4),
+    db, files, secrets, log, temporal: client, countRows: () => {}, batchRecords: settings.batchRecords ?? 1_000, turn: turns(4),
+    fetch: guardedFetch(readFetchAllow(settings.fetchAllow ?? '127.0.0.1') as FetchAllow),
+    mailer: openMailer({ smtpUrl: settings.smtpUrl, outbox: join(settings.filesFolder, 'outbox'), from: 'millrace@example.com' }),
+    publicUrl: 'http://millrace.test',
     boundary(name) {
       if (name !== settings.kill?.boundary) return;
       hits += 1;

@@ -23,11 +23,13 @@ export type TestWorker = {
   stop(): Promise<void>;
 };
 
+export type WorkerOptions = Pick<WorkerSettings, 'kill' | 'fetchAllow' | 'smtpUrl' | 'batchRecords'>;
+
 /** Starts worker processes over a test's store, and ends those that are left when the file is through. */
 export function workersOver(store: TestStore, namespace: string, temporalAddress = inject('temporal').address) {
   const live = new Set<TestWorker>();
   onFileEnd(() => Promise.all([...live].map((worker) => worker.kill())));
-  return (options: Pick<WorkerSettings, 'kill'> = {}): TestWorker => {
+  return (options: WorkerOptions = {}): TestWorker => {
     const worker = spawnWorker({
       databaseUrl: store.url,
       filesFolder: store.filesFolder,
