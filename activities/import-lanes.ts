@@ -62,7 +62,7 @@ class Lanes {
   }
 
   async takeAll(batches: AsyncGenerator<Batch>): Promise<void> {
-    const underWay: Promise<void>[] = [];
+    const underWay: Promise<unknown>[] = [];
     for (let merged = await this.#begin(batches); merged; merged = await this.#begin(batches)) {
       underWay.push(merged.end);
       if (underWay.length >= BATCHES_AHEAD) await underWay.shift();
@@ -77,7 +77,7 @@ class Lanes {
   }
 
   /** Reads and checks the next batch, and hands it to the lanes; it keeps its turn until they have merged it. */
-  async #begin(batches: AsyncGenerator<Batch>): Promise<{ end: Promise<void> } | null> {
+  async #begin(batches: AsyncGenerator<Batch>): Promise<{ end: Promise<unknown> } | null> {
     const endTurn = await this.#needs.turn();
     let end: Promise<unknown> = Promise.resolve();
     try {
@@ -86,9 +86,9 @@ class Lanes {
       const parts = await checkBatch(this.#job, batch, this.#done, this.#rules);
       for (const part of parts) this.#tails[part.lane] = this.#tails[part.lane]!.then(() => this.#merge(part));
       end = Promise.all(this.#tails);
-      return { end: end.then(() => {}) };
+      return { end };
     } finally {
-      end.then(endTurn, endTurn);
+      end.then(endTurn, endTurn);       // a failure is for whoever waits for the end; nobody may, after an earlier one
     }
   }
 

@@ -10,13 +10,14 @@ import type { World } from './world.ts';
 const BOUNDARY = 'millrace-test-boundary';
 
 /** A web form with the SoR's credentials and a file, as an HTTP client sends it. */
-export function importForm(world: World, file: string | Buffer): { headers: Record<string, string>; payload: Buffer } {
+export function importForm(world: World, file: string | Buffer, fields: Record<string, string> = {}): { headers: Record<string, string>; payload: Buffer } {
   const field = (name: string, value: string) =>
     `--${BOUNDARY}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
   return {
     headers: { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` },
     payload: Buffer.concat([
-      Buffer.from(field('sor_id', world.sor.identifier) + field('api_key', world.apiKey) + field('skip_email', 'true')),
+      Buffer.from(Object.entries({ sor_id: world.sor.identifier, api_key: world.apiKey, skip_email: 'true', ...fields })
+        .map(([name, value]) => field(name, value)).join('')),
       Buffer.from(`--${BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="values.csv"\r\ncontent-type: text/csv\r\n\r\n`),
       Buffer.from(file),
       Buffer.from(`\r\n--${BOUNDARY}--\r\n`),
@@ -24,9 +25,13 @@ export function importForm(world: World, file: string | Buffer): { headers: Reco
   };
 }
 
+type PostOptions = { version?: 2 | 3; fields?: Record<string, string> };
+
 /** Posts a file and returns the import's identifier. */
-export async function postImport(app: FastifyInstance, world: World, file: string | Buffer, version: 2 | 3 = 3): Promise<string> {
-  const { headers, payload } = importForm(world, file);
+export async function postImport(
+  app: FastifyInstance, world: World, file: string | Buffer, { version = 3, fields = {} }: PostOptions = {},
+): Promise<string> {
+  const { headers, payload } = importForm(world, file, fields);
   const accept = version === 3 ? 'application/vnd.svc.v3' : 'application/json';
   const reply = await app.inject({ method: 'POST', url: '/api/attribute_values/batch_import', headers: { ...headers, accept }, payload });
   if (reply.statusCode !== 200) throw new Error(`the import was refused: ${reply.body}`);

@@ -22,7 +22,24 @@ beforeAll(async () => {
   [source, elsewhere] = [await httpSource(), await httpSource()];
   world = await makeWorld(stack.store);
   rememberSecret(SECRET);
-  stack.startWorker();
+});
+
+describe('a worker killed', () => {
+  it.each([
+    ['when the file is stored and not yet noted down', 'import: file stored', 2],
+    ['when the file is noted down', 'import: file noted', 1],
+  ])('%s costs a fetch at most', async (_when, boundary, fetches) => {
+    const path = `/killed-${fetches}.csv`;
+    const url = source.serve(path, file(rows('iron', 2_000)));
+    const doomed = stack.startWorker({ kill: { boundary, hit: 1 } });
+    const id = await start({ file_url: url });
+    expect((await doomed.ended).signal).toBe('SIGKILL');
+    expect(await findImport(stack.store.db, world.entity.id, id)).toMatchObject({ state: 'running', rowsIn: 0 });
+    const worker = stack.startWorker();
+    expect(await importEnded(stack.store, world, id)).toMatchObject({ state: 'finished', rowsIn: 2_000, rowsOk: 2_000 });
+    expect(source.asked.filter((each) => each.path === path)).toHaveLength(fetches);
+    await worker.stop();
+  });
 });
 
 const start = (fields: Record<string, unknown>) => startImportOf(stack.app, world, fields);
@@ -42,6 +59,10 @@ const rows = (plan: string, count = 1) =>
   Buffer.from(HEADER + Array.from({ length: count }, (_, row) => `${personId(row)},plan,${plan},\n`).join(''));
 
 describe('a file from an address', () => {
+  beforeAll(() => {
+    stack.startWorker();
+  });
+
   it('is imported, gzipped or not, with the request\'s headers, which are kept no longer than that', async () => {
     for (const bytes of [rows('gold'), gzipSync(rows('silver'))]) {
       const url = source.serve('/values.csv', file(bytes));

@@ -1,0 +1,104 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { importEnded, postImport } from '../harness/imports.ts';
+import { personId, PERSON_MARK } from '../harness/people.ts';
+import { parseMail, smtpServer } from '../harness/smtp.ts';
+import { useStack } from '../harness/stack.ts';
+import { waitFor } from '../harness/wait.ts';
+import type { TestWorker } from '../harness/workers.ts';
+import { makeWorld, type World } from '../harness/world.ts';
+import { findImport } from '../../store/imports.ts';
+
+const HEADER = 'user_id,attribute_key,value,action_type\n';
+const stack = useStack();
+let smtp: Awaited<ReturnType<typeof smtpServer>>;
+let world: World;
+
+beforeAll(async () => {
+  smtp = await smtpServer();
+  world = await makeWorld(stack.store);
+});
+
+const startWorker = (kill?: { boundary: string; hit: number }): TestWorker =>
+  stack.startWorker({ smtpUrl: `smtp://127.0.0.1:${smtp.port}`, ...(kill ? { kill } : {}) });
+
+const post = (fields: Record<string, string> = { skip_email: 'false' }, file?: string) =>
+  postImport(stack.app, world, file ?? `${HEADER}${personId(1)},plan,gold,\n${personId(1)},score,many,\n`, { fields });
+
+const mailOf = (id: string) => waitFor('what came of the mail', async () => {
+  const job = await findImport(stack.store.db, world.entity.id, id);
+  return job!.mail && job!.mail.state !== 'sending' ? job!.mail : null;
+}, 90_000);
+
+const received = (id: string) => smtp.received.filter(({ mail }) => mail.headers.subject!.includes(id));
+
+describe('the mail at the end of an import', () => {
+  it('goes to the creator of the SoR, with counts and a link, and nothing of the file', async () => {
+    const worker = startWorker();
+    const id = await post();
+    expect(await mailOf(id)).toEqual({ state: 'sent', tries: 1, reason: null });
+    const [{ to, mail }] = received(id) as [ReturnType<typeof received>[number]];
+    expect(to).toEqual([world.user.email]);
+    expect(mail.headers.subject).toBe(`Import ${id} into CRM: 1 of 2 rows ok, 1 failed`);
+    expect(mail.text).toContain(`http://millrace.test/api/attribute_values/imports/${id}`);
+    expect(mail.text).toMatch(/INVALID_VALUE +1/);
+    expect(mail.text).not.toContain(PERSON_MARK);
+    await worker.stop();
+  });
+
+  it('goes to those who are named for the SoR, also for a file that could not be imported', async () => {
+    await stack.store.db.query('UPDATE systems_of_records SET notify_emails = $2 WHERE id = $1',
+      [world.sor.id, ['one@example.com', 'two@example.com']]);
+    smtp.behave({ recipients: { 'two@example.com': 550 } });
+    const worker = startWorker();
+    const id = await post({ skip_email: 'false' }, 'no header at all\n');
+    expect(await mailOf(id)).toMatchObject({ state: 'sent', reason: 'the mail server refused 1 of 2 recipients' });
+    expect(received(id)).toMatchObject([{ to: ['one@example.com'], mail: { headers: { subject: expect.stringContaining('failed') } } }]);
+    smtp.behave({});
+    await worker.stop();
+  });
+
+  it('is not sent where none is wanted', async () => {
+    const worker = startWorker();
+    const id = await post({ skip_email: 'true' });
+    await importEnded(stack.store, world, id);
+    await waitFor('the workflow\'s end', async () =>
+      (await stack.temporal.workflow.getHandle(`import/${id}`).describe()).status.name === 'COMPLETED');
+    expect((await findImport(stack.store.db, world.entity.id, id))!.mail).toBeNull();
+    expect(received(id)).toEqual([]);
+    await worker.stop();
+  });
+
+  it('that the server refuses for good says so, and the import is finished all the same', async () => {
+    smtp.behave({ sender: 550 });
+    const worker = startWorker();
+    const id = await post();
+    expect(await mailOf(id)).toMatchObject({ state: 'not_sent', tries: 1, reason: expect.stringContaining('550') });
+    expect((await findImport(stack.store.db, world.entity.id, id))!.state).toBe('finished');
+    smtp.behave({});
+    await worker.stop();
+  });
+
+  it.each([
+    'import: mail noted', 'import: mail sent',
+  ])('is not sent again after a kill at "%s": nobody knows whether it arrived', async (boundary) => {
+    const doomed = startWorker({ boundary, hit: 1 });
+    const id = await post();
+    expect((await doomed.ended).signal).toBe('SIGKILL');
+    const worker = startWorker();
+    expect(await mailOf(id)).toMatchObject({ state: 'unknown', tries: 1 });
+    expect(received(id)).toHaveLength(boundary === 'import: mail sent' ? 1 : 0);
+    await worker.stop();
+  });
+
+  it('lies in the outbox where there is no mail server', async () => {
+    const worker = stack.startWorker();
+    const id = await post();
+    expect(await mailOf(id)).toMatchObject({ state: 'sent' });
+    const outbox = join(stack.store.filesFolder, 'outbox');
+    const mails = await Promise.all((await readdir(outbox)).map(async (name) => parseMail(await readFile(join(outbox, name)))));
+    expect(mails.map(({ headers }) => headers.subject)).toEqual([`Import ${id} into CRM: 1 of 2 rows ok, 1 failed`]);
+    await worker.stop();
+  });
+});
