@@ -83,7 +83,7 @@ class Lanes {
     try {
       const { value: batch, done } = await batches.next();
       if (done) return null;
-      const parts = await checkBatch(this.#job, batch, this.#done, this.#rules);
+      const parts = await checkBatch(this.#needs, this.#job, batch, this.#done, this.#rules);
       for (const part of parts) this.#tails[part.lane] = this.#tails[part.lane]!.then(() => this.#merge(part));
       end = Promise.all(this.#tails);
       return { end };
@@ -93,11 +93,11 @@ class Lanes {
   }
 
   async #merge(part: LanePart): Promise<void> {
-    if (part.nextOffset <= this.#cursors[part.lane]!) return;
+    if (part.place.nextOffset <= this.#cursors[part.lane]!) return;
     const rules = await mergePart(this.#needs, this.#job, part, this.#cursors[part.lane]!);
     if (!rules) throw new LaneMoved();
     this.#rules = rules;
-    this.#cursors[part.lane] = part.nextOffset;
+    this.#cursors[part.lane] = part.place.nextOffset;
   }
 }
 

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Batch } from './import-batches.ts';
+import { type Batch, type BatchPlace, readBatchAgain } from './import-batches.ts';
 import type { ImportRules } from './import-rules.ts';
 import { importRules } from './import-rules.ts';
 import type { Needs } from './needs.ts';
@@ -16,8 +16,15 @@ import { lockImport, updateImportEnded } from '../store/imports.ts';
 import { mergeAttributeValues, type MergeRefusal, type PreparedChanges, prepareChanges } from '../store/merge-attribute-values.ts';
 import { holdSorRevision } from '../store/systems-of-records.ts';
 
-/** A batch's rows of one lane, as the rules in force when it was read found them. */
-export type LanePart = Batch & { lane: number; lanes: LaneCursors; rules: ImportRules; rows: CheckedRows; prepared: PreparedChanges };
+/** A batch's rows of one lane, as the rules in force when it was read found them; of the rows themselves no more than is needed. */
+export type LanePart = {
+  place: BatchPlace;
+  lane: number;
+  lanes: LaneCursors;
+  rules: ImportRules;
+  rows: Omit<CheckedRows, 'changes'>;
+  prepared: PreparedChanges;
+};
 
 /** So many pieces are checked in a few milliseconds. */
 const PIECES_AT_ONCE = 4;
@@ -27,20 +34,27 @@ const PIECES_AT_ONCE = 4;
  * the lanes' sessions wait for it between two statements.
  */
 export async function checkBatch(
-  job: PinnedImport, batch: Batch, lanes: LaneCursors, rules: ImportRules,
+  needs: Needs, job: PinnedImport, { pieces, place }: Batch, lanes: LaneCursors, rules: ImportRules,
 ): Promise<LanePart[]> {
-  const cutOffAt = job.file.sourceDefect === null ? undefined : job.file.fileBytes;
   const checked = nothingChecked(lanes);
-  for (let at = 0; at < batch.pieces.length; at += PIECES_AT_ONCE) {
-    checkPieces(batch.pieces.slice(at, at + PIECES_AT_ONCE), rules, lanes, cutOffAt, checked);
+  for (let at = 0; at < pieces.length; at += PIECES_AT_ONCE) {
+    checkPieces(pieces.slice(at, at + PIECES_AT_ONCE), rules, lanes, cutOffAt(job), checked);
     await setImmediate();
   }
   const parts: LanePart[] = [];
-  for (const [lane, rows] of checked.entries()) {
-    parts.push({ ...batch, lane, lanes, rules, rows, prepared: prepareChanges(rows.changes) });
+  for (const [lane, { changes, ...rows }] of checked.entries()) {
+    const again = rules.hasErased ? undefined : async () => {
+      const samePieces = await readBatchAgain(needs, job.file.fileKey, place);
+      return checkPieces(samePieces, rules, lanes, cutOffAt(job))[lane]!.changes;
+    };
+    parts.push({ place, lane, lanes, rules, rows, prepared: prepareChanges(changes, again) });
     await setImmediate();
   }
   return parts;
+}
+
+function cutOffAt({ file }: PinnedImport): number | undefined {
+  return file.sourceDefect === null ? undefined : file.fileBytes;
 }
 
 /**
@@ -52,7 +66,7 @@ export async function mergePart(needs: Needs, job: PinnedImport, part: LanePart,
   const merged = await write(needs.db, async (tx) => {
     const held = await lockImportLane(tx, lane);
     if (held?.nextOffset !== cursor) return null;
-    const current = await recheckIfChanged(tx, job, part);
+    const current = await recheckIfChanged(tx, needs, job, part);
     const errors = await mergeRows(tx, needs, job, current);
     await insertImportErrors(tx, job.entityId, job.id, errors);
     await updateImportLane(tx, lane, progressAfter(held, current, errors));
@@ -66,23 +80,26 @@ export async function mergePart(needs: Needs, job: PinnedImport, part: LanePart,
 }
 
 /** Attributes, or the SoR itself, may have changed since the rows were checked; from here on they can't. */
-async function recheckIfChanged(tx: Tx, job: PinnedImport, part: LanePart): Promise<LanePart> {
+async function recheckIfChanged(tx: Tx, needs: Needs, job: PinnedImport, part: LanePart): Promise<LanePart> {
   const revision = await holdSorRevision(tx, job.entityId, job.sorId);
   if (revision === part.rules.revision) return part;
-  return (await checkBatch(job, part, part.lanes, await importRules(tx, job, part.rules)))[part.lane]!;
+  const batch = { place: part.place, pieces: await readBatchAgain(needs, job.file.fileKey, part.place) };
+  return (await checkBatch(needs, job, batch, part.lanes, await importRules(tx, job, part.rules)))[part.lane]!;
 }
 
 /** Merges the rows that hold, and returns the errors of all others. */
-async function mergeRows(tx: Tx, { secrets }: Needs, job: Import, { pieces, rows, prepared }: LanePart): Promise<ImportError[]> {
+async function mergeRows(tx: Tx, needs: Needs, job: PinnedImport, part: LanePart): Promise<ImportError[]> {
   const { entityId, sorId } = job;
-  const refusals = await mergeAttributeValues(tx, secrets, entityId, sorId, prepared, job.dryRun ? job.id : null);
-  await settleCorrected(tx, job, rows, refusals);
-  return [...rows.errors, ...refusals.map((refusal) => refusalError(pieces, refusal))];
+  const refusals = await mergeAttributeValues(tx, needs.secrets, entityId, sorId, part.prepared, job.dryRun ? job.id : null);
+  await settleCorrected(tx, job, part.rows, refusals);
+  if (refusals.length === 0) return part.rows.errors;
+  const pieces = await readBatchAgain(needs, job.file.fileKey, part.place);
+  return [...part.rows.errors, ...refusals.map((refusal) => refusalError(pieces, refusal))];
 }
 
 /** The rows of the first import that these rows correct are open no more. */
 async function settleCorrected(
-  tx: Tx, { entityId, id, rootId, dryRun }: Import, { corrects }: CheckedRows, refusals: MergeRefusal[],
+  tx: Tx, { entityId, id, rootId, dryRun }: Import, { corrects }: LanePart['rows'], refusals: MergeRefusal[],
 ): Promise<void> {
   if (rootId === null || dryRun || corrects.size === 0) return;
   const refused = new Set(refusals.map(({ line }) => line));
@@ -99,11 +116,11 @@ function refusalError(pieces: Batch['pieces'], refusal: MergeRefusal): ImportErr
   return { ...rowError(pieces, refusal.line, { kind: 'failed', ...refusal }), stage: 'merge' };
 }
 
-function progressAfter(held: LaneProgress, { rows: { rowsIn }, nextOffset, nextLine }: LanePart, errors: ImportError[]): LaneProgress {
+function progressAfter(held: LaneProgress, { rows: { rowsIn }, place }: LanePart, errors: ImportError[]): LaneProgress {
   const ignored = countIgnored(errors);
   return {
-    nextOffset,
-    nextLine,
+    nextOffset: place.nextOffset,
+    nextLine: place.nextLine,
     rowsIn: held.rowsIn + rowsIn,
     rowsOk: held.rowsOk + rowsIn - errors.length,
     rowsIgnored: held.rowsIgnored + ignored,

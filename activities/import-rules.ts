@@ -6,9 +6,10 @@ import type { Queryable } from '../store/database.ts';
 import type { Files } from '../store/files.ts';
 import type { Import, PinnedImport } from '../store/import-record.ts';
 import { findSorById } from '../store/systems-of-records.ts';
+import { hasErased } from '../store/tombstones.ts';
 
-/** The rules of an import's rows, and the revision of the SoR that they come from. */
-export type ImportRules = Rules & { revision: number };
+/** The rules of an import's rows, the revision of the SoR that they come from, and whether the entity ever erased anyone. */
+export type ImportRules = Rules & { revision: number; hasErased: boolean };
 
 /** Reads what decides about a row: the SoR's state and its attributes. */
 export async function importRules(db: Queryable, { entityId, sorId }: Import, format: ImportFormat): Promise<ImportRules> {
@@ -20,6 +21,7 @@ export async function importRules(db: Queryable, { entityId, sorId }: Import, fo
     sorDisabled: sor?.disabled ?? false,
     sorDeleted: sor === null,
     revision: sor?.revision ?? DELETED,
+    hasErased: await hasErased(db, entityId),
   };
 }
 

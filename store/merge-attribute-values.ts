@@ -6,7 +6,7 @@ import { RowsMoved, type Tx } from './database.ts';
 import { mergeSets, type SetRefusal } from './merge-sets.ts';
 import type { Secrets } from './secrets.ts';
 import { dryRunSets, storedSets } from './stored-sets.ts';
-import { erasedKey, findErased } from './tombstones.ts';
+import { erasedKey, findErased, hasErased } from './tombstones.ts';
 import { type AttributeChange, type FoldedChanges, foldChanges, type ScalarChange } from '../domain/attribute-change.ts';
 import type { ScalarType } from '../domain/attribute-value.ts';
 
@@ -14,12 +14,20 @@ import type { ScalarType } from '../domain/attribute-value.ts';
 export type MergeRefusal = { line: number; erasedHash: Buffer } | SetRefusal;
 
 /** Changes folded in file order, and their scalars as COPY takes them. */
-export type PreparedChanges = { changes: AttributeChange[]; staged: Buffer; sets: FoldedChanges['sets'] };
+export type PreparedChanges = {
+  staged: Buffer;
+  sets: FoldedChanges['sets'];
+  /** The changes themselves: looked at only where somebody was erased. */
+  changes: () => Promise<readonly AttributeChange[]>;
+};
 
-/** All of a merge that needs no database, so that it can be done while the merge before it runs. */
-export function prepareChanges(changes: AttributeChange[]): PreparedChanges {
+/**
+ * All of a merge that needs no database, so that it can be done while the merge before it runs. `again` makes the
+ * changes once more for whoever does not want to keep them: a batch in waiting is little more than its COPY text then.
+ */
+export function prepareChanges(changes: readonly AttributeChange[], again = async () => changes): PreparedChanges {
   const { scalars, sets } = foldChanges(changes);
-  return { changes, staged: Buffer.from(scalars.map(stagedLine).join('')), sets };
+  return { staged: Buffer.from(scalars.map(stagedLine).join('')), sets, changes: again };
 }
 
 /**
@@ -33,8 +41,7 @@ export function prepareChanges(changes: AttributeChange[]): PreparedChanges {
 export async function mergeAttributeValues(
   tx: Tx, secrets: Secrets, entityId: number, sorId: number, prepared: PreparedChanges, dryRunOf: number | null = null,
 ): Promise<MergeRefusal[]> {
-  const erased = await findErased(tx, secrets, entityId, prepared.changes);
-  const { living, refusals } = leaveOutErased(prepared, erased);
+  const { living, refusals } = await leaveOutErased(tx, secrets, entityId, prepared);
   if (living.staged.length > 0) {
     await stage(tx, living.staged);
     if (dryRunOf === null) await mergeScalars(tx, entityId, sorId);
@@ -50,16 +57,17 @@ async function takenBack(tx: Tx, work: () => Promise<void>): Promise<void> {
   await tx.query('ROLLBACK TO SAVEPOINT before_dry_run');
 }
 
-function leaveOutErased(prepared: PreparedChanges, erased: Map<string, Buffer>) {
+async function leaveOutErased(tx: Tx, secrets: Secrets, entityId: number, prepared: PreparedChanges) {
   const refusals: MergeRefusal[] = [];
-  if (erased.size === 0) return { living: prepared, refusals };
-  const { changes } = prepared;
+  if (!await hasErased(tx, entityId)) return { living: prepared, refusals };
+  const changes = await prepared.changes();
+  const erased = await findErased(tx, secrets, entityId, changes);
   const living = changes.filter((change) => {
     const erasedHash = erased.get(erasedKey(change));
     if (erasedHash) refusals.push({ line: change.line, erasedHash });
     return !erasedHash;
   });
-  return { living: prepareChanges(living), refusals };
+  return { living: refusals.length > 0 ? prepareChanges(living) : prepared, refusals };
 }
 
 /**

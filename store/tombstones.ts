@@ -4,15 +4,16 @@ import type { CustomerType } from '../domain/customer-id.ts';
 
 export type Person = { customerType: CustomerType; customerId: string };
 
-/**
- * Which of these people were erased, as `erasedKey` → keyed hash. Hashes nobody where the entity never
- * erased anyone, so that an import pays for tombstones only once there are some.
- */
+/** Whether the entity ever erased anyone: only then a merge pays for tombstones. */
+export async function hasErased(tx: Queryable, entityId: number): Promise<boolean> {
+  const { rows } = await tx.query('SELECT FROM tombstones WHERE entity_id = $1 LIMIT 1', [entityId]);
+  return rows.length > 0;
+}
+
+/** Which of these people were erased, as `erasedKey` → keyed hash. */
 export async function findErased(
   tx: Queryable, secrets: Secrets, entityId: number, people: Iterable<Person>,
 ): Promise<Map<string, Buffer>> {
-  const { rows: any } = await tx.query('SELECT FROM tombstones WHERE entity_id = $1 LIMIT 1', [entityId]);
-  if (any.length === 0) return new Map();
   const distinct = new Map<string, Person>();
   for (const person of people) distinct.set(erasedKey(person), person);
   const keysByHash = new Map<string, string>();

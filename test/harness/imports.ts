@@ -10,7 +10,9 @@ import type { World } from './world.ts';
 const BOUNDARY = 'millrace-test-boundary';
 
 /** A web form with the SoR's credentials and a file, as an HTTP client sends it. */
-export function importForm(world: World, file: string | Buffer, fields: Record<string, string> = {}): { headers: Record<string, string>; payload: Buffer } {
+export function importForm(
+  world: World, file: string | Buffer, fields: Record<string, string> = {},
+): { headers: Record<string, string>; payload: Buffer } {
   const field = (name: string, value: string) =>
     `--${BOUNDARY}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
   return {

@@ -67,7 +67,8 @@ describe('a dry run', () => {
     expect(wet.rowsFailed).toBeGreaterThan(0);
     expect(await importedValues(stack, world)).not.toEqual(before);
     await waitFor('nothing of the dry run to be left', async () => {
-      const { rows: [left] } = await stack.store.db.query('SELECT count(*) AS sets FROM dry_run_sets WHERE entity_id = $1', [world.entity.id]);
+      const { rows: [left] } = await stack.store.db.query(
+        'SELECT count(*) AS sets FROM dry_run_sets WHERE entity_id = $1', [world.entity.id]);
       return left.sets === 0;
     });
   });
