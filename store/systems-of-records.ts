@@ -147,6 +147,18 @@ export async function updateSorDisabled(
   return updateSor(db, entityId, id, 'disabled = $3', disabled);
 }
 
+/** Who is told of its imports; nobody named: its creator. */
+export async function findNotifyEmails(db: Queryable, entityId: number, id: number): Promise<string[]> {
+  const { rows } = await db.query<{ notify_emails: string[] }>(
+    'SELECT notify_emails FROM systems_of_records WHERE entity_id = $1 AND id = $2', [entityId, id]);
+  return rows[0]!.notify_emails;
+}
+
+export async function updateNotifyEmails(db: Queryable, entityId: number, id: number, emails: string[]): Promise<void> {
+  await db.query('UPDATE systems_of_records SET notify_emails = $3, updated_at = now() WHERE entity_id = $1 AND id = $2',
+    [entityId, id, emails]);
+}
+
 /** From now on nothing finds it; its values and keys go in bounded batches (`deleteRemains`). */
 export async function deleteSor(tx: Queryable, entityId: number, id: number): Promise<void> {
   await lockSorRules(tx, id);

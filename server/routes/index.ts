@@ -5,11 +5,12 @@ import { customerAttributeRoutes } from './customer-attributes.ts';
 import { importErrorsFileRoutes } from './import-errors-file.ts';
 import { importTemplateRoutes } from './import-template.ts';
 import { importRoutes } from './imports.ts';
+import { notifyEmailsRoutes } from './notify-emails.ts';
 import { sessionRoutes } from './session.ts';
 import { systemOfRecordsRoutes } from './systems-of-records.ts';
 
 /** Every route there is: the server, the API page and the tests over all routes come from this list. */
 export const routes: readonly Route[] = [
-  ...sessionRoutes, ...systemOfRecordsRoutes, ...customerAttributeRoutes, ...attributeValueRoutes,
+  ...sessionRoutes, ...systemOfRecordsRoutes, ...notifyEmailsRoutes, ...customerAttributeRoutes, ...attributeValueRoutes,
   ...batchImportRoutes, ...importTemplateRoutes, ...importRoutes, ...importErrorsFileRoutes,
 ];

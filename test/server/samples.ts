@@ -34,6 +34,10 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'DELETE /api/system_of_records/:sor_identifier': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
   'PUT /api/system_of_records/:sor_identifier/disable': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
   'PUT /api/system_of_records/:sor_identifier/enable': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
+  'GET /api/system_of_records/:sor_identifier/notify_emails': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
+  'PUT /api/system_of_records/:sor_identifier/notify_emails': (own) => ({
+    params: { sor_identifier: own.sor.identifier }, body: { notify_emails: ['data@example.com'] },
+  }),
   'GET /api/customer_attributes/:ca_identifier': (own) => ({ params: { ca_identifier: own.attributes.plan!.identifier } }),
   'POST /api/customer_attributes': (own) => ({
     body: { sor_id: own.sor.identifier, key: 'colour', label: 'Colour', value_type: 'String' },

@@ -48,8 +48,11 @@ describe('the mail at the end of an import', () => {
   });
 
   it('goes to those who are named for the SoR, also for a file that could not be imported', async () => {
-    await stack.store.db.query('UPDATE systems_of_records SET notify_emails = $2 WHERE id = $1',
-      [world.sor.id, ['one@example.com', 'two@example.com']]);
+    const named = await stack.app.inject({
+      method: 'PUT', url: `/api/system_of_records/${world.sor.identifier}/notify_emails`,
+      headers: { authorization: `Token ${world.token}` }, payload: { notify_emails: ['one@example.com', 'two@example.com'] },
+    });
+    expect(named.json()).toMatchObject({ result: { notify_emails: ['one@example.com', 'two@example.com'] } });
     smtp.behave({ recipients: { 'two@example.com': 550 } });
     const worker = startWorker();
     const id = await post({ skip_email: 'false' }, 'no header at all\n');
