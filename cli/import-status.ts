@@ -47,7 +47,7 @@ export function report(status: ImportStatus): string {
     lines.push('', table(['error', 'rows'], byType.map(([type, count]) => [type, String(count)])), '',
       `Each with its line and reason: millrace errors ${id}`);
   }
-  if (status.redrives?.length > 0) lines.push('', ...showRedrives(status));
+  if (status.redrives.length > 0) lines.push('', ...showRedrives(status));
   return lines.join('\n');
 }
 

@@ -23,7 +23,7 @@ const ENDS_WITHIN_MS = 90_000;
 
 /** Ends the worker at every boundary and at random moments: each time the outcome is that of an unbroken run. */
 export function survivesKills<Run>(flow: FlowUnderKill<Run>): void {
-  const seed = Number(process.env.KILL_SEED ?? Math.floor(Math.random() * 2 ** 31));
+  const seed = killSeed();
   describe(`${flow.name}, killed`, () => {
     const stack = useStack();
     let unbroken: unknown;
@@ -65,11 +65,22 @@ export function survivesKills<Run>(flow: FlowUnderKill<Run>): void {
   });
 }
 
+/** As a failed run printed it, or another one each time. */
+export function killSeed(): number {
+  return Number(process.env.KILL_SEED ?? Math.floor(Math.random() * 2 ** 31));
+}
+
 /** Points within the first four fifths of the work, so that there is some left to break. */
 function randomPoints(seed: number, size: number): number[] {
+  const random = randomFrom(seed);
+  return Array.from({ length: RANDOM_KILLS }, () => Math.floor(random() * size * 0.8));
+}
+
+/** From 0 up to 1, the same for the same seed. */
+export function randomFrom(seed: number): () => number {
   let state = seed;
-  return Array.from({ length: RANDOM_KILLS }, () => {
+  return () => {
     state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
-    return Math.floor((state / 2 ** 32) * size * 0.8);
-  });
+    return state / 2 ** 32;
+  };
 }

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { beforeAll, expect, it } from 'vitest';
 import { importEnded, postImport } from '../harness/imports.ts';
 import { mixedFile } from '../harness/import-files.ts';
+import { peakMib } from '../harness/memory.ts';
 import { useStack } from '../harness/stack.ts';
 import { makeWorld } from '../harness/world.ts';
 
@@ -16,12 +16,6 @@ beforeAll(() => {
   ({ pid } = stack.startWorker());
 });
 
-/** The most memory that the process has held so far (Linux only; elsewhere nothing is asserted but the outcome). */
-function peakMib(): number {
-  if (process.platform !== 'linux') return 0;
-  return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
-}
-
 it('a file of many rows, most of them bad, and with records of any size is imported in bounded memory', async () => {
   const world = await makeWorld(stack.store);
   const header = 'user_id,attribute_key,value,action_type\n';
@@ -34,5 +28,5 @@ it('a file of many rows, most of them bad, and with records of any size is impor
   expect(job.rowsIn).toBe(60_000 + 2 + 120_000);
   expect(job.rowsFailed).toBeGreaterThan(120_000);
   expect(job.rowsOk + job.rowsIgnored + job.rowsFailed).toBe(job.rowsIn);
-  expect(peakMib()).toBeLessThan(MOST_MIB);
+  expect(peakMib(pid)).toBeLessThan(MOST_MIB);
 }, 180_000);
