@@ -3,6 +3,7 @@ import { type Batch, type BatchPlace, readBatchAgain } from './import-batches.ts
 import type { ImportRules } from './import-rules.ts';
 import { importRules } from './import-rules.ts';
 import type { Needs } from './needs.ts';
+import type { AttributeChange } from '../domain/attribute-change.ts';
 import { type CheckedRows, checkPieces, type LaneCursors, nothingChecked, rowError } from '../domain/import-batch.ts';
 import { fileError, type ImportError } from '../domain/import-error.ts';
 import type { FileFailure } from '../domain/import-file.ts';
@@ -13,7 +14,7 @@ import {
 } from '../store/import-lanes.ts';
 import type { Import, PinnedImport } from '../store/import-record.ts';
 import { lockImport, updateImportEnded } from '../store/imports.ts';
-import { mergeAttributeValues, type MergeRefusal, type PreparedChanges, prepareChanges } from '../store/merge-attribute-values.ts';
+import { ChangesPreparation, mergeAttributeValues, type MergeRefusal, type PreparedChanges } from '../store/merge-attribute-values.ts';
 import { holdSorRevision } from '../store/systems-of-records.ts';
 
 /** A batch's rows of one lane, as the rules in force when it was read found them; of the rows themselves no more than is needed. */
@@ -26,31 +27,33 @@ export type LanePart = {
   prepared: PreparedChanges;
 };
 
-/** So many pieces are checked in a few milliseconds. */
-const PIECES_AT_ONCE = 4;
-
 /**
- * Parses and checks a batch: a part for each lane. Lets others have the event loop every few milliseconds, since
- * the lanes' sessions wait for it between two statements.
+ * Parses and checks a batch: a part for each lane. After each piece, of some hundred rows, others have the event loop,
+ * since the lanes' sessions wait for it between two statements; and what was made of its rows is let go.
  */
 export async function checkBatch(
   needs: Needs, job: PinnedImport, { pieces, place }: Batch, lanes: LaneCursors, rules: ImportRules,
 ): Promise<LanePart[]> {
   const checked = nothingChecked(lanes);
-  for (let at = 0; at < pieces.length; at += PIECES_AT_ONCE) {
-    checkPieces(pieces.slice(at, at + PIECES_AT_ONCE), rules, lanes, cutOffAt(job), checked);
+  const preparations = lanes.map(() => ({ changes: new ChangesPreparation(), kept: [] as AttributeChange[] }));
+  for (const piece of pieces) {
+    checkPieces([piece], rules, lanes, cutOffAt(job), checked);
+    for (const [lane, { changes, kept }] of preparations.entries()) {
+      const some = checked[lane]!.changes.splice(0);
+      changes.add(some);
+      if (rules.hasErased) kept.push(...some);
+    }
     await setImmediate();
   }
-  const parts: LanePart[] = [];
-  for (const [lane, { changes, ...rows }] of checked.entries()) {
-    const again = rules.hasErased ? undefined : async () => {
+  return checked.map((rows, lane) => {
+    const { changes, kept } = preparations[lane]!;
+    const again = async () => {
+      if (rules.hasErased) return kept;
       const samePieces = await readBatchAgain(needs, job.file.fileKey, place);
       return checkPieces(samePieces, rules, lanes, cutOffAt(job))[lane]!.changes;
     };
-    parts.push({ place, lane, lanes, rules, rows, prepared: prepareChanges(changes, again) });
-    await setImmediate();
-  }
-  return parts;
+    return { place, lane, lanes, rules, rows, prepared: changes.prepared(again) };
+  });
 }
 
 function cutOffAt({ file }: PinnedImport): number | undefined {

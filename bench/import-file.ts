@@ -8,22 +8,26 @@ export const ATTRIBUTES: [key: string, type: ScalarType][] = [
   ['orders', 'Number'], ['revenue', 'Number'], ['newsletter', 'Boolean'], ['born', 'Date'], ['last_seen', 'Datetime'],
 ];
 
-/** `bad`: every `badEvery`-th row fails, is left out, or is as good as the others. */
-export type FileSettings = { path: string; rows: number; bad: 'kept' | 'left out' | 'none'; salt: number };
+/** `shuffled`: no row is near another one of its customer; `by customer`: each customer's rows follow each other. */
+export const ORDERS = ['shuffled', 'by customer'] as const;
+export type Order = (typeof ORDERS)[number];
+
+/** `bad`: every `BAD_EVERY`-th row fails, is left out, or is as good as the others. */
+export type FileSettings = { path: string; rows: number; order: Order; bad: 'kept' | 'left out' | 'none'; salt: number };
 
 const BAD_EVERY = 100;
 
 /**
- * A v2 file in which each customer has each attribute once, in shuffled order; 1 % of the rows are bad ones.
- * Another `salt` gives other values of the same keys.
+ * A v2 file in which each customer has each attribute once; 1 % of the rows are bad ones. In either order customers
+ * come as they would by a hash. Another `salt` gives other values of the same keys.
  */
-export async function writeImportFile({ path, rows, bad, salt }: FileSettings): Promise<void> {
+export async function writeImportFile({ path, rows, order, bad, salt }: FileSettings): Promise<void> {
   const out = createWriteStream(path);
   out.write('user_id,attribute_key,value\n');
   let lines: string[] = [];
   for (let row = 0; row < rows; row += 1) {
     const isBad = bad !== 'none' && row % BAD_EVERY === BAD_EVERY - 1;
-    if (!isBad) lines.push(goodLine(shuffled(row, rows), salt));
+    if (!isBad) lines.push(goodLine(placeIn(order, row, rows), salt));
     else if (bad === 'kept') lines.push(badLine(row));
     if (lines.length < 10_000) continue;
     if (!out.write(`${lines.join('\n')}\n`)) await once(out, 'drain');
@@ -37,6 +41,13 @@ export async function writeImportFile({ path, rows, bad, salt }: FileSettings): 
 /** The rows of such a file that do not fail, in its order. */
 export function goodRows(rows: number): number {
   return rows - Math.floor(rows / BAD_EVERY);
+}
+
+/** Which customer's attribute stands in a row: customer by customer, `ATTRIBUTES.length` of them each. */
+function placeIn(order: Order, row: number, rows: number): number {
+  const perCustomer = ATTRIBUTES.length;
+  if (order === 'shuffled') return shuffled(row, rows);
+  return shuffled(Math.floor(row / perCustomer), rows / perCustomer) * perCustomer + row % perCustomer;
 }
 
 /** A permutation: 387,420,489 = 3^18 has no factor in common with a power of ten. */

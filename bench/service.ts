@@ -98,8 +98,13 @@ export async function importFile(
       const importSeconds = (Date.parse(status.ended_at) - Date.parse(status.started_at)) / 1000;
       return { status, importSeconds, requestSeconds: (performance.now() - began) / 1000 };
     }
-    await delay(20);
+    await delay(untilNextLook(began));
   }
+}
+
+/** Milliseconds: often at first, then less, since looking takes of what is measured. */
+function untilNextLook(began: number): number {
+  return Math.min(Math.max((performance.now() - began) / 20, 10), 250);
 }
 
 /** The most memory that a process has held, in MiB (VmHWM; Linux only). */

@@ -18,45 +18,21 @@ export type ScalarChange = ValueKey & {
 
 export type SetChange = ValueKey & SetOperation & { kind: 'set' };
 
-/** The changes of one batch with at most one scalar per key, and a key's Set operations in file order. */
-export type FoldedChanges = {
-  scalars: ScalarChange[];
-  sets: (ValueKey & { operations: SetOperation[] })[];
-};
+/** A key's Set operations in the order of their lines. */
+export type FoldedSet = ValueKey & { operations: SetOperation[] };
 
-/**
- * Folds changes in file order: of a scalar's rows the last one stands; a Set's rows are all kept, since
- * what an ADD does depends on what is stored.
- */
-export function foldChanges(changes: Iterable<AttributeChange>): FoldedChanges {
-  const scalars = new KeyedChanges<ScalarChange>();
-  const sets = new KeyedChanges<ValueKey & { operations: SetOperation[] }>();
-  for (const change of changes) {
-    if (change.kind === 'value') {
-      scalars.of(change).set(change.customerId, change);
-      continue;
-    }
-    const { customerType, customerId, attributeId, action, elements, line } = change;
-    const ofAttribute = sets.of(change);
-    const known = ofAttribute.get(customerId);
+/** Gathers the Set operations of each key. All of them are kept, since what an ADD does depends on what is stored. */
+export class FoldedSets {
+  readonly #byKey = new Map<string, FoldedSet>();
+
+  add({ customerType, customerId, attributeId, action, elements, line }: SetChange): void {
+    const key = `${attributeId}/${customerType}/${customerId}`;
+    const known = this.#byKey.get(key);
     if (known) known.operations.push({ action, elements, line });
-    else ofAttribute.set(customerId, { customerType, customerId, attributeId, operations: [{ action, elements, line }] });
-  }
-  return { scalars: scalars.all(), sets: sets.all() };
-}
-
-/** By attribute and type of customer, then by customer: a key of all three would be a text made for every row. */
-class KeyedChanges<T> {
-  readonly #byAttribute = { user_id: new Map<number, Map<string, T>>(), device_id: new Map<number, Map<string, T>>() };
-
-  of({ attributeId, customerType }: ValueKey): Map<string, T> {
-    const attributes = this.#byAttribute[customerType];
-    let byCustomer = attributes.get(attributeId);
-    if (!byCustomer) attributes.set(attributeId, byCustomer = new Map());
-    return byCustomer;
+    else this.#byKey.set(key, { customerType, customerId, attributeId, operations: [{ action, elements, line }] });
   }
 
-  all(): T[] {
-    return Object.values(this.#byAttribute).flatMap((attributes) => [...attributes.values()].flatMap((each) => [...each.values()]));
+  all(): FoldedSet[] {
+    return [...this.#byKey.values()];
   }
 }

@@ -26,7 +26,7 @@ export type ServiceParts = { serves: boolean; works: boolean };
 
 const SWEEP_SECONDS = 10;
 /** Chosen by measuring: docs/benchmarks.md. */
-const IMPORT_BATCH_RECORDS = 20_000;
+const IMPORT_BATCH_RECORDS = 40_000;
 /** Of all imports together: what they hold in memory is bounded by this. */
 const IMPORT_BATCHES_AT_ONCE = 4;
 /** How long a request waits for Temporal before it leaves the start to the sweep. */

@@ -1,33 +1,56 @@
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
+import { LOOK_UP_BY_KEY } from './look-up-by-key.ts';
 import { escaped } from './copy-text.ts';
 import { RowsMoved, type Tx } from './database.ts';
 import { mergeSets, type SetRefusal } from './merge-sets.ts';
 import type { Secrets } from './secrets.ts';
 import { dryRunSets, storedSets } from './stored-sets.ts';
 import { erasedKey, findErased, hasErased } from './tombstones.ts';
-import { type AttributeChange, type FoldedChanges, foldChanges, type ScalarChange } from '../domain/attribute-change.ts';
+import { type AttributeChange, type FoldedSet, FoldedSets, type ScalarChange } from '../domain/attribute-change.ts';
 import type { ScalarType } from '../domain/attribute-value.ts';
 
 /** A row that only the merge could refuse: an erased person, or a Set that grew too large. */
 export type MergeRefusal = { line: number; erasedHash: Buffer } | SetRefusal;
 
-/** Changes folded in file order, and their scalars as COPY takes them. */
+/** What a merge takes: scalars as COPY text in the order of their lines, Sets folded. */
 export type PreparedChanges = {
-  staged: Buffer;
-  sets: FoldedChanges['sets'];
+  staged: readonly Buffer[];
+  sets: readonly FoldedSet[];
   /** The changes themselves: looked at only where somebody was erased. */
   changes: () => Promise<readonly AttributeChange[]>;
 };
 
 /**
- * All of a merge that needs no database, so that it can be done while the merge before it runs. `again` makes the
- * changes once more for whoever does not want to keep them: a batch in waiting is little more than its COPY text then.
+ * All of a merge that needs no database, so that it can be done while the merge before it runs. Takes the changes bit
+ * by bit: a few thousand of them that are let go at once cost the garbage collector next to nothing, while a batch
+ * that is kept until its end costs as much as all other work on its rows.
  */
-export function prepareChanges(changes: readonly AttributeChange[], again = async () => changes): PreparedChanges {
-  const { scalars, sets } = foldChanges(changes);
-  return { staged: Buffer.from(scalars.map(stagedLine).join('')), sets, changes: again };
+export class ChangesPreparation {
+  readonly #staged: Buffer[] = [];
+  readonly #sets = new FoldedSets();
+
+  add(changes: readonly AttributeChange[]): void {
+    let lines = '';
+    for (const change of changes) {
+      if (change.kind === 'value') lines += stagedLine(change);
+      else this.#sets.add(change);
+    }
+    if (lines !== '') this.#staged.push(Buffer.from(lines));
+  }
+
+  /** `changes` makes them once more. */
+  prepared(changes: () => Promise<readonly AttributeChange[]>): PreparedChanges {
+    return { staged: this.#staged, sets: this.#sets.all(), changes };
+  }
+}
+
+/** The same for changes that are all at hand. */
+export function prepareChanges(changes: readonly AttributeChange[]): PreparedChanges {
+  const preparation = new ChangesPreparation();
+  preparation.add(changes);
+  return preparation.prepared(async () => changes);
 }
 
 /**
@@ -72,34 +95,26 @@ async function leaveOutErased(tx: Tx, secrets: Secrets, entityId: number, prepar
 
 /**
  * Temporary, so nothing of it outlives the session or reaches the write-ahead log. One round trip for all:
- * between two of them Postgres waits for us. Without hash and merge joins each staged row is looked up in
- * the index of the primary key, in its order.
+ * between two of them Postgres waits for us.
  */
-const PREPARE_STAGING = `SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;
+const PREPARE_STAGING = `${LOOK_UP_BY_KEY};
 CREATE TEMPORARY TABLE IF NOT EXISTS staged_values (
-  customer_id text COLLATE "C", customer_type smallint, attribute_id integer, removed boolean, string_value text COLLATE "C",
-  number_value numeric, boolean_value boolean, date_value date, datetime_value timestamptz) ON COMMIT DELETE ROWS;
+  customer_id text COLLATE "C", customer_type smallint, attribute_id integer, line bigint, value_type smallint,
+  value text COLLATE "C") ON COMMIT DELETE ROWS;
 TRUNCATE staged_values`;
 
-async function stage(tx: Tx, lines: Buffer): Promise<void> {
+async function stage(tx: Tx, lines: readonly Buffer[]): Promise<void> {
   await tx.query(PREPARE_STAGING);
-  await pipeline([lines], tx.query(copyFrom('COPY staged_values FROM STDIN')));
+  await pipeline(lines, tx.query(copyFrom('COPY staged_values FROM STDIN')));
 }
 
-/** The value columns of staged_values, in its order. */
-const VALUE_COLUMNS = ['String', 'Number', 'Boolean', 'Date', 'Datetime'] as const;
+/** staged_values.value_type. */
+const TYPE_CODE: Record<ScalarType, number> = { String: 0, Number: 1, Boolean: 2, Date: 3, Datetime: 4 };
 
-/** What stands before and after the value of each type in a line of staged_values. */
-const AROUND_VALUE = Object.fromEntries(VALUE_COLUMNS.map((type, at) =>
-  [type, [`\t${'\\N\t'.repeat(at)}`, `${'\t\\N'.repeat(VALUE_COLUMNS.length - at - 1)}\n`] as const],
-)) as Record<ScalarType, readonly [before: string, after: string]>;
-
-/** By hand and not by `copyLine`, since it is made for every row. */
-function stagedLine({ customerId, customerType, attributeId, valueType, value }: ScalarChange): string {
-  const [before, after] = AROUND_VALUE[valueType];
-  const key = `${escaped(customerId)}\t${CUSTOMER_TYPE_CODE[customerType]}\t${attributeId}\t`;
-  if (value === null) return `${key}t${before}\\N${after}`;
-  return `${key}f${before}${valueType === 'String' ? escaped(value as string) : String(value)}${after}`;
+/** By hand and not by `copyLine`, since it is made for every row. A value that is removed is NULL. */
+function stagedLine({ customerId, customerType, attributeId, line, valueType, value }: ScalarChange): string {
+  const text = value === null ? '\\N' : valueType === 'String' ? escaped(value as string) : String(value);
+  return `${escaped(customerId)}\t${CUSTOMER_TYPE_CODE[customerType]}\t${attributeId}\t${line}\t${TYPE_CODE[valueType]}\t${text}\n`;
 }
 
 /**
@@ -138,12 +153,23 @@ async function mergeScalars(tx: Tx, entityId: number, sorId: number): Promise<vo
 }
 
 /**
+ * The staged values, of each key the one of the last line, in the order of the primary key.
+ *
  * The entity and the SoR come from this side, as columns that the planner can't see through. As constants
  * on the other side it would guess how many rows they have, guess one where the last ANALYZE is older than
  * the SoR, and read all of the SoR for every staged row.
  */
-const STAGED_IN_ORDER = `(SELECT $1::integer AS entity_id, $2::integer AS sor_id, * FROM staged_values
-  ORDER BY customer_id, customer_type, attribute_id)`;
+const STAGED_IN_ORDER = `(
+  SELECT $1::integer AS entity_id, $2::integer AS sor_id, customer_id, customer_type, attribute_id, value IS NULL AS removed,
+    CASE value_type WHEN ${TYPE_CODE.String} THEN value END AS string_value,
+    CASE value_type WHEN ${TYPE_CODE.Number} THEN value::numeric END AS number_value,
+    CASE value_type WHEN ${TYPE_CODE.Boolean} THEN value::boolean END AS boolean_value,
+    CASE value_type WHEN ${TYPE_CODE.Date} THEN value::date END AS date_value,
+    CASE value_type WHEN ${TYPE_CODE.Datetime} THEN value::timestamptz END AS datetime_value
+  FROM (
+    SELECT DISTINCT ON (customer_id, customer_type, attribute_id) * FROM staged_values
+    ORDER BY customer_id, customer_type, attribute_id, line DESC) last_lines
+  OFFSET 0)`;
 
 const SAME_KEY = `v.entity_id = s.entity_id AND v.sor_id = s.sor_id AND v.customer_id = s.customer_id
   AND v.customer_type = s.customer_type AND v.attribute_id = s.attribute_id`;

@@ -1,5 +1,7 @@
 import type { Tx } from './database.ts';
-import type { ChangedSet, FoldedSet, StoredSets } from './stored-sets.ts';
+import { LOOK_UP_BY_KEY } from './look-up-by-key.ts';
+import type { ChangedSet, StoredSets } from './stored-sets.ts';
+import type { FoldedSet } from '../domain/attribute-change.ts';
 import { applySetOperations, type SetOutcome } from '../domain/set-actions.ts';
 
 /** An ADD for which the stored Set has no room. */
@@ -9,9 +11,9 @@ export type SetRefusal = SetOutcome['failures'][number];
 const ELEMENTS_AT_ONCE = 50_000;
 
 /** Reads each Set, applies its operations in file order, and writes it back where it changed; by portions of ELEMENTS_AT_ONCE. */
-export async function mergeSets(tx: Tx, stored: StoredSets, sets: FoldedSet[]): Promise<SetRefusal[]> {
+export async function mergeSets(tx: Tx, stored: StoredSets, sets: readonly FoldedSet[]): Promise<SetRefusal[]> {
   if (sets.length === 0) return [];
-  await tx.query('SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');
+  await tx.query(LOOK_UP_BY_KEY);
   const { rows } = await tx.query<{ now: Date }>('SELECT now()');
   const refusals: SetRefusal[] = [];
   for (const portion of portions(sets, await stored.lock(sets))) {
@@ -21,7 +23,7 @@ export async function mergeSets(tx: Tx, stored: StoredSets, sets: FoldedSet[]): 
 }
 
 /** Sets whose stored elements together are few enough. */
-function* portions(sets: FoldedSet[], sizes: Map<number, number>): Generator<FoldedSet[]> {
+function* portions(sets: readonly FoldedSet[], sizes: Map<number, number>): Generator<FoldedSet[]> {
   let portion: FoldedSet[] = [];
   let elements = 0;
   for (const [ordinal, set] of sets.entries()) {

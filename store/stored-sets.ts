@@ -1,9 +1,7 @@
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 import type { Tx } from './database.ts';
-import type { FoldedChanges } from '../domain/attribute-change.ts';
+import type { FoldedSet } from '../domain/attribute-change.ts';
 import type { StoredElement } from '../domain/set-actions.ts';
-
-export type FoldedSet = FoldedChanges['sets'][number];
 
 /** A Set as the merge leaves it; `isNew` where no row is stored for it, not even a removed one. */
 export type ChangedSet = { set: FoldedSet; elements: StoredElement[]; isNew: boolean };
@@ -11,9 +9,9 @@ export type ChangedSet = { set: FoldedSet; elements: StoredElement[]; isNew: boo
 /** Where a merge finds its Sets and leaves them. Maps are by a set's place in the list that was asked for. */
 export type StoredSets = {
   /** How many elements each stored Set has. What is to be changed is locked, in the order of the primary key. */
-  lock(sets: FoldedSet[]): Promise<Map<number, number>>;
+  lock(sets: readonly FoldedSet[]): Promise<Map<number, number>>;
   /** The elements of each stored Set, none for a removed one. */
-  find(sets: FoldedSet[]): Promise<Map<number, StoredElement[]>>;
+  find(sets: readonly FoldedSet[]): Promise<Map<number, StoredElement[]>>;
   save(changed: ChangedSet[]): Promise<void>;
 };
 
@@ -126,7 +124,7 @@ async function insertSets(tx: Tx, entityId: number, sorId: number, changed: Chan
     [entityId, sorId, toJson(changed)]);
 }
 
-function keyArrays(sets: FoldedSet[]): [string[], number[], number[]] {
+function keyArrays(sets: readonly FoldedSet[]): [string[], number[], number[]] {
   return [
     sets.map(({ customerId }) => customerId),
     sets.map(({ customerType }) => CUSTOMER_TYPE_CODE[customerType]),

@@ -28,7 +28,7 @@ let worker: { pid: number };
 
 beforeAll(async () => {
   world = await makeWorld(stack.store);
-  worker = stack.startWorker({ batchRecords: 20_000 });
+  worker = stack.startWorker({ batchRecords: 40_000 });
   id = await postImport(stack.app, world, file.bytes);
   await importEnded(stack.store, world, id, 90_000);
 });
