@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import type { AttributeChange } from './attribute-change.ts';
 import { recordBytes, type Bad, type Piece, type Run } from './csv-pieces.ts';
 import { parseRun } from './csv-records.ts';
@@ -117,11 +118,16 @@ function recordError(run: Run, index: number, refused: RefusedRow): ImportError 
     outcome: refused.kind,
     stage: UNREAD.has(refused.errorType) ? 'parsing' : 'validation',
     message: refused.message,
-    customerId: refused.customerId ?? null,
-    attributeKey: refused.key ?? null,
+    customerId: detached(refused.customerId),
+    attributeKey: detached(refused.key),
     raw: storable(recordBytes(run, index).toString()),
     customerHash: null,
   };
+}
+
+/** A copy: in V8 a part of a text keeps the whole of it, and an error is kept for longer than the run it comes from. */
+function detached(text: string | undefined): string | null {
+  return text === undefined ? null : Buffer.from(text).toString();
 }
 
 function badRecordError({ line, reason, sample }: Bad): ImportError {
