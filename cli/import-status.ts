@@ -17,10 +17,12 @@ export type ImportStatus = {
   fetched_bytes: number | null;
   bytes_read: number;
   ended_at: string | null;
-  rows: Rows;
+  rows: Rows & { open: number };
   errors_by_type: Record<string, number>;
   rate: number | null;
   expected_end_at: string | null;
+  /** Why the file as a whole could not be imported. */
+  failure: string | null;
   /** Why the end of the file could not be read. */
   defect: string | null;
 };
@@ -36,11 +38,12 @@ export function exitStatus({ state, rows, defect }: ImportStatus): number {
 
 /** What became of an import, for people to read. */
 export function report(status: ImportStatus): string {
-  const { import_id: id, state, rows, defect } = status;
+  const { import_id: id, state, rows, failure, defect } = status;
   const lines = status.dry_run ? ['dry run: nothing was changed'] : [];
   lines.push(`${state}: ${rows.read} rows read, ${rows.ok} ok, ${rows.ignored} ignored, ${rows.failed} failed`);
   if (status.parent_id) lines.push(`a re-drive of ${status.parent_id}`);
   if (state === 'canceled' && !status.dry_run) lines.push('what was imported before it was canceled stays');
+  if (failure !== null) lines.push(failure);
   if (defect !== null) lines.push(`the end of the file could not be read: ${defect}`);
   const byType = Object.entries(status.errors_by_type).toSorted(([, one], [, other]) => other - one);
   if (byType.length > 0) {
@@ -54,10 +57,8 @@ export function report(status: ImportStatus): string {
 function showRedrives({ rows, redrives }: ImportStatus): string[] {
   const shown = redrives.map(({ import_id: id, state, rows: { read, ok, ignored, failed } }) =>
     [id, state, ...[read, ok, ignored, failed].map(String)]);
-  const mended = redrives.reduce((sum, redrive) => sum + redrive.rows.ok, 0);
-  const open = Math.max(0, rows.failed + rows.ignored - mended);
   return [
     table(['re-drive', 'state', 'read', 'ok', 'ignored', 'failed'], shown), '',
-    `still open: ${open} (rows failed and ignored, less those that were ok in re-drives)`,
+    `still open: ${rows.open} (rows failed and ignored that no re-drive has brought)`,
   ];
 }

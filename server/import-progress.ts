@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Queryable } from '../store/database.ts';
-import { countErrorsRedriven } from '../store/import-errors.ts';
+import { countErrorsRedriven, findFileError } from '../store/import-errors.ts';
 import type { Import } from '../store/import-record.ts';
 import { findImportById, listRedrives } from '../store/imports.ts';
 import { findSorById, type SystemOfRecord } from '../store/systems-of-records.ts';
@@ -29,6 +29,7 @@ export const ImportProgressRecord = z.object({
   fetched_bytes: z.int().nullable().describe('Of the attempt to fetch the file; null for an upload'),
   fetch: z.object({ tries: z.int(), fault: z.string().nullable() }).nullable()
     .describe('How often the file was asked for, and why the last time came to nothing'),
+  failure: z.string().nullable().describe('Why the file as a whole could not be imported'),
   defect: z.string().nullable().describe('Why the end of the file could not be read'),
   rows: rows.extend({ open: z.int().describe('Ignored and failed rows that no re-drive has brought since') }),
   errors_by_type: z.record(z.string(), z.int()).describe('Rows ignored and failed, by error type'),
@@ -54,6 +55,7 @@ type ImportInContext = {
   redrives: Import[];
   /** Rows that came after all. */
   redriven: number;
+  failure: string | null;
 };
 
 /** How an import stands at `now`, with its re-drives beside it. */
@@ -66,11 +68,12 @@ export async function viewImportProgress(db: Queryable, job: Import, now: Date):
     sor: await findSorById(db, entityId, sorId),
     parent: parentId === null ? null : await findImportById(db, entityId, parentId),
     redriven: redrives.length > 0 ? await countErrorsRedriven(db, entityId, id) : 0,
+    failure: job.state === 'failed' ? await findFileError(db, entityId, id) : null,
   }, now);
 }
 
 export function showImportProgress(
-  { job, sor, parent, redrives, redriven }: ImportInContext, now: Date,
+  { job, sor, parent, redrives, redriven, failure }: ImportInContext, now: Date,
 ): z.input<typeof ImportProgressRecord> {
   const seconds = job.startedAt ? ((job.endedAt ?? now).getTime() - job.startedAt.getTime()) / 1000 : 0;
   return {
@@ -83,6 +86,7 @@ export function showImportProgress(
     source: showSource(job),
     fetched_bytes: job.fetchedBytes,
     fetch: job.shownUrl === null ? null : { tries: job.fetchTries, fault: job.fetchFault },
+    failure,
     defect: job.file?.sourceDefect ?? null,
     rows: { ...showRows(job), open: job.rowsIgnored + job.rowsFailed - redriven },
     errors_by_type: job.errorsByType,

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { streamImportErrors } from '../../store/import-errors.ts';
+import { viewImportProgress } from '../../server/import-progress.ts';
 import { findImport, lockImport } from '../../store/imports.ts';
 import { deleteSor } from '../../store/systems-of-records.ts';
 import { updateCustomerAttribute } from '../../store/customer-attributes.ts';
@@ -87,7 +88,9 @@ describe('an import', () => {
       const id = await postImport(stack.app, world, file);
       const job = await importEnded(stack.store, world, id);
       expect(job).toMatchObject({ state: 'failed', rowsIn: 0, errorsByType: { PARSING_FAILED: 1 } });
-      expect(await errorsOf(id)).toMatchObject([{ line: 0, errorType: 'PARSING_FAILED' }]);
+      const [error] = await errorsOf(id);
+      expect(error).toMatchObject({ line: 0, errorType: 'PARSING_FAILED' });
+      expect(await viewImportProgress(stack.store.db, job, new Date())).toMatchObject({ failure: error!.message, defect: null });
     }
   });
 
