@@ -14,15 +14,15 @@ const BATCH_BYTES = 4 * 1024 * 1024;
 /** Small enough that batches end near their size. */
 const RUN_BYTES = 32 * 1024;
 
-/** Splits the file, which is read from a record's start on, into batches of about `batchRecords`. */
+/** Splits the file, which `open` reads from a record's start on, into batches of about `batchRecords`. */
 export async function* readBatches(
-  bytes: Readable, startOffset: number, startLine: number, batchRecords: number,
+  open: () => Readable, startOffset: number, startLine: number, batchRecords: number,
 ): AsyncGenerator<Batch> {
   const splitter = createCsvSplitter({ startOffset, startLine, maxRunBytes: RUN_BYTES });
   let pieces: Piece[] = [];
   let records = 0;
   let place = placeAt(startOffset, startLine);
-  for await (const some of readPieces(bytes, splitter)) {
+  for await (const some of readPieces(open(), splitter)) {
     for (const piece of some) {
       pieces.push(piece);
       records += piece.kind === 'run' ? piece.records : 1;

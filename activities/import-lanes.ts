@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { type Batch, readBatches } from './import-batches.ts';
-import { checkBatch, type LanePart, mergePart } from './import-merge.ts';
+import { checkBatch, type LanePart } from './import-check.ts';
+import { mergePart } from './import-merge.ts';
 import { importRules, type ImportRules } from './import-rules.ts';
 import type { Needs } from './needs.ts';
 import type { HeaderReading } from '../domain/import-file.ts';
@@ -26,8 +27,8 @@ const BATCHES_AHEAD = 2;
 export async function loadLanes(needs: Needs, job: PinnedImport, header: HeaderReading & { ok: true }): Promise<Outcome> {
   const cursors = (await listImportLanes(needs.db, job.entityId, job.id)).map(({ nextOffset }) => nextOffset);
   const start = job.nextOffset > 0 ? { offset: job.nextOffset, line: job.nextLine } : header;
-  const bytes = needs.files.read(job.file.fileKey, start.offset);
-  const batches = readBatches(bytes, start.offset, start.line, needs.batchRecords);
+  const open = () => needs.files.read(job.file.fileKey, start.offset);
+  const batches = readBatches(open, start.offset, start.line, needs.batchRecords);
   const lanes = new Lanes(needs, job, cursors, await importRules(needs.db, job, header.format));
   try {
     await lanes.takeAll(batches);
@@ -37,7 +38,7 @@ export async function loadLanes(needs: Needs, job: PinnedImport, header: HeaderR
     throw error;
   } finally {
     await lanes.settled();
-    bytes.destroy();
+    await batches.return(undefined);       // and closes the file
   }
 }
 
@@ -83,12 +84,20 @@ class Lanes {
     try {
       const { value: batch, done } = await batches.next();
       if (done) return null;
-      const parts = await checkBatch(this.#needs, this.#job, batch, this.#done, this.#rules);
-      for (const part of parts) this.#tails[part.lane] = this.#tails[part.lane]!.then(() => this.#merge(part));
-      end = Promise.all(this.#tails);
+      try {
+        await this.#handOver(batch);
+      } finally {
+        end = Promise.all(this.#tails);
+      }
       return { end };
     } finally {
       end.then(endTurn, endTurn);       // a failure is for whoever waits for the end; nobody may, after an earlier one
+    }
+  }
+
+  async #handOver(batch: Batch): Promise<void> {
+    for await (const parts of checkBatch(this.#needs, this.#job, batch, this.#done, this.#rules)) {
+      for (const part of parts) this.#tails[part.lane] = this.#tails[part.lane]!.then(() => this.#merge(part));
     }
   }
 

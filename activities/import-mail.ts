@@ -1,5 +1,6 @@
 import type { ImportClaim } from './import-claim.ts';
 import type { Needs } from './needs.ts';
+import type { Mail } from '../connectors/mailer.ts';
 import { importMail, type ImportReport } from '../domain/import-mail.ts';
 import { write } from '../store/database.ts';
 import { findFileError } from '../store/import-errors.ts';
@@ -18,29 +19,34 @@ const FIRST_WAIT_MS = 60_000;
  */
 export async function mailReport(needs: Needs, { entityId, importId, identifier }: ImportClaim): Promise<Again | null> {
   const { db, boundary } = needs;
+  const job = await findImport(db, entityId, identifier);
+  if (!job) return null;
+  const mail = await composed(needs, job);
   const attempt = await write(db, (tx) => beginImportMail(tx, entityId, importId));
   if (!attempt) return null;
   boundary('import: mail noted');
-  const job = await findImport(db, entityId, identifier);
-  if (!job) return null;
-  const sent = await send(needs, job);
+  const sent = await send(needs, mail);
   boundary('import: mail sent');
   await updateImportMail(db, entityId, importId, sent.outcome, sent.reason);
   return sent.isRetryable && attempt.tries < TRIES ? { againInMs: FIRST_WAIT_MS * 2 ** (attempt.tries - 1) } : null;
 }
 
-async function send({ db, mailer, publicUrl }: Needs, job: Import) {
+/** All that can fail without a mail on its way. */
+async function composed({ db, publicUrl }: Needs, job: Import): Promise<Mail> {
   const { sorName, to } = await findMailFacts(db, job.entityId, job.sorId);
   const parent = job.parentId === null ? null : await findImportById(db, job.entityId, job.parentId);
   const fileError = await findFileError(db, job.entityId, job.id);
   const { subject, text } = importMail(reportOf(job, { sorName, fileError, publicUrl, parentId: parent?.identifier ?? null }));
-  const messageId = `<${job.identifier}@${new URL(publicUrl).hostname}>`;
-  const result = await mailer.send({ to, subject, text, messageId });
+  return { to, subject, text, messageId: `<${job.identifier}@${new URL(publicUrl).hostname}>` };
+}
+
+async function send({ mailer }: Needs, mail: Mail) {
+  const result = await mailer.send(mail);
   if (result.outcome !== 'sent') {
     const { outcome, reason } = result;
     return { outcome, reason, isRetryable: result.outcome === 'not_sent' && result.retryable };
   }
-  const reason = result.rejected > 0 ? `the mail server refused ${result.rejected} of ${to.length} recipients` : null;
+  const reason = result.rejected > 0 ? `the mail server refused ${result.rejected} of ${mail.to.length} recipients` : null;
   return { outcome: 'sent' as const, reason, isRetryable: false };
 }
 

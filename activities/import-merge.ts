@@ -1,10 +1,9 @@
-import { setImmediate } from 'node:timers/promises';
-import { type Batch, type BatchPlace, readBatchAgain } from './import-batches.ts';
+import { type Batch, readBatchAgain } from './import-batches.ts';
+import { checkAgain, type LanePart } from './import-check.ts';
 import type { ImportRules } from './import-rules.ts';
 import { importRules } from './import-rules.ts';
 import type { Needs } from './needs.ts';
-import type { AttributeChange } from '../domain/attribute-change.ts';
-import { type CheckedRows, checkPieces, type LaneCursors, nothingChecked, rowError } from '../domain/import-batch.ts';
+import { rowError } from '../domain/import-batch.ts';
 import { fileError, type ImportError } from '../domain/import-error.ts';
 import type { FileFailure } from '../domain/import-file.ts';
 import { type Tx, write } from '../store/database.ts';
@@ -14,51 +13,9 @@ import {
 } from '../store/import-lanes.ts';
 import type { Import, PinnedImport } from '../store/import-record.ts';
 import { lockImport, updateImportEnded } from '../store/imports.ts';
-import { ChangesPreparation, mergeAttributeValues, type MergeRefusal, type PreparedChanges } from '../store/merge-attribute-values.ts';
+import { mergeAttributeValues, type MergeRefusal } from '../store/merge-attribute-values.ts';
 import { holdSorRevision } from '../store/systems-of-records.ts';
-
-/** A batch's rows of one lane, as the rules in force when it was read found them; of the rows themselves no more than is needed. */
-export type LanePart = {
-  place: BatchPlace;
-  lane: number;
-  lanes: LaneCursors;
-  rules: ImportRules;
-  rows: Omit<CheckedRows, 'changes'>;
-  prepared: PreparedChanges;
-};
-
-/**
- * Parses and checks a batch: a part for each lane. After each piece, of some hundred rows, others have the event loop,
- * since the lanes' sessions wait for it between two statements; and what was made of its rows is let go.
- */
-export async function checkBatch(
-  needs: Needs, job: PinnedImport, { pieces, place }: Batch, lanes: LaneCursors, rules: ImportRules,
-): Promise<LanePart[]> {
-  const checked = nothingChecked(lanes);
-  const preparations = lanes.map(() => ({ changes: new ChangesPreparation(), kept: [] as AttributeChange[] }));
-  for (const piece of pieces) {
-    checkPieces([piece], rules, lanes, cutOffAt(job), checked);
-    for (const [lane, { changes, kept }] of preparations.entries()) {
-      const some = checked[lane]!.changes.splice(0);
-      changes.add(some);
-      if (rules.hasErased) kept.push(...some);
-    }
-    await setImmediate();
-  }
-  return checked.map((rows, lane) => {
-    const { changes, kept } = preparations[lane]!;
-    const again = async () => {
-      if (rules.hasErased) return kept;
-      const samePieces = await readBatchAgain(needs, job.file.fileKey, place);
-      return checkPieces(samePieces, rules, lanes, cutOffAt(job))[lane]!.changes;
-    };
-    return { place, lane, lanes, rules, rows, prepared: changes.prepared(again) };
-  });
-}
-
-function cutOffAt({ file }: PinnedImport): number | undefined {
-  return file.sourceDefect === null ? undefined : file.fileBytes;
-}
+import { erasedKey, findErased, hasErased } from '../store/tombstones.ts';
 
 /**
  * Commits a lane's part of a batch: its values, its errors, its counts and the lane's cursor, in one transaction
@@ -86,8 +43,7 @@ export async function mergePart(needs: Needs, job: PinnedImport, part: LanePart,
 async function recheckIfChanged(tx: Tx, needs: Needs, job: PinnedImport, part: LanePart): Promise<LanePart> {
   const revision = await holdSorRevision(tx, job.entityId, job.sorId);
   if (revision === part.rules.revision) return part;
-  const batch = { place: part.place, pieces: await readBatchAgain(needs, job.file.fileKey, part.place) };
-  return (await checkBatch(needs, job, batch, part.lanes, await importRules(tx, job, part.rules)))[part.lane]!;
+  return checkAgain(needs, job, part, await importRules(tx, job, part.rules));
 }
 
 /** Merges the rows that hold, and returns the errors of all others. */
@@ -95,9 +51,26 @@ async function mergeRows(tx: Tx, needs: Needs, job: PinnedImport, part: LanePart
   const { entityId, sorId } = job;
   const refusals = await mergeAttributeValues(tx, needs.secrets, entityId, sorId, part.prepared, job.dryRun ? job.id : null);
   await settleCorrected(tx, job, part.rows, refusals);
-  if (refusals.length === 0) return part.rows.errors;
+  const errors = await withoutErased(tx, needs, entityId, part.rows.errors);
+  if (refusals.length === 0) return errors;
   const pieces = await readBatchAgain(needs, job.file.fileKey, part.place);
-  return [...part.rows.errors, ...refusals.map((refusal) => refusalError(pieces, refusal))];
+  return [...errors, ...refusals.map((refusal) => refusalError(pieces, refusal, part))];
+}
+
+/** The errors of rows, those of erased people told as such: a row is no less theirs for being a bad one. */
+async function withoutErased(tx: Tx, { secrets }: Needs, entityId: number, errors: ImportError[]): Promise<ImportError[]> {
+  if (errors.length === 0 || !await hasErased(tx, entityId)) return errors;
+  const person = (error: ImportError) => ({ customerType: 'user_id' as const, customerId: error.customerId ?? firstField(error.raw) });
+  const erased = await findErased(tx, secrets, entityId, errors.map(person));
+  return errors.map((error) => {
+    const customerHash = erased.get(erasedKey(person(error)));
+    return customerHash ? erasedError(error, customerHash) : error;
+  });
+}
+
+/** As far as can be told of a record that nobody could read. */
+function firstField(raw: string | null): string {
+  return /^"?([^",\r\n]*)/.exec(raw ?? '')![1]!;
 }
 
 /** The rows of the first import that these rows correct are open no more. */
@@ -110,13 +83,23 @@ async function settleCorrected(
   await updateErrorsRedriven(tx, entityId, rootId, settled, id);
 }
 
-/** An erased person's row tells nothing of the person but the keyed hash. */
-function refusalError(pieces: Batch['pieces'], refusal: MergeRefusal): ImportError {
+function refusalError(pieces: Batch['pieces'], refusal: MergeRefusal, { rules, rows }: LanePart): ImportError {
   if ('erasedHash' in refusal) {
     const error = rowError(pieces, refusal.line, { kind: 'failed', errorType: 'INVALID_CUSTOMER_ID', message: 'erased' });
-    return { ...error, stage: 'merge', raw: null, customerHash: refusal.erasedHash };
+    return erasedError(error, refusal.erasedHash);
   }
-  return { ...rowError(pieces, refusal.line, { kind: 'failed', ...refusal }), stage: 'merge' };
+  const { line, errorType, message, customerId, attributeId } = refusal;
+  const key = [...rules.attributes.values()].find(({ id }) => id === attributeId)?.key;
+  const error = rowError(pieces, line, { kind: 'failed', errorType, message, customerId, ...(key === undefined ? {} : { key }) });
+  return { ...error, stage: 'merge', originalLine: rows.corrects.get(line) ?? null };
+}
+
+/** An erased person's row tells nothing of the person but the keyed hash. */
+function erasedError(error: ImportError, customerHash: Uint8Array): ImportError {
+  return {
+    line: error.line, errorType: 'INVALID_CUSTOMER_ID', outcome: 'failed', stage: 'merge', message: 'erased',
+    customerId: null, attributeKey: null, raw: null, originalLine: null, customerHash,
+  };
 }
 
 function progressAfter(held: LaneProgress, { rows: { rowsIn }, place }: LanePart, errors: ImportError[]): LaneProgress {

@@ -13,12 +13,14 @@ export type Download = {
   onBytes?(bytes: number): void;
   /** The first wait before going on; it doubles from try to try. For tests. */
   pauseMs?: number;
+  /** In so many milliseconds PROGRESS_BYTES have to come; default a minute. For tests. */
+  slowestMs?: number;
 };
 
 /** What is known of the file, and how far it has come. `end` is where the part ends that is coming. */
 type Progress = {
   received: number; end: number | undefined; total: number | undefined; version: FileVersion | undefined;
-  maxBytes: number;
+  maxBytes: number; slowestMs: number;
 };
 
 /** Asks for the file, or for its rest. */
@@ -38,11 +40,11 @@ const PROGRESS_BYTES = 64 * 1024;
  * can't be told from the end.
  */
 export async function* download(
-  fetch: GuardedFetch, url: string, { headers, signal, maxBytes, onBytes, pauseMs = PAUSE_MS }: Download,
+  fetch: GuardedFetch, url: string, { headers, signal, maxBytes, onBytes, pauseMs = PAUSE_MS, slowestMs = 60_000 }: Download,
 ): AsyncGenerator<Buffer, void, undefined> {
   const ask: Ask = (part) => fetch.request(url, { headers, signal, part });
   let answer: GuardedAnswer | undefined = await ask();
-  const progress = await begin(answer, maxBytes);
+  const progress = await begin(answer, { maxBytes, slowestMs });
   for (let tries = 0; ;) {
     const before = progress.received;
     let fault: Refusal | undefined;
@@ -63,10 +65,10 @@ export async function* download(
   }
 }
 
-async function begin(answer: GuardedAnswer, maxBytes: number): Promise<Progress> {
+async function begin(answer: GuardedAnswer, limits: Pick<Progress, 'maxBytes' | 'slowestMs'>): Promise<Progress> {
   const total = contentLength(answer.headers);
-  const fault = answerFault(answer) ?? ((total ?? 0) > maxBytes ? tooLarge(maxBytes) : undefined);
-  if (fault === undefined) return { received: 0, end: total, total, version: fileVersion(answer.headers), maxBytes };
+  const fault = answerFault(answer) ?? ((total ?? 0) > limits.maxBytes ? tooLarge(limits.maxBytes) : undefined);
+  if (fault === undefined) return { received: 0, end: total, total, version: fileVersion(answer.headers), ...limits };
   await answer.end();
   throw fault;
 }
@@ -113,9 +115,16 @@ function restOf(
   return part.total > maxBytes ? tooLarge(maxBytes) : { end: part.end, total: part.total };
 }
 
-/** The bytes of an answer, counted; a byte more than announced, or than is taken, ends it. */
+/** The bytes of an answer, counted; a byte more than announced, or than is taken, ends it, and so does a trickle. */
 async function* counted({ body, url }: GuardedAnswer, progress: Progress): AsyncGenerator<Buffer, void, undefined> {
+  let since = performance.now();
+  let before = progress.received;
   for await (const chunk of body) {
+    if (performance.now() - since > progress.slowestMs) {
+      if (progress.received - before < PROGRESS_BYTES) throw broken(new URL(url).host, 'sends less than 64 KiB a minute');
+      since = performance.now();
+      before = progress.received;
+    }
     const received = progress.received + chunk.length;
     if (received > progress.maxBytes) throw tooLarge(progress.maxBytes);
     if (received > (progress.end ?? received)) {

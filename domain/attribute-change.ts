@@ -32,6 +32,10 @@ export class FoldedSets {
     else this.#byKey.set(key, { customerType, customerId, attributeId, operations: [{ action, elements, line }] });
   }
 
+  get size(): number {
+    return this.#byKey.size;
+  }
+
   all(): FoldedSet[] {
     return [...this.#byKey.values()];
   }

@@ -26,13 +26,18 @@ export function errorFileRow(error: ImportError, format: Columns): string[] | nu
   const nothing = ownColumns(format).map(() => '');
   if (error.raw === null || !isWhole(error)) {
     const reason = `${error.message}: correct it in the file that was imported, at line ${error.line}`;
-    return [...nothing, String(error.line), error.errorType, reason, ''];
+    return [...nothing, shownLine(error, null, format), error.errorType, reason, ''];
   }
   const record = readRaw(error.raw, error, format);
-  const line = (record && originalLine(record, format)) ?? error.line;
   const fields = record && isReadable(error) ? shownFields(record, format) : null;
   const original = fields ? '' : originalText(error.raw, record, format);
-  return [...(fields ?? nothing), String(line), error.errorType, error.message, original];
+  return [...(fields ?? nothing), shownLine(error, record, format), error.errorType, error.message, original];
+}
+
+/** Of the first file: a row of an error file that named no line has none. */
+function shownLine({ line }: ImportError, record: string[] | null, format: Columns): string {
+  if (!format.hasErrorColumns) return String(line);
+  return String((record && originalLine(record, format)) ?? '');
 }
 
 function isWhole({ errorType, message }: ImportError): boolean {

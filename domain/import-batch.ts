@@ -60,12 +60,13 @@ function checkRun(run: Run, rules: Rules, { cursors, checked }: Lanes, cutOffAt?
       continue;
     }
     const outcome = isParsed ? checkFields(record, rules) : record;
+    const corrected = rules.hasErrorColumns && Array.isArray(parsed) ? originalLine(parsed, rules) : null;
     if (outcome.kind === 'value' || outcome.kind === 'set') {
       rows.rowsIn += 1;
       rows.changes.push({ ...outcome, line: run.lines[index]! });
-      if (rules.hasErrorColumns) rememberCorrected(rows, run.lines[index]!, originalLine(parsed as string[], rules));
+      if (corrected !== null) rows.corrects.set(run.lines[index]!, corrected);
     } else {
-      addError(rows, recordError(run, index, outcome));
+      addError(rows, { ...recordError(run, index, outcome), originalLine: corrected });
     }
   }
 }
@@ -76,10 +77,6 @@ function laneOf(customerId: string, lanes: number): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < customerId.length; at += 1) hash = Math.imul(hash ^ customerId.charCodeAt(at), 0x01000193);
   return (hash >>> 8) % lanes;
-}
-
-function rememberCorrected({ corrects }: CheckedRows, line: number, corrected: number | null): void {
-  if (corrected !== null) corrects.set(line, corrected);
 }
 
 function addError(rows: CheckedRows, error: ImportError): void {
@@ -121,6 +118,7 @@ function recordError(run: Run, index: number, refused: RefusedRow): ImportError 
     customerId: detached(refused.customerId),
     attributeKey: detached(refused.key),
     raw: storable(recordBytes(run, index).toString()),
+    originalLine: null,
     customerHash: null,
   };
 }
@@ -133,7 +131,7 @@ function detached(text: string | undefined): string | null {
 function badRecordError({ line, reason, sample }: Bad): ImportError {
   return {
     line, ...badRecordFailure(reason), outcome: 'failed', stage: 'parsing', customerId: null, attributeKey: null,
-    raw: storable(sample.toString()), customerHash: null,
+    raw: storable(sample.toString()), originalLine: null, customerHash: null,
   };
 }
 

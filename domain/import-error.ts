@@ -15,6 +15,8 @@ export type ImportError = {
   attributeKey: string | null;
   /** The record as it stands in the file; of one over 1 MiB its first 2 KiB. */
   raw: string | null;
+  /** Of a row of an error file: the line of the first file that it corrects. */
+  originalLine: number | null;
   /** Instead of customerId and raw where the person was erased. */
   customerHash: Uint8Array | null;
 };
@@ -23,6 +25,6 @@ export type ImportError = {
 export function fileError(errorType: ImportErrorType, stage: ImportStage, message: string): ImportError {
   return {
     line: 0, errorType, outcome: 'failed', stage, message,
-    customerId: null, attributeKey: null, raw: null, customerHash: null,
+    customerId: null, attributeKey: null, raw: null, originalLine: null, customerHash: null,
   };
 }

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { Refusal, refuseField } from '../domain/refusal.ts';
+import { Refusal, refuse, refuseField } from '../domain/refusal.ts';
 import { gather } from './bodies.ts';
 import type { RouteNeeds } from './needs.ts';
 import type { Circumstances, Route } from './route.ts';
@@ -14,11 +14,14 @@ export async function readForm(
   request: FastifyRequest, { upload }: Route, circumstances: Circumstances, needs: RouteNeeds,
 ): Promise<Form> {
   const pairs: [string, unknown][] = [];
+  let fieldBytes = 0;
   let file: unknown;
   try {
     for await (const part of request.parts()) {
       if (part.type === 'field') {
+        fieldBytes += Buffer.byteLength(String(part.value));
         if (part.valueTruncated) refuseField(part.fieldname, 'is too long');
+        if (fieldBytes > needs.limits.bodyBytes) refuse(413, 'payload_too_large', 'The fields of the form are too large together');
         pairs.push([part.fieldname, part.value]);
       } else if (part.fieldname !== upload?.part || file !== undefined) {
         part.file.destroy();
@@ -29,7 +32,7 @@ export async function readForm(
       }
     }
   } catch (error) {
-    if (upload && file !== undefined) await upload.discard(file, needs);
+    if (upload && file !== undefined) await upload.discard(file, needs).finally(() => upload.release(file));
     throw refusalOf(error);
   }
   return { fields: gather(pairs), file };

@@ -6,7 +6,7 @@ import type { RouteNeeds } from './needs.ts';
 import { pinFile } from '../store/pin-file.ts';
 import type { Circumstances, Upload } from './route.ts';
 
-/** `release` gives back what the file took of its address's share, once its credentials hold or it is gone. */
+/** `release` gives back what the file took of its address's share. */
 export type ReceivedFile = { pinned: PinnedFile; release: () => void };
 
 /** The file of a batch import: pinned as it comes, on credit where its credentials are still to come. */
@@ -21,10 +21,8 @@ export const importUpload: Upload<ReceivedFile> = {
     return { pinned: await pinFile(needs.files, stream, needs.limits), release: () => {} };
   },
   identify: ({ pinned }) => `${pinned.sourceBytes} ${pinned.sourceSha256.toString('hex')}`,
-  async discard({ pinned, release }, { files }) {
-    await files.delete(pinned.fileKey);
-    release();
-  },
+  discard: ({ pinned }, { files }) => files.delete(pinned.fileKey),
+  release: ({ release }) => release(),
 };
 
 /** The SoR that the key belongs to, or a 401: whether SoR or key is wrong is not told. */

@@ -41,6 +41,8 @@ export type Upload<F> = {
   identify(file: F): string;
   /** Takes back what was received: the request was refused, or done before. */
   discard(file: F, needs: RouteNeeds): Promise<void>;
+  /** The request is over, however it ended. */
+  release(file: F): void;
 };
 
 /** What a body is told in which one of these is wrong or missing, where the reference has words of its own for it. */

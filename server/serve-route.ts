@@ -71,6 +71,8 @@ async function answer(route: Route, request: FastifyRequest, needs: RouteNeeds):
     // After an unexpected error nobody knows whether the file is in use: what isn't, upkeep clears away.
     if (error instanceof Refusal) await upload?.discard(file, needs);
     throw error;
+  } finally {
+    upload?.release(file);
   }
 }
 

@@ -12,7 +12,8 @@ export type StoredImportError = ImportError & {
 
 type ErrorRow = {
   line: number; error_type: ImportError['errorType']; outcome: ImportError['outcome']; stage: ImportError['stage']; message: string;
-  customer_id: string | null; attribute_key: string | null; raw: string | null; customer_hash: Buffer | null;
+  customer_id: string | null; attribute_key: string | null; raw: string | null;
+  original_line: number | null; customer_hash: Buffer | null;
   happened_at: Date; redriven_by: string | null;
 };
 
@@ -25,21 +26,29 @@ export async function insertImportErrors(tx: Tx, entityId: number, importId: num
   if (errors.length === 0) return;
   const lines = errors.map((error) => copyLine([
     entityId, importId, error.line, error.errorType, error.outcome, error.stage, error.message, error.customerId,
-    error.attributeKey, error.raw, error.customerHash && `\\x${Buffer.from(error.customerHash).toString('hex')}`,
+    error.attributeKey, error.raw, error.originalLine, error.customerHash && `\\x${Buffer.from(error.customerHash).toString('hex')}`,
   ]));
   await pipeline([Buffer.from(lines.join(''))], tx.query(copyFrom(
     `COPY import_errors (entity_id, import_id, line, error_type, outcome, stage, message, customer_id, attribute_key,
-       raw, customer_hash) FROM STDIN`)));
+       raw, original_line, customer_hash) FROM STDIN`)));
 }
 
-/** Notes down that these lines came after all, by another import. Told of each line once. */
+/**
+ * Notes down that these lines of the import `rootId` came after all, by another import: there, and wherever a re-drive has
+ * refused them since. Told of each line once.
+ */
 export async function updateErrorsRedriven(
-  tx: Tx, entityId: number, importId: number, lines: number[], redrivenBy: number,
+  tx: Tx, entityId: number, rootId: number, lines: number[], redrivenBy: number,
 ): Promise<void> {
   await tx.query(
     `UPDATE import_errors SET redriven_by = $4
      WHERE entity_id = $1 AND import_id = $2 AND line = ANY ($3::bigint[]) AND redriven_by IS NULL`,
-    [entityId, importId, lines, redrivenBy]);
+    [entityId, rootId, lines, redrivenBy]);
+  await tx.query(
+    `UPDATE import_errors SET redriven_by = $4
+     WHERE entity_id = $1 AND original_line = ANY ($3::bigint[]) AND redriven_by IS NULL AND import_id IN (
+       SELECT id FROM imports WHERE entity_id = $1 AND root_id = $2 AND id <> $4)`,
+    [entityId, rootId, lines, redrivenBy]);
 }
 
 /** Why the file as a whole could not be imported, or its end not be read; null when nothing was wrong with it. */
@@ -77,7 +86,7 @@ async function listPage(
 ): Promise<StoredImportError[]> {
   // octet_length reads no more of a long record than its size.
   const { rows } = await db.query<ErrorRow>(
-    `SELECT line, error_type, outcome, stage, message, customer_id, attribute_key, raw, customer_hash, happened_at,
+    `SELECT line, error_type, outcome, stage, message, customer_id, attribute_key, raw, original_line, customer_hash, happened_at,
        (SELECT identifier FROM imports i WHERE i.entity_id = $1 AND i.id = measured.redriven_by) AS redriven_by
      FROM (
        SELECT *, sum(bytes) OVER (ORDER BY line) - bytes AS bytes_before
@@ -91,7 +100,7 @@ async function listPage(
     [entityId, importId, after, filter.errorType ?? null, filter.customerId ?? null, filter.isOpen ?? false]);
   return rows.map((row) => ({
     line: row.line, errorType: row.error_type, outcome: row.outcome, stage: row.stage, message: row.message,
-    customerId: row.customer_id, attributeKey: row.attribute_key, raw: row.raw, customerHash: row.customer_hash,
-    happenedAt: row.happened_at, redrivenBy: row.redriven_by,
+    customerId: row.customer_id, attributeKey: row.attribute_key, raw: row.raw, originalLine: row.original_line,
+    customerHash: row.customer_hash, happenedAt: row.happened_at, redrivenBy: row.redriven_by,
   }));
 }

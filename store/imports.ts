@@ -80,7 +80,7 @@ export async function claimImport(
 /** Holds the row until the transaction ends. Null when another generation has taken over, or it has ended. */
 export async function lockImport(tx: Tx, entityId: number, id: number, generation: number): Promise<Import | null> {
   const { rows } = await tx.query<ImportRow>(
-    `${IMPORTS} WHERE i.entity_id = $1 AND i.id = $2 AND i.generation = $3 AND i.state = 'running' FOR UPDATE OF i`,
+    `${IMPORTS} WHERE i.entity_id = $1 AND i.id = $2 AND i.generation = $3 AND i.state = 'running' FOR NO KEY UPDATE OF i`,
     [entityId, id, generation]);
   return rows[0] ? toImport(rows[0]) : null;
 }
@@ -102,7 +102,7 @@ export async function updateImportEnded(tx: Tx, { entityId, id }: Import, state:
 /** Ends an import where it stands: what is merged stays. Null for an unknown one, false for one that has ended. */
 export async function cancelImport(tx: Tx, entityId: number, identifier: string): Promise<boolean | null> {
   const { rows } = await tx.query<{ id: number; state: ImportState }>(
-    'SELECT id, state FROM imports WHERE entity_id = $1 AND identifier = $2 FOR UPDATE', [entityId, identifier]);
+    'SELECT id, state FROM imports WHERE entity_id = $1 AND identifier = $2 FOR NO KEY UPDATE', [entityId, identifier]);
   if (!rows[0]) return null;
   if (rows[0].state !== 'accepted' && rows[0].state !== 'running') return false;
   await end(tx, entityId, rows[0].id, 'canceled');

@@ -40,6 +40,11 @@ export class ChangesPreparation {
     if (lines !== '') this.#staged.push(Buffer.from(lines));
   }
 
+  /** How many different Sets are to be changed so far. */
+  get sets(): number {
+    return this.#sets.size;
+  }
+
   /** `changes` makes them once more. */
   prepared(changes: () => Promise<readonly AttributeChange[]>): PreparedChanges {
     return { staged: this.#staged, sets: this.#sets.all(), changes };

@@ -4,8 +4,8 @@ import type { ChangedSet, StoredSets } from './stored-sets.ts';
 import type { FoldedSet } from '../domain/attribute-change.ts';
 import { applySetOperations, type SetOutcome } from '../domain/set-actions.ts';
 
-/** An ADD for which the stored Set has no room. */
-export type SetRefusal = SetOutcome['failures'][number];
+/** An ADD for which the stored Set has no room, and whose Set it is. */
+export type SetRefusal = SetOutcome['failures'][number] & Pick<FoldedSet, 'customerId' | 'attributeId'>;
 
 /** Most stored elements held in memory at once: 50 MB where each of them is as long as allowed. */
 const ELEMENTS_AT_ONCE = 50_000;
@@ -46,7 +46,7 @@ async function mergePortion(stored: StoredSets, sets: FoldedSet[], now: Date): P
   for (const [ordinal, set] of sets.entries()) {
     const elements = found.get(ordinal);
     const result = applySetOperations(elements ?? [], set.operations, now.toISOString());
-    refusals.push(...result.failures);
+    refusals.push(...result.failures.map((failure) => ({ ...failure, customerId: set.customerId, attributeId: set.attributeId })));
     if (result.changed) changed.push({ set, elements: result.elements, isNew: elements === undefined });
   }
   await stored.save(changed);

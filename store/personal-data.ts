@@ -80,8 +80,8 @@ const DRY_RUN_SETS_OF_PEOPLE = `WHERE d.entity_id = $1
 const importErrors: PersonalDataPlace = {
   name: 'import_errors',
   columns: ['customer_id', 'attribute_key', 'message', 'raw', 'customer_hash'],
-  otherColumns: ['entity_id', 'import_id', 'line', 'error_type', 'outcome', 'happened_at', 'stage', 'redriven_by'],
-  foundBy: 'customer_id, and any record or message in which the id stands',
+  otherColumns: ['entity_id', 'import_id', 'line', 'error_type', 'outcome', 'happened_at', 'stage', 'redriven_by', 'original_line'],
+  foundBy: 'customer_id, and the fields of any record of which nobody could tell it',
   count: ({ db }, entityId, people) => countRows(db, `import_errors WHERE ${ERRORS_NAMING}`, errorKeys(entityId, people)),
   async* export({ db }, entityId, people) {
     const { rows } = await db.query(
@@ -102,8 +102,14 @@ const importErrors: PersonalDataPlace = {
   },
 };
 
-const ERRORS_NAMING = `entity_id = $1 AND (customer_id = ANY ($2::text[])
-  OR EXISTS (SELECT FROM unnest($2::text[]) AS id WHERE position(id IN raw) > 0 OR position(id IN message) > 0))`;
+/**
+ * By customer_id; where nobody could read that out of the record, by the id's standing in it as a word of its own, its quotes
+ * as they are or doubled.
+ */
+const ERRORS_NAMING = String.raw`entity_id = $1 AND (customer_id = ANY ($2::text[])
+  OR customer_id IS NULL AND EXISTS (
+    SELECT FROM unnest($2::text[]) AS id, regexp_replace(id, '([!-/:-@[-^{-~ \`])', '\\\1', 'g') AS escaped
+    WHERE raw ~ ('(^|[^[:alnum:]_])' || replace(escaped, '"', '"+') || '($|[^[:alnum:]_])')))`;
 
 function errorKeys(entityId: number, people: Person[]): unknown[] {
   return [entityId, people.map(({ customerId }) => customerId)];
@@ -113,7 +119,7 @@ const pinnedFiles: PersonalDataPlace = {
   name: 'imports/',
   columns: [],
   otherColumns: [],
-  foundBy: 'the pinned files of the entity in whose bytes the id stands',
+  foundBy: 'the pinned files of the entity in one of whose records a field is the id',
   async count(needs, entityId, people) {
     const files = new Set<string>();
     for await (const { fileKey } of listPinnedLinesOf(needs, entityId, people)) files.add(fileKey);

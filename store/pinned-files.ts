@@ -2,6 +2,7 @@ import type { Queryable } from './database.ts';
 import type { Files } from './files.ts';
 import type { Person } from './tombstones.ts';
 import { type Piece, recordBytes } from '../domain/csv-pieces.ts';
+import { parseRecord, parseRun } from '../domain/csv-records.ts';
 import { createCsvSplitter } from '../domain/csv-splitter.ts';
 
 type PinnedNeeds = { db: Queryable; files: Files };
@@ -35,7 +36,7 @@ export async function deletePinnedFilesOf(
 /** Record by record, so that a file without line ends takes no more memory than any other. */
 async function* linesNaming(files: Files, fileKey: string, people: Person[]): AsyncGenerator<PinnedLine> {
   if (await files.size(fileKey) === null) return;
-  const ids = people.map(({ customerId }) => Buffer.from(customerId));
+  const ids = new Set(people.map(({ customerId }) => customerId));
   const splitter = createCsvSplitter();
   const bytes = files.read(fileKey);
   try {
@@ -46,13 +47,40 @@ async function* linesNaming(files: Files, fileKey: string, people: Person[]): As
   }
 }
 
-function* naming(fileKey: string, pieces: Iterable<Piece>, ids: Buffer[]): Generator<PinnedLine> {
+function* naming(fileKey: string, pieces: Iterable<Piece>, ids: ReadonlySet<string>): Generator<PinnedLine> {
+  const written = [...ids].flatMap(asWritten);
   for (const piece of pieces) {
     const bytes = piece.kind === 'run' ? piece.bytes : piece.sample;
-    if (!ids.some((id) => bytes.includes(id))) continue;
-    const records = piece.kind === 'run' ? Array.from(piece.starts, (_, index) => recordBytes(piece, index)) : [bytes];
-    for (const record of records) {
-      if (ids.some((id) => record.includes(id))) yield { fileKey, line: record.toString() };
+    if (!written.some((id) => bytes.includes(id))) continue;        // nearly always, and much cheaper than parsing
+    if (piece.kind === 'bad') {
+      const line = piece.sample.toString();
+      if (standsIn(line, ids)) yield { fileKey, line };
+      continue;
+    }
+    for (const [index, record] of parseRun(piece).entries()) {
+      const line = recordBytes(piece, index).toString();
+      if (Array.isArray(record) ? record.some((field) => isNamedBy(field, ids)) : standsIn(line, ids)) yield { fileKey, line };
     }
   }
+}
+
+/** An id as bytes of a file may hold it: its quotes doubled in a field, and again where the record is itself a field. */
+function asWritten(id: string): Buffer[] {
+  return [id, id.replaceAll('"', '""'), id.replaceAll('"', '""""')].map((text) => Buffer.from(text));
+}
+
+/** Whether a field is one of the ids, or holds a record in which one is a field: the column `original` of an error file. */
+function isNamedBy(field: string, ids: ReadonlySet<string>): boolean {
+  if (ids.has(field)) return true;
+  if (!field.includes(',')) return false;
+  const record = parseRecord(field);
+  return Array.isArray(record) ? record.some((inner) => ids.has(inner)) : standsIn(field, ids);
+}
+
+/** Whether an id stands as a word of its own in a text that is no CSV. */
+function standsIn(text: string, ids: ReadonlySet<string>): boolean {
+  return [...ids].some((id) => {
+    const escaped = id.replaceAll(/[^\p{L}\p{N}_]/gu, (mark) => mark === '"' ? '"+' : `\\u{${mark.codePointAt(0)!.toString(16)}}`);
+    return new RegExp(`(?<![\\p{L}\\p{N}_])${escaped}(?![\\p{L}\\p{N}_])`, 'u').test(text);
+  });
 }

@@ -15,7 +15,7 @@ export type StoredSets = {
   save(changed: ChangedSet[]): Promise<void>;
 };
 
-type SetRow = { ordinal: number; set_elements: string[] | null; set_times: Date[] | null };
+type SetRow = { ordinal: number; set_elements: string[] | null; set_times: string[] | null };
 
 /** The Sets of a SoR, within the caller's transaction. */
 export function storedSets(tx: Tx, entityId: number, sorId: number): StoredSets {
@@ -29,7 +29,7 @@ export function storedSets(tx: Tx, entityId: number, sorId: number): StoredSets 
     },
     async find(sets) {
       const { rows } = await tx.query<SetRow>(
-        `SELECT k.ordinal, CASE WHEN v.removed_at IS NULL THEN v.set_elements END AS set_elements, v.set_times
+        `SELECT k.ordinal, CASE WHEN v.removed_at IS NULL THEN v.set_elements END AS set_elements, v.set_times::text[] AS set_times
          FROM ${KEYS} JOIN attribute_values v ON ${SAME_KEY}`, [entityId, sorId, ...keyArrays(sets)]);
       return elementsByOrdinal(rows);
     },
@@ -55,7 +55,7 @@ export function dryRunSets(tx: Tx, entityId: number, sorId: number, importId: nu
     async find(sets) {
       const { rows } = await tx.query<SetRow>(
         `SELECT k.ordinal, coalesce(d.set_elements, CASE WHEN v.removed_at IS NULL THEN v.set_elements END) AS set_elements,
-           coalesce(d.set_times, v.set_times) AS set_times
+           coalesce(d.set_times, v.set_times)::text[] AS set_times
          FROM ${KEYS} ${DRY_RUN_JOINS}`, [entityId, sorId, ...keyArrays(sets), importId]);
       return elementsByOrdinal(rows);
     },
@@ -87,7 +87,7 @@ const DRY_RUN_JOINS = `LEFT JOIN attribute_values v ON ${SAME_KEY}
 
 function elementsByOrdinal(rows: SetRow[]): Map<number, StoredElement[]> {
   return new Map(rows.map(({ ordinal, set_elements: elements, set_times: times }) =>
-    [ordinal, (elements ?? []).map((element, index) => ({ element, since: times![index]!.toISOString() }))]));
+    [ordinal, (elements ?? []).map((element, index) => ({ element, since: times![index]! }))]));
 }
 
 /** Sets travel as JSON, since Postgres has no arrays of arrays of different lengths. */

@@ -56,7 +56,7 @@ const batchImport = route({
       const parent = body.redrive_of === undefined ? null : await findParent(tx, sor, body.redrive_of);
       const accepted = await insertImport(tx, needs.secrets, sor.entityId, {
         source, sorId: sor.id, version: parent?.version ?? version, skipEmail: body.skip_email, dryRun: body.dry_run,
-        parentId: parent?.id ?? null, rootId: parent && (parent.rootId ?? parent.id),
+        parentId: parent?.id ?? null, rootId: parent && rootOf(parent),
       });
       await insertAuditEntry(tx, sor.entityId, {
         actorKind: 'sor_key', actorId: sor.id, address: circumstances.address, action: 'import', subjectKind: 'import',
@@ -64,11 +64,15 @@ const batchImport = route({
       });
       return { job: accepted, answer: await keepReply(tx, { jid: accepted.jid, import_id: accepted.identifier }) };
     });
-    file?.release();
     await startSoon(job, needs, circumstances);
     return answer;
   },
 });
+
+/** The import to whose lines those of the parent's error file belong. */
+function rootOf({ id, rootId, hasErrorColumns }: Import): number {
+  return rootId !== null && hasErrorColumns ? rootId : id;
+}
 
 function sourceOf(file: ReceivedFile | undefined, body: z.output<typeof batchImportBody>): ImportSource {
   const { file_url: url, request_headers: headers } = body;

@@ -34,7 +34,7 @@ async function importEndedDaysAgo({ entity, sor }: World, days: number): Promise
     const { id } = await insertUpload(tx, store, { entity, sor }, { file: { fileKey, fileBytes: 28, sourceBytes: 28 } });
     await insertImportErrors(tx, entity.id, id, [{
       line: 2, errorType: 'EMPTY_VALUE', outcome: 'failed', stage: 'validation', message: 'the value is empty', customerId: null,
-      attributeKey: null, raw: null, customerHash: null,
+      attributeKey: null, raw: null, originalLine: null, customerHash: null,
     }]);
     await tx.query(
       `UPDATE imports SET state = 'finished', received_at = now() - make_interval(days => $2), ended_at = now() - make_interval(days => $2)

@@ -250,6 +250,18 @@ describe('a reader that wants no more', () => {
   });
 });
 
+describe('a source that trickles', () => {
+  it('is given up, since it would hold the place of others for days', async () => {
+    const trickle = source.serve('/f', (_, response) => {
+      response.writeHead(200, { 'content-length': '100000' });
+      const drip = setInterval(() => response.write('x'), 2);
+      response.on('close', () => clearInterval(drip));
+    });
+    const { refusal } = await fetched(trickle, { slowestMs: 20 });
+    expect(refusal).toMatchObject({ status: 'transfer_broken', message: expect.stringContaining('no version') });
+  });
+});
+
 describe('the version and the part that headers name', () => {
   const [modified, date] = ['Tue, 20 Jan 2026 10:00:00 GMT', 'Tue, 20 Jan 2026 10:00:01 GMT'];
 

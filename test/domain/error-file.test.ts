@@ -19,7 +19,8 @@ const RULES = { attributes: new Map(), sorDisabled: false };
 
 function errorOf(line: number, raw: string | null, errorType: ImportErrorType, message = 'as it was'): ImportError {
   return {
-    line, errorType, outcome: 'failed', stage: 'parsing', message, customerId: null, attributeKey: null, raw, customerHash: null,
+    line, errorType, outcome: 'failed', stage: 'parsing', message, customerId: null, attributeKey: null, raw,
+    originalLine: null, customerHash: null,
   };
 }
 

@@ -178,6 +178,19 @@ describe('a refused upload leaves nothing behind', () => {
     const fits = () => send([['file', Buffer.alloc(80, 'a')], ...credentials], { to: small });
     expect([(await fits()).status, (await fits()).status]).toEqual([200, 200]);
     expect(await kept()).toHaveLength(keptBefore.length + 2);
+
+    await store.db.query('ALTER TABLE imports ADD CONSTRAINT never CHECK (false) NOT VALID');
+    expect((await fits()).status).toBe(500);
+    await store.db.query('ALTER TABLE imports DROP CONSTRAINT never');
+    expect((await fits()).status, 'after a fault of ours its share is free again').toBe(200);
+  });
+
+  test('for fields that are too large together', async () => {
+    const small = await testServer(store, { settings: { limits: { bodyBytes: 5_000 } } });
+    const long: [string, string][] = Array.from({ length: 60 }, (_, index) => [`field_${index}`, 'x'.repeat(100)]);
+    const refused = await send([...credentials, ...long, ['file', CSV]], { to: small });
+    expect([refused.status, refused.body.error_message]).toEqual([413, 'The fields of the form are too large together']);
+    expect(await kept()).toEqual(keptBefore);
   });
 });
 

@@ -14,7 +14,7 @@ import { testServer, type TestServer } from './test-server.ts';
 const HEADER = ['user_id', 'attribute_key', 'value', 'action_type', 'line', 'error_type', 'reason', 'original'];
 const ERROR: ImportError = {
   line: 2, errorType: 'INVALID_VALUE', outcome: 'failed', stage: 'validation', message: '"x, y" is no number',
-  customerId: personId(1), attributeKey: 'score', raw: `${personId(1)},score,"x, y",ADD`, customerHash: null,
+  customerId: personId(1), attributeKey: 'score', raw: `${personId(1)},score,"x, y",ADD`, originalLine: null, customerHash: null,
 };
 const UNREADABLE: ImportError = {
   ...ERROR, errorType: 'PARSING_FAILED', stage: 'parsing', message: 'a stray quote', customerId: null, attributeKey: null,

@@ -14,7 +14,7 @@ import { testServer, type TestServer } from './test-server.ts';
 
 const ERROR: ImportError = {
   line: 2, errorType: 'INVALID_VALUE', outcome: 'failed', stage: 'validation', message: '"x" is no number',
-  customerId: personId(1), attributeKey: 'score', raw: `${personId(1)},score,x`, customerHash: null,
+  customerId: personId(1), attributeKey: 'score', raw: `${personId(1)},score,x`, originalLine: null, customerHash: null,
 };
 
 let store: TestStore;

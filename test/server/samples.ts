@@ -82,7 +82,7 @@ export async function makeSample(store: TestStore, route: Route, rights?: readon
     const job = await insertUpload(tx, store, world);
     await insertImportErrors(tx, entity.id, job.id, [{
       line: 2, errorType: 'INVALID_VALUE', outcome: 'failed', stage: 'validation', message: 'is no number', customerId: person,
-      attributeKey: 'score', raw: `${person},score,many`, customerHash: null,
+      attributeKey: 'score', raw: `${person},score,many`, originalLine: null, customerHash: null,
     }]);
     return job.identifier;
   });

@@ -95,7 +95,7 @@ async function samplePerson({ entity, sor, attributes }: World, number: number):
     await tx.query(`UPDATE imports SET state = 'finished', ended_at = now() WHERE id = $1`, [job.id]);
     const error = {
       errorType: 'INVALID_VALUE', outcome: 'failed', stage: 'validation', message: 'is no number', attributeKey: 'score',
-      customerHash: null,
+      originalLine: null, customerHash: null,
     } as const;
     await insertImportErrors(tx, entity.id, job.id, [
       { ...error, line: 2, customerId, raw: `${customerId},score,many` },
@@ -110,3 +110,36 @@ async function samplePerson({ entity, sor, attributes }: World, number: number):
   });
   return person;
 }
+
+describe('an id that is part of another, and one with quotes', () => {
+  const person = (customerId: string): Person => ({ customerType: 'user_id', customerId });
+  const [errors, files] = ['import_errors', 'imports/'].map((name) => registered.get(name)!);
+  let world: World;
+
+  beforeAll(async () => {
+    world = await makeWorld(store);
+    const fileKey = `imports/${world.entity.identifier}.csv`;
+    const lines = ['user_id,attribute_key,value', '17,plan,gold', '42,score,70', '"o""neil",plan,gold', '7x"y,plan', 'a 7 b"c,d'];
+    await store.files.put(fileKey, Readable.from([Buffer.from(lines.join('\n'))]));
+    await write(store.db, async (tx) => {
+      const job = await insertUpload(tx, store, world, { file: { fileKey, fileBytes: 1, sourceBytes: 1 } });
+      const error = {
+        errorType: 'PARSING_FAILED', outcome: 'failed', stage: 'parsing', message: 'x', attributeKey: null,
+        originalLine: null, customerHash: null, customerId: null,
+      } as const;
+      await insertImportErrors(tx, world.entity.id, job.id, lines.map((raw, index) => ({ ...error, line: index + 1, raw })));
+    });
+  });
+
+  it.each([
+    ['7', ['a 7 b"c,d']],
+    ['17', ['17,plan,gold']],
+    ['o"neil', ['"o""neil",plan,gold']],
+  ])('%s is found in its own records only', async (id, expected) => {
+    const needs = { db: store.db, files: store.files, secrets: store.secrets };
+    for (const place of [errors!, files!]) {
+      const found = await Array.fromAsync(place.export(needs, world.entity.id, [person(id)])) as { line: string; raw?: string }[];
+      expect(found.map(({ line, raw }) => raw ?? line)).toEqual(expected);
+    }
+  });
+});

@@ -105,6 +105,32 @@ describe('an import', () => {
     }]);
   });
 
+  it('keeps nothing of an erased person\'s bad rows either', async () => {
+    const erased = personId(40);
+    await insertTombstone(stack.store.db, world.entity.id, stack.store.secrets.customerHash(world.entity.id, 'user_id', erased));
+    const { job, errors } = await importLines(
+      `${erased},score,many,`, `${erased},nothing,secret,`, `${erased},plan`, `"${erased}",plan,"gold"x,`, `${personId(41)},score,many,`);
+    expect(job).toMatchObject({ rowsIn: 5, rowsFailed: 5, errorsByType: { INVALID_CUSTOMER_ID: 4, INVALID_VALUE: 1 } });
+    for (const error of errors.slice(0, 4)) expect(error).toMatchObject({ message: 'erased', customerId: null, raw: null });
+  });
+
+  it('names the customer and the key where only the merge could refuse a row', async () => {
+    const full = Array.from({ length: 1000 }, (_, index) => `e${index}`).join(';');
+    const { errors } = await importLines(`${personId(42)},tags,${full},`, `${personId(42)},tags,one more,ADD`);
+    expect(errors).toMatchObject([{ errorType: 'TOO_LONG_SET_SIZE', customerId: personId(42), attributeKey: 'tags', line: 3 }]);
+  });
+
+  it('merges many Sets in several transactions, so that none lasts too long', async () => {
+    const people = Array.from({ length: 4_000 }, (_, index) => personId(50_000 + index));
+    const { job } = await importLines(...people.map((who) => `${who},tags,a;b,ADD`));
+    expect(job).toMatchObject({ rowsIn: 4_000, rowsOk: 4_000 });
+    const { rows } = await stack.store.db.query<{ sets: number }>(
+      `SELECT count(*) AS sets FROM attribute_values WHERE entity_id = $1 AND customer_id = ANY ($2) GROUP BY xmin`,
+      [world.entity.id, people]);
+    for (const { sets } of rows) expect(sets).toBeLessThan(3_000);
+    expect(rows.length).toBeGreaterThan(2);
+  });
+
   it('leaves the rows of a SoR that was deleted on the way to EMPTY_SOR', async () => {
     const doomed = await makeWorld(stack.store);
     const id = await postImport(stack.app, doomed, mixedFile(20_000, 500));

@@ -141,6 +141,25 @@ describe('a re-drive', () => {
       .toEqual([[personId(1), 'gold'], [personId(2), 'gold, "founders"'], [personId(3), 'closed']]);
   });
 
+  it('of a re-drive in turn settles the row wherever it failed, and never another one', async () => {
+    const world = await makeWorld(stack.store);
+    const first = await imported(world, `${HEADER}${personId(1)},score,many,\n${personId(2)},score,few,\n`);
+    // Without the error file's columns nobody knows which line it corrects; its own line 2 is not the first import's.
+    const plain = await imported(world, `${HEADER}${personId(2)},score,still few,\n`, { redrive_of: first.identifier });
+    const ofPlain = (await call(world, 'GET', `imports/${plain.identifier}/errors.csv`)).text;
+    expect(await imported(world, ofPlain.replace('still few', '2'), { redrive_of: plain.identifier })).toMatchObject({ rowsOk: 1 });
+    const open = async ({ identifier }: { identifier: string }) =>
+      ((await call(world, 'GET', `imports/${identifier}`)).result as { rows: { open: number } }).rows.open;
+    expect([await open(first), await open(plain)]).toEqual([2, 0]);
+
+    const errorFile = (await call(world, 'GET', `imports/${first.identifier}/errors.csv`)).text;
+    const child = await imported(world, errorFile.replace(',many,', ',1,'), { redrive_of: first.identifier });
+    expect([await open(first), await open(child)]).toEqual([1, 1]);
+    const ofChild = (await call(world, 'GET', `imports/${child.identifier}/errors.csv`)).text;
+    await imported(world, ofChild.replace(',few,', ',2,'), { redrive_of: child.identifier });
+    expect([await open(first), await open(child)]).toEqual([0, 0]);
+  });
+
   it('sent twice settles each row once, and one that failed again stays open', async () => {
     const world = await makeWorld(stack.store);
     const first = await imported(world, `${HEADER}${personId(1)},score,many,\n${personId(2)},score,few,\n`);
