@@ -132,12 +132,12 @@ describe('millrace errors', () => {
   });
 
   it('lists far more errors than fit into its memory, and ends quietly when nobody reads on', async () => {
-    const id = await endedImport(...Array.from({ length: 50_000 }, () => 'score,many,'));
-    const env = { NODE_OPTIONS: '--max-old-space-size=24' };
+    const id = await endedImport(...Array.from({ length: 120_000 }, () => 'score,many,'));
+    const env = { NODE_OPTIONS: '--max-old-space-size=44' };
     const table = await millrace(['errors', id], { env });
     expect([table.status, table.err]).toEqual([0, '']);
-    expect(table.out.trimEnd().split('\n').length).toBe(2 + 50_000);
-    expect(table.out).toMatch(/^50001 +INVALID_VALUE +\S+ +score +\S/m);
+    expect(table.out.trimEnd().split('\n').length).toBe(2 + 120_000);
+    expect(table.out).toMatch(/^120001 +INVALID_VALUE +\S+ +score +\S/m);
     const { child, ended } = startMillrace(['errors', id, '--json'], { url, token: world.token, env });
     child.stdout!.once('data', () => child.stdout!.destroy());
     expect(await ended).toMatchObject({ status: 0, err: '' });
