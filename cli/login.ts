@@ -1,31 +1,20 @@
-import { createInterface } from 'node:readline/promises';
-import { Writable } from 'node:stream';
 import { Command } from 'commander';
 import { call, type Server } from './client.ts';
+import { readPassword } from './read-password.ts';
 import { run } from './run.ts';
-import { refuse } from '../domain/refusal.ts';
+
+type LoginOptions = { entity?: string };
 
 export const loginCommand = new Command('login')
   .description('print a token; the password is read from standard input')
   .argument('<email>')
-  .action((email: string) => run((server) => login(server, email)));
+  .option('--entity <entity>', 'id or identifier of the entity that the token acts in; the preferred one when left out')
+  .action((email: string, options: LoginOptions) => run((server) => login(server, email, options)));
 
 /** Prints a token for `export MILLRACE_TOKEN=…`. */
-async function login(server: Server, email: string): Promise<number> {
+async function login(server: Server, email: string, { entity }: LoginOptions): Promise<number> {
   const password = await readPassword();
-  const { auth_token: token } = await call<{ auth_token: string }>(server, 'POST', '/api/login', { email, password });
+  const { auth_token: token } = await call<{ auth_token: string }>(server, 'POST', '/api/login', { email, password, entity });
   console.log(token);
   return 0;
-}
-
-/** One line of standard input; typed ones are not echoed. */
-async function readPassword(): Promise<string> {
-  const isTerminal = process.stdin.isTTY;
-  if (isTerminal) process.stderr.write('Password: ');
-  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const lines = createInterface({ input: process.stdin, output: silent, terminal: isTerminal });
-  const { value } = await lines[Symbol.asyncIterator]().next() as { value?: string };
-  lines.close();
-  if (isTerminal) process.stderr.write('\n');
-  return value ?? refuse(400, 'no_password', 'No password was given.');
 }

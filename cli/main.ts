@@ -7,9 +7,12 @@ import { redriveCommand } from './redrive.ts';
 import { endQuietlyOnBrokenPipe } from './run.ts';
 import { statusCommand } from './status.ts';
 import { templateCommand } from './template.ts';
+import { tokensCommand } from './tokens.ts';
+import { usersCommand } from './users.ts';
 
 const commands = [
   loginCommand, templateCommand, importCommand, statusCommand, errorsCommand, redriveCommand, cancelCommand,
+  usersCommand, tokensCommand,
 ];
 
 const program = new Command('millrace')

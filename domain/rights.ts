@@ -8,3 +8,8 @@ export const RIGHTS = [
 ] as const;
 
 export type Right = (typeof RIGHTS)[number];
+
+/** The rights once these flags are set: a flag that is left out changes nothing. In the order of RIGHTS. */
+export function withFlags(rights: readonly Right[], flags: Partial<Record<Right, boolean>>): Right[] {
+  return RIGHTS.filter((right) => flags[right] ?? rights.includes(right));
+}

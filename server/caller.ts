@@ -1,11 +1,15 @@
 import { type Right, RIGHTS } from '../domain/rights.ts';
 import type { Database } from '../store/database.ts';
 import { tokenHash } from '../store/secrets.ts';
-import { findTokenOwner } from '../store/tokens.ts';
+import { findServiceTokenOwner, isServiceToken } from '../store/service-tokens.ts';
+import { findTokenOwner, type TokenOwner } from '../store/tokens.ts';
 
 /** Who asks, in the one entity that the token acts in. */
 export type Caller = {
+  /** Of a service token: its creator. */
   userId: number;
+  /** Null for a person, who has logged in. */
+  serviceTokenId: number | null;
   entityId: number;
   /** A superadmin has every right. */
   rights: ReadonlySet<Right>;
@@ -22,9 +26,24 @@ const HEADER = /^Token ([A-Za-z0-9_-]{1,256})$/i;
 export async function findCaller(db: Database, header: string | undefined, ttlDays: number): Promise<Caller | null> {
   const token = HEADER.exec(header ?? '')?.[1];
   if (token === undefined) return null;
-  const owner = await findTokenOwner(db, token, ttlDays);
-  if (!owner) return null;
-  return { ...owner, rights: rightsOf(owner), token, tokenName: tokenHash(token).toString('base64url') };
+  const bearer = isServiceToken(token) ? await findMachine(db, token) : asPerson(await findTokenOwner(db, token, ttlDays));
+  return bearer && { ...bearer, token, tokenName: tokenHash(token).toString('base64url') };
+}
+
+type Bearer = Omit<Caller, 'token' | 'tokenName'>;
+
+function asPerson(owner: TokenOwner | null): Bearer | null {
+  return owner && { ...owner, rights: rightsOf(owner), serviceTokenId: null };
+}
+
+/** A service token has those of its rights that its creator has now, and is never an admin. */
+async function findMachine(db: Database, token: string): Promise<Bearer | null> {
+  const found = await findServiceTokenOwner(db, token);
+  if (!found) return null;
+  const { id, tokenRights, creator: { userId, entityId, ...creator } } = found;
+  const creatorRights = rightsOf(creator);
+  const rights = new Set(tokenRights.filter((right) => creatorRights.has(right)));
+  return { userId, entityId, rights, admin: false, superadmin: false, serviceTokenId: id };
 }
 
 /** The rights that a membership gives: all of them to a superadmin, those listed to anyone else. */

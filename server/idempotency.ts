@@ -66,7 +66,7 @@ export async function takeTurn(key: string | undefined, asked: Asked, needs: Rou
   const { route: { method, path }, version, params, query, fields, content } = asked;
   const hash = (...parts: unknown[]) => needs.secrets.lookup(canonicalJson([HEADER, ...parts]));
   const holder: KeyHolder = { keyHash: hash(scope, method, path, key), holder: randomUUID() };
-  const fingerprint = hash(version, params, query, fields, content);
+  const fingerprint = hash(version, params, query, withoutPassword(fields), content);
   const earlier = await insertRequest(needs.db, entityId, { ...holder, fingerprint });
   if (earlier) return { earlier: replyAgain(earlier, fingerprint) };
   return { run: (work) => runAsHolder(work, needs, entityId, holder, asked) };
@@ -74,10 +74,20 @@ export async function takeTurn(key: string | undefined, asked: Asked, needs: Rou
 
 /** The same key of another caller is another key. A SoR's key is checked here: before it holds, nothing is told. */
 async function scopeOf({ caller, input }: Asked, needs: RouteNeeds): Promise<{ entityId: number; scope: unknown[] }> {
-  if (caller) return { entityId: caller.entityId, scope: ['user', caller.userId] };
+  if (caller) return { entityId: caller.entityId, scope: callerScope(caller) };
   const { sor_id, api_key } = input as { sor_id: string; api_key: string };
   const sor = await findSorOfKey(needs, sor_id, api_key);
   return { entityId: sor.entityId, scope: ['sor', sor.id, api_key] };
+}
+
+function callerScope({ userId, serviceTokenId }: Caller): unknown[] {
+  return serviceTokenId === null ? ['user', userId] : ['service_token', serviceTokenId];
+}
+
+/** A password stays out of the fingerprint, which would be a fast hash of it. */
+function withoutPassword(fields: unknown): unknown {
+  if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) return fields;
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => name !== 'password'));
 }
 
 function replyAgain({ fingerprint, reply }: EarlierRequest, asked: Buffer): Reply {

@@ -3,6 +3,10 @@ import { customerIdFault } from '../domain/customer-id.ts';
 import { readDatetime } from '../domain/date-value.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../domain/text-limits.ts';
 
+/** Of an account, as a login takes them. */
+export const EMAIL_CHARS = 320;
+export const PASSWORD_CHARS = 1_024;
+
 /** Text that can be stored: 1 to `max` Unicode code points. */
 export function text({ max = MAX_CODE_POINTS } = {}) {
   return z.string()
@@ -14,6 +18,12 @@ export function text({ max = MAX_CODE_POINTS } = {}) {
 
 /** A name that a person reads: text that is more than spaces. */
 export const name = text().refine((value) => value.trim() !== '', 'must not be blank');
+
+export const email = z.email({ error: 'must be an e-mail address' }).max(254, 'must have at most 254 characters');
+
+/** A password to be set. */
+export const newPassword = text({ max: PASSWORD_CHARS })
+  .refine((value) => Array.from(value).length >= 8, 'must have at least 8 characters');
 
 /** An identifier that a caller shows. An unknown one is for the route to refuse. */
 export const identifier = text();
@@ -32,6 +42,13 @@ export const queryFlag = z.enum(['', 'true', 'false', '1', '0'], { error: 'must 
 /** A flag in a JSON body or a web form, where every value is text. */
 export const bodyFlag = z.union([z.boolean(), z.enum(['true', 'false', '1', '0'])], { error: 'must be true or false' })
   .transform((value) => value === true || value === 'true' || value === '1');
+
+/** A whole number in a JSON body or a web form, where every value is text. */
+export function bodyInteger({ min, max }: { min: number; max: number }) {
+  const message = `must be a whole number from ${min} to ${max}`;
+  return z.union([z.int(), z.string().regex(/^\d{1,15}$/).transform(Number)], { error: message })
+    .refine((value) => value >= min && value <= max, message);
+}
 
 /** An object in a JSON body; in a web form, where every value is text, its JSON. */
 export function jsonObject<S extends z.ZodType>(schema: S) {
@@ -66,5 +83,6 @@ export function pageNumber({ min, max, otherwise }: { min: number; max: number; 
   return z.string().regex(/^\d{1,15}$/).transform(Number)
     .refine((value) => value >= min && value <= max)
     .catch(otherwise)
+    .default(otherwise)
     .meta({ description: `From ${min} to ${max}, default ${otherwise}; any other value is ignored` });
 }

@@ -59,11 +59,10 @@ const IDEMPOTENCY_KEY = {
 };
 
 function operation(route: Route): Json {
-  const { auth, rights, body } = route;
-  const needed = rights.length > 0 ? `Needs the right ${rights.join(' and ')}.` : '';
+  const { auth, body } = route;
   return {
     summary: route.summary,
-    description: [route.description, needed].filter(Boolean).join(' '),
+    description: [route.description, needOf(route)].filter(Boolean).join(' '),
     tags: [route.tag],
     security: auth === 'token' ? [{ token: [] }] : [],
     parameters: [
@@ -73,6 +72,12 @@ function operation(route: Route): Json {
     ...(body ? { requestBody: requestBody(route, schemaOf(body, 'input')) } : {}),
     responses: { 200: success(route), default: { $ref: '#/components/responses/Refusal' } },
   };
+}
+
+function needOf({ rights, role }: Route): string {
+  if (role === 'admin') return 'For admins of the entity.';
+  if (role === 'superadmin') return 'For superadmins.';
+  return rights.length > 0 ? `Needs the right ${rights.join(' and ')}.` : '';
 }
 
 function parameters(schema: z.ZodObject | undefined, place: 'path' | 'query'): Json[] {

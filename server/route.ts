@@ -10,6 +10,11 @@ import type { Reply } from './reply.ts';
 
 /** `token`: a logged-in user; `sor_key`: the key of a SoR in body or query, which `handle` checks; `none`: anyone. */
 export type Auth = 'token' | 'sor_key' | 'none';
+/**
+ * Who may call beside the rights: `person`: whoever has logged in, no service token; `admin`: one of the entity;
+ * `superadmin`: one of all entities, who counts as an admin of each.
+ */
+export type Role = 'person' | 'admin' | 'superadmin';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** What every request brings beside its input. */
@@ -63,6 +68,7 @@ type Spec<
   auth?: A;
   /** Every one of these is needed. Without any, a token is enough. */
   right?: Right | readonly Right[];
+  role?: Role;
   params?: P;
   query?: Q;
   body?: B;
@@ -96,6 +102,7 @@ export type Route = {
   tag: string;
   auth: Auth;
   rights: readonly Right[];
+  role?: Role;
   params?: z.ZodObject;
   query?: z.ZodObject;
   body?: z.ZodType;

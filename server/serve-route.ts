@@ -8,7 +8,7 @@ import { readForm, type Form } from './form.ts';
 import { idempotencyKey, takeTurn } from './idempotency.ts';
 import type { RouteNeeds } from './needs.ts';
 import { toReply } from './reply.ts';
-import type { Circumstances, Route } from './route.ts';
+import type { Circumstances, Role, Route } from './route.ts';
 import { validate } from './validate.ts';
 
 declare module 'fastify' {
@@ -33,10 +33,22 @@ export function authenticate(app: FastifyInstance, { db, settings }: RouteNeeds)
 export function authorise(app: FastifyInstance): void {
   app.addHook('preParsing', async ({ caller, routeOptions: { config: { route } } }) => {
     if (route?.auth !== 'token') return;
-    if (!caller) refuse(401, 'unauthorized', 'Invalid or missing token');
+    if (!caller) return refuse(401, 'unauthorized', 'Invalid or missing token');
+    if (route.role && !hasRole(caller, route.role)) refuse(403, 'forbidden', ROLE_MISSING[route.role]);
     const missing = route.rights.find((right) => !caller.rights.has(right));
     if (missing) refuse(403, 'forbidden', `This needs the right ${missing}`);
   });
+}
+
+const ROLE_MISSING: Record<Role, string> = {
+  person: 'This needs a user who has logged in: a service token may not do it',
+  admin: 'This needs an admin of the entity',
+  superadmin: 'This needs a superadmin',
+};
+
+function hasRole({ serviceTokenId, admin, superadmin }: Caller, role: Role): boolean {
+  if (role === 'person') return serviceTokenId === null;
+  return superadmin || (role === 'admin' && admin);
 }
 
 export function serveRoute(app: FastifyInstance, route: Route, needs: RouteNeeds): void {

@@ -16,6 +16,7 @@ function sayIssue(issue: Issue): string {
     if (issue.input === undefined) return 'is required';
     return `must be one of ${issue.values.filter((value) => value !== '').join(', ')}`;
   }
+  if (issue.code === 'unrecognized_keys') return 'is unknown';
   if (issue.code === 'too_small') return `must have at least ${issue.minimum}`;
   if (issue.code === 'too_big') return `must have at most ${issue.maximum}`;
   return issue.input === undefined ? 'is required' : 'is not valid';
@@ -34,9 +35,10 @@ export function validate<S extends z.ZodType>(
 ): z.output<S> {
   const outcome = schema.safeParse(input, { error: sayIssue });
   if (outcome.success) return outcome.data;
-  const messages = outcome.error.issues.slice(0, MOST_FAULTS).map(({ path, message }) => ({
-    element: path.length === 0 ? whole : path.join('.'), severity: 'error' as const, message,
-  }));
+  const messages = outcome.error.issues.slice(0, MOST_FAULTS).map((issue) => {
+    const path = issue.code === 'unrecognized_keys' ? [...issue.path, issue.keys[0]!] : issue.path;
+    return { element: path.length === 0 ? whole : path.join('.'), severity: 'error' as const, message: issue.message };
+  });
   const errors = messages.map(({ element, message }) => `${element}: ${message}`);
   const extra = { messages, errors };
   if (malformed && messages.some(({ element }) => element === whole || malformed.elements.includes(element))) {

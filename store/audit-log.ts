@@ -1,12 +1,18 @@
 import type { Queryable } from './database.ts';
 
+export const ACTOR_KINDS = ['user', 'service_token', 'sor_key', 'system'] as const;
+export const AUDIT_ACTIONS = ['create', 'read', 'update', 'delete', 'import', 'login', 'logout'] as const;
+export const SUBJECT_KINDS = [
+  'session', 'system_of_record', 'customer_attribute', 'customer', 'import', 'user', 'service_token', 'entity', 'audit_log',
+] as const;
+
 export type AuditEntry = {
-  actorKind: 'user' | 'sor_key' | 'system';
+  actorKind: (typeof ACTOR_KINDS)[number];
   actorId?: number | null;
   /** The caller's network address. */
   address?: string | null;
-  action: 'create' | 'read' | 'update' | 'delete' | 'import' | 'login' | 'logout';
-  subjectKind: 'session' | 'system_of_record' | 'customer_attribute' | 'customer' | 'import';
+  action: (typeof AUDIT_ACTIONS)[number];
+  subjectKind: (typeof SUBJECT_KINDS)[number];
   /** An identifier of ours, never a customer's. */
   subject?: string | null;
   /** The person concerned, as `Secrets.customerHash` names them. */

@@ -20,8 +20,18 @@ type EntityRow = {
   data_retention_in_months: number; qa_api_key: string; prod_api_key: string;
 };
 
+export type EntityChanges = {
+  name?: string | undefined;
+  description?: string | undefined;
+  defaultTz?: string | undefined;
+  dataRetentionInMonths?: number | undefined;
+  active?: boolean | undefined;
+};
+
 /** A new entity with its two API keys and the global SoR that each entity always has. */
-export async function insertEntity(tx: Queryable, secrets: Secrets, name: string): Promise<Entity> {
+export async function insertEntity(
+  tx: Queryable, secrets: Secrets, name: string, changes: Omit<EntityChanges, 'name'> = {},
+): Promise<Entity> {
   const identifier = newIdentifier('ent');
   const { rows } = await tx.query<{ id: number }>(
     `INSERT INTO entities (identifier, name, qa_api_key, prod_api_key) VALUES ($1, $2, '', '') RETURNING id`,
@@ -30,12 +40,45 @@ export async function insertEntity(tx: Queryable, secrets: Secrets, name: string
   await tx.query('UPDATE entities SET qa_api_key = $2, prod_api_key = $3 WHERE id = $1',
     [id, secrets.seal(newApiKey(), keyPlace(id, 'qa_api_key')), secrets.seal(newApiKey(), keyPlace(id, 'prod_api_key'))]);
   await insertGlobalSor(tx, id);
-  return (await findEntity(tx, secrets, id))!;
+  return updateEntity(tx, secrets, id, changes);
 }
 
-async function findEntity(db: Queryable, secrets: Secrets, id: number): Promise<Entity | null> {
-  const { rows } = await db.query<EntityRow>('SELECT * FROM entities WHERE id = $1', [id]);
+/** Changes what is given, and leaves the rest. */
+export async function updateEntity(tx: Queryable, secrets: Secrets, id: number, changes: EntityChanges): Promise<Entity> {
+  const { rows } = await tx.query<EntityRow>(
+    `UPDATE entities SET name = coalesce($2, name), description = coalesce($3, description),
+       default_tz = coalesce($4, default_tz), data_retention_in_months = coalesce($5, data_retention_in_months),
+       active = coalesce($6, active)
+     WHERE id = $1 RETURNING *`,
+    [id, changes.name ?? null, changes.description ?? null, changes.defaultTz ?? null,
+      changes.dataRetentionInMonths ?? null, changes.active ?? null]);
+  return toEntity(secrets, rows[0]!);
+}
+
+/** By identifier or integer id. */
+export async function findEntity(db: Queryable, secrets: Secrets, entity: string): Promise<Entity | null> {
+  const { rows } = await db.query<EntityRow>('SELECT * FROM entities WHERE identifier = $1 OR id::text = $1', [entity]);
   return rows[0] ? toEntity(secrets, rows[0]) : null;
+}
+
+/** As findEntity; until the transaction ends nobody changes it, and nothing that refers to it is added. */
+export async function lockEntity(tx: Queryable, secrets: Secrets, entity: string): Promise<Entity | null> {
+  const { rows } = await tx.query<EntityRow>(
+    'SELECT * FROM entities WHERE identifier = $1 OR id::text = $1 FOR UPDATE', [entity]);
+  return rows[0] ? toEntity(secrets, rows[0]) : null;
+}
+
+/** A page of all entities in the order of their ids: for superadmins. */
+export async function listEntities(
+  db: Queryable, secrets: Secrets, { offset, limit }: { offset: number; limit: number },
+): Promise<Entity[]> {
+  const { rows } = await db.query<EntityRow>('SELECT * FROM entities ORDER BY id OFFSET $1 LIMIT $2', [offset, limit]);
+  return rows.map((row) => toEntity(secrets, row));
+}
+
+export async function countEntities(db: Queryable): Promise<number> {
+  const { rows } = await db.query<{ count: number }>('SELECT count(*) FROM entities');
+  return rows[0]!.count;
 }
 
 /** The entities that a user belongs to, oldest first. */

@@ -165,7 +165,7 @@ export const personalData: PersonalDataPlace[] = [attributeValues, dryRunSets, i
 
 /** Tables and file areas that hold nothing about customers. */
 export const withoutPersonalData = [
-  'schema_migrations', 'entities', 'users', 'memberships', 'tokens', 'login_attempts', 'server_keys', 'key_lookups',
+  'schema_migrations', 'entities', 'users', 'memberships', 'tokens', 'service_tokens', 'login_attempts', 'server_keys', 'key_lookups',
   'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'idempotent_requests', 'keys/',
 ];
 

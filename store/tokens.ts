@@ -39,6 +39,12 @@ export async function findTokenOwner(db: Queryable, token: string, ttlDays: numb
   return { userId: row.user_id, entityId: row.entity_id, rights: row.rights, admin: row.admin, superadmin: row.superadmin };
 }
 
+/** Ends all sessions of a user, in every entity, but for the one whose token is given. */
+export async function deleteTokensOf(tx: Queryable, userId: number, kept?: string): Promise<void> {
+  await tx.query('DELETE FROM tokens WHERE user_id = $1 AND token_hash IS DISTINCT FROM $2',
+    [userId, kept === undefined ? null : tokenHash(kept)]);
+}
+
 export async function deleteToken(db: Queryable, token: string): Promise<void> {
   await db.query('DELETE FROM tokens WHERE token_hash = $1', [tokenHash(token)]);
 }

@@ -49,16 +49,53 @@ export async function hasUsers(db: Queryable): Promise<boolean> {
   return rows[0]!.found;
 }
 
+export async function findUser(db: Queryable, userId: number): Promise<User | null> {
+  const { rows } = await db.query<UserRow>('SELECT * FROM users WHERE id = $1', [userId]);
+  return rows[0] ? toUser(rows[0]) : null;
+}
+
 /** E-mail addresses are compared without regard to case. */
 export async function findUserByEmail(db: Queryable, email: string): Promise<User | null> {
   const { rows } = await db.query<UserRow>('SELECT * FROM users WHERE lower(email) = lower($1)', [email]);
   return rows[0] ? toUser(rows[0]) : null;
 }
 
-export async function findMembership(db: Queryable, userId: number, entityId: number): Promise<Membership | null> {
-  const { rows } = await db.query<{ rights: Right[]; admin: boolean }>(
-    'SELECT rights, admin FROM memberships WHERE user_id = $1 AND entity_id = $2', [userId, entityId]);
-  return rows[0] ? { userId, entityId, ...rows[0] } : null;
+/** As findUserByEmail; the user stays until the transaction ends. */
+export async function lockUserByEmail(tx: Queryable, email: string): Promise<User | null> {
+  const { rows } = await tx.query<UserRow>('SELECT * FROM users WHERE lower(email) = lower($1) FOR SHARE', [email]);
+  return rows[0] ? toUser(rows[0]) : null;
+}
+
+/** The membership of a user whose password is still the one that was checked; both stay until the transaction ends. */
+export async function lockLogin(tx: Queryable, user: User, entityId: number): Promise<Membership | null> {
+  const { rows } = await tx.query<{ rights: Right[]; admin: boolean }>(
+    `SELECT m.rights, m.admin FROM users u JOIN memberships m ON m.user_id = u.id
+     WHERE u.id = $1 AND u.password_hash = $2 AND m.entity_id = $3 FOR SHARE`, [user.id, user.passwordHash, entityId]);
+  return rows[0] ? { userId: user.id, entityId, ...rows[0] } : null;
+}
+
+export type UserChanges = {
+  email?: string | undefined;
+  firstName?: string | undefined;
+  lastName?: string | undefined;
+  passwordHash?: string | undefined;
+  superadmin?: boolean | undefined;
+};
+
+/** Changes what is given, and leaves the rest. */
+export async function updateUser(tx: Queryable, userId: number, changes: UserChanges): Promise<void> {
+  await tx.query(
+    `UPDATE users SET email = coalesce($2, email), first_name = coalesce($3, first_name),
+       last_name = coalesce($4, last_name), password_hash = coalesce($5, password_hash), superadmin = coalesce($6, superadmin)
+     WHERE id = $1`,
+    [userId, changes.email ?? null, changes.firstName ?? null, changes.lastName ?? null, changes.passwordHash ?? null,
+      changes.superadmin ?? null]);
+}
+
+/** How many superadmins there are; they stay so until the transaction ends. */
+export async function lockSuperadmins(tx: Queryable): Promise<number> {
+  const { rows } = await tx.query('SELECT FROM users WHERE superadmin ORDER BY id FOR UPDATE');
+  return rows.length;
 }
 
 function toUser(row: UserRow): User {

@@ -1,16 +1,22 @@
 import type { Route } from '../route.ts';
 import { attributeValueRoutes } from './attribute-values.ts';
+import { auditLogRoutes } from './audit-log.ts';
 import { batchImportRoutes } from './batch-import.ts';
 import { customerAttributeRoutes } from './customer-attributes.ts';
+import { entityRoutes } from './entities.ts';
 import { importErrorsFileRoutes } from './import-errors-file.ts';
 import { importTemplateRoutes } from './import-template.ts';
 import { importRoutes } from './imports.ts';
 import { notifyEmailsRoutes } from './notify-emails.ts';
+import { ownPasswordRoutes } from './own-password.ts';
+import { serviceTokenRoutes } from './service-tokens.ts';
 import { sessionRoutes } from './session.ts';
 import { systemOfRecordsRoutes } from './systems-of-records.ts';
+import { userRoutes } from './users.ts';
 
 /** Every route there is: the server, the API page and the tests over all routes come from this list. */
 export const routes: readonly Route[] = [
   ...sessionRoutes, ...systemOfRecordsRoutes, ...notifyEmailsRoutes, ...customerAttributeRoutes, ...attributeValueRoutes,
   ...batchImportRoutes, ...importTemplateRoutes, ...importRoutes, ...importErrorsFileRoutes,
+  ...userRoutes, ...ownPasswordRoutes, ...serviceTokenRoutes, ...entityRoutes, ...auditLogRoutes,
 ];

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { write } from '../../store/database.ts';
 import { findNotifyEmails, lockSor, updateNotifyEmails } from '../../store/systems-of-records.ts';
 import { audit } from '../audit.ts';
-import { identifier } from '../input.ts';
+import { email, identifier } from '../input.ts';
 import { type Route, route } from '../route.ts';
 import { findVisibleSor } from '../sor-record.ts';
 
@@ -12,8 +12,7 @@ const PATH = '/api/system_of_records/:sor_identifier/notify_emails';
 const params = z.object({ sor_identifier: identifier });
 
 const NotifyEmails = z.object({
-  notify_emails: z.array(z.email({ error: 'must be an e-mail address' }).max(254, 'must have at most 254 characters'))
-    .max(MOST_ADDRESSES, `must have at most ${MOST_ADDRESSES} addresses`),
+  notify_emails: z.array(email).max(MOST_ADDRESSES, `must have at most ${MOST_ADDRESSES} addresses`),
 });
 
 const viewNotifyEmails = route({

@@ -1,20 +1,18 @@
 import { z } from 'zod';
 import { refuse } from '../../domain/refusal.ts';
-import { type Right, RIGHTS } from '../../domain/rights.ts';
 import { insertAuditEntry } from '../../store/audit-log.ts';
 import { write } from '../../store/database.ts';
 import { type Entity, listEntitiesOf } from '../../store/entities.ts';
 import { deleteToken, insertToken } from '../../store/tokens.ts';
-import { findMembership, type Membership, type User } from '../../store/users.ts';
+import { lockLogin, type Membership, type User } from '../../store/users.ts';
 import { audit } from '../audit.ts';
 import { rightsOf } from '../caller.ts';
 import { checkPassword } from '../check-password.ts';
-import { identifier, text } from '../input.ts';
+import { EMAIL_CHARS, identifier, PASSWORD_CHARS, text } from '../input.ts';
+import { EntityRecord, showEntity } from '../entity-record.ts';
 import { noResult } from '../reply.ts';
 import { type Route, route } from '../route.ts';
-
-const EMAIL_CHARS = 320;
-const PASSWORD_CHARS = 1_024;
+import { Enable, fullName, showRights } from '../user-record.ts';
 
 const SessionUser = z.object({
   id: z.int(),
@@ -23,11 +21,8 @@ const SessionUser = z.object({
   last_name: z.string(),
   full_name: z.string(),
   email: z.string(),
-  entities: z.array(z.object({
-    id: z.int(), name: z.string(), description: z.string(), identifier: z.string(), active: z.boolean(),
-    qa_api_key: z.string(), prod_api_key: z.string(), data_retention_in_months: z.int(),
-  })),
-  enable: z.record(z.enum(RIGHTS), z.boolean()),
+  entities: z.array(EntityRecord),
+  enable: Enable,
   admin: z.boolean(),
   superadmin: z.boolean(),
   prefered_entity: z.object({ id: z.int(), name: z.string() }).nullable(),
@@ -53,14 +48,15 @@ const login = route({
     const user = await checkPassword(db, body.email, body.password, address);
     const entities = await listEntitiesOf(db, secrets, user.id);
     const entity = chooseEntity(entities, body.entity, user.preferedEntityId);
-    const membership = (await findMembership(db, user.id, entity.id))!;
-    const auth_token = await write(db, async (tx) => {
+    return write(db, async (tx) => {
+      const membership = await lockLogin(tx, user, entity.id);
+      if (!membership) return refuse(401, 'unauthorized', 'The account has just changed: log in again');
       await insertAuditEntry(tx, entity.id, {
         actorKind: 'user', actorId: user.id, address, action: 'login', subjectKind: 'session',
       });
-      return insertToken(tx, user.id, entity.id, settings.tokenTtlDays);
+      const auth_token = await insertToken(tx, user.id, entity.id, settings.tokenTtlDays);
+      return { auth_token, user: showUser(user, membership, entities) };
     });
-    return { auth_token, user: showUser(user, membership, entities) };
   },
 });
 
@@ -69,6 +65,7 @@ const logout = route({
   path: '/api/logout',
   summary: 'End the token',
   tag: 'Session',
+  role: 'person',
   // What it ends is the very token it comes with: an earlier reply would leave another token alive.
   idempotencyKey: 'ignored',
   async handle(who, { db }) {
@@ -97,26 +94,13 @@ function showUser(user: User, membership: Membership, entities: Entity[]): z.inp
     uid: user.uid,
     first_name: user.firstName,
     last_name: user.lastName,
-    full_name: [user.firstName, user.lastName].filter(Boolean).join(' '),
+    full_name: fullName(user),
     email: user.email,
     entities: entities.map(showEntity),
-    enable: Object.fromEntries(RIGHTS.map((right) => [right, rights.has(right)])) as Record<Right, boolean>,
+    enable: showRights(rights),
     admin: membership.admin,
     superadmin: user.superadmin,
     prefered_entity: prefered ? { id: prefered.id, name: prefered.name } : null,
-  };
-}
-
-function showEntity(entity: Entity) {
-  return {
-    id: entity.id,
-    name: entity.name,
-    description: entity.description,
-    identifier: entity.identifier,
-    active: entity.active,
-    qa_api_key: entity.qaApiKey,
-    prod_api_key: entity.prodApiKey,
-    data_retention_in_months: entity.dataRetentionInMonths,
   };
 }
 

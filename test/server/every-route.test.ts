@@ -1,8 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { RIGHTS } from '../../domain/rights.ts';
 import type { Route } from '../../server/route.ts';
 import { routes } from '../../server/routes/index.ts';
+import { insertServiceToken } from '../../store/service-tokens.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
+import { rememberSecret } from '../harness/people.ts';
 import { goodCalls, makeSample, nameOf, type Sample, send } from './samples.ts';
 import { testServer } from './test-server.ts';
 
@@ -46,9 +49,9 @@ async function rowsOf({ entity }: Sample): Promise<Record<string, unknown>> {
 }
 
 /** What only this entity may see. */
-function marksOf({ entity, sor, apiKey, attributes, importId, person }: Sample): string[] {
+function marksOf({ entity, sor, apiKey, attributes, importId, person, user, colleague, serviceTokenId }: Sample): string[] {
   return [
-    entity.identifier, entity.qaApiKey, sor.identifier, apiKey, importId, person,
+    entity.identifier, entity.qaApiKey, sor.identifier, apiKey, importId, person, user.email, colleague.uid, serviceTokenId,
     ...Object.values(attributes).map(({ identifier }) => identifier),
   ];
 }
@@ -64,14 +67,16 @@ describe('every route', () => {
 
   it.for(withToken)('shows and does nothing for the token of another entity: $name', async ({ route }) => {
     const own = await makeSample(store, route);
-    const other = await makeSample(store, route);
+    // Superadmins act in all entities, and only they: another entity's admin is refused whatever he names.
+    const other = await makeSample(store, route, { isSuper: false });
     const before = await rowsOf(own);
     const reply = await send(app, route, callOf(route, own), own, other.token);
     expect(marksOf(own).filter((mark) => reply.body.includes(mark))).toEqual([]);
     expect(await rowsOf(own)).toEqual(before);
     const names = callOf(route, own);
     const namesAnObject = names.params !== undefined || names.query?.import_id || names.query?.sor_id || names.body?.sor_id;
-    if (namesAnObject) expect(reply.json()).toMatchObject({ success: false, status: 'not_found' });
+    const status = route.role === 'superadmin' ? 'forbidden' : 'not_found';
+    if (namesAnObject) expect(reply.json()).toMatchObject({ success: false, status });
   });
 
   it.for(each.filter(({ route }) => route.auth === 'sor_key'))('refuses the key of another SoR: $name', async ({ route }) => {
@@ -96,12 +101,31 @@ describe('every route', () => {
   });
 
   it.for(withToken.filter(({ route }) => route.rights.length > 0))('names the right that is missing: $name', async ({ route }) => {
-    const own = await makeSample(store, route, []);
+    const own = await makeSample(store, route, { rights: [] });
     const reply = await send(app, route, callOf(route, own), own, own.token);
     expect(reply.statusCode).toBe(403);
     const { status, error_message: message } = reply.json() as { status: string; error_message: string };
     expect(status).toBe('forbidden');
     expect(message).toContain(route.rights[0]);
+  });
+
+  it.for(withToken.filter(({ route }) => route.role === 'admin' || route.role === 'superadmin'))(
+    'is closed to whoever is no admin, or no superadmin: $name', async ({ route }) => {
+      const own = await makeSample(store, route, { isSuper: false, admin: route.role === 'superadmin' });
+      const before = await rowsOf(own);
+      const reply = await send(app, route, callOf(route, own), own, own.token);
+      expect(reply.statusCode).toBe(403);
+      expect((reply.json() as { error_message: string }).error_message).toContain(route.role === 'admin' ? 'an admin' : 'a superadmin');
+      expect(await rowsOf(own)).toEqual(before);
+    });
+
+  it.for(withToken.filter(({ route }) => route.role))('with a role is closed to service tokens: $name', async ({ route }) => {
+    const own = await makeSample(store, route);
+    const expiresAt = new Date(Date.now() + 60_000);
+    const asked = { name: 'All', rights: RIGHTS, createdBy: own.user.id, expiresAt };
+    const { token } = await insertServiceToken(store.db, own.entity.id, asked);
+    rememberSecret(token);
+    expect((await send(app, route, callOf(route, own), own, token)).statusCode).toBe(403);
   });
 
   it('is closed but for those that are known to be open', () => {
@@ -110,6 +134,10 @@ describe('every route', () => {
   });
 
   it('that needs no right is known to', () => {
-    expect(withToken.filter(({ route }) => route.rights.length === 0).map(({ name }) => name)).toEqual(['POST /api/logout']);
+    const open = withToken.filter(({ route }) => route.rights.length === 0 && (route.role ?? 'person') === 'person');
+    expect(open.map(({ name }) => name)).toEqual([
+      'POST /api/logout', 'PUT /api/users/me/password', 'GET /api/service_tokens', 'POST /api/service_tokens',
+      'DELETE /api/service_tokens/:token_identifier',
+    ]);
   });
 });

@@ -2,15 +2,27 @@ import type { FastifyInstance } from 'fastify';
 import type { Route } from '../../server/route.ts';
 import { hashPassword } from '../../server/passwords.ts';
 import { write } from '../../store/database.ts';
+import { type Entity, insertEntity } from '../../store/entities.ts';
 import { insertImportErrors } from '../../store/import-errors.ts';
 import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
+import { insertServiceToken } from '../../store/service-tokens.ts';
+import { insertMembership, insertUser, type User } from '../../store/users.ts';
 import type { TestStore } from '../harness/database.ts';
 import { importForm, insertUpload } from '../harness/imports.ts';
 import { personId } from '../harness/people.ts';
 import { makeWorld, type World } from '../harness/world.ts';
 
 /** A world in which every kind of object stands once, and a person has a value. */
-export type Sample = World & { importId: string; person: string; password: string };
+export type Sample = World & {
+  importId: string;
+  person: string;
+  password: string;
+  /** Another user of the entity. */
+  colleague: User;
+  serviceTokenId: string;
+  /** Another entity, in which nothing is. */
+  emptyEntity: Entity;
+};
 
 /** What a good call of a route sends. */
 export type Call = {
@@ -59,15 +71,45 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/attribute_values/import_jobs': () => ({}),
   'GET /api/attribute_values/import_errors': (own) => ({ query: { import_id: own.importId } }),
   'GET /api/attribute_values/imports/:import_id': (own) => ({ params: { import_id: own.importId } }),
+  'GET /api/users': () => ({}),
+  'GET /api/users/:user_id': (own) => ({ params: { user_id: own.colleague.uid } }),
+  'POST /api/users': (own) => ({
+    body: {
+      email: `new-${own.entity.id}@example.com`, password: 'long enough', first_name: 'Ada', last_name: 'Byron',
+      enable: { sor_manage: true }, admin: false, superadmin: false,
+    },
+  }),
+  'PUT /api/users/:user_id': (own) => ({
+    params: { user_id: own.colleague.uid }, body: { first_name: 'Ada', enable: { comments: true } },
+  }),
+  'DELETE /api/users/:user_id': (own) => ({ params: { user_id: own.colleague.uid } }),
+  'PUT /api/users/me/password': ({ password }) => ({ body: { password, new_password: `${password}, new` } }),
+  'GET /api/service_tokens': () => ({}),
+  'POST /api/service_tokens': () => ({ body: { name: 'Nightly load', rights: ['sor_manage'], expires_in_days: 30 } }),
+  'DELETE /api/service_tokens/:token_identifier': (own) => ({ params: { token_identifier: own.serviceTokenId } }),
+  'GET /api/entities': () => ({}),
+  'GET /api/entities/:entity_id': (own) => ({ params: { entity_id: own.entity.identifier } }),
+  'POST /api/entities': () => ({
+    body: { name: 'New', description: 'A new one', default_tz: 'Europe/Paris', data_retention_in_months: 12 },
+  }),
+  'PUT /api/entities/:entity_id': (own) => ({ params: { entity_id: own.entity.identifier }, body: { name: 'Renamed' } }),
+  'DELETE /api/entities/:entity_id': (own) => ({ params: { entity_id: own.emptyEntity.identifier } }),
+  'GET /api/audit_log': () => ({}),
+  'GET /api/audit_log.csv': () => ({}),
 };
 
 export function nameOf({ method, path }: Route): string {
   return `${method} ${path}`;
 }
 
-/** The enabled SoR that most calls want, or the disabled one that `enable` needs. */
-export async function makeSample(store: TestStore, route: Route, rights?: readonly []): Promise<Sample> {
-  const world = await makeWorld(store, rights ? { rights } : {});
+type SampleOptions = { rights?: readonly []; admin?: boolean; isSuper?: boolean };
+
+/**
+ * The enabled SoR that most calls want, or the disabled one that `enable` needs. The user is an admin with every right,
+ * and a superadmin where the route needs one.
+ */
+export async function makeSample(store: TestStore, route: Route, { isSuper = true, ...options }: SampleOptions = {}): Promise<Sample> {
+  const world = await makeWorld(store, options);
   const { db, secrets } = store;
   const { entity, sor, user } = world;
   const person = personId(900_000 + entity.id);
@@ -86,8 +128,22 @@ export async function makeSample(store: TestStore, route: Route, rights?: readon
     }]);
     return job.identifier;
   });
+  if (route.role === 'superadmin' && isSuper) await db.query('UPDATE users SET superadmin = true WHERE id = $1', [user.id]);
   if (route.path.endsWith('/enable')) await db.query('UPDATE systems_of_records SET disabled = true WHERE id = $1', [sor.id]);
-  return { ...world, importId, person, password };
+  return { ...world, importId, person, password, ...await insertOthers(store, world) };
+}
+
+async function insertOthers(
+  { db, secrets }: TestStore, { entity, user }: World,
+): Promise<Pick<Sample, 'colleague' | 'serviceTokenId' | 'emptyEntity'>> {
+  return write(db, async (tx) => {
+    const colleague = await insertUser(tx, { email: `colleague-of-${user.email}`, passwordHash: '', preferedEntityId: entity.id });
+    await insertMembership(tx, { userId: colleague.id, entityId: entity.id, rights: ['sor_manage'], admin: false });
+    const expiresAt = new Date(Date.now() + 60_000);
+    const asked = { name: 'Load', rights: ['sor_manage'], createdBy: user.id, expiresAt } as const;
+    const { serviceToken } = await insertServiceToken(tx, entity.id, asked);
+    return { colleague, serviceTokenId: serviceToken.identifier, emptyEntity: await insertEntity(tx, secrets, 'Empty') };
+  });
 }
 
 /** Sends a call; `token` null sends none. A file goes with the SoR and key of `own`. */

@@ -1,0 +1,12 @@
+import { call, type Server } from './client.ts';
+
+/** The items of a list, over all of its pages. */
+export async function allPages<T>(server: Server, path: string): Promise<T[]> {
+  const items: T[] = [];
+  for (let page = 1, pages = 1; page <= pages; page += 1) {
+    const { items: more, total_pages: total } = await call<{ items: T[]; total_pages: number }>(server, 'GET', `${path}?page=${page}`);
+    items.push(...more);
+    pages = total;
+  }
+  return items;
+}

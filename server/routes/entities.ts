@@ -1,0 +1,138 @@
+import { z } from 'zod';
+import { refuse } from '../../domain/refusal.ts';
+import { RIGHTS } from '../../domain/rights.ts';
+import { isTimeZone } from '../../domain/time-zone.ts';
+import { write } from '../../store/database.ts';
+import { deleteEntity, listHoldings } from '../../store/empty-entity.ts';
+import {
+  countEntities, type Entity, findEntity, insertEntity, listEntities, lockEntity, updateEntity,
+} from '../../store/entities.ts';
+import { insertMembership } from '../../store/users.ts';
+import { audit } from '../audit.ts';
+import { EntityRecord, showEntity } from '../entity-record.ts';
+import { bodyFlag, bodyInteger, identifier, name, text } from '../input.ts';
+import { pageOf, pageQuery, rowsOf, showPage } from '../page.ts';
+import { noResult } from '../reply.ts';
+import { type Route, route } from '../route.ts';
+
+/** The entities of the whole house: for superadmins, who see all of them. */
+const SHARED = { tag: 'Entities', role: 'superadmin' } as const;
+const PATH = '/api/entities';
+const ONE = `${PATH}/:entity_id`;
+const NOT_FOUND = 'Entity not found';
+
+const WholeEntity = EntityRecord.extend({ default_tz: z.string() });
+
+const params = z.object({ entity_id: identifier.describe('identifier or id') });
+const optional = {
+  description: text({ max: 1_000 }).optional(),
+  default_tz: text().refine(isTimeZone, 'must be a zone of the IANA database, such as Europe/Paris').optional(),
+  data_retention_in_months: bodyInteger({ min: 1, max: 120 }).optional(),
+};
+
+const listTheEntities = route({
+  ...SHARED,
+  method: 'GET',
+  path: PATH,
+  summary: 'List all entities',
+  query: z.object(pageQuery),
+  result: pageOf(WholeEntity),
+  async handle({ query }, { db, secrets, settings }) {
+    const entities = await listEntities(db, secrets, rowsOf(query));
+    return showPage(settings, PATH, query, await countEntities(db), entities.map(showWhole));
+  },
+});
+
+const viewEntity = route({
+  ...SHARED,
+  method: 'GET',
+  path: ONE,
+  summary: 'View an entity',
+  params,
+  result: WholeEntity,
+  async handle({ params: { entity_id } }, { db, secrets }) {
+    return showWhole(await findEntity(db, secrets, entity_id) ?? refuse(404, 'not_found', NOT_FOUND));
+  },
+});
+
+const createEntity = route({
+  ...SHARED,
+  method: 'POST',
+  path: PATH,
+  summary: 'Create an entity',
+  description: 'It comes with its global System of Records, and its creator as an admin with every right.',
+  body: z.object({ name, ...optional }),
+  result: WholeEntity,
+  async handle({ body, keepReply, ...who }, { db, secrets }) {
+    return write(db, async (tx) => {
+      const entity = await insertEntity(tx, secrets, body.name, changesOf(body));
+      await insertMembership(tx, { userId: who.caller.userId, entityId: entity.id, rights: [...RIGHTS], admin: true });
+      for (const entityId of [who.caller.entityId, entity.id]) {
+        await audit(tx, who, { action: 'create', subjectKind: 'entity', subject: entity.identifier }, entityId);
+      }
+      return keepReply(tx, showWhole(entity), { secretOf: entity.identifier });        // it shows the entity's keys
+    });
+  },
+});
+
+const updateAnEntity = route({
+  ...SHARED,
+  method: 'PUT',
+  path: ONE,
+  summary: 'Change an entity',
+  description: 'Of one that is not active all tokens and keys are refused.',
+  params,
+  body: z.object({ name: name.optional(), ...optional, active: bodyFlag.optional() }),
+  result: WholeEntity,
+  async handle({ params: { entity_id }, body, ...who }, { db, secrets }) {
+    return write(db, async (tx) => {
+      const entity = await lockEntity(tx, secrets, entity_id) ?? refuse(404, 'not_found', NOT_FOUND);
+      if (body.active === false && entity.id === who.caller.entityId) {
+        refuse(400, 'bad_request', 'This token acts in the entity: deactivate it from another one');
+      }
+      const changed = await updateEntity(tx, secrets, entity.id, { ...changesOf(body), name: body.name, active: body.active });
+      const details = { changed: Object.keys(body).join(' '), active: changed.active };
+      for (const entityId of new Set([who.caller.entityId, entity.id])) {
+        await audit(tx, who, { action: 'update', subjectKind: 'entity', subject: entity.identifier, details }, entityId);
+      }
+      return showWhole(changed);
+    });
+  },
+});
+
+const deleteAnEntity = route({
+  ...SHARED,
+  method: 'DELETE',
+  path: ONE,
+  summary: 'Delete an empty entity',
+  description: 'With its memberships; users who belong to no other entity are deleted. One that holds anything is refused.',
+  params,
+  async handle({ params: { entity_id }, ...who }, { db, secrets }) {
+    await write(db, async (tx) => {
+      const entity = await lockEntity(tx, secrets, entity_id) ?? refuse(404, 'not_found', NOT_FOUND);
+      if (entity.id === who.caller.entityId) refuse(400, 'bad_request', 'This token acts in the entity: delete it from another one');
+      const held = await listHoldings(tx, entity.id);
+      if (held.length > 0) {
+        const message = `Only an empty entity can be deleted, and this one holds ${held.join(', ')}: set active to false instead`;
+        refuse(400, 'bad_request', message);
+      }
+      await deleteEntity(tx, entity.id);
+      await audit(tx, who, { action: 'delete', subjectKind: 'entity', subject: entity.identifier });
+    });
+    return noResult();
+  },
+});
+
+type Asked = {
+  description?: string | undefined; default_tz?: string | undefined; data_retention_in_months?: number | undefined;
+};
+
+function changesOf({ description, default_tz: defaultTz, data_retention_in_months: dataRetentionInMonths }: Asked) {
+  return { description, defaultTz, dataRetentionInMonths };
+}
+
+function showWhole(entity: Entity): z.input<typeof WholeEntity> {
+  return { ...showEntity(entity), default_tz: entity.defaultTz };
+}
+
+export const entityRoutes: Route[] = [listTheEntities, viewEntity, createEntity, updateAnEntity, deleteAnEntity];

@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { refuse } from '../../domain/refusal.ts';
+import { write } from '../../store/database.ts';
+import { deleteTokensOf } from '../../store/tokens.ts';
+import { findUser, updateUser } from '../../store/users.ts';
+import { audit } from '../audit.ts';
+import { checkPassword } from '../check-password.ts';
+import { newPassword, PASSWORD_CHARS, text } from '../input.ts';
+import { hashPassword } from '../passwords.ts';
+import { noResult } from '../reply.ts';
+import { type Route, route } from '../route.ts';
+
+const changeOwnPassword = route({
+  method: 'PUT',
+  path: '/api/users/me/password',
+  summary: 'Change the own password',
+  description: 'Ends all other sessions of the user. Guesses count as failed logins.',
+  tag: 'Users',
+  role: 'person',
+  body: z.object({ password: text({ max: PASSWORD_CHARS }).describe('The one in force'), new_password: newPassword }),
+  async handle({ body, ...who }, { db }) {
+    const { userId, token } = who.caller;
+    const user = await findUser(db, userId) ?? refuse(401, 'unauthorized', 'Invalid or missing token');
+    await checkPassword(db, user.email, body.password, who.address);
+    const passwordHash = await hashPassword(body.new_password);
+    await write(db, async (tx) => {
+      await updateUser(tx, userId, { passwordHash });
+      await deleteTokensOf(tx, userId, token);
+      await audit(tx, who, { action: 'update', subjectKind: 'user', subject: user.uid, details: { changed: 'password' } });
+    });
+    return noResult();
+  },
+});
+
+export const ownPasswordRoutes: Route[] = [changeOwnPassword];

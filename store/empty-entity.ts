@@ -1,0 +1,39 @@
+import type { Queryable } from './database.ts';
+
+/**
+ * What an entity has in which nothing was ever kept: its users, its keys, its global SoR, and what was written down
+ * about it. Any other table is looked into, also those that later migrations bring.
+ */
+const OF_EMPTY_ENTITIES = [
+  'memberships', 'tokens', 'service_tokens', 'systems_of_records', 'customer_attributes', 'tombstones', 'audit_log',
+  'idempotent_requests',
+];
+
+/** The names of tables in which something of the entity lies. */
+export async function listHoldings(tx: Queryable, entityId: number): Promise<string[]> {
+  const { rows: tables } = await tx.query<{ name: string }>(
+    `SELECT c.relname AS name FROM pg_class c
+     JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = 'public'
+     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'entity_id' AND NOT a.attisdropped
+     WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname <> ALL ($1) ORDER BY c.relname`,
+    [OF_EMPTY_ENTITIES]);
+  const held: string[] = [];
+  for (const { name } of tables) {
+    const { rows } = await tx.query(`SELECT FROM "${name}" WHERE entity_id = $1 LIMIT 1`, [entityId]);
+    if (rows.length > 0) held.push(name);
+  }
+  const { rows: sors } = await tx.query(
+    `SELECT FROM systems_of_records WHERE entity_id = $1 AND type <> 'global' LIMIT 1`, [entityId]);
+  return sors.length > 0 ? [...held, 'systems_of_records'] : held;
+}
+
+/** Deletes an entity that is empty, with its memberships, and the users who belonged to no other. */
+export async function deleteEntity(tx: Queryable, entityId: number): Promise<void> {
+  const { rows } = await tx.query<{ id: number }>(
+    `SELECT u.id FROM users u JOIN memberships m ON m.user_id = u.id WHERE m.entity_id = $1 ORDER BY u.id FOR UPDATE OF u`,
+    [entityId]);
+  await tx.query('DELETE FROM entities WHERE id = $1', [entityId]);
+  await tx.query(
+    'DELETE FROM users u WHERE id = ANY ($1) AND NOT EXISTS (SELECT FROM memberships WHERE user_id = u.id)',
+    [rows.map(({ id }) => id)]);
+}

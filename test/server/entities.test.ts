@@ -1,0 +1,126 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { hashPassword } from '../../server/passwords.ts';
+import { testStore, type TestStore } from '../harness/database.ts';
+import { rememberSecret } from '../harness/people.ts';
+import { makeWorld, type World } from '../harness/world.ts';
+import { type CallOptions, testServer, type TestServer, webForm } from './test-server.ts';
+
+const PASSWORD = 'a long password';
+
+let store: TestStore;
+let server: TestServer;
+/** Its user is a superadmin. */
+let world: World;
+
+beforeAll(async () => {
+  store = await testStore();
+  server = await testServer(store);
+  world = await makeWorld(store);
+  await store.db.query('UPDATE users SET superadmin = true, password_hash = $2 WHERE id = $1',
+    [world.user.id, await hashPassword(PASSWORD)]);
+});
+
+const call = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path = '', options: CallOptions = {}) =>
+  server.call(method, `/api/entities${path}`, { token: world.token, ...options });
+const create = async (body: object = {}) => (await call('POST', '', { body: { name: 'Shops', ...body } })).body.result;
+
+async function loginTo(entity: string): Promise<string> {
+  const { body } = await server.call('POST', '/api/login', { body: { email: world.user.email, password: PASSWORD, entity } });
+  rememberSecret(body.result.auth_token);
+  return body.result.auth_token;
+}
+
+describe('an entity', () => {
+  test('is created with its global System of Records and its creator as an admin, who then makes its users', async () => {
+    const entity = await create({ description: 'All shops', default_tz: 'America/New_York', data_retention_in_months: 13 });
+    expect(entity).toMatchObject({
+      name: 'Shops', description: 'All shops', default_tz: 'America/New_York', data_retention_in_months: 13, active: true,
+      identifier: expect.stringMatching(/^ent_/), qa_api_key: expect.any(String), prod_api_key: expect.any(String),
+    });
+    const token = await loginTo(entity.identifier);
+    const { body } = await server.call('GET', '/api/system_of_records', { token });
+    expect(body.result.map(({ type }: { type: string }) => type)).toEqual(['global']);
+    const user = { email: 'clerk@example.com', password: PASSWORD, admin: true, enable: { sor_manage: true } };
+    expect((await server.call('POST', '/api/users', { token, body: user })).status).toBe(200);
+    expect((await call('GET', `/${entity.id}`)).body.result).toEqual(entity);
+    expect((await call('GET')).body.result.items).toContainEqual(entity);
+  });
+
+  test('is changed, and takes the defaults where nothing is said', async () => {
+    const entity = await create();
+    expect(entity).toMatchObject({ description: '', default_tz: 'Europe/Paris', data_retention_in_months: 25 });
+    const { body } = await call('PUT', `/${entity.identifier}`, { body: { name: 'Stores', data_retention_in_months: '6' } });
+    expect(body.result).toEqual({ ...entity, name: 'Stores', data_retention_in_months: 6 });
+  });
+
+  test.each([
+    [{ default_tz: 'Europe/Atlantis' }, 'default_tz'], [{ default_tz: '+01:00' }, 'default_tz'],
+    [{ data_retention_in_months: 0 }, 'data_retention_in_months'], [{ data_retention_in_months: 121 }, 'data_retention_in_months'],
+    [{ name: ' ' }, 'name'],
+  ])('is refused with what is wrong named: %j', async (wrong, element) => {
+    const { status, body } = await call('POST', '', { body: { name: 'Shops', ...wrong } });
+    expect([status, body.messages[0].element]).toEqual([400, element]);
+  });
+
+  test('that is not active has its tokens and keys refused', async () => {
+    const other = await makeWorld(store);
+    const query = `sor_id=${other.sor.identifier}&api_key=${other.apiKey}`;
+    const templateOf = () => server.call('GET', `/api/attribute_values/template?${query}`);
+    const importInto = () => {
+      const file = Buffer.from('user_id,attribute_key,value\n');
+      const form = webForm([['sor_id', other.sor.identifier], ['api_key', other.apiKey], ['file', file]]);
+      return server.call('POST', '/api/attribute_values/batch_import', form);
+    };
+    const statuses = async () => [
+      (await server.call('GET', '/api/system_of_records', { token: other.token })).status,
+      (await templateOf()).status, (await importInto()).status,
+    ];
+    expect(await statuses()).toEqual([200, 200, 200]);
+    expect((await call('PUT', `/${other.entity.identifier}`, { body: { active: false } })).body.result.active).toBe(false);
+    expect(await statuses()).toEqual([401, 401, 401]);
+    expect((await call('PUT', `/${other.entity.identifier}`, { body: { active: true } })).status).toBe(200);
+    expect(await statuses()).toEqual([200, 200, 200]);
+  });
+
+  test('is deleted only when it is empty, with users who belong to no other', async () => {
+    const entity = await create();
+    const token = await loginTo(entity.identifier);
+    const user = { email: 'only-here@example.com', password: PASSWORD };
+    await server.call('POST', '/api/users', { token, body: user });
+    const sor = (await server.call('POST', '/api/system_of_records', { token, body: { name: 'Shop' } })).body.result;
+    const refused = await call('DELETE', `/${entity.identifier}`);
+    expect([refused.status, refused.body.error_message]).toEqual([400, expect.stringMatching(/holds .*systems_of_records/)]);
+    await store.db.query('DELETE FROM systems_of_records WHERE identifier = $1', [sor.identifier]);
+    await store.db.query('DELETE FROM key_lookups WHERE entity_id = $1', [entity.id]);
+    expect((await call('DELETE', `/${entity.identifier}`)).body).toEqual({ success: true });
+    expect((await call('GET', `/${entity.identifier}`)).body).toMatchObject({ status: 'not_found', error_message: 'Entity not found' });
+    expect((await server.call('GET', '/api/users', { token })).status).toBe(401);
+    expect((await store.db.query('SELECT FROM users WHERE email = $1', [user.email])).rowCount).toBe(0);
+    expect((await server.call('GET', '/api/users', { token: world.token })).status).toBe(200);
+  });
+
+  test('is deleted by nobody while a value or an import lies in it', async () => {
+    const other = await makeWorld(store);
+    await store.db.query(
+      `INSERT INTO attribute_values (entity_id, sor_id, customer_type, attribute_id, changed_at, customer_id)
+       SELECT entity_id, id, 0, 1, now(), 'x' FROM systems_of_records WHERE entity_id = $1 AND type = 'global'`, [other.entity.id]);
+    await store.db.query(`UPDATE systems_of_records SET deleted_at = now() WHERE id = $1`, [other.sor.id]);
+    expect((await call('DELETE', `/${other.entity.id}`)).body.error_message).toContain('attribute_values');
+  });
+
+  test('is neither deleted nor deactivated by a token that acts in it', async () => {
+    expect((await call('DELETE', `/${world.entity.identifier}`)).status).toBe(400);
+    expect((await call('PUT', `/${world.entity.identifier}`, { body: { active: false } })).status).toBe(400);
+  });
+
+  test('has its changes in its own audit log and in that of whoever changed it', async () => {
+    const entity = await create();
+    await call('PUT', `/${entity.identifier}`, { body: { active: false } });
+    await call('DELETE', `/${entity.identifier}`);
+    const { rows } = await store.db.query(
+      'SELECT entity_id, action FROM audit_log WHERE subject = $1 ORDER BY id', [entity.identifier]);
+    const [own, its] = [world.entity.id, entity.id];
+    expect(rows.map(({ entity_id: at, action }) => [at, action]))
+      .toEqual([[own, 'create'], [its, 'create'], [own, 'update'], [its, 'update'], [own, 'delete']]);
+  });
+});
