@@ -3,6 +3,8 @@ import { checkAgain, type LanePart } from './import-check.ts';
 import type { ImportRules } from './import-rules.ts';
 import { importRules } from './import-rules.ts';
 import type { Needs } from './needs.ts';
+import { tellErased } from './tell-erased.ts';
+import { erasedError } from '../domain/erased-error.ts';
 import { rowError } from '../domain/import-batch.ts';
 import { fileError, type ImportError } from '../domain/import-error.ts';
 import type { FileFailure } from '../domain/import-file.ts';
@@ -15,7 +17,6 @@ import type { Import, PinnedImport } from '../store/import-record.ts';
 import { lockImport, updateImportEnded } from '../store/imports.ts';
 import { mergeAttributeValues, type MergeRefusal } from '../store/merge-attribute-values.ts';
 import { holdSorRevision } from '../store/systems-of-records.ts';
-import { erasedKey, findErased, hasErased } from '../store/tombstones.ts';
 
 /**
  * Commits a lane's part of a batch: its values, its errors, its counts and the lane's cursor, in one transaction
@@ -51,26 +52,10 @@ async function mergeRows(tx: Tx, needs: Needs, job: PinnedImport, part: LanePart
   const { entityId, sorId } = job;
   const refusals = await mergeAttributeValues(tx, needs.secrets, entityId, sorId, part.prepared, job.dryRun ? job.id : null);
   await settleCorrected(tx, job, part.rows, refusals);
-  const errors = await withoutErased(tx, needs, entityId, part.rows.errors);
+  const errors = await tellErased(tx, needs, entityId, part.rows.errors);
   if (refusals.length === 0) return errors;
   const pieces = await readBatchAgain(needs, job.file.fileKey, part.place);
   return [...errors, ...refusals.map((refusal) => refusalError(pieces, refusal, part))];
-}
-
-/** The errors of rows, those of erased people told as such: a row is no less theirs for being a bad one. */
-async function withoutErased(tx: Tx, { secrets }: Needs, entityId: number, errors: ImportError[]): Promise<ImportError[]> {
-  if (errors.length === 0 || !await hasErased(tx, entityId)) return errors;
-  const person = (error: ImportError) => ({ customerType: 'user_id' as const, customerId: error.customerId ?? firstField(error.raw) });
-  const erased = await findErased(tx, secrets, entityId, errors.map(person));
-  return errors.map((error) => {
-    const customerHash = erased.get(erasedKey(person(error)));
-    return customerHash ? erasedError(error, customerHash) : error;
-  });
-}
-
-/** As far as can be told of a record that nobody could read. */
-function firstField(raw: string | null): string {
-  return /^"?([^",\r\n]*)/.exec(raw ?? '')![1]!;
 }
 
 /** The rows of the first import that these rows correct are open no more. */
@@ -84,22 +69,11 @@ async function settleCorrected(
 }
 
 function refusalError(pieces: Batch['pieces'], refusal: MergeRefusal, { rules, rows }: LanePart): ImportError {
-  if ('erasedHash' in refusal) {
-    const error = rowError(pieces, refusal.line, { kind: 'failed', errorType: 'INVALID_CUSTOMER_ID', message: 'erased' });
-    return erasedError(error, refusal.erasedHash);
-  }
+  if ('erasedHash' in refusal) return erasedError(refusal.line, refusal.erasedHash);
   const { line, errorType, message, customerId, attributeId } = refusal;
   const key = [...rules.attributes.values()].find(({ id }) => id === attributeId)?.key;
   const error = rowError(pieces, line, { kind: 'failed', errorType, message, customerId, ...(key === undefined ? {} : { key }) });
   return { ...error, stage: 'merge', originalLine: rows.corrects.get(line) ?? null };
-}
-
-/** An erased person's row tells nothing of the person but the keyed hash. */
-function erasedError(error: ImportError, customerHash: Uint8Array): ImportError {
-  return {
-    line: error.line, errorType: 'INVALID_CUSTOMER_ID', outcome: 'failed', stage: 'merge', message: 'erased',
-    customerId: null, attributeKey: null, raw: null, originalLine: null, customerHash,
-  };
 }
 
 function progressAfter(held: LaneProgress, { rows: { rowsIn }, place }: LanePart, errors: ImportError[]): LaneProgress {

@@ -1,8 +1,9 @@
+import { feedAttributesSteps } from './feed-attributes.ts';
 import { importAttributesSteps } from './import-attributes.ts';
 import type { Needs } from './needs.ts';
 import { sweepSteps } from './sweep.ts';
 
 /** Every step, bound to what it uses; a worker of any queue can run any of them. */
 export function allSteps(needs: Needs) {
-  return { ...importAttributesSteps(needs), ...sweepSteps(needs) };
+  return { ...importAttributesSteps(needs), ...feedAttributesSteps(needs), ...sweepSteps(needs) };
 }

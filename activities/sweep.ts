@@ -1,14 +1,15 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { importWorkflowId } from '../domain/workflow-id.ts';
 import {
-  deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteOldRequests, deleteRemains, isFileOfImport, listExpiredImports,
-  listRunningImports, listUnclaimedImports, resetImport, type RunningImport,
+  deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteOldFeedRequests, deleteOldRequests, deleteRemains,
+  isFileOfImport, listExpiredImports, listRunningImports, listUnclaimedImports, listWaitingFeeds, resetImport, type RunningImport,
 } from '../store/across-entities.ts';
 import type { Database } from '../store/database.ts';
 import type { Files } from '../store/files.ts';
 import { deleteOldAttempts } from '../store/login-attempts.ts';
 import type { Needs } from './needs.ts';
 import { startImport } from './start-import.ts';
+import { wakeFeed } from './wake-feed.ts';
 
 /** A row younger than this is left to the request that is just starting its workflow. */
 const GRACE_SECONDS = 5;
@@ -30,12 +31,13 @@ export const sweepSteps = (
     }
   },
 
-  /** Starts what was accepted and never began. */
+  /** Starts what was accepted and never began, and feeds whose inbox nobody empties. */
   async startUnclaimed(): Promise<void> {
     for (const ref of await listUnclaimedImports(db, GRACE_SECONDS)) {
       await startImport(temporal, ref);
       boundary('sweep: between starts');
     }
+    for (const entityId of await listWaitingFeeds(db, GRACE_SECONDS)) await wakeFeed(temporal, entityId);
   },
 
   /** Enforces retention: jobs and errors of more than a week, dead tokens, remains of deleted objects. */
@@ -51,6 +53,7 @@ export const sweepSteps = (
     await deleteExpiredTokens(db);
     await deleteOldAttempts(db);
     await deleteOldRequests(db);
+    await deleteOldFeedRequests(db);
   },
 });
 

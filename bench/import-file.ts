@@ -58,14 +58,15 @@ function shuffled(row: number, rows: number): number {
 function goodLine(index: number, salt: number): string {
   const [key, type] = ATTRIBUTES[index % ATTRIBUTES.length]!;
   const customer = Math.floor(index / ATTRIBUTES.length);
-  return `customer-${String(customer).padStart(7, '0')},${key},${value(type, customer + salt)}`;
+  return `customer-${String(customer).padStart(7, '0')},${key},${sampleValue(type, customer + salt)}`;
 }
 
 function badLine(row: number): string {
   return row % 2 === 0 ? `customer-${row},revenue,not a number` : `customer-${row},born,2001-02-30`;
 }
 
-function value(type: ScalarType, seed: number): string {
+/** As a CSV field shows it. */
+export function sampleValue(type: ScalarType, seed: number): string {
   switch (type) {
     case 'String': return `value ${(seed * 7_919) % 100_003}`;
     case 'Number': return ((seed * 31) % 100_000 / 100).toFixed(2);

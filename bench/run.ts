@@ -2,6 +2,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { benchFeed } from './feed.ts';
 import { benchImports, benchSmallImport } from './imports.ts';
 import { atMost, type Figure, markdown } from './report.ts';
 import { startService } from './service.ts';
@@ -29,10 +30,12 @@ async function measure(): Promise<Figure[]> {
   await cold.stop();
   const service = await startService(dataDir, PORT);
   try {
+    const databaseUrl = await embeddedUrl();
     return [
       atMost('warm start to ready', 's', service.readySeconds, 6),
       await benchSmallImport({ service, folder }),
-      ...await benchImports({ service, folder, databaseUrl: await embeddedUrl(), rows: quick ? 100_000 : 1_000_000 }),
+      ...await benchImports({ service, folder, databaseUrl, rows: quick ? 100_000 : 1_000_000 }),
+      await benchFeed({ service, databaseUrl, values: quick ? 50_000 : 500_000 }),
     ];
   } finally {
     await service.stop();

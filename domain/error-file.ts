@@ -1,7 +1,8 @@
 import { parseRecord } from './csv-records.ts';
 import type { ImportError } from './import-error.ts';
 import { badRecordFailure, columnNames, ERROR_COLUMNS, type ImportFormat } from './import-file.ts';
-import { ownColumns, type RefusedRow, wrongColumns } from './import-row.ts';
+import { ownColumns, wrongColumns } from './import-row.ts';
+import type { RefusedRow } from './value-row.ts';
 
 /** Which columns the import had. */
 type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns'>;

@@ -5,8 +5,8 @@ import { parseRun } from './csv-records.ts';
 import { originalLine, rowFields } from './error-file.ts';
 import type { ImportError } from './import-error.ts';
 import { badRecordFailure } from './import-file.ts';
-import { checkRow, type RefusedRow, type RowContext } from './import-row.ts';
-import { shorten } from './text-limits.ts';
+import { checkRow, type RowContext } from './import-row.ts';
+import { type RefusedRow, sorDeleted } from './value-row.ts';
 
 /** What the rows are checked against; `sorDeleted` once the SoR is gone. */
 export type Rules = RowContext & { sorDeleted: boolean };
@@ -85,12 +85,9 @@ function addError(rows: CheckedRows, error: ImportError): void {
 }
 
 const CUT_OFF: RefusedRow = { kind: 'failed', errorType: 'FILE_TRANSFER_ERROR', message: 'the file breaks off in this line' };
-const SOR_DELETED: RefusedRow = {
-  kind: 'failed', errorType: 'EMPTY_SOR', message: 'the System of Record was deleted after the import was accepted',
-};
 
 function checkFields(fields: string[], rules: Rules) {
-  return rules.sorDeleted ? { ...SOR_DELETED, customerId: shorten(fields[0]!), key: shorten(fields[1] ?? '') } : checkRow(fields, rules);
+  return rules.sorDeleted ? sorDeleted(fields[0]!, fields[1] ?? '') : checkRow(fields, rules);
 }
 
 /** The last record of a file, where no line end follows it. */

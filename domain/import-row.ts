@@ -1,51 +1,13 @@
-import { parseAttributeValue, type ScalarType, type ScalarValue, type ValueType } from './attribute-value.ts';
-import { customerIdFault } from './customer-id.ts';
-import type { ImportErrorType } from './import-error-type.ts';
+import { parseAttributeValue, type ScalarType } from './attribute-value.ts';
 import { columnNames, type ImportFormat } from './import-file.ts';
 import { ACTIONS, type Action } from './set-actions.ts';
-import { isLongerThan, MAX_CODE_POINTS, quote, shorten } from './text-limits.ts';
-
-/** An attribute of the SoR that is imported into; `id` is the caller's and comes back as it is. */
-export type ImportAttribute = { id: number; key: string; valueType: ValueType; disabled: boolean };
+import { quote } from './text-limits.ts';
+import {
+  type AttributeRules, findAction, findAttribute, type ImportAttribute, refused, type RefusedRow, type RowOutcome,
+} from './value-row.ts';
 
 /** What rows are checked against; the same for all rows of an import. */
-export type RowContext = ImportFormat & {
-  attributes: ReadonlyMap<string, ImportAttribute>;
-  sorDisabled: boolean;
-};
-
-/** `value` is null exactly when the action is `remove`. */
-export type ValueRow = {
-  kind: 'value';
-  attributeId: number;
-  valueType: ScalarType;
-  customerId: string;
-  customerType: 'user_id';
-  action: 'set' | 'remove';
-  value: ScalarValue | null;
-};
-
-/** `elements` is empty exactly when the action is DEL. */
-export type SetRow = {
-  kind: 'set';
-  attributeId: number;
-  valueType: 'Set';
-  customerId: string;
-  customerType: 'user_id';
-  action: Action;
-  elements: string[];
-};
-
-/** A row that changes nothing. What it shows of the row is cut to size and can be stored. */
-export type RefusedRow = {
-  kind: 'ignored' | 'failed';
-  errorType: ImportErrorType;
-  message: string;
-  customerId?: string;
-  key?: string;
-};
-
-export type RowOutcome = ValueRow | SetRow | RefusedRow;
+export type RowContext = ImportFormat & AttributeRules;
 
 /**
  * What a row of an import does (reference: Feeding attribute values, Batch CSV import). The first fault counts, in
@@ -61,12 +23,8 @@ export function checkRow(fields: readonly string[], context: RowContext): RowOut
   if (fields.length !== context.columns) return wrongColumns('the line', fields.length, ownColumns(context));
   const customerId = fields[0]!;
   const key = fields[1]!;
-  const idFault = customerIdFault(customerId);
-  if (idFault !== undefined) return refused('INVALID_CUSTOMER_ID', idFault, customerId, key);
-  const attribute = context.attributes.get(key);
-  if (attribute === undefined) return unknownKey(customerId, key);
-  if (attribute.disabled) return refused('DISABLED_ATTRIBUTE', 'the attribute is disabled', customerId, key);
-  if (context.sorDisabled) return refused('DISABLED_ATTRIBUTE', 'the SoR is disabled', customerId, key);
+  const attribute = findAttribute(customerId, key, context);
+  if ('errorType' in attribute) return attribute;
   const action = readAction(fields[3]);
   if (action === undefined) return invalidAction(fields[3]!, customerId, key);
   return attribute.valueType === 'Set'
@@ -76,7 +34,7 @@ export function checkRow(fields: readonly string[], context: RowContext): RowOut
 
 /** An empty action, and a line or a file without one, is UPSERT, in v2 as well: there every line replaces. */
 function readAction(text = ''): Action | undefined {
-  return text === '' ? 'UPSERT' : ACTIONS.find((action) => action === text);
+  return text === '' ? 'UPSERT' : findAction(text);
 }
 
 function checkScalar(
@@ -100,11 +58,6 @@ function checkSet(
   return refused(parsed.errorType, parsed.message, customerId, key);
 }
 
-function refused(errorType: ImportErrorType, message: string, customerId: string, key: string): RefusedRow {
-  const kind = errorType === 'UNDEFINED_ATTRIBUTE' ? 'ignored' : 'failed';
-  return { kind, errorType, message, customerId: shorten(customerId), key: shorten(key) };
-}
-
 /** `what` has another number of columns than it has names for. */
 export function wrongColumns(what: string, found: number, names: readonly string[]): RefusedRow {
   const message = `${what} has ${found} ${found === 1 ? 'column' : 'columns'} instead of ${names.length} (${names.join()})`;
@@ -114,14 +67,6 @@ export function wrongColumns(what: string, found: number, names: readonly string
 /** The names of the columns that a row has once those of an error file are taken off. */
 export function ownColumns({ columns }: Pick<ImportFormat, 'columns'>): string[] {
   return columnNames({ columns, hasErrorColumns: false });
-}
-
-function unknownKey(customerId: string, key: string): RefusedRow {
-  if (key === '') return refused('EMPTY_KEY', 'the attribute key is empty', customerId, key);
-  if (isLongerThan(key, MAX_CODE_POINTS)) {
-    return refused('TOO_LONG_KEY', `the attribute key has over ${MAX_CODE_POINTS} characters`, customerId, key);
-  }
-  return refused('UNDEFINED_ATTRIBUTE', `the SoR has no attribute with the key ${quote(key)}`, customerId, key);
 }
 
 function invalidAction(action: string, customerId: string, key: string): RefusedRow {

@@ -7,3 +7,11 @@ export type TaskQueue = (typeof TASK_QUEUES)[number];
 export function importWorkflowId(identifier: string): string {
   return `import/${identifier}`;
 }
+
+/** One entity, one feed: by its number, which tells of nobody. */
+export function feedWorkflowId(entityId: number): string {
+  return `feed/${entityId}`;
+}
+
+/** The signal that there is something in the feed's inbox. */
+export const FEED_ARRIVED = 'feedArrived';

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { startImport } from '../activities/start-import.ts';
 import { turns } from '../activities/turns.ts';
+import { wakeFeed } from '../activities/wake-feed.ts';
 import { guardedFetch } from '../connectors/guarded-fetch.ts';
 import { type FetchAllow, readFetchAllow } from '../connectors/fetch-allow.ts';
 import { openMailer } from '../connectors/mail.ts';
@@ -100,7 +101,10 @@ async function listen(house: House, metrics: Metrics, workers: Workers | null): 
   const { config, db, files, secrets, log, temporal } = house;
   const app = await buildServer({
     db, files, secrets, log, metrics,
-    flows: { startImport: (ref) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => startImport(temporal, ref)) },
+    flows: {
+      startImport: (ref) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => startImport(temporal, ref)),
+      wakeFeed: (entityId) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => wakeFeed(temporal, entityId)),
+    },
     ready: () => readiness(house, workers),
     settings: {
       publicUrl: publicUrl(house),

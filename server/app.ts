@@ -4,6 +4,9 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import { faultOf } from '../domain/fault.ts';
 import { readBodies } from './bodies.ts';
 import { connectionOptions, limitIdleBodies } from './connection-limits.ts';
+import { feedIntake } from './feed-intake.ts';
+import { FeedRoom } from './feed-room.ts';
+import { FeedWaker } from './feed-waker.ts';
 import { LIMITS, type RouteNeeds, type ServerNeeds } from './needs.ts';
 import { openApiDocument } from './openapi.ts';
 import { serveOperations } from './operations.ts';
@@ -19,8 +22,13 @@ import { uploadBudget } from './upload-budget.ts';
 /** The whole HTTP surface, ready to listen. `routes` is for tests of the surface itself. */
 export async function buildServer(needs: ServerNeeds, routes: readonly Route[] = allRoutes): Promise<FastifyInstance> {
   const limits = { ...LIMITS, ...needs.settings.limits };
-  const routeNeeds: RouteNeeds = { ...needs, limits, unverified: uploadBudget(limits.unverifiedBytes) };
+  const feedWaker = new FeedWaker(needs);
+  const routeNeeds: RouteNeeds = {
+    ...needs, limits, unverified: uploadBudget(limits.unverifiedBytes),
+    feedIntake: feedIntake(needs.db, needs.secrets), feedRoom: new FeedRoom(needs.db, limits), feedWaker,
+  };
   const app = newApp(needs, routeNeeds);
+  app.addHook('onClose', async () => feedWaker.close());
   app.setErrorHandler(sendError);
   logRequests(app, needs);
   limitIdleBodies(app, limits);

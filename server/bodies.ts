@@ -14,7 +14,7 @@ export async function readBodies(app: FastifyInstance, limits: Limits): Promise<
   const whole = { parseAs: 'buffer', bodyLimit: limits.bodyBytes } as const;
   app.addContentTypeParser(JSON_TYPES, whole, async (request: FastifyRequest, bytes: Buffer) => {
     refuseOtherCharset(request);
-    return parseJsonBody(bytes, limits.nesting);
+    return parseJsonBody(bytes, limits.nesting, request.routeOptions.config.route);
   });
   const form = 'application/x-www-form-urlencoded';
   app.addContentTypeParser(form, whole, async (request: FastifyRequest, bytes: Buffer) => {

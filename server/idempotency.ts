@@ -75,8 +75,8 @@ export async function takeTurn(key: string | undefined, asked: Asked, needs: Rou
 /** The same key of another caller is another key. A SoR's key is checked here: before it holds, nothing is told. */
 async function scopeOf({ caller, input }: Asked, needs: RouteNeeds): Promise<{ entityId: number; scope: unknown[] }> {
   if (caller) return { entityId: caller.entityId, scope: callerScope(caller) };
-  const { sor_id, api_key } = input as { sor_id: string; api_key: string };
-  const sor = await findSorOfKey(needs, sor_id, api_key);
+  const { sor_id, sor: shown = sor_id, api_key } = input as { sor_id: string; sor?: string; api_key: string };
+  const sor = await findSorOfKey(needs, shown, api_key);
   return { entityId: sor.entityId, scope: ['sor', sor.id, api_key] };
 }
 

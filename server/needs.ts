@@ -4,6 +4,9 @@ import type { Database } from '../store/database.ts';
 import type { Files } from '../store/files.ts';
 import { FILE_LIMITS } from '../store/pin-file.ts';
 import type { Secrets } from '../store/secrets.ts';
+import type { FeedIntake } from './feed-intake.ts';
+import type { FeedRoom } from './feed-room.ts';
+import type { FeedWaker } from './feed-waker.ts';
 import type { UploadBudget } from './upload-budget.ts';
 
 /** What bounds a request. Sizes are in bytes. */
@@ -18,6 +21,9 @@ export type Limits = {
   decompressedBytes: number;
   /** What one address may have stored, decompressed, of files that came before their credentials. */
   unverifiedBytes: number;
+  /** What may wait in one entity's feed before it takes no more: requests, and bytes of their values. */
+  waitingRequests: number;
+  waitingBytes: number;
   headersMs: number;
   /** Between two pieces of a body. */
   idleBodyMs: number;
@@ -31,6 +37,8 @@ export const LIMITS: Limits = {
   nesting: 64,
   ...FILE_LIMITS,
   unverifiedBytes: 10 * GIB,
+  waitingRequests: 20_000,
+  waitingBytes: 256 * MIB,
   headersMs: 10_000,
   idleBodyMs: 60_000,
 };
@@ -58,11 +66,17 @@ export type ServerNeeds = {
   secrets: Secrets;
   log: Logger;
   metrics: { observeRequest(request: ObservedRequest): void; text(): Promise<string>; contentType: string };
-  flows: { startImport(ref: ImportRef): Promise<void> };
+  flows: { startImport(ref: ImportRef): Promise<void>; wakeFeed(entityId: number): Promise<void> };
   /** One entry for each part that the service can't do without. */
   ready(): Promise<Readiness[]>;
   settings: ServerSettings;
 };
 
 /** What a route uses. */
-export type RouteNeeds = ServerNeeds & { limits: Limits; unverified: UploadBudget };
+export type RouteNeeds = ServerNeeds & {
+  limits: Limits;
+  unverified: UploadBudget;
+  feedIntake: FeedIntake;
+  feedRoom: FeedRoom;
+  feedWaker: FeedWaker;
+};

@@ -30,7 +30,11 @@ export async function findSorOfKey(
   { db, secrets }: Pick<RouteNeeds, 'db' | 'secrets'>, sorId: string, apiKey: string,
 ): Promise<SystemOfRecord & { entityId: number }> {
   return await findSorByApiKey(db, secrets, sorId, apiKey)
-    ?? refuse(401, 'unauthorized', 'Invalid sor_id or api_key');
+    ?? refuseKey();
+}
+
+export function refuseKey(): never {
+  return refuse(401, 'unauthorized', 'Invalid sor_id or api_key');
 }
 
 async function receiveUnverified(

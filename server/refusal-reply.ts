@@ -23,7 +23,11 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
     .status(refusal.http)
     .header('x-request-id', request.id)
     .type('application/json; charset=utf-8')
-    .send(JSON.stringify(refusalBody(refusal)));
+    .send(JSON.stringify({ ...refusalBody(refusal), ...errorCode(refusal, request) }));
+}
+
+function errorCode({ message, http }: Refusal, { routeOptions }: FastifyRequest): object {
+  return routeOptions?.config?.route?.errorCodes ? { errorMessage: message, errorCode: http } : {};
 }
 
 function ourFault(error: unknown, request: FastifyRequest): Refusal {

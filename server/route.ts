@@ -79,6 +79,10 @@ type Spec<
   malformed?: Malformed;
   /** For a POST that must not go by the header `Idempotency-Key`. */
   idempotencyKey?: 'ignored';
+  /** Numbers of a JSON body keep their digits (`parseExactJson`). */
+  exactNumbers?: true;
+  /** Refusals also have `errorMessage` and `errorCode`, beside those of an answer (reference: Feeding attribute values). */
+  errorCodes?: true;
   upload?: Upload<F>;
   handle(
     input: Circumstances & {
@@ -110,6 +114,8 @@ export type Route = {
   contentType?: 'text/csv';
   malformed?: Malformed;
   idempotencyKey?: 'ignored';
+  exactNumbers?: true;
+  errorCodes?: true;
   upload?: Upload<unknown>;
   handle(
     input: Circumstances & Record<'params' | 'query' | 'body' | 'caller' | 'file', unknown> & { keepReply: KeepReply },

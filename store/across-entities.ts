@@ -99,6 +99,26 @@ export async function deleteOldRequests(db: Database): Promise<void> {
     ORDER BY received_at LIMIT ${BATCH})`, []);
 }
 
+/** Entities in whose feed a request has waited for more than `graceSeconds`. */
+export async function listWaitingFeeds(db: Queryable, graceSeconds: number): Promise<number[]> {
+  // feed_inbox holds only what waits, and all that is read.
+  const { rows } = await db.query<{ entity_id: number }>(
+    `SELECT DISTINCT entity_id FROM feed_requests
+     WHERE done_at IS NULL AND received_at < now() - make_interval(secs => $1)`, [graceSeconds]);
+  return rows.map((row) => row.entity_id);
+}
+
+/** Requests of feeds that were done more than a week ago, after their errors (reference: Limits). */
+export async function deleteOldFeedRequests(db: Database): Promise<void> {
+  await inBatches(db, `DELETE FROM import_errors WHERE ctid = ANY (ARRAY(
+    SELECT e.ctid FROM feed_requests r JOIN import_errors e ON e.entity_id = r.entity_id AND e.import_id = r.id
+    WHERE r.done_at < now() - interval '7 days' LIMIT ${BATCH}))`, []);
+  await inBatches(db, `DELETE FROM feed_requests WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM feed_requests r WHERE done_at < now() - interval '7 days'
+      AND NOT EXISTS (SELECT FROM import_errors e WHERE e.entity_id = r.entity_id AND e.import_id = r.id)
+    ORDER BY done_at LIMIT ${BATCH}))`, []);
+}
+
 function deleteValues(condition: string): string {
   return `DELETE FROM attribute_values WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM attribute_values WHERE entity_id = $1 AND sor_id = $2 AND ${condition} LIMIT ${BATCH}))`;

@@ -1,9 +1,9 @@
 import type { Queryable } from './database.ts';
 
 export const ACTOR_KINDS = ['user', 'service_token', 'sor_key', 'system'] as const;
-export const AUDIT_ACTIONS = ['create', 'read', 'update', 'delete', 'import', 'login', 'logout'] as const;
+export const AUDIT_ACTIONS = ['create', 'read', 'update', 'delete', 'import', 'feed', 'login', 'logout'] as const;
 export const SUBJECT_KINDS = [
-  'session', 'system_of_record', 'customer_attribute', 'customer', 'import', 'user', 'service_token', 'entity', 'audit_log',
+  'session', 'system_of_record', 'customer_attribute', 'customer', 'import', 'feed_request', 'user', 'service_token', 'entity', 'audit_log',
 ] as const;
 
 export type AuditEntry = {
@@ -22,10 +22,17 @@ export type AuditEntry = {
 };
 
 /** Appends one entry. Within a transaction it stands or falls with what it tells of. */
-export async function insertAuditEntry(db: Queryable, entityId: number, entry: AuditEntry): Promise<void> {
+export function insertAuditEntry(db: Queryable, entityId: number, entry: AuditEntry): Promise<void> {
+  return insertAuditEntries(db, entityId, [entry]);
+}
+
+/** The same for several, in one statement. */
+export async function insertAuditEntries(db: Queryable, entityId: number, entries: AuditEntry[]): Promise<void> {
+  const column = <T>(read: (entry: AuditEntry) => T) => entries.map(read);
   await db.query(
     `INSERT INTO audit_log (entity_id, actor_kind, actor_id, address, action, subject_kind, subject, customer_hash, details)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-    [entityId, entry.actorKind, entry.actorId ?? null, entry.address ?? null, entry.action, entry.subjectKind,
-      entry.subject ?? null, entry.customerHash ?? null, entry.details ?? {}]);
+     SELECT $1, * FROM unnest($2::text[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[], $9::jsonb[])`,
+    [entityId, column(({ actorKind }) => actorKind), column(({ actorId }) => actorId ?? null), column(({ address }) => address ?? null),
+      column(({ action }) => action), column(({ subjectKind }) => subjectKind), column(({ subject }) => subject ?? null),
+      column(({ customerHash }) => customerHash ?? null), column(({ details }) => JSON.stringify(details ?? {}))]);
 }

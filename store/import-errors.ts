@@ -22,9 +22,14 @@ const PAGE_ROWS = 1_000;
 const PAGE_BYTES = 4 * 1024 * 1024;
 
 /** Copies the errors of one batch, in the transaction of the rows that it counts. */
-export async function insertImportErrors(tx: Tx, entityId: number, importId: number, errors: ImportError[]): Promise<void> {
+export function insertImportErrors(tx: Tx, entityId: number, importId: number, errors: ImportError[]): Promise<void> {
+  return insertErrorsOf(tx, entityId, errors.map((error) => ({ importId, error })));
+}
+
+/** The same for errors of several imports, or requests of a feed: their ids come from one sequence. */
+export async function insertErrorsOf(tx: Tx, entityId: number, errors: { importId: number; error: ImportError }[]): Promise<void> {
   if (errors.length === 0) return;
-  const lines = errors.map((error) => copyLine([
+  const lines = errors.map(({ importId, error }) => copyLine([
     entityId, importId, error.line, error.errorType, error.outcome, error.stage, error.message, error.customerId,
     error.attributeKey, error.raw, error.originalLine, error.customerHash && `\\x${Buffer.from(error.customerHash).toString('hex')}`,
   ]));

@@ -1,4 +1,5 @@
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
+import { eraseWaitingValuesOf, listWaitingValuesOf } from './feed-requests-of-people.ts';
 import { type Database, type Queryable, write } from './database.ts';
 import { deletePinnedFilesOf, listPinnedLinesOf } from './pinned-files.ts';
 import type { Files } from './files.ts';
@@ -115,6 +116,19 @@ function errorKeys(entityId: number, people: Person[]): unknown[] {
   return [entityId, people.map(({ customerId }) => customerId)];
 }
 
+const feedRequests: PersonalDataPlace = {
+  name: 'feed_requests',
+  columns: ['body'],
+  otherColumns: ['entity_id', 'id', 'identifier', 'sor_id', 'version', 'received_at', 'body_bytes', 'values_in', 'values_ok',
+    'values_ignored', 'values_failed', 'done_at'],
+  foundBy: 'customer_id and customer_id_type of each value that still waits to be merged; then the body is gone',
+  async count({ db }, entityId, people) {
+    return (await Array.fromAsync(listWaitingValuesOf(db, entityId, people))).length;
+  },
+  export: ({ db }, entityId, people) => listWaitingValuesOf(db, entityId, people),
+  erase: eraseWaitingValuesOf,
+};
+
 const pinnedFiles: PersonalDataPlace = {
   name: 'imports/',
   columns: [],
@@ -161,7 +175,9 @@ const tombstones: PersonalDataPlace = {
 };
 
 /** Every place that may hold something about a customer. A new table or file area joins here, or the list below. */
-export const personalData: PersonalDataPlace[] = [attributeValues, dryRunSets, importErrors, pinnedFiles, auditLog, tombstones];
+export const personalData: PersonalDataPlace[] = [
+  attributeValues, dryRunSets, importErrors, feedRequests, pinnedFiles, auditLog, tombstones,
+];
 
 /** Tables and file areas that hold nothing about customers. */
 export const withoutPersonalData = [

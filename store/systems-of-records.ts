@@ -107,17 +107,28 @@ export async function holdSorRevision(tx: Queryable, entityId: number, id: numbe
   return rows[0]?.revision ?? null;
 }
 
+export type ShownKey = { identifier: string; apiKey: string };
+export type SorOfKey = SystemOfRecord & { entityId: number };
+
 /** The SoR whose key a caller shows, of whatever entity: null when the two don't belong together. */
 export async function findSorByApiKey(
   db: Queryable, secrets: Secrets, identifier: string, apiKey: string,
-): Promise<(SystemOfRecord & { entityId: number }) | null> {
-  const { rows } = await db.query<SorRow & { entity_id: number }>(
-    `SELECT s.entity_id, s.id, s.identifier, s.name, s.type, s.disabled, s.revision, s.updated_at
+): Promise<SorOfKey | null> {
+  return (await findSorsByApiKeys(db, secrets, [{ identifier, apiKey }]))[0]!;
+}
+
+/** The same for several, in their order. */
+export async function findSorsByApiKeys(db: Queryable, secrets: Secrets, shown: ShownKey[]): Promise<(SorOfKey | null)[]> {
+  const lookups = shown.map(({ apiKey }) => secrets.lookup(apiKey));
+  const { rows } = await db.query<SorRow & { entity_id: number; lookup: Buffer }>(
+    `SELECT k.lookup, s.entity_id, s.id, s.identifier, s.name, s.type, s.disabled, s.revision, s.updated_at
      FROM key_lookups k JOIN systems_of_records s ON s.entity_id = k.entity_id AND s.id = k.owner_id
      JOIN entities e ON e.id = s.entity_id AND e.active
-     WHERE k.lookup = $1 AND k.kind = 'sor' AND s.identifier = $2 AND s.deleted_at IS NULL`,
-    [secrets.lookup(apiKey), identifier]);
-  return rows[0] ? { ...toSor(rows[0]), entityId: rows[0].entity_id } : null;
+     WHERE k.lookup = ANY ($1::bytea[]) AND k.kind = 'sor' AND s.deleted_at IS NULL`, [lookups]);
+  return shown.map(({ identifier }, index) => {
+    const found = rows.find((row) => row.identifier === identifier && row.lookup.equals(lookups[index]!));
+    return found ? { ...toSor(found), entityId: found.entity_id } : null;
+  });
 }
 
 /** Adds keys and attributes to each SoR: two statements, whatever their number. */

@@ -1,2 +1,3 @@
+export { feedAttributes } from './feed-attributes.ts';
 export { importAttributes } from './import-attributes.ts';
 export { sweep } from './sweep.ts';

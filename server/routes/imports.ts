@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { IMPORT_ERROR_TYPES } from '../../domain/import-error-type.ts';
 import { refuse, refuseField } from '../../domain/refusal.ts';
 import { write } from '../../store/database.ts';
+import { findFeedRequest } from '../../store/feed-requests.ts';
 import { type StoredImportError, streamImportErrors } from '../../store/import-errors.ts';
 import { cancelImport, findImport, findImportByJob, listImports } from '../../store/imports.ts';
 import { findSorById } from '../../store/systems-of-records.ts';
@@ -37,7 +38,7 @@ const ImportErrorRecord = z.object({
   source: z.string().describe('The stage that found the error'),
   message: z.string(),
   raw: z.string().nullable(),
-  line: z.int().describe('The line on which the record starts; 0: the file as a whole'),
+  line: z.int().describe('The line on which the record starts; 0: the file as a whole. Of a feed the value\'s place, from 0'),
   redriven_by: z.string().nullable().describe('The import that brought the row after all'),
 });
 
@@ -45,10 +46,10 @@ const listImportErrors = route({
   ...SHARED,
   method: 'GET',
   path: '/api/attribute_values/import_errors',
-  summary: 'Read the errors of an import, in the order of its file',
+  summary: 'Read the errors of an import, in the order of its file, or of a feed\'s request, in the order of its values',
   query: z.object({
-    import_id: identifier.optional().describe('v3: required'),
-    job_id: identifier.optional().describe('v2: required; an import_id or a jid'),
+    import_id: identifier.optional().describe('v3: required; an import_id, or the requestId of a feed'),
+    job_id: identifier.optional().describe('v2: required; an import_id, a jid or a requestId'),
     customer_id: customerId.optional(),
     error_type: z.enum(IMPORT_ERROR_TYPES).optional(),
     open: queryFlag.default(false).describe('Without the rows that a re-drive has brought since'),
@@ -60,7 +61,8 @@ const listImportErrors = route({
     const shown = query[member] ?? refuseField(member, 'is required');
     const { job, sor } = await write(db, async (tx) => {
       const find = version === 3 ? findImport : findImportByJob;
-      const found = await find(tx, entityId, shown) ?? refuse(404, 'not_found', NOT_FOUND);
+      const found = await find(tx, entityId, shown) ?? await findFeedRequest(tx, entityId, shown)
+        ?? refuse(404, 'not_found', NOT_FOUND);
       await audit(tx, who, { action: 'read', subjectKind: 'import', subject: found.identifier });
       return { job: found, sor: await findSorById(tx, entityId, found.sorId) };
     });

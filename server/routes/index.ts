@@ -4,6 +4,7 @@ import { auditLogRoutes } from './audit-log.ts';
 import { batchImportRoutes } from './batch-import.ts';
 import { customerAttributeRoutes } from './customer-attributes.ts';
 import { entityRoutes } from './entities.ts';
+import { feedRoutes } from './feed.ts';
 import { importErrorsFileRoutes } from './import-errors-file.ts';
 import { importTemplateRoutes } from './import-template.ts';
 import { importRoutes } from './imports.ts';
@@ -17,6 +18,6 @@ import { userRoutes } from './users.ts';
 /** Every route there is: the server, the API page and the tests over all routes come from this list. */
 export const routes: readonly Route[] = [
   ...sessionRoutes, ...systemOfRecordsRoutes, ...notifyEmailsRoutes, ...customerAttributeRoutes, ...attributeValueRoutes,
-  ...batchImportRoutes, ...importTemplateRoutes, ...importRoutes, ...importErrorsFileRoutes,
+  ...batchImportRoutes, ...importTemplateRoutes, ...importRoutes, ...importErrorsFileRoutes, ...feedRoutes,
   ...userRoutes, ...ownPasswordRoutes, ...serviceTokenRoutes, ...entityRoutes, ...auditLogRoutes,
 ];

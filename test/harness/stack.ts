@@ -5,6 +5,7 @@ import { inject, beforeAll } from 'vitest';
 import type { Client } from '@temporalio/client';
 import type { FastifyInstance } from 'fastify';
 import { startImport } from '../../activities/start-import.ts';
+import { wakeFeed } from '../../activities/wake-feed.ts';
 import { createLog } from '../../runtime/log.ts';
 import { ensureTemporal } from '../../runtime/keeper.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
@@ -51,7 +52,10 @@ export async function newTestServer({ db, files, secrets }: TestStore, temporal:
   const log = createLog({ level: 'info', destination: createWriteStream(join(inject('runFolder'), `server-${name}.log`), { flags: 'a' }) });
   const app = await buildServer({
     db, files, secrets, log, metrics: createMetrics(),
-    flows: { startImport: (ref) => temporal.connection.withDeadline(Date.now() + 3_000, () => startImport(temporal, ref)) },
+    flows: {
+      startImport: (ref) => temporal.connection.withDeadline(Date.now() + 3_000, () => startImport(temporal, ref)),
+      wakeFeed: (entityId) => temporal.connection.withDeadline(Date.now() + 3_000, () => wakeFeed(temporal, entityId)),
+    },
     ready: async () => [],
     settings: { publicUrl: 'http://127.0.0.1', tokenTtlDays: 1, rateLimitPerMinute: 0, version: 'test' },
   });

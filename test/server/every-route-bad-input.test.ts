@@ -20,6 +20,8 @@ const TAKEN = new Set([
   'GET /api/attribute_values query.customer_id: unknown', 'GET /api/customer_attribute_values query.customer_id: unknown',
   'GET /api/attribute_values/import_errors query.customer_id: unknown',
   'GET /api/attribute_values/import_errors query.job_id: unknown',
+  // A single value, which is judged when it is merged.
+  'POST /api/attribute_values body.customer_attribute_values: an object',
   // Names may be anything.
   'POST /api/system_of_records body.name: unknown', 'PUT /api/system_of_records/:sor_identifier body.name: unknown',
   'POST /api/customer_attributes body.key: unknown', 'POST /api/customer_attributes body.label: unknown',

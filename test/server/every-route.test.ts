@@ -14,7 +14,8 @@ import { testServer } from './test-server.ts';
 /** Routes that need no token: those that give one, and those that the key of a SoR opens. */
 const OPEN = {
   'POST /api/login': 'none',
-  'POST /api/attribute_values/batch_import': 'sor_key', 'GET /api/attribute_values/template': 'sor_key',
+  'POST /api/attribute_values/batch_import': 'sor_key', 'POST /api/attribute_values': 'sor_key',
+  'GET /api/attribute_values/template': 'sor_key',
 };
 
 let store: TestStore;
@@ -49,9 +50,10 @@ async function rowsOf({ entity }: Sample): Promise<Record<string, unknown>> {
 }
 
 /** What only this entity may see. */
-function marksOf({ entity, sor, apiKey, attributes, importId, person, user, colleague, serviceTokenId }: Sample): string[] {
+function marksOf(sample: Sample): string[] {
+  const { entity, sor, apiKey, attributes, importId, requestId, person, user, colleague, serviceTokenId } = sample;
   return [
-    entity.identifier, entity.qaApiKey, sor.identifier, apiKey, importId, person, user.email, colleague.uid, serviceTokenId,
+    entity.identifier, entity.qaApiKey, sor.identifier, apiKey, importId, requestId, person, user.email, colleague.uid, serviceTokenId,
     ...Object.values(attributes).map(({ identifier }) => identifier),
   ];
 }

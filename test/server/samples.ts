@@ -3,6 +3,7 @@ import type { Route } from '../../server/route.ts';
 import { hashPassword } from '../../server/passwords.ts';
 import { write } from '../../store/database.ts';
 import { type Entity, insertEntity } from '../../store/entities.ts';
+import { insertFeedRequest } from '../../store/feed-requests.ts';
 import { insertImportErrors } from '../../store/import-errors.ts';
 import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
 import { insertServiceToken } from '../../store/service-tokens.ts';
@@ -15,6 +16,7 @@ import { makeWorld, type World } from '../harness/world.ts';
 /** A world in which every kind of object stands once, and a person has a value. */
 export type Sample = World & {
   importId: string;
+  requestId: string;
   person: string;
   password: string;
   /** Another user of the entity. */
@@ -96,6 +98,13 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'DELETE /api/entities/:entity_id': (own) => ({ params: { entity_id: own.emptyEntity.identifier } }),
   'GET /api/audit_log': () => ({}),
   'GET /api/audit_log.csv': () => ({}),
+  'POST /api/attribute_values': (own) => ({
+    body: {
+      sor: own.sor.identifier, api_key: own.apiKey,
+      customer_attribute_values: [{ attribute_key: 'plan', attribute_value: 'gold', customer_id: own.person }],
+    },
+  }),
+  'GET /api/attribute_values/feeds/:request_id': (own) => ({ params: { request_id: own.requestId } }),
 };
 
 export function nameOf({ method, path }: Route): string {
@@ -115,7 +124,7 @@ export async function makeSample(store: TestStore, route: Route, { isSuper = tru
   const person = personId(900_000 + entity.id);
   const password = `password of ${entity.identifier}`;
   await db.query('UPDATE users SET password_hash = $2 WHERE id = $1', [user.id, await hashPassword(password)]);
-  const importId = await write(db, async (tx) => {
+  const made = await write(db, async (tx) => {
     const { id: attributeId } = world.attributes.plan!;
     const key = { customerType: 'user_id', customerId: person } as const;
     await mergeAttributeValues(tx, secrets, entity.id, sor.id, prepareChanges([
@@ -126,11 +135,12 @@ export async function makeSample(store: TestStore, route: Route, { isSuper = tru
       line: 2, errorType: 'INVALID_VALUE', outcome: 'failed', stage: 'validation', message: 'is no number', customerId: person,
       attributeKey: 'score', raw: `${person},score,many`, originalLine: null, customerHash: null,
     }]);
-    return job.identifier;
+    const requestId = await insertFeedRequest(tx, entity.id, { sorId: sor.id, version: 3, valuesIn: 0, body: '[]' });
+    return { importId: job.identifier, requestId };
   });
   if (route.role === 'superadmin' && isSuper) await db.query('UPDATE users SET superadmin = true WHERE id = $1', [user.id]);
   if (route.path.endsWith('/enable')) await db.query('UPDATE systems_of_records SET disabled = true WHERE id = $1', [sor.id]);
-  return { ...world, importId, person, password, ...await insertOthers(store, world) };
+  return { ...world, ...made, person, password, ...await insertOthers(store, world) };
 }
 
 async function insertOthers(

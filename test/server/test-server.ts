@@ -12,6 +12,8 @@ export type TestServer = {
   app: FastifyInstance;
   /** Imports whose workflow was asked for. */
   started: ImportRef[];
+  /** Entities whose feed was woken. */
+  woken: number[];
   logs: Record<string, unknown>[];
   observed: ObservedRequest[];
   /** A request with a token; `v3` sets Accept. */
@@ -33,11 +35,13 @@ type Options = {
   routes?: Route[];
   ready?: () => Promise<Readiness[]>;
   startImport?: ServerNeeds['flows']['startImport'];
+  wakeFeed?: ServerNeeds['flows']['wakeFeed'];
 };
 
 /** The HTTP surface over a test's store; workflows are only noted down. */
 export async function testServer(store: TestStore, options: Options = {}): Promise<TestServer> {
   const started: ImportRef[] = [];
+  const woken: number[] = [];
   const logs: Record<string, unknown>[] = [];
   const observed: ObservedRequest[] = [];
   const lines = new Writable({
@@ -52,14 +56,17 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
     metrics: {
       observeRequest: (request) => observed.push(request), text: async () => 'up 1\n', contentType: 'text/plain',
     },
-    flows: { startImport: options.startImport ?? (async (ref) => void started.push(ref)) },
+    flows: {
+      startImport: options.startImport ?? (async (ref) => void started.push(ref)),
+      wakeFeed: options.wakeFeed ?? (async (entityId) => void woken.push(entityId)),
+    },
     ready: options.ready ?? (async () => []),
     settings: {
       publicUrl: 'http://millrace.test', tokenTtlDays: 30, rateLimitPerMinute: 0, version: '0', ...options.settings,
     },
   }, options.routes);
   onFileEnd(() => app.close());
-  return { app, started, logs, observed, call: (method, url, asked) => call(app, method, url, asked) };
+  return { app, started, woken, logs, observed, call: (method, url, asked) => call(app, method, url, asked) };
 }
 
 async function call(

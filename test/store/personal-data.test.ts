@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { write } from '../../store/database.ts';
+import { insertFeedRequest } from '../../store/feed-requests.ts';
 import { insertImportErrors } from '../../store/import-errors.ts';
 import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
 import { personalData, withoutPersonalData } from '../../store/personal-data.ts';
@@ -105,6 +106,8 @@ async function samplePerson({ entity, sor, attributes }: World, number: number):
     const set = { ...person, attributeId: attributes.tags!.id, operations: [...operations] };
     const elements = [{ element: 'a', since: '2026-01-01T00:00:00Z' }];
     await dryRunSets(tx, entity.id, sor.id, job.id).save([{ set, elements, isNew: true }]);
+    const values = [{ customer_id: customerId, attribute_key: 'score', attribute_value: 12 }, { customer_id: `${customerId}0` }];
+    await insertFeedRequest(tx, entity.id, { sorId: sor.id, version: 3, valuesIn: 2, body: JSON.stringify(values) });
     await insertAuditEntry(tx, entity.id, { actorKind: 'system', action: 'read', subjectKind: 'customer', customerHash });
     await tx.query('INSERT INTO tombstones (entity_id, customer_hash) VALUES ($1, $2)', [entity.id, customerHash]);
   });

@@ -1,4 +1,6 @@
 import { survivesKills } from '../harness/under-kill.ts';
+import { feedAttributesUnderKill } from './feed-attributes.kill.ts';
 import { importAttributesUnderKill } from './import-attributes.kill.ts';
 
 survivesKills(importAttributesUnderKill);
+survivesKills(feedAttributesUnderKill);

@@ -6,8 +6,10 @@ import { startTemporal, temporalDatabase, type EmbeddedTemporal } from '../../ru
 import { openTemporalClient } from '../../runtime/temporal-client.ts';
 import { findImport } from '../../store/imports.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
+import { feedDone, postFeed } from '../harness/feeds.ts';
 import { mixedFile } from '../harness/import-files.ts';
 import { importEnded, postImport } from '../harness/imports.ts';
+import { personId } from '../harness/people.ts';
 import { newTestServer } from '../harness/stack.ts';
 import { waitFor } from '../harness/wait.ts';
 import { workersOver } from '../harness/workers.ts';
@@ -54,6 +56,26 @@ it('an import goes on when Temporal comes back with an empty database', async ()
   expect(job).toMatchObject({ state: 'finished', rowsIn: ROWS });
   expect(job.generation).toBeGreaterThan(before.generation);
   expect(job.rowsOk + job.rowsIgnored + job.rowsFailed).toBe(ROWS);
+  await app.close();
+  await client.connection.close();
+}, 180_000);
+
+it('a feed takes values in while Temporal is down, and merges them in order when it is back', async () => {
+  const client = await openTemporalClient({ address: server.address, namespace: NAMESPACE }, 'test-server');
+  const app = await newTestServer(store, client, NAMESPACE);
+  const world = await makeWorld(store);
+  await server.stop();
+  const ids: string[] = [];
+  for (let number = 0; number < 10; number += 1) {
+    ids.push(await postFeed(app, world, { customer_id: personId(1), attribute_key: 'plan', attribute_value: `plan ${number}` }));
+  }
+
+  server = await start();
+  startWorker = workersOver(store, NAMESPACE, server.address);
+  startWorker();
+  for (const id of ids) expect(await feedDone(store, world, id, 120_000)).toMatchObject({ valuesIn: 1, valuesOk: 1 });
+  const { rows } = await store.db.query('SELECT string_value FROM attribute_values WHERE entity_id = $1', [world.entity.id]);
+  expect(rows).toEqual([{ string_value: 'plan 9' }]);
   await app.close();
   await client.connection.close();
 }, 180_000);

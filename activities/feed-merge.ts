@@ -1,0 +1,98 @@
+import type { Needs } from './needs.ts';
+import { tellErased } from './tell-erased.ts';
+import { erasedError } from '../domain/erased-error.ts';
+import { parseExactJson } from '../domain/exact-json.ts';
+import {
+  checkFeed, type FeedError, valueAt, valueError, type WaitingRequest, type WaitingValue,
+} from '../domain/feed-batch.ts';
+import { type FeedRules, type FeedValue, textOf } from '../domain/feed-value.ts';
+import { refused } from '../domain/value-row.ts';
+import { listCustomerAttributesOf } from '../store/customer-attributes.ts';
+import { type Tx, write } from '../store/database.ts';
+import { lockFeed, listWaitingFeedRequests, updateFeedRequestsDone } from '../store/feed-requests.ts';
+import { insertErrorsOf } from '../store/import-errors.ts';
+import { mergeAttributeValues, type MergeRefusal, prepareChanges } from '../store/merge-attribute-values.ts';
+import { findSorById, holdSorRevision } from '../store/systems-of-records.ts';
+
+/** A batch ends before it comes to more than this; a larger request is one of its own. */
+const BATCH_BYTES = 4 * 1024 ** 2;
+/** Where each of them changes a Set of 1,000 elements, a transaction takes half of the time that it may take. */
+const BATCH_VALUES = 3_000;
+
+type FeedNeeds = Pick<Needs, 'db' | 'secrets' | 'batchRecords' | 'boundary'>;
+
+/** How many values a batch has where enough wait. */
+export function feedBatchValues({ batchRecords }: Pick<Needs, 'batchRecords'>): number {
+  return Math.min(batchRecords, BATCH_VALUES);
+}
+
+/**
+ * Merges the oldest requests of an entity's inbox: their values, their errors and that they are done commit in one
+ * transaction. Of two that do so at once the second waits, and then finds what the first has left. Returns how many
+ * values there were, or null when no request waited.
+ */
+export async function mergeFeed(needs: FeedNeeds, entityId: number): Promise<number | null> {
+  const merged = await write(needs.db, async (tx) => {
+    await lockFeed(tx, entityId);
+    const waiting = await listWaitingFeedRequests(tx, entityId, { values: feedBatchValues(needs), bytes: BATCH_BYTES });
+    if (waiting.length === 0) return null;
+    const requests = waiting.map(({ body, ...request }) => ({ ...request, values: parseExactJson(body) as WaitingValue[] }));
+    const errors: FeedError[] = [];
+    // In the order of the SoRs, so that merges wait for each other's rules in no circle.
+    const sorIds = [...new Set(requests.map(({ sorId }) => sorId))].toSorted((a, b) => a - b);
+    for (const sorId of sorIds) {
+      const own = requests.filter((request) => request.sorId === sorId);
+      for (const error of await mergeInto(tx, needs, { entityId, sorId }, own)) errors.push(error);
+    }
+    await insertErrorsOf(tx, entityId, errors.map(({ requestId, error }) => ({ importId: requestId, error })));
+    await updateFeedRequestsDone(tx, entityId, countsOf(requests, errors));
+    needs.boundary('feed: before a batch commits');
+    return requests.reduce((sum, { values }) => sum + values.length, 0);
+  }, { collide: true });
+  if (merged !== null) needs.boundary('feed: after a batch committed');
+  return merged;
+}
+
+type Target = { entityId: number; sorId: number };
+
+/** By the SoR's rules as they are now, and stay until the transaction ends. */
+async function mergeInto(tx: Tx, { secrets }: FeedNeeds, target: Target, requests: WaitingRequest[]): Promise<FeedError[]> {
+  const { changes, errors } = checkFeed(requests, await rulesOf(tx, target));
+  const refusals = await mergeAttributeValues(tx, secrets, target.entityId, target.sorId, prepareChanges(changes));
+  const told = await tellErased(tx, { secrets }, target.entityId, errors.map(({ error }) => error));
+  return [
+    ...errors.map(({ requestId }, index) => ({ requestId, error: told[index]! })),
+    ...refusals.map((refusal) => refusalError(requests, refusal)),
+  ];
+}
+
+async function rulesOf(tx: Tx, { entityId, sorId }: Target): Promise<Omit<FeedRules, 'version'>> {
+  await holdSorRevision(tx, entityId, sorId);
+  const sor = await findSorById(tx, entityId, sorId);
+  const attributes = sor ? await listCustomerAttributesOf(tx, entityId, [sorId]) : [];
+  return {
+    attributes: new Map(attributes.map((attribute) => [attribute.key, attribute])),
+    sorDisabled: sor?.disabled ?? false,
+    sorDeleted: sor === null,
+  };
+}
+
+function refusalError(requests: WaitingRequest[], refusal: MergeRefusal): FeedError {
+  const { request, place } = valueAt(requests, refusal.line);
+  if ('erasedHash' in refusal) return { requestId: request.id, error: erasedError(place, refusal.erasedHash) };
+  const value = request.values[place] as FeedValue;
+  const row = refused(refusal.errorType, refusal.message, textOf(value.customer_id), textOf(value.attribute_key));
+  return { requestId: request.id, error: valueError(place, value, row, 'merge') };
+}
+
+/** What became of each request's values. */
+function countsOf(requests: WaitingRequest[], errors: FeedError[]): Parameters<typeof updateFeedRequestsDone>[2] {
+  const counts = new Map(requests.map(({ id, values }) => [id, { id, valuesOk: values.length, valuesIgnored: 0, valuesFailed: 0 }]));
+  for (const { requestId, error } of errors) {
+    const own = counts.get(requestId)!;
+    own.valuesOk -= 1;
+    if (error.outcome === 'ignored') own.valuesIgnored += 1;
+    else own.valuesFailed += 1;
+  }
+  return [...counts.values()];
+}

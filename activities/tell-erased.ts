@@ -1,0 +1,25 @@
+import type { Needs } from './needs.ts';
+import { CUSTOMER_TYPES } from '../domain/customer-id.ts';
+import { erasedError } from '../domain/erased-error.ts';
+import type { ImportError } from '../domain/import-error.ts';
+import type { Tx } from '../store/database.ts';
+import { erasedKey, findErased, hasErased } from '../store/tombstones.ts';
+
+/** The errors of rows, those of erased people told as such: a row is no less theirs for being a bad one. */
+export async function tellErased(tx: Tx, { secrets }: Pick<Needs, 'secrets'>, entityId: number, errors: ImportError[]): Promise<ImportError[]> {
+  if (errors.length === 0 || !await hasErased(tx, entityId)) return errors;
+  const people = (error: ImportError) => {
+    const customerId = error.customerId ?? firstField(error.raw);
+    return CUSTOMER_TYPES.map((customerType) => ({ customerType, customerId }));
+  };
+  const erased = await findErased(tx, secrets, entityId, errors.flatMap(people));
+  return errors.map((error) => {
+    const hash = people(error).map((person) => erased.get(erasedKey(person))).find((found) => found !== undefined);
+    return hash ? erasedError(error.line, hash) : error;
+  });
+}
+
+/** As far as can be told of a record that nobody could read. */
+function firstField(raw: string | null): string {
+  return /^"?([^",\r\n]*)/.exec(raw ?? '')![1]!;
+}

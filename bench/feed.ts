@@ -1,0 +1,111 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Pool } from 'undici';
+import { parseAttributeValue } from '../domain/attribute-value.ts';
+import type { AttributeChange } from '../domain/attribute-change.ts';
+import { type CustomerAttribute, listCustomerAttributesOf } from '../store/customer-attributes.ts';
+import { type Database, openDatabase, write } from '../store/database.ts';
+import { mergeAttributeValues, prepareChanges } from '../store/merge-attribute-values.ts';
+import type { Secrets } from '../store/secrets.ts';
+import { ATTRIBUTES, sampleValue } from './import-file.ts';
+import { atLeast, type Figure } from './report.ts';
+import { type BenchSor, createSor, type RunningService } from './service.ts';
+
+const PER_REQUEST = 50;
+/** Requests under way at once. */
+const CLIENTS = 64;
+
+export type FeedBench = { service: RunningService; databaseUrl: string; values: number };
+type Target = { entityId: number; sorId: number; attributes: CustomerAttribute[] };
+
+/** The JSON feed, from the first request to the last value merged, against the same values in one set-based merge. */
+export async function benchFeed({ service, databaseUrl, values }: FeedBench): Promise<Figure> {
+  const db = openDatabase({ url: databaseUrl, max: 2, name: 'bench' });
+  await db.query('TRUNCATE attribute_values');
+  const merged = await mergeAtOnce(db, await targetOf(db, await createSor(service)), values);
+  await settle(db);
+  const sor = await createSor(service);
+  const fed = await feed(service, db, sor, values);
+  const { entityId, sorId } = await targetOf(db, sor);
+  const { rows } = await db.query<{ there: number }>(
+    'SELECT count(*) AS there FROM attribute_values WHERE entity_id = $1 AND sor_id = $2', [entityId, sorId]);
+  await db.end();
+  if (rows[0]!.there !== values) throw new Error(`the feed brought ${rows[0]!.there} of ${values} values`);
+  const title = `feed, ${values.toLocaleString('en')} values in requests of ${PER_REQUEST}`;
+  return atLeast(title, 'values/s', values / fed, values / merged, 0.3);
+}
+
+async function settle(db: Database): Promise<void> {
+  await db.query('TRUNCATE attribute_values');
+  await db.query('CHECKPOINT');
+}
+
+async function targetOf(db: Database, sor: BenchSor): Promise<Target> {
+  const { rows } = await db.query<{ id: number; entity_id: number }>(
+    'SELECT id, entity_id FROM systems_of_records WHERE identifier = $1', [sor.identifier]);
+  const { id: sorId, entity_id: entityId } = rows[0]!;
+  return { entityId, sorId, attributes: await listCustomerAttributesOf(db, entityId, [sorId]) };
+}
+
+/** Whose value of which attribute the `index`-th is: customers come as they would by a hash, each with all attributes. */
+function at(index: number) {
+  const customer = Math.floor(index / ATTRIBUTES.length);
+  const [key, type] = ATTRIBUTES[index % ATTRIBUTES.length]!;
+  const customerId = `customer-${String((customer * 7_919) % 1_000_003).padStart(7, '0')}`;
+  return { key, type, customerId, text: sampleValue(type, customer) };
+}
+
+/** Seconds of the merge alone: the values lie ready in memory. Nobody was erased, so no secret is asked for. */
+async function mergeAtOnce(db: Database, { entityId, sorId, attributes }: Target, values: number): Promise<number> {
+  const ids = new Map(attributes.map(({ key, id }) => [key, id]));
+  const changes = Array.from({ length: values }, (_, line): AttributeChange => {
+    const { key, type, customerId, text } = at(line);
+    const parsed = parseAttributeValue(type, text);
+    if (!parsed.ok) throw new Error(parsed.message);
+    return { kind: 'value', line, customerType: 'user_id', customerId, attributeId: ids.get(key)!, valueType: type, value: parsed.value };
+  });
+  const began = performance.now();
+  await write(db, (tx) => mergeAttributeValues(tx, {} as Secrets, entityId, sorId, prepareChanges(changes)), { collide: true });
+  return (performance.now() - began) / 1000;
+}
+
+/** Seconds until the last value is merged. The bodies lie ready in memory. */
+async function feed({ url }: RunningService, db: Database, sor: BenchSor, values: number): Promise<number> {
+  const bodies = Array.from({ length: Math.ceil(values / PER_REQUEST) }, (_, request) => bodyOf(sor, request * PER_REQUEST, values));
+  const pool = new Pool(url, { connections: CLIENTS });
+  const began = performance.now();
+  const client = async () => {
+    for (let body = bodies.pop(); body; body = bodies.pop()) await post(pool, body);
+  };
+  await Promise.all(Array.from({ length: CLIENTS }, client));
+  while (await hasWaiting(db)) await delay(20);
+  const ended = performance.now();
+  await pool.close();
+  return (ended - began) / 1000;
+}
+
+function bodyOf(sor: BenchSor, from: number, values: number): string {
+  const given = Array.from({ length: Math.min(PER_REQUEST, values - from) }, (_, index) => {
+    const { key, type, customerId, text } = at(from + index);
+    const value = type === 'Number' ? Number(text) : type === 'Boolean' ? text === 'true' : text;
+    return { attribute_key: key, attribute_value: value, customer_id: customerId };
+  });
+  return JSON.stringify({ sor: sor.identifier, api_key: sor.apiKey, customer_attribute_values: given });
+}
+
+/** As often as the feed says that it is full. */
+async function post(pool: Pool, body: string): Promise<void> {
+  for (;;) {
+    const reply = await pool.request({
+      method: 'POST', path: '/api/attribute_values', headers: { 'content-type': 'application/json' }, body,
+    });
+    const answer = await reply.body.text();
+    if (reply.statusCode === 200) return;
+    if (reply.statusCode !== 429) throw new Error(`the feed was refused: ${answer}`);
+    await delay(Number(reply.headers['retry-after']) * 1000);
+  }
+}
+
+async function hasWaiting(db: Database): Promise<boolean> {
+  const { rowCount } = await db.query('SELECT FROM feed_requests WHERE done_at IS NULL LIMIT 1');
+  return rowCount === 1;
+}

@@ -1,0 +1,67 @@
+import { Buffer } from 'node:buffer';
+import type { AttributeChange } from './attribute-change.ts';
+import { erasedError } from './erased-error.ts';
+import { checkFeedValue, type FeedRules, type FeedValue } from './feed-value.ts';
+import type { ImportError, ImportStage } from './import-error.ts';
+import type { RefusedRow } from './value-row.ts';
+
+/** A value, or what stands for one of a person erased while it waited: the keyed hash in hex. */
+export type WaitingValue = FeedValue | string;
+
+export type WaitingRequest = { id: number; version: 2 | 3; values: readonly WaitingValue[] };
+
+/** An error of one of several requests; its line is the value's place among the request's values, from 0. */
+export type FeedError = { requestId: number; error: ImportError };
+
+/** Every value of some requests is either a change or an error. A change's line is its value's place among all of them. */
+export type CheckedFeed = { changes: AttributeChange[]; errors: FeedError[] };
+
+/** Checks the values of some requests into one SoR, in their order; each request by its own version. */
+export function checkFeed(requests: readonly WaitingRequest[], rules: Omit<FeedRules, 'version'>): CheckedFeed {
+  const checked: CheckedFeed = { changes: [], errors: [] };
+  let line = 0;
+  for (const { id: requestId, version, values } of requests) {
+    const versionRules: FeedRules = { ...rules, version: version === 3 ? 'v3' : 'v2' };
+    for (const [place, value] of values.entries()) {
+      if (typeof value === 'string') {
+        checked.errors.push({ requestId, error: erasedError(place, Buffer.from(value, 'hex')) });
+      } else {
+        const outcome = checkFeedValue(value, versionRules);
+        if ('errorType' in outcome) checked.errors.push({ requestId, error: valueError(place, value, outcome) });
+        else checked.changes.push({ ...outcome, line });
+      }
+      line += 1;
+    }
+  }
+  return checked;
+}
+
+/** Which value of which request stands at `line` of all of them. */
+export function valueAt(requests: readonly WaitingRequest[], line: number): { request: WaitingRequest; place: number } {
+  let place = line;
+  for (const request of requests) {
+    if (place < request.values.length) return { request, place };
+    place -= request.values.length;
+  }
+  throw new RangeError('there are not so many values');
+}
+
+/** A longer record is shown by its beginning, as that of an import. */
+const LONGEST_RAW = 1024 ** 2;
+const SAMPLE = 2 * 1024;
+
+export function valueError(place: number, value: FeedValue, refusal: RefusedRow, stage?: ImportStage): ImportError {
+  const raw = JSON.stringify(value);
+  return {
+    line: place,
+    errorType: refusal.errorType,
+    outcome: refusal.kind,
+    stage: stage ?? (refusal.errorType === 'PARSING_FAILED' ? 'parsing' : 'validation'),
+    message: refusal.message,
+    customerId: refusal.customerId ?? null,
+    attributeKey: refusal.key ?? null,
+    raw: raw.length > LONGEST_RAW ? raw.slice(0, SAMPLE).toWellFormed() : raw,
+    originalLine: null,
+    customerHash: null,
+  };
+}
