@@ -6,7 +6,9 @@ import type { Tx } from '../store/database.ts';
 import { erasedKey, findErased, hasErased } from '../store/tombstones.ts';
 
 /** The errors of rows, those of erased people told as such: a row is no less theirs for being a bad one. */
-export async function tellErased(tx: Tx, { secrets }: Pick<Needs, 'secrets'>, entityId: number, errors: ImportError[]): Promise<ImportError[]> {
+export async function tellErased(
+  tx: Tx, { secrets }: Pick<Needs, 'secrets'>, entityId: number, errors: ImportError[],
+): Promise<ImportError[]> {
   if (errors.length === 0 || !await hasErased(tx, entityId)) return errors;
   const people = (error: ImportError) => {
     const customerId = error.customerId ?? firstField(error.raw);
