@@ -1,18 +1,18 @@
 import type { Needs } from './needs.ts';
+import { sorRules } from './sor-rules.ts';
 import { tellErased } from './tell-erased.ts';
 import { erasedError } from '../domain/erased-error.ts';
 import { parseExactJson } from '../domain/exact-json.ts';
 import {
   checkFeed, type FeedError, valueAt, valueError, type WaitingRequest, type WaitingValue,
 } from '../domain/feed-batch.ts';
-import { type FeedRules, type FeedValue, textOf } from '../domain/feed-value.ts';
+import { type FeedValue, textOf } from '../domain/feed-value.ts';
 import { refused } from '../domain/value-row.ts';
-import { listCustomerAttributesOf } from '../store/customer-attributes.ts';
 import { type Tx, write } from '../store/database.ts';
 import { lockFeed, listWaitingFeedRequests, updateFeedRequestsDone } from '../store/feed-requests.ts';
 import { insertErrorsOf } from '../store/import-errors.ts';
 import { mergeAttributeValues, type MergeRefusal, prepareChanges } from '../store/merge-attribute-values.ts';
-import { findSorById, holdSorRevision } from '../store/systems-of-records.ts';
+import { holdSorRevision } from '../store/systems-of-records.ts';
 
 /** A batch ends before it comes to more than this; a larger request is one of its own. */
 const BATCH_BYTES = 4 * 1024 ** 2;
@@ -56,25 +56,17 @@ export async function mergeFeed(needs: FeedNeeds, entityId: number): Promise<num
 type Target = { entityId: number; sorId: number };
 
 /** By the SoR's rules as they are now, and stay until the transaction ends. */
-async function mergeInto(tx: Tx, { secrets }: FeedNeeds, target: Target, requests: WaitingRequest[]): Promise<FeedError[]> {
-  const { changes, errors } = checkFeed(requests, await rulesOf(tx, target));
-  const refusals = await mergeAttributeValues(tx, secrets, target.entityId, target.sorId, prepareChanges(changes));
-  const told = await tellErased(tx, { secrets }, target.entityId, errors.map(({ error }) => error));
+async function mergeInto(
+  tx: Tx, { secrets }: FeedNeeds, { entityId, sorId }: Target, requests: WaitingRequest[],
+): Promise<FeedError[]> {
+  await holdSorRevision(tx, entityId, sorId);
+  const { changes, errors } = checkFeed(requests, await sorRules(tx, entityId, sorId));
+  const refusals = await mergeAttributeValues(tx, secrets, entityId, sorId, prepareChanges(changes));
+  const told = await tellErased(tx, { secrets }, entityId, errors.map(({ error }) => error));
   return [
     ...errors.map(({ requestId }, index) => ({ requestId, error: told[index]! })),
     ...refusals.map((refusal) => refusalError(requests, refusal)),
   ];
-}
-
-async function rulesOf(tx: Tx, { entityId, sorId }: Target): Promise<Omit<FeedRules, 'version'>> {
-  await holdSorRevision(tx, entityId, sorId);
-  const sor = await findSorById(tx, entityId, sorId);
-  const attributes = sor ? await listCustomerAttributesOf(tx, entityId, [sorId]) : [];
-  return {
-    attributes: new Map(attributes.map((attribute) => [attribute.key, attribute])),
-    sorDisabled: sor?.disabled ?? false,
-    sorDeleted: sor === null,
-  };
 }
 
 function refusalError(requests: WaitingRequest[], refusal: MergeRefusal): FeedError {

@@ -1,7 +1,6 @@
 import { type Batch, readBatchAgain } from './import-batches.ts';
 import { checkAgain, type LanePart } from './import-check.ts';
-import type { ImportRules } from './import-rules.ts';
-import { importRules } from './import-rules.ts';
+import { importRules, type ImportRules } from './import-rules.ts';
 import type { Needs } from './needs.ts';
 import { tellErased } from './tell-erased.ts';
 import { erasedError } from '../domain/erased-error.ts';
