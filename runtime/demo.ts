@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { call } from '../cli/client.ts';
+import { demoFeed } from './demo-feed.ts';
 import { demoImport } from './demo-import.ts';
+import { makeDemoSor } from './demo-sor.ts';
 import { enter } from './entry.ts';
 import { startGrounds } from './grounds.ts';
 import { withHouse } from './house.ts';
@@ -24,7 +26,10 @@ await enter(async (config, log) => {
       const passwordPath = join(config.MILLRACE_DATA_DIR, 'admin-password');
       const password = config.MILLRACE_ADMIN_PASSWORD ?? (await readFile(passwordPath, 'utf8')).trim();
       const { auth_token: token } = await call<{ auth_token: string }>({ url }, 'POST', '/api/login', { email, password });
-      await demoImport({ url, token }, say);
+      const server = { url, token };
+      const sor = await makeDemoSor(server, say);
+      await demoImport(server, sor, say);
+      await demoFeed(server, sor, say);
       say([
         '', `API page      ${url}/docs`, `Temporal      ${grounds.temporalUi ?? 'its own page'}`, `metrics       ${url}/metrics`,
         `sign in as    ${email}, password in ${passwordPath}`,
