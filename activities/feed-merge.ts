@@ -9,7 +9,7 @@ import {
 import { type FeedValue, textOf } from '../domain/feed-value.ts';
 import { refused } from '../domain/value-row.ts';
 import { type Tx, write } from '../store/database.ts';
-import { lockFeed, listWaitingFeedRequests, updateFeedRequestsDone } from '../store/feed-requests.ts';
+import { type FeedCounts, lockFeed, listWaitingFeedRequests, updateFeedRequestsDone } from '../store/feed-requests.ts';
 import { insertErrorsOf } from '../store/import-errors.ts';
 import { mergeAttributeValues, type MergeRefusal, prepareChanges } from '../store/merge-attribute-values.ts';
 import { holdSorRevision } from '../store/systems-of-records.ts';
@@ -19,7 +19,7 @@ const BATCH_BYTES = 4 * 1024 ** 2;
 /** Where each of them changes a Set of 1,000 elements, a transaction takes half of the time that it may take. */
 const BATCH_VALUES = 3_000;
 
-type FeedNeeds = Pick<Needs, 'db' | 'secrets' | 'batchRecords' | 'boundary'>;
+type FeedNeeds = Pick<Needs, 'db' | 'secrets' | 'countValues' | 'batchRecords' | 'boundary'>;
 
 /** How many values a batch has where enough wait. */
 export function feedBatchValues({ batchRecords }: Pick<Needs, 'batchRecords'>): number {
@@ -32,7 +32,7 @@ export function feedBatchValues({ batchRecords }: Pick<Needs, 'batchRecords'>): 
  * values there were, or null when no request waited.
  */
 export async function mergeFeed(needs: FeedNeeds, entityId: number): Promise<number | null> {
-  const merged = await write(needs.db, async (tx) => {
+  const counts = await write(needs.db, async (tx) => {
     await lockFeed(tx, entityId);
     const waiting = await listWaitingFeedRequests(tx, entityId, { values: feedBatchValues(needs), bytes: BATCH_BYTES });
     if (waiting.length === 0) return null;
@@ -45,12 +45,14 @@ export async function mergeFeed(needs: FeedNeeds, entityId: number): Promise<num
       for (const error of await mergeInto(tx, needs, { entityId, sorId }, own)) errors.push(error);
     }
     await insertErrorsOf(tx, entityId, errors.map(({ requestId, error }) => ({ importId: requestId, error })));
-    await updateFeedRequestsDone(tx, entityId, countsOf(requests, errors));
+    const done = countsOf(requests, errors);
+    await updateFeedRequestsDone(tx, entityId, done);
     needs.boundary('feed: before a batch commits');
-    return requests.reduce((sum, { values }) => sum + values.length, 0);
+    return done;
   }, { collide: true });
-  if (merged !== null) needs.boundary('feed: after a batch committed');
-  return merged;
+  if (counts === null) return null;
+  needs.boundary('feed: after a batch committed');
+  return countValues(needs, counts);
 }
 
 type Target = { entityId: number; sorId: number };
@@ -78,7 +80,7 @@ function refusalError(requests: WaitingRequest[], refusal: MergeRefusal): FeedEr
 }
 
 /** What became of each request's values. */
-function countsOf(requests: WaitingRequest[], errors: FeedError[]): Parameters<typeof updateFeedRequestsDone>[2] {
+function countsOf(requests: WaitingRequest[], errors: FeedError[]): ({ id: number } & FeedCounts)[] {
   const counts = new Map(requests.map(({ id, values }) => [id, { id, valuesOk: values.length, valuesIgnored: 0, valuesFailed: 0 }]));
   for (const { requestId, error } of errors) {
     const own = counts.get(requestId)!;
@@ -87,4 +89,14 @@ function countsOf(requests: WaitingRequest[], errors: FeedError[]): Parameters<t
     else own.valuesFailed += 1;
   }
   return [...counts.values()];
+}
+
+/** Returns how many values there were. */
+function countValues({ countValues: count }: FeedNeeds, counts: FeedCounts[]): number {
+  const sum = (outcome: keyof FeedCounts) => counts.reduce((total, request) => total + request[outcome], 0);
+  const [ok, ignored, failed] = [sum('valuesOk'), sum('valuesIgnored'), sum('valuesFailed')];
+  count('ok', ok);
+  count('ignored', ignored);
+  count('failed', failed);
+  return ok + ignored + failed;
 }

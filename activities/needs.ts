@@ -22,6 +22,7 @@ export type Needs = {
   /** Where callers reach the server, without a slash at the end. */
   publicUrl: string;
   countRows: (outcome: 'ok' | 'ignored' | 'failed', rows: number) => void;
+  countValues: (outcome: 'ok' | 'ignored' | 'failed', values: number) => void;
   /** Aborted when the process drains: a long step ends at its next commit and goes on elsewhere. */
   draining: AbortSignal;
   /** About so many records of an import are read and merged together. */

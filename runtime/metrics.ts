@@ -8,6 +8,7 @@ export type Metrics = {
   observeRequest(sample: RequestSample): void;
   observeActivity(sample: ActivitySample): void;
   countRows(outcome: 'ok' | 'ignored' | 'failed', rows: number): void;
+  countValues(outcome: 'ok' | 'ignored' | 'failed', values: number): void;
   text(): Promise<string>;
   contentType: string;
 };
@@ -30,10 +31,15 @@ export function createMetrics(): Metrics {
     name: 'millrace_import_rows_total', help: 'Rows of imports by what became of them', registers: [registry],
     labelNames: ['outcome'],
   });
+  const values = new Counter({
+    name: 'millrace_feed_values_total', help: 'Values of the JSON feed by what became of them', registers: [registry],
+    labelNames: ['outcome'],
+  });
   return {
     observeRequest: ({ seconds, ...labels }) => requests.observe(labels, seconds),
     observeActivity: ({ activity, outcome, seconds }) => activities.observe({ step: activity, outcome }, seconds),
     countRows: (outcome, count) => rows.inc({ outcome }, count),
+    countValues: (outcome, count) => values.inc({ outcome }, count),
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };

@@ -77,8 +77,8 @@ async function startAllWorkers(house: House, metrics: Metrics): Promise<Workers>
     queues: TASK_QUEUES,
     identity, log, metrics,
     needs: {
-      db, files, secrets, log, temporal, countRows: metrics.countRows, batchRecords: IMPORT_BATCH_RECORDS,
-      turn: turns(IMPORT_BATCHES_AT_ONCE), boundary: () => {}, mailer, publicUrl: url,
+      db, files, secrets, log, temporal, countRows: metrics.countRows, countValues: metrics.countValues,
+      batchRecords: IMPORT_BATCH_RECORDS, turn: turns(IMPORT_BATCHES_AT_ONCE), boundary: () => {}, mailer, publicUrl: url,
       fetch: guardedFetch(readFetchAllow(config.MILLRACE_FETCH_ALLOW ?? '') as FetchAllow),      // checked with the configuration
     },
   });

@@ -1,5 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
 import { mergeFeed } from '../../activities/feed-merge.ts';
+import { createMetrics } from '../../runtime/metrics.ts';
 import { deleteOldFeedRequests, listWaitingFeeds } from '../../store/across-entities.ts';
 import { insertCustomerAttribute } from '../../store/customer-attributes.ts';
 import { write } from '../../store/database.ts';
@@ -19,8 +20,8 @@ beforeAll(async () => {
 const accept = ({ entity, sor }: World, values: GivenValue[], version: 2 | 3 = 3) => write(store.db, (tx) =>
   insertFeedRequest(tx, entity.id, { sorId: sor.id, version, valuesIn: values.length, body: JSON.stringify(values) }));
 
-async function drain({ entity }: World, batchRecords: number): Promise<number> {
-  const needs = { ...store, batchRecords, boundary: () => {} };
+async function drain({ entity }: World, batchRecords: number, { countValues } = createMetrics()): Promise<number> {
+  const needs = { ...store, countValues, batchRecords, boundary: () => {} };
   let batches = 0;
   while (await mergeFeed(needs, entity.id) !== null) batches += 1;
   return batches;
@@ -84,6 +85,17 @@ it('one batch writes to several Systems of Records, each by its own rules', asyn
       { values_ignored: 1, errors: [[0, 'UNDEFINED_ATTRIBUTE', raw]] },
     ],
   });
+});
+
+it('the metrics count the values of all batches by what became of them', async () => {
+  const world = await makeWorld(store);
+  for (let number = 0; number < 3; number += 1) await accept(world, mixedValues(9, 9, number));
+  const metrics = createMetrics();
+  expect(await drain(world, 10, metrics)).toBe(3);
+  expect((await metrics.text()).split('\n').filter((line) => line.startsWith('millrace_feed_values_total'))).toEqual([
+    'millrace_feed_values_total{outcome="ok"} 21', 'millrace_feed_values_total{outcome="ignored"} 3',
+    'millrace_feed_values_total{outcome="failed"} 3',
+  ]);
 });
 
 it('the sweep finds feeds in which something waits, and deletes requests and their errors after a week', async () => {

@@ -49,7 +49,8 @@ let hits = 0;
 const workers = startWorkers({
   temporal, bundlePath: settings.bundlePath, queues: TASK_QUEUES, identity, log, metrics: createMetrics(),
   needs: {
-    db, files, secrets, log, temporal: client, countRows: () => {}, batchRecords: settings.batchRecords ?? 1_000, turn: turns(4),
+    db, files, secrets, log, temporal: client, countRows: () => {}, countValues: () => {},
+    batchRecords: settings.batchRecords ?? 1_000, turn: turns(4),
     fetch: guardedFetch(readFetchAllow(settings.fetchAllow ?? '127.0.0.1') as FetchAllow),
     mailer: openMailer({ smtpUrl: settings.smtpUrl, outbox: join(settings.filesFolder, 'outbox'), from: 'millrace@example.com' }),
     publicUrl: 'http://millrace.test',

@@ -1,13 +1,16 @@
 import { expect, test } from 'vitest';
 import { createMetrics } from '../../runtime/metrics.ts';
 
-test('requests, steps and rows are counted by what became of them', async () => {
+test('requests, steps, rows and values are counted by what became of them', async () => {
   const metrics = createMetrics();
   metrics.observeRequest({ method: 'GET', route: '/api/labels/:name', status: 200, seconds: 0.02 });
   metrics.observeActivity({ activity: 'mergeBatches', outcome: 'failed', seconds: 3 });
   metrics.countRows('ok', 980);
   metrics.countRows('failed', 20);
   metrics.countRows('ok', 20);
+  metrics.countValues('ok', 7);
+  metrics.countValues('ignored', 2);
+  metrics.countValues('ok', 3);
   const lines = (await metrics.text()).split('\n');
   expect(lines).toEqual(expect.arrayContaining([
     'millrace_http_request_seconds_count{method="GET",route="/api/labels/:name",status="200"} 1',
@@ -16,6 +19,8 @@ test('requests, steps and rows are counted by what became of them', async () => 
     'millrace_step_seconds_sum{step="mergeBatches",outcome="failed"} 3',
     'millrace_import_rows_total{outcome="ok"} 1000',
     'millrace_import_rows_total{outcome="failed"} 20',
+    'millrace_feed_values_total{outcome="ok"} 10',
+    'millrace_feed_values_total{outcome="ignored"} 2',
   ]));
   expect(lines.some((line) => line.startsWith('process_resident_memory_bytes '))).toBe(true);
 });
