@@ -1,23 +1,17 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { write } from '../../store/database.ts';
 import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
-import { testStore, type TestStore } from '../harness/database.ts';
 import { personId } from '../harness/people.ts';
-import { makeWorld, type World } from '../harness/world.ts';
-import { testServer, type TestServer } from './test-server.ts';
+import { makeWorld } from '../harness/world.ts';
+import { useServer } from './use-server.ts';
 
 const CUSTOMER = personId(1);
 const CHANGED = '2026-03-04T05:06:07.890Z';
 const ADDED = '2026-01-02T00:00:00.000Z';
 
-let store: TestStore;
-let server: TestServer;
-let world: World;
+const { store, server, world } = useServer();
 
 beforeAll(async () => {
-  store = await testStore();
-  world = await makeWorld(store);
-  server = await testServer(store);
   await insertValue('plan', { string_value: 'gold' });
   await insertValue('score', { number_value: '9223372036854775807' });
   await insertValue('vip', { boolean_value: false });

@@ -1,19 +1,12 @@
 import { parse } from 'csv-parse/sync';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type AuditEntry, insertAuditEntry } from '../../store/audit-log.ts';
-import { testStore, type TestStore } from '../harness/database.ts';
 import { personId } from '../harness/people.ts';
 import { makeWorld, type World } from '../harness/world.ts';
-import { testServer, type TestServer } from './test-server.ts';
+import { useServer } from './use-server.ts';
 
-let store: TestStore;
-let server: TestServer;
+const { store, server } = useServer();
 let world: World;
-
-beforeAll(async () => {
-  store = await testStore();
-  server = await testServer(store);
-});
 
 type Shown = { id: number; subject: string | null; action: string; actor_kind: string; customer_hash: string | null };
 type Page = { entries: Shown[]; next: string | null };

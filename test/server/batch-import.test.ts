@@ -6,23 +6,18 @@ import { gzipSync } from 'node:zlib';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { findImportSource } from '../../store/import-source.ts';
 import { claimImport, findImport } from '../../store/imports.ts';
-import { testStore, type TestStore } from '../harness/database.ts';
 import { waitFor } from '../harness/wait.ts';
-import { makeWorld, type World } from '../harness/world.ts';
-import { type Answer, testServer, type TestServer, webForm } from './test-server.ts';
+import { makeWorld } from '../harness/world.ts';
+import { type Answer, testServer, webForm } from './test-server.ts';
+import { useServer } from './use-server.ts';
 
 const PATH = '/api/attribute_values/batch_import';
 const CSV = Buffer.from('user_id,attribute_key,value\nu1,plan,gold\nu2,plan,silver\n');
 
-let store: TestStore;
-let server: TestServer;
-let world: World;
+const { store, server, world } = useServer();
 let credentials: [string, string][];
 
 beforeAll(async () => {
-  store = await testStore();
-  world = await makeWorld(store);
-  server = await testServer(store);
   credentials = [['sor_id', world.sor.identifier], ['api_key', world.apiKey]];
 });
 

@@ -1,17 +1,9 @@
-import { beforeAll, describe, expect, test } from 'vitest';
-import { testStore, type TestStore } from '../harness/database.ts';
-import { makeWorld, type World } from '../harness/world.ts';
-import { type CallOptions, testServer, type TestServer } from './test-server.ts';
+import { describe, expect, test } from 'vitest';
+import { makeWorld } from '../harness/world.ts';
+import type { CallOptions } from './test-server.ts';
+import { useServer } from './use-server.ts';
 
-let store: TestStore;
-let server: TestServer;
-let world: World;
-
-beforeAll(async () => {
-  store = await testStore();
-  world = await makeWorld(store);
-  server = await testServer(store);
-});
+const { store, server, world } = useServer();
 
 const call = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, options: CallOptions = {}) =>
   server.call(method, `/api/customer_attributes${path}`, { token: world.token, ...options });

@@ -1,21 +1,16 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { hashPassword } from '../../server/passwords.ts';
-import { testStore, type TestStore } from '../harness/database.ts';
 import { rememberSecret } from '../harness/people.ts';
-import { makeWorld, type World } from '../harness/world.ts';
-import { type CallOptions, testServer, type TestServer, webForm } from './test-server.ts';
+import { makeWorld } from '../harness/world.ts';
+import { type CallOptions, webForm } from './test-server.ts';
+import { useServer } from './use-server.ts';
 
 const PASSWORD = 'a long password';
 
-let store: TestStore;
-let server: TestServer;
-/** Its user is a superadmin. */
-let world: World;
+const { store, server, world } = useServer();
 
+/** The world's user is a superadmin. */
 beforeAll(async () => {
-  store = await testStore();
-  server = await testServer(store);
-  world = await makeWorld(store);
   await store.db.query('UPDATE users SET superadmin = true, password_hash = $2 WHERE id = $1',
     [world.user.id, await hashPassword(PASSWORD)]);
 });

@@ -1,15 +1,14 @@
 import { parse } from 'csv-parse/sync';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ImportError } from '../../domain/import-error.ts';
 import { badRecordFailure } from '../../domain/import-file.ts';
 import { write } from '../../store/database.ts';
 import { insertImportErrors } from '../../store/import-errors.ts';
 import type { Import } from '../../store/import-record.ts';
-import { testStore, type TestStore } from '../harness/database.ts';
 import { insertUpload } from '../harness/imports.ts';
 import { personId } from '../harness/people.ts';
-import { makeWorld, type World } from '../harness/world.ts';
-import { testServer, type TestServer } from './test-server.ts';
+import { makeWorld } from '../harness/world.ts';
+import { useServer } from './use-server.ts';
 
 const HEADER = ['user_id', 'attribute_key', 'value', 'action_type', 'line', 'error_type', 'reason', 'original'];
 const ERROR: ImportError = {
@@ -20,15 +19,7 @@ const UNREADABLE: ImportError = {
   ...ERROR, errorType: 'PARSING_FAILED', stage: 'parsing', message: 'a stray quote', customerId: null, attributeKey: null,
 };
 
-let store: TestStore;
-let server: TestServer;
-let world: World;
-
-beforeAll(async () => {
-  store = await testStore();
-  world = await makeWorld(store);
-  server = await testServer(store);
-});
+const { store, server, world } = useServer();
 
 async function importWith(errors: ImportError[]): Promise<Import> {
   return write(store.db, async (tx) => {

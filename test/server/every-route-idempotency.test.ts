@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { takesIdempotencyKey } from '../../server/idempotency.ts';
 import { bare, streamedResult } from '../../server/reply.ts';
@@ -7,23 +7,17 @@ import { route } from '../../server/route.ts';
 import { routes } from '../../server/routes/index.ts';
 import { insertAuditEntry } from '../../store/audit-log.ts';
 import { type Queryable, write } from '../../store/database.ts';
-import { testStore, type TestStore } from '../harness/database.ts';
 import { rememberSecret } from '../harness/people.ts';
 import { makeWorld } from '../harness/world.ts';
 import { goodCalls, makeSample, nameOf, type Sample, send } from './samples.ts';
-import { testServer, type TestServer } from './test-server.ts';
+import { testServer } from './test-server.ts';
+import { useServer } from './use-server.ts';
 
 /** Every POST there is, repeated under its Idempotency-Key. */
 
 const KEPT_LATE = 'a POST did not keep its reply in the transaction of its effect';
 
-let store: TestStore;
-let server: TestServer;
-
-beforeAll(async () => {
-  store = await testStore();
-  server = await testServer(store);
-});
+const { store, server } = useServer();
 
 describe('every POST', () => {
   const posts = routes.filter(({ method }) => method === 'POST');

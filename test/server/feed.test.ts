@@ -1,20 +1,12 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sendFeed } from '../harness/feeds.ts';
-import { testStore, type TestStore } from '../harness/database.ts';
 import { personId } from '../harness/people.ts';
 import { waitFor } from '../harness/wait.ts';
-import { makeWorld, type World } from '../harness/world.ts';
-import { testServer, type TestServer } from './test-server.ts';
+import { makeWorld } from '../harness/world.ts';
+import { testServer } from './test-server.ts';
+import { useServer } from './use-server.ts';
 
-let store: TestStore;
-let server: TestServer;
-let world: World;
-
-beforeAll(async () => {
-  store = await testStore();
-  server = await testServer(store);
-  world = await makeWorld(store);
-});
+const { store, server, world } = useServer();
 
 const value = (text: unknown = 'gold') => ({ customer_id: personId(1), attribute_key: 'plan', attribute_value: text });
 

@@ -1,25 +1,17 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sweepSteps } from '../../activities/sweep.ts';
 import { RIGHTS } from '../../domain/rights.ts';
 import { write } from '../../store/database.ts';
 import { lockSor } from '../../store/systems-of-records.ts';
 import { insertToken } from '../../store/tokens.ts';
 import { insertMembership, insertUser } from '../../store/users.ts';
-import { testStore, type TestStore } from '../harness/database.ts';
 import { rememberSecret } from '../harness/people.ts';
 import { waitFor } from '../harness/wait.ts';
 import { makeWorld, type World } from '../harness/world.ts';
-import { type Answer, type CallOptions, testServer, type TestServer, webForm } from './test-server.ts';
+import { type Answer, type CallOptions, webForm } from './test-server.ts';
+import { useServer } from './use-server.ts';
 
-let store: TestStore;
-let server: TestServer;
-let world: World;
-
-beforeAll(async () => {
-  store = await testStore();
-  server = await testServer(store);
-  world = await makeWorld(store);
-});
+const { store, server, world } = useServer();
 
 const post = (key: string, path: string, options: CallOptions = {}): Promise<Answer> =>
   server.call('POST', path, { token: world.token, ...options, headers: { 'idempotency-key': key, ...options.headers } });

@@ -1,21 +1,12 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { insertCustomerAttribute, updateCustomerAttribute } from '../../store/customer-attributes.ts';
 import { updateSorDisabled } from '../../store/systems-of-records.ts';
-import { testStore, type TestStore } from '../harness/database.ts';
 import { makeWorld, type World } from '../harness/world.ts';
-import { testServer, type TestServer } from './test-server.ts';
+import { useServer } from './use-server.ts';
 
 const KEYS = ['plan', 'score', 'vip', 'born', 'seen', 'tags'];
 
-let store: TestStore;
-let server: TestServer;
-let world: World;
-
-beforeAll(async () => {
-  store = await testStore();
-  server = await testServer(store);
-  world = await makeWorld(store);
-});
+const { store, server, world } = useServer();
 
 function template({ sor, apiKey }: World, { v3 = false, key = apiKey } = {}) {
   const query = new URLSearchParams({ sor_id: sor.identifier, api_key: key }).toString();

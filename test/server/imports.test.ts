@@ -6,26 +6,20 @@ import { insertImportErrors } from '../../store/import-errors.ts';
 import type { Import } from '../../store/import-record.ts';
 import { claimImport, findImport } from '../../store/imports.ts';
 import { updateImportLane } from '../../store/import-lanes.ts';
-import { testStore, type TestStore } from '../harness/database.ts';
 import { insertUpload } from '../harness/imports.ts';
 import { personId } from '../harness/people.ts';
-import { makeWorld, type World } from '../harness/world.ts';
-import { testServer, type TestServer } from './test-server.ts';
+import { makeWorld } from '../harness/world.ts';
+import { useServer } from './use-server.ts';
 
 const ERROR: ImportError = {
   line: 2, errorType: 'INVALID_VALUE', outcome: 'failed', stage: 'validation', message: '"x" is no number',
   customerId: personId(1), attributeKey: 'score', raw: `${personId(1)},score,x`, originalLine: null, customerHash: null,
 };
 
-let store: TestStore;
-let server: TestServer;
-let world: World;
+const { store, server, world } = useServer();
 let job: Import;
 
 beforeAll(async () => {
-  store = await testStore();
-  world = await makeWorld(store);
-  server = await testServer(store);
   job = await newImport();
   await write(store.db, (tx) => insertImportErrors(tx, world.entity.id, job.id, [
     ERROR,

@@ -1,25 +1,15 @@
 import { createHash } from 'node:crypto';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Right } from '../../domain/rights.ts';
 import { insertMembership, insertUser } from '../../store/users.ts';
 import { insertToken } from '../../store/tokens.ts';
-import { testStore, type TestStore } from '../harness/database.ts';
 import { rememberSecret } from '../harness/people.ts';
-import { makeWorld, type World } from '../harness/world.ts';
-import { testServer, type TestServer } from './test-server.ts';
+import { useServer } from './use-server.ts';
 
 const PATH = '/api/service_tokens';
 const DAY_MS = 86_400_000;
 
-let store: TestStore;
-let server: TestServer;
-let world: World;
-
-beforeAll(async () => {
-  store = await testStore();
-  server = await testServer(store);
-  world = await makeWorld(store);
-});
+const { store, server, world } = useServer();
 
 /** A user of the world's entity who is no admin. */
 async function member(rights: Right[]) {

@@ -1,22 +1,12 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { RIGHTS } from '../../domain/rights.ts';
 import { hashPassword } from '../../server/passwords.ts';
 import { insertEntity } from '../../store/entities.ts';
 import { insertMembership, insertUser } from '../../store/users.ts';
-import { testStore, type TestStore } from '../harness/database.ts';
-import { makeWorld, type World } from '../harness/world.ts';
-import { testServer, type TestServer } from './test-server.ts';
+import { useServer } from './use-server.ts';
 
 const PASSWORD = 'correct horse battery staple';
-let store: TestStore;
-let server: TestServer;
-let world: World;
-
-beforeAll(async () => {
-  store = await testStore();
-  world = await makeWorld(store, { rights: ['sor_manage', 'funnels_view'], admin: false });
-  server = await testServer(store);
-});
+const { store, server, world } = useServer({ world: { rights: ['sor_manage', 'funnels_view'], admin: false } });
 
 /** A user of the world's entity, with a password. */
 async function newUser(email: string, superadmin = false) {

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { type AddressInfo, createConnection } from 'node:net';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { bodyFlag, text } from '../../server/input.ts';
 import { bare } from '../../server/reply.ts';
 import { type Route, route } from '../../server/route.ts';
-import { testStore, type TestStore } from '../harness/database.ts';
-import { makeWorld, type World } from '../harness/world.ts';
-import { testServer, type TestServer, webForm } from './test-server.ts';
+import { makeWorld } from '../harness/world.ts';
+import { testServer, webForm } from './test-server.ts';
+import { useServer } from './use-server.ts';
 
 const SHARED = { summary: 'A test', tag: 'Test' };
 const SECRET = 'zqsecret-in-an-error';
@@ -35,15 +35,7 @@ const routes: Route[] = [
   }),
 ];
 
-let store: TestStore;
-let server: TestServer;
-let world: World;
-
-beforeAll(async () => {
-  store = await testStore();
-  world = await makeWorld(store, { rights: ['sor_manage'] });
-  server = await testServer(store, { routes });
-});
+const { store, server, world } = useServer({ world: { rights: ['sor_manage'] }, server: { routes } });
 
 const JSON_BODY = { 'content-type': 'application/json' };
 

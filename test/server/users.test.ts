@@ -4,22 +4,17 @@ import { insertToken } from '../../store/tokens.ts';
 import { insertMembership, insertUser, type User } from '../../store/users.ts';
 import type { Right } from '../../domain/rights.ts';
 import { hashPassword } from '../../server/passwords.ts';
-import { testStore, type TestStore } from '../harness/database.ts';
 import { rememberSecret } from '../harness/people.ts';
 import { makeWorld, type World } from '../harness/world.ts';
-import { type CallOptions, testServer, type TestServer } from './test-server.ts';
+import type { CallOptions } from './test-server.ts';
+import { useServer } from './use-server.ts';
 
 const PASSWORD = 'a long password';
 
-let store: TestStore;
-let server: TestServer;
-let world: World;
+const { store, server, world } = useServer();
 let passwordHash: string;
 
 beforeAll(async () => {
-  store = await testStore();
-  server = await testServer(store);
-  world = await makeWorld(store);
   passwordHash = await hashPassword(PASSWORD);
 });
 
