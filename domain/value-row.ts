@@ -54,7 +54,7 @@ export function refused(errorType: ImportErrorType, message: string, customerId?
 
 /** The SoR is gone: nothing of it can be written to. */
 export function sorDeleted(customerId?: string, key?: string): RefusedRow {
-  return refused('EMPTY_SOR', 'the System of Record was deleted after the import was accepted', customerId, key);
+  return refused('EMPTY_SOR', 'the System of Record was deleted after this was accepted', customerId, key);
 }
 
 /**
