@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
+import { Client, Connection, type ConnectionOptions, defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
+import { endCallsOnceClosed } from './ended-calls.ts';
 
 /** The module that keeps texts out of histories; client, worker and workflow bundle each load it. */
 export const FAILURE_CONVERTER = fileURLToPath(new URL('../workflows/failure-converter.ts', import.meta.url));
@@ -19,7 +20,8 @@ export type TemporalSettings = {
 
 /** A client that connects at its first call. `identity` is what histories show of this process. */
 export async function openTemporalClient(settings: TemporalSettings, identity: string): Promise<Client> {
-  const connection = Connection.lazy(await connectionOptions(settings));
+  const interceptors = [makeGrpcRetryInterceptor(defaultGrpcRetryOptions()), endCallsOnceClosed];
+  const connection = Connection.lazy({ ...await connectionOptions(settings), interceptors });
   return new Client({ connection, namespace: settings.namespace, identity, dataConverter });
 }
 
