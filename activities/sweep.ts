@@ -1,9 +1,11 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { importWorkflowId } from '../domain/workflow-id.ts';
 import {
-  deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteOldFeedRequests, deleteOldRequests, deleteRemains,
-  isFileOfImport, listExpiredImports, listRunningImports, listUnclaimedImports, listWaitingFeeds, resetImport, type RunningImport,
+  deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteOldChanges, deleteOldFeedRequests, deleteOldRequests, deleteRemains,
+  isFileOfImport, listEntitiesWithPendingCustomers, listExpiredImports, listRunningImports, listUnclaimedImports,
+  listWaitingFeeds, resetImport, type RunningImport,
 } from '../store/across-entities.ts';
+import { addPendingCustomers } from '../store/customers.ts';
 import type { Database } from '../store/database.ts';
 import type { Files } from '../store/files.ts';
 import { deleteOldAttempts } from '../store/login-attempts.ts';
@@ -13,6 +15,9 @@ import { wakeFeed } from './wake-feed.ts';
 
 /** A row younger than this is left to the request that is just starting its workflow. */
 const GRACE_SECONDS = 5;
+
+/** So long after a merge its customers are added: those of merges that follow each other all at once. */
+const PENDING_SECONDS = 30;
 
 /** A pinned file gets its row within the same request; no request lasts this long. */
 const ORPHANED_AFTER_MS = 24 * 3_600_000;
@@ -40,6 +45,14 @@ export const sweepSteps = (
     for (const entityId of await listWaitingFeeds(db, GRACE_SECONDS)) await wakeFeed(temporal, entityId);
   },
 
+  /** Adds the customers of merges; whoever asks for profiles before this does it himself. */
+  async addCustomers(): Promise<void> {
+    for (const entityId of await listEntitiesWithPendingCustomers(db, PENDING_SECONDS)) {
+      await addPendingCustomers(db, entityId);
+      boundary('sweep: between entities');
+    }
+  },
+
   /** Enforces retention: jobs and errors of more than a week, dead tokens, remains of deleted objects. */
   async deleteExpired(): Promise<void> {
     for (const expired of await listExpiredImports(db)) {
@@ -54,6 +67,7 @@ export const sweepSteps = (
     await deleteOldAttempts(db);
     await deleteOldRequests(db);
     await deleteOldFeedRequests(db);
+    await deleteOldChanges(db);
   },
 });
 

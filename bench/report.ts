@@ -15,6 +15,13 @@ export function atLeast(name: string, unit: string, ours: number, other: number,
   return { name, ours: amount(ours, unit), against: amount(other, unit), ratio: rounded(ratio), goal: `≥ ${goal}`, reached: ratio >= goal };
 }
 
+/** At most `goal` times the seconds of the other side. */
+export function atMostTimes(name: string, ours: number, other: number, goal: number): Figure {
+  const ratio = ours / other;
+  const ms = (seconds: number) => amount(seconds * 1000, 'ms');
+  return { name, ours: ms(ours), against: ms(other), ratio: rounded(ratio), goal: `≤ ${goal}`, reached: ratio <= goal };
+}
+
 /** At most `limit` of a unit, against no other side: the ratio is the share of the limit that was used. */
 export function atMost(name: string, unit: string, ours: number, limit: number): Figure {
   return { name, ours: amount(ours, unit), against: '–', ratio: rounded(ours / limit), goal: `≤ ${limit} ${unit}`, reached: ours <= limit };

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { benchFeed } from './feed.ts';
 import { benchImports, benchSmallImport } from './imports.ts';
+import { benchProfiles } from './profiles.ts';
 import { atMost, type Figure, markdown } from './report.ts';
 import { startService } from './service.ts';
 
@@ -36,6 +37,8 @@ async function measure(): Promise<Figure[]> {
       await benchSmallImport({ service, folder }),
       ...await benchImports({ service, folder, databaseUrl, rows: quick ? 100_000 : 1_000_000 }),
       await benchFeed({ service, databaseUrl, values: quick ? 50_000 : 500_000 }),
+      // Last: it empties the tables of the imports.
+      ...await benchProfiles({ service, databaseUrl, customers: quick ? 100_000 : 2_000_000 }),
     ];
   } finally {
     await service.stop();

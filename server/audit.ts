@@ -1,5 +1,5 @@
 import type { Queryable } from '../store/database.ts';
-import { type AuditEntry, insertAuditEntry } from '../store/audit-log.ts';
+import { type AuditEntry, insertAuditEntries, insertAuditEntry } from '../store/audit-log.ts';
 import type { Caller } from './caller.ts';
 
 /**
@@ -12,8 +12,20 @@ export function audit(
   entry: Omit<AuditEntry, 'actorKind' | 'actorId' | 'address'>,
   entityId = caller.entityId,
 ): Promise<void> {
-  const actor = caller.serviceTokenId === null
-    ? { actorKind: 'user', actorId: caller.userId } as const
-    : { actorKind: 'service_token', actorId: caller.serviceTokenId } as const;
-  return insertAuditEntry(tx, entityId, { ...actor, address, ...entry });
+  return insertAuditEntry(tx, entityId, { ...actorOf(caller), address, ...entry });
+}
+
+function actorOf({ userId, serviceTokenId }: Caller) {
+  return serviceTokenId === null
+    ? { actorKind: 'user', actorId: userId } as const
+    : { actorKind: 'service_token', actorId: serviceTokenId } as const;
+}
+
+/** Writes down that somebody looked at each of these people, whether they are known or not. */
+export function auditReads(
+  tx: Queryable, { caller, address }: { caller: Caller; address: string }, customerHashes: readonly Buffer[],
+  details: NonNullable<AuditEntry['details']>,
+): Promise<void> {
+  const entry = { ...actorOf(caller), address, action: 'read', subjectKind: 'customer', details } as const;
+  return insertAuditEntries(tx, caller.entityId, customerHashes.map((customerHash) => ({ ...entry, customerHash })));
 }

@@ -68,6 +68,11 @@ export const commaList = z.union([z.string(), z.array(z.string())], { error: 'mu
   .transform((value) => [value].flat().flatMap((part) => part.split(',')).filter((element) => element !== ''))
   .meta({ description: 'Comma-separated, repeated, or as name[]' });
 
+/** The same of elements that are each sound, and at least one: a list that came out empty by mistake asks for nobody. */
+export function commaListOf<S extends z.ZodType<string, string>>(element: S) {
+  return commaList.pipe(z.array(element).min(1));
+}
+
 /** A date and time in any ISO 8601 form; UTC where no zone is given. */
 export const isoDatetime = z.string()
   .transform((value, ctx) => {

@@ -71,19 +71,31 @@ async function* csvPieces(
 }
 
 /**
- * `{ success: true, result: { <member>: [row, …] } }`, written as the rows come. The first row is awaited here,
+ * `{ success: true, result: { …others, <member>: [row, …] } }`, written as the rows come. The first row is awaited here,
  * so that a query that fails at once is still answered as an error.
  */
-export async function streamedResult(member: string, rows: AsyncIterable<unknown>): Promise<Reply> {
+export async function streamedResult(
+  member: string, rows: AsyncIterable<unknown>, others: Record<string, unknown> = {},
+): Promise<Reply> {
+  const start = JSON.stringify({ success: true, result: { ...others, [member]: [] } }).slice(0, -']}}'.length);
+  return bare(await streamedRows(start, rows, ']}}'));
+}
+
+/** `{ success: true, result: [row, …] }`, in the same way. */
+export async function streamedList(rows: AsyncIterable<unknown>): Promise<Reply> {
+  return bare(await streamedRows('{"success":true,"result":[', rows, ']}'));
+}
+
+async function streamedRows(start: string, rows: AsyncIterable<unknown>, end: string): Promise<Readable> {
   const iterator = rows[Symbol.asyncIterator]();
   const first = await iterator.next();
-  return bare(Readable.from(pieces(member, first, iterator), { objectMode: false }));
+  return Readable.from(pieces(start, first, iterator, end), { objectMode: false });
 }
 
 async function* pieces(
-  member: string, first: IteratorResult<unknown>, rest: AsyncIterator<unknown>,
+  start: string, first: IteratorResult<unknown>, rest: AsyncIterator<unknown>, end: string,
 ): AsyncGenerator<string> {
-  let piece = `{"success":true,"result":{${JSON.stringify(member)}:[`;
+  let piece = start;
   try {
     for (let at = first, comma = ''; !at.done; at = await rest.next(), comma = ',') {
       piece += comma + JSON.stringify(at.value);
@@ -91,7 +103,7 @@ async function* pieces(
       yield piece;
       piece = '';
     }
-    yield `${piece}]}}`;
+    yield piece + end;
   } finally {
     await rest.return?.();        // the caller may have hung up
   }

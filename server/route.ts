@@ -51,7 +51,7 @@ export type Upload<F> = {
 };
 
 /** What a body is told in which one of these is wrong or missing, where the reference has words of its own for it. */
-export type Malformed = { elements: string[]; status: string | number; message: string };
+export type Malformed = { elements: readonly string[]; status: string | number; message: string | ((element: string) => string) };
 
 type Nothing = z.ZodObject<Record<never, never>>;
 
@@ -77,6 +77,8 @@ type Spec<
   /** The type of an answer that is no JSON: a file. Refusals stay JSON. */
   contentType?: 'text/csv';
   malformed?: Malformed;
+  /** The same for the query. */
+  malformedQuery?: Malformed;
   /** For a POST that must not go by the header `Idempotency-Key`. */
   idempotencyKey?: 'ignored';
   /** Numbers of a JSON body keep their digits (`parseExactJson`). */
@@ -113,6 +115,8 @@ export type Route = {
   result?: z.ZodType;
   contentType?: 'text/csv';
   malformed?: Malformed;
+  /** The same for the query. */
+  malformedQuery?: Malformed;
   idempotencyKey?: 'ignored';
   exactNumbers?: true;
   errorCodes?: true;

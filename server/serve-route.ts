@@ -65,7 +65,7 @@ async function answer(route: Route, request: FastifyRequest, needs: RouteNeeds):
   const key = idempotencyKey(route, request.headers);
   const params = route.params ? validate(route.params, request.params, 'path') : {};
   const asked = gather(Object.entries(request.query as object));
-  const query = route.query ? validate(route.query, asked, 'query') : {};
+  const query = route.query ? validate(route.query, asked, 'query', route.malformedQuery) : {};
   const { fields, file } = await readInput(route, request, circumstances, needs);
   const upload = file === undefined ? undefined : route.upload;
   try {

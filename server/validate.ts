@@ -41,8 +41,11 @@ export function validate<S extends z.ZodType>(
   });
   const errors = messages.map(({ element, message }) => `${element}: ${message}`);
   const extra = { messages, errors };
-  if (malformed && messages.some(({ element }) => element === whole || malformed.elements.includes(element))) {
-    return refuse(400, malformed.status, malformed.message, extra);
+  const known = malformed && messages.map(({ element }) => element === whole ? whole : element.split('.')[0]!)
+    .find((element) => element === whole || malformed.elements.includes(element));
+  if (malformed && known !== undefined) {
+    const { status, message } = malformed;
+    return refuse(400, status, typeof message === 'string' ? message : message(known), extra);
   }
   return refuse(400, 'bad_request', errors[0]!, extra);
 }

@@ -1,4 +1,6 @@
-import { type Database, type Queryable, write } from './database.ts';
+import { LOG_KEPT_DAYS } from './attribute-change-log.ts';
+import { addPendingCustomers, deleteValueless, lockCustomers } from './customers.ts';
+import { type Database, type Queryable, type Tx, write } from './database.ts';
 import { KEY_KEPT_FOR } from './idempotent-requests.ts';
 
 /** The functions that look beyond one entity: what the sweep finds, and what it clears away. */
@@ -75,13 +77,13 @@ export async function deleteRemains(db: Database): Promise<void> {
   const { rows: attributes } = await db.query<{ entity_id: number; sor_id: number; id: number }>(
     `SELECT a.entity_id, a.sor_id, a.id FROM customer_attributes a WHERE a.deleted_at IS NOT NULL`);
   for (const { entity_id: entityId, sor_id: sorId, id } of attributes) {
-    await inBatches(db, deleteValues('attribute_id = $3'), [entityId, sorId, id]);
+    await deleteValues(db, entityId, sorId, id);
     await db.query('DELETE FROM customer_attributes WHERE entity_id = $1 AND id = $2', [entityId, id]);
   }
   const { rows: sors } = await db.query<{ entity_id: number; id: number }>(
     'SELECT entity_id, id FROM systems_of_records WHERE deleted_at IS NOT NULL');
   for (const { entity_id: entityId, id } of sors) {
-    await inBatches(db, deleteValues('true'), [entityId, id]);
+    await deleteValues(db, entityId, id, null);
     await db.query(
       `DELETE FROM systems_of_records s WHERE entity_id = $1 AND id = $2
          AND NOT EXISTS (SELECT FROM imports i WHERE i.entity_id = s.entity_id AND i.sor_id = s.id)`, [entityId, id]);
@@ -108,6 +110,14 @@ export async function listWaitingFeeds(db: Queryable, graceSeconds: number): Pro
   return rows.map((row) => row.entity_id);
 }
 
+/** Entities of which customers have been pending for more than `graceSeconds`: not while merges follow each other. */
+export async function listEntitiesWithPendingCustomers(db: Queryable, graceSeconds: number): Promise<number[]> {
+  const { rows } = await db.query<{ entity_id: number }>(
+    `SELECT DISTINCT entity_id FROM attribute_change_log
+     WHERE pending AND received_at < now() - make_interval(secs => $1)`, [graceSeconds]);
+  return rows.map((row) => row.entity_id);
+}
+
 /** Requests of feeds that were done more than a week ago, after their errors (reference: Limits). */
 export async function deleteOldFeedRequests(db: Database): Promise<void> {
   await inBatches(db, `DELETE FROM import_errors WHERE ctid = ANY (ARRAY(
@@ -119,9 +129,40 @@ export async function deleteOldFeedRequests(db: Database): Promise<void> {
     ORDER BY done_at LIMIT ${BATCH}))`, []);
 }
 
-function deleteValues(condition: string): string {
-  return `DELETE FROM attribute_values WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM attribute_values WHERE entity_id = $1 AND sor_id = $2 AND ${condition} LIMIT ${BATCH}))`;
+/** The change log's arrays can be long, so that few rows are a batch. */
+const LOG_BATCH = 200;
+
+/** Entries of the change log whose time is over. */
+export async function deleteOldChanges(db: Database): Promise<void> {
+  const { rows } = await db.query<{ id: number }>('SELECT id FROM entities');
+  for (const { id } of rows) {
+    await inBatches(db, `DELETE FROM attribute_change_log WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM attribute_change_log
+      WHERE entity_id = $1 AND received_at < now() - make_interval(days => $2) AND NOT pending
+      ORDER BY received_at, id LIMIT ${LOG_BATCH}))`, [id, LOG_KEPT_DAYS]);
+  }
+}
+
+/** Deletes the values of a SoR, or of one of its attributes, and with each batch the customers who have none left. */
+async function deleteValues(db: Database, entityId: number, sorId: number, attributeId: number | null): Promise<void> {
+  await addPendingCustomers(db, entityId);
+  while (await write(db, (tx) => deleteSomeValues(tx, entityId, sorId, attributeId)) > 0);
+}
+
+async function deleteSomeValues(tx: Tx, entityId: number, sorId: number, attributeId: number | null): Promise<number> {
+  await lockCustomers(tx, entityId);
+  const { rows: [deleted] } = await tx.query<{ count: number; users: string; devices: string }>(
+    `WITH deleted AS (
+       DELETE FROM attribute_values WHERE ctid = ANY (ARRAY(
+         SELECT ctid FROM attribute_values
+         WHERE entity_id = $1 AND sor_id = $2 AND ($3::integer IS NULL OR attribute_id = $3) LIMIT ${BATCH}))
+       RETURNING customer_type, customer_id)
+     SELECT count(*), coalesce(array_agg(customer_id) FILTER (WHERE customer_type = 0), '{}')::text AS users,
+       coalesce(array_agg(customer_id) FILTER (WHERE customer_type = 1), '{}')::text AS devices
+     FROM deleted`, [entityId, sorId, attributeId]);
+  const { count, users, devices } = deleted!;
+  if (count > 0) await deleteValueless(tx, entityId, { user_id: users, device_id: devices });
+  return count;
 }
 
 /** Each batch is a short transaction of its own. */

@@ -71,11 +71,16 @@ export async function write<T>(
   }
 }
 
-async function inTransaction<T>(db: Database, work: (tx: Tx) => Promise<T>): Promise<T> {
+/** Runs `work` in a short transaction that only reads. */
+export function read<T>(db: Database, work: (tx: Tx) => Promise<T>): Promise<T> {
+  return inTransaction(db, work, 'BEGIN READ ONLY');
+}
+
+async function inTransaction<T>(db: Database, work: (tx: Tx) => Promise<T>, begin = 'BEGIN'): Promise<T> {
   const tx = await db.connect();
   let broken: Error | undefined;
   try {
-    await tx.query('BEGIN');
+    await tx.query(begin);
     const result = await work(tx);
     await tx.query('COMMIT');
     return result;

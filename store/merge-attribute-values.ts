@@ -126,7 +126,7 @@ function stagedLine({ customerId, customerType, attributeId, line, valueType, va
  * Looks each staged row up once; then updates in place, by their place in the table, those that differ,
  * and inserts those that are missing. Unchanged rows stay untouched, and a plain INSERT is much cheaper
  * than ON CONFLICT. All goes in the order of the primary key, so that merges of the same keys wait for
- * each other and never in a circle.
+ * each other and never in a circle. Those whose values changed go into the change log.
  */
 async function mergeScalars(tx: Tx, entityId: number, sorId: number): Promise<void> {
   const { rows } = await tx.query<{ differing: number; updated: number }>(
@@ -150,6 +150,9 @@ async function mergeScalars(tx: Tx, entityId: number, sorId: number): Promise<vo
        SELECT entity_id, sor_id, customer_type, attribute_id, customer_id, now(),
          string_value, number_value, boolean_value, date_value, datetime_value
        FROM found WHERE place IS NULL
+     ), logged AS (
+       INSERT INTO attribute_change_log (entity_id, sor_id, customer_type, customer_ids, pending)
+       SELECT $1, $2, customer_type, array_agg(customer_id), place IS NULL FROM found GROUP BY customer_type, place IS NULL
      )
      SELECT (SELECT count(*) FROM found WHERE place IS NOT NULL) AS differing, (SELECT count(*) FROM updated) AS updated`,
     [entityId, sorId]);

@@ -1,3 +1,4 @@
+import { eraseFromChangeLog } from './attribute-change-log.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 import { eraseWaitingValuesOf, listWaitingValuesOf } from './feed-requests-of-people.ts';
 import { type Database, type Queryable, write } from './database.ts';
@@ -57,6 +58,50 @@ const VALUES_OF_PEOPLE = `WHERE v.entity_id = $1
 
 function valueKeys(entityId: number, people: Person[]): unknown[] {
   return [entityId, people.map(({ customerId }) => customerId), people.map(({ customerType }) => CUSTOMER_TYPE_CODE[customerType])];
+}
+
+const customers: PersonalDataPlace = {
+  name: 'customers',
+  columns: ['customer_id', 'customer_type'],
+  otherColumns: ['entity_id'],
+  foundBy: 'customer_type and customer_id, the primary key',
+  count: ({ db }, entityId, people) => countRows(db, `customers c ${CUSTOMERS_AMONG}`, valueKeys(entityId, people)),
+  async* export({ db }, entityId, people) {
+    const { rows } = await db.query(
+      `SELECT c.customer_id, c.customer_type FROM customers c ${CUSTOMERS_AMONG}`, valueKeys(entityId, people));
+    yield* rows;
+  },
+  erase: ({ db }, entityId, people) => inBatches(db,
+    `DELETE FROM customers WHERE ctid = ANY (ARRAY(SELECT c.ctid FROM customers c ${CUSTOMERS_AMONG} LIMIT ${BATCH}))`,
+    valueKeys(entityId, people)),
+};
+
+const CUSTOMERS_AMONG = `WHERE c.entity_id = $1
+  AND (c.customer_id, c.customer_type) IN (SELECT * FROM unnest($2::text[], $3::smallint[]))`;
+
+const changeLog: PersonalDataPlace = {
+  name: 'attribute_change_log',
+  columns: ['customer_type', 'customer_ids', 'received_at', 'committed_at'],
+  otherColumns: ['entity_id', 'id', 'sor_id', 'pending'],
+  foundBy: 'customer_type and customer_ids, through all entries of the entity',
+  count: ({ db }, entityId, people) =>
+    countRows(db, `attribute_change_log WHERE entity_id = $1 AND ${CHANGES_OF_PEOPLE}`, [entityId, ...idsByType(people)]),
+  async* export({ db }, entityId, people) {
+    const { rows } = await db.query(
+      `SELECT l.received_at, u.customer_id FROM attribute_change_log l CROSS JOIN LATERAL unnest(l.customer_ids) AS u (customer_id)
+       WHERE l.entity_id = $1 AND u.customer_id = ANY (CASE l.customer_type WHEN 0 THEN $2::text[] ELSE $3::text[] END)
+       ORDER BY l.received_at, l.id`, [entityId, ...idsByType(people)]);
+    yield* rows;
+  },
+  erase: ({ db }, entityId, people) => eraseFromChangeLog(db, entityId, idsByType(people)),
+};
+
+const CHANGES_OF_PEOPLE = 'customer_ids && CASE customer_type WHEN 0 THEN $2::text[] ELSE $3::text[] END';
+
+function idsByType(people: Person[]): [users: string[], devices: string[]] {
+  const ids = (type: Person['customerType']) =>
+    people.filter(({ customerType }) => customerType === type).map(({ customerId }) => customerId);
+  return [ids('user_id'), ids('device_id')];
 }
 
 const dryRunSets: PersonalDataPlace = {
@@ -174,9 +219,12 @@ const tombstones: PersonalDataPlace = {
   erase: null,
 };
 
-/** Every place that may hold something about a customer. A new table or file area joins here, or the list below. */
+/**
+ * Every place that may hold something about a customer, in the order in which somebody is erased: the change log before
+ * the customers, which are added from it. A new table or file area joins here, or the list below.
+ */
 export const personalData: PersonalDataPlace[] = [
-  attributeValues, dryRunSets, importErrors, feedRequests, pinnedFiles, auditLog, tombstones,
+  attributeValues, changeLog, customers, dryRunSets, importErrors, feedRequests, pinnedFiles, auditLog, tombstones,
 ];
 
 /** Tables and file areas that hold nothing about customers. */

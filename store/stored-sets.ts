@@ -1,3 +1,4 @@
+import { insertChanges } from './attribute-change-log.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 import type { Tx } from './database.ts';
 import type { FoldedSet } from '../domain/attribute-change.ts';
@@ -36,6 +37,7 @@ export function storedSets(tx: Tx, entityId: number, sorId: number): StoredSets 
     async save(changed) {
       await updateSets(tx, entityId, sorId, changed.filter(({ isNew }) => !isNew));
       await insertSets(tx, entityId, sorId, changed.filter(({ isNew }) => isNew));
+      await insertChanges(tx, entityId, sorId, changed.map(({ set, isNew }) => ({ ...set, isNew })));
     },
   };
 }

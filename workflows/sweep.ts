@@ -1,4 +1,4 @@
-import { proxyActivities } from '@temporalio/workflow';
+import { patched, proxyActivities } from '@temporalio/workflow';
 import type { SweepSteps } from '../activities/sweep.ts';
 
 const steps = proxyActivities<SweepSteps>({
@@ -11,5 +11,6 @@ const steps = proxyActivities<SweepSteps>({
 export async function sweep(): Promise<void> {
   await steps.resetLostRuns();
   await steps.startUnclaimed();
+  if (patched('adds-customers')) await steps.addCustomers();
   await steps.deleteExpired();
 }

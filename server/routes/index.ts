@@ -3,6 +3,7 @@ import { attributeValueRoutes } from './attribute-values.ts';
 import { auditLogRoutes } from './audit-log.ts';
 import { batchImportRoutes } from './batch-import.ts';
 import { customerAttributeRoutes } from './customer-attributes.ts';
+import { customerProfileRoutes } from './customer-profiles.ts';
 import { entityRoutes } from './entities.ts';
 import { feedRoutes } from './feed.ts';
 import { importErrorsFileRoutes } from './import-errors-file.ts';
@@ -18,6 +19,6 @@ import { userRoutes } from './users.ts';
 /** Every route there is: the server, the API page and the tests over all routes come from this list. */
 export const routes: readonly Route[] = [
   ...sessionRoutes, ...systemOfRecordsRoutes, ...notifyEmailsRoutes, ...customerAttributeRoutes, ...attributeValueRoutes,
-  ...batchImportRoutes, ...importTemplateRoutes, ...importRoutes, ...importErrorsFileRoutes, ...feedRoutes,
-  ...userRoutes, ...ownPasswordRoutes, ...serviceTokenRoutes, ...entityRoutes, ...auditLogRoutes,
+  ...customerProfileRoutes, ...batchImportRoutes, ...importTemplateRoutes, ...importRoutes, ...importErrorsFileRoutes,
+  ...feedRoutes, ...userRoutes, ...ownPasswordRoutes, ...serviceTokenRoutes, ...entityRoutes, ...auditLogRoutes,
 ];

@@ -22,6 +22,9 @@ const TAKEN = new Set([
   'GET /api/attribute_values/import_errors query.job_id: unknown',
   // A single value, which is judged when it is merged.
   'POST /api/attribute_values body.customer_attribute_values: an object',
+  'GET /api/customer_profiles query.customer_ids: unknown', 'GET /api/customer_profiles query.attribute_keys: unknown',
+  'GET /api/customer_profiles/:customer_id params.customer_id: unknown',
+  'GET /api/customer_profiles/:customer_id query.attribute_keys: unknown',
   // Names may be anything.
   'POST /api/system_of_records body.name: unknown', 'PUT /api/system_of_records/:sor_identifier body.name: unknown',
   'POST /api/customer_attributes body.key: unknown', 'POST /api/customer_attributes body.label: unknown',

@@ -66,6 +66,13 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/customer_attribute_values': (own) => ({
     query: { sor_id: own.sor.identifier, customer_id: own.person, customer_type: 'user_id' },
   }),
+  'GET /api/customer_profiles': (own) => ({
+    query: {
+      sor_identifiers: own.sor.identifier, attribute_keys: 'plan', customer_ids: own.person, customer_id_type: 'user_id',
+      num_per_page: '10',
+    },
+  }),
+  'GET /api/customer_profiles/:customer_id': (own) => ({ params: { customer_id: own.person }, query: { customer_id_type: 'user_id' } }),
   'GET /api/attribute_values/template': (own) => ({ query: { sor_id: own.sor.identifier, api_key: own.apiKey } }),
   'POST /api/attribute_values/imports/:import_id/cancel': (own) => ({ params: { import_id: own.importId } }),
   'GET /api/attribute_values/imports/:import_id/errors.csv': (own) => ({ params: { import_id: own.importId } }),

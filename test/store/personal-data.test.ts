@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { addPendingCustomers } from '../../store/customers.ts';
 import { write } from '../../store/database.ts';
 import { insertFeedRequest } from '../../store/feed-requests.ts';
 import { insertImportErrors } from '../../store/import-errors.ts';
@@ -111,6 +112,7 @@ async function samplePerson({ entity, sor, attributes }: World, number: number):
     await insertAuditEntry(tx, entity.id, { actorKind: 'system', action: 'read', subjectKind: 'customer', customerHash });
     await tx.query('INSERT INTO tombstones (entity_id, customer_hash) VALUES ($1, $2)', [entity.id, customerHash]);
   });
+  await addPendingCustomers(store.db, entity.id);
   return person;
 }
 

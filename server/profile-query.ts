@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { CUSTOMER_TYPES } from '../domain/customer-id.ts';
+import { refuse } from '../domain/refusal.ts';
+import { commaListOf, customerId, identifier, isoDatetime, text } from './input.ts';
+import type { Malformed } from './route.ts';
+
+/** What selects of each profile (reference: Customer profiles). */
+export const profileFilters = {
+  customer_id_type: z.enum(CUSTOMER_TYPES).optional(),
+  sor_identifiers: commaListOf(identifier).optional().describe('SoRs to return: identifiers, or `global`'),
+  attribute_keys: commaListOf(text()).optional().describe('Only SoRs with a matching key are returned, and of them only these keys'),
+};
+
+export const profileListQuery = z.object({
+  ...profileFilters,
+  customer_ids: commaListOf(customerId).optional(),
+  page: wholeNumber(999_999_999).default(1),
+  num_per_page: wholeNumber(10_000).default(2000),
+  updated_since: isoDatetime.optional().describe('Only profiles with changes since then, and of them only these'),
+  cursor: z.string().min(1).max(4096).optional().describe('Comes in `next`: where to go on'),
+});
+
+export type ProfileListQuery = z.output<typeof profileListQuery>;
+
+/** From 1 to `max`. */
+function wholeNumber(max: number) {
+  return z.string().regex(/^\d{1,9}$/).transform(Number)
+    .refine((value) => value >= 1 && value <= max)
+    .meta({ minimum: 1, maximum: max });
+}
+
+/** The reference's words for a wrong parameter. */
+export const wrongParam: Malformed = {
+  elements: Object.keys(profileListQuery.shape), status: '400', message: (name) => `Param ${name} is not valid`,
+};
+
+export function refuseParam(name: keyof ProfileListQuery): never {
+  const message = `Param ${name} is not valid`;
+  return refuse(400, '400', message, {
+    messages: [{ element: name, severity: 'error', message: 'is not valid' }], errors: [`${name}: is not valid`],
+  });
+}
