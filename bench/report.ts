@@ -27,6 +27,11 @@ export function atMost(name: string, unit: string, ours: number, limit: number):
   return { name, ours: amount(ours, unit), against: '–', ratio: rounded(ours / limit), goal: `≤ ${limit} ${unit}`, reached: ours <= limit };
 }
 
+/** Of an odd number of runs of one figure the one in the middle. */
+export function median(runs: readonly Figure[]): Figure {
+  return runs.toSorted((a, b) => a.ratio - b.ratio)[Math.floor(runs.length / 2)]!;
+}
+
 function amount(value: number, unit: string): string {
   return `${value >= 100 ? Math.round(value).toLocaleString('en') : value.toFixed(2)} ${unit}`;
 }

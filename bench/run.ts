@@ -12,6 +12,8 @@ import { startService } from './service.ts';
 const { values: { quick, json } } = parseArgs({ options: { quick: { type: 'boolean', default: false }, json: { type: 'string' } } });
 
 const PORT = 18_080;
+/** Of so many runs of what varies much the one in the middle is told. */
+const rounds = quick ? 1 : 3;
 const folder = await mkdtemp(join(tmpdir(), 'millrace-bench-'));
 await chmod(folder, 0o711);       // started as root, Postgres passes through it as another user
 const dataDir = join(folder, 'data');
@@ -35,8 +37,8 @@ async function measure(): Promise<Figure[]> {
     return [
       atMost('warm start to ready', 's', service.readySeconds, 6),
       await benchSmallImport({ service, folder }),
-      ...await benchImports({ service, folder, databaseUrl, rows: quick ? 100_000 : 1_000_000 }),
-      await benchFeed({ service, databaseUrl, values: quick ? 50_000 : 500_000 }),
+      ...await benchImports({ service, folder, databaseUrl, rows: quick ? 100_000 : 1_000_000, rounds }),
+      await benchFeed({ service, databaseUrl, values: quick ? 50_000 : 500_000, rounds }),
       // Last: it empties the tables of the imports.
       ...await benchProfiles({ service, databaseUrl, customers: quick ? 100_000 : 2_000_000 }),
     ];
