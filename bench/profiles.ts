@@ -6,7 +6,7 @@ import { createSor, type RunningService } from './service.ts';
 export type ProfilesBench = { service: RunningService; databaseUrl: string; customers: number };
 
 const PER_PAGE = 2_000;
-const RUNS = 5;
+const RUNS = 9;
 
 /** A page of profiles, with its totals, against the same SQL through pg and JSON.stringify; and the last page against the first. */
 export async function benchProfiles({ service, databaseUrl, customers }: ProfilesBench): Promise<Figure[]> {
@@ -16,11 +16,10 @@ export async function benchProfiles({ service, databaseUrl, customers }: Profile
   const entityId = await fill(client, sor.identifier, customers);
   const title = `${PER_PAGE.toLocaleString('en')} profiles of ${customers.toLocaleString('en')}`;
   const first = `/api/customer_profiles?num_per_page=${PER_PAGE}&sor_identifiers=${sor.identifier}`;
-  const list = await median(() => page(service, first));
-  const bare = await median(() => barePage(client, entityId));
+  const [list, bare] = await medians(() => page(service, first), () => barePage(client, entityId));
   const figures = [atMostTimes(`a page of ${title}, with its total`, list, bare, 1.3)];
   const [second, last] = await ends(service, first);
-  const [nearSeconds, farSeconds] = [await median(() => page(service, second)), await median(() => page(service, last))];
+  const [nearSeconds, farSeconds] = await medians(() => page(service, second), () => page(service, last));
   figures.push(atMostTimes(`following next, the last page of ${title}`, farSeconds, nearSeconds, 1.5));
   await client.end();
   return figures;
@@ -80,13 +79,16 @@ async function barePage(client: pg.Client, entityId: number): Promise<string> {
   return JSON.stringify({ total, rows });
 }
 
-/** Seconds; the first run only warms up. */
-async function median(work: () => Promise<unknown>): Promise<number> {
-  const seconds: number[] = [];
+/** Seconds of each, in turns; the first run only warms up. */
+async function medians(one: () => Promise<unknown>, other: () => Promise<unknown>): Promise<[one: number, other: number]> {
+  const seconds: [number[], number[]] = [[], []];
   for (let run = 0; run <= RUNS; run += 1) {
-    const start = performance.now();
-    await work();
-    if (run > 0) seconds.push((performance.now() - start) / 1000);
+    for (const [side, work] of [one, other].entries()) {
+      const start = performance.now();
+      await work();
+      if (run > 0) seconds[side]!.push((performance.now() - start) / 1000);
+    }
   }
-  return seconds.toSorted((a, b) => a - b)[Math.floor(RUNS / 2)]!;
+  const middle = (all: number[]) => all.toSorted((a, b) => a - b)[Math.floor(RUNS / 2)]!;
+  return [middle(seconds[0]), middle(seconds[1])];
 }
