@@ -18,6 +18,8 @@ const RETRY_MS = 300;
 const LONGEST_WAIT_SECONDS = 60;
 /** The request did not get through, or its answer did not. */
 const CONNECTION_FAULT = 'connection';
+/** The server's words. */
+const NO_TOKEN = 'Invalid or missing token';
 
 /**
  * Calls the interface and returns `result`; a refusal of the server becomes one of ours with its message.
@@ -93,10 +95,9 @@ async function readEnvelope(server: Server, reply: Response): Promise<Envelope |
 }
 
 function refuseReply(server: Server, { status }: Response, envelope: Envelope | null): never {
-  return refuse(
-    status, status, envelope?.error_message ?? `${server.url} answered ${status}, not as Millrace does: is it something else, or a proxy?`,
-    { retry_after: envelope?.retry_after },
-  );
+  const said = envelope?.error_message ?? `${server.url} answered ${status}, not as Millrace does: is it something else, or a proxy?`;
+  const hint = said === NO_TOKEN ? ': set MILLRACE_TOKEN to what `millrace login` prints, or to a service token' : '';
+  return refuse(status, status, said + hint, { retry_after: envelope?.retry_after });
 }
 
 function refuseBrokenOff(server: Server): never {

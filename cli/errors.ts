@@ -22,7 +22,7 @@ const COLUMNS: Column[] = [
 
 export const errorsCommand = new Command('errors')
   .description('list the rows of an import that changed nothing, each with its line and reason')
-  .argument('<import_id>')
+  .argument('<import_id>', 'or the requestId of a JSON feed')
   .option('--type <error_type>', 'only those of one type, such as INVALID_VALUE')
   .option('--json', 'one JSON object a line, with the row as it stood in the file')
   .addOption(new Option('--csv', 'the rows as a CSV file, to be corrected and given to `millrace redrive`').conflicts('json'))
@@ -38,7 +38,9 @@ async function printErrors(server: Server, id: string, { type, json, csv, output
   }
   query.set('import_id', id);
   const errors = parseErrors(server, await download(server, `/api/attribute_values/import_errors?${query}`));
-  await writeOut(json ? pages(errors, (error) => JSON.stringify(error)) : tablePages(errors), output);
+  // Line 0 is the file as a whole; of a feed, the first of its values.
+  const first = id.startsWith('req_') ? '0' : 'file';
+  await writeOut(json ? pages(errors, (error) => JSON.stringify(error)) : tablePages(errors, first), output);
   return 0;
 }
 
@@ -55,17 +57,17 @@ async function* parseErrors(server: Server, reply: AsyncIterable<Uint8Array>): A
   }
 }
 
-async function* tablePages(errors: AsyncIterable<ImportError>): AsyncGenerator<string> {
+async function* tablePages(errors: AsyncIterable<ImportError>, lineZero: string): AsyncGenerator<string> {
   let head = `${fixedHead(COLUMNS)}\n`;
-  for await (const page of pages(errors, tableLine)) {
+  for await (const page of pages(errors, (error) => tableLine(error, lineZero))) {
     yield head + page;
     head = '';
   }
   if (head !== '') yield 'no errors\n';
 }
 
-function tableLine({ line, error_type: type, customer_id: customer, key, message }: ImportError): string {
-  return fixedRow(COLUMNS, [line === 0 ? 'file' : String(line), type, customer ?? '', key ?? '', message]);
+function tableLine({ line, error_type: type, customer_id: customer, key, message }: ImportError, lineZero: string): string {
+  return fixedRow(COLUMNS, [line === 0 ? lineZero : String(line), type, customer ?? '', key ?? '', message]);
 }
 
 async function* pages(errors: AsyncIterable<ImportError>, show: (error: ImportError) => string): AsyncGenerator<string> {

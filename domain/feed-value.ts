@@ -129,10 +129,16 @@ function scalarText(type: ScalarType, value: unknown): string | undefined {
   return type === 'Boolean' && typeof value === 'boolean' ? String(value) : undefined;
 }
 
-function noText(given: FeedValue, type: string): RefusedRow {
+const TEXT = 'a string';
+const TAKEN: Record<ScalarType | 'Set', string> = {
+  String: TEXT, Date: TEXT, Datetime: TEXT, Number: 'a number', Boolean: 'true or false',
+  Set: 'a string, one element, or with UPSERT all of them between ;',
+};
+
+function noText(given: FeedValue, type: ScalarType | 'Set'): RefusedRow {
   const value = given.attribute_value;
   if (value === undefined) return refuseValue(given, 'EMPTY_VALUE', 'attribute_value is missing; null removes the value');
-  return refuseValue(given, 'INVALID_VALUE', `${sayType(value)} is no value of a ${type}`);
+  return refuseValue(given, 'INVALID_VALUE', `${sayType(value)} is no value of a ${type}: send ${TAKEN[type]}`);
 }
 
 function sayType(value: unknown): string {

@@ -9,17 +9,19 @@ const MOST_FAILURES = { account: 10, address: 50 };
 
 /**
  * The user whom e-mail address and password belong to. An attempt is counted before the password is looked at, so
- * that none of many at once slips through; known and unknown accounts take the same time. Refuses with 401, or
- * with 429 after too many failures.
+ * that none of many at once slips through; known and unknown accounts take the same time. Refuses with 401 and the
+ * words of `wrong`, or with 429 after too many failures.
  */
-export async function checkPassword(db: Queryable, email: string, password: string, address: string): Promise<User> {
+export async function checkPassword(
+  db: Queryable, email: string, password: string, address: string, wrong = 'Invalid email or password',
+): Promise<User> {
   const byAccount: AttemptSubject = { kind: 'account', name: email };
   const byAddress: AttemptSubject = { kind: 'address', name: address };
   await countAttempt(db, byAddress);
   await countAttempt(db, byAccount);
   const user = await findUserByEmail(db, email);
   const isRight = await verifyPassword(user?.passwordHash ?? null, password);
-  if (!user || !isRight) return refuse(401, 'unauthorized', 'Invalid email or password');
+  if (!user || !isRight) return refuse(401, 'unauthorized', wrong);
   await deleteFailures(db, byAccount);
   await deleteAttempt(db, byAddress);       // this one was none; those before it stay
   return user;

@@ -19,7 +19,8 @@ export function text({ max = MAX_CODE_POINTS } = {}) {
 /** A name that a person reads: text that is more than spaces. */
 export const name = text().refine((value) => value.trim() !== '', 'must not be blank');
 
-export const email = z.email({ error: 'must be an e-mail address' }).max(254, 'must have at most 254 characters');
+export const email = z.email({ error: ({ input }) => input === undefined ? 'is required' : 'must be an e-mail address' })
+  .max(254, 'must have at most 254 characters');
 
 /** A password to be set. */
 export const newPassword = text({ max: PASSWORD_CHARS })
@@ -73,12 +74,16 @@ export function commaListOf<S extends z.ZodType<string, string>>(element: S) {
   return commaList.pipe(z.array(element).min(1));
 }
 
+/** The zone of a date in an address whose + was not written %2B. */
+const SPACE_FOR_PLUS = /\d \d\d(:?\d\d)?$/;
+
 /** A date and time in any ISO 8601 form; UTC where no zone is given. */
 export const isoDatetime = z.string()
   .transform((value, ctx) => {
     const instant = readDatetime(value);
     if (instant !== undefined) return new Date(instant);
-    ctx.issues.push({ code: 'custom', message: 'must be a date and time in ISO 8601', input: value });
+    const hint = SPACE_FOR_PLUS.test(value) ? ': in an address + is written %2B' : ', such as 2026-01-31T12:30:00Z';
+    ctx.issues.push({ code: 'custom', message: `must be a date and time in ISO 8601${hint}`, input: value });
     return z.NEVER;
   })
   .meta({ format: 'date-time' });

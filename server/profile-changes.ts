@@ -22,7 +22,7 @@ export async function listProfileChanges(asked: AskedProfiles, needs: RouteNeeds
   if (walk.log === undefined) await addPendingCustomers(needs.db, entityId);
   const { selection, changed, next } = await write(needs.db, async (tx) => {
     // A walk that was left lying until the log forgot what it was to read next.
-    if (cursor?.log && !await isLogKept(tx, cursor.log.receivedAt)) refuseParam('cursor');
+    if (cursor?.log && !await isLogKept(tx, cursor.log.receivedAt)) refuseParam('cursor', 'is too old: begin again');
     const selected = await findProfileSelection(tx, entityId, query);
     const place = walk.log === undefined ? { after: walk.after ?? null } : { log: walk.log };
     const page = await listChangedCustomers(

@@ -53,7 +53,7 @@ function opener<S extends z.ZodType>(schema: S) {
     try {
       return schema.parse(JSON.parse(secrets.open(sealed, place(entityId))));
     } catch {
-      return refuseParam('cursor');
+      return refuseParam('cursor', 'is none that `next` gave for this list');
     }
   };
 }

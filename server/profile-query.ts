@@ -24,8 +24,9 @@ export type ProfileListQuery = z.output<typeof profileListQuery>;
 
 /** From 1 to `max`. */
 function wholeNumber(max: number) {
-  return z.string().regex(/^\d{1,9}$/).transform(Number)
-    .refine((value) => value >= 1 && value <= max)
+  const message = `must be a whole number from 1 to ${max}`;
+  return z.string().regex(/^\d{1,9}$/, { error: message, abort: true }).transform(Number)
+    .refine((value) => value >= 1 && value <= max, message)
     .meta({ minimum: 1, maximum: max });
 }
 
@@ -34,9 +35,10 @@ export const wrongParam: Malformed = {
   elements: Object.keys(profileListQuery.shape), status: '400', message: (name) => `Param ${name} is not valid`,
 };
 
-export function refuseParam(name: keyof ProfileListQuery): never {
+/** `why` is for the list of messages: `message` has the reference's words. */
+export function refuseParam(name: keyof ProfileListQuery, why: string): never {
   const message = `Param ${name} is not valid`;
   return refuse(400, '400', message, {
-    messages: [{ element: name, severity: 'error', message: 'is not valid' }], errors: [`${name}: is not valid`],
+    messages: [{ element: name, severity: 'error', message: why }], errors: [`${name}: ${why}`],
   });
 }

@@ -22,7 +22,9 @@ export async function findProfileSelection(
 ): Promise<ProfileSelection> {
   const all = await listSors(db, entityId, ['global', 'app', 'custom']);
   const known = new Set(['global', ...all.map(({ identifier }) => identifier)]);
-  if (identifiers?.some((identifier) => !known.has(identifier))) refuseParam('sor_identifiers');
+  if (identifiers?.some((identifier) => !known.has(identifier))) {
+    refuseParam('sor_identifiers', 'names a System of Records that is unknown');
+  }
   const asked = all.filter(({ type, identifier }) =>
     !identifiers || identifiers.includes(identifier) || (type === 'global' && identifiers.includes('global')));
   const attributes = (await listCustomerAttributesOf(db, entityId, asked.map(({ id }) => id)))

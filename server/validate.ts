@@ -7,17 +7,22 @@ const MOST_FAULTS = 20;
 
 type Issue = z.core.$ZodRawIssue;
 
+/** What JSON calls it. */
+const EXPECTED: Record<string, string> = { record: 'object' };
+
 /** What the words after a field's name say, where its schema has none of its own. */
 function sayIssue(issue: Issue): string {
   if (issue.code === 'invalid_type') {
-    return issue.input === undefined ? 'is required' : `must be ${withArticle(issue.expected)}`;
+    return issue.input === undefined ? 'is required' : `must be ${withArticle(EXPECTED[issue.expected] ?? issue.expected)}`;
   }
   if (issue.code === 'invalid_value') {
     if (issue.input === undefined) return 'is required';
     return `must be one of ${issue.values.filter((value) => value !== '').join(', ')}`;
   }
   if (issue.code === 'unrecognized_keys') return 'is unknown';
-  if (issue.code === 'too_small') return `must have at least ${issue.minimum}`;
+  if (issue.code === 'too_small') {
+    return issue.origin === 'array' && issue.minimum === 1 ? 'must not be empty' : `must have at least ${issue.minimum}`;
+  }
   if (issue.code === 'too_big') return `must have at most ${issue.maximum}`;
   return issue.input === undefined ? 'is required' : 'is not valid';
 }

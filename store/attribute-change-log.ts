@@ -42,14 +42,16 @@ export type WalkStart = { now: Instant; until: Instant; isLogged: boolean };
 /**
  * What a walk over the changes since a moment begins with: now, the moment that the walk after it begins with (before it
  * every change there is was committed, and is seen by this walk), and whether the log still tells of all of them.
+ * A date to come is not handed on: whoever kept it would be told of nothing until then.
  */
 export async function findWalkStart(db: Queryable, since: Instant): Promise<WalkStart> {
   // A write transaction ends within 30 s (database.ts). One that is late in doing so shows in pg_stat_activity.
   const { rows } = await db.query<{ now: string; until: string; is_logged: boolean }>(
     `SELECT now()::text AS now, $1::timestamptz > now() - make_interval(days => $2) AS is_logged,
-       to_char(date_trunc('milliseconds', greatest($1::timestamptz, least(now() - interval '30 seconds', (
-         SELECT min(xact_start) FROM pg_stat_activity
-         WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid())))),
+       to_char(date_trunc('milliseconds', greatest(CASE WHEN $1 <= now() THEN $1::timestamptz END,
+         least(now() - interval '30 seconds', (
+           SELECT min(xact_start) FROM pg_stat_activity
+           WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid())))),
          'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS until`, [since, LOG_KEPT_DAYS - 1]);
   return { now: rows[0]!.now, until: rows[0]!.until, isLogged: rows[0]!.is_logged };
 }

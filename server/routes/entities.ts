@@ -113,7 +113,9 @@ const deleteAnEntity = route({
       if (entity.id === who.caller.entityId) refuse(400, 'bad_request', 'This token acts in the entity: delete it from another one');
       const held = await listHoldings(tx, entity.id);
       if (held.length > 0) {
-        const message = `Only an empty entity can be deleted, and this one holds ${held.join(', ')}: set active to false instead`;
+        const names = held.map((table) => table.replaceAll('_', ' ')).join(', ');
+        const message = `Only an empty entity can be deleted, and this one holds ${names}: set active to false instead, `
+          + 'or try again where they are being deleted';
         refuse(400, 'bad_request', message);
       }
       await deleteEntity(tx, entity.id);

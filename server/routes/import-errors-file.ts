@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { errorFileHeader, errorFileRow } from '../../domain/error-file.ts';
 import type { ImportFormat } from '../../domain/import-file.ts';
 import { IMPORT_ERROR_TYPES } from '../../domain/import-error-type.ts';
-import { refuse } from '../../domain/refusal.ts';
 import { write } from '../../store/database.ts';
 import { type StoredImportError, streamImportErrors } from '../../store/import-errors.ts';
 import { findImport, type Import } from '../../store/imports.ts';
@@ -10,6 +9,7 @@ import { audit } from '../audit.ts';
 import { identifier } from '../input.ts';
 import { streamedCsvFile } from '../reply.ts';
 import { type Route, route } from '../route.ts';
+import { refuseUnknownImport } from '../unknown-import.ts';
 
 const readErrorsFile = route({
   method: 'GET',
@@ -25,7 +25,7 @@ const readErrorsFile = route({
   async handle({ params, query, ...who }, { db }) {
     const { entityId } = who.caller;
     const job = await write(db, async (tx) => {
-      const found = await findImport(tx, entityId, params.import_id) ?? refuse(404, 'not_found', 'Import not found');
+      const found = await findImport(tx, entityId, params.import_id) ?? refuseUnknownImport(params.import_id);
       await audit(tx, who, { action: 'read', subjectKind: 'import', subject: found.identifier });
       return found;
     });

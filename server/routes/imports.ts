@@ -11,9 +11,9 @@ import { ImportProgressRecord, viewImportProgress } from '../import-progress.ts'
 import { customerId, identifier, queryFlag } from '../input.ts';
 import { streamedResult } from '../reply.ts';
 import { type Route, route } from '../route.ts';
+import { refuseUnknownImport } from '../unknown-import.ts';
 
 const SHARED = { tag: 'Imports', right: 'sor_manage' } as const;
-const NOT_FOUND = 'Import not found';
 
 const listImportJobs = route({
   ...SHARED,
@@ -57,12 +57,13 @@ const listImportErrors = route({
   result: z.object({ attribute_errors: z.array(ImportErrorRecord) }),
   async handle({ query, version, ...who }, { db }) {
     const { entityId } = who.caller;
-    const member = version === 3 ? 'import_id' : 'job_id';
-    const shown = query[member] ?? refuseField(member, 'is required');
+    const [member, other] = version === 3 ? ['import_id', 'job_id'] as const : ['job_id', 'import_id'] as const;
+    const shown = query[member] ?? refuseField(member, query[other] === undefined
+      ? 'is required' : `is required: ${other} is for v${5 - version}, which Accept chooses`);
     const { job, sor } = await write(db, async (tx) => {
       const find = version === 3 ? findImport : findImportByJob;
       const found = await find(tx, entityId, shown) ?? await findFeedRequest(tx, entityId, shown)
-        ?? refuse(404, 'not_found', NOT_FOUND);
+        ?? refuse(404, 'not_found', shown.startsWith('req_') ? 'Request not found' : 'Import not found');
       await audit(tx, who, { action: 'read', subjectKind: 'import', subject: found.identifier });
       return { job: found, sor: await findSorById(tx, entityId, found.sorId) };
     });
@@ -84,7 +85,7 @@ const viewImport = route({
   params: z.object({ import_id: identifier }),
   result: ImportProgressRecord,
   async handle({ params, caller }, { db }) {
-    const job = await findImport(db, caller.entityId, params.import_id) ?? refuse(404, 'not_found', NOT_FOUND);
+    const job = await findImport(db, caller.entityId, params.import_id) ?? refuseUnknownImport(params.import_id);
     return viewImportProgress(db, job, new Date());
   },
 });
@@ -100,7 +101,7 @@ const cancelAnImport = route({
   async handle({ params: { import_id }, keepReply, ...who }, { db }) {
     const { entityId } = who.caller;
     return write(db, async (tx) => {
-      const canceled = await cancelImport(tx, entityId, import_id) ?? refuse(404, 'not_found', NOT_FOUND);
+      const canceled = await cancelImport(tx, entityId, import_id) ?? refuseUnknownImport(import_id);
       if (!canceled) refuse(400, 'bad_request', 'The import has ended already');
       await audit(tx, who, { action: 'update', subjectKind: 'import', subject: import_id, details: { canceled } });
       return keepReply(tx, await viewImportProgress(tx, (await findImport(tx, entityId, import_id))!, new Date()));

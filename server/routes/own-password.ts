@@ -21,7 +21,7 @@ const changeOwnPassword = route({
   async handle({ body, ...who }, { db }) {
     const { userId, token } = who.caller;
     const user = await findUser(db, userId) ?? refuse(401, 'unauthorized', 'Invalid or missing token');
-    await checkPassword(db, user.email, body.password, who.address);
+    await checkPassword(db, user.email, body.password, who.address, 'password: is not the one in force');
     const passwordHash = await hashPassword(body.new_password);
     await write(db, async (tx) => {
       await updateUser(tx, userId, { passwordHash });

@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { hashPassword } from '../../server/passwords.ts';
 import { onFileEnd } from '../harness/clean-up.ts';
+import { sendFeed } from '../harness/feeds.ts';
 import { importEnded, postImport } from '../harness/imports.ts';
 import { personId } from '../harness/people.ts';
 import { useStack } from '../harness/stack.ts';
+import { waitFor } from '../harness/wait.ts';
 import { makeWorld, type World } from '../harness/world.ts';
 import { runMillrace, startMillrace } from './run-millrace.ts';
 
@@ -125,6 +127,17 @@ describe('millrace errors', () => {
     expect(out).toMatch(/^3 +UNDEFINED_ATTRIBUTE +\S+ +k{23}… +\S/m);
     const whole = await millrace(['errors', id, '--json', '--type', 'UNDEFINED_ATTRIBUTE']);
     expect(JSON.parse(whole.out)).toMatchObject({ key });
+  });
+
+  it('counts the values of a feed from 0, and says where to ask for what only an import has', async () => {
+    const reply = await sendFeed(stack.app, world, [{ customer_id: personId(7), attribute_key: 'plan', attribute_value: 5 }]);
+    const { requestId } = reply.json<{ result: { requestId: string } }>().result;
+    await waitFor('the error', async () => (await millrace(['errors', requestId])).out !== 'no errors\n');
+    expect((await millrace(['errors', requestId])).out).toMatch(/^0 +INVALID_VALUE .* a number is no value of a String: send a string$/m);
+    const hint = 'Import not found: this is a request of the JSON feed, see /api/attribute_values/feeds/<requestId>\n';
+    for (const args of [['status', requestId], ['cancel', requestId], ['errors', requestId, '--csv']]) {
+      expect(await millrace(args)).toEqual({ status: 1, out: '', err: hint });
+    }
   });
 
   it('says so when there are none', async () => {

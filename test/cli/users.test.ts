@@ -66,7 +66,7 @@ describe('millrace tokens', () => {
     expect(list.out).toMatch(new RegExp(row, 'm'));
     expect(list.out).not.toContain(token);
     expect(await millrace(['tokens', 'revoke', identifier])).toEqual({ status: 0, out: '', err: '' });
-    expect((await millrace(['errors', 'imp_nothing'], { token })).err).toContain('Invalid or missing token');
+    expect((await millrace(['errors', 'imp_nothing'], { token })).err).toMatch(/^Invalid or missing token: set MILLRACE_TOKEN to /);
   });
 
   it('says in a line what is wrong', async () => {

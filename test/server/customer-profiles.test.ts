@@ -193,10 +193,13 @@ describe('the list of profiles', () => {
     ['num_per_page', '0'], ['num_per_page', '10001'], ['num_per_page', 'all'],
     ['customer_id_type', 'email'], ['customer_ids', ''], ['customer_ids', 'a,b\u0001'], ['sor_identifiers', 'sor_unknown'],
     ['sor_identifiers', ''], ['attribute_keys', ''], ['updated_since', 'yesterday'], ['updated_since', ''], ['cursor', 'made-up'],
-  ])('refuses a wrong %s: %s', async (name, value) => {
+  ])('refuses a wrong %s: %s, and says what is wrong with it', async (name, value) => {
     const world = await makeWorld(store);
     const { status, body } = await list(world, { [name]: value });
-    expect([status, body]).toMatchObject([400, { status: '400', success: false, error_message: `Param ${name} is not valid` }]);
+    expect([status, body]).toMatchObject([400, {
+      status: '400', success: false, error_message: `Param ${name} is not valid`, messages: [{ element: expect.stringMatching(name) }],
+    }]);
+    expect(body.errors[0]).not.toMatch(/: is not valid$/);
   });
 
   test('takes a cursor of its own entity and kind alone', async () => {
@@ -273,6 +276,14 @@ describe('what changed', () => {
     for (const { profiles } of pages) expect(profiles.length).toBeLessThanOrEqual(4);
     const later = await walk(world, { updated_since: pages.at(-1).updated_until, num_per_page: '1000' });
     expect(idsOf(later)).toContain(personId(101));
+  });
+
+  test('is asked for again from now on after a date to come, which a clock gone wrong may give', async () => {
+    const world = await makeWorld(store);
+    const [{ updated_until: until }] = await walk(world, { updated_since: '2999-01-01T00:00:00Z' }) as [Body];
+    expect(Date.parse(until)).toBeLessThan(Date.now());
+    await giveMany(world, people(1, 2));
+    expect(idsOf(await walk(world, { updated_since: until }))).toEqual(people(1, 2));
   });
 
   test.each([

@@ -80,7 +80,11 @@ describe('import errors', () => {
 
   test('need an id of their version that is known here', async () => {
     const missing = await get(`import_errors?import_id=${job.identifier}`);
-    expect([missing.status, missing.body.messages[0].element]).toEqual([400, 'job_id']);
+    expect([missing.status, missing.body.error_message]).toEqual([
+      400, 'job_id: is required: import_id is for v3, which Accept chooses',
+    ]);
+    expect((await get('import_errors', { v3: true })).body.error_message).toBe('import_id: is required');
+    expect((await get('import_errors?import_id=req_unknown', { v3: true })).body.error_message).toBe('Request not found');
     const stranger = await makeWorld(store);
     for (const answer of [
       await get('import_errors?import_id=imp_unknown', { v3: true }),

@@ -34,7 +34,10 @@ describe('input', () => {
     ['2026-01-02T03:04:05+01:00'], ['2026-01-02T03:04:05+0100'], ['2026-01-02 02:04:05'], ['2026-01-02T02:04:05.000Z'],
   ])('a datetime %j is one instant', (given) => {
     expect(isoDatetime.parse(given)).toEqual(new Date('2026-01-02T02:04:05.000Z'));
-    expect(isoDatetime.safeParse('yesterday').error?.issues[0]?.message).toBe('must be a date and time in ISO 8601');
+    expect(isoDatetime.safeParse('yesterday').error?.issues[0]?.message).toBe(
+      'must be a date and time in ISO 8601, such as 2026-01-31T12:30:00Z');
+    expect(isoDatetime.safeParse('2026-01-02T03:04:05 01:00').error?.issues[0]?.message).toBe(
+      'must be a date and time in ISO 8601: in an address + is written %2B');
   });
 
   test.each([

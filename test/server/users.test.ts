@@ -88,9 +88,10 @@ describe('users', () => {
   test.each([
     [{ enable: { fly: true } }, 'enable.fly'], [{ enable: { sor_manage: 'perhaps' } }, 'enable.sor_manage'],
     [{ email: 'nobody' }, 'email'], [{ password: '1234567' }, 'password'],
-  ])('are refused with what is wrong named: %j', async (wrong, element) => {
+    [{ email: undefined }, 'email', 'is required'], [{ enable: ['comments'] }, 'enable', 'must be an object'],
+  ])('are refused with what is wrong named: %j', async (wrong, element, message = expect.any(String)) => {
     const { status, body } = await call('POST', '', { body: { email: newEmail(), password: PASSWORD, ...wrong } });
-    expect([status, body.messages[0].element]).toEqual([400, element]);
+    expect([status, body.messages[0]]).toMatchObject([400, { element, message }]);
   });
 
   test('are given only rights that the admin has, and may keep those they have', async () => {
@@ -225,7 +226,8 @@ describe('sessions', () => {
     const { user, token } = await join(world, { rights: ['sor_manage'] });
     const another = await session(user, world.entity.id);
     const change = (password: string) => call('PUT', '/me/password', { token, body: { password, new_password: 'a newer password' } });
-    expect((await change('a wrong password')).status).toBe(401);
+    const refused = await change('a wrong password');
+    expect([refused.status, refused.body.error_message]).toEqual([401, 'password: is not the one in force']);
     expect((await change(PASSWORD)).body).toEqual({ success: true });
     expect([await acts(token), await acts(another)]).toEqual([200, 401]);
     expect((await login(user.email, 'a newer password')).status).toBe(200);
