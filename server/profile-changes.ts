@@ -17,7 +17,7 @@ type Changes = ReturnType<typeof streamProfileValues>;
 export async function listProfileChanges(asked: AskedProfiles, needs: RouteNeeds, since: Date): Promise<Reply> {
   const { caller: { entityId }, query } = asked;
   const filter = { customerType: query.customer_id_type ?? null, customerIds: query.customer_ids ?? null };
-  const cursor = openChangesCursor(needs.secrets, entityId, query.cursor);
+  const cursor = openChangesCursor(needs.secrets, entityId, query);
   const walk = cursor ?? await begin(needs.db, since, filter.customerIds !== null);
   if (walk.log === undefined) await addPendingCustomers(needs.db, entityId);
   const { selection, changed, next } = await write(needs.db, async (tx) => {

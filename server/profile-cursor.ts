@@ -23,9 +23,16 @@ const ChangesCursor = z.object({
 export type AllCursor = z.output<typeof AllCursor>;
 export type ChangesCursor = z.output<typeof ChangesCursor>;
 
-/** Sealed: a place is a customer's id, and addresses end up in logs. */
-function place(entityId: number) {
-  return { table: 'customer_profiles', column: 'next', entityId, row: 'cursor' };
+/**
+ * Sealed: a place is a customer's id, and addresses end up in logs. For the query it was given for: with other filters a
+ * page would be of others than those the audit log tells of.
+ */
+function place(entityId: number, query: ProfileListQuery) {
+  return { table: 'customer_profiles', column: 'next', entityId, row: JSON.stringify(filtersOf(query)) };
+}
+
+function filtersOf({ page: _page, num_per_page: _perPage, cursor: _cursor, ...filters }: ProfileListQuery) {
+  return Object.entries(filters).filter(([, value]) => value !== undefined).toSorted(([a], [b]) => (a < b ? -1 : 1));
 }
 
 /** The address of the next page: the same query, and where to go on. */
@@ -39,19 +46,19 @@ export function nextUrl(
     if (value !== undefined) next.set(name, String(value));
   }
   if ('page' in cursor) next.set('page', String(cursor.page));
-  next.set('cursor', secrets.seal(JSON.stringify(cursor), place(entityId)));
+  next.set('cursor', secrets.seal(JSON.stringify(cursor), place(entityId, query)));
   return `${settings.publicUrl}/api/customer_profiles?${next.toString()}`;
 }
 
 export const openAllCursor = opener(AllCursor);
 export const openChangesCursor = opener(ChangesCursor);
 
-/** Null where none came. Refuses what was not sealed for this entity and this kind of walk. */
+/** Null where none came. Refuses what was not sealed for this entity, these filters and this kind of walk. */
 function opener<S extends z.ZodType>(schema: S) {
-  return (secrets: Secrets, entityId: number, sealed: string | undefined): z.output<S> | null => {
-    if (sealed === undefined) return null;
+  return (secrets: Secrets, entityId: number, query: ProfileListQuery): z.output<S> | null => {
+    if (query.cursor === undefined) return null;
     try {
-      return schema.parse(JSON.parse(secrets.open(sealed, place(entityId))));
+      return schema.parse(JSON.parse(secrets.open(query.cursor, place(entityId, query))));
     } catch {
       return refuseParam('cursor', 'is none that `next` gave for this list');
     }

@@ -33,13 +33,5 @@ export async function findProfileSelection(
     name: type === 'global' ? 'global' : identifier, attributes: attributes.filter(({ sorId }) => sorId === id),
   })).filter((sor) => !keys || sor.attributes.length > 0 || sor.name === 'global');
   if (!sors.some(({ name }) => name === 'global')) sors.unshift({ name: 'global', attributes: [] });
-  return { sors, values: valuesOf(attributes) };
-}
-
-function valuesOf(attributes: CustomerAttribute[]): ValueSelection {
-  return {
-    sorIds: [...new Set(attributes.map(({ sorId }) => sorId))],
-    attributeIds: attributes.map(({ id }) => id),
-    setIds: attributes.filter(({ valueType }) => valueType === 'Set').map(({ id }) => id),
-  };
+  return { sors, values: attributes };
 }

@@ -1,7 +1,8 @@
-import { LOG_KEPT_DAYS } from './attribute-change-log.ts';
+import { deleteOldEntries } from './attribute-change-log.ts';
 import { addPendingCustomers, deleteValueless, lockCustomers } from './customers.ts';
 import { type Database, type Queryable, type Tx, write } from './database.ts';
 import { KEY_KEPT_FOR } from './idempotent-requests.ts';
+import { LOOK_UP_BY_KEY } from './look-up-by-key.ts';
 
 /** The functions that look beyond one entity: what the sweep finds, and what it clears away. */
 
@@ -129,40 +130,49 @@ export async function deleteOldFeedRequests(db: Database): Promise<void> {
     ORDER BY done_at LIMIT ${BATCH}))`, []);
 }
 
-/** The change log's arrays can be long, so that few rows are a batch. */
-const LOG_BATCH = 200;
-
 /** Entries of the change log whose time is over. */
 export async function deleteOldChanges(db: Database): Promise<void> {
   const { rows } = await db.query<{ id: number }>('SELECT id FROM entities');
-  for (const { id } of rows) {
-    await inBatches(db, `DELETE FROM attribute_change_log WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM attribute_change_log
-      WHERE entity_id = $1 AND received_at < now() - make_interval(days => $2) AND NOT pending
-      ORDER BY received_at, id LIMIT ${LOG_BATCH}))`, [id, LOG_KEPT_DAYS]);
+  for (const { id } of rows) await deleteOldEntries(db, id);
+}
+
+/** The values of a SoR, or of one of its attributes. */
+type ValuesOf = { entityId: number; sorId: number; attributeId: number | null };
+
+/** Behind this one, in the order of the primary key. */
+type ValuePlace = { customer_id: string; customer_type: number; attribute_id: number };
+
+/** Deletes values, and with each batch the customers who have none left. */
+async function deleteValues(db: Database, entityId: number, sorId: number, attributeId: number | null): Promise<void> {
+  await addPendingCustomers(db, entityId);
+  for (let after: ValuePlace | null = { customer_id: '', customer_type: 0, attribute_id: 0 }; after;) {
+    const place: ValuePlace = after;
+    after = await write(db, (tx) => deleteSomeValues(tx, { entityId, sorId, attributeId }, place));
   }
 }
 
-/** Deletes the values of a SoR, or of one of its attributes, and with each batch the customers who have none left. */
-async function deleteValues(db: Database, entityId: number, sorId: number, attributeId: number | null): Promise<void> {
-  await addPendingCustomers(db, entityId);
-  while (await write(db, (tx) => deleteSomeValues(tx, entityId, sorId, attributeId)) > 0);
-}
-
-async function deleteSomeValues(tx: Tx, entityId: number, sorId: number, attributeId: number | null): Promise<number> {
+async function deleteSomeValues(tx: Tx, { entityId, sorId, attributeId }: ValuesOf, after: ValuePlace): Promise<ValuePlace | null> {
   await lockCustomers(tx, entityId);
-  const { rows: [deleted] } = await tx.query<{ count: number; users: string; devices: string }>(
+  await tx.query(LOOK_UP_BY_KEY);
+  // One walk along the primary key for all batches: none reads again what was deleted, or belongs to other attributes.
+  const { rows } = await tx.query<ValuePlace & { users: string; devices: string }>(
     `WITH deleted AS (
        DELETE FROM attribute_values WHERE ctid = ANY (ARRAY(
          SELECT ctid FROM attribute_values
-         WHERE entity_id = $1 AND sor_id = $2 AND ($3::integer IS NULL OR attribute_id = $3) LIMIT ${BATCH}))
-       RETURNING customer_type, customer_id)
-     SELECT count(*), coalesce(array_agg(customer_id) FILTER (WHERE customer_type = 0), '{}')::text AS users,
-       coalesce(array_agg(customer_id) FILTER (WHERE customer_type = 1), '{}')::text AS devices
-     FROM deleted`, [entityId, sorId, attributeId]);
-  const { count, users, devices } = deleted!;
-  if (count > 0) await deleteValueless(tx, entityId, { user_id: users, device_id: devices });
-  return count;
+         WHERE entity_id = $1 AND sor_id = $2 AND ($3::integer IS NULL OR attribute_id = $3)
+           AND (customer_id, customer_type, attribute_id) > ($4, $5::smallint, $6::integer)
+         ORDER BY customer_id, customer_type, attribute_id LIMIT ${BATCH}))
+       RETURNING customer_id, customer_type, attribute_id
+     ), by_type AS (
+       SELECT coalesce(array_agg(customer_id) FILTER (WHERE customer_type = 0), '{}')::text AS users,
+         coalesce(array_agg(customer_id) FILTER (WHERE customer_type = 1), '{}')::text AS devices FROM deleted)
+     SELECT deleted.*, users, devices FROM deleted, by_type
+     ORDER BY customer_id DESC, customer_type DESC, attribute_id DESC LIMIT 1`,
+    [entityId, sorId, attributeId, after.customer_id, after.customer_type, after.attribute_id]);
+  const [last] = rows;
+  if (!last) return null;
+  await deleteValueless(tx, entityId, { user_id: last.users, device_id: last.devices });
+  return last;
 }
 
 /** Each batch is a short transaction of its own. */

@@ -1,11 +1,11 @@
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
-import { type Database, type Queryable, type Tx, write } from './database.ts';
+import { type Database, type Queryable, read, type Tx, write } from './database.ts';
 import { LOOK_UP_BY_KEY } from './look-up-by-key.ts';
 import type { Person } from './tombstones.ts';
 import { CUSTOMER_TYPES, type CustomerType } from '../domain/customer-id.ts';
 
 /** How long the log is kept. Older changes are found by looking at each customer. */
-export const LOG_KEPT_DAYS = 40;
+const LOG_KEPT_DAYS = 40;
 
 /** A moment as Postgres writes it: a JavaScript Date would cut its microseconds off. */
 export type Instant = string;
@@ -62,43 +62,110 @@ export async function isLogKept(db: Queryable, from: Instant): Promise<boolean> 
   return rows[0]!.kept;
 }
 
-const ERASED_AT_ONCE = 200;
+/** What one short transaction takes of the log: many small entries, or one or two of large imports. */
+const ENTRIES_AT_ONCE = 1_000;
+const BYTES_AT_ONCE = 2 * 1024 ** 2;
+
+/** Keys of the first entries, few enough for one transaction. Their size is told without reading the arrays. */
+export function firstEntries(condition: string, order: 'id' | 'received_at, id'): string {
+  return `SELECT received_at, id FROM (
+    SELECT received_at, id, sum(size) OVER (ORDER BY ${order}) - size AS bytes_before FROM (
+      SELECT received_at, id, pg_column_size(customer_ids) AS size FROM attribute_change_log
+      WHERE ${condition} ORDER BY ${order} LIMIT ${ENTRIES_AT_ONCE}) AS first) AS sized
+  WHERE bytes_before < ${BYTES_AT_ONCE}`;
+}
+
+/** People by type: users, devices. */
+export type PeopleByType = readonly [users: readonly string[], devices: readonly string[]];
+
+type EntryKey = { at: Instant; id: number };
+type EntryRange = { after: EntryKey; last: EntryKey };
+
+/**
+ * All entries of an entity, or those older than some days, by ranges that are each small enough for one transaction. None
+ * begins from the front again, where what was deleted may still lie.
+ */
+async function* entryRanges(db: Database, entityId: number, olderThanDays: number | null = null): AsyncGenerator<EntryRange> {
+  for (let after: EntryKey = { at: '-infinity', id: 0 }; ;) {
+    const last = await read(db, (tx) => findRangeEnd(tx, entityId, after, olderThanDays));
+    if (!last) return;
+    yield { after, last };
+    after = last;
+  }
+}
+
+async function findRangeEnd(tx: Tx, entityId: number, { at, id }: EntryKey, olderThanDays: number | null): Promise<EntryKey | null> {
+  await tx.query(LOOK_UP_BY_KEY);
+  const entries = firstEntries(
+    `entity_id = $1 AND (received_at, id) > ($2::timestamptz, $3::bigint)
+     AND ($4::integer IS NULL OR received_at < now() - make_interval(days => $4))`, 'received_at, id');
+  const { rows } = await tx.query<EntryKey>(
+    `SELECT received_at::text AS at, id FROM (${entries}) AS range ORDER BY received_at DESC, range.id DESC LIMIT 1`,
+    [entityId, at, id, olderThanDays]);
+  return rows[0] ?? null;
+}
+
+const IN_RANGE = `entity_id = $1 AND (received_at, id) > ($2::timestamptz, $3::bigint)
+  AND (received_at, id) <= ($4::timestamptz, $5::bigint)`;
+
+function rangeKeys(entityId: number, { after, last }: EntryRange): unknown[] {
+  return [entityId, after.at, after.id, last.at, last.id];
+}
+
+/** An array that is a parameter is hashed: 100 people take as long as ten. */
+const IS_ONE_OF_THEM = 'CASE customer_type WHEN 0 THEN u.customer_id = ANY ($6::text[]) ELSE u.customer_id = ANY ($7::text[]) END';
+const TELLS_OF_THEM = `EXISTS (SELECT FROM unnest(customer_ids) AS u (customer_id) WHERE ${IS_ONE_OF_THEM})`;
+
+/** How many entries tell of any of these people. */
+export async function countLogged(db: Database, entityId: number, people: PeopleByType): Promise<number> {
+  let total = 0;
+  for await (const range of entryRanges(db, entityId)) {
+    const { rows } = await db.query<{ count: number }>(
+      `SELECT count(*) FROM attribute_change_log WHERE ${IN_RANGE} AND ${TELLS_OF_THEM}`, [...rangeKeys(entityId, range), ...people]);
+    total += rows[0]!.count;
+  }
+  return total;
+}
+
+/** When something of any of these people changed: once an entry and person, oldest first. */
+export async function* listLogged(db: Database, entityId: number, people: PeopleByType): AsyncGenerator<Record<string, unknown>> {
+  for await (const range of entryRanges(db, entityId)) {
+    const { rows } = await db.query(
+      `SELECT l.received_at, t.customer_id FROM attribute_change_log l CROSS JOIN LATERAL (
+         SELECT DISTINCT u.customer_id FROM unnest(customer_ids) AS u (customer_id) WHERE ${IS_ONE_OF_THEM}) AS t
+       WHERE ${IN_RANGE} ORDER BY l.received_at, l.id`, [...rangeKeys(entityId, range), ...people]);
+    yield* rows;
+  }
+}
 
 /**
  * Takes people out of all entries, each step a short transaction of its own, and tells of how many. NULL stays in their
  * place: a walk under way goes by the places.
  */
-export async function eraseFromChangeLog(db: Database, entityId: number, [users, devices]: [string[], string[]]): Promise<number> {
-  let after: { at: Instant; id: number } | null = null;
-  for (let total = 0; ;) {
-    const step = await write(db, (tx) => eraseFromSome(tx, entityId, [users, devices], after));
-    total += step.erased;
-    if (!step.last) return total;
-    after = step.last;
+export async function eraseFromChangeLog(db: Database, entityId: number, people: PeopleByType): Promise<number> {
+  let total = 0;
+  for await (const range of entryRanges(db, entityId)) {
+    total += await writeRange(db,
+      `UPDATE attribute_change_log SET customer_ids = ARRAY(
+         SELECT CASE WHEN ${IS_ONE_OF_THEM} THEN NULL ELSE u.customer_id END
+         FROM unnest(customer_ids) WITH ORDINALITY AS u (customer_id, ordinal) ORDER BY u.ordinal)
+       WHERE ${IN_RANGE} AND ${TELLS_OF_THEM}`, [...rangeKeys(entityId, range), ...people]);
+  }
+  return total;
+}
+
+/** Deletes the entries whose time is over, in short transactions. */
+export async function deleteOldEntries(db: Database, entityId: number): Promise<void> {
+  for await (const range of entryRanges(db, entityId, LOG_KEPT_DAYS)) {
+    await writeRange(db, `DELETE FROM attribute_change_log WHERE ${IN_RANGE} AND NOT pending`, rangeKeys(entityId, range));
   }
 }
 
-async function eraseFromSome(
-  tx: Tx, entityId: number, [users, devices]: [string[], string[]], after: { at: Instant; id: number } | null,
-) {
-  const { rows } = await tx.query<{ erased: number; at: string | null; id: number }>(
-    `WITH step AS MATERIALIZED (
-       SELECT received_at, id FROM attribute_change_log
-       WHERE entity_id = $1 AND (received_at, id) > (coalesce($4::timestamptz, '-infinity'), $5::bigint)
-       ORDER BY received_at, id LIMIT ${ERASED_AT_ONCE}
-     ), erased AS (
-       UPDATE attribute_change_log l SET customer_ids = ARRAY(
-         SELECT CASE WHEN NOT u.customer_id = ANY (p.people) THEN u.customer_id END
-         FROM unnest(l.customer_ids) WITH ORDINALITY AS u (customer_id, ordinal) ORDER BY u.ordinal)
-       FROM step, (VALUES (0, $2::text[]), (1, $3::text[])) AS p (customer_type, people)
-       WHERE l.entity_id = $1 AND l.received_at = step.received_at AND l.id = step.id
-         AND p.customer_type = l.customer_type AND l.customer_ids && p.people
-       RETURNING 1)
-     SELECT (SELECT count(*) FROM erased) AS erased, received_at::text AS at, id
-     FROM (SELECT) AS one LEFT JOIN (SELECT * FROM step ORDER BY received_at DESC, id DESC LIMIT 1) AS last ON true`,
-    [entityId, users, devices, after?.at ?? null, after?.id ?? 0]);
-  const { erased, at, id } = rows[0]!;
-  return { erased, last: at === null ? null : { at, id } };
+function writeRange(db: Database, statement: string, parameters: unknown[]): Promise<number> {
+  return write(db, async (tx) => {
+    await tx.query(LOOK_UP_BY_KEY);
+    return (await tx.query(statement, parameters)).rowCount ?? 0;
+  });
 }
 
 type ChangeRow = { received_at: string; id: number; ordinal: number | null; customer_type: number; customer_id: string; since: string };
@@ -111,7 +178,8 @@ export async function listChanges(
   tx: Tx, entityId: number, walk: LogWalk, after: LogPosition | null, limit: number,
 ): Promise<{ changed: ChangedCustomer[]; next: LogPosition | null }> {
   await tx.query(LOOK_UP_BY_KEY);
-  // A range of the primary key, of which arrays are read until LIMIT: neither CTE nor unnest changes its order.
+  // A range of the primary key, of which arrays are read until LIMIT: neither CTE nor unnest changes its order. A customer
+  // stands in an array once for each of his values that changed.
   const { rows } = await tx.query<ChangeRow>(
     `WITH entries AS MATERIALIZED (
        SELECT * FROM attribute_change_log
@@ -120,9 +188,11 @@ export async function listChanges(
        ORDER BY received_at, id LIMIT ${ENTRIES}
      ), listed AS (
        SELECT e.received_at, e.id, u.ordinal, e.customer_type, u.customer_id, least(e.received_at, $2) AS since
-       FROM entries e CROSS JOIN LATERAL unnest(e.customer_ids) WITH ORDINALITY AS u (customer_id, ordinal)
+       FROM entries e CROSS JOIN LATERAL (
+         SELECT customer_id, ordinal, lag(customer_id) OVER () AS previous
+         FROM unnest(e.customer_ids) WITH ORDINALITY AS all_of (customer_id, ordinal)) u
        WHERE (e.received_at >= $2 OR e.committed_at >= $2) AND ($4::smallint IS NULL OR e.customer_type = $4)
-         AND e.sor_id = ANY ($5) AND u.customer_id IS NOT NULL
+         AND e.sor_id = ANY ($5) AND u.customer_id IS NOT NULL AND u.customer_id IS DISTINCT FROM u.previous
          AND ((e.received_at, e.id) > ($6, $7) OR $6 IS NULL OR u.ordinal > $8)
        LIMIT ${LOGGED_CUSTOMERS})
      SELECT received_at::text, id, ordinal::integer, customer_type, customer_id, since::text FROM listed

@@ -4,8 +4,9 @@ import type { Tx } from './database.ts';
 import { findChanged, type ValueSelection } from './profile-values.ts';
 import type { Person } from './tombstones.ts';
 
-/** Most customers that one page looks at, where the change log does not tell who changed. */
+/** Most customers that one page looks at, where the change log does not tell who changed, and most values of theirs. */
 const LOOKED_AT = 20_000;
+const VALUES_LOOKED_AT = 2_000_000;
 
 /** Where a walk over changes goes on: in the change log, or behind a customer. */
 export type WalkPlace = { log: LogPosition | null } | { after: Person | null };
@@ -17,7 +18,8 @@ export async function listChangedCustomers(
   tx: Tx, entityId: number, walk: ChangesWalk, place: WalkPlace, limit: number,
 ): Promise<{ changed: ChangedCustomer[]; next: WalkPlace | null }> {
   if ('after' in place) return lookAtCustomers(tx, entityId, walk, place.after, limit);
-  const { since, upTo, filter: { customerType }, selection: { sorIds } } = walk;
+  const { since, upTo, filter: { customerType } } = walk;
+  const sorIds = [...new Set(walk.selection.map(({ sorId }) => sorId))];
   const { changed, next } = await listChanges(tx, entityId, { since, upTo, customerType, sorIds }, place.log, limit);
   return { changed, next: next && { log: next } };
 }
@@ -25,10 +27,11 @@ export async function listChangedCustomers(
 async function lookAtCustomers(
   tx: Tx, entityId: number, { since, filter, selection }: ChangesWalk, after: Person | null, limit: number,
 ): Promise<{ changed: ChangedCustomer[]; next: WalkPlace | null }> {
-  const customers = await listCustomers(tx, entityId, filter, { after, limit: LOOKED_AT });
+  const most = Math.max(1, Math.min(LOOKED_AT, Math.floor(VALUES_LOOKED_AT / Math.max(1, selection.length))));
+  const customers = await listCustomers(tx, entityId, filter, { after, limit: most });
   const asked = customers.map((customer) => ({ ...customer, since }));
   const places = await findChanged(tx, entityId, asked, selection, limit);
   const last = places.length === limit ? places.at(-1)! : asked.length - 1;
-  const isEnd = last === asked.length - 1 && asked.length < LOOKED_AT;
+  const isEnd = last === asked.length - 1 && asked.length < most;
   return { changed: places.map((at) => asked[at]!), next: isEnd ? null : { after: customers[last]! } };
 }

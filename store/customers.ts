@@ -1,3 +1,4 @@
+import { firstEntries } from './attribute-change-log.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 import { type Database, read, type Tx, write } from './database.ts';
 import { LOOK_UP_BY_KEY } from './look-up-by-key.ts';
@@ -12,9 +13,6 @@ export type IdsByType = Record<CustomerType, string>;
 
 /** With an entity's id: held by who adds customers, and by who takes some away. */
 const CUSTOMERS_LOCK = 5_717_024;
-
-/** Pending entries of the change log that one transaction looks at: 800,000 customers at most, a second or two. */
-const ENTRIES = 20;
 
 /** At the end of a subquery: it runs once for each row, and so by the key, whatever the planner takes the table for. */
 const LOOKED_UP = 'OFFSET 0';
@@ -76,9 +74,10 @@ async function addSomePending(tx: Tx, entityId: number): Promise<boolean> {
   await tx.query(LOOK_UP_BY_KEY);
   // FOR UPDATE: where somebody is just being erased from an entry, it is read again once that has committed.
   const { rows } = await tx.query<{ entries: number }>(
-    `WITH entries AS MATERIALIZED (
-       SELECT received_at, id, customer_type, customer_ids FROM attribute_change_log
-       WHERE entity_id = $1 AND pending ORDER BY id LIMIT ${ENTRIES} FOR UPDATE
+    `WITH first AS MATERIALIZED (${firstEntries('entity_id = $1 AND pending', 'id')}), entries AS MATERIALIZED (
+       SELECT l.received_at, l.id, l.customer_type, l.customer_ids FROM first f JOIN attribute_change_log l
+         ON l.entity_id = $1 AND l.received_at = f.received_at AND l.id = f.id
+       ORDER BY l.received_at, l.id FOR UPDATE OF l
      ), added AS (
        INSERT INTO customers (entity_id, customer_id, customer_type)
        SELECT DISTINCT $1::integer, u.customer_id, e.customer_type
@@ -90,7 +89,7 @@ async function addSomePending(tx: Tx, entityId: number): Promise<boolean> {
        WHERE l.entity_id = $1 AND l.received_at = e.received_at AND l.id = e.id
      )
      SELECT count(*) AS entries FROM entries`, [entityId]);
-  return rows[0]!.entries === ENTRIES;
+  return rows[0]!.entries > 0;
 }
 
 /**

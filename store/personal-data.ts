@@ -1,4 +1,4 @@
-import { eraseFromChangeLog } from './attribute-change-log.ts';
+import { countLogged, eraseFromChangeLog, listLogged } from './attribute-change-log.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 import { eraseWaitingValuesOf, listWaitingValuesOf } from './feed-requests-of-people.ts';
 import { type Database, type Queryable, write } from './database.ts';
@@ -84,19 +84,10 @@ const changeLog: PersonalDataPlace = {
   columns: ['customer_type', 'customer_ids', 'received_at', 'committed_at'],
   otherColumns: ['entity_id', 'id', 'sor_id', 'pending'],
   foundBy: 'customer_type and customer_ids, through all entries of the entity',
-  count: ({ db }, entityId, people) =>
-    countRows(db, `attribute_change_log WHERE entity_id = $1 AND ${CHANGES_OF_PEOPLE}`, [entityId, ...idsByType(people)]),
-  async* export({ db }, entityId, people) {
-    const { rows } = await db.query(
-      `SELECT l.received_at, u.customer_id FROM attribute_change_log l CROSS JOIN LATERAL unnest(l.customer_ids) AS u (customer_id)
-       WHERE l.entity_id = $1 AND u.customer_id = ANY (CASE l.customer_type WHEN 0 THEN $2::text[] ELSE $3::text[] END)
-       ORDER BY l.received_at, l.id`, [entityId, ...idsByType(people)]);
-    yield* rows;
-  },
+  count: ({ db }, entityId, people) => countLogged(db, entityId, idsByType(people)),
+  export: ({ db }, entityId, people) => listLogged(db, entityId, idsByType(people)),
   erase: ({ db }, entityId, people) => eraseFromChangeLog(db, entityId, idsByType(people)),
 };
-
-const CHANGES_OF_PEOPLE = 'customer_ids && CASE customer_type WHEN 0 THEN $2::text[] ELSE $3::text[] END';
 
 function idsByType(people: Person[]): [users: string[], devices: string[]] {
   const ids = (type: Person['customerType']) =>

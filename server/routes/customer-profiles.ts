@@ -38,7 +38,7 @@ async function listAllProfiles(asked: AskedProfiles, needs: RouteNeeds): Promise
   const { caller: { entityId }, query } = asked;
   const { num_per_page: perPage } = query;
   const filter = { customerType: query.customer_id_type ?? null, customerIds: query.customer_ids ?? null };
-  const cursor = openAllCursor(needs.secrets, entityId, query.cursor);
+  const cursor = openAllCursor(needs.secrets, entityId, query);
   const page = cursor?.page ?? query.page;
   const start = cursor ? { after: cursor.after } : { offset: (page - 1) * perPage };
   await addPendingCustomers(needs.db, entityId);

@@ -91,6 +91,8 @@ async function age({ entity }: World, hours = 1): Promise<void> {
   }
 }
 
+const aMinuteAgo = new Date(Date.now() - 60_000).toISOString();
+
 const GLOBAL = ['first_name', 'last_name', 'email', 'date_of_birth', 'gender', 'country', 'city', 'region', 'profile_picture_url'];
 const noGlobal = Object.fromEntries(GLOBAL.map((key) => [key, null]));
 
@@ -211,6 +213,20 @@ describe('the list of profiles', () => {
     expect((await list(stranger, { cursor })).body.error_message).toBe('Param cursor is not valid');
     expect((await list(world, { cursor, updated_since: '2026-01-01T00:00:00Z' })).body.error_message).toBe('Param cursor is not valid');
   });
+
+  test.each<Record<string, string>>([{}, { updated_since: '2026-01-01T00:00:00Z' }, { updated_since: aMinuteAgo }])(
+    'takes a cursor with the filters it was given for alone, so that the audit log tells who was shown: %#', async (query) => {
+      const world = await makeWorld(store);
+      await giveMany(world, people(1, 3));
+      const { next } = (await list(world, { ...query, num_per_page: '1', attribute_keys: 'plan' })).body.result as { next: string };
+      const cursor = new URL(next).searchParams.get('cursor')!;
+      const asked = async (filters: Record<string, string>) => list(world, { ...query, cursor, ...filters });
+      const others: Record<string, string>[] = [{ attribute_keys: 'plan', customer_ids: personId(1) }, {}, { attribute_keys: 'vip' }];
+      for (const filters of others) {
+        expect((await asked(filters)).body.error_message).toBe('Param cursor is not valid');
+      }
+      expect(idsOf([(await asked({ attribute_keys: 'plan', num_per_page: '5' })).body.result])).toEqual(people(2, 3));
+    });
 
   test('shows Sets of any size, by portions', async () => {
     const world = await makeWorld(store);
@@ -339,6 +355,24 @@ describe('what changed', () => {
     const pages = await walk(world, { updated_since: since });
     expect(pages.map(({ profiles }) => profiles.length)).toEqual([0, 1]);
     expect(idsOf(pages)).toEqual(people(1, 1));
+  });
+
+  test('fills pages where a customer has hundreds of attributes', async () => {
+    const world = await makeWorld(store);
+    const { entity, sor } = world;
+    const keys = Array.from({ length: 500 }, (_, number) => `k${number}`);
+    const attributes: World['attributes'] = {};
+    await write(store.db, async (tx) => {
+      for (const key of keys) {
+        attributes[key] = (await insertCustomerAttribute(tx, entity.id, sor.id, { key, label: key, valueType: 'String' }))!;
+      }
+    });
+    const values = Object.fromEntries(keys.map((key) => [key, 'x']));
+    const changes = people(1, 45).flatMap((id) => changesOf({ ...world, attributes }, id, values));
+    await write(store.db, (tx) => merge(tx, world, changes));
+    const pages = await walk(world, { updated_since: aMinuteAgo, num_per_page: '30' });
+    expect(pages.map(({ profiles }) => profiles.length)).toEqual([30, 15]);
+    expect(idsOf(pages)).toEqual(people(1, 45));
   });
 
   test('of a deleted attribute is not told', async () => {

@@ -5,13 +5,14 @@ import type { AttributeChange } from '../../domain/attribute-change.ts';
 import { deleteOldChanges, deleteRemains } from '../../store/across-entities.ts';
 import { addPendingCustomers } from '../../store/customers.ts';
 import { deleteCustomerAttribute, insertCustomerAttribute } from '../../store/customer-attributes.ts';
-import { type Tx, write } from '../../store/database.ts';
+import { openDatabase, type Tx, write } from '../../store/database.ts';
 import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
 import { personalData } from '../../store/personal-data.ts';
 import { insertCustomSor } from '../../store/systems-of-records.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
 import { insertUpload } from '../harness/imports.ts';
 import { personId } from '../harness/people.ts';
+import { waitFor } from '../harness/wait.ts';
 import { makeWorld, type World } from '../harness/world.ts';
 
 let store: TestStore;
@@ -121,6 +122,35 @@ describe('customers', () => {
     expect(await keysOf('attribute_values', world)).toEqual(await keysOf('customers', world));
   });
 
+  it('and values of a deleted attribute go by the key, each looked at once, however large the planner knows the table to be', async () => {
+    const world = await makeWorld(store);
+    const { entity, sor, attributes } = world;
+    await store.db.query(
+      `INSERT INTO attribute_values (entity_id, sor_id, customer_type, attribute_id, customer_id, changed_at, string_value)
+       SELECT $1, $2, n % 2, a, 'a' || n, now(), 'x' FROM generate_series(1, 20000) n, unnest($3::integer[]) a`,
+      [entity.id, sor.id, [attributes.plan!.id, attributes.score!.id]]);
+    await store.db.query('DELETE FROM attribute_values WHERE entity_id = $1 AND attribute_id = $2 AND customer_id <> $3',
+      [entity.id, attributes.score!.id, 'a7']);
+    await store.db.query(`INSERT INTO customers SELECT $1, n % 2, 'a' || n FROM generate_series(1, 20000) n`, [entity.id]);
+    await store.db.query('VACUUM ANALYZE attribute_values');
+    await write(store.db, (tx) => deleteCustomerAttribute(tx, entity.id, attributes.plan!.id));
+    const stats = async () => (await store.db.query<{ scans: number; deleted: number }>(
+      `SELECT seq_scan AS scans, n_tup_del AS deleted FROM pg_stat_user_tables WHERE relname = 'attribute_values'`)).rows[0]!;
+    await waitFor('the statistics of what came before', async () => (await stats()).deleted >= 19_999);
+    // One session, which tells of its scans when it ends.
+    const db = openDatabase({ url: store.url, max: 1 });
+    const before = await stats();
+    await deleteRemains(db);
+    await db.end();
+    const after = await waitFor('the statistics of the session', async () => {
+      const now = await stats();
+      return now.deleted >= before.deleted + 20_000 && now;
+    });
+    expect(after.scans).toBe(before.scans);
+    expect(await keysOf('customers', world)).toEqual(['1 a7']);
+    expect(await keysOf('attribute_values', world)).toEqual(['1 a7']);
+  });
+
   it('who are erased while they are being added are not there in the end', async () => {
     const world = await makeWorld(store);
     const [place] = await makePlaces(world);
@@ -136,6 +166,79 @@ describe('customers', () => {
       })(),
     ]);
     expect(await keysOf('customers', world)).toEqual([`0 ${ids[0]}`, `0 ${ids[2]}`]);
+  });
+});
+
+/** Entries of `size` ids each, as large merges write them: the statement that makes them, one transaction each. */
+async function logLarge({ entity, sor }: World, entries: number, size: number): Promise<void> {
+  for (let entry = 0; entry < entries; entry += 1) {
+    const ids = Array.from({ length: size }, (_, at) => personId(entry * size + at + 1));
+    await store.db.query(
+      `INSERT INTO attribute_change_log (entity_id, sor_id, customer_type, customer_ids, pending) VALUES ($1, $2, 0, $3, true)`,
+      [entity.id, sor.id, ids]);
+  }
+}
+
+/** How many transactions wrote the rows of an entity. */
+async function transactionsOf(table: string, { entity }: World): Promise<number> {
+  const { rows } = await store.db.query<{ count: number }>(
+    `SELECT count(DISTINCT xmin::text) FROM ${table} WHERE entity_id = $1`, [entity.id]);
+  return rows[0]!.count;
+}
+
+describe('a large log', () => {
+  it('is worked off in short transactions, whoever is added or erased', async () => {
+    const world = await makeWorld(store);
+    await logLarge(world, 8, 40_000);
+    await addPendingCustomers(store.db, world.entity.id);
+    expect(await isPending(world)).toBe(false);
+    const { rows } = await store.db.query('SELECT count(*) FROM customers WHERE entity_id = $1', [world.entity.id]);
+    expect(rows).toEqual([{ count: 320_000 }]);
+    expect(await transactionsOf('customers', world)).toBeGreaterThanOrEqual(3);
+    await store.db.query('UPDATE attribute_change_log SET committed_at = now() WHERE entity_id = $1', [world.entity.id]);
+    const people = Array.from({ length: 8 }, (_, entry) => ({
+      customerId: personId(entry * 40_000 + 7), customerType: 'user_id' as const,
+    }));
+    const log = personalData.find(({ name }) => name === 'attribute_change_log')!;
+    expect(await log.count(store, world.entity.id, people)).toBe(8);
+    expect(await log.erase!(store, world.entity.id, people)).toBe(8);
+    expect(await transactionsOf('attribute_change_log', world)).toBeGreaterThanOrEqual(3);
+    expect(await log.count(store, world.entity.id, people)).toBe(0);
+  });
+
+  it('is searched for thousands of people in the time of one', async () => {
+    const world = await makeWorld(store);
+    await logLarge(world, 4, 40_000);
+    const people = Array.from({ length: 10_000 }, (_, at) => ({ customerId: personId(1_000_000 + at), customerType: 'user_id' as const }));
+    const log = personalData.find(({ name }) => name === 'attribute_change_log')!;
+    const start = performance.now();
+    expect(await log.erase!(store, world.entity.id, people)).toBe(0);
+    expect(performance.now() - start).toBeLessThan(5_000);       // each of them compared with each other: four times that
+  });
+
+  it('loses what is old without reading it again for each step, also what an open snapshot holds back', async () => {
+    const world = await makeWorld(store);
+    const reads = async () => (await store.db.query<{ read: number }>(
+      `SELECT idx_tup_read AS read FROM pg_stat_user_indexes WHERE indexrelname = 'attribute_change_log_pkey'`)).rows[0]!.read;
+    await store.db.query(
+      `INSERT INTO attribute_change_log (entity_id, received_at, sor_id, customer_type, customer_ids)
+       SELECT $1, now() - make_interval(days => 41, secs => n), $2, 0, ARRAY['a' || n] FROM generate_series(1, 5000) n`,
+      [world.entity.id, world.sor.id]);
+    const reader = await store.db.connect();
+    try {
+      await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT FROM attribute_change_log LIMIT 1');
+      // One session, which tells of its reads when it ends.
+      const db = openDatabase({ url: store.url, max: 1 });
+      const before = await reads();
+      await deleteOldChanges(db);
+      await db.end();
+      const read = await waitFor('the statistics of the session', async () => await reads() - before || undefined);
+      expect(read).toBeLessThan(20_000);
+    } finally {
+      await reader.query('ROLLBACK');
+      reader.release();
+    }
+    expect(await keysOf(LOGGED, world)).toEqual([]);
   });
 });
 
