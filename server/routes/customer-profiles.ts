@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CUSTOMER_TYPES } from '../../domain/customer-id.ts';
+import { refuse } from '../../domain/refusal.ts';
 import { addPendingCustomers, countCustomers, listCustomers } from '../../store/customers.ts';
 import { write } from '../../store/database.ts';
 import { streamProfileValues } from '../../store/profile-values.ts';
@@ -59,6 +60,9 @@ async function listAllProfiles(asked: AskedProfiles, needs: RouteNeeds): Promise
   return streamedResult('profiles', each(found, fullProfiles(selection)), totals);
 }
 
+/** The path of the export in the reference, which is not served yet: no answer is to look like an empty one. */
+const EXPORT = 'export';
+
 const readProfile = route({
   ...SHARED,
   path: '/api/customer_profiles/:customer_id',
@@ -68,6 +72,7 @@ const readProfile = route({
   query: z.object(profileFilters),
   result: z.array(ProfileRecord),
   async handle({ params, query, ...who }, { db, secrets }) {
+    if (params.customer_id === EXPORT) refuse(404, 'not_found', 'Profiles cannot be exported yet: list them, and follow next');
     const { entityId } = who.caller;
     const { customer_id_type: type } = query;
     const filter = { customerType: type ?? null, customerIds: [params.customer_id] };

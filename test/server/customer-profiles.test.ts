@@ -404,6 +404,12 @@ describe('the profiles of a customer id', () => {
     const { status, body } = await server.call('GET', '/api/customer_profiles/a?customer_id_type=email', { token: world.token });
     expect([status, body.error_message]).toEqual([400, 'Param customer_id_type is not valid']);
   });
+
+  test('are none of an export, of which the path has the place', async () => {
+    const world = await makeWorld(store);
+    const { status, body } = await server.call('GET', '/api/customer_profiles/export', { token: world.token });
+    expect([status, body.error_message]).toEqual([404, expect.stringContaining('cannot be exported yet')]);
+  });
 });
 
 test('who read profiles stands in the audit log: by hash who was asked for by name, once a page of anybody', async () => {
