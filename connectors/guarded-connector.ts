@@ -9,7 +9,7 @@ import { sourceRefusal } from './source-refusal.ts';
 export type Lookup = (name: string) => Promise<LookupAddress[]>;
 
 /** How long one of a name's addresses may take before the next is tried beside it. */
-const NEXT_ADDRESS_MS = 1500;
+export const NEXT_ADDRESS_MS = 1500;
 
 /**
  * Connects to `url`'s host at public addresses, and at those that `allow` covers. The addresses that are looked at are
@@ -49,7 +49,7 @@ export function guardedConnector(
 }
 
 /** A look-up as `net.connect` wants it: one address or all of them. */
-function lookupThrough(find: Lookup): LookupFunction {
+export function lookupThrough(find: Lookup): LookupFunction {
   return (name: string, { all }: LookupOptions, callback) => {
     find(name).then(
       (found) => (all ? callback(null, found) : callback(null, found[0]!.address, found[0]!.family)),

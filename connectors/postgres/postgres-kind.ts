@@ -1,0 +1,115 @@
+import pg from 'pg';
+import type { FieldType, Json } from '../contract.ts';
+
+/** What a type of Postgres becomes. `parse` takes the text that Postgres writes for a value; what it can't read it throws. */
+export type PostgresKind = {
+  type: FieldType;
+  /** Whether what is new can be told by a column of this type. */
+  isOrdered: boolean;
+  /** Which of the types of time: rows of the last moments wait for the next reading. */
+  time?: 'instant' | 'day';
+  parse(text: string): Json;
+};
+
+const asIs = (text: string): Json => text;
+const OTHER: PostgresKind = { type: 'string', isOrdered: false, parse: asIs };
+const TEXT: PostgresKind = { type: 'string', isOrdered: true, parse: asIs };
+const INTEGER: PostgresKind = { type: 'integer', isOrdered: true, parse: exactNumber };
+const NUMBER: PostgresKind = { type: 'number', isOrdered: true, parse: exactNumber };
+const JSON_VALUE: PostgresKind = { type: 'object', isOrdered: false, parse: parseJson };
+const INSTANT: PostgresKind = { type: 'datetime', isOrdered: true, time: 'instant', parse: isoInstant };
+
+/** By the fixed numbers of the types (Postgres: src/include/catalog/pg_type.dat). */
+const KINDS = new Map<number, PostgresKind>([
+  [16, { type: 'boolean', isOrdered: false, parse: (text) => text === 't' }],
+  [17, { type: 'string', isOrdered: false, parse: base64 }],
+  [20, INTEGER], [21, INTEGER], [23, INTEGER], [26, INTEGER],
+  [700, { ...NUMBER, isOrdered: false, parse: double }], [701, { ...NUMBER, isOrdered: false, parse: double }], [1700, NUMBER],
+  [18, TEXT], [19, TEXT], [25, TEXT], [1042, TEXT], [1043, TEXT], [2950, TEXT],
+  [114, JSON_VALUE], [3802, JSON_VALUE],
+  [1082, { type: 'date', isOrdered: true, time: 'day', parse: asIs }],
+  [1114, INSTANT], [1184, INSTANT],
+]);
+
+/** As `pg_type` has it: the type under a domain, the type of an array's elements. */
+export type PostgresType = { base: number | null; element: number | null };
+
+export const isBuiltIn = (oid: number) => KINDS.has(oid);
+
+/** The number of the type that a type is made of in the end, for a domain: of what it is based on. */
+export function baseOf(oid: number, types: Map<number, PostgresType>): number {
+  const base = types.get(oid)?.base ?? null;
+  return base === null ? oid : baseOf(base, types);
+}
+
+/** A type that is not known here comes as its text: enums, intervals, ranges, addresses, and what extensions bring. */
+export function postgresKind(oid: number, types: Map<number, PostgresType>): PostgresKind {
+  const base = baseOf(oid, types);
+  const element = types.get(base)?.element ?? null;
+  if (element === null) return KINDS.get(base) ?? OTHER;
+  const { parse } = postgresKind(element, types);
+  const convert = (entry: Json): Json => {
+    if (entry === null) return null;
+    return Array.isArray(entry) ? entry.map(convert) : parse(entry as string);
+  };
+  return { type: 'array', isOrdered: false, parse: (text) => convert(arrayOf(text)) };
+}
+
+/** The parser undoes the quoting, and leaves out the bounds of an array that doesn't begin at 1. */
+function arrayOf(text: string): Json[] {
+  const parser = pg.types.arrayParser as unknown as { create(text: string, entry: (text: Json) => Json): { parse(): Json[] } };
+  return parser.create(text, (entry) => entry).parse();
+}
+
+/** A number where the shortest text of the double is the same number, or else the text. */
+function exactNumber(text: string): number | string {
+  const number = Number(text);
+  if (!Number.isFinite(number)) return text;
+  return sameDecimal(text, String(number)) ? number : text;
+}
+
+/** NaN and infinities are none in JSON. */
+function double(text: string): number | string {
+  const number = Number(text);
+  return Number.isFinite(number) ? number : text;
+}
+
+function sameDecimal(a: string, b: string): boolean {
+  const [x, y] = [decimalOf(a), decimalOf(b)];
+  if (x === null || y === null || x.digits !== y.digits || x.exponent !== y.exponent) return false;
+  return x.digits === '' || x.isNegative === y.isNegative;
+}
+
+/** 0.digits × 10^exponent, without zeros at either end. */
+function decimalOf(text: string): { isNegative: boolean; digits: string; exponent: number } | null {
+  const found = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(text);
+  if (found === null) return null;
+  const [, sign, whole = '', fraction = '', power = '0'] = found;
+  const all = whole + fraction;
+  const leading = /^0*/.exec(all)![0].length;
+  const digits = all.slice(leading).replace(/0+$/, '');
+  return { isNegative: sign === '-', digits, exponent: digits === '' ? 0 : whole.length - leading + Number(power) };
+}
+
+/** `2024-01-31 12:00:00.5+00` as `2024-01-31T12:00:00.500Z`: milliseconds, or microseconds where there are any. */
+function isoInstant(text: string): string {
+  const found = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?(?:\+00)?$/.exec(text);
+  // Infinity, before Christ, after the year 9999: as Postgres writes it.
+  if (found === null) return text;
+  const [, day, time, fraction = ''] = found;
+  return `${day}T${time}.${fraction.padEnd(fraction.length > 3 ? 6 : 3, '0')}Z`;
+}
+
+function base64(text: string): string {
+  if (!text.startsWith('\\x')) throw new Error('bytes that are not in hex');
+  return Buffer.from(text.slice(2), 'hex').toString('base64');
+}
+
+type Reviver = (this: unknown, key: string, value: unknown) => unknown;
+
+/** JSON whose numbers keep every digit: those that a double would round come as their text. */
+function parseJson(text: string): Json {
+  const exact = (_: string, value: Json, { source }: { source?: string }) =>
+    (typeof value === 'number' && source !== undefined ? exactNumber(source) : value);
+  return JSON.parse(text, exact as Reviver) as Json;
+}

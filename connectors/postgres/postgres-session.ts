@@ -1,0 +1,111 @@
+import type { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import type { ConnectorContext } from '../contract.ts';
+import { guardedSocket } from '../guarded-socket.ts';
+import type { Refusal } from '../../domain/refusal.ts';
+import { sourceRefusal } from '../source-refusal.ts';
+import { postgresRefusal, serverName } from './postgres-refusal.ts';
+import type { PostgresSettings } from './postgres-settings.ts';
+
+const CONNECT_MS = 15_000;
+const GOODBYE_MS = 1_000;
+
+/** Columns come as the text that Postgres has for them. */
+const AS_TEXT: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
+
+/** One connection. Every statement runs in a transaction that sets what it relies on, so that a pooler may stand between. */
+export type PostgresSession = {
+  client: pg.Client;
+  settings: PostgresSettings;
+  /** Begins a transaction: a snapshot that cannot write, or one that writes. */
+  begin(how: 'read' | 'write'): Promise<void>;
+  commit(): Promise<void>;
+  /** Ends the connection at once: what waits for the server fails with this. */
+  breakOff(why: Refusal): void;
+  /** What to throw instead of `error`: the reason of the signal, what it was broken off for, or what Postgres means. */
+  fault(error: unknown): unknown;
+  end(): Promise<void>;
+};
+
+/** Connects at an address that the guard has looked at; refuses in words when it is not let in. */
+export async function openSession(settings: PostgresSettings, context: ConnectorContext): Promise<PostgresSession> {
+  context.signal.throwIfAborted();
+  const server = serverName(settings.host, settings.port);
+  const socket = guardedSocket(settings.host, settings.port, context.allow);
+  const client = clientOf(settings, socket);
+  // What breaks between two statements shows at the next.
+  client.on('error', () => undefined);
+  let brokenFor: Refusal | undefined;
+  const breakOff = (why?: Refusal) => {
+    brokenFor ??= why;
+    socket.destroy();
+  };
+  const onAbort = () => breakOff();
+  context.signal.addEventListener('abort', onAbort, { once: true });
+  const session: PostgresSession = {
+    client, settings, breakOff,
+    begin: async (how) => { await client.query(beginning(how, settings)); },
+    commit: async () => { await client.query('COMMIT'); },
+    fault: (error) => {
+      if (context.signal.aborted) return context.signal.reason;
+      return brokenFor ?? postgresRefusal(server, error);
+    },
+    async end() {
+      context.signal.removeEventListener('abort', onAbort);
+      // A server that doesn't answer any more isn't waited for.
+      await Promise.race([client.end(), delay(GOODBYE_MS, undefined, { ref: false })]);
+      socket.destroy();
+    },
+  };
+  try {
+    await client.connect();
+    return session;
+  } catch (error) {
+    context.signal.removeEventListener('abort', onAbort);
+    socket.destroy();
+    const fault = session.fault(error) as Refusal;
+    // Nothing was transferred yet: to be let in may go better later.
+    throw fault.status === 'transfer_broken' ? sourceRefusal('source_unavailable', fault.message) : fault;
+  }
+}
+
+/** Runs `work` with a connection in one transaction. */
+export async function inSession<T>(
+  settings: PostgresSettings, context: ConnectorContext, how: 'read' | 'write', work: (session: PostgresSession) => Promise<T>,
+): Promise<T> {
+  const session = await openSession(settings, context);
+  try {
+    await session.begin(how);
+    const result = await work(session);
+    await session.commit();
+    return result;
+  } catch (error) {
+    throw session.fault(error);
+  } finally {
+    await session.end();
+  }
+}
+
+function clientOf({ host, port, database, user, password, tls, tls_ca }: PostgresSettings, socket: Socket): pg.Client {
+  return new pg.Client({
+    host, port, database, user, types: AS_TEXT, stream: () => socket,
+    // As a function, so that neither the environment nor a file of passwords stands in for it.
+    password: () => password,
+    ssl: tls === 'off' ? false : { rejectUnauthorized: true, ...(tls_ca === undefined ? {} : { ca: tls_ca }) },
+    application_name: 'millrace', connectionTimeoutMillis: CONNECT_MS, keepAlive: true,
+  });
+}
+
+/** With the formats of values that `postgresKind` reads. */
+function beginning(how: 'read' | 'write', { schema, statement_timeout_seconds }: PostgresSettings): string {
+  return `BEGIN ${how === 'read' ? 'ISOLATION LEVEL REPEATABLE READ, READ ONLY' : 'READ WRITE'};
+    SET LOCAL statement_timeout = ${statement_timeout_seconds * 1000};
+    SET LOCAL client_encoding = 'UTF8';
+    SET LOCAL timezone = 'UTC';
+    SET LOCAL datestyle = 'ISO, YMD';
+    SET LOCAL intervalstyle = 'iso_8601';
+    SET LOCAL bytea_output = 'hex';
+    SET LOCAL extra_float_digits = 3;
+    SET LOCAL search_path = ${pg.escapeIdentifier(schema)}, public`;
+}

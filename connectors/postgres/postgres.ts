@@ -1,0 +1,24 @@
+import { connector } from '../contract.ts';
+import { PostgresSettings } from './postgres-settings.ts';
+import { inSession } from './postgres-session.ts';
+import { listStreams, listTables, toStream } from './postgres-stream.ts';
+import { readPostgres } from './read-postgres.ts';
+import { writePostgres } from './write-postgres.ts';
+
+export const postgres = connector({
+  name: 'postgres',
+  title: 'PostgreSQL',
+  settings: PostgresSettings,
+  source: {
+    check: (settings, context) => inSession(settings, context, 'read', async (session) => { await listStreams(session); }),
+    discover: (settings, context) =>
+      inSession(settings, context, 'read', async (session) => (await listStreams(session)).map(toStream)),
+    read: readPostgres,
+  },
+  destination: {
+    check: (settings, context) => inSession(settings, context, 'write', async () => undefined),
+    discover: (settings, context) => inSession(settings, context, 'write', async (session) =>
+      (await listTables(session)).filter(({ isWritable }) => isWritable).map(toStream)),
+    write: writePostgres,
+  },
+});

@@ -1,0 +1,164 @@
+import pg from 'pg';
+import { z } from 'zod';
+import {
+  type Batch, BATCH_BYTES, BATCH_ITEMS, type ConnectorContext, type ReadItem, type Reading, type SourceRecord,
+} from '../contract.ts';
+import { sourceRefusal } from '../source-refusal.ts';
+import { MOST_ROW_BYTES, type PostgresRow, postgresRows } from './postgres-rows.ts';
+import { openSession, type PostgresSession } from './postgres-session.ts';
+import type { PostgresSettings } from './postgres-settings.ts';
+import { findStream, type PostgresColumn, type PostgresStream } from './postgres-stream.ts';
+
+/**
+ * How a stream is read. By its key it is read in pages, each a statement of its own that begins behind the last row:
+ * without one, in a single statement.
+ */
+type Plan = {
+  stream: PostgresStream;
+  /** The columns that it is ordered by, whose values say where to go on: the field, then the key. */
+  order: string[];
+  hasPages: boolean;
+  /** Conditions of SQL, besides where it goes on. */
+  conditions: string[];
+};
+
+/** A statement, and its snapshot, lasts for so many rows, and about so many bytes. */
+const PAGE_ROWS = 100_000;
+const FIRST_PAGE_ROWS = BATCH_ITEMS;
+const PAGE_BYTES = 256 * 1024 * 1024;
+
+/** The values of `order` in the last row of a batch, as Postgres writes them. */
+const PostgresCursor = z.array(z.string()).min(1);
+type PostgresCursor = z.output<typeof PostgresCursor>;
+
+const name = pg.escapeIdentifier;
+
+/** Reads a table, a view or a query: `Reading` says what is asked. */
+export async function* readPostgres(settings: PostgresSettings, reading: Reading, context: ConnectorContext): AsyncGenerator<Batch> {
+  const session = await openSession(settings, context);
+  try {
+    await session.begin('read');
+    const plan = planOf(await findStream(session, reading.stream), reading, settings);
+    await session.commit();
+    yield* plan.hasPages ? pages(session, plan, cursorOf(plan, reading)) : whole(session, plan, cursorOf(plan, reading));
+  } catch (error) {
+    throw session.fault(error);
+  } finally {
+    await session.end();
+  }
+}
+
+function planOf(stream: PostgresStream, { mode, cursorField }: Reading, settings: PostgresSettings): Plan {
+  if (mode === 'full') return { stream, order: stream.key, hasPages: stream.key.length > 0, conditions: [] };
+  const column = stream.columns.find((candidate) => candidate.name === cursorField);
+  if (column === undefined || !column.kind.isOrdered) {
+    throw sourceRefusal('source_refused', `What is new in ${stream.name} cannot be told by ${cursorField ?? 'nothing'}: use a column of `
+      + 'numbers, times, dates, text or UUIDs');
+  }
+  return {
+    stream,
+    order: [column.name, ...stream.key.filter((part) => part !== column.name)],
+    hasPages: stream.key.length > 0,
+    conditions: [`${name(column.name)} IS NOT NULL`, ...lagOf(column, settings.lag_seconds)],
+  };
+}
+
+/** A row that is committed after younger ones were read would never be seen: so young rows wait for the next reading. */
+function lagOf({ name: column, kind }: PostgresColumn, lagSeconds: number): string[] {
+  if (kind.time === undefined || lagSeconds === 0) return [];
+  const until = `now() - make_interval(secs => ${lagSeconds})`;
+  return [kind.time === 'instant' ? `${name(column)} <= ${until}` : `${name(column)} < (${until})::date`];
+}
+
+function cursorOf({ stream, order, hasPages }: Plan, { cursor, mode }: Reading): PostgresCursor | null {
+  if (cursor === null || (mode === 'full' && !hasPages)) return null;
+  const read = PostgresCursor.safeParse(cursor);
+  if (read.success && read.data.length === order.length) return read.data;
+  throw sourceRefusal('source_changed', `${stream.name} has another primary key than when its reading began: read it from the beginning`);
+}
+
+async function* pages(session: PostgresSession, plan: Plan, from: PostgresCursor | null): AsyncGenerator<Batch> {
+  let after = from;
+  let limit = FIRST_PAGE_ROWS;
+  for (;;) {
+    let rows = 0;
+    let bytes = 0;
+    await session.begin('read');
+    const where = after === null ? [] : [`(${plan.order.map(name).join(', ')}) > (${after.map(pg.escapeLiteral).join(', ')})`];
+    for await (const batch of batches(session, plan, `${selectOf(plan, where)} LIMIT ${limit}`)) {
+      rows += batch.items.length;
+      bytes += batch.bytes;
+      after = batch.cursor as PostgresCursor;
+      yield batch;
+    }
+    await session.commit();
+    if (rows < limit) return;
+    limit = Math.max(1, Math.min(PAGE_ROWS, Math.floor(PAGE_BYTES / (bytes / rows + 1))));
+  }
+}
+
+/** Rows with the last value of the field come again, as there is no key to tell which of them were read. */
+async function* whole(session: PostgresSession, plan: Plan, from: PostgresCursor | null): AsyncGenerator<Batch> {
+  await session.begin('read');
+  const where = from === null ? [] : [`${name(plan.order[0]!)} >= ${pg.escapeLiteral(from[0]!)}`];
+  yield* batches(session, plan, selectOf(plan, where));
+  await session.commit();
+}
+
+/** The columns of the order come first: of a row that is too wide only its beginning is kept. */
+function selectOf({ stream, order, conditions }: Plan, where: string[]): string {
+  const columns = [...order, ...stream.columns.map((column) => column.name)].map(name).join(', ');
+  const all = [...conditions, ...where];
+  return `SELECT ${columns} FROM ${stream.from}`
+    + (all.length === 0 ? '' : ` WHERE ${all.join(' AND ')}`)
+    + (order.length === 0 ? '' : ` ORDER BY ${order.map((_, place) => place + 1).join(', ')}`);
+}
+
+async function* batches(session: PostgresSession, plan: Plan, select: string): AsyncGenerator<Batch> {
+  let items: ReadItem[] = [];
+  let bytes = 0;
+  let cursor: Batch['cursor'] = null;
+  for await (const rows of postgresRows(session, select)) {
+    for (const row of rows) {
+      const isFull = items.length === BATCH_ITEMS || (items.length > 0 && bytes + row.line.length > BATCH_BYTES);
+      if (isFull) {
+        yield { items, bytes, cursor };
+        items = [];
+        bytes = 0;
+      }
+      items.push(toItem(plan, row));
+      bytes += row.line.length;
+      if (plan.order.length > 0) cursor = positionOf(plan, row);
+    }
+  }
+  if (items.length > 0) yield { items, bytes, cursor };
+}
+
+/** Of a value that a reading goes by. An index of Postgres holds none of this length. */
+const MOST_POSITION = 10_000;
+
+function positionOf({ stream, order }: Plan, { cells }: PostgresRow): PostgresCursor {
+  return order.map((column, place) => {
+    const cell = cells[place];
+    if (typeof cell === 'string' && cell.length <= MOST_POSITION) return cell;
+    throw sourceRefusal('source_refused', `${stream.name} cannot be read by ${column}: it has values that are too long for that`);
+  });
+}
+
+const SHOWN_BYTES = 2_000;
+
+function toItem({ stream, order }: Plan, { cells, line, isCut }: PostgresRow): ReadItem {
+  const malformed = (message: string): ReadItem =>
+    ({ kind: 'malformed', raw: line.subarray(0, SHOWN_BYTES).toString('utf8'), message });
+  if (isCut) return malformed(`The row has more than ${MOST_ROW_BYTES / 1024 / 1024} MiB`);
+  const record: [string, SourceRecord[string]][] = [];
+  for (const [place, column] of stream.columns.entries()) {
+    const cell = cells[order.length + place] ?? null;
+    try {
+      record.push([column.name, cell === null ? null : column.kind.parse(cell)]);
+    } catch {
+      return malformed(`The column ${column.name} cannot be read`);
+    }
+  }
+  return { kind: 'record', record: Object.fromEntries(record) };
+}

@@ -1,0 +1,114 @@
+import pg from 'pg';
+import type { ConnectorContext, Json, SourceRecord, WriteOutcome, Writing } from '../contract.ts';
+import { sourceRefusal } from '../source-refusal.ts';
+import { inSession, type PostgresSession } from './postgres-session.ts';
+import type { PostgresSettings } from './postgres-settings.ts';
+import { findTable, type PostgresStream } from './postgres-stream.ts';
+import { rowFault } from './row-fault.ts';
+import { deleteStatement, upsertStatement } from './upsert-statement.ts';
+
+/** A record with its place among those that are written. */
+type Row = { place: number; record: SourceRecord };
+
+const OK: WriteOutcome = { kind: 'ok' };
+const UNCHANGED: WriteOutcome = { kind: 'unchanged' };
+const failed = (message: string): WriteOutcome => ({ kind: 'failed', message, later: false });
+
+/**
+ * Inserts or updates rows by their key, or deletes them, all in one transaction. Rows that the table does not take fail
+ * alone. Refuses a table that has no unique index over the key.
+ */
+export async function writePostgres(settings: PostgresSettings, writing: Writing, context: ConnectorContext): Promise<WriteOutcome[]> {
+  const outcomes: WriteOutcome[] = writing.records.map(() => UNCHANGED);
+  await inSession(settings, context, 'write', async (session) => {
+    // What is checked at the end only would fail the whole batch.
+    await session.client.query('SET CONSTRAINTS ALL IMMEDIATE');
+    const table = await findTable(session, writing.stream);
+    checkKey(table, writing.key);
+    const rows: Row[] = [];
+    for (const [place, record] of writing.records.entries()) {
+      const row = writing.isRemoval ? keyOf(record, writing.key) : rowOf(record, table, writing.key);
+      if (typeof row === 'string') outcomes[place] = failed(row);
+      else rows.push({ place, record: row });
+    }
+    for (const { columns, rows: group } of groups(rows, writing.key)) {
+      const statement = writing.isRemoval ? deleteStatement(table, writing.key) : upsertStatement(table, writing.key, columns);
+      await writeRows(session, statement, group, outcomes);
+    }
+  });
+  return outcomes;
+}
+
+function checkKey(table: PostgresStream, key: string[]): void {
+  if (!table.isWritable) throw sourceRefusal('source_refused', `${table.name} is no table: rows cannot be written to it`);
+  const isKey = (columns: string[]) => columns.length === key.length && columns.every((column) => key.includes(column));
+  if (key.length > 0 && table.uniqueKeys.some(isKey)) return;
+  throw sourceRefusal('source_refused', `${table.name} has no unique index over ${key.join(', ') || 'a key'} alone: make one, `
+    + 'so that a row is found again (one that is neither partial, nor of expressions, nor deferrable)');
+}
+
+/** The row, or what is wrong with it. */
+function rowOf(record: SourceRecord, table: PostgresStream, key: string[]): SourceRecord | string {
+  const fault = keyOf(record, key);
+  if (typeof fault === 'string') return fault;
+  const row: [string, Json][] = [];
+  for (const [field, value] of Object.entries(record)) {
+    const column = table.columns.find((candidate) => candidate.name === field);
+    if (column === undefined) return `The table ${table.name} has no column ${field}`;
+    const isBytes = column.oid === pg.types.builtins.BYTEA && typeof value === 'string';
+    if (isBytes && !BASE64.test(value)) return `The column ${field} takes bytes in base64`;
+    row.push([field, isBytes ? `\\x${Buffer.from(value, 'base64').toString('hex')}` : value]);
+  }
+  return Object.fromEntries(row);
+}
+
+const BASE64 = /^[A-Za-z\d+/]*={0,2}$/;
+
+function keyOf(record: SourceRecord, key: string[]): SourceRecord | string {
+  const missing = key.find((part) => (record[part] ?? null) === null);
+  return missing === undefined ? Object.fromEntries(key.map((part) => [part, record[part]!])) : `The record has no ${missing}`;
+}
+
+type Group = { columns: string[]; rows: Row[] };
+
+/** As many rows together as a statement takes: of the same columns, and no key twice. Rows of one key keep their order. */
+function groups(rows: Row[], key: string[]): Group[] {
+  const found: Group[] = [];
+  let open = new Map<string, Group>();
+  let keys = new Set<string>();
+  for (const row of rows) {
+    const columns = Object.keys(row.record).toSorted((a, b) => (a < b ? -1 : 1));
+    const keyText = JSON.stringify(key.map((part) => textOf(row.record[part]!)));
+    if (keys.has(keyText)) [open, keys] = [new Map(), new Set()];
+    keys.add(keyText);
+    const group = open.get(columns.join('\0')) ?? { columns, rows: [] };
+    if (group.rows.length === 0) found.push(group);
+    open.set(columns.join('\0'), group);
+    group.rows.push(row);
+  }
+  return found;
+}
+
+/** 1 and "1" are the same to a column. */
+const textOf = (value: Json) => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** Writes rows together; where that fails because of one of them, each half by itself. */
+async function writeRows(session: PostgresSession, statement: string, rows: Row[], outcomes: WriteOutcome[]): Promise<void> {
+  await session.client.query('SAVEPOINT rows');
+  try {
+    const written = await session.client.query<{ place: string }>(statement, [JSON.stringify(rows.map(({ record }) => record))]);
+    await session.client.query('RELEASE SAVEPOINT rows');
+    for (const { place } of written.rows) outcomes[rows[Number(place) - 1]!.place] = OK;
+  } catch (error) {
+    const fault = rowFault(error);
+    if (fault === null) throw error;
+    await session.client.query('ROLLBACK TO SAVEPOINT rows; RELEASE SAVEPOINT rows');
+    if (rows.length === 1) {
+      outcomes[rows[0]!.place] = failed(fault);
+      return;
+    }
+    const half = Math.ceil(rows.length / 2);
+    await writeRows(session, statement, rows.slice(0, half), outcomes);
+    await writeRows(session, statement, rows.slice(half), outcomes);
+  }
+}

@@ -1,0 +1,81 @@
+import { createHmac } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import { Refusal } from '../../domain/refusal.ts';
+import type { ConnectorContext } from '../contract.ts';
+import { sourceRefusal } from '../source-refusal.ts';
+
+export type WebhookTarget = { url: string; secret: string };
+
+export type WebhookBody = {
+  /** The same for the same records of the same batch, so that the receiver knows what it has taken. */
+  idempotencyKey: string;
+  batchId: string;
+  stream: string;
+  isRemoval: boolean;
+  /** Each as JSON. */
+  records: string[];
+};
+
+/** Of an answer, which may tell of each record. */
+const MOST_ANSWER_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Sends records and gives what an answer of 2xx has to say: JSON, or undefined where it is something else. The signature is
+ * over the time of sending and the body, so that a receiver may refuse what somebody else sends again later.
+ */
+export async function sendToWebhook(
+  { url, secret }: WebhookTarget, sent: WebhookBody, { fetch, signal }: ConnectorContext,
+): Promise<unknown> {
+  const body = bodyOf(sent);
+  const seconds = Math.floor(Date.now() / 1000);
+  const { host } = new URL(url);
+  const headers = {
+    'Content-Type': 'application/json',
+    'Idempotency-Key': sent.idempotencyKey,
+    'X-Millrace-Signature': `t=${seconds},v1=${createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')}`,
+  };
+  const answer = await fetch.request(url, { method: 'POST', body, signal, headers })
+    .catch((error: unknown) => { throw inOurWords(host, error); });
+  // After some redirects the body is asked for no more, and nothing of it has arrived.
+  if (answer.url !== new URL(url).href) {
+    await answer.end();
+    throw sourceRefusal('source_refused', `${host} redirects what is sent to it: use the address that it redirects to`);
+  }
+  return readAnswer(host, answer.body, answer.headers['content-type'] ?? '');
+}
+
+/** The receiver's status, where that is why it was refused. */
+export function refusedStatus(error: unknown): string | null {
+  if (!(error instanceof Refusal) || error.status !== 'source_refused') return null;
+  const status = error.extra['source_status'];
+  return typeof status === 'number' && status >= 400 ? `${status} ${STATUS_CODES[status] ?? ''}`.trim() : null;
+}
+
+/** A webhook has no headers of the user's to check. */
+function inOurWords(host: string, error: unknown): unknown {
+  const status = refusedStatus(error);
+  if (status === null) return error;
+  const words = `${host} answered ${status}: check the address, and that the receiver knows the same secret`;
+  return sourceRefusal('source_refused', words, (error as Refusal).extra);
+}
+
+export function bodyOf({ batchId, stream, isRemoval, records }: Omit<WebhookBody, 'idempotencyKey'>): string {
+  const head = JSON.stringify({ batch_id: batchId, stream, removal: isRemoval });
+  return `${head.slice(0, -1)},"records":[${records.join(',')}]}`;
+}
+
+async function readAnswer(host: string, body: AsyncIterable<Buffer>, contentType: string): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > MOST_ANSWER_BYTES) throw sourceRefusal('source_unavailable', `${host} answered with more than 4 MiB`);
+    chunks.push(chunk);
+  }
+  if (bytes === 0 || !/^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)) return undefined;
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  } catch {
+    throw sourceRefusal('source_unavailable', `${host} answered with JSON that is broken`);
+  }
+}

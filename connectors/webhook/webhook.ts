@@ -1,0 +1,35 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { sourceUrlFault } from '../../domain/source-url.ts';
+import { connector, secret } from '../contract.ts';
+import { sendToWebhook } from './send-to-webhook.ts';
+import { writeWebhook } from './write-webhook.ts';
+
+const WebhookSettings = z.object({
+  url: z.string({ error: 'give the address' })
+    .check((context) => {
+      const fault = sourceUrlFault(context.value);
+      if (fault !== undefined) context.issues.push({ code: 'custom', message: `the address ${fault}`, input: context.value });
+    })
+    .describe('Where the records are sent to, by POST'),
+  secret: secret(z.string({ error: 'give the secret' }).min(16, 'the secret has at least 16 characters')
+    .max(1_000, 'the secret has more than 1000 characters'))
+    .describe('What the receiver verifies the signature with; it is never sent'),
+  batch_records: z.int({ error: 'batch_records is a whole number' }).min(1, 'batch_records is at least 1')
+    .max(5_000, 'batch_records is at most 5000').default(500).describe('How many records a request has at most'),
+});
+
+/** Any receiver that takes JSON. It is asked by a request without records whether it is there, and knows the secret. */
+export const webhook = connector({
+  name: 'webhook',
+  title: 'Signed webhook',
+  settings: WebhookSettings,
+  destination: {
+    async check(settings, context) {
+      const batchId = `check-${randomUUID()}`;
+      await sendToWebhook(settings, { idempotencyKey: `${batchId}-1`, batchId, stream: '', isRemoval: false, records: [] }, context);
+    },
+    discover: async () => null,
+    write: writeWebhook,
+  },
+});

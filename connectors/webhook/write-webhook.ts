@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import type { ConnectorContext, WriteOutcome, Writing } from '../contract.ts';
+import { sourceRefusal } from '../source-refusal.ts';
+import { bodyOf, refusedStatus, sendToWebhook, type WebhookBody, type WebhookTarget } from './send-to-webhook.ts';
+
+const MOST_BODY_BYTES = 1024 * 1024;
+const MOST_MESSAGE = 300;
+
+const Answer = z.object({
+  outcomes: z.array(z.object({ ok: z.boolean(), message: z.string().optional(), later: z.boolean().optional() })).optional(),
+});
+
+type Part = { records: string[]; places: number[] };
+
+/** Sends records in their order, in requests of at most `batch_records` and 1 MiB, one after the other. */
+export async function writeWebhook(
+  settings: WebhookTarget & { batch_records: number }, writing: Writing, context: ConnectorContext,
+): Promise<WriteOutcome[]> {
+  const outcomes: WriteOutcome[] = writing.records.map(() => ({ kind: 'failed', message: 'The record has more than 1 MiB', later: false }));
+  const { batchId, stream, isRemoval } = writing;
+  for (const [place, { records, places }] of partsOf(writing, settings.batch_records).entries()) {
+    const idempotencyKey = `${batchId}-${place + 1}`;
+    const told = await outcomesOf(settings, { idempotencyKey, batchId, stream, isRemoval, records }, context);
+    for (const [n, outcome] of told.entries()) outcomes[places[n]!] = outcome;
+  }
+  return outcomes;
+}
+
+/** A record that is too large for a request of its own is in none. */
+function partsOf({ batchId, stream, isRemoval, records }: Writing, most: number): Part[] {
+  const room = MOST_BODY_BYTES - Buffer.byteLength(bodyOf({ batchId, stream, isRemoval, records: [] }));
+  const parts: Part[] = [];
+  let left = 0;
+  for (const [place, record] of records.entries()) {
+    const text = JSON.stringify(record);
+    const bytes = Buffer.byteLength(text);
+    if (bytes > room) continue;
+    const isFull = parts.length === 0 || parts.at(-1)!.records.length === most || bytes + 1 > left;
+    if (isFull) parts.push({ records: [], places: [] });
+    left = (isFull ? room : left - 1) - bytes;
+    parts.at(-1)!.records.push(text);
+    parts.at(-1)!.places.push(place);
+  }
+  return parts;
+}
+
+async function outcomesOf(target: WebhookTarget, body: WebhookBody, context: ConnectorContext): Promise<WriteOutcome[]> {
+  const { host } = new URL(target.url);
+  let answer: unknown;
+  try {
+    answer = await sendToWebhook(target, body, context);
+  } catch (error) {
+    // A status of 4xx that is final is about these records.
+    const status = refusedStatus(error);
+    if (status === null) throw error;
+    return body.records.map(() => ({ kind: 'failed', message: `${host} answered ${status}`, later: false }));
+  }
+  const read = Answer.safeParse(answer ?? {});
+  const told = read.success ? read.data.outcomes : [];
+  if (told === undefined) return body.records.map(() => ({ kind: 'ok' }));
+  if (read.success && told.length === body.records.length) return told.map(toOutcome);
+  throw sourceRefusal('source_unavailable',
+    `${host} answered with outcomes that are not one for each of the ${body.records.length} records`);
+}
+
+function toOutcome({ ok, message, later }: { ok: boolean; message?: string; later?: boolean }): WriteOutcome {
+  if (ok) return { kind: 'ok' };
+  return { kind: 'failed', message: (message ?? '').slice(0, MOST_MESSAGE) || 'The receiver did not take it', later: later ?? false };
+}

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type AnyConnector, BATCH_BYTES, BATCH_ITEMS, type Batch, type ConnectorContext, type Cursor, type Reading, secretMembers,
+  type SourceRecord,
+} from '../../connectors/contract.ts';
+import { readFetchAllow, type FetchAllow } from '../../connectors/fetch-allow.ts';
+import { guardedFetch } from '../../connectors/guarded-fetch.ts';
+import { Refusal } from '../../domain/refusal.ts';
+import { rememberSecret } from '../harness/people.ts';
+
+/** A real source that the suite may read and change. */
+export type PreparedSource = {
+  settings: Record<string, unknown>;
+  /** The same with a wrong secret, or another's; what `check` then says. */
+  wrong: { settings: Record<string, unknown>; says: RegExp };
+  stream: string;
+  /** Null where the source keeps its own state. */
+  cursorField: string | null;
+  /** More than two batches of them. */
+  records: SourceRecord[];
+  /** Changes some records and adds others; those are what an incremental reading brings next. */
+  change(): Promise<SourceRecord[]>;
+  /** Breaks a record, or adds a broken one: what `malformed` then says. Null where a source has no such thing. */
+  spoil: (() => Promise<RegExp>) | null;
+  /** Makes the source ask for patience: for how many seconds, null where it names no time. Null where a source can't. */
+  throttle: (() => Promise<number | null>) | null;
+  stop(): Promise<void>;
+};
+
+/** What every source has to pass. `prepare` makes one with `records` in it. */
+export function sourceContract(connector: AnyConnector, prepare: () => Promise<PreparedSource>): void {
+  const source = connector.source!;
+  const logged: string[] = [];
+  const said: string[] = [];
+  let made: PreparedSource;
+  let settings: unknown;
+
+  beforeAll(async () => {
+    made = await prepare();
+    settings = connector.settings.parse(made.settings);
+    for (const name of secretMembers(connector.settings)) {
+      const value = made.settings[name];
+      if (typeof value === 'string') rememberSecret(value);
+    }
+  });
+  afterAll(() => made.stop());
+
+  const context = (signal = AbortSignal.timeout(60_000)): ConnectorContext => testContext(signal, logged);
+  const reading = (mode: Reading['mode'], cursor: Cursor | null): Reading =>
+    ({ stream: made.stream, mode, cursorField: mode === 'full' ? null : made.cursorField, cursor });
+  const read = async (mode: Reading['mode'], cursor: Cursor | null = null): Promise<Batch[]> => {
+    const batches = await Array.fromAsync(source.read(settings, reading(mode, cursor), context()));
+    for (const { items, bytes } of batches) {
+      expect(items.length).toBeLessThanOrEqual(BATCH_ITEMS);
+      expect(bytes).toBeLessThanOrEqual(BATCH_BYTES * 1.5);
+    }
+    return batches;
+  };
+
+  describe(`the source ${connector.name}`, () => {
+    it('is reached by the right settings', () => expect(source.check(settings, context())).resolves.toBeUndefined());
+
+    it('refuses wrong ones, in words that quote no secret', async () => {
+      const wrong = connector.settings.parse(made.wrong.settings);
+      const refusal = await source.check(wrong, context()).then(() => null, (error: unknown) => error as Refusal);
+      expect(refusal).toBeInstanceOf(Refusal);
+      expect(refusal!.message).toMatch(made.wrong.says);
+      said.push(refusal!.message);
+    });
+
+    it('tells its streams with their fields', async () => {
+      const streams = await source.discover(settings, context());
+      const stream = streams.find(({ name }) => name === made.stream)!;
+      const fields = new Set(stream.fields.map(({ name }) => name));
+      expect(Object.keys(made.records[0]!).filter((name) => !fields.has(name))).toEqual([]);
+      if (made.cursorField !== null) expect(stream.incremental).toEqual({ fields: expect.arrayContaining([made.cursorField]) });
+      else if (stream.incremental !== 'own') expect(stream.incremental).toEqual({ fields: [] });
+    });
+
+    it('is read in full, in bounded batches', async () => {
+      const batches = await read('full');
+      expect(batches.length).toBeGreaterThan(2);
+      expect(setOf(recordsOf(batches))).toEqual(setOf(made.records));
+    });
+
+    it.for(['full', 'incremental'] as const)('is read on after each batch, and nothing is lost: %s', async (mode) => {
+      const batches = await read(mode);
+      expect(setOf(recordsOf(batches))).toEqual(setOf(made.records));
+      for (let done = 1; done <= batches.length; done += 1) {
+        const { cursor } = batches[done - 1]!;
+        const isOver = done === batches.length && mode === 'full';
+        const before = recordsOf(cursor === null && !isOver ? [] : batches.slice(0, done));
+        const after = recordsOf(isOver ? [] : await read(mode, cursor));
+        expect(setOf([...before, ...after])).toEqual(setOf(made.records));
+      }
+    });
+
+    it('brings what is new or changed, and not all that is not, to an incremental reading', async () => {
+      const before = (await read('incremental')).at(-1)!.cursor;
+      const changed = await made.change();
+      const after = recordsOf(await read('incremental', before));
+      expect([...setOf(changed)].filter((record) => !setOf(after).has(record))).toEqual([]);
+      expect(after.length).toBeLessThan(made.records.length / 2);
+    });
+
+    it('tells of a malformed record, and brings the others', async ({ skip }) => {
+      if (!made.spoil) return skip('this source has none');
+      const says = await made.spoil();
+      const items = (await read('full')).flatMap((batch) => batch.items);
+      const malformed = items.filter((item) => item.kind === 'malformed');
+      expect(malformed.map(({ message }) => message)).toEqual([expect.stringMatching(says)]);
+      expect(items.length).toBeGreaterThanOrEqual(made.records.length);
+    });
+
+    it('passes on for how long it wants to be left alone', async ({ skip }) => {
+      if (!made.throttle) return skip('this source never does');
+      const seconds = await made.throttle();
+      const refusal = await source.check(settings, context()).then(() => null, (error: unknown) => error as Refusal);
+      expect(refusal).toMatchObject({ status: 'source_unavailable', ...(seconds === null ? {} : { extra: { retry_after: seconds } }) });
+      said.push(refusal!.message);
+    });
+
+    it('names no secret in what it logs, says or keeps as its cursor', () => {
+      const kept = [...logged, ...said].join('\n');
+      const secrets = secretMembers(connector.settings).flatMap((name) => [made.settings[name], made.wrong.settings[name]]);
+      expect(secrets.filter((value) => typeof value === 'string' && kept.includes(value))).toEqual([]);
+    });
+  });
+}
+
+/** What a connector gets under test: this machine may be reached. */
+export function testContext(signal: AbortSignal, logged: string[] = []): ConnectorContext {
+  const allow = readFetchAllow('127.0.0.1') as FetchAllow;
+  return { fetch: guardedFetch(allow), allow, signal, log: (line) => logged.push(line) };
+}
+
+function recordsOf(batches: Batch[]): SourceRecord[] {
+  return batches.flatMap(({ items }) => items.flatMap((item) => (item.kind === 'record' ? [item.record] : [])));
+}
+
+function setOf(records: SourceRecord[]): Set<string> {
+  return new Set(records.map((record) => JSON.stringify(Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1)))));
+}

@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import type { SourceRecord, WriteOutcome, Writing } from '../../../connectors/contract.ts';
+import { postgres } from '../../../connectors/postgres/postgres.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import { testStore } from '../../harness/database.ts';
+import { foreignPostgres } from '../../harness/foreign-postgres.ts';
+import { testContext } from '../contract.ts';
+import { destinationContract } from '../destination-contract.ts';
+
+const { db, ...store } = await testStore();
+const foreign = await foreignPostgres({ db, ...store });
+const SCHEMA = `"${foreign.settings.schema.replaceAll('"', '""')}"`;
+const settings = postgres.settings.parse(foreign.settings);
+
+async function sql(statement: string): Promise<SourceRecord[]> {
+  const client = await db.connect();
+  try {
+    await client.query(`SET ROLE ${foreign.role}; SET search_path = ${SCHEMA}; SET timezone = 'UTC'`);
+    return (await client.query(statement)).rows as SourceRecord[];
+  } finally {
+    client.release(true);
+  }
+}
+
+function write(stream: string, key: string[], records: SourceRecord[], more: Partial<Writing> = {}): Promise<WriteOutcome[]> {
+  const writing = { stream, key, batchId: 'b', records, isRemoval: false, ...more };
+  return postgres.destination!.write(settings, writing, testContext(AbortSignal.timeout(60_000)));
+}
+
+async function refusalOf(work: Promise<unknown>): Promise<string> {
+  const error: unknown = await work.then(() => 'no refusal', (thrown: unknown) => thrown);
+  if (!(error instanceof Refusal)) throw new Error('expected a refusal', { cause: error });
+  return `${error.status}: ${error.message}`;
+}
+
+describe('a table', () => {
+  destinationContract(postgres, async () => {
+    await sql('CREATE TABLE "Target" (id bigint PRIMARY KEY, "na""me" text, score int, doc json)');
+    const record = (id: number, score = id): SourceRecord => ({ 'id': id, 'na"me': `it's ${id}`, score, 'doc': { a: [id] } });
+    return {
+      settings: foreign.settings,
+      wrong: { settings: { ...foreign.settings, password: 'zqwrongpassword' }, says: /does not take this user/ },
+      stream: 'Target', key: ['id'],
+      records: Array.from({ length: 5_000 }, (_, n) => record(n + 1)),
+      changed: record(1, 99),
+      bad: {
+        record: { ...record(70_000), score: 'zqvalue' }, quotesNot: 'zqvalue',
+        says: /does not fit the type of its column, integer \(SQLSTATE 22P02\)/,
+      },
+      held: () => sql('SELECT id::int, "na""me", score, doc FROM "Target"'),
+      async throttle() {
+        await db.query(`ALTER ROLE ${foreign.role} CONNECTION LIMIT 0`);
+        return null;
+      },
+      async stop() { await db.query(`ALTER ROLE ${foreign.role} CONNECTION LIMIT -1`); },
+    };
+  });
+});
+
+describe('rows that are written', () => {
+  it('take a place of every type, as a source gives it', async () => {
+    await sql(`CREATE TYPE mood AS ENUM ('glad', 'sad');
+      CREATE TABLE kinds (id int UNIQUE, exact numeric, yes boolean, day date, at timestamptz, doc jsonb, bytes bytea, uuid uuid,
+        words text[], grid int[][], mood mood)`);
+    const record = {
+      id: 1, exact: '12345678901234567890.123', yes: true, day: '2024-02-29', at: '2024-02-29T12:00:00.123456Z',
+      doc: { a: [null, 1] }, bytes: 'AP8=', uuid: 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', words: ['a,b', null, '"'],
+      grid: [[1, 2], [3, 4]], mood: 'glad',
+    };
+    const empty = Object.fromEntries(Object.keys(record).map((name) => [name, null]));
+    const records = [record, { ...empty, id: 2 }];
+    expect(await write('kinds', ['id'], records)).toEqual([{ kind: 'ok' }, { kind: 'ok' }]);
+    expect(await write('kinds', ['id'], records)).toEqual([{ kind: 'unchanged' }, { kind: 'unchanged' }]);
+    const [batch] = await Array.fromAsync(postgres.source!.read(
+      settings, { stream: 'kinds', mode: 'full', cursorField: null, cursor: null }, testContext(AbortSignal.timeout(60_000))));
+    expect(batch!.items.map((item) => item.kind === 'record' && item.record)).toEqual(records);
+  });
+
+  it('change what they name and nothing else, the last of a key at the end', async () => {
+    await sql('CREATE TABLE part (a int, b text, c int DEFAULT 7, d text, PRIMARY KEY (a, b))');
+    expect(await write('part', ['b', 'a'], [
+      { a: 1, b: 'x', d: 'first' }, { a: '1', b: 'x', c: 8 }, { a: '01', b: 'x', c: 9 }, { a: 2, b: 'x' }, { a: 2, b: 'x' },
+    ])).toEqual([{ kind: 'ok' }, { kind: 'ok' }, { kind: 'ok' }, { kind: 'ok' }, { kind: 'unchanged' }]);
+    expect(await sql('SELECT * FROM part ORDER BY a')).toEqual([{ a: 1, b: 'x', c: 9, d: 'first' }, { a: 2, b: 'x', c: 7, d: null }]);
+  });
+
+  it('fail each for its own reason, in words that quote none of it', async () => {
+    await sql(`CREATE TABLE strict (id int PRIMARY KEY, name varchar(3) NOT NULL, mail text UNIQUE, age int CHECK (age >= 0), bytes bytea,
+      boss int REFERENCES strict DEFERRABLE INITIALLY DEFERRED)`);
+    const bad: [SourceRecord, RegExp][] = [
+      [{ id: 2, name: null }, /column name may not be empty/], [{ id: 3, name: 'zqvalue' }, /too long.*character varying\(3\)/],
+      [{ id: 4, name: 'c', mail: 'zqmail' }, /unique index \(constraint strict_mail_key\)/],
+      [{ id: 5, name: 'd', age: -1 }, /check strict_age_check/],
+      [{ id: 6, name: 'e', age: 99_999_999_999 }, /out of the range/], [{ id: 7, name: 'f', boss: 77 }, /constraint strict_boss_fkey/],
+      [{ id: 8, name: 'g', other: 1 }, /has no column other/], [{ name: 'h' }, /has no id/], [{ id: null, name: 'i' }, /has no id/],
+      [{ id: 'zqid', name: 'j' }, /integer/], [{ id: 9, name: 'k', bytes: 'zq!' }, /base64/], [{ id: 10, name: 'a\0b' }, /zero byte/],
+    ];
+    const records = [{ id: 1, name: 'a', mail: 'zqmail' }, ...bad.map(([record]) => record), { id: 11, name: 'z' }];
+    const outcomes = await write('strict', ['id'], records);
+    expect(outcomes).toEqual([
+      { kind: 'ok' }, ...bad.map(([, says]) => ({ kind: 'failed', message: expect.stringMatching(says), later: false })), { kind: 'ok' },
+    ]);
+    expect(JSON.stringify(outcomes)).not.toMatch(/zq(?:value|mail|id|!)/);
+    expect(await sql('SELECT id FROM strict ORDER BY id')).toEqual([{ id: 1 }, { id: 11 }]);
+  });
+
+  it('are removed by their key alone, whatever else they have', async () => {
+    await sql('CREATE TABLE removed (id int PRIMARY KEY, name text); INSERT INTO removed VALUES (1, \'a\'), (2, \'b\')');
+    const gone: SourceRecord[] = [{ id: 1, unknown: 1 }, { id: 3 }, { id: 'zq' }, { name: 'b' }, { id: 1 }];
+    expect((await write('removed', ['id'], gone, { isRemoval: true })).map(({ kind }) => kind))
+      .toEqual(['ok', 'unchanged', 'failed', 'failed', 'unchanged']);
+    expect(await sql('SELECT * FROM removed')).toEqual([{ id: 2, name: 'b' }]);
+  });
+});
+
+describe('what is refused', () => {
+  it('a table without a unique index over the key alone, and what is no table', async () => {
+    await sql(`CREATE TABLE loose (a int, b int, c int, d int UNIQUE DEFERRABLE, UNIQUE (a, b));
+      CREATE UNIQUE INDEX ON loose (c) WHERE c > 0; CREATE VIEW seen AS SELECT 1 AS id`);
+    for (const key of [['a'], ['c'], ['d'], ['a', 'b', 'c'], []]) {
+      expect(await refusalOf(write('loose', key, [{ a: 1, b: 1, c: 1, d: 1 }]))).toMatch(/source_refused: loose has no unique index over/);
+    }
+    expect(await refusalOf(write('seen', ['id'], [{ id: 1 }]))).toMatch(/seen is no table/);
+    expect(await refusalOf(write('gone', ['id'], [{ id: 1 }]))).toMatch(/no table or view gone/);
+    const streams = await postgres.destination!.discover(settings, testContext(AbortSignal.timeout(60_000)));
+    expect(streams!.map(({ name }) => name)).not.toContain('seen');
+  });
+
+  it('a user who may not write there', async () => {
+    await db.query(`CREATE TABLE ${SCHEMA}.theirs (id int PRIMARY KEY); GRANT SELECT ON ${SCHEMA}.theirs TO ${foreign.role}`);
+    expect(await refusalOf(write('theirs', ['id'], [{ id: 1 }]))).toMatch(/source_refused: .*grant it the rights/);
+    await db.query(`DROP TABLE ${SCHEMA}.theirs`);
+  });
+});

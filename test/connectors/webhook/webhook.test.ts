@@ -1,0 +1,187 @@
+import { readFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { describe, expect, it } from 'vitest';
+import type { SourceRecord, WriteOutcome, Writing } from '../../../connectors/contract.ts';
+import { NOTHING_ALLOWED } from '../../../connectors/fetch-allow.ts';
+import { guardedFetch } from '../../../connectors/guarded-fetch.ts';
+import { webhook } from '../../../connectors/webhook/webhook.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import { type Answer, endless, hangUp, httpSource, inTurn, redirect, status } from '../../harness/http-source.ts';
+import { testContext } from '../contract.ts';
+import { destinationContract } from '../destination-contract.ts';
+
+type IsFromMillrace = (secret: string, header: string | undefined, body: Buffer, now?: number) => boolean;
+
+/** As the documentation tells receivers to. */
+async function documented(): Promise<IsFromMillrace> {
+  const docs = await readFile(new URL('../../../docs/connectors.md', import.meta.url), 'utf8');
+  const code = /```js\n(.*?isFromMillrace.*?)```/s.exec(docs)![1]!;
+  const module = await import(`data:text/javascript,${encodeURIComponent(code)}`) as { isFromMillrace: IsFromMillrace };
+  return module.isFromMillrace;
+}
+
+const isFromMillrace = await documented();
+const server = await httpSource();
+const SECRET = 'zqwebhooksecret-0001';
+
+type Body = { batch_id: string; stream: string; removal: boolean; records: SourceRecord[] };
+type Received = Body & { key: string; bytes: number; signature: string };
+
+function answerJson(response: ServerResponse, value: unknown): void {
+  const body = typeof value === 'string' ? value : JSON.stringify(value);
+  response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' }).end(body);
+}
+
+/** Keeps the requests that it gets, and answers 401 where the signature is not its secret's. */
+function receiver(path: string, answer: (body: Received, response: ServerResponse) => void): { url: string; received: Received[] } {
+  const received: Received[] = [];
+  const take = async (request: IncomingMessage, response: ServerResponse) => {
+    const bytes = await buffer(request);
+    const signature = String(request.headers['x-millrace-signature']);
+    if (!isFromMillrace(SECRET, signature, bytes)) return void response.writeHead(401).end();
+    const key = String(request.headers['idempotency-key']);
+    const body: Received = { ...JSON.parse(bytes.toString()) as Body, key, bytes: bytes.length, signature };
+    received.push(body);
+    answer(body, response);
+  };
+  return { url: server.serve(path, (request, response) => { void take(request, response); }), received };
+}
+
+const settingsOf = (url: string, more: Record<string, unknown> = {}) => webhook.settings.parse({ url, secret: SECRET, ...more });
+
+function write(url: string, records: SourceRecord[], more: Record<string, unknown> = {}): Promise<WriteOutcome[]> {
+  const writing: Writing = { stream: 's', key: ['id'], batchId: 'b', records, isRemoval: false };
+  return webhook.destination!.write(settingsOf(url, more), writing, testContext(AbortSignal.timeout(60_000)));
+}
+
+async function refusalOf(work: Promise<unknown>): Promise<{ status: unknown; message: string; extra: unknown }> {
+  const error: unknown = await work.then(() => 'no refusal', (thrown: unknown) => thrown);
+  if (!(error instanceof Refusal)) throw new Error('expected a refusal', { cause: error });
+  return { status: error.status, message: error.message, extra: error.extra };
+}
+
+const records = (count: number): SourceRecord[] => Array.from({ length: count }, (_, n) => ({ id: n + 1, name: `Zoë ${n + 1}` }));
+
+describe('a receiver that keeps records by their key', () => {
+  destinationContract(webhook, async () => {
+    const held = new Map<unknown, SourceRecord>();
+    let isBusy = false;
+    const { url } = receiver('/kept', ({ removal, records: sent }, response) => {
+      if (isBusy) return void response.writeHead(429, { 'retry-after': '17' }).end();
+      const outcomes = sent.map((record) => {
+        if (record['name'] === 'zqvalue') return { ok: false, message: 'no such name' };
+        if (removal) held.delete(record['id']);
+        else held.set(record['id'], record);
+        return { ok: true };
+      });
+      answerJson(response, { outcomes });
+    });
+    return {
+      settings: { url, secret: SECRET },
+      wrong: { settings: { url, secret: 'zqanothersecret-0002' }, says: /answered 401 Unauthorized: .*secret/ },
+      stream: 'people', key: ['id'], records: records(1_200), changed: { id: 1, name: 'Ada' },
+      bad: { record: { id: 5_000, name: 'zqvalue' }, says: /^no such name$/, quotesNot: 'zqvalue' },
+      held: async () => [...held.values()],
+      async throttle() {
+        isBusy = true;
+        return 17;
+      },
+      stop: async () => undefined,
+    };
+  });
+});
+
+describe('what a receiver gets', () => {
+  it('is signed requests of bounded size, each with a key that stays', async () => {
+    const { url, received } = receiver('/sizes', (_, response) => response.end());
+    expect(await write(url, records(5), { batch_records: 2 })).toEqual(Array.from({ length: 5 }, () => ({ kind: 'ok' })));
+    await write(url, records(5), { batch_records: 2 });
+    expect(received.map(({ key }) => key)).toEqual(['b-1', 'b-2', 'b-3', 'b-1', 'b-2', 'b-3']);
+    expect(received.slice(0, 3).flatMap((body) => body.records)).toEqual(records(5));
+    expect(received[0]).toMatchObject({ batch_id: 'b', stream: 's', removal: false, records: records(2) });
+  });
+
+  it('is at most 1 MiB at a time, to the byte; what is larger fails alone', async () => {
+    const { url, received } = receiver('/bytes', (_, response) => response.end());
+    const around = JSON.stringify({ batch_id: 'b', stream: 's', removal: false, records: [{ id: 1, x: '' }] }).length;
+    const fits = { id: 1, x: 'x'.repeat(1024 * 1024 - around) };
+    const outcomes = await write(url, [{ id: 2 }, fits, { id: 3, x: `${fits.x}x` }, { id: 4 }, { id: 5 }]);
+    expect(outcomes).toEqual([
+      { kind: 'ok' }, { kind: 'ok' }, { kind: 'failed', message: 'The record has more than 1 MiB', later: false },
+      { kind: 'ok' }, { kind: 'ok' },
+    ]);
+    expect(received.map((body) => body.records.map(({ id }) => id))).toEqual([[2], [1], [4, 5]]);
+    expect(received[1]!.bytes).toBe(1024 * 1024);
+  });
+
+  it('is told from what others send: another body, secret or time', async () => {
+    const { url, received } = receiver('/signed', (_, response) => response.end());
+    await write(url, [{ id: 1 }]);
+    const { signature } = received[0]!;
+    const body = Buffer.from('{"batch_id":"b","stream":"s","removal":false,"records":[{"id":1}]}');
+    const at = Number(/t=(\d+)/.exec(signature)![1]);
+    expect(isFromMillrace(SECRET, signature, body, at + 300)).toBe(true);
+    expect(isFromMillrace(SECRET, signature, body, at + 301)).toBe(false);
+    expect(isFromMillrace('another', signature, body, at)).toBe(false);
+    expect(isFromMillrace(SECRET, signature, Buffer.from('{}'), at)).toBe(false);
+    expect(isFromMillrace(SECRET, undefined, body, at)).toBe(false);
+  });
+});
+
+describe('what an answer does', () => {
+  const ok: WriteOutcome = { kind: 'ok' };
+  const failed = (message: string, later = false): WriteOutcome => ({ kind: 'failed', message, later });
+  const answers = (path: string, value: unknown) => receiver(path, (_, response) => { answerJson(response, value); }).url;
+
+  it('of 2xx takes all, or says of each what became of it', async () => {
+    expect(await write(server.serve('/204', status(204)), records(2))).toEqual([ok, ok]);
+    expect(await write(server.serve('/html', status(200)), records(2))).toEqual([ok, ok]);
+    expect(await write(answers('/other', { received: 2 }), records(2))).toEqual([ok, ok]);
+    const outcomes = [{ ok: false }, { ok: false, message: 'x'.repeat(999), later: true }, { ok: true, message: 'fine' }];
+    expect(await write(answers('/each', { outcomes }), records(3)))
+      .toEqual([failed('The receiver did not take it'), failed('x'.repeat(300), true), ok]);
+  });
+
+  it('of 4xx fails the records of its request, and of no other', async () => {
+    const url = server.serve('/422', inTurn(status(200), status(422), status(200)));
+    const message = `127.0.0.1:${server.port} answered 422 Unprocessable Entity`;
+    expect(await write(url, records(3), { batch_records: 1 })).toEqual([ok, failed(message), ok]);
+  });
+
+  it.for<[string, Answer, Record<string, unknown>]>([
+    ['429 with a time', status(429, { 'retry-after': '30' }), { status: 'source_unavailable', extra: { retry_after: 30 } }],
+    ['503 with a time', status(503, { 'retry-after': '5' }), { status: 'source_unavailable', extra: { retry_after: 5 } }],
+    ['408', status(408), { status: 'source_unavailable' }],
+    ['500', status(500), { status: 'source_unavailable' }],
+    ['none', hangUp, { status: 'source_unavailable' }],
+    ['an endless one', endless, { status: 'source_unavailable', message: expect.stringMatching(/more than 4 MiB|connection/) }],
+    ['a redirect to another request', inTurn(redirect('/elsewhere', 302), status(200)), { status: 'source_refused' }],
+    ['broken JSON', (_, response) => { answerJson(response, '{"outcomes":'); }, { status: 'source_unavailable' }],
+    ['too few outcomes', (_, response) => { answerJson(response, { outcomes: [{ ok: true }] }); }, { status: 'source_unavailable' }],
+    ['outcomes of another shape', (_, response) => { answerJson(response, { outcomes: ['ok', 'ok'] }); }, { status: 'source_unavailable' }],
+  ])('%s has all sent again later, or is refused', async ([name, answer, expected]) => {
+    server.serve('/elsewhere', status(200));
+    const url = server.serve(`/later/${encodeURIComponent(name)}`, answer);
+    expect(await refusalOf(write(url, records(2)))).toMatchObject(expected);
+  });
+
+  it('that comes from an address that nobody may reach is never asked for', async () => {
+    const before = server.asked.length;
+    const closed = { ...testContext(AbortSignal.timeout(60_000)), fetch: guardedFetch(NOTHING_ALLOWED) };
+    expect(await refusalOf(webhook.destination!.check(settingsOf(server.serve('/closed', status(200))), closed)))
+      .toMatchObject({ status: 'address_refused' });
+    expect(server.asked.length).toBe(before);
+  });
+});
+
+it('wrong settings are refused in words', () => {
+  const right = { url: 'https://example.com/', secret: SECRET };
+  const faults = (more: Record<string, unknown>) =>
+    webhook.settings.safeParse({ ...right, ...more }).error?.issues.map(({ message }) => message).join('; ');
+  expect(faults({})).toBeUndefined();
+  expect(faults({ url: 'ftp://example.com' })).toMatch(/http:\/\/ or https:\/\//);
+  expect(faults({ secret: 'x'.repeat(15) })).toMatch(/at least 16/);
+  expect(faults({ batch_records: 5_001 })).toMatch(/at most 5000/);
+  expect(faults({ batch_records: 0 })).toMatch(/at least 1/);
+});
