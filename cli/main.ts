@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { cancelCommand } from './cancel.ts';
+import { connectionsCommand } from './connections.ts';
 import { errorsCommand } from './errors.ts';
 import { importCommand } from './import.ts';
 import { loginCommand } from './login.ts';
@@ -12,7 +13,7 @@ import { usersCommand } from './users.ts';
 
 const commands = [
   loginCommand, templateCommand, importCommand, statusCommand, errorsCommand, redriveCommand, cancelCommand,
-  usersCommand, tokensCommand,
+  usersCommand, tokensCommand, connectionsCommand,
 ];
 
 const program = new Command('millrace')

@@ -124,17 +124,38 @@ export function secret<S extends z.ZodType>(schema: S): S {
   return schema.meta({ secret: true });
 }
 
+/**
+ * Marks a member of the settings as one that cannot lead a secret elsewhere, nor weaken what protects it on its way. When
+ * any other member changes, the secrets have to be given anew.
+ */
+export function harmless<S extends z.ZodType>(schema: S): S {
+  return schema.meta({ harmless: true });
+}
+
 /** The names of the secret members. */
 export function secretMembers(settings: z.ZodType): string[] {
-  if (!(settings instanceof z.ZodObject)) return [];
-  return Object.entries(settings.shape as Record<string, z.ZodType>).filter(([, member]) => isSecret(member)).map(([name]) => name);
+  return membersMarked(settings, 'secret');
+}
+
+/** The names of the harmless members. */
+export function harmlessMembers(settings: z.ZodType): string[] {
+  return membersMarked(settings, 'harmless');
+}
+
+/** The members of the settings by their names. */
+export function settingMembers(settings: z.ZodType): Record<string, z.ZodType> {
+  return settings instanceof z.ZodObject ? settings.shape as Record<string, z.ZodType> : {};
+}
+
+function membersMarked(settings: z.ZodType, mark: 'secret' | 'harmless'): string[] {
+  return Object.entries(settingMembers(settings)).filter(([, member]) => isMarked(member, mark)).map(([name]) => name);
 }
 
 /** Also under `.optional()` and `.default()`. */
-function isSecret(member: z.ZodType): boolean {
-  if (member.meta()?.['secret'] === true) return true;
+function isMarked(member: z.ZodType, mark: 'secret' | 'harmless'): boolean {
+  if (member.meta()?.[mark] === true) return true;
   if (member instanceof z.ZodOptional || member instanceof z.ZodDefault || member instanceof z.ZodNullable) {
-    return isSecret(member.unwrap() as z.ZodType);
+    return isMarked(member.unwrap() as z.ZodType, mark);
   }
   return false;
 }

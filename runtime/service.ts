@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { startImport } from '../activities/start-import.ts';
 import { turns } from '../activities/turns.ts';
 import { wakeFeed } from '../activities/wake-feed.ts';
-import { guardedFetch } from '../connectors/guarded-fetch.ts';
+import { guardedFetch, type GuardedFetch } from '../connectors/guarded-fetch.ts';
 import { type FetchAllow, readFetchAllow } from '../connectors/fetch-allow.ts';
 import { openMailer } from '../connectors/mail.ts';
 import { TASK_QUEUES, type TaskQueue } from '../domain/workflow-id.ts';
@@ -79,7 +79,7 @@ async function startAllWorkers(house: House, metrics: Metrics): Promise<Workers>
     needs: {
       db, files, secrets, log, temporal, countRows: metrics.countRows, countValues: metrics.countValues,
       batchRecords: IMPORT_BATCH_RECORDS, turn: turns(IMPORT_BATCHES_AT_ONCE), boundary: () => {}, mailer, publicUrl: url,
-      fetch: guardedFetch(readFetchAllow(config.MILLRACE_FETCH_ALLOW ?? '') as FetchAllow),      // checked with the configuration
+      fetch: outside(house).fetch,
     },
   });
   return {
@@ -97,6 +97,12 @@ function sender(house: House): string {
   return house.config.MILLRACE_MAIL_FROM ?? `millrace@${isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? hostname : 'localhost'}`;
 }
 
+/** The ways out to addresses that users set. */
+function outside({ config }: House): { fetch: GuardedFetch; allow: FetchAllow } {
+  const allow = readFetchAllow(config.MILLRACE_FETCH_ALLOW ?? '') as FetchAllow;      // checked with the configuration
+  return { fetch: guardedFetch(allow), allow };
+}
+
 async function listen(house: House, metrics: Metrics, workers: Workers | null): Promise<FastifyInstance> {
   const { config, db, files, secrets, log, temporal } = house;
   const app = await buildServer({
@@ -105,6 +111,7 @@ async function listen(house: House, metrics: Metrics, workers: Workers | null): 
       startImport: (ref) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => startImport(temporal, ref)),
       wakeFeed: (entityId) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => wakeFeed(temporal, entityId)),
     },
+    outside: outside(house),
     ready: () => readiness(house, workers),
     settings: {
       publicUrl: publicUrl(house),

@@ -4,6 +4,7 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import { faultOf } from '../domain/fault.ts';
 import { readBodies } from './bodies.ts';
 import { connectionOptions, limitIdleBodies } from './connection-limits.ts';
+import { ConnectorCalls } from './connector-calls.ts';
 import { feedIntake } from './feed-intake.ts';
 import { FeedRoom } from './feed-room.ts';
 import { FeedWaker } from './feed-waker.ts';
@@ -23,11 +24,14 @@ import { uploadBudget } from './upload-budget.ts';
 export async function buildServer(needs: ServerNeeds, routes: readonly Route[] = allRoutes): Promise<FastifyInstance> {
   const limits = { ...LIMITS, ...needs.settings.limits };
   const feedWaker = new FeedWaker(needs);
+  const connectorCalls = new ConnectorCalls(needs.outside, limits.connectorCalls);
   const routeNeeds: RouteNeeds = {
     ...needs, limits, unverified: uploadBudget(limits.unverifiedBytes),
     feedIntake: feedIntake(needs.db, needs.secrets), feedRoom: new FeedRoom(needs.db, limits), feedWaker,
+    connectorCalls,
   };
   const app = newApp(needs, routeNeeds);
+  app.addHook('preClose', async () => connectorCalls.close());
   app.addHook('onClose', async () => feedWaker.close());
   app.setErrorHandler(sendError);
   logRequests(app, needs);

@@ -4,6 +4,7 @@ import type { Database } from '../store/database.ts';
 import type { Files } from '../store/files.ts';
 import { FILE_LIMITS } from '../store/pin-file.ts';
 import type { Secrets } from '../store/secrets.ts';
+import type { ConnectorCalls, WaysOut } from './connector-calls.ts';
 import type { FeedIntake } from './feed-intake.ts';
 import type { FeedRoom } from './feed-room.ts';
 import type { FeedWaker } from './feed-waker.ts';
@@ -25,6 +26,11 @@ export type Limits = {
   waitingRequests: number;
   waitingBytes: number;
   headersMs: number;
+  /** A connector's answer to a check, and to what can be read or written. */
+  checkMs: number;
+  discoverMs: number;
+  /** So many of both are under way at once for an entity. */
+  connectorCalls: number;
   /** Between two pieces of a body. */
   idleBodyMs: number;
 };
@@ -40,6 +46,9 @@ export const LIMITS: Limits = {
   waitingRequests: 20_000,
   waitingBytes: 256 * MIB,
   headersMs: 10_000,
+  checkMs: 30_000,
+  discoverMs: 60_000,
+  connectorCalls: 4,
   idleBodyMs: 60_000,
 };
 
@@ -67,6 +76,7 @@ export type ServerNeeds = {
   log: Logger;
   metrics: { observeRequest(request: ObservedRequest): void; text(): Promise<string>; contentType: string };
   flows: { startImport(ref: ImportRef): Promise<void>; wakeFeed(entityId: number): Promise<void> };
+  outside: WaysOut;
   /** One entry for each part that the service can't do without. */
   ready(): Promise<Readiness[]>;
   settings: ServerSettings;
@@ -79,4 +89,5 @@ export type RouteNeeds = ServerNeeds & {
   feedIntake: FeedIntake;
   feedRoom: FeedRoom;
   feedWaker: FeedWaker;
+  connectorCalls: ConnectorCalls;
 };

@@ -1,9 +1,10 @@
 import type { Queryable } from './database.ts';
 
 export const ACTOR_KINDS = ['user', 'service_token', 'sor_key', 'system'] as const;
-export const AUDIT_ACTIONS = ['create', 'read', 'update', 'delete', 'import', 'feed', 'login', 'logout'] as const;
+export const AUDIT_ACTIONS = ['create', 'read', 'update', 'delete', 'import', 'feed', 'login', 'logout', 'check', 'discover'] as const;
 export const SUBJECT_KINDS = [
   'session', 'system_of_record', 'customer_attribute', 'customer', 'import', 'feed_request', 'user', 'service_token', 'entity', 'audit_log',
+  'connection',
 ] as const;
 
 export type AuditEntry = {

@@ -6,8 +6,11 @@ import type { Queryable } from './database.ts';
  */
 const OF_EMPTY_ENTITIES = [
   'memberships', 'tokens', 'service_tokens', 'systems_of_records', 'customer_attributes', 'tombstones', 'audit_log',
-  'idempotent_requests',
+  'idempotent_requests', 'connections',
 ];
+
+/** What counts in tables of which something is in empty entities, too. */
+const HELD_IN_PART = { systems_of_records: "type <> 'global'", connections: 'deleted_at IS NULL' };
 
 /** The names of tables in which something of the entity lies. */
 export async function listHoldings(tx: Queryable, entityId: number): Promise<string[]> {
@@ -22,9 +25,11 @@ export async function listHoldings(tx: Queryable, entityId: number): Promise<str
     const { rows } = await tx.query(`SELECT FROM "${name}" WHERE entity_id = $1 LIMIT 1`, [entityId]);
     if (rows.length > 0) held.push(name);
   }
-  const { rows: sors } = await tx.query(
-    `SELECT FROM systems_of_records WHERE entity_id = $1 AND type <> 'global' LIMIT 1`, [entityId]);
-  return sors.length > 0 ? [...held, 'systems_of_records'] : held;
+  for (const [name, condition] of Object.entries(HELD_IN_PART)) {
+    const { rows } = await tx.query(`SELECT FROM ${name} WHERE entity_id = $1 AND ${condition} LIMIT 1`, [entityId]);
+    if (rows.length > 0) held.push(name);
+  }
+  return held;
 }
 
 /** Deletes an entity that is empty, with its memberships, and the users who belonged to no other. */

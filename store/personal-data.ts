@@ -221,7 +221,7 @@ export const personalData: PersonalDataPlace[] = [
 /** Tables and file areas that hold nothing about customers. */
 export const withoutPersonalData = [
   'schema_migrations', 'entities', 'users', 'memberships', 'tokens', 'service_tokens', 'login_attempts', 'server_keys', 'key_lookups',
-  'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'idempotent_requests', 'keys/',
+  'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'idempotent_requests', 'connections', 'keys/',
 ];
 
 function hashes(secrets: Secrets, entityId: number, people: Person[]): Buffer[] {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { secret } from '../contract.ts';
+import { harmless, secret } from '../contract.ts';
 
 const text = (what: string, max: number) => z.string({ error: `give ${what}` }).min(1, `give ${what}`)
   .max(max, `${what} has more than ${max} characters`)
@@ -23,16 +23,16 @@ export const PostgresSettings = z.object({
   tls_ca: z.string({ error: 'tls_ca is text in PEM' }).max(100_000, 'tls_ca has more than 100000 characters')
     .refine((pem) => pem.includes('-----BEGIN CERTIFICATE-----'), 'tls_ca has no -----BEGIN CERTIFICATE----- in it')
     .optional().describe('The authority that signed the certificate of the server, in PEM, where it is none of the public ones'),
-  schema: identifier('the name of the schema').default('public').describe('The schema whose tables and views are the streams'),
-  queries: z.record(
+  schema: harmless(identifier('the name of the schema').default('public').describe('The schema whose tables and views are the streams')),
+  queries: harmless(z.record(
     identifier('the name of the query'), text('the text of the query', 50_000), { error: 'queries are texts by their names' },
-  ).optional().describe('SELECT statements by their names, which become streams as well'),
-  lag_seconds: z.int({ error: 'lag_seconds is a whole number' }).min(0, 'lag_seconds is at least 0')
+  ).optional().describe('SELECT statements by their names, which become streams as well')),
+  lag_seconds: harmless(z.int({ error: 'lag_seconds is a whole number' }).min(0, 'lag_seconds is at least 0')
     .max(86_400, 'lag_seconds is at most 86400').default(30)
-    .describe('Of an incremental reading by a time: how old a row is at least. No transaction should take longer to commit'),
-  statement_timeout_seconds: z.int({ error: 'statement_timeout_seconds is a whole number' })
+    .describe('Of an incremental reading by a time: how old a row is at least. No transaction should take longer to commit')),
+  statement_timeout_seconds: harmless(z.int({ error: 'statement_timeout_seconds is a whole number' })
     .min(1, 'statement_timeout_seconds is at least 1').max(3_600, 'statement_timeout_seconds is at most 3600').default(300)
-    .describe('How long the server may take over a statement, and over the first or the next row of a reading'),
+    .describe('How long the server may take over a statement, and over the first or the next row of a reading')),
 });
 
 export type PostgresSettings = z.output<typeof PostgresSettings>;

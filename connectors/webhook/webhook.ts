@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { sourceUrlFault } from '../../domain/source-url.ts';
-import { connector, secret } from '../contract.ts';
+import { connector, harmless, secret } from '../contract.ts';
 import { sendToWebhook } from './send-to-webhook.ts';
 import { writeWebhook } from './write-webhook.ts';
 
@@ -15,8 +15,8 @@ const WebhookSettings = z.object({
   secret: secret(z.string({ error: 'give the secret' }).min(16, 'the secret has at least 16 characters')
     .max(1_000, 'the secret has more than 1000 characters'))
     .describe('What the receiver verifies the signature with; it is never sent'),
-  batch_records: z.int({ error: 'batch_records is a whole number' }).min(1, 'batch_records is at least 1')
-    .max(5_000, 'batch_records is at most 5000').default(500).describe('How many records a request has at most'),
+  batch_records: harmless(z.int({ error: 'batch_records is a whole number' }).min(1, 'batch_records is at least 1')
+    .max(5_000, 'batch_records is at most 5000').default(500).describe('How many records a request has at most')),
 });
 
 /** Any receiver that takes JSON. It is asked by a request without records whether it is there, and knows the secret. */

@@ -2,6 +2,9 @@ import type { Route } from '../route.ts';
 import { attributeValueRoutes } from './attribute-values.ts';
 import { auditLogRoutes } from './audit-log.ts';
 import { batchImportRoutes } from './batch-import.ts';
+import { connectionCheckRoutes } from './connection-checks.ts';
+import { connectionRoutes } from './connections.ts';
+import { connectorRoutes } from './connectors.ts';
 import { customerAttributeRoutes } from './customer-attributes.ts';
 import { customerProfileRoutes } from './customer-profiles.ts';
 import { entityRoutes } from './entities.ts';
@@ -20,5 +23,6 @@ import { userRoutes } from './users.ts';
 export const routes: readonly Route[] = [
   ...sessionRoutes, ...systemOfRecordsRoutes, ...notifyEmailsRoutes, ...customerAttributeRoutes, ...attributeValueRoutes,
   ...customerProfileRoutes, ...batchImportRoutes, ...importTemplateRoutes, ...importRoutes, ...importErrorsFileRoutes,
-  ...feedRoutes, ...userRoutes, ...ownPasswordRoutes, ...serviceTokenRoutes, ...entityRoutes, ...auditLogRoutes,
+  ...feedRoutes, ...connectorRoutes, ...connectionRoutes, ...connectionCheckRoutes,
+  ...userRoutes, ...ownPasswordRoutes, ...serviceTokenRoutes, ...entityRoutes, ...auditLogRoutes,
 ];

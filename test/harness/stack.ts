@@ -10,6 +10,8 @@ import { createLog } from '../../runtime/log.ts';
 import { ensureTemporal } from '../../runtime/keeper.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
 import { openTemporalClient } from '../../runtime/temporal-client.ts';
+import { NOTHING_ALLOWED } from '../../connectors/fetch-allow.ts';
+import { guardedFetch } from '../../connectors/guarded-fetch.ts';
 import { buildServer } from '../../server/app.ts';
 import { onFileEnd } from './clean-up.ts';
 import { testStore, type TestStore } from './database.ts';
@@ -56,6 +58,7 @@ export async function newTestServer({ db, files, secrets }: TestStore, temporal:
       startImport: (ref) => temporal.connection.withDeadline(Date.now() + 3_000, () => startImport(temporal, ref)),
       wakeFeed: (entityId) => temporal.connection.withDeadline(Date.now() + 3_000, () => wakeFeed(temporal, entityId)),
     },
+    outside: { allow: NOTHING_ALLOWED, fetch: guardedFetch(NOTHING_ALLOWED) },
     ready: async () => [],
     settings: { publicUrl: 'http://127.0.0.1', tokenTtlDays: 1, rateLimitPerMinute: 0, version: 'test' },
   });

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { hashPassword } from '../../server/passwords.ts';
+import { deleteConnection, insertConnection } from '../../store/connections.ts';
 import { rememberSecret } from '../harness/people.ts';
 import { makeWorld } from '../harness/world.ts';
 import { type CallOptions, webForm } from './test-server.ts';
@@ -102,6 +103,16 @@ describe('an entity', () => {
        SELECT entity_id, id, 0, 1, now(), 'x' FROM systems_of_records WHERE entity_id = $1 AND type = 'global'`, [other.entity.id]);
     await store.db.query(`UPDATE systems_of_records SET deleted_at = now() WHERE id = $1`, [other.sor.id]);
     expect((await call('DELETE', `/${other.entity.id}`)).body.error_message).toContain('attribute values');
+  });
+
+  test('is not deleted while it has a connection, and is once that is deleted', async () => {
+    const entity = await create();
+    const connection = await insertConnection(store.db, store.secrets, entity.id, {
+      name: 'Warehouse', connector: 'postgres', settings: {}, secretSettings: {}, createdBy: world.user.id,
+    });
+    expect((await call('DELETE', `/${entity.id}`)).body.error_message).toMatch(/holds connections/);
+    await deleteConnection(store.db, entity.id, connection!.identifier);
+    expect((await call('DELETE', `/${entity.id}`)).body).toEqual({ success: true });
   });
 
   test('is neither deleted nor deactivated by a token that acts in it', async () => {

@@ -31,7 +31,9 @@ const TAKEN = new Set([
   'PUT /api/customer_attributes/:ca_identifier body.label: unknown',
   'POST /api/users body.first_name: unknown', 'POST /api/users body.last_name: unknown',
   'PUT /api/users/:user_id body.first_name: unknown', 'PUT /api/users/:user_id body.last_name: unknown',
-  'POST /api/service_tokens body.name: unknown', 'POST /api/entities body.name: unknown', 'PUT /api/entities/:entity_id body.name: unknown',
+  'POST /api/service_tokens body.name: unknown', 'POST /api/connections body.name: unknown',
+  'PUT /api/connections/:connection_id body.name: unknown',
+  'POST /api/entities body.name: unknown', 'PUT /api/entities/:entity_id body.name: unknown',
   ...['POST /api/entities', 'PUT /api/entities/:entity_id'].flatMap((name) => [
     `${name} body.description: unknown`, `${name} body.description: long`,
   ]),
@@ -39,8 +41,9 @@ const TAKEN = new Set([
   ...['POST /api/users body.password', 'PUT /api/users/:user_id body.password', 'PUT /api/users/me/password body.new_password']
     .flatMap((field) => [`${field}: unknown`, `${field}: long`]),
   // Pages that are none are ignored.
-  ...['GET /api/users', 'GET /api/service_tokens', 'GET /api/entities'].flatMap((name) => ['page', 'per_page'].flatMap((field) =>
-    ['empty', 'long', 'unknown', 'NUL'].map((kind) => `${name} query.${field}: ${kind}`))),
+  ...['GET /api/users', 'GET /api/service_tokens', 'GET /api/entities', 'GET /api/connections'].flatMap((name) =>
+    ['page', 'per_page'].flatMap((field) =>
+      ['empty', 'long', 'unknown', 'NUL'].map((kind) => `${name} query.${field}: ${kind}`))),
   ...['empty', 'long', 'unknown', 'NUL'].map((kind) => `GET /api/audit_log query.per_page: ${kind}`),
   ...['subject', 'actor', 'customer_id'].flatMap((field) => [
     `GET /api/audit_log query.${field}: unknown`, `GET /api/audit_log.csv query.${field}: unknown`,

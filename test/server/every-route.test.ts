@@ -51,9 +51,10 @@ async function rowsOf({ entity }: Sample): Promise<Record<string, unknown>> {
 
 /** What only this entity may see. */
 function marksOf(sample: Sample): string[] {
-  const { entity, sor, apiKey, attributes, importId, requestId, person, user, colleague, serviceTokenId } = sample;
+  const { entity, sor, apiKey, attributes, importId, requestId, person, user, colleague, serviceTokenId, connection } = sample;
   return [
     entity.identifier, entity.qaApiKey, sor.identifier, apiKey, importId, requestId, person, user.email, colleague.uid, serviceTokenId,
+    connection.identifier,
     ...Object.values(attributes).map(({ identifier }) => identifier),
   ];
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Route } from '../../server/route.ts';
 import { hashPassword } from '../../server/passwords.ts';
+import { insertConnection, type SettingValues } from '../../store/connections.ts';
 import { write } from '../../store/database.ts';
 import { type Entity, insertEntity } from '../../store/entities.ts';
 import { insertFeedRequest } from '../../store/feed-requests.ts';
@@ -10,7 +11,7 @@ import { insertServiceToken } from '../../store/service-tokens.ts';
 import { insertMembership, insertUser, type User } from '../../store/users.ts';
 import type { TestStore } from '../harness/database.ts';
 import { importForm, insertUpload } from '../harness/imports.ts';
-import { personId } from '../harness/people.ts';
+import { personId, rememberSecret } from '../harness/people.ts';
 import { makeWorld, type World } from '../harness/world.ts';
 
 /** A world in which every kind of object stands once, and a person has a value. */
@@ -22,6 +23,8 @@ export type Sample = World & {
   /** Another user of the entity. */
   colleague: User;
   serviceTokenId: string;
+  /** To the test's own database. */
+  connection: { identifier: string; settings: SettingValues };
   /** Another entity, in which nothing is. */
   emptyEntity: Entity;
 };
@@ -105,6 +108,19 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'DELETE /api/entities/:entity_id': (own) => ({ params: { entity_id: own.emptyEntity.identifier } }),
   'GET /api/audit_log': () => ({}),
   'GET /api/audit_log.csv': () => ({}),
+  'GET /api/connectors': () => ({}),
+  'GET /api/connections': () => ({}),
+  'POST /api/connections': (own) => ({ body: { name: 'Another', connector: 'postgres', settings: own.connection.settings } }),
+  'GET /api/connections/:connection_id': (own) => ({ params: { connection_id: own.connection.identifier } }),
+  'PUT /api/connections/:connection_id': (own) => ({
+    params: { connection_id: own.connection.identifier }, body: { name: 'Renamed', settings: own.connection.settings },
+  }),
+  'DELETE /api/connections/:connection_id': (own) => ({ params: { connection_id: own.connection.identifier } }),
+  'POST /api/connections/check': (own) => ({ body: { connector: 'postgres', settings: own.connection.settings, as: 'source' } }),
+  'POST /api/connections/:connection_id/check': (own) => ({ params: { connection_id: own.connection.identifier }, body: { as: 'source' } }),
+  'GET /api/connections/:connection_id/streams': (own) => ({
+    params: { connection_id: own.connection.identifier }, query: { as: 'source' },
+  }),
   'POST /api/attribute_values': (own) => ({
     body: {
       sor: own.sor.identifier, api_key: own.apiKey,
@@ -151,16 +167,30 @@ export async function makeSample(store: TestStore, route: Route, { isSuper = tru
 }
 
 async function insertOthers(
-  { db, secrets }: TestStore, { entity, user }: World,
-): Promise<Pick<Sample, 'colleague' | 'serviceTokenId' | 'emptyEntity'>> {
+  { db, secrets, url }: TestStore, { entity, user }: World,
+): Promise<Pick<Sample, 'colleague' | 'serviceTokenId' | 'connection' | 'emptyEntity'>> {
   return write(db, async (tx) => {
     const colleague = await insertUser(tx, { email: `colleague-of-${user.email}`, passwordHash: '', preferedEntityId: entity.id });
     await insertMembership(tx, { userId: colleague.id, entityId: entity.id, rights: ['sor_manage'], admin: false });
     const expiresAt = new Date(Date.now() + 60_000);
     const asked = { name: 'Load', rights: ['sor_manage'], createdBy: user.id, expiresAt } as const;
     const { serviceToken } = await insertServiceToken(tx, entity.id, asked);
-    return { colleague, serviceTokenId: serviceToken.identifier, emptyEntity: await insertEntity(tx, secrets, 'Empty') };
+    const settings = postgresSettings(url);
+    const { password, ...shown } = settings;
+    const split = { settings: shown, secretSettings: { password } };
+    const { identifier } = (await insertConnection(tx, secrets, entity.id, {
+      name: 'Warehouse', connector: 'postgres', createdBy: user.id, ...split,
+    }))!;
+    const connection = { identifier, settings };
+    return { colleague, connection, serviceTokenId: serviceToken.identifier, emptyEntity: await insertEntity(tx, secrets, 'Empty') };
   });
+}
+
+/** The settings of a connection to the Postgres that `url` names. */
+export function postgresSettings(url: string): SettingValues & { password: string } {
+  const { hostname: host, port, pathname, username: user, password } = new URL(url);
+  rememberSecret(decodeURIComponent(password));
+  return { host, port: Number(port), database: pathname.slice(1), user, password: decodeURIComponent(password), tls: 'off' };
 }
 
 /** Sends a call; `token` null sends none. A file goes with the SoR and key of `own`. */

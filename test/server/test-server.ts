@@ -2,6 +2,8 @@ import { Writable } from 'node:stream';
 import type { FastifyInstance, InjectOptions } from 'fastify';
 import { pino } from 'pino';
 import { onFileEnd } from '../harness/clean-up.ts';
+import { type FetchAllow, readFetchAllow } from '../../connectors/fetch-allow.ts';
+import { guardedFetch } from '../../connectors/guarded-fetch.ts';
 import { buildServer } from '../../server/app.ts';
 import type { ObservedRequest, Readiness, ServerNeeds, ServerSettings } from '../../server/needs.ts';
 import type { Route } from '../../server/route.ts';
@@ -34,6 +36,8 @@ type Options = {
   settings?: Partial<ServerSettings>;
   routes?: Route[];
   ready?: () => Promise<Readiness[]>;
+  /** MILLRACE_FETCH_ALLOW. */
+  allowed?: string;
   startImport?: ServerNeeds['flows']['startImport'];
   wakeFeed?: ServerNeeds['flows']['wakeFeed'];
 };
@@ -52,6 +56,7 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
   });
   const app = await buildServer({
     ...store,
+    outside: outsideOf(options.allowed ?? '127.0.0.1'),
     log: pino(lines),
     metrics: {
       observeRequest: (request) => observed.push(request), text: async () => 'up 1\n', contentType: 'text/plain',
@@ -67,6 +72,11 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
   }, options.routes);
   onFileEnd(() => app.close());
   return { app, started, woken, logs, observed, call: (method, url, asked) => call(app, method, url, asked) };
+}
+
+function outsideOf(allowed: string): ServerNeeds['outside'] {
+  const allow = readFetchAllow(allowed) as FetchAllow;
+  return { allow, fetch: guardedFetch(allow) };
 }
 
 async function call(

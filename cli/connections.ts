@@ -1,0 +1,132 @@
+import { Command } from 'commander';
+import { allPages } from './all-pages.ts';
+import { call, type Server } from './client.ts';
+import { readJsonObject } from './read-json.ts';
+import { run } from './run.ts';
+import { table } from './table.ts';
+
+type Connection = {
+  identifier: string; name: string; connector: string; revision: number; updated_at: string;
+};
+type Connector = {
+  name: string; title: string; source: boolean; destination: boolean;
+  settings: { properties: Record<string, { writeOnly?: true }>; required?: string[] };
+};
+type Outcome = { ok: boolean; message?: string; retry_after?: number };
+type Stream = { name: string; fields: { name: string; type: string }[]; key: string[]; incremental: 'own' | { fields: string[] } };
+type AddOptions = { connector: string; settings: string };
+type UpdateOptions = { name?: string; settings?: string };
+type SideOptions = { as?: string };
+
+const PATH = '/api/connections';
+const ID = ['<identifier>', 'as `millrace connections list` shows it'] as const;
+const FROM_FILE = 'a JSON file with the settings, secrets among them; - for standard input';
+const AS = ['--as <side>', 'source or destination, of a connector that is both'] as const;
+/** It was done, and the connection does not work. */
+const DOES_NOT_WORK = 2;
+
+export const connectionsCommand = new Command('connections').description('settings and secrets of outside sources and destinations');
+
+connectionsCommand.command('list', { isDefault: true })
+  .description('list them')
+  .action(() => run(list));
+
+connectionsCommand.command('connectors')
+  .description('list the kinds of connections, with the settings that each takes')
+  .action(() => run(listConnectors));
+
+connectionsCommand.command('add')
+  .description('store a connection, and print its identifier')
+  .argument('<name>', 'what it is called')
+  .requiredOption('--connector <connector>', 'as `millrace connections connectors` shows it')
+  .requiredOption('--settings <file>', FROM_FILE)
+  .action((name: string, options: AddOptions) => run((server) => add(server, name, options)));
+
+connectionsCommand.command('check')
+  .description('try whether a connection works; exits with 2 where it does not')
+  .argument(...ID)
+  .option(...AS)
+  .action((identifier: string, options: SideOptions) => run((server) => check(server, identifier, options)));
+
+connectionsCommand.command('streams')
+  .description('list what can be read of a source, or written to')
+  .argument(...ID)
+  .option(...AS)
+  .action((identifier: string, options: SideOptions) => run((server) => listStreams(server, identifier, options)));
+
+connectionsCommand.command('update')
+  .description('rename a connection, or change its settings: a secret that is left out stays')
+  .argument(...ID)
+  .option('--name <name>')
+  .option('--settings <file>', FROM_FILE)
+  .action((identifier: string, options: UpdateOptions) => run((server) => update(server, identifier, options)));
+
+connectionsCommand.command('remove')
+  .description('delete a connection with its secrets')
+  .argument(...ID)
+  .action((identifier: string) => run((server) => remove(server, identifier)));
+
+async function list(server: Server): Promise<number> {
+  return show(await allPages<Connection>(server, PATH));
+}
+
+async function listConnectors(server: Server): Promise<number> {
+  const connectors = await call<Connector[]>(server, 'GET', '/api/connectors');
+  console.log(table(['connector', 'title', 'is', 'settings'], connectors.map(({ name, title, source, destination, settings }) => [
+    name, title, [source ? 'source' : '', destination ? 'destination' : ''].filter(Boolean).join(', '), settingList(settings),
+  ])));
+  return 0;
+}
+
+/** Optional ones in brackets, secret ones with a star. */
+function settingList({ properties, required = [] }: Connector['settings']): string {
+  return Object.entries(properties).map(([name, { writeOnly }]) => {
+    const shown = writeOnly ? `${name}*` : name;
+    return required.includes(name) ? shown : `[${shown}]`;
+  }).join(' ');
+}
+
+async function add(server: Server, name: string, { connector, settings }: AddOptions): Promise<number> {
+  const body = { name, connector, settings: await readJsonObject(settings) };
+  const { identifier } = await call<Connection>(server, 'POST', PATH, body);
+  console.log(identifier);
+  return 0;
+}
+
+async function check(server: Server, identifier: string, options: SideOptions): Promise<number> {
+  const { ok, message, retry_after: seconds } = await call<Outcome>(server, 'POST', `${pathOf(identifier)}/check`, options);
+  if (ok) console.log('works');
+  else console.error(seconds === undefined ? message : `${message} (try again in ${seconds} s)`);
+  return ok ? 0 : DOES_NOT_WORK;
+}
+
+async function listStreams(server: Server, identifier: string, options: SideOptions): Promise<number> {
+  const query = new URLSearchParams(options);
+  const { streams } = await call<{ streams: Stream[] | null }>(server, 'GET', `${pathOf(identifier)}/streams?${query}`);
+  console.log(streams === null ? 'takes anything' : table(['stream', 'key', 'new by', 'fields'], streams.map((stream) => [
+    stream.name, stream.key.join(', '), stream.incremental === 'own' ? 'its own state' : stream.incremental.fields.join(', '),
+    stream.fields.map(({ name, type }) => `${name} ${type}`).join(', '),
+  ])));
+  return 0;
+}
+
+async function update(server: Server, identifier: string, { name, settings }: UpdateOptions): Promise<number> {
+  const body = { name, ...(settings === undefined ? {} : { settings: await readJsonObject(settings) }) };
+  return show([await call<Connection>(server, 'PUT', pathOf(identifier), body)]);
+}
+
+async function remove(server: Server, identifier: string): Promise<number> {
+  await call(server, 'DELETE', pathOf(identifier));
+  return 0;
+}
+
+function pathOf(identifier: string): string {
+  return `${PATH}/${encodeURIComponent(identifier)}`;
+}
+
+function show(connections: Connection[]): number {
+  console.log(table(['identifier', 'name', 'connector', 'revision', 'changed'], connections.map((connection) => [
+    connection.identifier, connection.name, connection.connector, String(connection.revision), connection.updated_at.slice(0, 16),
+  ])));
+  return 0;
+}

@@ -1,0 +1,14 @@
+/** Shorter ones stand in any text by chance. */
+const LEAST_CHARS = 4;
+const STRUCK_OUT = '***';
+
+/** `text` without any string that stands somewhere in `secretSettings`, should a connector have quoted one. */
+export function masked(text: string, secretSettings: object): string {
+  const longestFirst = stringsIn(secretSettings).toSorted((a, b) => b.length - a.length);
+  return longestFirst.reduce((rest, secret) => rest.replaceAll(secret, STRUCK_OUT), text);
+}
+
+function stringsIn(value: unknown): string[] {
+  if (typeof value === 'string') return value.length < LEAST_CHARS ? [] : [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsIn) : [];
+}

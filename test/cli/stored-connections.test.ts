@@ -1,0 +1,80 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { SettingValues } from '../../store/connections.ts';
+import { onFileEnd } from '../harness/clean-up.ts';
+import { testStore } from '../harness/database.ts';
+import { rememberSecret } from '../harness/people.ts';
+import { makeWorld, type World } from '../harness/world.ts';
+import { postgresSettings } from '../server/samples.ts';
+import { testServer } from '../server/test-server.ts';
+import { runMillrace } from './run-millrace.ts';
+
+const WRONG = 'a wrong password of the command line';
+
+let url: string;
+let world: World;
+let settings: SettingValues & { password: string };
+let folder: string;
+
+beforeAll(async () => {
+  const store = await testStore();
+  await store.db.query('CREATE SCHEMA shop');
+  await store.db.query('CREATE TABLE shop.orders (id integer PRIMARY KEY, placed_at timestamptz NOT NULL)');
+  world = await makeWorld(store);
+  settings = { ...postgresSettings(store.url), schema: 'shop' };
+  rememberSecret(WRONG);
+  url = await (await testServer(store)).app.listen({ port: 0, host: '127.0.0.1' });
+  folder = await mkdtemp(join(tmpdir(), 'millrace-cli-'));
+  onFileEnd(() => rm(folder, { recursive: true }));
+});
+
+function millrace(args: string[], input = '') {
+  return runMillrace(['connections', ...args], { url, token: world.token, input });
+}
+
+async function file(content: string): Promise<string> {
+  const path = join(folder, 'settings.json');
+  await writeFile(path, content);
+  return path;
+}
+
+describe('millrace connections', () => {
+  it('adds, tries, lists, changes and removes one; secrets come from a file or standard input', async () => {
+    const added = await millrace(['add', 'Warehouse', '--connector', 'postgres', '--settings', await file(JSON.stringify(settings))]);
+    expect(added).toMatchObject({ status: 0, out: expect.stringMatching(/^con_\w+\n$/), err: '' });
+    const id = added.out.trim();
+    expect(await millrace(['check', id])).toEqual({ status: 0, out: 'works\n', err: '' });
+    expect((await millrace(['streams', id])).out).toMatch(/^orders +/m);
+    for (const args of [[], ['list']]) {
+      expect((await millrace(args)).out).toMatch(new RegExp(`^${id} +Warehouse +postgres +1 +\\d{4}-`, 'm'));
+    }
+    const spoilt = JSON.stringify({ ...settings, password: WRONG });
+    const updated = await millrace(['update', id, '--name', 'Store', '--settings', '-'], spoilt);
+    expect(updated.out).toMatch(new RegExp(`^${id} +Store +postgres +2 `, 'm'));
+    const failed = await millrace(['check', id, '--as', 'source']);
+    expect(failed).toMatchObject({ status: 2, out: '', err: expect.stringContaining('password') });
+    expect(JSON.stringify([updated, failed])).not.toContain(WRONG);
+    expect(await millrace(['remove', id])).toEqual({ status: 0, out: '', err: '' });
+    expect(await millrace(['remove', id])).toEqual({ status: 1, out: '', err: 'Connection not found\n' });
+  });
+
+  it('tells what each connector takes', async () => {
+    expect((await millrace(['connectors'])).out).toMatch(/^postgres +PostgreSQL +source.* host \[port\] database user password\* /m);
+  });
+
+  it('says in a line what is wrong', async () => {
+    const add = async (content: string, connector = 'postgres') =>
+      (await millrace(['add', 'One', '--connector', connector, '--settings', await file(content)])).err;
+    expect(await add(JSON.stringify(settings), 'postgers')).toContain('connector: is unknown: did you mean postgres?');
+    expect(await add(JSON.stringify({ ...settings, port: 'many' }))).toContain('settings.port: ');
+    expect(await add(`{"password": "${WRONG}"`)).toMatch(/settings\.json is no JSON object: [^\n]*\n$/);
+    expect(await add('[]')).toContain('is no JSON object');
+    const args = ['--connector', 'postgres', '--settings'];
+    expect((await millrace(['add', 'One', ...args, join(folder, 'none')])).err).toMatch(/none cannot be read \(ENOENT\)\.\n$/);
+    expect((await millrace(['add', 'One', ...args, '-'])).err).toContain('Standard input is no JSON object');
+    expect((await millrace(['check', 'con_nothing'])).err).toBe('Connection not found\n');
+    expect((await millrace(['streams', 'con_nothing', '--as', 'both'])).err).toContain('as: must be one of source, destination');
+  });
+});
