@@ -4,13 +4,19 @@ export const CR = 0x0d;
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
 
+/** What may stand between fields, instead of the comma of RFC 4180. */
+export const DELIMITERS = [',', ';', '\t', '|'] as const;
+export type Delimiter = typeof DELIMITERS[number];
+
 /** Index in [from, to) of the first LF, or of a quote that opens a field; `to` when there is none. */
-export function findPlainEnd(bytes: Uint8Array, from: number, to: number, recordStart: number): number {
+export function findPlainEnd(
+  bytes: Uint8Array, from: number, to: number, recordStart: number, delimiter: number,
+): number {
   for (let at = from; at < to; at += 1) {
     const byte = bytes[at]!;
     if (byte > QUOTE) continue; // nearly always: one comparison a byte
     if (byte === LF) return at;
-    if (byte === QUOTE && (at === recordStart || bytes[at - 1] === COMMA)) return at;
+    if (byte === QUOTE && (at === recordStart || bytes[at - 1] === delimiter)) return at;
   }
   return to;
 }

@@ -22,14 +22,17 @@ export class RecordScanner {
   firstLineEnd = 0;
 
   readonly #maxRecordBytes: number;
+  readonly #delimiter: number;
   #state = PLAIN;
   /** Up to here, every line end that the last failed record crossed lies inside quotes. */
   #openUntil = 0;
   /** Whether a bad closing quote stands at #openUntil. */
   #openEndsInFault = false;
 
-  constructor(maxRecordBytes: number) {
+  /** `delimiter` is the byte between fields. */
+  constructor(maxRecordBytes: number, delimiter = COMMA) {
     this.#maxRecordBytes = maxRecordBytes;
+    this.#delimiter = delimiter;
   }
 
   begin(start: number): void {
@@ -51,7 +54,7 @@ export class RecordScanner {
   find(bytes: Uint8Array, end: number): Found {
     const stop = Math.min(end, this.start + this.#maxRecordBytes);
     for (;;) {
-      if (this.#state === PLAIN) this.pos = findPlainEnd(bytes, this.pos, stop, this.start);
+      if (this.#state === PLAIN) this.pos = findPlainEnd(bytes, this.pos, stop, this.start, this.#delimiter);
       else if (this.#state === QUOTED) this.pos = findQuotedEnd(bytes, this.pos, stop);
       if (this.pos === end) return 'more';
       const byte = bytes[this.pos]!;
@@ -77,7 +80,7 @@ export class RecordScanner {
   /** Takes a byte that may change the state; false when it proves a stray quote. */
   #step(byte: number): boolean {
     if (this.#state === QUOTED && byte === LF) return this.#crossLineEnd();
-    const next = nextState(this.#state, byte);
+    const next = nextState(this.#state, byte, this.#delimiter);
     if (next !== undefined) {
       this.#state = next;
       this.pos += 1;
@@ -111,11 +114,11 @@ export class RecordScanner {
 }
 
 /** The state after a byte that ends no line; undefined for a byte that can't follow a closing quote. */
-function nextState(state: number, byte: number): number | undefined {
+function nextState(state: number, byte: number, delimiter: number): number | undefined {
   if (state === PLAIN) return QUOTED;
   if (state === QUOTED) return QUOTE_SEEN;
   if (state === QUOTE_CR_SEEN) return undefined;
   if (byte === QUOTE) return QUOTED;
-  if (byte === COMMA) return PLAIN;
+  if (byte === delimiter) return PLAIN;
   return byte === CR ? QUOTE_CR_SEEN : undefined;
 }

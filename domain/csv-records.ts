@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { CsvError, parse, type Options } from 'csv-parse/sync';
-import { QUOTE } from './csv-bytes.ts';
+import { type Delimiter, QUOTE } from './csv-bytes.ts';
 import { recordBytes, type Run } from './csv-pieces.ts';
 
 /** The fields of a record, or why it has none. */
@@ -30,10 +30,10 @@ const UNPARSED: UnparsedRecord = failure('the line is no CSV as RFC 4180 defines
 /**
  * Parses the records of a run; one that breaks RFC 4180 fails alone. The outcome at index i is the run's record i.
  *
- * Without a quote a record has no syntax but its commas, so it is split at them; the others go through csv-parse.
+ * Without a quote a record has no syntax but its delimiters, so it is split at them; the others go through csv-parse.
  * Splitting is four times as fast: 4.5 million rows of 30 bytes a second on one core, against 1 million.
  */
-export function parseRun(run: Run): ParsedRecord[] {
+export function parseRun(run: Run, delimiter: Delimiter = ','): ParsedRecord[] {
   const text = run.bytes.toString();
   const isAscii = text.length === run.bytes.length; // then its characters lie where its bytes do
   const parsed: ParsedRecord[] = [];
@@ -48,10 +48,10 @@ export function parseRun(run: Run): ParsedRecord[] {
       nextQuote = run.bytes.indexOf(QUOTE, end);
       continue;
     }
-    parsed.push((isAscii ? text.slice(start, end) : run.bytes.toString('utf8', start, end)).split(','));
+    parsed.push((isAscii ? text.slice(start, end) : run.bytes.toString('utf8', start, end)).split(delimiter));
   }
   let next = 0;
-  for (const outcome of parseSequence(gather(run, quoted))) parsed[quoted[next++]!] = outcome;
+  for (const outcome of parseSequence(gather(run, quoted), delimiter)) parsed[quoted[next++]!] = outcome;
   return parsed;
 }
 
@@ -70,10 +70,10 @@ function gather(run: Run, records: readonly number[]): Sequence {
 }
 
 /** Parses `sequence` in as few calls as it allows: where a record fails, what comes before it, and on after it. */
-function* parseSequence(sequence: Sequence): Generator<ParsedRecord, void, void> {
+function* parseSequence(sequence: Sequence, delimiter: Delimiter): Generator<ParsedRecord, void, void> {
   const count = sequence.starts.length - 1;
   for (let from = 0, to = count; from < count;) {
-    const attempt = tryParse(sequence, from, to);
+    const attempt = tryParse(sequence, from, to, delimiter);
     if ('rows' in attempt) {
       yield* attempt.rows;
       from = to;
@@ -89,10 +89,10 @@ function* parseSequence(sequence: Sequence): Generator<ParsedRecord, void, void>
 }
 
 function tryParse(
-  { bytes, starts }: Sequence, from: number, to: number,
+  { bytes, starts }: Sequence, from: number, to: number, delimiter: Delimiter,
 ): { rows: string[][] } | { failedAt: number; message: string } {
   try {
-    const rows = parse(bytes.subarray(starts[from], starts[to]), OPTIONS);
+    const rows = parse(bytes.subarray(starts[from], starts[to]), { ...OPTIONS, delimiter });
     if (rows.length === to - from) return { rows };
     // Splitter and parser disagree on a record's end: one by one, so that no row takes another's line number.
     return { failedAt: to - from > 1 ? from + 1 : from, message: UNPARSED.message };

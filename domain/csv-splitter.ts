@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { countLineEnds, CR, LF } from './csv-bytes.ts';
+import { countLineEnds, CR, type Delimiter, LF } from './csv-bytes.ts';
 import { RunBuilder, separateBadUtf8, type Bad, type BadReason, type Piece } from './csv-pieces.ts';
 import { RecordScanner, type Found } from './csv-record-scanner.ts';
 
@@ -13,6 +13,8 @@ export type SplitterOptions = {
   maxRecordBytes?: number;
   /** A run ends with the record that brings it to so many bytes; default 64 KiB. */
   maxRunBytes?: number;
+  /** Between fields; default a comma. */
+  delimiter?: Delimiter;
   /** Where the first chunk lies in the file: at its start, at the end of a piece, or at a record's start. */
   startOffset?: number;
   startLine?: number;
@@ -64,9 +66,9 @@ class Splitter implements CsvSplitter {
   #skipped: { offset: number; line: number; sample: Buffer } | undefined;
 
   constructor(options: SplitterOptions) {
-    const { maxRecordBytes = MAX_RECORD_BYTES, maxRunBytes = 64 * 1024, startOffset = 0, startLine = 1 } = options;
+    const { maxRecordBytes = MAX_RECORD_BYTES, maxRunBytes = 64 * 1024, startOffset = 0, startLine = 1, delimiter = ',' } = options;
     this.#maxRunBytes = maxRunBytes;
-    this.#scanner = new RecordScanner(maxRecordBytes);
+    this.#scanner = new RecordScanner(maxRecordBytes, delimiter.charCodeAt(0));
     this.#run = new RunBuilder(maxRunBytes);
     this.#base = startOffset;
     this.#line = startLine;

@@ -58,3 +58,20 @@ function expand(significant: string, point: number): string {
   if (point >= significant.length) return significant.padEnd(point, '0');
   return `${significant.slice(0, point)}.${significant.slice(point)}`;
 }
+
+/** Whether a double gives back each digit of a number in JSON's grammar, as 1.50 and 1e3 but not 9007199254740993. */
+export function isKeptByDouble(text: string): boolean {
+  const number = Number(text);
+  return Number.isFinite(number) && canonical(text) === canonical(String(number));
+}
+
+/** The same for all ways of writing a number: its significant digits, and the power of ten. */
+function canonical(text: string): string | undefined {
+  const match = NUMBER.exec(text.replace('e+', 'e'));
+  if (match === null) return undefined;
+  const [, sign = '', whole = '', fraction = '', exponentSign, exponentDigits] = match;
+  const digits = (whole + fraction).replace(/^0+/, '');
+  if (digits === '') return '0';
+  const exponent = exponentDigits === undefined ? 0 : readExponent(exponentSign === '-', exponentDigits);
+  return `${sign}${withoutTrailingZeros(digits)}e${digits.length - fraction.length + exponent}`;
+}

@@ -17,8 +17,10 @@ export type Program = {
   version: string;
   /** Prints a line that holds the program's name. */
   versionArguments: string[];
-  /** A .tar.gz that holds the program at its top; by Go's names of systems and processors. */
+  /** A .tar.gz that holds the program; by Go's names of systems and processors. */
   archiveUrl: (system: string, processor: string) => string;
+  /** The folder in the archive that the program is in; default its top. */
+  archiveFolder?: (system: string, processor: string) => string;
   goModule: string;
   /** What else helps whoever can't have it. */
   instead: string;
@@ -103,7 +105,7 @@ async function checked(program: Program, path: string): Promise<Found> {
       throw new Error(`${path} does not run (${String(error.code ?? error.signal)})`, { cause: error });
     });
   if (!stdout.includes(program.name)) throw new Error(`${path} does not answer as ${program.name}`);
-  return { path, versionLine: stdout.trim().split('\n')[0]! };
+  return { path, versionLine: stdout.split('\n').find((line) => line.includes(program.name))!.trim() };
 }
 
 /** Made in a folder aside and checked, then moved into place whole: two that race both end with a good one. */
@@ -136,14 +138,15 @@ async function clearAbandoned(cache: string): Promise<void> {
 }
 
 async function download(program: Program, folder: string): Promise<Found> {
-  const url = new URL(program.archiveUrl(platform(), PROCESSORS[arch()] ?? arch()));
+  const machine = [platform(), PROCESSORS[arch()] ?? arch()] as const;
+  const url = new URL(program.archiveUrl(...machine));
   const archive = join(folder, 'archive.tar.gz');
   await fetchInto(url, archive);
   await run('tar', ['-xzof', archive, '-C', folder]).catch((error: { code?: unknown }) => {
     const reason = error.code === 'ENOENT' ? 'there is no tar to unpack it' : `what came from ${url.host} is no archive`;
     throw new Error(reason, { cause: error });
   });
-  const file = join(folder, program.name);
+  const file = join(folder, program.archiveFolder?.(...machine) ?? '', program.name);
   if (!existsSync(file)) throw new Error(`what came from ${url.host} holds no ${program.name}`);
   await chmod(file, 0o755);
   return checked(program, file);

@@ -1,14 +1,17 @@
-import { expect, it } from 'vitest';
-import type { z } from 'zod';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { connectors } from '../../connectors/catalog.ts';
 
-it('every connector has a name of its own, and says what its settings are', () => {
-  const names = connectors.map(({ name }) => name);
-  expect(new Set(names).size).toBe(names.length);
-  for (const { name, settings, source, destination } of connectors) {
-    expect(name).toMatch(/^[a-z\d-]+$/);
-    expect(source ?? destination).toBeDefined();
-    const members = Object.entries((settings as unknown as z.ZodObject).shape as Record<string, z.ZodType>);
-    expect(members.filter(([, member]) => !member.description).map(([member]) => `${name}.${member}`)).toEqual([]);
-  }
+describe.for(connectors)('the connector $name', ({ name, settings, source, destination }) => {
+  it('has a name of its own that fits into an address', () => {
+    expect(name).toMatch(/^[a-z\d]+(?:-[a-z\d]+)*$/);
+    expect(connectors.filter((other) => other.name === name)).toHaveLength(1);
+  });
+
+  it('reads, writes, or both', () => { expect(source ?? destination).toBeDefined(); });
+
+  it('describes each of its settings', () => {
+    const { properties } = z.toJSONSchema(settings, { io: 'input' }) as { properties: Record<string, { description?: string }> };
+    expect(Object.entries(properties).filter(([, { description }]) => !description).map(([member]) => member)).toEqual([]);
+  });
 });

@@ -38,10 +38,7 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
   beforeAll(async () => {
     made = await prepare();
     settings = connector.settings.parse(made.settings);
-    for (const name of secretMembers(connector.settings)) {
-      const value = made.settings[name];
-      if (typeof value === 'string') rememberSecret(value);
-    }
+    for (const text of secretsOf(connector, made.settings)) rememberSecret(text);
   });
   afterAll(() => made.stop());
 
@@ -50,7 +47,8 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
     ({ stream: made.stream, mode, cursorField: mode === 'full' ? null : made.cursorField, cursor });
   const read = async (mode: Reading['mode'], cursor: Cursor | null = null): Promise<Batch[]> => {
     const batches = await Array.fromAsync(source.read(settings, reading(mode, cursor), context()));
-    for (const { items, bytes } of batches) {
+    for (const { items, bytes, cursor: after } of batches) {
+      said.push(JSON.stringify(after));
       expect(items.length).toBeLessThanOrEqual(BATCH_ITEMS);
       expect(bytes).toBeLessThanOrEqual(BATCH_BYTES * 1.5);
     }
@@ -122,8 +120,8 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
 
     it('names no secret in what it logs, says or keeps as its cursor', () => {
       const kept = [...logged, ...said].join('\n');
-      const secrets = secretMembers(connector.settings).flatMap((name) => [made.settings[name], made.wrong.settings[name]]);
-      expect(secrets.filter((value) => typeof value === 'string' && kept.includes(value))).toEqual([]);
+      const secrets = [made.settings, made.wrong.settings].flatMap((given) => secretsOf(connector, given));
+      expect(secrets.filter((text) => kept.includes(text))).toEqual([]);
     });
   });
 }
@@ -132,6 +130,13 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
 export function testContext(signal: AbortSignal, logged: string[] = []): ConnectorContext {
   const allow = readFetchAllow('127.0.0.1') as FetchAllow;
   return { fetch: guardedFetch(allow), allow, signal, log: (line) => logged.push(line) };
+}
+
+/** The texts in the secret members, that may be objects of texts. */
+function secretsOf(connector: AnyConnector, settings: Record<string, unknown>): string[] {
+  const values = secretMembers(connector.settings).map((name) => settings[name]);
+  const texts = values.flatMap((value) => (typeof value === 'object' && value !== null ? Object.values(value) : [value]));
+  return texts.filter((text) => typeof text === 'string');
 }
 
 function recordsOf(batches: Batch[]): SourceRecord[] {

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { type Delimiter, DELIMITERS } from '../../domain/csv-bytes.ts';
 import { parseRun, type ParsedRecord } from '../../domain/csv-records.ts';
 import { createCsvSplitter } from '../../domain/csv-splitter.ts';
 
@@ -9,11 +10,11 @@ const OPTIONS = {
   record_delimiter: ['\n', '\r\n'], relax_column_count: true, skip_empty_lines: true,
 };
 
-function parseFile(file: string, maxRunBytes = 64 * 1024): ParsedRecord[] {
-  const splitter = createCsvSplitter({ maxRunBytes });
+function parseFile(file: string, maxRunBytes = 64 * 1024, delimiter: Delimiter = ','): ParsedRecord[] {
+  const splitter = createCsvSplitter({ maxRunBytes, delimiter });
   return [...splitter.push(Buffer.from(file)), ...splitter.end()].flatMap((piece) => {
     if (piece.kind === 'bad') throw new Error(`the file has a bad record: ${piece.reason}`);
-    const records = parseRun(piece);
+    const records = parseRun(piece, delimiter);
     expect(records).toHaveLength(piece.records);
     return records;
   });
@@ -34,6 +35,17 @@ describe('parsing a run of records', () => {
       const file = lines.flat().join('');
       expect(parseFile(file, runBytes)).toEqual(parse(file, OPTIONS));
     }), { numRuns: 2000 });
+  });
+
+  test.for(DELIMITERS)('agrees with csv-parse where %j stands between fields', (delimiter) => {
+    const plain = fc.string({ unit: fc.constantFrom('a', 'é', ...DELIMITERS.filter((other) => other !== delimiter)), maxLength: 10 });
+    const quoted = fc.string({ unit: fc.constantFrom('a', delimiter, ',', '""', '\n', '\r\n'), maxLength: 10 })
+      .map((inner) => `"${inner}"`);
+    const records = fc.array(fc.tuple(fc.array(fc.oneof(plain, quoted), { minLength: 1, maxLength: 5 }), lineEnd));
+    fc.assert(fc.property(records, fc.integer({ min: 1, max: 200 }), (lines, runBytes) => {
+      const file = lines.map(([fields, end]) => `${fields.join(delimiter)}${end}`).join('');
+      expect(parseFile(file, runBytes, delimiter)).toEqual(parse(file, { ...OPTIONS, delimiter }));
+    }), { numRuns: 500 });
   });
 
   test('fails the records that csv-parse refuses, each alone, and keeps the order', () => {

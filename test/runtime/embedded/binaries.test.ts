@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { findProgram, type Program } from '../../../runtime/embedded/binaries.ts';
 import { useDataFolder } from '../temporary-folder.ts';
@@ -36,9 +36,9 @@ function program(): Program {
 }
 
 /** Looks with these folders as PATH, and tells what was said. */
-async function find(onPath: string[] = []): Promise<{ path: string; said: string[] }> {
+async function find(onPath: string[] = [], wanted = program()): Promise<{ path: string; said: string[] }> {
   const said: string[] = [];
-  const path = await findProgram(program(), { say: (line) => said.push(line), cacheFolder: cache(), path: onPath.join(':') });
+  const path = await findProgram(wanted, { say: (line) => said.push(line), cacheFolder: cache(), path: onPath.join(':') });
   return { path, said };
 }
 
@@ -81,6 +81,15 @@ test('a program is downloaded once, for this system, and then comes from the cac
   expect((await find()).path).toBe(first.path);
   expect(asked).toHaveLength(1);
   expect(readdirSync(cache())).toEqual(['tool-1.2.3']);
+});
+
+test('a program may be in a folder of its archive, named after the system', async () => {
+  const made = putTool(join(folder.path, 'archive', 'tool-here'), 'echo; echo "  tool, a tool"');
+  const path = join(folder.path, 'tool.tar.gz');
+  execFileSync('tar', ['-czf', path, '-C', dirname(made), 'tool-here']);
+  answer = (_, reply) => reply.end(readFileSync(path));
+  const archiveFolder = (system: string) => (system === process.platform ? 'tool-here' : '');
+  expect((await find([], { ...program(), archiveFolder })).said.join('\n')).toContain('tool: by download: tool, a tool');
 });
 
 test('two that fill the cache at once both end with a program that runs', async () => {

@@ -1,0 +1,95 @@
+import type { Delimiter } from '../../domain/csv-bytes.ts';
+import { type Bad, type BadReason, type Piece, recordBytes, resumeAfter, type Run } from '../../domain/csv-pieces.ts';
+import { parseRun, type ParsedRecord } from '../../domain/csv-records.ts';
+import { createCsvSplitter } from '../../domain/csv-splitter.ts';
+import type { ReadItem } from '../contract.ts';
+import { sourceRefusal } from '../source-refusal.ts';
+import { type FoundItem, type ItemReader, malformed, type Start } from './file-items.ts';
+
+/** They stand in each cursor. */
+const MAX_COLUMNS = 1_000;
+const MAX_HEADER_CHARACTERS = 32 * 1024;
+
+const BAD: Record<BadReason, string> = {
+  too_long: 'is over 1 MiB long',
+  not_utf8: 'is not UTF-8',
+  stray_quote: 'opens a quote that is not closed, or is closed before the end of its field',
+};
+
+/**
+ * Records of CSV (RFC 4180) with a header. All values are texts; an empty field is null. Refuses a header that names no
+ * fields, or one twice.
+ */
+export function createCsvItems(delimiter: Delimiter, { offset, line, columns: known }: Start): ItemReader {
+  const splitter = createCsvSplitter({ delimiter, startOffset: offset, startLine: line });
+  let columns = known;
+
+  function* itemsOf(piece: Piece): Generator<FoundItem, void, void> {
+    if (piece.kind === 'bad') {
+      if (columns === null) throw wrongHeader(badHeader(piece));
+      return yield badItem(piece);
+    }
+    const records = parseRun(piece, delimiter);
+    let first = 0;
+    if (columns === null) {
+      columns = readHeader(records[0]!);
+      first = 1;
+    }
+    for (let at = first; at < records.length; at += 1) yield itemOf(piece, at, records[at]!, columns);
+  }
+  function* through(pieces: Iterable<Piece>): Generator<FoundItem, void, void> {
+    for (const piece of pieces) yield* itemsOf(piece);
+  }
+  return { push: (chunk) => through(splitter.push(chunk)), end: () => through(splitter.end()), columns: () => columns };
+}
+
+function itemOf(run: Run, at: number, fields: ParsedRecord, columns: string[]): FoundItem {
+  const after = resumeAfter(run, at);
+  const bytes = after.offset - run.offset - run.starts[at]!;
+  return { item: readItem(run, at, fields, columns), bytes, after };
+}
+
+function readItem(run: Run, at: number, fields: ParsedRecord, columns: string[]): ReadItem {
+  const line = run.lines[at]!;
+  if (!Array.isArray(fields)) return malformed(recordBytes(run, at), `Line ${line}: ${fields.message}`);
+  if (fields.length !== columns.length) {
+    const message = `Line ${line} has ${fields.length} ${fields.length === 1 ? 'field' : 'fields'}, and the header ${columns.length}`;
+    return malformed(recordBytes(run, at), message);
+  }
+  const record: Record<string, string | null> = {};
+  for (let column = 0; column < columns.length; column += 1) {
+    const value = fields[column]!;
+    record[columns[column]!] = value === '' ? null : value;
+  }
+  return { kind: 'record', record };
+}
+
+function badItem({ reason, sample, line, endOffset, endLine }: Bad): FoundItem {
+  const item = malformed(sample, `Line ${line} ${BAD[reason]}`);
+  return { item, bytes: sample.length, after: { offset: endOffset, line: endLine } };
+}
+
+function readHeader(names: ParsedRecord): string[] {
+  if (!Array.isArray(names)) throw wrongHeader(names.message);
+  if (names.length > MAX_COLUMNS) throw wrongHeader(`it has over ${MAX_COLUMNS.toLocaleString('en')} columns`);
+  if (names.join('').length > MAX_HEADER_CHARACTERS) {
+    throw wrongHeader(`it has over ${MAX_HEADER_CHARACTERS.toLocaleString('en')} characters`);
+  }
+  const seen = new Set<string>();
+  for (const [index, name] of names.entries()) {
+    if (name.trim() === '') throw wrongHeader(`column ${index + 1} has no name`);
+    if (name === '__proto__') throw wrongHeader('no column can be called __proto__');
+    if (seen.has(name)) throw wrongHeader(`column ${index + 1} has the name of an earlier one`);
+    seen.add(name);
+  }
+  return names;
+}
+
+function badHeader({ reason, sample }: Bad): string {
+  const isUtf16 = ['fffe', 'feff'].includes(sample.toString('hex', 0, 2));
+  return isUtf16 ? 'it is UTF-16: have the file written in UTF-8' : `it ${BAD[reason]}`;
+}
+
+function wrongHeader(why: string) {
+  return sourceRefusal('source_refused', `The file has no header that can be read: ${why}`);
+}

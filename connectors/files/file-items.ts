@@ -1,0 +1,40 @@
+import type { ReadItem } from '../contract.ts';
+
+/** Where a record begins: offset in the file (unzipped), in bytes, and its line, from 1. */
+export type Place = { offset: number; line: number };
+
+export type FoundItem = {
+  item: ReadItem;
+  /** As it came, with its line end; of a record that is too long, what is kept of it. */
+  bytes: number;
+  /** Where reading goes on behind it. */
+  after: Place;
+};
+
+/** Makes records of a file's bytes, as they come. */
+export type ItemReader = {
+  /** The items that this chunk completes; to be read to the end before the next call. */
+  push(chunk: Buffer): Iterable<FoundItem>;
+  end(): Iterable<FoundItem>;
+  /** The header's names; null before it was read, and where a format has none. */
+  columns(): string[] | null;
+};
+
+/** Where a reader begins; behind the header its names are needed. */
+export type Start = Place & { columns: string[] | null };
+
+export const FILE_START: Start = { offset: 0, line: 1, columns: null };
+
+const SAMPLE_BYTES = 2048;
+
+/** What should have been a record, as text of at most 2 KiB. What is not UTF-8 in it shows as U+FFFD. */
+export function malformed(bytes: Buffer, message: string): ReadItem {
+  const text = decodeWhole(bytes.subarray(0, SAMPLE_BYTES));
+  const raw = Buffer.byteLength(text) > SAMPLE_BYTES ? decodeWhole(Buffer.from(text).subarray(0, SAMPLE_BYTES)) : text;
+  return { kind: 'malformed', raw, message };
+}
+
+/** Without a character that was cut through at the end. */
+function decodeWhole(bytes: Buffer): string {
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
+}

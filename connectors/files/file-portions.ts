@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import type { Cursor, ReadItem } from '../contract.ts';
+import { createCsvItems } from './csv-items.ts';
+import { type FileBytes, type OpenFile, skipped, unzipped } from './file-bytes.ts';
+import { FILE_START, type FoundItem, type ItemReader, type Start } from './file-items.ts';
+import type { FileSettings } from './file-settings.ts';
+import { createJsonlItems } from './jsonl-items.ts';
+
+/** Where reading one file goes on: of which version, and behind what. */
+export const fileCursor = z.object({
+  version: z.string().nullable(), mark: z.string().nullable(), isGzip: z.boolean(), isDone: z.boolean(),
+  offset: z.number(), line: z.number(), columns: z.array(z.string()).nullable(),
+});
+
+export type FileCursor = z.output<typeof fileCursor>;
+
+/** Items as they came in, and where reading goes on behind each of them. */
+export type Portion = { items: { item: ReadItem; bytes: number }[]; cursorAfter(index: number): Cursor };
+
+/** The items of some bytes of a file; of its last portion, that may be empty, the cursor is done. */
+export type FilePortion = { items: FoundItem[]; cursorAfter(index: number): FileCursor };
+
+/** Reads an open file on behind `cursor`, or from its start where the version is another. */
+export async function* filePortions(
+  settings: FileSettings, file: FileBytes, cursor: FileCursor | null,
+): AsyncGenerator<FilePortion, void, undefined> {
+  const start = cursor !== null && cursor.version !== null && cursor.version === file.version ? cursor : FILE_START;
+  const reader = createItems(settings, start);
+  let isGzip = file.from > 0 ? false : undefined;
+  const bytes = isGzip === undefined ? unzipped(file.chunks, () => { isGzip = true; }) : file.chunks;
+  const cursorAt = (place: { offset: number; line: number }, isDone: boolean): FileCursor => ({
+    version: file.version, mark: file.mark, isGzip: isGzip === true, isDone,
+    offset: place.offset, line: place.line, columns: reader.columns(),
+  });
+  let last: { offset: number; line: number } = start;
+  const portion = (found: Iterable<FoundItem>, isDone: boolean): FilePortion => {
+    const items = [...found];
+    last = items.at(-1)?.after ?? last;
+    const end = last;
+    return { items, cursorAfter: (index) => cursorAt(items[index]?.after ?? end, isDone && index === items.length - 1) };
+  };
+  for await (const chunk of skipped(bytes, start.offset - file.from)) {
+    const next = portion(reader.push(chunk), false);
+    if (next.items.length > 0) yield next;
+  }
+  yield portion(reader.end(), true);
+}
+
+function createItems({ format, delimiter }: FileSettings, start: Start): ItemReader {
+  return format === 'csv' ? createCsvItems(delimiter, start) : createJsonlItems(start);
+}
+
+/** Opens a file so that reading goes on behind `cursor`: a part of what is gzip can't be unzipped. */
+export function openBehind(open: OpenFile, cursor: FileCursor | null): Promise<FileBytes> {
+  if (cursor === null || cursor.isGzip || cursor.version === null || cursor.offset === 0) return open();
+  return open({ from: cursor.offset, version: cursor.version });
+}

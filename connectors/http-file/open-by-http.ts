@@ -1,0 +1,65 @@
+import { Refusal } from '../../domain/refusal.ts';
+import type { ConnectorContext } from '../contract.ts';
+import { contentLength, filePart, fileVersion } from '../file-version.ts';
+import type { FileBytes } from '../files/file-bytes.ts';
+import type { GuardedAnswer } from '../guarded-fetch.ts';
+import { sourceRefusal } from '../source-refusal.ts';
+import type { HttpFileSettings } from './http-file-settings.ts';
+
+type Part = { from: number; version: string };
+
+/** Opens the file, or the part of it; where the source gives no such part of this version, the whole. */
+export async function openByHttp(
+  { url, url_query: query, request_headers: headers }: HttpFileSettings, { fetch, signal }: ConnectorContext, part?: Part,
+): Promise<FileBytes> {
+  const address = withQuery(url, query);
+  if (part !== undefined) {
+    const rest = { from: part.from, ifRange: part.version };
+    const answer = await fetch.request(address, { headers, signal, part: rest }).catch(nullWhereOutOfRange);
+    if (answer?.status === 200 || (answer && isPart(answer, part))) return opened(answer, answer.status === 206 ? part.from : 0);
+    await answer?.end();
+  }
+  return opened(await fetch.request(address, { headers, signal }), 0);
+}
+
+function withQuery(url: string, query: string | undefined): string {
+  if (query === undefined) return url;
+  const address = new URL(url);
+  address.search = address.search === '' ? query : `${address.search}&${query}`;
+  return address.href;
+}
+
+/** The file has become shorter, or ends just there. */
+function nullWhereOutOfRange(error: unknown): null {
+  if (error instanceof Refusal && error.extra['source_status'] === 416) return null;
+  throw error;
+}
+
+function isPart({ status, headers }: GuardedAnswer, { from, version }: Part): boolean {
+  const part = filePart(headers);
+  return status === 206 && part?.start === from && part.end === part.total && fileVersion(headers)?.validator === version;
+}
+
+async function opened(answer: GuardedAnswer, from: number): Promise<FileBytes> {
+  const fault = faultOf(answer, from);
+  if (fault !== undefined) {
+    await answer.end();
+    throw fault;
+  }
+  const { headers, body, end } = answer;
+  const version = fileVersion(headers)?.validator ?? null;
+  return { from, version, mark: markOf(headers, version), chunks: body, end };
+}
+
+/** The entity tag, even a weak one, or else a date that can be relied on and the length: a length alone may stay the same. */
+function markOf(headers: Record<string, string>, version: string | null): string | null {
+  return headers['etag'] ?? (version === null ? null : `${version} ${contentLength(headers) ?? ''}`);
+}
+
+function faultOf({ status, headers, url }: GuardedAnswer, from: number): Refusal | undefined {
+  const { host } = new URL(url);
+  if (status !== (from > 0 ? 206 : 200)) return sourceRefusal('source_refused', `${host} answered ${status}, and not with a file`);
+  if (['identity', 'gzip', 'x-gzip'].includes((headers['content-encoding'] ?? 'identity').toLowerCase())) return undefined;
+  return sourceRefusal('source_refused', `${host} sends the file in an encoding (Content-Encoding) that Millrace does not read: `
+    + 'have it sent as it is, or gzipped');
+}

@@ -1,0 +1,38 @@
+import { Refusal } from '../../domain/refusal.ts';
+import { refusalOfAnswer, refusalOfFailure, sourceRefusal } from '../source-refusal.ts';
+
+/** By S3's error codes (Amazon S3 API reference: Error responses). */
+const ADVICE: Record<string, string> = {
+  InvalidAccessKeyId: 'it does not know this access_key_id',
+  XAdminUserNotFound: 'it does not know this access_key_id', // versitygw's
+  SignatureDoesNotMatch: 'check secret_access_key: it does not fit access_key_id',
+  AccessDenied: 'access_key_id lacks a right: it needs s3:GetObject and, for a prefix, s3:ListBucket',
+  NoSuchBucket: 'check bucket: there is none of this name',
+  NoSuchKey: 'check key: there is no such file',
+  InvalidObjectState: 'the file is archived: restore it first',
+  PermanentRedirect: 'check region: the bucket is in another',
+  AuthorizationHeaderMalformed: 'check region: the bucket is in another',
+  RequestTimeTooSkewed: 'its clock and the one here are over 15 minutes apart: set them right',
+};
+
+/** What the SDK's errors have, beside their name, which is S3's code. */
+type SdkError = {
+  name?: unknown;
+  $metadata?: { httpStatusCode?: number };
+  $response?: { statusCode?: number; headers?: Record<string, string> };
+};
+
+/** The refusal for what a request to S3 came to; S3's own messages quote keys and are not passed on. */
+export function refusalOfS3(host: string, error: unknown): Refusal {
+  if (error instanceof Refusal) return error;
+  const { name, $metadata, $response } = error as SdkError;
+  const status = $response?.statusCode ?? $metadata?.httpStatusCode;
+  if (status === undefined) return refusalOfFailure(host, error);
+  if (status >= 500 || status === 408 || status === 429) return refusalOfAnswer(host, status, $response?.headers?.['retry-after']);
+  const code = typeof name === 'string' && Object.hasOwn(ADVICE, name) ? name : undefined;
+  const why = code === undefined ? 'check endpoint, bucket and key' : ADVICE[code]!;
+  const answered = status < 300 ? 'in something that is not S3' : `${status}${code === undefined ? '' : ` ${code}`}`;
+  return sourceRefusal('source_refused', `${host} answered ${answered}: ${why}`, {
+    source_status: status, ...code === undefined ? {} : { source_code: code },
+  });
+}

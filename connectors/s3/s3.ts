@@ -1,0 +1,48 @@
+import { batches } from '../files/batches.ts';
+import { fieldsOf } from '../files/file-fields.ts';
+import { readFile } from '../files/read-file.ts';
+import { type Batch, connector, type ConnectorContext, type Field, type Reading } from '../contract.ts';
+import { type Bucket, openBucket } from './bucket.ts';
+import { FIRST_PASS, passCursor } from './pass.ts';
+import { prefixPortions } from './prefix-portions.ts';
+import { type S3Settings, s3Settings } from './s3-settings.ts';
+
+/** Files of CSV or JSON Lines in S3: one, or all whose keys begin alike. */
+export const s3 = connector({
+  name: 's3',
+  title: 'Files in S3 (CSV, JSON Lines)',
+  settings: s3Settings,
+  source: {
+    async check(settings, context) {
+      await fieldsIn(settings, openBucket(settings, context));
+    },
+    async discover(settings, context) {
+      return [{ name: streamName(settings), fields: await fieldsIn(settings, openBucket(settings, context)), key: [], incremental: 'own' }];
+    },
+    read: readBucket,
+  },
+});
+
+/** Those of the first file; none while there is no file. */
+async function fieldsIn(settings: S3Settings, bucket: Bucket): Promise<Field[]> {
+  const key = settings.key ?? await firstKey(bucket, settings.prefix!);
+  return key === undefined ? [] : fieldsOf(settings, await bucket.open(key)());
+}
+
+async function firstKey(bucket: Bucket, prefix: string): Promise<string | undefined> {
+  for await (const { key } of bucket.list(prefix, null)) return key;
+  return undefined;
+}
+
+async function* readBucket(settings: S3Settings, reading: Reading, context: ConnectorContext): AsyncGenerator<Batch, void, undefined> {
+  const bucket = openBucket(settings, context);
+  if (settings.key !== undefined) return yield* readFile(settings, bucket.open(settings.key), reading);
+  const pass = passCursor.safeParse(reading.cursor).data ?? FIRST_PASS;
+  if (reading.mode === 'full' && pass.isDone) return;
+  yield* batches(prefixPortions(settings, bucket, reading.mode, pass));
+}
+
+/** The last part of the key; of a prefix all, and of an empty one the bucket. */
+function streamName({ key, prefix, bucket }: S3Settings): string {
+  return (key === undefined ? prefix : key.split('/').findLast((part) => part !== '')) || bucket;
+}
