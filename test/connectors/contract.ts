@@ -20,16 +20,20 @@ export type PreparedSource = {
   records: SourceRecord[];
   /** Changes some records and adds others; those are what an incremental reading brings next. */
   change(): Promise<SourceRecord[]>;
-  /** Breaks a record, or adds a broken one: what `malformed` then says. Null where a source has no such thing. */
-  spoil: (() => Promise<RegExp>) | null;
-  /** Makes the source ask for patience: for how many seconds, null where it names no time. Null where a source can't. */
-  throttle: (() => Promise<number | null>) | null;
+  /** Breaks a record, or adds a broken one: what `malformed` then says. */
+  spoil?: () => Promise<RegExp>;
+  /** Makes the source ask for patience: for how many seconds, null where it names no time. */
+  throttle?: () => Promise<number | null>;
   stop(): Promise<void>;
 };
 
+/** What a source may be without: records that can be malformed, or an answer that asks for patience. */
+type Without = 'malformed records' | 'throttling';
+
 /** What every source has to pass. `prepare` makes one with `records` in it. */
-export function sourceContract(connector: AnyConnector, prepare: () => Promise<PreparedSource>): void {
+export function sourceContract(connector: AnyConnector, prepare: () => Promise<PreparedSource>, without: readonly Without[] = []): void {
   const source = connector.source!;
+  const unlessWithout = (feature: Without) => (without.includes(feature) ? [] : [feature]);
   const logged: string[] = [];
   const said: string[] = [];
   let made: PreparedSource;
@@ -101,18 +105,16 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
       expect(after.length).toBeLessThan(made.records.length / 2);
     });
 
-    it('tells of a malformed record, and brings the others', async ({ skip }) => {
-      if (!made.spoil) return skip('this source has none');
-      const says = await made.spoil();
+    it.for(unlessWithout('malformed records'))('tells of %s, and brings the others', async () => {
+      const says = await made.spoil!();
       const items = (await read('full')).flatMap((batch) => batch.items);
       const malformed = items.filter((item) => item.kind === 'malformed');
       expect(malformed.map(({ message }) => message)).toEqual([expect.stringMatching(says)]);
       expect(items.length).toBeGreaterThanOrEqual(made.records.length);
     });
 
-    it('passes on for how long it wants to be left alone', async ({ skip }) => {
-      if (!made.throttle) return skip('this source never does');
-      const seconds = await made.throttle();
+    it.for(unlessWithout('throttling'))('passes on for how long it wants to be left alone: %s', async () => {
+      const seconds = await made.throttle!();
       const refusal = await source.check(settings, context()).then(() => null, (error: unknown) => error as Refusal);
       expect(refusal).toMatchObject({ status: 'source_unavailable', ...(seconds === null ? {} : { extra: { retry_after: seconds } }) });
       said.push(refusal!.message);

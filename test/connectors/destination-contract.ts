@@ -20,8 +20,8 @@ export type PreparedDestination = {
   bad: { record: SourceRecord; says: RegExp; quotesNot: string };
   /** All that it holds now. */
   held(): Promise<SourceRecord[]>;
-  /** Makes it ask for patience: for how many seconds, null where it names no time. Null where it can't. */
-  throttle: (() => Promise<number | null>) | null;
+  /** Makes it ask for patience: for how many seconds, null where it names no time. */
+  throttle: () => Promise<number | null>;
   stop(): Promise<void>;
 };
 
@@ -112,8 +112,7 @@ export function destinationContract(connector: AnyConnector, prepare: () => Prom
       expect(setOf(await made.held())).toEqual(setOf(made.records.slice(2)));
     });
 
-    it('passes on for how long it wants to be left alone', async ({ skip }) => {
-      if (!made.throttle) return skip('this destination never does');
+    it('passes on for how long it wants to be left alone', async () => {
       const seconds = await made.throttle();
       const expected = { status: 'source_unavailable', ...(seconds === null ? {} : { extra: { retry_after: seconds } }) };
       expect(await refusalOf(destination.check(settings, context()))).toMatchObject(expected);

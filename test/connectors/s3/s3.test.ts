@@ -25,6 +25,9 @@ beforeAll(async () => { bucket = await testS3(); }, 600_000);
 
 const wrong = () => ({ ...bucket.settings, secret_access_key: randomBytes(20).toString('hex') });
 
+/** The server of the tests never asks for patience; a server that does is among the tests below. */
+const WITHOUT = ['throttling'] as const;
+
 describe('one file', () => { sourceContract(s3, async (): Promise<PreparedSource> => {
   const records = people(12_345);
   const put = (text: string) => bucket.put('one/people.csv', text);
@@ -32,7 +35,7 @@ describe('one file', () => { sourceContract(s3, async (): Promise<PreparedSource
   return {
     settings: { ...bucket.settings, format: 'csv', key: 'one/people.csv' },
     wrong: { settings: { ...wrong(), format: 'csv', key: 'one/people.csv' }, says: /403 SignatureDoesNotMatch: check secret_access_key/ },
-    stream: 'people.csv', cursorField: null, records, throttle: null,
+    stream: 'people.csv', cursorField: null, records,
     async change() {
       const changed = people(40, 5).map((record) => ({ ...record, city: 'changed' }));
       await put(csv(changed));
@@ -44,7 +47,7 @@ describe('one file', () => { sourceContract(s3, async (): Promise<PreparedSource
     },
     async stop() {},
   };
-}); });
+}, WITHOUT); });
 
 describe('a prefix', () => { sourceContract(s3, async (): Promise<PreparedSource> => {
   const records = people(13_000);
@@ -58,7 +61,7 @@ describe('a prefix', () => { sourceContract(s3, async (): Promise<PreparedSource
   return {
     settings: { ...bucket.settings, format: 'jsonl', prefix: 'many/' },
     wrong: { settings: { ...wrong(), format: 'jsonl', prefix: 'many/' }, says: /403 SignatureDoesNotMatch: check secret_access_key/ },
-    stream: 'many/', cursorField: null, records, throttle: null,
+    stream: 'many/', cursorField: null, records,
     async change() {
       const changed = people(40, 5).map((record) => ({ ...record, city: 'changed' }));
       await bucket.put('many/a-new', jsonl(changed.slice(0, 20)));
@@ -72,7 +75,7 @@ describe('a prefix', () => { sourceContract(s3, async (): Promise<PreparedSource
     },
     async stop() {},
   };
-}); });
+}, WITHOUT); });
 
 const parse = (settings: Record<string, unknown>) => s3.settings.parse({ format: 'jsonl', ...bucket.settings, ...settings });
 const context = () => testContext(AbortSignal.timeout(60_000));
