@@ -1,20 +1,10 @@
-import { lookup } from 'node:dns/promises';
-import type { IncomingHttpHeaders } from 'node:http';
-import { Client, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { requestHeadersFault } from '../domain/request-headers.ts';
 import { sourceUrlFault } from '../domain/source-url.ts';
+import { type Lookup, systemLookup } from './address-guard.ts';
 import type { FetchAllow } from './fetch-allow.ts';
-import { guardedConnector, type Lookup } from './guarded-connector.ts';
-import { refusalOfAnswer, refusalOfBreak, refusalOfFailure, sourceRefusal } from './source-refusal.ts';
-
-export type FetchLimits = {
-  /** Until the connection stands, with look-up and TLS. */
-  connectMs: number;
-  /** From the request to the end of the answer's headers. */
-  headersMs: number;
-  /** Without a byte of the body, while the reader waits for one. */
-  idleMs: number;
-};
+import { FETCH_LIMITS, type FetchLimits, guardedRequest, type HttpAnswer } from './guarded-request.ts';
+import { refusalOfAnswer, sourceRefusal } from './source-refusal.ts';
 
 export type FetchSettings = {
   limits?: Partial<FetchLimits>;
@@ -33,17 +23,8 @@ export type GuardedRequest = {
   signal?: AbortSignal;
 };
 
-/** An answer of 2xx. Its body is to be read, or ended: until then it holds a connection. */
-export type GuardedAnswer = {
-  status: number;
-  /** By their names in small letters; of a header that came several times, the values joined by commas. */
-  headers: Record<string, string>;
-  /** After redirects. */
-  url: string;
-  /** The bytes as they came: no encoding is undone. To be read once; leaving the loop early ends it. */
-  body: AsyncIterable<Buffer>;
-  end(): Promise<void>;
-};
+/** An answer of 2xx, from `url`, which differs from the address asked for after redirects. */
+export type GuardedAnswer = HttpAnswer & { url: string };
 
 export type GuardedFetch = {
   /** Refuses with `address_refused`, `source_refused`, `source_unavailable` and, from the body, `transfer_broken`. */
@@ -52,7 +33,6 @@ export type GuardedFetch = {
 
 type Hop = { url: URL; method: Dispatcher.HttpMethod; headers: Record<string, string>; body?: string | Uint8Array };
 
-const LIMITS: FetchLimits = { connectMs: 10_000, headersMs: 30_000, idleMs: 60_000 };
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const MAX_REDIRECTS = 5;
 
@@ -61,8 +41,7 @@ const MAX_REDIRECTS = 5;
  * them. Each redirect is checked from the start. No proxy, no cookies, and a connection of its own for each request.
  */
 export function guardedFetch(allow: FetchAllow, settings: FetchSettings = {}): GuardedFetch {
-  const limits = { ...LIMITS, ...settings.limits };
-  const find = settings.lookup ?? ((name: string) => lookup(name, { all: true }));
+  const way = { allow, lookup: settings.lookup ?? systemLookup, limits: { ...FETCH_LIMITS, ...settings.limits } };
   return {
     async request(text, { method = 'GET', headers = {}, body, part, signal } = {}) {
       const fault = requestHeadersFault(headers);
@@ -70,12 +49,11 @@ export function guardedFetch(allow: FetchAllow, settings: FetchSettings = {}): G
       const first = checkedUrl(text);
       let hop: Hop = { url: first, method, headers: inSmallLetters(headers), body };
       for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
-        const userHeaders = hop.url.origin === first.origin ? hop.headers : {};
-        const client = new Client(hop.url.origin, {
-          connect: guardedConnector(hop.url, allow, find, limits.connectMs),
-          headersTimeout: limits.headersMs, bodyTimeout: limits.idleMs,
-        });
-        const answer = await ask(client, { ...hop, headers: { ...ourHeaders(part), ...userHeaders } }, signal);
+        const { url } = hop;
+        const userHeaders = url.origin === first.origin ? hop.headers : {};
+        const asked = { method: hop.method, path: `${url.pathname}${url.search}`, body: hop.body, signal };
+        const got = await guardedRequest(url, { ...asked, headers: { ...ourHeaders(part), ...userHeaders } }, way);
+        const answer = { ...got, url: url.href };
         if (answer.status >= 200 && answer.status <= 299) return answer;
         await answer.end();
         if (!REDIRECTS.has(answer.status)) {
@@ -97,43 +75,6 @@ function checkedUrl(text: string): URL {
 function ourHeaders(part: GuardedRequest['part']): Record<string, string> {
   const always = { 'user-agent': 'Millrace', 'accept': '*/*', 'accept-encoding': 'identity' };
   return part === undefined ? always : { ...always, 'range': `bytes=${part.from}-`, 'if-range': part.ifRange };
-}
-
-async function ask(client: Client, hop: Hop, signal: AbortSignal | undefined): Promise<GuardedAnswer> {
-  const { url, method, body } = hop;
-  try {
-    const { statusCode: status, headers, body: bytes } = await client.request({
-      // Its own connection ends with it: the source need not keep it open.
-      reset: true, path: `${url.pathname}${url.search}`, method, body, signal,
-      headers: Object.entries(hop.headers).flat(),
-    });
-    // A body that is ended before it is read says so by an error, to nobody.
-    bytes.on('error', () => undefined);
-    const end = () => client.destroy();
-    return { status, headers: joined(headers), url: url.href, body: bodyOf(bytes, url.host, end, signal), end };
-  } catch (error) {
-    await client.destroy();
-    signal?.throwIfAborted();
-    throw refusalOfFailure(url.host, error);
-  }
-}
-
-async function* bodyOf(
-  bytes: AsyncIterable<unknown>, host: string, end: () => Promise<void>, signal: AbortSignal | undefined,
-): AsyncGenerator<Buffer, void, undefined> {
-  try {
-    for await (const chunk of bytes) yield chunk as Buffer;
-  } catch (error) {
-    signal?.throwIfAborted();
-    throw refusalOfBreak(host, error);
-  } finally {
-    await end();
-  }
-}
-
-function joined(headers: IncomingHttpHeaders): Record<string, string> {
-  const entries = Object.entries(headers).map(([name, value = '']) => [name, Array.isArray(value) ? value.join(', ') : value]);
-  return Object.fromEntries(entries) as Record<string, string>;
 }
 
 /** Where a redirect leads, checked; the method as fetch changes it (Fetch standard, HTTP-redirect fetch). */

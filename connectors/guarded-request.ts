@@ -1,0 +1,83 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { Client, type Dispatcher } from 'undici';
+import type { Lookup } from './address-guard.ts';
+import type { FetchAllow } from './fetch-allow.ts';
+import { guardedConnector } from './guarded-connector.ts';
+import { refusalOfBreak, refusalOfFailure } from './source-refusal.ts';
+
+export type FetchLimits = {
+  /** Until the connection stands, with look-up and TLS. */
+  connectMs: number;
+  /** From the request to the end of the answer's headers. */
+  headersMs: number;
+  /** Without a byte of the body, while the reader waits for one. */
+  idleMs: number;
+};
+
+export const FETCH_LIMITS: FetchLimits = { connectMs: 10_000, headersMs: 30_000, idleMs: 60_000 };
+
+/** Which addresses may be reached, how they are found, and how long it may take. */
+export type WayOut = { allow: FetchAllow; lookup: Lookup; limits: FetchLimits };
+
+type Asked = {
+  method: Dispatcher.HttpMethod;
+  /** With the query. */
+  path: string;
+  headers: Record<string, string>;
+  body?: string | Uint8Array | undefined;
+  signal?: AbortSignal | undefined;
+};
+
+/** An answer of any status. Its body is to be read, or ended: until then it holds a connection. */
+export type HttpAnswer = {
+  status: number;
+  /** By their names in small letters; of a header that came several times, the values joined by commas. */
+  headers: Record<string, string>;
+  /** The bytes as they came: no encoding is undone. To be read once; leaving the loop early ends it. */
+  body: AsyncIterable<Buffer>;
+  end(): Promise<void>;
+};
+
+/**
+ * One request to the origin of `url`, through the guard of addresses: a connection of its own, no redirects, no proxy and no
+ * cookies. Refuses with `address_refused`, `source_refused`, `source_unavailable` and, from the body, `transfer_broken`.
+ */
+export async function guardedRequest(url: URL, asked: Asked, { allow, lookup, limits }: WayOut): Promise<HttpAnswer> {
+  const { signal, method, path, body, headers } = asked;
+  const client = new Client(url.origin, {
+    connect: guardedConnector(url, allow, lookup, limits.connectMs),
+    headersTimeout: limits.headersMs, bodyTimeout: limits.idleMs,
+  });
+  const end = () => client.destroy();
+  try {
+    const answer = await client.request({
+      // Its own connection ends with it: the source need not keep it open.
+      reset: true, method, path, body, signal, headers: Object.entries(headers).flat(),
+    });
+    // A body that is ended before it is read says so by an error, to nobody.
+    answer.body.on('error', () => undefined);
+    return { status: answer.statusCode, headers: joined(answer.headers), body: bodyOf(answer.body, url.host, end, signal), end };
+  } catch (error) {
+    await end();
+    signal?.throwIfAborted();
+    throw refusalOfFailure(url.host, error);
+  }
+}
+
+async function* bodyOf(
+  bytes: AsyncIterable<unknown>, host: string, end: () => Promise<void>, signal: AbortSignal | undefined,
+): AsyncGenerator<Buffer, void, undefined> {
+  try {
+    for await (const chunk of bytes) yield chunk as Buffer;
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw refusalOfBreak(host, error);
+  } finally {
+    await end();
+  }
+}
+
+function joined(headers: IncomingHttpHeaders): Record<string, string> {
+  const entries = Object.entries(headers).map(([name, value = '']) => [name, Array.isArray(value) ? value.join(', ') : value]);
+  return Object.fromEntries(entries) as Record<string, string>;
+}
