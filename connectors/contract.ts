@@ -16,7 +16,8 @@ export type Json = null | boolean | number | string | Json[] | { [member: string
  */
 export type SourceRecord = { [field: string]: Json };
 
-export type FieldType = 'string' | 'integer' | 'number' | 'boolean' | 'date' | 'datetime' | 'object' | 'array';
+export const FIELD_TYPES = ['string', 'integer', 'number', 'boolean', 'date', 'datetime', 'object', 'array'] as const;
+export type FieldType = typeof FIELD_TYPES[number];
 
 export type Field = { name: string; type: FieldType; nullable: boolean };
 

@@ -3,6 +3,7 @@ import { requestHeadersFault } from '../../domain/request-headers.ts';
 import { sourceUrlFault } from '../../domain/source-url.ts';
 import { secret } from '../contract.ts';
 import { fileSettings } from '../files/file-settings.ts';
+import { refineBy } from '../refine-by.ts';
 
 export const httpFileSettings = z.object({
   url: z.string({ error: 'url must be a text' }).superRefine(refineBy('url', sourceUrlFault))
@@ -18,10 +19,3 @@ export const httpFileSettings = z.object({
 });
 
 export type HttpFileSettings = z.output<typeof httpFileSettings>;
-
-function refineBy<T>(name: string, fault: (value: T) => string | undefined) {
-  return (value: T, context: z.RefinementCtx<T>) => {
-    const message = fault(value);
-    if (message !== undefined) context.addIssue({ code: 'custom', message: `${name} ${message}` });
-  };
-}

@@ -2,16 +2,16 @@ import { z } from 'zod';
 import { sourceUrlFault } from '../../domain/source-url.ts';
 import { secret } from '../contract.ts';
 import { fileSettings } from '../files/file-settings.ts';
+import { refineBy } from '../refine-by.ts';
 
 const text = (name: string, most: number) => z.string({ error: `${name} must be a text` })
   .max(most, `${name} must have at most ${most.toLocaleString('en')} characters`);
 const key = (name: string) => text(name, 1_024).refine((value) => !/\p{Cc}/u.test(value), `${name} must have no control characters`);
 
 export const s3Settings = z.object({
-  endpoint: text('endpoint', 2_048).superRefine((value, context) => {
-    const fault = sourceUrlFault(value) ?? (/[?#]/.test(value) ? 'must have no ? and no #' : undefined);
-    if (fault !== undefined) context.addIssue({ code: 'custom', message: `endpoint ${fault}` });
-  }).optional().describe('The address of an S3 that is not Amazon\'s, such as https://minio.example.com; the bucket goes into the path'),
+  endpoint: text('endpoint', 2_048).superRefine(refineBy('endpoint', (value) =>
+    sourceUrlFault(value) ?? (/[?#]/.test(value) ? 'must have no ? and no #' : undefined))).optional()
+    .describe('The address of an S3 that is not Amazon\'s, such as https://minio.example.com; the bucket goes into the path'),
   region: z.string({ error: 'region must be a text' }).regex(/^[a-z\d-]{1,64}$/, 'region must be a name such as eu-central-1')
     .default('us-east-1').describe('The region of the bucket'),
   bucket: z.string({ error: 'bucket must be a text' })

@@ -2,15 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { sourceUrlFault } from '../../domain/source-url.ts';
 import { connector, harmless, secret } from '../contract.ts';
+import { refineBy } from '../refine-by.ts';
 import { sendToWebhook } from './send-to-webhook.ts';
 import { writeWebhook } from './write-webhook.ts';
 
 const WebhookSettings = z.object({
-  url: z.string({ error: 'give the address' })
-    .check((context) => {
-      const fault = sourceUrlFault(context.value);
-      if (fault !== undefined) context.issues.push({ code: 'custom', message: `the address ${fault}`, input: context.value });
-    })
+  url: z.string({ error: 'give the address' }).superRefine(refineBy('the address', sourceUrlFault))
     .describe('Where the records are sent to, by POST'),
   secret: secret(z.string({ error: 'give the secret' }).min(16, 'the secret has at least 16 characters')
     .max(1_000, 'the secret has more than 1000 characters'))

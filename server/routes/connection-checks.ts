@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AnyConnector, ConnectorContext, Stream } from '../../connectors/contract.ts';
+import { type AnyConnector, type ConnectorContext, FIELD_TYPES, type Stream } from '../../connectors/contract.ts';
 import { refuseField } from '../../domain/refusal.ts';
 import { openSecretSettings, type SplitSettings } from '../../store/connections.ts';
 import { write } from '../../store/database.ts';
@@ -31,7 +31,7 @@ const StreamRecord = z.object({
   name: z.string(),
   fields: z.array(z.object({
     name: z.string(),
-    type: z.enum(['string', 'integer', 'number', 'boolean', 'date', 'datetime', 'object', 'array']),
+    type: z.enum(FIELD_TYPES),
     nullable: z.boolean(),
   })),
   key: z.array(z.string()).describe('The fields that together name a record; empty where the source does not tell'),
