@@ -2,6 +2,7 @@ import { deleteOldEntries } from './attribute-change-log.ts';
 import { addPendingCustomers, deleteValueless, lockCustomers } from './customers.ts';
 import { type Database, type Queryable, type Tx, write } from './database.ts';
 import { KEY_KEPT_FOR } from './idempotent-requests.ts';
+import { inBatches } from './in-batches.ts';
 import { LOOK_UP_BY_KEY } from './look-up-by-key.ts';
 
 /** The functions that look beyond one entity: what the sweep finds, and what it clears away. */
@@ -173,14 +174,6 @@ async function deleteSomeValues(tx: Tx, { entityId, sorId, attributeId }: Values
   if (!last) return null;
   await deleteValueless(tx, entityId, { user_id: last.users, device_id: last.devices });
   return last;
-}
-
-/** Each batch is a short transaction of its own. */
-async function inBatches(db: Database, statement: string, parameters: unknown[]): Promise<void> {
-  let deleted: number | null;
-  do {
-    deleted = await write(db, async (tx) => (await tx.query(statement, parameters)).rowCount);
-  } while (deleted);
 }
 
 function toRef(row: RefRow): ImportRef {

@@ -1,7 +1,8 @@
 import { countLogged, eraseFromChangeLog, listLogged } from './attribute-change-log.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 import { eraseWaitingValuesOf, listWaitingValuesOf } from './feed-requests-of-people.ts';
-import { type Database, type Queryable, write } from './database.ts';
+import type { Database, Queryable } from './database.ts';
+import { inBatches } from './in-batches.ts';
 import { deletePinnedFilesOf, listPinnedLinesOf } from './pinned-files.ts';
 import type { Files } from './files.ts';
 import type { Secrets } from './secrets.ts';
@@ -231,13 +232,4 @@ function hashes(secrets: Secrets, entityId: number, people: Person[]): Buffer[] 
 async function countRows(db: Queryable, from: string, parameters: unknown[]): Promise<number> {
   const { rows } = await db.query<{ rows: number }>(`SELECT count(*) AS rows FROM ${from}`, parameters);
   return rows[0]!.rows;
-}
-
-/** Each batch is a short transaction of its own. */
-async function inBatches(db: Database, statement: string, parameters: unknown[]): Promise<number> {
-  for (let total = 0; ;) {
-    const changed = await write(db, async (tx) => (await tx.query(statement, parameters)).rowCount ?? 0);
-    if (changed === 0) return total;
-    total += changed;
-  }
 }
