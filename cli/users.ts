@@ -50,16 +50,14 @@ usersCommand.command('remove')
   .action((user: string) => run((server) => remove(server, user)));
 
 async function list(server: Server): Promise<number> {
-  const users = await allPages<User>(server, '/api/users');
-  console.log(table(['uid', 'e-mail address', 'name', 'role', 'rights'], users.map(toRow)));
-  return 0;
+  return show(await allPages<User>(server, '/api/users'));
 }
 
 async function add(server: Server, email: string, { firstName, lastName, rights, admin }: AddOptions): Promise<number> {
   const enable = flags(rights, true);
   const password = await readPassword();
   const body = { email, password, first_name: firstName, last_name: lastName, enable, admin };
-  return show(await call<User>(server, 'POST', '/api/users', body));
+  return show([await call<User>(server, 'POST', '/api/users', body)]);
 }
 
 async function set(server: Server, user: string, { give, take, admin, email, firstName, lastName, password }: SetOptions): Promise<number> {
@@ -70,7 +68,7 @@ async function set(server: Server, user: string, { give, take, admin, email, fir
     ...(Object.keys(enable).length > 0 ? { enable } : {}),
     ...(password ? { password: await readPassword('New password') } : {}),
   };
-  return show(await call<User>(server, 'PUT', path, body));
+  return show([await call<User>(server, 'PUT', path, body)]);
 }
 
 async function remove(server: Server, user: string): Promise<number> {
@@ -85,8 +83,8 @@ async function pathOf(server: Server, user: string): Promise<string> {
   return found ? `/api/users/${found.uid}` : refuse(404, 'no_user', `No user of the entity has the e-mail address ${user}.`);
 }
 
-function show(user: User): number {
-  console.log(table(['uid', 'e-mail address', 'name', 'role', 'rights'], [toRow(user)]));
+function show(users: User[]): number {
+  console.log(table(['uid', 'e-mail address', 'name', 'role', 'rights'], users.map(toRow)));
   return 0;
 }
 
