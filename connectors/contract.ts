@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Commands } from './commands/commands-file.ts';
 import type { FetchAllow } from './fetch-allow.ts';
 import type { GuardedFetch } from './guarded-fetch.ts';
 
@@ -72,6 +73,10 @@ export type ConnectorContext = {
   fetch: GuardedFetch;
   /** The addresses beyond public ones that any other protocol may reach. */
   allow: FetchAllow;
+  /** The operator's commands: no other may be run. */
+  commands: Commands;
+  /** A folder for what lives as long as a call; whoever puts something there takes it away. */
+  scratch: string;
   /** Aborted when the run is canceled, the process drains, or time is up. */
   signal: AbortSignal;
   /** A line for the run's log, without secrets and without what records hold. */

@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { closest } from 'fastest-levenshtein';
 import { z } from 'zod';
 import { CannotStart } from './cannot-start.ts';
+import { readCommandsFile } from '../connectors/commands/commands-file.ts';
 import { readFetchAllow } from '../connectors/fetch-allow.ts';
 import { smtpUrlFault } from '../connectors/mail-url.ts';
 
@@ -36,6 +37,11 @@ const fetchAllow = z.string().superRefine((text, ctx) => {
   if (typeof read === 'string') ctx.addIssue({ code: 'custom', message: read });
 });
 
+const taps = z.string().transform((path) => resolve(path)).superRefine((path, ctx) => {
+  const read = readCommandsFile(path);
+  if (typeof read === 'string') ctx.addIssue({ code: 'custom', message: read });
+});
+
 /** All configuration, by the name of its variable. An empty variable is one that is not set. */
 const SCHEMA = z.object({
   HOST: z.string().default('127.0.0.1'),
@@ -54,6 +60,7 @@ const SCHEMA = z.object({
   MILLRACE_SECRET_KEY: secretKey.optional(),
   MILLRACE_FILES: files.optional(),
   MILLRACE_FETCH_ALLOW: fetchAllow.optional(),
+  MILLRACE_TAPS: taps.optional(),
   SMTP_URL: smtpUrl.optional(),
   MILLRACE_MAIL_FROM: z.email('is an e-mail address').optional(),
   MILLRACE_TOKEN_TTL_DAYS: count('a number of days', 1, 3_650).default(30),

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
+import { clearScratch } from './scratch.ts';
 import { openTemporalClient, type TemporalSettings } from './temporal-client.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import { deleteUnfinished, type Files, folderFiles } from '../store/files.ts';
@@ -64,6 +65,7 @@ async function furnish(config: Config, db: Database, { temporal, secretKey, iden
   const folder = config.MILLRACE_FILES ?? join(config.MILLRACE_DATA_DIR, 'files');
   const files = folderFiles(folder);
   await deleteUnfinished(folder, new Date(Date.now() - UNFINISHED_FOR_MS));
+  await clearScratch(config.MILLRACE_DATA_DIR);
   const secrets = await openSecrets(db, files, secretKey);
   const client = await openTemporalClient(temporal, identity);
   return {

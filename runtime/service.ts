@@ -6,11 +6,13 @@ import type { FastifyInstance } from 'fastify';
 import { startImport } from '../activities/start-import.ts';
 import { turns } from '../activities/turns.ts';
 import { wakeFeed } from '../activities/wake-feed.ts';
-import { guardedFetch, type GuardedFetch } from '../connectors/guarded-fetch.ts';
+import { type Commands, readCommandsFile } from '../connectors/commands/commands-file.ts';
+import { guardedFetch } from '../connectors/guarded-fetch.ts';
 import { type FetchAllow, readFetchAllow } from '../connectors/fetch-allow.ts';
 import { openMailer } from '../connectors/mail.ts';
 import { TASK_QUEUES, type TaskQueue } from '../domain/workflow-id.ts';
 import { buildServer } from '../server/app.ts';
+import type { WaysOut } from '../server/connector-calls.ts';
 import type { Readiness } from '../server/needs.ts';
 import { ConfigError } from './config.ts';
 import { area } from './embedded/data-folder.ts';
@@ -18,6 +20,7 @@ import { ensureFirstUser, type FirstUser } from './first-user.ts';
 import type { House } from './house.ts';
 import { ensureTemporal, keepTemporal } from './keeper.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
+import { scratch } from './scratch.ts';
 import { workflowBundle } from './workflow-bundle.ts';
 import { installTemporalRuntime, startWorkers, type Workers } from './workers.ts';
 
@@ -98,9 +101,10 @@ function sender(house: House): string {
 }
 
 /** The ways out to addresses that users set. */
-function outside({ config }: House): { fetch: GuardedFetch; allow: FetchAllow } {
+function outside({ config }: House): WaysOut {
   const allow = readFetchAllow(config.MILLRACE_FETCH_ALLOW ?? '') as FetchAllow;      // checked with the configuration
-  return { fetch: guardedFetch(allow), allow };
+  const commands = config.MILLRACE_TAPS === undefined ? new Map() : readCommandsFile(config.MILLRACE_TAPS) as Commands;
+  return { fetch: guardedFetch(allow), allow, commands, scratch: scratch(config.MILLRACE_DATA_DIR) };
 }
 
 async function listen(house: House, metrics: Metrics, workers: Workers | null): Promise<FastifyInstance> {

@@ -1,4 +1,9 @@
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Commands } from '../../connectors/commands/commands-file.ts';
 import {
   type AnyConnector, BATCH_BYTES, BATCH_ITEMS, type Batch, type ConnectorContext, type Cursor, type Reading, secretMembers,
   type SourceRecord,
@@ -6,6 +11,7 @@ import {
 import { readFetchAllow, type FetchAllow } from '../../connectors/fetch-allow.ts';
 import { guardedFetch } from '../../connectors/guarded-fetch.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import { onFileEnd } from '../harness/clean-up.ts';
 import { rememberSecret } from '../harness/people.ts';
 
 /** A real source that the suite may read and change. */
@@ -24,6 +30,8 @@ export type PreparedSource = {
   spoil?: () => Promise<RegExp>;
   /** Makes the source ask for patience: for how many seconds, null where it names no time. */
   throttle?: () => Promise<number | null>;
+  /** What the operator allows to be run, for a connector that runs commands. */
+  commands?: Commands;
   stop(): Promise<void>;
 };
 
@@ -42,11 +50,11 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
   beforeAll(async () => {
     made = await prepare();
     settings = connector.settings.parse(made.settings);
-    for (const text of secretsOf(connector, made.settings)) rememberSecret(text);
+    for (const text of secretsOf(connector, made)) rememberSecret(text);
   });
   afterAll(() => made.stop());
 
-  const context = (signal = AbortSignal.timeout(60_000)): ConnectorContext => testContext(signal, logged);
+  const context = (signal = AbortSignal.timeout(60_000)): ConnectorContext => testContext(signal, logged, made.commands);
   const reading = (mode: Reading['mode'], cursor: Cursor | null): Reading =>
     ({ stream: made.stream, mode, cursorField: mode === 'full' ? null : made.cursorField, cursor });
   const read = async (mode: Reading['mode'], cursor: Cursor | null = null): Promise<Batch[]> => {
@@ -122,23 +130,31 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
 
     it('names no secret in what it logs, says or keeps as its cursor', () => {
       const kept = [...logged, ...said].join('\n');
-      const secrets = [made.settings, made.wrong.settings].flatMap((given) => secretsOf(connector, given));
+      const secrets = secretsOf(connector, made);
+      expect(secrets).not.toEqual([]);
       expect(secrets.filter((text) => kept.includes(text))).toEqual([]);
     });
   });
 }
 
 /** What a connector gets under test: this machine may be reached. */
-export function testContext(signal: AbortSignal, logged: string[] = []): ConnectorContext {
+export function testContext(signal: AbortSignal, logged: string[] = [], commands: Commands = new Map()): ConnectorContext {
   const allow = readFetchAllow('127.0.0.1') as FetchAllow;
-  return { fetch: guardedFetch(allow), allow, signal, log: (line) => logged.push(line) };
+  const scratch = mkdtempSync(join(tmpdir(), 'millrace-scratch-'));
+  onFileEnd(() => rm(scratch, { recursive: true }));
+  return { fetch: guardedFetch(allow), allow, commands, scratch, signal, log: (line) => logged.push(line) };
 }
 
-/** The texts in the secret members, that may be objects of texts. */
-function secretsOf(connector: AnyConnector, settings: Record<string, unknown>): string[] {
-  const values = secretMembers(connector.settings).map((name) => settings[name]);
-  const texts = values.flatMap((value) => (typeof value === 'object' && value !== null ? Object.values(value) : [value]));
-  return texts.filter((text) => typeof text === 'string');
+/** The texts in the secret members that tell the right settings from the wrong ones: others, as a table's name, are no secret. */
+function secretsOf(connector: AnyConnector, { settings, wrong }: PreparedSource): string[] {
+  const textsOf = (given: Record<string, unknown>) => secretMembers(connector.settings).flatMap((name) => textsIn(given[name]));
+  const [right, other] = [textsOf(settings), textsOf(wrong.settings)];
+  return [...right.filter((text) => !other.includes(text)), ...other.filter((text) => !right.includes(text))];
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
 function recordsOf(batches: Batch[]): SourceRecord[] {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject, beforeAll } from 'vitest';
 import type { Client } from '@temporalio/client';
@@ -58,7 +59,7 @@ export async function newTestServer({ db, files, secrets }: TestStore, temporal:
       startImport: (ref) => temporal.connection.withDeadline(Date.now() + 3_000, () => startImport(temporal, ref)),
       wakeFeed: (entityId) => temporal.connection.withDeadline(Date.now() + 3_000, () => wakeFeed(temporal, entityId)),
     },
-    outside: { allow: NOTHING_ALLOWED, fetch: guardedFetch(NOTHING_ALLOWED) },
+    outside: { allow: NOTHING_ALLOWED, fetch: guardedFetch(NOTHING_ALLOWED), commands: new Map(), scratch: tmpdir() },
     ready: async () => [],
     settings: { publicUrl: 'http://127.0.0.1', tokenTtlDays: 1, rateLimitPerMinute: 0, version: 'test' },
   });

@@ -41,6 +41,7 @@ test('all that is wrong is told at once, a line for each variable', () => {
     MILLRACE_PUBLIC_URL: 'example.com',
     MILLRACE_ADMIN_EMAIL: 'me', MILLRACE_ADMIN_PASSWORD: 'short', MILLRACE_FILES: 's3://bucket', MILLRACE_TOKEN_TTL_DAYS: '0',
     MILLRACE_RATE_LIMIT: '-1', MILLRACE_TRUST_PROXY: 'true', MILLRACE_LOG_LEVEL: 'loud', MILLRACE_DATADIR: 'x',
+    MILLRACE_TAPS: '/no/such/file',
   });
   expect(problems.toSorted()).toEqual([
     'DATABASE_URL is postgres://user:password@host:port/database',
@@ -52,6 +53,7 @@ test('all that is wrong is told at once, a line for each variable', () => {
     'MILLRACE_PUBLIC_URL is an http or https address, such as https://millrace.example.com',
     'MILLRACE_RATE_LIMIT is a number of requests a minute; 0 turns it off',
     'MILLRACE_SECRET_KEY is required with DATABASE_URL: openssl rand -base64 32, and keep it',
+    'MILLRACE_TAPS names no file that can be read',
     'MILLRACE_TOKEN_TTL_DAYS is at least 1',
     'MILLRACE_TRUST_PROXY is addresses or networks, separated by commas, such as 10.0.0.0/8 or loopback',
     'PORT is a port',

@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os';
 import { Writable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import { pino } from 'pino';
@@ -19,7 +20,8 @@ const log = pino({ level: 'debug' }, new Writable({
   },
 })) as FastifyBaseLogger;
 
-const newCalls = () => new ConnectorCalls({ allow: NOTHING_ALLOWED, fetch: guardedFetch(NOTHING_ALLOWED) }, 1);
+const newCalls = () => new ConnectorCalls(
+  { allow: NOTHING_ALLOWED, fetch: guardedFetch(NOTHING_ALLOWED), commands: new Map(), scratch: tmpdir() }, 1);
 const call = (withinMs = 60_000) => ({ entityId: 1, withinMs, log, secretSettings: { token: SECRET } });
 const busy = expect.objectContaining({ http: 429, status: 'too_many_requests' }) as Refusal;
 

@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os';
 import { Writable } from 'node:stream';
 import type { FastifyInstance, InjectOptions } from 'fastify';
 import { pino } from 'pino';
@@ -76,7 +77,7 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
 
 function outsideOf(allowed: string): ServerNeeds['outside'] {
   const allow = readFetchAllow(allowed) as FetchAllow;
-  return { allow, fetch: guardedFetch(allow) };
+  return { allow, fetch: guardedFetch(allow), commands: new Map(), scratch: tmpdir() };
 }
 
 async function call(

@@ -1,0 +1,38 @@
+import type { Field, FieldType } from '../contract.ts';
+import { isObject } from './command-message.ts';
+
+/** The members of a JSON schema's object as fields (json-schema.org: type, format, anyOf, oneOf). */
+export function schemaFields(schema: unknown): Field[] {
+  const properties = isObject(schema) ? schema['properties'] : undefined;
+  if (!isObject(properties)) return [];
+  return Object.entries(properties).map(([name, property]) => {
+    const types = typesOf(property);
+    return { name, type: fieldType(types), nullable: types.has('null') || types.size === 0 };
+  });
+}
+
+const NAMED = new Set(['string', 'integer', 'number', 'boolean', 'object', 'array', 'null']);
+
+/** All types that a value may have; a text with a format of its own counts by that. */
+function typesOf(schema: unknown): Set<string> {
+  if (!isObject(schema)) return new Set();
+  const { type, format, anyOf, oneOf, properties, items } = schema;
+  const told = (Array.isArray(type) ? type : [type]) as unknown[];
+  const own = told.filter((name) => typeof name === 'string' && NAMED.has(name)) as string[];
+  const nested = [anyOf, oneOf].flatMap((list) => (Array.isArray(list) ? list.flatMap((part) => [...typesOf(part)]) : []));
+  const shape = [...isObject(properties) ? ['object'] : [], ...items === undefined ? [] : ['array']];
+  const guessed = own.length + nested.length > 0 ? [] : shape;
+  return new Set([...own.map((name) => (name === 'string' ? textType(format) : name)), ...nested, ...guessed]);
+}
+
+function textType(format: unknown): string {
+  if (format === 'date-time') return 'datetime';
+  return format === 'date' ? 'date' : 'string';
+}
+
+/** Of several types the one that holds all, or text. */
+function fieldType(types: Set<string>): FieldType {
+  const [first, ...others] = [...types].filter((name) => name !== 'null');
+  if (others.length === 0) return (first ?? 'string') as FieldType;
+  return [first, ...others].every((name) => name === 'integer' || name === 'number') ? 'number' : 'string';
+}

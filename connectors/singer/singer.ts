@@ -1,0 +1,111 @@
+import { parseExactJson } from '../../domain/exact-json.ts';
+import { type Batcher, batcher } from '../commands/batcher.ts';
+import type { Line } from '../commands/bounded-lines.ts';
+import { type CommandFile, commandLines } from '../commands/command-lines.ts';
+import { malformed, type Message, messageOf, recordItem } from '../commands/command-message.ts';
+import { type CommandSettings, commandSettings, findCommand, type NamedCommand } from '../commands/command-settings.ts';
+import { schemaFields } from '../commands/schema-fields.ts';
+import { type Batch, connector, type ConnectorContext, type Reading } from '../contract.ts';
+import { sourceRefusal } from '../source-refusal.ts';
+import { findEntry, readCatalog, select, type SingerCatalog, type SingerEntry, streamOf } from './singer-catalog.ts';
+
+const CATALOG_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Any Singer tap that knows --discover (Singer spec 0.3: https://github.com/singer-io/getting-started/blob/master/docs/SPEC.md).
+ * The cursor is the text of the tap's last STATE.
+ */
+export const singer = connector({
+  name: 'singer',
+  title: 'Singer tap',
+  settings: commandSettings,
+  source: {
+    async check(settings, context) {
+      await discovered(findCommand('singer', settings, context), context);
+    },
+
+    async discover(settings, context) {
+      const { streams } = await discovered(findCommand('singer', settings, context), context);
+      return streams.map(streamOf);
+    },
+
+    read: readTap,
+  },
+});
+
+async function* readTap(settings: CommandSettings, reading: Reading, context: ConnectorContext): AsyncGenerator<Batch> {
+  const tap = findCommand('singer', settings, context);
+  const catalog = await discovered(tap, context);
+  const entry = findEntry(catalog, reading.stream);
+  const batches = batcher(reading.cursor);
+  const args = ['--config', configFile(tap), tap.command.catalogOption,
+    { name: 'catalog.json', text: JSON.stringify(select(catalog, reading.stream, reading)) },
+    ...typeof reading.cursor === 'string' ? ['--state', { name: 'state.json', text: reading.cursor }] : []];
+  try {
+    for await (const line of commandLines({ ...tap, args, fault: 'transfer_broken' }, context)) {
+      yield* take(line, entry, batches, context);
+    }
+  } catch (error) {
+    // What came before the failure stands, and its state is where reading goes on.
+    if (!context.signal.aborted) yield* batches.rest();
+    throw error;
+  }
+  yield* batches.rest();
+}
+
+function take(line: Line, entry: SingerEntry, batches: Batcher, { log }: ConnectorContext): Batch[] {
+  const message = messageOf(line);
+  if (typeof message === 'string') return batches.add(malformed(line, message), line.bytes);
+  if (message.type === 'STATE') {
+    batches.passed(JSON.stringify(message['value'] ?? {}));
+    return [];
+  }
+  if (message.type === 'BATCH') {
+    throw sourceRefusal('source_refused', 'the tap gives files instead of records: take batch_config out of its config');
+  }
+  return isOf(message, entry) ? takeOfStream(line, message, batches, log) : [];
+}
+
+function takeOfStream(line: Line, message: Message, batches: Batcher, log: (line: string) => void): Batch[] {
+  switch (message.type) {
+    case 'RECORD': return batches.add(recordItem(line, message['record']), line.bytes);
+    case 'SCHEMA': return batches.tell(schemaFields(message['schema']));
+    case 'ACTIVATE_VERSION':
+      log('the tap says that what it has sent of the stream by now is the whole of it (ACTIVATE_VERSION)');
+      return [];
+    default: return [];
+  }
+}
+
+/** Taps name a stream in their messages by either of its names. */
+function isOf({ stream }: Message, entry: SingerEntry): boolean {
+  return stream === entry.stream || stream === entry.tap_stream_id;
+}
+
+async function discovered(tap: NamedCommand, context: ConnectorContext): Promise<SingerCatalog> {
+  const printed: string[] = [];
+  let bytes = 0;
+  const call = { ...tap, args: ['--config', configFile(tap), '--discover'], fault: 'source_refused' as const };
+  for await (const line of commandLines(call, context)) {
+    bytes += line.bytes;
+    if (line.isCut || bytes > CATALOG_BYTES) {
+      throw sourceRefusal('source_refused', `the catalogue of ${tap.name} is too large: narrow it by its config`);
+    }
+    printed.push(line.text);
+  }
+  const catalog = readCatalog(jsonOf(printed.join('\n')));
+  if (catalog) return catalog;
+  throw sourceRefusal('source_refused', `${tap.name} prints no catalogue with --discover: it is no Singer tap that can be used here`);
+}
+
+function configFile({ config }: NamedCommand): CommandFile {
+  return { name: 'config.json', text: config };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return parseExactJson(text);
+  } catch {
+    return undefined;
+  }
+}

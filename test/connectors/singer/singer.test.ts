@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import type { Batch, ConnectorContext, Reading } from '../../../connectors/contract.ts';
+import { readCatalog, select, streamOf } from '../../../connectors/singer/singer-catalog.ts';
+import { singer } from '../../../connectors/singer/singer.ts';
+import { commandsOf, printing, sampleRecords } from '../../harness/sample-records.ts';
+import { sourceContract, testContext } from '../contract.ts';
+
+sourceContract(singer, () => sampleRecords('singer', 'sample-tap.ts', 'public-people'), ['throttling']);
+
+const source = singer.source!;
+const SCHEMA = { type: 'object', properties: { id: { type: 'integer' } } };
+const schema = (properties: object) => ({ type: 'SCHEMA', stream: 'people', schema: { type: 'object', properties } });
+const record = (value: unknown, stream = 'people') => ({ type: 'RECORD', stream, record: value });
+const state = (value: unknown) => ({ type: 'STATE', value });
+
+/** A tap with one stream that prints these messages for a reading. */
+function tap(messages: unknown[], status = 0): ConnectorContext & { logged: string[] } {
+  const catalog = JSON.stringify({ streams: [{ stream: 'people', tap_stream_id: 'people', schema: SCHEMA }] });
+  const [shell, option, print, ...lines] = printing(messages, status);
+  const script = `case "$*" in *--discover*) echo '${catalog}';; *) ${print};; esac`;
+  const logged: string[] = [];
+  const commands = commandsOf({ tap: { kind: 'singer', command: [shell!, option!, script, ...lines] } });
+  return { ...testContext(AbortSignal.timeout(50_000), logged, commands), logged };
+}
+
+const SETTINGS = { tap: 'tap', config: {} };
+const READING: Reading = { stream: 'people', mode: 'full', cursorField: null, cursor: null };
+const readAll = (messages: unknown[]) => Array.fromAsync(source.read(SETTINGS, READING, tap(messages)));
+
+describe('what a tap prints', () => {
+  it('is cut where the fields change, and a state goes with all before it', async () => {
+    const batches = await readAll([
+      schema({ id: { type: 'integer' } }), record({ id: 1 }), state({ at: 1 }), record({ id: 2 }),
+      schema({ id: { type: 'integer' } }), record({ id: 3 }),
+      schema({ id: { type: 'string' } }), record({ id: '4' }), state({ lsn: '#' }),
+    ].map((message) => JSON.stringify(message).replace('"#"', '9007199254740993')));
+    expect(batches.map(({ items, cursor, fields }) => [items.length, cursor, fields?.[0]?.type])).toEqual([
+      [3, '{"at":1}', 'integer'],
+      [1, '{"lsn":9007199254740993}', 'string'],
+    ]);
+  });
+
+  it('has a cursor of its own where a state comes last, and none where no state comes', async () => {
+    expect((await readAll([state({ at: 1 })]))).toMatchObject([{ items: [], cursor: '{"at":1}' }]);
+    expect((await readAll([record({ id: 1 })])).map(({ cursor }) => cursor)).toEqual([null]);
+    expect(await readAll([])).toEqual([]);
+  });
+
+  it('keeps its digits, and other streams out', async () => {
+    const numbers = '{"a":[1.0,-12.50e3,1e-05,0.1234567890123456789],"b":12345678901234567890,"c":-0.0}';
+    const line = `{"type":"RECORD","stream":"people","record":${numbers}}`;
+    const [batch] = await readAll([line, record({ id: 9 }, 'pets'), { type: 'WHATEVER' }]);
+    const kept = { a: [1, -12_500, 0.000_01, '0.1234567890123456789'], b: '12345678901234567890', c: -0 };
+    expect(batch!.items).toEqual([{ kind: 'record', record: kept }]);
+  });
+
+  it('is malformed where it is no message, or no record', async () => {
+    const long = `"${'x'.repeat(5_000)}"`;
+    const [batch] = await readAll(['WARNING: old', record([1]), record(null), '7', '{"a": 1}', long, record({ id: 1 })]);
+    const untyped = 'a line is not a message: it has no type';
+    expect(batch!.items.map((item) => item.kind === 'malformed' && item.message)).toEqual([
+      'a line is not JSON', 'a record is not an object', 'a record is not an object', untyped, untyped, untyped, false,
+    ]);
+    expect(batch!.items.map((item) => (item.kind === 'malformed' ? item.raw.length : 0)).at(5)).toBe(2_048);
+  });
+
+  it('stands up to where the tap failed', async () => {
+    const given: Batch[] = [];
+    const context = tap([record({ id: 1 }), state({ at: 1 }), record({ id: 2 })], 1);
+    const reading = (async () => { for await (const batch of source.read(SETTINGS, READING, context)) given.push(batch); })();
+    await expect(reading).rejects.toMatchObject({ status: 'transfer_broken' });
+    expect(given).toMatchObject([{ items: [{}, {}], cursor: '{"at":1}' }]);
+  });
+
+  it('is told to be the whole of a stream', async () => {
+    const context = tap([record({ id: 1 }), { type: 'ACTIVATE_VERSION', stream: 'people', version: 1 }]);
+    await Array.fromAsync(source.read(SETTINGS, READING, context));
+    expect(context.logged).toEqual([expect.stringMatching(/ACTIVATE_VERSION/)]);
+  });
+});
+
+describe('a tap is refused', () => {
+  const said = (promise: Promise<unknown>) => promise.then(() => null, (error: unknown) => error);
+
+  it('that no operator has named, or only as a source of another kind', async () => {
+    const [crm, shop] = [{ kind: 'singer' as const, command: ['/opt/crm'] }, { kind: 'airbyte' as const, command: ['/opt/shop'] }];
+    const commands = commandsOf({ crm, shop });
+    const context = testContext(AbortSignal.timeout(50_000), [], commands);
+    for (const name of ['shop', '/bin/sh']) {
+      const refusal = await said(source.check({ tap: name, config: {} }, context));
+      expect(refusal).toMatchObject({ status: 'source_refused', message: /MILLRACE_TAPS.*are crm$/ });
+    }
+  });
+
+  it('that prints no catalogue, gives files, or lacks the stream', async () => {
+    const noTap = commandsOf({ tap: { kind: 'singer', command: ['/bin/echo', 'hello'] } });
+    const context = testContext(AbortSignal.timeout(50_000), [], noTap);
+    expect(await said(source.check(SETTINGS, context))).toMatchObject({ message: /no catalogue/ });
+    expect(await said(readAll([{ type: 'BATCH', stream: 'people' }]))).toMatchObject({ message: /batch_config/ });
+    const other = source.read(SETTINGS, { ...READING, stream: 'pets' }, tap([]));
+    expect(await said(Array.fromAsync(other))).toMatchObject({ status: 'source_refused', message: /^stream: / });
+  });
+});
+
+describe('how a stream is read on', () => {
+  const properties = { id: { type: 'integer' }, name: { type: ['null', 'string'] }, at: { type: ['null', 'string'], format: 'date-time' } };
+  const entry = (metadata: object, more: object = {}) =>
+    ({ stream: 's', schema: { properties }, metadata: [{ breadcrumb: [], metadata }], ...more });
+  it.for([
+    ['by the keys that the tap names', entry({ 'valid-replication-keys': ['at'] }), { fields: ['at'] }],
+    ['by the key of the stream', entry({}, { replication_key: 'at' }), { fields: ['at'] }],
+    ['not at all', entry({ 'forced-replication-method': 'FULL_TABLE' }), { fields: [] }],
+    ['by a log', entry({ 'forced-replication-method': 'LOG_BASED' }), 'own'],
+    ['by any field with an order, where nothing is told', entry({}), { fields: ['id', 'at'] }],
+  ] as const)('%s', ([, told, incremental]) => {
+    expect(streamOf(readCatalog({ streams: [told] })!.streams[0]!).incremental).toEqual(incremental);
+  });
+
+  it('is marked in the catalogue, with all its fields but those that the tap cannot read', () => {
+    const told = entry({ 'row-count': 3 });
+    told.metadata.push({ breadcrumb: ['properties', 'name'], metadata: { inclusion: 'unsupported' } } as never);
+    const reading: Reading = { ...READING, mode: 'incremental', cursorField: 'at' };
+    const marked = select(readCatalog({ streams: [told, { ...told, stream: 't' }] })!, 's', reading);
+    const marks = marked.streams.map((one) => Object.fromEntries(one.metadata!.map((mark) => [mark.breadcrumb.join('.'), mark.metadata])));
+    expect(marks[0]).toEqual({
+      '': { 'row-count': 3, 'selected': true, 'replication-method': 'INCREMENTAL', 'replication-key': 'at' },
+      'properties.id': { selected: true },
+      'properties.at': { selected: true },
+      'properties.name': { inclusion: 'unsupported', selected: false },
+    });
+    expect(marks[1]!['']).toEqual({ 'row-count': 3, 'selected': false });
+    expect(marked.streams[0]).toMatchObject({ replication_method: 'INCREMENTAL', replication_key: 'at', schema: { selected: true } });
+  });
+});
