@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import type { GuardedFetch } from '../connectors/guarded-fetch.ts';
+import type { WaysOut } from '../connectors/contract.ts';
 import type { Mailer } from '../connectors/mailer.ts';
 import type { Database } from '../store/database.ts';
 import type { Files } from '../store/files.ts';
@@ -16,8 +16,8 @@ export type Needs = {
   secrets: Secrets;
   log: Log;
   temporal: Client;
-  /** The one way out to addresses that users set. */
-  fetch: GuardedFetch;
+  /** The ways out to addresses that users set. */
+  outside: WaysOut;
   mailer: Mailer;
   /** Where callers reach the server, without a slash at the end. */
   publicUrl: string;

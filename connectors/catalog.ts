@@ -5,9 +5,16 @@ import { postgres } from './postgres/postgres.ts';
 import { s3 } from './s3/s3.ts';
 import { singer } from './singer/singer.ts';
 import { webhook } from './webhook/webhook.ts';
+import { refuse } from '../domain/refusal.ts';
 
 /** Every connector there is, in the order in which they are listed. A new one joins here. */
 export const connectors: AnyConnector[] = [postgres, httpFile, s3, singer, airbyte, webhook];
+
+/** The connector of a stored connection: an earlier version may have had others. */
+export function connectorOf({ connector }: { connector: string }): AnyConnector {
+  const message = `This server has no connector ${connector} any more: make a connection of another`;
+  return findConnector(connector) ?? refuse(409, 'conflict', message);
+}
 
 /** Null: there is none of that name. */
 export function findConnector(name: string): AnyConnector | null {

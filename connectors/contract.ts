@@ -67,8 +67,8 @@ export type Batch = {
 export const BATCH_ITEMS = 5_000;
 export const BATCH_BYTES = 4 * 1024 * 1024;
 
-/** What a connector may use: nothing else leads out of the process. */
-export type ConnectorContext = {
+/** The ways out that a connector may use: nothing else leads out of the process. */
+export type WaysOut = {
   /** The one way out by HTTP. */
   fetch: GuardedFetch;
   /** The addresses beyond public ones that any other protocol may reach. */
@@ -77,6 +77,9 @@ export type ConnectorContext = {
   commands: Commands;
   /** A folder for what lives as long as a call; whoever puts something there takes it away. */
   scratch: string;
+};
+
+export type ConnectorContext = WaysOut & {
   /** Aborted when the run is canceled, the process drains, or time is up. */
   signal: AbortSignal;
   /** A line for the run's log, without secrets and without what records hold. */

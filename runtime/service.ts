@@ -7,12 +7,12 @@ import { startImport } from '../activities/start-import.ts';
 import { turns } from '../activities/turns.ts';
 import { wakeFeed } from '../activities/wake-feed.ts';
 import { type Commands, readCommandsFile } from '../connectors/commands/commands-file.ts';
+import type { WaysOut } from '../connectors/contract.ts';
 import { guardedFetch } from '../connectors/guarded-fetch.ts';
 import { type FetchAllow, readFetchAllow } from '../connectors/fetch-allow.ts';
 import { openMailer } from '../connectors/mail.ts';
 import { TASK_QUEUES, type TaskQueue } from '../domain/workflow-id.ts';
 import { buildServer } from '../server/app.ts';
-import type { WaysOut } from '../server/connector-calls.ts';
 import type { Readiness } from '../server/needs.ts';
 import { ConfigError } from './config.ts';
 import { area } from './embedded/data-folder.ts';
@@ -82,7 +82,7 @@ async function startAllWorkers(house: House, metrics: Metrics): Promise<Workers>
     needs: {
       db, files, secrets, log, temporal, countRows: metrics.countRows, countValues: metrics.countValues,
       batchRecords: IMPORT_BATCH_RECORDS, turn: turns(IMPORT_BATCHES_AT_ONCE), boundary: () => {}, mailer, publicUrl: url,
-      fetch: outside(house).fetch,
+      outside: outside(house),
     },
   });
   return {

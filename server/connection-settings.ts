@@ -3,7 +3,7 @@ import { closest } from 'fastest-levenshtein';
 import { z } from 'zod';
 import { connectors, findConnector } from '../connectors/catalog.ts';
 import { type AnyConnector, harmlessMembers, secretMembers, settingMembers } from '../connectors/contract.ts';
-import { refuse, refuseField } from '../domain/refusal.ts';
+import { refuseField } from '../domain/refusal.ts';
 import { isStorable } from '../domain/text-limits.ts';
 import type { SettingValues, SplitSettings } from '../store/connections.ts';
 import { validate } from './validate.ts';
@@ -21,12 +21,6 @@ export function connectorNamed(name: string): AnyConnector {
 
 function sayUnknown(name: string, known: string[]): string {
   return `is unknown: did you mean ${closest(name, known)}? There are ${known.join(', ')}`;
-}
-
-/** The connector of what is stored: an earlier version may have had others. */
-export function connectorOf({ connector }: { connector: string }): AnyConnector {
-  const message = `This server has no connector ${connector} any more: make a connection of another`;
-  return findConnector(connector) ?? refuse(409, 'conflict', message);
 }
 
 /**

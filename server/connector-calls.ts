@@ -1,13 +1,10 @@
 import type { FastifyBaseLogger } from 'fastify';
-import type { ConnectorContext } from '../connectors/contract.ts';
+import type { ConnectorContext, WaysOut } from '../connectors/contract.ts';
+import { masked } from '../connectors/masked.ts';
 import { sourceRefusal } from '../connectors/source-refusal.ts';
 import { Refusal, refuse } from '../domain/refusal.ts';
-import { masked } from './masked.ts';
 
 const RETRY_SECONDS = 5;
-
-/** The ways out that connectors may use. */
-export type WaysOut = Omit<ConnectorContext, 'signal' | 'log'>;
 
 /** Who calls a connector, for how long at most, and the secret settings, which are struck out of whatever it says. */
 export type ConnectorCall = { entityId: number; withinMs: number; log: FastifyBaseLogger; secretSettings: object };

@@ -1,10 +1,11 @@
 import type { Logger } from 'pino';
+import type { WaysOut } from '../connectors/contract.ts';
 import type { ImportRef } from '../store/across-entities.ts';
 import type { Database } from '../store/database.ts';
 import type { Files } from '../store/files.ts';
 import { FILE_LIMITS } from '../store/pin-file.ts';
 import type { Secrets } from '../store/secrets.ts';
-import type { ConnectorCalls, WaysOut } from './connector-calls.ts';
+import type { ConnectorCalls } from './connector-calls.ts';
 import type { FeedIntake } from './feed-intake.ts';
 import type { FeedRoom } from './feed-room.ts';
 import type { FeedWaker } from './feed-waker.ts';

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { connectorOf } from '../../connectors/catalog.ts';
 import { type AnyConnector, type ConnectorContext, FIELD_TYPES, type Stream } from '../../connectors/contract.ts';
 import { refuseField } from '../../domain/refusal.ts';
 import { openSecretSettings, type SplitSettings } from '../../store/connections.ts';
@@ -6,7 +7,7 @@ import { write } from '../../store/database.ts';
 import { audit } from '../audit.ts';
 import type { Caller } from '../caller.ts';
 import { knownConnection } from '../connection-record.ts';
-import { connectorNamed, connectorOf, parseSettings, readSettings } from '../connection-settings.ts';
+import { connectorNamed, parseSettings, readSettings } from '../connection-settings.ts';
 import type { CallOutcome, ConnectorCall } from '../connector-calls.ts';
 import { identifier, jsonObject } from '../input.ts';
 import type { RouteNeeds } from '../needs.ts';

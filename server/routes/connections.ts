@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { connectorOf } from '../../connectors/catalog.ts';
 import { refuse, refuseField } from '../../domain/refusal.ts';
 import {
   type Connection, countConnections, deleteConnection, insertConnection, listConnections, lockConnection, openSecretSettings,
@@ -7,7 +8,7 @@ import {
 import { type Tx, write } from '../../store/database.ts';
 import { audit } from '../audit.ts';
 import { ConnectionRecord, knownConnection, showConnection } from '../connection-record.ts';
-import { changedMembers, connectorNamed, connectorOf, readSettings, refuseSecretsElsewhere } from '../connection-settings.ts';
+import { changedMembers, connectorNamed, readSettings, refuseSecretsElsewhere } from '../connection-settings.ts';
 import { identifier, jsonObject, name } from '../input.ts';
 import type { RouteNeeds } from '../needs.ts';
 import { pageOf, pageQuery, rowsOf, showPage } from '../page.ts';

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Command } from '../../connectors/commands/commands-file.ts';
 import { type FetchAllow, readFetchAllow } from '../../connectors/fetch-allow.ts';
 import { guardedFetch } from '../../connectors/guarded-fetch.ts';
 import { openMailer } from '../../connectors/mail.ts';
@@ -25,6 +27,8 @@ export type WorkerSettings = {
   sweepSeconds: number;
   /** Where files may be fetched from; default the loopback. */
   fetchAllow?: string;
+  /** What syncs may run, by its name; default nothing. */
+  commands?: [string, Command][];
   /** Default: mails go to the folder `outbox` beside the files. */
   smtpUrl?: string;
   /** About so many records of an import are merged together. */
@@ -45,13 +49,15 @@ const stopping = new AbortController();
 const keeper = keepTemporal({ temporal: client, log, sweepSeconds: settings.sweepSeconds }, stopping.signal);
 installTemporalRuntime(log);
 
+const allow = readFetchAllow(settings.fetchAllow ?? '127.0.0.1') as FetchAllow;
+const scratch = await mkdtemp(join(settings.filesFolder, '..', 'scratch-'));
 let hits = 0;
 const workers = startWorkers({
   temporal, bundlePath: settings.bundlePath, queues: TASK_QUEUES, identity, log, metrics: createMetrics(),
   needs: {
     db, files, secrets, log, temporal: client, countRows: () => {}, countValues: () => {},
     batchRecords: settings.batchRecords ?? 1_000, turn: turns(4),
-    fetch: guardedFetch(readFetchAllow(settings.fetchAllow ?? '127.0.0.1') as FetchAllow),
+    outside: { allow, fetch: guardedFetch(allow), commands: new Map(settings.commands), scratch },
     mailer: openMailer({ smtpUrl: settings.smtpUrl, outbox: join(settings.filesFolder, 'outbox'), from: 'millrace@example.com' }),
     publicUrl: 'http://millrace.test',
     boundary(name) {

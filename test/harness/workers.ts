@@ -26,7 +26,7 @@ export type TestWorker = {
   stop(): Promise<void>;
 };
 
-export type WorkerOptions = Pick<WorkerSettings, 'kill' | 'fetchAllow' | 'smtpUrl' | 'batchRecords'>;
+export type WorkerOptions = Pick<WorkerSettings, 'kill' | 'fetchAllow' | 'commands' | 'smtpUrl' | 'batchRecords'>;
 
 /** Starts worker processes over a test's store, and ends those that are left when the file is through. */
 export function workersOver(store: TestStore, namespace: string, temporalAddress = inject('temporal').address) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { masked } from '../../server/masked.ts';
+import { masked } from '../../connectors/masked.ts';
 
 test('what a connector quotes of a secret is struck out, however deep it lies', () => {
   const secrets = { config: { token: 'abcd1234', others: ['abcd1234-longer'] }, port: 5432, pin: 'abc' };
