@@ -10,6 +10,8 @@ import { smtpUrlFault } from '../connectors/mail-url.ts';
 
 const httpUrl = z.url({ protocol: /^https?$/, error: 'is an http or https address, such as https://millrace.example.com' });
 
+const otlpUrl = z.url({ protocol: /^https?$/, error: 'is an http or https address, such as http://127.0.0.1:4318' });
+
 const databaseUrl = z.url({ protocol: /^postgres(ql)?$/, error: 'is postgres://user:password@host:port/database' });
 
 const count = (what: string, least: number, most: number) =>
@@ -67,6 +69,8 @@ const SCHEMA = z.object({
   MILLRACE_RATE_LIMIT: count('a number of requests a minute; 0 turns it off', 0, 10_000_000).default(600),
   MILLRACE_TRUST_PROXY: proxies.optional(),
   MILLRACE_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error'], 'is debug, info, warn or error').default('info'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: otlpUrl.optional(),
+  OTEL_SERVICE_NAME: z.string().default('millrace'),
   // The command line's own; known here so that a shell may hold both.
   MILLRACE_URL: z.string().optional(),
   MILLRACE_TOKEN: z.string().optional(),

@@ -2,8 +2,10 @@ import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
+import { openTraces } from './open-traces.ts';
 import { clearScratch } from './scratch.ts';
 import { openTemporalClient, type TemporalSettings } from './temporal-client.ts';
+import type { Traces } from './traces.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import { deleteUnfinished, type Files, folderFiles } from '../store/files.ts';
 import { migrate } from '../store/migrate.ts';
@@ -22,6 +24,8 @@ export type House = {
   secrets: Secrets;
   temporal: Client;
   temporalSettings: TemporalSettings;
+  /** Null when they are off. */
+  traces: Traces | null;
   /** What histories and pg_stat_activity show of this process. */
   identity: string;
   close(): Promise<void>;
@@ -67,11 +71,13 @@ async function furnish(config: Config, db: Database, { temporal, secretKey, iden
   await deleteUnfinished(folder, new Date(Date.now() - UNFINISHED_FOR_MS));
   await clearScratch(config.MILLRACE_DATA_DIR);
   const secrets = await openSecrets(db, files, secretKey);
-  const client = await openTemporalClient(temporal, identity);
+  const traces = await openTraces(config, log);
+  const client = await openTemporalClient(temporal, identity, traces?.client);
   return {
-    config, log, db, files, secrets, temporal: client, temporalSettings: temporal, identity,
+    config, log, db, files, secrets, temporal: client, temporalSettings: temporal, traces, identity,
     async close() {
       await client.connection.close();
+      await traces?.close();
       await db.end();
     },
   };

@@ -70,15 +70,15 @@ function announce(firstUser: FirstUser | null): void {
 }
 
 async function startAllWorkers(house: House, metrics: Metrics): Promise<Workers> {
-  const { config, db, files, secrets, temporal, temporalSettings, identity, log } = house;
+  const { config, db, files, secrets, temporal, temporalSettings, traces, identity, log } = house;
   installTemporalRuntime(log);
   const url = publicUrl(house);
   const mailer = openMailer({ smtpUrl: config.SMTP_URL, outbox: area(config.MILLRACE_DATA_DIR, 'outbox'), from: sender(house) });
   const workers = startWorkers({
     temporal: temporalSettings,
-    bundlePath: await workflowBundle(join(config.MILLRACE_DATA_DIR, 'cache')),
+    bundlePath: await workflowBundle(join(config.MILLRACE_DATA_DIR, 'cache'), { traced: traces !== null }),
     queues: TASK_QUEUES,
-    identity, log, metrics,
+    identity, log, metrics, traces,
     needs: {
       db, files, secrets, log, temporal, countRows: metrics.countRows, countValues: metrics.countValues,
       batchRecords: IMPORT_BATCH_RECORDS, turn: turns(IMPORT_BATCHES_AT_ONCE), boundary: () => {}, mailer, publicUrl: url,
@@ -108,9 +108,9 @@ function outside({ config }: House): WaysOut {
 }
 
 async function listen(house: House, metrics: Metrics, workers: Workers | null): Promise<FastifyInstance> {
-  const { config, db, files, secrets, log, temporal } = house;
+  const { config, db, files, secrets, log, temporal, traces } = house;
   const app = await buildServer({
-    db, files, secrets, log, metrics,
+    db, files, secrets, log, metrics, traceRequest: traces?.traceRequest,
     flows: {
       startImport: (ref) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => startImport(temporal, ref)),
       wakeFeed: (entityId) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => wakeFeed(temporal, entityId)),

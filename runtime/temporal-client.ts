@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { Client, Connection, type ConnectionOptions, defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client';
+import {
+  Client, Connection, type ConnectionOptions, defaultGrpcRetryOptions, makeGrpcRetryInterceptor, type WorkflowClientInterceptor,
+} from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import { endCallsOnceClosed } from './ended-calls.ts';
 
@@ -18,11 +20,13 @@ export type TemporalSettings = {
   tls?: { certPath?: string | undefined; keyPath?: string | undefined; caPath?: string | undefined } | undefined;
 };
 
-/** A client that connects at its first call. `identity` is what histories show of this process. */
-export async function openTemporalClient(settings: TemporalSettings, identity: string): Promise<Client> {
+/** A client that connects at its first call. `identity` is what histories show of this process; `around` goes around its calls. */
+export async function openTemporalClient(
+  settings: TemporalSettings, identity: string, around: WorkflowClientInterceptor[] = [],
+): Promise<Client> {
   const interceptors = [makeGrpcRetryInterceptor(defaultGrpcRetryOptions()), endCallsOnceClosed];
   const connection = Connection.lazy({ ...await connectionOptions(settings), interceptors });
-  return new Client({ connection, namespace: settings.namespace, identity, dataConverter });
+  return new Client({ connection, namespace: settings.namespace, identity, dataConverter, interceptors: { workflow: around } });
 }
 
 type TemporalConnection = { address: string; apiKey?: string } & Pick<ConnectionOptions, 'tls'>;

@@ -3,6 +3,7 @@ import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporal
 import { activityInterceptor } from './activity-interceptor.ts';
 import type { Metrics } from './metrics.ts';
 import { connectionOptions, dataConverter, type TemporalSettings } from './temporal-client.ts';
+import type { Traces } from './traces.ts';
 import { allSteps } from '../activities/index.ts';
 import type { Log, Needs } from '../activities/needs.ts';
 import { faultOf } from '../domain/fault.ts';
@@ -18,6 +19,8 @@ export type WorkersOptions = {
   needs: Omit<Needs, 'draining'>;
   log: Log;
   metrics: Metrics;
+  /** With these the bundle is a traced one. */
+  traces?: Pick<Traces, 'activities' | 'sinks'> | null;
 };
 
 export type Workers = {
@@ -107,14 +110,15 @@ async function runOnce(queue: TaskQueue, options: RunOptions): Promise<void> {
 
 /** Only `flows` runs workflows, so only it holds the workflow sandbox. */
 function workerOptions(queue: TaskQueue, options: RunOptions): Omit<WorkerOptions, 'connection'> {
-  const { temporal, bundlePath, identity, steps, log, metrics } = options;
+  const { temporal, bundlePath, identity, steps, log, metrics, traces } = options;
   return {
     namespace: temporal.namespace,
     taskQueue: queue,
     identity,
     activities: steps,
     dataConverter,
-    interceptors: { activity: [activityInterceptor(log, metrics)] },
+    interceptors: { activity: [activityInterceptor(log, metrics), ...(traces?.activities ?? [])] },
+    sinks: traces?.sinks,
     maxConcurrentActivityTaskExecutions: CONCURRENT_STEPS[queue],
     shutdownGraceTime: DRAIN_MS,
     shutdownForceTime: DRAIN_MS + 5_000,

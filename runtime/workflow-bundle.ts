@@ -15,13 +15,13 @@ const LOCK = 'package-lock.json';
 
 /**
  * The path of the workflow bundle, made when its sources have changed. A child process makes it: the
- * bundler takes 300 MB that the worker would keep.
+ * bundler takes 300 MB that the worker would keep. A traced one holds what traces workflows.
  */
-export async function workflowBundle(cacheFolder: string): Promise<string> {
-  const path = join(cacheFolder, `workflows-${await sourcesHash()}.js`);
+export async function workflowBundle(cacheFolder: string, { traced = false }: { traced?: boolean } = {}): Promise<string> {
+  const path = join(cacheFolder, `${traced ? 'traced-' : ''}workflows-${await sourcesHash()}.js`);
   if (existsSync(path)) return path;
   await mkdir(cacheFolder, { recursive: true, mode: 0o700 });
-  await promisify(execFile)(process.execPath, [BUNDLER, path]);
+  await promisify(execFile)(process.execPath, [BUNDLER, path, ...(traced ? ['traced'] : [])]);
   return path;
 }
 

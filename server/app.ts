@@ -14,6 +14,7 @@ import { serveOperations } from './operations.ts';
 import { limitRates } from './rate-limit.ts';
 import { sendError } from './refusal-reply.ts';
 import { logRequests } from './request-log.ts';
+import { traceRequests } from './request-trace.ts';
 import type { Route } from './route.ts';
 import { routes as allRoutes } from './routes/index.ts';
 import { authenticate, authorise, serveRoute } from './serve-route.ts';
@@ -35,6 +36,7 @@ export async function buildServer(needs: ServerNeeds, routes: readonly Route[] =
   app.addHook('onClose', async () => feedWaker.close());
   app.setErrorHandler(sendError);
   logRequests(app, needs);
+  traceRequests(app, needs.traceRequest);
   limitIdleBodies(app, limits);
   await protectBrowsers(app);
   await readBodies(app, limits);

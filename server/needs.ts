@@ -9,6 +9,7 @@ import type { ConnectorCalls } from './connector-calls.ts';
 import type { FeedIntake } from './feed-intake.ts';
 import type { FeedRoom } from './feed-room.ts';
 import type { FeedWaker } from './feed-waker.ts';
+import type { TraceRequest } from './request-trace.ts';
 import type { UploadBudget } from './upload-budget.ts';
 
 /** What bounds a request. Sizes are in bytes. */
@@ -76,6 +77,8 @@ export type ServerNeeds = {
   secrets: Secrets;
   log: Logger;
   metrics: { observeRequest(request: ObservedRequest): void; text(): Promise<string>; contentType: string };
+  /** Where traces are on. */
+  traceRequest?: TraceRequest | undefined;
   flows: { startImport(ref: ImportRef): Promise<void>; wakeFeed(entityId: number): Promise<void> };
   outside: WaysOut;
   /** One entry for each part that the service can't do without. */

@@ -6,19 +6,20 @@ import type { Readiness, ServerNeeds } from './needs.ts';
 /** Everything the page needs comes from this server: it works without internet. */
 const PAGE_CSP = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
 const JSON_TYPE = 'application/json; charset=utf-8';
-const UNLIMITED = { config: { rateLimit: false } } as const;
+/** Called by machines every few seconds: neither counted nor traced. */
+const PROBE = { config: { rateLimit: false, isProbe: true } } as const;
 
 /** What operators and their tools call: health, metrics and the API page. Bodies are bare, and no token is needed. */
 export async function serveOperations(
   app: FastifyInstance, needs: Pick<ServerNeeds, 'metrics' | 'ready' | 'settings'>, document: object,
 ): Promise<void> {
-  app.get('/health/live', UNLIMITED, async () => ({ live: true, version: needs.settings.version }));
-  app.get('/health/ready', UNLIMITED, async (_request, reply) => {
+  app.get('/health/live', PROBE, async () => ({ live: true, version: needs.settings.version }));
+  app.get('/health/ready', PROBE, async (_request, reply) => {
     const parts = await needs.ready();
     const ready = parts.every((part) => part.ready);
     return reply.status(ready ? 200 : 503).send({ ready, parts: parts satisfies Readiness[] });
   });
-  app.get('/metrics', UNLIMITED, async (_request, reply) =>
+  app.get('/metrics', PROBE, async (_request, reply) =>
     reply.type(needs.metrics.contentType).send(await needs.metrics.text()));
   const json = JSON.stringify(document);
   app.get('/openapi.json', async (_request, reply) => reply.type(JSON_TYPE).send(json));

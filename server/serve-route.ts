@@ -17,6 +17,8 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     route?: Route;
+    /** Called by machines every few seconds. */
+    isProbe?: boolean;
   }
 }
 

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -11,32 +11,59 @@ import { onFileEnd } from './clean-up.ts';
 import type { Stack } from './stack.ts';
 import { waitFor } from './wait.ts';
 
-const MAIN = fileURLToPath(new URL('../../runtime/serve.ts', import.meta.url));
+type Env = Record<string, string>;
+
+export type RunningProcess = {
+  pid: number;
+  /** SIGTERM: it drains. Gives its exit code. */
+  stop(): Promise<number | null>;
+};
 
 /** The real `npm run serve` over a test's store, as a process of its own, whose log is searched at the end of the run. */
-export async function startServer({ store, namespace }: Stack): Promise<{ pid: number; url: string }> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'millrace-serve-'));
+export async function startServer(stack: Stack, env: Env = {}): Promise<RunningProcess & { url: string }> {
   const port = await freePort();
-  const child = spawn(process.execPath, [MAIN], {
+  const server = await startProcess('serve', stack, { PORT: String(port), ...env });
+  const url = `http://127.0.0.1:${port}`;
+  await waitFor('a server that is ready', () => fetch(`${url}/health/ready`).then((reply) => reply.ok, () => false));
+  return { ...server, url };
+}
+
+/** The real `npm run work`, in the same way. It has no port to ask whether it is ready. */
+export function startWork(stack: Stack, env: Env = {}): Promise<RunningProcess> {
+  return startProcess('work', stack, env);
+}
+
+const LOG_NAMES = { serve: 'server-process', work: 'worker-process' };
+
+async function startProcess(script: 'serve' | 'work', { store, namespace }: Stack, env: Env): Promise<RunningProcess> {
+  const dataDir = await mkdtemp(join(tmpdir(), `millrace-${script}-`));
+  const child = spawn(process.execPath, [fileURLToPath(new URL(`../../runtime/${script}.ts`, import.meta.url))], {
     env: {
-      PATH: process.env.PATH, HOME: process.env.HOME, PORT: String(port), MILLRACE_DATA_DIR: dataDir,
+      PATH: process.env.PATH, HOME: process.env.HOME, MILLRACE_DATA_DIR: dataDir,
       DATABASE_URL: store.url, MILLRACE_FILES: `file:${store.filesFolder}`, MILLRACE_SECRET_KEY: store.secretKey.toString('base64'),
-      TEMPORAL_ADDRESS: inject('temporal').address, TEMPORAL_NAMESPACE: namespace,
+      TEMPORAL_ADDRESS: inject('temporal').address, TEMPORAL_NAMESPACE: namespace, ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const log = createWriteStream(join(inject('runFolder'), `serve-${namespace}.log`));
-  for (const stream of [child.stdout, child.stderr]) stream.pipe(log, { end: false });
-  const ended = once(child, 'exit');
+  const ended = once(child, 'exit').then(([code]) => code as number | null);
+  keepLog(child, `${LOG_NAMES[script]}-${namespace}-${child.pid}.log`);
   onFileEnd(async () => {
     child.kill('SIGKILL');
     await ended;
-    log.end();
     await rm(dataDir, { recursive: true, force: true });
   });
-  const url = `http://127.0.0.1:${port}`;
-  await waitFor('a server that is ready', () => fetch(`${url}/health/ready`).then((reply) => reply.ok, () => false));
-  return { pid: child.pid!, url };
+  const stop = () => {
+    child.kill('SIGTERM');
+    return ended;
+  };
+  return { pid: child.pid!, stop };
+}
+
+/** Into the folder whose logs are searched at the end of the run. */
+function keepLog(child: ChildProcess, file: string): void {
+  const log = createWriteStream(join(inject('runFolder'), file));
+  for (const stream of [child.stdout!, child.stderr!]) stream.pipe(log, { end: false });
+  child.once('close', () => log.end());
 }
 
 async function freePort(): Promise<number> {

@@ -7,7 +7,7 @@ import { openTemporalClient } from '../../runtime/temporal-client.ts';
 import { allHistories, marksIn, marksInLogs } from '../harness/history-search.ts';
 import { PERSON_MARK, SECRETS_FILE } from '../harness/people.ts';
 
-/** Law 1: nothing of a person and no secret in Temporal, and none in the logs of this run. */
+/** Law 1: nothing of a person and no secret in Temporal, and none in the logs and traces of this run. */
 
 type Event = proto.api.history.v1.IHistoryEvent;
 
@@ -52,6 +52,7 @@ describe('the search of histories', () => {
 
 const LOGS = [
   ['the workers', /^worker-.*\.log$/],
+  ['the traces', /^traces-.*\.log$/],
   ['the servers', /^server-.*\.log$/],
   ['Postgres', /^postgres\.log$/],
   ['Temporal', /^temporal\.log$/],
@@ -91,7 +92,7 @@ describe('what this run has left behind', () => {
   }, 300_000);
 
   it.for(LOGS)(
-    'in the log of %s names no person and no secret', async ([, files]) => {
+    'in what is kept of %s names no person and no secret', async ([, files]) => {
       const { bytes, findings } = await marksInLogs(inject('runFolder'), files, marks);
       expect(findings).toEqual([]);
       expect(bytes, 'there was nothing to search').toBeGreaterThan(0);

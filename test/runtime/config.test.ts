@@ -19,6 +19,7 @@ test('without any variable the service runs on the loopback with its data beside
   expect(readConfig({})).toEqual({
     HOST: '127.0.0.1', PORT: 8080, TEMPORAL_NAMESPACE: 'millrace', MILLRACE_DATA_DIR: resolve('.millrace'),
     MILLRACE_ADMIN_EMAIL: 'admin@millrace.local', MILLRACE_TOKEN_TTL_DAYS: 30, MILLRACE_RATE_LIMIT: 600, MILLRACE_LOG_LEVEL: 'info',
+    OTEL_SERVICE_NAME: 'millrace',
   });
 });
 
@@ -41,7 +42,7 @@ test('all that is wrong is told at once, a line for each variable', () => {
     MILLRACE_PUBLIC_URL: 'example.com',
     MILLRACE_ADMIN_EMAIL: 'me', MILLRACE_ADMIN_PASSWORD: 'short', MILLRACE_FILES: 's3://bucket', MILLRACE_TOKEN_TTL_DAYS: '0',
     MILLRACE_RATE_LIMIT: '-1', MILLRACE_TRUST_PROXY: 'true', MILLRACE_LOG_LEVEL: 'loud', MILLRACE_DATADIR: 'x',
-    MILLRACE_TAPS: '/no/such/file',
+    MILLRACE_TAPS: '/no/such/file', OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317',
   });
   expect(problems.toSorted()).toEqual([
     'DATABASE_URL is postgres://user:password@host:port/database',
@@ -56,6 +57,7 @@ test('all that is wrong is told at once, a line for each variable', () => {
     'MILLRACE_TAPS names no file that can be read',
     'MILLRACE_TOKEN_TTL_DAYS is at least 1',
     'MILLRACE_TRUST_PROXY is addresses or networks, separated by commas, such as 10.0.0.0/8 or loopback',
+    'OTEL_EXPORTER_OTLP_ENDPOINT is an http or https address, such as http://127.0.0.1:4318',
     'PORT is a port',
     'TEMPORAL_ADDRESS is host:port',
     'TEMPORAL_TLS_CERT and TEMPORAL_TLS_KEY go together',

@@ -1,0 +1,30 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+
+type RequestTrace = {
+  /** Runs what handles the request, so that what it starts belongs to its trace. */
+  run(handle: () => void): void;
+  /** `status` is null when the caller hung up before the answer was out, `route` when there was none. */
+  end(outcome: { route: string | null; status: number | null }): void;
+};
+
+/** Begins the trace of a request; `traceparent` is the caller's own. */
+export type TraceRequest = (request: { method: string; requestId: string; traceparent: string | undefined }) => RequestTrace;
+
+/** A trace a request, by the route's pattern: the address may hold a customer's id. Probes have none. */
+export function traceRequests(app: FastifyInstance, traceRequest: TraceRequest | undefined): void {
+  if (!traceRequest) return;
+  const traces = new WeakMap<FastifyRequest, RequestTrace>();
+  app.addHook('onRequest', async (request, { raw }) => {
+    const { id, method, headers: { traceparent }, routeOptions: { url: route = null, config } } = request;
+    if (config.isProbe) return;
+    const trace = traceRequest({ method, requestId: id, traceparent: typeof traceparent === 'string' ? traceparent : undefined });
+    traces.set(request, trace);
+    raw.once('close', () => trace.end({ route, status: raw.writableFinished ? raw.statusCode : null }));
+  });
+  // Only here: reading the body would lose it again.
+  app.addHook('preHandler', (request, _reply, done) => {
+    const trace = traces.get(request);
+    if (trace) trace.run(done);
+    else done();
+  });
+}
