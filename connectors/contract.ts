@@ -5,8 +5,8 @@ import type { GuardedFetch } from './guarded-fetch.ts';
 
 /**
  * What every connector is: a value that says how an outside system is reached and read, or written to. The server uses
- * its settings, `check` and `discover`; the flow `runSync` reads and writes by it. `docs/connectors.md` shows how to make
- * one, and every one passes the suite in `test/connectors/contract.ts`.
+ * its settings, `check` and `discover`; the flow `runSync` reads and writes by it. `docs/making-a-connector.md` shows how to
+ * make one, and every one passes the suite in `test/connectors/contract.ts`.
  */
 
 export type Json = null | boolean | number | string | Json[] | { [member: string]: Json };

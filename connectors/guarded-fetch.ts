@@ -21,6 +21,8 @@ export type GuardedRequest = {
   part?: { from: number; ifRange: string };
   /** Ends the request, and the body; what is thrown then is the signal's reason. */
   signal?: AbortSignal;
+  /** What the user is to check where the answer is a final no: without, the address and `request_headers`. */
+  advice?: string;
 };
 
 /** An answer of 2xx, from `url`, which differs from the address asked for after redirects. */
@@ -43,7 +45,7 @@ const MAX_REDIRECTS = 5;
 export function guardedFetch(allow: FetchAllow, settings: FetchSettings = {}): GuardedFetch {
   const way = { allow, lookup: settings.lookup ?? systemLookup, limits: { ...FETCH_LIMITS, ...settings.limits } };
   return {
-    async request(text, { method = 'GET', headers = {}, body, part, signal } = {}) {
+    async request(text, { method = 'GET', headers = {}, body, part, signal, advice } = {}) {
       const fault = requestHeadersFault(headers);
       if (fault !== undefined) throw sourceRefusal('source_refused', `request_headers ${fault}`);
       const first = checkedUrl(text);
@@ -57,7 +59,7 @@ export function guardedFetch(allow: FetchAllow, settings: FetchSettings = {}): G
         if (answer.status >= 200 && answer.status <= 299) return answer;
         await answer.end();
         if (!REDIRECTS.has(answer.status)) {
-          throw refusalOfAnswer(hop.url.host, answer.status, answer.headers['retry-after']);
+          throw refusalOfAnswer(hop.url.host, answer.status, answer.headers['retry-after'], advice);
         }
         hop = nextHop(hop, answer);
       }

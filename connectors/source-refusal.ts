@@ -32,12 +32,15 @@ const ADVICE: Record<number, string> = {
 /** Statuses of 4xx that are no final answer (RFC 9110, 15.5.9; RFC 8470; RFC 6585, 4). */
 const LATER = new Set([408, 425, 429]);
 
-/** The refusal for an answer that isn't the one asked for; `source_status` is the answer's own status. */
-export function refusalOfAnswer(host: string, status: number, retryAfter: string | undefined): Refusal {
+/**
+ * The refusal for an answer that isn't the one asked for; `source_status` is the answer's own status. `advice` is what to
+ * check where it is final: without, what holds for an address of the user's with headers of the user's.
+ */
+export function refusalOfAnswer(host: string, status: number, retryAfter: string | undefined, advice?: string): Refusal {
   const answered = `${host} answered ${`${status} ${STATUS_CODES[status] ?? ''}`.trim()}`;
   if (status < 500 && !LATER.has(status)) {
-    const advice = ADVICE[status] ?? 'check the address and request_headers';
-    return sourceRefusal('source_refused', `${answered}: ${advice}`, { source_status: status });
+    const words = advice ?? ADVICE[status] ?? 'check the address and request_headers';
+    return sourceRefusal('source_refused', `${answered}: ${words}`, { source_status: status });
   }
   const seconds = secondsOf(retryAfter);
   const when = seconds === undefined ? 'it may go better later' : `it asks to come back in ${seconds} s`;

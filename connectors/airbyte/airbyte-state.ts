@@ -1,5 +1,5 @@
 import { parseExactJson } from '../../domain/exact-json.ts';
-import { isObject } from '../commands/command-message.ts';
+import { isObject } from '../json-record.ts';
 import type { Cursor } from '../contract.ts';
 
 export type AirbyteState = {

@@ -1,10 +1,12 @@
-import { type Batcher, batcher } from '../commands/batcher.ts';
+import { type Batcher, batcher } from '../batcher.ts';
 import type { Line } from '../commands/bounded-lines.ts';
 import { type CommandFile, commandLines } from '../commands/command-lines.ts';
-import { isObject, malformed, type Message, messageOf, recordItem } from '../commands/command-message.ts';
+import { type Message, messageOf } from '../commands/command-message.ts';
 import { type CommandSettings, commandSettings, findCommand, type NamedCommand } from '../commands/command-settings.ts';
 import { schemaFields } from '../commands/schema-fields.ts';
 import { type Batch, connector, type ConnectorContext, type Reading } from '../contract.ts';
+import { isObject, recordItem } from '../json-record.ts';
+import { malformed } from '../malformed.ts';
 import { sourceRefusal } from '../source-refusal.ts';
 import { type AirbyteStream, configured, findStream, nameOf, readCatalog, streamOf } from './airbyte-catalog.ts';
 import { type AirbyteState, airbyteState } from './airbyte-state.ts';
@@ -65,7 +67,7 @@ type Taking = { stream: AirbyteStream; isResumable: boolean; batches: Batcher; s
 function take(line: Line, { stream, isResumable, batches, state, voice }: Taking): Batch[] {
   const message = messageOf(line);
   if (typeof message === 'string') {
-    if (line.text.trimStart().startsWith('{')) return batches.add(malformed(line, message), line.bytes);
+    if (line.text.trimStart().startsWith('{')) return batches.add(malformed(line.text, message), line.bytes);
     // Libraries print; only what begins as a message was meant to be one.
     voice.say(line.text);
     return [];
@@ -73,7 +75,7 @@ function take(line: Line, { stream, isResumable, batches, state, voice }: Taking
   if (message.type === 'RECORD') {
     const { record } = message;
     if (isObject(record) && !isOf(record, stream)) return [];
-    return batches.add(recordItem(line, isObject(record) ? record['data'] : record), line.bytes);
+    return batches.add(recordItem(isObject(record) ? record['data'] : record, line.text), line.bytes);
   }
   if (message.type === 'STATE' && isResumable) batches.passed(state.take(message['state']));
   else voice.hear(message);

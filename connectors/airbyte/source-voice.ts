@@ -1,6 +1,7 @@
-import { isObject, type Message } from '../commands/command-message.ts';
+import type { Message } from '../commands/command-message.ts';
 import type { NamedCommand } from '../commands/command-settings.ts';
 import type { ConnectorContext } from '../contract.ts';
+import { isObject } from '../json-record.ts';
 import { sourceRefusal } from '../source-refusal.ts';
 
 const LOGGED_LINES = 1_000;

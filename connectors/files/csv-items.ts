@@ -3,8 +3,9 @@ import { type Bad, type BadReason, type Piece, recordBytes, resumeAfter, type Ru
 import { parseRun, type ParsedRecord } from '../../domain/csv-records.ts';
 import { createCsvSplitter } from '../../domain/csv-splitter.ts';
 import type { ReadItem } from '../contract.ts';
+import { malformed } from '../malformed.ts';
 import { sourceRefusal } from '../source-refusal.ts';
-import { type FoundItem, type ItemReader, malformed, type Start } from './file-items.ts';
+import type { FoundItem, ItemReader, Start } from './file-items.ts';
 
 /** They stand in each cursor. */
 const MAX_COLUMNS = 1_000;

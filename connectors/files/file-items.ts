@@ -24,17 +24,3 @@ export type ItemReader = {
 export type Start = Place & { columns: string[] | null };
 
 export const FILE_START: Start = { offset: 0, line: 1, columns: null };
-
-const SAMPLE_BYTES = 2048;
-
-/** What should have been a record, as text of at most 2 KiB. What is not UTF-8 in it shows as U+FFFD. */
-export function malformed(bytes: Buffer, message: string): ReadItem {
-  const text = decodeWhole(bytes.subarray(0, SAMPLE_BYTES));
-  const raw = Buffer.byteLength(text) > SAMPLE_BYTES ? decodeWhole(Buffer.from(text).subarray(0, SAMPLE_BYTES)) : text;
-  return { kind: 'malformed', raw, message };
-}
-
-/** Without a character that was cut through at the end. */
-function decodeWhole(bytes: Buffer): string {
-  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
-}

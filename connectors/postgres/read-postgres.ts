@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { z } from 'zod';
-import {
-  type Batch, BATCH_BYTES, BATCH_ITEMS, type ConnectorContext, type ReadItem, type Reading, type SourceRecord,
-} from '../contract.ts';
+import { batcher } from '../batcher.ts';
+import { type Batch, BATCH_ITEMS, type ConnectorContext, type ReadItem, type Reading, type SourceRecord } from '../contract.ts';
+import { malformed } from '../malformed.ts';
 import { sourceRefusal } from '../source-refusal.ts';
 import { MOST_ROW_BYTES, type PostgresRow, postgresRows } from './postgres-rows.ts';
 import { openSession, type PostgresSession } from './postgres-session.ts';
@@ -115,23 +115,14 @@ function selectOf({ stream, order, conditions }: Plan, where: string[]): string 
 }
 
 async function* batches(session: PostgresSession, plan: Plan, select: string): AsyncGenerator<Batch> {
-  let items: ReadItem[] = [];
-  let bytes = 0;
-  let cursor: Batch['cursor'] = null;
+  const { add, passed, rest } = batcher(null);
   for await (const rows of postgresRows(session, select)) {
     for (const row of rows) {
-      const isFull = items.length === BATCH_ITEMS || (items.length > 0 && bytes + row.line.length > BATCH_BYTES);
-      if (isFull) {
-        yield { items, bytes, cursor };
-        items = [];
-        bytes = 0;
-      }
-      items.push(toItem(plan, row));
-      bytes += row.line.length;
-      if (plan.order.length > 0) cursor = positionOf(plan, row);
+      for (const full of add(toItem(plan, row), row.line.length)) yield full;
+      if (plan.order.length > 0) passed(positionOf(plan, row));
     }
   }
-  if (items.length > 0) yield { items, bytes, cursor };
+  yield* rest();
 }
 
 /** Of a value that a reading goes by. An index of Postgres holds none of this length. */
@@ -145,19 +136,15 @@ function positionOf({ stream, order }: Plan, { cells }: PostgresRow): PostgresCu
   });
 }
 
-const SHOWN_BYTES = 2_000;
-
 function toItem({ stream, order }: Plan, { cells, line, isCut }: PostgresRow): ReadItem {
-  const malformed = (message: string): ReadItem =>
-    ({ kind: 'malformed', raw: line.subarray(0, SHOWN_BYTES).toString('utf8'), message });
-  if (isCut) return malformed(`The row has more than ${MOST_ROW_BYTES / 1024 / 1024} MiB`);
+  if (isCut) return malformed(line, `The row has more than ${MOST_ROW_BYTES / 1024 / 1024} MiB`);
   const record: [string, SourceRecord[string]][] = [];
   for (const [place, column] of stream.columns.entries()) {
     const cell = cells[order.length + place] ?? null;
     try {
       record.push([column.name, cell === null ? null : column.kind.parse(cell)]);
     } catch {
-      return malformed(`The column ${column.name} cannot be read`);
+      return malformed(line, `The column ${column.name} cannot be read`);
     }
   }
   return { kind: 'record', record: Object.fromEntries(record) };

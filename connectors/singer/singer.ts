@@ -1,11 +1,13 @@
 import { parseExactJson } from '../../domain/exact-json.ts';
-import { type Batcher, batcher } from '../commands/batcher.ts';
+import { type Batcher, batcher } from '../batcher.ts';
 import type { Line } from '../commands/bounded-lines.ts';
 import { type CommandFile, commandLines } from '../commands/command-lines.ts';
-import { malformed, type Message, messageOf, recordItem } from '../commands/command-message.ts';
+import { type Message, messageOf } from '../commands/command-message.ts';
 import { type CommandSettings, commandSettings, findCommand, type NamedCommand } from '../commands/command-settings.ts';
 import { schemaFields } from '../commands/schema-fields.ts';
 import { type Batch, connector, type ConnectorContext, type Reading } from '../contract.ts';
+import { recordItem } from '../json-record.ts';
+import { malformed } from '../malformed.ts';
 import { sourceRefusal } from '../source-refusal.ts';
 import { findEntry, readCatalog, select, type SingerCatalog, type SingerEntry, streamOf } from './singer-catalog.ts';
 
@@ -55,7 +57,7 @@ async function* readTap(settings: CommandSettings, reading: Reading, context: Co
 
 function take(line: Line, entry: SingerEntry, batches: Batcher, { log }: ConnectorContext): Batch[] {
   const message = messageOf(line);
-  if (typeof message === 'string') return batches.add(malformed(line, message), line.bytes);
+  if (typeof message === 'string') return batches.add(malformed(line.text, message), line.bytes);
   if (message.type === 'STATE') {
     batches.passed(JSON.stringify(message['value'] ?? {}));
     return [];
@@ -68,7 +70,7 @@ function take(line: Line, entry: SingerEntry, batches: Batcher, { log }: Connect
 
 function takeOfStream(line: Line, message: Message, batches: Batcher, log: (line: string) => void): Batch[] {
   switch (message.type) {
-    case 'RECORD': return batches.add(recordItem(line, message['record']), line.bytes);
+    case 'RECORD': return batches.add(recordItem(message['record'], line.text), line.bytes);
     case 'SCHEMA': return batches.tell(schemaFields(message['schema']));
     case 'ACTIVATE_VERSION':
       log('the tap says that what it has sent of the stream by now is the whole of it (ACTIVATE_VERSION)');

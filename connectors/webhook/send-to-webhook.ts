@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { Refusal } from '../../domain/refusal.ts';
 import type { ConnectorContext } from '../contract.ts';
+import { jsonAnswer } from '../json-answer.ts';
 import { sourceRefusal } from '../source-refusal.ts';
 
 export type WebhookTarget = { url: string; secret: string };
@@ -16,8 +17,7 @@ export type WebhookBody = {
   records: string[];
 };
 
-/** Of an answer, which may tell of each record. */
-const MOST_ANSWER_BYTES = 4 * 1024 * 1024;
+const ADVICE = 'check the address, and that the receiver knows the same secret';
 
 /**
  * Sends records and gives what an answer of 2xx has to say: JSON, or undefined where it is something else. The signature is
@@ -28,20 +28,18 @@ export async function sendToWebhook(
 ): Promise<unknown> {
   const body = bodyOf(sent);
   const seconds = Math.floor(Date.now() / 1000);
-  const { host } = new URL(url);
   const headers = {
     'Content-Type': 'application/json',
     'Idempotency-Key': sent.idempotencyKey,
     'X-Millrace-Signature': `t=${seconds},v1=${createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')}`,
   };
-  const answer = await fetch.request(url, { method: 'POST', body, signal, headers })
-    .catch((error: unknown) => { throw inOurWords(host, error); });
+  const answer = await fetch.request(url, { method: 'POST', body, signal, headers, advice: ADVICE });
   // After some redirects the body is asked for no more, and nothing of it has arrived.
   if (answer.url !== new URL(url).href) {
     await answer.end();
-    throw sourceRefusal('source_refused', `${host} redirects what is sent to it: use the address that it redirects to`);
+    throw sourceRefusal('source_refused', `${new URL(url).host} redirects what is sent to it: use the address that it redirects to`);
   }
-  return readAnswer(host, answer.body, answer.headers['content-type'] ?? '');
+  return jsonAnswer(answer);
 }
 
 /** The receiver's status, where that is why it was refused. */
@@ -51,31 +49,7 @@ export function refusedStatus(error: unknown): string | null {
   return typeof status === 'number' && status >= 400 ? `${status} ${STATUS_CODES[status] ?? ''}`.trim() : null;
 }
 
-/** A webhook has no headers of the user's to check. */
-function inOurWords(host: string, error: unknown): unknown {
-  const status = refusedStatus(error);
-  if (status === null) return error;
-  const words = `${host} answered ${status}: check the address, and that the receiver knows the same secret`;
-  return sourceRefusal('source_refused', words, (error as Refusal).extra);
-}
-
 export function bodyOf({ batchId, stream, isRemoval, records }: Omit<WebhookBody, 'idempotencyKey'>): string {
   const head = JSON.stringify({ batch_id: batchId, stream, removal: isRemoval });
   return `${head.slice(0, -1)},"records":[${records.join(',')}]}`;
-}
-
-async function readAnswer(host: string, body: AsyncIterable<Buffer>, contentType: string): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > MOST_ANSWER_BYTES) throw sourceRefusal('source_unavailable', `${host} answered with more than 4 MiB`);
-    chunks.push(chunk);
-  }
-  if (bytes === 0 || !/^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)) return undefined;
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
-  } catch {
-    throw sourceRefusal('source_unavailable', `${host} answered with JSON that is broken`);
-  }
 }

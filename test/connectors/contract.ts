@@ -32,7 +32,7 @@ export type PreparedSource = {
   throttle?: () => Promise<number | null>;
   /** What the operator allows to be run, for a connector that runs commands. */
   commands?: Commands;
-  stop(): Promise<void>;
+  stop?: () => Promise<void>;
 };
 
 /** What a source may be without: records that can be malformed, or an answer that asks for patience. */
@@ -52,7 +52,7 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
     settings = connector.settings.parse(made.settings);
     for (const text of secretsOf(connector, made)) rememberSecret(text);
   });
-  afterAll(() => made.stop());
+  afterAll(() => made.stop?.());
 
   const context = (signal = AbortSignal.timeout(60_000)): ConnectorContext => testContext(signal, logged, made.commands);
   const reading = (mode: Reading['mode'], cursor: Cursor | null): Reading =>

@@ -56,7 +56,6 @@ function prepared({ settings, write, broken, says, pack = (bytes) => bytes }: Ki
         web.serve('/people', status(429, { 'retry-after': '17' }));
         return 17;
       },
-      async stop() {},
     };
   };
 }

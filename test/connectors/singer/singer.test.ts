@@ -59,7 +59,7 @@ describe('what a tap prints', () => {
     const [batch] = await readAll(['WARNING: old', record([1]), record(null), '7', '{"a": 1}', long, record({ id: 1 })]);
     const untyped = 'a line is not a message: it has no type';
     expect(batch!.items.map((item) => item.kind === 'malformed' && item.message)).toEqual([
-      'a line is not JSON', 'a record is not an object', 'a record is not an object', untyped, untyped, untyped, false,
+      'a line is not JSON', 'a record is not a JSON object', 'a record is not a JSON object', untyped, untyped, untyped, false,
     ]);
     expect(batch!.items.map((item) => (item.kind === 'malformed' ? item.raw.length : 0)).at(5)).toBe(2_048);
   });

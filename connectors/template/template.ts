@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { sourceUrlFault } from '../../domain/source-url.ts';
+import { batcher } from '../batcher.ts';
+import { type Batch, connector, type ConnectorContext, harmless, type Reading, secret, type Stream } from '../contract.ts';
+import { answerAs } from '../json-answer.ts';
+import { recordItem } from '../json-record.ts';
+import { refineBy } from '../refine-by.ts';
+import { sourceRefusal } from '../source-refusal.ts';
+
+const Settings = z.object({
+  base_url: z.string({ error: 'give the address' }).superRefine(refineBy('base_url', sourceUrlFault)).describe('Where its paths begin'),
+  token: secret(z.string({ error: 'give the token' }).min(1, 'give the token')).describe('Sent as Authorization: Bearer'),
+  page_size: harmless(z.int().min(1).max(1_000).default(500)).describe('How many records an answer has at most'),
+});
+type Settings = z.output<typeof Settings>;
+
+const STREAMS: Stream[] = [{
+  name: 'contacts', key: ['id'], incremental: { fields: ['updated_at'] },
+  fields: [
+    { name: 'id', type: 'integer', nullable: false }, { name: 'email', type: 'string', nullable: true },
+    { name: 'updated_at', type: 'datetime', nullable: false },
+  ],
+}];
+
+/** The page to be read, null when all were; from when on changes are asked for; the newest time that came. */
+const Position = z.object({ page: z.string().nullable(), since: z.string(), newest: z.string() })
+  .catch({ page: '', since: '', newest: '' });
+
+const Page = z.object({ data: z.array(z.unknown()), next_cursor: z.string().nullable() });
+
+/** What a new connector begins as: a JSON API that gives pages by a cursor, and what has changed since a time. */
+export const template = connector({
+  name: 'template', title: 'Template', settings: Settings,
+  source: {
+    check: async (settings, context) => { await pageOf(settings, 'contacts', { page: '', since: '' }, context); },
+    discover: async () => STREAMS,
+    read,
+  },
+});
+
+async function* read(settings: Settings, { stream, mode, cursor }: Reading, context: ConnectorContext): AsyncGenerator<Batch> {
+  if (!STREAMS.some(({ name }) => name === stream)) throw sourceRefusal('source_refused', `There is no stream ${stream}`);
+  const { add, passed, rest } = batcher(cursor);
+  let { page, since, newest } = Position.parse(cursor);
+  if (mode === 'incremental') page ??= '';
+  while (page !== null) {
+    const { data, next_cursor: next } = await pageOf(settings, stream, { page, since }, context);
+    for (const value of data) {
+      const text = JSON.stringify(value);
+      const item = recordItem(value, text);
+      yield* add(item, Buffer.byteLength(text));
+      const time = item.kind === 'record' ? item.record['updated_at'] : null;
+      if (typeof time === 'string' && time > newest) newest = time;
+    }
+    page = next;
+    // All pages of a reading have the same `since`; that of the next reading is the newest time of this one.
+    if (page === null) since = newest;
+    passed({ page, since, newest });
+  }
+  yield* rest();
+}
+
+async function pageOf(
+  { base_url: base, token, page_size: size }: Settings, stream: string, { page, since }: { page: string; since: string },
+  { fetch, signal }: ConnectorContext,
+) {
+  const url = new URL(stream, base.replace(/\/?$/, '/'));
+  url.search = `${new URLSearchParams({ limit: `${size}`, ...page && { cursor: page }, ...since && { updated_since: since } })}`;
+  const headers = { Authorization: `Bearer ${token}` };
+  return answerAs(Page, await fetch.request(url.href, { headers, signal, advice: 'check base_url and token' }));
+}
