@@ -1,16 +1,9 @@
 import type { Client } from '@temporalio/client';
-import { importWorkflowId, type TaskQueue } from '../domain/workflow-id.ts';
+import { startFlow } from './start-flow.ts';
+import { importWorkflowId } from '../domain/workflow-id.ts';
 import type { ImportRef } from '../store/across-entities.ts';
 
-const QUEUE: TaskQueue = 'flows';
-
-/** Starts the import's workflow; one that is under way already is left alone. */
-export async function startImport(temporal: Client, ref: ImportRef): Promise<void> {
-  await temporal.workflow.start('importAttributes', {
-    workflowId: importWorkflowId(ref.identifier),
-    taskQueue: QUEUE,
-    args: [ref],
-    workflowIdConflictPolicy: 'USE_EXISTING',
-    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-  });
+/** Starts the import's workflow. */
+export function startImport(temporal: Client, ref: ImportRef): Promise<void> {
+  return startFlow(temporal, 'importAttributes', importWorkflowId(ref.identifier), ref);
 }

@@ -1,3 +1,5 @@
+import { aligned, MAX_NAME, MAX_REASON, oneLine, thousands, withoutQuotation } from './mail-text.ts';
+
 /** What there is to tell of an import that has ended. */
 export type ImportReport = {
   importId: string;
@@ -18,9 +20,6 @@ export type ImportReport = {
   parentId: string | null;
   link: string;
 };
-
-const MAX_NAME = 60;
-const MAX_REASON = 300;
 
 /**
  * The mail that tells of an import's end: counts and a link. A mail cannot be erased, so nothing out of the file is in
@@ -77,35 +76,4 @@ function failedRowsLines({ importId, rows, dryRun }: ImportReport): string[] {
 
 function closingLines({ jid, startedAt, endedAt }: ImportReport): string[] {
   return [`From ${oneLine(startedAt, MAX_NAME)} to ${oneLine(endedAt, MAX_NAME)}; jid ${oneLine(jid, MAX_NAME)}`];
-}
-
-function aligned(counts: [string, number][]): string[] {
-  const names = Math.max(...counts.map(([name]) => name.length));
-  const digits = Math.max(...counts.map(([, count]) => thousands(count).length));
-  return counts.map(([name, count]) => `  ${name.padEnd(names)}  ${thousands(count).padStart(digits)}`);
-}
-
-/** Commas between thousands, whatever the machine's language. */
-function thousands(count: number): string {
-  return count.toLocaleString('en-US');
-}
-
-/** Control characters, line ends of Unicode, and marks that turn the direction of writing. */
-const UNPRINTED = /[\p{Cc}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069\s]+/gu;
-
-/** Users' text on one line, cut to `max` code points. */
-function oneLine(text: string, max: number = Infinity): string {
-  const line = text.toWellFormed().replaceAll(UNPRINTED, ' ').trim();
-  if (line.length <= max) return line;
-  // So many UTF-16 units hold more than `max` code points, if the line does.
-  const codePoints = Array.from(line.slice(0, max * 2 + 2));
-  return codePoints.length <= max ? line : `${codePoints.slice(0, max - 1).join('')}…`;
-}
-
-/** An error's message quotes the file's first line, which is a person's when the header is missing. */
-function withoutQuotation(message: string): string {
-  const start = message.indexOf('"');
-  if (start === -1) return message;
-  const end = message.lastIndexOf('"');
-  return `${message.slice(0, start)}"…"${end > start ? message.slice(end + 1) : ''}`;
 }

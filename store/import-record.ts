@@ -1,3 +1,4 @@
+import type { MailState } from './mails.ts';
 import { type ErrorCounts, type RowCounts, sumErrors } from './import-lanes.ts';
 
 export type ImportState = 'accepted' | 'running' | 'finished' | 'failed' | 'canceled';
@@ -53,9 +54,6 @@ export type Import = RowCounts & {
 
 /** An import whose file is stored. */
 export type PinnedImport = Import & { file: PinnedFile };
-
-/** `sending`: under way, or broken off there; `unknown`: it broke off, and the mail may have arrived. */
-export type MailState = 'sending' | 'sent' | 'not_sent' | 'unknown';
 
 /** A file that is pinned already, or an address to fetch it from with these headers. */
 export type ImportSource = PinnedFile | { url: string; headers: Record<string, string> };
