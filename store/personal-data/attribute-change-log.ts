@@ -1,0 +1,19 @@
+import type { PersonalDataPlace } from './place.ts';
+import { countLogged, eraseFromChangeLog, listLogged } from '../attribute-change-log.ts';
+import type { Person } from '../tombstones.ts';
+
+export const attributeChangeLog: PersonalDataPlace = {
+  name: 'attribute_change_log',
+  columns: ['customer_type', 'customer_ids', 'received_at', 'committed_at'],
+  otherColumns: ['entity_id', 'id', 'sor_id', 'pending'],
+  foundBy: 'customer_type and customer_ids, through all entries of the entity',
+  count: ({ db }, entityId, people) => countLogged(db, entityId, idsByType(people)),
+  export: ({ db }, entityId, people) => listLogged(db, entityId, idsByType(people)),
+  erase: ({ db }, entityId, people) => eraseFromChangeLog(db, entityId, idsByType(people)),
+};
+
+function idsByType(people: Person[]): [users: string[], devices: string[]] {
+  const ids = (type: Person['customerType']) =>
+    people.filter(({ customerType }) => customerType === type).map(({ customerId }) => customerId);
+  return [ids('user_id'), ids('device_id')];
+}

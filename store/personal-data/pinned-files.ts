@@ -1,0 +1,17 @@
+import type { PersonalDataPlace } from './place.ts';
+import { deletePinnedFilesOf, listPinnedLinesOf } from '../pinned-files.ts';
+
+export const pinnedFiles: PersonalDataPlace = {
+  name: 'imports/',
+  columns: [],
+  otherColumns: [],
+  foundBy: 'the pinned files of the entity in one of whose records a field is the id',
+  async count(needs, entityId, people) {
+    const files = new Set<string>();
+    for await (const { fileKey } of listPinnedLinesOf(needs, entityId, people)) files.add(fileKey);
+    return files.size;
+  },
+  export: (needs, entityId, people) => listPinnedLinesOf(needs, entityId, people),
+  // A pinned file is only kept to show what an import read: the whole file goes once the import has ended.
+  erase: deletePinnedFilesOf,
+};

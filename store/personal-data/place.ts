@@ -1,0 +1,32 @@
+import type { Database, Queryable } from '../database.ts';
+import type { Files } from '../files.ts';
+import type { Secrets } from '../secrets.ts';
+import type { Person } from '../tombstones.ts';
+
+export type PlaceNeeds = { db: Database; files: Files; secrets: Secrets };
+
+/** One table, or one area of the file store, that may hold something about a customer. */
+export type PersonalDataPlace = {
+  /** A table's name, or a file area's with its `/`. */
+  name: string;
+  /** The columns that may tell something about the person. */
+  columns: string[];
+  /** The other columns of the table. */
+  otherColumns: string[];
+  /** How a person is found there, for the documentation. */
+  foundBy: string;
+  /** Rows or files that still tell something about any of these people. */
+  count(needs: PlaceNeeds, entityId: number, people: Person[]): Promise<number>;
+  /** What is told of them, one record a row. */
+  export(needs: PlaceNeeds, entityId: number, people: Person[]): AsyncIterable<Record<string, unknown>>;
+  /** Takes it away in bounded batches, and tells how many rows or files it changed. Null: nothing here names anyone. */
+  erase: ((needs: PlaceNeeds, entityId: number, people: Person[]) => Promise<number>) | null;
+};
+
+/** So many rows go at once. */
+export const BATCH = 5_000;
+
+export async function countRows(db: Queryable, from: string, parameters: unknown[]): Promise<number> {
+  const { rows } = await db.query<{ rows: number }>(`SELECT count(*) AS rows FROM ${from}`, parameters);
+  return rows[0]!.rows;
+}
