@@ -21,13 +21,15 @@ const directions = Object.entries(MAY_IMPORT).flatMap(([from, allowed]) => FOLDE
   .map((to) => forbid(`${from}-not-to-${to}`, { path: `^${from}/` }, { path: `^${to}/` })));
 
 const BUILT_IN = { dependencyTypes: ['core'] };
+/** Without I/O; of luxon only what asks no clock, which its users see to. */
+const PURE_PACKAGES = 'node_modules/(csv-parse/(lib|dist/[^/]+)/sync\\.|croner/|fastest-levenshtein/|(@types/)?luxon/)';
 const PACKAGE = { dependencyTypesNot: ['core', 'local'] };
 
 export default {
   forbidden: [
     ...directions,
     forbid('domain-not-to-built-ins', { path: '^domain/' }, { ...BUILT_IN, pathNot: '^(node:)?buffer$' }),
-    forbid('domain-not-to-packages', { path: '^domain/' }, { ...PACKAGE, pathNot: 'node_modules/csv-parse/(lib|dist/[^/]+)/sync\\.' }),
+    forbid('domain-not-to-packages', { path: '^domain/' }, { ...PACKAGE, pathNot: PURE_PACKAGES }),
     forbid('workflows-not-to-built-ins', { path: '^workflows/' }, BUILT_IN),
     forbid('workflows-not-to-packages', { path: '^workflows/' }, { ...PACKAGE, pathNot: 'node_modules/@temporalio/(workflow|common)/' }),
     forbid('only-store-to-pg', { pathNot: '^(store|connectors/postgres|test|bench)/' },

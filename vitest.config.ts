@@ -16,7 +16,7 @@ export default defineConfig({
     // Within this the services have to stop, after the last test.
     teardownTimeout: 60_000,
     projects: [
-      { test: { name: 'rules', include: RULES, maxWorkers: 2, sequence: { groupOrder: 0 } } },
+      { test: { name: 'rules', include: RULES, maxWorkers: 2, sequence: { groupOrder: 0 }, testTimeout: 30_000 } },
       {
         test: {
           name: 'service',

@@ -6,7 +6,8 @@ import { parseExactJson } from '../domain/exact-json.ts';
 import {
   checkFeed, type FeedError, valueAt, valueError, type WaitingRequest, type WaitingValue,
 } from '../domain/feed-batch.ts';
-import { type FeedValue, textOf } from '../domain/feed-value.ts';
+import type { FeedValue } from '../domain/feed-value.ts';
+import { textOf } from '../domain/json-value.ts';
 import { refused } from '../domain/value-row.ts';
 import { type Tx, write } from '../store/database.ts';
 import { type FeedCounts, lockFeed, listWaitingFeedRequests, updateFeedRequestsDone } from '../store/feed-requests.ts';

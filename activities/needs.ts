@@ -29,6 +29,9 @@ export type Needs = {
   batchRecords: number;
   /** Taken for each batch: imports that run at once take turns, and what they hold in memory stays bounded. */
   turn: Turns;
+  /** Taken by each run of a sync for as long as it reads: what they hold in memory stays bounded. */
+  syncTurn: Turns;
+  countRecords: (outcome: 'written' | 'unchanged' | 'ignored' | 'failed', records: number) => void;
   /** Where a test may end the process; nothing outside the test worker. */
   boundary: (name: string) => void;
 };

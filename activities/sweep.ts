@@ -1,16 +1,18 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { importWorkflowId } from '../domain/workflow-id.ts';
+import { importWorkflowId, syncRunWorkflowId } from '../domain/workflow-id.ts';
 import {
-  deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteOldChanges, deleteOldFeedRequests, deleteOldRequests, deleteRemains,
-  isFileOfImport, listEntitiesWithPendingCustomers, listExpiredImports, listRunningImports, listUnclaimedImports,
-  listWaitingFeeds, resetImport, type RunningImport,
+  deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteOldChanges, deleteOldFeedRequests, deleteOldRequests, deleteOldSyncRuns,
+  deleteRemains, isFileOfImport, listEntitiesWithPendingCustomers, listExpiredImports, listRunningImports, listRunningSyncRuns,
+  listUnclaimedImports, listUnclaimedSyncRuns, listWaitingFeeds, resetImport, resetSyncRun,
 } from '../store/across-entities.ts';
 import { addPendingCustomers } from '../store/customers.ts';
 import type { Database } from '../store/database.ts';
 import type { Files } from '../store/files.ts';
 import { deleteOldAttempts } from '../store/login-attempts.ts';
+import { repairSchedules } from './follow-schedule.ts';
 import type { Needs } from './needs.ts';
 import { startImport } from './start-import.ts';
+import { startSyncRun } from './start-sync-run.ts';
 import { wakeFeed } from './wake-feed.ts';
 
 /** A row younger than this is left to the request that is just starting its workflow. */
@@ -30,9 +32,14 @@ export const sweepSteps = (
   /** Takes running rows back from workflows that Temporal does not know, or has closed. */
   async resetLostRuns(): Promise<void> {
     for (const run of await listRunningImports(db)) {
-      if (await isAlive(temporal, run)) continue;
+      if (await isAlive(temporal, importWorkflowId(run.identifier), run.runId)) continue;
       if (await resetImport(db, run)) log.warn({ import: run.identifier, lostRun: run.runId }, 'a lost import starts again');
       boundary('sweep: between resets');
+    }
+    for (const run of await listRunningSyncRuns(db)) {
+      if (await isAlive(temporal, syncRunWorkflowId(run.identifier), run.workflowRunId)) continue;
+      if (!await resetSyncRun(db, run)) continue;
+      log.warn({ syncRun: run.identifier, lostRun: run.workflowRunId }, 'a lost run of a sync starts again');
     }
   },
 
@@ -42,8 +49,12 @@ export const sweepSteps = (
       await startImport(temporal, ref);
       boundary('sweep: between starts');
     }
+    for (const ref of await listUnclaimedSyncRuns(db, GRACE_SECONDS)) await startSyncRun(temporal, ref);
     for (const entityId of await listWaitingFeeds(db, GRACE_SECONDS)) await wakeFeed(temporal, entityId);
   },
+
+  /** Makes Temporal's Schedules what the rows of syncs say. */
+  repairSchedules: (): Promise<void> => repairSchedules({ db, temporal, boundary }),
 
   /** Adds the customers of merges; whoever asks for profiles before this does it himself. */
   async addCustomers(): Promise<void> {
@@ -67,6 +78,7 @@ export const sweepSteps = (
     await deleteOldAttempts(db);
     await deleteOldRequests(db);
     await deleteOldFeedRequests(db);
+    await deleteOldSyncRuns(db);
     await deleteOldChanges(db);
   },
 });
@@ -80,9 +92,9 @@ async function deleteOrphanedFiles(db: Database, files: Files): Promise<void> {
 }
 
 /** True while the very run that claimed the row is open. */
-async function isAlive(temporal: Client, { identifier, runId }: RunningImport): Promise<boolean> {
+async function isAlive(temporal: Client, workflowId: string, runId: string): Promise<boolean> {
   try {
-    const { status, raw } = await temporal.workflow.getHandle(importWorkflowId(identifier)).describe();
+    const { status, raw } = await temporal.workflow.getHandle(workflowId).describe();
     return status.name === 'RUNNING' && raw.workflowExecutionInfo?.firstRunId === runId;
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return false;

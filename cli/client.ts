@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Refusal, refuse } from '../domain/refusal.ts';
+import { Refusal, refuse, type RefusalExtra } from '../domain/refusal.ts';
 
 /** Where the server is, and who asks. */
 export type Server = { url: string; token?: string | undefined };
 
-type Envelope = { success: boolean; result?: unknown; error_message?: string; retry_after?: number };
+type Envelope = {
+  success: boolean; result?: unknown; error_message?: string; retry_after?: number; messages?: RefusalExtra['messages'];
+};
 type Request = {
   method: string;
   path: string;
@@ -97,7 +99,9 @@ async function readEnvelope(server: Server, reply: Response): Promise<Envelope |
 function refuseReply(server: Server, { status }: Response, envelope: Envelope | null): never {
   const said = envelope?.error_message ?? `${server.url} answered ${status}, not as Millrace does: is it something else, or a proxy?`;
   const hint = said === NO_TOKEN ? ': set MILLRACE_TOKEN to what `millrace login` prints, or to a service token' : '';
-  return refuse(status, status, said + hint, { retry_after: envelope?.retry_after });
+  return refuse(status, status, said + hint, {
+    retry_after: envelope?.retry_after, ...(envelope?.messages ? { messages: envelope.messages } : {}),
+  });
 }
 
 function refuseBrokenOff(server: Server): never {

@@ -1,67 +1,64 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import progress, { type GenericFormatter, SingleBar } from 'cli-progress';
-import { call, type Server } from './client.ts';
-import { hasEnded, type ImportStatus } from './import-status.ts';
 import { Refusal, refuse } from '../domain/refusal.ts';
+
+/** What lasts, and is asked for again and again until it has ended. */
+export type Followed<T> = {
+  view(): Promise<T>;
+  hasEnded(now: T): boolean;
+  shown(now: T): Shown;
+  /** What it is called, and what can be done with it after the showing has ended. */
+  name: string;
+  toFollow: string;
+  toCancel: string;
+};
+
+export type Shown = {
+  /** A format of cli-progress, whose members in braces stand beside it. */
+  phase: string;
+  /** Where the bar is, of how much. */
+  value: number;
+  total: number;
+  [member: string]: string | number;
+};
 
 const FIRST_POLL_MS = 250;
 const LAST_POLL_MS = 2_000;
 /** As a shell has it for a command that Ctrl-C ended. */
 const INTERRUPTED = 130;
 
-const ROWS = '{bar} {percentage}% | {rows} rows | {rate} rows/s | {left} left';
-const FETCHING = 'fetching the file | {fetched} MiB';
 const format: GenericFormatter = (options, params, payload: { phase: string }) =>
   progress.Format.Formatter({ ...options, format: payload.phase }, params, payload);
 
-/** How an import stands now. */
-export function viewImport(server: Server, id: string): Promise<ImportStatus> {
-  return call<ImportStatus>(server, 'GET', `/api/attribute_values/imports/${encodeURIComponent(id)}`);
-}
-
-/** Shows how far an import is until it has ended. Ctrl-C ends the showing, not the import. */
-export async function follow(server: Server, id: string): Promise<ImportStatus> {
+/** Shows how far something is until it has ended. Ctrl-C ends the showing, not what is shown. */
+export async function follow<T>(followed: Followed<T>): Promise<T> {
+  const { name, toFollow, toCancel } = followed;
   const bar = new SingleBar({ format, gracefulExit: false, noTTYOutput: true, notTTYSchedule: 5_000 });
   const leave = () => {
     bar.stop();
-    console.error(`The import goes on. To follow it: millrace status ${id}; to cancel it: millrace cancel ${id}`);
+    console.error(`The ${name} goes on. To follow it: ${toFollow}; to cancel it: ${toCancel}`);
     process.exit(INTERRUPTED);
   };
   process.on('SIGINT', leave);        // not once: a second one would end the process before it has said so
   try {
-    return await watch(server, id, bar);
+    return await watch(followed, bar);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    return refuse(error.http, error.status, `${error.message}\nThe import is not ended by this. To follow it: millrace status ${id}`);
+    return refuse(error.http, error.status, `${error.message}\nThe ${name} is not ended by this. To follow it: ${toFollow}`);
   } finally {
     process.off('SIGINT', leave);
     bar.stop();
   }
 }
 
-async function watch(server: Server, id: string, bar: SingleBar): Promise<ImportStatus> {
+async function watch<T>({ view, hasEnded, shown }: Followed<T>, bar: SingleBar): Promise<T> {
   for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 1.1, LAST_POLL_MS)) {
-    const status = await viewImport(server, id);
-    const totalBytes = Math.max(status.source.decompressed_bytes ?? 0, 1);
-    if (bar.isActive) bar.setTotal(totalBytes);
-    else bar.start(totalBytes, 0, shown(status));
-    bar.update(status.bytes_read, shown(status));
-    if (hasEnded(status)) return status;
+    const now = await view();
+    const { value, total, ...payload } = shown(now);
+    if (bar.isActive) bar.setTotal(total);
+    else bar.start(total, 0, payload);
+    bar.update(value, payload);
+    if (hasEnded(now)) return now;
     await delay(pollMs);
   }
-}
-
-function shown(status: ImportStatus): object {
-  return {
-    phase: status.source.decompressed_bytes === null && !hasEnded(status) ? FETCHING : ROWS,
-    fetched: ((status.fetched_bytes ?? 0) / 2 ** 20).toFixed(1),
-    rows: status.rows.read,
-    rate: Math.round(status.rate ?? 0),
-    left: timeLeft(status),
-  };
-}
-
-function timeLeft({ expected_end_at: end, ended_at: ended }: ImportStatus): string {
-  if (ended !== null || end === null) return ended === null ? 'unknown' : '0 s';
-  return `${Math.max(0, Math.round((Date.parse(end) - Date.now()) / 1000))} s`;
 }

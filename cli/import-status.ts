@@ -1,3 +1,4 @@
+import { errorCounts } from './error-counts.ts';
 import { table } from './table.ts';
 
 type Rows = { read: number; ok: number; ignored: number; failed: number };
@@ -27,7 +28,8 @@ export type ImportStatus = {
   defect: string | null;
 };
 
-export function hasEnded({ state }: ImportStatus): boolean {
+/** Of an import, or of a run of a sync. */
+export function hasEnded({ state }: Pick<ImportStatus, 'state'>): boolean {
   return state !== 'accepted' && state !== 'running';
 }
 
@@ -45,11 +47,7 @@ export function report(status: ImportStatus): string {
   if (state === 'canceled' && !status.dry_run) lines.push('what was imported before it was canceled stays');
   if (failure !== null) lines.push(failure);
   if (defect !== null) lines.push(`the end of the file could not be read: ${defect}`);
-  const byType = Object.entries(status.errors_by_type).toSorted(([, one], [, other]) => other - one);
-  if (byType.length > 0) {
-    lines.push('', table(['error', 'rows'], byType.map(([type, count]) => [type, String(count)])), '',
-      `Each with its line and reason: millrace errors ${id}`);
-  }
+  lines.push(...errorCounts(status.errors_by_type, 'rows', `millrace errors ${id}`));
   if (status.redrives.length > 0) lines.push('', ...showRedrives(status));
   return lines.join('\n');
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Server } from './client.ts';
-import { follow } from './follow.ts';
+import { followImport } from './follow-import.ts';
 import { exitStatus, report } from './import-status.ts';
 import { run } from './run.ts';
 import { type ImportOptions, startImport } from './start-import.ts';
@@ -23,7 +23,7 @@ async function importFile(server: Server, source: string, options: ImportOptions
     console.log('MILLRACE_TOKEN is not set, so its progress cannot be shown.');
     return 0;
   }
-  const status = await follow(server, id);
+  const status = await followImport(server, id);
   console.log(report(status));
   return exitStatus(status);
 }

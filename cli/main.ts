@@ -7,13 +7,15 @@ import { loginCommand } from './login.ts';
 import { redriveCommand } from './redrive.ts';
 import { endQuietlyOnBrokenPipe } from './run.ts';
 import { statusCommand } from './status.ts';
+import { syncCommand } from './sync.ts';
+import { syncsCommand } from './syncs.ts';
 import { templateCommand } from './template.ts';
 import { tokensCommand } from './tokens.ts';
 import { usersCommand } from './users.ts';
 
 const commands = [
   loginCommand, templateCommand, importCommand, statusCommand, errorsCommand, redriveCommand, cancelCommand,
-  usersCommand, tokensCommand, connectionsCommand,
+  usersCommand, tokensCommand, connectionsCommand, syncsCommand, syncCommand,
 ];
 
 const program = new Command('millrace')

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Server } from './client.ts';
-import { follow, viewImport } from './follow.ts';
+import { followImport, viewImport } from './follow-import.ts';
 import { exitStatus, report } from './import-status.ts';
 import { run } from './run.ts';
 import { startImport } from './start-import.ts';
@@ -21,7 +21,7 @@ async function redrive(server: Server, parentId: string, file: string, { apiKey 
   if (!sor) return refuse(404, 'no_sor', `The System of Record of ${parentId} is gone.`);
   const id = await startImport(server, file, { sor: sor.identifier, apiKey, redriveOf: parentId });
   console.log(`import ${id}`);
-  const child = await follow(server, id);
+  const child = await followImport(server, id);
   console.log(`${report(child)}\n\nimport ${parentId}\n${report(await viewImport(server, parentId))}`);
   return exitStatus(child);
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Server } from './client.ts';
-import { follow, viewImport } from './follow.ts';
+import { followImport, viewImport } from './follow-import.ts';
 import { exitStatus, hasEnded, report } from './import-status.ts';
 import { run } from './run.ts';
 
@@ -11,7 +11,7 @@ export const statusCommand = new Command('status')
 
 async function printStatus(server: Server, id: string): Promise<number> {
   const now = await viewImport(server, id);
-  const status = hasEnded(now) ? now : await follow(server, id);
+  const status = hasEnded(now) ? now : await followImport(server, id);
   console.log(report(status));
   return exitStatus(status);
 }

@@ -35,6 +35,6 @@ function fit(cell: string, width: number): string {
 }
 
 /** What stands in a file may hold line ends, and escape sequences that a terminal obeys. */
-function printable(cell: string): string {
+export function printable(cell: string): string {
   return cell.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '\uFFFD');
 }

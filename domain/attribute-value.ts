@@ -71,12 +71,18 @@ function parseDatetime(text: string): ParsedValue<string> {
 }
 
 function parseSet(text: string): ParsedValue<string[]> {
-  const elements = new Set(text.split(';'));
+  return parseElements(text.split(';'));
+}
+
+/** The elements of a Set, by the same rules where they don't come as one text: one may have a `;` then. */
+export function parseElements(texts: readonly string[]): ParsedValue<string[]> {
+  const elements = new Set(texts);
   elements.delete('');
   if (elements.size === 0) return EMPTY;
   for (const element of elements) {
     if (isLongerThan(element, MAX_CODE_POINTS)) return tooLong(`the element ${quote(element)}`);
   }
+  const text = texts.join(';');
   if (!isStorable(text)) return invalid(text, 'has a NUL or half a surrogate pair');
   if (elements.size > MAX_SET_SIZE) {
     const message = `the value has ${elements.size} elements; a Set has at most ${MAX_SET_SIZE}`;

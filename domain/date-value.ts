@@ -36,6 +36,15 @@ export function readDatetime(text: string): string | undefined {
   const asWritten = `${date}T${hour}:${minute}:${second}.${fraction.slice(0, 3).padEnd(3, '0')}Z`;
   if (sign === undefined) return asWritten;
   const offsetMs = (Number(zoneHour) * 60 + Number(zoneMinute)) * 60_000;
-  const instant = Date.parse(asWritten) + (sign === '-' ? offsetMs : -offsetMs);
-  return instant < FIRST_INSTANT || instant > LAST_INSTANT ? undefined : new Date(instant).toISOString();
+  return writeDatetime(Date.parse(asWritten) + (sign === '-' ? offsetMs : -offsetMs));
+}
+
+/** Whether a date and time that `readDatetime` takes says its zone, which is UTC otherwise. */
+export function saysZone(datetime: string): boolean {
+  return /[Zz+-]/.test(datetime.slice('YYYY-MM-DDTHH:MM'.length));
+}
+
+/** ISO in UTC with milliseconds; undefined outside the years 0001 to 9999. */
+export function writeDatetime(instantMs: number): string | undefined {
+  return instantMs >= FIRST_INSTANT && instantMs <= LAST_INSTANT ? new Date(instantMs).toISOString() : undefined;
 }

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import type { AttributeChange } from './attribute-change.ts';
 import { erasedError } from './erased-error.ts';
 import { checkFeedValue, type FeedRules, type FeedValue } from './feed-value.ts';
-import type { ImportError, ImportStage } from './import-error.ts';
+import { type ImportError, type ImportStage, refusalError, showJson } from './import-error.ts';
 import type { RefusedRow } from './value-row.ts';
 
 /** A value, or what stands for one of a person erased while it waited: the keyed hash in hex. */
@@ -46,22 +46,6 @@ export function valueAt(requests: readonly WaitingRequest[], line: number): { re
   throw new RangeError('there are not so many values');
 }
 
-/** A longer record is shown by its beginning, as that of an import. */
-const LONGEST_RAW = 1024 ** 2;
-const SAMPLE = 2 * 1024;
-
 export function valueError(place: number, value: FeedValue, refusal: RefusedRow, stage?: ImportStage): ImportError {
-  const raw = JSON.stringify(value);
-  return {
-    line: place,
-    errorType: refusal.errorType,
-    outcome: refusal.kind,
-    stage: stage ?? (refusal.errorType === 'PARSING_FAILED' ? 'parsing' : 'validation'),
-    message: refusal.message,
-    customerId: refusal.customerId ?? null,
-    attributeKey: refusal.key ?? null,
-    raw: raw.length > LONGEST_RAW ? raw.slice(0, SAMPLE).toWellFormed() : raw,
-    originalLine: null,
-    customerHash: null,
-  };
+  return refusalError(place, showJson(value), refusal, stage);
 }

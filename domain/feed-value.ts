@@ -1,7 +1,7 @@
 import { parseAttributeValue, type ScalarType } from './attribute-value.ts';
 import { CUSTOMER_TYPES, type CustomerType } from './customer-id.ts';
-import { numberText } from './exact-json.ts';
 import type { ImportErrorType } from './import-error-type.ts';
+import { sayType, scalarText, textOf } from './json-value.ts';
 import { ACTIONS, type Action } from './set-actions.ts';
 import { quote } from './text-limits.ts';
 import {
@@ -42,11 +42,6 @@ export function checkFeedValue(given: FeedValue, rules: FeedRules): RowOutcome {
 }
 
 type Person = { customerId: string; customerType: CustomerType };
-
-/** A customer or a key as text, where it is one or a number; a value that can't be read shows it all the same. */
-export function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : numberText(value);
-}
 
 function refuseValue(given: FeedValue, errorType: ImportErrorType, message: string): RefusedRow {
   return refused(errorType, message, textOf(given.customer_id), textOf(given.attribute_key));
@@ -122,13 +117,6 @@ function checkScalar(
   return parsed.ok ? { ...row, action: 'set', value: parsed.value } : refuseValue(given, parsed.errorType, parsed.message);
 }
 
-/** As it would stand in a CSV field; undefined for a JSON type that the attribute doesn't take. */
-function scalarText(type: ScalarType, value: unknown): string | undefined {
-  if (typeof value === 'string') return value;
-  if (type === 'Number') return numberText(value);
-  return type === 'Boolean' && typeof value === 'boolean' ? String(value) : undefined;
-}
-
 const TEXT = 'a string';
 const TAKEN: Record<ScalarType | 'Set', string> = {
   String: TEXT, Date: TEXT, Datetime: TEXT, Number: 'a number', Boolean: 'true or false',
@@ -139,11 +127,4 @@ function noText(given: FeedValue, type: ScalarType | 'Set'): RefusedRow {
   const value = given.attribute_value;
   if (value === undefined) return refuseValue(given, 'EMPTY_VALUE', 'attribute_value is missing; null removes the value');
   return refuseValue(given, 'INVALID_VALUE', `${sayType(value)} is no value of a ${type}: send ${TAKEN[type]}`);
-}
-
-function sayType(value: unknown): string {
-  if (value === null) return 'null';
-  if (numberText(value) !== undefined) return 'a number';
-  if (Array.isArray(value)) return 'an array';
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }

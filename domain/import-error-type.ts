@@ -7,3 +7,8 @@ export const IMPORT_ERROR_TYPES = [
 ] as const;
 
 export type ImportErrorType = (typeof IMPORT_ERROR_TYPES)[number];
+
+/** Those of a sync's run: a destination other than attributes may refuse a record in its own words. */
+export const RUN_ERROR_TYPES = [...IMPORT_ERROR_TYPES, 'DELIVERY_FAILED'] as const;
+
+export type RunErrorType = (typeof RUN_ERROR_TYPES)[number];

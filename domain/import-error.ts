@@ -1,4 +1,7 @@
-import type { ImportErrorType } from './import-error-type.ts';
+import type { RunErrorType } from './import-error-type.ts';
+import { jsonText } from './json-value.ts';
+import { shorten } from './text-limits.ts';
+import type { RefusedRow } from './value-row.ts';
 
 /** Which step refused the row (reference: `source`, the processing stage). */
 export type ImportStage = 'transfer' | 'parsing' | 'validation' | 'merge';
@@ -7,7 +10,7 @@ export type ImportStage = 'transfer' | 'parsing' | 'validation' | 'merge';
 export type ImportError = {
   /** Physical line of the file on which the record starts; 0 for the file as a whole. */
   line: number;
-  errorType: ImportErrorType;
+  errorType: RunErrorType;
   outcome: 'ignored' | 'failed';
   stage: ImportStage;
   message: string;
@@ -22,9 +25,38 @@ export type ImportError = {
 };
 
 /** An error of the file as a whole, which is none of its rows'. */
-export function fileError(errorType: ImportErrorType, stage: ImportStage, message: string): ImportError {
+export function fileError(errorType: RunErrorType, stage: ImportStage, message: string): ImportError {
   return {
     line: 0, errorType, outcome: 'failed', stage, message,
     customerId: null, attributeKey: null, raw: null, originalLine: null, customerHash: null,
   };
+}
+
+/** The error of a record or value that was refused; `raw` is already cut to size. */
+export function refusalError(line: number, raw: string, refusal: RefusedRow, stage?: ImportStage): ImportError {
+  return {
+    line,
+    errorType: refusal.errorType,
+    outcome: refusal.kind,
+    stage: stage ?? (refusal.errorType === 'PARSING_FAILED' ? 'parsing' : 'validation'),
+    message: refusal.message,
+    customerId: refusal.customerId ?? null,
+    attributeKey: refusal.key ?? null,
+    raw,
+    originalLine: null,
+    customerHash: null,
+  };
+}
+
+/** A longer record is shown by its beginning, as that of an import. */
+const LONGEST_RAW = 1024 ** 2;
+const SAMPLE = 2 * 1024;
+
+/** The text of a record as an error shows it: storable, and of one over 1 MiB its first 2 KiB. */
+export function showRaw(text: string): string {
+  return shorten(text, text.length > LONGEST_RAW ? SAMPLE : LONGEST_RAW);
+}
+
+export function showJson(value: unknown): string {
+  return showRaw(jsonText(value) ?? '(nested too deeply to be shown)');
 }

@@ -15,9 +15,14 @@ export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
+/** `text` with what Postgres can't store replaced. */
+export function storable(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\uFFFD');
+}
+
 /** `text` cut to `max` UTF-16 units and made storable, for an error that shows what was found. */
 export function shorten(text: string, max: number = MAX_CODE_POINTS * 2): string {
-  return text.slice(0, max).toWellFormed().replaceAll('\0', '\uFFFD');
+  return storable(text.slice(0, max));
 }
 
 /** A short quotation of `text` for an error's message. */

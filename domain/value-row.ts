@@ -61,11 +61,16 @@ export function sorDeleted(customerId?: string, key?: string): RefusedRow {
  * The attribute that a row is about. The first fault counts, in this order: customer id, key empty or too long,
  * unknown key, attribute or SoR disabled.
  */
-export function findAttribute(
-  customerId: string, key: string, { attributes, sorDisabled }: AttributeRules,
-): ImportAttribute | RefusedRow {
+export function findAttribute(customerId: string, key: string, rules: AttributeRules): ImportAttribute | RefusedRow {
   const idFault = customerIdFault(customerId);
   if (idFault !== undefined) return refused('INVALID_CUSTOMER_ID', idFault, customerId, key);
+  return findAttributeOf(customerId, key, rules);
+}
+
+/** The same for a customer id that is known to be sound. */
+export function findAttributeOf(
+  customerId: string, key: string, { attributes, sorDisabled }: AttributeRules,
+): ImportAttribute | RefusedRow {
   const attribute = attributes.get(key);
   if (attribute === undefined) return unknownKey(customerId, key);
   if (attribute.disabled) return refused('DISABLED_ATTRIBUTE', 'the attribute is disabled', customerId, key);

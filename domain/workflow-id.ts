@@ -13,5 +13,10 @@ export function feedWorkflowId(entityId: number): string {
   return `feed/${entityId}`;
 }
 
+/** One run of a sync, one workflow. */
+export function syncRunWorkflowId(identifier: string): string {
+  return `sync/${identifier}`;
+}
+
 /** The signal that there is something in the feed's inbox. */
 export const FEED_ARRIVED = 'feedArrived';

@@ -9,6 +9,7 @@ export type Metrics = {
   observeActivity(sample: ActivitySample): void;
   countRows(outcome: 'ok' | 'ignored' | 'failed', rows: number): void;
   countValues(outcome: 'ok' | 'ignored' | 'failed', values: number): void;
+  countRecords(outcome: 'written' | 'unchanged' | 'ignored' | 'failed', records: number): void;
   text(): Promise<string>;
   contentType: string;
 };
@@ -35,11 +36,16 @@ export function createMetrics(): Metrics {
     name: 'millrace_feed_values_total', help: 'Values of the JSON feed by what became of them', registers: [registry],
     labelNames: ['outcome'],
   });
+  const records = new Counter({
+    name: 'millrace_sync_records_total', help: 'Records of syncs by what became of them', registers: [registry],
+    labelNames: ['outcome'],
+  });
   return {
     observeRequest: ({ seconds, ...labels }) => requests.observe(labels, seconds),
     observeActivity: ({ activity, outcome, seconds }) => activities.observe({ step: activity, outcome }, seconds),
     countRows: (outcome, count) => rows.inc({ outcome }, count),
     countValues: (outcome, count) => values.inc({ outcome }, count),
+    countRecords: (outcome, count) => records.inc({ outcome }, count),
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };

@@ -3,7 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
+import { followSchedule } from '../activities/follow-schedule.ts';
 import { startImport } from '../activities/start-import.ts';
+import { startSyncRun } from '../activities/start-sync-run.ts';
 import { turns } from '../activities/turns.ts';
 import { wakeFeed } from '../activities/wake-feed.ts';
 import { type Commands, readCommandsFile } from '../connectors/commands/commands-file.ts';
@@ -33,6 +35,8 @@ const SWEEP_SECONDS = 10;
 const IMPORT_BATCH_RECORDS = 40_000;
 /** Of all imports together: what they hold in memory is bounded by this. */
 const IMPORT_BATCHES_AT_ONCE = 4;
+/** Of runs of syncs together: each holds a few batches, as long as its source takes. */
+const SYNCS_AT_ONCE = 6;
 /** How long a request waits for Temporal before it leaves the start to the sweep. */
 const START_WITHIN_MS = 3_000;
 
@@ -81,6 +85,7 @@ async function startAllWorkers(house: House, metrics: Metrics): Promise<Workers>
     identity, log, metrics, traces,
     needs: {
       db, files, secrets, log, temporal, countRows: metrics.countRows, countValues: metrics.countValues,
+      countRecords: metrics.countRecords, syncTurn: turns(SYNCS_AT_ONCE),
       batchRecords: IMPORT_BATCH_RECORDS, turn: turns(IMPORT_BATCHES_AT_ONCE), boundary: () => {}, mailer, publicUrl: url,
       outside: outside(house),
     },
@@ -114,6 +119,9 @@ async function listen(house: House, metrics: Metrics, workers: Workers | null): 
     flows: {
       startImport: (ref) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => startImport(temporal, ref)),
       wakeFeed: (entityId) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => wakeFeed(temporal, entityId)),
+      startSyncRun: (ref) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => startSyncRun(temporal, ref)),
+      followSchedule: (sync) => temporal.connection
+        .withDeadline(Date.now() + START_WITHIN_MS, () => followSchedule({ db, temporal }, sync)),
     },
     outside: outside(house),
     ready: () => readiness(house, workers),

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { closest } from 'fastest-levenshtein';
 import { z } from 'zod';
 import { connectors, findConnector } from '../connectors/catalog.ts';
 import { type AnyConnector, harmlessMembers, secretMembers, settingMembers } from '../connectors/contract.ts';
 import { refuseField } from '../domain/refusal.ts';
 import { isStorable } from '../domain/text-limits.ts';
 import type { SettingValues, SplitSettings } from '../store/connections.ts';
+import { sayUnknown } from './say-unknown.ts';
 import { validate } from './validate.ts';
 
 const MOST_CHARS = 256 * 1024;
@@ -17,10 +17,6 @@ const SecretMarker = z.strictObject({ set: z.boolean() });
 export function connectorNamed(name: string): AnyConnector {
   const known = connectors.map((each) => each.name);
   return findConnector(name) ?? refuseField('connector', sayUnknown(name, known));
-}
-
-function sayUnknown(name: string, known: string[]): string {
-  return `is unknown: did you mean ${closest(name, known)}? There are ${known.join(', ')}`;
 }
 
 /**

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { customerIdFault } from '../domain/customer-id.ts';
 import { readDatetime } from '../domain/date-value.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../domain/text-limits.ts';
+import { sayUnknown } from './say-unknown.ts';
 
 /** Of an account, as a login takes them. */
 export const EMAIL_CHARS = 320;
@@ -62,6 +63,14 @@ export function jsonObject<S extends z.ZodType>(schema: S) {
       return z.NEVER;
     }
   }, schema);
+}
+
+/** An object with these members and no others: one that is misspelt is told, and not passed over. */
+export function closedObject<S extends z.ZodRawShape>(shape: S) {
+  const known = Object.keys(shape);
+  return z.strictObject(shape, {
+    error: (issue) => (issue.code === 'unrecognized_keys' ? sayUnknown(issue.keys[0]!, known) : undefined),
+  });
 }
 
 /** An array in a query: comma-separated, repeated, or as `name[]`. Empty elements are dropped. */

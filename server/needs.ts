@@ -5,6 +5,8 @@ import type { Database } from '../store/database.ts';
 import type { Files } from '../store/files.ts';
 import { FILE_LIMITS } from '../store/pin-file.ts';
 import type { Secrets } from '../store/secrets.ts';
+import type { Sync } from '../store/sync-record.ts';
+import type { RunRef } from '../store/sync-runs.ts';
 import type { ConnectorCalls } from './connector-calls.ts';
 import type { FeedIntake } from './feed-intake.ts';
 import type { FeedRoom } from './feed-room.ts';
@@ -79,7 +81,13 @@ export type ServerNeeds = {
   metrics: { observeRequest(request: ObservedRequest): void; text(): Promise<string>; contentType: string };
   /** Where traces are on. */
   traceRequest?: TraceRequest | undefined;
-  flows: { startImport(ref: ImportRef): Promise<void>; wakeFeed(entityId: number): Promise<void> };
+  /** Starts what a request has written down; a start that fails is made up for by the sweep. */
+  flows: {
+    startImport(ref: ImportRef): Promise<void>;
+    wakeFeed(entityId: number): Promise<void>;
+    startSyncRun(ref: RunRef): Promise<void>;
+    followSchedule(sync: Sync): Promise<void>;
+  };
   outside: WaysOut;
   /** One entry for each part that the service can't do without. */
   ready(): Promise<Readiness[]>;

@@ -64,8 +64,22 @@ export async function countConnections(db: Queryable, entityId: number): Promise
   return rows[0]!.count;
 }
 
+/** Identifiers and names of some connections by their ids, those of deleted ones too. */
+export async function listConnectionNames(
+  db: Queryable, entityId: number, ids: number[],
+): Promise<Map<number, { identifier: string; name: string }>> {
+  const { rows } = await db.query<{ id: number; identifier: string; name: string }>(
+    'SELECT id, identifier, name FROM connections WHERE entity_id = $1 AND id = ANY ($2)', [entityId, ids]);
+  return new Map(rows.map(({ id, identifier, name }) => [id, { identifier, name }]));
+}
+
 export async function findConnection(db: Queryable, entityId: number, identifier: string): Promise<Connection | null> {
   const { rows } = await db.query<ConnectionRow>(`${CONNECTIONS} WHERE ${LIVING} AND c.identifier = $2`, [entityId, identifier]);
+  return rows[0] ? toConnection(rows[0]) : null;
+}
+
+export async function findConnectionById(db: Queryable, entityId: number, id: number): Promise<Connection | null> {
+  const { rows } = await db.query<ConnectionRow>(`${CONNECTIONS} WHERE ${LIVING} AND c.id = $2`, [entityId, id]);
   return rows[0] ? toConnection(rows[0]) : null;
 }
 
@@ -99,12 +113,11 @@ export async function updateConnectionSettings(
      WHERE entity_id = $1 AND id = $2`, [entityId, id, ...settingColumns(secrets, entityId, identifier, split)]);
 }
 
-/** Its name is free again, and its secrets are gone. False: there is none of that identifier. */
-export async function deleteConnection(tx: Queryable, entityId: number, identifier: string): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    `UPDATE connections c SET deleted_at = now(), settings = '{}', secret_names = '{}', sealed_secrets = NULL
-     WHERE ${LIVING} AND c.identifier = $2`, [entityId, identifier]);
-  return rowCount === 1;
+/** Its name is free again, and its secrets are gone. */
+export async function deleteConnection(tx: Queryable, entityId: number, id: number): Promise<void> {
+  await tx.query(
+    `UPDATE connections SET deleted_at = now(), settings = '{}', secret_names = '{}', sealed_secrets = NULL
+     WHERE entity_id = $1 AND id = $2`, [entityId, id]);
 }
 
 /** The values of settings, secret_names and sealed_secrets. */

@@ -6,11 +6,11 @@ import type { Queryable } from './database.ts';
  */
 const OF_EMPTY_ENTITIES = [
   'memberships', 'tokens', 'service_tokens', 'systems_of_records', 'customer_attributes', 'tombstones', 'audit_log',
-  'idempotent_requests', 'connections',
+  'idempotent_requests', 'connections', 'syncs',
 ];
 
 /** What counts in tables of which something is in empty entities, too. */
-const HELD_IN_PART = { systems_of_records: "type <> 'global'", connections: 'deleted_at IS NULL' };
+const HELD_IN_PART = { systems_of_records: "type <> 'global'", connections: 'deleted_at IS NULL', syncs: 'deleted_at IS NULL' };
 
 /** The names of tables in which something of the entity lies. */
 export async function listHoldings(tx: Queryable, entityId: number): Promise<string[]> {

@@ -4,7 +4,8 @@ import type { Secrets } from './secrets.ts';
 import type { Person } from './tombstones.ts';
 import { parseExactJson } from '../domain/exact-json.ts';
 import type { WaitingValue } from '../domain/feed-batch.ts';
-import { type FeedValue, readCustomerType, textOf } from '../domain/feed-value.ts';
+import { type FeedValue, readCustomerType } from '../domain/feed-value.ts';
+import { textOf } from '../domain/json-value.ts';
 
 /** So many bodies at once, each of up to 10 MB. */
 const PAGE = 4;

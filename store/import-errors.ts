@@ -26,7 +26,7 @@ export function insertImportErrors(tx: Tx, entityId: number, importId: number, e
   return insertErrorsOf(tx, entityId, errors.map((error) => ({ importId, error })));
 }
 
-/** The same for errors of several imports, or requests of a feed: their ids come from one sequence. */
+/** The same for errors of several imports, requests of a feed or runs of syncs: their ids come from one sequence. */
 export async function insertErrorsOf(tx: Tx, entityId: number, errors: { importId: number; error: ImportError }[]): Promise<void> {
   if (errors.length === 0) return;
   const lines = errors.map(({ importId, error }) => copyLine([
@@ -39,8 +39,8 @@ export async function insertErrorsOf(tx: Tx, entityId: number, errors: { importI
 }
 
 /**
- * Notes down that these lines of the import `rootId` came after all, by another import: there, and wherever a re-drive has
- * refused them since. Told of each line once.
+ * Notes down that these lines of the import, or of a sync's run, `rootId` came after all, by another one: there, and wherever a
+ * re-drive has refused them since. Told of each line once.
  */
 export async function updateErrorsRedriven(
   tx: Tx, entityId: number, rootId: number, lines: number[], redrivenBy: number,
@@ -52,7 +52,8 @@ export async function updateErrorsRedriven(
   await tx.query(
     `UPDATE import_errors SET redriven_by = $4
      WHERE entity_id = $1 AND original_line = ANY ($3::bigint[]) AND redriven_by IS NULL AND import_id IN (
-       SELECT id FROM imports WHERE entity_id = $1 AND root_id = $2 AND id <> $4)`,
+       SELECT id FROM imports WHERE entity_id = $1 AND root_id = $2 AND id <> $4
+       UNION ALL SELECT id FROM sync_runs WHERE entity_id = $1 AND root_id = $2 AND id <> $4)`,
     [entityId, rootId, lines, redrivenBy]);
 }
 
@@ -79,20 +80,23 @@ export async function* streamImportErrors(
   db: Queryable, entityId: number, importId: number, filter: ImportErrorFilter = {},
 ): AsyncGenerator<StoredImportError> {
   for (let after = -1; ;) {
-    const page = await listPage(db, entityId, importId, filter, after);
+    const page = await listErrorsAfter(db, entityId, importId, filter, after);
     if (page.length === 0) return;
     yield* page;
     after = page.at(-1)!.line;
   }
 }
 
-async function listPage(
+/** The first errors behind a line; none at the end. */
+export async function listErrorsAfter(
   db: Queryable, entityId: number, importId: number, filter: ImportErrorFilter, after: number,
 ): Promise<StoredImportError[]> {
   // octet_length reads no more of a long record than its size.
   const { rows } = await db.query<ErrorRow>(
     `SELECT line, error_type, outcome, stage, message, customer_id, attribute_key, raw, original_line, customer_hash, happened_at,
-       (SELECT identifier FROM imports i WHERE i.entity_id = $1 AND i.id = measured.redriven_by) AS redriven_by
+       coalesce(
+         (SELECT identifier FROM imports i WHERE i.entity_id = $1 AND i.id = measured.redriven_by),
+         (SELECT identifier FROM sync_runs r WHERE r.entity_id = $1 AND r.id = measured.redriven_by)) AS redriven_by
      FROM (
        SELECT *, sum(bytes) OVER (ORDER BY line) - bytes AS bytes_before
        FROM (

@@ -1,7 +1,7 @@
 import type { Queryable, Tx } from './database.ts';
-import type { ImportErrorType } from '../domain/import-error-type.ts';
+import type { RunErrorType } from '../domain/import-error-type.ts';
 
-export type ErrorCounts = Partial<Record<ImportErrorType, number>>;
+export type ErrorCounts = Partial<Record<RunErrorType, number>>;
 
 /** Counts of rows (records), the header left out; rowsIn is the sum of the others. */
 export type RowCounts = { rowsIn: number; rowsOk: number; rowsIgnored: number; rowsFailed: number; errorsByType: ErrorCounts };
@@ -58,7 +58,7 @@ function toLane(row: LaneRow): LaneProgress {
 export function sumErrors(counts: readonly ErrorCounts[]): ErrorCounts {
   const sum: ErrorCounts = {};
   for (const each of counts) {
-    for (const [type, count] of Object.entries(each) as [ImportErrorType, number][]) sum[type] = (sum[type] ?? 0) + count;
+    for (const [type, count] of Object.entries(each) as [RunErrorType, number][]) sum[type] = (sum[type] ?? 0) + count;
   }
   return sum;
 }

@@ -7,14 +7,21 @@ import { feedRequests } from './personal-data/feed-requests.ts';
 import { importErrors } from './personal-data/import-errors.ts';
 import { pinnedFiles } from './personal-data/pinned-files.ts';
 import type { PersonalDataPlace } from './personal-data/place.ts';
+import { syncBatches } from './personal-data/sync-batches.ts';
+import { syncLog } from './personal-data/sync-log.ts';
+import { syncRecords } from './personal-data/sync-records.ts';
+import { syncRuns } from './personal-data/sync-runs.ts';
+import { syncs } from './personal-data/syncs.ts';
 import { tombstones } from './personal-data/tombstones.ts';
 
 /**
  * Every place that may hold something about a customer, in the order in which somebody is erased: the change log before
- * the customers, which are added from it. A new table or file area joins here, or the list below.
+ * the customers, which are added from it, and batches before the records and errors that come of them. A new table or file
+ * area joins here, or the list below.
  */
 export const personalData: PersonalDataPlace[] = [
-  attributeValues, attributeChangeLog, customers, dryRunSets, importErrors, feedRequests, pinnedFiles, auditLog, tombstones,
+  attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches, syncRecords, syncRuns,
+  syncs, syncLog, importErrors, auditLog, tombstones,
 ];
 
 /** Tables and file areas that hold nothing about customers. */

@@ -90,6 +90,15 @@ export async function lockSor(tx: Queryable, entityId: number, identifier: strin
 }
 
 /** Null once it is deleted: what was accepted for it then has to say so. */
+/** Identifiers and names of some SoRs by their ids; deleted ones are left out. */
+export async function listSorNames(
+  db: Queryable, entityId: number, ids: number[],
+): Promise<Map<number, { identifier: string; name: string }>> {
+  const { rows } = await db.query<{ id: number; identifier: string; name: string }>(
+    'SELECT id, identifier, name FROM systems_of_records WHERE entity_id = $1 AND id = ANY ($2) AND deleted_at IS NULL', [entityId, ids]);
+  return new Map(rows.map(({ id, identifier, name }) => [id, { identifier, name }]));
+}
+
 export async function findSorById(db: Queryable, entityId: number, id: number): Promise<SystemOfRecord | null> {
   const { rows } = await db.query<SorRow>(
     `SELECT ${COLUMNS} FROM systems_of_records WHERE entity_id = $1 AND id = $2 AND deleted_at IS NULL`, [entityId, id]);

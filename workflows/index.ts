@@ -1,3 +1,5 @@
 export { feedAttributes } from './feed-attributes.ts';
 export { importAttributes } from './import-attributes.ts';
+export { runSync } from './run-sync.ts';
 export { sweep } from './sweep.ts';
+export { syncTick } from './sync-tick.ts';

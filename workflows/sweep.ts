@@ -11,6 +11,7 @@ const steps = proxyActivities<SweepSteps>({
 export async function sweep(): Promise<void> {
   await steps.resetLostRuns();
   await steps.startUnclaimed();
+  if (patched('repairs-schedules')) await steps.repairSchedules();
   if (patched('adds-customers')) await steps.addCustomers();
   await steps.deleteExpired();
 }

@@ -20,6 +20,8 @@ type Plan = {
   hasPages: boolean;
   /** Conditions of SQL, besides where it goes on. */
   conditions: string[];
+  /** How old a row is at least. */
+  lagSeconds: number;
 };
 
 /** A statement, and its snapshot, lasts for so many rows, and about so many bytes. */
@@ -40,6 +42,7 @@ export async function* readPostgres(settings: PostgresSettings, reading: Reading
     await session.begin('read');
     const plan = planOf(await findStream(session, reading.stream), reading, settings);
     await session.commit();
+    if (plan.lagSeconds > 0) context.log(`rows younger than ${plan.lagSeconds} s (lag_seconds) wait for the next reading`);
     yield* plan.hasPages ? pages(session, plan, cursorOf(plan, reading)) : whole(session, plan, cursorOf(plan, reading));
   } catch (error) {
     throw session.fault(error);
@@ -49,17 +52,18 @@ export async function* readPostgres(settings: PostgresSettings, reading: Reading
 }
 
 function planOf(stream: PostgresStream, { mode, cursorField }: Reading, settings: PostgresSettings): Plan {
-  if (mode === 'full') return { stream, order: stream.key, hasPages: stream.key.length > 0, conditions: [] };
+  if (mode === 'full') return { stream, order: stream.key, hasPages: stream.key.length > 0, conditions: [], lagSeconds: 0 };
   const column = stream.columns.find((candidate) => candidate.name === cursorField);
   if (column === undefined || !column.kind.isOrdered) {
-    throw sourceRefusal('source_refused', `What is new in ${stream.name} cannot be told by ${cursorField ?? 'nothing'}: use a column of `
-      + 'numbers, times, dates, text or UUIDs');
+    const what = cursorField === null ? 'cursor_field is missing' : `What is new in ${stream.name} cannot be told by ${cursorField}`;
+    throw sourceRefusal('source_refused', `${what}: use a column of numbers, times, dates, text or UUIDs`);
   }
   return {
     stream,
     order: [column.name, ...stream.key.filter((part) => part !== column.name)],
     hasPages: stream.key.length > 0,
     conditions: [`${name(column.name)} IS NOT NULL`, ...lagOf(column, settings.lag_seconds)],
+    lagSeconds: column.kind.time === undefined ? 0 : settings.lag_seconds,
   };
 }
 

@@ -43,14 +43,21 @@ async function* readTap(settings: CommandSettings, reading: Reading, context: Co
   const args = ['--config', configFile(tap), tap.command.catalogOption,
     { name: 'catalog.json', text: JSON.stringify(select(catalog, reading.stream, reading)) },
     ...typeof reading.cursor === 'string' ? ['--state', { name: 'state.json', text: reading.cursor }] : []];
+  let isSilent = true;
   try {
     for await (const line of commandLines({ ...tap, args, fault: 'transfer_broken' }, context)) {
+      isSilent = false;
       yield* take(line, entry, batches, context);
     }
   } catch (error) {
     // What came before the failure stands, and its state is where reading goes on.
     if (!context.signal.aborted) yield* batches.rest();
     throw error;
+  }
+  // Of an empty stream a tap tells the schema; one that does not know the option with the catalogue ends well, too.
+  if (isSilent && reading.cursor === null) {
+    throw sourceRefusal('source_refused', `${tap.name} printed nothing, not even a schema: ask an operator whether it takes its `
+      + 'catalogue by another option, which catalog_option names in MILLRACE_TAPS');
   }
   yield* batches.rest();
 }

@@ -42,11 +42,15 @@ export async function sendToWebhook(
   return jsonAnswer(answer);
 }
 
-/** The receiver's status, where that is why it was refused. */
+/** Statuses that say that nothing will be taken like this, whatever the records are (RFC 9110, 15.5). */
+const OF_NO_RECORD = new Set([401, 403, 404, 405, 407, 410]);
+
+/** The receiver's status, where that is why it refused these very records. */
 export function refusedStatus(error: unknown): string | null {
   if (!(error instanceof Refusal) || error.status !== 'source_refused') return null;
   const status = error.extra['source_status'];
-  return typeof status === 'number' && status >= 400 ? `${status} ${STATUS_CODES[status] ?? ''}`.trim() : null;
+  if (typeof status !== 'number' || status < 400 || OF_NO_RECORD.has(status)) return null;
+  return `${status} ${STATUS_CODES[status] ?? ''}`.trim();
 }
 
 export function bodyOf({ batchId, stream, isRemoval, records }: Omit<WebhookBody, 'idempotencyKey'>): string {

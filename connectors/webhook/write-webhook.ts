@@ -50,7 +50,6 @@ async function outcomesOf(target: WebhookTarget, body: WebhookBody, context: Con
   try {
     answer = await sendToWebhook(target, body, context);
   } catch (error) {
-    // A status of 4xx that is final is about these records.
     const status = refusedStatus(error);
     if (status === null) throw error;
     return body.records.map(() => ({ kind: 'failed', message: `${host} answered ${status}`, later: false }));

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { connectorOf } from '../../connectors/catalog.ts';
-import { refuse, refuseField } from '../../domain/refusal.ts';
+import { refuseField } from '../../domain/refusal.ts';
 import {
   type Connection, countConnections, deleteConnection, insertConnection, listConnections, lockConnection, openSecretSettings,
   renameConnection, type SettingValues, updateConnectionSettings,
 } from '../../store/connections.ts';
 import { type Tx, write } from '../../store/database.ts';
+import { listSyncsOf } from '../../store/syncs.ts';
 import { audit } from '../audit.ts';
 import { ConnectionRecord, knownConnection, showConnection } from '../connection-record.ts';
 import { changedMembers, connectorNamed, readSettings, refuseSecretsElsewhere } from '../connection-settings.ts';
@@ -14,12 +15,12 @@ import type { RouteNeeds } from '../needs.ts';
 import { pageOf, pageQuery, rowsOf, showPage } from '../page.ts';
 import { noResult } from '../reply.ts';
 import { type Route, route } from '../route.ts';
+import { refuseWhileUsed } from '../while-used.ts';
 
 /** Settings and secrets of outside sources and destinations. */
 const SHARED = { tag: 'Connections', right: 'sor_manage' } as const;
 const PATH = '/api/connections';
 const NAME_TAKEN = 'is the name of another connection already';
-
 const params = z.object({ connection_id: identifier });
 const settings = jsonObject(z.record(z.string(), z.unknown()));
 
@@ -113,11 +114,15 @@ const deleteTheConnection = route({
   method: 'DELETE',
   path: `${PATH}/:connection_id`,
   summary: 'Delete a connection with its secrets',
+  description: 'One that a sync reads from or writes to is refused.',
   params,
   async handle({ params: { connection_id }, ...who }, { db }) {
     await write(db, async (tx) => {
-      const isDeleted = await deleteConnection(tx, who.caller.entityId, connection_id);
-      if (!isDeleted) refuse(404, 'not_found', 'Connection not found');
+      const { entityId } = who.caller;
+      // Held, so that no sync can take it up meanwhile.
+      const { id } = await knownConnection(tx, entityId, connection_id, lockConnection);
+      refuseWhileUsed('connection', await listSyncsOf(tx, entityId, id));
+      await deleteConnection(tx, entityId, id);
       await audit(tx, who, { action: 'delete', subjectKind: 'connection', subject: connection_id });
     });
     return noResult();

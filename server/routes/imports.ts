@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { IMPORT_ERROR_TYPES } from '../../domain/import-error-type.ts';
+import { IMPORT_ERROR_TYPES, type ImportErrorType } from '../../domain/import-error-type.ts';
 import { refuse, refuseField } from '../../domain/refusal.ts';
 import { write } from '../../store/database.ts';
 import { findFeedRequest } from '../../store/feed-requests.ts';
@@ -70,7 +70,7 @@ const listImportErrors = route({
     const filter = { customerId: query.customer_id, errorType: query.error_type, isOpen: query.open };
     const record = (error: StoredImportError) => ({
       [member]: shown,
-      ...(version === 3 ? { error_type: error.errorType } : {}),
+      ...(version === 3 ? { error_type: error.errorType as ImportErrorType } : {}),
       ...showError(error, sor?.identifier ?? null),
     });
     return streamedResult('attribute_errors', each(streamImportErrors(db, entityId, job.id, filter), record));

@@ -16,6 +16,10 @@ import { notifyEmailsRoutes } from './notify-emails.ts';
 import { ownPasswordRoutes } from './own-password.ts';
 import { serviceTokenRoutes } from './service-tokens.ts';
 import { sessionRoutes } from './session.ts';
+import { syncActionRoutes } from './sync-actions.ts';
+import { syncErrorRoutes } from './sync-errors.ts';
+import { syncRunRoutes } from './sync-runs.ts';
+import { syncRoutes } from './syncs.ts';
 import { systemOfRecordsRoutes } from './systems-of-records.ts';
 import { userRoutes } from './users.ts';
 
@@ -24,5 +28,6 @@ export const routes: readonly Route[] = [
   ...sessionRoutes, ...systemOfRecordsRoutes, ...notifyEmailsRoutes, ...customerAttributeRoutes, ...attributeValueRoutes,
   ...customerProfileRoutes, ...batchImportRoutes, ...importTemplateRoutes, ...importRoutes, ...importErrorsFileRoutes,
   ...feedRoutes, ...connectorRoutes, ...connectionRoutes, ...connectionCheckRoutes,
+  ...syncRoutes, ...syncActionRoutes, ...syncRunRoutes, ...syncErrorRoutes,
   ...userRoutes, ...ownPasswordRoutes, ...serviceTokenRoutes, ...entityRoutes, ...auditLogRoutes,
 ];

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { refuse } from '../../domain/refusal.ts';
 import { write } from '../../store/database.ts';
+import { listSyncsInto } from '../../store/syncs.ts';
 import {
   deleteSor, insertCustomSor, listSors, lockSor, renameSor, type SystemOfRecord, updateSorDisabled, viewSors,
 } from '../../store/systems-of-records.ts';
@@ -11,6 +12,7 @@ import type { RouteNeeds } from '../needs.ts';
 import { noResult, type Reply } from '../reply.ts';
 import { type Circumstances, type Route, route } from '../route.ts';
 import { findVisibleSor, isVisible, showSor, SorRecord } from '../sor-record.ts';
+import { refuseWhileUsed } from '../while-used.ts';
 
 const TYPES = ['app', 'custom', 'global'] as const;
 const SHARED = { tag: 'Systems of Records', right: 'sor_manage' } as const;
@@ -96,6 +98,7 @@ const deleteSystemOfRecord = route({
       if (sor.type !== 'custom') {
         refuse(400, 'bad_request', 'Only custom systems of records can be deleted; disable the others instead');
       }
+      refuseWhileUsed('System of Record', await listSyncsInto(tx, who.caller.entityId, sor.id));
       await deleteSor(tx, who.caller.entityId, sor.id);
       await audit(tx, who, { action: 'delete', subjectKind: 'system_of_record', subject: sor.identifier });
     });

@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { inject, beforeAll } from 'vitest';
 import type { Client } from '@temporalio/client';
 import type { FastifyInstance } from 'fastify';
+import { followSchedule } from '../../activities/follow-schedule.ts';
 import { startImport } from '../../activities/start-import.ts';
+import { startSyncRun } from '../../activities/start-sync-run.ts';
 import { wakeFeed } from '../../activities/wake-feed.ts';
 import { createLog } from '../../runtime/log.ts';
 import { ensureTemporal } from '../../runtime/keeper.ts';
@@ -58,6 +60,9 @@ export async function newTestServer({ db, files, secrets }: TestStore, temporal:
     flows: {
       startImport: (ref) => temporal.connection.withDeadline(Date.now() + 3_000, () => startImport(temporal, ref)),
       wakeFeed: (entityId) => temporal.connection.withDeadline(Date.now() + 3_000, () => wakeFeed(temporal, entityId)),
+      startSyncRun: (ref) => temporal.connection.withDeadline(Date.now() + 3_000, () => startSyncRun(temporal, ref)),
+      followSchedule: (sync) => temporal.connection
+        .withDeadline(Date.now() + 3_000, () => followSchedule({ db, temporal }, sync)),
     },
     outside: { allow: NOTHING_ALLOWED, fetch: guardedFetch(NOTHING_ALLOWED), commands: new Map(), scratch: tmpdir() },
     ready: async () => [],

@@ -50,13 +50,13 @@ const keeper = keepTemporal({ temporal: client, log, sweepSeconds: settings.swee
 installTemporalRuntime(log);
 
 const allow = readFetchAllow(settings.fetchAllow ?? '127.0.0.1') as FetchAllow;
-const scratch = await mkdtemp(join(settings.filesFolder, '..', 'scratch-'));
+const scratch = await mkdtemp(join(settings.filesFolder, 'scratch-'));
 let hits = 0;
 const workers = startWorkers({
   temporal, bundlePath: settings.bundlePath, queues: TASK_QUEUES, identity, log, metrics: createMetrics(),
   needs: {
-    db, files, secrets, log, temporal: client, countRows: () => {}, countValues: () => {},
-    batchRecords: settings.batchRecords ?? 1_000, turn: turns(4),
+    db, files, secrets, log, temporal: client, countRows: () => {}, countValues: () => {}, countRecords: () => {},
+    batchRecords: settings.batchRecords ?? 1_000, turn: turns(4), syncTurn: turns(4),
     outside: { allow, fetch: guardedFetch(allow), commands: new Map(settings.commands), scratch },
     mailer: openMailer({ smtpUrl: settings.smtpUrl, outbox: join(settings.filesFolder, 'outbox'), from: 'millrace@example.com' }),
     publicUrl: 'http://millrace.test',

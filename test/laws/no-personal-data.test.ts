@@ -88,7 +88,9 @@ describe('what this run has left behind', () => {
       await temporal.connection.close();
     }
     // Each flow joins here: a run without its histories would prove nothing.
-    for (const flow of ['import', 'feed', 'sweep']) expect(searched.get(flow), `histories of ${flow}; run all tests`).toBeGreaterThan(0);
+    for (const flow of ['import', 'feed', 'sync', 'sweep']) {
+      expect(searched.get(flow), `histories of ${flow}; run all tests`).toBeGreaterThan(0);
+    }
   }, 300_000);
 
   it.for(LOGS)(

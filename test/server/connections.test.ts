@@ -5,8 +5,10 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { connectors } from '../../connectors/catalog.ts';
 import { findConnection, openSecretSettings, type SettingValues } from '../../store/connections.ts';
 import { insertServiceToken } from '../../store/service-tokens.ts';
+import { deleteSync } from '../../store/syncs.ts';
 import { onFileEnd } from '../harness/clean-up.ts';
 import { rememberSecret } from '../harness/people.ts';
+import { storedSync } from '../harness/stored-syncs.ts';
 import { waitFor } from '../harness/wait.ts';
 import { makeWorld } from '../harness/world.ts';
 import { postgresSettings } from './samples.ts';
@@ -183,6 +185,22 @@ describe('a connection', () => {
       expect([method, rest, reply.status, reply.body.error_message]).toEqual([method, rest, 404, 'Connection not found']);
     }
     expect((await server.call('GET', PATH, { token })).body.result.items).toEqual([]);
+  });
+
+  test('is not deleted while a sync reads from it or writes to it', async () => {
+    const [source, target] = [await createdId(), await createdId()];
+    const [from, to] = await Promise.all([source, target].map((id) => findConnection(store.db, world.entity.id, id)));
+    const destination = { connectionId: to!.id, stream: 'contacts', key: ['id'] };
+    const sync = await storedSync(store.db, world, { name: 'To the shop', connectionId: from!.id, destination });
+    const remove = async (id: string) => {
+      const { status, body } = await server.call('DELETE', `${PATH}/${id}`, { token: world.token });
+      return [status, body.status, body.error_message];
+    };
+    const refusal = [409, 'conflict', 'The connection is used by syncs: "To the shop". Delete them first'];
+    expect([await remove(source), await remove(target)]).toEqual([refusal, refusal]);
+    expect(await stored(source)).toMatchObject({ password: settings.password });
+    await deleteSync(store.db, world.entity.id, sync.id);
+    for (const id of [source, target]) expect((await remove(id))[0]).toBe(200);
   });
 
   test('of a connector that is no longer there is still shown, renamed and deleted', async () => {

@@ -1,7 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { hashPassword } from '../../server/passwords.ts';
 import { deleteConnection, insertConnection } from '../../store/connections.ts';
+import { deleteSync } from '../../store/syncs.ts';
 import { rememberSecret } from '../harness/people.ts';
+import { storedRun, storedSync } from '../harness/stored-syncs.ts';
 import { makeWorld } from '../harness/world.ts';
 import { type CallOptions, webForm } from './test-server.ts';
 import { useServer } from './use-server.ts';
@@ -111,7 +113,19 @@ describe('an entity', () => {
       name: 'Warehouse', connector: 'postgres', settings: {}, secretSettings: {}, createdBy: world.user.id,
     });
     expect((await call('DELETE', `/${entity.id}`)).body.error_message).toMatch(/holds connections/);
-    await deleteConnection(store.db, entity.id, connection!.identifier);
+    await deleteConnection(store.db, entity.id, connection!.id);
+    expect((await call('DELETE', `/${entity.id}`)).body).toEqual({ success: true });
+  });
+
+  test('is not deleted while it has a sync or anything left of one, and is once all of it is gone', async () => {
+    const entity = await create();
+    const sync = await storedSync(store.db, { ...world, entity });
+    const run = await storedRun(store.db, sync, { state: 'finished' });
+    const refusal = async () => (await call('DELETE', `/${entity.id}`)).body.error_message;
+    expect(await refusal()).toMatch(/holds sync runs, syncs:/);
+    await deleteSync(store.db, entity.id, sync.id);
+    expect(await refusal()).toMatch(/holds sync runs:/);
+    await store.db.query('DELETE FROM sync_runs WHERE id = $1', [run.id]);
     expect((await call('DELETE', `/${entity.id}`)).body).toEqual({ success: true });
   });
 

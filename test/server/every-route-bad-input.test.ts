@@ -20,6 +20,8 @@ const TAKEN = new Set([
   'GET /api/attribute_values query.customer_id: unknown', 'GET /api/customer_attribute_values query.customer_id: unknown',
   'GET /api/attribute_values/import_errors query.customer_id: unknown',
   'GET /api/attribute_values/import_errors query.job_id: unknown',
+  'GET /api/syncs/:sync_id/runs/:run_id/errors query.customer_id: unknown',
+  'GET /api/syncs/:sync_id/runs/:run_id/errors.csv query.customer_id: unknown',
   // A single value, which is judged when it is merged.
   'POST /api/attribute_values body.customer_attribute_values: an object',
   'GET /api/customer_profiles query.customer_ids: unknown', 'GET /api/customer_profiles query.attribute_keys: unknown',
@@ -33,6 +35,11 @@ const TAKEN = new Set([
   'PUT /api/users/:user_id body.first_name: unknown', 'PUT /api/users/:user_id body.last_name: unknown',
   'POST /api/service_tokens body.name: unknown', 'POST /api/connections body.name: unknown',
   'PUT /api/connections/:connection_id body.name: unknown',
+  ...['POST /api/syncs', 'POST /api/syncs/validate', 'PUT /api/syncs/:sync_id'].flatMap((name) => [
+    `${name} body.name: unknown`,
+    // A field of the source, which is not asked; none, where the source keeps its own state; no schedule.
+    `${name} body.cursor_field: unknown`, `${name} body.cursor_field: null`, `${name} body.schedule: null`,
+  ]),
   'POST /api/entities body.name: unknown', 'PUT /api/entities/:entity_id body.name: unknown',
   ...['POST /api/entities', 'PUT /api/entities/:entity_id'].flatMap((name) => [
     `${name} body.description: unknown`, `${name} body.description: long`,
@@ -41,7 +48,10 @@ const TAKEN = new Set([
   ...['POST /api/users body.password', 'PUT /api/users/:user_id body.password', 'PUT /api/users/me/password body.new_password']
     .flatMap((field) => [`${field}: unknown`, `${field}: long`]),
   // Pages that are none are ignored.
-  ...['GET /api/users', 'GET /api/service_tokens', 'GET /api/entities', 'GET /api/connections'].flatMap((name) =>
+  ...[
+    'GET /api/users', 'GET /api/service_tokens', 'GET /api/entities', 'GET /api/connections', 'GET /api/syncs',
+    'GET /api/syncs/:sync_id/runs',
+  ].flatMap((name) =>
     ['page', 'per_page'].flatMap((field) =>
       ['empty', 'long', 'unknown', 'NUL'].map((kind) => `${name} query.${field}: ${kind}`))),
   ...['empty', 'long', 'unknown', 'NUL'].map((kind) => `GET /api/audit_log query.per_page: ${kind}`),

@@ -51,10 +51,10 @@ async function rowsOf({ entity }: Sample): Promise<Record<string, unknown>> {
 
 /** What only this entity may see. */
 function marksOf(sample: Sample): string[] {
-  const { entity, sor, apiKey, attributes, importId, requestId, person, user, colleague, serviceTokenId, connection } = sample;
+  const { entity, sor, apiKey, attributes, importId, requestId, person, user, colleague, serviceTokenId, connection, sync } = sample;
   return [
     entity.identifier, entity.qaApiKey, sor.identifier, apiKey, importId, requestId, person, user.email, colleague.uid, serviceTokenId,
-    connection.identifier,
+    connection.identifier, sample.spareConnectionId, ...Object.values(sync),
     ...Object.values(attributes).map(({ identifier }) => identifier),
   ];
 }

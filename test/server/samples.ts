@@ -13,6 +13,7 @@ import type { TestStore } from '../harness/database.ts';
 import { importForm, insertUpload } from '../harness/imports.ts';
 import { personId, rememberSecret } from '../harness/people.ts';
 import { makeWorld, type World } from '../harness/world.ts';
+import { anotherSync, insertSampleSync, type SampleSync } from './sample-sync.ts';
 
 /** A world in which every kind of object stands once, and a person has a value. */
 export type Sample = World & {
@@ -25,6 +26,9 @@ export type Sample = World & {
   serviceTokenId: string;
   /** To the test's own database. */
   connection: { identifier: string; settings: SettingValues };
+  /** That no sync uses. */
+  spareConnectionId: string;
+  sync: SampleSync;
   /** Another entity, in which nothing is. */
   emptyEntity: Entity;
 };
@@ -115,12 +119,32 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'PUT /api/connections/:connection_id': (own) => ({
     params: { connection_id: own.connection.identifier }, body: { name: 'Renamed', settings: own.connection.settings },
   }),
-  'DELETE /api/connections/:connection_id': (own) => ({ params: { connection_id: own.connection.identifier } }),
+  'DELETE /api/connections/:connection_id': (own) => ({ params: { connection_id: own.spareConnectionId } }),
   'POST /api/connections/check': (own) => ({ body: { connector: 'postgres', settings: own.connection.settings, as: 'source' } }),
   'POST /api/connections/:connection_id/check': (own) => ({ params: { connection_id: own.connection.identifier }, body: { as: 'source' } }),
   'GET /api/connections/:connection_id/streams': (own) => ({
     params: { connection_id: own.connection.identifier }, query: { as: 'source' },
   }),
+  'GET /api/syncs': () => ({}),
+  'POST /api/syncs': (own) => ({ body: anotherSync(own) }),
+  'POST /api/syncs/validate': (own) => ({ body: { ...anotherSync(own), sync_id: own.sync.identifier } }),
+  'GET /api/syncs/:sync_id': ofSync,
+  'PUT /api/syncs/:sync_id': (own) => ({ ...ofSync(own), body: { ...anotherSync(own), name: 'Renamed' } }),
+  'DELETE /api/syncs/:sync_id': ofSync,
+  'POST /api/syncs/:sync_id/pause': ofSync,
+  'POST /api/syncs/:sync_id/resume': ofSync,
+  'POST /api/syncs/:sync_id/accept_schema': ofSync,
+  'POST /api/syncs/:sync_id/run': (own) => ({ ...ofSync(own), body: { fresh: true, confirm_removals: false } }),
+  'POST /api/syncs/:sync_id/dry_run': (own) => ({ ...ofSync(own), body: { records: 100 } }),
+  'GET /api/syncs/:sync_id/runs': ofSync,
+  'GET /api/syncs/:sync_id/runs/:run_id': (own) => ofRun(own, 'endedRunId'),
+  'GET /api/sync_runs/:run_id': (own) => ({ params: { run_id: own.sync.endedRunId } }),
+  'POST /api/syncs/:sync_id/runs/:run_id/cancel': (own) => ofRun(own, 'waitingRunId'),
+  'POST /api/syncs/:sync_id/runs/:run_id/redrive': (own) => ofRun(own, 'endedRunId'),
+  'GET /api/syncs/:sync_id/runs/:run_id/log': (own) => ofRun(own, 'endedRunId'),
+  'GET /api/syncs/:sync_id/runs/:run_id/sample': (own) => ofRun(own, 'dryRunId'),
+  'GET /api/syncs/:sync_id/runs/:run_id/errors': (own) => ofRun(own, 'endedRunId'),
+  'GET /api/syncs/:sync_id/runs/:run_id/errors.csv': (own) => ofRun(own, 'endedRunId'),
   'POST /api/attribute_values': (own) => ({
     body: {
       sor: own.sor.identifier, api_key: own.apiKey,
@@ -129,6 +153,14 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   }),
   'GET /api/attribute_values/feeds/:request_id': (own) => ({ params: { request_id: own.requestId } }),
 };
+
+function ofSync({ sync }: Sample): Call {
+  return { params: { sync_id: sync.identifier } };
+}
+
+function ofRun({ sync }: Sample, run: 'endedRunId' | 'dryRunId' | 'waitingRunId'): Call {
+  return { params: { sync_id: sync.identifier, run_id: sync[run] } };
+}
 
 export function nameOf({ method, path }: Route): string {
   return `${method} ${path}`;
@@ -163,12 +195,13 @@ export async function makeSample(store: TestStore, route: Route, { isSuper = tru
   });
   if (route.role === 'superadmin' && isSuper) await db.query('UPDATE users SET superadmin = true WHERE id = $1', [user.id]);
   if (route.path.endsWith('/enable')) await db.query('UPDATE systems_of_records SET disabled = true WHERE id = $1', [sor.id]);
-  return { ...world, ...made, person, password, ...await insertOthers(store, world) };
+  return { ...world, ...made, person, password, ...await insertOthers(store, world, person) };
 }
 
 async function insertOthers(
-  { db, secrets, url }: TestStore, { entity, user }: World,
-): Promise<Pick<Sample, 'colleague' | 'serviceTokenId' | 'connection' | 'emptyEntity'>> {
+  { db, secrets, url }: TestStore, world: World, person: string,
+): Promise<Pick<Sample, 'colleague' | 'serviceTokenId' | 'connection' | 'spareConnectionId' | 'sync' | 'emptyEntity'>> {
+  const { entity, user } = world;
   return write(db, async (tx) => {
     const colleague = await insertUser(tx, { email: `colleague-of-${user.email}`, passwordHash: '', preferedEntityId: entity.id });
     await insertMembership(tx, { userId: colleague.id, entityId: entity.id, rights: ['sor_manage'], admin: false });
@@ -178,11 +211,14 @@ async function insertOthers(
     const settings = postgresSettings(url);
     const { password, ...shown } = settings;
     const split = { settings: shown, secretSettings: { password } };
-    const { identifier } = (await insertConnection(tx, secrets, entity.id, {
-      name: 'Warehouse', connector: 'postgres', createdBy: user.id, ...split,
-    }))!;
+    const insert = async (name: string) =>
+      (await insertConnection(tx, secrets, entity.id, { name, connector: 'postgres', createdBy: user.id, ...split }))!;
+    const { id, identifier } = await insert('Warehouse');
+    const { identifier: spareConnectionId } = await insert('Spare');
     const connection = { identifier, settings };
-    return { colleague, connection, serviceTokenId: serviceToken.identifier, emptyEntity: await insertEntity(tx, secrets, 'Empty') };
+    const sync = await insertSampleSync(tx, world, id, person);
+    const emptyEntity = await insertEntity(tx, secrets, 'Empty');
+    return { colleague, connection, spareConnectionId, sync, serviceTokenId: serviceToken.identifier, emptyEntity };
   });
 }
 

@@ -41,6 +41,8 @@ type Options = {
   allowed?: string;
   startImport?: ServerNeeds['flows']['startImport'];
   wakeFeed?: ServerNeeds['flows']['wakeFeed'];
+  startSyncRun?: ServerNeeds['flows']['startSyncRun'];
+  followSchedule?: ServerNeeds['flows']['followSchedule'];
 };
 
 /** The HTTP surface over a test's store; workflows are only noted down. */
@@ -65,6 +67,8 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
     flows: {
       startImport: options.startImport ?? (async (ref) => void started.push(ref)),
       wakeFeed: options.wakeFeed ?? (async (entityId) => void woken.push(entityId)),
+      startSyncRun: options.startSyncRun ?? (async () => {}),
+      followSchedule: options.followSchedule ?? (async () => {}),
     },
     ready: options.ready ?? (async () => []),
     settings: {

@@ -1,17 +1,22 @@
 import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { addPendingCustomers } from '../../store/customers.ts';
-import { write } from '../../store/database.ts';
+import { type Tx, write } from '../../store/database.ts';
 import { insertFeedRequest } from '../../store/feed-requests.ts';
 import { insertImportErrors } from '../../store/import-errors.ts';
 import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
 import { personalData, withoutPersonalData } from '../../store/personal-data.ts';
 import { insertAuditEntry } from '../../store/audit-log.ts';
+import { insertBatch } from '../../store/sync-batches.ts';
+import { insertLogLines } from '../../store/sync-log.ts';
+import type { Sync } from '../../store/sync-record.ts';
+import { upsertRecords } from '../../store/sync-records.ts';
 import type { Person } from '../../store/tombstones.ts';
 import { dryRunSets } from '../../store/stored-sets.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
 import { insertUpload } from '../harness/imports.ts';
 import { personId } from '../harness/people.ts';
+import { storedRun, storedSync } from '../harness/stored-syncs.ts';
 import { makeWorld, type World } from '../harness/world.ts';
 
 let store: TestStore;
@@ -80,7 +85,8 @@ describe('every table of an entity', () => {
 });
 
 /** A person of whom every place knows something. */
-async function samplePerson({ entity, sor, attributes }: World, number: number): Promise<Person> {
+async function samplePerson(world: World, number: number): Promise<Person> {
+  const { entity, sor, attributes } = world;
   const person: Person = { customerType: 'user_id', customerId: personId(number * 1_000_000 + entity.id) };
   const { customerId } = person;
   const customerHash = store.secrets.customerHash(entity.id, 'user_id', customerId);
@@ -110,10 +116,41 @@ async function samplePerson({ entity, sor, attributes }: World, number: number):
     const values = [{ customer_id: customerId, attribute_key: 'score', attribute_value: 12 }, { customer_id: `${customerId}0` }];
     await insertFeedRequest(tx, entity.id, { sorId: sor.id, version: 3, valuesIn: 2, body: JSON.stringify(values) });
     await insertAuditEntry(tx, entity.id, { actorKind: 'system', action: 'read', subjectKind: 'customer', customerHash });
+    await sampleSyncs(tx, world, customerId);
     await tx.query('INSERT INTO tombstones (entity_id, customer_hash) VALUES ($1, $2)', [entity.id, customerHash]);
   });
   await addPendingCustomers(store.db, entity.id);
   return person;
+}
+
+/** A sync into attributes and one to another destination, each of which knows the person. */
+async function sampleSyncs(tx: Tx, world: World, customerId: string): Promise<void> {
+  const into = await storedSync(tx, world);
+  const toOther = await storedSync(tx, world, {
+    destination: { connectionId: 2, stream: 'contacts', key: ['id'] }, mapping: { ...into.mapping, customer: null },
+  });
+  const toNamed = await storedSync(tx, world, { destination: { connectionId: 2, stream: 'contacts', key: ['id'] } });
+  const cursor = JSON.stringify({ email: customerId });
+  const run = await storedRun(tx, into, { state: 'finished' });
+  const records = (sync: Sync, key: string, named: string | null) => upsertRecords(
+    tx, world.entity.id, { syncId: sync.id, runId: run.id, isSeen: false }, [{ key, customerId: named, checksum: Buffer.alloc(16) }]);
+  await records(into, customerId, null);
+  await records(toOther, JSON.stringify([customerId]), null);
+  await records(toNamed, JSON.stringify([personNumber(customerId)]), customerId);
+  const reason = `it failed: ${customerId} is no number`;
+  await tx.query('UPDATE syncs SET cursor = $2, paused_reason = $3 WHERE id = $1', [into.id, cursor, reason]);
+  await tx.query(
+    `UPDATE sync_runs SET cursor_before = $2, position = $2, fault = $3, failure = $3, removal_reason = $3, sample = $4 WHERE id = $1`,
+    [run.id, cursor, `the source says ${customerId}`, JSON.stringify([{ line: 1, outcome: 'written', customer_id: customerId }])]);
+  const batch = JSON.stringify({ items: [{ source: { email: customerId }, record: null, sent: 0 }], records: [{ id: customerId }] });
+  await insertBatch(tx, world.entity.id, run.id, { identifier: `${run.identifier}-0`, batch });
+  const lines = ['reading', `GET /people?after=${encodeURIComponent(customerId)}`, `${customerId} read`];
+  await insertLogLines(tx, world.entity.id, run.id, lines);
+}
+
+/** Names them to nobody but us. */
+function personNumber(customerId: string): number {
+  return Number(/\d+/.exec(customerId)![0]);
 }
 
 describe('an id that is part of another, and one with quotes', () => {

@@ -43,7 +43,7 @@ describe('what a tap prints', () => {
   it('has a cursor of its own where a state comes last, and none where no state comes', async () => {
     expect((await readAll([state({ at: 1 })]))).toMatchObject([{ items: [], cursor: '{"at":1}' }]);
     expect((await readAll([record({ id: 1 })])).map(({ cursor }) => cursor)).toEqual([null]);
-    expect(await readAll([])).toEqual([]);
+    expect(await readAll([schema({ id: { type: 'integer' } })])).toEqual([]);
   });
 
   it('keeps its digits, and other streams out', async () => {
@@ -99,6 +99,15 @@ describe('a tap is refused', () => {
     expect(await said(readAll([{ type: 'BATCH', stream: 'people' }]))).toMatchObject({ message: /batch_config/ });
     const other = source.read(SETTINGS, { ...READING, stream: 'pets' }, tap([]));
     expect(await said(Array.fromAsync(other))).toMatchObject({ status: 'source_refused', message: /^stream: / });
+  });
+});
+
+describe('a tap that prints nothing', () => {
+  it('is refused at first, as it may not know the option with its catalogue, and later has nothing new', async () => {
+    await expect(readAll([])).rejects.toMatchObject({
+      status: 'source_refused', message: expect.stringMatching(/^tap printed nothing, .* catalog_option names in MILLRACE_TAPS$/),
+    });
+    expect(await Array.fromAsync(source.read(SETTINGS, { ...READING, cursor: '{"at":1}' }, tap([])))).toEqual([]);
   });
 });
 

@@ -152,6 +152,8 @@ describe('what an answer does', () => {
   it.for<[string, Answer, Record<string, unknown>]>([
     ['429 with a time', status(429, { 'retry-after': '30' }), { status: 'source_unavailable', extra: { retry_after: 30 } }],
     ['503 with a time', status(503, { 'retry-after': '5' }), { status: 'source_unavailable', extra: { retry_after: 5 } }],
+    ['401', status(401), { status: 'source_refused', message: expect.stringContaining('secret') as string }],
+    ['410', status(410), { status: 'source_refused' }],
     ['408', status(408), { status: 'source_unavailable' }],
     ['500', status(500), { status: 'source_unavailable' }],
     ['none', hangUp, { status: 'source_unavailable' }],

@@ -1,0 +1,119 @@
+import type { Needs } from './needs.ts';
+import type { OpenConnection } from './open-connection.ts';
+import type { RecordMapper } from './record-mapper.ts';
+import { type Outgoing, outgoingOf, sendable } from './sync-outgoing.ts';
+import { decideFates, type Fate } from './sync-fates.ts';
+import type { Gathered } from './sync-items.ts';
+import type { SyncJob } from './sync-job.ts';
+import { noteBatch } from './sync-note.ts';
+import type { RunScope } from './sync-scope.ts';
+import type { SourceRecord, WriteOutcome } from '../connectors/contract.ts';
+import { masked } from '../connectors/masked.ts';
+import { type ImportError, showJson } from '../domain/import-error.ts';
+import { shorten } from '../domain/text-limits.ts';
+import { write } from '../store/database.ts';
+import { deleteBatch, findBatch, insertBatch } from '../store/sync-batches.ts';
+import { findKnownRecords } from '../store/sync-records.ts';
+import type { RunProgress } from '../store/sync-run-record.ts';
+import { lockRun } from '../store/sync-runs.ts';
+
+export type StreamTarget = { stream: string; key: string[]; open: OpenConnection; scope: RunScope };
+
+/** A batch on its way: what becomes of its records, and those that are sent, each key once. */
+type Delivery = { items: Outgoing[]; fates: Fate[]; records: SourceRecord[]; bytes: number; position: string | null };
+
+/**
+ * Sends a batch to a stream of another connection. It is written down before it is sent, and its outcomes before the next
+ * is read: after a crash the very same is sent again, under the same name. Null when another attempt has moved the run on;
+ * `stopped` where the sync is not to write what has new fields.
+ */
+export async function deliverBatch(
+  needs: Needs, job: SyncJob, target: StreamTarget & { mapper: RecordMapper }, batch: Gathered, before: RunProgress,
+): Promise<RunProgress | 'stopped' | null> {
+  const { entityId, id: syncId } = job.sync;
+  const items = await outgoingOf(needs, job.sync, target, batch.items, before.read);
+  if (target.mapper.isToStop) return 'stopped';
+  const known = await findKnownRecords(needs.db, entityId, syncId, items.flatMap(({ key }) => key ?? []));
+  const fates = decideFates(items, known, job.run);
+  const position = batch.cursor === null ? null : JSON.stringify(batch.cursor);
+  const delivery: Delivery = { ...slim(sendable(items, fates)), fates, bytes: batch.bytes, position };
+  const identifier = `${job.run.identifier}-${before.read}`;
+  const isHeld = await write(needs.db, async (tx) => {
+    const run = await lockRun(tx, job.key);
+    if (run?.progress.read !== before.read) return false;
+    await insertBatch(tx, entityId, run.id, { identifier, batch: JSON.stringify(delivery) });
+    return true;
+  });
+  needs.boundary('sync: batch written down');
+  return isHeld ? send(needs, job, target, identifier, delivery) : null;
+}
+
+/** What is written down, and held while it is sent: of each record at most what is sent, and what an error of it would show. */
+function slim({ items, records }: Pick<Delivery, 'items' | 'records'>): Pick<Delivery, 'items' | 'records'> {
+  return { records, items: items.map((item) => ({ ...item, record: null, source: item.sent === null ? null : item.source })) };
+}
+
+/** Sends what an attempt before this one had written down, if there is something. */
+export async function deliverPending(needs: Needs, job: SyncJob, target: StreamTarget): Promise<void> {
+  const pending = await findBatch(needs.db, job.sync.entityId, job.run.id);
+  if (pending) await send(needs, job, target, pending.identifier, revived(JSON.parse(pending.batch) as Delivery));
+}
+
+/** Checksums and hashes are bytes, which JSON has none of. */
+function revived(delivery: Delivery): Delivery {
+  const bytes = (value: unknown) => (value === null ? null : Buffer.from((value as { data: number[] }).data));
+  const items = delivery.items.map((item) => ({
+    ...item, checksum: bytes(item.checksum), error: item.error && { ...item.error, customerHash: bytes(item.error.customerHash) },
+  }));
+  return { ...delivery, items };
+}
+
+async function send(
+  needs: Needs, job: SyncJob, { stream, key, open, scope }: StreamTarget, identifier: string, delivery: Delivery,
+): Promise<RunProgress | null> {
+  const { connector, settings, secretSettings } = open;
+  const writing = { stream, key, batchId: identifier, records: delivery.records, isRemoval: false };
+  const outcomes = delivery.records.length === 0 ? [] : await connector.destination!.write(settings, writing, scope.context);
+  needs.boundary('sync: batch sent');
+  const told = outcomes.map((outcome) =>
+    (outcome.kind === 'failed' ? { ...outcome, message: shorten(masked(outcome.message, secretSettings)) } : outcome));
+  return note(needs, job, delivery, told);
+}
+
+/** What became of the batch, in one transaction that holds the run. */
+async function note(needs: Needs, { key, sync }: SyncJob, delivery: Delivery, outcomes: WriteOutcome[]): Promise<RunProgress | null> {
+  const { items: records, fates } = withOutcomes(delivery, outcomes);
+  const { bytes, position } = delivery;
+  const progress = await write(needs.db, async (tx) => {
+    const run = await lockRun(tx, key);
+    if (!run || !await findBatch(tx, sync.entityId, run.id)) return null;
+    await deleteBatch(tx, sync.entityId, run.id);
+    const { unmappedFields } = run.progress;
+    return noteBatch(tx, needs, { sync, run }, { records, fates, bytes, position, unmappedFields });
+  });
+  needs.boundary('sync: after a batch committed');
+  return progress;
+}
+
+function withOutcomes({ items, fates }: Delivery, outcomes: WriteOutcome[]): { items: Outgoing[]; fates: Fate[] } {
+  const outcomeOf = ({ sent }: Outgoing) => (sent === null ? null : outcomes[sent]!);
+  return {
+    items: items.map((item) => {
+      const outcome = outcomeOf(item);
+      return outcome?.kind === 'failed' ? { ...item, checksum: null, error: deliveryError(item, outcome.message) } : item;
+    }),
+    fates: fates.map((fate, index) => {
+      const outcome = outcomeOf(items[index]!);
+      if (outcome === null) return fate;
+      if (outcome.kind === 'failed') return 'failed';
+      return fate === 'unchanged' || outcome.kind === 'unchanged' ? 'unchanged' : 'written';
+    }),
+  };
+}
+
+function deliveryError({ ordinal, rootLine, customerId, source }: Outgoing, message: string): ImportError {
+  return {
+    line: ordinal, errorType: 'DELIVERY_FAILED', outcome: 'failed', stage: 'merge', message, customerId, attributeKey: null,
+    raw: showJson(source), originalLine: rootLine, customerHash: null,
+  };
+}

@@ -1,0 +1,152 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Needs } from './needs.ts';
+import type { RecordMapper } from './record-mapper.ts';
+import { sorRules, type SorRules } from './sor-rules.ts';
+import { checkRecords, type CheckedRecord } from './sync-attributes.ts';
+import { type BatchRecord, decideFates, type Fate, progressAfter } from './sync-fates.ts';
+import type { Gathered } from './sync-items.ts';
+import type { SyncJob } from './sync-job.ts';
+import { outgoingOf } from './sync-outgoing.ts';
+import { tellErased } from './tell-erased.ts';
+import type { ValueType } from '../domain/attribute-value.ts';
+import type { CustomerType } from '../domain/customer-id.ts';
+import type { SourceRecord } from '../connectors/contract.ts';
+import { erasedError } from '../domain/erased-error.ts';
+import { shorten } from '../domain/text-limits.ts';
+import { write } from '../store/database.ts';
+import { insertImportErrors } from '../store/import-errors.ts';
+import { streamProfileValues } from '../store/profile-values.ts';
+import { findKnownRecords } from '../store/sync-records.ts';
+import type { RunProgress, SampleRecord } from '../store/sync-run-record.ts';
+import { lockRun, updateRunProgress, updateSample } from '../store/sync-runs.ts';
+import { erasedKey, findErased, hasErased, type Person } from '../store/tombstones.ts';
+
+/** So many records are shown, changed ones first. */
+const MOST_SHOWN = 20;
+/** Of a record as JSON. */
+const MOST_SHOWN_CHARS = 10_000;
+
+/** What a dry run finds out of a batch. */
+type Findings = { records: readonly BatchRecord[]; fates: Fate[]; sample: SampleRecord[] };
+
+/** Looks at a batch as a run would, and notes down what that would write; nothing is written. */
+export async function dryRunBatch(
+  needs: Needs, job: SyncJob, mapper: RecordMapper, batch: Gathered, before: RunProgress,
+): Promise<RunProgress | 'stopped' | null> {
+  const items = batch.items.slice(0, job.run.dryRunRecords! - before.read);
+  const { destination } = job.sync;
+  const findings = 'sorId' in destination
+    ? await lookAtAttributes(needs, job, destination.sorId, mapper, items, before.read)
+    : await lookAtRecords(needs, job, destination.key, mapper, items, before.read);
+  if (mapper.isToStop) return 'stopped';
+  return write(needs.db, async (tx) => {
+    const run = await lockRun(tx, job.key);
+    if (run?.progress.read !== before.read) return null;
+    const errors = await tellErased(tx, needs, job.sync.entityId, findings.records.flatMap(({ error }) => error ?? []));
+    await insertImportErrors(tx, job.sync.entityId, run.id, errors);
+    await updateSample(tx, run, shownFirst([...run.sample ?? [], ...findings.sample]).slice(0, MOST_SHOWN));
+    const position = batch.cursor === null ? null : JSON.stringify(batch.cursor);
+    const progress = {
+      ...progressAfter(run.progress, { ...findings, errors, bytes: batch.bytes, position }),
+      unmappedFields: [...mapper.unmapped],
+    };
+    await updateRunProgress(tx, run, progress);
+    return progress;
+  });
+}
+
+/** Those that would be written before the others. */
+function shownFirst(sample: SampleRecord[]): SampleRecord[] {
+  return sample.toSorted((a, b) => Number(a.outcome === 'unchanged') - Number(b.outcome === 'unchanged'));
+}
+
+async function lookAtAttributes(
+  needs: Needs, { sync }: SyncJob, sorId: number, mapper: RecordMapper, items: Gathered['items'], before: number,
+): Promise<Findings> {
+  const rules = await sorRules(needs.db, sync.entityId, sorId);
+  const customer = sync.mapping.customer!;
+  const checked = checkRecords(items, { rules, mapper, customer }, before);
+  const records = await withoutErased(needs, sync.entityId, customer.type, checked);
+  const ids = [...new Set(records.flatMap(({ key }) => key ?? []))];
+  const people = ids.map((customerId) => ({ customerType: customer.type, customerId }));
+  const stored = await storedValues(needs, sync.entityId, sorId, rules, people);
+  const looked = records.map((record) => lookAt(record, rules, stored));
+  return { records, fates: looked.map(({ outcome }) => outcome), sample: looked.slice(0, MOST_SHOWN * 10) };
+}
+
+/** As the merge leaves them out. */
+async function withoutErased(
+  { db, secrets }: Needs, entityId: number, customerType: CustomerType, records: CheckedRecord[],
+): Promise<CheckedRecord[]> {
+  if (!await hasErased(db, entityId)) return records;
+  const people = records.flatMap(({ key }) => (key === null ? [] : [{ customerType, customerId: key }]));
+  const erased = await findErased(db, secrets, entityId, people);
+  return records.map((record) => {
+    const hash = record.key === null ? undefined : erased.get(erasedKey({ customerType, customerId: record.key }));
+    return hash ? { ...record, key: null, rows: [], checksum: null, error: erasedError(record.ordinal, hash) } : record;
+  });
+}
+
+/** By customer and attribute; what is removed is left out. */
+type StoredValues = Map<string, Map<number, string | string[]>>;
+
+async function storedValues(
+  { db }: Needs, entityId: number, sorId: number, { attributes }: SorRules, people: Person[],
+): Promise<StoredValues> {
+  const selection = [...attributes.values()].map(({ id, valueType }) => ({ id, sorId, valueType }));
+  const stored: StoredValues = new Map();
+  for await (const { customer, values } of streamProfileValues(db, entityId, people, selection)) {
+    const there = values.filter(({ isRemoved }) => !isRemoved);
+    stored.set(customer.customerId, new Map(there.map(({ attributeId, value, elements }) => [attributeId, elements ?? value!])));
+  }
+  return stored;
+}
+
+function lookAt({ ordinal: line, key, rows, error }: CheckedRecord, { attributes }: SorRules, stored: StoredValues): SampleRecord {
+  const keyOf = new Map([...attributes.values()].map((attribute) => [attribute.id, attribute.key]));
+  const changes = rows.flatMap((row) => {
+    const before = shown(row.valueType, stored.get(key!)?.get(row.attributeId));
+    const after = row.kind === 'value' ? row.value : row.elements;
+    return isSame(row.valueType, before, after) ? [] : [{ key: keyOf.get(row.attributeId)!, before, after }];
+  });
+  const outcome = error ? (error.outcome === 'ignored' ? 'ignored' : 'failed') : changes.length > 0 ? 'written' : 'unchanged';
+  return { line, outcome, customer_id: key, changes, ...(error ? { message: error.message } : {}) };
+}
+
+type Value = string | boolean | readonly string[] | null;
+
+/** A datetime is kept as milliseconds since the epoch, an empty Set as no value. */
+function shown(type: ValueType, stored: string | string[] | undefined): Value {
+  if (stored === undefined) return type === 'Set' ? [] : null;
+  return type === 'Datetime' ? new Date(Number(stored)).toISOString() : stored;
+}
+
+function isSame(type: ValueType, before: Value, after: Value): boolean {
+  if (Array.isArray(before) && Array.isArray(after)) return isDeepStrictEqual(new Set(before), new Set(after));
+  if (type === 'Number' && before !== null && after !== null) return digits(String(before)) === digits(String(after));
+  return String(before) === String(after);
+}
+
+/** As numbers compare: 1.50 is 1.5. */
+function digits(number: string): string {
+  return number.includes('.') ? number.replace(/\.?0+$/, '') : number;
+}
+
+/** One that is too long is shown by its beginning, as a text: a sample is read whenever its run is. */
+function shownRecord(record: SourceRecord | null): unknown {
+  const text = JSON.stringify(record);
+  return text.length > MOST_SHOWN_CHARS ? `${shorten(text, MOST_SHOWN_CHARS)}…` : record;
+}
+
+async function lookAtRecords(
+  needs: Needs, { sync, run }: SyncJob, key: string[], mapper: RecordMapper, items: Gathered['items'], before: number,
+): Promise<Findings> {
+  const outgoing = await outgoingOf(needs, sync, { key, mapper }, items, before);
+  const known = await findKnownRecords(needs.db, sync.entityId, sync.id, outgoing.flatMap((item) => item.key ?? []));
+  const fates = decideFates(outgoing, known, run);
+  const sample = outgoing.map(({ ordinal: line, customerId, record, error }, index): SampleRecord => ({
+    line, outcome: fates[index] as SampleRecord['outcome'], customer_id: customerId, record: shownRecord(record),
+    ...(error ? { message: error.message } : {}),
+  }));
+  return { records: outgoing, fates, sample: sample.slice(0, MOST_SHOWN * 10) };
+}

@@ -1,0 +1,24 @@
+import type { Again } from './again.ts';
+import { mailOnce } from './mail-once.ts';
+import type { Needs } from './needs.ts';
+import type { RunClaim } from './sync-claim.ts';
+import { syncMail } from '../domain/sync-mail.ts';
+import { findRunById } from '../store/sync-runs.ts';
+import { findSyncById } from '../store/syncs.ts';
+
+/** Tells those whom the sync names of a run that somebody should know of. */
+export async function mailAlert(needs: Needs, { entityId, runId }: RunClaim): Promise<Again | null> {
+  const run = await findRunById(needs.db, entityId, runId);
+  const sync = run && await findSyncById(needs.db, entityId, run.syncId);
+  if (!sync || !run.alert || sync.alerts.emails.length === 0) return null;
+  const { read, written, unchanged, ignored, failed } = run.progress;
+  const { subject, text } = syncMail({
+    syncId: sync.identifier, syncName: sync.name, runId: run.identifier, alert: run.alert,
+    reason: run.failure?.message ?? run.removal?.reason ?? null,
+    counts: { read, written, unchanged, ignored, failed },
+    startedAt: (run.startedAt ?? run.receivedAt).toISOString(), endedAt: (run.endedAt ?? run.receivedAt).toISOString(),
+    link: `${needs.publicUrl}/api/syncs/${sync.identifier}/runs/${run.identifier}`,
+  });
+  const messageId = `<${run.identifier}@${new URL(needs.publicUrl).hostname}>`;
+  return mailOnce(needs, { table: 'sync_runs', entityId, id: runId }, { to: sync.alerts.emails, subject, text, messageId }, 'sync');
+}

@@ -1,0 +1,86 @@
+import type { Needs } from './needs.ts';
+import { RecordMapper } from './record-mapper.ts';
+import { countRecords } from './sync-fates.ts';
+import { gather, type Gathered, oneAhead } from './sync-items.ts';
+import type { SyncEnds, SyncJob } from './sync-job.ts';
+import { readErrors } from './sync-redrive.ts';
+import { schemaRefusal, takeFields } from './sync-schema.ts';
+import { RunGone, type RunScope } from './sync-scope.ts';
+import { batchWriter, type BatchWriter, type PreparedBatch } from './sync-write.ts';
+import type { Batch, Cursor } from '../connectors/contract.ts';
+import { UNTOLD } from '../domain/schema-change.ts';
+import { type Tx, write } from '../store/database.ts';
+import type { RunProgress, SyncRun } from '../store/sync-run-record.ts';
+import { lockRun, updateRunRead, updateSchemaChange } from '../store/sync-runs.ts';
+
+/** Reads what is left of the source, and writes it batch by batch; each commits with what follows from it. */
+export async function readSource(needs: Needs, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
+  const mapper = new RecordMapper(job.sync, job.run.progress.unmappedFields);
+  const writer = batchWriter(needs, job, ends, { mapper, scope });
+  let progress: RunProgress = job.run.progress;
+  const gathered = gather(batchesOf(needs, job, ends, scope), needs.batchRecords, job.sync.mapping);
+  for await (const prepared of oneAhead(prepareEach(gathered, writer, progress.read))) {
+    const after = await orEnd(scope, take(needs, job, { prepared, writer, mapper, scope, progress }));
+    progress = after;
+    if (job.run.dryRun && progress.read >= job.run.dryRunRecords!) break;
+  }
+  scope.throwIfEnding();
+  await write(needs.db, async (tx) => updateRunRead(tx, await noteNews(tx, job, mapper)));
+}
+
+/** A source may say nothing for long: where its records can't be written, it is not waited for. */
+async function orEnd<T>(scope: RunScope, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    scope.end();
+    throw error;
+  }
+}
+
+async function* prepareEach(batches: AsyncGenerator<Gathered>, { prepare }: BatchWriter, read: number): AsyncGenerator<PreparedBatch> {
+  let before = read;
+  for await (const batch of batches) {
+    yield await prepare(batch, before);
+    before += batch.items.length;
+  }
+}
+
+type Step = { prepared: PreparedBatch; writer: BatchWriter; mapper: RecordMapper; scope: RunScope; progress: RunProgress };
+
+async function take(needs: Needs, job: SyncJob, { prepared, writer, mapper, scope, progress }: Step): Promise<RunProgress> {
+  scope.throwIfEnding();
+  const { fields } = prepared.batch;
+  if (fields) await takeFields(needs, job, fields, scope);
+  const after = mapper.isToStop ? 'stopped' : await writer.write(prepared, progress);
+  if (after === 'stopped') {
+    await write(needs.db, (tx) => noteNews(tx, job, mapper));
+    throw schemaRefusal(`new: ${[...mapper.news].join(', ')}`);
+  }
+  if (!after) throw new RunGone();
+  if (!job.run.dryRun) countRecords(needs, progress, after);
+  return after;
+}
+
+/** Fields that came up in records alone. */
+async function noteNews(tx: Tx, { key }: SyncJob, { news }: RecordMapper): Promise<SyncRun> {
+  const run = await lockRun(tx, key);
+  if (!run) throw new RunGone();
+  if (news.size > 0 && run.schemaChange === null) {
+    await updateSchemaChange(tx, run, { added: [...news].map((name) => ({ name, type: UNTOLD })), removed: [], retyped: [] });
+  }
+  return run;
+}
+
+function batchesOf(needs: Needs, job: SyncJob, { source }: SyncEnds, scope: RunScope): AsyncIterable<Batch> {
+  const { run, sync } = job;
+  const cursor = cursorOf(job);
+  if (run.rootId !== null) return readErrors(needs, sync.entityId, run.rootId, cursor);
+  const { stream, mode, cursorField } = sync;
+  return source.connector.source!.read(source.settings, { stream, mode, cursorField, cursor }, scope.context);
+}
+
+/** Where this run goes on; where it begins, too. */
+function cursorOf({ run: { progress: { position } } }: SyncJob): Cursor | null {
+  return position === null ? null : JSON.parse(position) as Cursor;
+}

@@ -1,0 +1,85 @@
+import type { Needs } from './needs.ts';
+import { checkDestination, fieldsNamedInVain, sayInVain, streamNamed } from './sync-fit.ts';
+import type { SyncEnds, SyncJob } from './sync-job.ts';
+import type { RunScope } from './sync-scope.ts';
+import { RunGone } from './sync-scope.ts';
+import type { FieldType } from '../connectors/contract.ts';
+import type { ValueType } from '../domain/attribute-value.ts';
+import { Refusal } from '../domain/refusal.ts';
+import { fieldsAt, type NamedField, sayChange, schemaChange, untoldOf } from '../domain/schema-change.ts';
+import { isLongerThan, MAX_CODE_POINTS, shorten } from '../domain/text-limits.ts';
+import { insertCustomerAttribute } from '../store/customer-attributes.ts';
+import { type Tx, write } from '../store/database.ts';
+import type { Sync } from '../store/sync-record.ts';
+import { lockRun, updateRunBegun, updateSchemaChange } from '../store/sync-runs.ts';
+import { updateKnownFields } from '../store/syncs.ts';
+import { findSorById } from '../store/systems-of-records.ts';
+
+/** Looks at the source's fields before it is read, and does what the sync's rule says where they are others than before. */
+export async function lookAtSchema(needs: Needs, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
+  const { connector, settings } = ends.source;
+  const stream = streamNamed(await connector.source!.discover(settings, scope.context), job.sync.stream, 'source');
+  const inVain = fieldsNamedInVain(job.sync, stream).map((name) => shorten(name));
+  if (inVain.length > 0) scope.log(sayInVain(inVain, stream));
+  if (job.run.dryRun) await checkDestination(job.sync, ends, scope.context);
+  await takeFields(needs, job, stream.fields, scope);
+  await write(needs.db, async (tx) => {
+    const run = await lockRun(tx, job.key);
+    if (!run) throw new RunGone();
+    await updateRunBegun(tx, run, { position: job.sync.mode === 'incremental' ? run.cursorBefore : null, missingFields: inVain });
+  });
+}
+
+/** The same for fields that the source tells of while it is read. */
+export async function takeFields(needs: Needs, { key, sync }: SyncJob, told: readonly NamedField[], scope: RunScope): Promise<void> {
+  const fields = fieldsAt(told.map(({ name, type }) => ({ name: shorten(name), type })), sync.knownFields ?? []);
+  const isFirst = takesAsTheyAre(sync);
+  const change = schemaChange(isFirst ? fields : sync.knownFields!, fields);
+  const isStopped = change !== null && sync.schemaRule === 'stop';
+  const defined = await write(needs.db, async (tx) => {
+    const run = await lockRun(tx, key);
+    if (!run) throw new RunGone();
+    if (change) await updateSchemaChange(tx, run, change);
+    if (run.dryRun || isStopped) return [];
+    // New ones that are ignored stay new until somebody accepts them.
+    if (isFirst || (change && sync.schemaRule === 'follow')) await updateKnownFields(tx, sync.entityId, sync.id, fields);
+    return defineAttributes(tx, sync, fields);
+  });
+  if (change) scope.log(`the source's fields have changed: ${sayChange(change)}`);
+  if (defined.length > 0) scope.log(`attributes were made for ${defined.join(', ')}`);
+  if (isStopped) {
+    throw schemaRefusal(sayChange(change));
+  }
+}
+
+/** The first run does, and the next one once they were accepted: of the known fields that leaves what came up in records alone. */
+function takesAsTheyAre({ knownFields }: Sync): boolean {
+  return knownFields === null || (knownFields.length > 0 && untoldOf(knownFields).length === knownFields.length);
+}
+
+/** A sync that is to stop when the source's fields are others than before stops with it. */
+export function schemaRefusal(change: string): Refusal {
+  return new Refusal(409, 'schema_changed', `The source's fields have changed: ${change}. Look at the mapping, then accept the fields`);
+}
+
+const ATTRIBUTE_TYPES: Record<FieldType, ValueType | null> = {
+  string: 'String', integer: 'Number', number: 'Number', boolean: 'Boolean', date: 'Date', datetime: 'Datetime', array: 'Set', object: null,
+};
+
+/** Where the sync follows its source, and takes all of its fields, each gets an attribute. Returns the keys of those that were made. */
+async function defineAttributes(
+  tx: Tx, { entityId, destination, mapping, schemaRule }: Sync, fields: NamedField[],
+): Promise<string[]> {
+  if (schemaRule !== 'follow' || mapping.otherFields === 'drop' || !('sorId' in destination)) return [];
+  if (!await findSorById(tx, entityId, destination.sorId)) return [];
+  const named = new Set(mapping.fields.flatMap((field) => ('from' in field ? field.from : [])));
+  const made: string[] = [];
+  for (const { name, type } of fields) {
+    const valueType = ATTRIBUTE_TYPES[type as FieldType];
+    const isKey = !isLongerThan(name, MAX_CODE_POINTS);
+    if (named.has(name) || name === mapping.customer?.field || valueType === null || !isKey) continue;
+    const attribute = await insertCustomerAttribute(tx, entityId, destination.sorId, { key: name, label: name, valueType });
+    if (attribute) made.push(name);
+  }
+  return made;
+}

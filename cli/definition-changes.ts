@@ -1,0 +1,30 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type Path, sayPath } from './sync-members.ts';
+
+/** A member that differs; undefined where there is none. */
+export type Change = { path: string; before: unknown; after: unknown };
+
+/** What differs between two values of JSON, by the innermost members that both have. */
+export function changesBetween(before: unknown, after: unknown, path: Path = []): Change[] {
+  if (isDeepStrictEqual(before, after)) return [];
+  if (Array.isArray(before) && Array.isArray(after)) {
+    const length = Math.max(before.length, after.length);
+    return Array.from({ length }, (_, index) => changesBetween(before[index], after[index], [...path, index])).flat();
+  }
+  if (!isObject(before) || !isObject(after)) return [{ path: sayPath(path), before, after }];
+  const members = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...members].flatMap((member) => changesBetween(before[member], after[member], [...path, member]));
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** `path: before → after`. */
+export function sayValueChange(name: string, before: unknown, after: unknown): string {
+  return `${name}: ${sayValue(before)} → ${sayValue(after)}`;
+}
+
+function sayValue(value: unknown): string {
+  return value === null || value === undefined ? '(nothing)' : JSON.stringify(value);
+}

@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import { createInterface } from 'node:readline/promises';
+import { Command } from 'commander';
+import { call, type Server } from './client.ts';
+import { sayValueChange } from './definition-changes.ts';
+import { run } from './run.ts';
+import { type PlannedSync, planSyncs, type SyncPlan } from './sync-plan.ts';
+import { type SyncRecord, syncPath } from './sync-record.ts';
+import { printable } from './table.ts';
+import { refuse } from '../domain/refusal.ts';
+
+type DiffOptions = { delete?: true };
+type ApplyOptions = DiffOptions & { yes?: true };
+
+const FILES = ['<files...>', 'YAML files of syncs, one a document; - for standard input'] as const;
+const DELETE = '--delete';
+/** It was done, and there are differences. */
+const DIFFERS = 2;
+
+export const syncCommand = new Command('sync').description('syncs that lie in files, of a git repository say: known by their names');
+
+syncCommand.command('validate')
+  .description('tell all that is wrong with files of syncs; nothing is changed')
+  .argument(...FILES)
+  .action((paths: string[]) => run((server) => validate(server, paths)));
+
+syncCommand.command('diff')
+  .description('tell what apply would change; exits with 2 where it would change something')
+  .argument(...FILES)
+  .option(DELETE, 'as apply --delete')
+  .action((paths: string[], options: DiffOptions) => run((server) => diff(server, paths, options)));
+
+syncCommand.command('apply')
+  .description('make and change syncs until they are as the files have them; nothing is changed where one of them is wrong')
+  .argument(...FILES)
+  .option(DELETE, 'delete the syncs that no file has, after asking')
+  .option('--yes', 'delete without asking')
+  .action((paths: string[], options: ApplyOptions) => run((server) => apply(server, paths, options)));
+
+async function validate(server: Server, paths: string[]): Promise<number> {
+  const { syncs } = await planSyncs(server, paths);
+  console.log(`valid: ${countOf(syncs)}`);
+  return 0;
+}
+
+async function diff(server: Server, paths: string[], options: DiffOptions): Promise<number> {
+  const plan = await planSyncs(server, paths);
+  const changed = plan.syncs.filter((sync) => !isSame(sync));
+  for (const sync of changed) console.log(describe(sync));
+  if (changed.length < plan.syncs.length) console.log(`unchanged: ${countOf(plan.syncs.filter(isSame))}`);
+  showOthers(plan, options);
+  return changed.length > 0 || (options.delete && plan.onlyOnServer.length > 0) ? DIFFERS : 0;
+}
+
+async function apply(server: Server, paths: string[], options: ApplyOptions): Promise<number> {
+  const plan = await planSyncs(server, paths);
+  showOthers(plan, options);
+  const doomed = options.delete ? plan.onlyOnServer : [];
+  if (doomed.length > 0 && !options.yes) await confirmDeletion(doomed);
+  for (const sync of plan.syncs) console.log(await applyOne(server, sync));
+  for (const { identifier, name } of doomed) {
+    await call(server, 'DELETE', syncPath(identifier));
+    console.log(`deleted: ${printable(name)} (${identifier})`);
+  }
+  return 0;
+}
+
+async function applyOne(server: Server, { name, definition, existing, changes }: PlannedSync): Promise<string> {
+  if (existing && changes.length === 0) return `unchanged: ${printable(name)} (${existing.identifier})`;
+  const { identifier } = existing
+    ? await call<SyncRecord>(server, 'PUT', syncPath(existing.identifier), definition)
+    : await call<SyncRecord>(server, 'POST', '/api/syncs', definition, randomUUID());
+  return `${existing ? 'changed' : 'created'}: ${printable(name)} (${identifier})`;
+}
+
+async function confirmDeletion(doomed: SyncRecord[]): Promise<void> {
+  if (!process.stdin.isTTY) {
+    return refuse(400, 'not_confirmed', `${countOf(doomed)} would be deleted: add --yes. Nothing was changed.`);
+  }
+  process.stderr.write(`Delete ${countOf(doomed)}? [y/N] `);
+  const lines = createInterface({ input: process.stdin });
+  const { value: answer = '' } = await lines[Symbol.asyncIterator]().next() as { value?: string };
+  lines.close();
+  if (!/^y(es)?$/i.test(answer.trim())) refuse(400, 'not_confirmed', 'Nothing was changed.');
+}
+
+function isSame({ existing, changes }: PlannedSync): boolean {
+  return existing !== null && changes.length === 0;
+}
+
+function describe({ name, existing, changes }: PlannedSync): string {
+  if (!existing) return `new: ${printable(name)}`;
+  const lines = changes.map(({ path, before, after }) => `  ${printable(sayValueChange(path, before, after))}`);
+  return [`changed: ${printable(name)} (${existing.identifier})`, ...lines].join('\n');
+}
+
+function showOthers({ onlyOnServer }: SyncPlan, { delete: isDeleting }: DiffOptions): void {
+  const words = isDeleting ? 'to be deleted' : 'only on the server';
+  for (const { name, identifier } of onlyOnServer) console.log(`${words}: ${printable(name)} (${identifier})`);
+}
+
+function countOf(syncs: readonly unknown[]): string {
+  return `${syncs.length} ${syncs.length === 1 ? 'sync' : 'syncs'}`;
+}

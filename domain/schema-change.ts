@@ -1,0 +1,59 @@
+/** A field of a source: its name, and its type in the connector's words. */
+export type NamedField = { name: string; type: string };
+
+/** The type of a field that the source does not tell of: it came up in a record. */
+export const UNTOLD = 'unknown';
+
+/**
+ * The fields that a source has: those that it tells of, and of the known ones those that came up in its records alone. Such a
+ * one is no news once the source tells of it.
+ */
+export function fieldsAt(told: readonly NamedField[], known: readonly NamedField[]): NamedField[] {
+  const names = new Set(told.map(({ name }) => name));
+  return [...told, ...known.filter(({ name, type }) => type === UNTOLD && !names.has(name))];
+}
+
+/** Of known fields those that came up in records alone. */
+export function untoldOf(fields: readonly NamedField[]): NamedField[] {
+  return fields.filter(({ type }) => type === UNTOLD);
+}
+
+/** How a source's fields differ from those known before. */
+export type SchemaChange = {
+  added: NamedField[];
+  removed: string[];
+  retyped: { name: string; from: string; to: string }[];
+};
+
+/** Null where they are the same; their order does not matter. */
+export function schemaChange(before: readonly NamedField[], after: readonly NamedField[]): SchemaChange | null {
+  const known = new Map(before.map(({ name, type }) => [name, type]));
+  const found = new Map(after.map(({ name, type }) => [name, type]));
+  const change: SchemaChange = {
+    added: [...found].filter(([name]) => !known.has(name)).map(([name, type]) => ({ name, type })),
+    removed: [...known.keys()].filter((name) => !found.has(name)),
+    retyped: [...found].flatMap(([name, to]) => {
+      const from = known.get(name);
+      return from === undefined || from === to || from === UNTOLD ? [] : [{ name, from, to }];
+    }),
+  };
+  return change.added.length + change.removed.length + change.retyped.length === 0 ? null : change;
+}
+
+const MOST_TOLD = 10;
+
+/** A change in words, for whoever has to decide. */
+export function sayChange({ added, removed, retyped }: SchemaChange): string {
+  const parts = [
+    say('new', added.map(({ name, type }) => `${name} (${type})`)),
+    say('gone', removed),
+    say('of another type', retyped.map(({ name, from, to }) => `${name} (${from}, now ${to})`)),
+  ];
+  return parts.filter((part) => part !== '').join('; ');
+}
+
+function say(what: string, names: string[]): string {
+  if (names.length === 0) return '';
+  const told = names.slice(0, MOST_TOLD).join(', ');
+  return `${what}: ${told}${names.length > MOST_TOLD ? ` and ${names.length - MOST_TOLD} more` : ''}`;
+}

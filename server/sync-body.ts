@@ -1,0 +1,92 @@
+import { z } from 'zod';
+import { CUSTOMER_TYPES } from '../domain/customer-id.ts';
+import type { EachMember } from '../domain/sync-members.ts';
+import { SCHEMA_RULES } from '../store/sync-record.ts';
+import { bodyFlag, bodyInteger, closedObject, email, identifier, jsonObject, name, text } from './input.ts';
+
+/** A sync as a caller says it (docs/syncs.md). */
+
+const MOST_EMAILS = 20;
+const MOST_KEY_FIELDS = 10;
+const MOST_FIELDS = 1_000;
+
+const field = text();
+const nothing = z.null();
+/** Shown beside an identifier, so what is shown may be sent back. */
+const shownName = z.unknown().optional().describe('Passed over: the name is told by GET');
+
+const SourceBody = closedObject({
+  ...{ connection: identifier, stream: text({ max: 1_000 }) } satisfies EachMember<'source', z.ZodType>, name: shownName,
+});
+
+const destinationMembers = {
+  sor: identifier.optional().describe('The attributes of this System of Record; or'),
+  connection: identifier.optional().describe('a stream of this connection'),
+  stream: text({ max: 1_000 }).optional(),
+  key: z.array(field).max(MOST_KEY_FIELDS).optional().describe('The fields that name a record there'),
+} satisfies EachMember<'destination', z.ZodType>;
+
+const DestinationBody = closedObject({ ...destinationMembers, name: shownName });
+
+const FieldBody = closedObject({
+  from: field.optional(),
+  to: field.optional().describe('The attribute or field; by default as in from'),
+  value: z.union([z.string(), z.number(), z.boolean(), nothing]).optional().describe('A constant, instead of from'),
+  drop: z.boolean().optional(),
+  as: z.enum(['string', 'number', 'boolean', 'date', 'datetime', 'set']).optional(),
+  format: text().optional().describe('Of a date or datetime: tokens of Luxon, or unix, or unix_ms'),
+  zone: text().optional().describe('Of times without an offset: an IANA zone, by default UTC'),
+  decimal: z.enum(['.', ',']).optional(),
+  true: z.array(field).max(MOST_FIELDS).optional(),
+  false: z.array(field).max(MOST_FIELDS).optional(),
+  separator: text().optional().describe('Of a set'),
+} satisfies EachMember<'mapping.fields', z.ZodType>);
+
+const CustomerBody = closedObject({
+  field, type: z.enum(CUSTOMER_TYPES).optional().describe('By default user_id'),
+} satisfies EachMember<'mapping.customer', z.ZodType>);
+
+const MappingBody = closedObject({
+  customer: CustomerBody.nullable().optional(),
+  fields: z.array(FieldBody).max(MOST_FIELDS).optional(),
+  other_fields: z.enum(['keep', 'drop']).optional().describe('By default keep where fields is empty, else drop'),
+  empty: z.enum(['fail', 'remove']).optional().describe('What an empty text does; by default fail'),
+} satisfies EachMember<'mapping', z.ZodType>);
+
+const ScheduleBody = closedObject({
+  cron: text().optional(),
+  zone: text().optional().describe('Of cron: an IANA zone, by default UTC'),
+  every_minutes: bodyInteger({ min: 1, max: 10_080 }).optional(),
+  jitter_seconds: bodyInteger({ min: 0, max: 3_600 }).optional(),
+} satisfies EachMember<'schedule', z.ZodType>);
+
+const AlertsBody = closedObject({
+  emails: z.array(email).max(MOST_EMAILS).optional().describe('By default who makes the sync'),
+  failed_records: bodyInteger({ min: 1, max: 1_000_000_000 }).nullable().optional()
+    .describe('A run with so many failed records is told of; null: none is'),
+  pause_after: bodyInteger({ min: 1, max: 1_000 }).nullable().optional()
+    .describe('Failed runs in a row after which the sync is paused; by default 5, null: never'),
+} satisfies EachMember<'alerts', z.ZodType>);
+
+const others = {
+  mapping: jsonObject(MappingBody).optional(),
+  mode: z.enum(['full', 'incremental']).optional().describe('By default full'),
+  cursor_field: field.nullable().optional().describe('Of incremental, unless the source keeps its own state'),
+  removes: bodyFlag.optional().describe('Of full: what the source has no more is removed'),
+  removal_limit: bodyInteger({ min: 0, max: 100 }).optional().describe('Percent of the known records; by default 50'),
+  schedule: jsonObject(ScheduleBody.nullable()).optional(),
+  on_schema_change: z.enum(SCHEMA_RULES).optional().describe('By default ignore'),
+  alerts: jsonObject(AlertsBody).optional(),
+} satisfies Omit<EachMember<'', z.ZodType>, 'name' | 'source' | 'destination'>;
+
+export const SyncBody = z.object({
+  name, source: jsonObject(SourceBody), destination: jsonObject(DestinationBody), ...others,
+} satisfies EachMember<'', z.ZodType>);
+
+/** Of a change: what is left out stays. */
+export const SyncChange = z.object({
+  name: name.optional(), source: jsonObject(SourceBody).optional(), destination: jsonObject(DestinationBody).optional(), ...others,
+});
+
+export type SyncChange = z.output<typeof SyncChange>;
+export type FieldBody = z.output<typeof FieldBody>;

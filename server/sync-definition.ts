@@ -1,0 +1,134 @@
+import { isDeepStrictEqual } from 'node:util';
+import { connectorOf } from '../connectors/catalog.ts';
+import { mappingFaults } from '../domain/mapping-faults.ts';
+import type { Mapping } from '../domain/record-mapping.ts';
+import { refuse, refuseField } from '../domain/refusal.ts';
+import { scheduleFault, type SyncSchedule } from '../domain/sync-schedule.ts';
+import { type Connection, lockConnection } from '../store/connections.ts';
+import type { Queryable } from '../store/database.ts';
+import type { NewSync, SyncAlerts, SyncDestination } from '../store/sync-record.ts';
+import { findSor } from '../store/systems-of-records.ts';
+import type { SyncChange } from './sync-body.ts';
+import { givenMapping } from './sync-mapping.ts';
+
+const DEFAULTS = { removalLimit: 50, pauseAfter: 5 };
+
+type Fault = { element: string; message: string };
+
+/**
+ * A sync as a caller says it; what is left out is as in `before`, or by default. Refuses, by its wire element, what does not
+ * exist or does not go together. What it names is held until the transaction ends.
+ */
+export async function readDefinition(
+  tx: Queryable, entityId: number, body: SyncChange, before: NewSync | null, defaultEmails: string[],
+): Promise<NewSync> {
+  const source = body.source ? await readSource(tx, entityId, body.source) : null;
+  const destination = body.destination ? await readDestination(tx, entityId, body.destination) : before!.destination;
+  const mode = body.mode ?? before?.mode ?? 'full';
+  const sync: NewSync = {
+    name: body.name ?? before!.name,
+    connectionId: source?.connectionId ?? before!.connectionId,
+    stream: source?.stream ?? before!.stream,
+    destination,
+    mapping: readMapping(body, before, 'sorId' in destination),
+    mode,
+    cursorField: body.cursor_field === undefined ? before?.cursorField ?? null : body.cursor_field,
+    removes: body.removes ?? before?.removes ?? false,
+    removalLimit: body.removal_limit ?? before?.removalLimit ?? DEFAULTS.removalLimit,
+    schedule: readSchedule(body.schedule, before?.schedule ?? null),
+    schemaRule: body.on_schema_change ?? before?.schemaRule ?? 'ignore',
+    alerts: readAlerts(body.alerts, before?.alerts ?? { emails: defaultEmails, failedRecords: null, pauseAfter: DEFAULTS.pauseAfter }),
+  };
+  if (mode === 'full') sync.cursorField = null;
+  refuseAll(misfits(sync, body));
+  return sync;
+}
+
+/** What does not go together. */
+function misfits({ mode, removes, destination, schemaRule, mapping }: NewSync, body: SyncChange): Fault[] {
+  const faults: Fault[] = [];
+  if (mode === 'full' && typeof body.cursor_field === 'string') {
+    faults.push({ element: 'cursor_field', message: 'is of incremental readings: say mode: incremental, or leave it out' });
+  }
+  if (removes && mode === 'incremental') {
+    faults.push({ element: 'removes', message: 'is of full readings: an incremental one cannot tell what has vanished' });
+  }
+  if (removes && 'connectionId' in destination && destination.key.length === 0) {
+    faults.push({ element: 'destination.key', message: 'is needed by removes: it names what is to be removed' });
+  }
+  if (schemaRule === 'follow' && mapping.otherFields === 'drop') {
+    faults.push({ element: 'on_schema_change', message: 'follow takes new fields: keep other_fields, or say ignore' });
+  }
+  return faults;
+}
+
+function refuseAll(faults: readonly Fault[]): void {
+  const [first] = faults;
+  if (!first) return;
+  refuse(400, 'bad_request', `${first.element}: ${first.message}`, {
+    messages: faults.map((fault) => ({ ...fault, severity: 'error' as const })),
+    errors: faults.map(({ element, message }) => `${element}: ${message}`),
+  });
+}
+
+async function readSource(tx: Queryable, entityId: number, { connection, stream }: { connection: string; stream: string }) {
+  const found = await knownConnection(tx, entityId, connection, 'source');
+  return { connectionId: found.id, stream };
+}
+
+async function knownConnection(tx: Queryable, entityId: number, identifier: string, side: 'source' | 'destination'): Promise<Connection> {
+  const found = await lockConnection(tx, entityId, identifier)
+    ?? refuseField(`${side}.connection`, 'is no identifier of a connection here: GET /api/connections lists them');
+  if (!connectorOf(found)[side]) refuseField(`${side}.connection`, `is of ${found.connector}, which is no ${side}`);
+  return found;
+}
+
+async function readDestination(
+  tx: Queryable, entityId: number, { sor, connection, stream, key = [] }: NonNullable<SyncChange['destination']>,
+): Promise<SyncDestination> {
+  if ((sor === undefined) === (connection === undefined)) {
+    return refuseField('destination', 'must have either sor, or connection and stream');
+  }
+  if (sor !== undefined) {
+    if (stream !== undefined) return refuseField('destination.stream', 'is of a connection: a System of Record has none');
+    if (key.length > 0) return refuseField('destination.key', 'is of a connection: for a System of Record say mapping.customer');
+    const found = await findSor(tx, entityId, sor)
+      ?? refuseField('destination.sor', 'is no identifier of a System of Record here: GET /api/system_of_records lists them');
+    return { sorId: found.id };
+  }
+  if (stream === undefined) return refuseField('destination.stream', 'is required with connection');
+  const twice = key.find((field, index) => key.indexOf(field) !== index);
+  if (twice !== undefined) return refuseField('destination.key', `has ${twice} twice`);
+  const found = await knownConnection(tx, entityId, connection!, 'destination');
+  return { connectionId: found.id, stream, key };
+}
+
+function readMapping({ mapping: body }: SyncChange, before: NewSync | null, needsCustomer: boolean): Mapping {
+  const given = body ? givenMapping(body) : before ? { mapping: before.mapping, misplaced: [] } : givenMapping({});
+  refuseAll([...given.misplaced, ...mappingFaults(given.mapping, { needsCustomer })]);
+  return given.mapping as Mapping;
+}
+
+function readSchedule(body: SyncChange['schedule'], before: SyncSchedule | null): SyncSchedule | null {
+  if (body === undefined || body === null) return body === undefined ? before : null;
+  const { cron, zone, every_minutes: everyMinutes, jitter_seconds: jitterSeconds = 0 } = body;
+  if ((cron === undefined) === (everyMinutes === undefined)) return refuseField('schedule', 'must have either cron or every_minutes');
+  if (zone !== undefined && cron === undefined) return refuseField('schedule.zone', 'is of cron: every_minutes knows no clock');
+  const schedule = cron === undefined ? { everyMinutes: everyMinutes!, jitterSeconds } : { cron, zone: zone ?? 'UTC', jitterSeconds };
+  const fault = scheduleFault(schedule);
+  return fault ? refuseField(fault.element, fault.message) : schedule;
+}
+
+function readAlerts(body: SyncChange['alerts'], before: SyncAlerts): SyncAlerts {
+  return {
+    emails: body?.emails ?? before.emails,
+    failedRecords: body?.failed_records === undefined ? before.failedRecords : body.failed_records,
+    pauseAfter: body?.pause_after === undefined ? before.pauseAfter : body.pause_after,
+  };
+}
+
+/** What names the records of a sync: once some are known it stays. */
+export function isOfSameRecords(before: NewSync, after: NewSync): boolean {
+  const named = ({ connectionId, stream, destination, mapping }: NewSync) => [connectionId, stream, destination, mapping.customer];
+  return isDeepStrictEqual(named(before), named(after));
+}

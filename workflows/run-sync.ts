@@ -1,0 +1,41 @@
+import { continueAsNew, proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
+import type { RunSyncSteps } from '../activities/run-sync.ts';
+import type { RunRef } from '../activities/sync-claim.ts';
+
+const RETRY = { initialInterval: '1 second', maximumInterval: '30 seconds' };
+
+const { claimSyncRun, endSyncRun } = proxyActivities<RunSyncSteps>({
+  startToCloseTimeout: '10 seconds',
+  retry: RETRY,
+});
+
+const { syncRecords } = proxyActivities<RunSyncSteps>({
+  taskQueue: 'bulk',
+  heartbeatTimeout: '5 seconds',
+  startToCloseTimeout: '7 days',
+  retry: RETRY,
+});
+
+const { mailSyncAlert } = proxyActivities<RunSyncSteps>({
+  taskQueue: 'sends',
+  heartbeatTimeout: '5 seconds',
+  startToCloseTimeout: '3 minutes',
+  retry: RETRY,
+});
+
+/** After so many waits for its source it goes on in a new run, so that no history grows long. */
+const WAITS_OF_A_RUN = 50;
+
+/** Brings what a source has into its destination, each record or why not, and tells of it where somebody has to act. */
+export async function runSync(ref: RunRef): Promise<void> {
+  const claim = await claimSyncRun(ref, workflowInfo().firstExecutionRunId);
+  if (!claim) return;                 // another has it, it has ended, or the run before it starts it
+  for (let waits = 1; ; waits += 1) {
+    const again = await syncRecords(claim);
+    if (!again) break;
+    await sleep(again.againInMs);
+    if (waits === WAITS_OF_A_RUN || workflowInfo().continueAsNewSuggested) return continueAsNew<typeof runSync>(ref);
+  }
+  const { mails } = await endSyncRun(claim);
+  for (let again = mails ? await mailSyncAlert(claim) : null; again; again = await mailSyncAlert(claim)) await sleep(again.againInMs);
+}
