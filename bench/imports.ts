@@ -4,6 +4,7 @@ import { bareImport, createBareTable } from './bare-import.ts';
 import { goodRows, type Order, ORDERS, writeImportFile } from './import-file.ts';
 import { atLeast, atMost, type Figure, median } from './report.ts';
 import { createSor, importFile, peakMemoryMib, type RunningService } from './service.ts';
+import { settle } from './settle.ts';
 
 /** Added to what values are made of. */
 const OTHER_VALUES = 50_021;
@@ -53,18 +54,6 @@ async function benchOrder({ service, folder, rows, rounds }: ImportBench, client
     }
   }
   return lines.map(({ runs }) => median(runs));
-}
-
-/**
- * What one side left to clean up is not to be cleaned up in the time of the other, nor what an import left to be done
- * later in that of the next one: whoever lists customers has those of all merges added.
- */
-async function settle(client: pg.Client, { url, token }: RunningService): Promise<void> {
-  const listed = await fetch(`${url}/api/customer_profiles?num_per_page=1`, { headers: { authorization: `Token ${token}` } });
-  if (!listed.ok) throw new Error(await listed.text());
-  await listed.text();
-  await client.query('VACUUM (ANALYZE) attribute_values, bare_values');
-  await client.query('CHECKPOINT');
 }
 
 const SMALL_RUNS = 9;

@@ -7,6 +7,8 @@ import { benchImports, benchSmallImport } from './imports.ts';
 import { benchProfiles } from './profiles.ts';
 import { atMost, type Figure, markdown } from './report.ts';
 import { startService } from './service.ts';
+import { benchSingerCsv, prepareTap } from './singer.ts';
+import { benchPostgresSync } from './syncs.ts';
 
 /** `npm run bench [-- --quick] [-- --json FILE]`: every figure, both sides measured in this one run. */
 const { values: { quick, json } } = parseArgs({ options: { quick: { type: 'boolean', default: false }, json: { type: 'string' } } });
@@ -31,13 +33,17 @@ try {
 async function measure(): Promise<Figure[]> {
   const cold = await startService(dataDir, PORT);
   await cold.stop();
-  const service = await startService(dataDir, PORT);
+  const tap = await prepareTap(folder);
+  const service = await startService(dataDir, PORT, tap ? { MILLRACE_TAPS: tap.tapsFile } : {});
   try {
     const databaseUrl = await embeddedUrl();
+    const rows = quick ? 100_000 : 1_000_000;
     return [
       atMost('warm start to ready', 's', service.readySeconds, 6),
       await benchSmallImport({ service, folder }),
-      ...await benchImports({ service, folder, databaseUrl, rows: quick ? 100_000 : 1_000_000, rounds }),
+      ...await benchImports({ service, folder, databaseUrl, rows, rounds }),
+      ...await benchPostgresSync({ service, databaseUrl, rows, rounds }),
+      ...tap ? [await benchSingerCsv({ service, folder, program: tap.program, rows })] : [],
       await benchFeed({ service, databaseUrl, values: quick ? 50_000 : 500_000, rounds }),
       // Last: it empties the tables of the imports.
       ...await benchProfiles({ service, databaseUrl, customers: quick ? 100_000 : 2_000_000 }),

@@ -17,13 +17,13 @@ export type RunningService = {
 const ROOT = new URL('../', import.meta.url);
 const ADMIN = { email: 'bench@example.com', password: 'only for this benchmark' };
 
-export async function startService(dataDir: string, port: number): Promise<RunningService> {
+export async function startService(dataDir: string, port: number, more: Record<string, string> = {}): Promise<RunningService> {
   const began = performance.now();
   const child = spawn(process.execPath, await startArguments(), {
     cwd: ROOT,
     env: {
       ...process.env, PORT: String(port), MILLRACE_DATA_DIR: dataDir, MILLRACE_RATE_LIMIT: '0', MILLRACE_LOG_LEVEL: 'warn',
-      MILLRACE_ADMIN_EMAIL: ADMIN.email, MILLRACE_ADMIN_PASSWORD: ADMIN.password,
+      MILLRACE_ADMIN_EMAIL: ADMIN.email, MILLRACE_ADMIN_PASSWORD: ADMIN.password, MILLRACE_FETCH_ALLOW: '127.0.0.1', ...more,
     },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
@@ -53,7 +53,8 @@ async function ready(url: string, child: ChildProcess): Promise<void> {
   }
 }
 
-async function call<T>(url: string, token: string | null, method: string, path: string, body?: object): Promise<T> {
+/** Asks the service, and returns its `result`. */
+export async function call<T>(url: string, token: string | null, method: string, path: string, body?: object): Promise<T> {
   const isForm = body instanceof FormData;
   const reply = await fetch(url + path, {
     method,
@@ -103,7 +104,7 @@ export async function importFile(
 }
 
 /** Milliseconds: often at first, then less, since looking takes of what is measured. */
-function untilNextLook(began: number): number {
+export function untilNextLook(began: number): number {
   return Math.min(Math.max((performance.now() - began) / 20, 10), 250);
 }
 

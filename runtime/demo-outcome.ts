@@ -29,6 +29,7 @@ export async function readBack(server: Server, sor: DemoSor, customerId: string)
   return `Read back, ${customerId}: ${JSON.stringify(values)}`;
 }
 
-function cut(text: string, width: number): string {
+/** A text that is too long for a table's column. */
+export function cut(text: string, width: number): string {
   return text.length > width ? `${text.slice(0, width - 1)}…` : text;
 }

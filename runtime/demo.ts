@@ -4,6 +4,7 @@ import { call } from '../cli/client.ts';
 import { demoFeed } from './demo-feed.ts';
 import { demoImport } from './demo-import.ts';
 import { makeDemoSor } from './demo-sor.ts';
+import { demoSync } from './demo-sync.ts';
 import { enter } from './entry.ts';
 import { startGrounds } from './grounds.ts';
 import { withHouse } from './house.ts';
@@ -12,6 +13,8 @@ import { askedToEnd, startService } from './service.ts';
 /** A folder of its own, so that trying Millrace leaves nothing in the service's. */
 process.env.MILLRACE_DATA_DIR ??= '.millrace-demo';
 process.env.MILLRACE_LOG_LEVEL ??= 'warn';
+/** The shop that its sync reads lies in its own database. */
+process.env.MILLRACE_FETCH_ALLOW ??= URL.parse(process.env.DATABASE_URL ?? '')?.hostname || '127.0.0.1';
 
 /** `npm run demo`: the whole stack, each kind of flow on sample data, and where to look. Stays up. */
 await enter(async (config, log) => {
@@ -30,6 +33,7 @@ await enter(async (config, log) => {
       const sor = await makeDemoSor(server, say);
       await demoImport(server, sor, say);
       await demoFeed(server, sor, say);
+      await demoSync(server, sor, grounds.databaseUrl, say);
       say([
         '', `API page      ${url}/docs`, `Temporal      ${grounds.temporalUi ?? 'its own page'}`, `metrics       ${url}/metrics`,
         `sign in as    ${email}, password in ${passwordPath}`,

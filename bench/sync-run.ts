@@ -1,0 +1,47 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { call, createSor, type RunningService, untilNextLook } from './service.ts';
+
+type Made = { identifier: string };
+/** Of a run that went well. */
+export type RunOutcome = {
+  records: { read: number; written: number; unchanged: number; ignored: number; failed: number };
+  seconds: number;
+};
+type Run = Pick<RunOutcome, 'records'> & {
+  run_id: string; state: string; started_at: string; ended_at: string | null; failure: object | null; fault: string | null;
+};
+
+/** A source that the service reads: a connection with one of its streams. */
+export type Source = { connection: string; stream: string };
+
+export async function createConnection(
+  { url, token }: RunningService, connection: { name: string; connector: string; settings: object },
+): Promise<string> {
+  return (await call<Made>(url, token, 'POST', '/api/connections', connection)).identifier;
+}
+
+/** Brings two fields of the source's customers into a SoR of its own. Returns the sync. */
+export async function createSync(service: RunningService, source: Source): Promise<string> {
+  const { identifier: sor } = await createSor(service);
+  const mapping = { customer: { field: 'email' }, fields: [{ from: 'plan' }, { from: 'score', to: 'revenue' }] };
+  const sync = { name: `Bench ${sor}`, source, destination: { sor }, mapping, mode: 'full' };
+  return (await call<Made>(service.url, service.token, 'POST', '/api/syncs', sync)).identifier;
+}
+
+/** Runs a sync and waits for its end: the seconds of the run itself. Throws where it did not go as it should. */
+export async function runSync({ url, token }: RunningService, sync: string): Promise<RunOutcome> {
+  const path = `/api/syncs/${sync}`;
+  const began = performance.now();
+  const { run_id: id } = await call<Run>(url, token, 'POST', `${path}/run`, {});
+  for (;;) {
+    const run = await call<Run>(url, token, 'GET', `${path}/runs/${id}`);
+    if (run.fault !== null || (run.ended_at && run.state !== 'finished')) throw new Error(`a sync went wrong: ${JSON.stringify(run)}`);
+    if (run.ended_at) return { records: run.records, seconds: (Date.parse(run.ended_at) - Date.parse(run.started_at)) / 1000 };
+    await delay(untilNextLook(began));
+  }
+}
+
+/** Throws unless all records came to this. */
+export function expectAll({ records }: RunOutcome, fate: 'written' | 'unchanged', rows: number): void {
+  if (records.read !== rows || records[fate] !== rows) throw new Error(`a sync went wrong: ${JSON.stringify(records)} of ${rows} rows`);
+}
