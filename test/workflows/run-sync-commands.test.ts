@@ -1,0 +1,64 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { importedValues } from './import-attributes.kill.ts';
+import { sampleRecords, type SampleSource } from '../harness/sample-records.ts';
+import { onFileEnd } from '../harness/clean-up.ts';
+import { useStack } from '../harness/stack.ts';
+import { ask, makeSync, runSync } from '../harness/syncs.ts';
+import { makeWorld, type World } from '../harness/world.ts';
+
+const stack = useStack();
+let world: World;
+
+beforeAll(async () => {
+  world = await makeWorld(stack.store);
+});
+
+const CASES = [
+  { kind: 'singer', file: 'sample-tap.ts', stream: 'public-people', cursorField: 'changed_at' },
+  { kind: 'airbyte', file: 'sample-airbyte-source.ts', stream: 'public.people', cursorField: null },
+] as const;
+
+async function syncOf({ kind, file, stream, cursorField }: (typeof CASES)[number]): Promise<{ source: SampleSource; sync: string }> {
+  const source = await sampleRecords(kind, file, stream);
+  onFileEnd(() => source.stop!());
+  const { identifier: connection } = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
+    name: `${kind} ${source.folder}`, connector: kind, settings: source.settings,
+  });
+  const sync = await makeSync(stack, world, {
+    source: { connection, stream }, destination: { sor: world.sor.identifier }, mode: 'incremental',
+    ...(cursorField === null ? {} : { cursor_field: cursorField }),
+    mapping: { customer: { field: 'id', type: 'device_id' }, fields: [{ from: 'name', to: 'plan' }, { from: 'changed_at', to: 'seen' }] },
+  });
+  return { source, sync };
+}
+
+describe('a sync of what a command of the operator\'s brings', () => {
+  it.for(CASES)('writes all of it, and then what is new: $kind', async (asked) => {
+    const { source, sync } = await syncOf(asked);
+    const worker = stack.startWorker({ commands: [...source.commands!] });
+    const first = await runSync(stack, world, sync);
+    const count = source.records.length;
+    expect(first).toMatchObject({ state: 'finished', progress: { read: count, written: count, failed: 0 } });
+    const path = `/api/syncs/${sync}/runs/${first.identifier}/log`;
+    const { lines } = await ask<{ lines: { line: string }[] }>(stack.app, world, 'GET', path);
+    expect(lines.map(({ line }) => line).join('\n')).toMatch(/the token \*\*\*/);
+    const changed = await source.change();
+    const second = await runSync(stack, world, sync);
+    expect(second.state).toBe('finished');
+    expect(second.progress.written).toBe(changed.length);
+    expect(second.progress.read).toBeLessThan(count / 2);
+    const values = await importedValues(stack, world) as { customer_id: string; key: string; string_value: string | null }[];
+    const plans = new Map(values.filter(({ key }) => key === 'plan').map((value) => [value.customer_id, value.string_value]));
+    expect(changed.map(({ id }) => plans.get(String(id as number)) ?? null)).toEqual(changed.map(({ name }) => name));
+    await worker.stop();
+  });
+
+  it('fails where the operator has taken the command away, and says where it should stand', async () => {
+    const { sync } = await syncOf(CASES[0]);
+    const worker = stack.startWorker();
+    const { state, failure } = await runSync(stack, world, sync);
+    expect({ state, status: failure?.status }).toEqual({ state: 'failed', status: 'source_refused' });
+    expect(failure!.message).toContain('MILLRACE_TAPS');
+    await worker.stop();
+  });
+});
