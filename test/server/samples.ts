@@ -8,6 +8,7 @@ import { insertFeedRequest } from '../../store/feed-requests.ts';
 import { insertImportErrors } from '../../store/import-errors.ts';
 import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
 import { insertServiceToken } from '../../store/service-tokens.ts';
+import { insertCustomSor } from '../../store/systems-of-records.ts';
 import { insertMembership, insertUser, type User } from '../../store/users.ts';
 import type { TestStore } from '../harness/database.ts';
 import { importForm, insertUpload } from '../harness/imports.ts';
@@ -28,6 +29,8 @@ export type Sample = World & {
   connection: { identifier: string; settings: SettingValues };
   /** That no sync uses. */
   spareConnectionId: string;
+  /** A SoR that no sync writes to. */
+  spareSorId: string;
   sync: SampleSync;
   /** Another entity, in which nothing is. */
   emptyEntity: Entity;
@@ -52,7 +55,7 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/system_of_records/:sor_identifier': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
   'POST /api/system_of_records': () => ({ body: { name: 'Another' } }),
   'PUT /api/system_of_records/:sor_identifier': (own) => ({ params: { sor_identifier: own.sor.identifier }, body: { name: 'Renamed' } }),
-  'DELETE /api/system_of_records/:sor_identifier': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
+  'DELETE /api/system_of_records/:sor_identifier': (own) => ({ params: { sor_identifier: own.spareSorId } }),
   'PUT /api/system_of_records/:sor_identifier/disable': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
   'PUT /api/system_of_records/:sor_identifier/enable': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
   'GET /api/system_of_records/:sor_identifier/notify_emails': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
@@ -200,7 +203,7 @@ export async function makeSample(store: TestStore, route: Route, { isSuper = tru
 
 async function insertOthers(
   { db, secrets, url }: TestStore, world: World, person: string,
-): Promise<Pick<Sample, 'colleague' | 'serviceTokenId' | 'connection' | 'spareConnectionId' | 'sync' | 'emptyEntity'>> {
+): Promise<Pick<Sample, 'colleague' | 'serviceTokenId' | 'connection' | 'spareConnectionId' | 'spareSorId' | 'sync' | 'emptyEntity'>> {
   const { entity, user } = world;
   return write(db, async (tx) => {
     const colleague = await insertUser(tx, { email: `colleague-of-${user.email}`, passwordHash: '', preferedEntityId: entity.id });
@@ -215,10 +218,11 @@ async function insertOthers(
       (await insertConnection(tx, secrets, entity.id, { name, connector: 'postgres', createdBy: user.id, ...split }))!;
     const { id, identifier } = await insert('Warehouse');
     const { identifier: spareConnectionId } = await insert('Spare');
+    const { identifier: spareSorId } = await insertCustomSor(tx, secrets, entity.id, 'Spare', user.id);
     const connection = { identifier, settings };
     const sync = await insertSampleSync(tx, world, id, person);
     const emptyEntity = await insertEntity(tx, secrets, 'Empty');
-    return { colleague, connection, spareConnectionId, sync, serviceTokenId: serviceToken.identifier, emptyEntity };
+    return { colleague, connection, spareConnectionId, spareSorId, sync, serviceTokenId: serviceToken.identifier, emptyEntity };
   });
 }
 
