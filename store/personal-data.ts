@@ -28,4 +28,5 @@ export const personalData: PersonalDataPlace[] = [
 export const withoutPersonalData = [
   'schema_migrations', 'entities', 'users', 'memberships', 'tokens', 'service_tokens', 'login_attempts', 'server_keys', 'key_lookups',
   'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'idempotent_requests', 'connections', 'keys/',
+  'apps', 'app_groups', 'app_group_members', 'app_api_keys',
 ];
