@@ -89,7 +89,6 @@ export async function lockSor(tx: Queryable, entityId: number, identifier: strin
   return rows[0] ? toSor(rows[0]) : null;
 }
 
-/** Null once it is deleted: what was accepted for it then has to say so. */
 /** Identifiers and names of some SoRs by their ids; deleted ones are left out. */
 export async function listSorNames(
   db: Queryable, entityId: number, ids: number[],
@@ -99,6 +98,7 @@ export async function listSorNames(
   return new Map(rows.map(({ id, identifier, name }) => [id, { identifier, name }]));
 }
 
+/** Null once it is deleted: what was accepted for it then has to say so. */
 export async function findSorById(db: Queryable, entityId: number, id: number): Promise<SystemOfRecord | null> {
   const { rows } = await db.query<SorRow>(
     `SELECT ${COLUMNS} FROM systems_of_records WHERE entity_id = $1 AND id = $2 AND deleted_at IS NULL`, [entityId, id]);
