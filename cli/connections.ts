@@ -1,9 +1,12 @@
 import { Command } from 'commander';
 import { allPages } from './all-pages.ts';
 import { call, type Server } from './client.ts';
+import { confirmDeletion, YES, type YesOption } from './confirm-deletion.ts';
 import { readJsonObject } from './read-json.ts';
 import { run } from './run.ts';
-import { table } from './table.ts';
+import { resolveEnd } from './sync-ends.ts';
+import { printable, table } from './table.ts';
+import { refuse } from '../domain/refusal.ts';
 
 type Connection = {
   identifier: string; name: string; connector: string; revision: number; updated_at: string;
@@ -19,7 +22,7 @@ type UpdateOptions = { name?: string; settings?: string };
 type SideOptions = { as?: string };
 
 const PATH = '/api/connections';
-const ID = ['<identifier>', 'as `millrace connections list` shows it'] as const;
+const CONNECTION = ['<connection>', 'its name, or its identifier'] as const;
 const FROM_FILE = 'a JSON file with the settings, secrets among them; - for standard input';
 const AS = ['--as <side>', 'source or destination, of a connector that is both'] as const;
 /** It was done, and the connection does not work. */
@@ -44,27 +47,28 @@ connectionsCommand.command('add')
 
 connectionsCommand.command('check')
   .description('try whether a connection works; exits with 2 where it does not')
-  .argument(...ID)
+  .argument(...CONNECTION)
   .option(...AS)
-  .action((identifier: string, options: SideOptions) => run((server) => check(server, identifier, options)));
+  .action((given: string, options: SideOptions) => run((server) => check(server, given, options)));
 
 connectionsCommand.command('streams')
   .description('list what can be read of a source, or written to')
-  .argument(...ID)
+  .argument(...CONNECTION)
   .option(...AS)
-  .action((identifier: string, options: SideOptions) => run((server) => listStreams(server, identifier, options)));
+  .action((given: string, options: SideOptions) => run((server) => listStreams(server, given, options)));
 
 connectionsCommand.command('update')
   .description('rename a connection, or change its settings: a secret that is left out stays')
-  .argument(...ID)
+  .argument(...CONNECTION)
   .option('--name <name>')
   .option('--settings <file>', FROM_FILE)
-  .action((identifier: string, options: UpdateOptions) => run((server) => update(server, identifier, options)));
+  .action((given: string, options: UpdateOptions) => run((server) => update(server, given, options)));
 
 connectionsCommand.command('remove')
-  .description('delete a connection with its secrets')
-  .argument(...ID)
-  .action((identifier: string) => run((server) => remove(server, identifier)));
+  .description('delete a connection with its secrets, after asking')
+  .argument(...CONNECTION)
+  .option(...YES)
+  .action((given: string, options: YesOption) => run((server) => remove(server, given, options)));
 
 async function list(server: Server): Promise<number> {
   return show(await allPages<Connection>(server, PATH));
@@ -93,16 +97,18 @@ async function add(server: Server, name: string, { connector, settings }: AddOpt
   return 0;
 }
 
-async function check(server: Server, identifier: string, options: SideOptions): Promise<number> {
-  const { ok, message, retry_after: seconds } = await call<Outcome>(server, 'POST', `${pathOf(identifier)}/check`, options);
+async function check(server: Server, given: string, options: SideOptions): Promise<number> {
+  const path = pathOf(await findConnection(server, given));
+  const { ok, message, retry_after: seconds } = await call<Outcome>(server, 'POST', `${path}/check`, options);
   if (ok) console.log('works');
   else console.error(seconds === undefined ? message : `${message} (try again in ${seconds} s)`);
   return ok ? 0 : DOES_NOT_WORK;
 }
 
-async function listStreams(server: Server, identifier: string, options: SideOptions): Promise<number> {
+async function listStreams(server: Server, given: string, options: SideOptions): Promise<number> {
+  const path = pathOf(await findConnection(server, given));
   const query = new URLSearchParams(options);
-  const { streams } = await call<{ streams: Stream[] | null }>(server, 'GET', `${pathOf(identifier)}/streams?${query}`);
+  const { streams } = await call<{ streams: Stream[] | null }>(server, 'GET', `${path}/streams?${query}`);
   console.log(streams === null ? 'takes anything' : table(['stream', 'key', 'new by', 'fields'], streams.map((stream) => [
     stream.name, stream.key.join(', '), stream.incremental === 'own' ? 'its own state' : stream.incremental.fields.join(', '),
     stream.fields.map(({ name, type }) => `${name} ${type}`).join(', '),
@@ -110,17 +116,27 @@ async function listStreams(server: Server, identifier: string, options: SideOpti
   return 0;
 }
 
-async function update(server: Server, identifier: string, { name, settings }: UpdateOptions): Promise<number> {
+async function update(server: Server, given: string, { name, settings }: UpdateOptions): Promise<number> {
   const body = { name, ...(settings === undefined ? {} : { settings: await readJsonObject(settings) }) };
-  return show([await call<Connection>(server, 'PUT', pathOf(identifier), body)]);
+  return show([await call<Connection>(server, 'PUT', pathOf(await findConnection(server, given)), body)]);
 }
 
-async function remove(server: Server, identifier: string): Promise<number> {
-  await call(server, 'DELETE', pathOf(identifier));
+async function remove(server: Server, given: string, { yes }: YesOption): Promise<number> {
+  const { identifier, name } = await findConnection(server, given);
+  await confirmDeletion(`the connection ${printable(name)} (${identifier})`, yes);
+  await call(server, 'DELETE', pathOf({ identifier }));
   return 0;
 }
 
-function pathOf(identifier: string): string {
+/** The connection with an identifier, or else with a name that no other one has. */
+async function findConnection(server: Server, given: string): Promise<Connection> {
+  const connections = await allPages<Connection>(server, PATH);
+  const found = resolveEnd({ connection: connections, sor: [] }, 'connection', given);
+  if ('fault' in found) return refuse(404, 'no_connection', found.fault);
+  return connections.find(({ identifier }) => identifier === found.identifier)!;
+}
+
+function pathOf({ identifier }: Pick<Connection, 'identifier'>): string {
   return `${PATH}/${encodeURIComponent(identifier)}`;
 }
 

@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
 import { call, type Server } from './client.ts';
+import { confirmDeletion, YES, type YesOption } from './confirm-deletion.ts';
 import { sayValueChange } from './definition-changes.ts';
 import { run } from './run.ts';
 import { type PlannedSync, planSyncs, type SyncPlan } from './sync-plan.ts';
 import { type SyncRecord, syncPath } from './sync-record.ts';
 import { printable } from './table.ts';
-import { refuse } from '../domain/refusal.ts';
 
 type DiffOptions = { delete?: true };
-type ApplyOptions = DiffOptions & { yes?: true };
+type ApplyOptions = DiffOptions & YesOption;
 
 const FILES = ['<files...>', 'YAML files of syncs, one a document; - for standard input'] as const;
 const DELETE = '--delete';
@@ -34,7 +33,7 @@ syncCommand.command('apply')
   .description('make and change syncs until they are as the files have them; nothing is changed where one of them is wrong')
   .argument(...FILES)
   .option(DELETE, 'delete the syncs that no file has, after asking')
-  .option('--yes', 'delete without asking')
+  .option(...YES)
   .action((paths: string[], options: ApplyOptions) => run((server) => apply(server, paths, options)));
 
 async function validate(server: Server, paths: string[]): Promise<number> {
@@ -56,7 +55,7 @@ async function apply(server: Server, paths: string[], options: ApplyOptions): Pr
   const plan = await planSyncs(server, paths);
   showOthers(plan, options);
   const doomed = options.delete ? plan.onlyOnServer : [];
-  if (doomed.length > 0 && !options.yes) await confirmDeletion(doomed);
+  if (doomed.length > 0) await confirmDeletion(countOf(doomed), options.yes);
   for (const sync of plan.syncs) console.log(await applyOne(server, sync));
   for (const { identifier, name } of doomed) {
     await call(server, 'DELETE', syncPath(identifier));
@@ -71,17 +70,6 @@ async function applyOne(server: Server, { name, definition, existing, changes }:
     ? await call<SyncRecord>(server, 'PUT', syncPath(existing.identifier), definition)
     : await call<SyncRecord>(server, 'POST', '/api/syncs', definition, randomUUID());
   return `${existing ? 'changed' : 'created'}: ${printable(name)} (${identifier})`;
-}
-
-async function confirmDeletion(doomed: SyncRecord[]): Promise<void> {
-  if (!process.stdin.isTTY) {
-    return refuse(400, 'not_confirmed', `${countOf(doomed)} would be deleted: add --yes. Nothing was changed.`);
-  }
-  process.stderr.write(`Delete ${countOf(doomed)}? [y/N] `);
-  const lines = createInterface({ input: process.stdin });
-  const { value: answer = '' } = await lines[Symbol.asyncIterator]().next() as { value?: string };
-  lines.close();
-  if (!/^y(es)?$/i.test(answer.trim())) refuse(400, 'not_confirmed', 'Nothing was changed.');
 }
 
 function isSame({ existing, changes }: PlannedSync): boolean {

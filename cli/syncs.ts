@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Command } from 'commander';
 import { Document } from 'yaml';
 import { call, type Server } from './client.ts';
+import { confirmDeletion, YES, type YesOption } from './confirm-deletion.ts';
 import { run } from './run.ts';
 import { addRunCommands } from './run-commands.ts';
 import { listSyncEnds, nameEnd } from './sync-ends.ts';
@@ -42,9 +43,10 @@ for (const [name, description] of [
 }
 
 syncsCommand.command('remove')
-  .description('delete a sync; what it has written stays')
+  .description('delete a sync, after asking; what it has written stays')
   .argument(...SYNC)
-  .action((sync: string) => run((server) => remove(server, sync)));
+  .option(...YES)
+  .action((sync: string, options: YesOption) => run((server) => remove(server, sync, options)));
 
 async function view(server: Server, given: string): Promise<number> {
   const sync = await findSync(server, given);
@@ -86,8 +88,9 @@ async function changeState(server: Server, given: string, change: string): Promi
   return show([await call<SyncRecord>(server, 'POST', `${syncPath(identifier)}/${change}`)]);
 }
 
-async function remove(server: Server, given: string): Promise<number> {
-  const { identifier } = await findSync(server, given);
+async function remove(server: Server, given: string, { yes }: YesOption): Promise<number> {
+  const { identifier, name } = await findSync(server, given);
+  await confirmDeletion(`the sync ${printable(name)} (${identifier})`, yes);
   await call(server, 'DELETE', syncPath(identifier));
   return 0;
 }

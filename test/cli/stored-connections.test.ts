@@ -56,8 +56,19 @@ describe('millrace connections', () => {
     const failed = await millrace(['check', id, '--as', 'source']);
     expect(failed).toMatchObject({ status: 2, out: '', err: expect.stringContaining('password') });
     expect(JSON.stringify([updated, failed])).not.toContain(WRONG);
-    expect(await millrace(['remove', id])).toEqual({ status: 0, out: '', err: '' });
-    expect(await millrace(['remove', id])).toEqual({ status: 1, out: '', err: 'Connection not found\n' });
+    const unasked = `This would delete the connection Store (${id}): add --yes. Nothing was changed.\n`;
+    expect(await millrace(['remove', id])).toEqual({ status: 1, out: '', err: unasked });
+    expect(await millrace(['remove', id, '--yes'])).toEqual({ status: 0, out: '', err: '' });
+    expect(await millrace(['remove', id, '--yes'])).toEqual({ status: 1, out: '', err: `${id} is no connection: there is none yet.\n` });
+  });
+
+  it('knows a connection by its name, too, and names the nearest to one that is not there', async () => {
+    const id = (await millrace(['add', 'Depot', '--connector', 'postgres', '--settings', await file(JSON.stringify(settings))])).out.trim();
+    expect(await millrace(['check', 'Depot'])).toEqual({ status: 0, out: 'works\n', err: '' });
+    expect((await millrace(['streams', 'Depot'])).out).toMatch(/^orders +/m);
+    expect((await millrace(['update', 'Depot', '--name', 'Depot 2'])).out).toMatch(new RegExp(`^${id} +Depot 2 `, 'm'));
+    expect(await millrace(['check', 'Depot'])).toEqual({ status: 1, out: '', err: 'Depot is no connection: did you mean Depot 2?\n' });
+    expect(await millrace(['remove', 'Depot 2', '--yes'])).toEqual({ status: 0, out: '', err: '' });
   });
 
   it('tells what each connector takes', async () => {
@@ -74,7 +85,8 @@ describe('millrace connections', () => {
     const args = ['--connector', 'postgres', '--settings'];
     expect((await millrace(['add', 'One', ...args, join(folder, 'none')])).err).toMatch(/none cannot be read \(ENOENT\)\.\n$/);
     expect((await millrace(['add', 'One', ...args, '-'])).err).toContain('Standard input is no JSON object');
-    expect((await millrace(['check', 'con_nothing'])).err).toBe('Connection not found\n');
-    expect((await millrace(['streams', 'con_nothing', '--as', 'both'])).err).toContain('as: must be one of source, destination');
+    expect((await millrace(['check', 'con_nothing'])).err).toBe('con_nothing is no connection: there is none yet.\n');
+    await millrace(['add', 'One', ...args, await file(JSON.stringify(settings))]);
+    expect((await millrace(['streams', 'One', '--as', 'both'])).err).toContain('as: must be one of source, destination');
   });
 });

@@ -99,7 +99,7 @@ describe('millrace sync apply', () => {
   it('deletes what no file has only if asked to, and not without a yes', async () => {
     const path = await file('one.yaml', ...buyers('Buyers', 'removal_limit: 30'));
     const unasked = await millrace(['sync', 'apply', path, '--delete']);
-    expect(unasked).toMatchObject({ status: 1, err: '2 syncs would be deleted: add --yes. Nothing was changed.\n' });
+    expect(unasked).toMatchObject({ status: 1, err: 'This would delete 2 syncs: add --yes. Nothing was changed.\n' });
     expect(unasked.out).toMatch(/^to be deleted: By the hour /m);
     expect(await syncs()).toMatchObject([{ removal_limit: 20 }, {}, {}]);
     expect((await millrace(['sync', 'diff', path, '--delete'])).status).toBe(2);

@@ -59,7 +59,7 @@ describe('a run that is followed', () => {
     expect(await millrace(['cancel', id])).toEqual({ status: 0, out: 'canceled\n', err: '' });
     expect(await millrace(['follow', id])).toMatchObject({ status: 2, out: expect.stringMatching(/^canceled: 0 records read/) as string });
     expect(await millrace(['cancel', id])).toEqual({ status: 1, out: '', err: 'The run has ended already\n' });
-    expect((await millrace(['remove', sync])).status).toBe(0);
+    expect((await millrace(['remove', sync, '--yes'])).status).toBe(0);
   });
 
   it('tells that it waits for its source, until when, and why', async () => {
@@ -190,7 +190,10 @@ describe('millrace syncs', () => {
     expect((await millrace(['view', sync])).out).toMatch(/^# paused: by hand$/m);
     expect((await millrace(['resume', sync])).out).toMatch(/By the day .* active /m);
     expect((await millrace(['accept-schema', sync])).status).toBe(0);
-    expect(await millrace(['remove', 'By the day'])).toEqual({ status: 0, out: '', err: '' });
+    const unasked = `This would delete the sync By the day (${sync}): add --yes. Nothing was changed.\n`;
+    expect(await millrace(['remove', 'By the day'])).toEqual({ status: 1, out: '', err: unasked });
+    expect((await millrace(['list'])).out).toContain('By the day');
+    expect(await millrace(['remove', 'By the day', '--yes'])).toEqual({ status: 0, out: '', err: '' });
     expect((await millrace(['list'])).out).not.toContain('By the day');
   });
 
