@@ -1,4 +1,5 @@
 import { DateTime, FixedOffsetZone, IANAZone } from 'luxon';
+import { meantFormat } from './meant-format.ts';
 import { offsetsOf, toInstant, type WrittenTime } from './zoned-time.ts';
 
 const UTC = { zone: FixedOffsetZone.utcInstance, setZone: true } as const;
@@ -70,9 +71,17 @@ const BEGINNING = [0, 1, 1, 0, 0, 0, 0];
 /**
  * What is wrong with a format, or undefined. It has to tell the year, each thing once (or reading could take forever),
  * where its digits end, and to read what it writes; it may leave out the smaller things, such as all of the time, but
- * none in between.
+ * none in between. Where it has tokens of another kind than Luxon's, those that are probably meant are told.
  */
 export function formatFault(format: string): string | undefined {
+  const fault = ownFault(format);
+  if (fault === undefined || format.length > LONGEST_FORMAT) return fault;
+  const meant = meantFormat(format);
+  if (meant === format || ownFault(meant) !== undefined) return fault;
+  return `${fault}: did you mean ${meant}? yyyy is the year, MM the month, dd the day, HH:mm:ss the time`;
+}
+
+function ownFault(format: string): string | undefined {
   if (format.length > LONGEST_FORMAT) return `has over ${LONGEST_FORMAT} characters`;
   try {
     const units = unitsOf(format);

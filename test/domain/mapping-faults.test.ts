@@ -101,6 +101,22 @@ describe('a format', () => {
     expect(formatFaults(format)).toEqual([expect.stringContaining(fault)]);
   });
 
+  test.each([
+    ['DD/MM/YYYY', 'dd/MM/yyyy'], ['YYYY-MM-DD', 'yyyy-MM-dd'], ['D.M.YY', 'd.M.yy'], ['YYYYMMDD', 'yyyyMMdd'],
+    ['dd/mm/yyyy', 'dd/MM/yyyy'], ['DD/MM/YYYY HH:MM:SS', 'dd/MM/yyyy HH:mm:ss'],
+    ['YYYY-MM-DDTHH:mm:ss', "yyyy-MM-dd'T'HH:mm:ss"], ['YYYY-MM-DD[T]HH:mm', "yyyy-MM-dd'T'HH:mm"],
+    ['MM/DD/YYYY h:mm A', 'MM/dd/yyyy h:mm a'], ['%d/%m/%Y', 'dd/MM/yyyy'], ['%Y-%m-%d %H:%M', 'yyyy-MM-dd HH:mm'],
+    ['yyyy-MM-dd hh:mm', 'yyyy-MM-dd HH:mm'], ["YYYY 'YYYY' MM", "yyyy 'YYYY' MM"],
+  ])('%s is told to be meant as %s', (format, meant) => {
+    expect(formatFaults(format)).toEqual([expect.stringContaining(`: did you mean ${meant}? yyyy is the year, MM the month`)]);
+  });
+
+  test('is told without another one where none is likely to be meant', () => {
+    for (const format of ['dd/MM', 'MM', 'X', 'HH:mm', '%d/%m', 'yyyy MM LLL']) {
+      expect(formatFaults(format)).toEqual([expect.not.stringContaining('did you mean')]);
+    }
+  });
+
   const piece = fc.constantFrom(
     'yyyy', 'yy', 'y', 'MM', 'M', 'LLL', 'dd', 'd', 'HH', 'H', 'hh', 'a', 'mm', 'ss', 'SSS', 'u', 'ooo', 'q',
     'kkkk', 'WW', 'c', 'EEE', 'ZZ', 'z', 'G', 'D', 't', 'F', 'X', '-', '/', ' ', ':', "'", "'T'", '.', '(', '[', '\\', 'é',
