@@ -11,7 +11,7 @@ export type SampleRecord = {
 export function sampleTable(records: SampleRecord[]): string {
   const rows = records.flatMap((record) => changesOf(record).map((change, index) =>
     (index === 0 ? [String(record.line), record.outcome, record.customer_id ?? '', change] : ['', '', '', change])));
-  return table(['line', 'outcome', 'customer', 'change'], rows);
+  return table(['record', 'outcome', 'customer', 'change'], rows);
 }
 
 function changesOf({ changes = [], record, message }: SampleRecord): string[] {

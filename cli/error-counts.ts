@@ -5,5 +5,5 @@ export function errorCounts(byType: Record<string, number>, counted: string, com
   const counts = Object.entries(byType).toSorted(([, one], [, other]) => other - one);
   if (counts.length === 0) return [];
   return ['', table(['error', counted], counts.map(([type, count]) => [type, String(count)])), '',
-    `Each with its line and reason: ${command}`];
+    `Each with its reason: ${command}`];
 }

@@ -8,7 +8,11 @@ import { writeOut } from './write-out.ts';
 import { Refusal, refuse } from '../domain/refusal.ts';
 
 /** A row of an import or a record of a run that was not written, or not wholly. */
-type ListedError = { line: number; error_type: string; customer_id: string | null; key: string | null; message: string };
+type ListedError = {
+  line: number; error_type: string; customer_id: string | null; key: string | null; message: string;
+  /** What names the record at a destination other than attributes. */
+  record_key?: Record<string, unknown> | null;
+};
 
 export type ErrorsOptions = { type?: string; json?: boolean; csv?: boolean; output?: string };
 
@@ -19,12 +23,21 @@ type ErrorSource = {
   member: string;
   /** What the line 0 is called: the whole file, or of a feed the first of its values. */
   lineZero: string;
+  /** What the columns are called. */
+  heads: ErrorHeads;
 };
+
+type ErrorHeads = { line: string; customer: string; key: string };
+
+/** Of an import, whose rows stand in lines of a file. */
+export const IMPORT_HEADS: ErrorHeads = { line: 'line', customer: 'customer', key: 'key' };
+/** Of a run, whose records have ordinals, and keys of their own where they go elsewhere than to attributes. */
+export const RUN_HEADS: ErrorHeads = { line: 'record', customer: 'customer or key', key: 'field' };
 
 /** So many errors are printed at a time. */
 const PAGE = 100;
-const COLUMNS: Column[] = [
-  { head: 'line', width: 9 }, { head: 'error', width: 21 }, { head: 'customer', width: 32 }, { head: 'key', width: 24 },
+const columns = ({ line, customer, key }: ErrorHeads): Column[] => [
+  { head: line, width: 9 }, { head: 'error', width: 21 }, { head: customer, width: 32 }, { head: key, width: 24 },
   { head: 'reason', width: 40 },
 ];
 
@@ -41,7 +54,7 @@ export function errorOptions({ json, csv }: { json: string; csv: string }): Opti
 /** Prints errors as they come: there may be millions. */
 export async function printErrorList(server: Server, source: ErrorSource, { json, output }: ErrorsOptions): Promise<number> {
   const errors = parseErrors(server, source, await download(server, source.path));
-  await writeOut(json ? pages(errors, (error) => JSON.stringify(error)) : tablePages(errors, source.lineZero), output);
+  await writeOut(json ? pages(errors, (error) => JSON.stringify(error)) : tablePages(errors, source), output);
   return 0;
 }
 
@@ -58,17 +71,24 @@ async function* parseErrors(server: Server, { member }: ErrorSource, reply: Asyn
   }
 }
 
-async function* tablePages(errors: AsyncIterable<ListedError>, lineZero: string): AsyncGenerator<string> {
-  let head = `${fixedHead(COLUMNS)}\n`;
-  for await (const page of pages(errors, (error) => tableLine(error, lineZero))) {
+async function* tablePages(errors: AsyncIterable<ListedError>, { lineZero, heads }: ErrorSource): AsyncGenerator<string> {
+  const shape = columns(heads);
+  let head = `${fixedHead(shape)}\n`;
+  for await (const page of pages(errors, (error) => fixedRow(shape, cellsOf(error, lineZero)))) {
     yield head + page;
     head = '';
   }
   if (head !== '') yield 'no errors\n';
 }
 
-function tableLine({ line, error_type: type, customer_id: customer, key, message }: ListedError, lineZero: string): string {
-  return fixedRow(COLUMNS, [line === 0 ? lineZero : String(line), type, customer ?? '', key ?? '', message]);
+function cellsOf({ line, error_type: type, customer_id: customer, record_key: recordKey, key, message }: ListedError, lineZero: string) {
+  return [line === 0 ? lineZero : String(line), type, recordKey ? sayKey(recordKey) : customer ?? '', key ?? '', message];
+}
+
+/** The value alone where there is one, else each with its name. */
+function sayKey(key: Record<string, unknown>): string {
+  const parts = Object.entries(key).map(([field, value]) => [field, typeof value === 'string' ? value : JSON.stringify(value)] as const);
+  return parts.length === 1 ? parts[0]![1] : parts.map(([field, value]) => `${field}=${value}`).join(' ');
 }
 
 async function* pages(errors: AsyncIterable<ListedError>, show: (error: ListedError) => string): AsyncGenerator<string> {

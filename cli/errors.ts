@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { download, type Server } from './client.ts';
-import { errorOptions, type ErrorsOptions, printErrorList } from './error-list.ts';
+import { errorOptions, type ErrorsOptions, IMPORT_HEADS, printErrorList } from './error-list.ts';
 import { run } from './run.ts';
 import { writeOut } from './write-out.ts';
 
@@ -23,5 +23,5 @@ async function printErrors(server: Server, id: string, options: ErrorsOptions): 
   query.set('import_id', id);
   const lineZero = id.startsWith('req_') ? '0' : 'file';
   const path = `/api/attribute_values/import_errors?${query}`;
-  return printErrorList(server, { path, member: 'attribute_errors', lineZero }, options);
+  return printErrorList(server, { path, member: 'attribute_errors', lineZero, heads: IMPORT_HEADS }, options);
 }

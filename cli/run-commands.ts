@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Command, InvalidArgumentError } from 'commander';
 import { call, download, type Server } from './client.ts';
 import { type SampleRecord, sampleTable } from './dry-run-sample.ts';
-import { errorOptions, type ErrorsOptions, printErrorList } from './error-list.ts';
+import { errorOptions, type ErrorsOptions, printErrorList, RUN_HEADS } from './error-list.ts';
 import { followRun, viewRun } from './follow-run.ts';
 import { hasEnded } from './import-status.ts';
 import { run } from './run.ts';
@@ -134,7 +134,8 @@ async function printErrors(server: Server, id: string, options: RunErrorsOptions
   const { type, open, csv, output } = options;
   const query = new URLSearchParams({ ...(type === undefined ? {} : { error_type: type }), ...(open ? { open: 'true' } : {}) });
   const path = runPath(await viewRun(server, id));
-  if (!csv) return printErrorList(server, { path: `${path}/errors?${query}`, member: 'errors', lineZero: '0' }, options);
+  const source = { path: `${path}/errors?${query}`, member: 'errors', lineZero: '0', heads: RUN_HEADS };
+  if (!csv) return printErrorList(server, source, options);
   await writeOut(await download(server, `${path}/errors.csv?${query}`), output);
   return 0;
 }

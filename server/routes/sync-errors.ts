@@ -2,13 +2,16 @@ import { z } from 'zod';
 import { RUN_ERROR_TYPES } from '../../domain/import-error-type.ts';
 import { write } from '../../store/database.ts';
 import { type StoredImportError, streamImportErrors } from '../../store/import-errors.ts';
+import type { Sync } from '../../store/sync-record.ts';
 import type { SyncRun } from '../../store/sync-run-record.ts';
 import { audit } from '../audit.ts';
 import type { Caller } from '../caller.ts';
 import { customerId, identifier, queryFlag } from '../input.ts';
 import type { RouteNeeds } from '../needs.ts';
 import { streamedCsvFile, streamedResult } from '../reply.ts';
+import { type RecordKey, recordKeys } from '../record-key.ts';
 import { type Route, route } from '../route.ts';
+import { knownSync } from '../sync-record.ts';
 import { knownRun } from '../sync-run.ts';
 
 /** The records of a run that were not written, or not wholly, each with the reason. */
@@ -29,6 +32,8 @@ const RecordError = z.object({
   outcome: z.enum(['ignored', 'failed']),
   message: z.string(),
   customer_id: z.string().nullable(),
+  record_key: z.record(z.string(), z.unknown()).nullable()
+    .describe('What names the record at a destination other than attributes, as the mapping is now'),
   key: z.string().nullable().describe('The attribute or field at fault'),
   record: z.string().nullable().describe('As it was read: JSON, or what should have been a record; null of an erased person\'s'),
   date: z.iso.datetime(),
@@ -41,12 +46,13 @@ const listErrors = route({
   summary: 'Read the failed and ignored records of a run, each with the reason',
   result: z.object({ errors: z.array(RecordError) }),
   async handle({ params: { sync_id, run_id }, query, caller, address }, needs) {
-    const run = await readableRun(needs, sync_id, run_id, { caller, address });
-    return streamedResult('errors', each(errorsOf(needs, run, query), showError));
+    const { run, sync } = await readableRun(needs, sync_id, run_id, { caller, address });
+    const keyOf = recordKeys(sync);
+    return streamedResult('errors', each(errorsOf(needs, run, query), (error) => showError(error, keyOf(error))));
   },
 });
 
-const HEADER = ['line', 'error_type', 'outcome', 'customer_id', 'key', 'reason', 'record'];
+const HEADER = ['line', 'error_type', 'outcome', 'customer_id', 'record_key', 'key', 'reason', 'record'];
 
 const readErrorsFile = route({
   ...SHARED,
@@ -55,8 +61,8 @@ const readErrorsFile = route({
   description: `The columns are ${HEADER.join(', ')}. Those of erased people are left out.`,
   contentType: 'text/csv',
   async handle({ params: { sync_id, run_id }, query, caller, address }, needs) {
-    const run = await readableRun(needs, sync_id, run_id, { caller, address });
-    return streamedCsvFile(`errors-${run.identifier}`, HEADER, rows(errorsOf(needs, run, query)));
+    const { run, sync } = await readableRun(needs, sync_id, run_id, { caller, address });
+    return streamedCsvFile(`errors-${run.identifier}`, HEADER, rows(errorsOf(needs, run, query), recordKeys(sync)));
   },
 });
 
@@ -66,18 +72,20 @@ function errorsOf({ db }: RouteNeeds, { entityId, id }: SyncRun, query: Query): 
   return streamImportErrors(db, entityId, id, { errorType: query.error_type, customerId: query.customer_id, isOpen: query.open });
 }
 
-function readableRun({ db }: RouteNeeds, syncId: string, runId: string, who: { caller: Caller; address: string }): Promise<SyncRun> {
+function readableRun(
+  { db }: RouteNeeds, syncId: string, runId: string, who: { caller: Caller; address: string },
+): Promise<{ run: SyncRun; sync: Sync }> {
   return write(db, async (tx) => {
     const run = await knownRun(tx, who.caller.entityId, syncId, runId);
     await audit(tx, who, { action: 'read', subjectKind: 'sync_run', subject: run.identifier, details: { what: 'errors' } });
-    return run;
+    return { run, sync: await knownSync(tx, who.caller.entityId, syncId) };
   });
 }
 
-function showError(error: StoredImportError): z.input<typeof RecordError> {
+function showError(error: StoredImportError, recordKey: RecordKey | null): z.input<typeof RecordError> {
   return {
     line: error.line, error_type: error.errorType, outcome: error.outcome, message: error.message, customer_id: error.customerId,
-    key: error.attributeKey, record: error.raw, date: error.happenedAt.toISOString(), redriven_by: error.redrivenBy,
+    record_key: recordKey, key: error.attributeKey, record: error.raw, date: error.happenedAt.toISOString(), redriven_by: error.redrivenBy,
   };
 }
 
@@ -85,9 +93,14 @@ async function* each<T, U>(items: AsyncIterable<T>, show: (item: T) => U): Async
   for await (const item of items) yield show(item);
 }
 
-async function* rows(errors: AsyncIterable<StoredImportError>): AsyncGenerator<string[]> {
-  for await (const { line, errorType, outcome, customerId: customer, attributeKey, message, raw, customerHash } of errors) {
-    if (customerHash === null) yield [String(line), errorType, outcome, customer ?? '', attributeKey ?? '', message, raw ?? ''];
+async function* rows(errors: AsyncIterable<StoredImportError>, keyOf: ReturnType<typeof recordKeys>): AsyncGenerator<string[]> {
+  for await (const error of errors) {
+    if (error.customerHash !== null) continue;
+    const key = keyOf(error);
+    yield [
+      String(error.line), error.errorType, error.outcome, error.customerId ?? '', key === null ? '' : JSON.stringify(key),
+      error.attributeKey ?? '', error.message, error.raw ?? '',
+    ];
   }
 }
 

@@ -9,7 +9,7 @@ import { personId } from '../harness/people.ts';
 import { runError } from './sample-sync.ts';
 import { refusalOf, resultOf, useSyncs } from './use-syncs.ts';
 
-const { store, world, createdId, get, post, stored, endedRun, audited } = useSyncs();
+const { store, world, createdId, get, post, stored, endedRun, audited, connections } = useSyncs();
 
 const found = async (id: string) => (await findRun(store.db, world.entity.id, id))!;
 
@@ -25,7 +25,7 @@ describe('errors of a run', () => {
     const lines = async (query: string) => resultOf(await get(`${path}/errors?${query}`)).errors.map(({ line }: { line: number }) => line);
     expect(resultOf(await get(`${path}/errors`)).errors).toEqual([
       {
-        line: 1, error_type: 'INVALID_VALUE', outcome: 'failed', message: 'is no number', customer_id: one, key: 'score',
+        line: 1, error_type: 'INVALID_VALUE', outcome: 'failed', message: 'is no number', customer_id: one, record_key: null, key: 'score',
         record: JSON.stringify({ email: one, score: 'many' }), date: expect.any(String), redriven_by: null,
       },
       expect.objectContaining({ line: 2, error_type: 'UNDEFINED_ATTRIBUTE', outcome: 'ignored', customer_id: other }),
@@ -51,10 +51,25 @@ describe('errors of a run', () => {
     expect(reply.headers['content-disposition']).toContain(run.identifier);
     const record = `"{""email"":""${one}"",""score"":""many""}"`;
     expect(reply.text.split(/\r?\n/).slice(0, 2)).toEqual([
-      'line,error_type,outcome,customer_id,key,reason,record', `1,INVALID_VALUE,failed,${one},score,is no number,${record}`,
+      'line,error_type,outcome,customer_id,record_key,key,reason,record', `1,INVALID_VALUE,failed,${one},,score,is no number,${record}`,
     ]);
     expect(reply.text.trimEnd().split(/\r?\n/)).toHaveLength(3);
     expect((await get(`/${id}/runs/${run.identifier}/errors.csv?customer_id=${other}`)).text.trimEnd().split(/\r?\n/)).toHaveLength(2);
+  });
+
+  test('name the record by its key where it goes elsewhere than to attributes, but not an erased person\'s', async () => {
+    const id = await createdId({
+      destination: { connection: connections.webhook, stream: 'people', key: ['id', 'shop'] },
+      mapping: { customer: { field: 'email' }, fields: [{ from: 'nr', to: 'id', as: 'number' }, { from: 'email' }, { to: 'shop', value: 'one' }] },
+    });
+    const raw = JSON.stringify({ nr: '7', email: one });
+    const malformed = { ...runError(2, other), errorType: 'PARSING_FAILED', stage: 'parsing', customerId: null, raw: '{"nr":"8"}' } as const;
+    const cut = { ...runError(4, other), raw: raw.slice(0, -3) };
+    const run = await endedRun(id, { errors: [{ ...runError(1, one), raw }, malformed, ofErased, cut] });
+    const path = `/${id}/runs/${run.identifier}/errors`;
+    const keys = resultOf(await get(path)).errors.map(({ record_key: key }: { record_key: unknown }) => key);
+    expect(keys).toEqual([{ id: 7, shop: 'one' }, null, null, null]);
+    expect((await get(`${path}.csv?customer_id=${one}`)).text).toContain(`,${one},"{""id"":7,""shop"":""one""}",score,`);
   });
 
   test('come beside the log of what was said', async () => {
