@@ -10,7 +10,8 @@ import type { RunScope } from './sync-scope.ts';
 import type { SourceRecord, WriteOutcome } from '../connectors/contract.ts';
 import { masked } from '../connectors/masked.ts';
 import { type ImportError, showJson } from '../domain/import-error.ts';
-import { shorten } from '../domain/text-limits.ts';
+import { textOf } from '../domain/json-value.ts';
+import { quote, shorten } from '../domain/text-limits.ts';
 import { write } from '../store/database.ts';
 import { deleteBatch, findBatch, insertBatch } from '../store/sync-batches.ts';
 import { findKnownRecords } from '../store/sync-records.ts';
@@ -95,12 +96,12 @@ async function note(needs: Needs, { key, sync }: SyncJob, delivery: Delivery, ou
   return progress;
 }
 
-function withOutcomes({ items, fates }: Delivery, outcomes: WriteOutcome[]): { items: Outgoing[]; fates: Fate[] } {
+function withOutcomes({ items, fates, records }: Delivery, outcomes: WriteOutcome[]): { items: Outgoing[]; fates: Fate[] } {
   const outcomeOf = ({ sent }: Outgoing) => (sent === null ? null : outcomes[sent]!);
   return {
     items: items.map((item) => {
       const outcome = outcomeOf(item);
-      return outcome?.kind === 'failed' ? { ...item, checksum: null, error: deliveryError(item, outcome.message) } : item;
+      return outcome?.kind === 'failed' ? { ...item, checksum: null, error: deliveryError(item, outcome, records[item.sent!]!) } : item;
     }),
     fates: fates.map((fate, index) => {
       const outcome = outcomeOf(items[index]!);
@@ -111,9 +112,13 @@ function withOutcomes({ items, fates }: Delivery, outcomes: WriteOutcome[]): { i
   };
 }
 
-function deliveryError({ ordinal, rootLine, customerId, source }: Outgoing, message: string): ImportError {
+type Failed = Extract<WriteOutcome, { kind: 'failed' }>;
+
+/** Where a field is at fault, its value as it was sent is quoted. */
+function deliveryError({ ordinal, rootLine, customerId, source }: Outgoing, { message, field }: Failed, sent: SourceRecord): ImportError {
+  const quoted = field === undefined ? '' : `${quote(textOf(sent[field]) ?? showJson(sent[field]))} `;
   return {
-    line: ordinal, errorType: 'DELIVERY_FAILED', outcome: 'failed', stage: 'merge', message, customerId, attributeKey: null,
-    raw: showJson(source), originalLine: rootLine, customerHash: null,
+    line: ordinal, errorType: 'DELIVERY_FAILED', outcome: 'failed', stage: 'merge', message: quoted + message, customerId,
+    attributeKey: field ?? null, raw: showJson(source), originalLine: rootLine, customerHash: null,
   };
 }

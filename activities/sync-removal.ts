@@ -3,7 +3,7 @@ import { targetsOf } from './record-mapper.ts';
 import { checksumOfRecord } from './sync-checksum.ts';
 import type { SyncEnds, SyncJob } from './sync-job.ts';
 import { RunGone, type RunScope } from './sync-scope.ts';
-import type { Json, SourceRecord } from '../connectors/contract.ts';
+import type { Json, SourceRecord, WriteOutcome } from '../connectors/contract.ts';
 import { masked } from '../connectors/masked.ts';
 import type { AttributeChange } from '../domain/attribute-change.ts';
 import type { CustomerType } from '../domain/customer-id.ts';
@@ -125,7 +125,7 @@ async function removeRecords(
     const gone = vanished.filter((_, index) => outcomes[index]!.kind !== 'failed').map((record) => record.key);
     const failed = outcomes.find((outcome) => outcome.kind === 'failed');
     failures.count += vanished.length - gone.length;
-    if (failed) failures.message = shorten(masked(failed.message, open!.secretSettings));
+    if (failed) failures.message = shorten(masked(sayFailed(failed), open!.secretSettings));
     await write(needs.db, async (tx) => {
       const held = await lockRun(tx, key);
       if (!held) throw new RunGone();
@@ -135,6 +135,11 @@ async function removeRecords(
     });
     after = vanished.at(-1)!.key;
   }
+}
+
+/** Of a run it is told as a whole, so the value at fault is not quoted. */
+function sayFailed({ message, field }: Extract<WriteOutcome, { kind: 'failed' }>): string {
+  return field === undefined ? message : `the field ${field} ${message}`;
 }
 
 function recordOf(fields: string[], key: string): SourceRecord {

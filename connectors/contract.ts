@@ -99,8 +99,12 @@ export type Source<Settings> = {
   read(settings: Settings, reading: Reading, context: ConnectorContext): AsyncIterable<Batch>;
 };
 
-/** What became of a record that was written. `later`: its fate may differ the next time. */
-export type WriteOutcome = { kind: 'ok' } | { kind: 'unchanged' } | { kind: 'failed'; message: string; later: boolean };
+/**
+ * What became of a record that was written. `later`: its fate may differ the next time. `field`: whose value was at fault, where
+ * that is known; the message is then said of the value (`is no integer`), which is quoted before it. None quotes it itself.
+ */
+export type WriteOutcome =
+  | { kind: 'ok' } | { kind: 'unchanged' } | { kind: 'failed'; message: string; later: boolean; field?: string };
 
 export type Destination<Settings> = {
   check(settings: Settings, context: ConnectorContext): Promise<void>;

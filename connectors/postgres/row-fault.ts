@@ -1,38 +1,63 @@
 import pg from 'pg';
 
+/** Why a row is not taken; `column`: the fault is its value's, of which `message` is then said. */
+export type RowFault = { message: string; column?: string };
+
 /** By SQLSTATE, without what Postgres would quote of the row (Postgres: appendix A). */
-const WORDS: Record<string, (error: pg.DatabaseError) => string> = {
+const OF_ROW: Record<string, (error: pg.DatabaseError) => string> = {
   '23502': ({ column }) => `The column ${column ?? ''} may not be empty`,
   '23503': ({ constraint }) => `It refers to a row that there is not, or is referred to (constraint ${constraint ?? ''})`,
   '23505': ({ constraint }) => `Another row has the same values in a unique index (constraint ${constraint ?? ''})`,
   '23514': ({ constraint }) => `It does not meet the check ${constraint ?? ''}`,
   '23P01': ({ constraint }) => `It collides with another row (constraint ${constraint ?? ''})`,
-  '22001': ({ message }) => `A value is too long: ${message}`,
-  '22003': () => 'A number is out of the range of its column',
-  '22007': () => 'A value is no date or time that its column takes',
-  '22008': () => 'A date or time is out of range',
-  '22021': () => 'A text has characters that the database does not take',
-  '22P02': ({ message }) => `A value does not fit the type of its column${typeIn(message)}`,
-  '22P05': () => 'A text has a character that the database does not take, such as a zero byte',
   '44000': () => 'It does not meet the conditions of the view',
   'P0001': () => 'A trigger of the table refused it',
+};
+
+/** The same of faults of one value, as they are said of it. */
+const OF_VALUE: Record<string, (error: pg.DatabaseError) => string> = {
+  '22001': ({ message }) => `is too long${/ for type [\w ]+(?:\(\d+\))?$/.exec(message)?.[0] ?? ''}`,
+  '22003': () => 'is a number out of the range of its column',
+  '22007': () => 'is no date or time that its column takes',
+  '22008': () => 'is a date or time that is out of range',
+  '22021': () => 'has characters that the database does not take',
+  '22P02': ({ message }) => sayType(message),
+  '22P03': () => 'does not fit the type of its column',
+  '22P05': () => 'has a character that the database does not take, such as a zero byte',
 };
 
 /** Classes that speak of values: data, keys that come twice, integrity, conditions of views, what PL/pgSQL raises, limits of sizes. */
 const OF_ROWS = new Set(['21', '22', '23', '44', 'P0', '54']);
 
-/** Whether a statement failed because of a row, and then why, without a value of it. */
-export function rowFault(error: unknown): string | null {
-  if (!(error instanceof pg.DatabaseError)) return null;
-  const { code = '', routine } = error;
-  if (code === '42501' && routine === 'ExecWithCheckOptions') return 'A row-level security policy of the table does not let it in';
-  if (!OF_ROWS.has(code.slice(0, 2))) return null;
-  const words = WORDS[code]?.(error) ?? 'Postgres does not take it';
-  return `${words} (SQLSTATE ${code})`;
+/** Whether a statement failed because of a row. */
+export function isRowFault(error: unknown): error is pg.DatabaseError {
+  if (!(error instanceof pg.DatabaseError)) return false;
+  return OF_ROWS.has(error.code?.slice(0, 2) ?? '') || isPolicy(error);
+}
+
+/** Why, without a value of it; `column`: the one whose value has the fault, as far as that could be found out. */
+export function rowFault(error: pg.DatabaseError, column: string | null): RowFault {
+  const { code = '' } = error;
+  if (isPolicy(error)) return { message: 'A row-level security policy of the table does not let it in' };
+  const state = ` (SQLSTATE ${code})`;
+  const ofValue = OF_VALUE[code]?.(error);
+  if (ofValue !== undefined) return column === null ? { message: `A value ${ofValue}${state}` } : { message: ofValue + state, column };
+  const ofRow = OF_ROW[code]?.(error);
+  if (column === null || ofRow !== undefined) return { message: (ofRow ?? 'Postgres does not take it') + state };
+  return { message: `is not taken by Postgres${state}`, column };
+}
+
+/** Whether it may be found out which value has the fault, which Postgres doesn't tell. */
+export function isOfValue({ code }: pg.DatabaseError): boolean {
+  return code?.startsWith('22') ?? false;
+}
+
+function isPolicy({ code, routine }: pg.DatabaseError): boolean {
+  return code === '42501' && routine === 'ExecWithCheckOptions';
 }
 
 /** `invalid input syntax for type integer: "…"` names the type, before it quotes the value. */
-function typeIn(message: string): string {
-  const type = /^invalid input (?:syntax for type|value for enum) ([\w ]+)(?=:)/.exec(message)?.[1];
-  return type === undefined ? '' : `, ${type}`;
+function sayType(message: string): string {
+  const type = /^invalid input (?:syntax for type|value for enum) ([\w ."]+?)(?=:)/.exec(message)?.[1];
+  return type === undefined ? 'does not fit the type of its column' : `is no ${type}`;
 }

@@ -1,10 +1,11 @@
 import pg from 'pg';
 import type { ConnectorContext, Json, SourceRecord, WriteOutcome, Writing } from '../contract.ts';
 import { sourceRefusal } from '../source-refusal.ts';
+import { columnAtFault } from './column-fault.ts';
 import { inSession, type PostgresSession } from './postgres-session.ts';
 import type { PostgresSettings } from './postgres-settings.ts';
 import { findTable, type PostgresStream } from './postgres-stream.ts';
-import { rowFault } from './row-fault.ts';
+import { isOfValue, isRowFault, type RowFault, rowFault } from './row-fault.ts';
 import { deleteStatement, upsertStatement } from './upsert-statement.ts';
 
 /** A record with its place among those that are written. */
@@ -12,7 +13,8 @@ type Row = { place: number; record: SourceRecord };
 
 const OK: WriteOutcome = { kind: 'ok' };
 const UNCHANGED: WriteOutcome = { kind: 'unchanged' };
-const failed = (message: string): WriteOutcome => ({ kind: 'failed', message, later: false });
+const failed = ({ message, column }: RowFault): WriteOutcome =>
+  ({ kind: 'failed', message, later: false, ...(column === undefined ? {} : { field: column }) });
 
 /**
  * Inserts or updates rows by their key, or deletes them, all in one transaction. Rows that the table does not take fail
@@ -28,12 +30,12 @@ export async function writePostgres(settings: PostgresSettings, writing: Writing
     const rows: Row[] = [];
     for (const [place, record] of writing.records.entries()) {
       const row = writing.isRemoval ? keyOf(record, writing.key) : rowOf(record, table, writing.key);
-      if (typeof row === 'string') outcomes[place] = failed(row);
+      if (typeof row === 'string') outcomes[place] = failed({ message: row });
       else rows.push({ place, record: row });
     }
     for (const { columns, rows: group } of groups(rows, writing.key)) {
       const statement = writing.isRemoval ? deleteStatement(table, writing.key) : upsertStatement(table, writing.key, columns);
-      await writeRows(session, statement, group, outcomes);
+      await writeRows({ session, table, statement, outcomes }, group);
     }
   });
   return outcomes;
@@ -92,23 +94,29 @@ function groups(rows: Row[], key: string[]): Group[] {
 /** 1 and "1" are the same to a column. */
 const textOf = (value: Json) => (typeof value === 'string' ? value : JSON.stringify(value));
 
+type RowWriting = { session: PostgresSession; table: PostgresStream; statement: string; outcomes: WriteOutcome[] };
+
 /** Writes rows together; where that fails because of one of them, each half by itself. */
-async function writeRows(session: PostgresSession, statement: string, rows: Row[], outcomes: WriteOutcome[]): Promise<void> {
-  await session.client.query('SAVEPOINT rows');
+async function writeRows(writing: RowWriting, rows: Row[]): Promise<void> {
+  const { session: { client }, statement, outcomes } = writing;
+  await client.query('SAVEPOINT rows');
   try {
-    const written = await session.client.query<{ place: string }>(statement, [JSON.stringify(rows.map(({ record }) => record))]);
-    await session.client.query('RELEASE SAVEPOINT rows');
+    const written = await client.query<{ place: string }>(statement, [JSON.stringify(rows.map(({ record }) => record))]);
+    await client.query('RELEASE SAVEPOINT rows');
     for (const { place } of written.rows) outcomes[rows[Number(place) - 1]!.place] = OK;
   } catch (error) {
-    const fault = rowFault(error);
-    if (fault === null) throw error;
-    await session.client.query('ROLLBACK TO SAVEPOINT rows; RELEASE SAVEPOINT rows');
+    if (!isRowFault(error)) throw error;
+    await client.query('ROLLBACK TO SAVEPOINT rows; RELEASE SAVEPOINT rows');
     if (rows.length === 1) {
-      outcomes[rows[0]!.place] = failed(fault);
+      outcomes[rows[0]!.place] = failed(await faultOf(writing, rows[0]!, error));
       return;
     }
     const half = Math.ceil(rows.length / 2);
-    await writeRows(session, statement, rows.slice(0, half), outcomes);
-    await writeRows(session, statement, rows.slice(half), outcomes);
+    await writeRows(writing, rows.slice(0, half));
+    await writeRows(writing, rows.slice(half));
   }
+}
+
+async function faultOf({ session, table }: RowWriting, { record }: Row, error: pg.DatabaseError): Promise<RowFault> {
+  return rowFault(error, isOfValue(error) ? await columnAtFault(session, table, record) : null);
 }

@@ -113,15 +113,16 @@ describe('millrace syncs run', () => {
     expect(out).toMatch(/^INVALID_VALUE +1$/m);
     expect(status).toBe(2);
     const id = runIn(out);
-    expect(out).toContain(`Each with its line and reason: millrace syncs errors ${id}`);
+    expect(out).toContain(`Each with its reason: millrace syncs errors ${id}`);
     const list = await millrace(['errors', id]);
+    expect(list.out).toMatch(/^record +error +customer or key +field +reason$/m);
     expect(list.out).toMatch(/^2 +INVALID_VALUE +\S+ +score +\S/m);
     expect(list.out).toMatch(/^3 +INVALID_CUSTOMER_ID /m);
     const typed = await millrace(['errors', id, '--type', 'INVALID_VALUE', '--json']);
     expect(JSON.parse(typed.out)).toMatchObject({ line: 2, record: expect.stringContaining('many') as string });
     const path = join(folder, 'errors.csv');
     expect(await millrace(['errors', id, '--csv', '--output', path])).toEqual({ status: 0, out: '', err: '' });
-    expect(await readFile(path, 'utf8')).toMatch(/^line,error_type,outcome,customer_id,key,reason,record\r?\n2,INVALID_VALUE,failed,/);
+    expect(await readFile(path, 'utf8')).toMatch(/^line,error_type,outcome,customer_id,record_key,key,reason,record\r?\n2,INVALID_VALUE,failed,/);
     const mapping = { ...from('mixed').mapping, fields: [{ from: 'tariff', to: 'plan' }] };
     await ask(stack.app, world, 'PUT', `/api/syncs/${sync}`, { mapping });
     const redriven = await millrace(['redrive', id]);
@@ -130,6 +131,23 @@ describe('millrace syncs run', () => {
     expect(redriven.status).toBe(2);
     expect((await millrace(['status', id])).out).toMatch(/^still open: 1 /m);
     expect((await millrace(['errors', id, '--open'])).out).not.toContain('INVALID_VALUE');
+  });
+
+  it('names what failed at another destination by its key, and the field at fault with its value', async () => {
+    const [from, to] = [shop.table('outgoing'), shop.table('held')];
+    await shop.db.query(`CREATE TABLE ${from} (id integer PRIMARY KEY, plan text); CREATE TABLE ${to} (id integer PRIMARY KEY, plan integer);
+      ALTER TABLE ${from} OWNER TO ${shop.role}; ALTER TABLE ${to} OWNER TO ${shop.role};
+      INSERT INTO ${from} VALUES (1, '7'), (42, 'abc')`);
+    const sync = await makeSync(stack, world, {
+      name: 'Outgoing', source: { connection: shop.connection, stream: 'outgoing' }, mapping: {},
+      destination: { connection: shop.connection, stream: 'held', key: ['id'] },
+    });
+    const { status, out } = await millrace(['run', sync]);
+    expect(out).toMatch(/^finished: 2 records read, 1 written, 0 unchanged, 0 ignored, 1 failed$/m);
+    expect(status).toBe(2);
+    const { out: list } = await millrace(['errors', runIn(out)]);
+    expect(list).toMatch(/^record +error +customer or key +field +reason$/m);
+    expect(list).toMatch(/^2 +DELIVERY_FAILED +42 +plan +"abc" is no integer \(SQLSTATE 22P02\)$/m);
   });
 
   it('says why it removed nothing, and removes once that is confirmed', async () => {

@@ -45,7 +45,7 @@ describe('a table', () => {
       changed: record(1, 99),
       bad: {
         record: { ...record(70_000), score: 'zqvalue' }, quotesNot: 'zqvalue',
-        says: /does not fit the type of its column, integer \(SQLSTATE 22P02\)/,
+        says: /^is no integer \(SQLSTATE 22P02\)$/,
       },
       held: () => sql('SELECT id::int, "na""me", score, doc FROM "Target"'),
       async throttle() {
@@ -86,21 +86,27 @@ describe('rows that are written', () => {
 
   it('fail each for its own reason, in words that quote none of it', async () => {
     await sql(`CREATE TABLE strict (id int PRIMARY KEY, name varchar(3) NOT NULL, mail text UNIQUE, age int CHECK (age >= 0), bytes bytea,
-      boss int REFERENCES strict DEFERRABLE INITIALLY DEFERRED)`);
-    const bad: [SourceRecord, RegExp][] = [
-      [{ id: 2, name: null }, /column name may not be empty/], [{ id: 3, name: 'zqvalue' }, /too long.*character varying\(3\)/],
+      born date, tags int[], boss int REFERENCES strict DEFERRABLE INITIALLY DEFERRED)`);
+    const bad: [SourceRecord, RegExp, field?: string][] = [
+      [{ id: 2, name: null }, /column name may not be empty/],
+      [{ id: 3, name: 'zqvalue', age: 1 }, /^is too long for type character varying\(3\) \(/, 'name'],
       [{ id: 4, name: 'c', mail: 'zqmail' }, /unique index \(constraint strict_mail_key\)/],
       [{ id: 5, name: 'd', age: -1 }, /check strict_age_check/],
-      [{ id: 6, name: 'e', age: 99_999_999_999 }, /out of the range/], [{ id: 7, name: 'f', boss: 77 }, /constraint strict_boss_fkey/],
+      [{ id: 6, name: 'e', age: 99_999_999_999 }, /^is a number out of the range/, 'age'],
+      [{ id: 7, name: 'f', boss: 77 }, /constraint strict_boss_fkey/],
       [{ id: 8, name: 'g', other: 1 }, /has no column other/], [{ name: 'h' }, /has no id/], [{ id: null, name: 'i' }, /has no id/],
-      [{ id: 'zqid', name: 'j' }, /integer/], [{ id: 9, name: 'k', bytes: 'zq!' }, /base64/], [{ id: 10, name: 'a\0b' }, /zero byte/],
+      [{ id: 'zqid', name: 'j' }, /^is no integer \(SQLSTATE 22P02\)$/, 'id'], [{ id: 9, name: 'k', bytes: 'zq!' }, /base64/],
+      [{ id: 10, name: 'a\0b' }, /zero byte/, 'name'], [{ id: 12, name: 'l', age: 1, born: 'zqday' }, /^is no date/, 'born'],
+      [{ id: 13, name: 'm', tags: ['zqtag'] }, /^is no integer/, 'tags'],
     ];
     const records = [{ id: 1, name: 'a', mail: 'zqmail' }, ...bad.map(([record]) => record), { id: 11, name: 'z' }];
     const outcomes = await write('strict', ['id'], records);
     expect(outcomes).toEqual([
-      { kind: 'ok' }, ...bad.map(([, says]) => ({ kind: 'failed', message: expect.stringMatching(says), later: false })), { kind: 'ok' },
+      { kind: 'ok' }, ...bad.map(([, says, field]) => ({
+        kind: 'failed', message: expect.stringMatching(says), later: false, ...(field === undefined ? {} : { field }),
+      })), { kind: 'ok' },
     ]);
-    expect(JSON.stringify(outcomes)).not.toMatch(/zq(?:value|mail|id|!)/);
+    expect(JSON.stringify(outcomes)).not.toMatch(/zq(?:value|mail|id|day|tag|!)/);
     expect(await sql('SELECT id FROM strict ORDER BY id')).toEqual([{ id: 1 }, { id: 11 }]);
   });
 

@@ -1,0 +1,35 @@
+import pg from 'pg';
+import type { Json, SourceRecord } from '../contract.ts';
+import type { PostgresSession } from './postgres-session.ts';
+import type { PostgresStream } from './postgres-stream.ts';
+import { isRowFault } from './row-fault.ts';
+
+type Value = [column: string, value: Json];
+
+/**
+ * The column whose type does not take its value in a row; null where each takes its own. Half of the columns are tried at a
+ * time: Postgres names none.
+ */
+export async function columnAtFault(session: PostgresSession, table: PostgresStream, record: SourceRecord): Promise<string | null> {
+  let suspects: Value[] = Object.entries(record);
+  if (await areTaken(session, table, suspects)) return null;
+  while (suspects.length > 1) {
+    const half = suspects.slice(0, Math.ceil(suspects.length / 2));
+    suspects = await areTaken(session, table, half) ? suspects.slice(half.length) : half;
+  }
+  return suspects[0]?.[0] ?? null;
+}
+
+/** Whether these values become those of a row's columns, whatever constraints hold beyond their types. */
+async function areTaken({ client }: PostgresSession, { from: table }: PostgresStream, values: Value[]): Promise<boolean> {
+  await client.query('SAVEPOINT columns');
+  try {
+    await client.query(`SELECT json_populate_record(NULL::${table}, $1::json) IS NULL`, [JSON.stringify(Object.fromEntries(values))]);
+    return true;
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && isRowFault(error)) return false;
+    throw error;
+  } finally {
+    await client.query('ROLLBACK TO SAVEPOINT columns; RELEASE SAVEPOINT columns');
+  }
+}
