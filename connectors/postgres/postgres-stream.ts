@@ -43,6 +43,18 @@ export async function findTable(session: PostgresSession, name: string): Promise
   return table;
 }
 
+/** Refuses a schema that isn't there, or that this user may not use: nothing of it would be found. Queries need none. */
+export async function checkSchema({ client, settings: { schema, user, queries = {} } }: PostgresSession): Promise<void> {
+  const { rows } = await client.query<{ usable: string }>(
+    "SELECT has_schema_privilege(oid, 'USAGE')::text AS usable FROM pg_namespace WHERE nspname = $1", [schema]);
+  if (rows.length === 0) {
+    throw sourceRefusal('source_refused', `The database has no schema ${schema}: check schema in the settings, capitals count`);
+  }
+  if (rows[0]!.usable === 'true' || Object.keys(queries).length > 0) return;
+  throw sourceRefusal('source_refused', `The user ${user} may not use the schema ${schema}: have its owner run `
+    + `GRANT USAGE ON SCHEMA ${pg.escapeIdentifier(schema)} TO ${pg.escapeIdentifier(user)}`);
+}
+
 export function toStream({ name, columns, key }: PostgresStream): Stream {
   return {
     name, key,

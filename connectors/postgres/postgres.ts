@@ -1,7 +1,7 @@
 import { connector } from '../contract.ts';
 import { PostgresSettings } from './postgres-settings.ts';
 import { inSession } from './postgres-session.ts';
-import { listStreams, listTables, toStream } from './postgres-stream.ts';
+import { checkSchema, listStreams, listTables, toStream } from './postgres-stream.ts';
 import { readPostgres } from './read-postgres.ts';
 import { writePostgres } from './write-postgres.ts';
 
@@ -10,13 +10,16 @@ export const postgres = connector({
   title: 'PostgreSQL',
   settings: PostgresSettings,
   source: {
-    check: (settings, context) => inSession(settings, context, 'read', async (session) => { await listStreams(session); }),
+    check: (settings, context) => inSession(settings, context, 'read', async (session) => {
+      await checkSchema(session);
+      await listStreams(session);
+    }),
     discover: (settings, context) =>
       inSession(settings, context, 'read', async (session) => (await listStreams(session)).map(toStream)),
     read: readPostgres,
   },
   destination: {
-    check: (settings, context) => inSession(settings, context, 'write', async () => undefined),
+    check: (settings, context) => inSession(settings, context, 'write', checkSchema),
     discover: (settings, context) => inSession(settings, context, 'write', async (session) =>
       (await listTables(session)).filter(({ isWritable }) => isWritable).map(toStream)),
     write: writePostgres,

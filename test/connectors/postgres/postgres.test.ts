@@ -188,6 +188,7 @@ describe('an incremental reading', () => {
 describe('what is refused', () => {
   it.for<[string, Record<string, unknown>, string, RegExp]>([
     ['another database', { database: 'nowhere' }, 'source_refused', /has no database of this name/],
+    ['a schema that is not there', { schema: 'Nowhere' }, 'source_refused', /no schema Nowhere: check schema in the settings/],
     ['TLS where there is none', { tls: 'on' }, 'source_refused', /does not offer TLS/],
     ['a host that nobody knows', { host: 'nowhere.invalid' }, 'source_unavailable', /DNS/],
     ['a port where nothing is', { port: 1 }, 'source_unavailable', /refused the connection/],
@@ -203,6 +204,21 @@ describe('what is refused', () => {
     ['two columns of one name', { queries: { q: 'SELECT 1 AS a, 2 AS a' } }, 'source_refused', /two columns named a/],
   ])('%s', async ([, more, status, says]) => {
     expect(await checked(more)).toMatchObject({ status, message: expect.stringMatching(says) });
+  });
+
+  it('a schema that the user may not use, to read and to write, in words that say what to do', async () => {
+    await db.query(`CREATE SCHEMA closed; CREATE TABLE closed.people (id int PRIMARY KEY)`);
+    const settings = settingsOf({ schema: 'closed' });
+    const grant = `have its owner run GRANT USAGE ON SCHEMA "closed" TO "${foreign.role}"`;
+    for (const side of [source, postgres.destination!]) {
+      const refusal = await refusalOf(side.check(settings, context()));
+      expect(refusal).toMatchObject({ status: 'source_refused', message: expect.stringContaining(grant) });
+    }
+    await expect(source.check(settingsOf({ schema: 'closed', queries: { q: 'SELECT 1 AS a' } }), context())).resolves.toBeUndefined();
+    await db.query(`GRANT USAGE ON SCHEMA closed TO ${foreign.role}`);
+    await expect(source.check(settings, context())).resolves.toBeUndefined();
+    await expect(postgres.destination!.check(settings, context())).resolves.toBeUndefined();
+    expect((await refusalOf(postgres.destination!.check(settingsOf({ schema: 'Nowhere' }), context()))).message).toContain('no schema Nowhere');
   });
 
   it('an address that nobody may reach, by number and by name', async () => {
