@@ -6,6 +6,7 @@ import { refuse } from '../domain/refusal.ts';
 
 /** A sync as a file has it. */
 export type SyncDocument = {
+  /** Empty where it has none, which has been told. */
   name: string;
   body: Record<string, unknown>;
   /** Where a member stands, or what is nearest to it. */
@@ -58,7 +59,7 @@ function readDocument(document: Parsed, at: (offset: number) => Place, problems:
   problems.push(...unknownMembers(body).map(({ path, message }) => ({ place: where(path), message })));
   if (typeof body.name === 'string' && body.name.trim() !== '') return [{ name: body.name, body, where }];
   problems.push({ place: where(['name']), message: 'name: is required, in words: a sync is known by it' });
-  return [];
+  return [{ name: '', body, where }];
 }
 
 /** Or why it is none. */

@@ -46,10 +46,10 @@ async function planSync(server: Server, document: SyncDocument, { ends, there, p
   const { name, body } = document;
   const { resolved, faults } = resolveNames(body, ends);
   problems.push(...faults.map((fault) => problemOf(document, fault)));
-  if (faults.length > 0) return null;
   const existing = there.find((sync) => sync.name === name) ?? null;
   try {
-    const asked = { ...resolved, ...(existing ? { sync_id: existing.identifier } : {}) };
+    // A name that is missing would hide what the server has to say of the rest.
+    const asked = { ...resolved, name: name || '?', ...(existing ? { sync_id: existing.identifier } : {}) };
     const answer = await call<{ definition: SyncDefinition }>(server, 'POST', '/api/syncs/validate', asked, randomUUID());
     const definition = definitionOf(answer.definition);
     return { name, definition, existing, changes: existing ? changesBetween(definitionOf(existing), definition) : [] };
@@ -57,7 +57,9 @@ async function planSync(server: Server, document: SyncDocument, { ends, there, p
     if (!(error instanceof Refusal) || (error.http !== 400 && error.http !== 409)) throw error;
     const messages = error.extra.messages ?? [{ element: '', message: error.message }];
     // A misspelt member was found before, with the nearest one named.
-    const isKnown = ({ element }: Fault) => problems.some(({ message }) => message.startsWith(`${element}: is unknown`));
+    // So was a name that nothing has, or several, and that the sync has none.
+    const isKnown = ({ element }: Fault) => faults.some((fault) => fault.element === element) || (element === 'name' && name === '')
+      || problems.some(({ message }) => message.startsWith(`${element}: is unknown`));
     problems.push(...messages.filter((fault) => !isKnown(fault)).map((fault) => problemOf(document, fault)));
     return null;
   }
@@ -70,6 +72,7 @@ function problemOf({ where }: SyncDocument, { element, message }: Fault): Proble
 function sameNames(documents: SyncDocument[]): Problem[] {
   const first = new Map<string, SyncDocument>();
   return documents.flatMap((document) => {
+    if (document.name === '') return [];
     const other = first.get(document.name);
     if (other) {
       const message = `name: ${document.name} is the name of the sync at ${sayPlace(other.where(['name']))} already`;

@@ -43,7 +43,8 @@ export function mappingFaults(mapping: GivenMapping, { needsCustomer, knownField
   return faults.slice(0, MOST_FAULTS);
 }
 
-function fieldFaults({ from, to, value, drop, convert }: GivenField, element: string, knownFields?: readonly string[]): MappingFault[] {
+/** What is wrong with an entry by itself, whatever the others are. */
+export function fieldFaults({ from, to, value, drop, convert }: GivenField, element: string, knownFields?: readonly string[]): MappingFault[] {
   if (from === undefined) {
     if (to === undefined || value === undefined) return [{ element, message: 'has neither from, nor to and value' }];
     if (drop !== undefined || convert !== undefined) return [{ element, message: 'has a value, which is neither dropped nor converted' }];
@@ -60,7 +61,8 @@ function fieldFaults({ from, to, value, drop, convert }: GivenField, element: st
   ];
 }
 
-function targetFaults({ from, to = from, drop }: GivenField, index: number, targets: Map<string, number>): MappingFault[] {
+/** Of two entries with one name the second is at fault; `targets` has those of the entries before. */
+export function targetFaults({ from, to = from, drop }: GivenField, index: number, targets: Map<string, number>): MappingFault[] {
   if (to === undefined || drop === true) return [];
   const first = targets.get(to);
   if (first !== undefined) {

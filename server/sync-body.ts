@@ -1,8 +1,11 @@
 import { z } from 'zod';
 import { CUSTOMER_TYPES } from '../domain/customer-id.ts';
+import { targetFaults } from '../domain/mapping-faults.ts';
 import type { EachMember } from '../domain/sync-members.ts';
 import { SCHEMA_RULES } from '../store/sync-record.ts';
 import { bodyFlag, bodyInteger, closedObject, email, identifier, jsonObject, name, text } from './input.ts';
+import { entryFaults, EntryBody, givenField } from './sync-entry.ts';
+import { ScheduleBody } from './sync-schedule.ts';
 
 /** A sync as a caller says it (docs/syncs.md). */
 
@@ -11,7 +14,6 @@ const MOST_KEY_FIELDS = 10;
 const MOST_FIELDS = 1_000;
 
 const field = text();
-const nothing = z.null();
 /** Shown beside an identifier, so what is shown may be sent back. */
 const shownName = z.unknown().optional().describe('Passed over: the name is told by GET');
 
@@ -28,19 +30,19 @@ const destinationMembers = {
 
 const DestinationBody = closedObject({ ...destinationMembers, name: shownName });
 
-const FieldBody = closedObject({
-  from: field.optional(),
-  to: field.optional().describe('The attribute or field; by default as in from'),
-  value: z.union([z.string(), z.number(), z.boolean(), nothing]).optional().describe('A constant, instead of from'),
-  drop: z.boolean().optional(),
-  as: z.enum(['string', 'number', 'boolean', 'date', 'datetime', 'set']).optional(),
-  format: text().optional().describe('Of a date or datetime: tokens of Luxon, or unix, or unix_ms'),
-  zone: text().optional().describe('Of times without an offset: an IANA zone, by default UTC'),
-  decimal: z.enum(['.', ',']).optional(),
-  true: z.array(field).max(MOST_FIELDS).optional(),
-  false: z.array(field).max(MOST_FIELDS).optional(),
-  separator: text().optional().describe('Of a set'),
-} satisfies EachMember<'mapping.fields', z.ZodType>);
+/** Faults of an entry by itself are told beside those of form that others have. */
+const FieldBody = EntryBody.superRefine((entry, ctx) => {
+  for (const { element, message } of entryFaults(entry)) {
+    ctx.addIssue({ code: 'custom', path: element === '' ? [] : element.split('.'), message });
+  }
+});
+
+const FieldsBody = z.array(FieldBody).max(MOST_FIELDS).superRefine((entries, ctx) => {
+  const targets = new Map<string, number>();
+  for (const [index, entry] of entries.entries()) {
+    for (const { message } of targetFaults(givenField(entry), index, targets)) ctx.addIssue({ code: 'custom', path: [index, 'to'], message });
+  }
+});
 
 const CustomerBody = closedObject({
   field, type: z.enum(CUSTOMER_TYPES).optional().describe('By default user_id'),
@@ -48,17 +50,10 @@ const CustomerBody = closedObject({
 
 const MappingBody = closedObject({
   customer: CustomerBody.nullable().optional(),
-  fields: z.array(FieldBody).max(MOST_FIELDS).optional(),
+  fields: FieldsBody.optional(),
   other_fields: z.enum(['keep', 'drop']).optional().describe('By default keep where fields is empty, else drop'),
   empty: z.enum(['fail', 'remove']).optional().describe('What an empty text does; by default fail'),
 } satisfies EachMember<'mapping', z.ZodType>);
-
-const ScheduleBody = closedObject({
-  cron: text().optional(),
-  zone: text().optional().describe('Of cron: an IANA zone, by default UTC'),
-  every_minutes: bodyInteger({ min: 1, max: 10_080 }).optional(),
-  jitter_seconds: bodyInteger({ min: 0, max: 3_600 }).optional(),
-} satisfies EachMember<'schedule', z.ZodType>);
 
 const AlertsBody = closedObject({
   emails: z.array(email).max(MOST_EMAILS).optional().describe('By default who makes the sync'),
@@ -89,4 +84,3 @@ export const SyncChange = z.object({
 });
 
 export type SyncChange = z.output<typeof SyncChange>;
-export type FieldBody = z.output<typeof FieldBody>;

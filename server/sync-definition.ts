@@ -2,50 +2,70 @@ import { isDeepStrictEqual } from 'node:util';
 import { connectorOf } from '../connectors/catalog.ts';
 import { mappingFaults } from '../domain/mapping-faults.ts';
 import type { Mapping } from '../domain/record-mapping.ts';
-import { refuse, refuseField } from '../domain/refusal.ts';
-import { scheduleFault, type SyncSchedule } from '../domain/sync-schedule.ts';
+import { Refusal, refuse, refuseField } from '../domain/refusal.ts';
+import type { SyncSchedule } from '../domain/sync-schedule.ts';
 import { type Connection, lockConnection } from '../store/connections.ts';
 import type { Queryable } from '../store/database.ts';
 import type { NewSync, SyncAlerts, SyncDestination } from '../store/sync-record.ts';
 import { findSor } from '../store/systems-of-records.ts';
 import type { SyncChange } from './sync-body.ts';
 import { givenMapping } from './sync-mapping.ts';
+import { givenSchedule } from './sync-schedule.ts';
 
 const DEFAULTS = { removalLimit: 50, pauseAfter: 5 };
 
 type Fault = { element: string; message: string };
 
 /**
- * A sync as a caller says it; what is left out is as in `before`, or by default. Refuses, by its wire element, what does not
+ * A sync as a caller says it; what is left out is as in `before`, or by default. Refuses, by its wire element, all that does not
  * exist or does not go together. What it names is held until the transaction ends.
  */
 export async function readDefinition(
   tx: Queryable, entityId: number, body: SyncChange, before: NewSync | null, defaultEmails: string[],
 ): Promise<NewSync> {
-  const source = body.source ? await readSource(tx, entityId, body.source) : null;
-  const destination = body.destination ? await readDestination(tx, entityId, body.destination) : before!.destination;
+  const faults: Fault[] = [];
+  const source = body.source ? await gather(faults, () => readSource(tx, entityId, body.source!)) : null;
+  const destination = body.destination
+    ? await gather(faults, () => readDestination(tx, entityId, body.destination!)) : before!.destination;
+  const toAttributes = body.destination ? body.destination.sor !== undefined : 'sorId' in before!.destination;
+  const mapping = await gather(faults, () => readMapping(body, before, toAttributes));
+  const schedule = await gather(faults, () => readSchedule(body.schedule, before?.schedule ?? null));
   const mode = body.mode ?? before?.mode ?? 'full';
-  const sync: NewSync = {
+  const sync: Omit<NewSync, 'destination' | 'mapping'> = {
     name: body.name ?? before!.name,
-    connectionId: source?.connectionId ?? before!.connectionId,
-    stream: source?.stream ?? before!.stream,
-    destination,
-    mapping: readMapping(body, before, 'sorId' in destination),
+    connectionId: source?.connectionId ?? before?.connectionId ?? NONE,
+    stream: source?.stream ?? before?.stream ?? '',
     mode,
     cursorField: body.cursor_field === undefined ? before?.cursorField ?? null : body.cursor_field,
     removes: body.removes ?? before?.removes ?? false,
     removalLimit: body.removal_limit ?? before?.removalLimit ?? DEFAULTS.removalLimit,
-    schedule: readSchedule(body.schedule, before?.schedule ?? null),
+    schedule,
     schemaRule: body.on_schema_change ?? before?.schemaRule ?? 'ignore',
     alerts: readAlerts(body.alerts, before?.alerts ?? { emails: defaultEmails, failedRecords: null, pauseAfter: DEFAULTS.pauseAfter }),
   };
   if (mode === 'full') sync.cursorField = null;
-  refuseAll(misfits(sync, body));
-  return sync;
+  refuseAll([...faults, ...misfits({ ...sync, destination, mapping }, body)]);
+  return { ...sync, destination: destination!, mapping: mapping! };
 }
 
-/** What does not go together. */
-function misfits({ mode, removes, destination, schemaRule, mapping }: NewSync, body: SyncChange): Fault[] {
+/** Of a source that is refused. */
+const NONE = 0;
+
+/** What `read` gives; where it refuses, null, and what is wrong joins the faults. */
+async function gather<T>(faults: Fault[], read: () => T | Promise<T>): Promise<T | null> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.extra.messages === undefined) throw error;
+    faults.push(...error.extra.messages);
+    return null;
+  }
+}
+
+type Parts = Pick<NewSync, 'mode' | 'removes' | 'schemaRule'> & { destination: SyncDestination | null; mapping: Mapping | null };
+
+/** What does not go together, of parts that are right in themselves. */
+function misfits({ mode, removes, destination, schemaRule, mapping }: Parts, body: SyncChange): Fault[] {
   const faults: Fault[] = [];
   if (mode === 'full' && typeof body.cursor_field === 'string') {
     faults.push({ element: 'cursor_field', message: 'is of incremental readings: say mode: incremental, or leave it out' });
@@ -53,10 +73,10 @@ function misfits({ mode, removes, destination, schemaRule, mapping }: NewSync, b
   if (removes && mode === 'incremental') {
     faults.push({ element: 'removes', message: 'is of full readings: an incremental one cannot tell what has vanished' });
   }
-  if (removes && 'connectionId' in destination && destination.key.length === 0) {
+  if (removes && destination !== null && 'connectionId' in destination && destination.key.length === 0) {
     faults.push({ element: 'destination.key', message: 'is needed by removes: it names what is to be removed' });
   }
-  if (schemaRule === 'follow' && mapping.otherFields === 'drop') {
+  if (schemaRule === 'follow' && mapping?.otherFields === 'drop') {
     faults.push({ element: 'on_schema_change', message: 'follow takes new fields: keep other_fields, or say ignore' });
   }
   return faults;
@@ -66,7 +86,7 @@ function refuseAll(faults: readonly Fault[]): void {
   const [first] = faults;
   if (!first) return;
   refuse(400, 'bad_request', `${first.element}: ${first.message}`, {
-    messages: faults.map((fault) => ({ ...fault, severity: 'error' as const })),
+    messages: faults.map(({ element, message }) => ({ element, severity: 'error' as const, message })),
     errors: faults.map(({ element, message }) => `${element}: ${message}`),
   });
 }
@@ -104,19 +124,13 @@ async function readDestination(
 }
 
 function readMapping({ mapping: body }: SyncChange, before: NewSync | null, needsCustomer: boolean): Mapping {
-  const given = body ? givenMapping(body) : before ? { mapping: before.mapping, misplaced: [] } : givenMapping({});
-  refuseAll([...given.misplaced, ...mappingFaults(given.mapping, { needsCustomer })]);
-  return given.mapping as Mapping;
+  const given = body || !before ? givenMapping(body ?? {}) : before.mapping;
+  refuseAll(mappingFaults(given, { needsCustomer }));
+  return given as Mapping;
 }
 
 function readSchedule(body: SyncChange['schedule'], before: SyncSchedule | null): SyncSchedule | null {
-  if (body === undefined || body === null) return body === undefined ? before : null;
-  const { cron, zone, every_minutes: everyMinutes, jitter_seconds: jitterSeconds = 0 } = body;
-  if ((cron === undefined) === (everyMinutes === undefined)) return refuseField('schedule', 'must have either cron or every_minutes');
-  if (zone !== undefined && cron === undefined) return refuseField('schedule.zone', 'is of cron: every_minutes knows no clock');
-  const schedule = cron === undefined ? { everyMinutes: everyMinutes!, jitterSeconds } : { cron, zone: zone ?? 'UTC', jitterSeconds };
-  const fault = scheduleFault(schedule);
-  return fault ? refuseField(fault.element, fault.message) : schedule;
+  return body === undefined ? before : body && givenSchedule(body);
 }
 
 function readAlerts(body: SyncChange['alerts'], before: SyncAlerts): SyncAlerts {

@@ -3,7 +3,7 @@ import { refuse } from '../domain/refusal.ts';
 import type { Malformed } from './route.ts';
 
 /** A body of ten million wrong things is told about the first few. */
-const MOST_FAULTS = 20;
+const MOST_FAULTS = 50;
 
 type Issue = z.core.$ZodRawIssue;
 

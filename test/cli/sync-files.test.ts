@@ -152,6 +152,7 @@ describe('millrace sync validate', () => {
     expect(err.split('\n')).toEqual([
       `${wrong}:4:1: maping: is unknown: did you mean mapping?`,
       `${wrong}:9:7: mapping.fields.0.formt: is unknown: did you mean format?`,
+      `${wrong}:10:7: mapping.fields.0.decimal: is of as: number, not of date`,
       `${wrong}:11:1: mode: must be one of full, incremental`,
       `${wrong}:15:16: destination.sor: CRN is no System of Records: did you mean CRM?`,
       `${wrong}:21:1: name: Buyers is the name of the sync at ${right}:1:1 already`,
@@ -160,6 +161,44 @@ describe('millrace sync validate', () => {
     ]);
     expect((await millrace(['sync', 'apply', right, wrong])).status).toBe(1);
     expect(await syncs()).toEqual([]);
+  });
+
+  it('tells what does not go together beside what is no value of its member, and beside names that nothing has', async () => {
+    const path = await file('both.yaml',
+      'name: Both',
+      'source: { connection: Shoop, stream: buyers }',
+      'destination: { sor: CRN }',
+      'mapping:',
+      '  fields:',
+      '    - { from: born, as: date, format: DD/MM/YYYY }',
+      '    - { from: tariff, as: text }',
+      'removal_limit: 101',
+      'schedule: { cron: "0 25 * * *" }',
+      '---',
+      'nmae: Together',
+      'source: { connection: Shoop, stream: buyers }',
+      'destination: { sor: CRM }',
+      'mapping: { fields: [{ from: tariff, to: plan }] }',
+      'mode: incremental',
+      'removes: true',
+      'on_schema_change: follow',
+    );
+    const { status, err } = await millrace(['sync', 'validate', path]);
+    expect(status).toBe(1);
+    expect(err.split('\n').map((line) => line.slice(path.length))).toEqual([
+      ':2:11: source.connection: Shoop is no connection: did you mean Shop?',
+      ':3:16: destination.sor: CRN is no System of Records: did you mean CRM?',
+      expect.stringMatching(/^:6:31: mapping\.fields\.0\.format: .*: did you mean dd\/MM\/yyyy\?/),
+      ':7:23: mapping.fields.1.as: must be one of string, number, boolean, date, datetime, set',
+      ':8:1: removal_limit: must be a whole number from 0 to 100',
+      expect.stringMatching(/^:9:13: schedule\.cron: the hour can't be 25/),
+      ':11:1: nmae: is unknown: did you mean name?',
+      ':11:1: name: is required, in words: a sync is known by it',
+      ':12:11: source.connection: Shoop is no connection: did you mean Shop?',
+      ':14:1: mapping.customer: is missing: attributes are of a customer',
+      ':16:1: removes: is of full readings: an incremental one cannot tell what has vanished',
+      '',
+    ]);
   });
 
   it('names the entry of a mapping that the server refuses', async () => {

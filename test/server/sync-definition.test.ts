@@ -87,6 +87,22 @@ describe('a definition is refused with what is wrong named, and what would be ri
     expect(elements).toEqual(['mapping.fields.0', 'mapping.fields.1', 'mapping.fields.2']);
   });
 
+  test('what is no value of its member beside what does not go together, and what does not exist beside both', async () => {
+    const elementsOf = async (body: object) =>
+      (await post('/validate', definition(body))).body.messages.map(({ element }: { element: string }) => element);
+    expect(await elementsOf({
+      mapping: mapping({ to: 'a' }, { from: 'b', as: 'text' }, { from: 'c', as: 'number', format: 'yyyy' }), mode: 'delta', schedule: {},
+    })).toEqual(['mapping.fields.0', 'mapping.fields.1.as', 'mapping.fields.2.format', 'mode', 'schedule']);
+    expect(await elementsOf({
+      source: { connection: 'Shop', stream: 's' }, destination: { sor: 'CRM' }, mapping: { fields: [{ from: 'a' }, { from: 'a' }] },
+      mode: 'incremental', removes: true, on_schema_change: 'follow',
+    })).toEqual(['mapping.fields.1.to']);
+    expect(await elementsOf({
+      source: { connection: 'Shop', stream: 's' }, destination: { sor: 'CRM' }, mapping: { fields: [{ from: 'a' }] },
+      mode: 'incremental', removes: true, schedule: { every_minutes: 5 },
+    })).toEqual(['source.connection', 'destination.sor', 'mapping.customer', 'removes']);
+  });
+
   test('a name that another sync has, also of two that come at once', async () => {
     const { name } = definition();
     const id = await createdId({ name });
