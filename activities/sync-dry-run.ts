@@ -12,6 +12,7 @@ import type { ValueType } from '../domain/attribute-value.ts';
 import type { CustomerType } from '../domain/customer-id.ts';
 import type { SourceRecord } from '../connectors/contract.ts';
 import { erasedError } from '../domain/erased-error.ts';
+import { isKeptByDouble } from '../domain/number-value.ts';
 import { shorten } from '../domain/text-limits.ts';
 import { write } from '../store/database.ts';
 import { insertImportErrors } from '../store/import-errors.ts';
@@ -107,7 +108,9 @@ function lookAt({ ordinal: line, key, rows, error }: CheckedRecord, { attributes
   const changes = rows.flatMap((row) => {
     const before = shown(row.valueType, stored.get(key!)?.get(row.attributeId));
     const after = row.kind === 'value' ? row.value : row.elements;
-    return isSame(row.valueType, before, after) ? [] : [{ key: keyOf.get(row.attributeId)!, before, after }];
+    if (isSame(row.valueType, before, after)) return [];
+    const [from, to] = [before, after].map((value) => asNumber(row.valueType, value));
+    return [{ key: keyOf.get(row.attributeId)!, before: from, after: to }];
   });
   const outcome = error ? (error.outcome === 'ignored' ? 'ignored' : 'failed') : changes.length > 0 ? 'written' : 'unchanged';
   return { line, outcome, customer_id: key, changes, ...(error ? { message: error.message } : {}) };
@@ -125,6 +128,11 @@ function isSame(type: ValueType, before: Value, after: Value): boolean {
   if (Array.isArray(before) && Array.isArray(after)) return isDeepStrictEqual(new Set(before), new Set(after));
   if (type === 'Number' && before !== null && after !== null) return digits(String(before)) === digits(String(after));
   return String(before) === String(after);
+}
+
+/** A Number as one, where a double keeps each of its digits. */
+function asNumber(type: ValueType, value: Value): Value | number {
+  return type === 'Number' && typeof value === 'string' && isKeptByDouble(value) ? Number(value) : value;
 }
 
 /** As numbers compare: 1.50 is 1.5. */

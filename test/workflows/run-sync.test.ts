@@ -145,7 +145,7 @@ describe('a sync of a table into attributes', () => {
     expect(records).toMatchObject([{
       line: 1, outcome: 'written', customer_id: 'dry-1', changes: expect.arrayContaining([
         { key: 'plan', before: null, after: 'gold' }, { key: 'born', before: null, after: '1990-12-24' },
-        { key: 'tags', before: [], after: ['a', 'b'] },
+        { key: 'score', before: null, after: 12.5 }, { key: 'tags', before: [], after: ['a', 'b'] },
       ]) as unknown,
     }, { line: 2, outcome: 'failed', message: expect.stringContaining('31/02/2020') as string }]);
     await runSync(stack, world, sync);
