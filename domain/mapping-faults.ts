@@ -44,7 +44,9 @@ export function mappingFaults(mapping: GivenMapping, { needsCustomer, knownField
 }
 
 /** What is wrong with an entry by itself, whatever the others are. */
-export function fieldFaults({ from, to, value, drop, convert }: GivenField, element: string, knownFields?: readonly string[]): MappingFault[] {
+export function fieldFaults(
+  { from, to, value, drop, convert }: GivenField, element: string, knownFields?: readonly string[],
+): MappingFault[] {
   if (from === undefined) {
     if (to === undefined || value === undefined) return [{ element, message: 'has neither from, nor to and value' }];
     if (drop !== undefined || convert !== undefined) return [{ element, message: 'has a value, which is neither dropped nor converted' }];

@@ -40,7 +40,8 @@ const FieldBody = EntryBody.superRefine((entry, ctx) => {
 const FieldsBody = z.array(FieldBody).max(MOST_FIELDS).superRefine((entries, ctx) => {
   const targets = new Map<string, number>();
   for (const [index, entry] of entries.entries()) {
-    for (const { message } of targetFaults(givenField(entry), index, targets)) ctx.addIssue({ code: 'custom', path: [index, 'to'], message });
+    const faults = targetFaults(givenField(entry), index, targets);
+    for (const { message } of faults) ctx.addIssue({ code: 'custom', path: [index, 'to'], message });
   }
 });
 

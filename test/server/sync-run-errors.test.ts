@@ -60,10 +60,14 @@ describe('errors of a run', () => {
   test('name the record by its key where it goes elsewhere than to attributes, but not an erased person\'s', async () => {
     const id = await createdId({
       destination: { connection: connections.webhook, stream: 'people', key: ['id', 'shop'] },
-      mapping: { customer: { field: 'email' }, fields: [{ from: 'nr', to: 'id', as: 'number' }, { from: 'email' }, { to: 'shop', value: 'one' }] },
+      mapping: {
+        customer: { field: 'email' },
+        fields: [{ from: 'nr', to: 'id', as: 'number' }, { from: 'email' }, { to: 'shop', value: 'one' }],
+      },
     });
     const raw = JSON.stringify({ nr: '7', email: one });
-    const malformed = { ...runError(2, other), errorType: 'PARSING_FAILED', stage: 'parsing', customerId: null, raw: '{"nr":"8"}' } as const;
+    const noRecord = { errorType: 'PARSING_FAILED', stage: 'parsing', customerId: null, raw: '{"nr":"8"}' } as const;
+    const malformed = { ...runError(2, other), ...noRecord };
     const cut = { ...runError(4, other), raw: raw.slice(0, -3) };
     const run = await endedRun(id, { errors: [{ ...runError(1, one), raw }, malformed, ofErased, cut] });
     const path = `/${id}/runs/${run.identifier}/errors`;

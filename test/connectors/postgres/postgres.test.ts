@@ -218,7 +218,8 @@ describe('what is refused', () => {
     await db.query(`GRANT USAGE ON SCHEMA closed TO ${foreign.role}`);
     await expect(source.check(settings, context())).resolves.toBeUndefined();
     await expect(postgres.destination!.check(settings, context())).resolves.toBeUndefined();
-    expect((await refusalOf(postgres.destination!.check(settingsOf({ schema: 'Nowhere' }), context()))).message).toContain('no schema Nowhere');
+    const nowhere = await refusalOf(postgres.destination!.check(settingsOf({ schema: 'Nowhere' }), context()));
+    expect(nowhere.message).toContain('no schema Nowhere');
   });
 
   it('an address that nobody may reach, by number and by name', async () => {
