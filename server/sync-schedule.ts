@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { scheduleFault, type SyncSchedule } from '../domain/sync-schedule.ts';
 import type { EachMember } from '../domain/sync-members.ts';
 import { bodyInteger, closedObject, text } from './input.ts';
