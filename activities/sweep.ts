@@ -7,6 +7,8 @@ import {
 } from '../store/across-entities.ts';
 import { addPendingCustomers } from '../store/customers.ts';
 import type { Database } from '../store/database.ts';
+import { ensurePartitionsAhead } from '../store/event-partitions.ts';
+import { keepRetention } from '../store/event-retention.ts';
 import type { Files } from '../store/files.ts';
 import { deleteOldAttempts } from '../store/login-attempts.ts';
 import { repairSchedules } from './follow-schedule.ts';
@@ -23,6 +25,9 @@ const PENDING_SECONDS = 30;
 
 /** A pinned file gets its row within the same request; no request lasts this long. */
 const ORPHANED_AFTER_MS = 24 * 3_600_000;
+
+/** So long one sweep deletes what SDKs sent; the next goes on. Others wait to be started meanwhile. */
+const RETENTION_MS = 5_000;
 
 export type SweepSteps = ReturnType<typeof sweepSteps>;
 
@@ -80,6 +85,16 @@ export const sweepSteps = (
     await deleteOldFeedRequests(db);
     await deleteOldSyncRuns(db);
     await deleteOldChanges(db);
+  },
+
+  /** Makes the partitions of the months to come, and lets go of what SDKs sent when its time is over. */
+  async keepEvents(): Promise<void> {
+    await ensurePartitionsAhead(db, new Date());
+    const until = performance.now() + RETENTION_MS;
+    await keepRetention(db, new Date(), () => {
+      boundary('sweep: between deletions of events');
+      return performance.now() < until;
+    });
   },
 });
 

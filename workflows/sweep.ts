@@ -14,4 +14,5 @@ export async function sweep(): Promise<void> {
   if (patched('repairs-schedules')) await steps.repairSchedules();
   if (patched('adds-customers')) await steps.addCustomers();
   await steps.deleteExpired();
+  if (patched('keeps-events')) await steps.keepEvents();
 }

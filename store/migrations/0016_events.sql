@@ -28,7 +28,8 @@ create table event_messages (
   primary key (entity_id, app_id, message_hash)
 );
 
-create index event_messages_by_age on event_messages using brin (received_at) with (pages_per_range = 32, autosummarize = on);
+-- No BRIN: a range's bounds never shrink, and new rows fill the pages of deleted ones. Rows of one batch share an entry.
+create index event_messages_by_age on event_messages (received_at);
 
 -- By month. No foreign keys: each event would check them.
 create table events (
@@ -108,6 +109,7 @@ create table devices (
   primary key (entity_id, app_id, device_id)
 ) with (fillfactor = 70);
 
+create index devices_by_user on devices (entity_id, last_user_id) where last_user_id is not null;
 create index devices_received on devices using brin (received_at) with (pages_per_range = 32, autosummarize = on);
 
 create table device_users (
@@ -204,3 +206,9 @@ create table privacy_requests (
   primary key (entity_id, id),
   unique (entity_id, identifier)
 );
+
+create index privacy_requests_by_device on privacy_requests (entity_id, device_id);
+create index privacy_requests_by_user on privacy_requests (entity_id, user_id) where user_id is not null;
+
+-- Up to when what SDKs sent was last cleared away (store/event-retention.ts): a day's clearing is done once.
+alter table entities add column events_kept_since timestamptz;

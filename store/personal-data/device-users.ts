@@ -1,0 +1,16 @@
+import type { PersonalDataPlace } from './place.ts';
+import { byUser, rowsOfPeople } from './rows-of-people.ts';
+
+/** By device_users_by_user. Who else used a device of theirs is not theirs. */
+export const deviceUsers: PersonalDataPlace = {
+  name: 'device_users',
+  columns: ['device_id', 'user_id', 'last_seen_at'],
+  otherColumns: ['entity_id', 'app_id'],
+  foundBy: 'user_id',
+  ...rowsOfPeople({
+    table: 'device_users',
+    keys: { app_id: 'integer', device_id: 'text', user_id: 'text' },
+    found: byUser('app_id, device_id, user_id', 'device_users', 'user_id = p.id'),
+    shown: 'r.app_id, r.device_id, r.user_id, r.last_seen_at',
+  }),
+};

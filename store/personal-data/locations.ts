@@ -1,0 +1,19 @@
+import type { PersonalDataPlace } from './place.ts';
+import { byDevice, byUser, inEachApp, rowsOfPeople } from './rows-of-people.ts';
+
+const KEY = 'app_id, happened_at, id';
+
+/** By locations_by_user and locations_by_device. */
+export const locations: PersonalDataPlace = {
+  name: 'locations',
+  columns: ['happened_at', 'latitude', 'longitude', 'device_id', 'user_id'],
+  otherColumns: ['entity_id', 'app_id', 'received_at', 'id', 'session_id'],
+  foundBy: 'user_id; device_id, where there is no user_id',
+  ...rowsOfPeople({
+    table: 'locations',
+    keys: { app_id: 'integer', happened_at: 'timestamptz', id: 'bigint' },
+    found: `${byUser(KEY, 'locations', 'user_id = p.id')}
+      UNION ${inEachApp(byDevice(KEY, 'locations', 'app_id = a.id AND device_id = p.id AND user_id IS NULL'))}`,
+    shown: 'r.happened_at, r.app_id, r.session_id, r.latitude, r.longitude, r.device_id, r.user_id',
+  }),
+};

@@ -1,0 +1,21 @@
+import type { PersonalDataPlace } from './place.ts';
+import { byDevice, byUser, inEachApp, rowsOfPeople } from './rows-of-people.ts';
+
+const KEY = 'app_id, started_at, id';
+
+/** By sessions_by_user and sessions_by_subject. */
+export const sessions: PersonalDataPlace = {
+  name: 'sessions',
+  columns: ['started_at', 'ended_at', 'background_seconds', 'utc_offset', 'subject', 'device_id', 'user_id', 'app_version', 'sdk_version',
+    'os_version', 'device_type', 'device_model', 'idiom', 'country', 'lang', 'carrier'],
+  otherColumns: ['entity_id', 'app_id', 'received_at', 'id', 'timeout'],
+  foundBy: 'user_id; device_id, where there is no user_id',
+  ...rowsOfPeople({
+    table: 'sessions',
+    keys: { app_id: 'integer', started_at: 'timestamptz', id: 'bigint' },
+    found: `${byUser(KEY, 'sessions', 'user_id = p.id')}
+      UNION ${inEachApp(byDevice(KEY, 'sessions', `app_id = a.id AND subject = 'd' || p.id AND user_id IS NULL`))}`,
+    shown: `r.started_at, r.ended_at, r.background_seconds, r.utc_offset, r.app_id, r.id, r.device_id, r.user_id, r.app_version,
+      r.sdk_version, r.os_version, r.device_type, r.device_model, r.idiom, r.country, r.lang, r.carrier`,
+  }),
+};

@@ -1,0 +1,18 @@
+import type { PersonalDataPlace } from './place.ts';
+import { byUser, rowsOfPeople } from './rows-of-people.ts';
+
+const KEY = 'previous_id, user_id';
+
+/** By the primary key, and by user_aliases_by_user. */
+export const userAliases: PersonalDataPlace = {
+  name: 'user_aliases',
+  columns: ['previous_id', 'user_id', 'first_seen_at'],
+  otherColumns: ['entity_id'],
+  foundBy: 'either id',
+  ...rowsOfPeople({
+    table: 'user_aliases',
+    keys: { previous_id: 'text', user_id: 'text' },
+    found: `${byUser(KEY, 'user_aliases', 'previous_id = p.id')} UNION ${byUser(KEY, 'user_aliases', 'user_id = p.id')}`,
+    shown: 'r.previous_id, r.user_id, r.first_seen_at',
+  }),
+};
