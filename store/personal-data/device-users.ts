@@ -1,5 +1,5 @@
 import type { PersonalDataPlace } from './place.ts';
-import { byUser, rowsOfPeople } from './rows-of-people.ts';
+import { rowsOfPeople } from './rows-of-people.ts';
 
 /** By device_users_by_user. Who else used a device of theirs is not theirs. */
 export const deviceUsers: PersonalDataPlace = {
@@ -10,7 +10,7 @@ export const deviceUsers: PersonalDataPlace = {
   ...rowsOfPeople({
     table: 'device_users',
     keys: { app_id: 'integer', device_id: 'text', user_id: 'text' },
-    found: byUser('app_id, device_id, user_id', 'device_users', 'user_id = p.id'),
+    found: 'SELECT app_id, device_id, user_id FROM device_users WHERE entity_id = $1 AND user_id = ANY ($2)',
     shown: 'r.app_id, r.device_id, r.user_id, r.last_seen_at',
   }),
 };

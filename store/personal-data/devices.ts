@@ -1,19 +1,21 @@
 import type { PersonalDataPlace } from './place.ts';
-import { byDevice, byUser, changeFound, idsOf, inEachApp, rowsOfPeople } from './rows-of-people.ts';
+import { changeFound, idsOf, OF_ANY_APP, rowsOfPeople } from './rows-of-people.ts';
 
 const KEY = 'app_id, device_id';
 const keys = { app_id: 'integer', device_id: 'text' } as const;
 
 /** Those of them that nobody else uses. */
-const OWN = inEachApp(byDevice(KEY, 'devices AS d', `app_id = a.id AND device_id = p.id AND NOT EXISTS (
-  SELECT FROM device_users u
-  WHERE u.entity_id = $1 AND u.app_id = d.app_id AND u.device_id = d.device_id AND u.user_id <> ALL ($2::text[]))`));
+const OWN = `SELECT ${KEY} FROM devices AS d
+  WHERE entity_id = $1 AND ${OF_ANY_APP} AND device_id = ANY ($3) AND NOT EXISTS (
+    SELECT FROM device_users u
+    WHERE u.entity_id = $1 AND u.app_id = d.app_id AND u.device_id = d.device_id AND u.user_id <> ALL ($2::text[]))`;
 
 /** Those that they used last, by devices_by_user; by device_users_by_user, should a device have had one before it had a last one. */
-const NAMING = `${byUser(KEY, 'devices', 'last_user_id = p.id')}
-  UNION SELECT d.app_id, d.device_id FROM (${byUser(`${KEY}, user_id`, 'device_users', 'user_id = p.id')}) AS u
+const NAMING = `SELECT ${KEY} FROM devices WHERE entity_id = $1 AND last_user_id = ANY ($2)
+  UNION SELECT d.app_id, d.device_id FROM device_users AS u
     JOIN devices AS d ON d.entity_id = $1 AND d.app_id = u.app_id AND d.device_id = u.device_id
-      AND u.user_id IN (d.last_user_id, d.current_user_id)`;
+      AND u.user_id IN (d.last_user_id, d.current_user_id)
+    WHERE u.entity_id = $1 AND u.user_id = ANY ($2)`;
 
 const { count, export: show } = rowsOfPeople({
   table: 'devices', keys, found: `${OWN} UNION ${NAMING}`,

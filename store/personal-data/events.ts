@@ -1,9 +1,7 @@
 import type { PersonalDataPlace } from './place.ts';
-import { byDevice, byUser, inEachApp, rowsOfPeople } from './rows-of-people.ts';
+import { byUserOrDevice, rowsOfPeople } from './rows-of-people.ts';
 
-const KEY = 'app_id, happened_at, id';
-
-/** Of a device only what nobody did by name: what another did on it is theirs. By events_by_user and events_by_device. */
+/** By events_by_user and events_by_device. */
 export const events: PersonalDataPlace = {
   name: 'events',
   columns: ['happened_at', 'utc_offset', 'device_id', 'user_id', 'name', 'detail'],
@@ -12,8 +10,7 @@ export const events: PersonalDataPlace = {
   ...rowsOfPeople({
     table: 'events',
     keys: { app_id: 'integer', happened_at: 'timestamptz', id: 'bigint' },
-    found: `${byUser(KEY, 'events', 'user_id = p.id')}
-      UNION ${inEachApp(byDevice(KEY, 'events', 'app_id = a.id AND device_id = p.id AND user_id IS NULL'))}`,
+    found: byUserOrDevice('app_id, happened_at, id', 'events'),
     shown: 'r.happened_at, r.utc_offset, r.app_id, r.session_id, r.device_id, r.user_id, r.log_type, r.name, r.detail',
   }),
 };

@@ -1,7 +1,5 @@
 import type { PersonalDataPlace } from './place.ts';
-import { byDevice, byUser, inEachApp, rowsOfPeople } from './rows-of-people.ts';
-
-const KEY = 'app_id, happened_at, id';
+import { byUserOrDevice, rowsOfPeople } from './rows-of-people.ts';
 
 /** By locations_by_user and locations_by_device. */
 export const locations: PersonalDataPlace = {
@@ -12,8 +10,7 @@ export const locations: PersonalDataPlace = {
   ...rowsOfPeople({
     table: 'locations',
     keys: { app_id: 'integer', happened_at: 'timestamptz', id: 'bigint' },
-    found: `${byUser(KEY, 'locations', 'user_id = p.id')}
-      UNION ${inEachApp(byDevice(KEY, 'locations', 'app_id = a.id AND device_id = p.id AND user_id IS NULL'))}`,
+    found: byUserOrDevice('app_id, happened_at, id', 'locations'),
     shown: 'r.happened_at, r.app_id, r.session_id, r.latitude, r.longitude, r.device_id, r.user_id',
   }),
 };

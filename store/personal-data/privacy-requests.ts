@@ -1,5 +1,5 @@
 import type { PersonalDataPlace } from './place.ts';
-import { byDevice, byUser, rowsOfPeople } from './rows-of-people.ts';
+import { rowsOfPeople } from './rows-of-people.ts';
 
 /** By privacy_requests_by_user and privacy_requests_by_device. */
 export const privacyRequests: PersonalDataPlace = {
@@ -10,8 +10,8 @@ export const privacyRequests: PersonalDataPlace = {
   ...rowsOfPeople({
     table: 'privacy_requests',
     keys: { id: 'integer' },
-    found: `${byUser('id', 'privacy_requests', 'user_id = p.id')}
-      UNION ${byDevice('id', 'privacy_requests', 'device_id = p.id AND user_id IS NULL')}`,
+    found: `SELECT id FROM privacy_requests WHERE entity_id = $1 AND user_id = ANY ($2)
+      UNION ALL SELECT id FROM privacy_requests WHERE entity_id = $1 AND device_id = ANY ($3) AND user_id IS NULL`,
     shown: 'r.identifier, r.request_type, r.device_id, r.user_id, r.received_at',
   }),
 };

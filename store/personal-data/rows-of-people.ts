@@ -23,7 +23,7 @@ export function rowsOfPeople(rows: RowsOfPeople): Pick<PersonalDataPlace, 'count
   };
 }
 
-/** Changes the rows in batches until none is found: `change` is all of the statement before WHERE. */
+/** Changes the rows in batches, each of those found first, until few are left: `change` is all of the statement before WHERE. */
 export async function changeFound(
   db: Database, change: string, { keys, found }: Pick<RowsOfPeople, 'keys' | 'found'>, parameters: unknown[],
 ): Promise<number> {
@@ -34,8 +34,8 @@ export async function changeFound(
       await tx.query(LOOK_UP_BY_KEY);
       return (await tx.query(statement, parameters)).rowCount!;
     });
-    if (changed === 0) return total;
     total += changed;
+    if (changed < BATCH) return total;
   }
 }
 
@@ -46,17 +46,17 @@ export function idsOf(entityId: number, people: Person[]): unknown[] {
   return [entityId, ids('user_id'), ids('device_id')];
 }
 
-/** One look by an index for each of these ids; `columns` is what is told of a row of `table` where `condition` holds for `p.id`. */
-export const byUser = (columns: string, table: string, condition: string) => `
-  SELECT r.* FROM unnest($2::text[]) AS p (id)
-  CROSS JOIN LATERAL (SELECT ${columns} FROM ${table} WHERE entity_id = $1 AND ${condition} OFFSET 0) r`;
+/** A condition: any app of the entity. Where an index has the app before what is looked for. */
+export const OF_ANY_APP = 'app_id = ANY (ARRAY(SELECT a.id FROM apps a WHERE a.entity_id = $1))';
 
-/** The same for devices. */
-export const byDevice = (columns: string, table: string, condition: string) =>
-  byUser(columns, table, condition).replace('$2', '$3');
+/** What a table with user_id and device_id has of people: of a device only what nobody did by name. No row is in both parts. */
+export const byUserOrDevice = (key: string, table: string) => `
+  SELECT ${key} FROM ${table} WHERE entity_id = $1 AND user_id = ANY ($2)
+  UNION ALL SELECT ${key} FROM ${table} WHERE entity_id = $1 AND device_id = ANY ($3) AND user_id IS NULL`;
 
-/** Behind `unnest`: each app of the entity, `a`. */
-export const inEachApp = (query: string) => query.replace('AS p (id)', 'AS p (id) JOIN apps a ON a.entity_id = $1');
+/** The subjects of sessions of these users or devices. */
+export const USER_SUBJECTS = `ARRAY(SELECT 'u' || id FROM unnest($2::text[]) AS p (id))`;
+export const DEVICE_SUBJECTS = `ARRAY(SELECT 'd' || id FROM unnest($3::text[]) AS p (id))`;
 
 async function countFound(tx: Tx, { found }: RowsOfPeople, parameters: unknown[]): Promise<number> {
   await tx.query(LOOK_UP_BY_KEY);

@@ -1,5 +1,5 @@
 import type { PersonalDataPlace } from './place.ts';
-import { byDevice, byUser, inEachApp, rowsOfPeople } from './rows-of-people.ts';
+import { DEVICE_SUBJECTS, OF_ANY_APP, rowsOfPeople, USER_SUBJECTS } from './rows-of-people.ts';
 
 const KEY = 'app_id, subject';
 
@@ -17,10 +17,12 @@ export const sessionHeads: PersonalDataPlace = {
   ...rowsOfPeople({
     table: 'session_heads',
     keys: { app_id: 'integer', subject: 'text' },
-    found: `${inEachApp(byUser(KEY, 'session_heads', `app_id = a.id AND subject = 'u' || p.id`))}
-      UNION ${inEachApp(byDevice(KEY, 'session_heads AS h', `app_id = a.id AND subject = 'd' || p.id AND NOT ${IS_ANOTHERS}`))}
-      UNION SELECT h.app_id, h.subject FROM (${byUser('app_id, subject, id', 'sessions', 'user_id = p.id')}) AS s
-        JOIN session_heads AS h ON h.entity_id = $1 AND h.app_id = s.app_id AND h.subject = s.subject AND h.session_id = s.id`,
+    found: `SELECT ${KEY} FROM session_heads WHERE entity_id = $1 AND ${OF_ANY_APP} AND subject = ANY (${USER_SUBJECTS})
+      UNION SELECT ${KEY} FROM session_heads AS h
+        WHERE entity_id = $1 AND ${OF_ANY_APP} AND subject = ANY (${DEVICE_SUBJECTS}) AND NOT ${IS_ANOTHERS}
+      UNION SELECT h.app_id, h.subject FROM sessions AS s
+        JOIN session_heads AS h ON h.entity_id = $1 AND h.app_id = s.app_id AND h.subject = s.subject AND h.session_id = s.id
+        WHERE s.entity_id = $1 AND s.user_id = ANY ($2)`,
     shown: 'r.app_id, substr(r.subject, 2) AS customer_id, r.session_id, r.started_at, r.ended_at',
   }),
 };

@@ -1,5 +1,5 @@
 import type { PersonalDataPlace } from './place.ts';
-import { byDevice, byUser, inEachApp, rowsOfPeople } from './rows-of-people.ts';
+import { DEVICE_SUBJECTS, rowsOfPeople } from './rows-of-people.ts';
 
 const KEY = 'app_id, started_at, id';
 
@@ -13,8 +13,8 @@ export const sessions: PersonalDataPlace = {
   ...rowsOfPeople({
     table: 'sessions',
     keys: { app_id: 'integer', started_at: 'timestamptz', id: 'bigint' },
-    found: `${byUser(KEY, 'sessions', 'user_id = p.id')}
-      UNION ${inEachApp(byDevice(KEY, 'sessions', `app_id = a.id AND subject = 'd' || p.id AND user_id IS NULL`))}`,
+    found: `SELECT ${KEY} FROM sessions WHERE entity_id = $1 AND user_id = ANY ($2)
+      UNION ALL SELECT ${KEY} FROM sessions WHERE entity_id = $1 AND subject = ANY (${DEVICE_SUBJECTS}) AND user_id IS NULL`,
     shown: `r.started_at, r.ended_at, r.background_seconds, r.utc_offset, r.app_id, r.id, r.device_id, r.user_id, r.app_version,
       r.sdk_version, r.os_version, r.device_type, r.device_model, r.idiom, r.country, r.lang, r.carrier`,
   }),

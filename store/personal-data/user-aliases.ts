@@ -1,5 +1,5 @@
 import type { PersonalDataPlace } from './place.ts';
-import { byUser, rowsOfPeople } from './rows-of-people.ts';
+import { rowsOfPeople } from './rows-of-people.ts';
 
 const KEY = 'previous_id, user_id';
 
@@ -12,7 +12,8 @@ export const userAliases: PersonalDataPlace = {
   ...rowsOfPeople({
     table: 'user_aliases',
     keys: { previous_id: 'text', user_id: 'text' },
-    found: `${byUser(KEY, 'user_aliases', 'previous_id = p.id')} UNION ${byUser(KEY, 'user_aliases', 'user_id = p.id')}`,
+    found: `SELECT ${KEY} FROM user_aliases WHERE entity_id = $1 AND previous_id = ANY ($2)
+      UNION SELECT ${KEY} FROM user_aliases WHERE entity_id = $1 AND user_id = ANY ($2)`,
     shown: 'r.previous_id, r.user_id, r.first_seen_at',
   }),
 };

@@ -1,8 +1,10 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { hashPassword } from '../../server/passwords.ts';
 import { deleteConnection, insertConnection } from '../../store/connections.ts';
+import { write } from '../../store/database.ts';
 import { deleteSync } from '../../store/syncs.ts';
-import { rememberSecret } from '../harness/people.ts';
+import { personId, rememberSecret } from '../harness/people.ts';
+import { ensureSampleMonths, sampleApp, sampleSdkData } from '../harness/sdk-samples.ts';
 import { storedRun, storedSync } from '../harness/stored-syncs.ts';
 import { makeWorld } from '../harness/world.ts';
 import { type CallOptions, webForm } from './test-server.ts';
@@ -105,6 +107,18 @@ describe('an entity', () => {
        SELECT entity_id, id, 0, 1, now(), 'x' FROM systems_of_records WHERE entity_id = $1 AND type = 'global'`, [other.entity.id]);
     await store.db.query(`UPDATE systems_of_records SET deleted_at = now() WHERE id = $1`, [other.sor.id]);
     expect((await call('DELETE', `/${other.entity.id}`)).body.error_message).toContain('attribute values');
+  });
+
+  test('is not deleted while anything lies in it that an SDK sent', async () => {
+    const entity = await create();
+    await ensureSampleMonths(store.db);
+    await write(store.db, async (tx) => {
+      await sampleSdkData(tx, entity.id, { appId: await sampleApp(tx, entity.id), deviceId: 'd1', userId: personId(1) });
+    });
+    const { error_message: refusal } = (await call('DELETE', `/${entity.id}`)).body;
+    for (const kind of ['crashes', 'device users', 'devices', 'events', 'locations', 'privacy requests', 'refused calls', 'session heads',
+      'sessions', 'user aliases']) expect(refusal).toMatch(new RegExp(` ${kind}[,:]`));
+    expect(refusal).not.toMatch(/events \d/);
   });
 
   test('is not deleted while it has a connection, and is once that is deleted', async () => {
