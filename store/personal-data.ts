@@ -40,4 +40,5 @@ export const withoutPersonalData = [
   'schema_migrations', 'entities', 'users', 'memberships', 'tokens', 'service_tokens', 'login_attempts', 'server_keys', 'key_lookups',
   'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'idempotent_requests', 'connections', 'keys/',
   'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'event_definitions', 'event_messages', 'ingested_batches',
+  'push_certificates', 'labels', 'label_targets',
 ];
