@@ -54,15 +54,29 @@ export function bodyInteger({ min, max }: { min: number; max: number }) {
 
 /** An object in a JSON body; in a web form, where every value is text, its JSON. */
 export function jsonObject<S extends z.ZodType>(schema: S) {
+  return orItsJson('an object', schema);
+}
+
+/** The same of an array of at most `max` objects. */
+export function jsonArray<S extends z.ZodType>(schema: S, max: number) {
+  return orItsJson('an array', z.array(schema).max(max));
+}
+
+function orItsJson<S extends z.ZodType>(what: string, schema: S) {
   return z.preprocess((value, ctx) => {
     if (typeof value !== 'string') return value;
     try {
       return JSON.parse(value) as unknown;
     } catch {
-      ctx.issues.push({ code: 'custom', message: 'must be an object, or in a web form its JSON', input: value });
+      ctx.issues.push({ code: 'custom', message: `must be ${what}, or in a web form its JSON`, input: value });
       return z.NEVER;
     }
   }, schema);
+}
+
+/** An array of at most `max` texts in a JSON body; in a web form a single one may stand for it, and an empty one for none. */
+export function textArray<S extends z.ZodType>(element: S, max: number) {
+  return z.preprocess((value) => (typeof value === 'string' ? [value].filter((only) => only !== '') : value), z.array(element).max(max));
 }
 
 /** An object with these members and no others: one that is misspelt is told, and not passed over. */

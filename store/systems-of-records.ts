@@ -12,6 +12,8 @@ export type SystemOfRecord = {
   identifier: string;
   name: string;
   type: SorType;
+  /** Of an SDK's: its app. */
+  appId: number | null;
   disabled: boolean;
   /** Raised by every change that decides how a row is read: the SoR's state, its attributes. */
   revision: number;
@@ -22,10 +24,10 @@ export type SystemOfRecord = {
 export type SorView = SystemOfRecord & { apiKeys: string[]; attributes: CustomerAttribute[] };
 
 type SorRow = {
-  id: number; identifier: string; name: string; type: SorType; disabled: boolean; revision: number; updated_at: Date;
+  id: number; identifier: string; name: string; type: SorType; app_id: number | null; disabled: boolean; revision: number; updated_at: Date;
 };
 
-const COLUMNS = 'id, identifier, name, type, disabled, revision, updated_at';
+const COLUMNS = 'id, identifier, name, type, app_id, disabled, revision, updated_at';
 
 /** The attributes that every entity's global SoR has (reference: Customer profile). */
 const GLOBAL_ATTRIBUTES: [key: string, valueType: ValueType][] = [
@@ -35,7 +37,7 @@ const GLOBAL_ATTRIBUTES: [key: string, valueType: ValueType][] = [
 ];
 
 export async function insertGlobalSor(tx: Queryable, entityId: number): Promise<void> {
-  const sor = await insertSor(tx, entityId, 'Global', 'global', null);
+  const sor = await insertSor(tx, entityId, { name: 'Global', type: 'global' });
   for (const [key, valueType] of GLOBAL_ATTRIBUTES) {
     await insertCustomerAttribute(tx, entityId, sor.id, { key, label: labelOf(key), valueType });
   }
@@ -45,7 +47,7 @@ export async function insertGlobalSor(tx: Queryable, entityId: number): Promise<
 export async function insertCustomSor(
   tx: Queryable, secrets: Secrets, entityId: number, name: string, createdBy: number,
 ): Promise<SystemOfRecord> {
-  const sor = await insertSor(tx, entityId, name, 'custom', createdBy);
+  const sor = await insertSor(tx, entityId, { name, type: 'custom', createdBy });
   const apiKey = newApiKey();
   const lookup = secrets.lookup(apiKey);
   await tx.query(`INSERT INTO key_lookups (lookup, kind, entity_id, owner_id) VALUES ($1, 'sor', $2, $3)`,
@@ -55,12 +57,19 @@ export async function insertCustomSor(
   return sor;
 }
 
-async function insertSor(
-  tx: Queryable, entityId: number, name: string, type: SorType, createdBy: number | null,
-): Promise<SystemOfRecord> {
+/** The SoR of what an app's SDK sends, named after the app, which is held as it is meanwhile. */
+export async function insertAppSor(tx: Queryable, entityId: number, appId: number): Promise<SystemOfRecord> {
+  const { rows } = await tx.query<{ name: string }>(
+    'SELECT name FROM apps WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE', [entityId, appId]);
+  return insertSor(tx, entityId, { name: rows[0]!.name, type: 'app', appId });
+}
+
+type NewSor = { name: string; type: SorType; createdBy?: number; appId?: number };
+
+async function insertSor(tx: Queryable, entityId: number, { name, type, createdBy, appId }: NewSor): Promise<SystemOfRecord> {
   const { rows } = await tx.query<SorRow>(
-    `INSERT INTO systems_of_records (entity_id, identifier, name, type, created_by) VALUES ($1, $2, $3, $4, $5)
-     RETURNING ${COLUMNS}`, [entityId, newIdentifier('sor'), name, type, createdBy]);
+    `INSERT INTO systems_of_records (entity_id, identifier, name, type, created_by, app_id) VALUES ($1, $2, $3, $4, $5, $6)
+     RETURNING ${COLUMNS}`, [entityId, newIdentifier('sor'), name, type, createdBy ?? null, appId ?? null]);
   return toSor(rows[0]!);
 }
 
@@ -130,7 +139,7 @@ export async function findSorByApiKey(
 export async function findSorsByApiKeys(db: Queryable, secrets: Secrets, shown: ShownKey[]): Promise<(SorOfKey | null)[]> {
   const lookups = shown.map(({ apiKey }) => secrets.lookup(apiKey));
   const { rows } = await db.query<SorRow & { entity_id: number; lookup: Buffer }>(
-    `SELECT k.lookup, s.entity_id, s.id, s.identifier, s.name, s.type, s.disabled, s.revision, s.updated_at
+    `SELECT k.lookup, s.entity_id, s.id, s.identifier, s.name, s.type, s.app_id, s.disabled, s.revision, s.updated_at
      FROM key_lookups k JOIN systems_of_records s ON s.entity_id = k.entity_id AND s.id = k.owner_id
      JOIN entities e ON e.id = s.entity_id AND e.active
      WHERE k.lookup = ANY ($1::bytea[]) AND k.kind = 'sor' AND s.deleted_at IS NULL`, [lookups]);
@@ -209,7 +218,7 @@ function labelOf(key: string): string {
 
 function toSor(row: SorRow): SystemOfRecord {
   return {
-    id: row.id, identifier: row.identifier, name: row.name, type: row.type, disabled: row.disabled,
+    id: row.id, identifier: row.identifier, name: row.name, type: row.type, appId: row.app_id, disabled: row.disabled,
     revision: row.revision, updatedAt: row.updated_at,
   };
 }

@@ -16,6 +16,7 @@ create table apps (
   store_fetched boolean not null default false,
   localizations jsonb not null default '[]',   -- {language, original_name, name, description}
   icon jsonb,                                  -- {thumb, medium, large}
+  cv_icon jsonb,
   primary_category text,
   secondary_category text,
   statuses jsonb not null default '[]',        -- {cdate, state, version_number}
@@ -23,7 +24,8 @@ create table apps (
   crm_syncable boolean not null default false,
   inbox_days_to_live integer check (inbox_days_to_live > 0),
   message_limit integer check (message_limit > 0),
-  message_period integer check (message_period > 0),
+  message_period integer check (message_period > 0),            -- seconds
+  check ((message_limit is null) = (message_period is null)),
   gdpr_emails text[] not null default '{}',
   session_timeout integer not null default 120 check (session_timeout between 15 and 3600),   -- seconds
   created_at timestamptz not null default now(),
