@@ -1,4 +1,5 @@
 import type { Route } from '../route.ts';
+import { appGroupRoutes } from './app-groups.ts';
 import { appRoutes } from './apps.ts';
 import { attributeValueRoutes } from './attribute-values.ts';
 import { auditLogRoutes } from './audit-log.ts';
@@ -30,6 +31,6 @@ export const routes: readonly Route[] = [
   ...customerProfileRoutes, ...batchImportRoutes, ...importTemplateRoutes, ...importRoutes, ...importErrorsFileRoutes,
   ...feedRoutes, ...connectorRoutes, ...connectionRoutes, ...connectionCheckRoutes,
   ...syncRoutes, ...syncActionRoutes, ...syncRunRoutes, ...syncErrorRoutes,
-  ...appRoutes,
+  ...appRoutes, ...appGroupRoutes,
   ...userRoutes, ...ownPasswordRoutes, ...serviceTokenRoutes, ...entityRoutes, ...auditLogRoutes,
 ];
