@@ -1,4 +1,5 @@
 import type { Route } from '../route.ts';
+import { apiKeyRoutes } from './api-keys.ts';
 import { appGroupRoutes } from './app-groups.ts';
 import { appRoutes } from './apps.ts';
 import { attributeValueRoutes } from './attribute-values.ts';
@@ -31,6 +32,6 @@ export const routes: readonly Route[] = [
   ...customerProfileRoutes, ...batchImportRoutes, ...importTemplateRoutes, ...importRoutes, ...importErrorsFileRoutes,
   ...feedRoutes, ...connectorRoutes, ...connectionRoutes, ...connectionCheckRoutes,
   ...syncRoutes, ...syncActionRoutes, ...syncRunRoutes, ...syncErrorRoutes,
-  ...appRoutes, ...appGroupRoutes,
+  ...appRoutes, ...appGroupRoutes, ...apiKeyRoutes,
   ...userRoutes, ...ownPasswordRoutes, ...serviceTokenRoutes, ...entityRoutes, ...auditLogRoutes,
 ];

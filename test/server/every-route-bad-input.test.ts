@@ -40,6 +40,18 @@ const TAKEN = new Set([
     // A field of the source, which is not asked; none, where the source keeps its own state; no schedule.
     `${name} body.cursor_field: unknown`, `${name} body.cursor_field: null`, `${name} body.schedule: null`,
   ]),
+  // What an app is without, in the other notation, or of another than a web app.
+  ...['POST /api/apps', 'PUT /api/apps/:app_identifier'].flatMap((name) => [
+    ...[
+      'store_id', 'sku', 'parent_identifier', 'icon', 'cv_icon', 'primary_category', 'secondary_category', 'fcm_key', 'inbox_days_to_live',
+      'rate_limit',
+    ].map((field) => `${name} body.${field}: null`),
+    ...['name', 'package_name', 'store_id', 'sku', 'primary_category', 'secondary_category', 'fcm_key']
+      .map((field) => `${name} body.${field}: unknown`),
+    ...['domains', 'gdpr_emails', 'app_groups'].map((field) => `${name} body.${field}: empty`),
+    `${name} body.fcm_key: long`,
+  ]),
+  ...['POST /api/app_groups', 'PUT /api/app_groups/:group_identifier'].flatMap((name) => [`${name} body.name: unknown`, `${name} body.apps: empty`]),
   'POST /api/entities body.name: unknown', 'PUT /api/entities/:entity_id body.name: unknown',
   ...['POST /api/entities', 'PUT /api/entities/:entity_id'].flatMap((name) => [
     `${name} body.description: unknown`, `${name} body.description: long`,

@@ -54,7 +54,7 @@ function marksOf(sample: Sample): string[] {
   const { entity, sor, apiKey, attributes, importId, requestId, person, user, colleague, serviceTokenId, connection, sync } = sample;
   return [
     entity.identifier, entity.qaApiKey, sor.identifier, apiKey, importId, requestId, person, user.email, colleague.uid, serviceTokenId,
-    connection.identifier, sample.spareConnectionId, sample.spareSorId, ...Object.values(sync),
+    connection.identifier, sample.spareConnectionId, sample.spareSorId, ...Object.values(sync), ...Object.values(sample.apps),
     ...Object.values(attributes).map(({ identifier }) => identifier),
   ];
 }

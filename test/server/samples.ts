@@ -14,6 +14,7 @@ import type { TestStore } from '../harness/database.ts';
 import { importForm, insertUpload } from '../harness/imports.ts';
 import { personId, rememberSecret } from '../harness/people.ts';
 import { makeWorld, type World } from '../harness/world.ts';
+import { insertSampleApps, type SampleApps, wholeApp } from './sample-apps.ts';
 import { anotherSync, insertSampleSync, type SampleSync } from './sample-sync.ts';
 
 /** A world in which every kind of object stands once, and a person has a value. */
@@ -32,6 +33,7 @@ export type Sample = World & {
   /** A SoR that no sync writes to. */
   spareSorId: string;
   sync: SampleSync;
+  apps: SampleApps;
   /** Another entity, in which nothing is. */
   emptyEntity: Entity;
 };
@@ -128,6 +130,27 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/connections/:connection_id/streams': (own) => ({
     params: { connection_id: own.connection.identifier }, query: { as: 'source' },
   }),
+  'GET /api/apps': () => ({ query: { unwanted: 'true' } }),
+  'GET /api/apps/:app_identifier': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
+  'POST /api/apps': ({ apps }) => ({ body: { ...wholeApp(apps), store_fetched: false } }),
+  'PUT /api/apps/:app_identifier': ({ apps }) => ({ params: { app_identifier: apps.appId }, body: wholeApp(apps) }),
+  'GET /api/app_groups': () => ({}),
+  'GET /api/app_groups/:group_identifier': ({ apps }) => ({ params: { group_identifier: apps.groupId } }),
+  'POST /api/app_groups': ({ apps }) => ({ body: { name: 'Another', apps: [apps.appId] } }),
+  'PUT /api/app_groups/:group_identifier': ({ apps }) => ({
+    params: { group_identifier: apps.groupId }, body: { name: 'Renamed', apps: [apps.parentId] },
+  }),
+  'DELETE /api/app_groups/:group_identifier': ({ apps }) => ({ params: { group_identifier: apps.groupId } }),
+  'GET /api/apps/:app_identifier/api_keys': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
+  'GET /api/apps/:app_identifier/api_keys/:key_identifier': ({ apps }) => ({
+    params: { app_identifier: apps.appId, key_identifier: apps.keyId },
+  }),
+  'POST /api/apps/:app_identifier/api_keys': ({ apps }) => ({
+    params: { app_identifier: apps.appId }, body: { api_key: `Another-key-of-${apps.appId}-1`, revoked: false },
+  }),
+  'PUT /api/apps/:app_identifier/api_keys/:key_identifier': ({ apps }) => ({
+    params: { app_identifier: apps.appId, key_identifier: apps.keyId }, body: { api_key: `New-key-of-${apps.appId}-1`, revoked: true },
+  }),
   'GET /api/syncs': () => ({}),
   'POST /api/syncs': (own) => ({ body: anotherSync(own) }),
   'POST /api/syncs/validate': (own) => ({ body: { ...anotherSync(own), sync_id: own.sync.identifier } }),
@@ -203,7 +226,7 @@ export async function makeSample(store: TestStore, route: Route, { isSuper = tru
 
 async function insertOthers(
   { db, secrets, url }: TestStore, world: World, person: string,
-): Promise<Pick<Sample, 'colleague' | 'serviceTokenId' | 'connection' | 'spareConnectionId' | 'spareSorId' | 'sync' | 'emptyEntity'>> {
+): Promise<Pick<Sample, 'colleague' | 'serviceTokenId' | 'connection' | 'spareConnectionId' | 'spareSorId' | 'sync' | 'apps' | 'emptyEntity'>> {
   const { entity, user } = world;
   return write(db, async (tx) => {
     const colleague = await insertUser(tx, { email: `colleague-of-${user.email}`, passwordHash: '', preferedEntityId: entity.id });
@@ -221,8 +244,9 @@ async function insertOthers(
     const { identifier: spareSorId } = await insertCustomSor(tx, secrets, entity.id, 'Spare', user.id);
     const connection = { identifier, settings };
     const sync = await insertSampleSync(tx, world, id, person);
+    const apps = await insertSampleApps(tx, secrets, entity.id);
     const emptyEntity = await insertEntity(tx, secrets, 'Empty');
-    return { colleague, connection, spareConnectionId, spareSorId, sync, serviceTokenId: serviceToken.identifier, emptyEntity };
+    return { colleague, connection, spareConnectionId, spareSorId, sync, apps, serviceTokenId: serviceToken.identifier, emptyEntity };
   });
 }
 
