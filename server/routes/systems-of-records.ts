@@ -3,7 +3,7 @@ import { refuse } from '../../domain/refusal.ts';
 import { write } from '../../store/database.ts';
 import { listSyncsInto } from '../../store/syncs.ts';
 import {
-  deleteSor, insertCustomSor, listSors, lockSor, renameSor, type SystemOfRecord, updateSorDisabled, viewSors,
+  deleteSor, insertAppSor, insertCustomSor, listSors, lockSor, renameSor, type SystemOfRecord, updateSorDisabled, viewSors,
 } from '../../store/systems-of-records.ts';
 import { audit } from '../audit.ts';
 import type { Caller } from '../caller.ts';
@@ -90,16 +90,16 @@ const deleteSystemOfRecord = route({
   ...SHARED,
   method: 'DELETE',
   path: '/api/system_of_records/:sor_identifier',
-  summary: 'Delete a custom System of Records and all its values',
+  summary: 'Delete a System of Records and all its values',
+  description: 'In the place of an SDK\'s comes a new one at once: disabling it is what stops what the SDK sends from being kept.',
   params,
   async handle({ params: { sor_identifier }, version, ...who }, { db }) {
     await write(db, async (tx) => {
       const sor = await findVisibleSor(tx, who.caller.entityId, sor_identifier, version, lockSor);
-      if (sor.type !== 'custom') {
-        refuse(400, 'bad_request', 'Only custom systems of records can be deleted; disable the others instead');
-      }
+      if (sor.type === 'global') refuse(400, 'bad_request', 'The global system of record cannot be deleted');
       refuseWhileUsed('System of Record', await listSyncsInto(tx, who.caller.entityId, sor.id));
       await deleteSor(tx, who.caller.entityId, sor.id);
+      if (sor.appId !== null) await insertAppSor(tx, who.caller.entityId, sor.appId);
       await audit(tx, who, { action: 'delete', subjectKind: 'system_of_record', subject: sor.identifier });
     });
     return noResult();
