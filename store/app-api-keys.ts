@@ -72,7 +72,8 @@ export async function insertAppApiKey(
 }
 
 export async function updateAppApiKey(
-  tx: Queryable, secrets: Secrets, entityId: number, appId: number, before: AppApiKey, { apiKey, revoked }: { apiKey: string; revoked: boolean },
+  tx: Queryable, secrets: Secrets, entityId: number, appId: number, before: AppApiKey,
+  { apiKey, revoked }: { apiKey: string; revoked: boolean },
 ): Promise<KeyTaken | null> {
   const lookup = secrets.lookup(apiKey);
   if (!await claimLookup(tx, entityId, lookup)) return 'elsewhere';

@@ -61,7 +61,9 @@ export function toSettings(secrets: Secrets, entityId: number, identifier: strin
 }
 
 /** The settings as they are stored, by column. */
-export function toColumns(secrets: Secrets, entityId: number, identifier: string, settings: AppSettings): Record<keyof SettingsRow, unknown> {
+export function toColumns(
+  secrets: Secrets, entityId: number, identifier: string, settings: AppSettings,
+): Record<keyof SettingsRow, unknown> {
   const { fcmKey } = settings;
   return {
     name: settings.name, package_name: settings.packageName, app_type: settings.appType, store_id: settings.storeId,

@@ -13,7 +13,8 @@ let apps = 0;
 let keys = 0;
 
 const makeApp = async (own: World = world, app_type = 'iOS App') => (await server.call('POST', '/api/apps', {
-  token: own.token, body: { name: 'Shop', package_name: `com.example.app${apps += 1}`, app_type, session_timeout: 60, default_tz: 'Asia/Tokyo' },
+  token: own.token,
+  body: { name: 'Shop', package_name: `com.example.app${apps += 1}`, app_type, session_timeout: 60, default_tz: 'Asia/Tokyo' },
 })).body.result as { identifier: string; sor_id: string; package_name: string };
 const call = (method: Method, path = '', body?: object, { of = app, own = world } = {}) =>
   server.call(method, `/api/apps/${of}/api_keys${path}`, { token: own.token, ...(body ? { body } : {}) });
@@ -110,9 +111,9 @@ describe('an API key', () => {
       }
     }
     const stranger = await makeApp(await makeWorld(store));
-    for (const of of ['app_none', stranger.identifier]) {
+    for (const unseen of ['app_none', stranger.identifier]) {
       const unknown = async (method: Method, path: string, body?: object) => {
-        const answer = await call(method, path, body, { of });
+        const answer = await call(method, path, body, { of: unseen });
         return [answer.status, answer.body.status, answer.body.error_message];
       };
       expect(await unknown('GET', '')).toEqual([404, 'not_found', 'App not found']);

@@ -28,7 +28,8 @@ async function insertCertificate(appId: number, identifier: string, { revoked = 
     [world.entity.id, appId, identifier, until, revoked]);
 }
 
-const figuresOf = async (identifier: string) => (await server.call('GET', `/api/apps/${identifier}`, { token: world.token })).body.result.apps[0];
+const figuresOf = async (identifier: string) =>
+  (await server.call('GET', `/api/apps/${identifier}`, { token: world.token })).body.result.apps[0];
 const sample = (packageName: string) => insertSampleApp(store.db, world.entity.id, packageName);
 
 describe('the figures of an app', () => {
@@ -46,7 +47,8 @@ describe('the figures of an app', () => {
       downloads: 3, mau: 2, last_sdk_version: '2.0', has_usage_data: true, downloads_last_report_date: newest - newest % DAY,
     });
     const listed = (await server.call('GET', '/api/apps', { token: world.token })).body.result.apps as { identifier: string }[];
-    expect(listed.find(({ identifier }) => identifier === other.identifier)).toMatchObject({ downloads: 1, mau: 1, last_sdk_version: '9.0' });
+    expect(listed.find(({ identifier }) => identifier === other.identifier))
+      .toMatchObject({ downloads: 1, mau: 1, last_sdk_version: '9.0' });
   });
 
   test('tell of usage by a session without a device', async () => {

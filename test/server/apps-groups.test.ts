@@ -8,7 +8,8 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 let apps = 0;
 const call = (method: Method, path = '', body?: object, own: World = world) =>
   server.call(method, `/api/app_groups${path}`, { token: own.token, ...(body ? { body } : {}) });
-const create = async (body: object, own = world) => (await call('POST', '', body, own)).body.result as { identifier: string; created_at: number };
+const create = async (body: object, own = world) =>
+  (await call('POST', '', body, own)).body.result as { identifier: string; created_at: number };
 const makeApp = async (body: object = {}, own = world) => (await server.call('POST', '/api/apps', {
   token: own.token, body: { name: 'Shop', package_name: `com.example.app${apps += 1}`, app_type: 'iOS App', ...body },
 })).body.result.identifier as string;

@@ -64,7 +64,8 @@ describe('an app', () => {
     expect(changed.body.result.apps).toMatchObject([shown]);
     const nothing = { store_id: null, sku: null, fcm_key: null, rate_limit: null, icon: null, inbox_days_to_live: null, localizations: [] };
     expect((await change(identifier, nothing)).body.result.apps).toMatchObject([{
-      ...shown, ...nothing, rate_limit: { message_limit: null, period: null }, icon: NO_ICON, app_icon: null, localizations: NEW.localizations,
+      ...shown, ...nothing, rate_limit: { message_limit: null, period: null }, icon: NO_ICON, app_icon: null,
+      localizations: NEW.localizations,
     }]);
   });
 
@@ -172,7 +173,9 @@ describe('a blank app_type', () => {
   const blank = 'App type can\'t be blank';
   const messages = [{ element: 'app_type', severity: 'error', message: blank }];
 
-  test.each([[{}], [{ app_type: '' }], [{ app_type: null }], [{ app_type: ' ' }]])('as %j is told in the reference\'s words', async (given) => {
+  test.each([
+    [{}], [{ app_type: '' }], [{ app_type: null }], [{ app_type: ' ' }],
+  ])('as %j is told in the reference\'s words', async (given) => {
     const refused = await call('POST', '', { name: 'x', package_name: packageName(), ...given });
     expect([refused.status, refused.body]).toEqual([400, {
       success: false, status: 400, error_message: blank, message: blank, messages, errors: [blank],
@@ -241,7 +244,8 @@ describe('an app from a connected store account', () => {
     const { identifier } = await create(given);
     expect(await view(identifier)).toMatchObject({ store_fetched: true });
     for (const [member, value] of [
-      ['store_id', '2'], ['package_name', packageName()], ['qa', true], ['gdpr_emails', []], ['default_tz', 'UTC'], ['app_type', 'Android App'],
+      ['store_id', '2'], ['package_name', packageName()], ['qa', true], ['gdpr_emails', []], ['default_tz', 'UTC'],
+      ['app_type', 'Android App'],
     ] as const) expect(fault(await change(identifier, { ...given, [member]: value }))).toEqual([400, [member]]);
     const changed = await change(identifier, { ...given, name: 'Renamed', parent_identifier: parent.identifier });
     expect(changed.body.result.apps).toMatchObject([{ name: 'Renamed', parent_app_id: parent.identifier, store_fetched: true }]);

@@ -51,7 +51,9 @@ const TAKEN = new Set([
     ...['domains', 'gdpr_emails', 'app_groups'].map((field) => `${name} body.${field}: empty`),
     `${name} body.fcm_key: long`,
   ]),
-  ...['POST /api/app_groups', 'PUT /api/app_groups/:group_identifier'].flatMap((name) => [`${name} body.name: unknown`, `${name} body.apps: empty`]),
+  ...['POST /api/app_groups', 'PUT /api/app_groups/:group_identifier'].flatMap((name) => [
+    `${name} body.name: unknown`, `${name} body.apps: empty`,
+  ]),
   'POST /api/entities body.name: unknown', 'PUT /api/entities/:entity_id body.name: unknown',
   ...['POST /api/entities', 'PUT /api/entities/:entity_id'].flatMap((name) => [
     `${name} body.description: unknown`, `${name} body.description: long`,

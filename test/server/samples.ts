@@ -226,7 +226,9 @@ export async function makeSample(store: TestStore, route: Route, { isSuper = tru
 
 async function insertOthers(
   { db, secrets, url }: TestStore, world: World, person: string,
-): Promise<Pick<Sample, 'colleague' | 'serviceTokenId' | 'connection' | 'spareConnectionId' | 'spareSorId' | 'sync' | 'apps' | 'emptyEntity'>> {
+): Promise<Pick<
+  Sample, 'colleague' | 'serviceTokenId' | 'connection' | 'spareConnectionId' | 'spareSorId' | 'sync' | 'apps' | 'emptyEntity'
+>> {
   const { entity, user } = world;
   return write(db, async (tx) => {
     const colleague = await insertUser(tx, { email: `colleague-of-${user.email}`, passwordHash: '', preferedEntityId: entity.id });
