@@ -87,6 +87,12 @@ export function closedObject<S extends z.ZodRawShape>(shape: S) {
   });
 }
 
+/** An array in a JSON body; in a web form it may be a single value, and nothing at all is an empty one. */
+export function bodyList<S extends z.ZodType>(element: S, most: number) {
+  return z.preprocess((value) => (typeof value === 'string' ? [value].filter((text) => text !== '') : value),
+    z.array(element, { error: 'must be an array' }).max(most, `must have at most ${most} elements`));
+}
+
 /** An array in a query: comma-separated, repeated, or as `name[]`. Empty elements are dropped. */
 export const commaList = z.union([z.string(), z.array(z.string())], { error: 'must be a comma-separated list' })
   .transform((value) => [value].flat().flatMap((part) => part.split(',')).filter((element) => element !== ''))

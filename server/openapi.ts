@@ -70,7 +70,7 @@ function operation(route: Route): Json {
       ...(takesIdempotencyKey(route) ? [IDEMPOTENCY_KEY] : []),
     ],
     ...(body ? { requestBody: requestBody(route, schemaOf(body, 'input')) } : {}),
-    responses: { 200: success(route), default: { $ref: '#/components/responses/Refusal' } },
+    responses: { [route.status ?? 200]: success(route), default: { $ref: '#/components/responses/Refusal' } },
   };
 }
 
@@ -98,7 +98,8 @@ function requestBody({ upload }: Route, schema: Json): Json {
   return { content: { 'multipart/form-data': { schema: withFile }, ...forms } };
 }
 
-function success({ result, contentType }: Route): Json {
+function success({ result, contentType, status }: Route): Json {
+  if (status === 204) return { description: 'Done; there is no body' };
   if (contentType) return { description: 'The file', content: { [contentType]: { schema: { type: 'string' } } } };
   const properties = { success: { const: true }, ...(result ? { result: schemaOf(result, 'output') } : {}) };
   const schema = { type: 'object', required: Object.keys(properties), properties };

@@ -34,6 +34,11 @@ export function noResult(): Reply {
   return bare({ success: true });
 }
 
+/** Status 204: there is no body. */
+export function noContent(): Reply {
+  return new Reply(undefined, 204, {});
+}
+
 /** A CSV file to save: UTF-8, LF, quotes where needed. `name` is one that needs no escaping, as identifiers do. */
 export function csvFile(name: string, rows: readonly string[][]): Reply {
   return new Reply(Buffer.from(stringify([...rows])), 200, csvHeaders(name));

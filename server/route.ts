@@ -76,6 +76,8 @@ type Spec<
   result?: R;
   /** The type of an answer that is no JSON: a file. Refusals stay JSON. */
   contentType?: 'text/csv';
+  /** The status of an answer that has no body (`noContent`). */
+  status?: 204;
   malformed?: Malformed;
   /** The same for the query. */
   malformedQuery?: Malformed;
@@ -114,6 +116,7 @@ export type Route = {
   body?: z.ZodType;
   result?: z.ZodType;
   contentType?: 'text/csv';
+  status?: 204;
   malformed?: Malformed;
   /** The same for the query. */
   malformedQuery?: Malformed;

@@ -4,7 +4,7 @@ export const ACTOR_KINDS = ['user', 'service_token', 'sor_key', 'system'] as con
 export const AUDIT_ACTIONS = ['create', 'read', 'update', 'delete', 'import', 'feed', 'login', 'logout', 'check', 'discover'] as const;
 export const SUBJECT_KINDS = [
   'session', 'system_of_record', 'customer_attribute', 'customer', 'import', 'feed_request', 'user', 'service_token', 'entity', 'audit_log',
-  'connection', 'sync', 'sync_run', 'app', 'app_group', 'api_key',
+  'connection', 'sync', 'sync_run', 'app', 'app_group', 'api_key', 'push_certificate', 'label', 'event_definition',
 ] as const;
 
 export type AuditEntry = {

@@ -11,12 +11,15 @@ import { connectorRoutes } from './connectors.ts';
 import { customerAttributeRoutes } from './customer-attributes.ts';
 import { customerProfileRoutes } from './customer-profiles.ts';
 import { entityRoutes } from './entities.ts';
+import { eventDefinitionRoutes } from './event-definitions.ts';
 import { feedRoutes } from './feed.ts';
 import { importErrorsFileRoutes } from './import-errors-file.ts';
 import { importTemplateRoutes } from './import-template.ts';
 import { importRoutes } from './imports.ts';
+import { labelRoutes } from './labels.ts';
 import { notifyEmailsRoutes } from './notify-emails.ts';
 import { ownPasswordRoutes } from './own-password.ts';
+import { pushCertificateRoutes } from './push-certificates.ts';
 import { serviceTokenRoutes } from './service-tokens.ts';
 import { sessionRoutes } from './session.ts';
 import { syncActionRoutes } from './sync-actions.ts';
@@ -33,5 +36,6 @@ export const routes: readonly Route[] = [
   ...feedRoutes, ...connectorRoutes, ...connectionRoutes, ...connectionCheckRoutes,
   ...syncRoutes, ...syncActionRoutes, ...syncRunRoutes, ...syncErrorRoutes,
   ...appRoutes, ...appGroupRoutes, ...apiKeyRoutes,
+  ...pushCertificateRoutes, ...labelRoutes, ...eventDefinitionRoutes,
   ...userRoutes, ...ownPasswordRoutes, ...serviceTokenRoutes, ...entityRoutes, ...auditLogRoutes,
 ];

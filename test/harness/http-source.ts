@@ -132,12 +132,12 @@ type Certificate = { key: string; cert: string };
 const run = promisify(execFile);
 
 /** A certificate that is its own authority, for localhost unless told, made by the `openssl` command. */
-export async function certificate({ name = 'localhost', days = 1 } = {}): Promise<Certificate> {
+export async function certificate({ name = 'localhost', subject = '', days = 1 } = {}): Promise<Certificate> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-certificate-'));
   const path = (file: string) => join(folder, file);
   try {
     await writeFile(path('names'), `subjectAltName=DNS:${name}\n`);
-    await run('openssl', ['req', '-new', '-newkey', 'rsa:2048', '-nodes', '-subj', `/CN=${name}`,
+    await run('openssl', ['req', '-new', '-newkey', 'rsa:2048', '-nodes', '-utf8', '-subj', subject || `/CN=${name}`,
       '-keyout', path('key'), '-out', path('request')]);
     await run('openssl', ['x509', '-req', '-in', path('request'), '-signkey', path('key'), '-days', String(days),
       '-extfile', path('names'), '-out', path('cert')]);

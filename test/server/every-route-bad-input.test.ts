@@ -54,6 +54,9 @@ const TAKEN = new Set([
   ...['POST /api/app_groups', 'PUT /api/app_groups/:group_identifier'].flatMap((name) => [
     `${name} body.name: unknown`, `${name} body.apps: empty`,
   ]),
+  'POST /api/labels body.name: unknown', 'PUT /api/labels/:name body.new_name: unknown',
+  'PUT /api/apps/:app_identifier/event_definitions/:event_id body.display_name: unknown',
+  'PUT /api/apps/:app_identifier/event_definitions/:event_id body.display_name: null',
   'POST /api/entities body.name: unknown', 'PUT /api/entities/:entity_id body.name: unknown',
   ...['POST /api/entities', 'PUT /api/entities/:entity_id'].flatMap((name) => [
     `${name} body.description: unknown`, `${name} body.description: long`,
@@ -64,7 +67,7 @@ const TAKEN = new Set([
   // Pages that are none are ignored.
   ...[
     'GET /api/users', 'GET /api/service_tokens', 'GET /api/entities', 'GET /api/connections', 'GET /api/syncs',
-    'GET /api/syncs/:sync_id/runs',
+    'GET /api/syncs/:sync_id/runs', 'GET /api/apps/:app_identifier/event_definitions',
   ].flatMap((name) =>
     ['page', 'per_page'].flatMap((field) =>
       ['empty', 'long', 'unknown', 'NUL'].map((kind) => `${name} query.${field}: ${kind}`))),

@@ -1,20 +1,27 @@
 import type { FastifyInstance } from 'fastify';
 import type { Route } from '../../server/route.ts';
 import { hashPassword } from '../../server/passwords.ts';
+import { readPushCertificate } from '../../server/read-push-certificate.ts';
+import type { App } from '../../store/apps.ts';
 import { insertConnection, type SettingValues } from '../../store/connections.ts';
 import { write } from '../../store/database.ts';
 import { type Entity, insertEntity } from '../../store/entities.ts';
+import { insertEventDefinitions, listEventDefinitions } from '../../store/event-definitions.ts';
 import { insertFeedRequest } from '../../store/feed-requests.ts';
 import { insertImportErrors } from '../../store/import-errors.ts';
+import { insertLabel } from '../../store/labels.ts';
 import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
+import { insertPushCertificate } from '../../store/push-certificates.ts';
 import { insertServiceToken } from '../../store/service-tokens.ts';
 import { insertCustomSor } from '../../store/systems-of-records.ts';
 import { insertMembership, insertUser, type User } from '../../store/users.ts';
+import { insertSampleApp } from '../harness/apps.ts';
 import type { TestStore } from '../harness/database.ts';
 import { importForm, insertUpload } from '../harness/imports.ts';
 import { personId, rememberSecret } from '../harness/people.ts';
 import { makeWorld, type World } from '../harness/world.ts';
 import { insertSampleApps, type SampleApps, wholeApp } from './sample-apps.ts';
+import { sampleCertificate } from './sample-certificates.ts';
 import { anotherSync, insertSampleSync, type SampleSync } from './sample-sync.ts';
 
 /** A world in which every kind of object stands once, and a person has a value. */
@@ -34,6 +41,13 @@ export type Sample = World & {
   spareSorId: string;
   sync: SampleSync;
   apps: SampleApps;
+  /** An iOS App. */
+  app: App;
+  certificateId: string;
+  /** A certificate that the app does not have yet. */
+  anotherCertificate: { x509_pem: string; pkey_pem: string };
+  label: string;
+  eventId: string;
   /** Another entity, in which nothing is. */
   emptyEntity: Entity;
 };
@@ -177,8 +191,29 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
       customer_attribute_values: [{ attribute_key: 'plan', attribute_value: 'gold', customer_id: own.person }],
     },
   }),
+  'GET /api/apps/:app_identifier/push_certificates': ofApp,
+  'GET /api/apps/:app_identifier/push_certificates/:cert_identifier': ofCertificate,
+  'POST /api/apps/:app_identifier/push_certificates': (own) => ({ ...ofApp(own), body: own.anotherCertificate }),
+  'PUT /api/apps/:app_identifier/push_certificates/:cert_identifier': (own) => ({ ...ofCertificate(own), body: { revoked: true } }),
+  'GET /api/labels': () => ({}),
+  'POST /api/labels': () => ({ body: { name: 'Another label' } }),
+  'PUT /api/labels/:name': (own) => ({ params: { name: own.label }, body: { new_name: 'Renamed' } }),
+  'DELETE /api/labels/:name': (own) => ({ params: { name: own.label } }),
+  'GET /api/apps/:app_identifier/event_definitions': ofApp,
+  'PUT /api/apps/:app_identifier/event_definitions/:event_id': (own) => ({
+    params: { app_identifier: own.app.identifier, event_id: own.eventId },
+    body: { display_name: 'Bought', goal: true, labels: ['Checkout', own.label] },
+  }),
   'GET /api/attribute_values/feeds/:request_id': (own) => ({ params: { request_id: own.requestId } }),
 };
+
+function ofApp({ app }: Sample): Call {
+  return { params: { app_identifier: app.identifier } };
+}
+
+function ofCertificate({ app, certificateId }: Sample): Call {
+  return { params: { app_identifier: app.identifier, cert_identifier: certificateId } };
+}
 
 function ofSync({ sync }: Sample): Call {
   return { params: { sync_id: sync.identifier } };
@@ -221,7 +256,23 @@ export async function makeSample(store: TestStore, route: Route, { isSuper = tru
   });
   if (route.role === 'superadmin' && isSuper) await db.query('UPDATE users SET superadmin = true WHERE id = $1', [user.id]);
   if (route.path.endsWith('/enable')) await db.query('UPDATE systems_of_records SET disabled = true WHERE id = $1', [sor.id]);
-  return { ...world, ...made, person, password, ...await insertOthers(store, world, person) };
+  return { ...world, ...made, person, password, ...await insertOthers(store, world, person), ...await insertBesideApps(store, world) };
+}
+
+/** An app, and what is kept beside it. */
+async function insertBesideApps(
+  { db, secrets }: TestStore, { entity }: World,
+): Promise<Pick<Sample, 'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'eventId'>> {
+  const [certificate, anotherCertificate] = [await sampleCertificate(0), await sampleCertificate(1)];
+  return write(db, async (tx) => {
+    const app = await insertSampleApp(tx, entity.id, 'com.example.shop');
+    const read = readPushCertificate(certificate, new Date());
+    const { identifier: certificateId } = (await insertPushCertificate(tx, secrets, entity.id, app.id, read))!;
+    const { name: label } = (await insertLabel(tx, entity.id, `Label of ${entity.identifier}`))!;
+    await insertEventDefinitions(tx, entity.id, app.id, [{ logType: 2, name: `Event of ${entity.identifier}` }]);
+    const [{ id } = { id: 0 }] = await listEventDefinitions(tx, entity.id, app.id, { offset: 0, limit: 1 });
+    return { app, certificateId, anotherCertificate, label, eventId: String(id) };
+  });
 }
 
 async function insertOthers(

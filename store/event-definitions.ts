@@ -1,0 +1,82 @@
+import type { Queryable } from './database.ts';
+
+/** 1 errors, 2 events, 3 background transitions (reference: Event). */
+export type LogType = 1 | 2 | 3;
+
+/** A kind of events that came, and what people call it. */
+export type EventDefinition = {
+  id: number;
+  logType: LogType;
+  name: string;
+  /** Null: it goes by its name. */
+  displayName: string | null;
+  /** A key event. */
+  goal: boolean;
+  labels: string[];
+};
+
+type EventDefinitionRow = {
+  id: number; log_type: LogType; name: string; display_name: string | null; goal: boolean; labels: string[];
+};
+
+// Labels by label_targets_by_target and the primary key of labels.
+const DEFINITIONS = `SELECT d.id, d.log_type, d.name, d.display_name, d.goal,
+    ARRAY(SELECT l.name FROM label_targets t JOIN labels l ON l.entity_id = t.entity_id AND l.id = t.label_id
+      WHERE t.entity_id = d.entity_id AND t.target_kind = 'event_definition' AND t.target_id = d.id ORDER BY l.name) AS labels
+  FROM event_definitions d`;
+
+/** Makes known the kinds of events that came; nothing is written of those that are known. */
+export async function insertEventDefinitions(
+  tx: Queryable, entityId: number, appId: number, kinds: readonly { logType: LogType; name: string }[],
+): Promise<void> {
+  // In one order, so that two transactions with the same new kinds wait for each other and never both.
+  await tx.query(
+    `INSERT INTO event_definitions (entity_id, app_id, log_type, name)
+     SELECT DISTINCT $1::integer, $2::integer, k.log_type, k.name COLLATE "C" AS name
+     FROM unnest($3::smallint[], $4::text[]) AS k (log_type, name)
+     WHERE NOT EXISTS (SELECT FROM event_definitions d
+       WHERE d.entity_id = $1 AND d.app_id = $2 AND d.log_type = k.log_type AND d.name = k.name)
+     ORDER BY k.log_type, name
+     ON CONFLICT (entity_id, app_id, log_type, name) DO NOTHING`,
+    [entityId, appId, kinds.map(({ logType }) => logType), kinds.map(({ name }) => name)]);
+}
+
+export async function listEventDefinitions(
+  db: Queryable, entityId: number, appId: number, { offset, limit }: { offset: number; limit: number },
+): Promise<EventDefinition[]> {
+  const { rows } = await db.query<EventDefinitionRow>(
+    `${DEFINITIONS} WHERE d.entity_id = $1 AND d.app_id = $2 ORDER BY d.id OFFSET $3 LIMIT $4`, [entityId, appId, offset, limit]);
+  return rows.map(toDefinition);
+}
+
+export async function countEventDefinitions(db: Queryable, entityId: number, appId: number): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    'SELECT count(*) FROM event_definitions WHERE entity_id = $1 AND app_id = $2', [entityId, appId]);
+  return rows[0]!.count;
+}
+
+export async function findEventDefinition(
+  db: Queryable, entityId: number, appId: number, id: number,
+): Promise<EventDefinition | null> {
+  const { rows } = await db.query<EventDefinitionRow>(
+    `${DEFINITIONS} WHERE d.entity_id = $1 AND d.app_id = $2 AND d.id = $3`, [entityId, appId, id]);
+  return rows[0] ? toDefinition(rows[0]) : null;
+}
+
+/** What is left out stays. False: the app has no such definition; else it is held until the transaction ends. */
+export async function updateEventDefinition(
+  tx: Queryable, entityId: number, appId: number, id: number,
+  { displayName, goal }: { displayName?: string | null | undefined; goal?: boolean | undefined },
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `UPDATE event_definitions SET display_name = CASE WHEN $4 THEN $5 ELSE display_name END, goal = coalesce($6, goal)
+     WHERE entity_id = $1 AND app_id = $2 AND id = $3`,
+    [entityId, appId, id, displayName !== undefined, displayName ?? null, goal ?? null]);
+  return rowCount === 1;
+}
+
+function toDefinition(row: EventDefinitionRow): EventDefinition {
+  return {
+    id: row.id, logType: row.log_type, name: row.name, displayName: row.display_name, goal: row.goal, labels: row.labels,
+  };
+}
