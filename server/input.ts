@@ -87,9 +87,9 @@ export function closedObject<S extends z.ZodRawShape>(shape: S) {
   });
 }
 
-/** An array in a JSON body; in a web form it may be a single value, and nothing at all is an empty one. */
+/** An array in a JSON body; in a web form it may be a single value. */
 export function bodyList<S extends z.ZodType>(element: S, most: number) {
-  return z.preprocess((value) => (typeof value === 'string' ? [value].filter((text) => text !== '') : value),
+  return z.preprocess((value) => (typeof value === 'string' ? [value] : value),
     z.array(element, { error: 'must be an array' }).max(most, `must have at most ${most} elements`));
 }
 

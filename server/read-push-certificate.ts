@@ -12,6 +12,7 @@ type KeyLabel = keyof typeof KEY_TYPES;
 
 const NO_CERTIFICATE = 'must be a certificate in PEM, from -----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----';
 const NO_KEY = 'must be a private key in PEM, from -----BEGIN PRIVATE KEY----- to -----END PRIVATE KEY-----';
+const WITH_PASSPHRASE = 'is encrypted with a passphrase: send it decrypted (openssl pkey -in key.pem); it is kept encrypted here';
 const LOST_PLUS = ': its + signs were lost on the way, so percent-encode it in a web form (curl --data-urlencode)';
 
 /**
@@ -52,7 +53,7 @@ function readKey(pem: string): KeyObject {
   if (!found) return refuseField('pkey_pem', NO_KEY);
   if (another) return refuseField('pkey_pem', 'holds several private keys: send that of the certificate alone');
   if (found.label.startsWith('ENCRYPTED') || found.body.includes('ENCRYPTED')) {
-    return refuseField('pkey_pem', 'is encrypted with a passphrase: send it decrypted (openssl pkey -in key.pem); it is kept encrypted here');
+    return refuseField('pkey_pem', WITH_PASSPHRASE);
   }
   if (!isKeyLabel(found.label)) return refuseField('pkey_pem', NO_KEY);
   try {

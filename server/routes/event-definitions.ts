@@ -66,7 +66,7 @@ const changeDefinition = route({
       if (!await updateEventDefinition(tx, entityId, app.id, id, { displayName, goal })) refuseUnknown();
       if (labels) await setLabels(tx, entityId, { kind: 'event_definition', id }, labels);
       await audit(tx, who, {
-        action: 'update', subjectKind: 'event_definition', subject: event_id,
+        action: 'update', subjectKind: 'event_definition', subject: String(id),
         details: {
           ...(displayName === undefined ? {} : { displayName }), ...(goal === undefined ? {} : { goal }),
           ...(labels ? { labels: labels.join(', ') } : {}),

@@ -57,6 +57,7 @@ const TAKEN = new Set([
   'POST /api/labels body.name: unknown', 'PUT /api/labels/:name body.new_name: unknown',
   'PUT /api/apps/:app_identifier/event_definitions/:event_id body.display_name: unknown',
   'PUT /api/apps/:app_identifier/event_definitions/:event_id body.display_name: null',
+  'PUT /api/apps/:app_identifier/event_definitions/:event_id body.labels: unknown',
   'POST /api/entities body.name: unknown', 'PUT /api/entities/:entity_id body.name: unknown',
   ...['POST /api/entities', 'PUT /api/entities/:entity_id'].flatMap((name) => [
     `${name} body.description: unknown`, `${name} body.description: long`,
