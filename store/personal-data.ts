@@ -41,4 +41,5 @@ export const withoutPersonalData = [
   'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'idempotent_requests', 'connections', 'keys/',
   'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'event_definitions', 'event_messages', 'ingested_batches',
   'push_certificates', 'labels', 'label_targets',
+  'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
 ];

@@ -10,6 +10,7 @@ import { connectionRoutes } from './connections.ts';
 import { connectorRoutes } from './connectors.ts';
 import { customerAttributeRoutes } from './customer-attributes.ts';
 import { customerProfileRoutes } from './customer-profiles.ts';
+import { dataCategoryRoutes } from './data-categories.ts';
 import { entityRoutes } from './entities.ts';
 import { eventDefinitionRoutes } from './event-definitions.ts';
 import { feedRoutes } from './feed.ts';
@@ -20,6 +21,9 @@ import { labelRoutes } from './labels.ts';
 import { notifyEmailsRoutes } from './notify-emails.ts';
 import { ownPasswordRoutes } from './own-password.ts';
 import { pushCertificateRoutes } from './push-certificates.ts';
+import { legalTextRoutes } from './legal-texts.ts';
+import { purposeRoutes } from './purposes.ts';
+import { recipientRoutes } from './recipients.ts';
 import { serviceTokenRoutes } from './service-tokens.ts';
 import { sessionRoutes } from './session.ts';
 import { syncActionRoutes } from './sync-actions.ts';
@@ -28,6 +32,7 @@ import { syncRunRoutes } from './sync-runs.ts';
 import { syncRoutes } from './syncs.ts';
 import { systemOfRecordsRoutes } from './systems-of-records.ts';
 import { userRoutes } from './users.ts';
+import { walletSettingsRoutes } from './wallet-settings.ts';
 
 /** Every route there is: the server, the API page and the tests over all routes come from this list. */
 export const routes: readonly Route[] = [
@@ -37,5 +42,6 @@ export const routes: readonly Route[] = [
   ...syncRoutes, ...syncActionRoutes, ...syncRunRoutes, ...syncErrorRoutes,
   ...appRoutes, ...appGroupRoutes, ...apiKeyRoutes,
   ...pushCertificateRoutes, ...labelRoutes, ...eventDefinitionRoutes,
+  ...walletSettingsRoutes, ...legalTextRoutes, ...dataCategoryRoutes, ...recipientRoutes, ...purposeRoutes,
   ...userRoutes, ...ownPasswordRoutes, ...serviceTokenRoutes, ...entityRoutes, ...auditLogRoutes,
 ];

@@ -58,6 +58,13 @@ const TAKEN = new Set([
   'PUT /api/apps/:app_identifier/event_definitions/:event_id body.display_name: unknown',
   'PUT /api/apps/:app_identifier/event_definitions/:event_id body.display_name: null',
   'PUT /api/apps/:app_identifier/event_definitions/:event_id body.labels: unknown',
+  ...['legal_texts', 'categories', 'recipients', 'purposes'].flatMap((part) => {
+    const path = `/api/apps/:app_identifier/data_wallet/${part}`;
+    const param = { legal_texts: 'legal_text', categories: 'category', recipients: 'recipient', purposes: 'purpose' }[part];
+    const fields = part === 'recipients' ? ['technical_name', 'display_name'] : ['technical_name'];
+    return [`POST ${path}`, `PUT ${path}/:${param}_identifier`, `PATCH ${path}/:${param}_identifier`]
+      .flatMap((name) => fields.map((field) => `${name} body.${field}: unknown`));
+  }),
   'POST /api/entities body.name: unknown', 'PUT /api/entities/:entity_id body.name: unknown',
   ...['POST /api/entities', 'PUT /api/entities/:entity_id'].flatMap((name) => [
     `${name} body.description: unknown`, `${name} body.description: long`,

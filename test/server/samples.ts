@@ -23,6 +23,7 @@ import { makeWorld, type World } from '../harness/world.ts';
 import { insertSampleApps, type SampleApps, wholeApp } from './sample-apps.ts';
 import { sampleCertificate } from './sample-certificates.ts';
 import { anotherSync, insertSampleSync, type SampleSync } from './sample-sync.ts';
+import { insertSampleWallet, type SampleWallet } from './sample-wallet.ts';
 
 /** A world in which every kind of object stands once, and a person has a value. */
 export type Sample = World & {
@@ -48,6 +49,7 @@ export type Sample = World & {
   anotherCertificate: { x509_pem: string; pkey_pem: string };
   label: string;
   eventId: string;
+  wallet: SampleWallet;
   /** Another entity, in which nothing is. */
   emptyEntity: Entity;
 };
@@ -205,6 +207,7 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
     body: { display_name: 'Bought', goal: true, labels: ['Checkout', own.label] },
   }),
   'GET /api/attribute_values/feeds/:request_id': (own) => ({ params: { request_id: own.requestId } }),
+  ...walletCalls(),
 };
 
 function ofApp({ app }: Sample): Call {
@@ -213,6 +216,40 @@ function ofApp({ app }: Sample): Call {
 
 function ofCertificate({ app, certificateId }: Sample): Call {
   return { params: { app_identifier: app.identifier, cert_identifier: certificateId } };
+}
+
+/** Of the five parts of a data wallet, which are alike. */
+function walletCalls(): Record<string, (own: Sample) => Call> {
+  const path = '/api/apps/:app_identifier/data_wallet';
+  const app = ({ wallet }: Sample) => ({ app_identifier: wallet.appId });
+  const languages = (own: Sample) => ({ params: app(own), body: { languages: [{ identifier: 'fr' }, { identifier: 'en' }] } });
+  const part = (
+    name: string, param: string, body: Call['body'], identifier: keyof SampleWallet, unused = identifier,
+  ): Record<string, (own: Sample) => Call> => {
+    const one = (own: Sample) => ({ ...app(own), [param]: own.wallet[identifier] });
+    return {
+      [`GET ${path}/${name}`]: (own) => ({ params: app(own) }),
+      [`POST ${path}/${name}`]: (own) => ({ params: app(own), body: body! }),
+      [`GET ${path}/${name}/:${param}`]: (own) => ({ params: one(own) }),
+      [`PUT ${path}/${name}/:${param}`]: (own) => ({ params: one(own), body: body! }),
+      [`PATCH ${path}/${name}/:${param}`]: (own) => ({ params: one(own), body: body! }),
+      [`DELETE ${path}/${name}/:${param}`]: (own) => ({ params: { ...one(own), [param]: own.wallet[unused] } }),
+    };
+  };
+  const says = { technical_name: 'another', title: { en: 'Another' } };
+  const element = { technical_name: 'orders', display_name: 'Orders', data_category: { technical_name: 'usage' } };
+  return {
+    [`GET ${path}/settings`]: (own) => ({ params: app(own) }),
+    [`PUT ${path}/settings`]: languages,
+    [`PATCH ${path}/settings`]: languages,
+    ...part('legal_texts', 'legal_text_identifier', { ...says, text: { en: 'Text' } }, 'legalTextId'),
+    ...part('categories', 'category_identifier', { ...says, description: { en: 'What it is' } }, 'categoryId', 'spareCategoryId'),
+    ...part('recipients', 'recipient_identifier',
+      { technical_name: 'another', display_name: 'Another', data_elements: [element] }, 'recipientId'),
+    ...part('purposes', 'purpose_identifier', {
+      ...says, description: { en: 'What for' }, data_elements: [{ technical_name: 'basket', recipient: { technical_name: 'crm' } }],
+    }, 'purposeId'),
+  };
 }
 
 function ofSync({ sync }: Sample): Call {
@@ -278,7 +315,7 @@ async function insertBesideApps(
 async function insertOthers(
   { db, secrets, url }: TestStore, world: World, person: string,
 ): Promise<Pick<
-  Sample, 'colleague' | 'serviceTokenId' | 'connection' | 'spareConnectionId' | 'spareSorId' | 'sync' | 'apps' | 'emptyEntity'
+  Sample, 'colleague' | 'serviceTokenId' | 'connection' | 'spareConnectionId' | 'spareSorId' | 'sync' | 'apps' | 'wallet' | 'emptyEntity'
 >> {
   const { entity, user } = world;
   return write(db, async (tx) => {
@@ -298,8 +335,10 @@ async function insertOthers(
     const connection = { identifier, settings };
     const sync = await insertSampleSync(tx, world, id, person);
     const apps = await insertSampleApps(tx, secrets, entity.id);
+    const wallet = await insertSampleWallet(tx, entity.id);
     const emptyEntity = await insertEntity(tx, secrets, 'Empty');
-    return { colleague, connection, spareConnectionId, spareSorId, sync, apps, serviceTokenId: serviceToken.identifier, emptyEntity };
+    const made = { colleague, connection, spareConnectionId, spareSorId, sync, apps, wallet, emptyEntity };
+    return { ...made, serviceTokenId: serviceToken.identifier };
   });
 }
 

@@ -23,7 +23,7 @@ export type TestServer = {
   call(method: Method, url: string, options?: CallOptions): Promise<Answer>;
 };
 
-type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type CallOptions = {
   token?: string;
   v3?: boolean;

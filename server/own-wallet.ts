@@ -1,0 +1,20 @@
+import { refuse } from '../domain/refusal.ts';
+import type { Queryable } from '../store/database.ts';
+import { lockWallet, type WalletRef } from '../store/wallet-settings.ts';
+import { requireApp } from './find-app.ts';
+
+/** What all routes of a data wallet share. */
+export const WALLET = { tag: 'Data wallet', right: 'gdpr_data_manage' } as const;
+export const WALLET_PATH = '/api/apps/:app_identifier/data_wallet';
+
+/** The data wallet of an app of the caller's entity, or the 404 of an unknown app. */
+export async function ownWallet(db: Queryable, entityId: number, appIdentifier: string): Promise<WalletRef> {
+  const { id: appId } = await requireApp(db, entityId, appIdentifier);
+  return { entityId, appId };
+}
+
+/** As `ownWallet`, for whoever changes it: nobody else does until the transaction ends. */
+export async function holdWallet(tx: Queryable, entityId: number, appIdentifier: string): Promise<WalletRef> {
+  const wallet = await ownWallet(tx, entityId, appIdentifier);
+  return await lockWallet(tx, entityId, wallet.appId) ? wallet : refuse(404, 'not_found', 'App not found');
+}
