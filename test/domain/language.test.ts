@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { closestLanguage, isLanguage, languageLabel } from '../../domain/language.ts';
 
-const LETTERS = [...'abcdefghijklmnopqrstuvwxyz'];
+const LETTERS = 'abcdefghijklmnopqrstuvwxyz'.split('');
 const codes = LETTERS.flatMap((first) => LETTERS.map((second) => first + second)).filter(isLanguage);
 
 describe('a language', () => {

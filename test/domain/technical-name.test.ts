@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isTechnicalName } from '../../domain/technical-name.ts';
 
-const ALLOWED = [...'abcdefghijklmnopqrstuvwxyz_'];
+const ALLOWED = 'abcdefghijklmnopqrstuvwxyz_'.split('');
 
 const sound = ({ min, max }: { min: number; max: number }) =>
   fc.array(fc.constantFrom(...ALLOWED), { minLength: min, maxLength: max }).map((letters) => letters.join(''));
