@@ -13,6 +13,8 @@ type Kept = { id: number | null; identifier: string | null; technicalName: strin
 type Made = { id: number; identifier: string };
 type NamedBody = z.ZodObject & z.ZodType<{ technical_name?: string | undefined }>;
 
+type Defaults = { technicalNames: readonly string[]; mayNotChange: string; mayNotDelete: string };
+
 /** A kind of thing in a data wallet: what is said of it, and how it is kept. */
 export type WalletPart<K extends Kept, C extends NamedBody, U extends NamedBody, R extends z.ZodType> = {
   /** As messages call one, in lower case. */
@@ -23,7 +25,7 @@ export type WalletPart<K extends Kept, C extends NamedBody, U extends NamedBody,
   param: string;
   subjectKind: AuditEntry['subjectKind'];
   /** Default ones are neither changed nor deleted, and nobody else has their technical names. */
-  defaults?: { technicalNames: readonly string[]; mayNotChange: string; mayNotDelete: string };
+  defaults?: Defaults;
   record: R;
   body: C;
   change: U;
@@ -148,7 +150,7 @@ function isMade<K extends Kept>(kept: K): kept is K & Made {
   return kept.id !== null;
 }
 
-function refuseReserved({ defaults, name }: Pick<WalletPart<never, never, never, never>, 'defaults' | 'name'>, given: string | undefined): void {
+function refuseReserved({ defaults, name }: { defaults?: Defaults; name: string }, given: string | undefined): void {
   if (given === undefined || !defaults?.technicalNames.includes(given)) return;
   refuseField('technical_name', `is that of a default ${name}`);
 }

@@ -29,7 +29,10 @@ type PurposeRow = { element_id: number | null; default_element: string | null; i
 /** By an element's id, or the technical name of one of the default recipient's. */
 type PurposesOf = Map<number | string | null, PurposeRow[]>;
 
-/** The default recipient, then those of an app in the order they were made; with `address`, the one of that identifier or technical name. */
+/**
+ * The default recipient, then those of an app in the order they were made; with `address`, the one of that identifier or
+ * technical name.
+ */
 export async function listRecipients(
   db: Queryable, entityId: number, appId: number, address: string | null = null,
 ): Promise<Recipient[]> {

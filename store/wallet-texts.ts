@@ -43,7 +43,8 @@ export async function updateWalletText(
     `UPDATE wallet_texts t SET technical_name = coalesce($3, technical_name), title = coalesce($4, title), body = coalesce($5, body),
        updated_at = now()
      WHERE entity_id = $1 AND id = $2 AND NOT EXISTS (
-       SELECT FROM wallet_texts o WHERE o.entity_id = $1 AND o.app_id = t.app_id AND o.kind = t.kind AND o.technical_name = $3 AND o.id <> $2)`,
+       SELECT FROM wallet_texts o
+       WHERE o.entity_id = $1 AND o.app_id = t.app_id AND o.kind = t.kind AND o.technical_name = $3 AND o.id <> $2)`,
     [entityId, id, technicalName ?? null, title ?? null, body ?? null]);
   return rowCount === 1;
 }

@@ -96,7 +96,8 @@ describe('a purpose', () => {
     const purposes = [{ identifier: made.identifier, technical_name: 'news', title: { en: 'News' } }];
     const [millrace, crm] = await result('GET', 'recipients');
     const naming = (recipient: { data_elements: { technical_name: string; purposes: unknown[] }[] }) =>
-      Object.fromEntries(recipient.data_elements.filter((each) => each.purposes.length > 0).map((each) => [each.technical_name, each.purposes]));
+      Object.fromEntries(recipient.data_elements.filter((each) => each.purposes.length > 0)
+        .map((each) => [each.technical_name, each.purposes]));
     expect([naming(crm), naming(millrace)]).toEqual([{ basket: purposes }, { push_tokens: purposes }]);
     expect(await result('PUT', 'purposes/news', made)).toEqual(made);
     expect(await result('PATCH', 'purposes/news', { title: { fr: 'Actualités' } })).toEqual({ ...made, title: { fr: 'Actualités' } });
@@ -130,7 +131,8 @@ describe('a purpose', () => {
     expect(await refusal('POST', 'purposes', { ...news, data_elements })).toEqual([400, 'bad_request', message]);
     expect(await result('GET', 'purposes')).toEqual([]);
     const { identifier } = await result('POST', 'purposes', news);
-    expect(await refusal('PATCH', `purposes/${identifier}`, { technical_name: 'other', data_elements })).toEqual([400, 'bad_request', message]);
+    const change = { technical_name: 'other', data_elements };
+    expect(await refusal('PATCH', `purposes/${identifier}`, change)).toEqual([400, 'bad_request', message]);
     expect(await result('GET', 'purposes/news')).toMatchObject({ technical_name: 'news' });
   });
 });

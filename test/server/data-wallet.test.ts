@@ -46,7 +46,8 @@ describe.each(PARTS)('of %s', (path, body, name) => {
       expect(await result('GET', `${path}/${address}`)).toEqual(made);
     }
     expect(await result('GET', path)).toContainEqual(made);
-    expect(await result('PUT', `${path}/${made.identifier}`, { technical_name: 'renamed' })).toEqual({ ...made, technical_name: 'renamed' });
+    const renamed = { ...made, technical_name: 'renamed' };
+    expect(await result('PUT', `${path}/${made.identifier}`, { technical_name: 'renamed' })).toEqual(renamed);
     expect(await result('PATCH', `${path}/renamed`, { technical_name: 'again' })).toEqual({ ...made, technical_name: 'again' });
     expect(await refusal('GET', `${path}/renamed`)).toEqual([404, 'not_found', `${name} not found`]);
     expect(await result('DELETE', `${path}/again`)).toEqual({ ...made, technical_name: 'again' });
@@ -185,7 +186,8 @@ describe('a category', () => {
   test('is changed by its technical name, which is required', async () => {
     const made = await result('POST', 'categories', { technical_name: 'mine' });
     for (const method of ['PUT', 'PATCH'] as const) {
-      expect(await refusal(method, 'categories/mine', { title: { en: 'Mine' } })).toEqual([400, 'bad_request', 'technical_name: is required']);
+      expect(await refusal(method, 'categories/mine', { title: { en: 'Mine' } }))
+        .toEqual([400, 'bad_request', 'technical_name: is required']);
     }
     expect(await result('PATCH', 'categories/mine', { technical_name: 'mine', title: { en: 'Mine' } }))
       .toEqual({ ...made, title: { en: 'Mine' } });
