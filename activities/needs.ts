@@ -29,7 +29,10 @@ export type Needs = {
   batchRecords: number;
   /** Taken for each batch: imports that run at once take turns, and what they hold in memory stays bounded. */
   turn: Turns;
-  /** Taken by each run of a sync for as long as it reads: what they hold in memory stays bounded. */
+  /**
+   * Taken by each run of a sync for as long as it reads: what they hold in memory stays bounded. Their queue has no more slots than
+   * that; runs that began when they shared one with imports may come beside them.
+   */
   syncTurn: Turns;
   countRecords: (outcome: 'written' | 'unchanged' | 'ignored' | 'failed', records: number) => void;
   /** Where a test may end the process; nothing outside the test worker. */

@@ -1,5 +1,8 @@
-/** The task queues: workflows and light steps; imports, exports, files, deletion; rate-limited sends. */
-export const TASK_QUEUES = ['flows', 'bulk', 'sends'] as const;
+/**
+ * The task queues: workflows and light steps; imports, exports, files, deletion; runs of syncs, which wait for others' systems;
+ * rate-limited sends.
+ */
+export const TASK_QUEUES = ['flows', 'bulk', 'syncs', 'sends'] as const;
 
 export type TaskQueue = (typeof TASK_QUEUES)[number];
 

@@ -24,7 +24,7 @@ import { ensureTemporal, keepTemporal } from './keeper.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { scratch } from './scratch.ts';
 import { workflowBundle } from './workflow-bundle.ts';
-import { installTemporalRuntime, startWorkers, type Workers } from './workers.ts';
+import { installTemporalRuntime, startWorkers, SYNCS_AT_ONCE, type Workers } from './workers.ts';
 
 export type Service = { url: string | null; stop(): Promise<void> };
 
@@ -35,8 +35,6 @@ const SWEEP_SECONDS = 10;
 const IMPORT_BATCH_RECORDS = 40_000;
 /** Of all imports together: what they hold in memory is bounded by this. */
 const IMPORT_BATCHES_AT_ONCE = 4;
-/** Of runs of syncs together: each holds a few batches, as long as its source takes. */
-const SYNCS_AT_ONCE = 6;
 /** How long a request waits for Temporal before it leaves the start to the sweep. */
 const START_WITHIN_MS = 3_000;
 

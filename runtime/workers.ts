@@ -37,10 +37,13 @@ const RESTART_MS = 1_000;
 /** After a worker's death its workflows go on on another this soon. */
 const STICKY = { stickyQueueScheduleToStartTimeout: '3 seconds' } as const;
 
-/** Steps at once in one process; those of `bulk` take turns for what is heavy. */
-const CONCURRENT_STEPS: Record<TaskQueue, number> = { flows: 20, bulk: 40, sends: 4 };
+/** Of runs of syncs in one process: each holds a few batches, as long as its source takes. The others wait in Temporal. */
+export const SYNCS_AT_ONCE = 6;
 
-/** Said of each worker that polls activities only, as those of `bulk` and `sends` do. */
+/** Steps at once in one process; those of `bulk` take turns for what is heavy. */
+const CONCURRENT_STEPS: Record<TaskQueue, number> = { flows: 20, bulk: 40, syncs: SYNCS_AT_ONCE, sends: 4 };
+
+/** Said of each worker that polls activities only, as all but those of `flows` do. */
 const EXPECTED = /^No workflows registered/;
 
 /** Routes what the SDK warns of through our own log. Once per process, before the first worker. */

@@ -10,7 +10,7 @@ const { claimSyncRun, endSyncRun } = proxyActivities<RunSyncSteps>({
 });
 
 const { syncRecords } = proxyActivities<RunSyncSteps>({
-  taskQueue: 'bulk',
+  taskQueue: 'syncs',
   heartbeatTimeout: '5 seconds',
   startToCloseTimeout: '7 days',
   retry: RETRY,
@@ -26,15 +26,18 @@ const { mailSyncAlert } = proxyActivities<RunSyncSteps>({
 /** After so many waits for its source it goes on in a new run, so that no history grows long. */
 const WAITS_OF_A_RUN = 50;
 
-/** Brings what a source has into its destination, each record or why not, and tells of it where somebody has to act. */
-export async function runSync(ref: RunRef): Promise<void> {
+/**
+ * Brings what a source has into its destination, each record or why not, and tells of it where somebody has to act. A test may have
+ * it go on in a new run after fewer waits.
+ */
+export async function runSync(ref: RunRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   const claim = await claimSyncRun(ref, workflowInfo().firstExecutionRunId);
   if (!claim) return;                 // another has it, it has ended, or the run before it starts it
   for (let waits = 1; ; waits += 1) {
     const again = await syncRecords(claim);
     if (!again) break;
     await sleep(again.againInMs);
-    if (waits === WAITS_OF_A_RUN || workflowInfo().continueAsNewSuggested) return continueAsNew<typeof runSync>(ref);
+    if (waits === waitsOfARun || workflowInfo().continueAsNewSuggested) return continueAsNew<typeof runSync>(ref, waitsOfARun);
   }
   const { mails } = await endSyncRun(claim);
   for (let again = mails ? await mailSyncAlert(claim) : null; again; again = await mailSyncAlert(claim)) await sleep(again.againInMs);

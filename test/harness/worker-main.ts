@@ -12,7 +12,7 @@ import { createLog } from '../../runtime/log.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
 import { keepTemporal } from '../../runtime/keeper.ts';
 import { openTemporalClient } from '../../runtime/temporal-client.ts';
-import { installTemporalRuntime, startWorkers } from '../../runtime/workers.ts';
+import { installTemporalRuntime, startWorkers, SYNCS_AT_ONCE } from '../../runtime/workers.ts';
 import { turns } from '../../activities/turns.ts';
 import { TASK_QUEUES } from '../../domain/workflow-id.ts';
 
@@ -56,7 +56,7 @@ const workers = startWorkers({
   temporal, bundlePath: settings.bundlePath, queues: TASK_QUEUES, identity, log, metrics: createMetrics(),
   needs: {
     db, files, secrets, log, temporal: client, countRows: () => {}, countValues: () => {}, countRecords: () => {},
-    batchRecords: settings.batchRecords ?? 1_000, turn: turns(4), syncTurn: turns(4),
+    batchRecords: settings.batchRecords ?? 1_000, turn: turns(4), syncTurn: turns(SYNCS_AT_ONCE),
     outside: { allow, fetch: guardedFetch(allow), commands: new Map(settings.commands), scratch },
     mailer: openMailer({ smtpUrl: settings.smtpUrl, outbox: join(settings.filesFolder, 'outbox'), from: 'millrace@example.com' }),
     publicUrl: 'http://millrace.test',

@@ -6,19 +6,20 @@ import { openTemporalClient } from '../../runtime/temporal-client.ts';
 
 /**
  * `npm run record-history -- --address HOST:PORT --workflow ID --as NAME`: keeps the history of a closed
- * workflow for the replay test. A committed history is never edited; new code adds new ones.
+ * workflow for the replay test; with `--run RUN_ID` that of an earlier run of it. A committed history is
+ * never edited; new code adds new ones.
  */
 const { values } = parseArgs({
   options: {
     address: { type: 'string' }, namespace: { type: 'string', default: 'millrace' },
-    workflow: { type: 'string' }, as: { type: 'string' },
+    workflow: { type: 'string' }, run: { type: 'string' }, as: { type: 'string' },
   },
 });
-const { address, namespace, workflow, as: name } = values;
+const { address, namespace, workflow, run, as: name } = values;
 if (!address || !workflow || !name) throw new Error('give --address, --workflow and --as');
 
 const client = await openTemporalClient({ address, namespace }, 'record-history');
-const handle = client.workflow.getHandle(workflow);
+const handle = client.workflow.getHandle(workflow, run);
 const { type } = await handle.describe();
 const json = historyToJSON(await handle.fetchHistory());
 await client.connection.close();

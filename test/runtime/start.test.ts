@@ -66,7 +66,8 @@ async function children(): Promise<ProcessIdentity[]> {
 describe('npm start', () => {
   it('runs, is refused a folder in use, recovers from SIGKILL by itself, and drains on SIGTERM', async () => {
     const first = start(18_181);
-    expect(await ready(first)).toEqual(['postgres', 'temporal', 'worker of flows', 'worker of bulk', 'worker of sends']);
+    expect(await ready(first)).toEqual([
+      'postgres', 'temporal', 'worker of flows', 'worker of bulk', 'worker of syncs', 'worker of sends']);
     expect((await stat(join(folder.path, 'admin-password'))).mode & 0o777).toBe(0o600);
     expect((await stat(folder.path)).mode & 0o777).toBe(process.getuid!() === 0 ? 0o711 : 0o700);
     const password = (await readFile(join(folder.path, 'admin-password'), 'utf8')).trim();
