@@ -1,4 +1,5 @@
 import { type MappedRecord, type Mapping, prepareMapping, type SourceRecord } from '../domain/record-mapping.ts';
+import { toldFields } from '../domain/schema-change.ts';
 import { shorten } from '../domain/text-limits.ts';
 import type { Sync } from '../store/sync-record.ts';
 
@@ -11,17 +12,18 @@ const MOST_NAMES = 100;
 export class RecordMapper {
   readonly #map: (record: SourceRecord) => MappedRecord;
   readonly #named: ReadonlySet<string>;
-  readonly #known: ReadonlySet<string> | null;
+  readonly #known: Set<string> | null;
   readonly #stopsAtNews: boolean;
   /** Names of fields that are new. */
   readonly news = new Set<string>();
   /** Names of fields that went nowhere. */
   readonly unmapped: Set<string>;
 
-  constructor({ mapping, destination, schemaRule, knownFields }: Sync, unmapped: readonly string[]) {
+  constructor({ mapping, destination, schemaRule, knownFields, readFields }: Sync, unmapped: readonly string[]) {
     this.#map = prepareMapping(mapping, { keepsCustomer: 'connectionId' in destination });
     this.#named = new Set(targetsOf(mapping));
-    this.#known = schemaRule === 'follow' || knownFields === null ? null : new Set(knownFields.map(({ name }) => name));
+    this.#known = schemaRule === 'follow' || knownFields === null ? null
+      : new Set(toldFields(knownFields, readFields ?? []).map(({ name }) => name));
     this.#stopsAtNews = schemaRule === 'stop';
     this.unmapped = new Set(unmapped);
   }
@@ -29,6 +31,11 @@ export class RecordMapper {
   /** Whether nothing is to be written of what was mapped last: it has fields that are new, and the sync is to stop at these. */
   get isToStop(): boolean {
     return this.#stopsAtNews && this.news.size > 0;
+  }
+
+  /** Fields that are no news. */
+  learn(fields: readonly { name: string }[]): void {
+    for (const { name } of fields) this.#known?.add(shorten(name));
   }
 
   /** `hasPlace` tells whether the destination has a place for a field. */

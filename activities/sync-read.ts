@@ -4,10 +4,10 @@ import { countRecords } from './sync-fates.ts';
 import { gather, type Gathered, oneAhead } from './sync-items.ts';
 import type { SyncEnds, SyncJob } from './sync-job.ts';
 import { readErrors } from './sync-redrive.ts';
-import { schemaRefusal, takeFields } from './sync-schema.ts';
+import { schemaRefusal, takeWhileRead } from './sync-schema.ts';
 import { RunGone, type RunScope } from './sync-scope.ts';
 import { batchWriter, type BatchWriter, type PreparedBatch } from './sync-write.ts';
-import type { Batch, Cursor } from '../connectors/contract.ts';
+import type { Batch, Cursor, Field } from '../connectors/contract.ts';
 import { UNTOLD } from '../domain/schema-change.ts';
 import { type Tx, write } from '../store/database.ts';
 import type { RunProgress, SyncRun } from '../store/sync-run-record.ts';
@@ -19,8 +19,10 @@ export async function readSource(needs: Needs, job: SyncJob, ends: SyncEnds, sco
   const writer = batchWriter(needs, job, ends, { mapper, scope });
   let progress: RunProgress = job.run.progress;
   const gathered = gather(batchesOf(needs, job, ends, scope), needs.batchRecords, job.sync.mapping);
-  for await (const prepared of oneAhead(prepareEach(gathered, writer, progress.read))) {
-    const after = await orEnd(scope, take(needs, job, { prepared, writer, mapper, scope, progress }));
+  const takeFields = takeWhileRead(needs, job, scope);
+  const learn = (fields: Field[]) => { if (job.sync.readFields === null) mapper.learn(fields); };
+  for await (const prepared of oneAhead(prepareEach(gathered, writer, learn, progress.read))) {
+    const after = await orEnd(scope, take(needs, job, { prepared, takeFields, writer, mapper, scope, progress }));
     progress = after;
     if (job.run.dryRun && progress.read >= job.run.dryRunRecords!) break;
   }
@@ -38,20 +40,28 @@ async function orEnd<T>(scope: RunScope, work: Promise<T>): Promise<T> {
   }
 }
 
-async function* prepareEach(batches: AsyncGenerator<Gathered>, { prepare }: BatchWriter, read: number): AsyncGenerator<PreparedBatch> {
+/** The fields of a first reading are no news, and known before their records are mapped. */
+async function* prepareEach(
+  batches: AsyncGenerator<Gathered>, { prepare }: BatchWriter, learn: (fields: Field[]) => void, read: number,
+): AsyncGenerator<PreparedBatch> {
   let before = read;
   for await (const batch of batches) {
+    if (batch.fields) learn(batch.fields);
     yield await prepare(batch, before);
     before += batch.items.length;
   }
 }
 
-type Step = { prepared: PreparedBatch; writer: BatchWriter; mapper: RecordMapper; scope: RunScope; progress: RunProgress };
+type TakeFields = ReturnType<typeof takeWhileRead>;
+type Step = {
+  prepared: PreparedBatch; takeFields: TakeFields; writer: BatchWriter; mapper: RecordMapper; scope: RunScope; progress: RunProgress;
+};
 
-async function take(needs: Needs, job: SyncJob, { prepared, writer, mapper, scope, progress }: Step): Promise<RunProgress> {
+async function take(needs: Needs, job: SyncJob, { prepared, takeFields, ...step }: Step): Promise<RunProgress> {
+  const { writer, mapper, scope, progress } = step;
   scope.throwIfEnding();
   const { fields } = prepared.batch;
-  if (fields) await takeFields(needs, job, fields, scope);
+  if (fields) await takeFields(fields);
   const after = mapper.isToStop ? 'stopped' : await writer.write(prepared, progress);
   if (after === 'stopped') {
     await write(needs.db, (tx) => noteNews(tx, job, mapper));

@@ -7,6 +7,7 @@ import type { Json, SourceRecord, WriteOutcome } from '../connectors/contract.ts
 import { masked } from '../connectors/masked.ts';
 import type { AttributeChange } from '../domain/attribute-change.ts';
 import type { CustomerType } from '../domain/customer-id.ts';
+import { toldFields } from '../domain/schema-change.ts';
 import { shorten } from '../domain/text-limits.ts';
 import { type CustomerAttribute, listCustomerAttributesOf } from '../store/customer-attributes.ts';
 import { type Tx, write } from '../store/database.ts';
@@ -92,8 +93,8 @@ async function removeAttributes(
  * The attributes that the sync writes, disabled ones as well: what is removed at the source goes. Of the known fields those
  * that the mapping drops, or writes elsewhere, are others' attributes.
  */
-async function attributesOf(tx: Tx, { entityId, mapping, knownFields }: Sync, sorId: number): Promise<CustomerAttribute[]> {
-  const others = mapping.otherFields === 'keep' ? (knownFields ?? []).map(({ name }) => name) : [];
+async function attributesOf(tx: Tx, { entityId, mapping, knownFields, readFields }: Sync, sorId: number): Promise<CustomerAttribute[]> {
+  const others = mapping.otherFields === 'keep' ? toldFields(knownFields ?? [], readFields ?? []).map(({ name }) => name) : [];
   const elsewhere = new Set([mapping.customer!.field, ...mapping.fields.flatMap((field) => ('from' in field ? field.from : []))]);
   const keys = new Set([...targetsOf(mapping), ...others.filter((name) => !elsewhere.has(name))]);
   return (await listCustomerAttributesOf(tx, entityId, [sorId])).filter(({ key }) => keys.has(key));

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Needs } from './needs.ts';
 import { checkDestination, fieldsNamedInVain, sayInVain, streamNamed } from './sync-fit.ts';
 import type { SyncEnds, SyncJob } from './sync-job.ts';
@@ -6,13 +7,15 @@ import { RunGone } from './sync-scope.ts';
 import type { FieldType } from '../connectors/contract.ts';
 import type { ValueType } from '../domain/attribute-value.ts';
 import { Refusal } from '../domain/refusal.ts';
-import { fieldsAt, type NamedField, sayChange, schemaChange, untoldOf } from '../domain/schema-change.ts';
+import {
+  fieldsAt, joinChanges, type NamedField, sayChange, type SchemaChange, schemaChange, toldFields, untoldOf,
+} from '../domain/schema-change.ts';
 import { isLongerThan, MAX_CODE_POINTS, shorten } from '../domain/text-limits.ts';
 import { insertCustomerAttribute } from '../store/customer-attributes.ts';
 import { type Tx, write } from '../store/database.ts';
 import type { Sync } from '../store/sync-record.ts';
 import { lockRun, updateRunBegun, updateSchemaChange } from '../store/sync-runs.ts';
-import { updateKnownFields } from '../store/syncs.ts';
+import { updateKnownFields, updateReadFields } from '../store/syncs.ts';
 import { findSorById } from '../store/systems-of-records.ts';
 
 /** Looks at the source's fields before it is read, and does what the sync's rule says where they are others than before. */
@@ -22,7 +25,7 @@ export async function lookAtSchema(needs: Needs, job: SyncJob, ends: SyncEnds, s
   const inVain = fieldsNamedInVain(job.sync, stream).map((name) => shorten(name));
   if (inVain.length > 0) scope.log(sayInVain(inVain, stream));
   if (job.run.dryRun) await checkDestination(job.sync, ends, scope.context);
-  await takeFields(needs, job, stream.fields, scope);
+  await takeKnown(needs, job, stream.fields, scope);
   await write(needs.db, async (tx) => {
     const run = await lockRun(tx, job.key);
     if (!run) throw new RunGone();
@@ -30,26 +33,57 @@ export async function lookAtSchema(needs: Needs, job: SyncJob, ends: SyncEnds, s
   });
 }
 
-/** The same for fields that the source tells of while it is read. */
-export async function takeFields(needs: Needs, { key, sync }: SyncJob, told: readonly NamedField[], scope: RunScope): Promise<void> {
-  const fields = fieldsAt(told.map(({ name, type }) => ({ name: shorten(name), type })), sync.knownFields ?? []);
+/** Takes the fields that the source tells of before it is read: they are compared with what it told then before. */
+async function takeKnown(needs: Needs, job: SyncJob, told: readonly NamedField[], scope: RunScope): Promise<void> {
+  const { sync } = job;
+  const fields = fieldsAt(named(told), sync.knownFields ?? []);
   const isFirst = takesAsTheyAre(sync);
   const change = schemaChange(isFirst ? fields : sync.knownFields!, fields);
+  await takeFields(needs, job, { fields, isFirst, change, keep: (tx) => updateKnownFields(tx, sync.entityId, sync.id, fields) }, scope);
+}
+
+/**
+ * Takes those that it tells of while it is read, as often as it does: they are compared with what earlier readings told. What
+ * this one does not tell of may come yet, and is no change.
+ */
+export function takeWhileRead(needs: Needs, job: SyncJob, scope: RunScope): (told: readonly NamedField[]) => Promise<void> {
+  const { sync } = job;
+  const isFirst = sync.readFields === null;
+  let known = sync.readFields ?? [];
+  return async (told) => {
+    const fields = named(told);
+    const after = toldFields(fields, known);
+    const change = isFirst ? null : schemaChange(known, after);
+    if (isFirst || sync.schemaRule === 'follow') known = after;
+    const keep = (tx: Tx) => updateReadFields(tx, sync.entityId, sync.id, after);
+    await takeFields(needs, job, { fields, isFirst, change, keep }, scope);
+  };
+}
+
+function named(told: readonly NamedField[]): NamedField[] {
+  return told.map(({ name, type }) => ({ name: shorten(name), type }));
+}
+
+type Told = { fields: NamedField[]; isFirst: boolean; change: SchemaChange | null; keep: (tx: Tx) => Promise<void> };
+
+/** Does what the sync's rule says. */
+async function takeFields(needs: Needs, { key, sync }: SyncJob, { fields, isFirst, change, keep }: Told, scope: RunScope): Promise<void> {
   const isStopped = change !== null && sync.schemaRule === 'stop';
+  let isNews = false;
   const defined = await write(needs.db, async (tx) => {
     const run = await lockRun(tx, key);
     if (!run) throw new RunGone();
-    if (change) await updateSchemaChange(tx, run, change);
+    const noticed = joinChanges(run.schemaChange, change);
+    isNews = !isDeepStrictEqual(noticed, run.schemaChange);
+    if (noticed && isNews) await updateSchemaChange(tx, run, noticed);
     if (run.dryRun || isStopped) return [];
     // New ones that are ignored stay new until somebody accepts them.
-    if (isFirst || (change && sync.schemaRule === 'follow')) await updateKnownFields(tx, sync.entityId, sync.id, fields);
+    if (isFirst || (change && sync.schemaRule === 'follow')) await keep(tx);
     return defineAttributes(tx, sync, fields);
   });
-  if (change) scope.log(`the source's fields have changed: ${sayChange(change)}`);
+  if (change && isNews) scope.log(`the source's fields have changed: ${sayChange(change)}`);
   if (defined.length > 0) scope.log(`attributes were made for ${defined.join(', ')}`);
-  if (isStopped) {
-    throw schemaRefusal(sayChange(change));
-  }
+  if (isStopped) throw schemaRefusal(sayChange(change));
 }
 
 /** The first run does, and the next one once they were accepted: of the known fields that leaves what came up in records alone. */

@@ -18,6 +18,15 @@ export function untoldOf(fields: readonly NamedField[]): NamedField[] {
   return fields.filter(({ type }) => type === UNTOLD);
 }
 
+/**
+ * All fields that a source tells of: those before it is read, and what it tells of besides while it is. Some tell other types
+ * then, each time alike.
+ */
+export function toldFields(known: readonly NamedField[], read: readonly NamedField[]): NamedField[] {
+  const names = new Set(known.map(({ name }) => name));
+  return [...known, ...read.filter(({ name }) => !names.has(name))];
+}
+
 /** How a source's fields differ from those known before. */
 export type SchemaChange = {
   added: NamedField[];
@@ -38,6 +47,16 @@ export function schemaChange(before: readonly NamedField[], after: readonly Name
     }),
   };
   return change.added.length + change.removed.length + change.retyped.length === 0 ? null : change;
+}
+
+/** Two looks at the same source: what either of them has noticed, of one name what the first did. */
+export function joinChanges(one: SchemaChange | null, other: SchemaChange | null): SchemaChange | null {
+  if (!one || !other) return one ?? other;
+  return {
+    added: toldFields(one.added, other.added),
+    removed: [...new Set([...one.removed, ...other.removed])],
+    retyped: [...one.retyped, ...other.retyped.filter(({ name }) => !one.retyped.some((retyped) => retyped.name === name))],
+  };
 }
 
 const MOST_TOLD = 10;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { refuse } from '../domain/refusal.ts';
+import { toldFields } from '../domain/schema-change.ts';
 import { nextRuns, type SyncSchedule } from '../domain/sync-schedule.ts';
 import { listConnectionNames } from '../store/connections.ts';
 import type { Queryable } from '../store/database.ts';
@@ -97,7 +98,7 @@ function show(sync: Sync, { lastRun, now, ...names }: Facts): z.input<typeof Syn
     revision: sync.revision, state: paused ? 'paused' : 'active', paused_at: paused?.at.toISOString() ?? null,
     paused_reason: paused?.reason ?? null, failures: sync.failures,
     next_runs: schedule && !paused ? nextRuns(schedule, now, NEXT_RUNS).map((time) => time.toISOString()) : [],
-    fields: sync.knownFields,
+    fields: sync.knownFields && toldFields(sync.knownFields, sync.readFields ?? []),
     last_run: lastRun && {
       run_id: lastRun.identifier, state: lastRun.state, started_at: lastRun.startedAt?.toISOString() ?? null,
       ended_at: lastRun.endedAt?.toISOString() ?? null, failed_records: lastRun.progress.failed,

@@ -45,6 +45,8 @@ export type Sync = NewSync & {
   cursor: string | null;
   /** Null until a run has looked. */
   knownFields: NamedField[] | null;
+  /** Of those that the source tells of while it is read, what it told by the last readings; null until one has. */
+  readFields: NamedField[] | null;
   /** Runs that failed since the last that didn't. */
   failures: number;
   paused: { at: Date; reason: string } | null;
@@ -60,6 +62,7 @@ export type SyncRow = {
   destination_id: number | null; destination_stream: string | null; destination_key: string[] | null; mapping: Mapping;
   mode: NewSync['mode']; cursor_field: string | null; removes: boolean; removal_limit: number; schedule: SyncSchedule | null;
   schema_rule: NewSync['schemaRule']; alerts: SyncAlerts; revision: number; cursor: string | null; known_fields: NamedField[] | null;
+  read_fields: NamedField[] | null;
   failures: number; paused_at: Date | null; paused_reason: string | null; scheduled_until: Date | null; created_by: number | null;
   creator_uid: string | null; created_at: Date; updated_at: Date;
 };
@@ -71,7 +74,7 @@ export function toSync(row: SyncRow): Sync {
       ? { connectionId: row.destination_id!, stream: row.destination_stream!, key: row.destination_key! } : { sorId: row.sor_id },
     mapping: row.mapping, mode: row.mode, cursorField: row.cursor_field, removes: row.removes, removalLimit: row.removal_limit,
     schedule: row.schedule, schemaRule: row.schema_rule, alerts: row.alerts, revision: row.revision, cursor: row.cursor,
-    knownFields: row.known_fields, failures: row.failures,
+    knownFields: row.known_fields, readFields: row.read_fields, failures: row.failures,
     paused: row.paused_at && { at: row.paused_at, reason: row.paused_reason! }, scheduledUntil: row.scheduled_until,
     createdBy: row.created_by === null ? null : { id: row.created_by, uid: row.creator_uid! },
     createdAt: row.created_at, updatedAt: row.updated_at,

@@ -116,6 +116,11 @@ export async function updateKnownFields(tx: Queryable, entityId: number, id: num
   await tx.query('UPDATE syncs SET known_fields = $3 WHERE entity_id = $1 AND id = $2', [entityId, id, fields && JSON.stringify(fields)]);
 }
 
+/** The same for what it tells of while it is read; null: what the next reading tells. */
+export async function updateReadFields(tx: Queryable, entityId: number, id: number, fields: Sync['readFields']): Promise<void> {
+  await tx.query('UPDATE syncs SET read_fields = $3 WHERE entity_id = $1 AND id = $2', [entityId, id, fields && JSON.stringify(fields)]);
+}
+
 /** A reason for pausing it; null lets it go on, with no failure counted. */
 export async function updatePaused(tx: Queryable, entityId: number, id: number, reason: string | null): Promise<void> {
   await tx.query(
@@ -137,6 +142,6 @@ export async function updateScheduledUntil(db: Queryable, { entityId, id, revisi
 
 /** Its name is free again; its runs and what is known of its records go later. */
 export async function deleteSync(tx: Queryable, entityId: number, id: number): Promise<void> {
-  await tx.query('UPDATE syncs SET deleted_at = now(), cursor = NULL, known_fields = NULL WHERE entity_id = $1 AND id = $2',
-    [entityId, id]);
+  await tx.query(`UPDATE syncs SET deleted_at = now(), cursor = NULL, known_fields = NULL, read_fields = NULL
+    WHERE entity_id = $1 AND id = $2`, [entityId, id]);
 }

@@ -3,6 +3,7 @@ import type { Line } from '../commands/bounded-lines.ts';
 import { type CommandFile, commandLines } from '../commands/command-lines.ts';
 import { type Message, messageOf } from '../commands/command-message.ts';
 import { type CommandSettings, commandSettings, findCommand, type NamedCommand } from '../commands/command-settings.ts';
+import { handedOver } from '../commands/handed-over.ts';
 import { schemaFields } from '../commands/schema-fields.ts';
 import { type Batch, connector, type ConnectorContext, type Reading } from '../contract.ts';
 import { isObject, recordItem } from '../json-record.ts';
@@ -11,6 +12,8 @@ import { sourceRefusal } from '../source-refusal.ts';
 import { type AirbyteStream, configured, findStream, nameOf, readCatalog, streamOf } from './airbyte-catalog.ts';
 import { type AirbyteState, airbyteState } from './airbyte-state.ts';
 import { type SourceVoice, sourceVoice } from './source-voice.ts';
+
+const catalogs = handedOver<AirbyteStream[]>();
 
 /**
  * Any Airbyte source that can be run as a command (Airbyte protocol, version 0:
@@ -32,7 +35,9 @@ export const airbyte = connector({
     },
 
     async discover(settings, context) {
-      return (await discovered(findCommand('airbyte', settings, context), context)).map(streamOf);
+      const streams = await discovered(findCommand('airbyte', settings, context), context);
+      catalogs.keep(context, settings, streams);
+      return streams.map(streamOf);
     },
 
     read: readSource,
@@ -41,7 +46,7 @@ export const airbyte = connector({
 
 async function* readSource(settings: CommandSettings, reading: Reading, context: ConnectorContext): AsyncGenerator<Batch> {
   const source = findCommand('airbyte', settings, context);
-  const stream = findStream(await discovered(source, context), reading.stream);
+  const stream = findStream(catalogs.take(context, settings) ?? await discovered(source, context), reading.stream);
   // Others start a full reading over, whatever state they are given.
   const isResumable = reading.mode === 'incremental' || stream.is_resumable === true;
   const cursor = isResumable ? reading.cursor : null;

@@ -4,6 +4,7 @@ import type { Line } from '../commands/bounded-lines.ts';
 import { type CommandFile, commandLines } from '../commands/command-lines.ts';
 import { type Message, messageOf } from '../commands/command-message.ts';
 import { type CommandSettings, commandSettings, findCommand, type NamedCommand } from '../commands/command-settings.ts';
+import { handedOver } from '../commands/handed-over.ts';
 import { schemaFields } from '../commands/schema-fields.ts';
 import { type Batch, connector, type ConnectorContext, type Reading } from '../contract.ts';
 import { recordItem } from '../json-record.ts';
@@ -12,6 +13,8 @@ import { sourceRefusal } from '../source-refusal.ts';
 import { findEntry, readCatalog, select, type SingerCatalog, type SingerEntry, streamOf } from './singer-catalog.ts';
 
 const CATALOG_BYTES = 64 * 1024 * 1024;
+
+const catalogs = handedOver<SingerCatalog>();
 
 /**
  * Any Singer tap that knows --discover (Singer spec 0.3: https://github.com/singer-io/getting-started/blob/master/docs/SPEC.md).
@@ -27,8 +30,9 @@ export const singer = connector({
     },
 
     async discover(settings, context) {
-      const { streams } = await discovered(findCommand('singer', settings, context), context);
-      return streams.map(streamOf);
+      const catalog = await discovered(findCommand('singer', settings, context), context);
+      catalogs.keep(context, settings, catalog);
+      return catalog.streams.map(streamOf);
     },
 
     read: readTap,
@@ -37,7 +41,7 @@ export const singer = connector({
 
 async function* readTap(settings: CommandSettings, reading: Reading, context: ConnectorContext): AsyncGenerator<Batch> {
   const tap = findCommand('singer', settings, context);
-  const catalog = await discovered(tap, context);
+  const catalog = catalogs.take(context, settings) ?? await discovered(tap, context);
   const entry = findEntry(catalog, reading.stream);
   const batches = batcher(reading.cursor);
   const args = ['--config', configFile(tap), tap.command.catalogOption,

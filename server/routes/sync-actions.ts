@@ -5,7 +5,7 @@ import { type Queryable, write } from '../../store/database.ts';
 import type { Sync } from '../../store/sync-record.ts';
 import type { NewRun, SyncRun } from '../../store/sync-run-record.ts';
 import { cancelRunsOf, findLastRuns, findWaitingRun, insertRun } from '../../store/sync-runs.ts';
-import { findSync, lockSync, updateKnownFields, updatePaused } from '../../store/syncs.ts';
+import { findSync, lockSync, updateKnownFields, updatePaused, updateReadFields } from '../../store/syncs.ts';
 import { audit } from '../audit.ts';
 import type { Caller } from '../caller.ts';
 import { bodyFlag, bodyInteger, identifier } from '../input.ts';
@@ -65,6 +65,7 @@ async function acceptFields(tx: Queryable, { entityId, id, knownFields }: Sync):
   const untold = untoldOf([...knownFields ?? [], ...last?.schemaChange?.added ?? []]);
   const fields = [...new Map(untold.map((field) => [field.name, field])).values()];
   await updateKnownFields(tx, entityId, id, fields.length === 0 ? null : fields);
+  await updateReadFields(tx, entityId, id, null);
 }
 
 const runSync = route({

@@ -5,7 +5,8 @@ import type { NewSync, Sync } from '../../store/sync-record.ts';
 import { hasRecords } from '../../store/sync-records.ts';
 import { cancelRunsOf, findRunUnderWay } from '../../store/sync-runs.ts';
 import {
-  countSyncs, deleteSync, deleteSyncCursor, findSync, insertSync, isSyncNameTaken, listSyncs, lockSync, updateKnownFields, updateSync,
+  countSyncs, deleteSync, deleteSyncCursor, findSync, insertSync, isSyncNameTaken, listSyncs, lockSync, updateKnownFields,
+  updateReadFields, updateSync,
 } from '../../store/syncs.ts';
 import { findUser } from '../../store/users.ts';
 import { audit } from '../audit.ts';
@@ -171,7 +172,10 @@ function isSameSource(before: NewSync, after: NewSync): boolean {
 
 /** Another stream has other fields, and a cursor by another field leads nowhere. */
 async function forgetWhatChanged(tx: Tx, before: Sync, after: NewSync): Promise<void> {
-  if (!isSameSource(before, after)) await updateKnownFields(tx, before.entityId, before.id, null);
+  if (!isSameSource(before, after)) {
+    await updateKnownFields(tx, before.entityId, before.id, null);
+    await updateReadFields(tx, before.entityId, before.id, null);
+  }
   if (!isSameReading(before, after)) await deleteSyncCursor(tx, before.entityId, before.id);
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type NamedField, sayChange, schemaChange } from '../../domain/schema-change.ts';
+import { joinChanges, type NamedField, sayChange, schemaChange, toldFields } from '../../domain/schema-change.ts';
 
 const type = fc.constantFrom('string', 'integer', 'date');
 const fields = fc.uniqueArray(fc.record({ name: fc.string({ maxLength: 3 }), type }), { selector: ({ name }) => name, maxLength: 8 });
@@ -19,6 +19,28 @@ test('leads from the fields before to those after, and is none where they are th
     const change = schemaChange(before, after);
     expect(inOrder(change ? applied(before, change) : before)).toEqual(inOrder(after));
     expect(schemaChange(after, after.toReversed())).toBeNull();
+  }));
+});
+
+test('of two looks is what either has noticed, each name once', () => {
+  const names = (change: ReturnType<typeof schemaChange>) => new Set([
+    ...change?.added.map(({ name }) => name) ?? [], ...change?.removed ?? [], ...change?.retyped.map(({ name }) => name) ?? []]);
+  fc.assert(fc.property(fields, fields, fields, (before, one, other) => {
+    const [first, second] = [schemaChange(before, one), schemaChange(before, other)];
+    const joined = joinChanges(first, second);
+    expect(names(joined)).toEqual(names(first).union(names(second)));
+    for (const list of [joined?.added ?? [], joined?.retyped ?? []] as { name: string }[][]) {
+      expect(new Set(list.map(({ name }) => name)).size).toBe(list.length);
+    }
+    expect(joinChanges(joined, second)).toEqual(joined);
+  }));
+});
+
+test('is none where a source tells more fields while it is read, and they are known', () => {
+  fc.assert(fc.property(fields, fields, (known, read) => {
+    const all = toldFields(known, read);
+    expect(schemaChange(all, toldFields(all, read))).toBeNull();
+    expect(new Set(all.map(({ name }) => name))).toEqual(new Set([...known, ...read].map(({ name }) => name)));
   }));
 });
 
