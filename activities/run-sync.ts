@@ -4,6 +4,7 @@ import type { Needs } from './needs.ts';
 import { startSyncRun } from './start-sync-run.ts';
 import type { RunClaim, RunRef } from './sync-claim.ts';
 import { endSyncRun } from './sync-end.ts';
+import { settleLetGo, settleRunsOf } from './sync-let-go.ts';
 import { mailAlert } from './sync-mail.ts';
 import { syncRecords } from './sync-records.ts';
 import { write } from '../store/database.ts';
@@ -19,6 +20,7 @@ export const runSyncSteps = (needs: Needs) => ({
     if (!found) return null;
     const claimed = await write(needs.db, async (tx) => {
       const sync = await lockSyncById(tx, ref.entityId, found.syncId);
+      if (sync) await settleLetGo(tx, needs, sync);
       return sync && claimRun(tx, ref.entityId, ref.runId, workflowRunId);
     });
     needs.boundary('sync: claimed');
@@ -32,6 +34,7 @@ export const runSyncSteps = (needs: Needs) => ({
   async endSyncRun({ entityId, runId, generation }: RunClaim): Promise<{ mails: boolean }> {
     await endSyncRun(needs, { entityId, runId, generation }, null);
     const ended = await findRunById(needs.db, entityId, runId);
+    if (ended?.state === 'canceled') await settleRunsOf(needs, entityId, ended.syncId);
     const next = ended && await findNextRun(needs.db, entityId, ended.syncId);
     if (next) await startSyncRun(needs.temporal, next);
     return { mails: ended?.generation === generation && ended.alert !== null };

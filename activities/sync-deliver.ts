@@ -10,13 +10,16 @@ import type { RunScope } from './sync-scope.ts';
 import type { SourceRecord, WriteOutcome } from '../connectors/contract.ts';
 import { masked } from '../connectors/masked.ts';
 import { type ImportError, showJson } from '../domain/import-error.ts';
+import type { RunErrorType } from '../domain/import-error-type.ts';
 import { textOf } from '../domain/json-value.ts';
 import { quote, shorten } from '../domain/text-limits.ts';
-import { write } from '../store/database.ts';
+import { type Tx, write } from '../store/database.ts';
 import { deleteBatch, findBatch, insertBatch } from '../store/sync-batches.ts';
 import { findKnownRecords } from '../store/sync-records.ts';
-import type { RunProgress } from '../store/sync-run-record.ts';
-import { lockRun } from '../store/sync-runs.ts';
+import type { Sync } from '../store/sync-record.ts';
+import type { RunProgress, SyncRun } from '../store/sync-run-record.ts';
+import { lockRun, lockRunOfBatch } from '../store/sync-runs.ts';
+import { findSyncById } from '../store/syncs.ts';
 
 export type StreamTarget = { stream: string; key: string[]; open: OpenConnection; scope: RunScope };
 
@@ -83,25 +86,48 @@ async function send(
 
 /** What became of the batch, in one transaction that holds the run. */
 async function note(needs: Needs, { key, sync }: SyncJob, delivery: Delivery, outcomes: WriteOutcome[]): Promise<RunProgress | null> {
-  const { items: records, fates } = withOutcomes(delivery, outcomes);
-  const { bytes, position } = delivery;
+  const told = withOutcomes(delivery, outcomes);
   const progress = await write(needs.db, async (tx) => {
-    const run = await lockRun(tx, key);
+    const run = await lockRunOfBatch(tx, key);
     if (!run || !await findBatch(tx, sync.entityId, run.id)) return null;
-    await deleteBatch(tx, sync.entityId, run.id);
-    const { unmappedFields } = run.progress;
-    return noteBatch(tx, needs, { sync, run }, { records, fates, bytes, position, unmappedFields });
+    return noteDelivery(tx, needs, { sync, run }, { ...delivery, ...told });
   });
   needs.boundary('sync: after a batch committed');
   return progress;
 }
 
-function withOutcomes({ items, fates, records }: Delivery, outcomes: WriteOutcome[]): { items: Outgoing[]; fates: Fate[] } {
+const UNKNOWN = 'the run was canceled while it was on its way: nobody can tell whether it arrived';
+
+/** Notes down that nobody can tell what became of the batch that a canceled run had on its way. `tx` holds sync and run. */
+export async function noteUnknown(tx: Tx, needs: Needs, { sync, run }: { sync: Sync; run: SyncRun }): Promise<void> {
+  const pending = await findBatch(tx, sync.entityId, run.id);
+  if (!pending) return;
+  // A sync that has written nothing yet may have got another destination meanwhile, where the keys say nothing.
+  if ('sorId' in sync.destination) return deleteBatch(tx, sync.entityId, run.id);
+  const delivery = revived(JSON.parse(pending.batch) as Delivery);
+  const outcomes = delivery.records.map((): WriteOutcome => ({ kind: 'failed', message: UNKNOWN, later: true }));
+  await noteDelivery(tx, needs, { sync, run }, { ...delivery, ...withOutcomes(delivery, outcomes, 'DELIVERY_UNKNOWN') });
+}
+
+async function noteDelivery(
+  tx: Tx, needs: Needs, { sync, run }: { sync: Sync; run: SyncRun }, { items, fates, bytes, position }: Omit<Delivery, 'records'>,
+): Promise<RunProgress> {
+  await deleteBatch(tx, sync.entityId, run.id);
+  const { unmappedFields, position: before } = run.progress;
+  // What is read, or by which field, may have been changed once a run was canceled.
+  const movesCursor = run.state === 'running' || (await findSyncById(tx, sync.entityId, sync.id))?.cursor === before;
+  return noteBatch(tx, needs, { sync, run }, { records: items, fates, bytes, position, unmappedFields, movesCursor });
+}
+
+function withOutcomes(
+  { items, fates, records }: Delivery, outcomes: WriteOutcome[], errorType: DeliveryErrorType = 'DELIVERY_FAILED',
+): { items: Outgoing[]; fates: Fate[] } {
   const outcomeOf = ({ sent }: Outgoing) => (sent === null ? null : outcomes[sent]!);
   return {
     items: items.map((item) => {
       const outcome = outcomeOf(item);
-      return outcome?.kind === 'failed' ? { ...item, checksum: null, error: deliveryError(item, outcome, records[item.sent!]!) } : item;
+      return outcome?.kind === 'failed'
+        ? { ...item, checksum: null, error: deliveryError(item, errorType, outcome, records[item.sent!]!) } : item;
     }),
     fates: fates.map((fate, index) => {
       const outcome = outcomeOf(items[index]!);
@@ -112,13 +138,16 @@ function withOutcomes({ items, fates, records }: Delivery, outcomes: WriteOutcom
   };
 }
 
+type DeliveryErrorType = Extract<RunErrorType, 'DELIVERY_FAILED' | 'DELIVERY_UNKNOWN'>;
 type Failed = Extract<WriteOutcome, { kind: 'failed' }>;
 
 /** Where a field is at fault, its value as it was sent is quoted. */
-function deliveryError({ ordinal, rootLine, customerId, source }: Outgoing, { message, field }: Failed, sent: SourceRecord): ImportError {
+function deliveryError(
+  { ordinal, rootLine, customerId, source }: Outgoing, errorType: DeliveryErrorType, { message, field }: Failed, sent: SourceRecord,
+): ImportError {
   const quoted = field === undefined ? '' : `${quote(textOf(sent[field]) ?? showJson(sent[field]))} `;
   return {
-    line: ordinal, errorType: 'DELIVERY_FAILED', outcome: 'failed', stage: 'merge', message: quoted + message, customerId,
+    line: ordinal, errorType, outcome: 'failed', stage: 'merge', message: quoted + message, customerId,
     attributeKey: field ?? null, raw: showJson(source), originalLine: rootLine, customerHash: null,
   };
 }

@@ -16,6 +16,8 @@ export type NotedBatch = {
   bytes: number;
   position: string | null;
   unmappedFields: string[];
+  /** Whether the next incremental reading goes on behind it; unless told it does. */
+  movesCursor?: boolean;
 };
 
 /**
@@ -23,7 +25,7 @@ export type NotedBatch = {
  * settled, the counts, and where reading goes on. `run` is locked.
  */
 export async function noteBatch(
-  tx: Tx, needs: Needs, { sync, run }: { sync: Sync; run: SyncRun }, { unmappedFields, ...came }: NotedBatch,
+  tx: Tx, needs: Needs, { sync, run }: { sync: Sync; run: SyncRun }, { unmappedFields, movesCursor = true, ...came }: NotedBatch,
 ): Promise<RunProgress> {
   const { entityId, id: syncId } = sync;
   const { records, fates, position } = came;
@@ -35,7 +37,7 @@ export async function noteBatch(
   if (run.rootId !== null) await updateErrorsRedriven(tx, entityId, run.rootId, settledLines(records, fates), run.id);
   const progress = { ...progressAfter(run.progress, { ...came, errors }), unmappedFields };
   await updateRunProgress(tx, run, progress);
-  if (sync.mode === 'incremental' && run.rootId === null) await updateSyncCursor(tx, sync, position);
+  if (movesCursor && sync.mode === 'incremental' && run.rootId === null) await updateSyncCursor(tx, sync, position);
   needs.boundary('sync: before a batch commits');
   return progress;
 }

@@ -8,7 +8,10 @@ export const IMPORT_ERROR_TYPES = [
 
 export type ImportErrorType = (typeof IMPORT_ERROR_TYPES)[number];
 
-/** Those of a sync's run: a destination other than attributes may refuse a record in its own words. */
-export const RUN_ERROR_TYPES = [...IMPORT_ERROR_TYPES, 'DELIVERY_FAILED'] as const;
+/**
+ * Those of a sync's run: a destination other than attributes may refuse a record in its own words, and of one that was on its way
+ * when the run was canceled nobody can tell whether it arrived.
+ */
+export const RUN_ERROR_TYPES = [...IMPORT_ERROR_TYPES, 'DELIVERY_FAILED', 'DELIVERY_UNKNOWN'] as const;
 
 export type RunErrorType = (typeof RUN_ERROR_TYPES)[number];

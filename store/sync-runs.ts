@@ -120,6 +120,23 @@ export async function lockRun(tx: Tx, { entityId, runId, generation }: RunKey): 
   return rows[0] ? toRun(rows[0]) : null;
 }
 
+/** The same for a batch that is on its way: its outcomes count also where the run was canceled meanwhile. */
+export async function lockRunOfBatch(tx: Tx, { entityId, runId, generation }: RunKey): Promise<SyncRun | null> {
+  const { rows } = await tx.query<RunRow>(
+    `SELECT * FROM sync_runs WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state IN ('running', 'canceled')
+     FOR NO KEY UPDATE`, [entityId, runId, generation]);
+  return rows[0] ? toRun(rows[0]) : null;
+}
+
+/** Canceled runs of a sync that had a batch on its way, oldest first; held until the transaction ends. */
+export async function lockRunsLetGo(tx: Tx, entityId: number, syncId: number): Promise<SyncRun[]> {
+  const { rows } = await tx.query<RunRow>(
+    `SELECT * FROM sync_runs r WHERE entity_id = $1 AND sync_id = $2 AND state = 'canceled'
+       AND EXISTS (SELECT FROM sync_batches b WHERE b.entity_id = $1 AND b.run_id = r.id)
+     ORDER BY id FOR NO KEY UPDATE OF r`, [entityId, syncId]);
+  return rows.map(toRun);
+}
+
 /** Whether a step of this generation may still go on. */
 export async function isRunCurrent(db: Queryable, { entityId, runId, generation }: RunKey): Promise<boolean> {
   const { rowCount } = await db.query(
@@ -183,10 +200,13 @@ export async function updateRunRemoval(
 
 export type RunEnd = { state: RunState; failure: SyncRun['failure']; alert: RunAlert | null };
 
-/** Ends a locked run. A batch that is on its way then is read again by the next. */
+/**
+ * Ends a locked run. A batch that has not gone through then is read again by the next, after a failure; one that was on its way
+ * when the run was canceled is left, until somebody notes down that its fate is unknown.
+ */
 export async function updateRunEnded(tx: Queryable, { entityId, id }: SyncRun, { state, failure, alert }: RunEnd): Promise<void> {
   await tx.query(
-    `WITH let_go AS (DELETE FROM sync_batches WHERE entity_id = $1 AND run_id = $2)
+    `WITH let_go AS (DELETE FROM sync_batches WHERE entity_id = $1 AND run_id = $2 AND $3 <> 'canceled')
      UPDATE sync_runs SET state = $3, ended_at = now(), failure_status = $4, failure = $5, alert = $6, waits_until = NULL
      WHERE entity_id = $1 AND id = $2`, [entityId, id, state, failure?.status ?? null, failure?.message ?? null, alert]);
 }
@@ -202,7 +222,7 @@ export async function cancelRun(tx: Queryable, entityId: number, identifier: str
   return run;
 }
 
-/** Those that have not begun, or all that are under way. */
+/** Those that have not begun, or all that are under way: of these, what was on its way is let go. */
 export async function cancelRunsOf(tx: Queryable, entityId: number, syncId: number, which: 'scheduled' | 'all'): Promise<void> {
   await tx.query(
     `WITH canceled AS (
@@ -210,7 +230,8 @@ export async function cancelRunsOf(tx: Queryable, entityId: number, syncId: numb
        WHERE entity_id = $1 AND sync_id = $2 AND CASE WHEN $3 THEN state IN ('accepted', 'running')
          ELSE state = 'accepted' AND cause = 'schedule' END
        RETURNING id)
-     DELETE FROM sync_batches b USING canceled WHERE b.entity_id = $1 AND b.run_id = canceled.id`, [entityId, syncId, which === 'all']);
+     DELETE FROM sync_batches b USING canceled WHERE b.entity_id = $1 AND b.run_id = canceled.id AND $3`,
+    [entityId, syncId, which === 'all']);
 }
 
 /** The identifier of a run that was asked for and has not begun; null where there is none. */

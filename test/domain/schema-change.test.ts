@@ -28,7 +28,7 @@ test('of two looks is what either has noticed, each name once', () => {
   fc.assert(fc.property(fields, fields, fields, (before, one, other) => {
     const [first, second] = [schemaChange(before, one), schemaChange(before, other)];
     const joined = joinChanges(first, second);
-    expect(names(joined)).toEqual(names(first).union(names(second)));
+    expect(names(joined)).toEqual(new Set([...names(first), ...names(second)]));
     for (const list of [joined?.added ?? [], joined?.retyped ?? []] as { name: string }[][]) {
       expect(new Set(list.map(({ name }) => name)).size).toBe(list.length);
     }

@@ -5,7 +5,9 @@ import { httpSource } from '../harness/http-source.ts';
 import { personId, rememberSecret } from '../harness/people.ts';
 import { useStack } from '../harness/stack.ts';
 import { ask, askForRun, makeSync, openShop, runEnded, runErrors, runSync, type Shop } from '../harness/syncs.ts';
+import { waitFor } from '../harness/wait.ts';
 import { makeWorld, type World } from '../harness/world.ts';
+import { findRun } from '../../store/sync-runs.ts';
 import { insertTombstone } from '../../store/tombstones.ts';
 
 type Received = { batch_id: string; stream: string; removal: boolean; records: { id: number; email: string }[] };
@@ -156,6 +158,72 @@ describe('a sync to a webhook', () => {
       expect([...byName.values()].flatMap(([first]) => first!.records)).toHaveLength(12_000);
       await worker.stop();
     });
+});
+
+describe('a run that is canceled while a batch is on its way', () => {
+  const COUNT = 10_500;
+
+  /** It takes the second batch, and then does what `then` says. */
+  async function receiverOfTwo(name: string, then: (response: ServerResponse) => void) {
+    const received: Received[] = [];
+    const url = web.serve(`/${name}`, (request, response) => void json(request).then((body) => {
+      received.push(body as Received);
+      if (received.length === 2) then(response);
+      else response.writeHead(200).end();
+    }));
+    const { identifier: connection } = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
+      name, connector: 'webhook', settings: { url, secret: SECRET, batch_records: 5_000 },
+    });
+    await people(name, COUNT);
+    const sync = await syncTo(name, connection, { removes: false, mode: 'incremental', cursor_field: 'id' });
+    const run = await askForRun(stack, world, sync);
+    await waitFor('the second batch to arrive', async () => received.length === 2);
+    await ask(stack.app, world, 'POST', `/api/syncs/${sync}/runs/${run}/cancel`);
+    const read = (count: number) => waitFor(`${count} records to be counted`, async () => {
+      const found = (await findRun(stack.store.db, world.entity.id, run))!;
+      return found.progress.read === count ? found : null;
+    });
+    return { received, sync, read };
+  }
+
+  const idsOf = ({ records }: Received) => [records[0]!.id, records.at(-1)!.id];
+
+  it('tells of each of its records that nobody knows whether it arrived, and does not read them again by itself', async () => {
+    const worker = stack.startWorker();
+    const { received, sync, read } = await receiverOfTwo('unknowing', () => undefined);
+    const canceled = await read(10_000);
+    expect(canceled).toMatchObject({
+      state: 'canceled', progress: { written: 5_000, failed: 5_000, errorsByType: { DELIVERY_UNKNOWN: 5_000 } },
+    });
+    const message = expect.stringContaining('nobody can tell') as string;
+    const errors = await runErrors(stack.store, world, canceled);
+    expect(errors[0]).toMatchObject({ line: 5_001, customerId: 'unknowing-5001@example.com', message });
+    expect((await runSync(stack, world, sync)).progress).toMatchObject({ read: 500, written: 500 });
+    const path = `/api/syncs/${sync}/runs/${canceled.identifier}/redrive`;
+    const { run_id: redrive } = await ask<{ run_id: string }>(stack.app, world, 'POST', path, {});
+    expect((await runEnded(stack.store, world, redrive)).progress).toMatchObject({ read: 5_000, written: 5_000 });
+    expect(received.slice(0, 3).map(idsOf)).toEqual([[1, 5_000], [5_001, 10_000], [10_001, COUNT]]);
+    expect(received.slice(3).flatMap(({ records }) => records.map(({ id }) => id))).toEqual(received[1]!.records.map(({ id }) => id));
+    await worker.stop();
+  });
+
+  it('takes the answer that still comes for what it is', async () => {
+    const worker = stack.startWorker();
+    const { promise: canceled, resolve: cancel } = Promise.withResolvers<void>();
+    const answering = receiverOfTwo('answering', (response) => void canceled.then(() => response.writeHead(200).end()));
+    await waitFor('the run to be canceled', async () => {
+      const { rows } = await stack.store.db.query(`SELECT FROM sync_runs r JOIN syncs s USING (entity_id)
+        WHERE s.id = r.sync_id AND s.stream = 'answering' AND r.state = 'canceled'`);
+      return rows.length > 0;
+    });
+    cancel();
+    const { sync, read } = await answering;
+    const { progress } = await read(10_000);
+    // Where it was too late nobody knows; else it was written. Never is anything of it left out, or counted twice.
+    expect(progress.written + progress.failed).toBe(10_000);
+    expect((await runSync(stack, world, sync)).progress).toMatchObject({ read: 500, written: 500 });
+    await worker.stop();
+  });
 });
 
 describe('a dry run', () => {
