@@ -21,29 +21,49 @@ export type TestStore = {
 
 /** A database of this test file's own, cloned from the migrated template, with a folder for files and fresh keys. */
 export async function testStore(): Promise<TestStore> {
-  const url = await cloneTemplate();
-  const db = openDatabase({ url, name: 'test' });
+  const url = await clone(inject('postgres').template);
   const filesFolder = await mkdtemp(join(tmpdir(), 'millrace-files-'));
-  const files = folderFiles(filesFolder);
-  const secretKey = randomBytes(32);
-  const secrets = await openSecrets(db, files, secretKey);
-  onFileEnd(async () => {
-    await db.end();
-    await rm(filesFolder, { recursive: true, force: true });
-  });
-  return { db, url, files, filesFolder, secrets, secretKey };
+  onFileEnd(() => rm(filesFolder, { recursive: true, force: true }));
+  return openStore({ url, filesFolder, secretKey: randomBytes(32) });
 }
 
-async function cloneTemplate(): Promise<string> {
-  const { adminUrl, template } = inject('postgres');
+/** A copy of another's database as it is now, with the same files and keys. No worker runs over that one. */
+export async function copyStore({ url, ...rest }: TestStore): Promise<TestStore> {
+  const copy = await clone(nameOf(url));
+  // What belongs to a role that goes with the original goes before it.
+  onFileEnd(() => asAdmin((admin) => admin.query(`DROP DATABASE ${nameOf(copy)} WITH (FORCE)`)));
+  return openStore({ ...rest, url: copy });
+}
+
+async function openStore({ url, filesFolder, secretKey }: Pick<TestStore, 'url' | 'filesFolder' | 'secretKey'>): Promise<TestStore> {
+  const db = openDatabase({ url, name: 'test' });
+  const files = folderFiles(filesFolder);
+  onFileEnd(() => db.end());
+  return { db, url, files, filesFolder, secrets: await openSecrets(db, files, secretKey), secretKey };
+}
+
+const nameOf = (url: string) => new URL(url).pathname.slice(1);
+
+async function clone(original: string): Promise<string> {
   const name = `test_${randomBytes(6).toString('hex')}`;
-  const admin = new pg.Client({ connectionString: adminUrl });
-  await admin.connect();
-  // Two files that clone at once wait for each other: Postgres copies a template for one at a time.
-  await admin.query('SELECT pg_advisory_lock(1)');
-  await admin.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
-  await admin.end();
-  const url = new URL(adminUrl);
+  await asAdmin(async (admin) => {
+    // Two files that clone at once wait for each other: Postgres copies a template for one at a time.
+    await admin.query('SELECT pg_advisory_lock(1)');
+    // It is not copied while somebody is connected; whoever needs a connection again makes one.
+    await admin.query('SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1', [original]);
+    await admin.query(`CREATE DATABASE ${name} TEMPLATE ${original}`);
+  });
+  const url = new URL(inject('postgres').adminUrl);
   url.pathname = `/${name}`;
   return url.href;
+}
+
+async function asAdmin(work: (admin: pg.Client) => Promise<unknown>): Promise<void> {
+  const admin = new pg.Client({ connectionString: inject('postgres').adminUrl });
+  await admin.connect();
+  try {
+    await work(admin);
+  } finally {
+    await admin.end();
+  }
 }

@@ -36,20 +36,20 @@ const quiet = { info() {}, warn() {}, error() {} };
 /** Database, namespace and server of this test file's own; workers are started as the test asks. */
 export function useStack(): Stack {
   const stack = {} as Stack;
-  beforeAll(async () => {
-    const store = await testStore();
-    const namespace = `test-${randomBytes(5).toString('hex')}`;
-    const temporal = await openTemporalClient({ address: inject('temporal').address, namespace }, 'test-server');
-    // A namespace is registered at once, and seen by all of Temporal a moment later.
-    const keeper = { temporal, log: quiet, sweepSeconds: SWEEP_SECONDS };
-    await waitFor('the namespace', () => ensureTemporal(keeper).then(() => true, () => false));
-    onFileEnd(() => temporal.connection.close());
-    const newServer = () => newTestServer(store, temporal, namespace);
-    Object.assign(stack, {
-      store, temporal, namespace, newServer, app: await newServer(), startWorker: workersOver(store, namespace),
-    } satisfies Stack);
-  });
+  beforeAll(async () => { Object.assign(stack, await openStack(await testStore())); });
   return stack;
+}
+
+/** The same over a database that stands. */
+export async function openStack(store: TestStore): Promise<Stack> {
+  const namespace = `test-${randomBytes(5).toString('hex')}`;
+  const temporal = await openTemporalClient({ address: inject('temporal').address, namespace }, 'test-server');
+  // A namespace is registered at once, and seen by all of Temporal a moment later.
+  const keeper = { temporal, log: quiet, sweepSeconds: SWEEP_SECONDS };
+  await waitFor('the namespace', () => ensureTemporal(keeper).then(() => true, () => false));
+  onFileEnd(() => temporal.connection.close());
+  const newServer = () => newTestServer(store, temporal, namespace);
+  return { store, temporal, namespace, newServer, app: await newServer(), startWorker: workersOver(store, namespace) };
 }
 
 /** A server of this process, whose log is searched at the end of the run. */

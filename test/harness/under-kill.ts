@@ -1,15 +1,18 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Stack } from './stack.ts';
-import { useStack } from './stack.ts';
+import { copyStore, testStore, type TestStore } from './database.ts';
+import { openStack, type Stack } from './stack.ts';
 import { waitFor } from './wait.ts';
+import { turns } from '../../activities/turns.ts';
 
 /** A flow as the kill harness sees it. A new flow joins with a value of this and a line in the list. */
-export type FlowUnderKill<Run> = {
+export type FlowUnderKill<Run, Ground = void> = {
   name: string;
   /** Where the worker is ended by SIGKILL, and at which time it gets there; between them all effects of the flow. */
   boundaries: { name: string; hit: number }[];
+  /** Makes what the runs begin with, once: each of them has a copy of the database to itself. */
+  prepare?(stack: Stack): Promise<Ground>;
   /** Begins a run on fresh data; the same data every time. */
-  begin(stack: Stack): Promise<Run>;
+  begin(stack: Stack, ground: Ground): Promise<Run>;
   /** How much of it is committed, of `size`; a run that has ended has all of it. */
   progress(stack: Stack, run: Run): Promise<number>;
   size: number;
@@ -21,47 +24,74 @@ export type FlowUnderKill<Run> = {
 const RANDOM_KILLS = 3;
 const ENDS_WITHIN_MS = 90_000;
 
-/** Ends the worker at every boundary and at random moments: each time the outcome is that of an unbroken run. */
-export function survivesKills<Run>(flow: FlowUnderKill<Run>): void {
-  const seed = killSeed();
-  describe(`${flow.name}, killed`, () => {
-    const stack = useStack();
-    let unbroken: unknown;
+/** Most of a kill is waiting, until Temporal has noticed it: so some are under way at once, each with a namespace of its own. */
+const AT_ONCE = 3;
+const TEST_MS = 400_000;
 
-    const ended = (run: Run) => waitFor(`the end of ${flow.name}`, () => flow.hasEnded(stack, run), ENDS_WITHIN_MS);
+/** Ends the worker at every boundary and at random moments: each time the outcome is that of an unbroken run. */
+export function survivesKills<Run, Ground>(flow: FlowUnderKill<Run, Ground>): void {
+  const seed = killSeed();
+  describe(`${flow.name}, killed`, { timeout: TEST_MS }, () => {
+    const turn = turns(AT_ONCE);
+    const points = randomPoints(seed, flow.size);
+    let copies: TestStore[];
+    let ground: Ground;
+    let unbroken: Promise<unknown>;
+
+    const ended = (stack: Stack, run: Run) => waitFor(`the end of ${flow.name}`, () => flow.hasEnded(stack, run), ENDS_WITHIN_MS);
+
+    /** With a copy of what was prepared. */
+    async function inTurn<T>(work: (stack: Stack, ground: Ground) => Promise<T>): Promise<T> {
+      const endTurn = await turn();
+      try {
+        return await work(await openStack(copies.pop()!), ground);
+      } finally {
+        endTurn();
+      }
+    }
 
     /** Another worker takes over; `run` must have been under way when the first one died. */
-    async function expectSameOutcome(run: Run): Promise<void> {
+    async function expectSameOutcome(stack: Stack, run: Run): Promise<void> {
       expect(await flow.hasEnded(stack, run), 'the kill hit a run that was over').toBe(false);
       const worker = stack.startWorker();
-      await ended(run);
-      expect(await flow.outcome(stack, run)).toEqual(unbroken);
+      await ended(stack, run);
+      expect(await flow.outcome(stack, run)).toEqual(await unbroken);
       await worker.stop();
     }
 
     beforeAll(async () => {
-      const worker = stack.startWorker();
-      const run = await flow.begin(stack);
-      await ended(run);
-      unbroken = await flow.outcome(stack, run);
-      await worker.stop();
+      const store = await testStore();
+      if (flow.prepare) ground = await flow.prepare(await openStack(store));
+      // All of them now: what a run reads may lie in the original, and nobody reads there while it is copied.
+      copies = [];
+      while (copies.length <= flow.boundaries.length + points.length) copies.push(await copyStore(store));
+      unbroken = inTurn(async (stack, ground) => {
+        const worker = stack.startWorker();
+        const run = await flow.begin(stack, ground);
+        await ended(stack, run);
+        const outcome = await flow.outcome(stack, run);
+        await worker.stop();
+        return outcome;
+      });
+      unbroken.catch(() => {});         // each test tells of it
     });
 
-    it.for(flow.boundaries)('at $name, ends as an unbroken run', async (kill) => {
+    it.concurrent.for(flow.boundaries)('at $name, ends as an unbroken run', (kill) => inTurn(async (stack, ground) => {
       const worker = stack.startWorker({ kill: { boundary: kill.name, hit: kill.hit } });
-      const run = await flow.begin(stack);
+      const run = await flow.begin(stack, ground);
       const { signal } = await worker.ended;
       expect(signal).toBe('SIGKILL');
-      await expectSameOutcome(run);
-    });
+      await expectSameOutcome(stack, run);
+    }));
 
-    it.for(randomPoints(seed, flow.size))(`after about %i of its work (KILL_SEED=${seed}), ends as an unbroken run`, async (point) => {
-      const worker = stack.startWorker();
-      const run = await flow.begin(stack);
-      await waitFor(`progress of ${point}`, async () => await flow.progress(stack, run) >= point);
-      await worker.kill();
-      await expectSameOutcome(run);
-    });
+    it.concurrent.for(points)(
+      `after about %i of its work (KILL_SEED=${seed}), ends as an unbroken run`, (point) => inTurn(async (stack, ground) => {
+        const worker = stack.startWorker();
+        const run = await flow.begin(stack, ground);
+        await waitFor(`progress of ${point}`, async () => await flow.progress(stack, run) >= point);
+        await worker.kill();
+        await expectSameOutcome(stack, run);
+      }));
   });
 }
 

@@ -10,10 +10,11 @@ import { findRun } from '../../store/sync-runs.ts';
 const ROWS = 22_000;
 const REMOVED = 900;
 
-type Run = { world: World; sync: string; identifier: string };
+type Ground = { world: World; sync: string };
+type Run = Ground & { identifier: string };
 
 /** A first run has brought all rows; then some are changed, some are new, some are no good and some are gone. */
-export const runSyncUnderKill: FlowUnderKill<Run> = {
+export const runSyncUnderKill: FlowUnderKill<Run, Ground> = {
   name: 'a sync of 22,000 rows that removes what vanished',
   boundaries: [
     { name: 'sync: claimed', hit: 1 },
@@ -24,7 +25,7 @@ export const runSyncUnderKill: FlowUnderKill<Run> = {
     { name: 'sync: after a removal committed', hit: 1 },
     { name: 'sync: before the end commits', hit: 1 },
   ],
-  async begin(stack) {
+  async prepare(stack) {
     const world = await makeWorld(stack.store);
     const shop = await openShop(stack, world);
     const table = shop.table('buyers');
@@ -40,8 +41,9 @@ export const runSyncUnderKill: FlowUnderKill<Run> = {
     await shop.db.query(`UPDATE ${table} SET tariff = 'iron' WHERE id % 3 = 0; UPDATE ${table} SET points = 'many' WHERE id % 50 = 1;
       DELETE FROM ${table} WHERE id > ${ROWS - REMOVED};
       INSERT INTO ${table} SELECT n, ${emails}, 'new', n FROM generate_series(${ROWS + 1}, ${ROWS + REMOVED}) n`);
-    return { world, sync, identifier: await askForRun(stack, world, sync) };
+    return { world, sync };
   },
+  begin: async (stack, ground) => ({ ...ground, identifier: await askForRun(stack, ground.world, ground.sync) }),
   progress: async (stack, run) => (await runOf(stack, run)).progress.read,
   size: ROWS,
   hasEnded: async (stack, run) => (await runOf(stack, run)).endedAt !== null,
@@ -61,7 +63,7 @@ export const runSyncUnderKill: FlowUnderKill<Run> = {
   },
 };
 
-/** The first run has a worker of its own, so that the kill hits the second. */
+/** The first run has a worker of its own, so that a kill hits the second. */
 async function writeAll(stack: Stack, world: World, sync: string): Promise<void> {
   const worker = stack.startWorker();
   await runSync(stack, world, sync);
