@@ -6,11 +6,13 @@ import { waitFor } from './wait.ts';
 import type { TestWorker, WorkerOptions } from './workers.ts';
 
 /** A flow whose run is broken again and again before it ends. */
-export type FlowUnderBlows<Run> = FlowUnderKill<Run> & {
+export type FlowUnderBlows<Run> = Omit<FlowUnderKill<Run>, 'prepare'> & {
   worker: WorkerOptions;
   workflowId(run: Run): string;
   /** The step that is hit. */
   step: string;
+  /** A worker comes so often to a boundary at most before it ends there; less where there are few batches. */
+  mostHits?: number;
   /** Fails where something does not hold that holds at every moment of a run. */
   expectSound(stack: Stack, run: Run): Promise<void>;
 };
@@ -94,7 +96,7 @@ class Blows<Run> {
 
   /** The only worker ends itself there. */
   async #killAt(boundary: string): Promise<void> {
-    const worker = this.#start({ kill: { boundary, hit: 1 + Math.floor(this.#random() * MOST_HITS) } });
+    const worker = this.#start({ kill: { boundary, hit: 1 + Math.floor(this.#random() * (this.#flow.mostHits ?? MOST_HITS)) } });
     const { signal } = await waitFor(`a kill at ${boundary}`, async () => {
       await this.#expectUnderWay();
       return worker.exit;

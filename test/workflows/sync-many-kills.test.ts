@@ -1,0 +1,63 @@
+import { expect } from 'vitest';
+import { personId } from '../harness/people.ts';
+import type { Stack } from '../harness/stack.ts';
+import { askForRun, makeSync, openShop } from '../harness/syncs.ts';
+import { survivesBlows } from '../harness/under-blows.ts';
+import { makeWorld, type World } from '../harness/world.ts';
+import { syncRunWorkflowId } from '../../domain/workflow-id.ts';
+import { runSyncUnderKill } from './run-sync.kill.ts';
+
+const ROWS = 100_000;
+const PEOPLE = 2_000;
+
+type Run = { world: World; sync: string; identifier: string };
+
+const { progress, hasEnded, outcome } = runSyncUnderKill;
+
+/** Of each person come many states, the last of which is to stay; some of them are no good. */
+survivesBlows<Run>({
+  progress, hasEnded, outcome,
+  name: 'an incremental sync of 100,000 rows',
+  boundaries: [
+    { name: 'sync: before a batch commits', hit: 1 },
+    { name: 'sync: after a batch committed', hit: 1 },
+  ],
+  // It has twenty batches.
+  mostHits: 3,
+  size: ROWS,
+  worker: {},
+  workflowId: ({ identifier }) => syncRunWorkflowId(identifier),
+  step: 'syncRecords',
+  async begin(stack) {
+    const world = await makeWorld(stack.store);
+    const shop = await openShop(stack, world);
+    const table = shop.table('orders');
+    await shop.db.query(`CREATE TABLE ${table} (id integer PRIMARY KEY, email text, tariff text, points text);
+      ALTER TABLE ${table} OWNER TO ${shop.role}`);
+    await shop.db.query(`INSERT INTO ${table}
+      SELECT n, replace('${personId(0)}', '-0@', '-' || n * 7 % ${PEOPLE} || '@'), 'tariff ' || n,
+        CASE WHEN n % 50 = 1 THEN 'many' ELSE n::text END
+      FROM generate_series(1, ${ROWS}) n`);
+    const sync = await makeSync(stack, world, {
+      source: { connection: shop.connection, stream: 'orders' }, destination: { sor: world.sor.identifier },
+      mode: 'incremental', cursor_field: 'id',
+      mapping: { customer: { field: 'email' }, fields: [{ from: 'tariff', to: 'plan' }, { from: 'points', to: 'score' }] },
+    });
+    return { world, sync, identifier: await askForRun(stack, world, sync) };
+  },
+  expectSound,
+});
+
+/** What was read was counted, each failed record has its error, and reading goes on where the counts end: in one snapshot. */
+async function expectSound({ store }: Stack, { world, identifier }: Run): Promise<void> {
+  type Counts = Record<'read' | 'failed' | 'errors', number> & Record<'position' | 'cursor', string | null>;
+  const { rows: [found] } = await store.db.query<Counts>(
+    `SELECT r.records_read AS read, r.records_failed + r.records_ignored AS failed, r.position, s.cursor,
+       (SELECT count(*) FROM import_errors e WHERE e.entity_id = $1 AND e.import_id = r.id) AS errors
+     FROM sync_runs r JOIN syncs s ON s.entity_id = r.entity_id AND s.id = r.sync_id
+     WHERE r.entity_id = $1 AND r.identifier = $2`, [world.entity.id, identifier]);
+  expect(found!.errors).toBe(found!.failed);
+  expect(found!.cursor).toBe(found!.position);
+  // The cursor is the place behind the last row that was counted.
+  expect(found!.position === null ? 0 : Number((JSON.parse(found!.position) as string[])[0])).toBe(found!.read);
+}
