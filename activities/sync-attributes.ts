@@ -12,7 +12,11 @@ import type { SetRow, ValueRow } from '../domain/value-row.ts';
 import type { Sync } from '../store/sync-record.ts';
 
 /** A record of a batch, checked against the attributes of its SoR; its key is the customer. */
-export type CheckedRecord = BatchRecord & { rows: readonly (ValueRow | SetRow)[] };
+export type CheckedRecord = BatchRecord & {
+  /** As the source gave it, to be checked once more where the rules change. */
+  item: SyncItem;
+  rows: readonly (ValueRow | SetRow)[];
+};
 
 /** The records of a batch, and the rules by which they were checked. */
 export type CheckedBatch = { records: CheckedRecord[]; rules: SorRules };
@@ -33,17 +37,27 @@ export function checkRecords(items: readonly SyncItem[], checks: Checks, before:
   return items.map((item, index) => checkItem(item, before + index + 1, checks));
 }
 
+/** The same records once more, by the SoR's rules as they are now. */
+export async function checkAgain(
+  { db }: Pick<Needs, 'db'>, { entityId, mapping }: Sync, { sorId, mapper }: { sorId: number; mapper: RecordMapper },
+  records: readonly CheckedRecord[],
+): Promise<CheckedBatch> {
+  const rules = await sorRules(db, entityId, sorId);
+  const checks = { rules, mapper, customer: mapping.customer! };
+  return { records: records.map(({ item, ordinal }) => checkItem(item, ordinal, checks)), rules };
+}
+
 function checkItem(item: SyncItem, ordinal: number, { rules, customer, mapper }: Checks): CheckedRecord {
   const rootLine = item.rootLine ?? null;
   if (item.kind === 'malformed') {
     const error = { ...malformedError(ordinal, item.raw, item.message), originalLine: rootLine };
-    return { ordinal, rootLine, key: null, rows: [], checksum: null, error };
+    return { item, ordinal, rootLine, key: null, rows: [], checksum: null, error };
   }
   const mapped = mapper.map(item.record, (field) => rules.sorDeleted || rules.attributes.has(field));
   const { rows, refusals } = checkRecord(mapped, rules, customer);
   const error = refusals.length === 0 ? null : { ...recordError(ordinal, item.record, refusals), originalLine: rootLine };
   const checksum = error ? null : checksumOfRows(rows);
-  return { ordinal, rootLine, wasNamed: item.wasNamed, key: customerIdOf(mapped), rows, checksum, error };
+  return { item, ordinal, rootLine, wasNamed: item.wasNamed, key: customerIdOf(mapped), rows, checksum, error };
 }
 
 /** What the records change; a change's line is its record's ordinal. */

@@ -2,10 +2,10 @@ import type { Needs } from './needs.ts';
 import type { OpenConnection } from './open-connection.ts';
 import type { RecordMapper } from './record-mapper.ts';
 import { type Outgoing, outgoingOf, sendable } from './sync-outgoing.ts';
-import { decideFates, type Fate } from './sync-fates.ts';
+import { countRecords, decideFates, type Fate, progressAfter, progressTaken } from './sync-fates.ts';
 import type { Gathered } from './sync-items.ts';
 import type { SyncJob } from './sync-job.ts';
-import { noteBatch } from './sync-note.ts';
+import { noteRecords } from './sync-note.ts';
 import type { RunScope } from './sync-scope.ts';
 import type { SourceRecord, WriteOutcome } from '../connectors/contract.ts';
 import { masked } from '../connectors/masked.ts';
@@ -18,8 +18,8 @@ import { deleteBatch, findBatch, insertBatch } from '../store/sync-batches.ts';
 import { findKnownRecords } from '../store/sync-records.ts';
 import type { Sync } from '../store/sync-record.ts';
 import type { RunProgress, SyncRun } from '../store/sync-run-record.ts';
-import { lockRun, lockRunOfBatch } from '../store/sync-runs.ts';
-import { findSyncById } from '../store/syncs.ts';
+import { lockRun, lockRunOfBatch, updateRunProgress } from '../store/sync-runs.ts';
+import { findSyncById, updateSyncCursor } from '../store/syncs.ts';
 
 export type StreamTarget = { stream: string; key: string[]; open: OpenConnection; scope: RunScope };
 
@@ -35,7 +35,7 @@ export async function deliverBatch(
   needs: Needs, job: SyncJob, target: StreamTarget & { mapper: RecordMapper }, batch: Gathered, before: RunProgress,
 ): Promise<RunProgress | 'stopped' | null> {
   const { entityId, id: syncId } = job.sync;
-  const items = await outgoingOf(needs, job.sync, target, batch.items, before.read);
+  const items = await outgoingOf(needs, job.sync, target, batch.items, before.recordsTaken);
   if (target.mapper.isToStop) return 'stopped';
   const known = await findKnownRecords(needs.db, entityId, syncId, items.flatMap(({ key }) => key ?? []));
   const fates = decideFates(items, known, job.run);
@@ -84,16 +84,17 @@ async function send(
   return note(needs, job, delivery, told);
 }
 
-/** What became of the batch, in one transaction that holds the run. */
+/** What became of the batch, the counts and the source's place behind it, in one transaction that holds the run. */
 async function note(needs: Needs, { key, sync }: SyncJob, delivery: Delivery, outcomes: WriteOutcome[]): Promise<RunProgress | null> {
   const told = withOutcomes(delivery, outcomes);
-  const progress = await write(needs.db, async (tx) => {
+  const noted = await write(needs.db, async (tx) => {
     const run = await lockRunOfBatch(tx, key);
     if (!run || !await findBatch(tx, sync.entityId, run.id)) return null;
-    return noteDelivery(tx, needs, { sync, run }, { ...delivery, ...told });
+    return { before: run.progress, after: await noteDelivery(tx, needs, { sync, run }, { ...delivery, ...told }) };
   });
+  if (noted) countRecords(needs, noted.before, noted.after);
   needs.boundary('sync: after a batch committed');
-  return progress;
+  return noted && noted.after;
 }
 
 const UNKNOWN = 'the run was canceled while it was on its way: nobody can tell whether it arrived';
@@ -110,13 +111,18 @@ export async function noteUnknown(tx: Tx, needs: Needs, { sync, run }: { sync: S
 }
 
 async function noteDelivery(
-  tx: Tx, needs: Needs, { sync, run }: { sync: Sync; run: SyncRun }, { items, fates, bytes, position }: Omit<Delivery, 'records'>,
+  tx: Tx, needs: Needs, { sync, run }: { sync: Sync; run: SyncRun }, { items: records, fates, bytes, position }: Omit<Delivery, 'records'>,
 ): Promise<RunProgress> {
   await deleteBatch(tx, sync.entityId, run.id);
-  const { unmappedFields, position: before } = run.progress;
+  const errors = await noteRecords(tx, needs, { sync, run }, { records, fates, known: null });
+  const taken = progressTaken(run.progress, records.length, { bytes, position, unmappedFields: run.progress.unmappedFields });
+  const after = progressAfter(taken, { records, fates, errors });
+  await updateRunProgress(tx, run, after);
   // What is read, or by which field, may have been changed once a run was canceled.
-  const movesCursor = run.state === 'running' || (await findSyncById(tx, sync.entityId, sync.id))?.cursor === before;
-  return noteBatch(tx, needs, { sync, run }, { records: items, fates, bytes, position, unmappedFields, movesCursor });
+  const movesCursor = run.state === 'running' || (await findSyncById(tx, sync.entityId, sync.id))?.cursor === run.progress.position;
+  if (movesCursor && sync.mode === 'incremental' && run.rootId === null) await updateSyncCursor(tx, sync, position);
+  needs.boundary('sync: before a batch commits');
+  return after;
 }
 
 function withOutcomes(

@@ -3,7 +3,7 @@ import type { Needs } from './needs.ts';
 import type { RecordMapper } from './record-mapper.ts';
 import { sorRules, type SorRules } from './sor-rules.ts';
 import { checkRecords, type CheckedRecord } from './sync-attributes.ts';
-import { type BatchRecord, decideFates, type Fate, progressAfter } from './sync-fates.ts';
+import { type BatchRecord, decideFates, type Fate, progressAfter, progressTaken } from './sync-fates.ts';
 import type { Gathered } from './sync-items.ts';
 import type { SyncJob } from './sync-job.ts';
 import { outgoingOf } from './sync-outgoing.ts';
@@ -47,10 +47,8 @@ export async function dryRunBatch(
     await insertImportErrors(tx, job.sync.entityId, run.id, errors);
     await updateSample(tx, run, shownFirst([...run.sample ?? [], ...findings.sample]).slice(0, MOST_SHOWN));
     const position = batch.cursor === null ? null : JSON.stringify(batch.cursor);
-    const progress = {
-      ...progressAfter(run.progress, { ...findings, errors, bytes: batch.bytes, position }),
-      unmappedFields: [...mapper.unmapped],
-    };
+    const taken = progressTaken(run.progress, items.length, { bytes: batch.bytes, position, unmappedFields: [...mapper.unmapped] });
+    const progress = progressAfter(taken, { ...findings, errors });
     await updateRunProgress(tx, run, progress);
     return progress;
   });

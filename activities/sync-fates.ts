@@ -73,16 +73,21 @@ export function notesOf(
   return { handled: [...handled.values()], seen: [...seen].filter((key) => !handled.has(key)) };
 }
 
-type Came = {
-  fates: readonly Fate[];
-  records: readonly BatchRecord[];
-  errors: readonly ImportError[];
-  bytes: number;
-  position: string | null;
-};
+/** A batch as its run counts it: bytes of the source, its place behind it, and names of fields that went nowhere so far. */
+export type Taken = { bytes: number; position: string | null; unmappedFields: string[] };
 
-/** How far a run is after a batch. */
-export function progressAfter(before: RunProgress, { fates, records, errors, bytes, position }: Came): RunProgress {
+/** How far a run is once it has taken over a batch of so many records, to be merged. */
+export function progressTaken(before: RunProgress, records: number, { bytes, position, unmappedFields }: Taken): RunProgress {
+  return {
+    ...before, bytes: before.bytes + bytes, position, unmappedFields,
+    batchesTaken: before.batchesTaken + 1, recordsTaken: before.recordsTaken + records,
+  };
+}
+
+type Came = { fates: readonly Fate[]; records: readonly BatchRecord[]; errors: readonly ImportError[] };
+
+/** The counts of a run after some records of a batch that it has taken over. */
+export function progressAfter(before: RunProgress, { fates, records, errors }: Came): RunProgress {
   const count = (...of: Fate[]) => fates.filter((fate) => of.includes(fate)).length;
   const types = errors.map(({ errorType }) => ({ [errorType]: 1 }));
   return {
@@ -94,8 +99,6 @@ export function progressAfter(before: RunProgress, { fates, records, errors, byt
     failed: before.failed + count('failed'),
     unnamed: before.unnamed + records.filter(({ key, error }) => key === null && error?.customerHash === null).length,
     errorsByType: sumErrors([before.errorsByType, ...types]),
-    bytes: before.bytes + bytes,
-    position,
   };
 }
 

@@ -1,18 +1,17 @@
 import type { Needs } from './needs.ts';
 import type { RecordMapper } from './record-mapper.ts';
-import { changesOf, checkBatch, type CheckedBatch, type CheckedRecord } from './sync-attributes.ts';
-import { decideFates, type Fate } from './sync-fates.ts';
-import type { Gathered } from './sync-items.ts';
+import { changesOf, checkAgain, type CheckedBatch, type CheckedRecord } from './sync-attributes.ts';
+import { countRecords, decideFates, type Fate, progressAfter } from './sync-fates.ts';
 import type { SyncJob } from './sync-job.ts';
-import { noteBatch } from './sync-note.ts';
+import { noteRecords } from './sync-note.ts';
 import type { AttributeChange } from '../domain/attribute-change.ts';
 import { erasedError } from '../domain/erased-error.ts';
 import { type Tx, write } from '../store/database.ts';
 import { mergeAttributeValues, prepareChanges } from '../store/merge-attribute-values.ts';
-import { findKnownRecords } from '../store/sync-records.ts';
+import { findKnownRecords, type KnownRecord } from '../store/sync-records.ts';
 import type { Sync } from '../store/sync-record.ts';
-import type { RunProgress, SyncRun } from '../store/sync-run-record.ts';
-import { lockRun } from '../store/sync-runs.ts';
+import type { RunProgress } from '../store/sync-run-record.ts';
+import { findRunById, lockRun, updateRunProgress } from '../store/sync-runs.ts';
 import { holdSorRevision } from '../store/systems-of-records.ts';
 import { erasedKey, findErased, hasErased } from '../store/tombstones.ts';
 
@@ -23,71 +22,107 @@ import { erasedKey, findErased, hasErased } from '../store/tombstones.ts';
 const MOST_VALUES = 200_000;
 const MOST_SETS = 1_000;
 
-type Target = { sorId: number; mapper: RecordMapper };
-type Prepared = CheckedBatch & { batch: Gathered; fates: Fate[] };
+export type Target = { sorId: number; mapper: RecordMapper };
+
+/** Records that are merged together, and what they are to the run. */
+export type Part = {
+  checked: CheckedBatch;
+  /** Whether a run that stands there still waits for these records. */
+  isNext(progress: RunProgress): boolean;
+  /** How far it is after them, the counts left out. */
+  advance(progress: RunProgress): RunProgress;
+  /** What else commits with them. */
+  commitWith(tx: Tx, after: RunProgress): Promise<void>;
+};
+
+/** How far a run was before some records were merged, and is after them. */
+export type Merged = { before: RunProgress; after: RunProgress };
+
+type Prepared = CheckedBatch & { known: Map<string, KnownRecord>; fates: Fate[] };
 /** By the lines of the changes that were refused since their people are erased. */
 type Erased = Map<number, Buffer>;
 /** `moved`: another attempt has the run; `rules`: the SoR's attributes have changed since the records were checked. */
 type Hindrance = 'moved' | 'rules';
 
+/** The run is not where this attempt left it, or the rules are others. */
+class Hindered extends Error {
+  override readonly name = 'Hindered';
+  readonly hindrance: Hindrance;
+  constructor(hindrance: Hindrance) {
+    super(hindrance);
+    this.hindrance = hindrance;
+  }
+}
+
 /**
- * Commits a batch into the attributes of a SoR: its values, what is known of its records, its errors, its counts and the
- * cursor, in one transaction that holds the run. Where there are too many values for one, the others go before it: merged
- * once more after a crash, they change nothing. Null when another attempt has moved the run on.
+ * Commits records of a batch into the attributes of a SoR: their values, what is known of them, their errors, their counts and
+ * how far the run is, in one transaction that ends by holding the run. Where there are too many values for one, the others go
+ * before it: merged once more after a crash, they change nothing. Null when another attempt has moved the run on.
  */
-export async function mergeBatch(
-  needs: Needs, job: SyncJob, target: Target, { batch, checked }: { batch: Gathered; checked: CheckedBatch }, before: RunProgress,
-): Promise<RunProgress | null> {
+export async function mergePart(needs: Needs, job: SyncJob, target: Target, part: Part): Promise<Merged | null> {
   const { entityId, id: syncId } = job.sync;
-  for (let current = checked; ;) {
-    const known = await findKnownRecords(needs.db, entityId, syncId, current.records.flatMap(({ key }) => key ?? []));
-    const fates = decideFates(current.records, known, job.run);
-    const outcome = await mergePrepared(needs, job, target, { ...current, batch, fates }, before);
-    if (outcome !== 'rules') return outcome === 'moved' ? null : outcome;
-    current = await checkBatch(needs, job.sync, target, batch.items, before.read);
+  for (let { checked } = part; ;) {
+    const known = await findKnownRecords(needs.db, entityId, syncId, checked.records.flatMap(({ key }) => key ?? []));
+    const fates = decideFates(checked.records, known, job.run);
+    const outcome = await mergePrepared(needs, job, target, part, { ...checked, known, fates });
+    if (outcome === 'moved') return null;
+    if (outcome !== 'rules') return outcome;
+    checked = await checkAgain(needs, job.sync, target, checked.records);
   }
 }
 
 async function mergePrepared(
-  needs: Needs, job: SyncJob, target: Target, prepared: Prepared, before: RunProgress,
-): Promise<RunProgress | Hindrance> {
+  needs: Needs, job: SyncJob, { sorId }: Target, part: Part, prepared: Prepared,
+): Promise<Merged | Hindrance> {
   const { records, fates } = prepared;
   const changing = records.filter((_, index) => fates[index] !== 'unchanged' && fates[index] !== 'superseded');
   const portions = [...portionsOf(changesOf(changing))];
   const last = portions.pop() ?? [];
   const erased: Erased = new Map();
-  const merge = mergerOf(needs, job, target.sorId, prepared, { before, erased });
-  for (const portion of portions) {
-    const merged = await write(needs.db, (tx) => merge(tx, portion), { collide: true });
-    if (typeof merged === 'string') return merged;
+  const merge = mergerOf(needs, job, sorId, part, { prepared, erased });
+  try {
+    for (const portion of portions) {
+      await write(needs.db, (tx) => merge(tx, portion, async () => heldRun(tx, job, part)), { collide: true });
+    }
+    const merged = await write(needs.db, (tx) => merge(tx, last, () => note(tx, needs, job, part, prepared, erased)), { collide: true });
+    countRecords(needs, merged.before, merged.after);
+    needs.boundary('sync: after a batch committed');
+    return merged;
+  } catch (error) {
+    if (error instanceof Hindered) return error.hindrance;
+    throw error;
   }
-  const outcome = await write(needs.db, async (tx) => {
-    const run = await merge(tx, last);
-    return typeof run === 'string' ? run : note(tx, needs, { job, run, mapper: target.mapper }, prepared, erased);
-  }, { collide: true });
-  if (typeof outcome !== 'string') needs.boundary('sync: after a batch committed');
-  return outcome;
 }
 
-type Merger = (tx: Tx, changes: AttributeChange[]) => Promise<SyncRun | Hindrance>;
+type Merger = <T>(tx: Tx, changes: AttributeChange[], end: () => Promise<T>) => Promise<T>;
 
-/** Merges changes in a transaction that holds the run. */
+/**
+ * Merges changes in a transaction. The run is held at its end alone, so that the lanes of a batch wait for each other no longer
+ * than for a commit; one that has been moved on takes all of it back.
+ */
 function mergerOf(
-  { secrets }: Needs, { key, sync: { entityId } }: SyncJob, sorId: number, { rules }: Prepared,
-  { before, erased }: { before: RunProgress; erased: Erased },
+  { secrets }: Needs, { key, sync: { entityId } }: SyncJob, sorId: number, part: Part,
+  { prepared: { rules }, erased }: { prepared: Prepared; erased: Erased },
 ): Merger {
-  return async (tx, changes) => {
-    const run = await lockRun(tx, key);
-    if (run?.progress.read !== before.read) return 'moved';
+  return async (tx, changes, end) => {
+    const run = await findRunById(tx, entityId, key.runId);
+    if (!run || run.generation !== key.generation || run.state !== 'running' || !part.isNext(run.progress)) throw new Hindered('moved');
     const revision = await holdSorRevision(tx, entityId, sorId);
-    if (!rules.sorDeleted && revision !== rules.revision) return 'rules';
-    if (changes.length === 0) return run;
+    if (!rules.sorDeleted && revision !== rules.revision) throw new Hindered('rules');
+    if (changes.length === 0) return end();
     for (const refusal of await mergeAttributeValues(tx, secrets, entityId, sorId, prepareChanges(changes))) {
       // A whole Set and its emptying always find room.
       if ('erasedHash' in refusal) erased.set(refusal.line, refusal.erasedHash);
     }
-    return run;
+    return end();
   };
+}
+
+/** Held until the transaction ends. */
+async function heldRun(tx: Tx, { key }: SyncJob, part: Part) {
+  const run = await lockRun(tx, key);
+  if (!run || !part.isNext(run.progress)) throw new Hindered('moved');
+  return run;
 }
 
 /** Parts of the changes that one transaction takes. */
@@ -105,18 +140,21 @@ function* portionsOf(changes: AttributeChange[]): Generator<AttributeChange[]> {
   if (start < changes.length) yield changes.slice(start);
 }
 
-type Noted = { job: SyncJob; run: SyncRun; mapper: RecordMapper };
-
-/** All that is to be kept of a batch besides its values, in the transaction of the last of them. */
+/** All that is to be kept of the records besides their values, in the transaction of the last of them. */
 async function note(
-  tx: Tx, needs: Needs, { job: { sync }, run, mapper }: Noted, prepared: Prepared, erased: Erased,
-): Promise<RunProgress> {
+  tx: Tx, needs: Needs, job: SyncJob, part: Part, prepared: Prepared, erased: Erased,
+): Promise<Merged> {
+  const { sync } = job;
   await findErasedOf(tx, needs, sync, prepared.records, erased);
   const records = prepared.records.map((record) => withoutErased(record, erased));
   const fates = prepared.fates.map((fate, index) => (erased.has(records[index]!.ordinal) ? 'failed' : fate));
-  const { bytes, cursor } = prepared.batch;
-  const position = cursor === null ? null : JSON.stringify(cursor);
-  return noteBatch(tx, needs, { sync, run }, { records, fates, bytes, position, unmappedFields: [...mapper.unmapped] });
+  const errors = await noteRecords(tx, needs, job, { records, fates, known: prepared.known });
+  const run = await heldRun(tx, job, part);
+  const after = progressAfter(part.advance(run.progress), { records, fates, errors });
+  await updateRunProgress(tx, run, after);
+  await part.commitWith(tx, after);
+  needs.boundary('sync: before a batch commits');
+  return { before: run.progress, after };
 }
 
 /** The merge has told of those whose values it was given: a record may have none, be as it was, or come twice. */

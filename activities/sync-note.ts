@@ -1,43 +1,34 @@
 import type { Needs } from './needs.ts';
-import { type BatchRecord, errorsOf, type Fate, notesOf, progressAfter, settledLines } from './sync-fates.ts';
+import { type BatchRecord, errorsOf, type Fate, notesOf, settledLines } from './sync-fates.ts';
 import { tellErased } from './tell-erased.ts';
+import type { ImportError } from '../domain/import-error.ts';
 import type { Tx } from '../store/database.ts';
 import { insertImportErrors, updateErrorsRedriven } from '../store/import-errors.ts';
 import { updateRecordsSeen, upsertRecords } from '../store/sync-records.ts';
 import type { Sync } from '../store/sync-record.ts';
-import type { RunProgress, SyncRun } from '../store/sync-run-record.ts';
-import { updateRunProgress } from '../store/sync-runs.ts';
-import { updateSyncCursor } from '../store/syncs.ts';
+import type { SyncRun } from '../store/sync-run-record.ts';
 
-/** What became of a batch, whatever its destination. */
-export type NotedBatch = {
+/** What became of records, whatever their destination. */
+export type NotedRecords = {
   records: readonly (BatchRecord & { customerId?: string | null })[];
   fates: readonly Fate[];
-  bytes: number;
-  position: string | null;
-  unmappedFields: string[];
-  /** Whether the next incremental reading goes on behind it; unless told it does. */
-  movesCursor?: boolean;
+  /** By their keys, those that had a note before; null where nobody has looked. */
+  known: { has(key: string): boolean } | null;
 };
 
 /**
- * Notes down what became of a batch: the errors, what is known of its records, which errors of the first run a re-drive has
- * settled, the counts, and where reading goes on. `run` is locked.
+ * Notes down what became of records: the errors, what is known of each, and which errors of the first run a re-drive has
+ * settled. The counts and the place of the source follow in the same transaction. Returns the errors as they are kept.
  */
-export async function noteBatch(
-  tx: Tx, needs: Needs, { sync, run }: { sync: Sync; run: SyncRun }, { unmappedFields, movesCursor = true, ...came }: NotedBatch,
-): Promise<RunProgress> {
+export async function noteRecords(
+  tx: Tx, needs: Needs, { sync, run }: { sync: Sync; run: Pick<SyncRun, 'id' | 'rootId'> }, { records, fates, known }: NotedRecords,
+): Promise<ImportError[]> {
   const { entityId, id: syncId } = sync;
-  const { records, fates, position } = came;
   const errors = await tellErased(tx, needs, entityId, errorsOf(records, fates));
   await insertImportErrors(tx, entityId, run.id, errors);
   const { handled, seen } = notesOf(records, fates, run);
-  await upsertRecords(tx, entityId, { syncId, runId: run.id, isSeen: sync.removes }, handled);
+  await upsertRecords(tx, entityId, { syncId, runId: run.id, isSeen: sync.removes }, handled, known);
   if (sync.removes) await updateRecordsSeen(tx, entityId, { syncId, runId: run.id }, seen);
   if (run.rootId !== null) await updateErrorsRedriven(tx, entityId, run.rootId, settledLines(records, fates), run.id);
-  const progress = { ...progressAfter(run.progress, { ...came, errors }), unmappedFields };
-  await updateRunProgress(tx, run, progress);
-  if (movesCursor && sync.mode === 'incremental' && run.rootId === null) await updateSyncCursor(tx, sync, position);
-  needs.boundary('sync: before a batch commits');
-  return progress;
+  return errors;
 }

@@ -1,6 +1,5 @@
 import type { Needs } from './needs.ts';
 import { RecordMapper } from './record-mapper.ts';
-import { countRecords } from './sync-fates.ts';
 import { gather, type Gathered, oneAhead } from './sync-items.ts';
 import type { SyncEnds, SyncJob } from './sync-job.ts';
 import { readErrors } from './sync-redrive.ts';
@@ -17,17 +16,27 @@ import { lockRun, updateRunRead, updateSchemaChange } from '../store/sync-runs.t
 export async function readSource(needs: Needs, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
   const mapper = new RecordMapper(job.sync, job.run.progress.unmappedFields);
   const writer = batchWriter(needs, job, ends, { mapper, scope });
-  let progress: RunProgress = job.run.progress;
-  const gathered = gather(batchesOf(needs, job, ends, scope), needs.batchRecords, job.sync.mapping);
-  const takeFields = takeWhileRead(needs, job, scope);
-  const learn = (fields: Field[]) => { if (job.sync.readFields === null) mapper.learn(fields); };
-  for await (const prepared of oneAhead(prepareEach(gathered, writer, learn, progress.read))) {
-    const after = await orEnd(scope, take(needs, job, { prepared, takeFields, writer, mapper, scope, progress }));
-    progress = after;
-    if (job.run.dryRun && progress.read >= job.run.dryRunRecords!) break;
+  await writer.resume();
+  try {
+    await takeAll(needs, job, { mapper, writer, scope }, batchesOf(needs, job, ends, scope));
+  } finally {
+    await writer.settled();                // also before a fault of the source is told
   }
   scope.throwIfEnding();
   await write(needs.db, async (tx) => updateRunRead(tx, await noteNews(tx, job, mapper)));
+}
+
+type Tools = { mapper: RecordMapper; writer: BatchWriter; scope: RunScope };
+
+async function takeAll(needs: Needs, job: SyncJob, tools: Tools, batches: AsyncIterable<Batch>): Promise<void> {
+  let { progress } = job.run;
+  const gathered = gather(batches, needs.batchRecords, job.sync.mapping);
+  const takeFields = takeWhileRead(needs, job, tools.scope);
+  const learn = (fields: Field[]) => { if (job.sync.readFields === null) tools.mapper.learn(fields); };
+  for await (const prepared of oneAhead(prepareEach(gathered, tools.writer, learn, progress.recordsTaken))) {
+    progress = await orEnd(tools.scope, take(needs, job, { ...tools, prepared, takeFields, progress }));
+    if (job.run.dryRun && progress.read >= job.run.dryRunRecords!) break;
+  }
 }
 
 /** A source may say nothing for long: where its records can't be written, it is not waited for. */
@@ -42,9 +51,9 @@ async function orEnd<T>(scope: RunScope, work: Promise<T>): Promise<T> {
 
 /** The fields of a first reading are no news, and known before their records are mapped. */
 async function* prepareEach(
-  batches: AsyncGenerator<Gathered>, { prepare }: BatchWriter, learn: (fields: Field[]) => void, read: number,
+  batches: AsyncGenerator<Gathered>, { prepare }: BatchWriter, learn: (fields: Field[]) => void, taken: number,
 ): AsyncGenerator<PreparedBatch> {
-  let before = read;
+  let before = taken;
   for await (const batch of batches) {
     if (batch.fields) learn(batch.fields);
     yield await prepare(batch, before);
@@ -53,22 +62,22 @@ async function* prepareEach(
 }
 
 type TakeFields = ReturnType<typeof takeWhileRead>;
-type Step = {
-  prepared: PreparedBatch; takeFields: TakeFields; writer: BatchWriter; mapper: RecordMapper; scope: RunScope; progress: RunProgress;
-};
+type Step = Tools & { prepared: PreparedBatch; takeFields: TakeFields; progress: RunProgress };
 
 async function take(needs: Needs, job: SyncJob, { prepared, takeFields, ...step }: Step): Promise<RunProgress> {
   const { writer, mapper, scope, progress } = step;
   scope.throwIfEnding();
   const { fields } = prepared.batch;
-  if (fields) await takeFields(fields);
+  if (fields) {
+    await writer.settled();                // what they change is locked together with the run
+    await takeFields(fields);
+  }
   const after = mapper.isToStop ? 'stopped' : await writer.write(prepared, progress);
   if (after === 'stopped') {
     await write(needs.db, (tx) => noteNews(tx, job, mapper));
     throw schemaRefusal(`new: ${[...mapper.news].join(', ')}`);
   }
   if (!after) throw new RunGone();
-  if (!job.run.dryRun) countRecords(needs, progress, after);
   return after;
 }
 

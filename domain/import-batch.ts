@@ -6,6 +6,7 @@ import { originalLine, rowFields } from './error-file.ts';
 import type { ImportError } from './import-error.ts';
 import { badRecordFailure } from './import-file.ts';
 import { checkRow, type RowContext } from './import-row.ts';
+import { laneOf } from './lane.ts';
 import { type RefusedRow, sorDeleted } from './value-row.ts';
 
 /** What the rows are checked against; `sorDeleted` once the SoR is gone. */
@@ -69,14 +70,6 @@ function checkRun(run: Run, rules: Rules, { cursors, checked }: Lanes, cutOffAt?
       addError(rows, { ...recordError(run, index, outcome), originalLine: corrected });
     }
   }
-}
-
-/** The same for the same customer at all times (FNV-1a): a lane goes on where it stopped under another process. */
-function laneOf(customerId: string, lanes: number): number {
-  if (lanes === 1) return 0;
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < customerId.length; at += 1) hash = Math.imul(hash ^ customerId.charCodeAt(at), 0x01000193);
-  return (hash >>> 8) % lanes;
 }
 
 function addError(rows: CheckedRows, error: ImportError): void {

@@ -107,6 +107,10 @@ export async function listScheduledSyncs(db: Queryable): Promise<Sync[]> {
   return rows.map(toSync);
 }
 
+const NOTES_OF_RUNS = [
+  ['import_errors', 'import_id'], ['sync_log', 'run_id'], ['sync_batches', 'run_id'], ['sync_pinned_batches', 'run_id'],
+] as const;
+
 /** Runs that ended more than a month ago, with what was noted down in them; then what deleted syncs knew of their records. */
 export async function deleteOldSyncRuns(db: Database): Promise<void> {
   // By sync_runs_by_age, and by sync_runs_of_sync for each deleted sync.
@@ -116,7 +120,7 @@ export async function deleteOldSyncRuns(db: Database): Promise<void> {
      (SELECT r.entity_id, r.id FROM syncs s JOIN sync_runs r ON r.entity_id = s.entity_id AND r.sync_id = s.id
       WHERE s.deleted_at IS NOT NULL AND r.ended_at IS NOT NULL LIMIT 100)`);
   for (const { entity_id: entityId, id } of rows) {
-    for (const [table, column] of [['import_errors', 'import_id'], ['sync_log', 'run_id'], ['sync_batches', 'run_id']] as const) {
+    for (const [table, column] of NOTES_OF_RUNS) {
       await inBatches(db, `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM ${table} WHERE entity_id = $1 AND ${column} = $2 LIMIT ${BATCH}))`, [entityId, id]);
     }

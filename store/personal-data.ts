@@ -18,6 +18,7 @@ import { sessionHeads } from './personal-data/session-heads.ts';
 import { sessions } from './personal-data/sessions.ts';
 import { syncBatches } from './personal-data/sync-batches.ts';
 import { syncLog } from './personal-data/sync-log.ts';
+import { syncPinnedBatches } from './personal-data/sync-pinned-batches.ts';
 import { syncRecords } from './personal-data/sync-records.ts';
 import { syncRuns } from './personal-data/sync-runs.ts';
 import { syncs } from './personal-data/syncs.ts';
@@ -30,9 +31,9 @@ import { userAliases } from './personal-data/user-aliases.ts';
  * sessions, and devices before who used them, by which they are found. A new table or file area joins here, or the list below.
  */
 export const personalData: PersonalDataPlace[] = [
-  attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches, syncRecords, syncRuns,
-  syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, devices, deviceUsers, userAliases, crashes, refusedCalls,
-  privacyRequests, auditLog, tombstones,
+  attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches, syncPinnedBatches, syncRecords,
+  syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, devices, deviceUsers, userAliases, crashes,
+  refusedCalls, privacyRequests, auditLog, tombstones,
 ];
 
 /** Tables and file areas that hold nothing about customers. */

@@ -20,6 +20,11 @@ export type RunProgress = RecordCounts & {
   position: string | null;
   /** Names of fields that went nowhere since the SoR has no attribute of theirs. */
   unmappedFields: string[];
+  /** Batches that were taken over from the source, and their records: merged, or pinned to be merged. */
+  batchesTaken: number;
+  recordsTaken: number;
+  /** The last batch of which each lane has merged its records. */
+  lanesDone: number[];
 };
 
 /** What a dry run would change of a record, some of which are shown. */
@@ -93,6 +98,7 @@ export type RunRow = {
   records_unchanged: number; records_ignored: number; records_failed: number; unnamed: number; errors_by_type: ErrorCounts;
   bytes: number; removed: number; removal: 'done' | 'held' | 'skipped' | null; removal_reason: string | null;
   schema_change: SchemaChange | null; unmapped_fields: string[]; missing_fields: string[]; tries: number; fault: string | null;
+  batches_taken: number; records_taken: number; lanes_done: number[];
   waits_until: Date | null; failure_status: string | null; failure: string | null; sample: SampleRecord[] | null;
   mail_state: MailState | null; mail_tries: number; mail_reason: string | null; alert: RunAlert | null;
 };
@@ -116,6 +122,6 @@ function toProgress(row: RunRow): RunProgress {
   return {
     read: row.records_read, written: row.records_written, unchanged: row.records_unchanged, ignored: row.records_ignored,
     failed: row.records_failed, errorsByType: row.errors_by_type, bytes: row.bytes, unnamed: row.unnamed, position: row.position,
-    unmappedFields: row.unmapped_fields,
+    unmappedFields: row.unmapped_fields, batchesTaken: row.batches_taken, recordsTaken: row.records_taken, lanesDone: row.lanes_done,
   };
 }

@@ -149,10 +149,11 @@ export async function updateRunProgress(tx: Tx, { entityId, id }: Pick<SyncRun, 
   await tx.query(
     `UPDATE sync_runs SET is_begun = true, position = $3, records_read = $4, records_written = $5, records_unchanged = $6,
        records_ignored = $7, records_failed = $8, unnamed = $9, errors_by_type = $10, bytes = $11, unmapped_fields = $12,
-       tries = 0, fault = NULL, waits_until = NULL
+       batches_taken = $13, records_taken = $14, lanes_done = $15, tries = 0, fault = NULL, waits_until = NULL
      WHERE entity_id = $1 AND id = $2`,
     [entityId, id, progress.position, progress.read, progress.written, progress.unchanged, progress.ignored, progress.failed,
-      progress.unnamed, progress.errorsByType, progress.bytes, progress.unmappedFields]);
+      progress.unnamed, progress.errorsByType, progress.bytes, progress.unmappedFields, progress.batchesTaken, progress.recordsTaken,
+      progress.lanesDone]);
 }
 
 /** The source's fields were looked at: the reading begins, at `position`. */
@@ -206,7 +207,8 @@ export type RunEnd = { state: RunState; failure: SyncRun['failure']; alert: RunA
  */
 export async function updateRunEnded(tx: Queryable, { entityId, id }: SyncRun, { state, failure, alert }: RunEnd): Promise<void> {
   await tx.query(
-    `WITH let_go AS (DELETE FROM sync_batches WHERE entity_id = $1 AND run_id = $2 AND $3 <> 'canceled')
+    `WITH let_go AS (DELETE FROM sync_batches WHERE entity_id = $1 AND run_id = $2 AND $3 <> 'canceled'),
+       unpinned AS (DELETE FROM sync_pinned_batches WHERE entity_id = $1 AND run_id = $2)
      UPDATE sync_runs SET state = $3, ended_at = now(), failure_status = $4, failure = $5, alert = $6, waits_until = NULL
      WHERE entity_id = $1 AND id = $2`, [entityId, id, state, failure?.status ?? null, failure?.message ?? null, alert]);
 }
@@ -229,7 +231,8 @@ export async function cancelRunsOf(tx: Queryable, entityId: number, syncId: numb
        UPDATE sync_runs SET state = 'canceled', ended_at = now()
        WHERE entity_id = $1 AND sync_id = $2 AND CASE WHEN $3 THEN state IN ('accepted', 'running')
          ELSE state = 'accepted' AND cause = 'schedule' END
-       RETURNING id)
+       RETURNING id),
+     unpinned AS (DELETE FROM sync_pinned_batches b USING canceled WHERE b.entity_id = $1 AND b.run_id = canceled.id)
      DELETE FROM sync_batches b USING canceled WHERE b.entity_id = $1 AND b.run_id = canceled.id AND $3`,
     [entityId, syncId, which === 'all']);
 }

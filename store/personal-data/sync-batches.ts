@@ -1,6 +1,6 @@
+import { itemsNaming } from './items-naming.ts';
 import { namedIn, namesOf } from './named-in.ts';
 import { BATCH, countRows, type PersonalDataPlace } from './place.ts';
-import type { Queryable } from '../database.ts';
 import { inBatches } from '../in-batches.ts';
 
 const BATCHES_NAMING = `sync_batches b WHERE b.entity_id = $1 AND ${namedIn('b.batch')}`;
@@ -12,10 +12,10 @@ export const syncBatches: PersonalDataPlace = {
   foundBy: 'the id in the records of a batch on its way, one for each run at most',
   count: ({ db }, entityId, people) => countRows(db, BATCHES_NAMING, namesOf(entityId, people)),
   async* export({ db }, entityId, people) {
-    const { rows } = await db.query<{ identifier: string; batch: string }>(
-      `SELECT identifier, batch FROM ${BATCHES_NAMING}`, namesOf(entityId, people));
+    const names = namesOf(entityId, people);
+    const { rows } = await db.query<{ identifier: string; batch: string }>(`SELECT identifier, batch FROM ${BATCHES_NAMING}`, names);
     for (const { identifier, batch } of rows) {
-      for (const { source, record } of await itemsNaming(db, batch, namesOf(entityId, people))) yield { batch: identifier, source, record };
+      for (const { source, record } of await itemsNaming(db, itemsOf(batch), names)) yield { batch: identifier, source, record };
     }
   },
   /**
@@ -33,13 +33,7 @@ export const syncBatches: PersonalDataPlace = {
 type Item = { source: unknown; record: unknown };
 type StoredItem = { source: unknown; sent: number | null };
 
-/** Read here, since Postgres refuses some of what JSON may hold. */
-async function itemsNaming(db: Queryable, batch: string, names: ReturnType<typeof namesOf>): Promise<Item[]> {
-  const { items: stored, records } = JSON.parse(batch) as { items: StoredItem[]; records: unknown[] };
-  const items: Item[] = stored.map((item) => ({ ...item, record: item.sent === null ? null : records[item.sent] }));
-  const { rows } = await db.query<{ place: number }>(
-    `SELECT place FROM unnest($4::text[]) WITH ORDINALITY AS i (item, place)
-     WHERE $1::integer IS NOT NULL AND ${namedIn('item')} ORDER BY place`,
-    [...names, items.map((item) => JSON.stringify(item))]);
-  return rows.map(({ place }) => items[place - 1]!);
+function itemsOf(batch: string): Item[] {
+  const { items, records } = JSON.parse(batch) as { items: StoredItem[]; records: unknown[] };
+  return items.map((item) => ({ ...item, record: item.sent === null ? null : records[item.sent] }));
 }

@@ -2,6 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { deleteOldSyncRuns } from '../../store/across-entities.ts';
 import { write } from '../../store/database.ts';
 import { insertImportErrors } from '../../store/import-errors.ts';
+import { insertPinnedBatch } from '../../store/pinned-batches.ts';
 import { insertBatch } from '../../store/sync-batches.ts';
 import { insertLogLines } from '../../store/sync-log.ts';
 import type { Sync } from '../../store/sync-record.ts';
@@ -34,6 +35,7 @@ async function runWithAll(sync: Sync, state: RunState, daysAgo = 0): Promise<Syn
     }]);
     await insertLogLines(tx, sync.entityId, run.id, ['reading', 'read']);
     await insertBatch(tx, sync.entityId, run.id, { identifier: `${run.identifier}-0`, batch: '{}' });
+    await insertPinnedBatch(tx, sync.entityId, run.id, { number: 1, recordsBefore: 0, position: null, items: '[]' });
     const record = { key: `${personId(81)}-${run.id}`, customerId: null, checksum: null };
     await upsertRecords(tx, sync.entityId, { syncId: sync.id, runId: run.id, isSeen: false }, [record]);
     return run;
@@ -43,7 +45,8 @@ async function runWithAll(sync: Sync, state: RunState, daysAgo = 0): Promise<Syn
 /** Rows of a run: itself, its errors, log, batch, and the records that it wrote. */
 async function rowsOf({ entityId, id }: SyncRun): Promise<number[]> {
   const tables = [
-    ['sync_runs', 'id'], ['import_errors', 'import_id'], ['sync_log', 'run_id'], ['sync_batches', 'run_id'], ['sync_records', 'run_id'],
+    ['sync_runs', 'id'], ['import_errors', 'import_id'], ['sync_log', 'run_id'], ['sync_batches', 'run_id'],
+    ['sync_pinned_batches', 'run_id'], ['sync_records', 'run_id'],
   ];
   return Promise.all(tables.map(async ([table, column]) => {
     const { rowCount } = await store.db.query(`SELECT FROM ${table} WHERE entity_id = $1 AND ${column} = $2`, [entityId, id]);
@@ -55,7 +58,7 @@ async function isThere({ entityId, id }: Sync): Promise<boolean> {
   return (await store.db.query('SELECT FROM syncs WHERE entity_id = $1 AND id = $2', [entityId, id])).rowCount === 1;
 }
 
-const WHOLE = [1, 1, 2, 1, 1];
+const WHOLE = [1, 1, 2, 1, 1, 1];
 
 describe('the sweep deletes', () => {
   it('runs that ended over a month ago with all that tells of them, but not what the sync knows of its records', async () => {
@@ -64,7 +67,7 @@ describe('the sweep deletes', () => {
     const runningFor = await runWithAll(sync, 'running');
     await store.db.query(`UPDATE sync_runs SET received_at = now() - interval '60 days' WHERE id = $1`, [runningFor.id]);
     await deleteOldSyncRuns(store.db);
-    expect(await rowsOf(old)).toEqual([0, 0, 0, 0, 1]);
+    expect(await rowsOf(old)).toEqual([0, 0, 0, 0, 0, 1]);
     for (const run of [young, runningFor]) expect(await rowsOf(run)).toEqual(WHOLE);
     expect(await isThere(sync)).toBe(true);
   });
@@ -74,7 +77,7 @@ describe('the sweep deletes', () => {
     const [gone, left] = [await runWithAll(sync, 'canceled'), await runWithAll(other, 'finished')];
     await deleteSync(store.db, world.entity.id, sync.id);
     await deleteOldSyncRuns(store.db);
-    expect(await rowsOf(gone)).toEqual([0, 0, 0, 0, 0]);
+    expect(await rowsOf(gone)).toEqual([0, 0, 0, 0, 0, 0]);
     expect(await rowsOf(left)).toEqual(WHOLE);
     expect([await isThere(sync), await isThere(other)]).toEqual([false, true]);
   });
@@ -84,10 +87,10 @@ describe('the sweep deletes', () => {
     const run = await runWithAll(sync, 'running');
     await deleteSync(store.db, world.entity.id, sync.id);
     await deleteOldSyncRuns(store.db);
-    expect([await rowsOf(run), await isThere(sync)]).toEqual([[1, 1, 2, 1, 0], true]);
+    expect([await rowsOf(run), await isThere(sync)]).toEqual([[1, 1, 2, 1, 1, 0], true]);
     await store.db.query(`UPDATE sync_runs SET state = 'canceled', ended_at = now() WHERE id = $1`, [run.id]);
     await deleteOldSyncRuns(store.db);
-    expect([await rowsOf(run), await isThere(sync)]).toEqual([[0, 0, 0, 0, 0], false]);
+    expect([await rowsOf(run), await isThere(sync)]).toEqual([[0, 0, 0, 0, 0, 0], false]);
   });
 
   it('more of them than one look takes, a look at a time', async () => {

@@ -5,6 +5,7 @@ import { write } from '../../store/database.ts';
 import { insertImportErrors } from '../../store/import-errors.ts';
 import { namedIn, namesOf } from '../../store/personal-data/named-in.ts';
 import { personalData } from '../../store/personal-data.ts';
+import { insertPinnedBatch } from '../../store/pinned-batches.ts';
 import { insertBatch } from '../../store/sync-batches.ts';
 import { insertLogLines, listLogLines } from '../../store/sync-log.ts';
 import type { Sync } from '../../store/sync-record.ts';
@@ -106,6 +107,17 @@ describe('of somebody who is erased a sync loses', () => {
     expect([await erase('sync_batches', user(ONE)), await count('sync_batches', user(ONE))]).toEqual([0, 1]);
     await set(run, `state = 'failed', ended_at = $3`, new Date());
     expect([await erase('sync_batches', user(ONE)), await count('sync_batches', user(ONE))]).toEqual([1, 0]);
+  });
+
+  it('a pinned batch once its run has ended: until then its records are to be merged', async () => {
+    const run = await storedRun(store.db, sync, { state: 'running' });
+    const item = (email: string) => ({ kind: 'record', record: { email, note: 'a\0b' } });
+    const items = JSON.stringify([item(OTHER), item(ONE)]);
+    await insertPinnedBatch(store.db, world.entity.id, run.id, { number: 1, recordsBefore: 0, position: null, items });
+    expect(await shown('sync_pinned_batches', user(ONE))).toEqual([{ item: item(ONE) }]);
+    expect([await erase('sync_pinned_batches', user(ONE)), await count('sync_pinned_batches', user(ONE))]).toEqual([0, 1]);
+    await set(run, `state = 'failed', ended_at = $3`, new Date());
+    expect([await erase('sync_pinned_batches', user(ONE)), await count('sync_pinned_batches', user(ONE))]).toEqual([1, 0]);
   });
 
   it('the lines of a log, also for an id that is what they become', async () => {

@@ -7,6 +7,7 @@ import { insertImportErrors } from '../../store/import-errors.ts';
 import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
 import { personalData, withoutPersonalData } from '../../store/personal-data.ts';
 import { insertAuditEntry } from '../../store/audit-log.ts';
+import { insertPinnedBatch } from '../../store/pinned-batches.ts';
 import { insertBatch } from '../../store/sync-batches.ts';
 import { insertLogLines } from '../../store/sync-log.ts';
 import type { Sync } from '../../store/sync-record.ts';
@@ -148,6 +149,8 @@ async function sampleSyncs(tx: Tx, world: World, customerId: string): Promise<vo
     [run.id, cursor, `the source says ${customerId}`, JSON.stringify([{ line: 1, outcome: 'written', customer_id: customerId }])]);
   const batch = JSON.stringify({ items: [{ source: { email: customerId }, record: null, sent: 0 }], records: [{ id: customerId }] });
   await insertBatch(tx, world.entity.id, run.id, { identifier: `${run.identifier}-0`, batch });
+  const items = JSON.stringify([{ kind: 'record', record: { email: customerId } }]);
+  await insertPinnedBatch(tx, world.entity.id, run.id, { number: 1, recordsBefore: 0, position: cursor, items });
   const lines = ['reading', `GET /people?after=${encodeURIComponent(customerId)}`, `${customerId} read`];
   await insertLogLines(tx, world.entity.id, run.id, lines);
 }

@@ -18,6 +18,8 @@ export const runSyncUnderKill: FlowUnderKill<Run, Ground> = {
   name: 'a sync of 22,000 rows that removes what vanished',
   boundaries: [
     { name: 'sync: claimed', hit: 1 },
+    { name: 'sync: before a batch is pinned', hit: 1 },
+    { name: 'sync: after a batch was pinned', hit: 1 },
     { name: 'sync: before a batch commits', hit: 1 },
     { name: 'sync: before a batch commits', hit: 3 },
     { name: 'sync: after a batch committed', hit: 2 },
@@ -38,7 +40,7 @@ export const runSyncUnderKill: FlowUnderKill<Run, Ground> = {
       mapping: { customer: { field: 'email' }, fields: [{ from: 'tariff', to: 'plan' }, { from: 'points', to: 'score' }] },
     });
     await writeAll(stack, world, sync);
-    await shop.db.query(`UPDATE ${table} SET tariff = 'iron' WHERE id % 3 = 0; UPDATE ${table} SET points = 'many' WHERE id % 50 = 1;
+    await shop.db.query(`UPDATE ${table} SET tariff = 'iron' WHERE id % 3 > 0; UPDATE ${table} SET points = 'many' WHERE id % 50 = 1;
       DELETE FROM ${table} WHERE id > ${ROWS - REMOVED};
       INSERT INTO ${table} SELECT n, ${emails}, 'new', n FROM generate_series(${ROWS + 1}, ${ROWS + REMOVED}) n`);
     return { world, sync };

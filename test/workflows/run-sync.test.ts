@@ -131,6 +131,20 @@ describe('a sync of a table into attributes', () => {
     expect((await runSync(stack, world, sync)).progress).toMatchObject({ read: 2, written: 0, unchanged: 2 });
   });
 
+  it('writes large batches in the order of their records, of each customer the last one', async () => {
+    const table = await buyers('large');
+    await shop.db.query(`INSERT INTO ${table} (id, email, tariff, points)
+      SELECT n, 'many-' || n % 4000, CASE WHEN n > 8000 THEN 'last' ELSE 'first' END, n FROM generate_series(1, 12000) n`);
+    const sync = await syncOf('large');
+    const first = await runSync(stack, world, sync);
+    expect(first).toMatchObject({ state: 'finished', progress: { read: 12_000, written: 8_000, unchanged: 4_000, recordsTaken: 12_000 } });
+    expect(new Set(first.progress.lanesDone)).toEqual(new Set([first.progress.batchesTaken]));
+    expect((await stack.store.db.query('SELECT FROM sync_pinned_batches')).rowCount).toBe(0);
+    const { rows: written } = await stack.store.db.query(
+      `SELECT string_value, count(*) FROM attribute_values WHERE customer_id LIKE 'many-%' GROUP BY string_value`);
+    expect(written).toEqual([{ string_value: 'last', count: 4_000 }]);
+  });
+
   it('tells what it would change, and changes nothing', async () => {
     const table = await buyers('fifth');
     await shop.db.query(`INSERT INTO ${table} (id, email, tariff, points, birthday, interests) VALUES
