@@ -1,5 +1,5 @@
 import type { Needs } from './needs.ts';
-import { deleteSyncSchedule, listSyncSchedules, type ListedSyncSchedule, putSyncSchedule } from './sync-schedules.ts';
+import { deleteSyncSchedule, listSyncSchedules, type ListedSyncSchedule, putSyncSchedule } from './sync/schedules.ts';
 import { runsBetween } from '../domain/sync-schedule.ts';
 import { listScheduledSyncs } from '../store/across-entities.ts';
 import type { Sync } from '../store/sync-record.ts';

@@ -1,6 +1,6 @@
 import type { Needs } from './needs.ts';
 import { startSyncRun } from './start-sync-run.ts';
-import type { SyncRef } from './sync-schedules.ts';
+import type { SyncRef } from './sync/schedules.ts';
 import { write } from '../store/database.ts';
 import { coverScheduledTime, insertRun, type RunRef } from '../store/sync-runs.ts';
 import { lockSyncById } from '../store/syncs.ts';

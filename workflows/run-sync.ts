@@ -1,6 +1,6 @@
 import { continueAsNew, proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
 import type { RunSyncSteps } from '../activities/run-sync.ts';
-import type { RunRef } from '../activities/sync-claim.ts';
+import type { RunRef } from '../activities/sync/claim.ts';
 
 const RETRY = { initialInterval: '1 second', maximumInterval: '30 seconds' };
 

@@ -1,6 +1,6 @@
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
 import { proxyActivities, workflowInfo } from '@temporalio/workflow';
-import type { SyncRef } from '../activities/sync-schedules.ts';
+import type { SyncRef } from '../activities/sync/schedules.ts';
 import type { SyncTickSteps } from '../activities/sync-tick.ts';
 
 const { startScheduledRun } = proxyActivities<SyncTickSteps>({

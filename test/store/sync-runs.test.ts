@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { endSyncRun } from '../../activities/sync-end.ts';
+import { endSyncRun } from '../../activities/sync/end.ts';
 import type { Needs } from '../../activities/needs.ts';
 import { listUnclaimedSyncRuns, resetSyncRun } from '../../store/across-entities.ts';
 import { write } from '../../store/database.ts';

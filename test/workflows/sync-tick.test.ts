@@ -1,7 +1,7 @@
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { ScheduleOverlapPolicy } from '@temporalio/client';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { putSyncSchedule, type SyncRef } from '../../activities/sync-schedules.ts';
+import { putSyncSchedule, type SyncRef } from '../../activities/sync/schedules.ts';
 import type { SyncTickSteps } from '../../activities/sync-tick.ts';
 import { nextRuns, type SyncSchedule } from '../../domain/sync-schedule.ts';
 import { installTemporalRuntime } from '../../runtime/workers.ts';

@@ -1,19 +1,19 @@
-import type { Needs } from './needs.ts';
+import type { Needs } from '../needs.ts';
 import type { RecordMapper } from './record-mapper.ts';
-import { changesOf, checkAgain, type CheckedBatch, type CheckedRecord } from './sync-attributes.ts';
-import { countRecords, decideFates, type Fate, progressAfter } from './sync-fates.ts';
-import type { SyncJob } from './sync-job.ts';
-import { noteRecords } from './sync-note.ts';
-import type { AttributeChange } from '../domain/attribute-change.ts';
-import { erasedError } from '../domain/erased-error.ts';
-import { type Tx, write } from '../store/database.ts';
-import { mergeAttributeValues, prepareChanges } from '../store/merge-attribute-values.ts';
-import { findKnownRecords, type KnownRecord } from '../store/sync-records.ts';
-import type { Sync } from '../store/sync-record.ts';
-import type { RunProgress } from '../store/sync-run-record.ts';
-import { findRunById, lockRun, updateRunProgress } from '../store/sync-runs.ts';
-import { holdSorRevision } from '../store/systems-of-records.ts';
-import { erasedKey, findErased, hasErased } from '../store/tombstones.ts';
+import { changesOf, checkAgain, type CheckedBatch, type CheckedRecord } from './attributes.ts';
+import { countRecords, decideFates, type Fate, progressAfter } from './fates.ts';
+import type { SyncJob } from './job.ts';
+import { noteRecords } from './note.ts';
+import type { AttributeChange } from '../../domain/attribute-change.ts';
+import { erasedError } from '../../domain/erased-error.ts';
+import { type Tx, write } from '../../store/database.ts';
+import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
+import { findKnownRecords, type KnownRecord } from '../../store/sync-records.ts';
+import type { Sync } from '../../store/sync-record.ts';
+import type { RunProgress } from '../../store/sync-run-record.ts';
+import { findRunById, lockRun, updateRunProgress } from '../../store/sync-runs.ts';
+import { holdSorRevision } from '../../store/systems-of-records.ts';
+import { erasedKey, findErased, hasErased } from '../../store/tombstones.ts';
 
 /**
  * A transaction merges so many values, of which so many may be Sets: where each of these holds 1,000 elements that takes some

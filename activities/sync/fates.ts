@@ -1,8 +1,8 @@
-import type { Needs } from './needs.ts';
-import type { ImportError } from '../domain/import-error.ts';
-import { sumErrors } from '../store/import-lanes.ts';
-import type { HandledRecord, KnownRecord } from '../store/sync-records.ts';
-import type { RecordCounts, RunProgress, SyncRun } from '../store/sync-run-record.ts';
+import type { Needs } from '../needs.ts';
+import type { ImportError } from '../../domain/import-error.ts';
+import { sumErrors } from '../../store/import-lanes.ts';
+import type { HandledRecord, KnownRecord } from '../../store/sync-records.ts';
+import type { RecordCounts, RunProgress, SyncRun } from '../../store/sync-run-record.ts';
 
 /** What a batch tells of a record, whatever its destination. */
 export type BatchRecord = {

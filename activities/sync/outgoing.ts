@@ -1,17 +1,17 @@
-import type { Needs } from './needs.ts';
+import type { Needs } from '../needs.ts';
 import type { RecordMapper } from './record-mapper.ts';
-import { checksumOfRecord } from './sync-checksum.ts';
-import type { BatchRecord, Fate } from './sync-fates.ts';
-import type { SyncItem } from './sync-items.ts';
-import type { SourceRecord } from '../connectors/contract.ts';
-import { erasedError } from '../domain/erased-error.ts';
-import { malformedError, recordError } from '../domain/record-error.ts';
-import type { MappedRecord } from '../domain/record-mapping.ts';
-import { customerIdOf } from '../domain/record-values.ts';
-import { quote } from '../domain/text-limits.ts';
-import { refused, type RefusedRow } from '../domain/value-row.ts';
-import type { Sync } from '../store/sync-record.ts';
-import { erasedKey, findErased, hasErased } from '../store/tombstones.ts';
+import { checksumOfRecord } from './checksum.ts';
+import type { BatchRecord, Fate } from './fates.ts';
+import type { SyncItem } from './items.ts';
+import type { SourceRecord } from '../../connectors/contract.ts';
+import { erasedError } from '../../domain/erased-error.ts';
+import { malformedError, recordError } from '../../domain/record-error.ts';
+import type { MappedRecord } from '../../domain/record-mapping.ts';
+import { customerIdOf } from '../../domain/record-values.ts';
+import { quote } from '../../domain/text-limits.ts';
+import { refused, type RefusedRow } from '../../domain/value-row.ts';
+import type { Sync } from '../../store/sync-record.ts';
+import { erasedKey, findErased, hasErased } from '../../store/tombstones.ts';
 
 /** A record on its way to a destination other than attributes. */
 export type Outgoing = BatchRecord & {

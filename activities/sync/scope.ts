@@ -1,10 +1,10 @@
 import { Context } from '@temporalio/activity';
-import type { Needs } from './needs.ts';
-import type { SyncEnds, SyncJob } from './sync-job.ts';
-import type { ConnectorContext } from '../connectors/contract.ts';
-import { masked } from '../connectors/masked.ts';
-import { countLogLines, insertLogLines, LOG_LINES } from '../store/sync-log.ts';
-import { isRunCurrent } from '../store/sync-runs.ts';
+import type { Needs } from '../needs.ts';
+import type { SyncEnds, SyncJob } from './job.ts';
+import type { ConnectorContext } from '../../connectors/contract.ts';
+import { masked } from '../../connectors/masked.ts';
+import { countLogLines, insertLogLines, LOG_LINES } from '../../store/sync-log.ts';
+import { isRunCurrent } from '../../store/sync-runs.ts';
 
 /** The run was canceled, deleted, or another attempt or workflow has it. */
 export class RunGone extends Error {

@@ -1,16 +1,16 @@
-import type { Needs } from './needs.ts';
+import type { Needs } from '../needs.ts';
 import { RecordMapper } from './record-mapper.ts';
-import { gather, type Gathered, oneAhead } from './sync-items.ts';
-import type { SyncEnds, SyncJob } from './sync-job.ts';
-import { readErrors } from './sync-redrive.ts';
-import { schemaRefusal, takeWhileRead } from './sync-schema.ts';
-import { RunGone, type RunScope } from './sync-scope.ts';
-import { batchWriter, type BatchWriter, type PreparedBatch } from './sync-write.ts';
-import type { Batch, Cursor, Field } from '../connectors/contract.ts';
-import { UNTOLD } from '../domain/schema-change.ts';
-import { type Tx, write } from '../store/database.ts';
-import type { RunProgress, SyncRun } from '../store/sync-run-record.ts';
-import { lockRun, updateRunRead, updateSchemaChange } from '../store/sync-runs.ts';
+import { gather, type Gathered, oneAhead } from './items.ts';
+import type { SyncEnds, SyncJob } from './job.ts';
+import { readErrors } from './redrive.ts';
+import { schemaRefusal, takeWhileRead } from './schema.ts';
+import { RunGone, type RunScope } from './scope.ts';
+import { batchWriter, type BatchWriter, type PreparedBatch } from './write.ts';
+import type { Batch, Cursor, Field } from '../../connectors/contract.ts';
+import { UNTOLD } from '../../domain/schema-change.ts';
+import { type Tx, write } from '../../store/database.ts';
+import type { RunProgress, SyncRun } from '../../store/sync-run-record.ts';
+import { lockRun, updateRunRead, updateSchemaChange } from '../../store/sync-runs.ts';
 
 /** Reads what is left of the source, and writes it batch by batch; each commits with what follows from it. */
 export async function readSource(needs: Needs, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {

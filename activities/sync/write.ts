@@ -1,13 +1,13 @@
-import type { Needs } from './needs.ts';
+import type { Needs } from '../needs.ts';
 import type { RecordMapper } from './record-mapper.ts';
-import { type CheckedBatch, checkBatch } from './sync-attributes.ts';
-import { deliverBatch } from './sync-deliver.ts';
-import { dryRunBatch } from './sync-dry-run.ts';
-import type { Gathered } from './sync-items.ts';
-import type { SyncEnds, SyncJob } from './sync-job.ts';
-import { AttributeLanes } from './sync-lanes.ts';
-import type { RunScope } from './sync-scope.ts';
-import type { RunProgress } from '../store/sync-run-record.ts';
+import { type CheckedBatch, checkBatch } from './attributes.ts';
+import { deliverBatch } from './deliver.ts';
+import { dryRunBatch } from './dry-run.ts';
+import type { Gathered } from './items.ts';
+import type { SyncEnds, SyncJob } from './job.ts';
+import { AttributeLanes } from './lanes.ts';
+import type { RunScope } from './scope.ts';
+import type { RunProgress } from '../../store/sync-run-record.ts';
 
 /** A batch, and what could be made of it while the one before it was written. */
 export type PreparedBatch = { batch: Gathered; checked: CheckedBatch | null };

@@ -1,22 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Needs } from './needs.ts';
-import { checkDestination, fieldsNamedInVain, sayInVain, streamNamed } from './sync-fit.ts';
-import type { SyncEnds, SyncJob } from './sync-job.ts';
-import type { RunScope } from './sync-scope.ts';
-import { RunGone } from './sync-scope.ts';
-import type { FieldType } from '../connectors/contract.ts';
-import type { ValueType } from '../domain/attribute-value.ts';
-import { Refusal } from '../domain/refusal.ts';
+import type { Needs } from '../needs.ts';
+import { checkDestination, fieldsNamedInVain, sayInVain, streamNamed } from './fit.ts';
+import type { SyncEnds, SyncJob } from './job.ts';
+import type { RunScope } from './scope.ts';
+import { RunGone } from './scope.ts';
+import type { FieldType } from '../../connectors/contract.ts';
+import type { ValueType } from '../../domain/attribute-value.ts';
+import { Refusal } from '../../domain/refusal.ts';
 import {
   fieldsAt, joinChanges, type NamedField, sayChange, type SchemaChange, schemaChange, toldFields, untoldOf,
-} from '../domain/schema-change.ts';
-import { isLongerThan, MAX_CODE_POINTS, shorten } from '../domain/text-limits.ts';
-import { insertCustomerAttribute } from '../store/customer-attributes.ts';
-import { type Tx, write } from '../store/database.ts';
-import type { Sync } from '../store/sync-record.ts';
-import { lockRun, updateRunBegun, updateSchemaChange } from '../store/sync-runs.ts';
-import { updateKnownFields, updateReadFields } from '../store/syncs.ts';
-import { findSorById } from '../store/systems-of-records.ts';
+} from '../../domain/schema-change.ts';
+import { isLongerThan, MAX_CODE_POINTS, shorten } from '../../domain/text-limits.ts';
+import { insertCustomerAttribute } from '../../store/customer-attributes.ts';
+import { type Tx, write } from '../../store/database.ts';
+import type { Sync } from '../../store/sync-record.ts';
+import { lockRun, updateRunBegun, updateSchemaChange } from '../../store/sync-runs.ts';
+import { updateKnownFields, updateReadFields } from '../../store/syncs.ts';
+import { findSorById } from '../../store/systems-of-records.ts';
 
 /** Looks at the source's fields before it is read, and does what the sync's rule says where they are others than before. */
 export async function lookAtSchema(needs: Needs, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {

@@ -1,9 +1,9 @@
-import type { Needs } from './needs.ts';
-import { type Tx, write } from '../store/database.ts';
-import type { Sync } from '../store/sync-record.ts';
-import type { RunAlert, SyncRun } from '../store/sync-run-record.ts';
-import { cancelRunsOf, findRunById, lockRun, type RunKey, updateRunEnded } from '../store/sync-runs.ts';
-import { lockSyncById, updateFailures, updatePaused } from '../store/syncs.ts';
+import type { Needs } from '../needs.ts';
+import { type Tx, write } from '../../store/database.ts';
+import type { Sync } from '../../store/sync-record.ts';
+import type { RunAlert, SyncRun } from '../../store/sync-run-record.ts';
+import { cancelRunsOf, findRunById, lockRun, type RunKey, updateRunEnded } from '../../store/sync-runs.ts';
+import { lockSyncById, updateFailures, updatePaused } from '../../store/syncs.ts';
 
 /**
  * Ends a run as finished, or as failed for a reason in words for its owner. In the same transaction failures in a row are

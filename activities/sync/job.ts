@@ -1,14 +1,14 @@
-import type { Needs } from './needs.ts';
-import { type OpenConnection, openConnection } from './open-connection.ts';
-import type { RunClaim } from './sync-claim.ts';
-import { masked } from '../connectors/masked.ts';
-import { Refusal } from '../domain/refusal.ts';
-import { shorten } from '../domain/text-limits.ts';
-import type { Sync } from '../store/sync-record.ts';
-import type { SyncRun } from '../store/sync-run-record.ts';
-import { findRunById, type RunKey } from '../store/sync-runs.ts';
-import { findSyncById } from '../store/syncs.ts';
-import { findSorById } from '../store/systems-of-records.ts';
+import type { Needs } from '../needs.ts';
+import { type OpenConnection, openConnection } from '../open-connection.ts';
+import type { RunClaim } from './claim.ts';
+import { masked } from '../../connectors/masked.ts';
+import { Refusal } from '../../domain/refusal.ts';
+import { shorten } from '../../domain/text-limits.ts';
+import type { Sync } from '../../store/sync-record.ts';
+import type { SyncRun } from '../../store/sync-run-record.ts';
+import { findRunById, type RunKey } from '../../store/sync-runs.ts';
+import { findSyncById } from '../../store/syncs.ts';
+import { findSorById } from '../../store/systems-of-records.ts';
 
 /** A run with its sync, as they stood when a step began. */
 export type SyncJob = { run: SyncRun; sync: Sync; key: RunKey };

@@ -1,16 +1,16 @@
-import type { Needs } from './needs.ts';
-import { checkBatch, type CheckedBatch } from './sync-attributes.ts';
-import { progressTaken, type Taken } from './sync-fates.ts';
-import type { Gathered, SyncItem } from './sync-items.ts';
-import type { SyncJob } from './sync-job.ts';
-import { type Merged, mergePart, type Part, type Target } from './sync-merge.ts';
-import { RunGone, type RunScope } from './sync-scope.ts';
-import { laneOf } from '../domain/lane.ts';
-import { type Tx, write } from '../store/database.ts';
-import { deletePinnedBatch, insertPinnedBatch, listPinnedBatches } from '../store/pinned-batches.ts';
-import type { RunProgress } from '../store/sync-run-record.ts';
-import { lockRun, updateRunProgress } from '../store/sync-runs.ts';
-import { updateSyncCursor } from '../store/syncs.ts';
+import type { Needs } from '../needs.ts';
+import { checkBatch, type CheckedBatch } from './attributes.ts';
+import { progressTaken, type Taken } from './fates.ts';
+import type { Gathered, SyncItem } from './items.ts';
+import type { SyncJob } from './job.ts';
+import { type Merged, mergePart, type Part, type Target } from './merge.ts';
+import { RunGone, type RunScope } from './scope.ts';
+import { laneOf } from '../../domain/lane.ts';
+import { type Tx, write } from '../../store/database.ts';
+import { deletePinnedBatch, insertPinnedBatch, listPinnedBatches } from '../../store/pinned-batches.ts';
+import type { RunProgress } from '../../store/sync-run-record.ts';
+import { lockRun, updateRunProgress } from '../../store/sync-runs.ts';
+import { updateSyncCursor } from '../../store/syncs.ts';
 
 /** A batch with fewer values to write is merged at once: to write it down first would cost more than a second session saves. */
 const FEWEST_VALUES = 4_000;

@@ -1,7 +1,7 @@
-import { type MappedRecord, type Mapping, prepareMapping, type SourceRecord } from '../domain/record-mapping.ts';
-import { toldFields } from '../domain/schema-change.ts';
-import { shorten } from '../domain/text-limits.ts';
-import type { Sync } from '../store/sync-record.ts';
+import { type MappedRecord, type Mapping, prepareMapping, type SourceRecord } from '../../domain/record-mapping.ts';
+import { toldFields } from '../../domain/schema-change.ts';
+import { shorten } from '../../domain/text-limits.ts';
+import type { Sync } from '../../store/sync-record.ts';
 
 const MOST_NAMES = 100;
 

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { tsToDate } from '@temporalio/common/lib/time.js';
-import { deleteSyncSchedule, listSyncSchedules, putSyncSchedule, type SyncRef } from '../../activities/sync-schedules.ts';
-import { nextRuns, type SyncSchedule } from '../../domain/sync-schedule.ts';
-import { useStack } from '../harness/stack.ts';
-import { waitFor } from '../harness/wait.ts';
+import { deleteSyncSchedule, listSyncSchedules, putSyncSchedule, type SyncRef } from '../../../activities/sync/schedules.ts';
+import { nextRuns, type SyncSchedule } from '../../../domain/sync-schedule.ts';
+import { useStack } from '../../harness/stack.ts';
+import { waitFor } from '../../harness/wait.ts';
 
 const stack = useStack();
 

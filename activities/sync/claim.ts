@@ -1,4 +1,4 @@
-import type { RunRef } from '../store/sync-runs.ts';
+import type { RunRef } from '../../store/sync-runs.ts';
 
 export type { RunRef };
 

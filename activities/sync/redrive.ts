@@ -1,8 +1,8 @@
-import type { Needs } from './needs.ts';
-import type { SyncItem } from './sync-items.ts';
-import type { Batch, Cursor } from '../connectors/contract.ts';
-import type { SourceRecord } from '../domain/record-mapping.ts';
-import { listErrorsAfter, type StoredImportError } from '../store/import-errors.ts';
+import type { Needs } from '../needs.ts';
+import type { SyncItem } from './items.ts';
+import type { Batch, Cursor } from '../../connectors/contract.ts';
+import type { SourceRecord } from '../../domain/record-mapping.ts';
+import { listErrorsAfter, type StoredImportError } from '../../store/import-errors.ts';
 
 /** Where a re-drive is: the line of the last error that it took. */
 type Place = { line: number };

@@ -1,9 +1,9 @@
 import { closest } from 'fastest-levenshtein';
 import { targetsOf } from './record-mapper.ts';
-import type { SyncEnds } from './sync-job.ts';
-import type { ConnectorContext, Stream } from '../connectors/contract.ts';
-import { sourceRefusal } from '../connectors/source-refusal.ts';
-import type { Sync } from '../store/sync-record.ts';
+import type { SyncEnds } from './job.ts';
+import type { ConnectorContext, Stream } from '../../connectors/contract.ts';
+import { sourceRefusal } from '../../connectors/source-refusal.ts';
+import type { Sync } from '../../store/sync-record.ts';
 
 /** The stream of that name; where there is none, the nearest is named. `side` says whose. */
 export function streamNamed(streams: readonly Stream[], name: string, side: 'source' | 'destination'): Stream {

@@ -2,8 +2,8 @@ import {
   type CalendarSpec, type Client, isGrpcServiceError, MONTHS, ScheduleAlreadyRunning, ScheduleNotFoundError, type ScheduleOptions,
   ScheduleOverlapPolicy, ServiceError,
 } from '@temporalio/client';
-import { nextRuns, type SyncSchedule } from '../domain/sync-schedule.ts';
-import type { TaskQueue } from '../domain/workflow-id.ts';
+import { nextRuns, type SyncSchedule } from '../../domain/sync-schedule.ts';
+import type { TaskQueue } from '../../domain/workflow-id.ts';
 
 /** Which sync, by its row and by the name that the API shows. */
 export type SyncRef = { entityId: number; syncId: number; identifier: string };

@@ -1,15 +1,15 @@
-import type { Needs } from './needs.ts';
+import type { Needs } from '../needs.ts';
 import type { RecordMapper } from './record-mapper.ts';
-import { sorRules, type SorRules } from './sor-rules.ts';
-import { checksumOfRows } from './sync-checksum.ts';
-import type { BatchRecord } from './sync-fates.ts';
-import type { SyncItem } from './sync-items.ts';
-import type { AttributeChange } from '../domain/attribute-change.ts';
-import { malformedError, recordError } from '../domain/record-error.ts';
-import type { CustomerField } from '../domain/record-mapping.ts';
-import { checkRecord, customerIdOf } from '../domain/record-values.ts';
-import type { SetRow, ValueRow } from '../domain/value-row.ts';
-import type { Sync } from '../store/sync-record.ts';
+import { sorRules, type SorRules } from '../sor-rules.ts';
+import { checksumOfRows } from './checksum.ts';
+import type { BatchRecord } from './fates.ts';
+import type { SyncItem } from './items.ts';
+import type { AttributeChange } from '../../domain/attribute-change.ts';
+import { malformedError, recordError } from '../../domain/record-error.ts';
+import type { CustomerField } from '../../domain/record-mapping.ts';
+import { checkRecord, customerIdOf } from '../../domain/record-values.ts';
+import type { SetRow, ValueRow } from '../../domain/value-row.ts';
+import type { Sync } from '../../store/sync-record.ts';
 
 /** A record of a batch, checked against the attributes of its SoR; its key is the customer. */
 export type CheckedRecord = BatchRecord & {

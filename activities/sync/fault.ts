@@ -1,11 +1,11 @@
-import type { Needs } from './needs.ts';
-import { endSyncRun } from './sync-end.ts';
-import { type SyncEnds, type SyncJob, withoutSecrets } from './sync-job.ts';
-import type { Again } from './again.ts';
-import type { Refusal } from '../domain/refusal.ts';
-import { write } from '../store/database.ts';
-import type { SyncRun } from '../store/sync-run-record.ts';
-import { lockRun, updateRunFault, updateRunFromStart } from '../store/sync-runs.ts';
+import type { Needs } from '../needs.ts';
+import { endSyncRun } from './end.ts';
+import { type SyncEnds, type SyncJob, withoutSecrets } from './job.ts';
+import type { Again } from '../again.ts';
+import type { Refusal } from '../../domain/refusal.ts';
+import { write } from '../../store/database.ts';
+import type { SyncRun } from '../../store/sync-run-record.ts';
+import { lockRun, updateRunFault, updateRunFromStart } from '../../store/sync-runs.ts';
 
 /** Tries in a row that got no further; with the waits between them the last is nine minutes after the first. */
 const TRIES = 10;

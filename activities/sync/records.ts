@@ -1,15 +1,15 @@
 import { Context } from '@temporalio/activity';
-import type { Again } from './again.ts';
-import type { Needs } from './needs.ts';
-import type { RunClaim } from './sync-claim.ts';
-import { deliverPending } from './sync-deliver.ts';
-import { waitOrFail } from './sync-fault.ts';
-import { findJob, openEnds, type SyncEnds, type SyncJob } from './sync-job.ts';
-import { readSource } from './sync-read.ts';
-import { removeVanished } from './sync-removal.ts';
-import { lookAtSchema } from './sync-schema.ts';
-import { openScope, RunGone } from './sync-scope.ts';
-import { Refusal } from '../domain/refusal.ts';
+import type { Again } from '../again.ts';
+import type { Needs } from '../needs.ts';
+import type { RunClaim } from './claim.ts';
+import { deliverPending } from './deliver.ts';
+import { waitOrFail } from './fault.ts';
+import { findJob, openEnds, type SyncEnds, type SyncJob } from './job.ts';
+import { readSource } from './read.ts';
+import { removeVanished } from './removal.ts';
+import { lookAtSchema } from './schema.ts';
+import { openScope, RunGone } from './scope.ts';
+import { Refusal } from '../../domain/refusal.ts';
 
 /**
  * Reads and writes what is left of a run, and removes what has vanished. Null: there is nothing left to do, or the run has

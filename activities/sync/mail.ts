@@ -1,10 +1,10 @@
-import type { Again } from './again.ts';
-import { mailOnce } from './mail-once.ts';
-import type { Needs } from './needs.ts';
-import type { RunClaim } from './sync-claim.ts';
-import { syncMail } from '../domain/sync-mail.ts';
-import { findRunById } from '../store/sync-runs.ts';
-import { findSyncById } from '../store/syncs.ts';
+import type { Again } from '../again.ts';
+import { mailOnce } from '../mail-once.ts';
+import type { Needs } from '../needs.ts';
+import type { RunClaim } from './claim.ts';
+import { syncMail } from '../../domain/sync-mail.ts';
+import { findRunById } from '../../store/sync-runs.ts';
+import { findSyncById } from '../../store/syncs.ts';
 
 /** Tells those whom the sync names of a run that somebody should know of. */
 export async function mailAlert(needs: Needs, { entityId, runId }: RunClaim): Promise<Again | null> {

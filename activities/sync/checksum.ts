@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { SetRow, ValueRow } from '../domain/value-row.ts';
+import type { SetRow, ValueRow } from '../../domain/value-row.ts';
 
 const BYTES = 16;
 

@@ -1,5 +1,5 @@
-import { BATCH_BYTES, type Batch, type Cursor, type Field, type ReadItem } from '../connectors/contract.ts';
-import type { Mapping } from '../domain/record-mapping.ts';
+import { BATCH_BYTES, type Batch, type Cursor, type Field, type ReadItem } from '../../connectors/contract.ts';
+import type { Mapping } from '../../domain/record-mapping.ts';
 
 /** An item of a source; of a re-drive also the line of the first run that it brings again, and whether that could tell which it was. */
 export type SyncItem = ReadItem & { rootLine?: number; wasNamed?: boolean };

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { type BatchRecord, decideFates, notesOf, progressAfter } from '../../activities/sync-fates.ts';
-import type { ImportError } from '../../domain/import-error.ts';
-import type { KnownRecord } from '../../store/sync-records.ts';
-import type { RunProgress, SyncRun } from '../../store/sync-run-record.ts';
+import { type BatchRecord, decideFates, notesOf, progressAfter } from '../../../activities/sync/fates.ts';
+import type { ImportError } from '../../../domain/import-error.ts';
+import type { KnownRecord } from '../../../store/sync-records.ts';
+import type { RunProgress, SyncRun } from '../../../store/sync-run-record.ts';
 
 const RUN = { id: 10, fresh: false, rootId: null } as SyncRun;
 const sum = (text: string) => Buffer.from(text);

@@ -1,12 +1,12 @@
-import type { Needs } from './needs.ts';
-import { type BatchRecord, errorsOf, type Fate, notesOf, settledLines } from './sync-fates.ts';
-import { tellErased } from './tell-erased.ts';
-import type { ImportError } from '../domain/import-error.ts';
-import type { Tx } from '../store/database.ts';
-import { insertImportErrors, updateErrorsRedriven } from '../store/import-errors.ts';
-import { updateRecordsSeen, upsertRecords } from '../store/sync-records.ts';
-import type { Sync } from '../store/sync-record.ts';
-import type { SyncRun } from '../store/sync-run-record.ts';
+import type { Needs } from '../needs.ts';
+import { type BatchRecord, errorsOf, type Fate, notesOf, settledLines } from './fates.ts';
+import { tellErased } from '../tell-erased.ts';
+import type { ImportError } from '../../domain/import-error.ts';
+import type { Tx } from '../../store/database.ts';
+import { insertImportErrors, updateErrorsRedriven } from '../../store/import-errors.ts';
+import { updateRecordsSeen, upsertRecords } from '../../store/sync-records.ts';
+import type { Sync } from '../../store/sync-record.ts';
+import type { SyncRun } from '../../store/sync-run-record.ts';
 
 /** What became of records, whatever their destination. */
 export type NotedRecords = {

@@ -1,9 +1,9 @@
-import type { Needs } from './needs.ts';
-import { noteUnknown } from './sync-deliver.ts';
-import { type Tx, write } from '../store/database.ts';
-import type { Sync } from '../store/sync-record.ts';
-import { lockRunsLetGo } from '../store/sync-runs.ts';
-import { lockSyncById } from '../store/syncs.ts';
+import type { Needs } from '../needs.ts';
+import { noteUnknown } from './deliver.ts';
+import { type Tx, write } from '../../store/database.ts';
+import type { Sync } from '../../store/sync-record.ts';
+import { lockRunsLetGo } from '../../store/sync-runs.ts';
+import { lockSyncById } from '../../store/syncs.ts';
 
 /**
  * Notes down what a canceled run had on its way: whether it arrived nobody can tell any more, and each record says so. Before
