@@ -3,7 +3,7 @@ import { CUSTOMER_TYPES } from '../domain/customer-id.ts';
 import { erasedError } from '../domain/erased-error.ts';
 import type { ImportError } from '../domain/import-error.ts';
 import type { Tx } from '../store/database.ts';
-import { erasedKey, findErased, hasErased } from '../store/tombstones.ts';
+import { personKey, findErased, hasErased } from '../store/tombstones.ts';
 
 /** The errors of rows, those of erased people told as such: a row is no less theirs for being a bad one. */
 export async function tellErased(
@@ -16,7 +16,7 @@ export async function tellErased(
   };
   const erased = await findErased(tx, secrets, entityId, errors.flatMap(people));
   return errors.map((error) => {
-    const hash = people(error).map((person) => erased.get(erasedKey(person))).find((found) => found !== undefined);
+    const hash = people(error).map((person) => erased.get(personKey(person))).find((found) => found !== undefined);
     return hash ? erasedError(error.line, hash) : error;
   });
 }

@@ -2,12 +2,13 @@ import { findWalkStart, isLogKept } from '../store/attribute-change-log.ts';
 import { listChangedCustomers, type WalkPlace } from '../store/changed-customers.ts';
 import { addPendingCustomers } from '../store/customers.ts';
 import { type Queryable, write } from '../store/database.ts';
+import { listApplications } from '../store/installations.ts';
 import { streamProfileValues } from '../store/profile-values.ts';
 import type { RouteNeeds } from './needs.ts';
 import { type AskedProfiles, auditPage } from './profile-audit.ts';
 import { type ChangesCursor, nextUrl, openChangesCursor } from './profile-cursor.ts';
 import { refuseParam } from './profile-query.ts';
-import { changedProfiles } from './profile-record.ts';
+import { type Applications, changedProfiles } from './profile-record.ts';
 import { findProfileSelection, type ProfileSelection } from './profile-selection.ts';
 import { type Reply, streamedResult } from './reply.ts';
 
@@ -31,7 +32,8 @@ export async function listProfileChanges(asked: AskedProfiles, needs: RouteNeeds
     return { selection: selected, ...page };
   });
   const found = streamProfileValues(needs.db, entityId, changed, selection.values);
-  return streamedResult('profiles', withChanges(found, selection), {
+  const applications = await listApplications(needs.db, entityId, changed);
+  return streamedResult('profiles', withChanges(found, selection, applications), {
     updated_until: walk.until, next: next && nextUrl(needs, entityId, query, moved(walk, next)),
   });
 }
@@ -48,7 +50,7 @@ function moved({ since, until, upTo }: ChangesCursor, place: WalkPlace): Changes
 }
 
 /** Nobody of whom nothing that is selected changed. */
-async function* withChanges(found: Changes, selection: ProfileSelection) {
-  const show = changedProfiles(selection);
+async function* withChanges(found: Changes, selection: ProfileSelection, applications: Applications) {
+  const show = changedProfiles(selection, applications);
   for await (const one of found) if (one.values.length > 0) yield show(one);
 }

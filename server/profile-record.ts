@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { ValueType } from '../domain/attribute-value.ts';
 import { CUSTOMER_TYPES } from '../domain/customer-id.ts';
+import type { Application } from '../store/installations.ts';
 import type { ProfileValue } from '../store/profile-values.ts';
-import type { Person } from '../store/tombstones.ts';
+import { type Person, personKey } from '../store/tombstones.ts';
 import type { ProfileSelection } from './profile-selection.ts';
 import { rawNumber } from './raw-json.ts';
 
@@ -18,10 +19,12 @@ export const ProfileRecord = z.object({
 });
 
 type Found = { customer: Person; values: ProfileValue[] };
+/** The apps of a page's customers, by `personKey`. */
+export type Applications = ReadonlyMap<string, readonly Application[]>;
 type Members = Record<string, Record<string, unknown>>;
 
 /** Shows all attributes that are selected, those without a value as null. */
-export function fullProfiles({ sors }: ProfileSelection): (found: Found) => z.input<typeof ProfileRecord> {
+export function fullProfiles({ sors }: ProfileSelection, applications: Applications): (found: Found) => z.input<typeof ProfileRecord> {
   const empty = sors.map(({ name, attributes }) =>
     [name, Object.assign(blank(), Object.fromEntries(attributes.map(({ key }) => [key, null])))] as const);
   const places = placesOf(sors);
@@ -32,12 +35,12 @@ export function fullProfiles({ sors }: ProfileSelection): (found: Found) => z.in
       const place = places.get(value.attributeId)!;
       if (!value.isRemoved) members[place.sor]![place.key] = showValue(place.valueType, value);
     }
-    return record(customer, members);
+    return record(customer, members, applications);
   };
 }
 
 /** Shows the values that there are as `{ value, removed }`. */
-export function changedProfiles({ sors }: ProfileSelection): (found: Found) => z.input<typeof ProfileRecord> {
+export function changedProfiles({ sors }: ProfileSelection, applications: Applications): (found: Found) => z.input<typeof ProfileRecord> {
   const places = placesOf(sors);
   return ({ customer, values }) => {
     const members: Members = blank();
@@ -47,7 +50,7 @@ export function changedProfiles({ sors }: ProfileSelection): (found: Found) => z
       members[place.sor] ??= blank();
       members[place.sor]![place.key] = { value: showValue(place.valueType, value), removed: value.isRemoved };
     }
-    return record(customer, members);
+    return record(customer, members, applications);
   };
 }
 
@@ -61,8 +64,12 @@ function blank<T extends object>(): T {
   return Object.create(null) as T;
 }
 
-function record({ customerId, customerType }: Person, attributes: Members) {
-  return { customer_id: customerId, customer_id_type: customerType, attributes, applications: [] };
+function record(customer: Person, attributes: Members, applications: Applications) {
+  const { customerId, customerType } = customer;
+  const seenIn = (applications.get(personKey(customer)) ?? []).map(({ appIdentifier, sorIdentifier, deviceIds }) => ({
+    app_id: appIdentifier, sor_id: sorIdentifier, installations: deviceIds.map((id) => ({ device_id: id })),
+  }));
+  return { customer_id: customerId, customer_id_type: customerType, attributes, applications: seenIn };
 }
 
 function showValue(valueType: ValueType, { value, elements }: ProfileValue): unknown {

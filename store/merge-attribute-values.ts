@@ -3,7 +3,7 @@ import { mergeScalars, stagedLine, type StagedScalars, stageScalars } from './me
 import { mergeSets, type SetRefusal } from './merge-sets.ts';
 import type { Secrets } from './secrets.ts';
 import { dryRunSets, storedSets } from './stored-sets.ts';
-import { erasedKey, findErased, hasErased } from './tombstones.ts';
+import { personKey, findErased, hasErased } from './tombstones.ts';
 import { type AttributeChange, type FoldedSet, FoldedSets, type ScalarChange } from '../domain/attribute-change.ts';
 
 /** A row that only the merge could refuse: an erased person, or a Set that grew too large. */
@@ -108,7 +108,7 @@ async function leaveOutErased(tx: Tx, secrets: Secrets, entityId: number, prepar
   const changes = await prepared.changes();
   const erased = await findErased(tx, secrets, entityId, changes);
   const living = changes.filter((change) => {
-    const erasedHash = erased.get(erasedKey(change));
+    const erasedHash = erased.get(personKey(change));
     if (erasedHash) refusals.push({ line: change.line, erasedHash });
     return !erasedHash;
   });

@@ -10,12 +10,12 @@ export async function hasErased(tx: Queryable, entityId: number): Promise<boolea
   return rows.length > 0;
 }
 
-/** Which of these people were erased, as `erasedKey` → keyed hash. */
+/** Which of these people were erased, as `personKey` → keyed hash. */
 export async function findErased(
   tx: Queryable, secrets: Secrets, entityId: number, people: Iterable<Person>,
 ): Promise<Map<string, Buffer>> {
   const distinct = new Map<string, Person>();
-  for (const person of people) distinct.set(erasedKey(person), person);
+  for (const person of people) distinct.set(personKey(person), person);
   const keysByHash = new Map<string, string>();
   for (const [key, { customerType, customerId }] of distinct) {
     keysByHash.set(secrets.customerHash(entityId, customerType, customerId).toString('hex'), key);
@@ -27,7 +27,7 @@ export async function findErased(
   return new Map(rows.map(({ customer_hash: hash }) => [keysByHash.get(hash.toString('hex'))!, hash]));
 }
 
-export function erasedKey({ customerType, customerId }: Person): string {
+export function personKey({ customerType, customerId }: Person): string {
   return `${customerType}/${customerId}`;
 }
 

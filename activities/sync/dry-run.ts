@@ -20,7 +20,7 @@ import { streamProfileValues } from '../../store/profile-values.ts';
 import { findKnownRecords } from '../../store/sync-records.ts';
 import type { RunProgress, SampleRecord } from '../../store/sync-run-record.ts';
 import { lockRun, updateRunProgress, updateSample } from '../../store/sync-runs.ts';
-import { erasedKey, findErased, hasErased, type Person } from '../../store/tombstones.ts';
+import { personKey, findErased, hasErased, type Person } from '../../store/tombstones.ts';
 
 /** So many records are shown, changed ones first. */
 const MOST_SHOWN = 20;
@@ -81,7 +81,7 @@ async function withoutErased(
   const people = records.flatMap(({ key }) => (key === null ? [] : [{ customerType, customerId: key }]));
   const erased = await findErased(db, secrets, entityId, people);
   return records.map((record) => {
-    const hash = record.key === null ? undefined : erased.get(erasedKey({ customerType, customerId: record.key }));
+    const hash = record.key === null ? undefined : erased.get(personKey({ customerType, customerId: record.key }));
     return hash ? { ...record, key: null, rows: [], checksum: null, error: erasedError(record.ordinal, hash) } : record;
   });
 }

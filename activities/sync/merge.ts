@@ -13,7 +13,7 @@ import type { Sync } from '../../store/sync-record.ts';
 import type { RunProgress } from '../../store/sync-run-record.ts';
 import { findRunById, lockRun, updateRunProgress } from '../../store/sync-runs.ts';
 import { holdSorRevision } from '../../store/systems-of-records.ts';
-import { erasedKey, findErased, hasErased } from '../../store/tombstones.ts';
+import { personKey, findErased, hasErased } from '../../store/tombstones.ts';
 
 /**
  * A transaction merges so many values, of which so many may be Sets: where each of these holds 1,000 elements that takes some
@@ -166,7 +166,7 @@ async function findErasedOf(
   const people = records.flatMap(({ key }) => (key === null ? [] : [{ customerType, customerId: key }]));
   const found = await findErased(tx, secrets, entityId, people);
   for (const { ordinal, key } of records) {
-    const hash = key === null ? undefined : found.get(erasedKey({ customerType, customerId: key }));
+    const hash = key === null ? undefined : found.get(personKey({ customerType, customerId: key }));
     if (hash) erased.set(ordinal, hash);
   }
 }

@@ -11,7 +11,7 @@ import { customerIdOf } from '../../domain/record-values.ts';
 import { quote } from '../../domain/text-limits.ts';
 import { refused, type RefusedRow } from '../../domain/value-row.ts';
 import type { Sync } from '../../store/sync-record.ts';
-import { erasedKey, findErased, hasErased } from '../../store/tombstones.ts';
+import { personKey, findErased, hasErased } from '../../store/tombstones.ts';
 
 /** A record on its way to a destination other than attributes. */
 export type Outgoing = BatchRecord & {
@@ -77,7 +77,7 @@ async function withoutErased(
   const people = outgoing.flatMap(({ customerId }) => (customerId === null ? [] : [personOf(customerId)]));
   const erased = await findErased(db, secrets, entityId, people);
   return outgoing.map((item) => {
-    const hash = item.customerId === null ? undefined : erased.get(erasedKey(personOf(item.customerId)));
+    const hash = item.customerId === null ? undefined : erased.get(personKey(personOf(item.customerId)));
     if (!hash) return item;
     const error = { ...erasedError(item.ordinal, hash), originalLine: item.rootLine };
     return { ...item, key: null, customerId: null, checksum: null, source: null, record: null, error };

@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { CUSTOMER_TYPES } from '../../domain/customer-id.ts';
 import { findAttributeValues, type StoredValue } from '../../store/attribute-values.ts';
-import { write } from '../../store/database.ts';
+import { type Tx, write } from '../../store/database.ts';
+import { findLastUser } from '../../store/installations.ts';
+import type { SystemOfRecord } from '../../store/systems-of-records.ts';
+import type { Person } from '../../store/tombstones.ts';
 import type { ApiVersion } from '../api-version.ts';
 import { audit } from '../audit.ts';
 import type { Caller } from '../caller.ts';
@@ -52,15 +55,25 @@ type Asked = Circumstances & { query: z.output<typeof SHARED.query>; caller: Cal
 /** Shows the values by key, and writes down who read them. */
 async function readValues({ query, version, ...who }: Asked, { db, secrets }: RouteNeeds): Promise<Record<string, unknown>> {
   const { entityId } = who.caller;
-  const { customer_id, customer_type, with_validity_dates } = query;
   const values = await write(db, async (tx) => {
     const sor = await findVisibleSor(tx, entityId, query.sor_id, version);
-    const customerHash = secrets.customerHash(entityId, customer_type, customer_id);
+    const { customerType, customerId: id } = await customerMeant(tx, entityId, sor, query);
+    const customerHash = secrets.customerHash(entityId, customerType, id);
     await audit(tx, who, { action: 'read', subjectKind: 'customer', customerHash, details: { sor: sor.identifier } });
-    return findAttributeValues(tx, entityId, sor.id, customer_type, customer_id);
+    return findAttributeValues(tx, entityId, sor.id, customerType, id);
   });
-  const show = with_validity_dates ? (value: StoredValue) => showDated(value, version) : showValue;
+  const show = query.with_validity_dates ? (value: StoredValue) => showDated(value, version) : showValue;
   return Object.fromEntries(values.map((value) => [value.key, show(value)]));
+}
+
+/** Of a SoR that is not custom, a device stands for whoever used it last, if anybody was named (reference: Customer attribute values). */
+async function customerMeant(
+  tx: Tx, entityId: number, { type, appId }: SystemOfRecord, { customer_id, customer_type }: Asked['query'],
+): Promise<Person> {
+  const asked: Person = { customerType: customer_type, customerId: customer_id };
+  if (customer_type === 'user_id' || type === 'custom') return asked;
+  const user = await findLastUser(tx, entityId, appId, customer_id);
+  return user === null ? asked : { customerType: 'user_id', customerId: user };
 }
 
 function showValue({ valueType, value, elements }: StoredValue): unknown {

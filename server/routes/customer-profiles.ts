@@ -3,6 +3,7 @@ import { CUSTOMER_TYPES } from '../../domain/customer-id.ts';
 import { refuse } from '../../domain/refusal.ts';
 import { addPendingCustomers, countCustomers, listCustomers } from '../../store/customers.ts';
 import { write } from '../../store/database.ts';
+import { listApplications } from '../../store/installations.ts';
 import { streamProfileValues } from '../../store/profile-values.ts';
 import { auditReads } from '../audit.ts';
 import { type AskedProfiles, auditPage } from '../profile-audit.ts';
@@ -57,7 +58,8 @@ async function listAllProfiles(asked: AskedProfiles, needs: RouteNeeds): Promise
     ? nextUrl(needs, entityId, query, { after: shown.at(-1)!, total, page: page + 1 }) : null;
   const found = streamProfileValues(needs.db, entityId, shown, selection.values);
   const totals = { total_pages: Math.ceil(total / perPage), total_profiles: total, next };
-  return streamedResult('profiles', each(found, fullProfiles(selection)), totals);
+  const applications = await listApplications(needs.db, entityId, shown);
+  return streamedResult('profiles', each(found, fullProfiles(selection, applications)), totals);
 }
 
 /** The path of the export in the reference, which is not served yet: no answer is to look like an empty one. */
@@ -85,7 +87,8 @@ const readProfile = route({
         customers: await listCustomers(tx, entityId, filter, { limit: CUSTOMER_TYPES.length }),
       };
     });
-    return streamedList(each(streamProfileValues(db, entityId, customers, selection.values), fullProfiles(selection)));
+    const found = streamProfileValues(db, entityId, customers, selection.values);
+    return streamedList(each(found, fullProfiles(selection, await listApplications(db, entityId, customers))));
   },
 });
 
