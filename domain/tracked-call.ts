@@ -1,6 +1,9 @@
 import type { Json } from './field-conversion.ts';
 
-export type CallType = 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias';
+/** The calls of Segment's tracking API. */
+export const CALL_TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias'] as const;
+
+export type CallType = (typeof CALL_TYPES)[number];
 
 /** Why a call is refused: malformed, over a limit, outside the times that are kept, of no app or of several, of an erased person, of nobody. */
 export type RefusalCode = 'invalid' | 'too_large' | 'too_old' | 'in_the_future' | 'unknown_app' | 'erased' | 'nobody';

@@ -1,0 +1,42 @@
+import { type CallFault, type Fields, fieldsOf, invalid, isFault, isObject } from './call-fields.ts';
+import { readInstant } from './call-clock.ts';
+import { nestsDeeperThan } from './plain-json.ts';
+import { MAX_NESTING } from './read-call.ts';
+
+/** Most calls of a batch. */
+const MAX_CALLS = 2_500;
+
+export type TrackedBatch = {
+  /** When it was sent by the sender's clock, in ms since the epoch. */
+  sentAt: number | null;
+  /** What may stand in the body in place of Basic authentication. */
+  writeKey: string | null;
+  /** Stands beneath the context of each call. */
+  context: Fields;
+  /** Each for `readCall`. */
+  calls: unknown[];
+};
+
+/**
+ * Reads the body of a batch (Segment's HTTP tracking API: Batch), as `parseExactJson` gives it. Its refusal is for the
+ * batch as a whole; what is wrong with a call is that call's.
+ */
+export function readBatch(body: unknown): { batch: TrackedBatch } | { refused: CallFault } {
+  const read = readMembers(body);
+  return isFault(read) ? { refused: read } : { batch: read };
+}
+
+function readMembers(body: unknown): TrackedBatch | CallFault {
+  if (!isObject(body)) return invalid('body', 'must be an object with the calls as its array batch');
+  const { batch: calls, writeKey } = body;
+  if (!Array.isArray(calls)) return invalid('batch', 'must be an array of calls');
+  if (calls.length > MAX_CALLS) {
+    return { code: 'too_large', message: `batch: must have at most ${MAX_CALLS} calls, not ${calls.length}` };
+  }
+  const sentAt = readInstant('sentAt', body.sentAt);
+  if (isFault(sentAt)) return sentAt;
+  const context = fieldsOf(body.context);
+  if (context === undefined) return invalid('context', 'must be an object');
+  if (nestsDeeperThan(context, MAX_NESTING)) return invalid('context', `must not nest deeper than ${MAX_NESTING} levels`);
+  return { sentAt: sentAt.ms, writeKey: typeof writeKey === 'string' && writeKey !== '' ? writeKey : null, context, calls };
+}
