@@ -15,13 +15,14 @@ export type CallTimes = {
  * before our receiving it as its timestamp is before its sending (Segment spec, common fields: timestamps). A call's own
  * `sentAt` goes before its batch's. Without one the timestamp counts as it stands; without a timestamp, our receiving it.
  */
-export function readHappenedAt(fields: Fields, { receivedAt, sentAt: batchSentAt, oldest, newest }: CallTimes): { happenedAt: number } | CallFault {
+export function readHappenedAt(fields: Fields, times: CallTimes): { happenedAt: number } | CallFault {
+  const { receivedAt, oldest, newest } = times;
   const field = isAbsent(fields.originalTimestamp) ? 'timestamp' : 'originalTimestamp';
   const timestamp = readInstant(field, fields[field]);
   if (isFault(timestamp)) return timestamp;
   const ownSentAt = readInstant('sentAt', fields.sentAt);
   if (isFault(ownSentAt)) return ownSentAt;
-  const sentAt = ownSentAt.ms ?? batchSentAt;
+  const sentAt = ownSentAt.ms ?? times.sentAt;
   const happenedAt = correct(receivedAt, sentAt, timestamp.ms);
   if (happenedAt < oldest) return { code: 'too_old', message: `${field}: lies before ${sayInstant(oldest)}, the oldest that is kept` };
   if (happenedAt > newest) {

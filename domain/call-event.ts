@@ -1,5 +1,5 @@
 import { type CallFault, type Fields, fieldsOf, invalid, isAbsent, isFault, textOrNumber } from './call-fields.ts';
-import { crashOf } from './crash-report.ts';
+import { crashOf, type Sha256 } from './crash-report.ts';
 import type { Json } from './field-conversion.ts';
 import { plainJson } from './plain-json.ts';
 import { isLongerThan, MAX_CODE_POINTS, storable } from './text-limits.ts';
@@ -14,14 +14,14 @@ const CRASH = 'Application Crashed';
 type Detail = { [member: string]: Json };
 
 /** The event that a call is: of track by its name, of page and screen by Segment's naming for them, of others none. */
-export function readEvent(type: CallType, fields: Fields): { event: TrackedEvent | null } | CallFault {
+export function readEvent(type: CallType, fields: Fields, sha256: Sha256): { event: TrackedEvent | null } | CallFault {
   if (type !== 'track' && type !== 'page' && type !== 'screen') return { event: null };
   const properties = fieldsOf(fields.properties);
   if (properties === undefined) return invalid('properties', 'must be an object');
   const name = type === 'track' ? readName('event', fields.event) : readView(type, fields, properties);
   if (isFault(name)) return name;
   const detail = plainJson(properties) as Detail;
-  return { event: type === 'track' ? trackedEvent(name.name, detail) : plainEvent(name.name, detail) };
+  return { event: type === 'track' ? trackedEvent(name.name, detail, sha256) : plainEvent(name.name, detail) };
 }
 
 /** An empty map tells nothing: null. */
@@ -30,10 +30,12 @@ function plainEvent(name: string, properties: Detail): TrackedEvent {
   return { logType: 2, name, detail, fingerprint: null, crashTitle: null, transition: null };
 }
 
-function trackedEvent(name: string, properties: Detail): TrackedEvent {
+function trackedEvent(name: string, properties: Detail, sha256: Sha256): TrackedEvent {
   const event = plainEvent(name, properties);
   const { log_type: logType } = properties;
-  if (name === CRASH || logType === 1 || logType === 'error') return { ...event, logType: 1, ...crashOf(name, properties) };
+  if (name === CRASH || logType === 1 || logType === 'error') {
+    return { ...event, logType: 1, ...crashOf(name, properties, sha256) };
+  }
   const transition = TRANSITIONS.get(name);
   return transition === undefined ? event : { ...event, logType: 3, transition };
 }

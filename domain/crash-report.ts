@@ -1,6 +1,8 @@
-import { createHash } from 'node:crypto';
 import { type Fields, isObject } from './call-fields.ts';
 import { shorten } from './text-limits.ts';
+
+/** SHA-256 of a text, in hex. A rule has no built-ins: it is given one. */
+export type Sha256 = (text: string) => string;
 
 const MAX_TITLE = 256;
 const MAX_FRAME = 500;
@@ -11,6 +13,8 @@ const KINDS_AT_TOP = [
 ];
 const MESSAGES = ['message', 'reason'];
 const STACKS = ['stack', 'stacktrace', 'stackTrace', 'stack_trace', 'backtrace', 'frames'];
+/** The type before the message, as in `java.io.IOException: disk full`. */
+const TYPE = /^[\w.$]+(?=:|$)/;
 /** A line of JavaScript's, Java's, .NET's, Apple's, Dart's or Python's stacks, rather than the message before it. */
 const FRAME = /^\s*(?:at\s|#?\d+\s|File ")|@\S*:\d/;
 
@@ -20,14 +24,14 @@ const FRAME = /^\s*(?:at\s|#?\d+\s|File ")|@\S*:\d/;
  * message without digits. SDKs have no common shape for it: the properties themselves are looked at, and `exception` and
  * `error` in them.
  */
-export function crashOf(name: string, properties: Fields): { fingerprint: string; crashTitle: string } {
+export function crashOf(name: string, properties: Fields, sha256: Sha256): { fingerprint: string; crashTitle: string } {
   const nested = [properties.exception, properties.error].filter(isObject);
   const exception = typeof properties.exception === 'string' ? properties.exception : undefined;
-  const kind = firstText([properties], KINDS_AT_TOP) ?? firstText(nested, KINDS) ?? exception?.split(':')[0];
+  const kind = firstText([properties], KINDS_AT_TOP) ?? firstText(nested, KINDS) ?? TYPE.exec(exception ?? '')?.[0];
   const message = firstText([properties], [...MESSAGES, 'error']) ?? firstText(nested, MESSAGES) ?? exception;
   const frame = firstFrame([...nested, properties]);
   const cause = kind === undefined && frame === undefined ? message?.slice(0, MAX_FRAME).replaceAll(/\d+/g, '') : frame;
-  const fingerprint = createHash('sha256').update(JSON.stringify([name, kind ?? null, cause ?? null])).digest('hex');
+  const fingerprint = sha256(JSON.stringify([name, kind ?? null, cause ?? null]));
   return { fingerprint, crashTitle: shorten(message ?? kind ?? name, MAX_TITLE) };
 }
 
@@ -52,8 +56,9 @@ function firstFrame(sources: Fields[]): string | undefined {
 /** A stack is a text of lines, or an array of lines or of frames. */
 function frameOf(stack: unknown): string | undefined {
   if (Array.isArray(stack) && isObject(stack[0])) return generalise(sayFrame(stack[0]));
-  const lines = typeof stack === 'string' ? stack.split('\n') : Array.isArray(stack) ? stack.filter((line) => typeof line === 'string') : [];
-  const told = lines.map((line) => line.slice(0, MAX_FRAME)).filter((line) => line.trim() !== '');
+  const lines: unknown[] = typeof stack === 'string' ? stack.split('\n') : Array.isArray(stack) ? stack : [];
+  const texts = lines.filter((line) => typeof line === 'string');
+  const told = texts.map((line) => line.slice(0, MAX_FRAME)).filter((line) => line.trim() !== '');
   const frame = told.find((line) => FRAME.test(line)) ?? told[0];
   return frame === undefined ? undefined : generalise(frame);
 }

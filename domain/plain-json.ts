@@ -5,7 +5,7 @@ import { storable } from './text-limits.ts';
 
 /**
  * A value of `parseExactJson` as plain JSON that Postgres can store: a number that a double would round becomes its text,
- * and texts and names lose NUL and halves of surrogate pairs. It must not nest deeply: see `nestsDeeperThan`.
+ * and texts and names lose NUL and halves of surrogate pairs. It must not nest deeply: see `mostJsonBytes`.
  */
 export function plainJson(value: unknown): Json {
   if (typeof value === 'string') return storable(value);
@@ -16,8 +16,24 @@ export function plainJson(value: unknown): Json {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [storable(name), plainJson(member)]));
 }
 
-/** Whether arrays and objects nest deeper than so many levels; looks no deeper itself. */
-export function nestsDeeperThan(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null || numberText(value) !== undefined) return false;
-  return levels === 0 || Object.values(value).some((member) => nestsDeeperThan(member, levels - 1));
+/** A number of `parseExactJson` is no longer than this unless it is kept as its text. */
+const NUMBER_BYTES = 25;
+/** A character's escape: \u and four digits. */
+const ESCAPE_BYTES = 6;
+
+/**
+ * How many bytes a value of `parseExactJson` has at most as JSON, which costs less to tell than how many it has; infinite
+ * where arrays and objects nest deeper than so many levels.
+ */
+export function mostJsonBytes(value: unknown, levels: number): number {
+  if (typeof value === 'string') return value.length * ESCAPE_BYTES + 2;
+  if (typeof value !== 'object' || value === null) return NUMBER_BYTES;
+  const digits = numberText(value);
+  if (digits !== undefined) return digits.length;
+  if (levels === 0) return Infinity;
+  let bytes = 2;
+  for (const name of Object.keys(value)) {
+    bytes += name.length * ESCAPE_BYTES + '"":,'.length + mostJsonBytes((value as Record<string, unknown>)[name], levels - 1);
+  }
+  return bytes;
 }

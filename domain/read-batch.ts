@@ -1,6 +1,6 @@
 import { type CallFault, type Fields, fieldsOf, invalid, isFault, isObject } from './call-fields.ts';
 import { readInstant } from './call-clock.ts';
-import { nestsDeeperThan } from './plain-json.ts';
+import { mostJsonBytes } from './plain-json.ts';
 import { MAX_NESTING } from './read-call.ts';
 
 /** Most calls of a batch. */
@@ -37,6 +37,6 @@ function readMembers(body: unknown): TrackedBatch | CallFault {
   if (isFault(sentAt)) return sentAt;
   const context = fieldsOf(body.context);
   if (context === undefined) return invalid('context', 'must be an object');
-  if (nestsDeeperThan(context, MAX_NESTING)) return invalid('context', `must not nest deeper than ${MAX_NESTING} levels`);
+  if (mostJsonBytes(context, MAX_NESTING) === Infinity) return invalid('context', `must not nest deeper than ${MAX_NESTING} levels`);
   return { sentAt: sentAt.ms, writeKey: typeof writeKey === 'string' && writeKey !== '' ? writeKey : null, context, calls };
 }

@@ -4,8 +4,8 @@ import { readEvent } from './call-event.ts';
 import { type CallFault, type Fields, invalid, isAbsent, isFault, isObject, textOrNumber } from './call-fields.ts';
 import { readSubject } from './call-subject.ts';
 import { readTraits } from './call-traits.ts';
-import { jsonText } from './json-value.ts';
-import { nestsDeeperThan } from './plain-json.ts';
+import type { Sha256 } from './crash-report.ts';
+import { mostJsonBytes } from './plain-json.ts';
 import { isLongerThan, MAX_CODE_POINTS, shorten, storable } from './text-limits.ts';
 import { CALL_TYPES, type CallType, type RefusedCall, type TrackedCall } from './tracked-call.ts';
 
@@ -15,6 +15,7 @@ const MAX_CALL_BYTES = 32 * 1024;
 export const MAX_NESTING = 64;
 
 export type ReadBy = CallTimes & {
+  sha256: Sha256;
   /** What stands beneath each call's own context, of `readBatch`. */
   batchContext?: Fields;
   /** Of a path for single calls: it goes before what the call says of itself. */
@@ -35,8 +36,9 @@ export function readCall(given: unknown, index: number, by: ReadBy): { call: Tra
 
 function shapeFault(given: unknown): CallFault | undefined {
   if (!isObject(given)) return { code: 'invalid', message: 'a call must be an object' };
-  if (nestsDeeperThan(given, MAX_NESTING)) return { code: 'invalid', message: `a call must not nest deeper than ${MAX_NESTING} levels` };
-  const bytes = Buffer.byteLength(jsonText(given) ?? '');
+  const atMost = mostJsonBytes(given, MAX_NESTING);
+  if (atMost === Infinity) return { code: 'invalid', message: `a call must not nest deeper than ${MAX_NESTING} levels` };
+  const bytes = atMost <= MAX_CALL_BYTES ? atMost : Buffer.byteLength(JSON.stringify(given));
   return bytes <= MAX_CALL_BYTES ? undefined
     : { code: 'too_large', message: `a call must have at most ${MAX_CALL_BYTES} bytes as JSON, not ${bytes}` };
 }
@@ -53,7 +55,7 @@ function readFields(fields: Fields, index: number, by: ReadBy): TrackedCall | Ca
   if (isFault(subject)) return subject;
   const time = readHappenedAt(fields, by);
   if (isFault(time)) return time;
-  const told = readEvent(typed.type, fields);
+  const told = readEvent(typed.type, fields, by.sha256);
   if (isFault(told)) return told;
   const person = readTraits(typed.type, fields, context.traits);
   if (isFault(person)) return person;

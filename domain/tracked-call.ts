@@ -5,7 +5,10 @@ export const CALL_TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alia
 
 export type CallType = (typeof CALL_TYPES)[number];
 
-/** Why a call is refused: malformed, over a limit, outside the times that are kept, of no app or of several, of an erased person, of nobody. */
+/**
+ * Why a call is refused: malformed, over a limit, outside the times that are kept, of no app or of several, of an erased
+ * person, of nobody.
+ */
 export type RefusalCode = 'invalid' | 'too_large' | 'too_old' | 'in_the_future' | 'unknown_app' | 'erased' | 'nobody';
 
 /** 1 errors, 2 events, 3 background transitions (reference: Event). */

@@ -4,8 +4,9 @@ import { read } from './any-call.ts';
 const contextOf = (context: object, timestamp?: string) => read({ type: 'page', userId: 'ada', context, timestamp }).context;
 
 test.each([
-  ['fr-FR', 'fr', 'FR'], ['fr_fr', 'fr', 'FR'], ['en-', 'en', null], ['EN', 'en', null], ['zh-Hans-CN', 'zh', 'CN'], ['zh-Hant', 'zh', null],
-  ['es-419', 'es', null], ['fil-PH', 'fil', 'PH'], ['en-US-POSIX', 'en', 'US'], ['fr_FR@euro', 'fr', 'FR'], ['english', null, null],
+  ['fr-FR', 'fr', 'FR'], ['fr_fr', 'fr', 'FR'], ['en-', 'en', null], ['EN', 'en', null], ['zh-Hans-CN', 'zh', 'CN'],
+  ['zh-Hant', 'zh', null], ['es-419', 'es', null], ['fil-PH', 'fil', 'PH'],
+  ['en-US-POSIX', 'en', 'US'], ['fr_FR@euro', 'fr', 'FR'], ['english', null, null],
   ['en-USA', 'en', null], ['', null, null], [5, null, null], [null, null, null],
 ])('the locale %j is %s in %s', (locale, lang, country) => {
   expect(contextOf({ locale })).toMatchObject({ lang, country });
@@ -26,7 +27,8 @@ test.each([
 
 describe('the offset of a device', () => {
   it.each([
-    ['Europe/Paris', '2026-02-01T12:00:00Z', 60], ['Europe/Paris', '2025-07-01T12:00:00Z', 120], ['Asia/Kolkata', '2026-02-01T12:00:00Z', 330],
+    ['Europe/Paris', '2026-02-01T12:00:00Z', 60], ['Europe/Paris', '2025-07-01T12:00:00Z', 120],
+    ['Asia/Kolkata', '2026-02-01T12:00:00Z', 330],
     ['America/St_Johns', '2026-02-01T12:00:00Z', -210], ['UTC', '2026-02-01T12:00:00Z', 0], ['GMT', '2026-02-01T12:00:00Z', 0],
     ['GMT+02:00', '2026-02-01T12:00:00Z', 120], ['GMT-0330', '2026-02-01T12:00:00Z', -210], ['GMT-00:00', '2026-02-01T12:00:00Z', 0],
     ['GMT+15', '2026-02-01T12:00:00Z', null], ['Europe/Nowhere', '2026-02-01T12:00:00Z', null], ['CEST', '2026-02-01T12:00:00Z', null],
@@ -62,9 +64,11 @@ test.each([
 
 test('what the system does not tell, and what is no text, is nothing', () => {
   const context = contextOf({
-    app: { version: 545, namespace: 'undefined' }, network: { carrier: 'unknown' }, os: { version: {} }, device: { model: ' ', token: 'a\0b', pushEnabled: 'x' },
+    app: { version: 545, namespace: 'undefined' }, network: { carrier: 'unknown' },
+    os: { version: {} }, device: { model: ' ', token: 'a\0b', pushEnabled: 'x' },
     library: { version: 'x'.repeat(1_000) }, optOut: true,
   });
-  expect(context).toMatchObject({ appVersion: '545', appNamespace: null, carrier: null, osVersion: null, deviceModel: null, pushToken: 'a\uFFFDb' });
+  expect(context).toMatchObject({ appVersion: '545', appNamespace: null, carrier: null, osVersion: null, deviceModel: null });
+  expect(context.pushToken).toBe('a\uFFFDb');
   expect(context).toMatchObject({ sdkVersion: 'x'.repeat(256), optIn: null, optOut: true });
 });

@@ -9,15 +9,18 @@ const tracked = (event: string, properties?: object) => eventOf({ type: 'track',
 
 test.each([
   ['page', { name: 'Home' }, 'Viewed Home Page'], ['page', { category: 'Docs', name: 'Feed' }, 'Viewed Docs Feed Page'],
-  ['page', {}, 'Loaded a Page'], ['screen', { name: '', category: '' }, 'Loaded a Screen'], ['screen', { name: 'Cart' }, 'Viewed Cart Screen'],
-  ['page', { properties: { name: 'Home', category: 'Docs' } }, 'Viewed Docs Home Page'], ['page', { category: 'Docs' }, 'Viewed Docs Page'],
+  ['page', {}, 'Loaded a Page'], ['screen', { name: '', category: '' }, 'Loaded a Screen'],
+  ['screen', { name: 'Cart' }, 'Viewed Cart Screen'],
+  ['page', { properties: { name: 'Home', category: 'Docs' } }, 'Viewed Docs Home Page'],
+  ['page', { category: 'Docs' }, 'Viewed Docs Page'],
   ['screen', { name: 404 }, 'Viewed 404 Screen'], ['page', { name: 'a'.repeat(244) }, `Viewed ${'a'.repeat(244)} Page`],
 ])('a %s %j is the event %s', (type, call, name) => {
   expect(eventOf({ type, ...call })).toMatchObject({ logType: 2, name });
 });
 
 test('an event keeps its properties, to the last digit', () => {
-  const call = parseExactJson('{"type":"track","userId":"a","event":"\\u0000 \\ud800","properties":{"a":[-0,1.50,9007199254740993,1e999],"b\\u0000":{"c":"\\udfff"}}}');
+  const call = parseExactJson('{"type":"track","userId":"a","event":"\\u0000 \\ud800","properties":'
+    + '{"a":[-0,1.50,9007199254740993,1e999],"b\\u0000":{"c":"\\udfff"}}}');
   const detail = { a: [0, 1.5, '9007199254740993', '1e999'], 'b\uFFFD': { c: '\uFFFD' } };
   expect(readCall(call, 0, BY)).toMatchObject({ call: { event: { name: '\uFFFD \uFFFD', detail, logType: 2 } } });
   for (const properties of [undefined, null, {}, []]) expect(eventOf({ type: 'track', event: 'x', properties })?.detail).toBeNull();
@@ -38,10 +41,19 @@ test.each([
 
 describe('errors of one kind', () => {
   const crash = (properties: object) => tracked('Application Crashed', properties);
-  const javaScript = (line: number, message: string) => crash({ name: 'Ada', error: { name: 'TypeError', message, stack: `TypeError: ${message}\n    at pay (https://x.example/app.js:${line}:7)` } });
-  const apple = (address: string, offset: number) => crash({ exception: 'NSRangeException: index 5', stacktrace: [`0   Shop   0x${address} -[Cart pay] + ${offset}`] });
-  const java = (line: number) => crash({ exception_type: 'NullPointerException', message: 'null', stackTrace: `NullPointerException: null\n\tat shop.Cart.pay(Cart.java:${line})` });
-  const frames = (line: number) => crash({ exception: { type: 'KeyError', frames: [{ file: 'cart.py', function: 'pay', line }] }, message: 'no' });
+  const javaScript = (line: number, message: string) => crash({
+    name: 'Ada', error: { name: 'TypeError', message, stack: `TypeError: ${message}\n    at pay (https://x.example/app.js:${line}:7)` },
+  });
+  const apple = (address: string, offset: number) => crash({
+    exception: 'NSRangeException: index 5', stacktrace: [`0   Shop   0x${address} -[Cart pay] + ${offset}`],
+  });
+  const java = (line: number) => crash({
+    exception_type: 'NullPointerException', message: 'null',
+    stackTrace: `NullPointerException: null\n\tat shop.Cart.pay(Cart.java:${line})`,
+  });
+  const frames = (line: number) => crash({
+    exception: { type: 'KeyError', frames: [{ file: 'cart.py', function: 'pay', line }] }, message: 'no',
+  });
 
   it('are grouped whatever the line, the address and the message', () => {
     fc.assert(fc.property(fc.nat(), fc.nat(), fc.string(), (first, second, message) => {
@@ -55,10 +67,12 @@ describe('errors of one kind', () => {
   it('are others than those of another name, type or frame', () => {
     const kinds = [
       javaScript(1, 'x'), apple('1', 1), java(1), frames(1), crash({}), crash({ message: 'disk full' }), crash({ error: 'no network' }),
-      crash({ exception: { type: 'KeyError', frames: [{ file: 'cart.py', function: 'add' }] } }), crash({ exception: { type: 'KeyError' } }),
+      crash({ exception: { type: 'KeyError', frames: [{ file: 'cart.py', function: 'add' }] } }),
+      crash({ exception: { type: 'KeyError' } }),
       tracked('Payment failed', { log_type: 1 }),
     ];
     expect(new Set(kinds.map(({ fingerprint }) => fingerprint)).size).toBe(kinds.length);
+    expect(crash({ exception: 'Index 5 out of range' }).fingerprint).toBe(crash({ exception: 'Index 17 out of range' }).fingerprint);
     expect(crash({ message: 'order 5 failed' }).fingerprint).toBe(crash({ message: 'order 17 failed' }).fingerprint);
   });
 
@@ -68,7 +82,8 @@ describe('errors of one kind', () => {
       crash({ error: { name: 'RangeError' } }), crash({}), crash({ message: 'x'.repeat(1_000) }),
     ].map(({ crashTitle }) => crashTitle);
     expect(titles).toEqual([
-      'x is undefined', 'NSRangeException: index 5', 'out of memory', 'no network', 'RangeError', 'Application Crashed', 'x'.repeat(256),
+      'x is undefined', 'NSRangeException: index 5', 'out of memory', 'no network', 'RangeError', 'Application Crashed',
+      'x'.repeat(256),
     ]);
   });
 });

@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest';
 import { read } from './any-call.ts';
 
-const traitsOf = (call: object) => read({ type: 'identify', userId: 'ada', ...call }).traits.map(({ sor, key, value }) => [`${sor}.${key}`, value]);
+const traitsOf = (call: object) => read({ type: 'identify', userId: 'ada', ...call }).traits
+  .map(({ sor, key, value }) => [`${sor}.${key}`, value]);
 const identified = (traits: object) => Object.fromEntries(traitsOf({ traits }));
 
 test("Segment's names fill the global attributes, all others are the app's", () => {
   expect(identified({
-    firstName: 'Ada', last_name: 'Byron', email: 'ada@example.com', birthday: '1815-12-10T00:00:00.000Z', gender: 'female', avatar: 'https://x.example/a.png',
+    firstName: 'Ada', last_name: 'Byron', email: 'ada@example.com', birthday: '1815-12-10T00:00:00.000Z',
+    gender: 'female', avatar: 'https://x.example/a.png',
     address: { city: 'London', country: 'UK', state: 'Middlesex', street: '12 St James' }, plan: 'gold', city: 'Paris',
   })).toEqual({
     'global.first_name': 'Ada', 'global.last_name': 'Byron', 'global.email': 'ada@example.com', 'global.date_of_birth': '1815-12-10',
@@ -16,7 +18,8 @@ test("Segment's names fill the global attributes, all others are the app's", () 
 });
 
 test.each([
-  ['1815-12-10', '1815-12-10'], ['1815-12-10 00:00', '1815-12-10'], ['1815-13-10T00:00:00Z', '1815-13-10T00:00:00Z'], ['10/12/1815', '10/12/1815'], [5, 5], [null, null],
+  ['1815-12-10', '1815-12-10'], ['1815-12-10 00:00', '1815-12-10'], ['1815-13-10T00:00:00Z', '1815-13-10T00:00:00Z'],
+  ['10/12/1815', '10/12/1815'], [5, 5], [null, null],
 ])('the birthday %j is %j', (birthday, expected) => {
   expect(identified({ birthday })).toEqual({ 'global.date_of_birth': expected });
 });
@@ -34,11 +37,13 @@ test.each([
 
 test('objects are flattened one level, arrays become Sets, null removes, and all else is left to the merge', () => {
   expect(identified({
-    company: { name: 'Engines', size: 3, owner: { id: 1 }, tags: [] }, tags: ['a', 1, true], odd: [{ a: 1 }], mixed: ['a', null], gone: null, empty: {},
+    company: { name: 'Engines', size: 3, owner: { id: 1 }, tags: [] }, tags: ['a', 1, true], odd: [{ a: 1 }],
+    mixed: ['a', null], gone: null, empty: {},
     ['k'.repeat(300)]: 1, 'a\0': 'b\0', userId: 'ada', anonymousId: 'x', constructor: 1,
   })).toEqual({
-    'app.company.name': 'Engines', 'app.company.size': 3, 'app.company.owner': { id: 1 }, 'app.company.tags': [], 'app.tags': ['a', '1', 'true'],
-    'app.odd': [{ a: 1 }], 'app.mixed': ['a', null], 'app.gone': null, [`app.${'k'.repeat(300)}`]: 1, 'app.a\uFFFD': 'b\uFFFD', 'app.constructor': 1,
+    'app.company.name': 'Engines', 'app.company.size': 3, 'app.company.owner': { id: 1 }, 'app.company.tags': [],
+    'app.tags': ['a', '1', 'true'], 'app.odd': [{ a: 1 }], 'app.mixed': ['a', null], 'app.gone': null,
+    [`app.${'k'.repeat(300)}`]: 1, 'app.a\uFFFD': 'b\uFFFD', 'app.constructor': 1,
   });
 });
 
@@ -48,11 +53,15 @@ test('the surroundings of a call tell of its person, but what an identify says i
     ['global.email', 'new@example.com'], ['global.region', 'X'], ['app.plan', 'gold'], ['global.city', 'London'],
   ]);
   const told = [['global.email', 'old@example.com'], ['app.plan', 'gold'], ['global.city', 'London']];
-  for (const type of ['track', 'page', 'screen']) expect(traitsOf({ type, event: 'x', traits: { not: 'looked at' }, context })).toEqual(told);
+  for (const type of ['track', 'page', 'screen']) {
+    expect(traitsOf({ type, event: 'x', traits: { not: 'looked at' }, context })).toEqual(told);
+  }
   expect(traitsOf({ type: 'alias', previousId: 'p', context })).toEqual([]);
 });
 
 test('a group and what it is are attributes of the person', () => {
-  const group = { type: 'group', groupId: 12, traits: { name: 'Engines', id: 5, address: { city: 'London' } }, context: { traits: { plan: 'gold' } } };
-  expect(traitsOf(group)).toEqual([['app.group_id', '12'], ['app.group_name', 'Engines'], ['app.group_address.city', 'London'], ['app.plan', 'gold']]);
+  const traits = { name: 'Engines', id: 5, address: { city: 'London' } };
+  expect(traitsOf({ type: 'group', groupId: 12, traits, context: { traits: { plan: 'gold' } } })).toEqual([
+    ['app.group_id', '12'], ['app.group_name', 'Engines'], ['app.group_address.city', 'London'], ['app.plan', 'gold'],
+  ]);
 });

@@ -12,9 +12,10 @@ test('whatever JSON is sent as a batch, it is read or refused by a field', () =>
 });
 
 test('a batch tells its calls, its key, when it was sent and what they have in common', () => {
-  const body = { batch: [{ type: 'page' }], sentAt: '2026-03-01T12:00:00Z', writeKey: 'k', context: { app: { version: '1' } }, integrations: {} };
+  const context = { app: { version: '1' } };
+  const body = { batch: [{ type: 'page' }], sentAt: '2026-03-01T12:00:00Z', writeKey: 'k', context, integrations: {} };
   expect(readBatch(body)).toEqual({
-    batch: { calls: [{ type: 'page' }], sentAt: Date.parse('2026-03-01T12:00:00Z'), writeKey: 'k', context: { app: { version: '1' } } },
+    batch: { calls: [{ type: 'page' }], sentAt: Date.parse('2026-03-01T12:00:00Z'), writeKey: 'k', context },
   });
   expect(readBatch({ batch: [] })).toEqual({ batch: { calls: [], sentAt: null, writeKey: null, context: {} } });
 });
@@ -26,14 +27,16 @@ test('2,500 calls are taken, one more is too many', () => {
 });
 
 test.each([
-  [[], 'body'], [null, 'body'], [{}, 'batch'], [{ batch: {} }, 'batch'], [{ batch: [], sentAt: 5 }, 'sentAt'], [{ batch: [], context: 'x' }, 'context'],
+  [[], 'body'], [null, 'body'], [{}, 'batch'], [{ batch: {} }, 'batch'],
+  [{ batch: [], sentAt: 5 }, 'sentAt'], [{ batch: [], context: 'x' }, 'context'],
 ])('%j is refused by its %s', (body, field) => {
   expect(readBatch(body)).toMatchObject({ refused: { code: 'invalid', message: expect.stringMatching(new RegExp(`^${field}: `)) } });
 });
 
 test("a call's own context goes before its batch's, member by member", () => {
   const batchContext = { app: { version: '1', namespace: 'com.example' }, locale: 'fr-FR', traits: { plan: 'gold', seats: 1 } };
-  const call = read({ type: 'page', userId: 'ada', context: { app: { version: '2' }, locale: 'de', traits: { seats: 2 } } }, { batchContext });
+  const context = { app: { version: '2' }, locale: 'de', traits: { seats: 2 } };
+  const call = read({ type: 'page', userId: 'ada', context }, { batchContext });
   expect(call.context).toMatchObject({ appVersion: '2', appNamespace: 'com.example', lang: 'de', country: null });
   expect(call.traits).toEqual([{ sor: 'app', key: 'plan', value: 'gold' }, { sor: 'app', key: 'seats', value: 2 }]);
 });

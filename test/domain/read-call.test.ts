@@ -87,7 +87,9 @@ test('what is wrong with a call is told with its message id, by the field, witho
     expect(refused).toMatchObject({ index: 7, messageId: 'm1', code });
     expect(refused.message).toMatch(new RegExp(`^${field}: `));
   }
-  for (const call of [null, [], 'track', 5, parseExactJson('1.0')]) expect(refusal(call)).toMatchObject({ code: 'invalid', messageId: null });
+  for (const call of [null, [], 'track', 5, parseExactJson('1.0')]) {
+    expect(refusal(call)).toMatchObject({ code: 'invalid', messageId: null });
+  }
 });
 
 test('a message id is a text of up to 256 characters, and may be left out', () => {
