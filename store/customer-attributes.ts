@@ -29,7 +29,7 @@ export async function insertCustomerAttribute(
      ON CONFLICT (entity_id, sor_id, key) WHERE deleted_at IS NULL DO NOTHING
      RETURNING ${COLUMNS}`,
     [entityId, sorId, newIdentifier('atr'), attribute.key, attribute.label, attribute.valueType]);
-  if (rows[0]) await raiseRevision(tx, entityId, sorId);
+  if (rows[0]) await raiseSorRevision(tx, entityId, sorId);
   return rows[0] ? toAttribute(rows[0]) : null;
 }
 
@@ -60,7 +60,7 @@ export async function updateCustomerAttribute(
     `UPDATE customer_attributes SET label = coalesce($3, label), disabled = coalesce($4, disabled)
      WHERE entity_id = $1 AND id = $2 RETURNING ${COLUMNS}`,
     [entityId, id, change.label ?? null, change.disabled ?? null]);
-  await raiseRevision(tx, entityId, rows[0]!.sor_id);
+  await raiseSorRevision(tx, entityId, rows[0]!.sor_id);
   return toAttribute(rows[0]!);
 }
 
@@ -68,11 +68,11 @@ export async function updateCustomerAttribute(
 export async function deleteCustomerAttribute(tx: Queryable, entityId: number, id: number): Promise<void> {
   const { rows } = await tx.query<{ sor_id: number }>(
     'UPDATE customer_attributes SET deleted_at = now() WHERE entity_id = $1 AND id = $2 RETURNING sor_id', [entityId, id]);
-  await raiseRevision(tx, entityId, rows[0]!.sor_id);
+  await raiseSorRevision(tx, entityId, rows[0]!.sor_id);
 }
 
 /** Rows that were checked against the attributes as they were are checked again before they are merged. */
-async function raiseRevision(tx: Queryable, entityId: number, sorId: number): Promise<void> {
+export async function raiseSorRevision(tx: Queryable, entityId: number, sorId: number): Promise<void> {
   await lockSorRules(tx, sorId);
   await tx.query(
     'UPDATE systems_of_records SET revision = revision + 1, updated_at = now() WHERE entity_id = $1 AND id = $2',

@@ -1,7 +1,5 @@
 import type { Queryable } from './database.ts';
-
-/** 1 errors, 2 events, 3 background transitions (reference: Event). */
-export type LogType = 1 | 2 | 3;
+import type { LogType } from '../domain/tracked-call.ts';
 
 /** A kind of events that came, and what people call it. */
 export type EventDefinition = {

@@ -187,12 +187,17 @@ create table refused_calls (
   app_id integer,
   index integer not null,                      -- its place in the batch, from 0
   message_id text,
+  message_hash bytea,                          -- as in event_messages
   code text not null,
   message text not null,
   raw text,                                    -- the call, shortened; null of an erased person
   customer_hash bytea,
   primary key (entity_id, received_at, id)
 );
+
+-- A call that is sent again is refused once.
+create unique index refused_calls_by_message on refused_calls (entity_id, app_id, message_hash) nulls not distinct
+  where message_hash is not null;
 
 -- What people ask for by their device. A later release serves them.
 create table privacy_requests (

@@ -1,0 +1,126 @@
+import { findOrInsertCrashes, crashOf, updateCrashCounts } from './crashes.ts';
+import type { Tx } from './database.ts';
+import { upsertDevices } from './devices.ts';
+import { insertEventDefinitions } from './event-definitions.ts';
+import { insertMessages } from './event-messages.ts';
+import { copyEvents, copyLocations } from './events.ts';
+import { ingestSessions } from './ingest-sessions.ts';
+import { insertTraits } from './ingest-traits.ts';
+import type { IngestedCall, SubjectCalls } from './ingested-call.ts';
+import { LOOK_UP_BY_KEY } from './look-up-by-key.ts';
+import { insertIngestedBatches, keepRefusedCalls, type KeptRefusal, type TakenIn } from './refused-calls.ts';
+import type { Secrets } from './secrets.ts';
+import { erasedKey, findErased, hasErased, type Person } from './tombstones.ts';
+import { insertUserAliases } from './user-aliases.ts';
+
+export type CallOutcome = 'accepted' | 'duplicate' | 'erased';
+
+/**
+ * Takes calls in, of one or of several requests, and tells what became of each, in their order: events and locations,
+ * sessions, devices, errors, traits for the feed. A call of an erased person is refused, and kept without what it told.
+ *
+ * Runs in the caller's transaction (`write`), with as many statements whatever the number of calls. Before it, the
+ * caller makes the partitions of all `happenedAt` (`ensurePartitions`) and the new attributes (`insertNewAttributes`);
+ * after its commit it wakes the feed. Whatever another transaction may hold as well is locked kind by kind, each kind
+ * in the order of its key, so transactions wait for each other in no circle.
+ */
+export async function ingestCalls(
+  tx: Tx, secrets: Secrets, entityId: number, batch: readonly IngestedCall[],
+): Promise<CallOutcome[]> {
+  if (batch.length === 0) return [];
+  await tx.query(LOOK_UP_BY_KEY);
+  const erased = await findErasedCalls(tx, secrets, entityId, batch);
+  const living = erased.size === 0 ? batch : batch.filter((call) => !erased.has(call));
+  const repeats = await insertMessages(tx, entityId, living);
+  const accepted = living.filter((call) => !repeats.has(call)).toSorted((a, b) => a.happenedAt - b.happenedAt);
+  if (accepted.length > 0) await takeIn(tx, entityId, accepted);
+  for (const [appId, refused] of refusalsByApp(erased)) await keepRefusedCalls(tx, entityId, appId, refused);
+  const outcomes = batch.map((call) => erased.has(call) ? 'erased' : repeats.has(call) ? 'duplicate' : 'accepted');
+  await insertIngestedBatches(tx, entityId, countByApp(batch, outcomes));
+  return outcomes;
+}
+
+/** New calls, in the order of time. */
+async function takeIn(tx: Tx, entityId: number, calls: IngestedCall[]): Promise<void> {
+  await insertKinds(tx, entityId, calls);
+  const crashes = await findOrInsertCrashes(tx, entityId, calls);
+  await insertUserAliases(tx, entityId, calls);
+  const { subjects, sessions } = await ingestSessions(tx, entityId, bySubject(calls));
+  await copyEvents(tx, entityId, calls, sessions, (call) => crashOf(crashes, call));
+  await copyLocations(tx, entityId, calls, sessions);
+  await upsertDevices(tx, entityId, subjects);
+  await insertTraits(tx, entityId, calls);
+  await updateCrashCounts(tx, entityId, crashes.values());
+}
+
+/** The erased people that calls name, as their keyed hash. */
+async function findErasedCalls(
+  tx: Tx, secrets: Secrets, entityId: number, batch: readonly IngestedCall[],
+): Promise<Map<IngestedCall, Buffer>> {
+  const erased = new Map<IngestedCall, Buffer>();
+  if (!await hasErased(tx, entityId)) return erased;
+  const hashes = await findErased(tx, secrets, entityId, batch.flatMap(peopleOf));
+  for (const call of batch) {
+    const named = peopleOf(call).find((person) => hashes.has(erasedKey(person)));
+    if (named) erased.set(call, hashes.get(erasedKey(named))!);
+  }
+  return erased;
+}
+
+/** An id that came before may have been either a person's or a device's. */
+function peopleOf({ userId, deviceId, previousId }: IngestedCall): Person[] {
+  const people: Person[] = [];
+  if (userId !== null) people.push({ customerType: 'user_id', customerId: userId });
+  if (deviceId !== null) people.push({ customerType: 'device_id', customerId: deviceId });
+  if (previousId === null) return people;
+  return [...people, { customerType: 'user_id', customerId: previousId }, { customerType: 'device_id', customerId: previousId }];
+}
+
+function refusalsByApp(erased: ReadonlyMap<IngestedCall, Buffer>): Map<number, KeptRefusal[]> {
+  const byApp = new Map<number, KeptRefusal[]>();
+  for (const [{ appId, index, messageId }, customerHash] of erased) {
+    const refusal: KeptRefusal = { index, messageId, code: 'erased', message: 'this person was erased', raw: null, customerHash };
+    const own = byApp.get(appId);
+    if (own) own.push(refusal);
+    else byApp.set(appId, [refusal]);
+  }
+  return new Map([...byApp].toSorted(([a], [b]) => a - b));
+}
+
+/** An event's name is known in the apps that tell it. */
+async function insertKinds(tx: Tx, entityId: number, calls: IngestedCall[]): Promise<void> {
+  const byApp = new Map<number, Map<string, NonNullable<IngestedCall['event']>>>();
+  for (const { appId, event } of calls) {
+    if (event === null) continue;
+    const kinds = byApp.get(appId) ?? new Map<string, NonNullable<IngestedCall['event']>>();
+    kinds.set(`${event.logType} ${event.name}`, event);
+    byApp.set(appId, kinds);
+  }
+  for (const [appId, kinds] of [...byApp].toSorted(([a], [b]) => a - b)) {
+    await insertEventDefinitions(tx, entityId, appId, Array.from(kinds.values(), ({ logType, name }) => ({ logType, name })));
+  }
+}
+
+function bySubject(calls: IngestedCall[]): SubjectCalls[] {
+  const subjects = new Map<string, SubjectCalls>();
+  for (const call of calls) {
+    const subject = call.deviceId === null ? `u${call.userId!}` : `d${call.deviceId}`;
+    const key = `${call.appId} ${subject}`;
+    const own = subjects.get(key);
+    if (own) own.calls.push(call);
+    else subjects.set(key, { appId: call.appId, subject, deviceId: call.deviceId, calls: [call] });
+  }
+  return [...subjects.values()];
+}
+
+function countByApp(batch: readonly IngestedCall[], outcomes: readonly CallOutcome[]): TakenIn[] {
+  const byApp = new Map<number, TakenIn>();
+  for (const [at, { appId }] of batch.entries()) {
+    const taken = byApp.get(appId) ?? { appId, accepted: 0, duplicates: 0, refused: 0 };
+    byApp.set(appId, taken);
+    if (outcomes[at] === 'accepted') taken.accepted += 1;
+    else if (outcomes[at] === 'duplicate') taken.duplicates += 1;
+    else taken.refused += 1;
+  }
+  return [...byApp.values()];
+}

@@ -1,0 +1,47 @@
+import type { SessionWindow } from '../domain/session-windows.ts';
+import type { TrackedCall } from '../domain/tracked-call.ts';
+
+/** A call with what is known of the app that it came by. */
+export type IngestedCall = TrackedCall & {
+  appId: number;
+  /** The app's SDK System of Records and the entity's global one; without one its traits are left out. */
+  sorId: number | null;
+  globalSorId?: number | null;
+  /** Seconds; the same for all calls of an app. */
+  sessionTimeout: number;
+};
+
+/** The calls of one device of an app, or of one person without a device, in the order of time: never none. */
+export type SubjectCalls = { appId: number; subject: string; deviceId: string | null; calls: IngestedCall[] };
+
+/** A session that calls fell into; `foundAt` is where it began before, null where they began it. */
+export type PlacedSession = { subject: SubjectCalls; session: SessionWindow; foundAt: number | null; calls: IngestedCall[] };
+
+/** What came of a subject's calls. `head` is its latest session as it was before them, `latest` as it is now. */
+export type PlacedSubject = SubjectCalls & { head: SessionWindow | null; latest: SessionWindow; placed: PlacedSession[] };
+
+/** The session of each call; it has its id by now. */
+export type SessionsOfCalls = ReadonlyMap<IngestedCall, SessionWindow>;
+
+/** A call's time as Postgres reads it. */
+export function timestamp(instantMs: number): string {
+  return new Date(instantMs).toISOString();
+}
+
+/** Of the values that calls tell of something, the last; null where none does. */
+export function lastTold<T>(calls: readonly IngestedCall[], tell: (call: IngestedCall) => T | null): T | null {
+  for (let at = calls.length - 1; at >= 0; at -= 1) {
+    const told = tell(calls[at]!);
+    if (told !== null) return told;
+  }
+  return null;
+}
+
+/** The same, the first. */
+export function firstTold<T>(calls: readonly IngestedCall[], tell: (call: IngestedCall) => T | null): T | null {
+  for (const call of calls) {
+    const told = tell(call);
+    if (told !== null) return told;
+  }
+  return null;
+}

@@ -1,0 +1,89 @@
+import type { Tx } from './database.ts';
+import { firstTold, type IngestedCall, lastTold, type PlacedSession, type SubjectCalls, timestamp } from './ingested-call.ts';
+import type { SessionRow } from './session-heads.ts';
+import type { TrackedContext } from '../domain/tracked-call.ts';
+
+/** Where sessions of a subject begin: milliseconds, both inclusive. `place` is the caller's. */
+export type Reach = Pick<SubjectCalls, 'appId' | 'subject'> & { place: number; from: number; to: number };
+
+/** What a session takes over of the first of its calls that tells of it. */
+const CONTEXT = {
+  app_version: 'appVersion', sdk_version: 'sdkVersion', os_version: 'osVersion', device_type: 'deviceType',
+  device_model: 'deviceModel', idiom: 'idiom', country: 'country', lang: 'lang', carrier: 'carrier',
+} as const satisfies Record<string, keyof TrackedContext>;
+
+const COLUMNS = Object.keys(CONTEXT) as (keyof typeof CONTEXT)[];
+
+/** In the order of time. */
+export async function listSessionsWithin(tx: Tx, entityId: number, reaches: Reach[]): Promise<SessionRow[]> {
+  // By the bounds of all, months are left out before any is opened; then each is looked up in sessions_by_subject.
+  const { rows } = await tx.query<SessionRow>(
+    `SELECT g.place, s.id, s.started_at, s.ended_at, NULL AS backgrounded_at
+     FROM (SELECT $1::integer AS entity_id, * FROM unnest($2::integer[], $3::integer[], $4::text[], $5::timestamptz[], $6::timestamptz[])
+       AS given (place, app_id, subject, earliest, latest) OFFSET 0) g
+     JOIN sessions s ON s.entity_id = g.entity_id AND s.app_id = g.app_id AND s.subject = g.subject COLLATE "C"
+       AND s.started_at BETWEEN g.earliest AND g.latest
+     WHERE s.started_at BETWEEN $7 AND $8 ORDER BY s.started_at`,
+    [entityId, reaches.map(({ place }) => place), reaches.map(({ appId }) => appId), reaches.map(({ subject }) => subject),
+      reaches.map(({ from }) => timestamp(from)), reaches.map(({ to }) => timestamp(to)),
+      timestamp(reaches.reduce((least, { from }) => Math.min(least, from), Infinity)),
+      timestamp(reaches.reduce((most, { to }) => Math.max(most, to), -Infinity))]);
+  return rows;
+}
+
+/** Gives each its id. */
+export async function insertSessions(tx: Tx, entityId: number, begun: PlacedSession[]): Promise<void> {
+  if (begun.length === 0) return;
+  const { rows } = await tx.query<{ id: number }>(`SELECT nextval('session_ids') AS id FROM generate_series(1, $1)`, [begun.length]);
+  for (const [at, { session }] of begun.entries()) session.id = rows[at]!.id;
+  await tx.query({
+    name: 'insert-sessions',
+    text: `INSERT INTO sessions (entity_id, app_id, started_at, ended_at, id, background_seconds, timeout, utc_offset, subject, device_id,
+             user_id, ${COLUMNS.join(', ')})
+           SELECT $1, app_id, started_at, ended_at, id, background_seconds, timeout, utc_offset, subject, device_id,
+             user_id, ${COLUMNS.join(', ')}
+           FROM json_to_recordset($2) AS given (app_id integer, started_at timestamptz, ended_at timestamptz, id bigint,
+             background_seconds integer, timeout integer, utc_offset smallint, subject text, device_id text, user_id text,
+             ${COLUMNS.map((column) => `${column} text`).join(', ')})`,
+    values: [entityId, JSON.stringify(begun.map(toRow))],
+  });
+}
+
+/** Extends them. A column that was empty is filled; the user is the last one seen. */
+export async function updateSessions(tx: Tx, entityId: number, extended: PlacedSession[]): Promise<void> {
+  if (extended.length === 0) return;
+  await tx.query({
+    name: 'update-sessions',
+    text: `UPDATE sessions s SET started_at = g.started_at, ended_at = g.ended_at, received_at = now(), timeout = g.timeout,
+             background_seconds = s.background_seconds + g.background_seconds, utc_offset = coalesce(s.utc_offset, g.utc_offset),
+             user_id = CASE WHEN g.is_latest THEN coalesce(g.user_id, s.user_id) ELSE coalesce(s.user_id, g.user_id) END,
+             ${COLUMNS.map((column) => `${column} = coalesce(s.${column}, g.${column})`).join(', ')}
+           FROM (SELECT $1::integer AS entity_id, * FROM json_to_recordset($2) AS given (app_id integer, found_at timestamptz,
+             started_at timestamptz, ended_at timestamptz, id bigint, background_seconds integer, timeout integer, utc_offset smallint,
+             user_id text, is_latest boolean, ${COLUMNS.map((column) => `${column} text`).join(', ')}) OFFSET 0) g
+           WHERE s.entity_id = g.entity_id AND s.app_id = g.app_id AND s.started_at = g.found_at AND s.id = g.id`,
+    values: [entityId, JSON.stringify(extended.map((placed) => ({
+      ...toRow(placed), found_at: timestamp(placed.foundAt!),
+      // No call of another batch came after these.
+      is_latest: placed.calls.at(-1)!.happenedAt === placed.session.endedAt,
+    })))],
+  });
+}
+
+function toRow({ subject, session, calls }: PlacedSession) {
+  return {
+    app_id: subject.appId, started_at: timestamp(session.startedAt), ended_at: timestamp(session.endedAt), id: session.id,
+    background_seconds: session.backgroundSeconds, timeout: calls[0]!.sessionTimeout,
+    utc_offset: firstTold(calls, ({ context }) => context.utcOffset), subject: subject.subject, device_id: subject.deviceId,
+    user_id: lastTold(calls, ({ userId }) => userId), ...contextOf(calls),
+  };
+}
+
+function contextOf(calls: IngestedCall[]): Partial<Record<keyof typeof CONTEXT, string>> {
+  const told: Partial<Record<keyof typeof CONTEXT, string>> = {};
+  for (const column of COLUMNS) {
+    const value = firstTold(calls, ({ context }) => context[CONTEXT[column]]);
+    if (value !== null) told[column] = value;
+  }
+  return told;
+}
