@@ -16,7 +16,7 @@ export type TimedCall = { happenedAt: number; transition: 'background' | 'foregr
 export type PlacedCalls = { sessions: SessionWindow[]; places: SessionWindow[] };
 
 /** A call that would make a session last longer begins another. */
-export const LONGEST_SESSION_MS = 24 * 3600 * 1000;
+const LONGEST_SESSION_MS = 24 * 3600 * 1000;
 
 /**
  * The session that each of a subject's calls falls into. `known` are its latest session and, where calls are earlier

@@ -16,12 +16,17 @@ export function traitValues(customer: Customer, key: string, value: unknown, typ
     customer_id: customer.customerId, customer_id_type: customer.customerType, attribute_key: key, attribute_value: given,
     ...action !== undefined && { action_type: action },
   });
-  if (!Array.isArray(value)) return type === 'Set' && value !== null ? [one(elementText(value) ?? value, 'UPSERT')] : [one(asScalar(value, type))];
+  if (!Array.isArray(value)) return [isElement(value, type) ? one(elementText(value), 'UPSERT') : one(asScalar(value, type))];
   const texts = value.map(elementText);
   if (!texts.every((text) => text !== undefined)) return [one(value, 'UPSERT')];
   if (texts.every((text) => text === '')) return [one(null)];
   if (!texts.some((text) => text.includes(';'))) return [one(texts.join(';'), 'UPSERT')];
   return [one(null, 'DEL'), ...texts.filter((text) => text !== '').map((text) => one(text, 'ADD'))];
+}
+
+/** A scalar where the attribute is a Set: its only element. */
+function isElement(value: unknown, type: ValueType | null): boolean {
+  return type === 'Set' && elementText(value) !== undefined;
 }
 
 /** The text of a scalar. */

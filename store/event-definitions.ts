@@ -23,20 +23,27 @@ const DEFINITIONS = `SELECT d.id, d.log_type, d.name, d.display_name, d.goal,
       WHERE t.entity_id = d.entity_id AND t.target_kind = 'event_definition' AND t.target_id = d.id ORDER BY l.name) AS labels
   FROM event_definitions d`;
 
-/** Makes known the kinds of events that came; nothing is written of those that are known. */
+/** Makes those kinds of an app's events that are new. Known ones are only read, so that nothing is written for them. */
 export async function insertEventDefinitions(
   tx: Queryable, entityId: number, appId: number, kinds: readonly { logType: LogType; name: string }[],
 ): Promise<void> {
-  // In one order, so that two transactions with the same new kinds wait for each other and never both.
+  if (kinds.length === 0) return;
+  const { rows } = await tx.query<{ log_type: LogType; name: string }>({
+    name: 'find-missing-event-definitions',
+    text: `SELECT g.log_type, g.name
+           FROM (SELECT DISTINCT $1::integer AS entity_id, $2::integer AS app_id, log_type, name COLLATE "C" AS name
+             FROM unnest($3::smallint[], $4::text[]) AS given (log_type, name) OFFSET 0) g
+           LEFT JOIN event_definitions d
+             ON d.entity_id = g.entity_id AND d.app_id = g.app_id AND d.log_type = g.log_type AND d.name = g.name
+           WHERE d.id IS NULL`,
+    values: [entityId, appId, kinds.map(({ logType }) => logType), kinds.map(({ name }) => name)],
+  });
+  if (rows.length === 0) return;
   await tx.query(
     `INSERT INTO event_definitions (entity_id, app_id, log_type, name)
-     SELECT DISTINCT $1::integer, $2::integer, k.log_type, k.name COLLATE "C" AS name
-     FROM unnest($3::smallint[], $4::text[]) AS k (log_type, name)
-     WHERE NOT EXISTS (SELECT FROM event_definitions d
-       WHERE d.entity_id = $1 AND d.app_id = $2 AND d.log_type = k.log_type AND d.name = k.name)
-     ORDER BY k.log_type, name
-     ON CONFLICT (entity_id, app_id, log_type, name) DO NOTHING`,
-    [entityId, appId, kinds.map(({ logType }) => logType), kinds.map(({ name }) => name)]);
+     SELECT $1, $2, log_type, name FROM unnest($3::smallint[], $4::text[]) AS given (log_type, name)
+     ORDER BY log_type, name COLLATE "C" ON CONFLICT DO NOTHING`,
+    [entityId, appId, rows.map((row) => row.log_type), rows.map(({ name }) => name)]);
 }
 
 export async function listEventDefinitions(

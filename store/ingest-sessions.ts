@@ -15,12 +15,21 @@ export async function ingestSessions(
   const known = await findKnown(tx, entityId, subjects, heads);
   const placedSubjects = subjects.map((subject, at) => placeSubject(subject, heads[at]!, known[at]!));
   const placed = placedSubjects.flatMap((subject) => subject.placed);
+  const gone = await updateSessions(tx, entityId, placed.filter(({ foundAt }) => foundAt !== null));
+  gone.forEach(beginAnew);
   await insertSessions(tx, entityId, placed.filter(({ foundAt }) => foundAt === null));
-  await updateSessions(tx, entityId, placed.filter(({ foundAt }) => foundAt !== null));
   await updateSessionHeads(tx, entityId, placedSubjects);
   const sessions = new Map<IngestedCall, SessionWindow>();
   for (const { session, calls } of placed) for (const call of calls) sessions.set(call, session);
   return { subjects: placedSubjects, sessions };
+}
+
+/** A session that was erased since: the calls begin one of their own. */
+function beginAnew(placed: PlacedSession): void {
+  placed.foundAt = null;
+  placed.session.startedAt = placed.calls[0]!.happenedAt;
+  placed.session.endedAt = placed.calls.at(-1)!.happenedAt;
+  placed.session.backgroundSeconds = 0;
 }
 
 /** The sessions of each subject that its calls may fall into: its latest, and where a call is earlier, all around that call. */

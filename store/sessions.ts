@@ -49,10 +49,10 @@ export async function insertSessions(tx: Tx, entityId: number, begun: PlacedSess
   });
 }
 
-/** Extends them. A column that was empty is filled; the user is the last one seen. */
-export async function updateSessions(tx: Tx, entityId: number, extended: PlacedSession[]): Promise<void> {
-  if (extended.length === 0) return;
-  await tx.query({
+/** Extends them, and returns those that are there no more. A column that was empty is filled; the user is the last one seen. */
+export async function updateSessions(tx: Tx, entityId: number, extended: PlacedSession[]): Promise<PlacedSession[]> {
+  if (extended.length === 0) return [];
+  const { rows } = await tx.query<{ id: number }>({
     name: 'update-sessions',
     text: `UPDATE sessions s SET started_at = g.started_at, ended_at = g.ended_at, received_at = now(), timeout = g.timeout,
              background_seconds = s.background_seconds + g.background_seconds, utc_offset = coalesce(s.utc_offset, g.utc_offset),
@@ -61,13 +61,17 @@ export async function updateSessions(tx: Tx, entityId: number, extended: PlacedS
            FROM (SELECT $1::integer AS entity_id, * FROM json_to_recordset($2) AS given (app_id integer, found_at timestamptz,
              started_at timestamptz, ended_at timestamptz, id bigint, background_seconds integer, timeout integer, utc_offset smallint,
              user_id text, is_latest boolean, ${COLUMNS.map((column) => `${column} text`).join(', ')}) OFFSET 0) g
-           WHERE s.entity_id = g.entity_id AND s.app_id = g.app_id AND s.started_at = g.found_at AND s.id = g.id`,
+           WHERE s.entity_id = g.entity_id AND s.app_id = g.app_id AND s.started_at = g.found_at AND s.id = g.id
+           RETURNING s.id`,
     values: [entityId, JSON.stringify(extended.map((placed) => ({
       ...toRow(placed), found_at: timestamp(placed.foundAt!),
       // No call of another batch came after these.
       is_latest: placed.calls.at(-1)!.happenedAt === placed.session.endedAt,
     })))],
   });
+  if (rows.length === extended.length) return [];
+  const updated = new Set(rows.map(({ id }) => id));
+  return extended.filter(({ session }) => !updated.has(session.id!));
 }
 
 function toRow({ subject, session, calls }: PlacedSession) {

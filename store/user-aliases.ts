@@ -5,7 +5,8 @@ import type { IngestedCall } from './ingested-call.ts';
 export async function insertUserAliases(tx: Tx, entityId: number, calls: readonly IngestedCall[]): Promise<void> {
   const aliases = new Map<string, { previousId: string; userId: string }>();
   for (const { previousId, userId } of calls) {
-    if (previousId !== null && userId !== null && previousId !== userId) aliases.set(JSON.stringify([previousId, userId]), { previousId, userId });
+    if (previousId === null || userId === null || previousId === userId) continue;
+    aliases.set(JSON.stringify([previousId, userId]), { previousId, userId });
   }
   if (aliases.size === 0) return;
   const given = [...aliases.values()];

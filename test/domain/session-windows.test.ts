@@ -50,7 +50,8 @@ describe('sessions', () => {
 });
 
 const transition = fc.constantFrom<TimedCall['transition']>(null, null, 'background', 'foreground');
-const calls = fc.array(fc.record({ gapMs: fc.oneof(fc.nat(400_000), fc.nat(2_000), fc.constant(120_000)), transition }), { minLength: 1, maxLength: 60 })
+const gapMs = fc.oneof(fc.nat(400_000), fc.nat(2_000), fc.constant(120_000));
+const calls = fc.array(fc.record({ gapMs, transition }), { minLength: 1, maxLength: 60 })
   .map((given) => {
     let happenedAt = START;
     return given.map((call) => ({ happenedAt: happenedAt += call.gapMs, transition: call.transition }));

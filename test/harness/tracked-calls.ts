@@ -20,7 +20,7 @@ export async function makeTrackedWorld(store: TestStore): Promise<TrackedWorld> 
   return { ...world, app: await insertSampleApp(store.db, world.entity.id, `com.example.app${apps}`) };
 }
 
-export const NO_CONTEXT: TrackedContext = {
+const NO_CONTEXT: TrackedContext = {
   appNamespace: null, appVersion: null, sdkVersion: null, platform: null, osVersion: null, deviceType: null, deviceModel: null,
   idiom: null, carrier: null, country: null, lang: null, city: null, latitude: null, longitude: null, utcOffset: null, pushToken: null,
   optIn: null, optOut: null,

@@ -33,18 +33,25 @@ describe('events', () => {
   it('keep what the call told, with the session of each', async () => {
     const detail = { 'a\tb': 'tab\tand "quotes" \\n', list: [1, { deep: null }], '': 'line\nend' };
     await takeIn(store, world, [
-      call({ messageId: 'e1', deviceId: 'e-dev', userId: personId(4), second: 5, context: { utcOffset: -90 }, event: sampleEvent('A\\t\tb', { detail }) }),
+      call({
+        messageId: 'e1', deviceId: 'e-dev', userId: personId(4), second: 5, context: { utcOffset: -90 },
+        event: sampleEvent('A\\t\tb', { detail }),
+      }),
       call({ messageId: 'e2', deviceId: 'e-dev', second: 6, event: sampleEvent('Plain', { detail: 'only a text' }) }),
       call({ messageId: 'e3', deviceId: 'e-dev', second: 7, type: 'identify', event: null }),
-      call({ messageId: 'e4', deviceId: 'e-dev', second: 8, event: sampleEvent('Application Opened', { logType: 3, transition: 'foreground' }) }),
+      call({
+        messageId: 'e4', deviceId: 'e-dev', second: 8, event: sampleEvent('Application Opened', { logType: 3, transition: 'foreground' }),
+      }),
     ]);
+    const told = { log_type: 2, utc_offset: null, user_id: null, device_id: 'e-dev', crash_id: null, in_session: true };
     expect(await rowsOf(
-      `SELECT name, detail, log_type, utc_offset, user_id, device_id, crash_id, ${seconds('happened_at')} AS at, session_id = s.id AS in_session
+      `SELECT name, detail, log_type, utc_offset, user_id, device_id, crash_id, ${seconds('happened_at')} AS at,
+         session_id = s.id AS in_session
        FROM events e JOIN (SELECT id FROM sessions WHERE entity_id = $1 AND device_id = 'e-dev') s ON true
        WHERE entity_id = $1 AND device_id = 'e-dev' ORDER BY happened_at`)).toEqual([
-      { name: 'A\\t\tb', detail, log_type: 2, utc_offset: -90, user_id: personId(4), device_id: 'e-dev', crash_id: null, at: 5, in_session: true },
-      { name: 'Plain', detail: 'only a text', log_type: 2, utc_offset: null, user_id: null, device_id: 'e-dev', crash_id: null, at: 6, in_session: true },
-      { name: 'Application Opened', detail: null, log_type: 3, utc_offset: null, user_id: null, device_id: 'e-dev', crash_id: null, at: 8, in_session: true },
+      { ...told, name: 'A\\t\tb', detail, utc_offset: -90, user_id: personId(4), at: 5 },
+      { ...told, name: 'Plain', detail: 'only a text', at: 6 },
+      { ...told, name: 'Application Opened', detail: null, log_type: 3, at: 8 },
     ]);
     expect(await rowsOf('SELECT log_type, name FROM event_definitions WHERE entity_id = $1 AND app_id = $2 ORDER BY name', world.app.id))
       .toEqual([{ log_type: 2, name: 'A\\t\tb' }, { log_type: 3, name: 'Application Opened' }, { log_type: 2, name: 'Plain' }]);
@@ -68,7 +75,8 @@ describe('events', () => {
     await takeIn(store, world, [crash(20, first), crash(10, first), crash(15, other, null)]);
     await takeIn(store, world, [crash(5, first, 'Another title'), crash(90, other, 'Told later')]);
     expect(await rowsOf(
-      `SELECT encode(fingerprint, 'hex') AS fingerprint, title, occurrences, ${seconds('first_seen_at')} AS first, ${seconds('last_seen_at')} AS last,
+      `SELECT encode(fingerprint, 'hex') AS fingerprint, title, occurrences,
+         ${seconds('first_seen_at')} AS first, ${seconds('last_seen_at')} AS last,
          (SELECT count(*) FROM events e WHERE e.entity_id = c.entity_id AND e.crash_id = c.id) AS events
        FROM crashes c WHERE entity_id = $1 ORDER BY id`)).toEqual([
       { fingerprint: first, title: 'Out of memory', occurrences: 3, first: 5, last: 20, events: 3 },
@@ -78,7 +86,8 @@ describe('events', () => {
   });
 
   it('tell of places', async () => {
-    await takeIn(store, world, [call({ second: 3, deviceId: 'l-dev', userId: personId(3), context: { latitude: 48.8566, longitude: -2.5, city: 'Paris' } })]);
+    const context = { latitude: 48.8566, longitude: -2.5, city: 'Paris' };
+    await takeIn(store, world, [call({ second: 3, deviceId: 'l-dev', userId: personId(3), context })]);
     expect(await rowsOf(
       `SELECT l.latitude, l.longitude, l.user_id, s.device_id FROM locations l
        JOIN sessions s ON s.entity_id = l.entity_id AND s.id = l.session_id WHERE l.entity_id = $1 AND l.device_id = 'l-dev'`))
@@ -98,10 +107,13 @@ describe('a device', () => {
       current_user_id: personId(1), last_user_id: personId(1), number_of_sessions: 1,
     });
     await takeIn(store, world, [told(60, { appVersion: '1.5' }, personId(2)), told(200, { optIn: false }, personId(3)), told(210, {})]);
-    expect(await device('d-dev')).toMatchObject({ app_version: '2', opt_in: false, current_user_id: personId(3), last_user_id: personId(3) });
-    expect(await rowsOf(`SELECT ${seconds('first_seen_at')} AS first, ${seconds('last_seen_at')} AS last FROM devices WHERE entity_id = $1 AND device_id = 'd-dev'`))
-      .toEqual([{ first: 50, last: 210 }]);
-    expect(await rowsOf(`SELECT user_id, ${seconds('last_seen_at')} AS last FROM device_users WHERE entity_id = $1 AND device_id = 'd-dev' ORDER BY user_id`))
+    expect(await device('d-dev'))
+      .toMatchObject({ app_version: '2', opt_in: false, current_user_id: personId(3), last_user_id: personId(3) });
+    expect(await rowsOf(
+      `SELECT ${seconds('first_seen_at')} AS first, ${seconds('last_seen_at')} AS last FROM devices
+       WHERE entity_id = $1 AND device_id = 'd-dev'`)).toEqual([{ first: 50, last: 210 }]);
+    expect(await rowsOf(
+      `SELECT user_id, ${seconds('last_seen_at')} AS last FROM device_users WHERE entity_id = $1 AND device_id = 'd-dev' ORDER BY user_id`))
       .toEqual([{ user_id: personId(1), last: 100 }, { user_id: personId(2), last: 60 }, { user_id: personId(3), last: 200 }]);
   });
 
@@ -140,7 +152,8 @@ it('an erased person is refused by each of their ids, and nothing but a keyed ha
   ];
   expect(await takeIn(store, world, calls)).toEqual(['erased', 'erased', 'erased', 'accepted']);
   expect(await takeIn(store, world, calls)).toEqual(['erased', 'erased', 'erased', 'duplicate']);
-  expect(await rowsOf('SELECT index, message_id, code, raw, customer_hash = $2 AS is_hash FROM refused_calls WHERE entity_id = $1 ORDER BY index', hash))
+  expect(await rowsOf(
+    'SELECT index, message_id, code, raw, customer_hash = $2 AS is_hash FROM refused_calls WHERE entity_id = $1 ORDER BY index', hash))
     .toEqual([
       { index: 0, message_id: 'x0', code: 'erased', raw: null, is_hash: true },
       { index: 1, message_id: 'x1', code: 'erased', raw: null, is_hash: false },
@@ -156,11 +169,13 @@ it('an erased person is refused by each of their ids, and nothing but a keyed ha
 it('a refused call that is sent again is kept once', async () => {
   const refusal = (messageId: string | null, index: number) =>
     ({ index, messageId, code: 'invalid', message: 'event is required', raw: '{}' }) as const;
-  const refuseAll = (appId: number | null) =>
-    write(store.db, (tx) => insertRefusedCalls(tx, world.entity.id, appId, [refusal('r1', 0), refusal(null, 1), refusal('r2', 2), refusal('r1', 3)]));
+  const refusals = [refusal('r1', 0), refusal(null, 1), refusal('r2', 2), refusal('r1', 3)];
+  const refuseAll = (appId: number | null) => write(store.db, (tx) => insertRefusedCalls(tx, world.entity.id, appId, refusals));
   for (const appId of [world.app.id, world.app.id, null, null]) await refuseAll(appId);
-  expect(await rowsOf(`SELECT app_id, message_id, count(*) FROM refused_calls WHERE entity_id = $1 AND code = 'invalid' GROUP BY 1, 2 ORDER BY 1, 2`))
-    .toEqual([world.app.id, null].flatMap((app_id) => [['r1', 1], ['r2', 1], [null, 2]].map(([message_id, count]) => ({ app_id, message_id, count }))));
+  const kept = [['r1', 1], ['r2', 1], [null, 2]];
+  expect(await rowsOf(
+    `SELECT app_id, message_id, count(*) FROM refused_calls WHERE entity_id = $1 AND code = 'invalid' GROUP BY 1, 2 ORDER BY 1, 2`))
+    .toEqual([world.app.id, null].flatMap((app_id) => kept.map(([message_id, count]) => ({ app_id, message_id, count }))));
   expect(await rowsOf('SELECT app_id, accepted, duplicates, refused FROM ingested_batches WHERE entity_id = $1 ORDER BY id DESC LIMIT 4'))
     .toEqual([[null, 3, 1], [null, 1, 3], [world.app.id, 3, 1], [world.app.id, 1, 3]]
       .map(([app_id, duplicates, refused]) => ({ app_id, accepted: 0, duplicates, refused })));
@@ -178,7 +193,8 @@ it('a large batch takes as many statements as a small one', async () => {
       const counting = new Proxy(tx, {
         get: (target, name: 'query') => {
           if (name === 'query') made += 1;
-          return Reflect.get(target, name) instanceof Function ? (Reflect.get(target, name) as (...args: unknown[]) => unknown).bind(target) : target[name];
+          const member: unknown = Reflect.get(target, name);
+          return typeof member === 'function' ? (member as () => unknown).bind(target) : member;
         },
       });
       await ingestCalls(counting, store.secrets, world.entity.id, calls);

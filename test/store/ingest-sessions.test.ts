@@ -48,7 +48,8 @@ const leftBehind = async (run: string) => ({
     WHERE h.entity_id = $1 AND h.subject LIKE 'd' || $2 ORDER BY h.subject`),
   devices: await rowsOf(run, `SELECT device_id, current_user_id, app_version, number_of_sessions, first_seen_at, last_seen_at FROM devices
     WHERE entity_id = $1 AND device_id LIKE $2 ORDER BY device_id`),
-  events: await rowsOf(run, `SELECT e.happened_at, s.started_at FROM events e JOIN sessions s ON s.entity_id = e.entity_id AND s.id = e.session_id
+  events: await rowsOf(run, `SELECT e.happened_at, s.started_at FROM events e
+      JOIN sessions s ON s.entity_id = e.entity_id AND s.id = e.session_id
     WHERE e.entity_id = $1 AND e.device_id LIKE $2 ORDER BY e.device_id, e.happened_at, e.id`),
 });
 
@@ -97,19 +98,33 @@ describe('a late call', () => {
     const midnight = Date.UTC(2026, 10, 1);
     await takeIn(store, world, [at('month', midnight + 10_000)]);
     await takeIn(store, world, [at('month', midnight - 5_000)]);
-    expect(await rowsOf('month', `SELECT tableoid::regclass::text AS month, started_at, ended_at FROM sessions WHERE entity_id = $1 AND device_id LIKE $2`))
+    expect(await rowsOf('month', `SELECT tableoid::regclass::text AS month, started_at, ended_at FROM sessions
+      WHERE entity_id = $1 AND device_id LIKE $2`))
       .toEqual([{ month: 'sessions_2026_10', started_at: '2026-10-31T23:59:55.000Z', ended_at: '2026-11-01T00:00:10.000Z' }]);
     await takeIn(store, world, [at('month', midnight + 40_000)]);
-    expect((await leftBehind('month')).sessions).toMatchObject([{ started_at: '2026-10-31T23:59:55.000Z', ended_at: '2026-11-01T00:00:40.000Z' }]);
+    expect((await leftBehind('month')).sessions)
+      .toMatchObject([{ started_at: '2026-10-31T23:59:55.000Z', ended_at: '2026-11-01T00:00:40.000Z' }]);
+  });
+
+  it('begins a session anew where that was erased', async () => {
+    await takeIn(store, world, [at('gone', EDGE), at('gone', EDGE + 10_000)]);
+    await rowsOf('gone', 'DELETE FROM sessions WHERE entity_id = $1 AND device_id LIKE $2');
+    await takeIn(store, world, [at('gone', EDGE + 20_000)]);
+    const moment = new Date(EDGE + 20_000).toISOString();
+    const { sessions, heads, devices } = await leftBehind('gone');
+    expect(sessions).toMatchObject([{ started_at: moment, ended_at: moment }]);
+    expect(heads).toMatchObject([{ started_at: moment, is_there: true }]);
+    expect(devices).toMatchObject([{ number_of_sessions: 2 }]);
   });
 
   it('finds the session that it belongs to among older ones', async () => {
     const hour = (number: number) => EDGE + number * 3_600_000;
     for (const number of [0, 1, 2, 3, 30, 60]) await takeIn(store, world, [at('old', hour(number))]);
-    await takeIn(store, world, [at('old', hour(60) + 10_000), at('old', hour(1) + 60_000), at('old', hour(2) - 90_000), at('old', hour(29))]);
+    const late = [hour(60) + 10_000, hour(1) + 60_000, hour(2) - 90_000, hour(29)];
+    await takeIn(store, world, late.map((happenedAt) => at('old', happenedAt)));
     const shown = (await leftBehind('old')).sessions as { started_at: string; ended_at: string }[];
     expect(shown.map(({ started_at: from, ended_at: to }) => [(Date.parse(from) - EDGE) / 1000, (Date.parse(to) - EDGE) / 1000])).toEqual([
-      [0, 0], [3_600, 3_660], [7_110, 7_200], [10_800, 10_800], [29 * 3_600, 29 * 3_600], [30 * 3_600, 30 * 3_600], [60 * 3_600, 60 * 3_600 + 10],
+      [0, 0], [3_600, 3_660], [7_110, 7_200], [10_800, 10_800], [104_400, 104_400], [108_000, 108_000], [216_000, 216_010],
     ]);
   });
 });

@@ -64,7 +64,8 @@ describe('traits', () => {
 
   it('replace and remove, the last in time counting', async () => {
     const who = { userId: personId(2) };
-    await send(identify({ plan: 'late', tags: ['x', 'y'], score: 5 }, { ...who, second: 20 }), identify({ plan: 'early' }, { ...who, second: 10 }));
+    await send(
+      identify({ plan: 'late', tags: ['x', 'y'], score: 5 }, { ...who, second: 20 }), identify({ plan: 'early' }, { ...who, second: 10 }));
     expect(await valuesOf(personId(2))).toEqual({ plan: 'late', tags: ['x', 'y'], score: 5 });
     await send(identify({ plan: 7, tags: ['a;b', 'c', 4], score: null }, { ...who, second: 30 }));
     expect(await valuesOf(personId(2))).toEqual({ plan: '7', tags: ['a;b', 'c', '4'] });
@@ -85,15 +86,16 @@ describe('traits', () => {
     await send(told);
     await merged();
     const { rows } = await store.db.query(
-      `SELECT sum(values_in)::integer AS values FROM feed_requests WHERE entity_id = $1 AND id = (SELECT max(id) FROM feed_requests)`, [world.entity.id]);
+      'SELECT values_in AS values FROM feed_requests WHERE entity_id = $1 ORDER BY id DESC LIMIT 1', [world.entity.id]);
     expect(rows).toEqual([{ values: 1 }]);
   });
 
   it('that name a global attribute go into the global System of Records', async () => {
     const { rows } = await store.db.query<{ id: number }>(
       `SELECT id FROM systems_of_records WHERE entity_id = $1 AND type = 'global'`, [world.entity.id]);
-    const call = identify({}, { userId: personId(4), globalSorId: rows[0]!.id, traits: [{ sor: 'global', key: 'first_name', value: 'Ada' }] });
-    await send(call, { ...call, globalSorId: null, traits: [{ sor: 'global', key: 'first_name', value: 'Nobody' }] });
+    const named = (value: string): Trait[] => [{ sor: 'global', key: 'first_name', value }];
+    const call = identify({}, { userId: personId(4), globalSorId: rows[0]!.id, traits: named('Ada') });
+    await send(call, { ...call, globalSorId: null, traits: named('Nobody') });
     expect(await valuesOf(personId(4))).toEqual({ first_name: 'Ada' });
   });
 });
