@@ -10,7 +10,7 @@ import type { IngestedCall, SubjectCalls } from './ingested-call.ts';
 import { LOOK_UP_BY_KEY } from './look-up-by-key.ts';
 import { insertIngestedBatches, keepRefusedCalls, type KeptRefusal, type TakenIn } from './refused-calls.ts';
 import type { Secrets } from './secrets.ts';
-import { erasedKey, findErased, hasErased, type Person } from './tombstones.ts';
+import { personKey, findErased, hasErased, type Person } from './tombstones.ts';
 import { insertUserAliases } from './user-aliases.ts';
 
 export type CallOutcome = 'accepted' | 'duplicate' | 'erased';
@@ -61,8 +61,8 @@ async function findErasedCalls(
   if (!await hasErased(tx, entityId)) return erased;
   const hashes = await findErased(tx, secrets, entityId, batch.flatMap(peopleOf));
   for (const call of batch) {
-    const named = peopleOf(call).find((person) => hashes.has(erasedKey(person)));
-    if (named) erased.set(call, hashes.get(erasedKey(named))!);
+    const named = peopleOf(call).find((person) => hashes.has(personKey(person)));
+    if (named) erased.set(call, hashes.get(personKey(named))!);
   }
   return erased;
 }
