@@ -67,6 +67,7 @@ const SCHEMA = z.object({
   MILLRACE_MAIL_FROM: z.email('is an e-mail address').optional(),
   MILLRACE_TOKEN_TTL_DAYS: count('a number of days', 1, 3_650).default(30),
   MILLRACE_RATE_LIMIT: count('a number of requests a minute; 0 turns it off', 0, 10_000_000).default(600),
+  MILLRACE_INGEST_LIMIT: count('a number of requests a minute; 0 turns it off', 0, 10_000_000).default(0),
   MILLRACE_TRUST_PROXY: proxies.optional(),
   MILLRACE_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error'], 'is debug, info, warn or error').default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: otlpUrl.optional(),

@@ -10,6 +10,7 @@ export type Metrics = {
   countRows(outcome: 'ok' | 'ignored' | 'failed', rows: number): void;
   countValues(outcome: 'ok' | 'ignored' | 'failed', values: number): void;
   countRecords(outcome: 'written' | 'unchanged' | 'ignored' | 'failed', records: number): void;
+  countCalls(outcome: 'accepted' | 'duplicate' | 'refused', calls: number): void;
   text(): Promise<string>;
   contentType: string;
 };
@@ -40,12 +41,17 @@ export function createMetrics(): Metrics {
     name: 'millrace_sync_records_total', help: 'Records of syncs by what became of them', registers: [registry],
     labelNames: ['outcome'],
   });
+  const calls = new Counter({
+    name: 'millrace_tracked_calls_total', help: 'Calls of SDKs by what became of them', registers: [registry],
+    labelNames: ['outcome'],
+  });
   return {
     observeRequest: ({ seconds, ...labels }) => requests.observe(labels, seconds),
     observeActivity: ({ activity, outcome, seconds }) => activities.observe({ step: activity, outcome }, seconds),
     countRows: (outcome, count) => rows.inc({ outcome }, count),
     countValues: (outcome, count) => values.inc({ outcome }, count),
     countRecords: (outcome, count) => records.inc({ outcome }, count),
+    countCalls: (outcome, count) => calls.inc({ outcome }, count),
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };

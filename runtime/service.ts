@@ -127,6 +127,7 @@ async function listen(house: House, metrics: Metrics, workers: Workers | null): 
       publicUrl: publicUrl(house),
       tokenTtlDays: config.MILLRACE_TOKEN_TTL_DAYS,
       rateLimitPerMinute: config.MILLRACE_RATE_LIMIT,
+      ingestLimitPerMinute: config.MILLRACE_INGEST_LIMIT,
       trustProxy: config.MILLRACE_TRUST_PROXY,
       version: await version(),
     },

@@ -8,6 +8,7 @@ import { ConnectorCalls } from './connector-calls.ts';
 import { feedIntake } from './feed-intake.ts';
 import { FeedRoom } from './feed-room.ts';
 import { FeedWaker } from './feed-waker.ts';
+import { KeyRates } from './key-rates.ts';
 import { LIMITS, type RouteNeeds, type ServerNeeds } from './needs.ts';
 import { openApiDocument } from './openapi.ts';
 import { serveOperations } from './operations.ts';
@@ -18,6 +19,9 @@ import { traceRequests } from './request-trace.ts';
 import type { Route } from './route.ts';
 import { routes as allRoutes } from './routes/index.ts';
 import { authenticate, authorise, serveRoute } from './serve-route.ts';
+import { serveTracking } from './serve-tracking.ts';
+import { TrackingApps } from './tracking-apps.ts';
+import { trackingIntake } from './tracking-intake.ts';
 import { refuseUnknownPaths } from './unknown-path.ts';
 import { uploadBudget } from './upload-budget.ts';
 
@@ -30,6 +34,8 @@ export async function buildServer(needs: ServerNeeds, routes: readonly Route[] =
     ...needs, limits, unverified: uploadBudget(limits.unverifiedBytes),
     feedIntake: feedIntake(needs.db, needs.secrets), feedRoom: new FeedRoom(needs.db, limits), feedWaker,
     connectorCalls,
+    trackingApps: new TrackingApps(needs.db, needs.secrets), trackingIntake: trackingIntake(needs.db, needs.secrets),
+    keyRates: new KeyRates(needs.settings.ingestLimitPerMinute),
   };
   const app = newApp(needs, routeNeeds);
   app.addHook('preClose', async () => connectorCalls.close());
@@ -43,7 +49,8 @@ export async function buildServer(needs: ServerNeeds, routes: readonly Route[] =
   authenticate(app, routeNeeds);
   authorise(app);
   await limitRates(app, needs.settings.rateLimitPerMinute);
-  for (const route of routes) serveRoute(app, route, routeNeeds);
+  for (const route of routes.filter(({ auth }) => auth !== 'app_key')) serveRoute(app, route, routeNeeds);
+  await serveTracking(app, routes.filter(({ auth }) => auth === 'app_key'), routeNeeds);
   await serveOperations(app, needs, openApiDocument(routes, needs.settings));
   refuseUnknownPaths(app, routes);
   return app;

@@ -11,7 +11,10 @@ import type { ConnectorCalls } from './connector-calls.ts';
 import type { FeedIntake } from './feed-intake.ts';
 import type { FeedRoom } from './feed-room.ts';
 import type { FeedWaker } from './feed-waker.ts';
+import type { KeyRates } from './key-rates.ts';
 import type { TraceRequest } from './request-trace.ts';
+import type { TrackingApps } from './tracking-apps.ts';
+import type { TrackingIntake } from './tracking-intake.ts';
 import type { UploadBudget } from './upload-budget.ts';
 
 /** What bounds a request. Sizes are in bytes. */
@@ -62,6 +65,8 @@ export type ServerSettings = {
   tokenTtlDays: number;
   /** Requests per minute of one token, or of one address; 0 for no limit. */
   rateLimitPerMinute: number;
+  /** Requests per minute of what SDKs send under one key; 0 for no limit. */
+  ingestLimitPerMinute: number;
   /** Which proxies to believe about a caller's address (Fastify's `trustProxy`). */
   trustProxy?: boolean | string | undefined;
   version: string;
@@ -78,7 +83,12 @@ export type ServerNeeds = {
   files: Files;
   secrets: Secrets;
   log: Logger;
-  metrics: { observeRequest(request: ObservedRequest): void; text(): Promise<string>; contentType: string };
+  metrics: {
+    observeRequest(request: ObservedRequest): void;
+    countCalls(outcome: 'accepted' | 'duplicate' | 'refused', calls: number): void;
+    text(): Promise<string>;
+    contentType: string;
+  };
   /** Where traces are on. */
   traceRequest?: TraceRequest | undefined;
   /** Starts what a request has written down; a start that fails is made up for by the sweep. */
@@ -102,4 +112,7 @@ export type RouteNeeds = ServerNeeds & {
   feedRoom: FeedRoom;
   feedWaker: FeedWaker;
   connectorCalls: ConnectorCalls;
+  trackingApps: TrackingApps;
+  trackingIntake: TrackingIntake;
+  keyRates: KeyRates;
 };

@@ -44,7 +44,7 @@ function roleTables(routes: readonly Route[]): string[] {
 }
 
 function openTable(routes: readonly Route[]): string[] {
-  const by = { token: 'any token', sor_key: 'the key of the System of Records', none: 'nothing' };
+  const by = { token: 'any token', sor_key: 'the key of the System of Records', app_key: 'an API key of the app', none: 'nothing' };
   const rows = routes.filter(({ rights, role }) => rights.length === 0 && !role)
     .map((route) => [by[route.auth], nameOf(route), route.summary]);
   return [toTable(['opened by', 'route', 'does'], rows)];

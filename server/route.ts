@@ -8,8 +8,11 @@ import type { Caller } from './caller.ts';
 import type { RouteNeeds } from './needs.ts';
 import type { Reply } from './reply.ts';
 
-/** `token`: a logged-in user; `sor_key`: the key of a SoR in body or query, which `handle` checks; `none`: anyone. */
-export type Auth = 'token' | 'sor_key' | 'none';
+/**
+ * `token`: a logged-in user; `sor_key`: the key of a SoR in body or query, which `handle` checks; `app_key`: that of an app,
+ * as the user of Basic authentication or in body or path, which `handle` checks too; `none`: anyone.
+ */
+export type Auth = 'token' | 'sor_key' | 'app_key' | 'none';
 /**
  * Who may call beside the rights: `person`: whoever has logged in, no service token; `admin`: one of the entity;
  * `superadmin`: one of all entities, who counts as an admin of each.
@@ -22,6 +25,8 @@ export type Circumstances = {
   version: ApiVersion;
   /** The caller's network address. */
   address: string;
+  /** The user of Basic authentication, without its password. */
+  basicUser: string | null;
   requestId: string;
   log: FastifyBaseLogger;
 };

@@ -57,7 +57,7 @@ export function serveRoute(app: FastifyInstance, route: Route, needs: RouteNeeds
   app.route({
     method: route.method,
     url: route.path,
-    config: { route },
+    config: route.auth === 'app_key' ? { route, rateLimit: false } : { route },
     handler: async (request, reply) => send(reply, await answer(route, request, needs)),
   });
 }
@@ -99,7 +99,15 @@ async function readInput(
 }
 
 function circumstancesOf(request: FastifyRequest): Circumstances {
-  return { version: apiVersion(request.headers.accept), address: request.ip, requestId: request.id, log: request.log };
+  const { accept, authorization } = request.headers;
+  return {
+    version: apiVersion(accept), address: request.ip, basicUser: basicUserOf(authorization), requestId: request.id, log: request.log,
+  };
+}
+
+function basicUserOf(authorization: string | undefined): string | null {
+  const [, encoded] = /^Basic +([\w+/=-]+) *$/i.exec(authorization ?? '') ?? [];
+  return encoded === undefined ? null : Buffer.from(encoded, 'base64').toString().replace(/:.*$/s, '');
 }
 
 /** Numbers of attribute values are raw JSON, which only the engine's own JSON.stringify writes. */

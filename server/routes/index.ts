@@ -31,6 +31,8 @@ import { syncErrorRoutes } from './sync-errors.ts';
 import { syncRunRoutes } from './sync-runs.ts';
 import { syncRoutes } from './syncs.ts';
 import { systemOfRecordsRoutes } from './systems-of-records.ts';
+import { trackingPrivacyRoutes } from './tracking-privacy.ts';
+import { trackingRoutes } from './tracking.ts';
 import { userRoutes } from './users.ts';
 import { walletSettingsRoutes } from './wallet-settings.ts';
 
@@ -43,5 +45,6 @@ export const routes: readonly Route[] = [
   ...appRoutes, ...appGroupRoutes, ...apiKeyRoutes,
   ...pushCertificateRoutes, ...labelRoutes, ...eventDefinitionRoutes,
   ...walletSettingsRoutes, ...legalTextRoutes, ...dataCategoryRoutes, ...recipientRoutes, ...purposeRoutes,
+  ...trackingRoutes, ...trackingPrivacyRoutes,
   ...userRoutes, ...ownPasswordRoutes, ...serviceTokenRoutes, ...entityRoutes, ...auditLogRoutes,
 ];

@@ -66,7 +66,7 @@ export async function newTestServer({ db, files, secrets }: TestStore, temporal:
     },
     outside: { allow: NOTHING_ALLOWED, fetch: guardedFetch(NOTHING_ALLOWED), commands: new Map(), scratch: tmpdir() },
     ready: async () => [],
-    settings: { publicUrl: 'http://127.0.0.1', tokenTtlDays: 1, rateLimitPerMinute: 0, version: 'test' },
+    settings: { publicUrl: 'http://127.0.0.1', tokenTtlDays: 1, rateLimitPerMinute: 0, ingestLimitPerMinute: 0, version: 'test' },
   });
   onFileEnd(() => app.close());
   return app;

@@ -11,6 +11,7 @@ test('requests, steps, rows and values are counted by what became of them', asyn
   metrics.countValues('ok', 7);
   metrics.countValues('ignored', 2);
   metrics.countValues('ok', 3);
+  metrics.countCalls('accepted', 5);
   const lines = (await metrics.text()).split('\n');
   expect(lines).toEqual(expect.arrayContaining([
     'millrace_http_request_seconds_count{method="GET",route="/api/labels/:name",status="200"} 1',
@@ -21,6 +22,7 @@ test('requests, steps, rows and values are counted by what became of them', asyn
     'millrace_import_rows_total{outcome="failed"} 20',
     'millrace_feed_values_total{outcome="ok"} 10',
     'millrace_feed_values_total{outcome="ignored"} 2',
+    'millrace_tracked_calls_total{outcome="accepted"} 5',
   ]));
   expect(lines.some((line) => line.startsWith('process_resident_memory_bytes '))).toBe(true);
 });

@@ -62,7 +62,7 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
     outside: outsideOf(options.allowed ?? '127.0.0.1'),
     log: pino(lines),
     metrics: {
-      observeRequest: (request) => observed.push(request), text: async () => 'up 1\n', contentType: 'text/plain',
+      observeRequest: (request) => observed.push(request), countCalls: () => {}, text: async () => 'up 1\n', contentType: 'text/plain',
     },
     flows: {
       startImport: options.startImport ?? (async (ref) => void started.push(ref)),
@@ -72,7 +72,7 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
     },
     ready: options.ready ?? (async () => []),
     settings: {
-      publicUrl: 'http://millrace.test', tokenTtlDays: 30, rateLimitPerMinute: 0, version: '0', ...options.settings,
+      publicUrl: 'http://millrace.test', tokenTtlDays: 30, rateLimitPerMinute: 0, ingestLimitPerMinute: 0, version: '0', ...options.settings,
     },
   }, options.routes);
   onFileEnd(() => app.close());

@@ -1,0 +1,29 @@
+import type { FastifyInstance } from 'fastify';
+import type { RouteNeeds } from './needs.ts';
+import type { Route } from './route.ts';
+import { serveRoute } from './serve-route.ts';
+import { readTrackingBodies } from './tracking-bodies.ts';
+
+/** Any page may send: nothing here goes by a cookie. */
+const CORS = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'Retry-After, X-Request-Id',
+  'cross-origin-resource-policy': 'cross-origin',
+};
+const PREFLIGHT = {
+  'access-control-allow-methods': 'GET, POST, OPTIONS',
+  'access-control-allow-headers': 'Authorization, Content-Type, Content-Encoding',
+  'access-control-max-age': '86400',
+};
+
+/** The paths of Segment's tracking API, with bodies, limits and headers of their own, apart from all others. */
+export async function serveTracking(app: FastifyInstance, routes: readonly Route[], needs: RouteNeeds): Promise<void> {
+  await app.register(async (scope) => {
+    readTrackingBodies(scope);
+    scope.addHook('onRequest', async (_request, reply) => {
+      reply.headers(CORS);
+    });
+    scope.options('/v1/*', { config: { rateLimit: false } }, async (_request, reply) => reply.headers(PREFLIGHT).status(204).send());
+    for (const route of routes) serveRoute(scope, route, needs);
+  });
+}

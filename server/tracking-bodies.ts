@@ -1,0 +1,47 @@
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
+import { Refusal, refuse, refuseField } from '../domain/refusal.ts';
+import { parseJsonBody } from './json-body.ts';
+import { sendError } from './refusal-reply.ts';
+
+/** Segment's limit of a batch, as it comes and unzipped. */
+export const MAX_BODY_BYTES = 500 * 1024;
+/** Arrays and objects of a body. Of a call fewer are taken (`readCall`), so that one which nests too deep is refused by itself. */
+const NESTING = 1_000;
+const TYPES = /^(?:application\/json|text\/plain)\s*(?:;|$)/i;
+
+const unzip = promisify(gunzip);
+
+/** What SDKs send: JSON, whatever they call it, maybe zipped. What is too large is a 400, at which they give up. */
+export function readTrackingBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(TYPES, { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, async (request: FastifyRequest, bytes: Buffer) =>
+    parseJsonBody(await unpacked(request, bytes), NESTING, { exactNumbers: true }));
+  app.setErrorHandler((error, request, reply) => sendError(toTrackingRefusal(error as FastifyError), request, reply));
+}
+
+async function unpacked({ headers }: FastifyRequest, bytes: Buffer): Promise<Buffer> {
+  const encoding = headers['content-encoding']?.toLowerCase() ?? 'identity';
+  if (encoding === 'identity') return bytes;
+  if (encoding !== 'gzip') return refuse(415, 'unsupported_media_type', 'Content-Encoding: gzip, or none');
+  try {
+    return await unzip(bytes, { maxOutputLength: MAX_BODY_BYTES });
+  } catch (error) {
+    return (error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE' ? refuseSize() : refuseField('body', 'is not gzip, as Content-Encoding says');
+  }
+}
+
+function refuseSize(): never {
+  return refuse(400, 'too_large', `body: must have at most ${MAX_BODY_BYTES / 1024} KiB, also unzipped: send smaller batches`);
+}
+
+function toTrackingRefusal(error: FastifyError): unknown {
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    return new Refusal(400, 'too_large', `body: must have at most ${MAX_BODY_BYTES / 1024} KiB: send smaller batches`);
+  }
+  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    return new Refusal(415, 'unsupported_media_type', 'Content-Type: JSON as application/json or text/plain');
+  }
+  return error;
+}

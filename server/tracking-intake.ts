@@ -1,0 +1,87 @@
+import type { RefusedCall } from '../domain/tracked-call.ts';
+import { type Database, type Tx, write } from '../store/database.ts';
+import { ensurePartitions } from '../store/event-partitions.ts';
+import { type CallOutcome, ingestCalls } from '../store/ingest-calls.ts';
+import { insertNewAttributes } from '../store/ingest-traits.ts';
+import type { IngestedCall } from '../store/ingested-call.ts';
+import { insertRefusals } from '../store/refusals.ts';
+import type { Secrets } from '../store/secrets.ts';
+import { gathered } from './gathered.ts';
+import type { TrackedRequest } from './tracked-request.ts';
+
+type Intake = TrackedRequest & { entityId: number };
+
+/** What became of a request's calls; the refused ones in the order of their index. */
+export type TakenIn = { accepted: number; duplicates: number; refused: RefusedCall[] };
+
+/** Takes calls in: settles once they are committed. */
+export type TrackingIntake = (intake: Intake) => Promise<TakenIn>;
+
+type Outcome = PromiseSettledResult<TakenIn>;
+
+/** Two, so that one's rows are sent while the other one's are written to disk. */
+const ROUNDS = 2;
+const MOST_REQUESTS = 100;
+const MOST_CALLS = 5_000;
+
+/** Requests that come at the same time share the statements and the commit of one transaction. */
+export function trackingIntake(db: Database, secrets: Secrets): TrackingIntake {
+  const takeTogether = gathered((intakes: Intake[]) => takeEach(db, secrets, intakes), {
+    rounds: ROUNDS, calls: MOST_REQUESTS, weight: MOST_CALLS, weigh: ({ calls, refused }) => calls.length + refused.length,
+  });
+  return async (intake) => {
+    const outcome = await takeTogether(intake);
+    if (outcome.status === 'rejected') throw outcome.reason;
+    return outcome.value;
+  };
+}
+
+async function takeEach(db: Database, secrets: Secrets, intakes: Intake[]): Promise<Outcome[]> {
+  const outcomes = new Map<Intake, Outcome>();
+  for (const [entityId, own] of Map.groupBy(intakes, (intake) => intake.entityId)) {
+    const settled = await takeAll(db, secrets, entityId, own);
+    for (const [index, intake] of own.entries()) outcomes.set(intake, settled[index]!);
+  }
+  return intakes.map((intake) => outcomes.get(intake)!);
+}
+
+/** In one transaction; where that fails, by whose fault ever, each in its own. */
+async function takeAll(db: Database, secrets: Secrets, entityId: number, intakes: Intake[]): Promise<Outcome[]> {
+  try {
+    const calls = intakes.flatMap((intake) => intake.calls);
+    await ensurePartitions(db, calls.map(({ happenedAt }) => happenedAt));
+    await insertNewAttributes(db, entityId, calls);
+    const outcomes = await write(db, (tx) => insertAll(tx, secrets, entityId, calls, intakes));
+    return toTakenIn(intakes, outcomes).map((value) => ({ status: 'fulfilled', value }));
+  } catch (reason) {
+    if (intakes.length === 1) return [{ status: 'rejected', reason }];
+  }
+  const outcomes: Outcome[] = [];
+  for (const intake of intakes) outcomes.push(...await takeAll(db, secrets, entityId, [intake]));
+  return outcomes;
+}
+
+async function insertAll(
+  tx: Tx, secrets: Secrets, entityId: number, calls: IngestedCall[], intakes: Intake[],
+): Promise<CallOutcome[]> {
+  const outcomes = await ingestCalls(tx, secrets, entityId, calls);
+  await insertRefusals(tx, secrets, entityId, intakes.flatMap(({ refused }) => refused));
+  return outcomes;
+}
+
+/** `outcomes` are those of all calls of all intakes, in their order. */
+function toTakenIn(intakes: Intake[], outcomes: CallOutcome[]): TakenIn[] {
+  let at = 0;
+  return intakes.map(({ calls, refused }) => {
+    const taken: TakenIn = { accepted: 0, duplicates: 0, refused: [...refused] };
+    for (const { index, messageId } of calls) {
+      const outcome = outcomes[at]!;
+      at += 1;
+      if (outcome === 'accepted') taken.accepted += 1;
+      else if (outcome === 'duplicate') taken.duplicates += 1;
+      else taken.refused.push({ index, messageId, code: 'erased', message: 'this person was erased' });
+    }
+    taken.refused.sort((a, b) => a.index - b.index);
+    return taken;
+  });
+}
