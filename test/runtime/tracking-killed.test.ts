@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import { personId } from '../harness/people.ts';
+import { startServer } from '../harness/served.ts';
+import { useStack } from '../harness/stack.ts';
+import { makeWorld } from '../harness/world.ts';
+import { basic, insertKeyedApp } from '../server/sample-tracking.ts';
+
+/** Acknowledged means committed, wherever the server dies. */
+
+const stack = useStack();
+
+const BATCHES = 60;
+const CALLS = 25;
+const CLIENTS = 6;
+
+const idOf = (batch: number, call: number) => `killed-${batch}-${call}`;
+
+function bodyOf(batch: number): string {
+  const calls = Array.from({ length: CALLS }, (_, call) => ({
+    type: 'track', event: `Event ${call}`, messageId: idOf(batch, call), anonymousId: personId((batch + call) % 7), properties: { batch },
+  }));
+  return JSON.stringify({ batch: calls, sentAt: new Date().toISOString() });
+}
+
+test.each([1, 7, 20])('a server that is killed after %i batches has what it acknowledged, and repeats make one event each', async (killAfter) => {
+  const world = await makeWorld(stack.store);
+  const own = await insertKeyedApp(stack.store, world);
+  const stored = async () => {
+    const { rows } = await stack.store.db.query<{ batch: number; event: string }>(
+      `SELECT (detail->>'batch')::int AS batch, name AS event FROM events WHERE app_id = $1`, [own.app.id]);
+    return rows.map(({ batch, event }) => `${batch} ${event}`).toSorted();
+  };
+  const eventsOf = (batches: Iterable<number>) =>
+    [...batches].flatMap((batch) => Array.from({ length: CALLS }, (_, call) => `${batch} Event ${call}`)).toSorted();
+
+  const open = Array.from({ length: BATCHES }, (_, batch) => batch);
+  const acknowledged = new Set<number>();
+  /** Ends when all is acknowledged, or the server is gone. */
+  const sendAll = async (url: string, afterEach: () => void) => {
+    const waiting = open.filter((batch) => !acknowledged.has(batch));
+    await Promise.all(Array.from({ length: CLIENTS }, async () => {
+      for (let batch = waiting.shift(); batch !== undefined; batch = waiting.shift()) {
+        const answer = await fetch(`${url}/v1/batch`, { method: 'POST', headers: basic(own.apiKey), body: bodyOf(batch) })
+          .then(async (reply) => ({ status: reply.status, body: await reply.json() as { refused: unknown[] } }), () => null);
+        if (answer === null) return;
+        expect([answer.status, answer.body.refused]).toEqual([200, []]);
+        acknowledged.add(batch);
+        afterEach();
+      }
+    }));
+  };
+
+  const first = await startServer(stack);
+  await sendAll(first.url, () => {
+    if (acknowledged.size === killAfter) process.kill(first.pid, 'SIGKILL');
+  });
+  expect(acknowledged.size).toBeGreaterThanOrEqual(killAfter);
+  expect(acknowledged.size, 'the kill hit a server that was done').toBeLessThan(BATCHES);
+  const kept = new Set(await stored());
+  expect(eventsOf(acknowledged).filter((event) => !kept.has(event))).toEqual([]);
+
+  const second = await startServer(stack);
+  await sendAll(second.url, () => {});
+  expect(await stored()).toEqual(eventsOf(open));
+  const { rows } = await stack.store.db.query('SELECT sum(accepted)::int AS accepted FROM ingested_batches WHERE app_id = $1', [own.app.id]);
+  expect(rows).toEqual([{ accepted: BATCHES * CALLS }]);
+  expect(await second.stop()).toBe(0);
+});

@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto';
+import { APP_DEFAULTS } from '../../server/app-change.ts';
+import { insertAppApiKey } from '../../store/app-api-keys.ts';
+import { type AppType, findApp, type App, insertApp } from '../../store/apps.ts';
+import { write } from '../../store/database.ts';
+import type { TestStore } from '../harness/database.ts';
+import { rememberSecret } from '../harness/people.ts';
+import type { World } from '../harness/world.ts';
+
+export type KeyedSampleApp = { app: App; apiKey: string; keyId: string };
+
+/** An app that sends under a key, by default one of its own. */
+export async function insertKeyedApp(
+  { db, secrets }: TestStore, { entity }: World,
+  { packageName = `com.example.${randomBytes(4).toString('hex')}`, appType = 'iOS App', apiKey = `Key-1-${randomBytes(8).toString('hex')}` }:
+  { packageName?: string; appType?: AppType; apiKey?: string } = {},
+): Promise<KeyedSampleApp> {
+  rememberSecret(apiKey);
+  return write(db, async (tx) => {
+    const { id, identifier } = await insertApp(tx, secrets, entity.id, { ...APP_DEFAULTS, name: packageName, packageName, appType }, false);
+    const key = await insertAppApiKey(tx, secrets, entity.id, { appId: id, apiKey, revoked: false });
+    if ('taken' in key) throw new Error('the key of a sample is taken');
+    return { app: (await findApp(tx, entity.id, identifier))!, apiKey, keyId: key.identifier };
+  });
+}
+
+/** As SDKs of servers and mobiles show a key. */
+export function basic(apiKey: string): Record<string, string> {
+  return { authorization: `Basic ${Buffer.from(`${apiKey}:`).toString('base64')}`, 'content-type': 'application/json' };
+}
+
+/** The names of an app's events, by their messageIds' order of arrival. */
+export async function eventNames({ db }: TestStore, { app }: KeyedSampleApp): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>('SELECT name FROM events WHERE app_id = $1 ORDER BY name', [app.id]);
+  return rows.map(({ name }) => name);
+}
