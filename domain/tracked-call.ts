@@ -9,7 +9,9 @@ export type CallType = (typeof CALL_TYPES)[number];
  * Why a call is refused: malformed, over a limit, outside the times that are kept, of no app or of several, of an erased
  * person, of nobody.
  */
-export type RefusalCode = 'invalid' | 'too_large' | 'too_old' | 'in_the_future' | 'unknown_app' | 'erased' | 'nobody';
+export const REFUSAL_CODES = ['invalid', 'too_large', 'too_old', 'in_the_future', 'unknown_app', 'erased', 'nobody'] as const;
+
+export type RefusalCode = (typeof REFUSAL_CODES)[number];
 
 /** 1 errors, 2 events, 3 background transitions (reference: Event). */
 export type LogType = 1 | 2 | 3;

@@ -40,13 +40,12 @@ export async function findOrInsertPrivacyRequest(
 export async function listPrivacyRequests(
   db: Queryable, entityId: number, appId: number, { offset, limit }: { offset: number; limit: number },
 ): Promise<{ total: number; requests: PrivacyRequest[] }> {
-  const { rows } = await db.query<Row & { total: number }>(
-    `SELECT ${COLUMNS}, count(*) OVER () AS total FROM privacy_requests WHERE entity_id = $1 AND app_id = $2
-     ORDER BY id DESC OFFSET $3 LIMIT $4`, [entityId, appId, offset, limit]);
-  if (rows.length > 0 || offset === 0) return { total: rows[0]?.total ?? 0, requests: rows.map(toPrivacyRequest) };
   const { rows: [counted] } = await db.query<{ total: number }>(
     'SELECT count(*) AS total FROM privacy_requests WHERE entity_id = $1 AND app_id = $2', [entityId, appId]);
-  return { total: counted!.total, requests: [] };
+  const { rows } = await db.query<Row>(
+    `SELECT ${COLUMNS} FROM privacy_requests WHERE entity_id = $1 AND app_id = $2 ORDER BY id DESC OFFSET $3 LIMIT $4`,
+    [entityId, appId, offset, limit]);
+  return { total: counted!.total, requests: rows.map(toPrivacyRequest) };
 }
 
 function toPrivacyRequest(row: Row): PrivacyRequest {

@@ -2,7 +2,7 @@ import type { RefusedCall } from '../domain/tracked-call.ts';
 import type { Tx } from './database.ts';
 import { insertRefusedCalls, type KeptRefusal } from './refused-calls.ts';
 import type { Secrets } from './secrets.ts';
-import { erasedKey, findErased, hasErased, type Person } from './tombstones.ts';
+import { personKey, findErased, hasErased, type Person } from './tombstones.ts';
 
 /** A refused call with what came, shortened, and all whom it may be of. */
 export type RefusedWith = RefusedCall & { appId: number | null; raw: string; people: Person[] };
@@ -20,8 +20,8 @@ export async function insertRefusals(tx: Tx, secrets: Secrets, entityId: number,
 }
 
 function toKept({ index, messageId, code, message, raw, people }: RefusedWith, erased: ReadonlyMap<string, Buffer>): KeptRefusal {
-  const person = people.find((each) => erased.has(erasedKey(each)));
+  const person = people.find((each) => erased.has(personKey(each)));
   return person === undefined
     ? { index, messageId, code, message, raw }
-    : { index, messageId: null, code, message, raw: null, customerHash: erased.get(erasedKey(person))! };
+    : { index, messageId: null, code, message, raw: null, customerHash: erased.get(personKey(person))! };
 }

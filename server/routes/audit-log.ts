@@ -9,6 +9,7 @@ import type { Secrets } from '../../store/secrets.ts';
 import { audit } from '../audit.ts';
 import type { Caller } from '../caller.ts';
 import { customerId, identifier, isoDatetime, pageNumber } from '../input.ts';
+import { placeCursor, writeCursor } from '../place-cursor.ts';
 import { streamedCsvFile } from '../reply.ts';
 import { type Route, route } from '../route.ts';
 
@@ -28,14 +29,8 @@ const filters = {
 };
 type Filters = z.output<z.ZodObject<typeof filters>>;
 
-/** The place of the last entry of a page, opaque to callers. */
-const cursor = z.string()
-  .transform((value, ctx): AuditPlace => {
-    const [, micros, id] = /^(\d{1,16})\.(\d{1,15})$/.exec(Buffer.from(value, 'base64url').toString()) ?? [];
-    if (micros !== undefined) return { happenedAtMicros: Number(micros), id: Number(id) };
-    ctx.issues.push({ code: 'custom', message: 'is none that `next` gave', input: value });
-    return z.NEVER;
-  });
+/** The place of the last entry of a page. */
+const cursor = placeCursor.transform(({ micros, id }): AuditPlace => ({ happenedAtMicros: micros, id }));
 
 const AuditEntryRecord = z.object({
   id: z.int(),
@@ -122,7 +117,7 @@ function nextQuery({ cursor: _, ...query }: Filters & { per_page: number; cursor
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) parameters.set(name, value instanceof Date ? value.toISOString() : String(value));
   }
-  parameters.set('cursor', Buffer.from(`${last.happenedAtMicros}.${last.id}`).toString('base64url'));
+  parameters.set('cursor', writeCursor(last.happenedAtMicros, last.id));
   return parameters;
 }
 

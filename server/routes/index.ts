@@ -18,6 +18,7 @@ import { importErrorsFileRoutes } from './import-errors-file.ts';
 import { importTemplateRoutes } from './import-template.ts';
 import { importRoutes } from './imports.ts';
 import { labelRoutes } from './labels.ts';
+import { ingestionRoutes } from './ingestion.ts';
 import { notifyEmailsRoutes } from './notify-emails.ts';
 import { ownPasswordRoutes } from './own-password.ts';
 import { pushCertificateRoutes } from './push-certificates.ts';
@@ -45,6 +46,6 @@ export const routes: readonly Route[] = [
   ...appRoutes, ...appGroupRoutes, ...apiKeyRoutes,
   ...pushCertificateRoutes, ...labelRoutes, ...eventDefinitionRoutes,
   ...walletSettingsRoutes, ...legalTextRoutes, ...dataCategoryRoutes, ...recipientRoutes, ...purposeRoutes,
-  ...trackingRoutes, ...trackingPrivacyRoutes,
+  ...trackingRoutes, ...trackingPrivacyRoutes, ...ingestionRoutes,
   ...userRoutes, ...ownPasswordRoutes, ...serviceTokenRoutes, ...entityRoutes, ...auditLogRoutes,
 ];

@@ -79,7 +79,13 @@ const TAKEN = new Set([
   ].flatMap((name) =>
     ['page', 'per_page'].flatMap((field) =>
       ['empty', 'long', 'unknown', 'NUL'].map((kind) => `${name} query.${field}: ${kind}`))),
-  ...['empty', 'long', 'unknown', 'NUL'].map((kind) => `GET /api/audit_log query.per_page: ${kind}`),
+  ...['empty', 'long', 'unknown', 'NUL'].flatMap((kind) => [
+    `GET /api/audit_log query.per_page: ${kind}`, `GET /api/apps/:app_identifier/refused_calls query.per_page: ${kind}`,
+    `GET /api/apps/:app_identifier/ingestion query.days: ${kind}`,
+    ...['crashes', 'privacy_requests'].flatMap((list) => ['page', 'per_page'].map((field) =>
+      `GET /api/apps/:app_identifier/${list} query.${field}: ${kind}`)),
+  ]),
+  'GET /api/apps/:app_identifier/refused_calls query.message_id: unknown',
   ...['subject', 'actor', 'customer_id'].flatMap((field) => [
     `GET /api/audit_log query.${field}: unknown`, `GET /api/audit_log.csv query.${field}: unknown`,
   ]),

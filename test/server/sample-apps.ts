@@ -7,7 +7,11 @@ import { APP_DEFAULTS } from '../../server/app-change.ts';
 import { rememberSecret } from '../harness/people.ts';
 
 /** An app with all that stands beside it. */
-export type SampleApps = { appId: string; parentId: string; appSorId: string; groupId: string; keyId: string; apiKey: string };
+export type SampleApps = {
+  appId: string; parentId: string; appSorId: string; groupId: string; keyId: string; apiKey: string;
+  /** On which somebody was seen. */
+  deviceId: string;
+};
 
 export async function insertSampleApps(tx: Tx, secrets: Secrets, entityId: number): Promise<SampleApps> {
   const insert = (name: string) => insertApp(tx, secrets, entityId, {
@@ -23,7 +27,11 @@ export async function insertSampleApps(tx: Tx, secrets: Secrets, entityId: numbe
   rememberSecret(apiKey);
   const key = await insertAppApiKey(tx, secrets, entityId, { appId: id, apiKey, revoked: false });
   if ('taken' in key) throw new Error('the key of a sample is taken');
-  return { appId, parentId, appSorId: rows[0]!.identifier, groupId: group.identifier, keyId: key.identifier, apiKey };
+  const deviceId = `device-of-${appId}`;
+  await tx.query(
+    `INSERT INTO devices (entity_id, app_id, device_id, last_user_id, first_seen_at, last_seen_at) VALUES ($1, $2, $3, $4, now(), now())`,
+    [entityId, id, deviceId, `user-of-${appId}`]);
+  return { deviceId, appId, parentId, appSorId: rows[0]!.identifier, groupId: group.identifier, keyId: key.identifier, apiKey };
 }
 
 /** All that an app takes. */

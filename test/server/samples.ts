@@ -167,6 +167,22 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'PUT /api/apps/:app_identifier/api_keys/:key_identifier': ({ apps }) => ({
     params: { app_identifier: apps.appId, key_identifier: apps.keyId }, body: { api_key: `New-key-of-${apps.appId}-1`, revoked: true },
   }),
+  ...Object.fromEntries(['batch', 'b', 'import'].map((name) => [`POST /v1/${name}`, ({ apps }: Sample): Call => ({
+    body: { writeKey: apps.apiKey, batch: [{ type: 'track', event: 'Tapped', messageId: 'sample', anonymousId: apps.deviceId }] },
+  })])),
+  ...Object.fromEntries([
+    'track', 't', 'identify', 'i', 'page', 'p', 'screen', 's', 'group', 'g', 'alias', 'a',
+  ].map((name) => [`POST /v1/${name}`, ({ apps, person }: Sample): Call => ({
+    body: { writeKey: apps.apiKey, event: 'Tapped', groupId: 'acme', previousId: apps.deviceId, userId: person, messageId: 'sample' },
+  })])),
+  'GET /v1/projects/:write_key/settings': ({ apps }) => ({ params: { write_key: apps.apiKey } }),
+  'POST /v1/privacy': ({ apps }) => ({ body: { writeKey: apps.apiKey, type: 'access', deviceId: apps.deviceId } }),
+  'GET /api/apps/:app_identifier/privacy_requests': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
+  'GET /api/apps/:app_identifier/refused_calls': ({ apps }) => ({
+    params: { app_identifier: apps.appId }, query: { code: 'invalid', message_id: 'sample', per_page: '10' },
+  }),
+  'GET /api/apps/:app_identifier/ingestion': ({ apps }) => ({ params: { app_identifier: apps.appId }, query: { days: '30' } }),
+  'GET /api/apps/:app_identifier/crashes': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
   'GET /api/syncs': () => ({}),
   'POST /api/syncs': (own) => ({ body: anotherSync(own) }),
   'POST /api/syncs/validate': (own) => ({ body: { ...anotherSync(own), sync_id: own.sync.identifier } }),

@@ -232,3 +232,68 @@ describe('a privacy request', () => {
     expect((await ask({ type: 'delete', deviceId: 'nobody knows it' })).status).toBe(404);
   });
 });
+
+describe('afterwards', () => {
+  const read = async (app: KeyedSampleApp, path: string, token = world.token) =>
+    (await server.call('GET', path.startsWith('http') ? path.slice('http://millrace.test'.length) : `/api/apps/${app.app.identifier}/${path}`, { token })).body.result;
+
+  test('refused calls are read page by page, by code and by messageId, with what came', async () => {
+    const app = await newApp();
+    const invalid = (nth: number) => ({ type: 'track', messageId: `r-${nth}`, userId: personId(nth) });
+    await post('/v1/batch', { batch: [invalid(1), { type: 'track', event: 'Nobody', messageId: 'r-2' }, invalid(3)] }, basic(app.apiKey));
+    await post('/v1/batch', { batch: [invalid(4), invalid(3)] }, basic(app.apiKey));
+    const seen: string[] = [];
+    let page = await read(app, 'refused_calls?per_page=3');
+    for (;;) {
+      seen.push(...(page.refused_calls as { message_id: string }[]).map(({ message_id: id }) => id));
+      if (page.next === null) break;
+      page = await read(app, page.next as string);
+    }
+    expect(seen.toSorted()).toEqual(['r-1', 'r-2', 'r-3', 'r-4']);
+    expect(seen[0]).toBe('r-4');
+    expect((await read(app, 'refused_calls?code=nobody')).refused_calls).toMatchObject([{
+      index: 1, message_id: 'r-2', code: 'nobody', of_app: true, call: JSON.stringify({ type: 'track', event: 'Nobody', messageId: 'r-2' }),
+    }]);
+    expect((await read(app, 'refused_calls?message_id=r-3')).refused_calls).toMatchObject([{ index: 2, code: 'invalid' }]);
+    const { rows } = await store.db.query(`SELECT details FROM audit_log WHERE subject = $1 AND action = 'read'`, [app.app.identifier]);
+    expect(rows).toContainEqual({ details: { what: 'refused_calls' } });
+  });
+
+  test('what told of no app is read by those apps that share a key', async () => {
+    const apiKey = `Shared-key-2-${world.entity.id}`;
+    const [one, other] = [await newApp({ apiKey }), await newApp({ apiKey })];
+    await post('/v1/batch', { batch: [track('Of which?', { messageId: 'of-none' })] }, basic(apiKey));
+    for (const app of [one, other]) {
+      const { refused_calls: refused } = await read(app, 'refused_calls?message_id=of-none');
+      expect(refused).toMatchObject([{ message_id: 'of-none', code: 'unknown_app', of_app: false }]);
+      expect((await read(app, 'ingestion')).days[0]).toMatchObject({ received: 0, refused_of_no_app: expect.any(Number) });
+      expect((await read(app, 'ingestion')).days[0].refused_of_no_app).toBeGreaterThan(0);
+    }
+    expect((await read(await newApp(), 'refused_calls')).refused_calls).toEqual([]);
+  });
+
+  test('calls are counted by day: received is accepted, duplicates and refused together', async () => {
+    const app = await newApp();
+    const batch = [track('A', { messageId: 'c-1' }), track('B', { messageId: 'c-2' }), track('A', { messageId: 'c-1' }), {}];
+    await post('/v1/batch', { batch }, basic(app.apiKey));
+    await post('/v1/batch', { batch }, basic(app.apiKey));
+    const { days } = await read(app, 'ingestion?days=3') as { days: Record<string, unknown>[] };
+    expect(days).toHaveLength(3);
+    expect(days[0]).toMatchObject({ date: new Date().toISOString().slice(0, 10), received: 8, accepted: 2, duplicates: 4, refused: 2 });
+    expect(days[1]).toMatchObject({ received: 0 });
+  });
+
+  test('errors are listed by kind', async () => {
+    const app = await newApp();
+    const crash = (message: string, type: string) => track('Application Crashed', { properties: { message, exception_type: type } });
+    await post('/v1/batch', { batch: [crash('No room', 'Memory'), crash('No room', 'Memory'), crash('No file', 'Disk')] }, basic(app.apiKey));
+    const { items, total_items: total } = await read(app, 'crashes?per_page=10');
+    expect(total).toBe(2);
+    expect(items).toEqual(expect.arrayContaining([expect.objectContaining({ title: 'No room', occurrences: 2, identifier: expect.stringMatching(/^crs_/) })]));
+  });
+
+  test('nothing of the people in calls stands in the log', () => {
+    expect(JSON.stringify(server.logs)).not.toContain(personId(3));
+    expect(server.logs).toContainEqual(expect.objectContaining({ msg: 'calls were refused', refused: { invalid: 1 } }));
+  });
+});
