@@ -6,7 +6,7 @@ const CALLS_NAMING = `refused_calls WHERE entity_id = $1 AND (${['raw', 'message
 
 export const refusedCalls: PersonalDataPlace = {
   name: 'refused_calls',
-  columns: ['message_id', 'message', 'raw', 'customer_hash'],
+  columns: ['message_id', 'message_hash', 'message', 'raw', 'customer_hash'],
   otherColumns: ['entity_id', 'id', 'received_at', 'app_id', 'index', 'code'],
   foundBy: 'the id in the call, or in what is told of it, through the 30 days that these are kept',
   count: ({ db }, entityId, people) => countRows(db, CALLS_NAMING, namesOf(entityId, people)),
@@ -22,7 +22,8 @@ export const refusedCalls: PersonalDataPlace = {
     for (const person of people) {
       erased += await inBatches(db,
         `UPDATE refused_calls SET raw = NULL, message = '${ERASED}', customer_hash = $4,
-           message_id = CASE WHEN ${namedIn('message_id')} THEN NULL ELSE message_id END
+           message_id = CASE WHEN ${namedIn('message_id')} THEN NULL ELSE message_id END,
+           message_hash = CASE WHEN ${namedIn('message_id')} THEN NULL ELSE message_hash END
          WHERE entity_id = $1 AND ctid = ANY (ARRAY(SELECT ctid FROM ${CALLS_NAMING} LIMIT ${BATCH}))`,
         [...namesOf(entityId, [person]), secrets.customerHash(entityId, person.customerType, person.customerId)]);
     }
