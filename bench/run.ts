@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { benchFeed } from './feed.ts';
 import { benchImports, benchSmallImport } from './imports.ts';
+import { benchIngestion } from './ingestion.ts';
 import { benchProfiles } from './profiles.ts';
 import { atMost, type Figure, markdown } from './report.ts';
 import { startService } from './service.ts';
@@ -45,6 +46,7 @@ async function measure(): Promise<Figure[]> {
       ...await benchPostgresSync({ service, databaseUrl, rows, rounds }),
       ...tap ? [await benchSingerCsv({ service, folder, program: tap.program, rows })] : [],
       await benchFeed({ service, databaseUrl, values: quick ? 50_000 : 500_000, rounds }),
+      ...await benchIngestion({ service, databaseUrl, folder, events: quick ? 20_000 : 200_000, rounds, seconds: quick ? 5 : 30 }),
       // Last: it empties the tables of the imports.
       ...await benchProfiles({ service, databaseUrl, customers: quick ? 100_000 : 2_000_000 }),
     ];

@@ -26,7 +26,8 @@ export function readRequest(
   type?: CallType,
 ): TrackedRequest {
   const by = {
-    receivedAt, sentAt, sha256, batchContext: context, oldest: monthsBefore(receivedAt, target.retentionMonths), newest: receivedAt + AHEAD_MS,
+    receivedAt, sentAt, sha256, batchContext: context,
+    oldest: monthsBefore(receivedAt, target.retentionMonths), newest: receivedAt + AHEAD_MS,
     ...type && { type },
   };
   const request: TrackedRequest = { calls: [], refused: [] };
@@ -66,7 +67,8 @@ function rawOf(given: unknown): string {
   if (!isObject(given)) return shorten(JSON.stringify(given), RAW_LENGTH);
   const { userId, anonymousId, previousId, context, ...others } = given;
   const first = isObject(context) && isObject(context.device) ? { device: { id: context.device.id, ...context.device } } : {};
-  const raw = { userId, anonymousId, previousId, context: isObject(context) ? { ...first, ...context } : context, ...others, writeKey: undefined };
+  const ordered = isObject(context) ? { ...first, ...context } : context;
+  const raw = { userId, anonymousId, previousId, context: ordered, ...others, writeKey: undefined };
   return shorten(JSON.stringify(raw), RAW_LENGTH);
 }
 

@@ -6,7 +6,7 @@ import { parseJsonBody } from './json-body.ts';
 import { sendError } from './refusal-reply.ts';
 
 /** Segment's limit of a batch, as it comes and unzipped. */
-export const MAX_BODY_BYTES = 500 * 1024;
+const MAX_BODY_BYTES = 500 * 1024;
 /** Arrays and objects of a body. Of a call fewer are taken (`readCall`), so that one which nests too deep is refused by itself. */
 const NESTING = 1_000;
 const TYPES = /^(?:application\/json|text\/plain)\s*(?:;|$)/i;
@@ -28,18 +28,17 @@ async function unpacked({ headers }: FastifyRequest, bytes: Buffer): Promise<Buf
   try {
     return await unzip(bytes, { maxOutputLength: MAX_BODY_BYTES });
   } catch (error) {
-    return (error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE' ? refuseSize() : refuseField('body', 'is not gzip, as Content-Encoding says');
+    if ((error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge();
+    return refuseField('body', 'is not gzip, as Content-Encoding says');
   }
 }
 
-function refuseSize(): never {
-  return refuse(400, 'too_large', `body: must have at most ${MAX_BODY_BYTES / 1024} KiB, also unzipped: send smaller batches`);
+function tooLarge(): Refusal {
+  return new Refusal(400, 'too_large', `body: must have at most ${MAX_BODY_BYTES / 1024} KiB, also unzipped: send smaller batches`);
 }
 
 function toTrackingRefusal(error: FastifyError): unknown {
-  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-    return new Refusal(400, 'too_large', `body: must have at most ${MAX_BODY_BYTES / 1024} KiB: send smaller batches`);
-  }
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return tooLarge();
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
     return new Refusal(415, 'unsupported_media_type', 'Content-Type: JSON as application/json or text/plain');
   }

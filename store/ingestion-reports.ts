@@ -10,7 +10,8 @@ export type StoredRefusal = {
 };
 
 /** Calls that told of no app concern those apps that have a key with others. */
-const OF_NO_APP = `app_id IS NULL AND EXISTS (SELECT FROM app_api_keys k JOIN app_api_keys o ON o.entity_id = k.entity_id AND o.lookup = k.lookup
+const OF_NO_APP = `app_id IS NULL AND EXISTS (
+  SELECT FROM app_api_keys k JOIN app_api_keys o ON o.entity_id = k.entity_id AND o.lookup = k.lookup
   WHERE k.entity_id = $1 AND k.app_id = $2 AND o.app_id <> $2)`;
 
 export type RefusalFilter = { code?: RefusalCode | undefined; messageId?: string | undefined };
@@ -72,7 +73,8 @@ export async function listCrashes(
   return {
     total: counted!.total,
     crashes: rows.map((row) => ({
-      identifier: row.identifier, title: row.title, firstSeenAt: row.first_seen_at, lastSeenAt: row.last_seen_at, occurrences: row.occurrences,
+      identifier: row.identifier, title: row.title, firstSeenAt: row.first_seen_at, lastSeenAt: row.last_seen_at,
+      occurrences: row.occurrences,
     })),
   };
 }

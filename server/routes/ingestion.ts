@@ -45,7 +45,8 @@ const listRefused = route({
     });
     const shown = found.slice(0, query.per_page);
     const path = `${settings.publicUrl}/api/apps/${params.app_identifier}/refused_calls`;
-    return { refused_calls: shown.map(showRefused), next: shown.length < found.length ? `${path}?${nextQuery(query, shown.at(-1)!)}` : null };
+    const next = shown.length < found.length ? `${path}?${nextQuery(query, shown.at(-1)!)}` : null;
+    return { refused_calls: shown.map(showRefused), next };
   },
 });
 
@@ -64,7 +65,8 @@ const Day = z.object({
   date: z.iso.date(),
   received: z.int().describe('accepted + duplicates + refused'),
   accepted: z.int(), duplicates: z.int(), refused: z.int(),
-  refused_of_no_app: z.int().describe('Where the app shares a key: of all shared keys of the entity, which app was not told. Not in `received`'),
+  refused_of_no_app: z.int()
+    .describe('Where the app shares a key: of all shared keys of the entity, which app was not told. Not in `received`'),
 });
 
 const countCalls = route({

@@ -25,7 +25,8 @@ const ask = route({
   tag: 'Tracking', auth: 'app_key', method: 'POST', idempotencyKey: 'ignored',
   path: '/v1/privacy',
   summary: 'Ask from a device for the data of its user, or for its deletion',
-  description: 'It is recorded, for the user last seen on the device; people of the entity see it. The same again within a day is one request.',
+  description: 'It is recorded, for the user last seen on the device; people of the entity see it. '
+    + 'The same again within a day is one request.',
   body: AskedBody,
   result: z.object({ identifier: z.string(), type: z.enum(TYPES), state: z.literal('recorded'), received_at: z.iso.datetime() }),
   async handle({ body, ...circumstances }, needs) {

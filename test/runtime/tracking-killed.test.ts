@@ -22,7 +22,7 @@ function bodyOf(batch: number): string {
   return JSON.stringify({ batch: calls, sentAt: new Date().toISOString() });
 }
 
-test.each([1, 7, 20])('a server that is killed after %i batches has what it acknowledged, and repeats make one event each', async (killAfter) => {
+test.each([1, 7, 20])('a server killed after %i batches has what it acknowledged, and repeats make one event each', async (killAfter) => {
   const world = await makeWorld(stack.store);
   const own = await insertKeyedApp(stack.store, world);
   const stored = async () => {
@@ -62,7 +62,8 @@ test.each([1, 7, 20])('a server that is killed after %i batches has what it ackn
   const second = await startServer(stack);
   await sendAll(second.url, () => {});
   expect(await stored()).toEqual(eventsOf(open));
-  const { rows } = await stack.store.db.query('SELECT sum(accepted)::int AS accepted FROM ingested_batches WHERE app_id = $1', [own.app.id]);
+  const { rows } = await stack.store.db.query(
+    'SELECT sum(accepted)::int AS accepted FROM ingested_batches WHERE app_id = $1', [own.app.id]);
   expect(rows).toEqual([{ accepted: BATCHES * CALLS }]);
   expect(await second.stop()).toBe(0);
 });

@@ -23,7 +23,8 @@ describe('every POST', () => {
   const posts = routes.filter(({ method }) => method === 'POST');
 
   test('goes by the header, but for those that concern the token itself, and those of SDKs, which go by their messageIds', () => {
-    expect(posts.filter((each) => !takesIdempotencyKey(each) && each.auth !== 'app_key').map(nameOf)).toEqual(['POST /api/login', 'POST /api/logout']);
+    expect(posts.filter((each) => !takesIdempotencyKey(each) && each.auth !== 'app_key').map(nameOf))
+      .toEqual(['POST /api/login', 'POST /api/logout']);
   });
 
   test('that goes by the header says so in the API document', async () => {

@@ -9,11 +9,14 @@ import type { World } from '../harness/world.ts';
 
 export type KeyedSampleApp = { app: App; apiKey: string; keyId: string };
 
+type Options = { packageName?: string; appType?: AppType; apiKey?: string };
+
+const random = () => randomBytes(8).toString('hex');
+
 /** An app that sends under a key, by default one of its own. */
 export async function insertKeyedApp(
   { db, secrets }: TestStore, { entity }: World,
-  { packageName = `com.example.${randomBytes(4).toString('hex')}`, appType = 'iOS App', apiKey = `Key-1-${randomBytes(8).toString('hex')}` }:
-  { packageName?: string; appType?: AppType; apiKey?: string } = {},
+  { packageName = `com.example.${random()}`, appType = 'iOS App', apiKey = `Key-1-${random()}` }: Options = {},
 ): Promise<KeyedSampleApp> {
   rememberSecret(apiKey);
   return write(db, async (tx) => {

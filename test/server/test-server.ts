@@ -72,7 +72,8 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
     },
     ready: options.ready ?? (async () => []),
     settings: {
-      publicUrl: 'http://millrace.test', tokenTtlDays: 30, rateLimitPerMinute: 0, ingestLimitPerMinute: 0, version: '0', ...options.settings,
+      publicUrl: 'http://millrace.test', tokenTtlDays: 30, rateLimitPerMinute: 0, ingestLimitPerMinute: 0, version: '0',
+      ...options.settings,
     },
   }, options.routes);
   onFileEnd(() => app.close());

@@ -37,7 +37,9 @@ describe('the SDK for Node', () => {
     sdk.alias({ userId, previousId: 'before-1' });
     sdk.page({ userId, category: 'Docs', name: 'Start', properties: { path: '/' } });
     sdk.screen({ userId, name: 'Settings' });
-    for (let nth = 0; nth < 10; nth += 1) sdk.track({ userId, event: `Bought ${nth}`, properties: { price: 9.5 }, context: { locale: 'fr-BE' } });
+    for (let nth = 0; nth < 10; nth += 1) {
+      sdk.track({ userId, event: `Bought ${nth}`, properties: { price: 9.5 }, context: { locale: 'fr-BE' } });
+    }
     sdk.track({ anonymousId: 'device-1', event: 'Tapped', timestamp: new Date(Date.now() - 3_600_000) });
     await sdk.closeAndFlush();
     expect(errors).toEqual([]);
@@ -45,14 +47,19 @@ describe('the SDK for Node', () => {
       ...Array.from({ length: 10 }, (_, nth) => `Bought ${nth}`), 'Tapped', 'Viewed Docs Start Page', 'Viewed Settings Screen',
     ]);
     const appId = own.app.id;
-    expect(await rowsOf('SELECT key, value_type FROM customer_attributes a JOIN systems_of_records s ON s.id = a.sor_id WHERE s.app_id = $1 ORDER BY key', appId))
-      .toEqual([
-        { key: 'group_id', value_type: 'String' }, { key: 'group_name', value_type: 'String' }, { key: 'plan', value_type: 'String' },
-        { key: 'seats', value_type: 'Number' },
-      ]);
-    expect(await rowsOf(`SELECT detail, user_id FROM events WHERE app_id = $1 AND name = 'Bought 3'`, appId)).toEqual([{ detail: { price: 9.5 }, user_id: userId }]);
-    expect(await rowsOf(`SELECT previous_id FROM user_aliases WHERE user_id = '${userId}' AND $1 > 0`, appId)).toEqual([{ previous_id: 'before-1' }]);
-    const [tapped] = await rowsOf(`SELECT extract(epoch FROM now() - happened_at)::int AS ago FROM events WHERE app_id = $1 AND name = 'Tapped'`, appId);
+    const attributes = await rowsOf(
+      `SELECT key, value_type FROM customer_attributes a JOIN systems_of_records s ON s.id = a.sor_id
+       WHERE s.app_id = $1 ORDER BY key`, appId);
+    expect(attributes.map((row) => `${String(row.key)} ${String(row.value_type)}`))
+      .toEqual(['group_id String', 'group_name String', 'plan String', 'seats Number']);
+    const bought = await rowsOf(`SELECT detail, user_id FROM events WHERE app_id = $1 AND name = 'Bought 3'`, appId);
+    expect(bought).toEqual([
+      { detail: { price: 9.5 }, user_id: userId },
+    ]);
+    const aliases = await rowsOf('SELECT previous_id FROM user_aliases WHERE entity_id = $1', world.entity.id);
+    expect(aliases).toEqual([{ previous_id: 'before-1' }]);
+    const [tapped] = await rowsOf(
+      `SELECT extract(epoch FROM now() - happened_at)::int AS ago FROM events WHERE app_id = $1 AND name = 'Tapped'`, appId);
     expect(tapped!.ago).toBeGreaterThan(3_500);
   });
 
@@ -73,13 +80,14 @@ describe('the SDK for Node', () => {
     proxy.listen(0, '127.0.0.1');
     await once(proxy, 'listening');
     onFileEnd(async () => proxy.close());
-    const sdk = new Analytics({ writeKey: own.apiKey, host: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, flushAt: 5, maxRetries: 5 });
+    const { port } = proxy.address() as AddressInfo;
+    const sdk = new Analytics({ writeKey: own.apiKey, host: `http://127.0.0.1:${port}`, flushAt: 5, maxRetries: 5 });
     for (let nth = 0; nth < 10; nth += 1) sdk.track({ userId: personId(nth % 3), event: `Kept ${nth}` });
     await sdk.closeAndFlush();
     expect(failures).toBe(3);
     expect(await eventNames(store, own)).toEqual(Array.from({ length: 10 }, (_, nth) => `Kept ${nth}`));
-    expect(await rowsOf('SELECT sum(accepted)::int AS accepted, sum(duplicates)::int AS duplicates FROM ingested_batches WHERE app_id = $1', own.app.id))
-      .toEqual([{ accepted: 10, duplicates: 15 }]);
+    const counts = 'SELECT sum(accepted)::int AS accepted, sum(duplicates)::int AS duplicates FROM ingested_batches WHERE app_id = $1';
+    expect(await rowsOf(counts, own.app.id)).toEqual([{ accepted: 10, duplicates: 15 }]);
   });
 });
 
