@@ -17,7 +17,7 @@ export function isStorable(text: string): boolean {
 
 /** `text` with what Postgres can't store replaced. */
 export function storable(text: string): string {
-  return text.toWellFormed().replaceAll('\0', '\uFFFD');
+  return isStorable(text) ? text : text.toWellFormed().replaceAll('\0', '\uFFFD');
 }
 
 /** `text` cut to `max` UTF-16 units and made storable, for an error that shows what was found. */

@@ -12,8 +12,7 @@ const CORS = {
 };
 const PREFLIGHT = {
   'access-control-allow-methods': 'GET, POST, OPTIONS',
-  'access-control-allow-headers': 'Authorization, Content-Type, Content-Encoding',
-  'access-control-max-age': '86400',
+  'access-control-max-age': '86400', vary: 'Access-Control-Request-Headers',
 };
 
 /** The paths of Segment's tracking API, with bodies, limits and headers of their own, apart from all others. */
@@ -23,7 +22,11 @@ export async function serveTracking(app: FastifyInstance, routes: readonly Route
     scope.addHook('onRequest', async (_request, reply) => {
       reply.headers(CORS);
     });
-    scope.options('/v1/*', { config: { rateLimit: false } }, async (_request, reply) => reply.headers(PREFLIGHT).status(204).send());
+    scope.options('/v1/*', { config: { rateLimit: false } }, async ({ headers }, reply) => {
+      // Whatever headers a version of an SDK has.
+      const asked = headers['access-control-request-headers'] ?? 'Authorization, Content-Type, Content-Encoding';
+      return reply.headers({ ...PREFLIGHT, 'access-control-allow-headers': asked }).status(204).send();
+    });
     for (const route of routes) serveRoute(scope, route, needs);
   });
 }

@@ -9,44 +9,44 @@ import type { Secrets } from '../store/secrets.ts';
 import { gathered } from './gathered.ts';
 import type { TrackedRequest } from './tracked-request.ts';
 
-type Intake = TrackedRequest & { entityId: number };
-
 /** What became of a request's calls; the refused ones in the order of their index. */
 export type TakenIn = { accepted: number; duplicates: number; refused: RefusedCall[] };
 
 /** Takes calls in: settles once they are committed. */
-export type TrackingIntake = (intake: Intake) => Promise<TakenIn>;
+export type TrackingIntake = (entityId: number, intake: TrackedRequest) => Promise<TakenIn>;
 
 type Outcome = PromiseSettledResult<TakenIn>;
 
 /** Two, so that one's rows are sent while the other one's are written to disk. */
 const ROUNDS = 2;
 const MOST_REQUESTS = 100;
-const MOST_CALLS = 5_000;
+/** More at once are no faster: they outlive V8's young generation, and answers come in bursts. */
+const MOST_CALLS = 1_000;
 
-/** Requests that come at the same time share the statements and the commit of one transaction. */
+/**
+ * Requests of an entity that come at the same time share the statements and the commit of one transaction. No entity waits
+ * for another one's.
+ */
 export function trackingIntake(db: Database, secrets: Secrets): TrackingIntake {
-  const takeTogether = gathered((intakes: Intake[]) => takeEach(db, secrets, intakes), {
-    rounds: ROUNDS, calls: MOST_REQUESTS, weight: MOST_CALLS, weigh: ({ calls, refused }) => calls.length + refused.length,
-  });
-  return async (intake) => {
-    const outcome = await takeTogether(intake);
+  const byEntity = new Map<number, (intake: TrackedRequest) => Promise<Outcome>>();
+  const ofEntity = (entityId: number) => {
+    const known = byEntity.get(entityId);
+    if (known) return known;
+    const takeTogether = gathered((intakes: TrackedRequest[]) => takeAll(db, secrets, entityId, intakes), {
+      rounds: ROUNDS, calls: MOST_REQUESTS, weight: MOST_CALLS, weigh: ({ calls, refused }) => calls.length + refused.length,
+    });
+    byEntity.set(entityId, takeTogether);
+    return takeTogether;
+  };
+  return async (entityId, intake) => {
+    const outcome = await ofEntity(entityId)(intake);
     if (outcome.status === 'rejected') throw outcome.reason;
     return outcome.value;
   };
 }
 
-async function takeEach(db: Database, secrets: Secrets, intakes: Intake[]): Promise<Outcome[]> {
-  const outcomes = new Map<Intake, Outcome>();
-  for (const [entityId, own] of Map.groupBy(intakes, (intake) => intake.entityId)) {
-    const settled = await takeAll(db, secrets, entityId, own);
-    for (const [index, intake] of own.entries()) outcomes.set(intake, settled[index]!);
-  }
-  return intakes.map((intake) => outcomes.get(intake)!);
-}
-
 /** In one transaction; where that fails, by whose fault ever, each in its own. */
-async function takeAll(db: Database, secrets: Secrets, entityId: number, intakes: Intake[]): Promise<Outcome[]> {
+async function takeAll(db: Database, secrets: Secrets, entityId: number, intakes: TrackedRequest[]): Promise<Outcome[]> {
   try {
     const calls = intakes.flatMap((intake) => intake.calls);
     await ensurePartitions(db, calls.map(({ happenedAt }) => happenedAt));
@@ -62,7 +62,7 @@ async function takeAll(db: Database, secrets: Secrets, entityId: number, intakes
 }
 
 async function insertAll(
-  tx: Tx, secrets: Secrets, entityId: number, calls: IngestedCall[], intakes: Intake[],
+  tx: Tx, secrets: Secrets, entityId: number, calls: IngestedCall[], intakes: TrackedRequest[],
 ): Promise<CallOutcome[]> {
   const outcomes = await ingestCalls(tx, secrets, entityId, calls);
   await insertRefusals(tx, secrets, entityId, intakes.flatMap(({ refused }) => refused));
@@ -70,7 +70,7 @@ async function insertAll(
 }
 
 /** `outcomes` are those of all calls of all intakes, in their order. */
-function toTakenIn(intakes: Intake[], outcomes: CallOutcome[]): TakenIn[] {
+function toTakenIn(intakes: TrackedRequest[], outcomes: CallOutcome[]): TakenIn[] {
   let at = 0;
   return intakes.map(({ calls, refused }) => {
     const taken: TakenIn = { accepted: 0, duplicates: 0, refused: [...refused] };

@@ -64,7 +64,7 @@ async function takeIn(
   const request = readRequest(batch, target, Date.now(), type);
   const traits = request.calls.flatMap((call) => call.traits);
   if (traits.length > 0) await feedRoom.take(entityId, JSON.stringify(traits).length);
-  const taken = await trackingIntake({ entityId, ...request });
+  const taken = await trackingIntake(entityId, request);
   if (traits.length > 0) feedWaker.wake(entityId);
   metrics.countCalls('accepted', taken.accepted);
   metrics.countCalls('duplicate', taken.duplicates);

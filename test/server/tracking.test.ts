@@ -110,6 +110,10 @@ describe('a single call', () => {
     const { statusCode, headers } = await server.app.inject({ method: 'OPTIONS', url: '/v1/t', headers: { origin: 'https://x.example' } });
     expect([statusCode, headers['access-control-allow-origin']]).toEqual([204, '*']);
     expect(headers['access-control-allow-headers']).toContain('Authorization');
+    const retried = await server.app.inject({
+      method: 'OPTIONS', url: '/v1/b', headers: { origin: 'https://x.example', 'access-control-request-headers': 'x-retry-count' },
+    });
+    expect(retried.headers['access-control-allow-headers']).toBe('x-retry-count');
   });
 });
 
@@ -139,6 +143,21 @@ describe('a messageId', () => {
       `SELECT sum(accepted)::int AS accepted, sum(duplicates)::int AS duplicates, sum(refused)::int AS refused
        FROM ingested_batches WHERE app_id = $1`, [app.app.id]);
     expect(rows).toEqual([{ accepted: 80, duplicates: 160, refused: 0 }]);
+  });
+});
+
+describe('a request that fails by our fault', () => {
+  test('is a 500, and those that came with it go in', async () => {
+    const app = await newApp();
+    await store.db.query(`CREATE FUNCTION refuse_poison() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN IF NEW.name = 'Poison' THEN RAISE EXCEPTION 'poison'; END IF; RETURN NEW; END $$`);
+    await store.db.query('CREATE TRIGGER poison BEFORE INSERT ON event_definitions FOR EACH ROW EXECUTE FUNCTION refuse_poison()');
+    const names = ['First', 'Second', 'Poison', 'Third', 'Fourth'];
+    const answers = await Promise.all(names.map((event) => post('/v1/track', track(event, { messageId: event }), basic(app.apiKey))));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 500, 200, 200]);
+    expect(await eventNames(store, app)).toEqual(['First', 'Fourth', 'Second', 'Third']);
+    await store.db.query('DROP TRIGGER poison ON event_definitions');
+    expect((await post('/v1/track', track('Poison', { messageId: 'Poison' }), basic(app.apiKey))).body).toMatchObject({ accepted: 1 });
   });
 });
 
