@@ -6,7 +6,8 @@ import { routes } from '../../server/routes/index.ts';
 import { insertServiceToken } from '../../store/service-tokens.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
 import { rememberSecret } from '../harness/people.ts';
-import { goodCalls, makeSample, nameOf, type Sample, send } from './samples.ts';
+import { makeWorld } from '../harness/world.ts';
+import { goodCalls, makeSample, nameOf, type Sample, type SampleOptions, send } from './samples.ts';
 import { testServer } from './test-server.ts';
 
 /** Law 5, and who may call what, over every route there is. */
@@ -30,8 +31,20 @@ beforeAll(async () => {
   ({ app } = await testServer(store));
 });
 
+let tables: string[] | undefined;
+
 const each = routes.map((route) => ({ name: nameOf(route), route }));
 const withToken = each.filter(({ route }) => route.auth === 'token');
+
+const untouched = new Map<string, Promise<Sample>>();
+
+/** The same sample for all tests in which nothing of it may change. */
+function untouchedSample(route: Route, options: SampleOptions = {}): Promise<Sample> {
+  const kind = JSON.stringify([route.role === 'superadmin', route.path.endsWith('/enable'), options]);
+  const sample = untouched.get(kind) ?? makeSample(store, route, options);
+  untouched.set(kind, sample);
+  return sample;
+}
 
 function callOf(route: Route, own: Sample) {
   const make = goodCalls[nameOf(route)];
@@ -41,16 +54,15 @@ function callOf(route: Route, own: Sample) {
 
 /** All rows of an entity, of every table that has any. */
 async function rowsOf({ entity }: Sample): Promise<Record<string, unknown>> {
-  const { rows: tables } = await store.db.query<{ table_name: string }>(
-    `SELECT table_name FROM information_schema.columns WHERE table_schema = 'public' AND column_name = 'entity_id'
-     AND table_name NOT IN ('tokens')`);
-  const found: Record<string, unknown> = {};
-  for (const { table_name: table } of tables) {
-    const { rows } = await store.db.query<{ all: unknown }>(
-      `SELECT jsonb_agg(to_jsonb(t) ORDER BY to_jsonb(t)::text) AS all FROM ${table} t WHERE entity_id = $1`, [entity.id]);
-    found[table] = rows[0]!.all;
-  }
-  return found;
+  tables ??= (await store.db.query<{ name: string }>(
+    `SELECT c.relname AS name FROM pg_class c
+     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'entity_id' AND NOT a.attisdropped
+     WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname <> 'tokens'`,
+  )).rows.map(({ name }) => name);
+  const { rows } = await store.db.query<{ name: string; all: unknown }>(tables.map((table) =>
+    `SELECT '${table}' AS name, jsonb_agg(to_jsonb(t) ORDER BY to_jsonb(t)::text) AS all FROM ${table} t WHERE entity_id = $1`,
+  ).join(' UNION ALL '), [entity.id]);
+  return Object.fromEntries(rows.map(({ name, all }) => [name, all]));
 }
 
 /** What only this entity may see. */
@@ -78,9 +90,9 @@ describe('every route', () => {
   });
 
   it.for(withToken)('shows and does nothing for the token of another entity: $name', async ({ route }) => {
-    const own = await makeSample(store, route);
+    const own = await untouchedSample(route);
     // Superadmins act in all entities, and only they: another entity's admin is refused whatever he names.
-    const other = await makeSample(store, route, { isSuper: false });
+    const other = await makeWorld(store);
     const before = await rowsOf(own);
     const reply = await send(app, route, callOf(route, own), own, other.token);
     expect(marksOf(own).filter((mark) => reply.body.includes(mark))).toEqual([]);
@@ -94,8 +106,8 @@ describe('every route', () => {
   });
 
   it.for(each.filter(({ route }) => route.auth === 'sor_key'))('refuses the key of another SoR: $name', async ({ route }) => {
-    const own = await makeSample(store, route);
-    const other = await makeSample(store, route);
+    const own = await untouchedSample(route);
+    const other = await makeWorld(store);
     const before = await rowsOf(own);
     const mixed = { ...own, apiKey: other.apiKey };
     const reply = await send(app, route, callOf(route, mixed), mixed, null);
@@ -104,7 +116,7 @@ describe('every route', () => {
   });
 
   it.for(each.filter(({ route }) => route.auth === 'app_key'))('refuses a made-up key of an app: $name', async ({ route }) => {
-    const own = await makeSample(store, route);
+    const own = await untouchedSample(route);
     const before = await rowsOf(own);
     const reply = await send(app, route, callOf(route, { ...own, apps: { ...own.apps, apiKey: 'Made-up-key-1' } }), own, null);
     expect([401, 404]).toContain(reply.statusCode);
@@ -112,7 +124,7 @@ describe('every route', () => {
   });
 
   it.for(withToken)('refuses a call without a token, or with a made-up one: $name', async ({ route }) => {
-    const own = await makeSample(store, route);
+    const own = await untouchedSample(route);
     for (const token of [null, 'made-up']) {
       const reply = await send(app, route, callOf(route, own), own, token);
       expect(reply.statusCode).toBe(401);
@@ -123,7 +135,7 @@ describe('every route', () => {
   });
 
   it.for(withToken.filter(({ route }) => route.rights.length > 0))('names the right that is missing: $name', async ({ route }) => {
-    const own = await makeSample(store, route, { rights: [] });
+    const own = await untouchedSample(route, { rights: [] });
     const reply = await send(app, route, callOf(route, own), own, own.token);
     expect(reply.statusCode).toBe(403);
     const { status, error_message: message } = reply.json() as { status: string; error_message: string };
@@ -133,7 +145,7 @@ describe('every route', () => {
 
   it.for(withToken.filter(({ route }) => route.role === 'admin' || route.role === 'superadmin'))(
     'is closed to whoever is no admin, or no superadmin: $name', async ({ route }) => {
-      const own = await makeSample(store, route, { isSuper: false, admin: route.role === 'superadmin' });
+      const own = await untouchedSample(route, { isSuper: false, admin: route.role === 'superadmin' });
       const before = await rowsOf(own);
       const reply = await send(app, route, callOf(route, own), own, own.token);
       expect(reply.statusCode).toBe(403);
@@ -142,7 +154,7 @@ describe('every route', () => {
     });
 
   it.for(withToken.filter(({ route }) => route.role))('with a role is closed to service tokens: $name', async ({ route }) => {
-    const own = await makeSample(store, route);
+    const own = await untouchedSample(route);
     const expiresAt = new Date(Date.now() + 60_000);
     const asked = { name: 'All', rights: RIGHTS, createdBy: own.user.id, expiresAt };
     const { token } = await insertServiceToken(store.db, own.entity.id, asked);

@@ -280,7 +280,7 @@ export function nameOf({ method, path }: Route): string {
   return `${method} ${path}`;
 }
 
-type SampleOptions = { rights?: readonly []; admin?: boolean; isSuper?: boolean };
+export type SampleOptions = { rights?: readonly []; admin?: boolean; isSuper?: boolean };
 
 /**
  * The enabled SoR that most calls want, or the disabled one that `enable` needs. The user is an admin with every right,
