@@ -7,7 +7,7 @@ import { insertServiceToken } from '../../store/service-tokens.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
 import { rememberSecret } from '../harness/people.ts';
 import { makeWorld } from '../harness/world.ts';
-import { goodCalls, makeSample, nameOf, type Sample, type SampleOptions, send } from './samples.ts';
+import { goodCalls, makeSample, nameOf, type Sample, type SampleOptions, send, untouchedSamples } from './samples.ts';
 import { testServer } from './test-server.ts';
 
 /** Law 5, and who may call what, over every route there is. */
@@ -36,15 +36,8 @@ let tables: string[] | undefined;
 const each = routes.map((route) => ({ name: nameOf(route), route }));
 const withToken = each.filter(({ route }) => route.auth === 'token');
 
-const untouched = new Map<string, Promise<Sample>>();
-
-/** The same sample for all tests in which nothing of it may change. */
-function untouchedSample(route: Route, options: SampleOptions = {}): Promise<Sample> {
-  const kind = JSON.stringify([route.role === 'superadmin', route.path.endsWith('/enable'), options]);
-  const sample = untouched.get(kind) ?? makeSample(store, route, options);
-  untouched.set(kind, sample);
-  return sample;
-}
+const untouched = untouchedSamples();
+const untouchedSample = (route: Route, options?: SampleOptions) => untouched(store, route, options);
 
 function callOf(route: Route, own: Sample) {
   const make = goodCalls[nameOf(route)];

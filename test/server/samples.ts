@@ -312,6 +312,17 @@ export async function makeSample(store: TestStore, route: Route, { isSuper = tru
   return { ...world, ...made, person, password, ...await insertOthers(store, world, person), ...await insertBesideApps(store, world) };
 }
 
+/** The same samples for all tests in which nothing of them may change. */
+export function untouchedSamples(): (store: TestStore, route: Route, options?: SampleOptions) => Promise<Sample> {
+  const made = new Map<string, Promise<Sample>>();
+  return (store, route, options = {}) => {
+    const kind = JSON.stringify([route.role === 'superadmin', route.path.endsWith('/enable'), options]);
+    const sample = made.get(kind) ?? makeSample(store, route, options);
+    made.set(kind, sample);
+    return sample;
+  };
+}
+
 /** An app, and what is kept beside it. */
 async function insertBesideApps(
   { db, secrets }: TestStore, { entity }: World,
