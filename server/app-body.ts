@@ -82,7 +82,8 @@ const others = {
 
 export const NewAppBody = z.object({
   name, package_name: packageName, ...others,
-  store_fetched: bodyFlag.default(false).describe('Copied out of a connected store account: only name and parent_identifier change later'),
+  store_fetched: bodyFlag.default(false)
+    .describe('Copied out of a connected store account: package_name, store_id, sku, app_type, qa, domains and default_tz stay later'),
 });
 
 /** Of a change: what is left out stays. */

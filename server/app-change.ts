@@ -22,7 +22,8 @@ const MEMBERS = {
   messagePeriod: 'rate_limit', gdprEmails: 'gdpr_emails', sessionTimeoutSeconds: 'session_timeout',
 } as const satisfies Record<keyof AppSettings, keyof AppChangeBody>;
 
-const CHANGE_OF_STORE_FETCHED: readonly string[] = ['name', 'parent_identifier'];
+/** What the reference has in the body besides `name` and `parent_identifier`; all other members are Millrace's own. */
+const OF_THE_STORE: readonly string[] = ['package_name', 'store_id', 'sku', 'app_type', 'qa', 'domains', 'default_tz'];
 
 /** The type that a body gives, once its package name is known to be free. */
 async function readAppType(tx: Tx, entityId: number, body: AppChangeBody, before: App | null): Promise<AppType> {
@@ -100,9 +101,9 @@ export function changedMembers(before: WholeApp, after: AppSettings): string[] {
   return [...new Set(changed.map(([, member]) => member))];
 }
 
-/** What comes from a store account is changed there (reference: Apps, 3). */
+/** What comes from a store account is changed there (reference: Apps, 3); the settings that no store has are changed here. */
 export function refuseChangeOfStoreFetched(changed: readonly string[]): void {
-  const other = changed.find((member) => !CHANGE_OF_STORE_FETCHED.includes(member));
-  if (other === undefined) return;
-  refuseField(other, 'stays as it is in the store: of an app from a connected store account only name and parent_identifier change');
+  const fetched = changed.find((member) => OF_THE_STORE.includes(member));
+  if (fetched === undefined) return;
+  refuseField(fetched, `stays as it is in the store: of an app from a connected store account ${OF_THE_STORE.join(', ')} don't change`);
 }

@@ -238,17 +238,32 @@ describe('parents', () => {
 });
 
 describe('an app from a connected store account', () => {
-  test('changes its name and parent alone', async () => {
+  test('keeps what it has from there, and changes its name and parent', async () => {
     const parent = await create();
     const given = { store_fetched: true, store_id: '1', package_name: packageName(), gdpr_emails: ['a@example.com'] };
     const { identifier } = await create(given);
     expect(await view(identifier)).toMatchObject({ store_fetched: true });
     for (const [member, value] of [
-      ['store_id', '2'], ['package_name', packageName()], ['qa', true], ['gdpr_emails', []], ['default_tz', 'UTC'],
-      ['app_type', 'Android App'],
+      ['store_id', '2'], ['package_name', packageName()], ['sku', 'S'], ['qa', true], ['default_tz', 'UTC'], ['app_type', 'Android App'],
     ] as const) expect(fault(await change(identifier, { ...given, [member]: value }))).toEqual([400, [member]]);
     const changed = await change(identifier, { ...given, name: 'Renamed', parent_identifier: parent.identifier });
     expect(changed.body.result.apps).toMatchObject([{ name: 'Renamed', parent_app_id: parent.identifier, store_fetched: true }]);
+    const web = await create({ app_type: 'Web App', store_fetched: true, domains: ['www.example.com'] });
+    expect(fault(await change(web.identifier, { app_type: 'Web App', domains: [] }))).toEqual([400, ['domains']]);
+  });
+
+  test('changes the settings that no store has', async () => {
+    const { identifier } = await create({ store_fetched: true, store_id: '1' });
+    const group = (await server.call('POST', '/api/app_groups', { token: world.token, body: { name: 'Fetched' } })).body.result;
+    const settings = {
+      gdpr_emails: ['a@example.com'], rate_limit: { message_limit: 1, period: 60 }, inbox_days_to_live: 3, fcm_key: 'AAAA:fetched',
+      crm_syncable: true, session_timeout: 60, statuses: [{ cdate: 1, state: 'live', version_number: '1' }],
+      icon: { ...NO_ICON, thumb: 'https://example.com/t.png' }, cv_icon: NO_ICON, primary_category: 'Shopping',
+      secondary_category: 'Lifestyle', localizations: [{ language: 'en', original_name: 'Shop', name: 'Shop', description: null }],
+    };
+    rememberSecret(settings.fcm_key);
+    const { body } = await change(identifier, { ...settings, app_groups: [group.identifier] });
+    expect(body.result.apps).toMatchObject([{ ...settings, app_groups: [{ identifier: group.identifier }] }]);
   });
 });
 
