@@ -1,19 +1,25 @@
 import type { Queryable } from './database.ts';
 
 /**
- * What an entity has in which nothing was ever kept: its users, its keys, its global SoR, and what was written down
- * about it. Any other table is looked into, also those that later migrations bring.
+ * What an entity has in which nothing is kept: its users, its keys, its global SoR, what was written down about it, and its
+ * apps with what was set up beside them, which nobody can delete one by one. Any other table is looked into, also those that
+ * later migrations bring.
  */
 const OF_EMPTY_ENTITIES = [
   'memberships', 'tokens', 'service_tokens', 'systems_of_records', 'customer_attributes', 'tombstones', 'audit_log',
-  'idempotent_requests', 'connections', 'syncs',
+  'idempotent_requests', 'connections', 'syncs', 'key_lookups',
+  'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'push_certificates', 'event_definitions', 'labels', 'label_targets',
+  'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
 ];
 
-/** What counts in tables of which something is in empty entities, too. */
-const HELD_IN_PART = { systems_of_records: "type <> 'global'", connections: 'deleted_at IS NULL', syncs: 'deleted_at IS NULL' };
+/** What counts in tables of which something is in empty entities, too: not the SoRs that come with an entity and its apps. */
+const HELD_IN_PART = {
+  systems_of_records: "(type = 'custom' OR deleted_at IS NOT NULL)", connections: 'deleted_at IS NULL', syncs: 'deleted_at IS NULL',
+};
 
-/** The names of tables in which something of the entity lies. */
+/** The names of tables in which something of the entity lies. Whoever takes in what an SDK sends holds the app's row: it is awaited. */
 export async function listHoldings(tx: Queryable, entityId: number): Promise<string[]> {
+  await tx.query('SELECT FROM apps WHERE entity_id = $1 ORDER BY id FOR UPDATE', [entityId]);
   const { rows: tables } = await tx.query<{ name: string }>(
     `SELECT c.relname AS name FROM pg_class c
      JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = 'public'
@@ -32,11 +38,13 @@ export async function listHoldings(tx: Queryable, entityId: number): Promise<str
   return held;
 }
 
-/** Deletes an entity that is empty, with its memberships, and the users who belonged to no other. */
+/** Deletes an entity that is empty, with its apps, its memberships, and the users who belonged to no other. */
 export async function deleteEntity(tx: Queryable, entityId: number): Promise<void> {
   const { rows } = await tx.query<{ id: number }>(
     `SELECT u.id FROM users u JOIN memberships m ON m.user_id = u.id WHERE m.entity_id = $1 ORDER BY u.id FOR UPDATE OF u`,
     [entityId]);
+  // Before the entity: its look-ups would go before the keys that refer to them.
+  await tx.query('DELETE FROM apps WHERE entity_id = $1', [entityId]);
   await tx.query('DELETE FROM entities WHERE id = $1', [entityId]);
   await tx.query(
     'DELETE FROM users u WHERE id = ANY ($1) AND NOT EXISTS (SELECT FROM memberships WHERE user_id = u.id)',

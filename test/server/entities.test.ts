@@ -2,11 +2,17 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { hashPassword } from '../../server/passwords.ts';
 import { deleteConnection, insertConnection } from '../../store/connections.ts';
 import { write } from '../../store/database.ts';
+import { insertEventDefinitions } from '../../store/event-definitions.ts';
+import { setLabels } from '../../store/labels.ts';
 import { deleteSync } from '../../store/syncs.ts';
+import { onFileEnd } from '../harness/clean-up.ts';
 import { personId, rememberSecret } from '../harness/people.ts';
 import { ensureSampleMonths, sampleApp, sampleSdkData } from '../harness/sdk-samples.ts';
 import { storedRun, storedSync } from '../harness/stored-syncs.ts';
+import { waitFor } from '../harness/wait.ts';
 import { makeWorld } from '../harness/world.ts';
+import { insertSampleApps } from './sample-apps.ts';
+import { insertSampleWallet } from './sample-wallet.ts';
 import { type CallOptions, webForm } from './test-server.ts';
 import { useServer } from './use-server.ts';
 
@@ -119,6 +125,48 @@ describe('an entity', () => {
     for (const kind of ['crashes', 'device users', 'devices', 'events', 'locations', 'privacy requests', 'refused calls', 'session heads',
       'sessions', 'user aliases']) expect(refusal).toMatch(new RegExp(` ${kind}[,:]`));
     expect(refusal).not.toMatch(/events \d/);
+  });
+
+  test('is deleted with its apps and all that was set up beside them, once nothing of people is there', async () => {
+    const entity = await create();
+    const { appId } = await write(store.db, async (tx) => {
+      const sampled = await insertSampleApps(tx, store.secrets, entity.id);
+      await insertSampleWallet(tx, entity.id);
+      return sampled;
+    });
+    const { rows: [app] } = await store.db.query<{ id: number }>('SELECT id FROM apps WHERE identifier = $1', [appId]);
+    await store.db.query(`INSERT INTO push_certificates
+       (entity_id, app_id, identifier, fingerprint, x509_pem, pkey_pem, subject, not_before, not_after)
+       VALUES ($1, $2, 'crt_with_entity', '', '', '', '', now(), now())`, [entity.id, app!.id]);
+    await write(store.db, async (tx) => {
+      await insertEventDefinitions(tx, entity.id, app!.id, [{ logType: 2, name: 'Opened' }]);
+      await setLabels(tx, entity.id, { kind: 'event_definition', id: 1 }, ['checkout']);
+      await tx.query('UPDATE apps SET parent_id = $2 WHERE entity_id = $1 AND id <> $2', [entity.id, app!.id]);
+      await tx.query(`INSERT INTO devices (entity_id, app_id, device_id, first_seen_at, last_seen_at) VALUES ($1, $2, 'd', now(), now())`,
+        [entity.id, app!.id]);
+    });
+    expect((await call('DELETE', `/${entity.id}`)).body.error_message).toMatch(/holds devices:/);
+    await store.db.query('DELETE FROM devices WHERE entity_id = $1', [entity.id]);
+    expect((await call('DELETE', `/${entity.id}`)).body).toEqual({ success: true });
+    for (const table of ['apps', 'app_api_keys', 'key_lookups', 'systems_of_records', 'labels', 'wallet_texts', 'push_certificates']) {
+      expect((await store.db.query(`SELECT FROM ${table} WHERE entity_id = $1`, [entity.id])).rowCount).toBe(0);
+    }
+  });
+
+  test('is not deleted while somebody takes in what an app of it is sent', async () => {
+    const entity = await create();
+    const appId = await sampleApp(store.db, entity.id);
+    const tx = await store.db.connect();
+    onFileEnd(async () => tx.release());
+    await tx.query('BEGIN');
+    await tx.query('SELECT FROM apps WHERE entity_id = $1 AND id = $2 FOR KEY SHARE', [entity.id, appId]);
+    const deletion = call('DELETE', `/${entity.id}`);
+    await waitFor('the deletion to wait', async () => (await store.db.query(
+      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).rowCount === 1);
+    await tx.query(`INSERT INTO devices (entity_id, app_id, device_id, first_seen_at, last_seen_at) VALUES ($1, $2, 'd', now(), now())`,
+      [entity.id, appId]);
+    await tx.query('COMMIT');
+    expect((await deletion).body.error_message).toMatch(/holds devices:/);
   });
 
   test('is not deleted while it has a connection, and is once that is deleted', async () => {
