@@ -10,7 +10,7 @@ type IsTimeLeft = () => boolean;
 
 /**
  * Lets go of what SDKs sent: partitions that no entity needs any more, then rows whose time is over, in short transactions, as
- * long as there is time. A later pass goes on; one that finds nothing to do asks a few small questions.
+ * long as there is time. A later pass goes on where this one ended; one that finds nothing to do asks a few small questions.
  */
 export async function keepRetention(db: Database, now: Date, isTimeLeft: IsTimeLeft): Promise<void> {
   await dropOldPartitions(db, now);
@@ -18,7 +18,12 @@ export async function keepRetention(db: Database, now: Date, isTimeLeft: IsTimeL
     if (!await deleteByAge(db, statement, now, isTimeLeft)) return;
   }
   for (const entity of await listEntitiesToClear(db, now)) {
-    if (!await clearEntity(db, entity, isTimeLeft)) return;
+    const place = await clearEntity(db, entity, placesIn(db).get(entity.id), isTimeLeft);
+    if (place) {
+      placesIn(db).set(entity.id, place);
+      return;
+    }
+    placesIn(db).delete(entity.id);
     await db.query('UPDATE entities SET events_kept_since = $2 WHERE id = $1', [entity.id, entity.cutOff]);
   }
 }
@@ -45,8 +50,19 @@ async function deleteByAge(db: Database, statement: string, now: Date, isTimeLef
   return false;
 }
 
+/** How far an entity was cleared up to a cut-off when the time was over: the walk, and the last key that it looked at. */
+type Place = { cutOff: string; walk: string; after: string[] };
+
 /** `cutOff`: the beginning of a UTC day, as Postgres writes it. */
 type EntityToClear = { id: number; cutOff: string; isLongest: boolean };
+
+/** By entity. In this process alone: a key may be a person's id, and one who starts anew looks again at what stays, no more. */
+const places = new WeakMap<Database, Map<number, Place>>();
+
+function placesIn(db: Database): Map<number, Place> {
+  if (!places.has(db)) places.set(db, new Map());
+  return places.get(db)!;
+}
 
 /** Entities whose retention ends at another day than when they were last cleared: each once a day, and when it changes. */
 async function listEntitiesToClear(db: Queryable, now: Date): Promise<EntityToClear[]> {
@@ -59,34 +75,50 @@ async function listEntitiesToClear(db: Queryable, now: Date): Promise<EntityToCl
   return rows.map(({ id, cut_off: cutOff, is_longest: isLongest }) => ({ id, cutOff, isLongest }));
 }
 
-/** False when the time was over before the end. Rows of the longest retention go with the partition of their month. */
-async function clearEntity(db: Database, entity: EntityToClear, isTimeLeft: IsTimeLeft): Promise<boolean> {
-  const walks: Walk[] = entity.isLongest ? [] : await walksOfPartitions(db, entity);
-  for (const walk of [...walks, ...WALKS]) {
-    if (!await deleteOld(db, entity, walk, isTimeLeft)) return false;
+/**
+ * Goes on where the last pass ended, or a walk over millions of devices that stay would begin anew for ever. Answers its place
+ * when the time was over before the end. Rows of the longest retention go with the partition of their month.
+ */
+async function clearEntity(
+  db: Database, entity: EntityToClear, place: Place | undefined, isTimeLeft: IsTimeLeft,
+): Promise<Place | null> {
+  const walks = [...entity.isLongest ? [] : await walksOfPartitions(db, entity), ...WALKS];
+  const begun = place?.cutOff === entity.cutOff ? place : null;
+  const first = Math.max(0, walks.findIndex(({ name }) => name === begun?.walk));
+  for (const walk of walks.slice(first)) {
+    const from = walk.name === begun?.walk ? begun.after : walk.keys.map(([, type]) => LEAST[type]);
+    const after = await deleteOld(db, entity, walk, from, isTimeLeft);
+    if (after) return { cutOff: entity.cutOff, walk: walk.name, after };
   }
-  return true;
+  return null;
 }
 
 const TIME_OF = { events: 'happened_at', sessions: 'started_at', locations: 'happened_at' };
 
-/** Each app's part of each partition that begins before the cut-off. */
+/** The partitions that end before the cut-off as a whole; of the one of its month each app's part before it. */
 async function walksOfPartitions(db: Queryable, { id, cutOff }: EntityToClear): Promise<Walk[]> {
-  const { rows: apps } = await db.query<{ id: number }>('SELECT id FROM apps WHERE entity_id = $1', [id]);
-  const partitions = (await listPartitions(db)).filter(({ month }) => month <= cutOff.slice(0, 7));
-  return partitions.flatMap((partition) => apps.map((app) => walkOf(partition, app.id)));
+  const { rows: apps } = await db.query<{ id: number }>('SELECT id FROM apps WHERE entity_id = $1 ORDER BY id', [id]);
+  const month = cutOff.slice(0, 7);
+  const partitions = (await listPartitions(db)).filter((partition) => partition.month <= month);
+  return partitions.flatMap((partition) =>
+    (partition.month < month ? [walkOfAll(partition)] : apps.map((app) => walkOfApp(partition, app.id))));
 }
 
-function walkOf(partition: Partition, appId: number): Walk {
-  const time = TIME_OF[partition.table];
+function walkOfAll(partition: Partition): Walk {
+  const [name, time] = [nameOf(partition), TIME_OF[partition.table]];
+  return { name, table: name, keys: [['app_id', 'integer'], [time, 'timestamptz'], ['id', 'bigint']], within: 'true', isOld: `r.${time} < $2` };
+}
+
+function walkOfApp(partition: Partition, appId: number): Walk {
+  const [table, time] = [nameOf(partition), TIME_OF[partition.table]];
   return {
-    table: nameOf(partition), keys: [[time, 'timestamptz'], ['id', 'bigint']],
+    name: `${table} of ${appId}`, table, keys: [[time, 'timestamptz'], ['id', 'bigint']],
     within: `r.app_id = ${appId} AND r.${time} < $2`, isOld: `r.${time} < $2`,
   };
 }
 
-/** A walk along the primary key of a table, `r`; $1 is the entity, $2 the cut-off. */
-type Walk = { table: string; keys: (readonly [column: string, type: keyof typeof LEAST])[]; within: string; isOld: string };
+/** A walk along the primary key of a table, `r`; $1 is the entity, $2 the cut-off. No two have the same name. */
+type Walk = { name: string; table: string; keys: (readonly [column: string, type: keyof typeof LEAST])[]; within: string; isOld: string };
 
 const LEAST = { integer: '0', bigint: '0', text: '', timestamptz: '-infinity' };
 
@@ -94,7 +126,7 @@ const LEAST = { integer: '0', bigint: '0', text: '', timestamptz: '-infinity' };
 const hasNoValues = (id: string, type: number) =>
   `NOT EXISTS (SELECT FROM customers c WHERE c.entity_id = $1 AND c.customer_id = ${id} AND c.customer_type = ${type})`;
 
-const WALKS: Walk[] = [
+const WALKS: Walk[] = ([
   {
     table: 'session_heads', keys: [['app_id', 'integer'], ['subject', 'text']], within: 'true',
     isOld: 'r.ended_at < $2',
@@ -118,15 +150,19 @@ const WALKS: Walk[] = [
     isOld: `r.last_seen_at < $2 AND NOT EXISTS (
       SELECT FROM events e WHERE e.entity_id = $1 AND e.app_id = r.app_id AND e.crash_id = r.id)`,
   },
-];
+] satisfies Omit<Walk, 'name'>[]).map((walk) => ({ name: walk.table, ...walk }));
 
-async function deleteOld(db: Database, entity: EntityToClear, walk: Walk, isTimeLeft: IsTimeLeft): Promise<boolean> {
-  for (let after = walk.keys.map(([, type]) => LEAST[type]); isTimeLeft();) {
+/** Null at the end of the walk; else, when the time was over, the last key that it looked at. */
+async function deleteOld(
+  db: Database, entity: EntityToClear, walk: Walk, from: string[], isTimeLeft: IsTimeLeft,
+): Promise<string[] | null> {
+  let after = from;
+  while (isTimeLeft()) {
     const last = await write(db, (tx) => deleteOldOfPage(tx, entity, walk, after));
-    if (!last) return true;
+    if (!last) return null;
     after = last;
   }
-  return false;
+  return after;
 }
 
 /**

@@ -122,6 +122,24 @@ describe('an entity whose retention', () => {
     expect([...left, await rowsOf(short)]).toEqual([7_000, 2_000, {}]);
   });
 
+  it('has many devices that stay is cleared of the old ones among them, also by passes that each see a part', async () => {
+    const only = await keeper(3);
+    const insertDevices = (name: string, many: number, seen: string) => store.db.query(
+      `INSERT INTO devices (entity_id, app_id, device_id, first_seen_at, last_seen_at)
+       SELECT $1, $2, $3 || n, $4, $4 FROM generate_series(1, $5) AS n`, [only.entityId, only.appId, name, seen, many]);
+    await insertDevices('a', 12_000, '2026-05-30T12:00:00Z');
+    await insertDevices('z', 1, '2026-01-15T12:00:00Z');
+    for (let pass = 0; pass < 8; pass += 1) {
+      let transactions = 0;
+      await keep('2026-06-01T12:00:00Z', () => { transactions += 1; return transactions <= 5; });     // three look at what goes by age
+    }
+    expect(await rowsOf(only)).toEqual({ devices: 12_000 });
+    // The next day begins anew.
+    await store.db.query(`UPDATE devices SET last_seen_at = '2026-03-02' WHERE device_id = 'a1'`);
+    await keep('2026-06-03T12:00:00Z');
+    expect(await rowsOf(only)).toEqual({ devices: 11_999 });
+  });
+
   it('is the longest keeps its rows as long as their month, and what is remembered of devices to the day', async () => {
     const only = await keeper(3);
     await activity(only, '2026-01-15T13:00:00Z', { deviceId: 'd', userId: 'u' });
