@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isStorable } from '../domain/text-limits.ts';
 import { isTimeZone } from '../domain/time-zone.ts';
 import { APP_TYPES, type AppType } from '../store/app-settings.ts';
 import { bodyFlag, bodyInteger, closedObject, email, identifier, jsonArray, jsonObject, name, text, textArray } from './input.ts';
@@ -30,7 +31,8 @@ const appType = z.string().nullish()
   })
   .meta({ enum: [...APP_TYPES], description: 'Required' });
 
-const image = z.url({ protocol: /^https?$/, error: 'must be an http or https address' }).max(2_048).nullable().default(null);
+const image = z.url({ protocol: /^https?$/, error: 'must be an http or https address' }).max(2_048)
+  .refine(isStorable, 'must not hold NUL or half a surrogate pair').nullable().default(null);
 const Icon = closedObject({ thumb: image, medium: image, large: image });
 
 const Localization = closedObject({

@@ -57,9 +57,9 @@ export function jsonObject<S extends z.ZodType>(schema: S) {
   return orItsJson('an object', schema);
 }
 
-/** The same of an array of at most `max` objects. */
-export function jsonArray<S extends z.ZodType>(schema: S, max: number) {
-  return orItsJson('an array', z.array(schema).max(max));
+/** The same of an array of `min` to `max` objects. */
+export function jsonArray<S extends z.ZodType>(schema: S, max: number, min = 0) {
+  return orItsJson('an array', z.array(schema).min(min).max(max));
 }
 
 function orItsJson<S extends z.ZodType>(what: string, schema: S) {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { closestLanguage, isLanguage } from '../domain/language.ts';
 import { isTechnicalName } from '../domain/technical-name.ts';
 import { shorten } from '../domain/text-limits.ts';
-import { jsonObject, text } from './input.ts';
+import { jsonArray, jsonObject, text } from './input.ts';
 
 /** Titles and the like, in Unicode code points. */
 const TITLE_CHARS = 256;
@@ -41,11 +41,11 @@ export const legalText = texts(LEGAL_TEXT_CHARS);
 /** Shown texts. */
 export const Texts = z.record(z.string(), z.string());
 
-/** A list in which no two are the same by `nameOf`; the second one is named at `path` within it. */
+/** A list in which no two are the same by `nameOf`, the second one is named at `path` within it; in a web form its JSON. */
 export function withoutRepeats<T extends z.ZodType>(
-  element: T, { max, path, nameOf }: { max: number; path: string[]; nameOf: (each: z.output<T>) => string },
+  element: T, { min, max, path, nameOf }: { min?: number; max: number; path: string[]; nameOf: (each: z.output<T>) => string },
 ) {
-  return z.array(element).max(max).check((ctx) => {
+  return jsonArray(element, max, min).check((ctx) => {
     const seen = new Set<string>();
     for (const [index, each] of ctx.value.entries()) {
       if (seen.has(nameOf(each))) {

@@ -20,8 +20,8 @@ const language = text().check((ctx) => {
 
 const LanguagesBody = z.object({
   languages: withoutRepeats(z.object({ identifier: language }), {
-    max: MOST_LANGUAGES, path: ['identifier'], nameOf: (each) => each.identifier,
-  }).min(1).describe('All languages that the wallet then has'),
+    min: 1, max: MOST_LANGUAGES, path: ['identifier'], nameOf: (each) => each.identifier,
+  }).describe('All languages that the wallet then has'),
 });
 
 const Settings = z.object({ languages: z.array(z.object({ identifier: z.string(), label: z.string() })) });

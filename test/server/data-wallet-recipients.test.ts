@@ -56,7 +56,7 @@ describe('a recipient', () => {
     [{ technical_name: 'crm' }, 'display_name: is required'],
     [{ display_name: 'CRM' }, 'technical_name: is required'],
     [{ display_name: ' ', technical_name: 'crm' }, 'display_name: must not be blank'],
-    [{ data_elements: 'basket' }, 'data_elements: must be an array'],
+    [{ data_elements: 'basket' }, 'data_elements: must be an array, or in a web form its JSON'],
     [{ data_elements: [{ ...basket, display_name: undefined }] }, 'data_elements.0.display_name: is required'],
     [{ data_elements: [{ ...basket, data_category: undefined }] }, 'data_elements.0.data_category: is required'],
     [{ data_elements: [{ ...basket, data_category: {} }] }, 'data_elements.0.data_category.technical_name: is required'],

@@ -38,6 +38,23 @@ describe('the settings', () => {
   });
 });
 
+test('lists come as JSON in a web form', async () => {
+  const send = async (method: 'PUT' | 'POST', path: string, fields: Record<string, string>) =>
+    (await server.call(method, `/api/apps/${of.app.identifier}/data_wallet/${path}`, {
+      token: world.token, body: new URLSearchParams(fields).toString(), headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    })).body;
+  expect((await send('PUT', 'settings', { languages: '[{"identifier":"fr"}]' })).result)
+    .toEqual({ languages: [{ identifier: 'fr', label: 'French' }] });
+  const data_elements = JSON.stringify([basket]);
+  expect((await send('POST', 'recipients', { technical_name: 'crm', display_name: 'The CRM', data_elements })).result)
+    .toMatchObject({ count_data_elements: 1, data_elements: [basket] });
+  const named = JSON.stringify([{ technical_name: 'basket', recipient: { technical_name: 'crm' } }]);
+  expect((await send('POST', 'purposes', { technical_name: 'news', data_elements: named })).result)
+    .toMatchObject({ data_elements: [{ technical_name: 'basket' }] });
+  expect((await send('PUT', 'settings', { languages: 'fr' })).error_message)
+    .toBe('languages: must be an array, or in a web form its JSON');
+});
+
 describe.each(PARTS)('of %s', (path, body, name) => {
   test('one is made, listed, found by identifier and by technical name, renamed, and deleted with what it was', async () => {
     const made = await result('POST', path, body);
