@@ -15,6 +15,14 @@ export function audit(
   return insertAuditEntry(tx, entityId, { ...actorOf(caller), address, ...entry });
 }
 
+/** The same of several things, in one statement. */
+export function auditEach(
+  tx: Queryable, { caller, address }: { caller: Caller; address: string },
+  entries: Omit<AuditEntry, 'actorKind' | 'actorId' | 'address'>[],
+): Promise<void> {
+  return insertAuditEntries(tx, caller.entityId, entries.map((entry) => ({ ...actorOf(caller), address, ...entry })));
+}
+
 function actorOf({ userId, serviceTokenId }: Caller) {
   return serviceTokenId === null
     ? { actorKind: 'user', actorId: userId } as const

@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { isUnwanted } from '../../domain/app-statuses.ts';
 import { updateGroupsOfApp } from '../../store/app-groups.ts';
 import { insertApp, listWholeApps, lockApp, updateApp, type WholeApp } from '../../store/apps.ts';
-import { type Database, type Queryable, write } from '../../store/database.ts';
+import { type Queryable, write } from '../../store/database.ts';
 import { AppChangeBody, NewAppBody } from '../app-body.ts';
 import { changedMembers, readGroups, readSettings, refuseChangeOfStoreFetched } from '../app-change.ts';
 import { AppRecord, CreatedApp, requireWholeApp, seesFcmKey, showApps, showCreatedApp } from '../app-record.ts';
-import { audit } from '../audit.ts';
+import { audit, auditEach } from '../audit.ts';
 import type { Caller } from '../caller.ts';
 import { identifier, queryFlag } from '../input.ts';
 import { type Route, route } from '../route.ts';
@@ -28,7 +28,7 @@ const listApps = route({
   async handle({ query, ...who }, { db, secrets }) {
     const all = await listWholeApps(db, secrets, who.caller.entityId);
     const apps = all.filter(({ statuses }) => query.unwanted || !isUnwanted(statuses));
-    await auditKeyReads(db, who, apps);
+    await writeDownKeys(db, who, apps);
     return { apps: await showApps(db, who.caller, apps) };
   },
 });
@@ -43,7 +43,7 @@ const viewApp = route({
   result: Apps,
   async handle({ params: { app_identifier }, ...who }, { db, secrets }) {
     const app = await requireWholeApp(db, secrets, who.caller.entityId, app_identifier);
-    await auditKeyReads(db, who, [app]);
+    await writeDownKeys(db, who, [app]);
     return { apps: await showApps(db, who.caller, [app]) };
   },
 });
@@ -95,7 +95,9 @@ const changeApp = route({
       if (groups) await updateGroupsOfApp(tx, entityId, before.id, groups);
       const details = { changed: changed.join(' ') };
       await audit(tx, who, { action: 'update', subjectKind: 'app', subject: app_identifier, details });
-      return { apps: await showApps(tx, who.caller, [await requireWholeApp(tx, secrets, entityId, app_identifier)]) };
+      const changedApp = await requireWholeApp(tx, secrets, entityId, app_identifier);
+      await writeDownKeys(tx, who, [changedApp]);
+      return { apps: await showApps(tx, who.caller, [changedApp]) };
     }, { collide: true });
   },
 });
@@ -106,14 +108,11 @@ function isRegrouped({ groups }: WholeApp, given: string[] | undefined): boolean
 }
 
 /** An app's key to push by is a secret: who has seen it is written down. */
-async function auditKeyReads(db: Database, who: { caller: Caller; address: string }, apps: WholeApp[]): Promise<void> {
+async function writeDownKeys(db: Queryable, who: { caller: Caller; address: string }, apps: WholeApp[]): Promise<void> {
   const shown = seesFcmKey(who.caller) ? apps.filter(({ fcmKey }) => fcmKey !== null) : [];
   if (shown.length === 0) return;
-  await write(db, async (tx: Queryable) => {
-    for (const { identifier: subject } of shown) {
-      await audit(tx, who, { action: 'read', subjectKind: 'app', subject, details: { fcm_key: true } });
-    }
-  });
+  await auditEach(db, who, shown.map(({ identifier: subject }) =>
+    ({ action: 'read', subjectKind: 'app', subject, details: { fcm_key: true } })));
 }
 
 export const appRoutes: Route[] = [listApps, viewApp, createApp, changeApp];

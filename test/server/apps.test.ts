@@ -201,6 +201,7 @@ describe('bad input', () => {
     ['rate_limit.period', { message_limit: 1 }], ['rate_limit.message_limit', { period: 60 }], ['rate_limit.limit', { limit: 60 }],
     ['gdpr_emails.1', ['a@example.com', 'b']], ['statuses.0.state', [{ cdate: 1, state: 'on hold', version_number: '1' }]],
     ['statuses.0.cdate', [{ cdate: 'today', state: 'live', version_number: '1' }]], ['icon.thumb', { thumb: 'javascript:alert(1)' }],
+    ['icon.thumb', { thumb: 'https://example.com/\0' }], ['cv_icon.large', { large: 'https://example.com/\ud800' }],
     ['localizations.0.language', [{ language: 'english', original_name: 'x', name: 'x' }]],
     ['parent_identifier', 'app_none'], ['app_groups.0', ['grp_none']], ['store_id', ''],
   ])('%s is refused by its name: %j', async (element, value) => {
@@ -287,6 +288,18 @@ describe('the list', () => {
     expect(ids(await listed('?unwanted=false'))).toEqual(ids(kept));
     for (const query of ['?unwanted=true', '?unwanted']) expect(ids(await listed(query))).toEqual(ids([...kept, ...unwanted]));
     expect(await view(unwanted[0]!.identifier, own)).toMatchObject({ has_unwanted_status: true });
+  });
+
+  test('and an answer to a change that show the key to push by are written down', async () => {
+    const fcm_key = 'AAAA:changed';
+    rememberSecret(fcm_key);
+    const { identifier } = await create({ fcm_key });
+    expect((await change(identifier, { name: 'Same key' })).body.result.apps).toMatchObject([{ fcm_key }]);
+    const { rows } = await store.db.query('SELECT action, details FROM audit_log WHERE entity_id = $1 AND subject = $2 ORDER BY id',
+      [world.entity.id, identifier]);
+    expect(rows.slice(1)).toEqual([
+      { action: 'update', details: { changed: 'name' } }, { action: 'read', details: { fcm_key: true } },
+    ]);
   });
 
   test('shows the key to push by to those who manage apps, and writes down that it did', async () => {
