@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isUnwanted, newestLiveStatus, newestStatus } from '../domain/app-statuses.ts';
 import { refuse } from '../domain/refusal.ts';
-import { type AppFigures, listAppFigures } from '../store/app-figures.ts';
+import { type AppFigures, type KeptFigures, listAppFigures } from '../store/app-figures.ts';
 import { APP_TYPES, type AppIcon, type AppType } from '../store/app-settings.ts';
 import { findWholeApp, type WholeApp } from '../store/apps.ts';
 import type { Queryable } from '../store/database.ts';
@@ -66,8 +66,10 @@ const PLATFORM_IDS = { 'iOS App': 'ios', 'Android App': 'android', 'Web App': 'w
 const NO_ICON: AppIcon = { thumb: null, medium: null, large: null };
 
 /** The apps as the caller sees them, in their order. */
-export async function showApps(db: Queryable, caller: Caller, apps: WholeApp[]): Promise<z.input<typeof AppRecord>[]> {
-  const figures = await listAppFigures(db, caller.entityId, apps.map(({ id }) => id));
+export async function showApps(
+  db: Queryable, kept: KeptFigures, caller: Caller, apps: WholeApp[],
+): Promise<z.input<typeof AppRecord>[]> {
+  const figures = await listAppFigures(db, caller.entityId, apps.map(({ id }) => id), kept);
   return apps.map((app) => ({
     ...showSettings(app), ...showVersions(app), ...showFigures(figures.get(app.id)!),
     fcm_key: seesFcmKey(caller) ? app.fcmKey : null,
@@ -79,8 +81,10 @@ export async function showApps(db: Queryable, caller: Caller, apps: WholeApp[]):
   }));
 }
 
-export async function showCreatedApp(db: Queryable, caller: Caller, app: WholeApp): Promise<z.input<typeof CreatedApp>> {
-  return CreatedApp.parse((await showApps(db, caller, [app]))[0]);
+export async function showCreatedApp(
+  db: Queryable, kept: KeptFigures, caller: Caller, app: WholeApp,
+): Promise<z.input<typeof CreatedApp>> {
+  return CreatedApp.parse((await showApps(db, kept, caller, [app]))[0]);
 }
 
 /** It is a secret: pushes are sent with it. */

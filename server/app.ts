@@ -32,7 +32,7 @@ export async function buildServer(needs: ServerNeeds, routes: readonly Route[] =
   const connectorCalls = new ConnectorCalls(needs.outside, limits.connectorCalls);
   const routeNeeds: RouteNeeds = {
     ...needs, limits, unverified: uploadBudget(limits.unverifiedBytes),
-    feedIntake: feedIntake(needs.db, needs.secrets), feedRoom: new FeedRoom(needs.db, limits), feedWaker,
+    feedIntake: feedIntake(needs.db, needs.secrets), feedRoom: new FeedRoom(needs.db, limits), feedWaker, figures: new Map(),
     connectorCalls,
     trackingApps: new TrackingApps(needs.db, needs.secrets), trackingIntake: trackingIntake(needs.db, needs.secrets),
     keyRates: new KeyRates(needs.settings.ingestLimitPerMinute),

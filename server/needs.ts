@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { WaysOut } from '../connectors/contract.ts';
 import type { ImportRef } from '../store/across-entities.ts';
+import type { KeptFigures } from '../store/app-figures.ts';
 import type { Database } from '../store/database.ts';
 import type { Files } from '../store/files.ts';
 import { FILE_LIMITS } from '../store/pin-file.ts';
@@ -115,4 +116,5 @@ export type RouteNeeds = ServerNeeds & {
   trackingApps: TrackingApps;
   trackingIntake: TrackingIntake;
   keyRates: KeyRates;
+  figures: KeptFigures;
 };

@@ -25,11 +25,11 @@ const listApps = route({
   summary: 'List apps',
   query: z.object({ unwanted: queryFlag.default(false).describe('Also those that are removed from sale or inactive') }),
   result: Apps,
-  async handle({ query, ...who }, { db, secrets }) {
+  async handle({ query, ...who }, { db, secrets, figures }) {
     const all = await listWholeApps(db, secrets, who.caller.entityId);
     const apps = all.filter(({ statuses }) => query.unwanted || !isUnwanted(statuses));
     await writeDownKeys(db, who, apps);
-    return { apps: await showApps(db, who.caller, apps) };
+    return { apps: await showApps(db, figures, who.caller, apps) };
   },
 });
 
@@ -41,10 +41,10 @@ const viewApp = route({
   summary: 'View an app',
   params,
   result: Apps,
-  async handle({ params: { app_identifier }, ...who }, { db, secrets }) {
+  async handle({ params: { app_identifier }, ...who }, { db, secrets, figures }) {
     const app = await requireWholeApp(db, secrets, who.caller.entityId, app_identifier);
     await writeDownKeys(db, who, [app]);
-    return { apps: await showApps(db, who.caller, [app]) };
+    return { apps: await showApps(db, figures, who.caller, [app]) };
   },
 });
 
@@ -57,7 +57,7 @@ const createApp = route({
   description: 'Its SDK can send once it has a key: POST /api/apps/<app_identifier>/api_keys.',
   body: NewAppBody,
   result: CreatedApp,
-  async handle({ body, keepReply, ...who }, { db, secrets }) {
+  async handle({ body, keepReply, ...who }, { db, secrets, figures }) {
     const { entityId } = who.caller;
     return write(db, async (tx) => {
       const settings = await readSettings(tx, entityId, body, null);
@@ -66,7 +66,7 @@ const createApp = route({
       if (groups) await updateGroupsOfApp(tx, entityId, id, groups);
       const details = { app_type: settings.appType, store_fetched: body.store_fetched };
       await audit(tx, who, { action: 'create', subjectKind: 'app', subject: made, details });
-      return keepReply(tx, await showCreatedApp(tx, who.caller, await requireWholeApp(tx, secrets, entityId, made)));
+      return keepReply(tx, await showCreatedApp(tx, figures, who.caller, await requireWholeApp(tx, secrets, entityId, made)));
     }, { collide: true });
   },
 });
@@ -81,7 +81,7 @@ const changeApp = route({
   params,
   body: AppChangeBody,
   result: Apps,
-  async handle({ params: { app_identifier }, body, ...who }, { db, secrets }) {
+  async handle({ params: { app_identifier }, body, ...who }, { db, secrets, figures }) {
     const { entityId } = who.caller;
     return write(db, async (tx) => {
       await lockApp(tx, entityId, app_identifier);
@@ -97,7 +97,7 @@ const changeApp = route({
       await audit(tx, who, { action: 'update', subjectKind: 'app', subject: app_identifier, details });
       const changedApp = await requireWholeApp(tx, secrets, entityId, app_identifier);
       await writeDownKeys(tx, who, [changedApp]);
-      return { apps: await showApps(tx, who.caller, [changedApp]) };
+      return { apps: await showApps(tx, figures, who.caller, [changedApp]) };
     }, { collide: true });
   },
 });

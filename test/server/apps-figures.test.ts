@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { type KeptFigures, listAppFigures } from '../../store/app-figures.ts';
 import { insertSampleApp } from '../harness/apps.ts';
 import { makeWorld } from '../harness/world.ts';
 import { useServer } from './use-server.ts';
@@ -67,5 +68,35 @@ describe('the figures of an app', () => {
     expect(await figuresOf(app.identifier)).toMatchObject({ has_pem_file: false });
     await insertCertificate(app.id, 'crt_good');
     expect(await figuresOf(app.identifier)).toMatchObject({ has_pem_file: true });
+  });
+
+  test('of 1,000 apps are there at once, though all devices that the planner knows of are those of one', async () => {
+    const own = await makeWorld(store);
+    const { rows: apps } = await store.db.query<{ id: number }>(
+      `INSERT INTO apps (entity_id, identifier, name, package_name, app_type)
+       SELECT $1, 'app_many_' || n, 'Many', 'com.example.many' || n, 'Web App' FROM generate_series(1, 1000) AS n RETURNING id`,
+      [own.entity.id]);
+    await store.db.query(
+      `INSERT INTO devices (entity_id, app_id, device_id, first_seen_at, last_seen_at)
+       SELECT $1, $2, 'many' || n, now(), now() FROM generate_series(1, 100000) AS n`, [own.entity.id, apps[0]!.id]);
+    await store.db.query('ANALYZE devices');
+    const start = performance.now();
+    const { body } = await server.call('GET', '/api/apps', { token: own.token });
+    expect(performance.now() - start).toBeLessThan(5_000);
+    expect(body.result.apps).toHaveLength(1_000);
+    expect(body.result.apps[0]).toMatchObject({ downloads: 100_000, mau: 100_000, has_usage_data: true });
+  });
+
+  test('that took long to count are kept for a while, of that app alone', async () => {
+    const [big, small] = [await sample('com.example.big'), await sample('com.example.small')];
+    for (const { id } of [big, small]) await insertDevice(id, { id: 'one', firstSeen: NOW, lastSeen: NOW });
+    const kept: KeptFigures = new Map();
+    const figures = { lastSdkVersion: '1.0', downloads: 5_000_000, downloadsLastReportDay: 0, monthlyActive: 1_000_000 };
+    const downloadsOf = async ({ id }: { id: number }) =>
+      (await listAppFigures(store.db, world.entity.id, [big.id, small.id], kept)).get(id)!.downloads;
+    kept.set(big.id, { ...figures, untilMs: performance.now() + 60_000 });
+    expect([await downloadsOf(big), await downloadsOf(small)]).toEqual([5_000_000, 1]);
+    kept.set(big.id, { ...figures, untilMs: performance.now() - 1 });
+    expect(await downloadsOf(big)).toBe(1);
   });
 });
