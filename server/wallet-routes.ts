@@ -5,7 +5,7 @@ import { type Queryable, write } from '../store/database.ts';
 import type { WalletRef } from '../store/wallet-settings.ts';
 import { audit } from './audit.ts';
 import { identifier } from './input.ts';
-import { holdWallet, ownWallet, WALLET, WALLET_PATH } from './own-wallet.ts';
+import { holdWallet, ownWallet, refuseTooLarge, WALLET, WALLET_PATH } from './own-wallet.ts';
 import { type Route, route } from './route.ts';
 
 /** `id` and `identifier` are null of a default one, which stands in no table. */
@@ -85,6 +85,7 @@ function createRoute<K extends Kept, C extends NamedBody, U extends NamedBody, R
         const wallet = await holdWallet(tx, who.caller.entityId, params.app_identifier);
         refuseReserved(part, body.technical_name);
         const made = await part.insert(tx, wallet, body) ?? refuseTaken(part);
+        await refuseTooLarge(tx, wallet);
         await audit(tx, who, { action: 'create', subjectKind: part.subjectKind, subject: made.identifier });
         return keepReply(tx, part.show(await known(part, tx, wallet, made.identifier)));
       });
@@ -107,6 +108,7 @@ function changeRoute<K extends Kept, C extends NamedBody, U extends NamedBody, R
         if (!isMade(kept)) refuse(405, 'method_not_allowed', part.defaults!.mayNotChange);
         refuseReserved(part, body.technical_name);
         if (!await part.update(tx, wallet, kept, body)) refuseTaken(part);
+        await refuseTooLarge(tx, wallet);
         const details = { members: Object.keys(body).join(' ') };
         await audit(tx, who, { action: 'update', subjectKind: part.subjectKind, subject: kept.identifier, details });
         return part.show(await known(part, tx, wallet, kept.identifier));

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { insertWalletText } from '../../store/wallet-texts.ts';
 import { insertSampleApp } from '../harness/apps.ts';
 import { makeWorld } from '../harness/world.ts';
 import { basket, namesOf, useWallet } from './use-wallet.ts';
@@ -235,5 +236,36 @@ describe('a category', () => {
       await result('PUT', 'recipients/crm', { data_elements: [] });
       await call('DELETE', 'categories/fleeting');
     }
+  });
+});
+
+describe('a wallet takes no more than its lists can show', () => {
+  const MIB = 1024 ** 2;
+  const tooLarge = [400, 'bad_request', expect.stringContaining('The data wallet would be too large')];
+  const isTaken = async (path: string, technical_name: string, more: object) =>
+    (await call('POST', path, { technical_name, ...more })).status === 200;
+
+  test('of texts 20 MiB', async () => {
+    await insertWalletText(store.db, world.entity.id, of.app.id, 'legal_text', {
+      technicalName: 'long', title: {}, body: { en: 'x'.repeat(20 * MIB - 3_000) },
+    });
+    expect(await isTaken('legal_texts', 'short', { text: { en: 'x' } })).toBe(true);
+    expect(await refusal('POST', 'legal_texts', { technical_name: 'another', text: { en: 'x'.repeat(3_000) } })).toEqual(tooLarge);
+    expect(await refusal('PATCH', 'legal_texts/short', { text: { en: 'x'.repeat(3_000) } })).toEqual(tooLarge);
+    expect(await result('GET', 'legal_texts/short')).toMatchObject({ text: { en: 'x' } });
+  });
+
+  test('of titles as often as elements show them', async () => {
+    const codes = 'aa ab af ak am ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cv cy da de dv dz ee el en eo es et eu fa ff';
+    const title = Object.fromEntries(codes.split(' ').map((code) => [code, '§'.repeat(256)]));
+    const names = Array.from({ length: 250 }, (_, index) => '_'.repeat(index + 1));
+    await result('POST', 'recipients', {
+      technical_name: 'crm', display_name: 'The CRM', data_elements: names.map((technical_name) => ({ ...basket, technical_name })),
+    });
+    const data_elements = names.map((technical_name) => ({ technical_name, recipient: { technical_name: 'crm' } }));
+    const taken = [];
+    for (const name of ['a', 'b', 'c', 'd']) taken.push(await isTaken('purposes', name, { title, data_elements }));
+    expect(taken).toEqual([true, true, true, false]);
+    expect(JSON.stringify(await result('GET', 'recipients')).length).toBeLessThan(20 * MIB);
   });
 });
