@@ -106,7 +106,8 @@ async function walksOfPartitions(db: Queryable, { id, cutOff }: EntityToClear): 
 
 function walkOfAll(partition: Partition): Walk {
   const [name, time] = [nameOf(partition), TIME_OF[partition.table]];
-  return { name, table: name, keys: [['app_id', 'integer'], [time, 'timestamptz'], ['id', 'bigint']], within: 'true', isOld: `r.${time} < $2` };
+  const keys: Walk['keys'] = [['app_id', 'integer'], [time, 'timestamptz'], ['id', 'bigint']];
+  return { name, table: name, keys, within: 'true', isOld: `r.${time} < $2` };
 }
 
 function walkOfApp(partition: Partition, appId: number): Walk {

@@ -105,7 +105,7 @@ const deleteAnEntity = route({
   method: 'DELETE',
   path: ONE,
   summary: 'Delete an empty entity',
-  description: 'With its memberships and apps; users who belong to no other entity are deleted. One that holds anything of people is refused.',
+  description: 'With its apps and memberships; users who belong to no other entity are deleted. One that holds anything else is refused.',
   params,
   async handle({ params: { entity_id }, ...who }, { db, secrets }) {
     await write(db, async (tx) => {
