@@ -32,10 +32,12 @@ export async function listAppFigures(
 ): Promise<Map<number, AppFigures>> {
   const ofDevices = await countDevices(db, entityId, appIds, kept);
   const idle = appIds.filter((id) => !ofDevices.has(id));
-  // Of each it looks for one row, by the primary key of sessions, and by that of certificates' fingerprints.
+  // Of each it looks for one row, by the primary key of sessions, and by that of certificates' fingerprints. Of sessions in an
+  // order: for any the planner would read them all, wherever it takes an app without for one that has them.
   const { rows } = await db.query<{ id: number; has_sessions: boolean; has_pem_file: boolean }>(
     `SELECT a.id,
-       a.id = ANY ($3) AND EXISTS (SELECT FROM sessions s WHERE s.entity_id = $1 AND s.app_id = a.id) AS has_sessions,
+       a.id = ANY ($3) AND (SELECT s.id FROM sessions s WHERE s.entity_id = $1 AND s.app_id = a.id
+         ORDER BY s.app_id, s.started_at DESC LIMIT 1) IS NOT NULL AS has_sessions,
        EXISTS (SELECT FROM push_certificates c WHERE c.entity_id = $1 AND c.app_id = a.id AND NOT c.revoked AND c.not_after > now())
          AS has_pem_file
      FROM unnest($2::integer[]) AS a (id)`, [entityId, appIds, idle]);
