@@ -1,5 +1,7 @@
+import { refuse } from '../domain/refusal.ts';
 import type { RefusedCall } from '../domain/tracked-call.ts';
 import { type Database, type Tx, write } from '../store/database.ts';
+import { holdEntity } from '../store/entities.ts';
 import { ensurePartitions } from '../store/event-partitions.ts';
 import { type CallOutcome, ingestCalls } from '../store/ingest-calls.ts';
 import { insertNewAttributes } from '../store/ingest-traits.ts';
@@ -64,6 +66,7 @@ async function takeAll(db: Database, secrets: Secrets, entityId: number, intakes
 async function insertAll(
   tx: Tx, secrets: Secrets, entityId: number, calls: IngestedCall[], intakes: TrackedRequest[],
 ): Promise<CallOutcome[]> {
+  if (!await holdEntity(tx, entityId)) refuse(401, 'unauthorized', 'Invalid or missing write key');
   const outcomes = await ingestCalls(tx, secrets, entityId, calls);
   await insertRefusals(tx, secrets, entityId, intakes.flatMap(({ refused }) => refused));
   return outcomes;

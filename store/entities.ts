@@ -105,3 +105,12 @@ function toEntity(secrets: Secrets, row: EntityRow): Entity {
 function keyPlace(entityId: number, column: 'qa_api_key' | 'prod_api_key') {
   return { table: 'entities', column, entityId, row: String(entityId) };
 }
+
+/**
+ * Keeps an active entity from being deleted until the transaction ends: for rows that no foreign key ties to it. False where there
+ * is none.
+ */
+export async function holdEntity(tx: Queryable, entityId: number): Promise<boolean> {
+  const { rowCount } = await tx.query('SELECT FROM entities WHERE id = $1 AND active FOR KEY SHARE', [entityId]);
+  return rowCount === 1;
+}

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { hashPassword } from '../../server/passwords.ts';
 import { deleteConnection, insertConnection } from '../../store/connections.ts';
+import { holdEntity } from '../../store/entities.ts';
 import { write } from '../../store/database.ts';
 import { insertEventDefinitions } from '../../store/event-definitions.ts';
 import { setLabels } from '../../store/labels.ts';
@@ -159,7 +160,7 @@ describe('an entity', () => {
     const tx = await store.db.connect();
     onFileEnd(async () => tx.release());
     await tx.query('BEGIN');
-    await tx.query('SELECT FROM apps WHERE entity_id = $1 AND id = $2 FOR KEY SHARE', [entity.id, appId]);
+    expect(await holdEntity(tx, entity.id)).toBe(true);
     const deletion = call('DELETE', `/${entity.id}`);
     await waitFor('the deletion to wait', async () => (await store.db.query(
       `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).rowCount === 1);

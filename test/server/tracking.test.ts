@@ -1,8 +1,10 @@
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { deleteEntity, listHoldings } from '../../store/empty-entity.ts';
 import { insertTombstone } from '../../store/tombstones.ts';
 import { personId } from '../harness/people.ts';
 import { waitFor } from '../harness/wait.ts';
+import { makeWorld } from '../harness/world.ts';
 import { basic, eventNames, insertKeyedApp, type KeyedSampleApp } from './sample-tracking.ts';
 import { testServer } from './test-server.ts';
 import { useServer } from './use-server.ts';
@@ -41,6 +43,25 @@ describe('a batch', () => {
     });
     expect(await eventNames(store, app)).toEqual(['One']);
     expect(server.woken).toContain(world.entity.id);
+  });
+
+  test('of an entity that is deleted meanwhile is refused, and leaves nothing', async () => {
+    const gone = await makeWorld(store);
+    const { id } = gone.entity;
+    const app = await insertKeyedApp(store, gone);
+    const deleting = await store.db.connect();
+    await deleting.query('BEGIN');
+    await listHoldings(deleting, id);
+    const posted = post('/v1/batch', { batch: [track('Late')] }, basic(app.apiKey));
+    await waitFor('the batch to wait', async () => (await store.db.query(
+      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).rowCount! > 0);
+    await deleteEntity(deleting, id);
+    await deleting.query('COMMIT');
+    deleting.release();
+    expect((await posted).status).toBe(401);
+    const { rows } = await store.db.query(
+      'SELECT FROM events WHERE entity_id = $1 UNION ALL SELECT FROM event_messages WHERE entity_id = $1', [id]);
+    expect(rows).toEqual([]);
   });
 
   test.each(['/v1/b', '/v1/import'])('is taken at %s', async (path) => {
