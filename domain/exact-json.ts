@@ -11,6 +11,11 @@ const engine = JSON as unknown as {
 
 /** What may be a number: after a name, in an array, or alone. Within texts it is none, which only costs time. */
 const MAYBE_NUMBER = /(?:^|"\s*:|[,[])\s*(-?\d[\d.eE+-]*)/g;
+/**
+ * Whether some number may not be written as a double's text is: it is long, has an exponent, ends with zeros behind the point, is
+ * tiny, or is -0. One look over the whole text costs less than to take out each number.
+ */
+const MAYBE_INEXACT = /(?:^|"\s*:|[,[])\s*-?(?:\d[\d.]{14}|\d+(?:\.\d*)?[eE]|\d+\.\d*0(?![\d.])|0\.0{5}|(?<=-)0)/;
 /** `__proto__` as a member's name, however it is spelled. */
 const MAYBE_PROTO = /__proto__|\\u00/i;
 
@@ -28,6 +33,7 @@ export function parseExactJson(text: string): unknown {
 
 /** Whether each number comes out of a double as it went in: a reviver takes several times as long. */
 function keepsItsNumbers(text: string): boolean {
+  if (!MAYBE_INEXACT.test(text)) return true;
   for (const [, digits] of text.matchAll(MAYBE_NUMBER)) {
     if (String(Number(digits)) !== digits) return false;
   }

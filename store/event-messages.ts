@@ -2,9 +2,12 @@ import { hash } from 'node:crypto';
 import type { Tx } from './database.ts';
 import type { TrackedCall } from '../domain/tracked-call.ts';
 
-/** In hex: 16 bytes tell messages apart. */
+/** So many bytes tell messages apart. */
+const HASH_BYTES = 16;
+
+/** In hex. */
 export function messageHash(messageId: string): string {
-  return hash('sha256', messageId, 'hex').slice(0, 32);
+  return hash('sha256', messageId, 'hex').slice(0, 2 * HASH_BYTES);
 }
 
 /**
@@ -15,37 +18,38 @@ export async function insertMessages<C extends Pick<TrackedCall, 'messageId'> & 
   tx: Tx, entityId: number, calls: readonly C[],
 ): Promise<Set<C>> {
   const repeats = new Set<C>();
-  const first = new Map<string, C>();
-  const [appIds, hashes]: [number[], string[]] = [[], []];
-  for (const call of calls) {
-    if (call.messageId === null) continue;
-    const message = messageHash(call.messageId);
-    const key = keyOf(call.appId, message);
-    if (first.has(key)) repeats.add(call);
-    else {
-      first.set(key, call);
-      appIds.push(call.appId);
-      hashes.push(message);
-    }
-  }
-  if (first.size === 0) return repeats;
-  // In the order of the key, so that two batches wait for each other in no circle. NOT IN runs by a hash.
-  const { rows } = await tx.query<{ app_id: number; hash: string }>({
+  const seen = new Set<string>();
+  const first = calls.filter((call) => {
+    if (call.messageId === null) return false;
+    const key = `${call.appId} ${call.messageId}`;
+    if (seen.has(key)) repeats.add(call);
+    return !seen.has(key) && seen.add(key);
+  });
+  if (first.length === 0) return repeats;
+  // In the order of the key, so that two batches wait for each other in no circle. Hashes go as one value: as an array each would be
+  // parsed by itself. NOT IN runs by a hash, which is made only where some came before.
+  const { rows } = await tx.query<{ place: number }>({
     name: 'insert-event-messages',
     text: `WITH given AS MATERIALIZED (
-             SELECT app_id, decode(hash, 'hex') AS message_hash FROM unnest($2::integer[], $3::text[]) AS asked (app_id, hash)
+             SELECT app_id, substr($3::bytea, (${HASH_BYTES} * (place - 1) + 1)::integer, ${HASH_BYTES}) AS message_hash, place
+             FROM unnest($2::integer[]) WITH ORDINALITY AS asked (app_id, place)
            ), added AS (
              INSERT INTO event_messages (entity_id, app_id, message_hash)
              SELECT $1, app_id, message_hash FROM given ORDER BY app_id, message_hash ON CONFLICT DO NOTHING
              RETURNING app_id, message_hash)
-           SELECT app_id, encode(message_hash, 'hex') AS hash FROM given
-           WHERE (app_id, message_hash) NOT IN (SELECT app_id, message_hash FROM added)`,
-    values: [entityId, appIds, hashes],
+           SELECT place FROM given WHERE (SELECT count(*) FROM added) < $4
+             AND (app_id, message_hash) NOT IN (SELECT app_id, message_hash FROM added)`,
+    values: [entityId, first.map(({ appId }) => appId), hashesOf(first), first.length],
   });
-  for (const row of rows) repeats.add(first.get(keyOf(row.app_id, row.hash))!);
+  for (const { place } of rows) repeats.add(first[place - 1]!);
   return repeats;
 }
 
-function keyOf(appId: number, message: string): string {
-  return `${appId} ${message}`;
+/** One after the other. */
+function hashesOf(calls: readonly Pick<TrackedCall, 'messageId'>[]): Buffer {
+  const hashes = Buffer.allocUnsafe(HASH_BYTES * calls.length);
+  for (const [index, { messageId }] of calls.entries()) {
+    hash('sha256', messageId!, 'buffer').copy(hashes, HASH_BYTES * index, 0, HASH_BYTES);
+  }
+  return hashes;
 }

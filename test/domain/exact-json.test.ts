@@ -19,3 +19,22 @@ test('a member named __proto__ is left out, however it is spelled', () => {
     expect(parseExactJson(`{"${name}": {"a": 1}, "b": "c"}`)).toEqual({ b: 'c' });
   }
 });
+
+test.each([
+  '0.1', '-0', '-0.0', '1.0', '1.50', '100', '1e3', '1E-7', '0.0000001', '0.000001', '-0.00000123', '123456789012345', '1234567890123456',
+  '9007199254740993', '0.1234567890123456789', '12345678901.2345', '1.10', '10.01', '-5', '1e21', '1000000000000000000000',
+])('a number alone, in an array and as a member keeps its digits: %s', (digits) => {
+  expect(numberText(parseExactJson(digits))).toBe(digits);
+  expect(numberText((parseExactJson(`[1,${digits}]`) as unknown[])[1])).toBe(digits);
+  expect(numberText((parseExactJson(`{"a": ${digits}, "b":2}`) as { a: unknown }).a)).toBe(digits);
+});
+
+test('numbers of any size and with any number of decimals keep their digits', () => {
+  const whole = fc.oneof(fc.nat().map(String), fc.bigInt({ min: 0n, max: 10n ** 25n }).map(String));
+  const written = fc.tuple(fc.boolean(), whole, fc.option(fc.stringMatching(/^\d{1,20}$/)))
+    .map(([isNegative, digits, decimals]) => `${isNegative ? '-' : ''}${digits}${decimals === null ? '' : `.${decimals}`}`);
+  fc.assert(fc.property(fc.array(written), (numbers) => {
+    const parsed = parseExactJson(`[${numbers.join(',')}]`) as unknown[];
+    expect(parsed.map(numberText)).toEqual(numbers);
+  }), { numRuns: 500 });
+});
