@@ -18,7 +18,8 @@ import { deleteBatch, findBatch, insertBatch } from '../../store/sync-batches.ts
 import { findKnownRecords } from '../../store/sync-records.ts';
 import type { Sync } from '../../store/sync-record.ts';
 import type { RunProgress, SyncRun } from '../../store/sync-run-record.ts';
-import { lockRun, lockRunOfBatch, updateRunProgress } from '../../store/sync-runs.ts';
+import { updateRunProgress } from '../../store/sync-run-progress.ts';
+import { lockRun, lockRunOfBatch } from '../../store/sync-runs.ts';
 import { findSyncById, updateSyncCursor } from '../../store/syncs.ts';
 
 export type StreamTarget = { stream: string; key: string[]; open: OpenConnection; scope: RunScope };

@@ -19,7 +19,8 @@ import { insertImportErrors } from '../../store/import-errors.ts';
 import { streamProfileValues } from '../../store/profile-values.ts';
 import { findKnownRecords } from '../../store/sync-records.ts';
 import type { RunProgress, SampleRecord } from '../../store/sync-run-record.ts';
-import { lockRun, updateRunProgress, updateSample } from '../../store/sync-runs.ts';
+import { updateRunProgress, updateSample } from '../../store/sync-run-progress.ts';
+import { lockRun } from '../../store/sync-runs.ts';
 import { personKey, findErased, hasErased, type Person } from '../../store/tombstones.ts';
 
 /** So many records are shown, changed ones first. */

@@ -5,7 +5,8 @@ import type { Again } from '../again.ts';
 import type { Refusal } from '../../domain/refusal.ts';
 import { write } from '../../store/database.ts';
 import type { SyncRun } from '../../store/sync-run-record.ts';
-import { lockRun, updateRunFault, updateRunFromStart } from '../../store/sync-runs.ts';
+import { updateRunFault, updateRunFromStart } from '../../store/sync-run-progress.ts';
+import { lockRun } from '../../store/sync-runs.ts';
 
 /** Tries in a row that got no further; with the waits between them the last is nine minutes after the first. */
 const TRIES = 10;

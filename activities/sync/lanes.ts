@@ -9,7 +9,8 @@ import { laneOf } from '../../domain/lane.ts';
 import { type Tx, write } from '../../store/database.ts';
 import { deletePinnedBatch, insertPinnedBatch, listPinnedBatches } from '../../store/pinned-batches.ts';
 import type { RunProgress } from '../../store/sync-run-record.ts';
-import { lockRun, updateRunProgress } from '../../store/sync-runs.ts';
+import { updateRunProgress } from '../../store/sync-run-progress.ts';
+import { lockRun } from '../../store/sync-runs.ts';
 import { updateSyncCursor } from '../../store/syncs.ts';
 
 /** A batch with fewer values to write is merged at once: to write it down first would cost more than a second session saves. */

@@ -11,7 +11,8 @@ import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribut
 import { findKnownRecords, type KnownRecord } from '../../store/sync-records.ts';
 import type { Sync } from '../../store/sync-record.ts';
 import type { RunProgress } from '../../store/sync-run-record.ts';
-import { findRunById, lockRun, updateRunProgress } from '../../store/sync-runs.ts';
+import { updateRunProgress } from '../../store/sync-run-progress.ts';
+import { findRunById, lockRun } from '../../store/sync-runs.ts';
 import { holdSorRevision } from '../../store/systems-of-records.ts';
 import { personKey, findErased, hasErased } from '../../store/tombstones.ts';
 

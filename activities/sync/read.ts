@@ -10,7 +10,8 @@ import type { Batch, Cursor, Field } from '../../connectors/contract.ts';
 import { UNTOLD } from '../../domain/schema-change.ts';
 import { type Tx, write } from '../../store/database.ts';
 import type { RunProgress, SyncRun } from '../../store/sync-run-record.ts';
-import { lockRun, updateRunRead, updateSchemaChange } from '../../store/sync-runs.ts';
+import { updateRunRead, updateSchemaChange } from '../../store/sync-run-progress.ts';
+import { lockRun } from '../../store/sync-runs.ts';
 
 /** Reads what is left of the source, and writes it batch by batch; each commits with what follows from it. */
 export async function readSource(needs: Needs, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {

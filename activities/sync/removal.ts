@@ -15,7 +15,8 @@ import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribut
 import { countRecords, deleteRecords, listVanished } from '../../store/sync-records.ts';
 import type { Sync } from '../../store/sync-record.ts';
 import type { SyncRun } from '../../store/sync-run-record.ts';
-import { findRunById, lockRun, updateRunRemoval } from '../../store/sync-runs.ts';
+import { updateRunRemoval } from '../../store/sync-run-progress.ts';
+import { findRunById, lockRun } from '../../store/sync-runs.ts';
 import { holdSorRevision } from '../../store/systems-of-records.ts';
 
 /** So many values are removed in one transaction, or records of another destination at once. */

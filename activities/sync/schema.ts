@@ -14,7 +14,8 @@ import { isLongerThan, MAX_CODE_POINTS, shorten } from '../../domain/text-limits
 import { insertCustomerAttribute } from '../../store/customer-attributes.ts';
 import { type Tx, write } from '../../store/database.ts';
 import type { Sync } from '../../store/sync-record.ts';
-import { lockRun, updateRunBegun, updateSchemaChange } from '../../store/sync-runs.ts';
+import { updateRunBegun, updateSchemaChange } from '../../store/sync-run-progress.ts';
+import { lockRun } from '../../store/sync-runs.ts';
 import { updateKnownFields, updateReadFields } from '../../store/syncs.ts';
 import { findSorById } from '../../store/systems-of-records.ts';
 

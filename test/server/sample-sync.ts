@@ -5,7 +5,8 @@ import { insertLogLines } from '../../store/sync-log.ts';
 import type { NewSync } from '../../store/sync-record.ts';
 import { upsertRecords } from '../../store/sync-records.ts';
 import type { NewRun, RunProgress, SampleRecord, SyncRun } from '../../store/sync-run-record.ts';
-import { claimRun, insertRun, updateRunEnded, updateRunProgress, updateSample } from '../../store/sync-runs.ts';
+import { updateRunProgress, updateSample } from '../../store/sync-run-progress.ts';
+import { claimRun, insertRun, updateRunEnded } from '../../store/sync-runs.ts';
 import { insertSync } from '../../store/syncs.ts';
 import type { World } from '../harness/world.ts';
 

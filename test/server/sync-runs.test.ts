@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { write } from '../../store/database.ts';
 import type { NewRun } from '../../store/sync-run-record.ts';
-import { claimRun, findRun, insertRun, updateSample } from '../../store/sync-runs.ts';
+import { updateSample } from '../../store/sync-run-progress.ts';
+import { claimRun, findRun, insertRun } from '../../store/sync-runs.ts';
 import { updateFailures, updateKnownFields, updatePaused } from '../../store/syncs.ts';
 import { personId } from '../harness/people.ts';
 import { makeWorld } from '../harness/world.ts';
