@@ -62,6 +62,7 @@ async function takeIn(
 ): Promise<TakenIn> {
   const { entityId } = target;
   const request = readRequest(batch, target, Date.now(), type);
+  batch.calls.length = 0;              // held until the answer, they would outlive V8's young generation
   const traits = request.calls.flatMap((call) => call.traits);
   if (traits.length > 0) await feedRoom.take(entityId, JSON.stringify(traits).length);
   const taken = await trackingIntake(entityId, request);
