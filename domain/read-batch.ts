@@ -5,6 +5,8 @@ import { MAX_NESTING } from './read-call.ts';
 
 /** Most calls of a batch. */
 const MAX_CALLS = 2_500;
+/** Most bytes of the batch's context as JSON, taken once for each call: so often it is read, and its traits are written. */
+const MAX_SHARED_BYTES = 2 * 1024 * 1024;
 
 export type TrackedBatch = {
   /** When it was sent by the sender's clock, in ms since the epoch. */
@@ -37,6 +39,18 @@ function readMembers(body: unknown): TrackedBatch | CallFault {
   if (isFault(sentAt)) return sentAt;
   const context = fieldsOf(body.context);
   if (context === undefined) return invalid('context', 'must be an object');
-  if (mostJsonBytes(context, MAX_NESTING) === Infinity) return invalid('context', `must not nest deeper than ${MAX_NESTING} levels`);
+  const fault = contextFault(context, calls.length);
+  if (fault) return fault;
   return { sentAt: sentAt.ms, writeKey: typeof writeKey === 'string' && writeKey !== '' ? writeKey : null, context, calls };
+}
+
+function contextFault(context: Fields, calls: number): CallFault | undefined {
+  const atMost = mostJsonBytes(context, MAX_NESTING);
+  if (atMost === Infinity) return invalid('context', `must not nest deeper than ${MAX_NESTING} levels`);
+  const limit = MAX_SHARED_BYTES / Math.max(calls, 1);
+  if (atMost <= limit || Buffer.byteLength(JSON.stringify(context)) <= limit) return undefined;
+  return {
+    code: 'too_large',
+    message: `context: must have at most ${Math.floor(limit)} bytes as JSON beneath ${calls} calls: send smaller batches, or a smaller context`,
+  };
 }

@@ -26,6 +26,16 @@ test('2,500 calls are taken, one more is too many', () => {
   expect(readBatch(calls(2_501))).toMatchObject({ refused: { code: 'too_large', message: expect.stringMatching(/^batch: /) } });
 });
 
+test("a batch's context is refused where its calls together would carry over 2 MiB of it", () => {
+  const batch = (calls: number, bytes: number) => ({
+    batch: Array.from({ length: calls }, () => null), context: { traits: 'x'.repeat(bytes - '{"traits":""}'.length) },
+  });
+  expect(readBatch(batch(2_048, 1_024))).toHaveProperty('batch');
+  const told = /^context: must have at most 1024 bytes as JSON beneath 2048 calls/;
+  expect(readBatch(batch(2_048, 1_025))).toMatchObject({ refused: { code: 'too_large', message: expect.stringMatching(told) } });
+  expect(readBatch(batch(4, 500_000))).toHaveProperty('batch');
+});
+
 test.each([
   [[], 'body'], [null, 'body'], [{}, 'batch'], [{ batch: {} }, 'batch'],
   [{ batch: [], sentAt: 5 }, 'sentAt'], [{ batch: [], context: 'x' }, 'context'],
