@@ -1,3 +1,4 @@
+import { apiKeyFault } from '../domain/api-key.ts';
 import { invalid, type CallFault } from '../domain/call-fields.ts';
 import type { TrackedContext } from '../domain/tracked-call.ts';
 import type { KeyedApp } from '../store/app-api-keys.ts';
@@ -23,7 +24,9 @@ export class TrackingApps {
   }
 
   /** Null of a key that no app has, or that is revoked. */
-  find(writeKey: string): Promise<TrackingTarget | null> {
+  async find(writeKey: string): Promise<TrackingTarget | null> {
+    // What can't be a key may be as long as a body: it is neither looked up nor remembered.
+    if (apiKeyFault(writeKey) !== undefined) return null;
     const known = this.#known.get(writeKey);
     if (known && performance.now() - known.at < KNOWN_FOR_MS) return known.target;
     if (this.#known.size >= MOST_KNOWN) this.#known.clear();

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { TrackingApps } from '../../server/tracking-apps.ts';
+import { testStore } from '../harness/database.ts';
+import { makeWorld } from '../harness/world.ts';
+import { insertKeyedApp } from './sample-tracking.ts';
+
+test('made-up keys as long as a body take no memory', async () => {
+  const { db, secrets } = await testStore();
+  const apps = new TrackingApps(db, secrets);
+  const before = process.memoryUsage().heapUsed;
+  for (let at = 0; at < 400; at += 1) {
+    // Flat, as a body gives it.
+    const key = Buffer.from(`Key-${at}-`.padEnd(400_000, 'x')).toString('latin1');
+    expect(await apps.find(key)).toBeNull();
+  }
+  const { heapUsed, external } = process.memoryUsage();
+  expect(heapUsed + external - before).toBeLessThan(80_000_000);
+});
+
+test('a key is found, and one that no app has is not', async () => {
+  const store = await testStore();
+  const world = await makeWorld(store);
+  const { app, apiKey } = await insertKeyedApp(store, world);
+  const apps = new TrackingApps(store.db, store.secrets);
+  expect(await apps.find(apiKey)).toMatchObject({ entityId: world.entity.id, apps: [{ appId: app.id }] });
+  expect(await apps.find(`${apiKey}X`)).toBeNull();
+});
