@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { fieldsOf, isFault, isObject, textOrNumber } from '../domain/call-fields.ts';
+import { type Fields, fieldsOf, isAbsent, isFault, isObject, textOrNumber } from '../domain/call-fields.ts';
 import type { TrackedBatch } from '../domain/read-batch.ts';
 import { readCall } from '../domain/read-call.ts';
 import { shorten } from '../domain/text-limits.ts';
@@ -34,11 +34,11 @@ export function readRequest(
   for (const [index, each] of given.entries()) {
     const read = readCall(each, index, by);
     if ('refused' in read) {
-      request.refused.push(keep(read.refused, each, target));
+      request.refused.push(keep(read.refused, each, context, target));
       continue;
     }
     const app = appOfCall(target.apps, read.call.context);
-    if (isFault(app)) request.refused.push(keep({ index, messageId: read.call.messageId, ...app }, each, target));
+    if (isFault(app)) request.refused.push(keep({ index, messageId: read.call.messageId, ...app }, each, context, target));
     else {
       const { appId, sorId, sessionTimeout } = app;
       request.calls.push({ ...read.call, appId, sorId, sessionTimeout, globalSorId: target.globalSorId });
@@ -58,26 +58,35 @@ function monthsBefore(instantMs: number, months: number): number {
 }
 
 /** The app of a call that can't be read is told only where its key has no other. */
-function keep(refused: RefusedCall, given: unknown, { apps }: TrackingTarget): RefusedWith {
-  return { ...refused, appId: apps.length === 1 ? apps[0].appId : null, raw: rawOf(given), people: peopleIn(given) };
+function keep(refused: RefusedCall, given: unknown, beneath: Fields, { apps }: TrackingTarget): RefusedWith {
+  return { ...refused, appId: apps.length === 1 ? apps[0].appId : null, raw: rawOf(given, beneath), people: peopleIn(given, beneath) };
 }
 
-/** Whom it is of comes first, so that cutting it leaves that, by which a person's calls are found. */
-function rawOf(given: unknown): string {
+/** Whom it is of comes first, so that cutting it leaves that, by which a person's calls are found; also where its batch tells it. */
+function rawOf(given: unknown, beneath: Fields): string {
   if (!isObject(given)) return shorten(JSON.stringify(given), RAW_LENGTH);
   const { userId, anonymousId, previousId, context, ...others } = given;
-  const first = isObject(context) && isObject(context.device) ? { device: { id: context.device.id, ...context.device } } : {};
-  const ordered = isObject(context) ? { ...first, ...context } : context;
-  const raw = { userId, anonymousId, previousId, context: ordered, ...others, writeKey: undefined };
+  const raw = { userId, anonymousId, previousId, context: deviceFirst(context, beneath), ...others, writeKey: undefined };
   return shorten(JSON.stringify(raw), RAW_LENGTH);
 }
 
+function deviceFirst(context: unknown, beneath: Fields): unknown {
+  const id = deviceIdIn(context) ?? deviceIdIn(beneath);
+  const { device: told, ...others } = fieldsOf(context) ?? { device: context };
+  const device = fieldsOf(told);
+  return isAbsent(id) || device === undefined ? context : { device: { id, ...device }, ...others };
+}
+
 /** Whom a call may be of that can't be read: each id may be a user's or a device's. */
-function peopleIn(given: unknown): Person[] {
+function peopleIn(given: unknown, beneath: Fields): Person[] {
   if (!isObject(given)) return [];
   const { userId, anonymousId, previousId, context } = given;
-  const ids = [userId, anonymousId, previousId, fieldsOf(fieldsOf(context)?.device)?.id].map(textOrNumber);
+  const ids = [userId, anonymousId, previousId, deviceIdIn(context), deviceIdIn(beneath)].map(textOrNumber);
   return ids.filter((id) => id !== undefined && id !== '').flatMap((id): Person[] => [
     { customerType: 'user_id', customerId: id! }, { customerType: 'device_id', customerId: id! },
   ]);
+}
+
+function deviceIdIn(context: unknown): unknown {
+  return fieldsOf(fieldsOf(context)?.device)?.id;
 }

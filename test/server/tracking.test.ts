@@ -256,6 +256,26 @@ describe('somebody who was erased', () => {
   });
 });
 
+describe('a malformed call whose device only its batch tells', () => {
+  const batchOf = (id: string) => ({ batch: [{ type: 'track', properties: { city: 'Ghent' } }], context: { device: { id } } });
+
+  test('is kept without its content where that device was erased', async () => {
+    const app = await newApp();
+    await insertTombstone(store.db, world.entity.id, store.secrets.customerHash(world.entity.id, 'device_id', personId(64)));
+    await post('/v1/batch', batchOf(personId(64)), basic(app.apiKey));
+    const { rows } = await store.db.query('SELECT raw, customer_hash IS NOT NULL AS hashed FROM refused_calls WHERE app_id = $1', [app.app.id]);
+    expect(rows).toEqual([{ raw: null, hashed: true }]);
+  });
+
+  test('is kept with that device, by which it is found', async () => {
+    const app = await newApp();
+    await post('/v1/batch', batchOf(personId(65)), basic(app.apiKey));
+    const { rows } = await store.db.query<{ raw: string }>('SELECT raw FROM refused_calls WHERE app_id = $1', [app.app.id]);
+    expect(rows.map(({ raw }) => JSON.parse(raw) as unknown))
+      .toEqual([{ context: { device: { id: personId(65) } }, type: 'track', properties: { city: 'Ghent' } }]);
+  });
+});
+
 describe('a privacy request', () => {
   test('is recorded for who was last seen on the device, once a day', async () => {
     const app = await newApp();
