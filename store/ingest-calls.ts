@@ -78,13 +78,20 @@ function peopleOf({ userId, deviceId, previousId }: IngestedCall): Person[] {
 
 function refusalsByApp(erased: ReadonlyMap<IngestedCall, Buffer>): Map<number, KeptRefusal[]> {
   const byApp = new Map<number, KeptRefusal[]>();
-  for (const [{ appId, index, messageId }, customerHash] of erased) {
-    const refusal: KeptRefusal = { index, messageId, code: 'erased', message: 'this person was erased', raw: null, customerHash };
+  for (const [call, customerHash] of erased) {
+    const { appId, index } = call;
+    const refusal: KeptRefusal = { index, messageId: namelessId(call), code: 'erased', message: 'this person was erased', raw: null, customerHash };
     const own = byApp.get(appId);
     if (own) own.push(refusal);
     else byApp.set(appId, [refusal]);
   }
   return new Map([...byApp].toSorted(([a], [b]) => a - b));
+}
+
+/** Its messageId, unless an id of whom it is of stands in it: what names the erased is not kept. */
+function namelessId(call: IngestedCall): string | null {
+  const { messageId } = call;
+  return messageId !== null && peopleOf(call).some(({ customerId }) => messageId.includes(customerId)) ? null : messageId;
 }
 
 /** An event's name is known in the apps that tell it. */

@@ -166,6 +166,14 @@ it('an erased person is refused by each of their ids, and nothing but a keyed ha
     .toEqual([{ accepted: 0, duplicates: 1, refused: 3 }, { accepted: 1, duplicates: 0, refused: 3 }]);
 });
 
+it('an erased person does not come back by a messageId that names them', async () => {
+  const erased = personId(68);
+  await write(store.db, (tx) => insertTombstone(tx, world.entity.id, store.secrets.customerHash(world.entity.id, 'user_id', erased)));
+  expect(await takeIn(store, world, [call({ index: 9, messageId: `order-7/${erased}`, userId: erased })])).toEqual(['erased']);
+  expect(await rowsOf('SELECT message_id, message_hash, raw FROM refused_calls WHERE entity_id = $1 AND index = 9'))
+    .toEqual([{ message_id: null, message_hash: null, raw: null }]);
+});
+
 it('a refused call that is sent again is kept once', async () => {
   const refusal = (messageId: string | null, index: number) =>
     ({ index, messageId, code: 'invalid', message: 'event is required', raw: '{}' }) as const;
