@@ -1,7 +1,7 @@
 import { refuse } from '../domain/refusal.ts';
 import type { RefusedCall } from '../domain/tracked-call.ts';
-import { type Database, type Tx, write } from '../store/database.ts';
 import { holdEntity } from '../store/entities.ts';
+import { type Database, isUnavailable, type Tx, write } from '../store/database.ts';
 import { ensurePartitions } from '../store/event-partitions.ts';
 import { type CallOutcome, ingestCalls } from '../store/ingest-calls.ts';
 import { insertNewAttributes } from '../store/ingest-traits.ts';
@@ -47,7 +47,10 @@ export function trackingIntake(db: Database, secrets: Secrets): TrackingIntake {
   };
 }
 
-/** In one transaction; where that fails, by whose fault ever, each in its own. */
+/**
+ * In one transaction; where that fails for what may be the fault of one, each in its own. Where the database is away or
+ * too slow all fail at once: each in turn would wait as long, and what was committed unheard would be taken in twice.
+ */
 async function takeAll(db: Database, secrets: Secrets, entityId: number, intakes: TrackedRequest[]): Promise<Outcome[]> {
   try {
     const calls = intakes.flatMap((intake) => intake.calls);
@@ -56,7 +59,7 @@ async function takeAll(db: Database, secrets: Secrets, entityId: number, intakes
     const outcomes = await write(db, (tx) => insertAll(tx, secrets, entityId, calls, intakes));
     return toTakenIn(intakes, outcomes).map((value) => ({ status: 'fulfilled', value }));
   } catch (reason) {
-    if (intakes.length === 1) return [{ status: 'rejected', reason }];
+    if (intakes.length === 1 || isUnavailable(reason)) return intakes.map(() => ({ status: 'rejected', reason }));
   }
   const outcomes: Outcome[] = [];
   for (const intake of intakes) outcomes.push(...await takeAll(db, secrets, entityId, [intake]));

@@ -47,6 +47,19 @@ export function openDatabase({ url, max = 10, name = 'millrace', onError = () =>
   return pool;
 }
 
+/** SQLSTATE classes and codes of a database that is away, full, stopping, or too slow; and Node's of the network. */
+const UNAVAILABLE = /^(?:08|53|57|58|25P0[34]|55P03|E[A-Z]+$)/;
+
+/**
+ * Whether a statement failed by the state the database is in, whatever was asked of it. The driver's own errors, of a
+ * connection that is lost or not made in time, are plain ones without a code.
+ */
+export function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as { code?: string };
+  return code === undefined ? error.constructor === Error : UNAVAILABLE.test(code);
+}
+
 /** Rows that a transaction had looked up were changed by another: it runs again from the start. */
 export class RowsMoved extends Error {
   override readonly name = 'RowsMoved';
