@@ -49,8 +49,6 @@ function contextFault(context: Fields, calls: number): CallFault | undefined {
   if (atMost === Infinity) return invalid('context', `must not nest deeper than ${MAX_NESTING} levels`);
   const limit = MAX_SHARED_BYTES / Math.max(calls, 1);
   if (atMost <= limit || Buffer.byteLength(JSON.stringify(context)) <= limit) return undefined;
-  return {
-    code: 'too_large',
-    message: `context: must have at most ${Math.floor(limit)} bytes as JSON beneath ${calls} calls: send smaller batches, or a smaller context`,
-  };
+  const most = `${Math.floor(limit)} bytes as JSON beneath ${calls} calls`;
+  return { code: 'too_large', message: `context: must have at most ${most}: send smaller batches, or a smaller context` };
 }

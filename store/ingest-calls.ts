@@ -80,7 +80,8 @@ function refusalsByApp(erased: ReadonlyMap<IngestedCall, Buffer>): Map<number, K
   const byApp = new Map<number, KeptRefusal[]>();
   for (const [call, customerHash] of erased) {
     const { appId, index } = call;
-    const refusal: KeptRefusal = { index, messageId: namelessId(call), code: 'erased', message: 'this person was erased', raw: null, customerHash };
+    const messageId = namelessId(call);
+    const refusal: KeptRefusal = { index, messageId, code: 'erased', message: 'this person was erased', raw: null, customerHash };
     const own = byApp.get(appId);
     if (own) own.push(refusal);
     else byApp.set(appId, [refusal]);
