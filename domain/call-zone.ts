@@ -4,7 +4,7 @@ import { type OffsetAt, offsetsIn } from './zoned-time.ts';
 const MINUTE_MS = 60_000;
 const FIXED = /^(?:GMT|UTC)?(?<sign>[+-])(?<hours>\d{1,2}):?(?<minutes>\d{2})?$/;
 
-/** More than there are zones: names in odd cases are zones too. */
+/** More than there are zones: what is none is remembered, too. */
 const MOST_ZONES = 2_000;
 const zones = new Map<string, OffsetAt | null>();
 
@@ -14,7 +14,7 @@ const zones = new Map<string, OffsetAt | null>();
  */
 export function utcOffsetOf(timezone: unknown, instantMs: number): number | null {
   if (typeof timezone !== 'string' || timezone.length > 64) return null;
-  if (timezone === 'GMT') return 0;
+  if (timezone === 'GMT' || timezone === 'UTC') return 0;
   const fixed = FIXED.exec(timezone)?.groups;
   if (fixed !== undefined) return fixedOffset(fixed);
   const offsetAt = zoneNamed(timezone);
@@ -27,13 +27,22 @@ function fixedOffset({ sign, hours, minutes = '0' }: Record<string, string | und
   return sign === '-' && offset > 0 ? -offset : offset;
 }
 
-/** Remembered: to ask takes Intl some 50 µs. */
+/**
+ * Remembered: to ask takes Intl some 50 µs. Zones are read in any case, but made once, by their proper name: Luxon keeps
+ * each spelling that it was ever asked for, with 60 KB.
+ */
 function zoneNamed(name: string): OffsetAt | null {
-  let offsetAt = zones.get(name);
+  if (!/^[A-Z]/.test(name)) return null;
+  const spelled = name.toLowerCase();
+  let offsetAt = zones.get(spelled);
   if (offsetAt === undefined) {
-    offsetAt = isTimeZone(name) ? offsetsIn(name) : null;
+    offsetAt = isTimeZone(name) ? offsetsIn(properName(name)) : null;
     if (zones.size >= MOST_ZONES) zones.clear();
-    zones.set(name, offsetAt);
+    zones.set(spelled, offsetAt);
   }
   return offsetAt;
+}
+
+function properName(zone: string): string {
+  return new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone;
 }
