@@ -16,7 +16,7 @@ const STACKS = ['stack', 'stacktrace', 'stackTrace', 'stack_trace', 'backtrace',
 /** The type before the message, as in `java.io.IOException: disk full`. */
 const TYPE = /^[\w.$]+(?=:|$)/;
 /** A line of JavaScript's, Java's, .NET's, Apple's, Dart's or Python's stacks, rather than the message before it. */
-const FRAME = /^\s*(?:at\s|#?\d+\s|File ")|@\S*:\d/;
+const FRAME = /^\s*(?:at\s|#?\d+\s|File ")|@[^\s@]*:\d/;
 
 /**
  * What groups an error with others of its kind, 32 bytes in hex: its event's name, its exception's type, and the first

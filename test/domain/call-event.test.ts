@@ -87,3 +87,10 @@ describe('errors of one kind', () => {
     ]);
   });
 });
+
+test('a stack made to be looked at for long is looked at briefly', () => {
+  const stack = Array.from({ length: 62 }, () => '@'.repeat(499)).join('\n');
+  const began = performance.now();
+  for (let calls = 0; calls < 15; calls += 1) read({ type: 'track', event: 'Application Crashed', userId: 'ada', properties: { stack } });
+  expect(performance.now() - began).toBeLessThan(100);
+});
