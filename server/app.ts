@@ -22,6 +22,7 @@ import { authenticate, authorise, serveRoute } from './serve-route.ts';
 import { serveTracking } from './serve-tracking.ts';
 import { TrackingApps } from './tracking-apps.ts';
 import { trackingIntake } from './tracking-intake.ts';
+import { TrackingRoom } from './tracking-room.ts';
 import { refuseUnknownPaths } from './unknown-path.ts';
 import { uploadBudget } from './upload-budget.ts';
 
@@ -35,7 +36,7 @@ export async function buildServer(needs: ServerNeeds, routes: readonly Route[] =
     feedIntake: feedIntake(needs.db, needs.secrets), feedRoom: new FeedRoom(needs.db, limits), feedWaker, figures: new Map(),
     connectorCalls,
     trackingApps: new TrackingApps(needs.db, needs.secrets), trackingIntake: trackingIntake(needs.db, needs.secrets),
-    keyRates: new KeyRates(needs.settings.ingestLimitPerMinute),
+    keyRates: new KeyRates(needs.settings.ingestLimitPerMinute), trackingRoom: new TrackingRoom(limits.trackingBytes),
   };
   const app = newApp(needs, routeNeeds);
   app.addHook('preClose', async () => connectorCalls.close());

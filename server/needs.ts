@@ -16,6 +16,7 @@ import type { KeyRates } from './key-rates.ts';
 import type { TraceRequest } from './request-trace.ts';
 import type { TrackingApps } from './tracking-apps.ts';
 import type { TrackingIntake } from './tracking-intake.ts';
+import type { TrackingRoom } from './tracking-room.ts';
 import type { UploadBudget } from './upload-budget.ts';
 
 /** What bounds a request. Sizes are in bytes. */
@@ -33,6 +34,8 @@ export type Limits = {
   /** What may wait in one entity's feed before it takes no more: requests, and bytes of their values. */
   waitingRequests: number;
   waitingBytes: number;
+  /** What SDKs sent and waits to be taken in. */
+  trackingBytes: number;
   headersMs: number;
   /** A connector's answer to a check, and to what can be read or written. */
   checkMs: number;
@@ -53,6 +56,7 @@ export const LIMITS: Limits = {
   unverifiedBytes: 10 * GIB,
   waitingRequests: 20_000,
   waitingBytes: 256 * MIB,
+  trackingBytes: 32 * MIB,
   headersMs: 10_000,
   checkMs: 30_000,
   discoverMs: 60_000,
@@ -116,5 +120,6 @@ export type RouteNeeds = ServerNeeds & {
   trackingApps: TrackingApps;
   trackingIntake: TrackingIntake;
   keyRates: KeyRates;
+  trackingRoom: TrackingRoom;
   figures: KeptFigures;
 };

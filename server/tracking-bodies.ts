@@ -17,8 +17,21 @@ const unzip = promisify(gunzip);
 export function readTrackingBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(TYPES, { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, async (request: FastifyRequest, bytes: Buffer) =>
-    parseJsonBody(await unpacked(request, bytes), NESTING, { exactNumbers: true }));
+    sized(await unpacked(request, bytes)));
   app.setErrorHandler((error, request, reply) => sendError(toTrackingRefusal(error as FastifyError), request, reply));
+}
+
+const sizes = new WeakMap<object, number>();
+
+/** How many bytes of JSON a body was. */
+export function bytesOfBody(body: unknown): number {
+  return typeof body === 'object' && body !== null ? sizes.get(body) ?? 0 : 0;
+}
+
+function sized(bytes: Buffer): unknown {
+  const body = parseJsonBody(bytes, NESTING, { exactNumbers: true });
+  if (typeof body === 'object' && body !== null) sizes.set(body, bytes.length);
+  return body;
 }
 
 async function unpacked({ headers }: FastifyRequest, bytes: Buffer): Promise<Buffer> {

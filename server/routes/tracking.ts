@@ -8,6 +8,7 @@ import type { RouteNeeds } from '../needs.ts';
 import { bare, type Reply } from '../reply.ts';
 import { type Circumstances, type Route, route } from '../route.ts';
 import { readRequest } from '../tracked-request.ts';
+import { bytesOfBody } from '../tracking-bodies.ts';
 import type { TakenIn } from '../tracking-intake.ts';
 import { requireTarget } from '../tracking-target.ts';
 
@@ -32,7 +33,7 @@ const batchRoutes = BATCHES.map((name) => route({
     const target = await requireTarget(needs, circumstances, body);
     const read = readBatch(body);
     if ('refused' in read) return refuse(400, read.refused.code, read.refused.message);
-    return answer(await takeIn(needs, circumstances, target, read.batch));
+    return answer(await needs.trackingRoom.within(bytesOfBody(body), () => takeIn(needs, circumstances, target, read.batch)));
   },
 }));
 
@@ -44,7 +45,8 @@ const singleRoutes = Object.entries(SINGLES).map(([name, type]) => route({
   body: anyBody('The call, with `writeKey` where it is not the user of Basic authentication'),
   async handle({ body, ...circumstances }, needs) {
     const target = await requireTarget(needs, circumstances, body);
-    const taken = await takeIn(needs, circumstances, target, batchOfOne(body), type);
+    const taken = await needs.trackingRoom.within(
+      bytesOfBody(body), () => takeIn(needs, circumstances, target, batchOfOne(body), type));
     const [refused] = taken.refused;
     if (refused) return refuse(400, refused.code, refused.message, { message_id: refused.messageId });
     return answer(taken);

@@ -64,6 +64,23 @@ describe('a batch', () => {
     expect(rows).toEqual([]);
   });
 
+  test('is put off where too much waits already, and one alone never is', async () => {
+    const small = await testServer(store, { settings: { limits: { trackingBytes: 1 } } });
+    const app = await newApp();
+    const holding = await store.db.connect();
+    await holding.query('BEGIN');
+    await holding.query('SELECT FROM entities WHERE id = $1 FOR UPDATE', [world.entity.id]);
+    const first = post('/v1/batch', { batch: [track('First')] }, basic(app.apiKey), small);
+    await waitFor('the first batch to wait', async () => (await store.db.query(
+      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).rowCount! > 0);
+    const second = await post('/v1/batch', { batch: [track('Second')] }, basic(app.apiKey), small);
+    await holding.query('ROLLBACK');
+    holding.release();
+    expect([second.status, second.headers['retry-after']]).toEqual([429, '1']);
+    expect((await first).body).toMatchObject({ success: true, accepted: 1 });
+    expect((await post('/v1/batch', { batch: [track('Second')] }, basic(app.apiKey), small)).body).toMatchObject({ accepted: 1 });
+  });
+
   test.each(['/v1/b', '/v1/import'])('is taken at %s', async (path) => {
     expect((await post(path, { batch: [track('Elsewhere')] })).body).toMatchObject({ success: true, accepted: 1 });
   });
