@@ -20,7 +20,7 @@ import { wakeFeed } from './wake-feed.ts';
 /** A row younger than this is left to the request that is just starting its workflow. */
 const GRACE_SECONDS = 5;
 
-/** So long after a merge its customers are added: those of merges that follow each other all at once. */
+/** So long after a merge its customers are added: those of merges that follow each other all at once, after ten times that at most. */
 const PENDING_SECONDS = 30;
 
 /** A pinned file gets its row within the same request; no request lasts this long. */

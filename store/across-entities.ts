@@ -182,11 +182,12 @@ export async function listWaitingFeeds(db: Queryable, graceSeconds: number): Pro
   return rows.map((row) => row.entity_id);
 }
 
-/** Entities of which customers have been pending for more than `graceSeconds`: not while merges follow each other. */
+/** Entities of which customers have been pending for more than `graceSeconds`: while merges follow each other ten times as long. */
 export async function listEntitiesWithPendingCustomers(db: Queryable, graceSeconds: number): Promise<number[]> {
   const { rows } = await db.query<{ entity_id: number }>(
-    `SELECT DISTINCT entity_id FROM attribute_change_log
-     WHERE pending AND received_at < now() - make_interval(secs => $1)`, [graceSeconds]);
+    `SELECT entity_id FROM attribute_change_log WHERE pending GROUP BY entity_id
+     HAVING max(received_at) < now() - make_interval(secs => $1)
+       OR min(received_at) < now() - make_interval(secs => 10 * $1)`, [graceSeconds]);
   return rows.map((row) => row.entity_id);
 }
 

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { AttributeChange } from '../../domain/attribute-change.ts';
-import { deleteOldChanges, deleteRemains } from '../../store/across-entities.ts';
+import { deleteOldChanges, deleteRemains, listEntitiesWithPendingCustomers } from '../../store/across-entities.ts';
 import { addPendingCustomers } from '../../store/customers.ts';
 import { deleteCustomerAttribute, insertCustomerAttribute } from '../../store/customer-attributes.ts';
 import { openDatabase, type Tx, write } from '../../store/database.ts';
@@ -185,6 +185,23 @@ async function transactionsOf(table: string, { entity }: World): Promise<number>
     `SELECT count(DISTINCT xmin::text) FROM ${table} WHERE entity_id = $1`, [entity.id]);
   return rows[0]!.count;
 }
+
+describe('customers of merges', () => {
+  it('are added once no merge has followed for a while, or they have waited for ten times that', async () => {
+    const world = await makeWorld(store);
+    const due = async (...agesSeconds: number[]) => {
+      await store.db.query('DELETE FROM attribute_change_log WHERE entity_id = $1', [world.entity.id]);
+      for (const age of agesSeconds) {
+        await store.db.query(
+          `INSERT INTO attribute_change_log (entity_id, sor_id, customer_type, customer_ids, pending, received_at)
+           VALUES ($1, $2, 0, $3, true, now() - make_interval(secs => $4))`, [world.entity.id, world.sor.id, [personId(1)], age]);
+      }
+      return (await listEntitiesWithPendingCustomers(store.db, 30)).includes(world.entity.id);
+    };
+    expect([await due(29), await due(31), await due(31, 29)]).toEqual([false, true, false]);
+    expect([await due(299, 29), await due(301, 1)]).toEqual([false, true]);
+  });
+});
 
 describe('a large log', () => {
   it('is worked off in short transactions, whoever is added or erased', async () => {
