@@ -8,7 +8,7 @@ const FILLFACTOR = { events: 100, sessions: 70, locations: 100 };
 type Month = string;
 
 /** One who makes or drops partitions at a time. Any number that no other program takes as an advisory lock of this database. */
-const PARTITIONS_LOCK = 5_717_023_441;
+const PARTITIONS_LOCK = 5_717_023_442;
 
 /** Retention is a month at least: of months that ended later than this nobody drops a partition. */
 const SAFE_MS = 27 * 86_400_000;
