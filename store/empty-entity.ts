@@ -17,9 +17,8 @@ const HELD_IN_PART = {
   systems_of_records: "(type = 'custom' OR deleted_at IS NOT NULL)", connections: 'deleted_at IS NULL', syncs: 'deleted_at IS NULL',
 };
 
-/** The names of tables in which something of the entity lies. Whoever takes in what SDKs send (`holdEntity`) is awaited. */
+/** The names of tables in which something of the entity lies; nothing comes in meanwhile where the caller has locked it (`lockEntity`). */
 export async function listHoldings(tx: Queryable, entityId: number): Promise<string[]> {
-  await tx.query('SELECT FROM entities WHERE id = $1 FOR UPDATE', [entityId]);
   const { rows: tables } = await tx.query<{ name: string }>(
     `SELECT c.relname AS name FROM pg_class c
      JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = 'public'

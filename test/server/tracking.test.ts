@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { deleteEntity, listHoldings } from '../../store/empty-entity.ts';
+import { deleteEntity } from '../../store/empty-entity.ts';
+import { lockEntity } from '../../store/entities.ts';
 import { insertTombstone } from '../../store/tombstones.ts';
 import { personId } from '../harness/people.ts';
 import { waitFor } from '../harness/wait.ts';
@@ -51,7 +52,7 @@ describe('a batch', () => {
     const app = await insertKeyedApp(store, gone);
     const deleting = await store.db.connect();
     await deleting.query('BEGIN');
-    await listHoldings(deleting, id);
+    await lockEntity(deleting, store.secrets, String(id));
     const posted = post('/v1/batch', { batch: [track('Late')] }, basic(app.apiKey));
     await waitFor('the batch to wait', async () => (await store.db.query(
       `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).rowCount! > 0);
