@@ -5,9 +5,13 @@ import type { TrackedCall } from '../domain/tracked-call.ts';
 /** So many bytes tell messages apart. */
 const HASH_BYTES = 16;
 
+function hashOf(messageId: string): Buffer {
+  return hash('sha256', messageId, 'buffer').subarray(0, HASH_BYTES);
+}
+
 /** In hex. */
 export function messageHash(messageId: string): string {
-  return hash('sha256', messageId, 'hex').slice(0, 2 * HASH_BYTES);
+  return hashOf(messageId).toString('hex');
 }
 
 /**
@@ -39,17 +43,8 @@ export async function insertMessages<C extends Pick<TrackedCall, 'messageId'> & 
              RETURNING app_id, message_hash)
            SELECT place FROM given WHERE (SELECT count(*) FROM added) < $4
              AND (app_id, message_hash) NOT IN (SELECT app_id, message_hash FROM added)`,
-    values: [entityId, first.map(({ appId }) => appId), hashesOf(first), first.length],
+    values: [entityId, first.map(({ appId }) => appId), Buffer.concat(first.map(({ messageId }) => hashOf(messageId!))), first.length],
   });
   for (const { place } of rows) repeats.add(first[place - 1]!);
   return repeats;
-}
-
-/** One after the other. */
-function hashesOf(calls: readonly Pick<TrackedCall, 'messageId'>[]): Buffer {
-  const hashes = Buffer.allocUnsafe(HASH_BYTES * calls.length);
-  for (const [index, { messageId }] of calls.entries()) {
-    hash('sha256', messageId!, 'buffer').copy(hashes, HASH_BYTES * index, 0, HASH_BYTES);
-  }
-  return hashes;
 }
