@@ -3,18 +3,19 @@ import { CUSTOMER_TYPES } from '../domain/customer-id.ts';
 import { erasedError } from '../domain/erased-error.ts';
 import type { ImportError } from '../domain/import-error.ts';
 import type { Tx } from '../store/database.ts';
-import { personKey, findErased, hasErased } from '../store/tombstones.ts';
+import { findErased, personKey } from '../store/tombstones.ts';
 
 /** The errors of rows, those of erased people told as such: a row is no less theirs for being a bad one. */
 export async function tellErased(
   tx: Tx, { secrets }: Pick<Needs, 'secrets'>, entityId: number, errors: ImportError[],
 ): Promise<ImportError[]> {
-  if (errors.length === 0 || !await hasErased(tx, entityId)) return errors;
+  if (errors.length === 0) return errors;
   const people = (error: ImportError) => {
     const customerId = error.customerId ?? firstField(error.raw);
     return CUSTOMER_TYPES.map((customerType) => ({ customerType, customerId }));
   };
-  const erased = await findErased(tx, secrets, entityId, errors.flatMap(people));
+  const erased = await findErased(tx, secrets, entityId, () => errors.flatMap(people));
+  if (erased.size === 0) return errors;
   return errors.map((error) => {
     const hash = people(error).map((person) => erased.get(personKey(person))).find((found) => found !== undefined);
     return hash ? erasedError(error.line, hash) : error;

@@ -10,7 +10,7 @@ import type { IngestedCall, SubjectCalls } from './ingested-call.ts';
 import { LOOK_UP_BY_KEY } from './look-up-by-key.ts';
 import { insertIngestedBatches, keepRefusedCalls, type KeptRefusal, type TakenIn } from './refused-calls.ts';
 import type { Secrets } from './secrets.ts';
-import { personKey, findErased, hasErased, type Person } from './tombstones.ts';
+import { findErased, type Person, personKey } from './tombstones.ts';
 import { insertUserAliases } from './user-aliases.ts';
 
 export type CallOutcome = 'accepted' | 'duplicate' | 'erased';
@@ -58,8 +58,8 @@ async function findErasedCalls(
   tx: Tx, secrets: Secrets, entityId: number, batch: readonly IngestedCall[],
 ): Promise<Map<IngestedCall, Buffer>> {
   const erased = new Map<IngestedCall, Buffer>();
-  if (!await hasErased(tx, entityId)) return erased;
-  const hashes = await findErased(tx, secrets, entityId, batch.flatMap(peopleOf));
+  const hashes = await findErased(tx, secrets, entityId, () => batch.flatMap(peopleOf));
+  if (hashes.size === 0) return erased;
   for (const call of batch) {
     const named = peopleOf(call).find((person) => hashes.has(personKey(person)));
     if (named) erased.set(call, hashes.get(personKey(named))!);

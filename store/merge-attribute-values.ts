@@ -106,7 +106,7 @@ async function leaveOutErased(tx: Tx, secrets: Secrets, entityId: number, prepar
   const refusals: MergeRefusal[] = [];
   if (!await hasErased(tx, entityId)) return { living: prepared, refusals };
   const changes = await prepared.changes();
-  const erased = await findErased(tx, secrets, entityId, changes);
+  const erased = await findErased(tx, secrets, entityId, () => changes);
   const living = changes.filter((change) => {
     const erasedHash = erased.get(personKey(change));
     if (erasedHash) refusals.push({ line: change.line, erasedHash });

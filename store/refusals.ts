@@ -2,7 +2,7 @@ import type { RefusedCall } from '../domain/tracked-call.ts';
 import type { Tx } from './database.ts';
 import { insertRefusedCalls, type KeptRefusal } from './refused-calls.ts';
 import type { Secrets } from './secrets.ts';
-import { personKey, findErased, hasErased, type Person } from './tombstones.ts';
+import { findErased, type Person, personKey } from './tombstones.ts';
 
 /** A refused call with what came, shortened, and all whom it may be of. */
 export type RefusedWith = RefusedCall & { appId: number | null; raw: string; people: Person[] };
@@ -10,9 +10,7 @@ export type RefusedWith = RefusedCall & { appId: number | null; raw: string; peo
 /** Notes down the refused calls of one or of several requests; of somebody who was erased without what came. */
 export async function insertRefusals(tx: Tx, secrets: Secrets, entityId: number, refused: readonly RefusedWith[]): Promise<void> {
   if (refused.length === 0) return;
-  const erased = await hasErased(tx, entityId)
-    ? await findErased(tx, secrets, entityId, refused.flatMap(({ people }) => people))
-    : new Map<string, Buffer>();
+  const erased = await findErased(tx, secrets, entityId, () => refused.flatMap(({ people }) => people));
   const byApp = Map.groupBy(refused, ({ appId }) => appId);
   for (const [appId, own] of [...byApp].toSorted(([a], [b]) => (a ?? Infinity) - (b ?? Infinity))) {
     await insertRefusedCalls(tx, entityId, appId, own.map((each) => toKept(each, erased)));

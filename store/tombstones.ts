@@ -4,18 +4,19 @@ import type { CustomerType } from '../domain/customer-id.ts';
 
 export type Person = { customerType: CustomerType; customerId: string };
 
-/** Whether the entity ever erased anyone: only then a merge pays for tombstones. */
+/** Whether the entity ever erased anyone: only then anybody pays for tombstones. */
 export async function hasErased(tx: Queryable, entityId: number): Promise<boolean> {
   const { rows } = await tx.query('SELECT FROM tombstones WHERE entity_id = $1 LIMIT 1', [entityId]);
   return rows.length > 0;
 }
 
-/** Which of these people were erased, as `personKey` → keyed hash. */
+/** Which of these people were erased, as `personKey` → keyed hash. They are asked for where the entity has erased anyone at all. */
 export async function findErased(
-  tx: Queryable, secrets: Secrets, entityId: number, people: Iterable<Person>,
+  tx: Queryable, secrets: Secrets, entityId: number, people: () => Iterable<Person>,
 ): Promise<Map<string, Buffer>> {
+  if (!await hasErased(tx, entityId)) return new Map();
   const distinct = new Map<string, Person>();
-  for (const person of people) distinct.set(personKey(person), person);
+  for (const person of people()) distinct.set(personKey(person), person);
   const keysByHash = new Map<string, string>();
   for (const [key, { customerType, customerId }] of distinct) {
     keysByHash.set(secrets.customerHash(entityId, customerType, customerId).toString('hex'), key);

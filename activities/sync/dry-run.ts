@@ -3,13 +3,13 @@ import type { Needs } from '../needs.ts';
 import type { RecordMapper } from './record-mapper.ts';
 import { sorRules, type SorRules } from '../sor-rules.ts';
 import { checkRecords, type CheckedRecord } from './attributes.ts';
+import { erasedAmong } from './erased.ts';
 import { type BatchRecord, decideFates, type Fate, progressAfter, progressTaken } from './fates.ts';
 import type { Gathered } from './items.ts';
 import type { SyncJob } from './job.ts';
 import { outgoingOf } from './outgoing.ts';
 import { tellErased } from '../tell-erased.ts';
 import type { ValueType } from '../../domain/attribute-value.ts';
-import type { CustomerType } from '../../domain/customer-id.ts';
 import type { SourceRecord } from '../../connectors/contract.ts';
 import { erasedError } from '../../domain/erased-error.ts';
 import { isKeptByDouble } from '../../domain/number-value.ts';
@@ -21,7 +21,7 @@ import { findKnownRecords } from '../../store/sync-records.ts';
 import type { RunProgress, SampleRecord } from '../../store/sync-run-record.ts';
 import { updateRunProgress, updateSample } from '../../store/sync-run-progress.ts';
 import { lockRun } from '../../store/sync-runs.ts';
-import { personKey, findErased, hasErased, type Person } from '../../store/tombstones.ts';
+import type { Person } from '../../store/tombstones.ts';
 
 /** So many records are shown, changed ones first. */
 const MOST_SHOWN = 20;
@@ -66,7 +66,7 @@ async function lookAtAttributes(
   const rules = await sorRules(needs.db, sync.entityId, sorId);
   const customer = sync.mapping.customer!;
   const checked = checkRecords(items, { rules, mapper, customer }, before);
-  const records = await withoutErased(needs, sync.entityId, customer.type, checked);
+  const records = await withoutErased(needs, sync, checked);
   const ids = [...new Set(records.flatMap(({ key }) => key ?? []))];
   const people = ids.map((customerId) => ({ customerType: customer.type, customerId }));
   const stored = await storedValues(needs, sync.entityId, sorId, rules, people);
@@ -75,14 +75,10 @@ async function lookAtAttributes(
 }
 
 /** As the merge leaves them out. */
-async function withoutErased(
-  { db, secrets }: Needs, entityId: number, customerType: CustomerType, records: CheckedRecord[],
-): Promise<CheckedRecord[]> {
-  if (!await hasErased(db, entityId)) return records;
-  const people = records.flatMap(({ key }) => (key === null ? [] : [{ customerType, customerId: key }]));
-  const erased = await findErased(db, secrets, entityId, people);
+async function withoutErased(needs: Needs, sync: SyncJob['sync'], records: CheckedRecord[]): Promise<CheckedRecord[]> {
+  const erased = await erasedAmong(needs.db, needs, sync, () => records.map(({ key }) => key));
   return records.map((record) => {
-    const hash = record.key === null ? undefined : erased.get(personKey({ customerType, customerId: record.key }));
+    const hash = erased(record.key);
     return hash ? { ...record, key: null, rows: [], checksum: null, error: erasedError(record.ordinal, hash) } : record;
   });
 }

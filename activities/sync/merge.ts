@@ -1,6 +1,7 @@
 import type { Needs } from '../needs.ts';
 import type { RecordMapper } from './record-mapper.ts';
 import { changesOf, checkAgain, type CheckedBatch, type CheckedRecord } from './attributes.ts';
+import { erasedAmong } from './erased.ts';
 import { countRecords, decideFates, type Fate, progressAfter } from './fates.ts';
 import type { SyncJob } from './job.ts';
 import { noteRecords } from './note.ts';
@@ -9,12 +10,10 @@ import { erasedError } from '../../domain/erased-error.ts';
 import { type Tx, write } from '../../store/database.ts';
 import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
 import { findKnownRecords, type KnownRecord } from '../../store/sync-records.ts';
-import type { Sync } from '../../store/sync-record.ts';
 import type { RunProgress } from '../../store/sync-run-record.ts';
 import { updateRunProgress } from '../../store/sync-run-progress.ts';
 import { findRunById, lockRun } from '../../store/sync-runs.ts';
 import { holdSorRevision } from '../../store/systems-of-records.ts';
-import { personKey, findErased, hasErased } from '../../store/tombstones.ts';
 
 /**
  * A transaction merges so many values, of which so many may be Sets: where each of these holds 1,000 elements that takes some
@@ -146,7 +145,12 @@ async function note(
   tx: Tx, needs: Needs, job: SyncJob, part: Part, prepared: Prepared, erased: Erased,
 ): Promise<Merged> {
   const { sync } = job;
-  await findErasedOf(tx, needs, sync, prepared.records, erased);
+  // The merge has told of those whose values it was given: a record may have none, be as it was, or come twice.
+  const isErased = await erasedAmong(tx, needs, sync, () => prepared.records.map(({ key }) => key));
+  for (const { ordinal, key } of prepared.records) {
+    const hash = isErased(key);
+    if (hash) erased.set(ordinal, hash);
+  }
   const records = prepared.records.map((record) => withoutErased(record, erased));
   const fates = prepared.fates.map((fate, index) => (erased.has(records[index]!.ordinal) ? 'failed' : fate));
   const errors = await noteRecords(tx, needs, job, { records, fates, known: prepared.known });
@@ -156,20 +160,6 @@ async function note(
   await part.commitWith(tx, after);
   needs.boundary('sync: before a batch commits');
   return { before: run.progress, after };
-}
-
-/** The merge has told of those whose values it was given: a record may have none, be as it was, or come twice. */
-async function findErasedOf(
-  tx: Tx, { secrets }: Needs, { entityId, mapping }: Sync, records: readonly CheckedRecord[], erased: Erased,
-): Promise<void> {
-  if (!await hasErased(tx, entityId)) return;
-  const customerType = mapping.customer!.type;
-  const people = records.flatMap(({ key }) => (key === null ? [] : [{ customerType, customerId: key }]));
-  const found = await findErased(tx, secrets, entityId, people);
-  for (const { ordinal, key } of records) {
-    const hash = key === null ? undefined : found.get(personKey({ customerType, customerId: key }));
-    if (hash) erased.set(ordinal, hash);
-  }
 }
 
 /** Nothing is known of an erased person, not even a checksum. */

@@ -1,6 +1,7 @@
 import type { Needs } from '../needs.ts';
 import type { RecordMapper } from './record-mapper.ts';
 import { checksumOfRecord } from './checksum.ts';
+import { erasedAmong } from './erased.ts';
 import type { BatchRecord, Fate } from './fates.ts';
 import type { SyncItem } from './items.ts';
 import type { SourceRecord } from '../../connectors/contract.ts';
@@ -11,7 +12,6 @@ import { customerIdOf } from '../../domain/record-values.ts';
 import { quote } from '../../domain/text-limits.ts';
 import { refused, type RefusedRow } from '../../domain/value-row.ts';
 import type { Sync } from '../../store/sync-record.ts';
-import { personKey, findErased, hasErased } from '../../store/tombstones.ts';
 
 /** A record on its way to a destination other than attributes. */
 export type Outgoing = BatchRecord & {
@@ -68,16 +68,10 @@ function refusalsOf({ faults }: MappedRecord, record: SourceRecord, key: string[
   ];
 }
 
-async function withoutErased(
-  { db, secrets }: Pick<Needs, 'db' | 'secrets'>, { entityId, mapping }: Sync, outgoing: Outgoing[],
-): Promise<Outgoing[]> {
-  const { customer } = mapping;
-  if (customer === null || !await hasErased(db, entityId)) return outgoing;
-  const personOf = (customerId: string) => ({ customerType: customer.type, customerId });
-  const people = outgoing.flatMap(({ customerId }) => (customerId === null ? [] : [personOf(customerId)]));
-  const erased = await findErased(db, secrets, entityId, people);
+async function withoutErased(needs: Pick<Needs, 'db' | 'secrets'>, sync: Sync, outgoing: Outgoing[]): Promise<Outgoing[]> {
+  const erased = await erasedAmong(needs.db, needs, sync, () => outgoing.map(({ customerId }) => customerId));
   return outgoing.map((item) => {
-    const hash = item.customerId === null ? undefined : erased.get(personKey(personOf(item.customerId)));
+    const hash = erased(item.customerId);
     if (!hash) return item;
     const error = { ...erasedError(item.ordinal, hash), originalLine: item.rootLine };
     return { ...item, key: null, customerId: null, checksum: null, source: null, record: null, error };

@@ -1,0 +1,14 @@
+import type { Needs } from '../needs.ts';
+import type { Queryable } from '../../store/database.ts';
+import type { Sync } from '../../store/sync-record.ts';
+import { findErased, personKey } from '../../store/tombstones.ts';
+
+/** Which of a sync's customers, by their ids, were erased: gives the keyed hash of one who was. */
+export async function erasedAmong(
+  db: Queryable, { secrets }: Pick<Needs, 'secrets'>, { entityId, mapping: { customer } }: Sync, ids: () => (string | null)[],
+): Promise<(id: string | null) => Buffer | undefined> {
+  if (customer === null) return () => undefined;
+  const personOf = (customerId: string) => ({ customerType: customer.type, customerId });
+  const erased = await findErased(db, secrets, entityId, () => ids().flatMap((id) => (id === null ? [] : [personOf(id)])));
+  return (id) => (id === null ? undefined : erased.get(personKey(personOf(id))));
+}
