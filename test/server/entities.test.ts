@@ -7,10 +7,10 @@ import { insertEventDefinitions } from '../../store/event-definitions.ts';
 import { setLabels } from '../../store/labels.ts';
 import { deleteSync } from '../../store/syncs.ts';
 import { onFileEnd } from '../harness/clean-up.ts';
+import { lockWaits } from '../harness/lock-waits.ts';
 import { personId, rememberSecret } from '../harness/people.ts';
 import { ensureSampleMonths, sampleApp, sampleSdkData } from '../harness/sdk-samples.ts';
 import { storedRun, storedSync } from '../harness/stored-syncs.ts';
-import { waitFor } from '../harness/wait.ts';
 import { makeWorld } from '../harness/world.ts';
 import { insertSampleApps } from './sample-apps.ts';
 import { insertSampleWallet } from './sample-wallet.ts';
@@ -162,8 +162,7 @@ describe('an entity', () => {
     await tx.query('BEGIN');
     expect(await holdEntity(tx, entity.id)).toBe(true);
     const deletion = call('DELETE', `/${entity.id}`);
-    await waitFor('the deletion to wait', async () => (await store.db.query(
-      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).rowCount === 1);
+    await lockWaits(store);
     await tx.query(`INSERT INTO devices (entity_id, app_id, device_id, first_seen_at, last_seen_at) VALUES ($1, $2, 'd', now(), now())`,
       [entity.id, appId]);
     await tx.query('COMMIT');

@@ -5,6 +5,7 @@ import { write } from '../../store/database.ts';
 import { lockSor } from '../../store/systems-of-records.ts';
 import { insertToken } from '../../store/tokens.ts';
 import { insertMembership, insertUser } from '../../store/users.ts';
+import { lockWaits } from '../harness/lock-waits.ts';
 import { rememberSecret } from '../harness/people.ts';
 import { waitFor } from '../harness/wait.ts';
 import { makeWorld, type World } from '../harness/world.ts';
@@ -196,10 +197,10 @@ describe('a request slower than its lease', () => {
   test('is taken over, and then cannot have its effect', async () => {
     const held = await holdSor();
     const slow = define('slow', 'slow');
-    await waitFor('the first request to wait', () => waiting(1));
+    await lockWaits(store);
     await store.db.query(`UPDATE idempotent_requests SET leased_until = now() - interval '1 second' WHERE http_status IS NULL`);
     const repeat = define('slow', 'slow');
-    await waitFor('the repeat to wait behind it', () => waiting(2));
+    await lockWaits(store, 2);               // the repeat behind it
     await held.release();
     expectConflict(await slow, 'took over');
     const { status, text } = await repeat;
@@ -272,13 +273,6 @@ async function holdSor(): Promise<{ release(): Promise<void> }> {
 async function underWay(requests: number): Promise<boolean> {
   const { rowCount } = await store.db.query('SELECT FROM idempotent_requests WHERE http_status IS NULL');
   return rowCount === requests;
-}
-
-/** Whether so many sessions wait for a lock. */
-async function waiting(sessions: number): Promise<boolean> {
-  const { rowCount } = await store.db.query(
-    `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`);
-  return rowCount === sessions;
 }
 
 async function passHours(hours: number): Promise<void> {

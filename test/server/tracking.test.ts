@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { deleteEntity } from '../../store/empty-entity.ts';
 import { lockEntity } from '../../store/entities.ts';
 import { insertTombstone } from '../../store/tombstones.ts';
+import { lockWaits } from '../harness/lock-waits.ts';
 import { personId } from '../harness/people.ts';
 import { waitFor } from '../harness/wait.ts';
 import { makeWorld } from '../harness/world.ts';
@@ -54,8 +55,7 @@ describe('a batch', () => {
     await deleting.query('BEGIN');
     await lockEntity(deleting, store.secrets, String(id));
     const posted = post('/v1/batch', { batch: [track('Late')] }, basic(app.apiKey));
-    await waitFor('the batch to wait', async () => (await store.db.query(
-      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).rowCount! > 0);
+    await lockWaits(store);
     await deleteEntity(deleting, id);
     await deleting.query('COMMIT');
     deleting.release();
@@ -72,8 +72,7 @@ describe('a batch', () => {
     await holding.query('BEGIN');
     await holding.query('SELECT FROM entities WHERE id = $1 FOR UPDATE', [world.entity.id]);
     const first = post('/v1/batch', { batch: [track('First')] }, basic(app.apiKey), small);
-    await waitFor('the first batch to wait', async () => (await store.db.query(
-      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).rowCount! > 0);
+    await lockWaits(store);
     const second = await post('/v1/batch', { batch: [track('Second')] }, basic(app.apiKey), small);
     await holding.query('ROLLBACK');
     holding.release();

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { deleteOldRequests } from '../../store/across-entities.ts';
 import { deleteUnanswered, insertRequest, updateReply } from '../../store/idempotent-requests.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
-import { waitFor } from '../harness/wait.ts';
+import { lockWaits } from '../harness/lock-waits.ts';
 import { makeWorld } from '../harness/world.ts';
 
 const REPLY = { status: 200, body: '{"success":true}', identifier: null };
@@ -33,8 +33,7 @@ async function asksMeanwhile(end: 'COMMIT' | 'ROLLBACK') {
   await tx.query('BEGIN');
   expect(await updateReply(tx, entityId, first, REPLY)).toBe(true);
   const asked = insertRequest(store.db, entityId, second);
-  await waitFor('the second to wait', async () => (await store.db.query(
-    `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).rowCount === 1);
+  await lockWaits(store);
   await tx.query(end);
   tx.release();
   return { first, second, found: await asked };
