@@ -10,8 +10,10 @@ type Month = string;
 /** One who makes or drops partitions at a time. Any number that no other program takes as an advisory lock of this database. */
 const PARTITIONS_LOCK = 5_717_023_442;
 
+const DAY_MS = 86_400_000;
+
 /** Retention is a month at least: of months that ended later than this nobody drops a partition. */
-const SAFE_MS = 27 * 86_400_000;
+const SAFE_MS = 27 * DAY_MS;
 
 /** The months of which this process has seen all partitions. */
 const seen = new WeakMap<Database, Set<Month>>();
@@ -31,8 +33,9 @@ function startOf(month: Month, monthsLater = 0): Date {
 export async function ensurePartitions(db: Database, moments: Iterable<Date | number>): Promise<void> {
   const known = seenIn(db);
   const safeSince = Date.now() - SAFE_MS;
-  const months = new Set<Month>();
-  for (const moment of moments) months.add(monthOf(moment));
+  // By days first: of thousands of calls there are a few, and a month's name takes longer to make.
+  const days = new Set(Array.from(moments, (moment) => Math.floor(Number(moment) / DAY_MS)));
+  const months = new Set(Array.from(days, (day) => monthOf(day * DAY_MS)));
   const asked = [...months].filter((month) => !known.has(month) || startOf(month, 1).getTime() < safeSince);
   if (asked.length === 0) return;
   if ((await listMissing(db, asked)).length > 0) await write(db, (tx) => insertMissing(tx, asked));
