@@ -1,7 +1,12 @@
 type Call<T, R> = { item: T; resolve(result: R): void; reject(error: unknown): void };
 
-/** Bounds a round of work: calls, and their weight together; so many rounds are under way at once. */
-export type RoundLimits<T> = { rounds: number; calls: number; weight: number; weigh(item: T): number };
+/**
+ * Bounds a round of work: calls, and their weight together; so many rounds are under way at once. Items of one `subject` are never in
+ * two of them, for they would wait for each other's locks; null goes with any.
+ */
+export type RoundLimits<T> = {
+  rounds: number; calls: number; weight: number; weigh(item: T): number; subject?: (item: T) => string | null;
+};
 
 /**
  * Does together what is asked for at the same time: calls that come while enough rounds of `work` are under way make up
@@ -9,35 +14,52 @@ export type RoundLimits<T> = { rounds: number; calls: number; weight: number; we
  * all calls of the round.
  */
 export function gathered<T, R>(work: (items: T[]) => Promise<R[]>, limits: RoundLimits<T>): (item: T) => Promise<R> {
+  const { subject = () => null } = limits;
   const waiting: Call<T, R>[] = [];
+  const underWay = new Set<string | null>();
   let rounds = 0;
-  const workOff = async () => {
+  const workOff = async (round: Call<T, R>[]) => {
     rounds += 1;
-    while (waiting.length > 0) {
-      const round = takeRound(waiting, limits);
-      try {
-        const results = await work(round.map(({ item }) => item));
-        for (const [index, { resolve }] of round.entries()) resolve(results[index]!);
-      } catch (error) {
-        for (const { reject } of round) reject(error);
-      }
+    const subjects = new Set(round.map(({ item }) => subject(item)).filter((of) => of !== null));
+    for (const of of subjects) underWay.add(of);
+    try {
+      const results = await work(round.map(({ item }) => item));
+      for (const [index, { resolve }] of round.entries()) resolve(results[index]!);
+    } catch (error) {
+      for (const { reject } of round) reject(error);
     }
+    for (const of of subjects) underWay.delete(of);
     rounds -= 1;
+    begin();
+  };
+  const begin = () => {
+    while (rounds < limits.rounds) {
+      const round = takeRound(waiting, limits, ({ item }) => !underWay.has(subject(item)));
+      if (round.length === 0) return;
+      void workOff(round);
+    }
   };
   return (item) => new Promise<R>((resolve, reject) => {
     waiting.push({ item, resolve, reject });
-    if (rounds < limits.rounds) void workOff();
+    begin();
   });
 }
 
-/** The first calls that fit, at least one. */
-function takeRound<T, R>(waiting: Call<T, R>[], { calls, weight, weigh }: RoundLimits<T>): Call<T, R>[] {
+/** Takes out the first calls that are free and fit: at least one, unless none is free. */
+function takeRound<T, R>(
+  waiting: Call<T, R>[], { calls, weight, weigh }: RoundLimits<T>, isFree: (call: Call<T, R>) => boolean,
+): Call<T, R>[] {
+  const round: Call<T, R>[] = [];
   let sum = 0;
-  let count = 0;
-  for (const { item } of waiting.slice(0, calls)) {
-    sum += weigh(item);
-    if (count > 0 && sum > weight) break;
-    count += 1;
+  for (const call of waiting) {
+    if (!isFree(call)) continue;
+    sum += weigh(call.item);
+    if (round.length === calls || (round.length > 0 && sum > weight)) break;
+    round.push(call);
   }
-  return waiting.splice(0, count);
+  if (round.length > 0) {
+    const taken = new Set(round);
+    waiting.splice(0, waiting.length, ...waiting.filter((call) => !taken.has(call)));
+  }
+  return round;
 }

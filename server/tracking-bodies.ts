@@ -4,20 +4,27 @@ import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
 import { Refusal, refuse, refuseField } from '../domain/refusal.ts';
 import { parseJsonBody } from './json-body.ts';
 import { sendError } from './refusal-reply.ts';
+import { turns } from './turns.ts';
 
 /** Segment's limit of a batch, as it comes and unzipped. */
 const MAX_BODY_BYTES = 500 * 1024;
 /** Arrays and objects of a body. Of a call fewer are taken (`readCall`), so that one which nests too deep is refused by itself. */
 const NESTING = 1_000;
+/** Bodies that wait to be parsed, which `TrackingRoom` does not know of yet. */
+const MOST_WAITING = 64;
 const TYPES = /^(?:application\/json|text\/plain)\s*(?:;|$)/i;
 
 const unzip = promisify(gunzip);
 
 /** What SDKs send: JSON, whatever they call it, maybe zipped. What is too large is a 400, at which they give up. */
 export function readTrackingBodies(app: FastifyInstance): void {
+  const turn = turns(MOST_WAITING);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser(TYPES, { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, async (request: FastifyRequest, bytes: Buffer) =>
-    sized(await unpacked(request, bytes)));
+  app.addContentTypeParser(TYPES, { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, async (request: FastifyRequest, bytes: Buffer) => {
+    const json = await unpacked(request, bytes);
+    await turn();
+    return sized(json);
+  });
   app.setErrorHandler((error, request, reply) => sendError(toTrackingRefusal(error as FastifyError), request, reply));
 }
 

@@ -36,6 +36,7 @@ export function trackingIntake(db: Database, secrets: Secrets): TrackingIntake {
     if (known) return known;
     const takeTogether = gathered((intakes: TrackedRequest[]) => takeAll(db, secrets, entityId, intakes), {
       rounds: ROUNDS, calls: MOST_REQUESTS, weight: MOST_CALLS, weigh: ({ calls, refused }) => calls.length + refused.length,
+      subject: firstDevice,
     });
     byEntity.set(entityId, takeTogether);
     return takeTogether;
@@ -45,6 +46,11 @@ export function trackingIntake(db: Database, secrets: Secrets): TrackingIntake {
     if (outcome.status === 'rejected') throw outcome.reason;
     return outcome.value;
   };
+}
+
+/** Batches of one device come one after another, and each locks what that device has. */
+function firstDevice({ calls: [first] }: TrackedRequest): string | null {
+  return first === undefined ? null : first.deviceId ?? first.userId;
 }
 
 /**
