@@ -29,9 +29,10 @@ export function partOf(context: Fields, name: string): Fields {
 export function readContext(context: Fields, happenedAt: number): TrackedContext {
   const part = (name: string) => partOf(context, name);
   const [app, device, os, location] = [part('app'), part('device'), part('os'), part('location')];
+  const platform = platformOf(context);
   return {
     appNamespace: wordOf(app.namespace), appVersion: wordOf(app.version), sdkVersion: wordOf(part('library').version),
-    platform: platformOf(context), idiom: idiomOf(context),
+    platform, idiom: idiomOf(context, platform),
     osVersion: wordOf(os.version), deviceType: wordOf(device.type), deviceModel: wordOf(device.model),
     carrier: wordOf(part('network').carrier),
     ...readLocale(context.locale, location.country), city: wordOf(location.city), ...readPlace(location),

@@ -32,8 +32,7 @@ const TABLET_DP = 600;
  * screen, which Segment's libraries send in pixels; a browser's only where it says itself that it is mobile
  * (`userAgentData.mobile`): user agents are not read.
  */
-export function idiomOf(context: Fields): TrackedContext['idiom'] {
-  const platform = platformOf(context);
+export function idiomOf(context: Fields, platform = platformOf(context)): TrackedContext['idiom'] {
   const [type, os, model] = [word(context, 'device', 'type'), word(context, 'os', 'name'), word(context, 'device', 'model')];
   if (type === 'watchos' || os === 'watchos' || model.startsWith('watch')) return 'watch-app';
   if (type === 'ipados' || os === 'ipados' || model.startsWith('ipad')) return 'pad';

@@ -43,8 +43,25 @@ const MAX_SHOWN = 256;
 /** What mobile SDKs send for what the system doesn't tell. */
 const UNTOLD = new Set(['', 'undefined', 'unknown', 'null']);
 
+/** Words that come again with each call: models, versions, systems. Longer ones may be a device's own. */
+const MAX_KNOWN_LENGTH = 32;
+const MOST_KNOWN = 2_000;
+const known = new Map<string, string | null>();
+
 /** What a call tells of something in a word: cut to size and storable; null where it tells nothing. */
 export function wordOf(value: unknown): string | null {
+  if (value === undefined) return null;
+  if (typeof value !== 'string' || value.length > MAX_KNOWN_LENGTH) return readWord(value);
+  let word = known.get(value);
+  if (word === undefined) {
+    word = readWord(value);
+    if (known.size >= MOST_KNOWN) known.clear();
+    known.set(value, word);
+  }
+  return word;
+}
+
+function readWord(value: unknown): string | null {
   const text = textOrNumber(value)?.trim();
   return text === undefined || UNTOLD.has(text.toLowerCase()) ? null : shorten(text, MAX_SHOWN);
 }

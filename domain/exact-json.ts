@@ -21,10 +21,11 @@ const MAYBE_PROTO = /__proto__|\\u00/i;
 
 /**
  * As JSON.parse, but numbers keep their digits, for `numberText` to tell and JSON.stringify to write, and members
- * named `__proto__` are left out.
+ * named `__proto__` are left out. Whoever has looked over the numbers already says whether a double may round any: it is
+ * asked for each, else.
  */
-export function parseExactJson(text: string): unknown {
-  if (!MAYBE_PROTO.test(text) && keepsItsNumbers(text)) return engine.parse(text);
+export function parseExactJson(text: string, mayRound = MAYBE_INEXACT.test(text)): unknown {
+  if (!MAYBE_PROTO.test(text) && (!mayRound || keepsItsNumbers(text))) return engine.parse(text);
   return engine.parse(text, (name, value, { source }) => {
     if (name === '__proto__') return undefined;
     return typeof value === 'number' && String(value) !== source ? engine.rawJSON(source!) : value;
@@ -33,7 +34,6 @@ export function parseExactJson(text: string): unknown {
 
 /** Whether each number comes out of a double as it went in: a reviver takes several times as long. */
 function keepsItsNumbers(text: string): boolean {
-  if (!MAYBE_INEXACT.test(text)) return true;
   for (const [, digits] of text.matchAll(MAYBE_NUMBER)) {
     if (String(Number(digits)) !== digits) return false;
   }

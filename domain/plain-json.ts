@@ -9,11 +9,14 @@ import { storable } from './text-limits.ts';
  */
 export function plainJson(value: unknown): Json {
   if (typeof value === 'string') return storable(value);
+  if (typeof value === 'number') return value + 0;               // -0 is 0; it was read digit for digit
   if (typeof value !== 'object' || value === null) return (value ?? null) as Json;
   const digits = numberText(value);
   if (digits !== undefined) return isKeptByDouble(digits) ? Number(digits) + 0 : digits;          // -0 is 0
   if (Array.isArray(value)) return value.map(plainJson);
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [storable(name), plainJson(member)]));
+  const plain: { [name: string]: Json } = {};
+  for (const [name, member] of Object.entries(value)) plain[storable(name)] = plainJson(member);
+  return plain;
 }
 
 /** A number of `parseExactJson` is no longer than this unless it is kept as its text. */

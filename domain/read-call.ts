@@ -59,7 +59,12 @@ function readFields(fields: Fields, index: number, by: ReadBy): TrackedCall | Ca
   if (isFault(told)) return told;
   const person = readTraits(typed.type, fields, context.traits);
   if (isFault(person)) return person;
-  return { index, ...message, ...typed, ...time, ...subject, ...told, context: readContext(context, time.happenedAt), ...person };
+  // Each by its name: spreading them takes several times as long.
+  return {
+    index, messageId: message.messageId, type: typed.type, happenedAt: time.happenedAt,
+    userId: subject.userId, deviceId: subject.deviceId, event: told.event, context: readContext(context, time.happenedAt),
+    traits: person.traits, previousId: subject.previousId,
+  };
 }
 
 function readMessageId(value: unknown): { messageId: string | null } | CallFault {

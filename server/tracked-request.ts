@@ -41,7 +41,7 @@ export function readRequest(
     if (isFault(app)) request.refused.push(keep({ index, messageId: read.call.messageId, ...app }, each, context, target));
     else {
       const { appId, sorId, sessionTimeout } = app;
-      request.calls.push({ ...read.call, appId, sorId, sessionTimeout, globalSorId: target.globalSorId });
+      request.calls.push(Object.assign(read.call, { appId, sorId, sessionTimeout, globalSorId: target.globalSorId }));
     }
   }
   return request;

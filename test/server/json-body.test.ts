@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { numberText } from '../../domain/exact-json.ts';
 import { parseJsonBody } from '../../server/json-body.ts';
 import { findJsonFault } from '../../server/json-fault.ts';
 
@@ -13,6 +14,21 @@ describe('a JSON body', () => {
       fc.pre(!json.includes('__proto__'));
       expect(parse(json)).toEqual(JSON.parse(json));
     }));
+  });
+
+  test('keeps the digits of its numbers where that is asked for', () => {
+    const whole = fc.oneof(fc.nat().map(String), fc.bigInt({ min: 0n, max: 10n ** 25n }).map(String));
+    const exponent = fc.constantFrom('', '', '', 'e3', 'E-7', 'e+21');
+    const written = fc.tuple(fc.boolean(), whole, fc.option(fc.stringMatching(/^\d{1,20}$/)), exponent)
+      .map(([minus, digits, decimals, exp]) => `${minus ? '-' : ''}${digits}${decimals === null ? '' : `.${decimals}`}${exp}`);
+    const edges = fc.constantFrom(
+      '0', '-0', '-0.0', '0.0', '0.000001', '0.0000001', '-0.00000123', '0.5', '-5', '-0.5', '1.10', '10.01',
+      '999999999999999', '9007199254740993', '12345678901.2345');
+    fc.assert(fc.property(fc.oneof(written, edges), (number) => {
+      const json = `{"-1.50":"[2.50]","a": ${number} ,"b":[${number}]}`;
+      const parsed = parseJsonBody(Buffer.from(json), DEPTH, { exactNumbers: true }) as { a: unknown; b: unknown[] };
+      expect([parsed.a, ...parsed.b].map(numberText)).toEqual([number, number]);
+    }), { numRuns: 1_000 });
   });
 
   test('that is empty is none, and may begin with a byte order mark', () => {
