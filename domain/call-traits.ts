@@ -24,8 +24,8 @@ export function readTraits(type: CallType, fields: Fields, contextTraits: unknow
   if (type === 'alias') return { traits: [] };
   const own = fieldsOf(type === 'identify' || type === 'group' ? fields.traits : undefined);
   if (own === undefined) return invalid('traits', 'must be an object');
-  const surrounding = fieldsOf(contextTraits);
-  if (surrounding === undefined) return invalid('context.traits', 'must be an object');
+  // Of a context nothing has a call refused.
+  const surrounding = isObject(contextTraits) ? contextTraits : {};
   const traits = new Traits();
   if (type === 'group') {
     const group = isAbsent(fields.groupId) ? invalid('groupId', 'must stand in a group call') : readId('groupId', fields.groupId);

@@ -59,6 +59,11 @@ test('the surroundings of a call tell of its person, but what an identify says i
   expect(traitsOf({ type: 'alias', previousId: 'p', context })).toEqual([]);
 });
 
+test.each([3, true, 'gold', '', null, [], ['gold'], [{ plan: 'gold' }]])('the surroundings tell nothing of a person as %j', (traits) => {
+  expect(traitsOf({ type: 'track', event: 'Bought', context: { traits } })).toEqual([]);
+  expect(traitsOf({ traits: { plan: 'gold' }, context: { traits } })).toEqual([['app.plan', 'gold']]);
+});
+
 test('a group and what it is are attributes of the person', () => {
   const traits = { name: 'Engines', id: 5, address: { city: 'London' } };
   expect(traitsOf({ type: 'group', groupId: 12, traits, context: { traits: { plan: 'gold' } } })).toEqual([
