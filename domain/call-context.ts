@@ -1,4 +1,4 @@
-import { type CallFault, type Fields, fieldsOf, invalid, isObject, wordOf } from './call-fields.ts';
+import { type CallFault, type Fields, fieldsOf, invalid, isObject, sharedWordOf, wordOf } from './call-fields.ts';
 import { idiomOf, platformOf } from './call-device.ts';
 import { utcOffsetOf } from './call-zone.ts';
 import { numberText } from './exact-json.ts';
@@ -31,10 +31,10 @@ export function readContext(context: Fields, happenedAt: number): TrackedContext
   const [app, device, os, location] = [part('app'), part('device'), part('os'), part('location')];
   const platform = platformOf(context);
   return {
-    appNamespace: wordOf(app.namespace), appVersion: wordOf(app.version), sdkVersion: wordOf(part('library').version),
+    appNamespace: wordOf(app.namespace), appVersion: sharedWordOf(app.version), sdkVersion: sharedWordOf(part('library').version),
     platform, idiom: idiomOf(context, platform),
-    osVersion: wordOf(os.version), deviceType: wordOf(device.type), deviceModel: wordOf(device.model),
-    carrier: wordOf(part('network').carrier),
+    osVersion: sharedWordOf(os.version), deviceType: sharedWordOf(device.type), deviceModel: sharedWordOf(device.model),
+    carrier: sharedWordOf(part('network').carrier),
     ...readLocale(context.locale, location.country), city: wordOf(location.city), ...readPlace(location),
     utcOffset: utcOffsetOf(context.timezone, happenedAt),
     pushToken: wordOf(device.token), optIn: readFlag(device.pushEnabled), optOut: readFlag(context.optOut),

@@ -1,4 +1,4 @@
-import { type Fields, isObject, wordOf } from './call-fields.ts';
+import { type Fields, isObject, sharedWordOf } from './call-fields.ts';
 import { numberText } from './exact-json.ts';
 import type { TrackedContext } from './tracked-call.ts';
 
@@ -49,8 +49,8 @@ function isTablet(screen: unknown): boolean {
   return density! > 0 && Math.min(width!, height!) / density! >= TABLET_DP;
 }
 
-/** In lower case; empty where it isn't told. */
+/** Of a device, its system or its library, in lower case; empty where it isn't told. */
 function word(context: Fields, part: string, name: string): string {
   const of = context[part];
-  return isObject(of) ? wordOf(of[name])?.toLowerCase() ?? '' : '';
+  return isObject(of) ? sharedWordOf(of[name])?.toLowerCase() ?? '' : '';
 }

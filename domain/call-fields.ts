@@ -43,25 +43,29 @@ const MAX_SHOWN = 256;
 /** What mobile SDKs send for what the system doesn't tell. */
 const UNTOLD = new Set(['', 'undefined', 'unknown', 'null']);
 
-/** Words that come again with each call: models, versions, systems. Longer ones may be a device's own. */
+/** What a call tells of something in a word: cut to size and storable; null where it tells nothing. */
+export function wordOf(value: unknown): string | null {
+  if (value === undefined) return null;
+  const text = textOrNumber(value)?.trim();
+  return text === undefined || UNTOLD.has(text.toLowerCase()) ? null : shorten(text, MAX_SHOWN);
+}
+
+/** Longer ones are hardly ever shared. */
 const MAX_KNOWN_LENGTH = 32;
 const MOST_KNOWN = 2_000;
 const known = new Map<string, string | null>();
 
-/** What a call tells of something in a word: cut to size and storable; null where it tells nothing. */
-export function wordOf(value: unknown): string | null {
-  if (value === undefined) return null;
-  if (typeof value !== 'string' || value.length > MAX_KNOWN_LENGTH) return readWord(value);
+/**
+ * The same, of what many devices share and no person is told by: versions, models, systems, carriers. They come again with
+ * each call, and stay in memory; what may be a person's own, such as a city or a token, never goes this way.
+ */
+export function sharedWordOf(value: unknown): string | null {
+  if (typeof value !== 'string' || value.length > MAX_KNOWN_LENGTH) return wordOf(value);
   let word = known.get(value);
   if (word === undefined) {
-    word = readWord(value);
+    word = wordOf(value);
     if (known.size >= MOST_KNOWN) known.clear();
     known.set(value, word);
   }
   return word;
-}
-
-function readWord(value: unknown): string | null {
-  const text = textOrNumber(value)?.trim();
-  return text === undefined || UNTOLD.has(text.toLowerCase()) ? null : shorten(text, MAX_SHOWN);
 }
