@@ -4,6 +4,7 @@ import { holdEntity } from '../store/entities.ts';
 import { type Database, isUnavailable, type Tx, write } from '../store/database.ts';
 import { ensurePartitions } from '../store/event-partitions.ts';
 import { type CallOutcome, ingestCalls } from '../store/ingest-calls.ts';
+import { insertNewKinds } from '../store/ingest-kinds.ts';
 import { insertNewAttributes } from '../store/ingest-traits.ts';
 import type { IngestedCall } from '../store/ingested-call.ts';
 import { insertRefusals } from '../store/refusals.ts';
@@ -61,7 +62,8 @@ async function takeAll(db: Database, secrets: Secrets, entityId: number, intakes
   try {
     const calls = intakes.flatMap((intake) => intake.calls);
     await ensurePartitions(db, calls.map(({ happenedAt }) => happenedAt));
-    await insertNewAttributes(db, entityId, calls);
+    await insertNewAttributes(db, secrets, entityId, calls);
+    await insertNewKinds(db, secrets, entityId, calls);
     const outcomes = await write(db, (tx) => insertAll(tx, secrets, entityId, calls, intakes));
     return toTakenIn(intakes, outcomes).map((value) => ({ status: 'fulfilled', value }));
   } catch (reason) {

@@ -69,15 +69,15 @@ export class RowsMoved extends Error {
 /**
  * Runs `work` in a short write transaction. A deadlock or serialization failure runs it again from the
  * start, so `work` changes nothing but the database. With `collide`, so does a key that another
- * transaction inserted meanwhile: the next run finds it there.
+ * transaction inserted meanwhile: the next run finds it there. `settings` are SET LOCAL statements, that go along with BEGIN.
  */
 export async function write<T>(
-  db: Database, work: (tx: Tx) => Promise<T>, { collide = false } = {},
+  db: Database, work: (tx: Tx) => Promise<T>, { collide = false, settings = '' } = {},
 ): Promise<T> {
   const transient = collide ? [DEADLOCK, SERIALIZATION, UNIQUE_VIOLATION] : [DEADLOCK, SERIALIZATION];
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await inTransaction(db, work);
+      return await inTransaction(db, work, `BEGIN;${settings}`);
     } catch (error) {
       if (attempt === TRIES || !transient.includes((error as { code?: string }).code ?? '')) throw error;
     }
@@ -89,7 +89,7 @@ export function read<T>(db: Database, work: (tx: Tx) => Promise<T>): Promise<T> 
   return inTransaction(db, work, 'BEGIN READ ONLY');
 }
 
-async function inTransaction<T>(db: Database, work: (tx: Tx) => Promise<T>, begin = 'BEGIN'): Promise<T> {
+async function inTransaction<T>(db: Database, work: (tx: Tx) => Promise<T>, begin: string): Promise<T> {
   const tx = await db.connect();
   let broken: Error | undefined;
   try {

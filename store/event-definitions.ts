@@ -13,6 +13,12 @@ export type EventDefinition = {
   labels: string[];
 };
 
+/** What a definition is made by. */
+export type EventKind = Pick<EventDefinition, 'logType' | 'name'>;
+
+/** An app has no more: events of further kinds have none. */
+export const MOST_DEFINITIONS = 10_000;
+
 type EventDefinitionRow = {
   id: number; log_type: LogType; name: string; display_name: string | null; goal: boolean; labels: string[];
 };
@@ -23,12 +29,11 @@ const DEFINITIONS = `SELECT d.id, d.log_type, d.name, d.display_name, d.goal,
       WHERE t.entity_id = d.entity_id AND t.target_kind = 'event_definition' AND t.target_id = d.id ORDER BY l.name) AS labels
   FROM event_definitions d`;
 
-/** Makes those kinds of an app's events that are new. Known ones are only read, so that nothing is written for them. */
-export async function insertEventDefinitions(
-  tx: Queryable, entityId: number, appId: number, kinds: readonly { logType: LogType; name: string }[],
-): Promise<void> {
-  if (kinds.length === 0) return;
-  const { rows } = await tx.query<{ log_type: LogType; name: string }>({
+/** Those of an app's kinds that have no definition, each once. */
+export async function listMissingKinds(
+  db: Queryable, entityId: number, appId: number, kinds: readonly EventKind[],
+): Promise<EventKind[]> {
+  const { rows } = await db.query<{ log_type: LogType; name: string }>({
     name: 'find-missing-event-definitions',
     text: `SELECT g.log_type, g.name
            FROM (SELECT DISTINCT $1::integer AS entity_id, $2::integer AS app_id, log_type, name COLLATE "C" AS name
@@ -38,12 +43,30 @@ export async function insertEventDefinitions(
            WHERE d.id IS NULL`,
     values: [entityId, appId, kinds.map(({ logType }) => logType), kinds.map(({ name }) => name)],
   });
-  if (rows.length === 0) return;
+  return rows.map(({ log_type: logType, name }) => ({ logType, name }));
+}
+
+/**
+ * Makes those kinds of an app's events that are new, the first ones where there is no room for all: then false. Known ones are
+ * only read. Holds the app until the transaction ends, so that several at once don't make more.
+ */
+export async function insertEventDefinitions(
+  tx: Queryable, entityId: number, appId: number, kinds: readonly EventKind[], most = MOST_DEFINITIONS,
+): Promise<boolean> {
+  if (kinds.length === 0) return true;
+  const { rowCount: apps } = await tx.query('SELECT FROM apps WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE', [entityId, appId]);
+  if (apps === 0) return true;
   await tx.query(
     `INSERT INTO event_definitions (entity_id, app_id, log_type, name)
-     SELECT $1, $2, log_type, name FROM unnest($3::smallint[], $4::text[]) AS given (log_type, name)
-     ORDER BY log_type, name COLLATE "C" ON CONFLICT DO NOTHING`,
-    [entityId, appId, rows.map((row) => row.log_type), rows.map(({ name }) => name)]);
+     SELECT $1, $2, log_type, name FROM (
+       SELECT log_type, name COLLATE "C" AS name, min(place) AS place
+       FROM unnest($3::smallint[], $4::text[]) WITH ORDINALITY AS given (log_type, name, place) GROUP BY 1, 2) g
+     WHERE NOT EXISTS (SELECT FROM event_definitions d
+       WHERE d.entity_id = $1 AND d.app_id = $2 AND d.log_type = g.log_type AND d.name = g.name)
+     ORDER BY place
+     LIMIT greatest(0, $5 - (SELECT count(*) FROM event_definitions WHERE entity_id = $1 AND app_id = $2))`,
+    [entityId, appId, kinds.map(({ logType }) => logType), kinds.map(({ name }) => name), most]);
+  return (await listMissingKinds(tx, entityId, appId, kinds)).length === 0;
 }
 
 export async function listEventDefinitions(

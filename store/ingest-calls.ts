@@ -1,7 +1,7 @@
 import { findOrInsertCrashes, crashOf, updateCrashCounts } from './crashes.ts';
 import type { Tx } from './database.ts';
 import { upsertDevices } from './devices.ts';
-import { insertEventDefinitions } from './event-definitions.ts';
+import { findErasedCalls, peopleOf } from './erased-calls.ts';
 import { insertMessages } from './event-messages.ts';
 import { copyEvents, copyLocations } from './events.ts';
 import { ingestSessions } from './ingest-sessions.ts';
@@ -10,7 +10,6 @@ import type { IngestedCall, SubjectCalls } from './ingested-call.ts';
 import { LOOK_UP_BY_KEY } from './look-up-by-key.ts';
 import { insertIngestedBatches, keepRefusedCalls, type KeptRefusal, type TakenIn } from './refused-calls.ts';
 import type { Secrets } from './secrets.ts';
-import { findErased, type Person, personKey } from './tombstones.ts';
 import { insertUserAliases } from './user-aliases.ts';
 
 export type CallOutcome = 'accepted' | 'duplicate' | 'erased';
@@ -20,9 +19,9 @@ export type CallOutcome = 'accepted' | 'duplicate' | 'erased';
  * sessions, devices, errors, traits for the feed. A call of an erased person is refused, and kept without what it told.
  *
  * Runs in the caller's transaction (`write`), with as many statements whatever the number of calls. Before it, the
- * caller makes the partitions of all `happenedAt` (`ensurePartitions`) and the new attributes (`insertNewAttributes`);
- * after its commit it wakes the feed. Whatever another transaction may hold as well is locked kind by kind, each kind
- * in the order of its key, so transactions wait for each other in no circle.
+ * caller makes the partitions of all `happenedAt` (`ensurePartitions`), the new attributes (`insertNewAttributes`) and the
+ * new kinds of events (`insertNewKinds`); after its commit it wakes the feed. Whatever another transaction may hold as well
+ * is locked kind by kind, each kind in the order of its key, so transactions wait for each other in no circle.
  */
 export async function ingestCalls(
   tx: Tx, secrets: Secrets, entityId: number, batch: readonly IngestedCall[],
@@ -42,7 +41,6 @@ export async function ingestCalls(
 
 /** New calls, in the order of time. */
 async function takeIn(tx: Tx, entityId: number, calls: IngestedCall[]): Promise<void> {
-  await insertKinds(tx, entityId, calls);
   const crashes = await findOrInsertCrashes(tx, entityId, calls);
   await insertUserAliases(tx, entityId, calls);
   const { subjects, sessions } = await ingestSessions(tx, entityId, bySubject(calls));
@@ -51,29 +49,6 @@ async function takeIn(tx: Tx, entityId: number, calls: IngestedCall[]): Promise<
   await upsertDevices(tx, entityId, subjects);
   await insertTraits(tx, entityId, calls);
   await updateCrashCounts(tx, entityId, crashes.values());
-}
-
-/** The erased people that calls name, as their keyed hash. */
-async function findErasedCalls(
-  tx: Tx, secrets: Secrets, entityId: number, batch: readonly IngestedCall[],
-): Promise<Map<IngestedCall, Buffer>> {
-  const erased = new Map<IngestedCall, Buffer>();
-  const hashes = await findErased(tx, secrets, entityId, () => batch.flatMap(peopleOf));
-  if (hashes.size === 0) return erased;
-  for (const call of batch) {
-    const named = peopleOf(call).find((person) => hashes.has(personKey(person)));
-    if (named) erased.set(call, hashes.get(personKey(named))!);
-  }
-  return erased;
-}
-
-/** An id that came before may have been either a person's or a device's. */
-function peopleOf({ userId, deviceId, previousId }: IngestedCall): Person[] {
-  const people: Person[] = [];
-  if (userId !== null) people.push({ customerType: 'user_id', customerId: userId });
-  if (deviceId !== null) people.push({ customerType: 'device_id', customerId: deviceId });
-  if (previousId === null) return people;
-  return [...people, { customerType: 'user_id', customerId: previousId }, { customerType: 'device_id', customerId: previousId }];
 }
 
 function refusalsByApp(erased: ReadonlyMap<IngestedCall, Buffer>): Map<number, KeptRefusal[]> {
@@ -93,20 +68,6 @@ function refusalsByApp(erased: ReadonlyMap<IngestedCall, Buffer>): Map<number, K
 function namelessId(call: IngestedCall): string | null {
   const { messageId } = call;
   return messageId !== null && peopleOf(call).some(({ customerId }) => messageId.includes(customerId)) ? null : messageId;
-}
-
-/** An event's name is known in the apps that tell it. */
-async function insertKinds(tx: Tx, entityId: number, calls: IngestedCall[]): Promise<void> {
-  const byApp = new Map<number, Map<string, NonNullable<IngestedCall['event']>>>();
-  for (const { appId, event } of calls) {
-    if (event === null) continue;
-    const kinds = byApp.get(appId) ?? new Map<string, NonNullable<IngestedCall['event']>>();
-    kinds.set(`${event.logType} ${event.name}`, event);
-    byApp.set(appId, kinds);
-  }
-  for (const [appId, kinds] of [...byApp].toSorted(([a], [b]) => a - b)) {
-    await insertEventDefinitions(tx, entityId, appId, Array.from(kinds.values(), ({ logType, name }) => ({ logType, name })));
-  }
 }
 
 function bySubject(calls: IngestedCall[]): SubjectCalls[] {

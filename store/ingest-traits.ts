@@ -1,8 +1,10 @@
 import { type Database, type Queryable, type Tx, write } from './database.ts';
+import { findErasedCalls } from './erased-calls.ts';
 import { insertFeedRequests, type NewFeedRequest } from './feed-requests.ts';
 import { newIdentifier } from './identifiers.ts';
 import type { IngestedCall } from './ingested-call.ts';
 import { raiseSorRevision } from './customer-attributes.ts';
+import type { Secrets } from './secrets.ts';
 import { lockSorRules } from './sor-rules-lock.ts';
 import type { ValueType } from '../domain/attribute-value.ts';
 import { firstSightType } from '../domain/first-sight-type.ts';
@@ -22,14 +24,21 @@ type NewKeys = Map<string, ValueType>;
 /**
  * Makes the attributes that an app's calls tell of for the first time, in transactions of their own: to be called before
  * the one that takes the calls in. Their lock waits for merges that go by the rules as they are, and no batch of calls
- * should be kept waiting along with it.
+ * should be kept waiting along with it. Calls of the erased make none. Repeats are not told apart here: what they repeat
+ * has made theirs.
  */
-export async function insertNewAttributes(db: Database, entityId: number, calls: readonly IngestedCall[]): Promise<void> {
+export async function insertNewAttributes(
+  db: Database, secrets: Secrets, entityId: number, calls: readonly IngestedCall[],
+): Promise<void> {
   for (const [sorId, keys] of keysBySor(calls)) {
     if (await hasAll(db, entityId, sorId, keys)) continue;
+    // Only now: hardly any batch has a new key.
+    const erased = await findErasedCalls(db, secrets, entityId, calls);
+    const told = erased.size === 0 ? keys : keysBySor(calls.filter((call) => !erased.has(call))).get(sorId);
+    if (told === undefined) continue;
     await write(db, async (tx) => {
       await lockSorRules(tx, sorId);
-      if (await insertMissing(tx, entityId, sorId, keys)) await raiseSorRevision(tx, entityId, sorId);
+      if (await insertMissing(tx, entityId, sorId, told)) await raiseSorRevision(tx, entityId, sorId);
     });
   }
 }

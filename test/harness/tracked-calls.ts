@@ -6,6 +6,7 @@ import type { App } from '../../store/apps.ts';
 import { write } from '../../store/database.ts';
 import { ensurePartitions } from '../../store/event-partitions.ts';
 import { type CallOutcome, ingestCalls } from '../../store/ingest-calls.ts';
+import { insertNewKinds } from '../../store/ingest-kinds.ts';
 import type { IngestedCall } from '../../store/ingested-call.ts';
 import type { TrackedContext, TrackedEvent } from '../../domain/tracked-call.ts';
 
@@ -47,5 +48,6 @@ export function sampleCall({ app, sor }: TrackedWorld, { second = 0, context, ..
 /** As a server takes them in. */
 export async function takeIn(store: Pick<TestStore, 'db' | 'secrets'>, { entity }: World, calls: IngestedCall[]): Promise<CallOutcome[]> {
   await ensurePartitions(store.db, calls.map(({ happenedAt }) => happenedAt));
+  await insertNewKinds(store.db, store.secrets, entity.id, calls);
   return write(store.db, (tx) => ingestCalls(tx, store.secrets, entity.id, calls));
 }

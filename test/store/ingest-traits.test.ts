@@ -5,6 +5,7 @@ import { listCustomerAttributesOf } from '../../store/customer-attributes.ts';
 import { write } from '../../store/database.ts';
 import { insertNewAttributes } from '../../store/ingest-traits.ts';
 import { insertCustomSor } from '../../store/systems-of-records.ts';
+import { insertTombstone } from '../../store/tombstones.ts';
 import type { Trait } from '../../domain/tracked-call.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
 import { personId } from '../harness/people.ts';
@@ -24,7 +25,7 @@ function identify(traits: Record<string, Trait['value']>, given: SampleCall = {}
 }
 
 async function send(...calls: ReturnType<typeof identify>[]): Promise<void> {
-  await insertNewAttributes(store.db, world.entity.id, calls);
+  await insertNewAttributes(store.db, store.secrets, world.entity.id, calls);
   await takeIn(store, world, calls);
 }
 
@@ -107,7 +108,7 @@ describe('a System of Records', () => {
   it('gets at most 500 attributes by itself, also from two servers at once', async () => {
     const sor = await write(store.db, (tx) => insertCustomSor(tx, store.secrets, world.entity.id, 'Many', world.user.id));
     const insert = (from: number, to: number) =>
-      insertNewAttributes(store.db, world.entity.id, [identify(attributes(from, to), { sorId: sor.id })]);
+      insertNewAttributes(store.db, store.secrets, world.entity.id, [identify(attributes(from, to), { sorId: sor.id })]);
     await insert(0, 300);
     await Promise.all([insert(200, 450), insert(250, 600), insert(550, 700)]);
     expect(Object.keys(await typesOf(sor.id)).length).toBe(500);
@@ -119,9 +120,17 @@ describe('a System of Records', () => {
     const revision = async () => (await store.db.query<{ revision: number }>(
       'SELECT revision FROM systems_of_records WHERE entity_id = $1 AND id = $2', [world.entity.id, world.sor.id])).rows[0]!.revision;
     const before = await revision();
-    await insertNewAttributes(store.db, world.entity.id, [identify({ plan: 'known' })]);
+    await insertNewAttributes(store.db, store.secrets, world.entity.id, [identify({ plan: 'known' })]);
     expect(await revision()).toBe(before);
-    await insertNewAttributes(store.db, world.entity.id, [identify({ unheardOf: 1 })]);
+    await insertNewAttributes(store.db, store.secrets, world.entity.id, [identify({ unheardOf: 1 })]);
     expect(await revision()).toBe(before + 1);
+  });
+
+  it('gets none by what somebody told who was erased', async () => {
+    await insertTombstone(store.db, world.entity.id, store.secrets.customerHash(world.entity.id, 'user_id', personId(80)));
+    const theirs = identify({ theirs: 'first', shared: 'a text' }, { userId: personId(80) });
+    await send(theirs, identify({ shared: 5, another: true }, { userId: personId(81) }));
+    expect(await typesOf(world.sor.id)).toMatchObject({ shared: 'Number', another: 'Boolean' });
+    expect(await typesOf(world.sor.id)).not.toHaveProperty('theirs');
   });
 });
