@@ -3,7 +3,7 @@ import type { RefusedCall } from '../domain/tracked-call.ts';
 import { holdEntity } from '../store/entities.ts';
 import { type Database, isUnavailable, type Tx, write } from '../store/database.ts';
 import { ensurePartitions } from '../store/event-partitions.ts';
-import { type CallOutcome, ingestCalls } from '../store/ingest-calls.ts';
+import { type CallOutcome, ingestCalls, INGESTING } from '../store/ingest-calls.ts';
 import { insertNewKinds } from '../store/ingest-kinds.ts';
 import { insertNewAttributes } from '../store/ingest-traits.ts';
 import type { IngestedCall } from '../store/ingested-call.ts';
@@ -64,7 +64,7 @@ async function takeAll(db: Database, secrets: Secrets, entityId: number, intakes
     await ensurePartitions(db, calls.map(({ happenedAt }) => happenedAt));
     await insertNewAttributes(db, secrets, entityId, calls);
     await insertNewKinds(db, secrets, entityId, calls);
-    const outcomes = await write(db, (tx) => insertAll(tx, secrets, entityId, calls, intakes));
+    const outcomes = await write(db, (tx) => insertAll(tx, secrets, entityId, calls, intakes), INGESTING);
     return toTakenIn(intakes, outcomes).map((value) => ({ status: 'fulfilled', value }));
   } catch (reason) {
     if (intakes.length === 1 || isUnavailable(reason)) return intakes.map(() => ({ status: 'rejected', reason }));
@@ -77,8 +77,8 @@ async function takeAll(db: Database, secrets: Secrets, entityId: number, intakes
 async function insertAll(
   tx: Tx, secrets: Secrets, entityId: number, calls: IngestedCall[], intakes: TrackedRequest[],
 ): Promise<CallOutcome[]> {
-  if (!await holdEntity(tx, entityId)) refuse(401, 'unauthorized', 'Invalid or missing write key');
-  const outcomes = await ingestCalls(tx, secrets, entityId, calls);
+  const held = await holdEntity(tx, entityId) ?? refuse(401, 'unauthorized', 'Invalid or missing write key');
+  const outcomes = await ingestCalls(tx, secrets, entityId, calls, held);
   await insertRefusals(tx, secrets, entityId, intakes.flatMap(({ refused }) => refused));
   return outcomes;
 }

@@ -26,6 +26,13 @@ const TOLD = {
 type Told = keyof typeof TOLD;
 const COLUMNS = Object.keys(TOLD) as Told[];
 
+const UPSERT_USERS = `INSERT INTO device_users AS u (entity_id, app_id, device_id, user_id, last_seen_at)
+  SELECT $1, given.* FROM unnest($3::integer[], $4::text[], $5::text[], $6::timestamptz[])
+    AS given (app_id, device_id, user_id, last_seen_at)
+  ORDER BY app_id, device_id COLLATE "C", user_id COLLATE "C"
+  ON CONFLICT (entity_id, app_id, device_id, user_id) DO UPDATE SET last_seen_at = excluded.last_seen_at
+  WHERE u.last_seen_at < excluded.last_seen_at`;
+
 /**
  * What devices are now, and who was seen on them; their session heads are locked. What calls tell replaces what was told
  * before them. Where all of them come late, before a call that is known already, they fill only what nobody told.
@@ -36,9 +43,11 @@ export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly
   const newest = (column: Told) =>
     `${column} = CASE WHEN excluded.last_seen_at >= d.last_seen_at THEN coalesce(excluded.${column}, d.${column})
        ELSE coalesce(d.${column}, excluded.${column}) END`;
+  const seen = devices.flatMap(usersSeen);
   await tx.query({
     name: 'upsert-devices',
-    text: `INSERT INTO devices AS d (entity_id, app_id, device_id, uninstalled, number_of_sessions, number_of_crashes,
+    text: `WITH seen AS (${UPSERT_USERS})
+           INSERT INTO devices AS d (entity_id, app_id, device_id, uninstalled, number_of_sessions, number_of_crashes,
              first_seen_at, last_seen_at, ${COLUMNS.join(', ')})
            SELECT $1, app_id, device_id, false, number_of_sessions, number_of_crashes, first_seen_at, last_seen_at, ${COLUMNS.join(', ')}
            FROM json_to_recordset($2) AS given (app_id integer, device_id text, number_of_sessions integer, number_of_crashes integer,
@@ -51,9 +60,9 @@ export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly
              first_seen_at = least(d.first_seen_at, excluded.first_seen_at),
              last_seen_at = greatest(d.last_seen_at, excluded.last_seen_at), received_at = now(),
              ${COLUMNS.map(newest).join(', ')}`,
-    values: [entityId, JSON.stringify(devices.map(toRow))],
+    values: [entityId, JSON.stringify(devices.map(toRow)), seen.map(({ appId }) => appId), seen.map(({ deviceId }) => deviceId),
+      seen.map(({ userId }) => userId), seen.map(({ at }) => timestamp(at))],
   });
-  await upsertDeviceUsers(tx, entityId, devices);
 }
 
 function toRow({ appId, deviceId, calls, placed, head }: DeviceSubject): Record<string, unknown> {
@@ -72,22 +81,8 @@ function toRow({ appId, deviceId, calls, placed, head }: DeviceSubject): Record<
   return row;
 }
 
-async function upsertDeviceUsers(tx: Tx, entityId: number, devices: DeviceSubject[]): Promise<void> {
-  const seen = devices.flatMap(({ appId, deviceId, calls }) => {
-    const lastSeen = new Map<string, number>();
-    for (const { userId, happenedAt } of calls) if (userId !== null) lastSeen.set(userId, happenedAt);
-    return Array.from(lastSeen, ([userId, at]) => ({ appId, deviceId, userId, at }));
-  });
-  if (seen.length === 0) return;
-  await tx.query({
-    name: 'upsert-device-users',
-    text: `INSERT INTO device_users AS u (entity_id, app_id, device_id, user_id, last_seen_at)
-           SELECT $1, given.* FROM unnest($2::integer[], $3::text[], $4::text[], $5::timestamptz[])
-             AS given (app_id, device_id, user_id, last_seen_at)
-           ORDER BY app_id, device_id COLLATE "C", user_id COLLATE "C"
-           ON CONFLICT (entity_id, app_id, device_id, user_id) DO UPDATE SET last_seen_at = excluded.last_seen_at
-           WHERE u.last_seen_at < excluded.last_seen_at`,
-    values: [entityId, seen.map(({ appId }) => appId), seen.map(({ deviceId }) => deviceId), seen.map(({ userId }) => userId),
-      seen.map(({ at }) => timestamp(at))],
-  });
+function usersSeen({ appId, deviceId, calls }: DeviceSubject) {
+  const lastSeen = new Map<string, number>();
+  for (const { userId, happenedAt } of calls) if (userId !== null) lastSeen.set(userId, happenedAt);
+  return Array.from(lastSeen, ([userId, at]) => ({ appId, deviceId, userId, at }));
 }

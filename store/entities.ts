@@ -107,10 +107,15 @@ function keyPlace(entityId: number, column: 'qa_api_key' | 'prod_api_key') {
 }
 
 /**
- * Keeps an active entity from being deleted until the transaction ends: for rows that no foreign key ties to it. False where there
- * is none.
+ * Keeps an active entity from being deleted until the transaction ends: for rows that no foreign key ties to it. Null where there
+ * is none; else whether it ever erased anyone (`hasErased`).
  */
-export async function holdEntity(tx: Queryable, entityId: number): Promise<boolean> {
-  const { rowCount } = await tx.query('SELECT FROM entities WHERE id = $1 AND active FOR KEY SHARE', [entityId]);
-  return rowCount === 1;
+export async function holdEntity(tx: Queryable, entityId: number): Promise<{ hasErased: boolean } | null> {
+  const { rows: [held] } = await tx.query<{ has_erased: boolean }>({
+    name: 'hold-entity',
+    text: `SELECT EXISTS (SELECT FROM tombstones t WHERE t.entity_id = e.id) AS has_erased
+           FROM entities e WHERE e.id = $1 AND e.active FOR KEY SHARE`,
+    values: [entityId],
+  });
+  return held ? { hasErased: held.has_erased } : null;
 }

@@ -1,14 +1,15 @@
 import type { Queryable } from './database.ts';
 import type { IngestedCall } from './ingested-call.ts';
 import type { Secrets } from './secrets.ts';
-import { findErased, type Person, personKey } from './tombstones.ts';
+import { hasErased, listErased, type Person, personKey } from './tombstones.ts';
 
-/** The calls that name somebody who was erased, each with that person's keyed hash. */
+/** The calls that name somebody who was erased, each with that person's keyed hash. `isAny`: whether the entity erased anyone, if known. */
 export async function findErasedCalls(
-  db: Queryable, secrets: Secrets, entityId: number, calls: readonly IngestedCall[],
+  db: Queryable, secrets: Secrets, entityId: number, calls: readonly IngestedCall[], isAny?: boolean,
 ): Promise<Map<IngestedCall, Buffer>> {
   const erased = new Map<IngestedCall, Buffer>();
-  const hashes = await findErased(db, secrets, entityId, () => calls.flatMap(peopleOf));
+  if (!(isAny ?? await hasErased(db, entityId))) return erased;
+  const hashes = await listErased(db, secrets, entityId, calls.flatMap(peopleOf));
   if (hashes.size === 0) return erased;
   for (const call of calls) {
     const named = peopleOf(call).find((person) => hashes.has(personKey(person)));

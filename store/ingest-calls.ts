@@ -12,23 +12,26 @@ import { insertIngestedBatches, keepRefusedCalls, type KeptRefusal, type TakenIn
 import type { Secrets } from './secrets.ts';
 import { insertUserAliases } from './user-aliases.ts';
 
+/** Of the transaction that `ingestCalls` runs in. */
+export const INGESTING = { settings: LOOK_UP_BY_KEY };
+
 export type CallOutcome = 'accepted' | 'duplicate' | 'erased';
 
 /**
  * Takes calls in, of one or of several requests, and tells what became of each, in their order: events and locations,
  * sessions, devices, errors, traits for the feed. A call of an erased person is refused, and kept without what it told.
  *
- * Runs in the caller's transaction (`write`), with as many statements whatever the number of calls. Before it, the
- * caller makes the partitions of all `happenedAt` (`ensurePartitions`), the new attributes (`insertNewAttributes`) and the
- * new kinds of events (`insertNewKinds`); after its commit it wakes the feed. Whatever another transaction may hold as well
- * is locked kind by kind, each kind in the order of its key, so transactions wait for each other in no circle.
+ * Runs in the caller's transaction (`write` with INGESTING), which holds the entity (`holdEntity`), with as many statements
+ * whatever the number of calls. Before it, the caller makes the partitions of all `happenedAt` (`ensurePartitions`), the new
+ * attributes (`insertNewAttributes`) and the new kinds of events (`insertNewKinds`); after its commit it wakes the feed.
+ * Whatever another transaction may hold as well is locked kind by kind, each kind in the order of its key, so transactions
+ * wait for each other in no circle.
  */
 export async function ingestCalls(
-  tx: Tx, secrets: Secrets, entityId: number, batch: readonly IngestedCall[],
+  tx: Tx, secrets: Secrets, entityId: number, batch: readonly IngestedCall[], { hasErased }: { hasErased: boolean },
 ): Promise<CallOutcome[]> {
   if (batch.length === 0) return [];
-  await tx.query(LOOK_UP_BY_KEY);
-  const erased = await findErasedCalls(tx, secrets, entityId, batch);
+  const erased = await findErasedCalls(tx, secrets, entityId, batch, hasErased);
   const living = erased.size === 0 ? batch : batch.filter((call) => !erased.has(call));
   const repeats = await insertMessages(tx, entityId, living);
   const accepted = living.filter((call) => !repeats.has(call)).toSorted((a, b) => a.happenedAt - b.happenedAt);

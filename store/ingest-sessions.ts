@@ -1,7 +1,7 @@
 import type { Tx } from './database.ts';
 import type { IngestedCall, PlacedSession, PlacedSubject, SessionsOfCalls, SubjectCalls } from './ingested-call.ts';
-import { lockSessionHeads, toWindow, updateSessionHeads } from './session-heads.ts';
-import { insertSessions, listSessionsWithin, type Reach, updateSessions } from './sessions.ts';
+import { lockSessionHeads, type SessionHead, toWindow } from './session-heads.ts';
+import { drawSessionIds, listSessionsWithin, type Reach, upsertSessions } from './sessions.ts';
 import { placeCalls, reachOf, type SessionWindow } from '../domain/session-windows.ts';
 
 /**
@@ -12,24 +12,39 @@ export async function ingestSessions(
   tx: Tx, entityId: number, subjects: SubjectCalls[],
 ): Promise<{ subjects: PlacedSubject[]; sessions: SessionsOfCalls }> {
   const heads = await lockSessionHeads(tx, entityId, subjects);
-  const known = await findKnown(tx, entityId, subjects, heads);
-  const placedSubjects = subjects.map((subject, at) => placeSubject(subject, heads[at]!, known[at]!));
+  const known = await findKnown(tx, entityId, subjects, heads.map(({ latest }) => latest));
+  const placedSubjects = subjects.map((subject, at) => placeSubject(subject, heads[at]!.latest, known[at]!));
+  await giveIds(tx, placedSubjects, heads);
   const placed = placedSubjects.flatMap((subject) => subject.placed);
-  const gone = await updateSessions(tx, entityId, placed.filter(({ foundAt }) => foundAt !== null));
-  gone.forEach(beginAnew);
-  await insertSessions(tx, entityId, placed.filter(({ foundAt }) => foundAt === null));
-  await updateSessionHeads(tx, entityId, placedSubjects);
+  const gone = await upsertSessions(tx, entityId, placed, placedSubjects);
+  if (gone.length > 0) await beginAnew(tx, entityId, gone, placedSubjects);
   const sessions = new Map<IngestedCall, SessionWindow>();
   for (const { session, calls } of placed) for (const call of calls) sessions.set(call, session);
   return { subjects: placedSubjects, sessions };
 }
 
-/** A session that was erased since: the calls begin one of their own. */
-function beginAnew(placed: PlacedSession): void {
-  placed.foundAt = null;
-  placed.session.startedAt = placed.calls[0]!.happenedAt;
-  placed.session.endedAt = placed.calls.at(-1)!.happenedAt;
-  placed.session.backgroundSeconds = 0;
+/** Hardly any subject begins more than one session in a batch. */
+async function giveIds(tx: Tx, subjects: PlacedSubject[], heads: SessionHead[]): Promise<void> {
+  const without: SessionWindow[] = [];
+  for (const [at, { placed }] of subjects.entries()) {
+    const [first, ...others] = placed.filter(({ foundAt }) => foundAt === null);
+    if (first) first.session.id = heads[at]!.freshId;
+    without.push(...others.map(({ session }) => session));
+  }
+  if (without.length === 0) return;
+  const ids = await drawSessionIds(tx, without.length);
+  for (const [at, session] of without.entries()) session.id = ids[at]!;
+}
+
+/** Sessions that were erased since: their calls begin others. */
+async function beginAnew(tx: Tx, entityId: number, gone: PlacedSession[], subjects: PlacedSubject[]): Promise<void> {
+  const ids = await drawSessionIds(tx, gone.length);
+  for (const [at, placed] of gone.entries()) {
+    placed.foundAt = null;
+    const [startedAt, endedAt] = [placed.calls[0]!.happenedAt, placed.calls.at(-1)!.happenedAt];
+    Object.assign(placed.session, { id: ids[at]!, startedAt, endedAt, backgroundSeconds: 0 });
+  }
+  await upsertSessions(tx, entityId, gone, subjects.filter(({ placed }) => placed.some((each) => gone.includes(each))));
 }
 
 /** The sessions of each subject that its calls may fall into: its latest, and where a call is earlier, all around that call. */

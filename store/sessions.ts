@@ -1,5 +1,7 @@
 import type { Tx } from './database.ts';
-import { firstTold, type IngestedCall, lastTold, type PlacedSession, type SubjectCalls, timestamp } from './ingested-call.ts';
+import {
+  firstTold, type IngestedCall, lastTold, type PlacedSession, type PlacedSubject, type SubjectCalls, timestamp,
+} from './ingested-call.ts';
 import type { SessionRow } from './session-heads.ts';
 import type { TrackedContext } from '../domain/tracked-call.ts';
 
@@ -31,47 +33,65 @@ export async function listSessionsWithin(tx: Tx, entityId: number, reaches: Reac
   return rows;
 }
 
-/** Gives each its id. */
-export async function insertSessions(tx: Tx, entityId: number, begun: PlacedSession[]): Promise<void> {
-  if (begun.length === 0) return;
-  const { rows } = await tx.query<{ id: number }>(`SELECT nextval('session_ids') AS id FROM generate_series(1, $1)`, [begun.length]);
-  for (const [at, { session }] of begun.entries()) session.id = rows[at]!.id;
-  await tx.query({
-    name: 'insert-sessions',
-    text: `INSERT INTO sessions (entity_id, app_id, started_at, ended_at, id, background_seconds, timeout, utc_offset, subject, device_id,
-             user_id, ${COLUMNS.join(', ')})
-           SELECT $1, app_id, started_at, ended_at, id, background_seconds, timeout, utc_offset, subject, device_id,
-             user_id, ${COLUMNS.join(', ')}
-           FROM json_to_recordset($2) AS given (app_id integer, started_at timestamptz, ended_at timestamptz, id bigint,
-             background_seconds integer, timeout integer, utc_offset smallint, subject text, device_id text, user_id text,
-             ${COLUMNS.map((column) => `${column} text`).join(', ')})`,
-    values: [entityId, JSON.stringify(begun.map(toRow))],
-  });
+/** Ids for so many sessions. */
+export async function drawSessionIds(tx: Tx, count: number): Promise<number[]> {
+  const { rows } = await tx.query<{ id: number }>(`SELECT nextval('session_ids') AS id FROM generate_series(1, $1)`, [count]);
+  return rows.map(({ id }) => id);
 }
 
-/** Extends them, and returns those that are there no more. A column that was empty is filled; the user is the last one seen. */
-export async function updateSessions(tx: Tx, entityId: number, extended: PlacedSession[]): Promise<PlacedSession[]> {
-  if (extended.length === 0) return [];
+const TOLD = `started_at timestamptz, ended_at timestamptz, id bigint, background_seconds integer, timeout integer, utc_offset smallint,
+  user_id text, ${COLUMNS.map((column) => `${column} text`).join(', ')}`;
+
+const EXTEND = `UPDATE sessions s SET started_at = g.started_at, ended_at = g.ended_at, received_at = now(), timeout = g.timeout,
+    background_seconds = s.background_seconds + g.background_seconds, utc_offset = coalesce(s.utc_offset, g.utc_offset),
+    user_id = CASE WHEN g.is_latest THEN coalesce(g.user_id, s.user_id) ELSE coalesce(s.user_id, g.user_id) END,
+    ${COLUMNS.map((column) => `${column} = coalesce(s.${column}, g.${column})`).join(', ')}
+  FROM (SELECT $1::integer AS entity_id, * FROM json_to_recordset($2)
+    AS given (app_id integer, found_at timestamptz, is_latest boolean, ${TOLD}) OFFSET 0) g
+  WHERE s.entity_id = g.entity_id AND s.app_id = g.app_id AND s.started_at = g.found_at AND s.id = g.id
+  RETURNING s.id`;
+
+const BEGIN = `INSERT INTO sessions (entity_id, app_id, started_at, ended_at, id, background_seconds, timeout, utc_offset, subject,
+    device_id, user_id, ${COLUMNS.join(', ')})
+  SELECT $1, app_id, started_at, ended_at, id, background_seconds, timeout, utc_offset, subject, device_id, user_id, ${COLUMNS.join(', ')}
+  FROM json_to_recordset($3) AS given (app_id integer, subject text, device_id text, ${TOLD})`;
+
+const LEAD = `UPDATE session_heads h
+  SET session_id = g.session_id, started_at = g.started_at, ended_at = g.ended_at, backgrounded_at = g.backgrounded_at
+  FROM (SELECT $1::integer AS entity_id, app_id, subject COLLATE "C" AS subject, session_id, started_at, ended_at, backgrounded_at
+    FROM unnest($4::integer[], $5::text[], $6::bigint[], $7::timestamptz[], $8::timestamptz[], $9::timestamptz[])
+      AS given (app_id, subject, session_id, started_at, ended_at, backgrounded_at) OFFSET 0) g
+  WHERE h.entity_id = g.entity_id AND h.app_id = g.app_id AND h.subject = g.subject`;
+
+/**
+ * Inserts those sessions that calls began, extends the others, and has the heads of these subjects, which are locked, tell of
+ * their latest. Returns the extended ones that are there no more. Of an extended one a column that was empty is filled; its
+ * user is the last one seen. In one statement: between two of them the session waits for this process.
+ */
+export async function upsertSessions(
+  tx: Tx, entityId: number, placed: PlacedSession[], subjects: PlacedSubject[],
+): Promise<PlacedSession[]> {
+  const [begun, extended] = [placed.filter(({ foundAt }) => foundAt === null), placed.filter(({ foundAt }) => foundAt !== null)];
+  const latest = subjects.map((subject) => subject.latest);
   const { rows } = await tx.query<{ id: number }>({
-    name: 'update-sessions',
-    text: `UPDATE sessions s SET started_at = g.started_at, ended_at = g.ended_at, received_at = now(), timeout = g.timeout,
-             background_seconds = s.background_seconds + g.background_seconds, utc_offset = coalesce(s.utc_offset, g.utc_offset),
-             user_id = CASE WHEN g.is_latest THEN coalesce(g.user_id, s.user_id) ELSE coalesce(s.user_id, g.user_id) END,
-             ${COLUMNS.map((column) => `${column} = coalesce(s.${column}, g.${column})`).join(', ')}
-           FROM (SELECT $1::integer AS entity_id, * FROM json_to_recordset($2) AS given (app_id integer, found_at timestamptz,
-             started_at timestamptz, ended_at timestamptz, id bigint, background_seconds integer, timeout integer, utc_offset smallint,
-             user_id text, is_latest boolean, ${COLUMNS.map((column) => `${column} text`).join(', ')}) OFFSET 0) g
-           WHERE s.entity_id = g.entity_id AND s.app_id = g.app_id AND s.started_at = g.found_at AND s.id = g.id
-           RETURNING s.id`,
-    values: [entityId, JSON.stringify(extended.map((placed) => ({
-      ...toRow(placed), found_at: timestamp(placed.foundAt!),
-      // No call of another batch came after these.
-      is_latest: placed.calls.at(-1)!.happenedAt === placed.session.endedAt,
-    })))],
+    name: 'upsert-sessions',
+    text: `WITH extended AS (${EXTEND}), begun AS (${BEGIN}), led AS (${LEAD}) SELECT id FROM extended`,
+    values: [entityId, JSON.stringify(extended.map(toExtension)), JSON.stringify(begun.map(toRow)),
+      subjects.map(({ appId }) => appId), subjects.map(({ subject }) => subject), latest.map(({ id }) => id),
+      latest.map(({ startedAt }) => timestamp(startedAt)), latest.map(({ endedAt }) => timestamp(endedAt)),
+      latest.map(({ backgroundedAt }) => backgroundedAt === null ? null : timestamp(backgroundedAt))],
   });
   if (rows.length === extended.length) return [];
   const updated = new Set(rows.map(({ id }) => id));
   return extended.filter(({ session }) => !updated.has(session.id!));
+}
+
+function toExtension(placed: PlacedSession) {
+  return {
+    ...toRow(placed), found_at: timestamp(placed.foundAt!),
+    // No call of another batch came after these.
+    is_latest: placed.calls.at(-1)!.happenedAt === placed.session.endedAt,
+  };
 }
 
 function toRow({ subject, session, calls }: PlacedSession) {

@@ -14,9 +14,15 @@ export async function hasErased(tx: Queryable, entityId: number): Promise<boolea
 export async function findErased(
   tx: Queryable, secrets: Secrets, entityId: number, people: () => Iterable<Person>,
 ): Promise<Map<string, Buffer>> {
-  if (!await hasErased(tx, entityId)) return new Map();
+  return await hasErased(tx, entityId) ? listErased(tx, secrets, entityId, people()) : new Map<string, Buffer>();
+}
+
+/** The same, of an entity that has erased somebody. */
+export async function listErased(
+  tx: Queryable, secrets: Secrets, entityId: number, people: Iterable<Person>,
+): Promise<Map<string, Buffer>> {
   const distinct = new Map<string, Person>();
-  for (const person of people()) distinct.set(personKey(person), person);
+  for (const person of people) distinct.set(personKey(person), person);
   const keysByHash = new Map<string, string>();
   for (const [key, { customerType, customerId }] of distinct) {
     keysByHash.set(secrets.customerHash(entityId, customerType, customerId).toString('hex'), key);

@@ -3,11 +3,13 @@ import type { TestStore } from './database.ts';
 import { personId } from './people.ts';
 import { makeWorld, type World } from './world.ts';
 import type { App } from '../../store/apps.ts';
-import { write } from '../../store/database.ts';
+import { type Tx, write } from '../../store/database.ts';
+import { holdEntity } from '../../store/entities.ts';
 import { ensurePartitions } from '../../store/event-partitions.ts';
-import { type CallOutcome, ingestCalls } from '../../store/ingest-calls.ts';
+import { type CallOutcome, ingestCalls, INGESTING } from '../../store/ingest-calls.ts';
 import { insertNewKinds } from '../../store/ingest-kinds.ts';
 import type { IngestedCall } from '../../store/ingested-call.ts';
+import type { Secrets } from '../../store/secrets.ts';
 import type { TrackedContext, TrackedEvent } from '../../domain/tracked-call.ts';
 
 export type TrackedWorld = World & { app: App };
@@ -49,5 +51,10 @@ export function sampleCall({ app, sor }: TrackedWorld, { second = 0, context, ..
 export async function takeIn(store: Pick<TestStore, 'db' | 'secrets'>, { entity }: World, calls: IngestedCall[]): Promise<CallOutcome[]> {
   await ensurePartitions(store.db, calls.map(({ happenedAt }) => happenedAt));
   await insertNewKinds(store.db, store.secrets, entity.id, calls);
-  return write(store.db, (tx) => ingestCalls(tx, store.secrets, entity.id, calls));
+  return write(store.db, (tx) => ingestHeld(tx, store.secrets, entity.id, calls), INGESTING);
+}
+
+/** The entity must be there. */
+export async function ingestHeld(tx: Tx, secrets: Secrets, entityId: number, calls: IngestedCall[]): Promise<CallOutcome[]> {
+  return ingestCalls(tx, secrets, entityId, calls, (await holdEntity(tx, entityId))!);
 }

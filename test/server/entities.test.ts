@@ -160,7 +160,7 @@ describe('an entity', () => {
     const tx = await store.db.connect();
     onFileEnd(async () => tx.release());
     await tx.query('BEGIN');
-    expect(await holdEntity(tx, entity.id)).toBe(true);
+    expect(await holdEntity(tx, entity.id)).toEqual({ hasErased: false });
     const deletion = call('DELETE', `/${entity.id}`);
     await lockWaits(store);
     await tx.query(`INSERT INTO devices (entity_id, app_id, device_id, first_seen_at, last_seen_at) VALUES ($1, $2, 'd', now(), now())`,

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { write } from '../../store/database.ts';
-import { ingestCalls } from '../../store/ingest-calls.ts';
+import { INGESTING } from '../../store/ingest-calls.ts';
 import type { IngestedCall } from '../../store/ingested-call.ts';
 import { insertRefusedCalls } from '../../store/refused-calls.ts';
 import { insertTombstone } from '../../store/tombstones.ts';
@@ -8,7 +8,7 @@ import { insertSampleApp } from '../harness/apps.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
 import { personId } from '../harness/people.ts';
 import {
-  makeTrackedWorld, type SampleCall, sampleCall, sampleEvent, SAMPLE_START, takeIn, type TrackedWorld,
+  ingestHeld, makeTrackedWorld, type SampleCall, sampleCall, sampleEvent, SAMPLE_START, takeIn, type TrackedWorld,
 } from '../harness/tracked-calls.ts';
 
 let store: TestStore;
@@ -190,10 +190,9 @@ it('a refused call that is sent again is kept once', async () => {
 });
 
 it('a large batch takes as many statements as a small one', async () => {
-  const statements = async (count: number) => {
+  const statements = async (count: number, told: SampleCall = {}) => {
     const calls = Array.from({ length: count }, (_, at) => call({
-      messageId: `s${count}-${at}`, second: 10_000_000 + at * 40, deviceId: `s${count}-${at % 50}`, userId: personId(at % 7),
-      context: { latitude: 1, longitude: 2 }, traits: [{ sor: 'app', key: 'plan', value: 'free' }],
+      messageId: `s${count}-${at}`, second: 10_000_000 + at * 40, deviceId: `s${count}-${at % 50}`, userId: personId(at % 7), ...told,
     }));
     await takeIn(store, world, [calls[0]!]);
     return write(store.db, async (tx) => {
@@ -205,9 +204,12 @@ it('a large batch takes as many statements as a small one', async () => {
           return typeof member === 'function' ? (member as () => unknown).bind(target) : member;
         },
       });
-      await ingestCalls(counting, store.secrets, world.entity.id, calls);
+      await ingestHeld(counting, store.secrets, world.entity.id, calls);
       return made;
-    });
+    }, INGESTING);
   };
-  expect(await statements(1_000)).toBe(await statements(60));
+  const told: SampleCall = { context: { latitude: 1, longitude: 2 }, traits: [{ sor: 'app', key: 'plan', value: 'free' }] };
+  expect(await statements(1_000, told)).toBe(await statements(60, told));
+  // The entity, who was erased, messages, heads, sessions, events, devices, and what was taken in.
+  expect(await statements(50)).toBe(8);
 });

@@ -1,12 +1,12 @@
 import { beforeAll, expect, it } from 'vitest';
 import { openDatabase, write } from '../../store/database.ts';
 import { ensurePartitions } from '../../store/event-partitions.ts';
-import { type CallOutcome, ingestCalls } from '../../store/ingest-calls.ts';
+import { type CallOutcome, INGESTING } from '../../store/ingest-calls.ts';
 import type { IngestedCall } from '../../store/ingested-call.ts';
 import { onFileEnd } from '../harness/clean-up.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
 import { personId } from '../harness/people.ts';
-import { makeTrackedWorld, sampleCall, sampleEvent, SAMPLE_START, type TrackedWorld } from '../harness/tracked-calls.ts';
+import { ingestHeld, makeTrackedWorld, sampleCall, sampleEvent, SAMPLE_START, type TrackedWorld } from '../harness/tracked-calls.ts';
 
 const SERVERS = 2;
 const AT_ONCE = 8;
@@ -54,8 +54,8 @@ it('batches that overlap, of two servers at once, neither deadlock nor double an
       for (const call of batch) taken.add(Number(call.messageId!.split(' ')[1]));
       outcomes.push(...await write(db, async (tx) => {
         runs += 1;
-        return ingestCalls(tx, store.secrets, world.entity.id, batch);
-      }));
+        return ingestHeld(tx, store.secrets, world.entity.id, batch);
+      }, INGESTING));
     }
   })));
   expect(runs).toBe(SERVERS * AT_ONCE * ROUNDS);         // nobody had to start again

@@ -1,9 +1,11 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { IngestedCall } from '../../store/ingested-call.ts';
+import { onFileEnd } from '../harness/clean-up.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
+import { lockWaits } from '../harness/lock-waits.ts';
 import { personId } from '../harness/people.ts';
-import { makeTrackedWorld, sampleCall, sampleEvent, takeIn, type TrackedWorld } from '../harness/tracked-calls.ts';
+import { ingestHeld, makeTrackedWorld, sampleCall, sampleEvent, takeIn, type TrackedWorld } from '../harness/tracked-calls.ts';
 
 /** Shortly before a month ends. */
 const EDGE = Date.UTC(2026, 9, 31, 23, 50);
@@ -126,5 +128,28 @@ describe('a late call', () => {
     expect(shown.map(({ started_at: from, ended_at: to }) => [(Date.parse(from) - EDGE) / 1000, (Date.parse(to) - EDGE) / 1000])).toEqual([
       [0, 0], [3_600, 3_660], [7_110, 7_200], [10_800, 10_800], [104_400, 104_400], [108_000, 108_000], [216_000, 216_010],
     ]);
+  });
+});
+
+describe('a call that waits for another batch of its device', () => {
+  const at = (run: string, second: number) => sampleCall(world, { deviceId: `${run}-0`, happenedAt: EDGE + second * 1000 });
+
+  it.each(['known', 'new'])('goes on with the session that it finds then, of a %s device', async (run) => {
+    if (run === 'known') await takeIn(store, world, [at(run, -3_600)]);
+    const other = await store.db.connect();
+    onFileEnd(async () => other.release());
+    await other.query('BEGIN');
+    await ingestHeld(other, store.secrets, world.entity.id, [at(run, 10)]);
+    const waiting = takeIn(store, world, [at(run, 20), sampleCall(world, { deviceId: `${run}-1`, happenedAt: EDGE })]);
+    await lockWaits(store);
+    await other.query('COMMIT');
+    expect(await waiting).toEqual(['accepted', 'accepted']);
+    const { sessions, heads, events } = await leftBehind(run);
+    const [from, to] = [10, 20].map((second) => new Date(EDGE + second * 1000).toISOString());
+    expect(sessions.filter((session) => (session as { subject: string }).subject === 'd0').at(-1))
+      .toMatchObject({ started_at: from, ended_at: to });
+    expect(sessions).toHaveLength(run === 'known' ? 3 : 2);
+    expect(heads).toMatchObject([{ is_there: true, started_at: from, ended_at: to }, { is_there: true }]);
+    expect(events).toHaveLength(sessions.length + 1);
   });
 });
