@@ -77,6 +77,7 @@ export const sweepSteps = (
       await deleteImport(db, expired);
     }
     await deleteOrphanedFiles(db, files);
+    await files.deleteUnfinished(new Date());
     await deleteDryRunRemains(db);
     await deleteRemains(db);
     await deleteExpiredTokens(db);

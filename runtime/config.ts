@@ -12,6 +12,8 @@ const httpUrl = z.url({ protocol: /^https?$/, error: 'is an http or https addres
 
 const otlpUrl = z.url({ protocol: /^https?$/, error: 'is an http or https address, such as http://127.0.0.1:4318' });
 
+const s3Url = z.url({ protocol: /^https?$/, error: 'is an http or https address, such as https://minio.example.com' });
+
 const databaseUrl = z.url({ protocol: /^postgres(ql)?$/, error: 'is postgres://user:password@host:port/database' });
 
 const count = (what: string, least: number, most: number) =>
@@ -21,8 +23,12 @@ const count = (what: string, least: number, most: number) =>
 const secretKey = z.string().regex(/^[A-Za-z0-9+/]{43}=$/, 'is base64 of 32 bytes: openssl rand -base64 32')
   .transform((text) => Buffer.from(text, 'base64'));
 
-const files = z.string().regex(/^file:./, 'is file:<folder>; this version keeps files in folders only')
-  .transform((text) => resolve(text.slice('file:'.length)));
+const S3_PLACE = /^s3:\/\/[a-z\d][a-z\d.-]{1,61}[a-z\d](\/(?!.*\.\.)[A-Za-z\d._-]+)*$/;
+
+/** `s3://…` stays as it is, but for a last slash; a folder becomes its path. */
+const files = z.string().transform((text) => (text.startsWith('s3:') ? text.replace(/\/$/, '') : text))
+  .refine((text) => /^file:./.test(text) || S3_PLACE.test(text), 'is file:<folder>, or s3://<bucket> or s3://<bucket>/<prefix>')
+  .transform((text) => (text.startsWith('file:') ? resolve(text.slice('file:'.length)) : text));
 
 const pemFile = z.string().refine(isReadable, 'names no file that can be read');
 
@@ -61,6 +67,10 @@ const SCHEMA = z.object({
   MILLRACE_ADMIN_PASSWORD: z.string().min(8, 'has at least 8 characters').optional(),
   MILLRACE_SECRET_KEY: secretKey.optional(),
   MILLRACE_FILES: files.optional(),
+  // The SDK's, which reads them itself; here so that what is wrong with them is said at once.
+  AWS_REGION: z.string().regex(/^[a-z\d-]{1,64}$/, 'is the name of a region, such as eu-central-1').optional(),
+  AWS_ENDPOINT_URL_S3: s3Url.optional(),
+  AWS_ENDPOINT_URL: s3Url.optional(),
   MILLRACE_FETCH_ALLOW: fetchAllow.optional(),
   MILLRACE_TAPS: taps.optional(),
   SMTP_URL: smtpUrl.optional(),

@@ -1,13 +1,13 @@
-import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
+import { openFiles } from './open-files.ts';
 import { openTraces } from './open-traces.ts';
 import { clearScratch } from './scratch.ts';
 import { openTemporalClient, type TemporalSettings } from './temporal-client.ts';
 import type { Traces } from './traces.ts';
 import { type Database, openDatabase } from '../store/database.ts';
-import { deleteUnfinished, type Files, folderFiles } from '../store/files.ts';
+import type { Files } from '../store/files.ts';
 import { migrate } from '../store/migrate.ts';
 import { openSecrets, type Secrets } from '../store/secrets.ts';
 import { faultOf } from '../domain/fault.ts';
@@ -30,9 +30,6 @@ export type House = {
   identity: string;
   close(): Promise<void>;
 };
-
-/** An upload that nobody has written to for so long is dead: an idle body is given up much earlier. */
-const UNFINISHED_FOR_MS = 3_600_000;
 
 /** Opens the house for as long as `live` takes. */
 export async function withHouse(
@@ -64,11 +61,9 @@ async function openHouse(config: Config, { databaseUrl, temporal, secretKey }: G
 type Furnishing = Pick<Grounds, 'temporal' | 'secretKey'> & Pick<House, 'identity' | 'log'>;
 
 async function furnish(config: Config, db: Database, { temporal, secretKey, identity, log }: Furnishing): Promise<House> {
+  const files = await openFiles(config);
   const { applied } = await migrate(db);
   if (applied.length > 0) log.info({ applied }, 'database migrated');
-  const folder = config.MILLRACE_FILES ?? join(config.MILLRACE_DATA_DIR, 'files');
-  const files = folderFiles(folder);
-  await deleteUnfinished(folder, new Date(Date.now() - UNFINISHED_FOR_MS));
   await clearScratch(config.MILLRACE_DATA_DIR);
   const secrets = await openSecrets(db, files, secretKey);
   const traces = await openTraces(config, log);

@@ -17,20 +17,23 @@ export type Files = {
   /** Nothing happens for an unknown key. */
   delete(key: string): Promise<void>;
   /** The files whose keys begin with `prefix`, in no order. */
-  list(prefix: string): AsyncIterable<{ key: string; modifiedAt: Date }>;
+  list(prefix: string): AsyncIterable<StoredFile>;
+  /** Takes away what a crash left of a `put`, once nobody can be at it any more. */
+  deleteUnfinished(now: Date): Promise<void>;
 };
+
+export type StoredFile = { key: string; modifiedAt: Date };
 
 const KEY = /^(?!.*\.\.)[A-Za-z0-9._-]+(\/[A-Za-z0-9._-]+)*$/;
 const UNFINISHED = '.unfinished';
+/** An upload that nobody has written to for so long is dead: an idle body is given up much earlier. */
+const UNFINISHED_FOR_MS = 3_600_000;
 const READ_BYTES = 256 * 1024;
 
 /** Files in a folder, readable by this user alone. `put` syncs before it renames, so a key survives power loss. */
 export function folderFiles(folder: string): Files {
   const root = resolve(folder);
-  const path = (key: string) => {
-    if (!KEY.test(key)) throw new Error('a file key holds only letters, digits, ".", "_", "-" and "/"');
-    return join(root, key);
-  };
+  const path = (key: string) => join(root, checkedKey(key));
   return {
     async put(key, bytes) {
       const target = path(key);
@@ -53,15 +56,23 @@ export function folderFiles(folder: string): Files {
     size: (key) => stat(path(key)).then(({ size }) => size, nullIfMissing),
     delete: (key) => rm(path(key), { force: true }),
     list: (prefix) => listFolder(root, prefix),
+    deleteUnfinished: (now) => deleteUnfinished(join(root, UNFINISHED), now.getTime() - UNFINISHED_FOR_MS),
   };
 }
 
-/** Takes away what a crash left half-written: files that nobody has written to since `before`. */
-export async function deleteUnfinished(folder: string, before: Date): Promise<void> {
-  const unfinished = join(resolve(folder), UNFINISHED);
-  for (const name of (await readdir(unfinished).catch(nullIfMissing)) ?? []) {
-    const { mtime } = await stat(join(unfinished, name));
-    if (mtime < before) await rm(join(unfinished, name), { force: true });
+export function isFileKey(text: string): boolean {
+  return KEY.test(text);
+}
+
+export function checkedKey(key: string): string {
+  if (!isFileKey(key)) throw new Error('a file key holds only letters, digits, ".", "_", "-" and "/"');
+  return key;
+}
+
+async function deleteUnfinished(folder: string, beforeMs: number): Promise<void> {
+  for (const name of (await readdir(folder).catch(nullIfMissing)) ?? []) {
+    const found = await stat(join(folder, name)).catch(nullIfMissing);
+    if (found && found.mtimeMs < beforeMs) await rm(join(folder, name), { force: true });
   }
 }
 
@@ -85,7 +96,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-async function* listFolder(root: string, prefix: string): AsyncGenerator<{ key: string; modifiedAt: Date }> {
+async function* listFolder(root: string, prefix: string): AsyncGenerator<StoredFile> {
   const start = join(root, dirname(`${prefix}x`));
   const folder = await opendir(start, { recursive: true }).catch(nullIfMissing);
   if (!folder) return;

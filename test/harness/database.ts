@@ -6,7 +6,9 @@ import pg from 'pg';
 import { inject } from 'vitest';
 import { onFileEnd } from './clean-up.ts';
 import { type Database, openDatabase } from '../../store/database.ts';
-import { type Files, folderFiles } from '../../store/files.ts';
+import type { Files } from '../../store/files.ts';
+import { openTestFiles, type S3Settings } from './open-test-files.ts';
+import { testS3 } from './s3.ts';
 import { openSecrets, type Secrets } from '../../store/secrets.ts';
 
 export type TestStore = {
@@ -15,16 +17,21 @@ export type TestStore = {
   url: string;
   files: Files;
   filesFolder: string;
+  /** Where the files are instead, if asked for. */
+  s3: S3Settings | null;
   secrets: Secrets;
   secretKey: Buffer;
 };
 
-/** A database of this test file's own, cloned from the migrated template, with a folder for files and fresh keys. */
-export async function testStore(): Promise<TestStore> {
+export type StoreOptions = { filesOnS3?: boolean };
+
+/** A database of this test file's own, cloned from the migrated template, with a folder or bucket for files and fresh keys. */
+export async function testStore({ filesOnS3 = false }: StoreOptions = {}): Promise<TestStore> {
   const url = await clone(inject('postgres').template);
   const filesFolder = await mkdtemp(join(tmpdir(), 'millrace-files-'));
   onFileEnd(() => rm(filesFolder, { recursive: true, force: true }));
-  return openStore({ url, filesFolder, secretKey: randomBytes(32) });
+  const s3 = filesOnS3 ? (await testS3()).settings : null;
+  return openStore({ url, filesFolder, s3, secretKey: randomBytes(32) });
 }
 
 /** A copy of another's database as it is now, with the same files and keys. No worker runs over that one. */
@@ -35,11 +42,13 @@ export async function copyStore({ url, ...rest }: TestStore): Promise<TestStore>
   return openStore({ ...rest, url: copy });
 }
 
-async function openStore({ url, filesFolder, secretKey }: Pick<TestStore, 'url' | 'filesFolder' | 'secretKey'>): Promise<TestStore> {
+type Place = Pick<TestStore, 'url' | 'filesFolder' | 's3' | 'secretKey'>;
+
+async function openStore({ url, filesFolder, s3, secretKey }: Place): Promise<TestStore> {
   const db = openDatabase({ url, name: 'test' });
-  const files = folderFiles(filesFolder);
+  const files = openTestFiles({ filesFolder, s3 });
   onFileEnd(() => db.end());
-  return { db, url, files, filesFolder, secrets: await openSecrets(db, files, secretKey), secretKey };
+  return { db, url, files, filesFolder, s3, secrets: await openSecrets(db, files, secretKey), secretKey };
 }
 
 const nameOf = (url: string) => new URL(url).pathname.slice(1);

@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
 import { onFileEnd } from './clean-up.ts';
+import type { TestStore } from './database.ts';
+import { FILES_PREFIX } from './open-test-files.ts';
 import type { Stack } from './stack.ts';
 import { waitFor } from './wait.ts';
 
@@ -33,6 +35,15 @@ export function startWork(stack: Stack, env: Env = {}): Promise<RunningProcess> 
   return startProcess('work', stack, env);
 }
 
+/** What a process has to be told of where the files of a store are. */
+export function filesEnv({ s3, filesFolder }: Pick<TestStore, 's3' | 'filesFolder'>): Env {
+  if (!s3) return { MILLRACE_FILES: `file:${filesFolder}` };
+  return {
+    MILLRACE_FILES: `s3://${s3.bucket}/${FILES_PREFIX}`, AWS_ENDPOINT_URL_S3: s3.endpoint, AWS_REGION: s3.region,
+    AWS_ACCESS_KEY_ID: s3.access_key_id, AWS_SECRET_ACCESS_KEY: s3.secret_access_key,
+  };
+}
+
 const LOG_NAMES = { serve: 'server-process', work: 'worker-process' };
 
 async function startProcess(script: 'serve' | 'work', { store, namespace }: Stack, env: Env): Promise<RunningProcess> {
@@ -40,7 +51,7 @@ async function startProcess(script: 'serve' | 'work', { store, namespace }: Stac
   const child = spawn(process.execPath, [fileURLToPath(new URL(`../../runtime/${script}.ts`, import.meta.url))], {
     env: {
       PATH: process.env.PATH, HOME: process.env.HOME, MILLRACE_DATA_DIR: dataDir,
-      DATABASE_URL: store.url, MILLRACE_FILES: `file:${store.filesFolder}`, MILLRACE_SECRET_KEY: store.secretKey.toString('base64'),
+      DATABASE_URL: store.url, ...filesEnv(store), MILLRACE_SECRET_KEY: store.secretKey.toString('base64'),
       TEMPORAL_ADDRESS: inject('temporal').address, TEMPORAL_NAMESPACE: namespace, ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

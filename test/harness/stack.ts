@@ -17,7 +17,7 @@ import { NOTHING_ALLOWED } from '../../connectors/fetch-allow.ts';
 import { guardedFetch } from '../../connectors/guarded-fetch.ts';
 import { buildServer } from '../../server/app.ts';
 import { onFileEnd } from './clean-up.ts';
-import { testStore, type TestStore } from './database.ts';
+import { type StoreOptions, testStore, type TestStore } from './database.ts';
 import { waitFor } from './wait.ts';
 import { SWEEP_SECONDS, type TestWorker, type WorkerOptions, workersOver } from './workers.ts';
 
@@ -34,9 +34,10 @@ export type Stack = {
 const quiet = { info() {}, warn() {}, error() {} };
 
 /** Database, namespace and server of this test file's own; workers are started as the test asks. */
-export function useStack(): Stack {
+export function useStack(options: StoreOptions = {}): Stack {
   const stack = {} as Stack;
-  beforeAll(async () => { Object.assign(stack, await openStack(await testStore())); });
+  // An S3 may have to be built first.
+  beforeAll(async () => { Object.assign(stack, await openStack(await testStore(options))); }, options.filesOnS3 ? 600_000 : undefined);
   return stack;
 }
 

@@ -6,7 +6,7 @@ import { type FetchAllow, readFetchAllow } from '../../connectors/fetch-allow.ts
 import { guardedFetch } from '../../connectors/guarded-fetch.ts';
 import { openMailer } from '../../connectors/mail.ts';
 import { openDatabase } from '../../store/database.ts';
-import { folderFiles } from '../../store/files.ts';
+import { openTestFiles, type S3Settings } from './open-test-files.ts';
 import { openSecrets } from '../../store/secrets.ts';
 import { createLog } from '../../runtime/log.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
@@ -20,6 +20,8 @@ import { TASK_QUEUES } from '../../domain/workflow-id.ts';
 export type WorkerSettings = {
   databaseUrl: string;
   filesFolder: string;
+  /** Where files are instead. */
+  s3: S3Settings | null;
   secretKey: string;
   temporalAddress: string;
   namespace: string;
@@ -41,7 +43,7 @@ const settings = JSON.parse(process.env.TEST_WORKER!) as WorkerSettings;
 const identity = `test-worker-${process.pid}`;
 const log = createLog({ level: 'info' });
 const db = openDatabase({ url: settings.databaseUrl, name: identity });
-const files = folderFiles(settings.filesFolder);
+const files = openTestFiles(settings);
 const secrets = await openSecrets(db, files, Buffer.from(settings.secretKey, 'base64'));
 const temporal = { address: settings.temporalAddress, namespace: settings.namespace };
 const client = await openTemporalClient(temporal, identity);

@@ -36,6 +36,7 @@ export function workersOver(store: TestStore, namespace: string, temporalAddress
     const worker = spawnWorker({
       databaseUrl: store.url,
       filesFolder: store.filesFolder,
+      s3: store.s3,
       secretKey: store.secretKey.toString('base64'),
       temporalAddress,
       namespace,

@@ -41,16 +41,18 @@ test('all that is wrong is told at once, a line for each variable', () => {
   const problems = problemsOf({
     PORT: 'http', DATABASE_URL: 'mysql://db', TEMPORAL_ADDRESS: 'temporal', TEMPORAL_TLS_CERT: '/no/such/file',
     MILLRACE_PUBLIC_URL: 'example.com',
-    MILLRACE_ADMIN_EMAIL: 'me', MILLRACE_ADMIN_PASSWORD: 'short', MILLRACE_FILES: 's3://bucket', MILLRACE_TOKEN_TTL_DAYS: '0',
+    MILLRACE_ADMIN_EMAIL: 'me', MILLRACE_ADMIN_PASSWORD: 'short', MILLRACE_FILES: 's3://Bucket', MILLRACE_TOKEN_TTL_DAYS: '0',
     MILLRACE_RATE_LIMIT: '-1', MILLRACE_TRUST_PROXY: 'true', MILLRACE_LOG_LEVEL: 'loud', MILLRACE_DATADIR: 'x',
-    MILLRACE_TAPS: '/no/such/file', OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317',
+    MILLRACE_TAPS: '/no/such/file', OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317', AWS_REGION: 'EU', AWS_ENDPOINT_URL_S3: 'minio:9000',
   });
   expect(problems.toSorted()).toEqual([
+    'AWS_ENDPOINT_URL_S3 is an http or https address, such as https://minio.example.com',
+    'AWS_REGION is the name of a region, such as eu-central-1',
     'DATABASE_URL is postgres://user:password@host:port/database',
     'MILLRACE_ADMIN_EMAIL is an e-mail address',
     'MILLRACE_ADMIN_PASSWORD has at least 8 characters',
     'MILLRACE_DATADIR is not known: did you mean MILLRACE_DATA_DIR?',
-    'MILLRACE_FILES is file:<folder>; this version keeps files in folders only',
+    'MILLRACE_FILES is file:<folder>, or s3://<bucket> or s3://<bucket>/<prefix>',
     'MILLRACE_LOG_LEVEL is debug, info, warn or error',
     'MILLRACE_PUBLIC_URL is an http or https address, such as https://millrace.example.com',
     'MILLRACE_RATE_LIMIT is a number of requests a minute; 0 turns it off',
@@ -74,6 +76,19 @@ const WRONG_KEYS = ['', 'c2hvcnQ=', Buffer.alloc(33).toString('base64'), `${KEY}
 
 test.each(WRONG_KEYS)('a database of one\'s own needs a key of 32 bytes, not %j', (key) => {
   expect(problemsOf({ DATABASE_URL: 'postgres://db/x', MILLRACE_SECRET_KEY: key }).join()).toMatch(/^MILLRACE_SECRET_KEY is /);
+});
+
+test.each([
+  ['s3://bucket', 's3://bucket'], ['s3://my.bucket-1/', 's3://my.bucket-1'], ['s3://bucket/a/b_c', 's3://bucket/a/b_c'],
+  ['s3://bucket/a/', 's3://bucket/a'],
+])('files may lie in %s', (MILLRACE_FILES, place) => {
+  expect(readConfig({ MILLRACE_FILES })).toMatchObject({ MILLRACE_FILES: place });
+});
+
+test.each([
+  's3:bucket', 's3://', 's3://b', 's3://user:secret@bucket', 's3://bucket//a', 's3://bucket/../a', 's3://bucket/a b', 'file:', '/srv',
+])('files may not lie in %s', (MILLRACE_FILES) => {
+  expect(problemsOf({ MILLRACE_FILES })).toEqual([expect.stringMatching(/^MILLRACE_FILES is file:<folder>, or/)]);
 });
 
 test.each(['loopback', '10.0.0.0/8', '10.1.2.3, ::1', 'fd00::/8,uniquelocal'])('proxies may be %s', (MILLRACE_TRUST_PROXY) => {

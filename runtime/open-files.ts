@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { CannotStart } from './cannot-start.ts';
+import type { Config } from './config.ts';
+import { type Files, folderFiles } from '../store/files.ts';
+import { s3Files } from '../store/s3-files.ts';
+
+/** The files that MILLRACE_FILES names; a bucket is tried, so that what is wrong with it is said now. */
+export async function openFiles(config: Config): Promise<Files> {
+  const place = config.MILLRACE_FILES ?? join(config.MILLRACE_DATA_DIR, 'files');
+  if (!place.startsWith('s3://')) {
+    const files = folderFiles(place);
+    await files.deleteUnfinished(new Date());
+    return files;
+  }
+  const [bucket = '', ...keys] = place.slice('s3://'.length).split('/');
+  // A store of one's own rarely has a host name for each bucket.
+  const forcePathStyle = (config.AWS_ENDPOINT_URL_S3 ?? config.AWS_ENDPOINT_URL) !== undefined;
+  const files = s3Files({ bucket, prefix: keys.join('/') }, { forcePathStyle });
+  await tryFiles(files).catch((error: unknown) => {
+    throw new CannotStart(`MILLRACE_FILES: ${place} can't be used: ${adviceOn(error)}`);
+  });
+  return files;
+}
+
+/** Everything that files are used for, on a file that goes again. */
+async function tryFiles(files: Files): Promise<void> {
+  const key = `probes/${randomUUID()}`;
+  await Array.fromAsync(files.list(key));
+  await files.put(key, asBytes(key));
+  const isThere = (await files.readAll(key))?.toString() === key;
+  await files.delete(key);
+  if (!isThere) throw new Error('what is written there is not what is read');
+  await files.deleteUnfinished(new Date());
+}
+
+async function* asBytes(text: string): AsyncGenerator<Buffer> {
+  yield Buffer.from(text);
+}
+
+/** By S3's error codes (Amazon S3 API reference: Error responses) and those of the SDK. */
+const ADVICE: Record<string, string> = {
+  InvalidAccessKeyId: 'it does not know this access key: check AWS_ACCESS_KEY_ID',
+  XAdminUserNotFound: 'it does not know this access key: check AWS_ACCESS_KEY_ID',     // versitygw's
+  SignatureDoesNotMatch: 'the secret does not fit the access key: check AWS_SECRET_ACCESS_KEY',
+  InvalidToken: 'it does not take this session token: check AWS_SESSION_TOKEN',
+  ExpiredToken: 'the credentials have expired: renew them',
+  AccessDenied: 'a right is missing: s3:ListBucket, s3:ListBucketMultipartUploads of the bucket; '
+    + 's3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload of its objects',
+  NoSuchBucket: 'there is no bucket of this name: make it, or check MILLRACE_FILES',
+  PermanentRedirect: 'the bucket is in another region: set AWS_REGION',
+  AuthorizationHeaderMalformed: 'the bucket is in another region: set AWS_REGION',
+  RequestTimeTooSkewed: 'its clock and the one here are over 15 minutes apart: set them right',
+  CredentialsProviderError: 'there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine a role',
+};
+
+type SdkError = { name?: string; code?: string; message?: string; $metadata?: { httpStatusCode?: number } };
+
+/** S3's own messages may quote keys, and stay out. */
+function adviceOn(error: unknown): string {
+  const { name = '', code, message = '', $metadata } = error as SdkError;
+  const status = $metadata?.httpStatusCode;
+  const answered = status === undefined ? '' : `it answered ${status} ${name}: `;
+  if (ADVICE[name]) return answered + ADVICE[name];
+  if (message === 'Region is missing') return 'there is no region: set AWS_REGION';
+  if (status !== undefined) return `${answered}check MILLRACE_FILES, AWS_REGION and AWS_ENDPOINT_URL_S3`;
+  return `no answer (${code ?? name}): check AWS_ENDPOINT_URL_S3`;
+}
