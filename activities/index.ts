@@ -1,4 +1,5 @@
 import { feedAttributesSteps } from './feed-attributes.ts';
+import { heartbeating } from './heartbeat.ts';
 import { importAttributesSteps } from './import-attributes.ts';
 import type { Needs } from './needs.ts';
 import { runSyncSteps } from './run-sync.ts';
@@ -8,6 +9,12 @@ import { syncTickSteps } from './sync-tick.ts';
 /** Every step, bound to what it uses; a worker of any queue can run any of them. */
 export function allSteps(needs: Needs) {
   return {
-    ...importAttributesSteps(needs), ...feedAttributesSteps(needs), ...runSyncSteps(needs), ...syncTickSteps(needs), ...sweepSteps(needs),
+    ...importAttributesSteps(needs), ...feedAttributesSteps(needs), ...runSyncSteps(needs), ...syncTickSteps(needs),
+    ...heartbeatingEach(sweepSteps(needs)),
   };
+}
+
+/** So the death of its worker is noticed within seconds, and the next sweep is not kept waiting by a step that nobody runs. */
+function heartbeatingEach<Steps extends Record<string, () => Promise<void>>>(steps: Steps): Steps {
+  return Object.fromEntries(Object.entries(steps).map(([name, step]) => [name, () => heartbeating(step)])) as Steps;
 }

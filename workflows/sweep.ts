@@ -3,6 +3,7 @@ import type { SweepSteps } from '../activities/sweep.ts';
 
 const steps = proxyActivities<SweepSteps>({
   startToCloseTimeout: '10 minutes',
+  heartbeatTimeout: '5 seconds',
   // The schedule is the retry: a step that fails is tried again by the next sweep.
   retry: { maximumAttempts: 3 },
 });
