@@ -1,3 +1,5 @@
+import { exportDailySteps } from './export-daily.ts';
+import { exportTickSteps } from './export-tick.ts';
 import { feedAttributesSteps } from './feed-attributes.ts';
 import { heartbeating } from './heartbeat.ts';
 import { importAttributesSteps } from './import-attributes.ts';
@@ -10,7 +12,7 @@ import { syncTickSteps } from './sync-tick.ts';
 export function allSteps(needs: Needs) {
   return {
     ...importAttributesSteps(needs), ...feedAttributesSteps(needs), ...runSyncSteps(needs), ...syncTickSteps(needs),
-    ...heartbeatingEach(sweepSteps(needs)),
+    ...exportDailySteps(needs), ...exportTickSteps(needs), ...heartbeatingEach(sweepSteps(needs)),
   };
 }
 

@@ -34,7 +34,12 @@ export type Needs = {
    * that; runs that began when they shared one with imports may come beside them.
    */
   syncTurn: Turns;
+  /** The same for runs of exporters: each holds what is between its database and its bucket. */
+  exportTurn: Turns;
   countRecords: (outcome: 'written' | 'unchanged' | 'ignored' | 'failed', records: number) => void;
+  countExportRuns: (outcome: 'finished' | 'failed' | 'canceled') => void;
+  /** Of runs that finished. */
+  countExportRows: (rows: number) => void;
   /** Where a test may end the process; nothing outside the test worker. */
   boundary: (name: string) => void;
 };

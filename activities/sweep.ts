@@ -1,9 +1,9 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { importWorkflowId, syncRunWorkflowId } from '../domain/workflow-id.ts';
+import { exportRunWorkflowId, importWorkflowId, syncRunWorkflowId } from '../domain/workflow-id.ts';
 import {
-  deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteOldChanges, deleteOldFeedRequests, deleteOldRequests, deleteOldSyncRuns,
-  deleteRemains, isFileOfImport, listEntitiesWithPendingCustomers, listExpiredImports, listRunningImports, listRunningSyncRuns,
-  listUnclaimedImports, listUnclaimedSyncRuns, listWaitingFeeds, resetImport, resetSyncRun,
+  deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteOldChanges, deleteOldFeedRequests, deleteOldRequests, deleteRemains,
+  isFileOfImport, listEntitiesWithPendingCustomers, listExpiredImports, listRunningImports, listUnclaimedImports, listWaitingFeeds,
+  resetImport,
 } from '../store/across-entities.ts';
 import { addPendingCustomers } from '../store/customers.ts';
 import type { Database } from '../store/database.ts';
@@ -11,8 +11,12 @@ import { ensurePartitionsAhead } from '../store/event-partitions.ts';
 import { keepRetention } from '../store/event-retention.ts';
 import type { Files } from '../store/files.ts';
 import { deleteOldAttempts } from '../store/login-attempts.ts';
+import {
+  deleteOldExportRuns, deleteOldSyncRuns, listRunningRuns, listUnclaimedRuns, resetRun, type RunKind,
+} from '../store/runs-across-entities.ts';
 import { repairSchedules } from './follow-schedule.ts';
 import type { Needs } from './needs.ts';
+import { startExportRun } from './start-export-run.ts';
 import { startImport } from './start-import.ts';
 import { startSyncRun } from './start-sync-run.ts';
 import { wakeFeed } from './wake-feed.ts';
@@ -41,11 +45,8 @@ export const sweepSteps = (
       if (await resetImport(db, run)) log.warn({ import: run.identifier, lostRun: run.runId }, 'a lost import starts again');
       boundary('sweep: between resets');
     }
-    for (const run of await listRunningSyncRuns(db)) {
-      if (await isAlive(temporal, syncRunWorkflowId(run.identifier), run.workflowRunId)) continue;
-      if (!await resetSyncRun(db, run)) continue;
-      log.warn({ syncRun: run.identifier, lostRun: run.workflowRunId }, 'a lost run of a sync starts again');
-    }
+    await resetLostRunsOf('sync', { db, temporal, log });
+    await resetLostRunsOf('export', { db, temporal, log });
   },
 
   /** Starts what was accepted and never began, and feeds whose inbox nobody empties. */
@@ -54,11 +55,12 @@ export const sweepSteps = (
       await startImport(temporal, ref);
       boundary('sweep: between starts');
     }
-    for (const ref of await listUnclaimedSyncRuns(db, GRACE_SECONDS)) await startSyncRun(temporal, ref);
+    for (const ref of await listUnclaimedRuns(db, 'sync', GRACE_SECONDS)) await startSyncRun(temporal, ref);
+    for (const ref of await listUnclaimedRuns(db, 'export', GRACE_SECONDS)) await startExportRun(temporal, ref);
     for (const entityId of await listWaitingFeeds(db, GRACE_SECONDS)) await wakeFeed(temporal, entityId);
   },
 
-  /** Makes Temporal's Schedules what the rows of syncs say. */
+  /** Makes Temporal's Schedules what the rows of syncs and exporters say. */
   repairSchedules: (): Promise<void> => repairSchedules({ db, temporal, boundary }),
 
   /** Adds the customers of merges; whoever asks for profiles before this does it himself. */
@@ -85,6 +87,7 @@ export const sweepSteps = (
     await deleteOldRequests(db);
     await deleteOldFeedRequests(db);
     await deleteOldSyncRuns(db);
+    await deleteOldExportRuns(db);
     await deleteOldChanges(db);
   },
 
@@ -98,6 +101,20 @@ export const sweepSteps = (
     });
   },
 });
+
+/** By kind: the names of workflows, and of the field that is logged. */
+const RUNS = {
+  sync: { workflowId: syncRunWorkflowId, field: 'syncRun', words: 'a lost run of a sync starts again' },
+  export: { workflowId: exportRunWorkflowId, field: 'exportRun', words: 'a lost run of an exporter starts again' },
+} satisfies Record<RunKind, object>;
+
+async function resetLostRunsOf(kind: RunKind, { db, temporal, log }: Pick<Needs, 'db' | 'temporal' | 'log'>): Promise<void> {
+  const { workflowId, field, words } = RUNS[kind];
+  for (const run of await listRunningRuns(db, kind)) {
+    if (await isAlive(temporal, workflowId(run.identifier), run.workflowRunId)) continue;
+    if (await resetRun(db, kind, run)) log.warn({ [field]: run.identifier, lostRun: run.workflowRunId }, words);
+  }
+}
 
 /** Uploads whose request died between the pinned file and the row of its import. */
 async function deleteOrphanedFiles(db: Database, files: Files): Promise<void> {

@@ -1,9 +1,11 @@
 import type { Needs } from './needs.ts';
 import { startSyncRun } from './start-sync-run.ts';
-import type { SyncRef } from './sync/schedules.ts';
 import { write } from '../store/database.ts';
 import { coverScheduledTime, insertRun, type RunRef } from '../store/sync-runs.ts';
 import { lockSyncById } from '../store/syncs.ts';
+
+/** Which sync, by its row and by the name that the API shows. */
+export type SyncRef = { entityId: number; syncId: number; identifier: string };
 
 export type SyncTickSteps = ReturnType<typeof syncTickSteps>;
 

@@ -1,7 +1,9 @@
 import { Command } from 'commander';
 import { cancelCommand } from './cancel.ts';
 import { connectionsCommand } from './connections.ts';
+import { decryptCommand } from './decrypt.ts';
 import { errorsCommand } from './errors.ts';
+import { exportersCommand } from './exporters.ts';
 import { importCommand } from './import.ts';
 import { loginCommand } from './login.ts';
 import { redriveCommand } from './redrive.ts';
@@ -16,6 +18,7 @@ import { usersCommand } from './users.ts';
 const commands = [
   loginCommand, templateCommand, importCommand, statusCommand, errorsCommand, redriveCommand, cancelCommand,
   usersCommand, tokensCommand, connectionsCommand, syncsCommand, syncCommand,
+  exportersCommand, decryptCommand,
 ];
 
 const program = new Command('millrace')

@@ -19,7 +19,7 @@ export const FETCH_LIMITS: FetchLimits = { connectMs: 10_000, headersMs: 30_000,
 /** Which addresses may be reached, how they are found, and how long it may take. */
 export type WayOut = { allow: FetchAllow; lookup: Lookup; limits: FetchLimits };
 
-type Asked = {
+export type Asked = {
   method: Dispatcher.HttpMethod;
   /** With the query. */
   path: string;
@@ -64,7 +64,8 @@ export async function guardedRequest(url: URL, asked: Asked, { allow, lookup, li
   }
 }
 
-async function* bodyOf(
+/** The bytes of an answer; refuses with `transfer_broken` where they end too early. */
+export async function* bodyOf(
   bytes: AsyncIterable<unknown>, host: string, end: () => Promise<void>, signal: AbortSignal | undefined,
 ): AsyncGenerator<Buffer, void, undefined> {
   try {
@@ -77,7 +78,8 @@ async function* bodyOf(
   }
 }
 
-function joined(headers: IncomingHttpHeaders): Record<string, string> {
+/** By names in small letters. */
+export function joined(headers: IncomingHttpHeaders): Record<string, string> {
   const entries = Object.entries(headers).map(([name, value = '']) => [name, Array.isArray(value) ? value.join(', ') : value]);
   return Object.fromEntries(entries) as Record<string, string>;
 }

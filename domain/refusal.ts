@@ -28,10 +28,23 @@ export function refuse(http: number, status: string | number, message: string, e
   throw new Refusal(http, status, message, extra);
 }
 
+/** What is wrong with an input field; `element` is its wire name. */
+export type FieldFault = { element: string; message: string };
+
 /** Refuses one input field with 400 `bad_request`; `element` is the field's wire name. */
 export function refuseField(element: string, message: string): never {
-  return refuse(400, 'bad_request', `${element}: ${message}`, {
-    messages: [{ element, severity: 'error', message }],
-    errors: [`${element}: ${message}`],
+  return refuseAll({ element, message }, [{ element, message }]);
+}
+
+/** Refuses all of these fields at once; does nothing where there are none. */
+export function refuseFields(faults: readonly FieldFault[]): void {
+  const [first] = faults;
+  if (first) refuseAll(first, faults);
+}
+
+function refuseAll(first: FieldFault, faults: readonly FieldFault[]): never {
+  return refuse(400, 'bad_request', `${first.element}: ${first.message}`, {
+    messages: faults.map(({ element, message }) => ({ element, severity: 'error' as const, message })),
+    errors: faults.map(({ element, message }) => `${element}: ${message}`),
   });
 }

@@ -21,5 +21,10 @@ export function syncRunWorkflowId(identifier: string): string {
   return `sync/${identifier}`;
 }
 
+/** One run of an exporter, one workflow. */
+export function exportRunWorkflowId(identifier: string): string {
+  return `export/${identifier}`;
+}
+
 /** The signal that there is something in the feed's inbox. */
 export const FEED_ARRIVED = 'feedArrived';

@@ -85,6 +85,7 @@ const SCHEMA = z.object({
   // The command line's own; known here so that a shell may hold both.
   MILLRACE_URL: z.string().optional(),
   MILLRACE_TOKEN: z.string().optional(),
+  MILLRACE_EXPORT_KEY: z.string().optional(),
 })
   .refine((given) => !given.DATABASE_URL || given.MILLRACE_SECRET_KEY, {
     path: ['MILLRACE_SECRET_KEY'], when: () => true,
@@ -118,7 +119,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   return parsed.data;
 }
 
-const SECRET = /PASSWORD|SECRET|TOKEN$|API_KEY/;
+const SECRET = /PASSWORD|SECRET|TOKEN$|API_KEY|EXPORT_KEY/;
 
 /** The configuration in force, a line for each variable that is set, without secrets. */
 export function describeConfig(config: Config): string[] {

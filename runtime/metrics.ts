@@ -10,6 +10,8 @@ export type Metrics = {
   countRows(outcome: 'ok' | 'ignored' | 'failed', rows: number): void;
   countValues(outcome: 'ok' | 'ignored' | 'failed', values: number): void;
   countRecords(outcome: 'written' | 'unchanged' | 'ignored' | 'failed', records: number): void;
+  countExportRuns(outcome: 'finished' | 'failed' | 'canceled'): void;
+  countExportRows(rows: number): void;
   countCalls(outcome: 'accepted' | 'duplicate' | 'refused', calls: number): void;
   text(): Promise<string>;
   contentType: string;
@@ -41,6 +43,13 @@ export function createMetrics(): Metrics {
     name: 'millrace_sync_records_total', help: 'Records of syncs by what became of them', registers: [registry],
     labelNames: ['outcome'],
   });
+  const exportRuns = new Counter({
+    name: 'millrace_export_runs_total', help: 'Runs of exporters by how they ended', registers: [registry],
+    labelNames: ['outcome'],
+  });
+  const exportRows = new Counter({
+    name: 'millrace_export_rows_total', help: 'Rows in the files of runs of exporters that finished', registers: [registry],
+  });
   const calls = new Counter({
     name: 'millrace_tracked_calls_total', help: 'Calls of SDKs by what became of them', registers: [registry],
     labelNames: ['outcome'],
@@ -51,6 +60,8 @@ export function createMetrics(): Metrics {
     countRows: (outcome, count) => rows.inc({ outcome }, count),
     countValues: (outcome, count) => values.inc({ outcome }, count),
     countRecords: (outcome, count) => records.inc({ outcome }, count),
+    countExportRuns: (outcome) => exportRuns.inc({ outcome }),
+    countExportRows: (count) => exportRows.inc(count),
     countCalls: (outcome, count) => calls.inc({ outcome }, count),
     text: () => registry.metrics(),
     contentType: registry.contentType,

@@ -1,9 +1,9 @@
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import { followSchedule } from '../activities/follow-schedule.ts';
+import { followExporter, followSchedule } from '../activities/follow-schedule.ts';
+import { startExportRun } from '../activities/start-export-run.ts';
 import { startImport } from '../activities/start-import.ts';
 import { startSyncRun } from '../activities/start-sync-run.ts';
 import { turns } from '../activities/turns.ts';
@@ -35,8 +35,12 @@ const SWEEP_SECONDS = 10;
 const IMPORT_BATCH_RECORDS = 40_000;
 /** Of all imports together: what they hold in memory is bounded by this. */
 const IMPORT_BATCHES_AT_ONCE = 4;
+/** Each holds two sessions, and up to two files on their way to a bucket. */
+const EXPORTS_AT_ONCE = 2;
 /** How long a request waits for Temporal before it leaves the start to the sweep. */
 const START_WITHIN_MS = 3_000;
+/** Ctrl-C comes from the terminal, and once more from npm, which passes it on. */
+const SAME_WISH_MS = 5_000;
 
 /** Server, workers, or both, over an open house. `stop` drains: no new work, then 30 s for what runs. */
 export async function startService(house: House, { serves, works }: ServiceParts): Promise<Service> {
@@ -83,7 +87,8 @@ async function startAllWorkers(house: House, metrics: Metrics): Promise<Workers>
     identity, log, metrics, traces,
     needs: {
       db, files, secrets, log, temporal, countRows: metrics.countRows, countValues: metrics.countValues,
-      countRecords: metrics.countRecords, syncTurn: turns(SYNCS_AT_ONCE),
+      countRecords: metrics.countRecords, countExportRuns: metrics.countExportRuns, countExportRows: metrics.countExportRows,
+      syncTurn: turns(SYNCS_AT_ONCE), exportTurn: turns(EXPORTS_AT_ONCE),
       batchRecords: IMPORT_BATCH_RECORDS, turn: turns(IMPORT_BATCHES_AT_ONCE), boundary: () => {}, mailer, publicUrl: url,
       outside: outside(house),
     },
@@ -118,6 +123,9 @@ async function listen(house: House, metrics: Metrics, workers: Workers | null): 
       startImport: (ref) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => startImport(temporal, ref)),
       wakeFeed: (entityId) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => wakeFeed(temporal, entityId)),
       startSyncRun: (ref) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => startSyncRun(temporal, ref)),
+      startExportRun: (ref) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => startExportRun(temporal, ref)),
+      followExporter: (exporter) => temporal.connection
+        .withDeadline(Date.now() + START_WITHIN_MS, () => followExporter({ db, temporal }, exporter)),
       followSchedule: (sync) => temporal.connection
         .withDeadline(Date.now() + START_WITHIN_MS, () => followSchedule({ db, temporal }, sync)),
     },
@@ -163,8 +171,14 @@ async function version(): Promise<string> {
   return (JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version;
 }
 
-/** Settles with the signal that asks this process to end. */
-export async function askedToEnd(): Promise<null> {
-  await Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
-  return null;
+/** Settles once this process is asked to end. Whoever asks again after a while ends it at once. */
+export function askedToEnd(): Promise<null> {
+  const signals = ['SIGTERM', 'SIGINT'] as const;
+  return new Promise((resolve) => {
+    const heard = () => {
+      resolve(null);
+      setTimeout(() => signals.forEach((signal) => process.off(signal, heard)), SAME_WISH_MS).unref();
+    };
+    for (const signal of signals) process.on(signal, heard);
+  });
 }

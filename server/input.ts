@@ -74,9 +74,10 @@ function orItsJson<S extends z.ZodType>(what: string, schema: S) {
   }, schema);
 }
 
-/** An array of at most `max` texts in a JSON body; in a web form a single one may stand for it, and an empty one for none. */
-export function textArray<S extends z.ZodType>(element: S, max: number) {
-  return z.preprocess((value) => (typeof value === 'string' ? [value].filter((only) => only !== '') : value), z.array(element).max(max));
+/** An array of `min` to `max` texts in a JSON body; in a web form a single one may stand for it, and an empty one for none. */
+export function textArray<S extends z.ZodType>(element: S, max: number, min = 0) {
+  return z.preprocess((value) => (typeof value === 'string' ? [value].filter((only) => only !== '') : value),
+    z.array(element).min(min).max(max));
 }
 
 /** An object with these members and no others: one that is misspelt is told, and not passed over. */

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { WaysOut } from '../connectors/contract.ts';
 import type { ImportRef } from '../store/across-entities.ts';
 import type { KeptFigures } from '../store/app-figures.ts';
+import type { DataExporter } from '../store/data-exporter-record.ts';
 import type { Database } from '../store/database.ts';
 import type { Files } from '../store/files.ts';
 import { FILE_LIMITS } from '../store/pin-file.ts';
@@ -102,6 +103,8 @@ export type ServerNeeds = {
     wakeFeed(entityId: number): Promise<void>;
     startSyncRun(ref: RunRef): Promise<void>;
     followSchedule(sync: Sync): Promise<void>;
+    startExportRun(ref: RunRef): Promise<void>;
+    followExporter(exporter: DataExporter): Promise<void>;
   };
   outside: WaysOut;
   /** One entry for each part that the service can't do without. */

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { connectorOf } from '../connectors/catalog.ts';
 import { mappingFaults } from '../domain/mapping-faults.ts';
 import type { Mapping } from '../domain/record-mapping.ts';
-import { Refusal, refuse, refuseField } from '../domain/refusal.ts';
+import { type FieldFault, Refusal, refuseField, refuseFields } from '../domain/refusal.ts';
 import type { SyncSchedule } from '../domain/sync-schedule.ts';
 import { type Connection, lockConnection } from '../store/connections.ts';
 import type { Queryable } from '../store/database.ts';
@@ -14,8 +14,6 @@ import { givenSchedule } from './sync-schedule.ts';
 
 const DEFAULTS = { removalLimit: 50, pauseAfter: 5 };
 
-type Fault = { element: string; message: string };
-
 /**
  * A sync as a caller says it; what is left out is as in `before`, or by default. Refuses, by its wire element, all that does not
  * exist or does not go together. What it names is held until the transaction ends.
@@ -23,7 +21,7 @@ type Fault = { element: string; message: string };
 export async function readDefinition(
   tx: Queryable, entityId: number, body: SyncChange, before: NewSync | null, defaultEmails: string[],
 ): Promise<NewSync> {
-  const faults: Fault[] = [];
+  const faults: FieldFault[] = [];
   const source = body.source ? await gather(faults, () => readSource(tx, entityId, body.source!)) : null;
   const destination = body.destination
     ? await gather(faults, () => readDestination(tx, entityId, body.destination!)) : before!.destination;
@@ -44,7 +42,7 @@ export async function readDefinition(
     alerts: readAlerts(body.alerts, before?.alerts ?? { emails: defaultEmails, failedRecords: null, pauseAfter: DEFAULTS.pauseAfter }),
   };
   if (mode === 'full') sync.cursorField = null;
-  refuseAll([...faults, ...misfits({ ...sync, destination, mapping }, body)]);
+  refuseFields([...faults, ...misfits({ ...sync, destination, mapping }, body)]);
   return { ...sync, destination: destination!, mapping: mapping! };
 }
 
@@ -52,7 +50,7 @@ export async function readDefinition(
 const NONE = 0;
 
 /** What `read` gives; where it refuses, null, and what is wrong joins the faults. */
-async function gather<T>(faults: Fault[], read: () => T | Promise<T>): Promise<T | null> {
+async function gather<T>(faults: FieldFault[], read: () => T | Promise<T>): Promise<T | null> {
   try {
     return await read();
   } catch (error) {
@@ -65,8 +63,8 @@ async function gather<T>(faults: Fault[], read: () => T | Promise<T>): Promise<T
 type Parts = Pick<NewSync, 'mode' | 'removes' | 'schemaRule'> & { destination: SyncDestination | null; mapping: Mapping | null };
 
 /** What does not go together, of parts that are right in themselves. */
-function misfits({ mode, removes, destination, schemaRule, mapping }: Parts, body: SyncChange): Fault[] {
-  const faults: Fault[] = [];
+function misfits({ mode, removes, destination, schemaRule, mapping }: Parts, body: SyncChange): FieldFault[] {
+  const faults: FieldFault[] = [];
   if (mode === 'full' && typeof body.cursor_field === 'string') {
     faults.push({ element: 'cursor_field', message: 'is of incremental readings: say mode: incremental, or leave it out' });
   }
@@ -80,15 +78,6 @@ function misfits({ mode, removes, destination, schemaRule, mapping }: Parts, bod
     faults.push({ element: 'on_schema_change', message: 'follow takes new fields: keep other_fields, or say ignore' });
   }
   return faults;
-}
-
-function refuseAll(faults: readonly Fault[]): void {
-  const [first] = faults;
-  if (!first) return;
-  refuse(400, 'bad_request', `${first.element}: ${first.message}`, {
-    messages: faults.map(({ element, message }) => ({ element, severity: 'error' as const, message })),
-    errors: faults.map(({ element, message }) => `${element}: ${message}`),
-  });
 }
 
 async function readSource(tx: Queryable, entityId: number, { connection, stream }: { connection: string; stream: string }) {
@@ -125,7 +114,7 @@ async function readDestination(
 
 function readMapping({ mapping: body }: SyncChange, before: NewSync | null, needsCustomer: boolean): Mapping {
   const given = body || !before ? givenMapping(body ?? {}) : before.mapping;
-  refuseAll(mappingFaults(given, { needsCustomer }));
+  refuseFields(mappingFaults(given, { needsCustomer }));
   return given as Mapping;
 }
 

@@ -4,10 +4,8 @@ import { type Database, type Queryable, type Tx, write } from './database.ts';
 import { KEY_KEPT_FOR } from './idempotent-requests.ts';
 import { inBatches } from './in-batches.ts';
 import { LOOK_UP_BY_KEY } from './look-up-by-key.ts';
-import { type Sync, type SyncRow, toSync } from './sync-record.ts';
-import type { RunRef } from './sync-runs.ts';
 
-/** The functions that look beyond one entity: what the sweep finds, and what it clears away. */
+/** The functions that look beyond one entity: what the sweep finds, and what it clears away. Of runs: runs-across-entities.ts. */
 
 export type ImportRef = { entityId: number; importId: number; identifier: string };
 export type RunningImport = ImportRef & { runId: string; generation: number };
@@ -66,74 +64,6 @@ export async function deleteImport(db: Database, { entityId, importId }: ImportR
     SELECT line FROM import_errors WHERE entity_id = $1 AND import_id = $2 ORDER BY line LIMIT ${BATCH})`,
   [entityId, importId]);
   await db.query('DELETE FROM imports WHERE entity_id = $1 AND id = $2', [entityId, importId]);
-}
-
-export type RunningSyncRun = RunRef & { workflowRunId: string; generation: number };
-
-/** Runs of syncs accepted more than `graceSeconds` ago that no workflow has claimed and that no other run keeps waiting, oldest first. */
-export async function listUnclaimedSyncRuns(db: Queryable, graceSeconds: number): Promise<RunRef[]> {
-  const { rows } = await db.query<RefRow>(
-    `SELECT entity_id, id, identifier FROM sync_runs r
-     WHERE state = 'accepted' AND received_at < now() - make_interval(secs => $1)
-       AND (dry_run OR NOT EXISTS (SELECT FROM sync_runs o
-         WHERE o.entity_id = r.entity_id AND o.sync_id = r.sync_id AND o.state = 'running' AND NOT o.dry_run))
-     ORDER BY received_at LIMIT 1000`, [graceSeconds]);
-  return rows.map(({ entity_id: entityId, id: runId, identifier }) => ({ entityId, runId, identifier }));
-}
-
-export async function listRunningSyncRuns(db: Queryable): Promise<RunningSyncRun[]> {
-  const { rows } = await db.query<RefRow>(
-    `SELECT entity_id, id, identifier, run_id, generation FROM sync_runs
-     WHERE state = 'running' ORDER BY received_at LIMIT 1000`);
-  return rows.map((row) => ({
-    entityId: row.entity_id, runId: row.id, identifier: row.identifier, workflowRunId: row.run_id, generation: row.generation,
-  }));
-}
-
-/** Takes the row from a workflow that Temporal no longer knows: steps of its generation end, and it may be claimed again. */
-export async function resetSyncRun(db: Queryable, { entityId, runId, workflowRunId, generation }: RunningSyncRun): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `UPDATE sync_runs SET state = 'accepted', generation = generation + 1, run_id = NULL
-     WHERE entity_id = $1 AND id = $2 AND state = 'running' AND run_id = $3 AND generation = $4`,
-    [entityId, runId, workflowRunId, generation]);
-  return rowCount! > 0;
-}
-
-/** Syncs that Temporal should have a Schedule for. */
-export async function listScheduledSyncs(db: Queryable): Promise<Sync[]> {
-  const { rows } = await db.query<SyncRow>(
-    `SELECT s.*, NULL AS creator_uid FROM syncs s
-     WHERE schedule IS NOT NULL AND paused_at IS NULL AND deleted_at IS NULL ORDER BY entity_id, id`);
-  return rows.map(toSync);
-}
-
-const NOTES_OF_RUNS = [
-  ['import_errors', 'import_id'], ['sync_log', 'run_id'], ['sync_batches', 'run_id'], ['sync_pinned_batches', 'run_id'],
-] as const;
-
-/** Runs that ended more than a month ago, with what was noted down in them; then what deleted syncs knew of their records. */
-export async function deleteOldSyncRuns(db: Database): Promise<void> {
-  // By sync_runs_by_age, and by sync_runs_of_sync for each deleted sync.
-  const { rows } = await db.query<RefRow>(
-    `(SELECT entity_id, id FROM sync_runs WHERE ended_at < now() - interval '30 days' ORDER BY ended_at LIMIT 100)
-     UNION
-     (SELECT r.entity_id, r.id FROM syncs s JOIN sync_runs r ON r.entity_id = s.entity_id AND r.sync_id = s.id
-      WHERE s.deleted_at IS NOT NULL AND r.ended_at IS NOT NULL LIMIT 100)`);
-  for (const { entity_id: entityId, id } of rows) {
-    for (const [table, column] of NOTES_OF_RUNS) {
-      await inBatches(db, `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM ${table} WHERE entity_id = $1 AND ${column} = $2 LIMIT ${BATCH}))`, [entityId, id]);
-    }
-    await db.query('DELETE FROM sync_runs WHERE entity_id = $1 AND id = $2', [entityId, id]);
-  }
-  const { rows: syncs } = await db.query<RefRow>('SELECT entity_id, id FROM syncs WHERE deleted_at IS NOT NULL');
-  for (const { entity_id: entityId, id } of syncs) {
-    await inBatches(db, `DELETE FROM sync_records WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM sync_records WHERE entity_id = $1 AND sync_id = $2 LIMIT ${BATCH}))`, [entityId, id]);
-    await db.query(
-      `DELETE FROM syncs s WHERE entity_id = $1 AND id = $2
-         AND NOT EXISTS (SELECT FROM sync_runs r WHERE r.entity_id = $1 AND r.sync_id = $2)`, [entityId, id]);
-  }
 }
 
 export async function isFileOfImport(db: Queryable, fileKey: string): Promise<boolean> {

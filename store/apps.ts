@@ -66,6 +66,13 @@ export async function listAppIds(db: Queryable, entityId: number, identifiers: s
   return new Map(rows.map(({ id, identifier }) => [identifier, id]));
 }
 
+/** Some apps by their ids. */
+export async function listAppsById(db: Queryable, entityId: number, ids: number[]): Promise<Map<number, App>> {
+  const { rows } = await db.query<AppRow>(
+    'SELECT id, identifier, name, package_name, app_type FROM apps WHERE entity_id = $1 AND id = ANY ($2)', [entityId, ids]);
+  return new Map(rows.map((row) => [row.id, toApp(row)]));
+}
+
 export async function listWholeApps(db: Queryable, secrets: Secrets, entityId: number): Promise<WholeApp[]> {
   const { rows } = await db.query<WholeRow>(`${WHOLE} WHERE a.entity_id = $1 ORDER BY a.id`, [entityId]);
   return rows.map((row) => toWholeApp(secrets, entityId, row));

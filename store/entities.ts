@@ -81,6 +81,12 @@ export async function countEntities(db: Queryable): Promise<number> {
   return rows[0]!.count;
 }
 
+/** By whose clocks an entity's days begin. */
+export async function findEntityZone(db: Queryable, entityId: number): Promise<string> {
+  const { rows } = await db.query<{ default_tz: string }>('SELECT default_tz FROM entities WHERE id = $1', [entityId]);
+  return rows[0]!.default_tz;
+}
+
 /** The entities that a user belongs to, oldest first. */
 export async function listEntitiesOf(db: Queryable, secrets: Secrets, userId: number): Promise<Entity[]> {
   const { rows } = await db.query<EntityRow>(
@@ -118,4 +124,15 @@ export async function holdEntity(tx: Queryable, entityId: number): Promise<{ has
     values: [entityId],
   });
   return held ? { hasErased: held.has_erased } : null;
+}
+
+/** What a role in a customer's AWS account asks for before it is assumed; it is no secret. */
+export async function findExternalId(db: Queryable, entityId: number): Promise<string> {
+  const { rows } = await db.query<{ external_id: string }>('SELECT external_id FROM entities WHERE id = $1', [entityId]);
+  return rows[0]!.external_id;
+}
+
+export async function findEntityIdentifier(db: Queryable, entityId: number): Promise<string> {
+  const { rows } = await db.query<{ identifier: string }>('SELECT identifier FROM entities WHERE id = $1', [entityId]);
+  return rows[0]!.identifier;
 }

@@ -4,7 +4,7 @@ import type { Queryable, Tx } from './database.ts';
 export type MailState = 'sending' | 'sent' | 'not_sent' | 'unknown';
 
 /** What has a mail of its own: columns mail_state, mail_tries and mail_reason tell of it. */
-export type Mailed = { table: 'imports' | 'sync_runs'; entityId: number; id: number };
+export type Mailed = { table: 'imports' | 'sync_runs' | 'export_runs'; entityId: number; id: number };
 
 /**
  * Takes the right to send the mail, and notes it down before anything is sent. Null when there is nothing to send any more:

@@ -43,4 +43,5 @@ export const withoutPersonalData = [
   'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'event_definitions', 'event_messages', 'ingested_batches',
   'push_certificates', 'labels', 'label_targets',
   'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
+  'data_exporters', 'export_runs', 'export_records', 'export_files',
 ];

@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto';
 import { type Database, type Queryable, write } from './database.ts';
 import type { Files } from './files.ts';
+import { makeSigner, type Signer } from './signing-keys.ts';
 import { refuse } from '../domain/refusal.ts';
 
 const CIPHER = 'aes-256-gcm';
@@ -13,12 +14,14 @@ const KEYS_LOCK = 5_717_023_441;
 /** `data` seals values; `lookup` finds keys that callers show; `tombstone` names people without naming them. */
 const KEY_NAMES = ['data', 'lookup', 'tombstone'] as const;
 type KeyName = (typeof KEY_NAMES)[number];
-type KeyRing = Record<KeyName, { id: number; key: Buffer }>;
+type Key = { id: number; key: Buffer };
+/** `signature` signs manifests; the newest key last. */
+type KeyRing = Record<KeyName, Key> & { signature: Key[] };
 
 /** Where a sealed value lives: it opens nowhere else. */
 export type Place = { table: string; column: string; entityId: number; row: string };
 
-export type Secrets = {
+export type Secrets = Signer & {
   /** Encrypts a value for one row and column (AES-256-GCM with a fresh nonce and the key's id). */
   seal(value: string, place: Place): string;
   /** The sealed value; fails when it was made for another place or tampered with. */
@@ -42,16 +45,34 @@ export async function openSecrets(db: Database, files: Files, secretKey: Buffer)
   const ring = await write(db, async (tx) => {
     await tx.query('SELECT pg_advisory_xact_lock($1)', [KEYS_LOCK]);
     const keys: Partial<KeyRing> = {};
-    for (const name of KEY_NAMES) keys[name] = await findOrDrawKey(tx, files, secretKey, name);
+    const find = (name: string, id: number) => findOrDrawKey({ tx, files, secretKey }, name, id);
+    for (const name of KEY_NAMES) keys[name] = await find(name, (await listKeyIds(tx, name)).at(-1) ?? 1);
+    keys.signature = [];
+    for (const id of await listSigningKeyIds(tx, files)) keys.signature.push(await find('signature', id));
     return keys as KeyRing;
   });
   return makeSecrets(ring);
 }
 
-async function findOrDrawKey(tx: Queryable, files: Files, secretKey: Buffer, name: KeyName) {
-  const { rows } = await tx.query<{ id: number; wrapped: string }>(
-    'SELECT id, wrapped FROM server_keys WHERE name = $1 ORDER BY id DESC LIMIT 1', [name]);
-  const id = rows[0]?.id ?? 1;
+async function listKeyIds(tx: Queryable, name: string): Promise<number[]> {
+  const { rows } = await tx.query<{ id: number }>('SELECT id FROM server_keys WHERE name = $1 ORDER BY id', [name]);
+  return rows.map(({ id }) => id);
+}
+
+/** Those of the file store, too: a key that has signed is published for ever, though the database was lost. */
+async function listSigningKeyIds(tx: Queryable, files: Files): Promise<number[]> {
+  const ids = new Set(await listKeyIds(tx, 'signature'));
+  for await (const { key } of files.list('keys/signature-')) {
+    const [, id] = /^keys\/signature-(\d+)$/.exec(key) ?? [];
+    if (id !== undefined) ids.add(Number(id));
+  }
+  return ids.size === 0 ? [1] : [...ids].toSorted((a, b) => a - b);
+}
+
+type KeyPlaces = { tx: Queryable; files: Files; secretKey: Buffer };
+
+async function findOrDrawKey({ tx, files, secretKey }: KeyPlaces, name: string, id: number): Promise<Key> {
+  const { rows } = await tx.query<{ wrapped: string }>('SELECT wrapped FROM server_keys WHERE name = $1 AND id = $2', [name, id]);
   const fileKey = `keys/${name}-${id}`;
   const copy = await files.readAll(fileKey);
   const wrapped = rows[0]?.wrapped ?? copy?.toString() ?? wrap(secretKey, randomBytes(KEY_BYTES), name, id);
@@ -78,9 +99,10 @@ function unwrap(secretKey: Buffer, wrapped: string, name: string, id: number): B
   }
 }
 
-function makeSecrets({ data, lookup, tombstone }: KeyRing): Secrets {
+function makeSecrets({ data, lookup, tombstone, signature }: KeyRing): Secrets {
   const prefix = `${data.id}.`;
   return {
+    ...makeSigner(signature.map(({ key }) => key)),
     seal: (value, place) => prefix + encrypt(data.key, Buffer.from(value), placeName(place)),
     open(sealed, place) {
       if (!sealed.startsWith(prefix)) throw new Error(`a value of ${place.table}.${place.column} is sealed with an unknown key`);

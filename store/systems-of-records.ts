@@ -98,13 +98,22 @@ export async function lockSor(tx: Queryable, entityId: number, identifier: strin
   return rows[0] ? toSor(rows[0]) : null;
 }
 
-/** Identifiers and names of some SoRs by their ids; deleted ones are left out. */
+/** Identifiers, names and types of some SoRs by their ids; deleted ones are left out. */
 export async function listSorNames(
   db: Queryable, entityId: number, ids: number[],
-): Promise<Map<number, { identifier: string; name: string }>> {
-  const { rows } = await db.query<{ id: number; identifier: string; name: string }>(
-    'SELECT id, identifier, name FROM systems_of_records WHERE entity_id = $1 AND id = ANY ($2) AND deleted_at IS NULL', [entityId, ids]);
-  return new Map(rows.map(({ id, identifier, name }) => [id, { identifier, name }]));
+): Promise<Map<number, { identifier: string; name: string; type: SorType }>> {
+  const { rows } = await db.query<{ id: number; identifier: string; name: string; type: SorType }>(
+    'SELECT id, identifier, name, type FROM systems_of_records WHERE entity_id = $1 AND id = ANY ($2) AND deleted_at IS NULL',
+    [entityId, ids]);
+  return new Map(rows.map(({ id, identifier, name, type }) => [id, { identifier, name, type }]));
+}
+
+/** The ids of some SoRs by their identifiers; unknown and deleted ones are left out. */
+export async function listSorIds(db: Queryable, entityId: number, identifiers: string[]): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ id: number; identifier: string }>(
+    'SELECT id, identifier FROM systems_of_records WHERE entity_id = $1 AND identifier = ANY ($2) AND deleted_at IS NULL',
+    [entityId, identifiers]);
+  return new Map(rows.map(({ id, identifier }) => [identifier, id]));
 }
 
 /** Null once it is deleted: what was accepted for it then has to say so. */

@@ -3,6 +3,7 @@ import { Refusal } from '../../domain/refusal.ts';
 import type { ConnectorContext } from '../contract.ts';
 import type { FileBytes, OpenFile } from '../files/file-bytes.ts';
 import { sourceRefusal } from '../source-refusal.ts';
+import { amazonS3 } from './amazon-s3.ts';
 import { guardedHandler } from './guarded-handler.ts';
 import { refusalOfS3 } from './s3-refusal.ts';
 import type { BucketSettings } from './s3-settings.ts';
@@ -20,7 +21,7 @@ type Part = Parameters<OpenFile>[0];
 /** A bucket, reached with these settings and no others: the SDK asks neither the environment nor the machine's host. */
 export function openBucket(settings: BucketSettings, { allow, signal }: ConnectorContext): Bucket {
   const { bucket: Bucket } = settings;
-  const endpoint = settings.endpoint ?? amazon(settings.region);
+  const endpoint = settings.endpoint ?? amazonS3(settings.region);
   const client = new S3Client({
     endpoint, region: settings.region, forcePathStyle: settings.endpoint !== undefined,
     credentials: { accessKeyId: settings.access_key_id, secretAccessKey: settings.secret_access_key },
@@ -59,10 +60,6 @@ export function openBucket(settings: BucketSettings, { allow, signal }: Connecto
       }
     },
   };
-}
-
-function amazon(region: string): string {
-  return `https://s3.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
 }
 
 /** The version is another now (412), or shorter than what was read (416). */

@@ -3,7 +3,7 @@ import type { S3ClientConfig } from '@aws-sdk/client-s3';
 import type { Dispatcher } from 'undici';
 import { systemLookup } from '../address-guard.ts';
 import type { FetchAllow } from '../fetch-allow.ts';
-import { FETCH_LIMITS, guardedRequest } from '../guarded-request.ts';
+import { type Asked, FETCH_LIMITS, guardedRequest, type HttpAnswer } from '../guarded-request.ts';
 import { sourceRefusal } from '../source-refusal.ts';
 
 type Handler = Extract<NonNullable<S3ClientConfig['requestHandler']>, { handle: (...given: never[]) => unknown }>;
@@ -15,14 +15,19 @@ const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 /** HTTP for the SDK, through the guard of addresses, and no settings of the environment. Throws refusals. */
 export function guardedHandler(allow: FetchAllow): Handler {
   const way = { allow, lookup: systemLookup, limits: FETCH_LIMITS };
+  return handlerOver((url, asked) => guardedRequest(url, asked, way));
+}
+
+/** The same over `send`, which refuses by itself. */
+export function handlerOver(send: (url: URL, asked: Asked) => Promise<HttpAnswer>): Handler {
   return {
     async handle(request: Request, { abortSignal }: { abortSignal?: unknown } = {}) {
       const url = originOf(request);
-      const { status: statusCode, headers, body } = await guardedRequest(url, {
+      const { status: statusCode, headers, body } = await send(url, {
         method: request.method as Dispatcher.HttpMethod, path: pathOf(request), headers: request.headers,
-        signal: abortSignal as AbortSignal | undefined,
-      }, way);
-      const isObject = statusCode < 300 && request.query?.['list-type'] === undefined;
+        body: request.body as Asked['body'], signal: abortSignal as AbortSignal | undefined,
+      });
+      const isObject = statusCode < 300 && request.query?.['x-id'] === 'GetObject';
       return { response: { statusCode, headers, body: Readable.from(isObject ? body : limited(body, url.host)) } };
     },
     updateHttpClientConfig() {},

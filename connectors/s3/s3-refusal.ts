@@ -15,21 +15,37 @@ const ADVICE: Record<string, string> = {
   RequestTimeTooSkewed: 'its clock and the one here are over 15 minutes apart: set them right',
 };
 
-/** What the SDK's errors have, beside their name, which is S3's code. */
+/** What the SDK's errors tell: S3's code, which is their name, its message, and the answer they came with. */
+export type S3Fault = { code: string | undefined; message: string; status: number | undefined; headers: Record<string, string> };
+
 type SdkError = {
   name?: unknown;
   $metadata?: { httpStatusCode?: number };
   $response?: { statusCode?: number; headers?: Record<string, string> };
 };
 
+export function s3Fault(error: unknown): S3Fault {
+  const { name, $metadata, $response } = error as SdkError;
+  return {
+    code: typeof name === 'string' ? name : undefined,
+    message: error instanceof Error ? error.message : '',
+    status: $response?.statusCode ?? $metadata?.httpStatusCode,
+    headers: $response?.headers ?? {},
+  };
+}
+
+/** Whether an answer says nothing against the request, but that it comes at a bad time. */
+export function isPassingStatus(status: number): boolean {
+  return status >= 500 || status === 408 || status === 429;
+}
+
 /** The refusal for what a request to S3 came to; S3's own messages quote keys and are not passed on. */
 export function refusalOfS3(host: string, error: unknown): Refusal {
   if (error instanceof Refusal) return error;
-  const { name, $metadata, $response } = error as SdkError;
-  const status = $response?.statusCode ?? $metadata?.httpStatusCode;
+  const { code: name, status, headers } = s3Fault(error);
   if (status === undefined) return refusalOfFailure(host, error);
-  if (status >= 500 || status === 408 || status === 429) return refusalOfAnswer(host, status, $response?.headers?.['retry-after']);
-  const code = typeof name === 'string' && Object.hasOwn(ADVICE, name) ? name : undefined;
+  if (isPassingStatus(status)) return refusalOfAnswer(host, status, headers['retry-after']);
+  const code = name !== undefined && Object.hasOwn(ADVICE, name) ? name : undefined;
   const why = code === undefined ? 'check endpoint, bucket and key' : ADVICE[code]!;
   const answered = status < 300 ? 'in something that is not S3' : `${status}${code === undefined ? '' : ` ${code}`}`;
   return sourceRefusal('source_refused', `${host} answered ${answered}: ${why}`, {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { BUCKET_NAME, REGION_NAME } from '../../domain/s3-names.ts';
 import { sourceUrlFault } from '../../domain/source-url.ts';
 import { secret } from '../contract.ts';
 import { fileSettings } from '../files/file-settings.ts';
@@ -12,10 +13,10 @@ export const s3Settings = z.object({
   endpoint: text('endpoint', 2_048).superRefine(refineBy('endpoint', (value) =>
     sourceUrlFault(value) ?? (/[?#]/.test(value) ? 'must have no ? and no #' : undefined))).optional()
     .describe('The address of an S3 that is not Amazon\'s, such as https://minio.example.com; the bucket goes into the path'),
-  region: z.string({ error: 'region must be a text' }).regex(/^[a-z\d-]{1,64}$/, 'region must be a name such as eu-central-1')
+  region: z.string({ error: 'region must be a text' }).regex(REGION_NAME, 'region must be a name such as eu-central-1')
     .default('us-east-1').describe('The region of the bucket'),
   bucket: z.string({ error: 'bucket must be a text' })
-    .regex(/^[a-z\d][a-z\d.-]{1,61}[a-z\d]$/, 'bucket must be the name of a bucket, without s3://')
+    .regex(BUCKET_NAME, 'bucket must be the name of a bucket, without s3://')
     .describe('The name of the bucket'),
   access_key_id: text('access_key_id', 256).min(1, 'access_key_id must not be empty')
     .describe('The id of an access key with the right s3:GetObject and, for a prefix, s3:ListBucket'),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { refuse } from '../../domain/refusal.ts';
 import { RIGHTS } from '../../domain/rights.ts';
 import { isTimeZone } from '../../domain/time-zone.ts';
+import { listExporters, raiseExporterRevisions } from '../../store/data-exporters.ts';
 import { write } from '../../store/database.ts';
 import { deleteEntity, listHoldings } from '../../store/empty-entity.ts';
 import {
@@ -10,6 +11,7 @@ import {
 import { insertMembership } from '../../store/users.ts';
 import { audit } from '../audit.ts';
 import { EntityRecord, showEntity } from '../entity-record.ts';
+import { followExporterSoon } from '../exporter-flows.ts';
 import { bodyFlag, bodyInteger, identifier, name, text } from '../input.ts';
 import { pageOf, pageQuery, rowsOf, showPage } from '../page.ts';
 import { noResult } from '../reply.ts';
@@ -84,19 +86,26 @@ const updateAnEntity = route({
   params,
   body: z.object({ name: name.optional(), ...optional, active: bodyFlag.optional() }),
   result: WholeEntity,
-  async handle({ params: { entity_id }, body, ...who }, { db, secrets }) {
-    return write(db, async (tx) => {
+  async handle({ params: { entity_id }, body, log, ...who }, needs) {
+    const { db, secrets } = needs;
+    let zoned: number | null = null;
+    const answer = await write(db, async (tx) => {
       const entity = await lockEntity(tx, secrets, entity_id) ?? refuse(404, 'not_found', NOT_FOUND);
       if (body.active === false && entity.id === who.caller.entityId) {
         refuse(400, 'bad_request', 'This token acts in the entity: deactivate it from another one');
       }
       const changed = await updateEntity(tx, secrets, entity.id, { ...changesOf(body), name: body.name, active: body.active });
+      zoned = changed.defaultTz === entity.defaultTz ? null : entity.id;
+      if (zoned !== null) await raiseExporterRevisions(tx, zoned);
       const details = { changed: Object.keys(body).join(' '), active: changed.active };
       for (const entityId of new Set([who.caller.entityId, entity.id])) {
         await audit(tx, who, { action: 'update', subjectKind: 'entity', subject: entity.identifier, details }, entityId);
       }
       return showWhole(changed);
     });
+    const exporters = zoned === null ? [] : await listExporters(db, zoned);
+    await Promise.all(exporters.filter(({ active }) => active).map((exporter) => followExporterSoon(needs, log, exporter)));
+    return answer;
   },
 });
 

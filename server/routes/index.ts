@@ -11,8 +11,13 @@ import { connectorRoutes } from './connectors.ts';
 import { customerAttributeRoutes } from './customer-attributes.ts';
 import { customerProfileRoutes } from './customer-profiles.ts';
 import { dataCategoryRoutes } from './data-categories.ts';
+import { dataExporterActionRoutes } from './data-exporter-actions.ts';
+import { dataExporterRoutes } from './data-exporters.ts';
 import { entityRoutes } from './entities.ts';
 import { eventDefinitionRoutes } from './event-definitions.ts';
+import { exportActionRoutes } from './export-actions.ts';
+import { exportReconciliationRoutes } from './export-reconciliation.ts';
+import { exportRunRoutes } from './export-runs.ts';
 import { feedRoutes } from './feed.ts';
 import { importErrorsFileRoutes } from './import-errors-file.ts';
 import { importTemplateRoutes } from './import-template.ts';
@@ -27,6 +32,7 @@ import { purposeRoutes } from './purposes.ts';
 import { recipientRoutes } from './recipients.ts';
 import { serviceTokenRoutes } from './service-tokens.ts';
 import { sessionRoutes } from './session.ts';
+import { signingKeyRoutes } from './signing-keys.ts';
 import { syncActionRoutes } from './sync-actions.ts';
 import { syncErrorRoutes } from './sync-errors.ts';
 import { syncRunRoutes } from './sync-runs.ts';
@@ -43,6 +49,9 @@ export const routes: readonly Route[] = [
   ...customerProfileRoutes, ...batchImportRoutes, ...importTemplateRoutes, ...importRoutes, ...importErrorsFileRoutes,
   ...feedRoutes, ...connectorRoutes, ...connectionRoutes, ...connectionCheckRoutes,
   ...syncRoutes, ...syncActionRoutes, ...syncRunRoutes, ...syncErrorRoutes,
+  ...dataExporterRoutes, ...dataExporterActionRoutes,
+  ...signingKeyRoutes,
+  ...exportRunRoutes, ...exportActionRoutes, ...exportReconciliationRoutes,
   ...appRoutes, ...appGroupRoutes, ...apiKeyRoutes,
   ...pushCertificateRoutes, ...labelRoutes, ...eventDefinitionRoutes,
   ...walletSettingsRoutes, ...legalTextRoutes, ...dataCategoryRoutes, ...recipientRoutes, ...purposeRoutes,

@@ -40,7 +40,7 @@ export const devices: PersonalDataPlace = {
     return deleted + await changeFound(needs.db,
       `UPDATE devices AS r SET last_user_id = CASE WHEN last_user_id <> ALL ($2) THEN last_user_id END,
          current_user_id = CASE WHEN current_user_id <> ALL ($2) THEN current_user_id END,
-         last_city = NULL, last_latitude = NULL, last_longitude = NULL
+         last_city = NULL, last_latitude = NULL, last_longitude = NULL, received_at = now()
        FROM found`, { keys, found: NAMING }, parameters);
   },
 };

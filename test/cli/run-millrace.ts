@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 /** What `npx millrace` runs. */
-const MILLRACE = fileURLToPath(new URL('../../cli/millrace.js', import.meta.url));
+export const MILLRACE = fileURLToPath(new URL('../../cli/millrace.js', import.meta.url));
 
 /** Whom the command asks, as whom, and what it reads and runs with. */
 export type Surroundings = { url: string; token: string; input?: string; env?: NodeJS.ProcessEnv };
@@ -22,8 +22,8 @@ export function startMillrace(args: string[], { url, token, input = '', env }: S
   });
   child.stdin.end(input);
   const said = { out: '', err: '' };
-  child.stdout.on('data', (chunk: Buffer) => { said.out += chunk.toString(); });
-  child.stderr.on('data', (chunk: Buffer) => { said.err += chunk.toString(); });
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => { said.out += chunk; });
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => { said.err += chunk; });
   const ended = once(child, 'close').then(([status]) => ({ status: status as number | null, ...said }));
   return { child, said, ended };
 }

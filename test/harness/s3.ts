@@ -3,7 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
-  CreateBucketCommand, CreateMultipartUploadCommand, DeleteObjectCommand, ListMultipartUploadsCommand, PutObjectCommand, S3Client,
+  CreateBucketCommand, CreateMultipartUploadCommand, DeleteObjectCommand, GetObjectCommand, ListMultipartUploadsCommand,
+  paginateListObjectsV2, PutObjectCommand, S3Client,
 } from '@aws-sdk/client-s3';
 import { startS3 } from '../../runtime/embedded/s3.ts';
 import { onFileEnd } from './clean-up.ts';
@@ -13,11 +14,16 @@ import { rememberSecret } from './people.ts';
 export type TestS3 = {
   settings: S3Settings;
   put(key: string, body: string | Buffer): Promise<void>;
+  get(key: string): Promise<Buffer>;
   delete(key: string): Promise<void>;
   /** Begins an upload in parts that nobody ends. */
   beginUpload(key: string): Promise<void>;
-  /** The keys of uploads in parts that have no end. */
+  /** In their order. */
+  keys(prefix?: string): Promise<string[]>;
+  /** The keys of uploads that are under way, in their order. */
   unfinished(): Promise<string[]>;
+  /** The same S3 with another bucket, an empty one. */
+  bucket(name: string): Promise<TestS3>;
 };
 
 /** A real S3 with a bucket, that ends with the test file. */
@@ -33,16 +39,29 @@ export async function testS3(): Promise<TestS3> {
     await stop();
     await rm(dataDir, { recursive: true });
   });
-  const bucket = 'people';
-  await client.send(new CreateBucketCommand({ Bucket: bucket }));
+  const settings = { endpoint, region, access_key_id: accessKeyId, secret_access_key: secretAccessKey };
+  return bucketOf(client, settings, 'people');
+}
+
+async function bucketOf(client: S3Client, settings: Omit<TestS3['settings'], 'bucket'>, Bucket: string): Promise<TestS3> {
+  await client.send(new CreateBucketCommand({ Bucket }));
   return {
-    settings: { endpoint, region, bucket, access_key_id: accessKeyId, secret_access_key: secretAccessKey },
-    async put(key, body) { await client.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body })); },
-    async delete(key) { await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: key })); },
-    async beginUpload(key) { await client.send(new CreateMultipartUploadCommand({ Bucket: bucket, Key: key })); },
-    async unfinished() {
-      const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket: bucket }));
-      return Uploads.map(({ Key }) => Key!);
+    settings: { ...settings, bucket: Bucket },
+    async put(Key, Body) { await client.send(new PutObjectCommand({ Bucket, Key, Body })); },
+    async get(Key) {
+      const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }));
+      return Buffer.from(await Body!.transformToByteArray());
     },
+    async delete(Key) { await client.send(new DeleteObjectCommand({ Bucket, Key })); },
+    async keys(Prefix = '') {
+      const pages = await Array.fromAsync(paginateListObjectsV2({ client }, { Bucket, Prefix }));
+      return pages.flatMap(({ Contents = [] }) => Contents.map(({ Key }) => Key!));
+    },
+    async beginUpload(Key) { await client.send(new CreateMultipartUploadCommand({ Bucket, Key })); },
+    async unfinished() {
+      const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket }));
+      return Uploads.map(({ Key }) => Key!).toSorted();
+    },
+    bucket: (name) => bucketOf(client, settings, name),
   };
 }

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { inject, beforeAll } from 'vitest';
 import type { Client } from '@temporalio/client';
 import type { FastifyInstance } from 'fastify';
-import { followSchedule } from '../../activities/follow-schedule.ts';
+import { followExporter, followSchedule } from '../../activities/follow-schedule.ts';
+import { startExportRun } from '../../activities/start-export-run.ts';
 import { startImport } from '../../activities/start-import.ts';
 import { startSyncRun } from '../../activities/start-sync-run.ts';
 import { wakeFeed } from '../../activities/wake-feed.ts';
@@ -62,6 +63,9 @@ export async function newTestServer({ db, files, secrets }: TestStore, temporal:
       startImport: (ref) => temporal.connection.withDeadline(Date.now() + 3_000, () => startImport(temporal, ref)),
       wakeFeed: (entityId) => temporal.connection.withDeadline(Date.now() + 3_000, () => wakeFeed(temporal, entityId)),
       startSyncRun: (ref) => temporal.connection.withDeadline(Date.now() + 3_000, () => startSyncRun(temporal, ref)),
+      startExportRun: (ref) => temporal.connection.withDeadline(Date.now() + 3_000, () => startExportRun(temporal, ref)),
+      followExporter: (exporter) => temporal.connection
+        .withDeadline(Date.now() + 3_000, () => followExporter({ db, temporal }, exporter)),
       followSchedule: (sync) => temporal.connection
         .withDeadline(Date.now() + 3_000, () => followSchedule({ db, temporal }, sync)),
     },

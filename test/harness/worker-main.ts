@@ -58,7 +58,8 @@ const workers = startWorkers({
   temporal, bundlePath: settings.bundlePath, queues: TASK_QUEUES, identity, log, metrics: createMetrics(),
   needs: {
     db, files, secrets, log, temporal: client, countRows: () => {}, countValues: () => {}, countRecords: () => {},
-    batchRecords: settings.batchRecords ?? 1_000, turn: turns(4), syncTurn: turns(SYNCS_AT_ONCE),
+    countExportRuns: () => {}, countExportRows: () => {},
+    batchRecords: settings.batchRecords ?? 1_000, turn: turns(4), syncTurn: turns(SYNCS_AT_ONCE), exportTurn: turns(2),
     outside: { allow, fetch: guardedFetch(allow), commands: new Map(settings.commands), scratch },
     mailer: openMailer({ smtpUrl: settings.smtpUrl, outbox: join(settings.filesFolder, 'outbox'), from: 'millrace@example.com' }),
     publicUrl: 'http://millrace.test',

@@ -26,13 +26,16 @@ export type TestWorker = {
   stop(): Promise<void>;
 };
 
-export type WorkerOptions = Pick<WorkerSettings, 'kill' | 'fetchAllow' | 'commands' | 'smtpUrl' | 'batchRecords'>;
+export type WorkerOptions = Pick<WorkerSettings, 'kill' | 'fetchAllow' | 'commands' | 'smtpUrl' | 'batchRecords'> & {
+  /** Beside the environment of the tests. */
+  env?: Record<string, string>;
+};
 
 /** Starts worker processes over a test's store, and ends those that are left when the file is through. */
 export function workersOver(store: TestStore, namespace: string, temporalAddress = inject('temporal').address) {
   const live = new Set<TestWorker>();
   onFileEnd(() => Promise.all([...live].map((worker) => worker.kill())));
-  return (options: WorkerOptions = {}): TestWorker => {
+  return ({ env = {}, ...options }: WorkerOptions = {}): TestWorker => {
     const worker = spawnWorker({
       databaseUrl: store.url,
       filesFolder: store.filesFolder,
@@ -43,16 +46,16 @@ export function workersOver(store: TestStore, namespace: string, temporalAddress
       bundlePath: inject('bundlePath'),
       sweepSeconds: SWEEP_SECONDS,
       ...options,
-    });
+    }, env);
     live.add(worker);
     void worker.ended.then(() => live.delete(worker));
     return worker;
   };
 }
 
-function spawnWorker(settings: WorkerSettings): TestWorker {
+function spawnWorker(settings: WorkerSettings, env: Record<string, string>): TestWorker {
   const child = spawn(process.execPath, [...NODE_FLAGS, MAIN], {
-    env: { ...process.env, TEST_WORKER: JSON.stringify(settings) },
+    env: { ...process.env, ...env, TEST_WORKER: JSON.stringify(settings) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   keepLog(child, settings.namespace);

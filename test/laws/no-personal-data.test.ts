@@ -88,7 +88,7 @@ describe('what this run has left behind', () => {
       await temporal.connection.close();
     }
     // Each flow joins here: a run without its histories would prove nothing.
-    for (const flow of ['import', 'feed', 'sync', 'sweep']) {
+    for (const flow of ['import', 'feed', 'sync', 'export', 'sweep']) {
       expect(searched.get(flow), `histories of ${flow}; run all tests`).toBeGreaterThan(0);
     }
   }, 300_000);

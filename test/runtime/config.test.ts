@@ -103,8 +103,8 @@ describe('secrets', () => {
   const secret = 'Pl4nted5ecret';
   const env = {
     DATABASE_URL: `postgres://user:${secret}@db.example.com:5432/millrace?application_name=x&password=${secret}&sslpassword=${secret}`,
-    MILLRACE_SECRET_KEY: KEY, MILLRACE_ADMIN_PASSWORD: secret, MILLRACE_TOKEN: secret, TEMPORAL_API_KEY: secret,
-    MILLRACE_PUBLIC_URL: `https://user:${secret}@example.com`,
+    MILLRACE_SECRET_KEY: KEY, MILLRACE_ADMIN_PASSWORD: secret, MILLRACE_TOKEN: secret, MILLRACE_EXPORT_KEY: secret,
+    TEMPORAL_API_KEY: secret, MILLRACE_PUBLIC_URL: `https://user:${secret}@example.com`,
   };
 
   it('are not printed with the configuration', () => {

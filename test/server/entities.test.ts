@@ -1,15 +1,18 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { hashPassword } from '../../server/passwords.ts';
 import { deleteConnection, insertConnection } from '../../store/connections.ts';
-import { holdEntity } from '../../store/entities.ts';
+import { deleteExporter } from '../../store/data-exporters.ts';
 import { write } from '../../store/database.ts';
+import { holdEntity } from '../../store/entities.ts';
 import { insertEventDefinitions } from '../../store/event-definitions.ts';
+import { insertExportRun } from '../../store/export-runs.ts';
 import { setLabels } from '../../store/labels.ts';
 import { deleteSync } from '../../store/syncs.ts';
 import { onFileEnd } from '../harness/clean-up.ts';
 import { lockWaits } from '../harness/lock-waits.ts';
 import { personId, rememberSecret } from '../harness/people.ts';
 import { ensureSampleMonths, sampleApp, sampleSdkData } from '../harness/sdk-samples.ts';
+import { storedExporter } from '../harness/stored-exporters.ts';
 import { storedRun, storedSync } from '../harness/stored-syncs.ts';
 import { makeWorld } from '../harness/world.ts';
 import { insertSampleApps } from './sample-apps.ts';
@@ -126,6 +129,18 @@ describe('an entity', () => {
     for (const kind of ['crashes', 'device users', 'devices', 'events', 'locations', 'privacy requests', 'refused calls', 'session heads',
       'sessions', 'user aliases']) expect(refusal).toMatch(new RegExp(` ${kind}[,:]`));
     expect(refusal).not.toMatch(/events \d/);
+  });
+
+  test('is deleted with what tells of exporters that are deleted, and not while one is there', async () => {
+    const other = await makeWorld(store);
+    await store.db.query(`DELETE FROM customer_attributes WHERE entity_id = $1 AND sor_id = $2`, [other.entity.id, other.sor.id]);
+    await store.db.query('DELETE FROM systems_of_records WHERE entity_id = $1 AND id = $2', [other.entity.id, other.sor.id]);
+    const exporter = await storedExporter(store.db, store.secrets, other);
+    const window = { start: null, end: new Date() };
+    await insertExportRun(store.db, other.entity.id, { exporterId: exporter.id, cause: 'request', window });
+    expect((await call('DELETE', `/${other.entity.id}`)).body.error_message).toMatch(/holds data exporters:/);
+    await deleteExporter(store.db, other.entity.id, exporter.id);
+    expect((await call('DELETE', `/${other.entity.id}`)).body).toEqual({ success: true });
   });
 
   test('is deleted with its apps and all that was set up beside them, once nothing of people is there', async () => {

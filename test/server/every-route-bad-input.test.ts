@@ -54,6 +54,14 @@ const TAKEN = new Set([
   ...['POST /api/app_groups', 'PUT /api/app_groups/:group_identifier'].flatMap((name) => [
     `${name} body.name: unknown`, `${name} body.apps: empty`,
   ]),
+  // None of what an exporter can do without; a key is judged by the bucket, and a folder may have any name.
+  ...['POST /api/data_exporters', 'PUT /api/data_exporters/:exporter_id'].flatMap((name) => [
+    ...['aws_account_id', 'aws_role_name', 'endpoint', 'export_since'].flatMap((field) => [
+      `${name} body.${field}: empty`, `${name} body.${field}: null`,
+    ]),
+    ...['name', 'subfolder', 'aws_access_key_id', 'aws_secret_access_key'].map((field) => `${name} body.${field}: unknown`),
+    `${name} body.subfolder: empty`, `${name} body.subfolder: long`, `${name} body.notify_emails: empty`,
+  ]),
   'POST /api/labels body.name: unknown', 'PUT /api/labels/:name body.new_name: unknown',
   'PUT /api/apps/:app_identifier/event_definitions/:event_id body.display_name: unknown',
   'PUT /api/apps/:app_identifier/event_definitions/:event_id body.display_name: null',
@@ -75,7 +83,8 @@ const TAKEN = new Set([
   // Pages that are none are ignored.
   ...[
     'GET /api/users', 'GET /api/service_tokens', 'GET /api/entities', 'GET /api/connections', 'GET /api/syncs',
-    'GET /api/syncs/:sync_id/runs', 'GET /api/apps/:app_identifier/event_definitions',
+    'GET /api/syncs/:sync_id/runs', 'GET /api/data_exporters/:exporter_id/runs', 'GET /api/data_exporters/:exporter_id/reconciliation',
+    'GET /api/apps/:app_identifier/event_definitions',
   ].flatMap((name) =>
     ['page', 'per_page'].flatMap((field) =>
       ['empty', 'long', 'unknown', 'NUL'].map((kind) => `${name} query.${field}: ${kind}`))),

@@ -12,9 +12,9 @@ import { testServer } from './test-server.ts';
 
 /** Law 5, and who may call what, over every route there is. */
 
-/** Routes that need no token: those that give one, and those that the key of a SoR opens. */
+/** Routes that need no token: those that give one, those that the key of a SoR or of an app opens, and the public keys. */
 const OPEN = {
-  'POST /api/login': 'none',
+  'POST /api/login': 'none', 'GET /.well-known/jwks.json': 'none',
   'POST /api/attribute_values/batch_import': 'sor_key', 'POST /api/attribute_values': 'sor_key',
   'GET /api/attribute_values/template': 'sor_key',
   ...Object.fromEntries([
@@ -64,7 +64,7 @@ function marksOf(sample: Sample): string[] {
   return [
     entity.identifier, entity.qaApiKey, sor.identifier, apiKey, importId, requestId, person, user.email, colleague.uid, serviceTokenId,
     connection.identifier, sample.spareConnectionId, sample.spareSorId, ...Object.values(sync), ...Object.values(sample.apps),
-    sample.app.identifier, sample.certificateId, sample.label, `Event of ${entity.identifier}`,
+    sample.app.identifier, sample.certificateId, sample.label, sample.exporter.identifier, `Event of ${entity.identifier}`,
     ...Object.values(sample.wallet),
     ...Object.values(attributes).map(({ identifier }) => identifier),
   ];
@@ -77,8 +77,8 @@ describe('every route', () => {
     expect(reply.statusCode).toBe(route.status ?? 200);
     if (route.status === 204) return expect(reply.body).toBe('');
     expect(reply.headers['content-type']).toBe(`${route.contentType ?? 'application/json'}; charset=utf-8`);
-    // What SDKs ask for is as they want it.
-    const isBare = route.path.endsWith('/settings');
+    // What SDKs and verifiers ask for is as they want it; an export record is bare in the reference.
+    const isBare = ['/settings', '/jwks.json', '/exports/:export_identifier'].some((end) => route.path.endsWith(end));
     if (!route.contentType && !isBare) expect(reply.json()).toMatchObject({ success: true });
   });
 

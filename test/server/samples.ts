@@ -22,6 +22,7 @@ import { personId, rememberSecret } from '../harness/people.ts';
 import { makeWorld, type World } from '../harness/world.ts';
 import { insertSampleApps, type SampleApps, wholeApp } from './sample-apps.ts';
 import { sampleCertificate } from './sample-certificates.ts';
+import { anotherExporter, insertSampleExporter, type SampleExporter } from './sample-exporter.ts';
 import { anotherSync, insertSampleSync, type SampleSync } from './sample-sync.ts';
 import { insertSampleWallet, type SampleWallet } from './sample-wallet.ts';
 
@@ -49,6 +50,7 @@ export type Sample = World & {
   anotherCertificate: { x509_pem: string; pkey_pem: string };
   label: string;
   eventId: string;
+  exporter: SampleExporter;
   wallet: SampleWallet;
   /** Another entity, in which nothing is. */
   emptyEntity: Entity;
@@ -67,6 +69,7 @@ const FILE = 'user_id,attribute_key,value\n';
 
 /** A good call of each route in a world. A new route joins with a line here. */
 export const goodCalls: Record<string, (own: Sample) => Call> = {
+  'GET /.well-known/jwks.json': () => ({}),
   'POST /api/login': ({ user, password }) => ({ body: { email: user.email, password } }),
   'POST /api/logout': () => ({}),
   'GET /api/system_of_records': () => ({ query: { type: 'custom' } }),
@@ -222,6 +225,25 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
     params: { app_identifier: own.app.identifier, event_id: own.eventId },
     body: { display_name: 'Bought', goal: true, labels: ['Checkout', own.label] },
   }),
+  'GET /api/data_exporters': () => ({}),
+  'POST /api/data_exporters': (own) => ({ body: anotherExporter(own) }),
+  'GET /api/data_exporters/:exporter_id': ofExporter,
+  'PUT /api/data_exporters/:exporter_id': (own) => ({ ...ofExporter(own), body: anotherExporter(own) }),
+  'DELETE /api/data_exporters/:exporter_id': ofExporter,
+  'GET /api/data_exporters/:exporter_id/reconciliation': ofExporter,
+  'PUT /api/data_exporters/:exporter_id/activate': ofExporter,
+  'PUT /api/data_exporters/:exporter_id/deactivate': ofExporter,
+  'POST /api/data_exporters/:exporter_id/check': ofExporter,
+  'GET /api/data_exporters/:exporter_id/policy': ofExporter,
+  'GET /api/data_exporters/:exporter_id/exports/:export_identifier': (own) =>
+    ({ params: { ...ofExporter(own).params, export_identifier: own.exporter.exportId } }),
+  'GET /api/data_exporters/:exporter_id/runs': ofExporter,
+  'POST /api/data_exporters/:exporter_id/runs': ofExporter,
+  'GET /api/data_exporters/:exporter_id/runs/:run_id': (own) => ofExportRun(own, 'endedRunId'),
+  'GET /api/export_runs/:run_id': (own) => ({ params: { run_id: own.exporter.endedRunId } }),
+  'POST /api/data_exporters/:exporter_id/runs/:run_id/cancel': (own) => ofExportRun(own, 'waitingRunId'),
+  'POST /api/data_exporters/:exporter_id/runs/:run_id/rerun': (own) => ofExportRun(own, 'endedRunId'),
+  'POST /api/data_exporters/:exporter_id/backfills': (own) => ({ ...ofExporter(own), body: { from: '2026-01-01', to: '2026-01-31' } }),
   'GET /api/attribute_values/feeds/:request_id': (own) => ({ params: { request_id: own.requestId } }),
   ...walletCalls(),
 };
@@ -232,6 +254,14 @@ function ofApp({ app }: Sample): Call {
 
 function ofCertificate({ app, certificateId }: Sample): Call {
   return { params: { app_identifier: app.identifier, cert_identifier: certificateId } };
+}
+
+function ofExporter({ exporter }: Sample): Call {
+  return { params: { exporter_id: exporter.identifier } };
+}
+
+function ofExportRun({ exporter }: Sample, run: 'endedRunId' | 'waitingRunId'): Call {
+  return { params: { exporter_id: exporter.identifier, run_id: exporter[run] } };
 }
 
 /** Of the five parts of a data wallet, which are alike. */
@@ -309,7 +339,8 @@ export async function makeSample(store: TestStore, route: Route, { isSuper = tru
   });
   if (route.role === 'superadmin' && isSuper) await db.query('UPDATE users SET superadmin = true WHERE id = $1', [user.id]);
   if (route.path.endsWith('/enable')) await db.query('UPDATE systems_of_records SET disabled = true WHERE id = $1', [sor.id]);
-  return { ...world, ...made, person, password, ...await insertOthers(store, world, person), ...await insertBesideApps(store, world) };
+  const others = { ...await insertOthers(store, world, person), ...await insertBesideApps(store, world, route.path) };
+  return { ...world, ...made, person, password, ...others };
 }
 
 /** The same samples for all tests in which nothing of them may change. */
@@ -325,8 +356,9 @@ export function untouchedSamples(): (store: TestStore, route: Route, options?: S
 
 /** An app, and what is kept beside it. */
 async function insertBesideApps(
-  { db, secrets }: TestStore, { entity }: World,
-): Promise<Pick<Sample, 'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'eventId'>> {
+  { db, secrets }: TestStore, world: World, path: string,
+): Promise<Pick<Sample, 'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'eventId' | 'exporter'>> {
+  const { entity } = world;
   const [certificate, anotherCertificate] = [await sampleCertificate(0), await sampleCertificate(1)];
   return write(db, async (tx) => {
     const app = await insertSampleApp(tx, entity.id, 'com.example.shop');
@@ -335,7 +367,8 @@ async function insertBesideApps(
     const { name: label } = (await insertLabel(tx, entity.id, `Label of ${entity.identifier}`))!;
     await insertEventDefinitions(tx, entity.id, app.id, [{ logType: 2, name: `Event of ${entity.identifier}` }]);
     const [{ id } = { id: 0 }] = await listEventDefinitions(tx, entity.id, app.id, { offset: 0, limit: 1 });
-    return { app, certificateId, anotherCertificate, label, eventId: String(id) };
+    const exporter = await insertSampleExporter(tx, secrets, world, path, app.id);
+    return { app, certificateId, anotherCertificate, label, eventId: String(id), exporter };
   });
 }
 

@@ -43,6 +43,8 @@ type Options = {
   wakeFeed?: ServerNeeds['flows']['wakeFeed'];
   startSyncRun?: ServerNeeds['flows']['startSyncRun'];
   followSchedule?: ServerNeeds['flows']['followSchedule'];
+  startExportRun?: ServerNeeds['flows']['startExportRun'];
+  followExporter?: ServerNeeds['flows']['followExporter'];
 };
 
 /** The HTTP surface over a test's store; workflows are only noted down. */
@@ -69,6 +71,8 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
       wakeFeed: options.wakeFeed ?? (async (entityId) => void woken.push(entityId)),
       startSyncRun: options.startSyncRun ?? (async () => {}),
       followSchedule: options.followSchedule ?? (async () => {}),
+      startExportRun: options.startExportRun ?? (async () => {}),
+      followExporter: options.followExporter ?? (async () => {}),
     },
     ready: options.ready ?? (async () => []),
     settings: {

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { deleteOldSyncRuns } from '../../store/across-entities.ts';
+import { deleteOldSyncRuns } from '../../store/runs-across-entities.ts';
 import { write } from '../../store/database.ts';
 import { insertImportErrors } from '../../store/import-errors.ts';
 import { insertPinnedBatch } from '../../store/pinned-batches.ts';

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { endSyncRun } from '../../activities/sync/end.ts';
 import type { Needs } from '../../activities/needs.ts';
-import { listUnclaimedSyncRuns, resetSyncRun } from '../../store/across-entities.ts';
+import { listUnclaimedRuns, resetRun } from '../../store/runs-across-entities.ts';
 import { write } from '../../store/database.ts';
 import type { NewRun, SyncRun } from '../../store/sync-run-record.ts';
 import { updateRunBegun } from '../../store/sync-run-progress.ts';
@@ -34,14 +34,14 @@ describe('runs of a sync', () => {
     const [first, second, dry] = [await asked(), await asked({ cause: 'redrive' }), await asked({ dryRun: true })];
     const begun = (await claim(first, 'lost'))!;
     await write(store.db, (tx) => updateRunBegun(tx, begun, { position: '[1]', missingFields: [] }));
-    await resetSyncRun(store.db, {
+    await resetRun(store.db, 'sync', {
       entityId: world.entity.id, runId: first.id, identifier: first.identifier, workflowRunId: 'lost', generation: begun.generation,
     });
     expect(await claim(second, 'hasty')).toBeNull();
     expect((await claim(dry, 'dry'))?.state).toBe('running');
     expect(await claim(first, 'again')).toMatchObject({ state: 'running', generation: 1, isBegun: true });
     expect(await claim(second, 'hasty')).toBeNull();
-    const unclaimed = await listUnclaimedSyncRuns(store.db, 0);
+    const unclaimed = await listUnclaimedRuns(store.db, 'sync', 0);
     expect(unclaimed.filter(({ entityId }) => entityId === world.entity.id)).toEqual([]);
     await endSyncRun(needs(), { entityId: world.entity.id, runId: first.id, generation: 1 }, null);
     expect(await findNextRun(store.db, world.entity.id, sync.id)).toMatchObject({ runId: second.id });

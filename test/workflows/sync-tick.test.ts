@@ -1,8 +1,8 @@
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { ScheduleOverlapPolicy } from '@temporalio/client';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { putSyncSchedule, type SyncRef } from '../../activities/sync/schedules.ts';
-import type { SyncTickSteps } from '../../activities/sync-tick.ts';
+import { putSchedule, SYNC_SCHEDULES } from '../../activities/schedules.ts';
+import type { SyncRef, SyncTickSteps } from '../../activities/sync-tick.ts';
 import { nextRuns, type SyncSchedule } from '../../domain/sync-schedule.ts';
 import { installTemporalRuntime } from '../../runtime/workers.ts';
 import { dataConverter } from '../../runtime/temporal-client.ts';
@@ -49,7 +49,7 @@ describe('the tick of a sync', () => {
     const schedule: SyncSchedule = { everyMinutes: 60, jitterSeconds: 3_599 };
     const now = new Date();
     const start = new Date(now.getTime() - 6 * 3_600_000);
-    await putSyncSchedule(stack.temporal, { ref, schedule, revision: 1 }, start);
+    await putSchedule(stack.temporal, SYNC_SCHEDULES, { ref, schedule, revision: 1 }, start);
     await stack.temporal.schedule.getHandle('sync/syn_jitter').backfill({ start, end: now, overlap: ScheduleOverlapPolicy.ALLOW_ALL });
     await waitFor('five ticks', async () => startedOf(ref.identifier).length >= 5);
     const due = nextRuns(schedule, new Date(start.getTime() - 3_600_000), 7).map((run) => run.toISOString());
@@ -62,7 +62,7 @@ describe('the tick of a sync', () => {
     const now = new Date();
     const start = new Date(now.getTime() - 3_600_000);
     failures = 2;
-    await putSyncSchedule(stack.temporal, { ref, schedule: { everyMinutes: 60, jitterSeconds: 0 }, revision: 1 }, start);
+    await putSchedule(stack.temporal, SYNC_SCHEDULES, { ref, schedule: { everyMinutes: 60, jitterSeconds: 0 }, revision: 1 }, start);
     await stack.temporal.schedule.getHandle('sync/syn_failing').backfill({ start, end: now, overlap: ScheduleOverlapPolicy.ALLOW_ALL });
     await waitFor('the tick', async () => startedOf(ref.identifier).length === 1);
     expect(failures).toBe(0);

@@ -2,17 +2,22 @@ import {
   type CalendarSpec, type Client, isGrpcServiceError, MONTHS, ScheduleAlreadyRunning, ScheduleNotFoundError, type ScheduleOptions,
   ScheduleOverlapPolicy, ServiceError,
 } from '@temporalio/client';
-import { nextRuns, type SyncSchedule } from '../../domain/sync-schedule.ts';
-import type { TaskQueue } from '../../domain/workflow-id.ts';
+import { nextRuns, type SyncSchedule } from '../domain/sync-schedule.ts';
+import type { TaskQueue } from '../domain/workflow-id.ts';
 
-/** Which sync, by its row and by the name that the API shows. */
-export type SyncRef = { entityId: number; syncId: number; identifier: string };
+/** What has Schedules: how their names begin, those of the ticks that they start, and what these are. */
+export type ScheduleKind = { prefix: string; tickPrefix: string; tick: 'syncTick' | 'exportTick' };
 
-/** A sync that has a Schedule: of which revision of its row, and until when its times are known. */
-export type ListedSyncSchedule = { identifier: string; revision: number; until: Date };
+export const SYNC_SCHEDULES: ScheduleKind = { prefix: 'sync/', tickPrefix: 'sync-tick/', tick: 'syncTick' };
+export const EXPORTER_SCHEDULES: ScheduleKind = { prefix: 'exporter/', tickPrefix: 'export-tick/', tick: 'exportTick' };
+
+/** What the tick is told: the row, and the name that the API shows. */
+export type TickRef = { entityId: number; identifier: string } & Record<string, number | string>;
+
+/** A row that has a Schedule: of which revision of it, and until when its times are known. */
+export type ListedSchedule = { identifier: string; revision: number; until: Date };
 
 const FLOWS: TaskQueue = 'flows';
-const PREFIX = 'sync/';
 const TIMES = 100;
 /** Temporal's calendars end with this year. */
 const LAST_YEAR = 2_100;
@@ -23,22 +28,23 @@ const DELETED_MEANWHILE = 9;
 const NOTE = /^revision (?<revision>\d+), until (?<until>\S+)$/;
 
 /**
- * Makes or replaces the Schedule of a sync, which starts `syncTick` at each of the next 100 runs, and returns the
+ * Makes or replaces the Schedule of a row, which starts its tick at each of the next 100 runs, and returns the
  * last of them: whoever wants more puts it again before. Runs that are due but still wait out their jitter stay due.
  */
-export async function putSyncSchedule(
-  temporal: Client, { ref, schedule, revision }: { ref: SyncRef; schedule: SyncSchedule; revision: number }, now: Date,
+export async function putSchedule(
+  temporal: Client, { prefix, tickPrefix, tick }: ScheduleKind,
+  { ref, schedule, revision }: { ref: TickRef; schedule: SyncSchedule; revision: number }, now: Date,
 ): Promise<Date> {
   const times = nextRuns(schedule, new Date(now.getTime() - schedule.jitterSeconds * 1000), TIMES)
     .filter((time) => time.getUTCFullYear() <= LAST_YEAR);
   const until = times.at(-1) ?? now;
   await put(temporal, {
-    scheduleId: PREFIX + ref.identifier,
+    scheduleId: prefix + ref.identifier,
     // The times are UTC's, so that Temporal has no say in what happens where clocks change.
     spec: { calendars: times.map(calendarOf), jitter: schedule.jitterSeconds * 1000 },
     policies: { overlap: ScheduleOverlapPolicy.ALLOW_ALL, catchupWindow: '7 days' },
     action: {
-      type: 'startWorkflow', workflowType: 'syncTick', workflowId: `sync-tick/${ref.identifier}`, taskQueue: FLOWS, args: [ref],
+      type: 'startWorkflow', workflowType: tick, workflowId: tickPrefix + ref.identifier, taskQueue: FLOWS, args: [ref],
     },
     // Not a memo: Temporal keeps that as it was when the Schedule was made.
     state: { note: `revision ${revision}, until ${until.toISOString()}` },
@@ -46,20 +52,20 @@ export async function putSyncSchedule(
   return until;
 }
 
-/** Deletes the Schedule of a sync; none is fine. */
-export async function deleteSyncSchedule(temporal: Client, identifier: string): Promise<void> {
-  await temporal.schedule.getHandle(PREFIX + identifier).delete().catch(unlessGone);
+/** Deletes the Schedule of a row; none is fine. */
+export async function deleteSchedule(temporal: Client, { prefix }: ScheduleKind, identifier: string): Promise<void> {
+  await temporal.schedule.getHandle(prefix + identifier).delete().catch(unlessGone);
 }
 
 /**
- * All Schedules of syncs, as Temporal's list shows them: a moment late. One whose note an operator has changed (as
+ * All Schedules of a kind, as Temporal's list shows them: a moment late. One whose note an operator has changed (as
  * pausing it does) has the revision -1, which no row has.
  */
-export async function* listSyncSchedules(temporal: Client): AsyncGenerator<ListedSyncSchedule> {
+export async function* listSchedules(temporal: Client, { prefix }: ScheduleKind): AsyncGenerator<ListedSchedule> {
   for await (const { scheduleId, state } of temporal.schedule.list()) {
-    if (!scheduleId.startsWith(PREFIX)) continue;
+    if (!scheduleId.startsWith(prefix)) continue;
     const { revision = '-1', until = 0 } = NOTE.exec(state.note ?? '')?.groups ?? {};
-    yield { identifier: scheduleId.slice(PREFIX.length), revision: Number(revision), until: new Date(until) };
+    yield { identifier: scheduleId.slice(prefix.length), revision: Number(revision), until: new Date(until) };
   }
 }
 

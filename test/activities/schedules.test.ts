@@ -1,17 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { tsToDate } from '@temporalio/common/lib/time.js';
-import { deleteSyncSchedule, listSyncSchedules, putSyncSchedule, type SyncRef } from '../../../activities/sync/schedules.ts';
-import { nextRuns, type SyncSchedule } from '../../../domain/sync-schedule.ts';
-import { useStack } from '../../harness/stack.ts';
-import { waitFor } from '../../harness/wait.ts';
+import { deleteSchedule, listSchedules, putSchedule, SYNC_SCHEDULES } from '../../activities/schedules.ts';
+import type { SyncRef } from '../../activities/sync-tick.ts';
+import { nextRuns, type SyncSchedule } from '../../domain/sync-schedule.ts';
+import { useStack } from '../harness/stack.ts';
+import { waitFor } from '../harness/wait.ts';
 
 const stack = useStack();
 
 const newRef = (): SyncRef => ({ entityId: 1, syncId: 2, identifier: `syn_${randomBytes(6).toString('hex')}` });
 const handleOf = ({ identifier }: SyncRef) => stack.temporal.schedule.getHandle(`sync/${identifier}`);
 const put = (ref: SyncRef, schedule: SyncSchedule, revision = 1, now = new Date()) =>
-  putSyncSchedule(stack.temporal, { ref, schedule, revision }, now);
+  putSchedule(stack.temporal, SYNC_SCHEDULES, { ref, schedule, revision }, now);
 
 const EVERY_HOUR: SyncSchedule = { everyMinutes: 60, jitterSeconds: 0 };
 const NIGHTLY: SyncSchedule = { cron: '30 2 * * *', zone: 'Europe/Paris', jitterSeconds: 0 };
@@ -29,7 +30,7 @@ const timestamp = (date: Date) => ({ seconds: Math.floor(date.getTime() / 1000) 
 
 async function listed() {
   const found = new Map<string, { revision: number; until: Date }>();
-  for await (const { identifier, ...rest } of listSyncSchedules(stack.temporal)) found.set(identifier, rest);
+  for await (const { identifier, ...rest } of listSchedules(stack.temporal, SYNC_SCHEDULES)) found.set(identifier, rest);
   return found;
 }
 
@@ -78,7 +79,7 @@ describe('a sync\'s Schedule', () => {
     await Promise.all(Array.from({ length: 6 }, (_, revision) => put(ref, EVERY_HOUR, revision + 1)));
     for (let round = 1; round <= 5; round += 1) {
       await Promise.all([1, 2, 3, 4].flatMap((revision) => [
-        put(ref, NIGHTLY, revision), deleteSyncSchedule(stack.temporal, ref.identifier),
+        put(ref, NIGHTLY, revision), deleteSchedule(stack.temporal, SYNC_SCHEDULES, ref.identifier),
       ]));
     }
     const until = await put(ref, NIGHTLY, 9);
@@ -108,9 +109,9 @@ describe('a sync\'s Schedule', () => {
   it('is deleted, and deleting one that is not there is fine', async () => {
     const ref = newRef();
     await put(ref, EVERY_HOUR);
-    await deleteSyncSchedule(stack.temporal, ref.identifier);
-    await deleteSyncSchedule(stack.temporal, ref.identifier);
-    await deleteSyncSchedule(stack.temporal, newRef().identifier);
+    await deleteSchedule(stack.temporal, SYNC_SCHEDULES, ref.identifier);
+    await deleteSchedule(stack.temporal, SYNC_SCHEDULES, ref.identifier);
+    await deleteSchedule(stack.temporal, SYNC_SCHEDULES, newRef().identifier);
     await waitFor('the list without it', async () => !(await listed()).has(ref.identifier));
     await put(ref, EVERY_HOUR, 2);
     const again = await waitFor('the list with it again', async () => (await listed()).get(ref.identifier));

@@ -1,0 +1,19 @@
+import { readFile } from 'node:fs/promises';
+import { encryptionKeyFault } from '../domain/file-encryption.ts';
+import { refuse } from '../domain/refusal.ts';
+
+/** The key of an exporter's files, from a file or the environment: what stands on a command line, other users can read. */
+export async function readExportKey(type: string, keyFile: string | undefined): Promise<string> {
+  const key = keyFile === undefined ? process.env.MILLRACE_EXPORT_KEY : await readKeyFile(type, keyFile);
+  if (key === undefined) return refuse(400, 'no_key', 'There is no key: name its file by --key-file, or set MILLRACE_EXPORT_KEY.');
+  const fault = encryptionKeyFault(type, key);
+  const from = keyFile === undefined ? 'MILLRACE_EXPORT_KEY' : keyFile;
+  return fault === undefined ? key : refuse(400, 'bad_key', `${from}: ${fault}.`);
+}
+
+/** Most editors end a file with a line end that is none of the key. */
+async function readKeyFile(type: string, path: string): Promise<string> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) =>
+    refuse(400, 'unreadable', `${path} cannot be read (${error.code}).`));
+  return encryptionKeyFault(type, text) === undefined ? text : text.replace(/\r?\n$/, '');
+}

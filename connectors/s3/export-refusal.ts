@@ -1,0 +1,104 @@
+import { Refusal } from '../../domain/refusal.ts';
+import { masked } from '../masked.ts';
+import { refusalOfAnswer, refusalOfFailure, sourceRefusal } from '../source-refusal.ts';
+import { isPassingStatus, type S3Fault, s3Fault } from './s3-refusal.ts';
+
+/** What a bucket has to allow; named as IAM names it. */
+export const EXPORT_RIGHTS = {
+  put: 's3:PutObject', get: 's3:GetObject', delete: 's3:DeleteObject', list: 's3:ListBucket',
+  abort: 's3:AbortMultipartUpload', listUploads: 's3:ListBucketMultipartUploads',
+} as const;
+
+export type ExportRight = typeof EXPORT_RIGHTS[keyof typeof EXPORT_RIGHTS];
+
+/** What a request was about: for the words of its refusal. */
+export type BucketRequest = {
+  host: string; bucket: string; region: string; right: ExportRight; isRole: boolean;
+  /** None of these is passed on, wherever the other side may quote it. */
+  secrets: object;
+};
+
+type Advice = string | ((asked: BucketRequest, fault: S3Fault) => string);
+
+const WRONG_REGION: Advice = ({ region }, { headers }) => {
+  const told = headers['x-amz-bucket-region'];
+  return `check aws_region: the bucket is not in ${region}${told === undefined ? '' : ` but in ${told}`}`;
+};
+const UNKNOWN_KEY: Advice = ({ isRole }) => (isRole
+  ? 'it does not know the credentials of the role: they may not have spread yet'
+  : 'it does not know this aws_access_key_id: check whether it was deleted or deactivated');
+
+/** By S3's error codes (Amazon S3 API reference: Error responses). */
+const ADVICE: Record<string, Advice> = {
+  InvalidAccessKeyId: UNKNOWN_KEY,
+  XAdminUserNotFound: UNKNOWN_KEY, // versitygw's
+  SignatureDoesNotMatch: 'check aws_secret_access_key: it does not fit aws_access_key_id',
+  AccessDenied: (asked, fault) =>
+    `the ${asked.isRole ? 'role' : 'key'} lacks ${missingRight(asked, fault)}: see the policy of the exporter`,
+  AllAccessDisabled: 'Amazon has locked the bucket: ask its owner',
+  AccountProblem: 'Amazon has locked the account: ask its owner',
+  NoSuchBucket: ({ bucket }) => `check bucket_name: there is no bucket ${bucket}`,
+  PermanentRedirect: WRONG_REGION,
+  AuthorizationHeaderMalformed: WRONG_REGION,
+  IllegalLocationConstraintException: WRONG_REGION,
+  RequestTimeTooSkewed: 'its clock and the one here are over 15 minutes apart: set them right',
+  ExpiredToken: 'the credentials have expired',
+  InvalidToken: 'the credentials are not valid: give them anew',
+  QuotaExceeded: 'the storage is full: make room or raise the quota',
+  XMinioStorageFull: 'the storage is full: make room',
+  InvalidStorageClass: 'the bucket does not take files of the standard class',
+};
+
+/** Codes of 4xx that come of the moment or of the way there, not of the request. */
+const PASSING = new Set(['RequestTimeout', 'SlowDown', 'Throttling', 'ThrottlingException', 'TooManyRequests', 'OperationAborted',
+  'BadDigest', 'XAmzContentChecksumMismatch', 'XAmzContentSHA256Mismatch', 'IncompleteBody', 'ConditionalRequestConflict']);
+
+const LONGEST_MESSAGE = 500;
+
+/** The refusal for what a request to a customer's bucket came to, with the provider's own code and words. */
+export function refusalOfBucket(asked: BucketRequest, error: unknown): Refusal {
+  if (error instanceof Refusal) return error;
+  const fault = s3Fault(error);
+  if (fault.status === undefined) return refusalOfFailure(asked.host, error);
+  const code = codeOf(fault);
+  const said = wordsOf(asked, fault, code);
+  const extra = { source_status: fault.status, ...code === undefined ? {} : { source_code: code } };
+  if (isPassing(asked, fault.status, code)) {
+    const { message, extra: more } = refusalOfAnswer(asked.host, Math.max(fault.status, 500), fault.headers['retry-after']);
+    const when = message.slice(message.indexOf(': ') + 2);
+    return sourceRefusal('source_unavailable', `${said}: ${when}`, { ...more, ...extra });
+  }
+  const missing = code === 'AccessDenied' ? { missing_right: missingRight(asked, fault) } : {};
+  return sourceRefusal('source_refused', `${said}: ${adviceFor(asked, fault, code)}`, { ...extra, ...missing });
+}
+
+/** Names of errors that are the SDK's. */
+const MADE_UP = /^(?:Unknown|UnknownError|Error|SyntaxError|NotFound)$/;
+
+/** Of an answer without a body, as to HEAD, the SDK makes a name of its own. */
+function codeOf({ code, status }: S3Fault): string | undefined {
+  if (status === 403 && (code === 'Forbidden' || code === '403' || code === 'UnknownError' || code === 'Unknown')) return 'AccessDenied';
+  if (status === 301 && code !== 'PermanentRedirect') return 'PermanentRedirect';
+  return code !== undefined && /^[A-Z][A-Za-z]{2,63}$/.test(code) && !MADE_UP.test(code) ? code : undefined;
+}
+
+function isPassing({ isRole }: BucketRequest, status: number, code: string | undefined): boolean {
+  return isPassingStatus(status) || (code !== undefined && PASSING.has(code)) || (code === 'ExpiredToken' && isRole);
+}
+
+function wordsOf({ host, bucket, secrets }: BucketRequest, { status, message }: S3Fault, code: string | undefined): string {
+  if (status! < 300) return `${host} answered in something that is not S3`;
+  const answered = `${host} answered ${status}${code === undefined ? '' : ` ${code}`} for the bucket ${bucket}`;
+  const own = masked(message, secrets).replace(/\s+/g, ' ').trim().replace(/\.$/, '').slice(0, LONGEST_MESSAGE);
+  return code === undefined || own === '' || own === code || /^Unknown(?:Error)?$/.test(own) ? answered : `${answered} ("${own}")`;
+}
+
+function adviceFor(asked: BucketRequest, fault: S3Fault, code: string | undefined): string {
+  const advice = code !== undefined && Object.hasOwn(ADVICE, code) ? ADVICE[code]! : 'check endpoint, bucket_name and aws_region';
+  return typeof advice === 'string' ? advice : advice(asked, fault);
+}
+
+/** The right that the provider names, as kms:GenerateDataKey for a bucket with a key of its own, or else what the request needs. */
+function missingRight({ right }: BucketRequest, { message }: S3Fault): string {
+  return /not authorized to perform:? ([a-z\d-]+:[A-Za-z]+)/.exec(message)?.[1] ?? right;
+}

@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto';
+import { Refusal } from '../../domain/refusal.ts';
+import { sourceRefusal } from '../source-refusal.ts';
+import type { ExportBucket } from './export-bucket.ts';
+
+const CONTENT = Buffer.from('Millrace looks whether it may write here, and removes this at once.\n');
+
+/**
+ * Does once in the bucket, below `folder`, all that exports do: writes, reads, lists, begins an upload and gives it up, deletes.
+ * Refuses with all rights that are missing at once (`missing_rights`), or, where it is something else, with that.
+ */
+export async function probeBucket(bucket: ExportBucket, folder: string): Promise<void> {
+  const name = `.millrace-probe-${randomBytes(6).toString('hex')}`;
+  const place = [folder.replace(/\/$/, ''), name].filter((part) => part !== '').join('/');
+  const key = `${place}/file`;
+  const denied: Refusal[] = [];
+  const tried: Tried = async (act) => act().then(() => true, (error: unknown) => {
+    if (!isDenied(error)) throw error;
+    denied.push(error);
+    return false;
+  });
+  try {
+    const isWritten = await tried(() => bucket.put(key, CONTENT, 'text/plain'));
+    await tried(() => readBack(bucket, key, isWritten));
+    await tried(() => Array.fromAsync(bucket.list(place)));
+    await upload(bucket, place, tried);
+  } finally {
+    await tried(() => bucket.delete([key]));
+  }
+  if (denied.length > 0) throw refusalOfAll(denied);
+}
+
+async function readBack(bucket: ExportBucket, key: string, isWritten: boolean): Promise<void> {
+  const found = await bucket.readAll(key);
+  if (isWritten && !found?.equals(CONTENT)) {
+    throw sourceRefusal('source_refused', 'what was written to the bucket is not what is read from it: check endpoint and bucket_name');
+  }
+}
+
+type Tried = (act: () => Promise<unknown>) => Promise<boolean>;
+
+/** To list is tried for its right alone: MinIO does not find uploads from before it was started. */
+async function upload(bucket: ExportBucket, place: string, tried: Tried): Promise<void> {
+  let giveUp = async () => undefined as void;
+  await tried(async () => { giveUp = await bucket.beginUnfinished(`${place}/upload`); });
+  await tried(() => bucket.listUnfinished(place));
+  await tried(giveUp);
+}
+
+function isDenied(error: unknown): error is Refusal {
+  return error instanceof Refusal && error.extra['source_code'] === 'AccessDenied';
+}
+
+/** The first in its own words, and what else is missing. */
+function refusalOfAll(denied: Refusal[]): Refusal {
+  const rights = [...new Set(denied.map(({ extra }) => String(extra['missing_right'])))];
+  const [first] = denied as [Refusal];
+  const all = rights.length < 2 ? '' : `. Missing are in all ${rights.join(', ')}`;
+  return sourceRefusal('source_refused', `${first.message}${all}`, { ...first.extra, missing_rights: rights });
+}

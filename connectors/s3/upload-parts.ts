@@ -1,0 +1,102 @@
+import { sourceRefusal } from '../source-refusal.ts';
+
+/** What an upload is made of; each is tried again by itself. */
+export type UploadSteps<Part> = {
+  put(body: Buffer): Promise<string | null>;
+  begin(): Promise<string>;
+  part(uploadId: string, number: number, body: Buffer, signal: AbortSignal): Promise<Part>;
+  complete(uploadId: string, parts: Part[], bytes: number): Promise<string | null>;
+  abort(uploadId: string): Promise<void>;
+};
+
+const MIB = 1024 * 1024;
+
+/**
+ * Amazon takes 10,000 parts, each but the last of at least 5 MiB (Amazon S3: multipart upload limits). An upload holds
+ * the parts on their way, and the one that is being filled.
+ */
+const LIMITS = { parts: 10_000, leastPartBytes: 8 * MIB, heldBytes: 32 * MIB };
+
+/**
+ * Uploads what fits into one part with one request, and more in parts, some at a time. A failure of any part or of `bytes` ends the
+ * others, aborts the upload and is thrown. `maxBytes` is what there may be; more than that is refused when parts run out.
+ */
+export async function uploadParts<Part>(
+  bytes: AsyncIterable<Uint8Array>, maxBytes: number, steps: UploadSteps<Part>, limits = LIMITS,
+): Promise<{ bytes: number; checksum: string | null }> {
+  const partBytes = Math.max(limits.leastPartBytes, Math.ceil(maxBytes / limits.parts / MIB) * MIB);
+  const spare: Buffer[] = [];
+  const underWay = lanes(Math.max(1, Math.floor(limits.heldBytes / partBytes) - 1));
+  const parts: Part[] = [];
+  let uploadId: string | undefined;
+  let [count, total] = [0, 0];
+  try {
+    for await (const { buffer, length, isLast } of filled(bytes, () => spare.pop() ?? Buffer.allocUnsafeSlow(partBytes))) {
+      const body = buffer.subarray(0, length);
+      total += length;
+      if (count === 0 && isLast) return { bytes: total, checksum: await steps.put(body) };
+      if (count === limits.parts) throw sourceRefusal('too_large', 'the file has more parts than S3 takes: make part_bytes smaller');
+      const [id, number] = [uploadId ??= await steps.begin(), count += 1];
+      await underWay.add(async () => {
+        parts[number - 1] = await steps.part(id, number, body, underWay.signal);
+        spare.push(buffer);
+      });
+    }
+    await underWay.through();
+    return { bytes: total, checksum: await steps.complete(uploadId!, parts, total) };
+  } catch (error) {
+    await underWay.end(error);
+    if (uploadId !== undefined) await steps.abort(uploadId).catch(() => undefined);
+    throw error;
+  }
+}
+
+type Filled = { buffer: Buffer; length: number; isLast: boolean };
+
+/** The bytes in full buffers, but for the last, which is there even if there are none. */
+async function* filled(bytes: AsyncIterable<Uint8Array>, take: () => Buffer): AsyncGenerator<Filled, void, undefined> {
+  let [buffer, length] = [take(), 0];
+  for await (const chunk of bytes) {
+    for (let from = 0; from < chunk.length;) {
+      if (length === buffer.length) {
+        yield { buffer, length, isLast: false };
+        [buffer, length] = [take(), 0];
+      }
+      const piece = chunk.subarray(from, from + buffer.length - length);
+      buffer.set(piece, length);
+      length += piece.length;
+      from += piece.length;
+    }
+  }
+  yield { buffer, length, isLast: true };
+}
+
+/** So many at a time; when one fails, the others are ended by the signal, and the next that is added is refused with the same. */
+function lanes(most: number) {
+  const controller = new AbortController();
+  const running = new Set<Promise<void>>();
+  let failure: { error: unknown } | undefined;
+  const stop = (error: unknown) => {
+    failure ??= { error };
+    controller.abort(failure.error);
+  };
+  return {
+    signal: controller.signal,
+    /** Waits until there is room, and not for the work. */
+    async add(work: () => Promise<unknown>): Promise<void> {
+      while (running.size >= most) await Promise.race(running);
+      if (failure) throw failure.error;
+      const lane: Promise<void> = work().then(() => undefined, stop).finally(() => running.delete(lane));
+      running.add(lane);
+    },
+    /** Waits for all. */
+    async through(): Promise<void> {
+      await Promise.all(running);
+      if (failure) throw failure.error;
+    },
+    async end(error: unknown): Promise<void> {
+      stop(error);
+      await Promise.all(running);
+    },
+  };
+}

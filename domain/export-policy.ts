@@ -1,0 +1,61 @@
+import { awsPartition } from './aws-partition.ts';
+
+type Statement = {
+  Sid: string;
+  Effect: 'Allow';
+  Action: string[];
+  Resource: string;
+  Condition?: Record<string, Record<string, string[]>>;
+};
+
+export type PolicyDocument<S> = { Version: '2012-10-17'; Statement: S[] };
+
+/** What IAM takes an asterisk and the like for, as it is written to mean the sign (IAM: policy variables, special characters). */
+const SPECIAL: Record<string, string> = { '*': '${*}', '?': '${?}', $: '${$}' };
+
+/**
+ * The least rights with which an exporter can work: on files below `subfolder` (without slashes at its ends; empty: the whole
+ * bucket), and to list those. Unfinished uploads can be listed for a whole bucket only: IAM has no condition for their prefix.
+ */
+export function exportPolicy(
+  { bucket, subfolder, region }: { bucket: string; subfolder: string; region: string },
+): PolicyDocument<Statement> {
+  const bucketArn = `arn:${awsPartition(region).name}:s3:::${bucket}`;
+  const folder = subfolder === '' ? '' : `${subfolder.replaceAll(/[*?$]/g, (sign) => SPECIAL[sign]!)}/`;
+  return {
+    Version: '2012-10-17',
+    Statement: [
+      {
+        Sid: 'MillraceFiles', Effect: 'Allow',
+        Action: ['s3:PutObject', 's3:GetObject', 's3:DeleteObject', 's3:AbortMultipartUpload'],
+        Resource: `${bucketArn}/${folder}*`,
+      },
+      {
+        Sid: 'MillraceList', Effect: 'Allow', Action: ['s3:ListBucket'], Resource: bucketArn,
+        ...folder === '' ? {} : { Condition: { StringLike: { 's3:prefix': [`${folder}*`] } } },
+      },
+      { Sid: 'MillraceUploads', Effect: 'Allow', Action: ['s3:ListBucketMultipartUploads'], Resource: bucketArn },
+    ],
+  };
+}
+
+/** To be replaced by the ARN of the AWS identity that the server runs as, which only its operator knows. */
+export const SERVER_IDENTITY = 'ARN_OF_THE_AWS_IDENTITY_OF_THIS_SERVER';
+
+type TrustStatement = {
+  Effect: 'Allow';
+  Principal: { AWS: string };
+  Action: 'sts:AssumeRole';
+  Condition: { StringEquals: { 'sts:ExternalId': string } };
+};
+
+/** Who may assume the role: the server, when it names this external id (IAM: the confused deputy problem). */
+export function trustPolicy({ externalId }: { externalId: string }): PolicyDocument<TrustStatement> {
+  return {
+    Version: '2012-10-17',
+    Statement: [{
+      Effect: 'Allow', Principal: { AWS: SERVER_IDENTITY }, Action: 'sts:AssumeRole',
+      Condition: { StringEquals: { 'sts:ExternalId': externalId } },
+    }],
+  };
+}

@@ -1,0 +1,26 @@
+import pg from 'pg';
+
+/** `received`: by when it came or was last changed. `happened`: by the time that it tells of. From `start` on, before `end`; null: all. */
+export type ExportWindow = { kind: 'received' | 'happened'; start: Date | null; end: Date };
+
+/** What is exported: of which apps and Systems of Records, of which time, and as what. */
+export type ExportScope = {
+  entityId: number;
+  apps: readonly { id: number; identifier: string }[];
+  sors: readonly { id: number; identifier: string }[];
+  window: ExportWindow;
+  format: 'csv' | 'jsonl';
+};
+
+/** COPY takes no parameters. */
+export const literal = (value: string | number | Date): string =>
+  pg.escapeLiteral(value instanceof Date ? value.toISOString() : String(value));
+
+/** Integers, none of them too. */
+export const literalList = (values: readonly number[]): string => `ANY (${literal(`{${values.join(',')}}`)}::integer[])`;
+
+/** Whether a time lies in the window. */
+export function inWindow(column: string, { start, end }: Pick<ExportWindow, 'start' | 'end'>): string {
+  const before = `${column} < ${literal(end)}::timestamptz`;
+  return start === null ? before : `${column} >= ${literal(start)}::timestamptz AND ${before}`;
+}

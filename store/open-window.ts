@@ -1,0 +1,22 @@
+import type { Queryable } from './database.ts';
+
+/** Every transaction that writes ends within this time (database.ts). */
+const WRITTEN_WITHIN_SECONDS = 30;
+const LOOK_AGAIN_MS = 1_000;
+/** So long what may have begun before is waited for; what it then still commits is found as late rows. */
+const UNKNOWN_MINUTES = 10;
+
+/**
+ * So long, in ms, a window over `received_at` may still be written to, at least; 0 once everything in it was committed: no
+ * transaction that began before its end is left. Rows carry the beginning of theirs. When that of another role's began, a role that
+ * may not read all statistics is not told.
+ */
+export async function findWindowOpenMs(db: Queryable, end: Date): Promise<number> {
+  const { rows } = await db.query<{ left_ms: number; is_written: boolean }>(
+    `SELECT ceil(extract(epoch FROM $1::timestamptz + make_interval(secs => $2) - now()) * 1000)::float8 AS left_ms,
+       EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND backend_xid IS NOT NULL
+         AND pid <> pg_backend_pid() AND CASE WHEN xact_start IS NULL THEN now() < $1::timestamptz + make_interval(mins => $3)
+           ELSE xact_start < $1 END) AS is_written`, [end, WRITTEN_WITHIN_SECONDS, UNKNOWN_MINUTES]);
+  const { left_ms: leftMs, is_written: isWritten } = rows[0]!;
+  return Math.max(leftMs, isWritten ? LOOK_AGAIN_MS : 0);
+}

@@ -1,0 +1,32 @@
+import type { DataExporter } from '../../store/data-exporter-record.ts';
+import { lockExporterById } from '../../store/data-exporters.ts';
+import { write } from '../../store/database.ts';
+import type { ExportRun, NewExportRun } from '../../store/export-run-record.ts';
+import { claimExportRun, findExportRunById, insertExportRun } from '../../store/export-runs.ts';
+import type { RunKey } from '../../store/sync-runs.ts';
+import type { TestStore } from './database.ts';
+
+export const instant = (text: string): Date => new Date(text);
+
+/** The row of a run, which was asked for unless told otherwise. */
+export async function storedExportRun(
+  { db }: TestStore, { entityId, id }: DataExporter, end: Date, run: Partial<NewExportRun> = {},
+): Promise<ExportRun> {
+  return (await insertExportRun(db, entityId, { exporterId: id, cause: 'request', window: { start: null, end }, ...run }))!;
+}
+
+/** Claims a run as a workflow does; null where it has to wait. */
+export function claimed({ db }: TestStore, { entityId, id, exporterId }: ExportRun, workflow = 'workflow'): Promise<ExportRun | null> {
+  return write(db, async (tx) => {
+    const exporter = await lockExporterById(tx, entityId, exporterId);
+    return exporter && claimExportRun(tx, exporter, id, workflow);
+  });
+}
+
+export function keyOf({ entityId, id: runId, generation }: ExportRun): RunKey {
+  return { entityId, runId, generation };
+}
+
+export async function runNow({ db }: TestStore, { entityId, id }: ExportRun): Promise<ExportRun> {
+  return (await findExportRunById(db, entityId, id))!;
+}
