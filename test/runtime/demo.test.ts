@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +10,8 @@ import { onFileEnd } from '../harness/clean-up.ts';
 import { waitFor } from '../harness/wait.ts';
 
 const DEMO = fileURLToPath(new URL('../../runtime/demo.ts', import.meta.url));
+const PORT = '18187';
+const LAST_WORDS = 'Up until Ctrl-C.';
 const folder = { path: '' };
 
 beforeAll(async () => {
@@ -18,27 +20,50 @@ beforeAll(async () => {
   onFileEnd(() => rm(folder.path, { recursive: true, force: true }));
 });
 
-/** The real `npm run demo`, to its end by Ctrl-C: all that it said. */
-async function demo(): Promise<string> {
+type Demo = { child: ChildProcess; said(): string; ended: Promise<number | null> };
+
+function startDemo(): Demo {
   const child = spawn(process.execPath, [DEMO], {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '18187', MILLRACE_DATA_DIR: folder.path },
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT, MILLRACE_DATA_DIR: folder.path },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   onFileEnd(async () => { child.kill('SIGKILL'); });
   let said = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => { said += chunk.toString(); });
-  const ended = once(child, 'exit');
-  await waitFor('a demo that has shown all', () => Promise.resolve(said.includes('Up until Ctrl-C.') || child.exitCode !== null), 120_000);
-  child.kill('SIGINT');
-  expect([(await ended)[0], said]).toEqual([0, expect.stringContaining('Up until Ctrl-C.')]);
-  return said;
+  return { child, said: () => said, ended: once(child, 'exit').then(([code]) => code as number | null) };
+}
+
+const hasSaid = ({ child, said }: Demo, text: string) => waitFor(
+  `a demo that says "${text}"`, () => Promise.resolve(said().includes(text) || child.exitCode !== null), 240_000);
+
+/** The real `npm run demo`, to its end by Ctrl-C: all that it said. */
+async function demo(): Promise<string> {
+  const running = startDemo();
+  await hasSaid(running, LAST_WORDS);
+  running.child.kill('SIGINT');
+  expect([await running.ended, running.said()]).toEqual([0, expect.stringContaining(LAST_WORDS)]);
+  return running.said();
 }
 
 /** What is said of each run, without its id. */
 const runsOf = (said: string) => [...said.matchAll(/^((?:Dry run|Run) )run_\S+ (.*)$/gm)].map(([, kind, outcome]) => `${kind}${outcome}`);
 
+/** An export into a bucket that is decrypted and verified, and adds up. */
+function expectExport(said: string): void {
+  expect(said).toMatch(/^Batch: 325 calls = 320 accepted \+ 1 duplicates \+ 4 refused$/m);
+  const [, rows] = /^Export run_\S+ finished: (\d+) rows in 7 files$/m.exec(said) ?? [];
+  expect(rows).toBeDefined();
+  for (const [type, count] of [['sessions', 40], ['logs', 320], ['locations', 320], ['devices', 20], ['crashes', 1]]) {
+    expect(said).toMatch(new RegExp(`^${type} +${type}-0001\\.csv\\.gz\\.enc +${count} +\\d+$`, 'm'));
+  }
+  expect(said).toMatch(/^Decrypted, logs-0001\.csv\.gz\.enc begins:\n {2}event_id,log_type,name,/m);
+  expect(said).toContain('All is there: 1 windows, 7 files (each hashed, signatures verified).');
+  expect(said).toContain(
+    `Reconciliation: exported, ${rows} rows expected = ${rows} written, 7 of 7 files ok in the bucket, its manifest ok`);
+}
+
 describe('npm run demo', () => {
-  it('shows each kind of flow, a sync of which the second run writes nothing among them, and again in the same folder', async () => {
+  it('shows each kind of flow, a sync that runs again and a whole export among them, and so again in the same folder', async () => {
     for (const said of [await demo(), await demo()]) {
       expect(said).toMatch(/^Import imp_\S+ finished: 2112 rows read = 2100 ok \+ 1 ignored \+ 11 failed$/m);
       expect(said).toMatch(/^Feed req_\S+ finished: 4 values = 3 ok \+ 0 ignored \+ 1 failed$/m);
@@ -52,6 +77,17 @@ describe('npm run demo', () => {
       expect(said).toMatch(/^480 +INVALID_VALUE +born +"31\/02\/1990" is not a date/m);
       expect(said).toMatch(/^Read back, shopper-3@example\.com: .*"plan":"platinum"/m);
       expect(said).not.toContain('nobody else is to see this');
+      expectExport(said);
     }
+  }, 600_000);
+
+  it('ends cleanly by Ctrl-C in between, also where npm passes it on once more', async () => {
+    const running = startDemo();
+    await hasSaid(running, 'waits until 30 s after');
+    running.child.kill('SIGINT');
+    await waitFor('a server that is gone', () => fetch(`http://127.0.0.1:${PORT}/health/live`).then(() => false, () => true));
+    running.child.kill('SIGINT');
+    expect([await running.ended, running.said()]).toEqual([0, expect.not.stringContaining(LAST_WORDS)]);
+    expect((await readdir(folder.path)).filter((name) => name.startsWith('child.'))).toEqual([]);
   }, 300_000);
 });

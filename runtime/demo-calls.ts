@@ -1,0 +1,63 @@
+const DEVICES = 20;
+const VISITS = 2;
+const MINUTE_MS = 60_000;
+/** Between the first visit's beginning and now. */
+const SINCE_MS = 180 * MINUTE_MS;
+/** Longer than a session without an event lasts. */
+const BETWEEN_VISITS_MS = 60 * MINUTE_MS;
+/** Of all devices, in the last visit. */
+const CRASHES_ON = 7;
+
+const PLACES = [
+  { city: 'Paris', country: 'FR', latitude: 48.86, longitude: 2.35 },
+  { city: 'Brussels', country: 'BE', latitude: 50.85, longitude: 4.35 },
+];
+
+/** What somebody does in a visit, a minute after each other. */
+const STEPS: { type: string; name?: string; event?: string; properties?: object }[] = [
+  { type: 'screen', name: 'Home' },
+  ...['lamp', 'chair', 'table'].map((product) => ({ type: 'track', event: 'Product Viewed', properties: { product } })),
+  { type: 'track', event: 'Product Added', properties: { product: 'table', price: 249.5 } },
+  { type: 'screen', name: 'Checkout' },
+  { type: 'track', event: 'Order Completed', properties: { total: 249.5, currency: 'EUR' } },
+  { type: 'track', event: 'Application Backgrounded' },
+];
+const CRASH = {
+  type: 'track', event: 'Application Crashed',
+  properties: { exception_type: 'NullPointerException', message: 'no card to pay with', stack: ['Checkout.pay', 'Checkout.onTap'] },
+};
+
+/** What the app of a shop tells of some visits, then calls that are no good, each for another reason, and one again. */
+export function demoCalls(now: number): object[] {
+  const sound = Array.from({ length: DEVICES }, (_, nth) => nth + 1)
+    .flatMap((device) => Array.from({ length: VISITS }, (_, visit) => visitOf(device, visit, now))).flat();
+  return [...sound, ...badCalls(now), sound[0]!];
+}
+
+function visitOf(device: number, visit: number, now: number): object[] {
+  const begins = now - SINCE_MS + visit * BETWEEN_VISITS_MS + device * 1_000;
+  return STEPS.map((step, nth) => ({
+    ...(step.name === 'Checkout' && device === CRASHES_ON && visit === VISITS - 1 ? CRASH : step),
+    messageId: `demo-${device}-${visit}-${nth}`, userId: `shopper-${device}@example.com`,
+    timestamp: new Date(begins + nth * MINUTE_MS).toISOString(), context: contextOf(device),
+  }));
+}
+
+function contextOf(device: number): object {
+  return {
+    app: { version: '2.1.0' }, os: { name: 'iOS', version: '18.1' }, library: { name: 'analytics-swift', version: '1.6.2' },
+    device: { id: `demo-device-${device}`, model: 'iPhone17,1' }, network: { carrier: 'Demo Mobile' }, locale: 'fr-FR',
+    timezone: 'Europe/Paris', location: PLACES[device % PLACES.length],
+  };
+}
+
+function badCalls(now: number): object[] {
+  const userId = 'shopper-1@example.com';
+  const event = 'Product Viewed';
+  return [
+    { type: 'track', userId },
+    { type: 'track', event },
+    { type: 'track', event, userId, timestamp: Math.floor(now / 1_000) },
+    { type: 'track', event, userId, timestamp: '1999-12-31T23:59:59Z' },
+  ];
+}
