@@ -2,12 +2,13 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { benchExports } from './exports.ts';
 import { benchFeed } from './feed.ts';
 import { benchImports, benchSmallImport } from './imports.ts';
 import { benchIngestion } from './ingestion.ts';
 import { benchProfiles } from './profiles.ts';
 import { atMost, type Figure, markdown } from './report.ts';
-import { startService } from './service.ts';
+import { peakMemoryMib, startService } from './service.ts';
 import { benchSingerCsv, prepareTap } from './singer.ts';
 import { benchPostgresSync } from './syncs.ts';
 
@@ -47,6 +48,8 @@ async function measure(): Promise<Figure[]> {
       ...tap ? [await benchSingerCsv({ service, folder, program: tap.program, rows })] : [],
       await benchFeed({ service, databaseUrl, values: quick ? 50_000 : 500_000, rounds }),
       ...await benchIngestion({ service, databaseUrl, folder, events: quick ? 20_000 : 200_000, rounds, seconds: quick ? 5 : 30 }),
+      ...await benchExports({ service, databaseUrl, folder, events: quick ? 200_000 : 5_000_000, rounds }),
+      atMost('peak memory of server and worker after that', 'MiB', peakMemoryMib(service.pid), 400),
       // Last: it empties the tables of the imports.
       ...await benchProfiles({ service, databaseUrl, customers: quick ? 100_000 : 2_000_000 }),
     ];
