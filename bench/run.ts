@@ -49,7 +49,7 @@ async function measure(): Promise<Figure[]> {
       await benchFeed({ service, databaseUrl, values: quick ? 50_000 : 500_000, rounds }),
       ...await benchIngestion({ service, databaseUrl, folder, events: quick ? 20_000 : 200_000, rounds, seconds: quick ? 5 : 30 }),
       ...await benchExports({ service, databaseUrl, folder, events: quick ? 200_000 : 5_000_000, rounds }),
-      atMost('peak memory of server and worker after that', 'MiB', peakMemoryMib(service.pid), 400),
+      atMost('daily export, peak memory of server and worker', 'MiB', peakMemoryMib(service.pid), 400),
       // Last: it empties the tables of the imports.
       ...await benchProfiles({ service, databaseUrl, customers: quick ? 100_000 : 2_000_000 }),
     ];
