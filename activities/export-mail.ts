@@ -17,8 +17,7 @@ export async function mailExportAlert(needs: Needs, { entityId, runId }: Omit<Ru
   const to = exporter.notifyEmails.length > 0 ? exporter.notifyEmails : await makerOf(needs, exporter);
   if (to.length === 0) return null;
   const { subject, text } = exportMail(await reportOf(needs, exporter, { ...run, alert: run.alert }));
-  const messageId = `<${run.identifier}@${new URL(needs.publicUrl).hostname}>`;
-  return mailOnce(needs, { table: 'export_runs', entityId, id: runId }, { to, subject, text, messageId }, 'export');
+  return mailOnce(needs, { table: 'export_runs', entityId, id: runId, identifier: run.identifier }, { to, subject, text }, 'export');
 }
 
 async function makerOf({ db }: Needs, { createdBy }: DataExporter): Promise<string[]> {

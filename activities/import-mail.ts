@@ -13,16 +13,16 @@ import { findImport, findImportById } from '../store/imports.ts';
 export async function mailReport(needs: Needs, { entityId, importId, identifier }: ImportClaim): Promise<Again | null> {
   const job = await findImport(needs.db, entityId, identifier);
   if (!job) return null;
-  return mailOnce(needs, { table: 'imports', entityId, id: importId }, await composed(needs, job), 'import');
+  return mailOnce(needs, { table: 'imports', entityId, id: importId, identifier }, await composed(needs, job), 'import');
 }
 
 /** All that can fail without a mail on its way. */
-async function composed({ db, publicUrl }: Needs, job: Import): Promise<Mail> {
+async function composed({ db, publicUrl }: Needs, job: Import): Promise<Omit<Mail, 'messageId'>> {
   const { sorName, to } = await findMailFacts(db, job.entityId, job.sorId);
   const parent = job.parentId === null ? null : await findImportById(db, job.entityId, job.parentId);
   const fileError = await findFileError(db, job.entityId, job.id);
   const { subject, text } = importMail(reportOf(job, { sorName, fileError, publicUrl, parentId: parent?.identifier ?? null }));
-  return { to, subject, text, messageId: `<${job.identifier}@${new URL(publicUrl).hostname}>` };
+  return { to, subject, text };
 }
 
 type Facts = Pick<ImportReport, 'sorName' | 'fileError' | 'parentId'> & { publicUrl: string };

@@ -10,10 +10,14 @@ const FIRST_WAIT_MS = 60_000;
 
 /**
  * Sends the one mail that something has. The attempt is noted down before it is made and its outcome after: a mail of which
- * nobody knows whether it arrived is not sent again. `name` is that of the flow's boundaries.
+ * nobody knows whether it arrived is not sent again. `name` is that of the flow's boundaries; by the
+ * identifier of what it tells of, a mail that comes twice is known.
  */
-export async function mailOnce(needs: Needs, mailed: Mailed, mail: Mail, name: string): Promise<Again | null> {
-  const { db, boundary } = needs;
+export async function mailOnce(
+  needs: Needs, { identifier, ...mailed }: Mailed & { identifier: string }, unnamed: Omit<Mail, 'messageId'>, name: string,
+): Promise<Again | null> {
+  const { db, boundary, publicUrl } = needs;
+  const mail = { ...unnamed, messageId: `<${identifier}@${new URL(publicUrl).hostname}>` };
   const attempt = await write(db, (tx) => beginMail(tx, mailed));
   if (!attempt) return null;
   boundary(`${name}: mail noted`);

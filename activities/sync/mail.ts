@@ -19,6 +19,6 @@ export async function mailAlert(needs: Needs, { entityId, runId }: RunClaim): Pr
     startedAt: (run.startedAt ?? run.receivedAt).toISOString(), endedAt: (run.endedAt ?? run.receivedAt).toISOString(),
     link: `${needs.publicUrl}/api/syncs/${sync.identifier}/runs/${run.identifier}`,
   });
-  const messageId = `<${run.identifier}@${new URL(needs.publicUrl).hostname}>`;
-  return mailOnce(needs, { table: 'sync_runs', entityId, id: runId }, { to: sync.alerts.emails, subject, text, messageId }, 'sync');
+  const mailed = { table: 'sync_runs', entityId, id: runId, identifier: run.identifier } as const;
+  return mailOnce(needs, mailed, { to: sync.alerts.emails, subject, text }, 'sync');
 }
