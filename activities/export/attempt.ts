@@ -6,13 +6,12 @@ import type { OpenBucket } from './open-bucket.ts';
 import type { SliceSessions } from './source.ts';
 import { type Tx, write } from '../../store/database.ts';
 import { type AttemptKey, lockAttempt } from '../../store/export-run-progress.ts';
-import type { ExportSession } from '../../store/export-session.ts';
 
 /** An attempt at the files of a run, with its bucket open. */
 export type OpenAttempt = ExportJob & OpenBucket & { key: AttemptKey; scope: AttemptScope };
 
-/** The same with what it reads by: `session` is the first of `sessions`. */
-export type Attempt = OpenAttempt & { session: ExportSession; sessions: SliceSessions };
+/** The same with what it reads by; whatever is no slice is asked in the first. */
+export type Attempt = OpenAttempt & { sessions: SliceSessions };
 
 /** A transaction that holds the run; throws `ExportGone` where it is no longer this attempt's. */
 export function writeHeld<T>({ db }: Pick<Needs, 'db'>, key: AttemptKey, work: (tx: Tx) => Promise<T>): Promise<T> {

@@ -91,7 +91,7 @@ async function exportAll(needs: Needs, given: OpenAttempt): Promise<void> {
   try {
     const other = await exportSession(needs.db);
     try {
-      await writeAll(needs, { ...given, session: one.session, sessions: [one.session, other.session] });
+      await writeAll(needs, { ...given, sessions: [one.session, other.session] });
     } finally {
       other.release();
     }

@@ -35,7 +35,7 @@ async function lookAtRun(needs: Needs, attempt: Attempt, earlier: ExportRun): Pr
   for (const record of await listExportRecords(needs.db, earlier.entityId, [earlier.id])) {
     if (record.snapshot === null || !APPEND_ONLY.has(record.dataType)) continue;
     attempt.scope.throwIfEnding();
-    await noteLate(needs, attempt, record, await countLate(attempt.session, record.dataType, scope, record.snapshot));
+    await noteLate(needs, attempt, record, await countLate(attempt.sessions[0], record.dataType, scope, record.snapshot));
   }
 }
 

@@ -17,12 +17,13 @@ import { countExpected, type ExportScope, findSnapshot, isReadAtOnce } from '../
 /** Writes what is left of a type; all of it anew where it is to be read in one snapshot, and that of an earlier attempt is gone. */
 export async function writeType(needs: Needs, attempt: Attempt, found: ExportRecord): Promise<void> {
   const scope = await scopeOf(needs.db, attempt.run);
-  const { key: { entityId }, session } = attempt;
+  const { key: { entityId }, sessions: [session] } = attempt;
   const restarted = () => writeHeld(needs, attempt.key, (tx) => updateRecordRestarted(tx, entityId, found));
   if (isReadAtOnce(found.dataType, scope)) {
     const record = found.expected === null ? found : await restarted();
     await holdSnapshot(session);
-    await writeRest(needs, attempt, record, scope);
+    // A snapshot is one session's.
+    await writeRest(needs, { ...attempt, sessions: [session, session] }, record, scope);
     await letSnapshotGo(session);
   } else {
     await writeRest(needs, attempt, found, scope);
@@ -35,7 +36,9 @@ export async function writeType(needs: Needs, attempt: Attempt, found: ExportRec
  * Rows that never change are as many as were counted, but for those of erased people. Otherwise the table was written anew while
  * it was read (CLUSTER, VACUUM FULL, a restored dump), and places in it were no longer what they had been.
  */
-async function isWhole({ db }: Needs, { session, key }: Attempt, { dataType }: ExportRecord, scope: ExportScope): Promise<boolean> {
+async function isWhole(
+  { db }: Needs, { sessions: [session], key }: Attempt, { dataType }: ExportRecord, scope: ExportScope,
+): Promise<boolean> {
   if (!APPEND_ONLY.has(dataType) || scope.window.kind !== 'received') return true;
   const records = await listExportRecords(db, key.entityId, [key.runId]);
   const { rows, expected } = records.find((record) => record.dataType === dataType)!;
@@ -45,10 +48,7 @@ async function isWhole({ db }: Needs, { session, key }: Attempt, { dataType }: E
 /** A file may still be on its way to the bucket while the next one is read. */
 async function writeRest(needs: Needs, attempt: Attempt, record: ExportRecord, scope: ExportScope): Promise<void> {
   await beginType(needs, attempt, record, scope);
-  const { session, sessions } = attempt;
-  // A snapshot is one session's.
-  const reading = isReadAtOnce(record.dataType, scope) ? [session, session] as const : sessions;
-  const slices = new SliceReader(readSlices(reading, record.dataType, scope, record.place), record.place);
+  const slices = new SliceReader(readSlices(attempt.sessions, record.dataType, scope, record.place), record.place);
   try {
     await writeFiles(needs, attempt, record, slices);
   } finally {
@@ -57,7 +57,7 @@ async function writeRest(needs: Needs, attempt: Attempt, record: ExportRecord, s
 }
 
 /** Once in a run: another attempt goes on with what the first one saw. */
-async function beginType(needs: Needs, { session, key }: Attempt, record: ExportRecord, scope: ExportScope): Promise<void> {
+async function beginType(needs: Needs, { sessions: [session], key }: Attempt, record: ExportRecord, scope: ExportScope): Promise<void> {
   if (record.expected !== null) return;
   const snapshot = await findSnapshot(session);
   const expected = await countExpected(session, record.dataType, scope);
