@@ -16,7 +16,7 @@ import { logs } from '../store/export-sources/logs.ts';
 
 const BUCKET = 'bench';
 const SUBFOLDER = 'exports';
-/** Of a file and of a part of its upload: as ours. */
+/** Of the upload: as ours. */
 const PART_BYTES = 8 * 1024 ** 2;
 const DAY_MS = 86_400_000;
 const TABLES = 'events, event_messages, sessions, session_heads, devices, device_users, locations, crashes';

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { CannotStart } from './cannot-start.ts';
 import type { Config } from './config.ts';
-import { type Files, folderFiles } from '../store/files.ts';
+import { s3Fault } from '../connectors/s3/s3-refusal.ts';
+import { asBytes, type Files, folderFiles } from '../store/files.ts';
 import { s3Files } from '../store/s3-files.ts';
 
 /** The files that MILLRACE_FILES names; a bucket is tried, so that what is wrong with it is said now. */
@@ -34,10 +35,6 @@ async function tryFiles(files: Files): Promise<void> {
   await files.deleteUnfinished(new Date());
 }
 
-async function* asBytes(text: string): AsyncGenerator<Buffer> {
-  yield Buffer.from(text);
-}
-
 /** By S3's error codes (Amazon S3 API reference: Error responses) and those of the SDK. */
 const ADVICE: Record<string, string> = {
   InvalidAccessKeyId: 'it does not know this access key: check AWS_ACCESS_KEY_ID',
@@ -54,15 +51,12 @@ const ADVICE: Record<string, string> = {
   CredentialsProviderError: 'there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine a role',
 };
 
-type SdkError = { name?: string; code?: string; message?: string; $metadata?: { httpStatusCode?: number } };
-
 /** S3's own messages may quote keys, and stay out. */
 function adviceOn(error: unknown): string {
-  const { name = '', code, message = '', $metadata } = error as SdkError;
-  const status = $metadata?.httpStatusCode;
+  const { code: name = '', message, status } = s3Fault(error);
   const answered = status === undefined ? '' : `it answered ${status} ${name}: `;
   if (ADVICE[name]) return answered + ADVICE[name];
   if (message === 'Region is missing') return 'there is no region: set AWS_REGION';
   if (status !== undefined) return `${answered}check MILLRACE_FILES, AWS_REGION and AWS_ENDPOINT_URL_S3`;
-  return `no answer (${code ?? name}): check AWS_ENDPOINT_URL_S3`;
+  return `no answer (${(error as NodeJS.ErrnoException).code ?? name}): check AWS_ENDPOINT_URL_S3`;
 }

@@ -30,6 +30,11 @@ const UNFINISHED = '.unfinished';
 const UNFINISHED_FOR_MS = 3_600_000;
 const READ_BYTES = 256 * 1024;
 
+/** A text, as `put` takes bytes. */
+export async function* asBytes(text: string): AsyncGenerator<Buffer> {
+  yield Buffer.from(text);
+}
+
 /** Files in a folder, readable by this user alone. `put` syncs before it renames, so a key survives power loss. */
 export function folderFiles(folder: string): Files {
   const root = resolve(folder);

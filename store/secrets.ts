@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto';
 import { type Database, type Queryable, write } from './database.ts';
-import type { Files } from './files.ts';
+import { asBytes, type Files } from './files.ts';
 import { makeSigner, type Signer } from './signing-keys.ts';
 import { refuse } from '../domain/refusal.ts';
 
@@ -80,10 +80,6 @@ async function findOrDrawKey({ tx, files, secretKey }: KeyPlaces, name: string, 
   if (!copy) await files.put(fileKey, asBytes(wrapped));
   if (!rows[0]) await tx.query('INSERT INTO server_keys (name, id, wrapped) VALUES ($1, $2, $3)', [name, id, wrapped]);
   return { id, key };
-}
-
-async function* asBytes(text: string): AsyncGenerator<Buffer> {
-  yield Buffer.from(text);
 }
 
 function wrap(secretKey: Buffer, key: Buffer, name: string, id: number): string {
