@@ -18,7 +18,7 @@ export type FlowUnderBlows<Run> = Omit<FlowUnderKill<Run>, 'prepare'> & {
 };
 
 /** Of the work: so much is done at most between two blows, or so often a boundary is come to. */
-const MOST_BETWEEN = 0.1;
+const MOST_BETWEEN = 0.2;
 const MOST_HITS = 8;
 /** Temporal waits longer before each attempt at a step, up to 30 s. */
 const ENDS_WITHIN_MS = 150_000;
