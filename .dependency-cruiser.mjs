@@ -24,7 +24,7 @@ const BUILT_IN = { dependencyTypes: ['core'] };
 /** Without I/O; of luxon only what asks no clock, which its users see to. */
 const PURE_PACKAGES = 'node_modules/(csv-parse/(lib|dist/[^/]+)/sync\\.|croner/|canonicalize/|fastest-levenshtein/|(@types/)?luxon/|zod/)';
 /** Ciphers, checksums and signatures, and streams of bytes: pure but for the IV that is drawn for each file. */
-const CRYPTOGRAPHY = '^domain/(file-encryption|export-manifest)\\.ts$';
+const CRYPTOGRAPHY = '^domain/(file-encryption|signed-document)\\.ts$';
 const PACKAGE = { dependencyTypesNot: ['core', 'local'] };
 
 export default {

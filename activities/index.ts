@@ -1,6 +1,9 @@
 import { exportDailySteps } from './export-daily.ts';
 import { exportTickSteps } from './export-tick.ts';
 import { feedAttributesSteps } from './feed-attributes.ts';
+import { gdprAccessSteps } from './gdpr-access.ts';
+import { gdprSweepSteps } from './gdpr/sweep.ts';
+import { gdprDeleteSteps } from './gdpr-delete.ts';
 import { heartbeating } from './heartbeat.ts';
 import { importAttributesSteps } from './import-attributes.ts';
 import type { Needs } from './needs.ts';
@@ -12,7 +15,8 @@ import { syncTickSteps } from './sync-tick.ts';
 export function allSteps(needs: Needs) {
   return {
     ...importAttributesSteps(needs), ...feedAttributesSteps(needs), ...runSyncSteps(needs), ...syncTickSteps(needs),
-    ...exportDailySteps(needs), ...exportTickSteps(needs), ...heartbeatingEach(sweepSteps(needs)),
+    ...exportDailySteps(needs), ...exportTickSteps(needs), ...gdprAccessSteps(needs), ...gdprDeleteSteps(needs),
+    ...heartbeatingEach(sweepSteps(needs)), ...heartbeatingEach(gdprSweepSteps(needs)),
   };
 }
 

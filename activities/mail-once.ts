@@ -8,13 +8,15 @@ import { beginMail, type Mailed, updateMail } from '../store/mails.ts';
 const TRIES = 6;
 const FIRST_WAIT_MS = 60_000;
 
+export type MailNeeds = Pick<Needs, 'db' | 'mailer' | 'publicUrl' | 'boundary'>;
+
 /**
  * Sends the one mail that something has. The attempt is noted down before it is made and its outcome after: a mail of which
  * nobody knows whether it arrived is not sent again. `name` is that of the flow's boundaries; by the
  * identifier of what it tells of, a mail that comes twice is known.
  */
 export async function mailOnce(
-  needs: Needs, { identifier, ...mailed }: Mailed & { identifier: string }, unnamed: Omit<Mail, 'messageId'>, name: string,
+  needs: MailNeeds, { identifier, ...mailed }: Mailed & { identifier: string }, unnamed: Omit<Mail, 'messageId'>, name: string,
 ): Promise<Again | null> {
   const { db, boundary, publicUrl } = needs;
   const mail = { ...unnamed, messageId: `<${identifier}@${new URL(publicUrl).hostname}>` };
@@ -27,7 +29,7 @@ export async function mailOnce(
   return sent.isRetryable && attempt.tries < TRIES ? { againInMs: FIRST_WAIT_MS * 2 ** (attempt.tries - 1) } : null;
 }
 
-async function send({ mailer }: Needs, mail: Mail) {
+async function send({ mailer }: MailNeeds, mail: Mail) {
   const result = await mailer.send(mail);
   if (result.outcome !== 'sent') {
     const { outcome, reason } = result;

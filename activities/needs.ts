@@ -19,6 +19,8 @@ export type Needs = {
   /** The ways out to addresses that users set. */
   outside: WaysOut;
   mailer: Mailer;
+  /** The folder in which mails lie where there is no server for them. */
+  outbox: Files;
   /** Where callers reach the server, without a slash at the end. */
   publicUrl: string;
   countRows: (outcome: 'ok' | 'ignored' | 'failed', rows: number) => void;
@@ -36,6 +38,8 @@ export type Needs = {
   syncTurn: Turns;
   /** The same for runs of exporters: each holds what is between its database and its bucket. */
   exportTurn: Turns;
+  /** The same for steps that erase people or show what is known of them. */
+  gdprTurn: Turns;
   countRecords: (outcome: 'written' | 'unchanged' | 'ignored' | 'failed', records: number) => void;
   countExportRuns: (outcome: 'finished' | 'failed' | 'canceled') => void;
   /** Of runs that finished. */

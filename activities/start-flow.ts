@@ -5,7 +5,7 @@ const QUEUE: TaskQueue = 'flows';
 
 /** Starts the flow of a row of work, under an id made from that row's; one that is under way already is left alone. */
 export async function startFlow(
-  temporal: Client, workflow: 'importAttributes' | 'runSync' | 'exportDaily', workflowId: string, ref: object,
+  temporal: Client, workflow: 'importAttributes' | 'runSync' | 'exportDaily' | 'gdprAccess' | 'gdprDelete', workflowId: string, ref: object,
 ): Promise<void> {
   await temporal.workflow.start(workflow, {
     workflowId,

@@ -1,10 +1,11 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { exportRunWorkflowId, importWorkflowId, syncRunWorkflowId } from '../domain/workflow-id.ts';
+import { exportRunWorkflowId, gdprWorkflowId, importWorkflowId, syncRunWorkflowId } from '../domain/workflow-id.ts';
 import {
   deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteOldChanges, deleteOldFeedRequests, deleteOldRequests, deleteRemains,
   isFileOfImport, listEntitiesWithPendingCustomers, listExpiredImports, listRunningImports, listUnclaimedImports, listWaitingFeeds,
   resetImport,
 } from '../store/across-entities.ts';
+import { isArchiveNamed } from '../store/archives-across-entities.ts';
 import { addPendingCustomers } from '../store/customers.ts';
 import type { Database } from '../store/database.ts';
 import { ensurePartitionsAhead } from '../store/event-partitions.ts';
@@ -35,8 +36,12 @@ const RETENTION_MS = 5_000;
 
 export type SweepSteps = ReturnType<typeof sweepSteps>;
 
+/** A listing of the file areas goes through all that is kept in them: so often a process makes one. */
+const ORPHANS_EVERY_MS = 3_600_000;
+
 export const sweepSteps = (
   { db, files, temporal, log, boundary }: Pick<Needs, 'db' | 'files' | 'temporal' | 'log' | 'boundary'>,
+  deleteOrphans = atMostEach(ORPHANS_EVERY_MS, () => deleteOrphanedFiles(db, files)),
 ) => ({
   /** Takes running rows back from workflows that Temporal does not know, or has closed. */
   async resetLostRuns(): Promise<void> {
@@ -47,6 +52,7 @@ export const sweepSteps = (
     }
     await resetLostRunsOf('sync', { db, temporal, log });
     await resetLostRunsOf('export', { db, temporal, log });
+    await resetLostRunsOf('gdpr', { db, temporal, log });
   },
 
   /** Starts what was accepted and never began, and feeds whose inbox nobody empties. */
@@ -78,7 +84,7 @@ export const sweepSteps = (
       boundary('sweep: between file and job');
       await deleteImport(db, expired);
     }
-    await deleteOrphanedFiles(db, files);
+    await deleteOrphans();
     await files.deleteUnfinished(new Date());
     await deleteDryRunRemains(db);
     await deleteRemains(db);
@@ -106,6 +112,7 @@ export const sweepSteps = (
 const RUNS = {
   sync: { workflowId: syncRunWorkflowId, field: 'syncRun', words: 'a lost run of a sync starts again' },
   export: { workflowId: exportRunWorkflowId, field: 'exportRun', words: 'a lost run of an exporter starts again' },
+  gdpr: { workflowId: gdprWorkflowId, field: 'gdprRequest', words: 'a lost request of people for their data or its deletion starts again' },
 } satisfies Record<RunKind, object>;
 
 async function resetLostRunsOf(kind: RunKind, { db, temporal, log }: Pick<Needs, 'db' | 'temporal' | 'log'>): Promise<void> {
@@ -116,12 +123,24 @@ async function resetLostRunsOf(kind: RunKind, { db, temporal, log }: Pick<Needs,
   }
 }
 
-/** Uploads whose request died between the pinned file and the row of its import. */
-async function deleteOrphanedFiles(db: Database, files: Files): Promise<void> {
+/** Uploads whose request died between the pinned file and the row of its import, and archives whose row went as they were put. */
+export async function deleteOrphanedFiles(db: Database, files: Files): Promise<void> {
   const before = new Date(Date.now() - ORPHANED_AFTER_MS);
   for await (const { key, modifiedAt } of files.list('imports/')) {
     if (modifiedAt < before && !await isFileOfImport(db, key)) await files.delete(key);
   }
+  for await (const { key, modifiedAt } of files.list('access/')) {
+    if (modifiedAt < before && !await isArchiveNamed(db, key)) await files.delete(key);
+  }
+}
+
+function atMostEach(everyMs: number, work: () => Promise<void>): () => Promise<void> {
+  let doneAt = -Infinity;
+  return async () => {
+    if (performance.now() - doneAt < everyMs) return;
+    await work();
+    doneAt = performance.now();
+  };
 }
 
 /** True while the very run that claimed the row is open. */

@@ -1,17 +1,15 @@
-import { readFile } from 'node:fs/promises';
 import progress, { SingleBar } from 'cli-progress';
 import { Command } from 'commander';
 import type { BucketOptions } from './exports-bucket.ts';
+import { readJwks } from './read-jwks.ts';
 import { run } from './run.ts';
 import { printVerified } from './verified-report.ts';
 import { isWhole, verifyWindow, type VerifiedWindow, type Verification } from './verify-window.ts';
 import { type WindowFolder, windowFolders } from './window-folders.ts';
-import { readSigningKeys, type SigningKey } from '../domain/export-manifest.ts';
 import { refuse } from '../domain/refusal.ts';
 import { type WindowFault, windowFaults } from '../domain/window-faults.ts';
 
 type Options = BucketOptions & { prefix: string; from?: string; to?: string; jwks?: string; deep?: true; json?: true };
-const ANSWER_MS = 30_000;
 
 type Bounds = { from?: Date; to?: Date };
 
@@ -93,28 +91,4 @@ function readTime(option: string, given: string): Date {
   const time = new Date(given);
   if (isTime && !Number.isNaN(time.getTime())) return time;
   return refuse(400, 'bad_time', `${option} is a date such as 2026-11-20, or an instant such as 2026-11-20T23:00:00Z.`);
-}
-
-async function readJwks(place: string): Promise<SigningKey[]> {
-  const text = /^https?:/i.test(place) ? await fetchText(place) : await readFile(place, 'utf8').catch((error: NodeJS.ErrnoException) =>
-    refuse(400, 'unreadable', `${place} cannot be read (${error.code}).`));
-  const keys = readSigningKeys(parse(text));
-  return keys && keys.length > 0 ? keys
-    : refuse(400, 'bad_jwks', `${place} holds no set of Ed25519 keys, as a server shows it at /.well-known/jwks.json.`);
-}
-
-async function fetchText(url: string): Promise<string> {
-  const reply = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) }).catch(({ message, cause }: Error) => {
-    const { code } = (cause ?? {}) as NodeJS.ErrnoException;
-    return refuse(502, 'unreachable', `${url} does not answer (${code ?? message}).`);
-  });
-  return reply.ok ? reply.text() : refuse(502, 'unreachable', `${url} answers ${reply.status}.`);
-}
-
-function parse(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return null;
-  }
 }

@@ -10,7 +10,8 @@ export type Followed<T> = {
   /** What it is called, and what can be done with it after the showing has ended. */
   name: string;
   toFollow: string;
-  toCancel: string;
+  /** Null: nothing ends it. */
+  toCancel: string | null;
 };
 
 export type Shown = {
@@ -36,7 +37,7 @@ export async function follow<T>(followed: Followed<T>): Promise<T> {
   const bar = new SingleBar({ format, gracefulExit: false, noTTYOutput: true, notTTYSchedule: 5_000 });
   const leave = () => {
     bar.stop();
-    console.error(`The ${name} goes on. To follow it: ${toFollow}; to cancel it: ${toCancel}`);
+    console.error(`The ${name} goes on. To follow it: ${toFollow}${toCancel === null ? '' : `; to cancel it: ${toCancel}`}`);
     process.exit(INTERRUPTED);
   };
   process.on('SIGINT', leave);        // not once: a second one would end the process before it has said so

@@ -4,6 +4,7 @@ import { connectionsCommand } from './connections.ts';
 import { decryptCommand } from './decrypt.ts';
 import { errorsCommand } from './errors.ts';
 import { exportersCommand } from './exporters.ts';
+import { gdprCommand } from './gdpr.ts';
 import { importCommand } from './import.ts';
 import { loginCommand } from './login.ts';
 import { redriveCommand } from './redrive.ts';
@@ -14,11 +15,12 @@ import { syncsCommand } from './syncs.ts';
 import { templateCommand } from './template.ts';
 import { tokensCommand } from './tokens.ts';
 import { usersCommand } from './users.ts';
+import { verifyDocumentCommand } from './verify.ts';
 
 const commands = [
   loginCommand, templateCommand, importCommand, statusCommand, errorsCommand, redriveCommand, cancelCommand,
   usersCommand, tokensCommand, connectionsCommand, syncsCommand, syncCommand,
-  exportersCommand, decryptCommand,
+  exportersCommand, decryptCommand, gdprCommand, verifyDocumentCommand,
 ];
 
 const program = new Command('millrace')

@@ -2,14 +2,19 @@ import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { refuse } from '../domain/refusal.ts';
 
-/** The JSON object in the file that `path` names, `-` for standard input. Its content is never quoted: it may hold secrets. */
-export async function readJsonObject(path: string): Promise<object> {
+/**
+ * The JSON object in the file that `path` names, `-` for standard input. Its content is never quoted: it may hold secrets. `hint` tells
+ * what it is to be.
+ */
+export async function readJsonObject(
+  path: string, hint = 'write the settings as {"host": "db.example.com", …}',
+): Promise<object> {
   const where = path === '-' ? 'Standard input' : path;
   const content = path === '-' ? await text(process.stdin) : await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) =>
     refuse(400, 'unreadable', `${path} cannot be read (${error.code}).`));
   const value = parse(content);
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
-  return refuse(400, 'no_object', `${where} is no JSON object: write the settings as {"host": "db.example.com", …}.`);
+  return refuse(400, 'no_object', `${where} is no JSON object: ${hint}.`);
 }
 
 function parse(content: string): unknown {

@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import type { ExportsBucket } from './exports-bucket.ts';
 import type { WindowFolder } from './window-folders.ts';
-import {
-  type ExportManifest, manifestSchema, type SignatureState, type SigningKey, verifyManifest,
-} from '../domain/export-manifest.ts';
+import { type ExportManifest, manifestSchema } from '../domain/export-manifest.ts';
+import { type SignatureState, type SigningKey, verifyDocument } from '../domain/signed-document.ts';
 
 type ManifestFile = ExportManifest['types'][number]['files'][number];
 type VerifiedFile = { key: string; state: 'ok' | 'missing' | 'differs'; reason: string | null };
@@ -52,7 +51,7 @@ async function verifyWritten(
   const json = parse(written);
   const { data: manifest } = manifestSchema.safeParse(json);
   if (!manifest) return { ...nothingKnown(folder, key), faults: ['is not a manifest of version 1'] };
-  const signature = verification.keys && verifyManifest(json as object, verification.keys);
+  const signature = verification.keys && verifyDocument(json as object, verification.keys);
   const named = manifest.types.flatMap(({ files }) => files);
   const names = new Set([key, ...named.map((file) => file.key)]);
   const files = await verifyFiles(verification, named);

@@ -2,10 +2,12 @@ import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { refuse } from '../domain/refusal.ts';
 
-/** Writes pieces as they come into the file that `path` names, or else to standard output. */
-export async function writeOut(pieces: AsyncIterable<string | Uint8Array>, path: string | undefined): Promise<void> {
+/** Writes pieces as they come into the file that `path` names, or else to standard output. A new file gets these permissions. */
+export async function writeOut(
+  pieces: Iterable<string> | AsyncIterable<string | Uint8Array>, path: string | undefined, mode = 0o666,
+): Promise<void> {
   if (path === undefined) return pipeline(pieces, process.stdout, { end: false });
-  return pipeline(pieces, createWriteStream(path)).catch((error: NodeJS.ErrnoException) => {
+  return pipeline(pieces, createWriteStream(path, { mode })).catch((error: NodeJS.ErrnoException) => {
     if (error.syscall === undefined) throw error;
     refuse(400, 'unwritable', `${path} cannot be written (${error.code}).`);
   });

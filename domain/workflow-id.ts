@@ -26,5 +26,13 @@ export function exportRunWorkflowId(identifier: string): string {
   return `export/${identifier}`;
 }
 
+/** One request of people for their data or its deletion, one workflow. */
+export function gdprWorkflowId(identifier: string): string {
+  return `gdpr/${identifier}`;
+}
+
 /** The signal that there is something in the feed's inbox. */
 export const FEED_ARRIVED = 'feedArrived';
+
+/** The signal that holds were released: people who were held may be deleted now. */
+export const GDPR_HOLDS_CHANGED = 'holdsChanged';

@@ -66,6 +66,7 @@ const SCHEMA = z.object({
   MILLRACE_ADMIN_EMAIL: z.email('is an e-mail address').default('admin@millrace.local'),
   MILLRACE_ADMIN_PASSWORD: z.string().min(8, 'has at least 8 characters').optional(),
   MILLRACE_SECRET_KEY: secretKey.optional(),
+  MILLRACE_NEW_SECRET_KEY: secretKey.optional(),
   MILLRACE_FILES: files.optional(),
   // The SDK's, which reads them itself; here so that what is wrong with them is said at once.
   AWS_REGION: z.string().regex(/^[a-z\d-]{1,64}$/, 'is the name of a region, such as eu-central-1').optional(),
@@ -90,6 +91,10 @@ const SCHEMA = z.object({
   .refine((given) => !given.DATABASE_URL || given.MILLRACE_SECRET_KEY, {
     path: ['MILLRACE_SECRET_KEY'], when: () => true,
     error: 'is required with DATABASE_URL: openssl rand -base64 32, and keep it',
+  })
+  .refine((given) => !given.MILLRACE_NEW_SECRET_KEY || given.MILLRACE_SECRET_KEY, {
+    path: ['MILLRACE_NEW_SECRET_KEY'], when: () => true,
+    error: 'goes with MILLRACE_SECRET_KEY; where the data folder keeps the key, npm run keys -- rotate --wrapping draws the new one',
   })
   .refine((given) => Boolean(given.TEMPORAL_TLS_CERT) === Boolean(given.TEMPORAL_TLS_KEY), {
     path: ['TEMPORAL_TLS_CERT'], when: () => true,

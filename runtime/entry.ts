@@ -4,13 +4,20 @@ import { type Config, describeConfig, readConfig } from './config.ts';
 import { createLog } from './log.ts';
 import { Refusal } from '../domain/refusal.ts';
 
-/** Runs a process of Millrace: what is wrong with the surroundings is said plainly, without a stack. */
+/** Runs a process of Millrace. */
 export async function enter(run: (config: Config, log: Logger) => Promise<void>): Promise<void> {
-  try {
+  await saidPlainly(async () => {
     const config = readConfig(process.env);
     const log = createLog({ level: config.MILLRACE_LOG_LEVEL });
     log.info({ config: describeConfig(config) }, 'starting');
     await run(config, log);
+  });
+}
+
+/** What is wrong with the surroundings is said plainly, without a stack. */
+export async function saidPlainly(run: () => Promise<void>): Promise<void> {
+  try {
+    await run();
   } catch (error) {
     const isPlain = error instanceof CannotStart || error instanceof Refusal;
     console.error(isPlain ? error.message : error);

@@ -2,7 +2,7 @@ import { type Config, ConfigError } from './config.ts';
 import { endChildrenLeftBehind } from './embedded/children.ts';
 import { lockDataFolder, openDataFolder } from './embedded/data-folder.ts';
 import type { Say } from './embedded/say.ts';
-import { keptSecretKey } from './embedded/secret-key.ts';
+import { drawnSecretKey, keptSecretKey } from './embedded/secret-key.ts';
 import { startPostgres } from './embedded/postgres.ts';
 import { startTemporal } from './embedded/temporal.ts';
 import type { Grounds } from './house.ts';
@@ -35,7 +35,7 @@ export async function startGrounds(config: Config, say: Say): Promise<EmbeddedGr
     return {
       databaseUrl: config.DATABASE_URL ?? (await postgres)!.url,
       temporal: temporalSettings(config, server?.address),
-      secretKey: config.MILLRACE_SECRET_KEY ?? await keptSecretKey(dataDir),
+      ...await secretKeys(config),
       temporalUi: server?.uiAddress ?? null,
       lost: Promise.race(running.map(({ lost }) => lost)),
       stop,
@@ -52,7 +52,34 @@ export function configuredGrounds(config: Config): Grounds {
   if (missing.length > 0) {
     throw new ConfigError(missing.map((name) => `${name} is required here: only npm start has parts of its own`).join('\n'));
   }
-  return { databaseUrl: config.DATABASE_URL!, temporal: temporalSettings(config), secretKey: config.MILLRACE_SECRET_KEY! };
+  return { databaseUrl: config.DATABASE_URL!, temporal: temporalSettings(config), ...givenKeys(config) };
+}
+
+type SecretKeys = Pick<Grounds, 'secretKey' | 'newSecretKey'>;
+
+async function secretKeys(config: Config): Promise<SecretKeys> {
+  if (config.MILLRACE_SECRET_KEY) return givenKeys(config);
+  return { secretKey: await keptSecretKey(config.MILLRACE_DATA_DIR), newSecretKey: await drawnSecretKey(config.MILLRACE_DATA_DIR) };
+}
+
+function givenKeys(config: Config): SecretKeys {
+  return { secretKey: config.MILLRACE_SECRET_KEY!, newSecretKey: config.MILLRACE_NEW_SECRET_KEY };
+}
+
+/** The database alone, with the data folder locked: for what runs instead of the service. */
+export async function withDatabase(
+  config: Config, say: Say, work: (grounds: SecretKeys & { databaseUrl: string }) => Promise<void>,
+): Promise<void> {
+  const dataDir = config.MILLRACE_DATA_DIR;
+  await openDataFolder(dataDir);
+  const unlock = lockDataFolder(dataDir);
+  const postgres = config.DATABASE_URL ? null : await endChildrenLeftBehind(dataDir).then(() => startPostgres({ dataDir, say }));
+  try {
+    await work({ databaseUrl: config.DATABASE_URL ?? postgres!.url, ...await secretKeys(config) });
+  } finally {
+    await postgres?.stop();
+    unlock();
+  }
 }
 
 function temporalSettings(config: Config, embedded?: string): TemporalSettings {

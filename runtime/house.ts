@@ -9,11 +9,20 @@ import type { Traces } from './traces.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import type { Files } from '../store/files.ts';
 import { migrate } from '../store/migrate.ts';
+import { reconcileTombstones } from '../store/reconcile-tombstones.ts';
+import { sayRunning } from '../store/running.ts';
 import { openSecrets, type Secrets } from '../store/secrets.ts';
+import { chooseSecretKey } from '../store/server-keys.ts';
 import { faultOf } from '../domain/fault.ts';
 
 /** Where the parts are that Millrace stands on, embedded or not. */
-export type Grounds = { databaseUrl: string; temporal: TemporalSettings; secretKey: Buffer };
+export type Grounds = {
+  databaseUrl: string;
+  temporal: TemporalSettings;
+  secretKey: Buffer;
+  /** To which `secretKey` is being changed, or was when a process was killed. */
+  newSecretKey: Buffer | undefined;
+};
 
 /** What server and workers share. */
 export type House = {
@@ -44,28 +53,34 @@ export async function withHouse(
 }
 
 /** Opens database (migrated), files, keys and the Temporal client. */
-async function openHouse(config: Config, { databaseUrl, temporal, secretKey }: Grounds, log: Logger): Promise<House> {
+async function openHouse(config: Config, { databaseUrl, ...grounds }: Grounds, log: Logger): Promise<House> {
   const identity = `millrace-${process.pid}`;
   const db = openDatabase({
-    url: databaseUrl, name: identity, max: 20,
+    url: databaseUrl, name: identity, max: 21,         // one says that this process runs
     onError: (error) => log.warn({ ...faultOf(error) }, 'a database session ended'),
   });
+  let ended = () => {};
   try {
-    return await furnish(config, db, { temporal, secretKey, identity, log });
+    ended = await sayRunning(db);
+    return await furnish(config, db, { ...grounds, identity, log, ended });
   } catch (error) {
+    ended();
     await db.end();
     throw error;
   }
 }
 
-type Furnishing = Pick<Grounds, 'temporal' | 'secretKey'> & Pick<House, 'identity' | 'log'>;
+type Furnishing = Omit<Grounds, 'databaseUrl'> & Pick<House, 'identity' | 'log'> & { ended(): void };
 
-async function furnish(config: Config, db: Database, { temporal, secretKey, identity, log }: Furnishing): Promise<House> {
+async function furnish(
+  config: Config, db: Database, { temporal, secretKey, newSecretKey, identity, log, ended }: Furnishing,
+): Promise<House> {
   const files = await openFiles(config);
   const { applied } = await migrate(db);
   if (applied.length > 0) log.info({ applied }, 'database migrated');
   await clearScratch(config.MILLRACE_DATA_DIR);
-  const secrets = await openSecrets(db, files, secretKey);
+  const secrets = await openSecrets(db, files, await rightSecretKey(db, { secretKey, newSecretKey, log }));
+  await keepErased({ db, files, secrets, log });
   const traces = await openTraces(config, log);
   const client = await openTemporalClient(temporal, identity, traces?.client);
   return {
@@ -73,7 +88,28 @@ async function furnish(config: Config, db: Database, { temporal, secretKey, iden
     async close() {
       await client.connection.close();
       await traces?.close();
+      ended();
       await db.end();
     },
   };
+}
+
+/** The new one once the database has it, though whoever changed it was cut off, or has not set it in the old one's place yet. */
+async function rightSecretKey(
+  db: Database, { secretKey, newSecretKey, log }: Pick<Furnishing, 'secretKey' | 'newSecretKey' | 'log'>,
+): Promise<Buffer> {
+  if (!newSecretKey) return secretKey;
+  const right = await chooseSecretKey(db, [secretKey, newSecretKey]);
+  log.warn({ right: right === newSecretKey ? 'the new one' : 'the old one' },
+    'there are an old and a new secret key: npm run keys -- rotate --wrapping ends the change');
+  return right;
+}
+
+/** Who was erased stays so, whichever backup database or file store were restored from. */
+async function keepErased({ db, files, secrets, log }: Pick<House, 'db' | 'files' | 'secrets' | 'log'>): Promise<void> {
+  const { restored, written, unknown, unreadable, people } = await reconcileTombstones({ db, files, secrets });
+  if (restored + written > 0) log.info({ restored, written }, 'tombstones that database or file store lacked were put back');
+  if (people > 0) log.warn({ people }, 'people who had been erased came back with the database, and are erased again');
+  if (unknown > 0) log.warn({ files: unknown }, 'tombstones of entities that the database does not know were left alone');
+  if (unreadable > 0) log.error({ files: unreadable }, 'files under tombstones/ can not be read: restore them from a backup of the files');
 }

@@ -1,4 +1,5 @@
-import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { GdprFigures } from '../store/gdpr-across-entities.ts';
 
 type RequestSample = { method: string; route: string; status: number; seconds: number };
 type ActivitySample = { activity: string; outcome: 'ok' | 'refused' | 'failed'; seconds: number };
@@ -13,6 +14,8 @@ export type Metrics = {
   countExportRuns(outcome: 'finished' | 'failed' | 'canceled'): void;
   countExportRows(rows: number): void;
   countCalls(outcome: 'accepted' | 'duplicate' | 'refused', calls: number): void;
+  /** Has the requests of people under way counted whenever it is asked for: each process tells the same. */
+  followGdprRequests(count: () => Promise<GdprFigures>): void;
   text(): Promise<string>;
   contentType: string;
 };
@@ -63,7 +66,28 @@ export function createMetrics(): Metrics {
     countExportRuns: (outcome) => exportRuns.inc({ outcome }),
     countExportRows: (count) => exportRows.inc(count),
     countCalls: (outcome, count) => calls.inc({ outcome }, count),
+    followGdprRequests: (count) => followGdprRequests(registry, count),
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };
+}
+
+type Figure = GdprFigures[number];
+
+/** While the database is away neither of the two tells anything. */
+function followGdprRequests(registry: Registry, count: () => Promise<GdprFigures>): void {
+  const follow = <Label extends string>(
+    name: string, help: string, labelNames: Label[], tell: (figure: Figure) => [labels: Record<Label, string>, requests: number],
+  ) => registry.registerMetric(new Gauge({
+    name, help, labelNames, registers: [],
+    async collect() {
+      const figures = await count().catch(() => []);
+      this.reset();
+      for (const figure of figures) this.inc(...tell(figure));
+    },
+  }));
+  follow('millrace_gdpr_requests', 'Requests of people for their data or its deletion that are under way', ['type', 'state'],
+    ({ type, state, requests }) => [{ type, state }, requests]);
+  follow('millrace_gdpr_requests_near_deadline', 'Those of them that were received more than 25 days ago, of 30', ['type'],
+    ({ type, nearDeadline }) => [{ type }, nearDeadline]);
 }

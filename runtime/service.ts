@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { followExporter, followSchedule } from '../activities/follow-schedule.ts';
 import { startExportRun } from '../activities/start-export-run.ts';
+import { startGdprRequest } from '../activities/start-gdpr.ts';
 import { startImport } from '../activities/start-import.ts';
 import { startSyncRun } from '../activities/start-sync-run.ts';
+import { tellHoldsChanged } from '../activities/tell-holds-changed.ts';
 import { turns } from '../activities/turns.ts';
 import { wakeFeed } from '../activities/wake-feed.ts';
 import { type Commands, readCommandsFile } from '../connectors/commands/commands-file.ts';
@@ -16,6 +18,9 @@ import { openMailer } from '../connectors/mail.ts';
 import { TASK_QUEUES, type TaskQueue } from '../domain/workflow-id.ts';
 import { buildServer } from '../server/app.ts';
 import type { Readiness } from '../server/needs.ts';
+import { folderFiles } from '../store/files.ts';
+import { countRequestsUnderWay } from '../store/gdpr-across-entities.ts';
+import { countRestoredPeople } from '../store/restored-people.ts';
 import { ConfigError } from './config.ts';
 import { area } from './embedded/data-folder.ts';
 import { ensureFirstUser, type FirstUser } from './first-user.ts';
@@ -37,6 +42,8 @@ const IMPORT_BATCH_RECORDS = 40_000;
 const IMPORT_BATCHES_AT_ONCE = 4;
 /** Each holds two sessions, and up to two files on their way to a bucket. */
 const EXPORTS_AT_ONCE = 2;
+/** The same for steps that erase people or write what is known of them into archives. */
+const GDPR_AT_ONCE = 2;
 /** How long a request waits for Temporal before it leaves the start to the sweep. */
 const START_WITHIN_MS = 3_000;
 /** Ctrl-C comes from the terminal, and once more from npm, which passes it on. */
@@ -45,6 +52,7 @@ const SAME_WISH_MS = 5_000;
 /** Server, workers, or both, over an open house. `stop` drains: no new work, then 30 s for what runs. */
 export async function startService(house: House, { serves, works }: ServiceParts): Promise<Service> {
   const metrics = createMetrics();
+  metrics.followGdprRequests(() => countRequestsUnderWay(house.db));
   const stopping = new AbortController();
   const keeperOptions = { temporal: house.temporal, log: house.log, sweepSeconds: SWEEP_SECONDS };
   await ensureTemporal(keeperOptions).catch(() => {});      // out of reach for now: the keeper says so, and stays at it
@@ -79,7 +87,8 @@ async function startAllWorkers(house: House, metrics: Metrics): Promise<Workers>
   const { config, db, files, secrets, temporal, temporalSettings, traces, identity, log } = house;
   installTemporalRuntime(log);
   const url = publicUrl(house);
-  const mailer = openMailer({ smtpUrl: config.SMTP_URL, outbox: area(config.MILLRACE_DATA_DIR, 'outbox'), from: sender(house) });
+  const outbox = area(config.MILLRACE_DATA_DIR, 'outbox');
+  const mailer = openMailer({ smtpUrl: config.SMTP_URL, outbox, from: sender(house) });
   const workers = startWorkers({
     temporal: temporalSettings,
     bundlePath: await workflowBundle(join(config.MILLRACE_DATA_DIR, 'cache'), { traced: traces !== null }),
@@ -88,8 +97,9 @@ async function startAllWorkers(house: House, metrics: Metrics): Promise<Workers>
     needs: {
       db, files, secrets, log, temporal, countRows: metrics.countRows, countValues: metrics.countValues,
       countRecords: metrics.countRecords, countExportRuns: metrics.countExportRuns, countExportRows: metrics.countExportRows,
-      syncTurn: turns(SYNCS_AT_ONCE), exportTurn: turns(EXPORTS_AT_ONCE),
+      syncTurn: turns(SYNCS_AT_ONCE), exportTurn: turns(EXPORTS_AT_ONCE), gdprTurn: turns(GDPR_AT_ONCE),
       batchRecords: IMPORT_BATCH_RECORDS, turn: turns(IMPORT_BATCHES_AT_ONCE), boundary: () => {}, mailer, publicUrl: url,
+      outbox: folderFiles(outbox),
       outside: outside(house),
     },
   });
@@ -124,6 +134,10 @@ async function listen(house: House, metrics: Metrics, workers: Workers | null): 
       wakeFeed: (entityId) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => wakeFeed(temporal, entityId)),
       startSyncRun: (ref) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => startSyncRun(temporal, ref)),
       startExportRun: (ref) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => startExportRun(temporal, ref)),
+      startGdprRequest: (ref, type) => temporal.connection
+        .withDeadline(Date.now() + START_WITHIN_MS, () => startGdprRequest(temporal, ref, type)),
+      tellHoldsChanged: (requests) => temporal.connection
+        .withDeadline(Date.now() + START_WITHIN_MS, () => tellHoldsChanged(temporal, requests)),
       followExporter: (exporter) => temporal.connection
         .withDeadline(Date.now() + START_WITHIN_MS, () => followExporter({ db, temporal }, exporter)),
       followSchedule: (sync) => temporal.connection
@@ -159,7 +173,17 @@ async function readiness({ db, temporal }: House, workers: Workers | null): Prom
     part('temporal', temporal.connection.withDeadline(Date.now() + 2_000, () =>
       temporal.workflowService.describeNamespace({ namespace: temporal.options.namespace }))),
   ]);
-  return workers ? [...parts, ...TASK_QUEUES.map((queue) => workerReadiness(queue, workers))] : parts;
+  const restored = await restoredReadiness(db).catch(() => []);
+  return [...parts, ...(workers ? TASK_QUEUES.map((queue) => workerReadiness(queue, workers)) : []), ...restored];
+}
+
+/** Named while it lasts, and ready: an exporter's bucket that is away for a day must not keep everything from being served. */
+async function restoredReadiness(db: House['db']): Promise<Readiness[]> {
+  const { people, requests } = await countRestoredPeople(db);
+  return people === 0 ? [] : [{
+    name: 'people of a restored backup', ready: true,
+    reason: `${people} who had been erased came back with the database; ${requests} deletion requests erase them again`,
+  }];
 }
 
 function workerReadiness(queue: TaskQueue, workers: Workers): Readiness {

@@ -79,6 +79,7 @@ const others = {
   inbox_days_to_live: bodyInteger({ min: 1, max: MOST_DAYS }).nullable().optional(),
   rate_limit: jsonObject(RateLimit.nullable()).optional(),
   gdpr_emails: textArray(email, MOST_EMAILS).optional(),
+  gdpr_approval: bodyFlag.optional().describe('Deletions asked for from its devices wait for approval; by default true'),
   session_timeout: bodyInteger({ min: 15, max: 3_600 }).optional().describe('Seconds; by default 120'),
 };
 

@@ -10,7 +10,7 @@ import { type AppChangeBody, readDomains } from './app-body.ts';
 export const APP_DEFAULTS: Omit<AppSettings, 'name' | 'packageName' | 'appType'> = {
   storeId: null, sku: null, qa: false, parentId: null, domains: [], defaultTz: 'Europe/Paris', localizations: [], icon: null, cvIcon: null,
   primaryCategory: null, secondaryCategory: null, statuses: [], fcmKey: null, crmSyncable: false, inboxDaysToLive: null,
-  messageLimit: null, messagePeriod: null, gdprEmails: [], sessionTimeoutSeconds: 120,
+  messageLimit: null, messagePeriod: null, gdprEmails: [], gdprApproval: true, sessionTimeoutSeconds: 120,
 };
 
 /** The settings by the members of the body that say them. */
@@ -19,7 +19,8 @@ const MEMBERS = {
   parentId: 'parent_identifier', domains: 'domains', defaultTz: 'default_tz', localizations: 'localizations', icon: 'icon',
   cvIcon: 'cv_icon', primaryCategory: 'primary_category', secondaryCategory: 'secondary_category', statuses: 'statuses',
   fcmKey: 'fcm_key', crmSyncable: 'crm_syncable', inboxDaysToLive: 'inbox_days_to_live', messageLimit: 'rate_limit',
-  messagePeriod: 'rate_limit', gdprEmails: 'gdpr_emails', sessionTimeoutSeconds: 'session_timeout',
+  messagePeriod: 'rate_limit', gdprEmails: 'gdpr_emails', gdprApproval: 'gdpr_approval',
+  sessionTimeoutSeconds: 'session_timeout',
 } as const satisfies Record<keyof AppSettings, keyof AppChangeBody>;
 
 /** What the reference has in the body besides `name` and `parent_identifier`; all other members are Millrace's own. */
@@ -63,7 +64,8 @@ export async function readSettings(
     fcmKey: or(body.fcm_key, stays.fcmKey), crmSyncable: or(body.crm_syncable, stays.crmSyncable),
     inboxDaysToLive: or(body.inbox_days_to_live, stays.inboxDaysToLive),
     messageLimit: or(rateLimit?.message_limit, stays.messageLimit), messagePeriod: or(rateLimit?.period, stays.messagePeriod),
-    gdprEmails: or(body.gdpr_emails, stays.gdprEmails), sessionTimeoutSeconds: or(body.session_timeout, stays.sessionTimeoutSeconds),
+    gdprEmails: or(body.gdpr_emails, stays.gdprEmails), gdprApproval: or(body.gdpr_approval, stays.gdprApproval),
+    sessionTimeoutSeconds: or(body.session_timeout, stays.sessionTimeoutSeconds),
   };
 }
 

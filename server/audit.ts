@@ -31,9 +31,7 @@ function actorOf({ userId, serviceTokenId }: Caller) {
 
 /** Writes down that somebody looked at each of these people, whether they are known or not. */
 export function auditReads(
-  tx: Queryable, { caller, address }: { caller: Caller; address: string }, customerHashes: readonly Buffer[],
-  details: NonNullable<AuditEntry['details']>,
+  tx: Queryable, who: { caller: Caller; address: string }, customerHashes: readonly Buffer[], details: NonNullable<AuditEntry['details']>,
 ): Promise<void> {
-  const entry = { ...actorOf(caller), address, action: 'read', subjectKind: 'customer', details } as const;
-  return insertAuditEntries(tx, caller.entityId, customerHashes.map((customerHash) => ({ ...entry, customerHash })));
+  return auditEach(tx, who, customerHashes.map((customerHash) => ({ action: 'read', subjectKind: 'customer', details, customerHash })));
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ExportBucket } from '../connectors/s3/export-bucket.ts';
-import { verifyManifest } from '../domain/export-manifest.ts';
+import { verifyDocument } from '../domain/signed-document.ts';
 import { Refusal } from '../domain/refusal.ts';
 import type { ExportFile } from '../store/export-files.ts';
 import type { ExportRun } from '../store/export-run-record.ts';
@@ -45,5 +45,5 @@ export async function checkManifest(
   if (body === null) return 'missing';
   if (body === 'differs') return body;
   if (createHash('sha256').update(body).digest('hex') !== manifestSha256) return 'differs';
-  return verifyManifest(JSON.parse(body.toString()) as object, secrets.signingKeys()) === 'valid' ? 'ok' : 'not_signed';
+  return verifyDocument(JSON.parse(body.toString()) as object, secrets.signingKeys()) === 'valid' ? 'ok' : 'not_signed';
 }

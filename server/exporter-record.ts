@@ -6,7 +6,9 @@ import { type App, listAppsById } from '../store/apps.ts';
 import { type DataExporter, EXPORTER_TYPES, type ExporterSecrets } from '../store/data-exporter-record.ts';
 import { findExporter } from '../store/data-exporters.ts';
 import type { Queryable } from '../store/database.ts';
+import { findDeletionKey } from '../store/deletion-keys.ts';
 import { listRecentExports, type RecentExport } from '../store/recent-exports.ts';
+import type { Secrets } from '../store/secrets.ts';
 import { listSorNames, type SorType } from '../store/systems-of-records.ts';
 import { wholeSeconds } from './whole-seconds.ts';
 
@@ -64,6 +66,8 @@ const secret = z.string().nullable().describe('Null where there is none');
 /** The whole of it: whoever is shown this is written down in the audit log. */
 export const RevealedExporter = ExporterRecord.extend({
   aws_access_key_id: secret, aws_secret_access_key: secret, encryption_key: secret,
+  deletion_key: z.string().nullable()
+    .describe('Lists of erased people in the bucket name them under it (HMAC-SHA-256): 32 bytes in hexadecimal'),
 });
 
 /** The caller's exporter, found or, with `lockExporter`, held. */
@@ -90,13 +94,14 @@ export async function showExporter(db: Queryable, exporter: DataExporter): Promi
   };
 }
 
-/** The same with its secrets. */
+/** The same with its secrets; a deletion key that it lacks is drawn. */
 export async function revealExporter(
-  db: Queryable, exporter: DataExporter, { accessKeyId, secretAccessKey, encryptionKey }: ExporterSecrets,
+  tx: Queryable, secrets: Secrets, exporter: DataExporter, { accessKeyId, secretAccessKey, encryptionKey }: ExporterSecrets,
 ): Promise<z.input<typeof RevealedExporter>> {
   return {
-    ...await showExporter(db, exporter),
+    ...await showExporter(tx, exporter),
     aws_access_key_id: accessKeyId, aws_secret_access_key: secretAccessKey, encryption_key: encryptionKey,
+    deletion_key: await findDeletionKey(tx, secrets, exporter),
   };
 }
 

@@ -5,6 +5,7 @@ import type { KeptFigures } from '../store/app-figures.ts';
 import type { DataExporter } from '../store/data-exporter-record.ts';
 import type { Database } from '../store/database.ts';
 import type { Files } from '../store/files.ts';
+import type { GdprRef, GdprRequestType } from '../store/gdpr-request-record.ts';
 import { FILE_LIMITS } from '../store/pin-file.ts';
 import type { Secrets } from '../store/secrets.ts';
 import type { Sync } from '../store/sync-record.ts';
@@ -104,6 +105,9 @@ export type ServerNeeds = {
     startSyncRun(ref: RunRef): Promise<void>;
     followSchedule(sync: Sync): Promise<void>;
     startExportRun(ref: RunRef): Promise<void>;
+    startGdprRequest(ref: GdprRef, type: GdprRequestType): Promise<void>;
+    /** Of these requests, by their identifiers. */
+    tellHoldsChanged(requests: readonly string[]): Promise<void>;
     followExporter(exporter: DataExporter): Promise<void>;
   };
   outside: WaysOut;

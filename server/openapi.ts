@@ -100,10 +100,14 @@ function requestBody({ upload }: Route, schema: Json): Json {
 
 function success({ result, contentType, status }: Route): Json {
   if (status === 204) return { description: 'Done; there is no body' };
-  if (contentType) return { description: 'The file', content: { [contentType]: { schema: { type: 'string' } } } };
+  if (contentType) return { description: 'The file', content: { [contentType]: { schema: fileSchema(contentType) } } };
   const properties = { success: { const: true }, ...(result ? { result: schemaOf(result, 'output') } : {}) };
   const schema = { type: 'object', required: Object.keys(properties), properties };
   return { description: 'Done', content: { 'application/json': { schema } } };
+}
+
+function fileSchema(contentType: string): Json {
+  return contentType.startsWith('text/') ? { type: 'string' } : { type: 'string', format: 'binary' };
 }
 
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {

@@ -30,10 +30,11 @@ export function rowsOf({ page, per_page }: PageQuery): { offset: number; limit: 
   return { offset: (page - 1) * per_page, limit: per_page };
 }
 
-/** A page of a list at `path`; links are null where there is no such page. */
+/** A page of a list at `path`, which holds its filters; links are null where there is no such page. */
 export function showPage<T>({ publicUrl }: ServerSettings, path: string, { page, per_page }: PageQuery, total: number, items: T[]) {
   const pages = Math.ceil(total / per_page);
-  const to = (number: number) => (number >= 1 && number <= pages ? `${publicUrl}${path}?page=${number}&per_page=${per_page}` : null);
+  const list = `${publicUrl}${path}${path.includes('?') ? '&' : '?'}`;
+  const to = (number: number) => (number >= 1 && number <= pages ? `${list}page=${number}&per_page=${per_page}` : null);
   return {
     items,
     item_count: items.length,

@@ -80,7 +80,7 @@ type Spec<
   /** The payload within the envelope; left out where there is none. */
   result?: R;
   /** The type of an answer that is no JSON: a file. Refusals stay JSON. */
-  contentType?: 'text/csv';
+  contentType?: 'text/csv' | 'application/zip';
   /** The status of an answer that has no body (`noContent`). */
   status?: 204;
   malformed?: Malformed;
@@ -120,7 +120,7 @@ export type Route = {
   query?: z.ZodObject;
   body?: z.ZodType;
   result?: z.ZodType;
-  contentType?: 'text/csv';
+  contentType?: 'text/csv' | 'application/zip';
   status?: 204;
   malformed?: Malformed;
   /** The same for the query. */

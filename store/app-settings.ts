@@ -35,6 +35,8 @@ export type AppSettings = {
   messageLimit: number | null;
   messagePeriod: number | null;
   gdprEmails: string[];
+  /** Deletions asked for from its devices wait for somebody's approval. */
+  gdprApproval: boolean;
   sessionTimeoutSeconds: number;
 };
 
@@ -44,7 +46,8 @@ export type SettingsRow = {
   parent_id: number | null; domains: string[]; default_tz: string; localizations: Localization[]; icon: AppIcon | null;
   cv_icon: AppIcon | null; primary_category: string | null; secondary_category: string | null; statuses: AppStatus[];
   fcm_key: string | null; crm_syncable: boolean; inbox_days_to_live: number | null; message_limit: number | null;
-  message_period: number | null; gdpr_emails: string[]; session_timeout: number;
+  message_period: number | null; gdpr_emails: string[]; gdpr_approval: boolean;
+  session_timeout: number;
 };
 
 export function toSettings(secrets: Secrets, entityId: number, identifier: string, row: SettingsRow): AppSettings {
@@ -56,7 +59,7 @@ export function toSettings(secrets: Secrets, entityId: number, identifier: strin
     fcmKey: row.fcm_key === null ? null : secrets.open(row.fcm_key, fcmKeyPlace(entityId, identifier)),
     crmSyncable: row.crm_syncable, inboxDaysToLive: row.inbox_days_to_live,
     messageLimit: row.message_limit, messagePeriod: row.message_period,
-    gdprEmails: row.gdpr_emails, sessionTimeoutSeconds: row.session_timeout,
+    gdprEmails: row.gdpr_emails, gdprApproval: row.gdpr_approval, sessionTimeoutSeconds: row.session_timeout,
   };
 }
 
@@ -74,7 +77,7 @@ export function toColumns(
     fcm_key: fcmKey === null ? null : secrets.seal(fcmKey, fcmKeyPlace(entityId, identifier)),
     crm_syncable: settings.crmSyncable, inbox_days_to_live: settings.inboxDaysToLive,
     message_limit: settings.messageLimit, message_period: settings.messagePeriod,
-    gdpr_emails: settings.gdprEmails, session_timeout: settings.sessionTimeoutSeconds,
+    gdpr_emails: settings.gdprEmails, gdpr_approval: settings.gdprApproval, session_timeout: settings.sessionTimeoutSeconds,
   };
 }
 

@@ -142,14 +142,16 @@ export async function* listLogged(db: Database, entityId: number, people: People
  * Takes people out of all entries, each step a short transaction of its own, and tells of how many. NULL stays in their
  * place: a walk under way goes by the places.
  */
-export async function eraseFromChangeLog(db: Database, entityId: number, people: PeopleByType): Promise<number> {
+export async function eraseFromChangeLog(
+  db: Database, entityId: number, people: PeopleByType, tally?: (tx: Tx, entries: number) => Promise<void>,
+): Promise<number> {
   let total = 0;
   for await (const range of entryRanges(db, entityId)) {
     total += await writeRange(db,
       `UPDATE attribute_change_log SET customer_ids = ARRAY(
          SELECT CASE WHEN ${IS_ONE_OF_THEM} THEN NULL ELSE u.customer_id END
          FROM unnest(customer_ids) WITH ORDINALITY AS u (customer_id, ordinal) ORDER BY u.ordinal)
-       WHERE ${IN_RANGE} AND ${TELLS_OF_THEM}`, [...rangeKeys(entityId, range), ...people]);
+       WHERE ${IN_RANGE} AND ${TELLS_OF_THEM}`, [...rangeKeys(entityId, range), ...people], tally);
   }
   return total;
 }
@@ -161,10 +163,14 @@ export async function deleteOldEntries(db: Database, entityId: number): Promise<
   }
 }
 
-function writeRange(db: Database, statement: string, parameters: unknown[]): Promise<number> {
+function writeRange(
+  db: Database, statement: string, parameters: unknown[], tally?: (tx: Tx, entries: number) => Promise<void>,
+): Promise<number> {
   return write(db, async (tx) => {
     await tx.query(LOOK_UP_BY_KEY);
-    return (await tx.query(statement, parameters)).rowCount ?? 0;
+    const changed = (await tx.query(statement, parameters)).rowCount ?? 0;
+    if (changed > 0) await tally?.(tx, changed);
+    return changed;
   });
 }
 

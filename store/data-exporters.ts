@@ -154,6 +154,6 @@ export async function updateScheduledUntil(db: Queryable, { entityId, id, revisi
 export async function deleteExporter(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query(
     `UPDATE data_exporters SET deleted_at = now(), active = false, scheduled_until = NULL,
-       ${SECRETS.map((column) => `${column} = NULL`).join(', ')}
+       ${SECRETS.map((column) => `${column} = NULL`).join(', ')}, deletion_key = NULL
      WHERE entity_id = $1 AND id = $2`, [entityId, id]);
 }

@@ -84,9 +84,9 @@ export async function write<T>(
   }
 }
 
-/** Runs `work` in a short transaction that only reads. */
-export function read<T>(db: Database, work: (tx: Tx) => Promise<T>): Promise<T> {
-  return inTransaction(db, work, 'BEGIN READ ONLY');
+/** Runs `work` in a short transaction that only reads. `settings` as in `write`. */
+export function read<T>(db: Database, work: (tx: Tx) => Promise<T>, { settings = '' } = {}): Promise<T> {
+  return inTransaction(db, work, `BEGIN READ ONLY;${settings}`);
 }
 
 async function inTransaction<T>(db: Database, work: (tx: Tx) => Promise<T>, begin: string): Promise<T> {

@@ -1,13 +1,13 @@
 import type { Queryable } from './database.ts';
 
 /**
- * What an entity has in which nothing is kept: its users, its keys, its global SoR, what was written down about it, and its
+ * What an entity has in which nothing is kept: its users, its keys, its global SoR, what was written down about it or proved, and its
  * apps with what was set up beside them, which nobody can delete one by one; and of exporters that are deleted, what tells of
  * their runs. Any other table is looked into, also those that later migrations bring.
  */
 const OF_EMPTY_ENTITIES = [
-  'memberships', 'tokens', 'service_tokens', 'systems_of_records', 'customer_attributes', 'tombstones', 'audit_log',
-  'idempotent_requests', 'connections', 'syncs', 'key_lookups',
+  'memberships', 'tokens', 'service_tokens', 'systems_of_records', 'customer_attributes', 'tombstones', 'tombstone_batches',
+  'audit_log', 'gdpr_receipts', 'export_deletions', 'idempotent_requests', 'connections', 'syncs', 'key_lookups',
   'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'push_certificates', 'event_definitions', 'labels', 'label_targets',
   'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
   'data_exporters', 'export_runs', 'export_records', 'export_files',

@@ -132,6 +132,11 @@ export async function findExternalId(db: Queryable, entityId: number): Promise<s
   return rows[0]!.external_id;
 }
 
+export async function findEntityName(db: Queryable, entityId: number): Promise<string> {
+  const { rows } = await db.query<{ name: string }>('SELECT name FROM entities WHERE id = $1', [entityId]);
+  return rows[0]!.name;
+}
+
 export async function findEntityIdentifier(db: Queryable, entityId: number): Promise<string> {
   const { rows } = await db.query<{ identifier: string }>('SELECT identifier FROM entities WHERE id = $1', [entityId]);
   return rows[0]!.identifier;

@@ -1,24 +1,31 @@
-import { type Database, type Queryable, type Tx, write } from './database.ts';
+import { type Queryable, type Tx, write } from './database.ts';
 import { lockFeed } from './feed-requests.ts';
 import type { Secrets } from './secrets.ts';
+import type { KnownBy, PlaceNeeds } from './personal-data/place.ts';
+import { isCustomer } from './personal-data/people-keys.ts';
 import type { Person } from './tombstones.ts';
 import { parseExactJson } from '../domain/exact-json.ts';
 import type { WaitingValue } from '../domain/feed-batch.ts';
 import { type FeedValue, readCustomerType } from '../domain/feed-value.ts';
 import { textOf } from '../domain/json-value.ts';
+import { createNameFinder } from '../domain/name-finder.ts';
 
 /** So many bodies at once, each of up to 10 MB. */
 const PAGE = 4;
 
 type Waiting = { id: number; values: WaitingValue[] };
 
+/** Whose of these people a value is. One with a type that there is none of is anybody's who has the id. */
+type Finder = { mayName: (body: string) => boolean; personOf: (value: WaitingValue) => Person | undefined };
+
 /** The waiting values of these people. */
-export async function* listWaitingValuesOf(db: Queryable, entityId: number, people: Person[]): AsyncGenerator<FeedValue> {
+export async function* listWaitingValuesOf(db: Queryable, entityId: number, people: KnownBy[]): AsyncGenerator<FeedValue> {
+  const finder = finderOf(people);
   for (let after = 0; ;) {
-    const page = await listNaming(db, entityId, people, after);
-    if (page.length === 0) return;
-    for (const { values } of page) yield* values.filter((value) => personOf(value, people)) as FeedValue[];
-    after = page.at(-1)!.id;
+    const { waiting, last } = await listPage(db, entityId, finder, after);
+    for (const { values } of waiting) yield* values.filter((value) => finder.personOf(value)) as FeedValue[];
+    if (last === undefined) return;
+    after = last;
   }
 }
 
@@ -27,16 +34,18 @@ export async function* listWaitingValuesOf(db: Queryable, entityId: number, peop
  * merged and these are counted as failed. Returns how many there were.
  */
 export async function eraseWaitingValuesOf(
-  { db, secrets }: { db: Database; secrets: Secrets }, entityId: number, people: Person[],
+  { db, secrets, tally }: Pick<PlaceNeeds, 'db' | 'secrets' | 'tally'>, entityId: number, people: KnownBy[],
 ): Promise<number> {
+  const finder = finderOf(people);
   let erased = 0;
   for (let after = 0; ;) {
     const page = await write(db, async (tx) => {
       await lockFeed(tx, entityId);
-      const found = await listNaming(tx, entityId, people, after);
+      const { waiting, last } = await listPage(tx, entityId, finder, after);
       let changed = 0;
-      for (const waiting of found) changed += await eraseIn(tx, secrets, entityId, waiting, people);
-      return { changed, last: found.at(-1)?.id };
+      for (const each of waiting) changed += await eraseIn(tx, secrets, entityId, each, finder);
+      if (changed > 0) await tally?.(tx, changed);
+      return { changed, last };
     });
     erased += page.changed;
     if (page.last === undefined) return erased;
@@ -44,10 +53,10 @@ export async function eraseWaitingValuesOf(
   }
 }
 
-async function eraseIn(tx: Tx, secrets: Secrets, entityId: number, { id, values }: Waiting, people: Person[]): Promise<number> {
+async function eraseIn(tx: Tx, secrets: Secrets, entityId: number, { id, values }: Waiting, { personOf }: Finder): Promise<number> {
   let changed = 0;
   const left = values.map((value) => {
-    const person = personOf(value, people);
+    const person = personOf(value);
     if (!person) return value;
     changed += 1;
     return secrets.customerHash(entityId, person.customerType, person.customerId).toString('hex');
@@ -59,20 +68,32 @@ async function eraseIn(tx: Tx, secrets: Secrets, entityId: number, { id, values 
   return changed;
 }
 
-/** The waiting requests in whose body one of the ids stands, as JSON.stringify wrote both. */
-async function listNaming(db: Queryable, entityId: number, people: Person[], after: number): Promise<Waiting[]> {
+/** Of the next waiting requests those in whose body one of the ids stands; the last one that was looked at. */
+async function listPage(
+  db: Queryable, entityId: number, { mayName }: Finder, after: number,
+): Promise<{ waiting: Waiting[]; last: number | undefined }> {
   const { rows } = await db.query<{ id: number; body: string }>(
-    `SELECT id, body FROM feed_requests
-     WHERE entity_id = $1 AND done_at IS NULL AND id > $2
-       AND EXISTS (SELECT FROM unnest($3::text[]) AS named WHERE position(named IN body) > 0)
-     ORDER BY id LIMIT ${PAGE}`, [entityId, after, people.map(({ customerId }) => JSON.stringify(customerId).slice(1, -1))]);
-  return rows.map(({ id, body }) => ({ id, values: parseExactJson(body) as WaitingValue[] }));
+    `SELECT id, body FROM feed_requests WHERE entity_id = $1 AND done_at IS NULL AND id > $2 ORDER BY id LIMIT ${PAGE}`, [entityId, after]);
+  const naming = rows.filter(({ body }) => mayName(body));
+  return {
+    waiting: naming.map(({ id, body }) => ({ id, values: parseExactJson(body) as WaitingValue[] })), last: rows.at(-1)?.id,
+  };
 }
 
-/** Whose value it is. One with a type that there is none of is anybody's who has the id. */
-function personOf(value: WaitingValue, people: Person[]): Person | undefined {
-  if (typeof value === 'string') return undefined;
-  const customerId = textOf(value.customer_id);
-  const customerType = readCustomerType(value.customer_id_type);
-  return people.find((person) => person.customerId === customerId && (customerType ?? person.customerType) === person.customerType);
+function finderOf(people: KnownBy[]): Finder {
+  const customers = people.filter(isCustomer);
+  const byId = Map.groupBy(customers, ({ customerId }) => customerId);
+  // As JSON.stringify wrote both.
+  let find: ReturnType<typeof createNameFinder> | undefined;
+  return {
+    mayName(body) {
+      find ??= createNameFinder([...byId.keys()].map((id) => [JSON.stringify(id).slice(1, -1)]));
+      return find(body).size > 0;
+    },
+    personOf(value) {
+      if (typeof value === 'string') return undefined;
+      const customerType = readCustomerType(value.customer_id_type);
+      return byId.get(textOf(value.customer_id) ?? '')?.find((person) => (customerType ?? person.customerType) === person.customerType);
+    },
+  };
 }

@@ -4,7 +4,7 @@ import type { Queryable, Tx } from './database.ts';
 export type MailState = 'sending' | 'sent' | 'not_sent' | 'unknown';
 
 /** What has a mail of its own: columns mail_state, mail_tries and mail_reason tell of it. */
-export type Mailed = { table: 'imports' | 'sync_runs' | 'export_runs'; entityId: number; id: number };
+export type Mailed = { table: 'imports' | 'sync_runs' | 'export_runs' | 'gdpr_mails'; entityId: number; id: number };
 
 /**
  * Takes the right to send the mail, and notes it down before anything is sent. Null when there is nothing to send any more:
@@ -19,13 +19,16 @@ export async function beginMail(tx: Tx, { table, entityId, id }: Mailed): Promis
     await updateMail(tx, { table, entityId, id }, 'unknown', 'the process ended while the mail was on its way');
     return null;
   }
+  const when = table === 'gdpr_mails' ? ', tried_at = now()' : '';
   await tx.query(
-    `UPDATE ${table} SET mail_state = 'sending', mail_tries = mail_tries + 1, mail_reason = NULL WHERE entity_id = $1 AND id = $2`,
+    `UPDATE ${table} SET mail_state = 'sending', mail_tries = mail_tries + 1, mail_reason = NULL${when} WHERE entity_id = $1 AND id = $2`,
     [entityId, id]);
   return { tries: rows[0].mail_tries + 1 };
 }
 
 /** What came of the attempt. */
 export async function updateMail(db: Queryable, { table, entityId, id }: Mailed, state: MailState, reason: string | null): Promise<void> {
-  await db.query(`UPDATE ${table} SET mail_state = $3, mail_reason = $4 WHERE entity_id = $1 AND id = $2`, [entityId, id, state, reason]);
+  const when = table === 'gdpr_mails' ? `, tried_at = now(), sent_at = CASE WHEN $3 = 'sent' THEN now() END` : '';
+  await db.query(
+    `UPDATE ${table} SET mail_state = $3, mail_reason = $4${when} WHERE entity_id = $1 AND id = $2`, [entityId, id, state, reason]);
 }

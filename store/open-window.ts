@@ -20,3 +20,18 @@ export async function findWindowOpenMs(db: Queryable, end: Date): Promise<number
   const { left_ms: leftMs, is_written: isWritten } = rows[0]!;
   return Math.max(leftMs, isWritten ? LOOK_AGAIN_MS : 0);
 }
+
+/**
+ * So long, in ms, something may still be committed, at least, by whoever began before a moment; 0 once none of them is left. One that
+ * only reads is told from one that has not written yet by its age. Of other roles' transactions no more is known than above.
+ */
+export async function findOlderWritersMs(db: Queryable, moment: Date): Promise<number> {
+  const { rows } = await db.query<{ is_open: boolean }>(
+    `SELECT EXISTS (SELECT FROM pg_stat_activity
+       WHERE datname = current_database() AND pid <> pg_backend_pid() AND usesysid IS NOT NULL
+         AND CASE WHEN query = '<insufficient privilege>'
+           THEN now() < CASE WHEN backend_xid IS NULL THEN young.until ELSE $1::timestamptz + make_interval(mins => $3) END
+           ELSE xact_start < $1 AND (backend_xid IS NOT NULL OR now() < young.until) END) AS is_open
+     FROM (SELECT $1::timestamptz + make_interval(secs => $2) AS until) young`, [moment, WRITTEN_WITHIN_SECONDS, UNKNOWN_MINUTES]);
+  return rows[0]!.is_open ? LOOK_AGAIN_MS : 0;
+}

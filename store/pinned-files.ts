@@ -1,57 +1,85 @@
-import type { Queryable } from './database.ts';
+import { type Database, type Tx, write } from './database.ts';
 import type { Files } from './files.ts';
-import type { Person } from './tombstones.ts';
+import type { KnownBy } from './personal-data/place.ts';
 import { type Piece, recordBytes } from '../domain/csv-pieces.ts';
 import { parseRecord, parseRun } from '../domain/csv-records.ts';
 import { createCsvSplitter } from '../domain/csv-splitter.ts';
+import { createNameFinder } from '../domain/name-finder.ts';
 
-type PinnedNeeds = { db: Queryable; files: Files };
+type PinnedNeeds = { db: Database; files: Files; tally?: (tx: Tx, files: number) => Promise<void> };
 type PinnedLine = { fileKey: string; line: string };
 
 /** The lines of the entity's pinned import files in which one of these ids stands. */
 export async function* listPinnedLinesOf(
-  { db, files }: PinnedNeeds, entityId: number, people: Person[],
+  { db, files }: Pick<PinnedNeeds, 'db' | 'files'>, entityId: number, people: KnownBy[],
 ): AsyncGenerator<PinnedLine> {
   const { rows } = await db.query<{ file_key: string }>(
     'SELECT file_key FROM imports WHERE entity_id = $1 AND file_key IS NOT NULL', [entityId]);
-  for (const { file_key: fileKey } of rows) yield* linesNaming(files, fileKey, people);
+  const find = rows.length === 0 ? () => new Set<string>() : createIdFinder(people);
+  for (const { file_key: fileKey } of rows) yield* linesNaming(files, fileKey, find);
 }
 
-/** Deletes the pinned files of ended imports in which one of these ids stands; an import under way still needs its own. */
+/**
+ * Deletes the pinned files of ended imports in which one of these ids stands; an import under way still needs its own. Noted
+ * before it goes, so that one is counted once, and goes though the process that noted it was killed.
+ */
 export async function deletePinnedFilesOf(
-  { db, files }: PinnedNeeds, entityId: number, people: Person[],
+  { db, files, tally }: PinnedNeeds, entityId: number, people: KnownBy[],
 ): Promise<number> {
-  const { rows } = await db.query<{ file_key: string }>(
-    'SELECT file_key FROM imports WHERE entity_id = $1 AND file_key IS NOT NULL AND ended_at IS NOT NULL', [entityId]);
+  const { rows } = await db.query<{ id: number; file_key: string; is_noted: boolean }>(
+    `SELECT id, file_key, file_erased_at IS NOT NULL AS is_noted FROM imports
+     WHERE entity_id = $1 AND file_key IS NOT NULL AND ended_at IS NOT NULL`, [entityId]);
+  const find = rows.every(({ is_noted: isNoted }) => isNoted) ? () => new Set<string>() : createIdFinder(people);
   let deleted = 0;
-  for (const { file_key: fileKey } of rows) {
-    const { done } = await linesNaming(files, fileKey, people).next();
-    if (done) continue;
+  for (const { id, file_key: fileKey, is_noted: isNoted } of rows) {
+    if (!isNoted) {
+      const { done } = await linesNaming(files, fileKey, find).next();
+      if (done) continue;
+      if (await noteErased({ db, tally }, entityId, id)) deleted += 1;
+    }
     await files.delete(fileKey);
-    deleted += 1;
   }
   return deleted;
 }
 
+/** False when somebody else noted it first. */
+function noteErased({ db, tally }: Pick<PinnedNeeds, 'db' | 'tally'>, entityId: number, importId: number): Promise<boolean> {
+  return write(db, async (tx) => {
+    const { rowCount } = await tx.query(
+      'UPDATE imports SET file_erased_at = now() WHERE entity_id = $1 AND id = $2 AND file_erased_at IS NULL', [entityId, importId]);
+    if (rowCount === 1) await tally?.(tx, 1);
+    return rowCount === 1;
+  });
+}
+
+/** The ids that stand in a piece of a file, whose bytes are given as Latin-1. */
+type IdFinder = (bytes: string) => Set<string>;
+
+/** In a file nothing but the quotes of an id is written in other ways than the id. */
+function createIdFinder(people: KnownBy[]): IdFinder {
+  const ids = [...new Set(people.map(({ customerId }) => customerId))];
+  const find = createNameFinder(ids.map((id) => id.split('"').filter((part) => part !== '')
+    .map((part) => Buffer.from(part).toString('latin1'))));
+  return (bytes) => new Set(Array.from(find(bytes), (place) => ids[place]!));
+}
+
 /** Record by record, so that a file without line ends takes no more memory than any other. */
-async function* linesNaming(files: Files, fileKey: string, people: Person[]): AsyncGenerator<PinnedLine> {
+async function* linesNaming(files: Files, fileKey: string, find: IdFinder): AsyncGenerator<PinnedLine> {
   if (await files.size(fileKey) === null) return;
-  const ids = new Set(people.map(({ customerId }) => customerId));
   const splitter = createCsvSplitter();
   const bytes = files.read(fileKey);
   try {
-    for await (const chunk of bytes) yield* naming(fileKey, splitter.push(chunk as Buffer), ids);
-    yield* naming(fileKey, splitter.end(), ids);
+    for await (const chunk of bytes) yield* naming(fileKey, splitter.push(chunk as Buffer), find);
+    yield* naming(fileKey, splitter.end(), find);
   } finally {
     bytes.destroy();
   }
 }
 
-function* naming(fileKey: string, pieces: Iterable<Piece>, ids: ReadonlySet<string>): Generator<PinnedLine> {
-  const written = [...ids].flatMap(asWritten);
+function* naming(fileKey: string, pieces: Iterable<Piece>, find: IdFinder): Generator<PinnedLine> {
   for (const piece of pieces) {
-    const bytes = piece.kind === 'run' ? piece.bytes : piece.sample;
-    if (!written.some((id) => bytes.includes(id))) continue;        // nearly always, and much cheaper than parsing
+    const ids = find((piece.kind === 'run' ? piece.bytes : piece.sample).toString('latin1'));
+    if (ids.size === 0) continue;                                   // nearly always, and much cheaper than parsing
     if (piece.kind === 'bad') {
       const line = piece.sample.toString();
       if (standsIn(line, ids)) yield { fileKey, line };
@@ -62,11 +90,6 @@ function* naming(fileKey: string, pieces: Iterable<Piece>, ids: ReadonlySet<stri
       if (Array.isArray(record) ? record.some((field) => isNamedBy(field, ids)) : standsIn(line, ids)) yield { fileKey, line };
     }
   }
-}
-
-/** An id as bytes of a file may hold it: its quotes doubled in a field, and again where the record is itself a field. */
-function asWritten(id: string): Buffer[] {
-  return [id, id.replaceAll('"', '""'), id.replaceAll('"', '""""')].map((text) => Buffer.from(text));
 }
 
 /** Whether a field is one of the ids, or holds a record in which one is a field: the column `original` of an error file. */

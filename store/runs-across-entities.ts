@@ -12,6 +12,7 @@ type Runs = { table: string; owner: string; isBeside: (run: string) => string };
 const RUNS = {
   sync: { table: 'sync_runs', owner: 'sync_id', isBeside: (run) => `${run}.dry_run` },
   export: { table: 'export_runs', owner: 'exporter_id', isBeside: () => 'false' },
+  gdpr: { table: 'gdpr_requests', owner: 'id', isBeside: () => 'true' },
 } satisfies Record<string, Runs>;
 
 export type RunKind = keyof typeof RUNS;
@@ -71,13 +72,16 @@ export async function listScheduledExporters(db: Queryable): Promise<{ exporter:
   return rows.map((row) => ({ exporter: toExporter(row), zone: row.default_tz }));
 }
 
-/** The runs of exporters that were deleted over a month ago, with what they wrote down; then the exporters themselves. */
+/**
+ * The runs of exporters that were deleted over a month ago, with what they wrote down; then the exporters themselves, but for those that
+ * have written something: whoever is erased later is told that there are copies.
+ */
 export async function deleteOldExportRuns(db: Database): Promise<void> {
   await inBatches(db, `DELETE FROM export_runs WHERE ctid = ANY (ARRAY(
     SELECT r.ctid FROM data_exporters x JOIN export_runs r ON r.entity_id = x.entity_id AND r.exporter_id = x.id
     WHERE x.deleted_at < now() - interval '30 days' AND r.ended_at IS NOT NULL LIMIT ${RUNS_AT_ONCE}))`, []);
   await db.query(
-    `DELETE FROM data_exporters x WHERE deleted_at < now() - interval '30 days'
+    `DELETE FROM data_exporters x WHERE deleted_at < now() - interval '30 days' AND initial_run_at IS NULL
        AND NOT EXISTS (SELECT FROM export_runs r WHERE r.entity_id = x.entity_id AND r.exporter_id = x.id)`);
 }
 

@@ -1,5 +1,5 @@
 import { createHash, createPrivateKey, createPublicKey, sign as signBytes } from 'node:crypto';
-import type { SigningKey } from '../domain/export-manifest.ts';
+import type { SigningKey } from '../domain/signed-document.ts';
 
 /** An Ed25519 private key of 32 bytes, as PKCS#8 has it behind this (RFC 8410). */
 const PKCS8_START = Buffer.from('302e020100300506032b657004220420', 'hex');

@@ -38,8 +38,13 @@ export function personKey({ customerType, customerId }: Person): string {
   return `${customerType}/${customerId}`;
 }
 
-/** From its commit on, no merge brings this person back. */
-export async function insertTombstone(tx: Queryable, entityId: number, customerHash: Buffer): Promise<void> {
-  await tx.query('INSERT INTO tombstones (entity_id, customer_hash) VALUES ($1, $2) ON CONFLICT DO NOTHING',
-    [entityId, customerHash]);
+/**
+ * From its commit on, no merge brings these people back. A restored backup does: see `raiseTombstones`. Gives those that did not
+ * stand before.
+ */
+export async function insertTombstone(tx: Queryable, entityId: number, ...customerHashes: Buffer[]): Promise<Buffer[]> {
+  const { rows } = await tx.query<{ customer_hash: Buffer }>(
+    `INSERT INTO tombstones (entity_id, customer_hash) SELECT $1, unnest($2::bytea[]) ON CONFLICT DO NOTHING RETURNING customer_hash`,
+    [entityId, customerHashes]);
+  return rows.map(({ customer_hash: hash }) => hash);
 }

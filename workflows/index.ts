@@ -1,6 +1,8 @@
 export { exportDaily } from './export-daily.ts';
 export { exportTick } from './export-tick.ts';
 export { feedAttributes } from './feed-attributes.ts';
+export { gdprAccess } from './gdpr-access.ts';
+export { gdprDelete } from './gdpr-delete.ts';
 export { importAttributes } from './import-attributes.ts';
 export { runSync } from './run-sync.ts';
 export { sweep } from './sweep.ts';

@@ -1,7 +1,8 @@
 import { patched, proxyActivities } from '@temporalio/workflow';
+import type { GdprSweepSteps } from '../activities/gdpr/sweep.ts';
 import type { SweepSteps } from '../activities/sweep.ts';
 
-const steps = proxyActivities<SweepSteps>({
+const steps = proxyActivities<SweepSteps & GdprSweepSteps>({
   startToCloseTimeout: '10 minutes',
   heartbeatTimeout: '5 seconds',
   // The schedule is the retry: a step that fails is tried again by the next sweep.
@@ -14,6 +15,8 @@ export async function sweep(): Promise<void> {
   await steps.startUnclaimed();
   if (patched('repairs-schedules')) await steps.repairSchedules();
   if (patched('adds-customers')) await steps.addCustomers();
+  // Before what needs the file store, which may be away.
+  if (patched('cares-for-requests')) await steps.careForRequests();
   await steps.deleteExpired();
   if (patched('keeps-events')) await steps.keepEvents();
 }

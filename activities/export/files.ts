@@ -10,6 +10,7 @@ import { type OpenBucket, openBucketOf } from './open-bucket.ts';
 import { publish } from './publish.ts';
 import { refuseAnotherKey } from './same-key.ts';
 import { writeType } from './type-files.ts';
+import { tellWhatIsLeft } from '../gdpr/tell-exporters.ts';
 import type { Again } from '../again.ts';
 import type { Needs } from '../needs.ts';
 import { Refusal } from '../../domain/refusal.ts';
@@ -87,6 +88,7 @@ async function beginAttempt(needs: Needs, claim: ExportClaim): Promise<AttemptKe
 async function exportAll(needs: Needs, given: OpenAttempt): Promise<void> {
   await given.bucket.abortUnfinished(given.definition.folder);
   await cleanRunsBefore(needs, given);
+  await tellWhatIsLeft(needs, given);
   const one = await exportSession(needs.db);
   try {
     const other = await exportSession(needs.db);

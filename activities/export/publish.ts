@@ -5,7 +5,8 @@ import { ExportGone } from './attempt-scope.ts';
 import { endExportRun } from '../export-end.ts';
 import { exportColumns } from '../../domain/export-columns.ts';
 import { APPEND_ONLY } from '../../domain/export-data-type.ts';
-import { type ExportManifest, signManifest, type UnsignedManifest } from '../../domain/export-manifest.ts';
+import type { ExportManifest, UnsignedManifest } from '../../domain/export-manifest.ts';
+import { signDocument } from '../../domain/signed-document.ts';
 import { findEntityIdentifier } from '../../store/entities.ts';
 import { type ExportFile, type ExportRecord, listExportFiles, listExportRecords } from '../../store/export-files.ts';
 import type { ExportRun } from '../../store/export-run-record.ts';
@@ -60,7 +61,7 @@ export async function makeManifest(
     encryption: encryptionType === null ? null : { type: encryptionType },
     types, rows: sum(({ rows }) => rows), bytes: sum(({ bytes }) => bytes),
   };
-  return signManifest(manifest, (bytes) => secrets.sign(bytes));
+  return signDocument(manifest, (bytes) => secrets.sign(bytes));
 }
 
 function typeEntry({ dataType, rows, expected }: ExportRecord, files: ExportFile[]): UnsignedManifest['types'][number] {

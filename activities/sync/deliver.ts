@@ -1,7 +1,8 @@
 import type { Needs } from '../needs.ts';
 import type { OpenConnection } from '../open-connection.ts';
 import type { RecordMapper } from './record-mapper.ts';
-import { type Outgoing, outgoingOf, sendable } from './outgoing.ts';
+import { isAnyErased } from './erased.ts';
+import { forgetErased, type Outgoing, outgoingOf, sendable } from './outgoing.ts';
 import { countRecords, decideFates, type Fate, progressAfter, progressTaken } from './fates.ts';
 import type { Gathered } from './items.ts';
 import type { SyncJob } from './job.ts';
@@ -43,14 +44,18 @@ export async function deliverBatch(
   const position = batch.cursor === null ? null : JSON.stringify(batch.cursor);
   const delivery: Delivery = { ...slim(sendable(items, fates)), fates, bytes: batch.bytes, position };
   const identifier = `${job.run.identifier}-${before.read}`;
-  const isHeld = await write(needs.db, async (tx) => {
+  const held = await write(needs.db, async (tx) => {
     const run = await lockRun(tx, job.key);
-    if (run?.progress.read !== before.read) return false;
+    if (run?.progress.read !== before.read) return 'lost';
+    // An erasure waits for transactions that began before it, and for nothing that is held in memory.
+    if (await isAnyErased(tx, needs, job.sync, items.map(({ customerId }) => customerId))) return 'erased';
     await insertBatch(tx, entityId, run.id, { identifier, batch: JSON.stringify(delivery) });
-    return true;
+    return 'held';
   });
+  // Somebody was erased since the batch was mapped: it is mapped again, without them.
+  if (held === 'erased') return deliverBatch(needs, job, target, batch, before);
   needs.boundary('sync: batch written down');
-  return isHeld ? send(needs, job, target, identifier, delivery) : null;
+  return held === 'held' ? send(needs, job, target, identifier, delivery) : null;
 }
 
 /** What is written down, and held while it is sent: of each record at most what is sent, and what an error of it would show. */
@@ -112,9 +117,10 @@ export async function noteUnknown(tx: Tx, needs: Needs, { sync, run }: { sync: S
 }
 
 async function noteDelivery(
-  tx: Tx, needs: Needs, { sync, run }: { sync: Sync; run: SyncRun }, { items: records, fates, bytes, position }: Omit<Delivery, 'records'>,
+  tx: Tx, needs: Needs, { sync, run }: { sync: Sync; run: SyncRun }, { items, fates, bytes, position }: Omit<Delivery, 'records'>,
 ): Promise<RunProgress> {
   await deleteBatch(tx, sync.entityId, run.id);
+  const records = await forgetErased(tx, needs, sync, items);
   const errors = await noteRecords(tx, needs, { sync, run }, { records, fates, known: null });
   const taken = progressTaken(run.progress, records.length, { bytes, position, unmappedFields: run.progress.unmappedFields });
   const after = progressAfter(taken, { records, fates, errors });

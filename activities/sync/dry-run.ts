@@ -3,7 +3,7 @@ import type { Needs } from '../needs.ts';
 import type { RecordMapper } from './record-mapper.ts';
 import { sorRules, type SorRules } from '../sor-rules.ts';
 import { checkRecords, type CheckedRecord } from './attributes.ts';
-import { erasedAmong } from './erased.ts';
+import { erasedAmong, isAnyErased } from './erased.ts';
 import { type BatchRecord, decideFates, type Fate, progressAfter, progressTaken } from './fates.ts';
 import type { Gathered } from './items.ts';
 import type { SyncJob } from './job.ts';
@@ -28,8 +28,8 @@ const MOST_SHOWN = 20;
 /** Of a record as JSON. */
 const MOST_SHOWN_CHARS = 10_000;
 
-/** What a dry run finds out of a batch. */
-type Findings = { records: readonly BatchRecord[]; fates: Fate[]; sample: SampleRecord[] };
+/** What a dry run finds out of a batch; `people`: the ids of the customers that it tells of. */
+type Findings = { records: readonly BatchRecord[]; people: (string | null)[]; fates: Fate[]; sample: SampleRecord[] };
 
 /** Looks at a batch as a run would, and notes down what that would write; nothing is written. */
 export async function dryRunBatch(
@@ -41,9 +41,10 @@ export async function dryRunBatch(
     ? await lookAtAttributes(needs, job, destination.sorId, mapper, items, before.read)
     : await lookAtRecords(needs, job, destination.key, mapper, items, before.read);
   if (mapper.isToStop) return 'stopped';
-  return write(needs.db, async (tx) => {
+  const noted = await write(needs.db, async (tx) => {
     const run = await lockRun(tx, job.key);
     if (run?.progress.read !== before.read) return null;
+    if (await isAnyErased(tx, needs, job.sync, findings.people)) return 'erased';
     const errors = await tellErased(tx, needs, job.sync.entityId, findings.records.flatMap(({ error }) => error ?? []));
     await insertImportErrors(tx, job.sync.entityId, run.id, errors);
     await updateSample(tx, run, shownFirst([...run.sample ?? [], ...findings.sample]).slice(0, MOST_SHOWN));
@@ -53,6 +54,8 @@ export async function dryRunBatch(
     await updateRunProgress(tx, run, progress);
     return progress;
   });
+  // Somebody was erased since it was looked at: it is looked at again, without them.
+  return noted === 'erased' ? dryRunBatch(needs, job, mapper, batch, before) : noted;
 }
 
 /** Those that would be written before the others. */
@@ -71,7 +74,9 @@ async function lookAtAttributes(
   const people = ids.map((customerId) => ({ customerType: customer.type, customerId }));
   const stored = await storedValues(needs, sync.entityId, sorId, rules, people);
   const looked = records.map((record) => lookAt(record, rules, stored));
-  return { records, fates: looked.map(({ outcome }) => outcome), sample: looked.slice(0, MOST_SHOWN * 10) };
+  return {
+    records, people: records.map(({ key }) => key), fates: looked.map(({ outcome }) => outcome), sample: looked.slice(0, MOST_SHOWN * 10),
+  };
 }
 
 /** As the merge leaves them out. */
@@ -151,5 +156,5 @@ async function lookAtRecords(
     line, outcome: fates[index] as SampleRecord['outcome'], customer_id: customerId, record: shownRecord(record),
     ...(error ? { message: error.message } : {}),
   }));
-  return { records: outgoing, fates, sample: sample.slice(0, MOST_SHOWN * 10) };
+  return { records: outgoing, people: outgoing.map(({ customerId }) => customerId), fates, sample: sample.slice(0, MOST_SHOWN * 10) };
 }

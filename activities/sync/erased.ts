@@ -1,5 +1,5 @@
 import type { Needs } from '../needs.ts';
-import type { Queryable } from '../../store/database.ts';
+import type { Queryable, Tx } from '../../store/database.ts';
 import type { Sync } from '../../store/sync-record.ts';
 import { findErased, personKey } from '../../store/tombstones.ts';
 
@@ -11,4 +11,13 @@ export async function erasedAmong(
   const personOf = (customerId: string) => ({ customerType: customer.type, customerId });
   const erased = await findErased(db, secrets, entityId, () => ids().flatMap((id) => (id === null ? [] : [personOf(id)])));
   return (id) => (id === null ? undefined : erased.get(personKey(personOf(id))));
+}
+
+/**
+ * Whether any of them was erased, as a transaction sees it that writes what is of them: whoever looked before it began is waited for
+ * by nobody.
+ */
+export async function isAnyErased(tx: Tx, needs: Pick<Needs, 'secrets'>, sync: Sync, ids: (string | null)[]): Promise<boolean> {
+  const erased = await erasedAmong(tx, needs, sync, () => ids);
+  return ids.some((id) => erased(id) !== undefined);
 }

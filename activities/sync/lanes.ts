@@ -1,5 +1,6 @@
 import type { Needs } from '../needs.ts';
 import { checkBatch, type CheckedBatch } from './attributes.ts';
+import { erasedAmong } from './erased.ts';
 import { progressTaken, type Taken } from './fates.ts';
 import type { Gathered, SyncItem } from './items.ts';
 import type { SyncJob } from './job.ts';
@@ -61,7 +62,7 @@ export class AttributeLanes {
     const taken: Taken = { bytes: batch.bytes, position, unmappedFields: [...this.#target.mapper.unmapped] };
     if (this.#isQuiet || valuesOf(checked) < FEWEST_VALUES) return this.#mergeAtOnce(checked, taken, before);
     if (this.#batches.length >= BATCHES_AHEAD) await this.#batches.shift();
-    const after = await this.#pin(batch.items, taken, before);
+    const after = await this.#pin(batch.items, checked, taken, before);
     if (after) this.#merge(checked, { number: after.batchesTaken, position }, before.lanesDone);
     return after;
   }
@@ -91,7 +92,7 @@ export class AttributeLanes {
     return merged && merged.after;
   }
 
-  async #pin(items: SyncItem[], taken: Taken, before: RunProgress): Promise<RunProgress | null> {
+  async #pin(items: SyncItem[], checked: CheckedBatch, taken: Taken, before: RunProgress): Promise<RunProgress | null> {
     const { key, sync: { entityId } } = this.#job;
     const after = await write(this.#needs.db, async (tx) => {
       const run = await lockRun(tx, key);
@@ -99,13 +100,20 @@ export class AttributeLanes {
       const progress = progressTaken(run.progress, items.length, taken);
       const { recordsTaken: recordsBefore } = run.progress;
       const { batchesTaken: number, position } = progress;
-      await insertPinnedBatch(tx, entityId, run.id, { number, recordsBefore, position, items: JSON.stringify(items) });
+      const kept = await this.#withoutErased(tx, items, checked);
+      await insertPinnedBatch(tx, entityId, run.id, { number, recordsBefore, position, items: JSON.stringify(kept) });
       await updateRunProgress(tx, run, progress);
       this.#needs.boundary('sync: before a batch is pinned');
       return progress;
     });
     this.#needs.boundary('sync: after a batch was pinned');
     return after;
+  }
+
+  /** What is written down of the erased is that there was a record. */
+  async #withoutErased(tx: Tx, items: SyncItem[], { records }: CheckedBatch): Promise<SyncItem[]> {
+    const erased = await erasedAmong(tx, this.#needs, this.#job.sync, () => records.map(({ key }) => key));
+    return items.map((item, index) => (erased(records[index]!.key) ? { kind: 'malformed', raw: '', message: 'erased' } : item));
   }
 
   /** Leaves each lane its records of a batch, but those that it has merged. */

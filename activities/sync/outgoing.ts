@@ -11,6 +11,7 @@ import type { MappedRecord } from '../../domain/record-mapping.ts';
 import { customerIdOf } from '../../domain/record-values.ts';
 import { quote } from '../../domain/text-limits.ts';
 import { refused, type RefusedRow } from '../../domain/value-row.ts';
+import type { Queryable } from '../../store/database.ts';
 import type { Sync } from '../../store/sync-record.ts';
 
 /** A record on its way to a destination other than attributes. */
@@ -76,6 +77,14 @@ async function withoutErased(needs: Pick<Needs, 'db' | 'secrets'>, sync: Sync, o
     const error = { ...erasedError(item.ordinal, hash), originalLine: item.rootLine };
     return { ...item, key: null, customerId: null, checksum: null, source: null, record: null, error };
   });
+}
+
+/** What is noted of those that are on their way, or were: of people who were erased meanwhile, not which record they were. */
+export async function forgetErased(
+  db: Queryable, needs: Pick<Needs, 'secrets'>, sync: Sync, outgoing: readonly Outgoing[],
+): Promise<Outgoing[]> {
+  const erased = await erasedAmong(db, needs, sync, () => outgoing.map(({ customerId }) => customerId));
+  return outgoing.map((item) => (erased(item.customerId) ? { ...item, key: null, customerId: null, checksum: null, source: null } : item));
 }
 
 /**

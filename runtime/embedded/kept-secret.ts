@@ -16,7 +16,7 @@ export async function keptSecret(path: string, draw: () => string): Promise<stri
   return readFile(path, 'utf8');
 }
 
-async function flushFolder(path: string): Promise<void> {
+export async function flushFolder(path: string): Promise<void> {
   const folder = await open(path);
   try {
     await folder.sync();

@@ -1,13 +1,43 @@
 import { randomBytes } from 'node:crypto';
+import { copyFile, open, rename } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { CannotStart } from '../cannot-start.ts';
-import { keptSecret } from './kept-secret.ts';
+import { flushFolder, keptSecret } from './kept-secret.ts';
 
 const BYTES = 32;
+const NAME = 'secret-key';
 
 /** Stands in for MILLRACE_SECRET_KEY beside an embedded Postgres: drawn at the first start, kept in base64. */
 export async function keptSecretKey(dataDir: string): Promise<Buffer> {
-  const path = join(dataDir, 'secret-key');
+  return readKey(join(dataDir, NAME));
+}
+
+/** The key that is to come in its place, where one was drawn. */
+export async function drawnSecretKey(dataDir: string): Promise<Buffer | undefined> {
+  return existsSync(newPath(dataDir)) ? readKey(newPath(dataDir)) : undefined;
+}
+
+export async function drawSecretKey(dataDir: string): Promise<Buffer> {
+  return readKey(newPath(dataDir));
+}
+
+/** Puts the drawn key in the place of the one before, which older backups need; where that lies from now on. */
+export async function replaceSecretKey(dataDir: string): Promise<string> {
+  const path = join(dataDir, NAME);
+  const before = `${path}.before`;
+  await copyFile(path, before);
+  const copy = await open(before);
+  await copy.sync();
+  await copy.close();
+  await rename(newPath(dataDir), path);
+  await flushFolder(dataDir);
+  return before;
+}
+
+const newPath = (dataDir: string) => join(dataDir, `${NAME}.new`);
+
+async function readKey(path: string): Promise<Buffer> {
   const key = Buffer.from(await keptSecret(path, () => randomBytes(BYTES).toString('base64')), 'base64');
   if (key.length !== BYTES) {
     throw new CannotStart(`${path} does not hold ${BYTES} bytes in base64: put the key of this data folder back.`);

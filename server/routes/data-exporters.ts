@@ -45,9 +45,8 @@ const viewExporter = route({
   async handle({ params: { exporter_id }, ...who }, needs) {
     return write(needs.db, async (tx) => {
       const { secrets, ...exporter } = await storedExporter(tx, needs, who.caller.entityId, exporter_id);
-      const hasSecrets = Object.values(secrets).some((secret) => secret !== null);
-      if (hasSecrets) await audit(tx, who, { action: 'read', subjectKind: 'data_exporter', subject: exporter_id });
-      return revealExporter(tx, exporter, secrets);
+      await audit(tx, who, { action: 'read', subjectKind: 'data_exporter', subject: exporter_id });
+      return revealExporter(tx, needs.secrets, exporter, secrets);
     });
   },
 });
@@ -70,7 +69,7 @@ const createExporter = route({
       }
       const exporter = await insertExporter(tx, needs.secrets, entityId, { ...definition, createdBy: userId });
       await audit(tx, who, { action: 'create', subjectKind: 'data_exporter', subject: exporter.identifier });
-      return keepReply(tx, await revealExporter(tx, exporter, definition.secrets), { secretOf: exporter.identifier });
+      return keepReply(tx, await revealExporter(tx, needs.secrets, exporter, definition.secrets), { secretOf: exporter.identifier });
     });
   },
 });
@@ -120,7 +119,7 @@ const deleteTheExporter = route({
     const { entityId } = who.caller;
     const { deleted, shown } = await write(needs.db, async (tx) => {
       const { secrets, ...exporter } = await storedExporter(tx, needs, entityId, exporter_id, lockExporter);
-      const answer = await revealExporter(tx, exporter, secrets);
+      const answer = await revealExporter(tx, needs.secrets, exporter, secrets);
       await cancelExportRunsOf(tx, entityId, exporter.id, 'all');
       await deleteExporter(tx, entityId, exporter.id);
       await audit(tx, who, { action: 'delete', subjectKind: 'data_exporter', subject: exporter_id, details: { secrets_shown: true } });

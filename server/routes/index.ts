@@ -13,12 +13,20 @@ import { customerProfileRoutes } from './customer-profiles.ts';
 import { dataCategoryRoutes } from './data-categories.ts';
 import { dataExporterActionRoutes } from './data-exporter-actions.ts';
 import { dataExporterRoutes } from './data-exporters.ts';
+import { deletionListRoutes } from './deletion-lists.ts';
 import { entityRoutes } from './entities.ts';
 import { eventDefinitionRoutes } from './event-definitions.ts';
 import { exportActionRoutes } from './export-actions.ts';
 import { exportReconciliationRoutes } from './export-reconciliation.ts';
 import { exportRunRoutes } from './export-runs.ts';
 import { feedRoutes } from './feed.ts';
+import { gdprDecisionRoutes } from './gdpr-decisions.ts';
+import { gdprDownloadRoutes } from './gdpr-downloads.ts';
+import { gdprHoldRoutes } from './gdpr-holds.ts';
+import { gdprReadmissionRoutes } from './gdpr-readmission.ts';
+import { gdprReceiptRoutes } from './gdpr-receipts.ts';
+import { gdprRequestRoutes } from './gdpr-requests.ts';
+import { gdprRoutes } from './gdpr.ts';
 import { importErrorsFileRoutes } from './import-errors-file.ts';
 import { importTemplateRoutes } from './import-template.ts';
 import { importRoutes } from './imports.ts';
@@ -51,10 +59,12 @@ export const routes: readonly Route[] = [
   ...syncRoutes, ...syncActionRoutes, ...syncRunRoutes, ...syncErrorRoutes,
   ...dataExporterRoutes, ...dataExporterActionRoutes,
   ...signingKeyRoutes,
-  ...exportRunRoutes, ...exportActionRoutes, ...exportReconciliationRoutes,
+  ...exportRunRoutes, ...exportActionRoutes, ...exportReconciliationRoutes, ...deletionListRoutes,
   ...appRoutes, ...appGroupRoutes, ...apiKeyRoutes,
   ...pushCertificateRoutes, ...labelRoutes, ...eventDefinitionRoutes,
   ...walletSettingsRoutes, ...legalTextRoutes, ...dataCategoryRoutes, ...recipientRoutes, ...purposeRoutes,
   ...trackingRoutes, ...trackingPrivacyRoutes, ...ingestionRoutes,
+  ...gdprRoutes, ...gdprRequestRoutes, ...gdprDownloadRoutes, ...gdprReceiptRoutes, ...gdprDecisionRoutes, ...gdprHoldRoutes,
+  ...gdprReadmissionRoutes,
   ...userRoutes, ...ownPasswordRoutes, ...serviceTokenRoutes, ...entityRoutes, ...auditLogRoutes,
 ];

@@ -1,6 +1,5 @@
-import type { PersonalDataPlace } from './place.ts';
+import type { KnownBy, PersonalDataPlace } from './place.ts';
 import { countLogged, eraseFromChangeLog, listLogged } from '../attribute-change-log.ts';
-import type { Person } from '../tombstones.ts';
 
 export const attributeChangeLog: PersonalDataPlace = {
   name: 'attribute_change_log',
@@ -9,11 +8,11 @@ export const attributeChangeLog: PersonalDataPlace = {
   foundBy: 'customer_type and customer_ids, through all entries of the entity',
   count: ({ db }, entityId, people) => countLogged(db, entityId, idsByType(people)),
   export: ({ db }, entityId, people) => listLogged(db, entityId, idsByType(people)),
-  erase: ({ db }, entityId, people) => eraseFromChangeLog(db, entityId, idsByType(people)),
+  erase: ({ db, tally }, entityId, people) => eraseFromChangeLog(db, entityId, idsByType(people), tally),
 };
 
-function idsByType(people: Person[]): [users: string[], devices: string[]] {
-  const ids = (type: Person['customerType']) =>
+function idsByType(people: KnownBy[]): [users: string[], devices: string[]] {
+  const ids = (type: KnownBy['customerType']) =>
     people.filter(({ customerType }) => customerType === type).map(({ customerId }) => customerId);
   return [ids('user_id'), ids('device_id')];
 }

@@ -16,15 +16,15 @@ export const attributeValues: PersonalDataPlace = {
   count: ({ db }, entityId, people) => countRows(db, `attribute_values v ${VALUES_OF_PEOPLE}`, peopleKeys(entityId, people)),
   async* export({ db }, entityId, people) {
     const { rows } = await db.query(
-      `SELECT s.identifier AS system_of_record, a.key, a.value_type, v.customer_id, v.string_value, v.number_value,
-              v.boolean_value, v.date_value, v.datetime_value, v.set_elements, v.set_times, v.changed_at, v.removed_at
+      `SELECT s.identifier AS system_of_record, s.name AS system_of_record_name, a.key, a.value_type, v.customer_id, v.string_value,
+              v.number_value, v.boolean_value, v.date_value, v.datetime_value, v.set_elements, v.set_times, v.changed_at, v.removed_at
        FROM attribute_values v
        JOIN systems_of_records s ON s.entity_id = v.entity_id AND s.id = v.sor_id
        JOIN customer_attributes a ON a.entity_id = v.entity_id AND a.id = v.attribute_id
        ${VALUES_OF_PEOPLE}`, peopleKeys(entityId, people));
     yield* rows;
   },
-  erase: ({ db }, entityId, people) => inBatches(db,
+  erase: ({ db, tally }, entityId, people) => inBatches(db,
     `DELETE FROM attribute_values WHERE ctid = ANY (ARRAY(
-       SELECT v.ctid FROM attribute_values v ${VALUES_OF_PEOPLE} LIMIT ${BATCH}))`, peopleKeys(entityId, people)),
+       SELECT v.ctid FROM attribute_values v ${VALUES_OF_PEOPLE} LIMIT ${BATCH}))`, peopleKeys(entityId, people), tally),
 };

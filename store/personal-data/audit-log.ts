@@ -1,4 +1,4 @@
-import { hashesOf } from './people-keys.ts';
+import { keyedHashes } from './keyed-hashes.ts';
 import type { PersonalDataPlace } from './place.ts';
 
 export const auditLog: PersonalDataPlace = {
@@ -6,12 +6,7 @@ export const auditLog: PersonalDataPlace = {
   columns: ['customer_hash'],
   otherColumns: ['entity_id', 'id', 'happened_at', 'actor_kind', 'actor_id', 'address', 'action', 'subject_kind', 'subject', 'details'],
   foundBy: 'customer_hash, a keyed hash that names nobody without the server\'s key',
-  count: async () => 0,
-  async* export({ db, secrets }, entityId, people) {
-    const { rows } = await db.query(
-      `SELECT happened_at, actor_kind, actor_id, action, subject_kind, subject FROM audit_log
-       WHERE entity_id = $1 AND customer_hash = ANY ($2::bytea[]) ORDER BY id`, [entityId, hashesOf(secrets, entityId, people)]);
-    yield* rows;
-  },
-  erase: null,
+  ...keyedHashes(
+    `SELECT happened_at, actor_kind, actor_id, action, subject_kind, subject FROM audit_log
+     WHERE entity_id = $1 AND customer_hash = ANY ($2::bytea[]) ORDER BY id`),
 };

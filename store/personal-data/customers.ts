@@ -16,7 +16,7 @@ export const customers: PersonalDataPlace = {
       `SELECT c.customer_id, c.customer_type FROM customers c ${CUSTOMERS_AMONG}`, peopleKeys(entityId, people));
     yield* rows;
   },
-  erase: ({ db }, entityId, people) => inBatches(db,
+  erase: ({ db, tally }, entityId, people) => inBatches(db,
     `DELETE FROM customers WHERE ctid = ANY (ARRAY(SELECT c.ctid FROM customers c ${CUSTOMERS_AMONG} LIMIT ${BATCH}))`,
-    peopleKeys(entityId, people)),
+    peopleKeys(entityId, people), tally),
 };

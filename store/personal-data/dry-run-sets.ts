@@ -16,7 +16,7 @@ export const dryRunSets: PersonalDataPlace = {
       `SELECT d.customer_id, d.set_elements, d.set_times FROM dry_run_sets d ${DRY_RUN_SETS_OF_PEOPLE}`, peopleKeys(entityId, people));
     yield* rows;
   },
-  erase: ({ db }, entityId, people) => inBatches(db,
+  erase: ({ db, tally }, entityId, people) => inBatches(db,
     `DELETE FROM dry_run_sets WHERE ctid = ANY (ARRAY(
-       SELECT d.ctid FROM dry_run_sets d ${DRY_RUN_SETS_OF_PEOPLE} LIMIT ${BATCH}))`, peopleKeys(entityId, people)),
+       SELECT d.ctid FROM dry_run_sets d ${DRY_RUN_SETS_OF_PEOPLE} LIMIT ${BATCH}))`, peopleKeys(entityId, people), tally),
 };

@@ -1,4 +1,5 @@
-import type { PersonalDataPlace } from './place.ts';
+import type { KnownBy, PersonalDataPlace } from './place.ts';
+import { countInPartitions, eraseFromPartitions, idsOfType, type PeopleOfPartitions } from './partitions-of-people.ts';
 import { byUserOrDevice, rowsOfPeople } from './rows-of-people.ts';
 
 /** By events_by_user and events_by_device. */
@@ -11,6 +12,13 @@ export const events: PersonalDataPlace = {
     table: 'events',
     keys: { app_id: 'integer', happened_at: 'timestamptz', id: 'bigint' },
     found: byUserOrDevice('app_id, happened_at, id', 'events'),
-    shown: 'r.happened_at, r.utc_offset, r.app_id, r.session_id, r.device_id, r.user_id, r.log_type, r.name, r.detail',
+    shown: 'r.happened_at, r.utc_offset, r.app_id, r.session_id, r.device_id, r.user_id, r.log_type, r.name, r.detail::text AS detail',
   }),
+  count: (needs, entityId, people) => countInPartitions(needs, entityId, of(people)),
+  erase: (needs, entityId, people) => eraseFromPartitions(needs, entityId, of(people)),
 };
+
+function of(people: KnownBy[]): PeopleOfPartitions {
+  const devices = idsOfType(people, 'device_id');
+  return { table: 'events', users: idsOfType(people, 'user_id'), devices, byDevice: 'device_id', time: 'happened_at' };
+}

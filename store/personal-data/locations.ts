@@ -1,4 +1,5 @@
-import type { PersonalDataPlace } from './place.ts';
+import type { KnownBy, PersonalDataPlace } from './place.ts';
+import { countInPartitions, eraseFromPartitions, idsOfType, type PeopleOfPartitions } from './partitions-of-people.ts';
 import { byUserOrDevice, rowsOfPeople } from './rows-of-people.ts';
 
 /** By locations_by_user and locations_by_device. */
@@ -13,4 +14,11 @@ export const locations: PersonalDataPlace = {
     found: byUserOrDevice('app_id, happened_at, id', 'locations'),
     shown: 'r.happened_at, r.app_id, r.session_id, r.latitude, r.longitude, r.device_id, r.user_id',
   }),
+  count: (needs, entityId, people) => countInPartitions(needs, entityId, of(people)),
+  erase: (needs, entityId, people) => eraseFromPartitions(needs, entityId, of(people)),
 };
+
+function of(people: KnownBy[]): PeopleOfPartitions {
+  const devices = idsOfType(people, 'device_id');
+  return { table: 'locations', users: idsOfType(people, 'user_id'), devices, byDevice: 'device_id', time: 'happened_at' };
+}

@@ -1,13 +1,28 @@
+import type { KnownBy } from './place.ts';
 import { CUSTOMER_TYPE_CODE } from '../attribute-values.ts';
 import type { Secrets } from '../secrets.ts';
 import type { Person } from '../tombstones.ts';
 
-/** The parameters of statements over rows with a customer's id and type as they are stored: entity, ids, types. */
-export function peopleKeys(entityId: number, people: Person[]): unknown[] {
-  return [entityId, people.map(({ customerId }) => customerId), people.map(({ customerType }) => CUSTOMER_TYPE_CODE[customerType])];
+/** Whether it is an id that values may be kept under. */
+export function isCustomer<T extends KnownBy>(known: T): known is T & Person {
+  return known.customerType !== 'push_token';
 }
 
-/** Their keyed hashes. */
-export function hashesOf(secrets: Secrets, entityId: number, people: Person[]): Buffer[] {
-  return people.map(({ customerType, customerId }) => secrets.customerHash(entityId, customerType, customerId));
+/** The parameters of statements over rows with a customer's id and type as they are stored: entity, ids, types. */
+export function peopleKeys(entityId: number, people: KnownBy[]): unknown[] {
+  const customers = people.filter(isCustomer);
+  return [
+    entityId, customers.map(({ customerId }) => customerId), customers.map(({ customerType }) => CUSTOMER_TYPE_CODE[customerType]),
+  ];
+}
+
+/** The same with the types as other tables have them, which are texts. */
+export function customerKeys(entityId: number, people: KnownBy[]): unknown[] {
+  const customers = people.filter(isCustomer);
+  return [entityId, customers.map(({ customerId }) => customerId), customers.map(({ customerType }) => customerType)];
+}
+
+/** The keyed hashes of their ids. */
+export function hashesOf(secrets: Secrets, entityId: number, people: readonly KnownBy[]): Buffer[] {
+  return people.filter(isCustomer).map(({ customerType, customerId }) => secrets.customerHash(entityId, customerType, customerId));
 }

@@ -11,7 +11,9 @@ export const pinnedFiles: PersonalDataPlace = {
     for await (const { fileKey } of listPinnedLinesOf(needs, entityId, people)) files.add(fileKey);
     return files.size;
   },
-  export: (needs, entityId, people) => listPinnedLinesOf(needs, entityId, people),
+  async* export(needs, entityId, people) {
+    for await (const { fileKey, line } of listPinnedLinesOf(needs, entityId, people)) yield { file: fileKey, line };
+  },
   // A pinned file is only kept to show what an import read: the whole file goes once the import has ended.
   erase: deletePinnedFilesOf,
 };

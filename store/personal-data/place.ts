@@ -1,9 +1,24 @@
 import type { Database, Queryable } from '../database.ts';
 import type { Files } from '../files.ts';
 import type { Secrets } from '../secrets.ts';
-import type { Person } from '../tombstones.ts';
+import type { CustomerType } from '../../domain/customer-id.ts';
 
-export type PlaceNeeds = { db: Database; files: Files; secrets: Secrets };
+/** What somebody is known by: places are asked with all of it. */
+export type KnownBy = { customerType: CustomerType | 'push_token'; customerId: string };
+
+export type PlaceNeeds = {
+  db: Database;
+  files: Files;
+  /** The folder of mails that no server took. */
+  outbox: Files;
+  secrets: Secrets;
+  /** Told of each batch within its transaction, so that what it counts is what went, whoever is killed when. */
+  tally?: Tally;
+  /** Where a test may end the process. */
+  boundary?: (name: string) => void;
+};
+
+export type Tally = (tx: Queryable, rows: number) => Promise<void>;
 
 /** One table, or one area of the file store, that may hold something about a customer. */
 export type PersonalDataPlace = {
@@ -16,11 +31,11 @@ export type PersonalDataPlace = {
   /** How a person is found there, for the documentation. */
   foundBy: string;
   /** Rows or files that still tell something about any of these people. */
-  count(needs: PlaceNeeds, entityId: number, people: Person[]): Promise<number>;
+  count(needs: PlaceNeeds, entityId: number, people: KnownBy[]): Promise<number>;
   /** What is told of them, one record a row. */
-  export(needs: PlaceNeeds, entityId: number, people: Person[]): AsyncIterable<Record<string, unknown>>;
+  export(needs: PlaceNeeds, entityId: number, people: KnownBy[]): AsyncIterable<Record<string, unknown>>;
   /** Takes it away in bounded batches, and tells how many rows or files it changed. Null: nothing here names anyone. */
-  erase: ((needs: PlaceNeeds, entityId: number, people: Person[]) => Promise<number>) | null;
+  erase: ((needs: PlaceNeeds, entityId: number, people: KnownBy[]) => Promise<number>) | null;
 };
 
 /** So many rows go at once. */

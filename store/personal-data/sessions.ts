@@ -1,4 +1,5 @@
-import type { PersonalDataPlace } from './place.ts';
+import type { KnownBy, PersonalDataPlace } from './place.ts';
+import { countInPartitions, eraseFromPartitions, idsOfType, type PeopleOfPartitions } from './partitions-of-people.ts';
 import { DEVICE_SUBJECTS, rowsOfPeople } from './rows-of-people.ts';
 
 const KEY = 'app_id, started_at, id';
@@ -18,4 +19,11 @@ export const sessions: PersonalDataPlace = {
     shown: `r.started_at, r.ended_at, r.background_seconds, r.utc_offset, r.app_id, r.id, r.device_id, r.user_id, r.app_version,
       r.sdk_version, r.os_version, r.device_type, r.device_model, r.idiom, r.country, r.lang, r.carrier`,
   }),
+  count: (needs, entityId, people) => countInPartitions(needs, entityId, of(people)),
+  erase: (needs, entityId, people) => eraseFromPartitions(needs, entityId, of(people)),
 };
+
+function of(people: KnownBy[]): PeopleOfPartitions {
+  const devices = idsOfType(people, 'device_id').map((id) => `d${id}`);
+  return { table: 'sessions', users: idsOfType(people, 'user_id'), devices, byDevice: 'subject', time: null };
+}

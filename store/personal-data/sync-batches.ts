@@ -1,34 +1,32 @@
 import { itemsNaming } from './items-naming.ts';
-import { namedIn, namesOf } from './named-in.ts';
-import { BATCH, countRows, type PersonalDataPlace } from './place.ts';
-import { inBatches } from '../in-batches.ts';
-
-const BATCHES_NAMING = `sync_batches b WHERE b.entity_id = $1 AND ${namedIn('b.batch')}`;
+import { namedIn, type namesOf } from './named-in.ts';
+import type { PersonalDataPlace } from './place.ts';
+import { textsOfPeople } from './texts-of-people.ts';
+import type { Queryable } from '../database.ts';
 
 export const syncBatches: PersonalDataPlace = {
   name: 'sync_batches',
   columns: ['batch'],
   otherColumns: ['entity_id', 'run_id', 'identifier'],
   foundBy: 'the id in the records of a batch on its way, one for each run at most',
-  count: ({ db }, entityId, people) => countRows(db, BATCHES_NAMING, namesOf(entityId, people)),
-  async* export({ db }, entityId, people) {
-    const names = namesOf(entityId, people);
-    const { rows } = await db.query<{ identifier: string; batch: string }>(`SELECT identifier, batch FROM ${BATCHES_NAMING}`, names);
-    for (const { identifier, batch } of rows) {
-      for (const { source, record } of await itemsNaming(db, itemsOf(batch), names)) yield { batch: identifier, source, record };
-    }
-  },
-  /**
-   * The batch of a run under way stays until its outcomes are noted down: it may have been sent, so that after a crash the
-   * very same has to be sent again, or nobody could tell what arrived. That is a matter of one step, or of minutes while the
-   * destination is down; whoever erases looks again. Of a run that has ended the batch is never sent, and goes as a whole.
-   */
-  erase: ({ db }, entityId, people) => inBatches(db,
-    `DELETE FROM sync_batches WHERE ctid = ANY (ARRAY(
-       SELECT b.ctid FROM ${BATCHES_NAMING} AND NOT EXISTS (
-         SELECT FROM sync_runs r WHERE r.entity_id = $1 AND r.id = b.run_id AND r.ended_at IS NULL)
-       LIMIT ${BATCH}))`, namesOf(entityId, people)),
+  ...textsOfPeople({
+    table: 'sync_batches', keys: { run_id: 'bigint' }, rowsAtOnce: 10,
+    text: 'batch', naming: namedIn('batch'), shown: 'identifier, batch', items: listItems,
+    /**
+     * The batch of a run under way stays until its outcomes are noted down: it may have been sent, so that after a crash the
+     * very same has to be sent again, or nobody could tell what arrived. That is a matter of one step, or of minutes while the
+     * destination is down; whoever erases looks again. Of a run that has ended the batch is never sent, and goes as a whole.
+     */
+    change: 'DELETE FROM sync_batches',
+    changeable: `NOT EXISTS (
+      SELECT FROM sync_runs r WHERE r.entity_id = $1 AND r.id = sync_batches.run_id AND r.ended_at IS NULL)`,
+  }),
 };
+
+async function* listItems(db: Queryable, row: Record<string, unknown>, names: ReturnType<typeof namesOf>) {
+  const { identifier, batch } = row as { identifier: string; batch: string };
+  for (const { source, record } of await itemsNaming(db, itemsOf(batch), names)) yield { batch: identifier, source, record };
+}
 
 type Item = { source: unknown; record: unknown };
 type StoredItem = { source: unknown; sent: number | null };

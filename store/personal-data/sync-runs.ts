@@ -1,6 +1,6 @@
-import { ERASED, namedIn, namesOf } from './named-in.ts';
-import { BATCH, countRows, type PersonalDataPlace } from './place.ts';
-import { inBatches } from '../in-batches.ts';
+import { ERASED, namedIn, onlyNaming } from './named-in.ts';
+import type { PersonalDataPlace } from './place.ts';
+import { textsOfPeople } from './texts-of-people.ts';
 
 /** A record of a sample that names one: its line and outcome name nobody. */
 const NAMED_RECORD = namedIn(`(record - '{line,outcome}'::text[])::text`);
@@ -8,8 +8,6 @@ const SAMPLE_NAMING = `EXISTS (SELECT FROM jsonb_array_elements(sample) AS recor
 
 const PLACES = ['cursor_before', 'position'] as const;
 const TEXTS = ['fault', 'failure', 'removal_reason'] as const;
-
-const RUNS_NAMING = `sync_runs WHERE entity_id = $1 AND (${[...PLACES, ...TEXTS].map(namedIn).join('\n  OR ')}\n  OR ${SAMPLE_NAMING})`;
 
 const WITHOUT_THEM = [
   ...PLACES.map((column) => `${column} = CASE WHEN ${namedIn(column)} THEN NULL ELSE ${column} END`),
@@ -29,17 +27,14 @@ export const syncRuns: PersonalDataPlace = {
     'missing_fields', 'tries', 'waits_until', 'failure_status',
     'mail_state', 'mail_tries', 'mail_reason', 'alert'],
   foundBy: 'the id in the cursor, in the reason for a failure, and in the records that a dry run shows',
-  count: ({ db }, entityId, people) => countRows(db, RUNS_NAMING, namesOf(entityId, people)),
-  async* export({ db }, entityId, people) {
-    const { rows } = await db.query(
-      `SELECT identifier AS run, ${[...PLACES, ...TEXTS].join(', ')},
-         (SELECT json_agg(record) FROM jsonb_array_elements(sample) AS record WHERE ${NAMED_RECORD}) AS sample
-       FROM ${RUNS_NAMING}`, namesOf(entityId, people));
-    yield* rows;
-  },
-  // The rows stay, for their counts. A run under way that loses its position goes on where it is; only should it have to
-  // start anew, it begins at the beginning, as one whose source has changed.
-  erase: ({ db }, entityId, people) => inBatches(db,
-    `UPDATE sync_runs SET ${WITHOUT_THEM} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${RUNS_NAMING} LIMIT ${BATCH}))`,
-    namesOf(entityId, people)),
+  ...textsOfPeople({
+    table: 'sync_runs', keys: { id: 'bigint' }, rowsAtOnce: 100,
+    text: `concat_ws(E'\\n', ${[...PLACES, ...TEXTS].join(', ')}, sample::text)`,
+    naming: `${[...PLACES, ...TEXTS].map(namedIn).join('\n  OR ')}\n  OR ${SAMPLE_NAMING}`,
+    shown: `identifier AS run, ${[...PLACES, ...TEXTS].map(onlyNaming).join(', ')},
+      (SELECT json_agg(record) FROM jsonb_array_elements(sample) AS record WHERE ${NAMED_RECORD}) AS sample`,
+    // The rows stay, for their counts. A run under way that loses its position goes on where it is; only should it have to
+    // start anew, it begins at the beginning, as one whose source has changed.
+    change: `UPDATE sync_runs SET ${WITHOUT_THEM}`,
+  }),
 };

@@ -2,7 +2,7 @@ import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { sweepSteps } from '../../activities/sweep.ts';
+import { deleteOrphanedFiles, sweepSteps } from '../../activities/sweep.ts';
 import { findAttributeValues } from '../../store/attribute-values.ts';
 import { deleteCustomerAttribute } from '../../store/customer-attributes.ts';
 import { write } from '../../store/database.ts';
@@ -24,7 +24,7 @@ beforeAll(async () => {
   // Deleting needs no Temporal.
   ({ deleteExpired } = sweepSteps({
     ...store, log, temporal: undefined as never, boundary() {},
-  }));
+  }, () => deleteOrphanedFiles(store.db, store.files)));
 });
 
 async function importEndedDaysAgo({ entity, sor }: World, days: number): Promise<{ id: number; fileKey: string }> {

@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type ExportManifest, signManifest, type UnsignedManifest } from '../../domain/export-manifest.ts';
+import type { ExportManifest, UnsignedManifest } from '../../domain/export-manifest.ts';
+import { signDocument } from '../../domain/signed-document.ts';
 import { codeOf, documented } from '../harness/documented.ts';
 import { onFileEnd } from '../harness/clean-up.ts';
 import { pythonProgram } from '../harness/python-program.ts';
@@ -56,7 +57,7 @@ async function putWindow(start: string | null, end: string, options: { path?: st
     rows: 8, bytes: files.reduce((sum, key) => sum + contentOf(key).length, 0),
   };
   change?.(manifest);
-  await putManifest(at, signManifest(manifest, store.secrets.sign));
+  await putManifest(at, signDocument(manifest, store.secrets.sign));
   return { at, files, manifest: `${at}/manifest.json` };
 }
 
@@ -268,7 +269,7 @@ describe('a window that is exported again while it is verified', () => {
         objects.set(key.replace('/0001/', '/0002/'), objects.get(key)!);
         objects.delete(key);
       }
-      objects.set(window.manifest, JSON.stringify(signManifest({ ...manifest, generation: 2 }, store.secrets.sign)));
+      objects.set(window.manifest, JSON.stringify(signDocument({ ...manifest, generation: 2 }, store.secrets.sign)));
     });
     const { status, out } = await runMillrace(
       ['exporters', 'verify', '--bucket', 'b', '--prefix', prefix, '--jwks', jwks, '--endpoint', url, '--json'],

@@ -1,9 +1,8 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  manifestSchema, readSigningKeys, signManifest, type UnsignedManifest, verifyManifest,
-} from '../../domain/export-manifest.ts';
+import { manifestSchema, type UnsignedManifest } from '../../domain/export-manifest.ts';
+import { readSigningKeys, signDocument, verifyDocument } from '../../domain/signed-document.ts';
 
 const SHA = 'ab'.repeat(32);
 
@@ -30,7 +29,7 @@ function signer(kid: string) {
 
 const ours = signer('ours');
 const keys = readSigningKeys({ keys: [signer('older').jwk, ours.jwk] })!;
-const signed = signManifest(manifest, ours.sign);
+const signed = signDocument(manifest, ours.sign);
 
 /** As another program may write it: members in another order, other spaces. */
 const shuffled = (value: unknown): unknown => {
@@ -48,7 +47,7 @@ function leaves(value: unknown, path: (string | number)[] = []): (string | numbe
 describe('a manifest', () => {
   it('is valid as it was signed, whatever the order of its members and the spaces', () => {
     expect(manifestSchema.parse(signed)).toEqual(signed);
-    expect(verifyManifest(JSON.parse(JSON.stringify(shuffled(signed), null, 4)) as object, keys)).toBe('valid');
+    expect(verifyDocument(JSON.parse(JSON.stringify(shuffled(signed), null, 4)) as object, keys)).toBe('valid');
   });
 
   it('is invalid once anything in it is another', () => {
@@ -60,22 +59,22 @@ describe('a manifest', () => {
       const last = path.at(-1)!;
       fc.pre(JSON.stringify(holder[last]) !== JSON.stringify(other));
       holder[last] = other;
-      expect(verifyManifest(changed, keys)).toBe('invalid');
+      expect(verifyDocument(changed, keys)).toBe('invalid');
     }));
   });
 
   it('is invalid with a member more, and valid with one that was signed and that this version does not know', () => {
-    expect(verifyManifest({ ...signed, more: 1 }, keys)).toBe('invalid');
-    const newer = signManifest({ ...manifest, more: { rows: [1] } } as UnsignedManifest, ours.sign);
-    expect(verifyManifest(newer, keys)).toBe('valid');
+    expect(verifyDocument({ ...signed, more: 1 }, keys)).toBe('invalid');
+    const newer = signDocument({ ...manifest, more: { rows: [1] } } as UnsignedManifest, ours.sign);
+    expect(verifyDocument(newer, keys)).toBe('valid');
     expect(manifestSchema.parse(newer)).not.toHaveProperty('more');
   });
 
   it('of another\'s key is not taken for ours', () => {
-    expect(verifyManifest(signManifest(manifest, signer('other').sign), keys)).toBe('unknown_key');
-    expect(verifyManifest(signManifest(manifest, signer('ours').sign), keys)).toBe('invalid');
-    expect(verifyManifest(manifest, keys)).toBe('unsigned');
-    expect(verifyManifest({ ...signed, signature: { ...signed.signature, value: '' } }, keys)).toBe('invalid');
+    expect(verifyDocument(signDocument(manifest, signer('other').sign), keys)).toBe('unknown_key');
+    expect(verifyDocument(signDocument(manifest, signer('ours').sign), keys)).toBe('invalid');
+    expect(verifyDocument(manifest, keys)).toBe('unsigned');
+    expect(verifyDocument({ ...signed, signature: { ...signed.signature, value: '' } }, keys)).toBe('invalid');
   });
 
   it('that lacks something, or has it in another shape, is none', () => {

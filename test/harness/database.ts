@@ -6,9 +6,10 @@ import pg from 'pg';
 import { inject } from 'vitest';
 import { onFileEnd } from './clean-up.ts';
 import { type Database, openDatabase } from '../../store/database.ts';
-import type { Files } from '../../store/files.ts';
+import { type Files, folderFiles } from '../../store/files.ts';
 import { openTestFiles, type S3Settings } from './open-test-files.ts';
 import { testS3 } from './s3.ts';
+import { sealedColumns, sealedElsewhere } from '../../store/sealed-columns.ts';
 import { openSecrets, type Secrets } from '../../store/secrets.ts';
 
 export type TestStore = {
@@ -17,6 +18,8 @@ export type TestStore = {
   url: string;
   files: Files;
   filesFolder: string;
+  /** As a worker of tests writes mails. */
+  outbox: Files;
   /** Where the files are instead, if asked for. */
   s3: S3Settings | null;
   secrets: Secrets;
@@ -48,7 +51,21 @@ async function openStore({ url, filesFolder, s3, secretKey }: Place): Promise<Te
   const db = openDatabase({ url, name: 'test' });
   const files = openTestFiles({ filesFolder, s3 });
   onFileEnd(() => db.end());
-  return { db, url, files, filesFolder, s3, secrets: await openSecrets(db, files, secretKey), secretKey };
+  const outbox = folderFiles(join(filesFolder, 'outbox'));
+  return { db, url, files, filesFolder, outbox, s3, secrets: knowingColumns(await openSecrets(db, files, secretKey)), secretKey };
+}
+
+/** No test seals what a rotation of the data key would not find. */
+function knowingColumns(secrets: Secrets): Secrets {
+  const known = new Set([...sealedColumns.map(({ table, column }) => `${table}.${column}`), ...sealedElsewhere]);
+  return {
+    ...secrets,
+    seal(value, place) {
+      const name = `${place.table}.${place.column}`;
+      if (!known.has(name)) throw new Error(`${name} is sealed, and stands not in store/sealed-columns.ts`);
+      return secrets.seal(value, place);
+    },
+  };
 }
 
 const nameOf = (url: string) => new URL(url).pathname.slice(1);

@@ -5,7 +5,8 @@ import { parse } from 'csv-parse/sync';
 import { parquetReadObjects } from 'hyparquet';
 import { startExportRun } from '../../activities/start-export-run.ts';
 import type { ExportDataType } from '../../domain/export-data-type.ts';
-import { type ExportManifest, manifestSchema, verifyManifest } from '../../domain/export-manifest.ts';
+import { type ExportManifest, manifestSchema } from '../../domain/export-manifest.ts';
+import { verifyDocument } from '../../domain/signed-document.ts';
 import { decryptStream } from '../../domain/file-encryption.ts';
 import type { DataExporter, NewExporter } from '../../store/data-exporter-record.ts';
 import { write } from '../../store/database.ts';
@@ -89,7 +90,7 @@ export type ReadExport = { manifest: ExportManifest; rows: Partial<Record<Export
 /** Reads what a manifest names as a careful reader does: its signature, then each file's size, hashes and rows. */
 export async function readExport({ store }: Pick<Stack, 'store'>, { s3, encryptionKey }: ExportWorld, folder: string): Promise<ReadExport> {
   const given = JSON.parse((await s3.get(`${folder}/manifest.json`)).toString()) as object;
-  assert.equal(verifyManifest(given, store.secrets.signingKeys()), 'valid');
+  assert.equal(verifyDocument(given, store.secrets.signingKeys()), 'valid');
   const manifest = manifestSchema.parse(given);
   const rows: ReadExport['rows'] = {};
   const content: Record<string, string> = {};

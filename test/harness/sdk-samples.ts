@@ -73,8 +73,4 @@ export async function sampleSdkData(
   await tx.query(
     `INSERT INTO refused_calls (entity_id, app_id, index, message_id, code, message, raw) VALUES ($1, $2, 0, $3, 'invalid', $4, $5)`,
     [entityId, appId, `m-${userId}`, `a call of ${userId} names no event`, JSON.stringify({ type: 'track', userId })]);
-  await tx.query(
-    `INSERT INTO privacy_requests (entity_id, identifier, app_id, request_type, device_id, user_id)
-     VALUES ($1, $2, $3, 'access', $4, $5)`,
-    [entityId, `prv_${randomBytes(6).toString('hex')}`, appId, deviceId, userId]);
 }

@@ -7,8 +7,10 @@ import type { Client } from '@temporalio/client';
 import type { FastifyInstance } from 'fastify';
 import { followExporter, followSchedule } from '../../activities/follow-schedule.ts';
 import { startExportRun } from '../../activities/start-export-run.ts';
+import { startGdprRequest } from '../../activities/start-gdpr.ts';
 import { startImport } from '../../activities/start-import.ts';
 import { startSyncRun } from '../../activities/start-sync-run.ts';
+import { tellHoldsChanged } from '../../activities/tell-holds-changed.ts';
 import { wakeFeed } from '../../activities/wake-feed.ts';
 import { createLog } from '../../runtime/log.ts';
 import { ensureTemporal } from '../../runtime/keeper.ts';
@@ -64,6 +66,10 @@ export async function newTestServer({ db, files, secrets }: TestStore, temporal:
       wakeFeed: (entityId) => temporal.connection.withDeadline(Date.now() + 3_000, () => wakeFeed(temporal, entityId)),
       startSyncRun: (ref) => temporal.connection.withDeadline(Date.now() + 3_000, () => startSyncRun(temporal, ref)),
       startExportRun: (ref) => temporal.connection.withDeadline(Date.now() + 3_000, () => startExportRun(temporal, ref)),
+      startGdprRequest: (ref, type) => temporal.connection
+        .withDeadline(Date.now() + 3_000, () => startGdprRequest(temporal, ref, type)),
+      tellHoldsChanged: (requests) => temporal.connection
+        .withDeadline(Date.now() + 3_000, () => tellHoldsChanged(temporal, requests)),
       followExporter: (exporter) => temporal.connection
         .withDeadline(Date.now() + 3_000, () => followExporter({ db, temporal }, exporter)),
       followSchedule: (sync) => temporal.connection

@@ -88,16 +88,26 @@ export function survivesKills<Run, Ground>(flow: FlowUnderKill<Run, Ground>): vo
       `after about %i of its work (KILL_SEED=${seed}), ends as an unbroken run`, (point) => inTurn(async (stack, ground) => {
         const worker = stack.startWorker();
         const run = await flow.begin(stack, ground);
-        await waitFor(`progress of ${point}`, async () => await flow.progress(stack, run) >= point);
+        await waitFor(`progress of ${point}`, async () => await flow.progress(stack, run) >= point, ENDS_WITHIN_MS);
         await worker.kill();
         await expectSameOutcome(stack, run);
       }));
   });
 }
 
-/** As a failed run printed it, or another one each time. */
+const SEED = Number(process.env.KILL_SEED ?? Math.floor(Math.random() * 2 ** 31));
+
+/** As a failed run printed it, or another one each time; the same in all of a test file. */
 export function killSeed(): number {
-  return Number(process.env.KILL_SEED ?? Math.floor(Math.random() * 2 ** 31));
+  return SEED;
+}
+
+/** So many of these, by the seed, in their order. */
+export function drawnBySeed<T>(all: readonly T[], count: number): T[] {
+  const random = randomFrom(killSeed());
+  const shuffled = all.map((_, index) => ({ index, at: random() })).toSorted((one, other) => one.at - other.at);
+  const drawn = new Set(shuffled.slice(0, count).map(({ index }) => index));
+  return all.filter((_, index) => drawn.has(index));
 }
 
 /** Points within the first four fifths of the work, so that there is some left to break. */

@@ -6,6 +6,7 @@ import { type FetchAllow, readFetchAllow } from '../../connectors/fetch-allow.ts
 import { guardedFetch } from '../../connectors/guarded-fetch.ts';
 import { openMailer } from '../../connectors/mail.ts';
 import { openDatabase } from '../../store/database.ts';
+import { folderFiles } from '../../store/files.ts';
 import { openTestFiles, type S3Settings } from './open-test-files.ts';
 import { openSecrets } from '../../store/secrets.ts';
 import { createLog } from '../../runtime/log.ts';
@@ -59,9 +60,10 @@ const workers = startWorkers({
   needs: {
     db, files, secrets, log, temporal: client, countRows: () => {}, countValues: () => {}, countRecords: () => {},
     countExportRuns: () => {}, countExportRows: () => {},
-    batchRecords: settings.batchRecords ?? 1_000, turn: turns(4), syncTurn: turns(SYNCS_AT_ONCE), exportTurn: turns(2),
+    batchRecords: settings.batchRecords ?? 1_000, turn: turns(4), syncTurn: turns(SYNCS_AT_ONCE), exportTurn: turns(2), gdprTurn: turns(2),
     outside: { allow, fetch: guardedFetch(allow), commands: new Map(settings.commands), scratch },
     mailer: openMailer({ smtpUrl: settings.smtpUrl, outbox: join(settings.filesFolder, 'outbox'), from: 'millrace@example.com' }),
+    outbox: folderFiles(join(settings.filesFolder, 'outbox')),
     publicUrl: 'http://millrace.test',
     boundary(name) {
       if (name !== settings.kill?.boundary) return;

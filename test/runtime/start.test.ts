@@ -95,6 +95,25 @@ describe('npm start', () => {
     expect(heirs.map(isAlive)).toEqual([false, false]);
   }, 180_000);
 
+  it('has its keys rotated in the data folder, the one that wraps them too, and starts with what it drew', async () => {
+    const before = await readFile(join(folder.path, 'secret-key'), 'utf8');
+    const ROTATIONS = [[['rotate'], 'data key 2 seals'], [['rotate', '--wrapping'], 'secret-key.before holds the one before']] as const;
+    for (const [args, says] of ROTATIONS) {
+      const child = spawn(process.execPath, [fileURLToPath(new URL('../../runtime/keys.ts', import.meta.url)), ...args], {
+        env: { PATH: process.env.PATH, HOME: process.env.HOME, MILLRACE_DATA_DIR: folder.path }, stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      expect((await Array.fromAsync(child.stdout)).join('')).toContain(says);
+    }
+    expect(await readFile(join(folder.path, 'secret-key.before'), 'utf8')).toBe(before);
+    expect(await readFile(join(folder.path, 'secret-key'), 'utf8')).not.toBe(before);
+    expect((await stat(join(folder.path, 'secret-key.before'))).mode & 0o777).toBe(0o600);
+    const service = start(18_181);
+    await ready(service);
+    const sors = await call<{ name: string; api_keys: string[] }[]>(service, '/api/system_of_records', await login(service));
+    expect(sors).toContainEqual(expect.objectContaining({ name: 'Kept', api_keys: [expect.any(String)] }));
+    expect(await service.kill('SIGTERM')).toBe(0);
+  }, 180_000);
+
   it('says which variables are wrong, all at once, before anything starts', async () => {
     const service = start(18_183, { MILLRACE_RATE_LIMT: '5', TEMPORAL_ADDRESS: 'nowhere', MILLRACE_LOG_LEVEL: 'loud' });
     expect(await service.ended).toBe(1);

@@ -30,7 +30,7 @@ const NEW = {
   children_app_id: [], parent_app_id: null, domains: [], downloads: 0, downloads_last_report_date: null, mau: 0,
   has_unwanted_status: false, default_tz: 'Europe/Paris', newest_version: null, last_version_status: null, last_update: null,
   icon: NO_ICON, cv_icon: NO_ICON, statuses: [], current_live_version: null, current_version: null, primary_category: null,
-  secondary_category: null, session_timeout: 120, store_fetched: false, sor_id: expect.stringMatching(/^sor_/),
+  secondary_category: null, session_timeout: 120, gdpr_approval: true, store_fetched: false, sor_id: expect.stringMatching(/^sor_/),
 };
 
 describe('an app', () => {
@@ -48,7 +48,7 @@ describe('an app', () => {
   test('shows all that it was given, in creation and in a change', async () => {
     const given = {
       store_id: '123', sku: 'SHOP', qa: true, default_tz: 'Asia/Tokyo', fcm_key: 'AAAA:key', crm_syncable: true, inbox_days_to_live: 30,
-      rate_limit: { message_limit: 3, period: 86_400 }, gdpr_emails: ['privacy@example.com'], session_timeout: 15,
+      rate_limit: { message_limit: 3, period: 86_400 }, gdpr_emails: ['privacy@example.com'], session_timeout: 15, gdpr_approval: false,
       localizations: [{ language: 'fr', original_name: 'Boutique', name: 'Shop', description: 'Une boutique' }],
       icon: { thumb: 'https://example.com/t.png' }, cv_icon: { large: 'https://example.com/l.png' }, primary_category: 'Shopping',
       secondary_category: 'Lifestyle', statuses: [{ cdate: 100, state: 'live', version_number: '1.0' }],

@@ -35,7 +35,8 @@ describe('a data exporter', () => {
     };
     expect(resultOf(made)).toEqual({
       ...listed, aws_region: 'eu-central-1', exports: {}, sors: [{ name: 'CRM', identifier: world.sor.identifier, type: 'custom' }],
-      ...KEYS, encryption_type: 'aes-256-CBC', encryption_key: FILE_KEY, aws_account_id: null, aws_role_name: null,
+      ...KEYS, encryption_type: 'aes-256-CBC', encryption_key: FILE_KEY,
+      deletion_key: expect.stringMatching(/^[0-9a-f]{64}$/) as string, aws_account_id: null, aws_role_name: null,
       endpoint: 'https://minio.example.com', format: 'csv', include_headers: true, part_bytes: 2 * MIB,
       export_since: '2026-01-31T11:30:00Z', exported_until: null, notify_emails: ['data@example.com'], failures: 0, paused_at: null,
       paused_reason: null, created_by: { id: world.user.id, uid: world.user.uid },
@@ -105,7 +106,7 @@ describe('a data exporter', () => {
     ]);
     const role = await createdId(ACCOUNT);
     await view(role);
-    expect(await audited(role)).toEqual([['create', {}]]);
+    expect(await audited(role)).toEqual([['create', {}], ['read', {}]]);
   });
 
   test('is deleted with its runs under way, and answered as it was', async () => {
@@ -204,9 +205,9 @@ describe('a change', () => {
     const id = await createdId(everything());
     const before = await view(id);
     const changed = resultOf(await put(id, { include_headers: 'false', subfolder: '', sor_ids: [world.sor.identifier] }));
-    const { aws_access_key_id, aws_secret_access_key, encryption_key, ...shown } = before;
+    const { aws_access_key_id, aws_secret_access_key, encryption_key, deletion_key, ...shown } = before;
     expect(changed).toEqual({ ...shown, include_headers: false, subfolder: '', updated_at: expect.any(String) as string });
-    expect(await view(id)).toMatchObject({ aws_access_key_id, aws_secret_access_key, encryption_key });
+    expect(await view(id)).toMatchObject({ aws_access_key_id, aws_secret_access_key, encryption_key, deletion_key });
     expect(await stored(id)).toMatchObject({ revision: 2 });
     expect(resultOf(await put(id, { subfolder: '/' }))).toEqual(changed);
     expect(await stored(id)).toMatchObject({ revision: 2 });

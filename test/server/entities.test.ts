@@ -16,6 +16,7 @@ import { storedExporter } from '../harness/stored-exporters.ts';
 import { storedRun, storedSync } from '../harness/stored-syncs.ts';
 import { makeWorld } from '../harness/world.ts';
 import { insertSampleApps } from './sample-apps.ts';
+import { insertSampleGdpr } from './sample-gdpr.ts';
 import { insertSampleWallet } from './sample-wallet.ts';
 import { type CallOptions, webForm } from './test-server.ts';
 import { useServer } from './use-server.ts';
@@ -126,9 +127,18 @@ describe('an entity', () => {
       await sampleSdkData(tx, entity.id, { appId: await sampleApp(tx, entity.id), deviceId: 'd1', userId: personId(1) });
     });
     const { error_message: refusal } = (await call('DELETE', `/${entity.id}`)).body;
-    for (const kind of ['crashes', 'device users', 'devices', 'events', 'locations', 'privacy requests', 'refused calls', 'session heads',
-      'sessions', 'user aliases']) expect(refusal).toMatch(new RegExp(` ${kind}[,:]`));
+    for (const kind of ['crashes', 'device users', 'devices', 'events', 'locations', 'refused calls', 'session heads', 'sessions',
+      'user aliases']) expect(refusal).toMatch(new RegExp(` ${kind}[,:]`));
     expect(refusal).not.toMatch(/events \d/);
+  });
+
+  test('is not deleted while a request of people is there; its receipts, which stay, do not keep it', async () => {
+    const entity = await create();
+    await write(store.db, (tx) => insertSampleGdpr(tx, store.secrets, { ...world, entity }, personId(2)));
+    expect((await call('DELETE', `/${entity.id}`)).body.error_message).toMatch(/holds gdpr request people, gdpr requests:/);
+    await store.db.query('DELETE FROM gdpr_requests WHERE entity_id = $1', [entity.id]);
+    expect((await call('DELETE', `/${entity.id}`)).body).toEqual({ success: true });
+    expect((await store.db.query('SELECT FROM gdpr_receipts WHERE entity_id = $1', [entity.id])).rowCount).toBe(1);
   });
 
   test('is deleted with what tells of exporters that are deleted, and not while one is there', async () => {

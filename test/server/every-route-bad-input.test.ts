@@ -19,7 +19,8 @@ const TAKEN = new Set([
   // A filter that matches nothing, a customer of whom nothing is known, the parameter of the other version.
   'GET /api/attribute_values query.customer_id: unknown', 'GET /api/customer_attribute_values query.customer_id: unknown',
   'GET /api/attribute_values/import_errors query.customer_id: unknown',
-  'GET /api/attribute_values/import_errors query.job_id: unknown',
+  'GET /api/attribute_values/import_errors query.job_id: unknown', 'GET /api/gdpr/receipts query.user_id: unknown',
+  'GET /api/gdpr/latest_requests query.users: unknown',
   'GET /api/syncs/:sync_id/runs/:run_id/errors query.customer_id: unknown',
   'GET /api/syncs/:sync_id/runs/:run_id/errors.csv query.customer_id: unknown',
   // A single value, which is judged when it is merged.
@@ -62,6 +63,8 @@ const TAKEN = new Set([
     ...['name', 'subfolder', 'aws_access_key_id', 'aws_secret_access_key'].map((field) => `${name} body.${field}: unknown`),
     `${name} body.subfolder: empty`, `${name} body.subfolder: long`, `${name} body.notify_emails: empty`,
   ]),
+  'POST /api/gdpr/holds body.user_id: unknown', 'POST /api/gdpr/holds body.reason: unknown', 'POST /api/gdpr/holds body.reason: long',
+  'GET /api/gdpr/holds query.user_id: unknown',
   'POST /api/labels body.name: unknown', 'PUT /api/labels/:name body.new_name: unknown',
   'PUT /api/apps/:app_identifier/event_definitions/:event_id body.display_name: unknown',
   'PUT /api/apps/:app_identifier/event_definitions/:event_id body.display_name: null',
@@ -84,7 +87,8 @@ const TAKEN = new Set([
   ...[
     'GET /api/users', 'GET /api/service_tokens', 'GET /api/entities', 'GET /api/connections', 'GET /api/syncs',
     'GET /api/syncs/:sync_id/runs', 'GET /api/data_exporters/:exporter_id/runs', 'GET /api/data_exporters/:exporter_id/reconciliation',
-    'GET /api/apps/:app_identifier/event_definitions',
+    'GET /api/data_exporters/:exporter_id/deletion_lists', 'GET /api/gdpr/receipts',
+    'GET /api/apps/:app_identifier/event_definitions', 'GET /api/gdpr/requests', 'GET /api/gdpr/holds',
   ].flatMap((name) =>
     ['page', 'per_page'].flatMap((field) =>
       ['empty', 'long', 'unknown', 'NUL'].map((kind) => `${name} query.${field}: ${kind}`))),

@@ -48,12 +48,13 @@ async function passingOn(before: () => Promise<unknown>): Promise<string> {
 describe('a data exporter is activated', () => {
   test('once its bucket was tried, and told without its secrets', async () => {
     const id = await createdId({ ...reachable, subfolder: 'daily' });
-    const { aws_access_key_id, aws_secret_access_key, encryption_key, ...shown } = await view(id);
+    const { aws_access_key_id, aws_secret_access_key, encryption_key, deletion_key, ...shown } = await view(id);
     const activated = resultOf(await put(`${id}/activate`));
     expect(activated).toEqual({ ...shown, active: true, updated_at: expect.any(String) as string });
     expect([aws_access_key_id, aws_secret_access_key, encryption_key]).toEqual([
       reachable.aws_access_key_id, reachable.aws_secret_access_key, null,
     ]);
+    expect(deletion_key).toMatch(/^[0-9a-f]{64}$/);
     expect(await s3.keys()).toEqual([]);
     expect(await s3.unfinished()).toEqual([]);
     expect(await stored(id)).toMatchObject({ active: true, revision: 2 });

@@ -43,6 +43,6 @@ export function wholeApp({ parentId, groupId }: SampleApps) {
     localizations: [{ language: 'en', original_name: 'Another', name: 'Another', description: null }], icon, cv_icon: icon,
     primary_category: 'Shopping', secondary_category: 'Lifestyle', statuses: [{ cdate: 1, state: 'live', version_number: '1' }],
     fcm_key: 'key', crm_syncable: true, inbox_days_to_live: 30, rate_limit: { message_limit: 1, period: 60 },
-    gdpr_emails: ['privacy@example.com'], session_timeout: 60,
+    gdpr_emails: ['privacy@example.com'], session_timeout: 60, gdpr_approval: false,
   };
 }

@@ -21,8 +21,11 @@ import { importForm, insertUpload } from '../harness/imports.ts';
 import { personId, rememberSecret } from '../harness/people.ts';
 import { makeWorld, type World } from '../harness/world.ts';
 import { insertSampleApps, type SampleApps, wholeApp } from './sample-apps.ts';
+import { insertSampleArchive, type SampleArchive } from './sample-archive.ts';
 import { sampleCertificate } from './sample-certificates.ts';
+import { insertSampleDeviceRequest, type SampleDeviceRequest } from './sample-device-request.ts';
 import { anotherExporter, insertSampleExporter, type SampleExporter } from './sample-exporter.ts';
+import { insertSampleGdpr, type SampleGdpr } from './sample-gdpr.ts';
 import { anotherSync, insertSampleSync, type SampleSync } from './sample-sync.ts';
 import { insertSampleWallet, type SampleWallet } from './sample-wallet.ts';
 
@@ -52,6 +55,8 @@ export type Sample = World & {
   eventId: string;
   exporter: SampleExporter;
   wallet: SampleWallet;
+  gdpr: SampleGdpr & SampleArchive;
+  asked: SampleDeviceRequest;
   /** Another entity, in which nothing is. */
   emptyEntity: Entity;
 };
@@ -231,6 +236,7 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'PUT /api/data_exporters/:exporter_id': (own) => ({ ...ofExporter(own), body: anotherExporter(own) }),
   'DELETE /api/data_exporters/:exporter_id': ofExporter,
   'GET /api/data_exporters/:exporter_id/reconciliation': ofExporter,
+  'GET /api/data_exporters/:exporter_id/deletion_lists': ofExporter,
   'PUT /api/data_exporters/:exporter_id/activate': ofExporter,
   'PUT /api/data_exporters/:exporter_id/deactivate': ofExporter,
   'POST /api/data_exporters/:exporter_id/check': ofExporter,
@@ -245,6 +251,26 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'POST /api/data_exporters/:exporter_id/runs/:run_id/rerun': (own) => ofExportRun(own, 'endedRunId'),
   'POST /api/data_exporters/:exporter_id/backfills': (own) => ({ ...ofExporter(own), body: { from: '2026-01-01', to: '2026-01-31' } }),
   'GET /api/attribute_values/feeds/:request_id': (own) => ({ params: { request_id: own.requestId } }),
+  'GET /api/gdpr/requests/:request_id/receipt': (own) => ({ params: { request_id: own.gdpr.receiptedId } }),
+  'GET /api/gdpr/receipts': (own) => ({ query: { user_id: own.person } }),
+  'POST /api/gdpr/access_user_data': (own) => ({ body: { users: [own.person], skip_email: true } }),
+  'GET /api/gdpr_request/export': (own) => ({ query: { request_id: own.gdpr.accessId } }),
+  'POST /api/gdpr/delete_user_data': (own) => ({ body: { users: [own.person], skip_email: true } }),
+  'GET /api/gdpr_request/delete': (own) => ({ query: { request_id: own.gdpr.deletionId } }),
+  'GET /api/gdpr/latest_requests': (own) => ({
+    query: { users: own.person, request_types: 'access,delete', modified_since: new Date(Date.now() - 86_400_000).toISOString() },
+  }),
+  'GET /api/gdpr/requests': () => ({}),
+  'GET /api/gdpr/downloads/:request_id/:ordinal/:signature': ({ gdpr: { archiveId, signature } }) => ({
+    params: { request_id: archiveId, ordinal: '1', signature },
+  }),
+  'GET /api/gdpr/requests/:request_id': (own) => ({ params: { request_id: own.gdpr.accessId } }),
+  'POST /api/gdpr/requests/:request_id/approve': ({ asked }) => ({ params: { request_id: asked.requestId } }),
+  'POST /api/gdpr/requests/:request_id/decline': ({ asked }) => ({ params: { request_id: asked.requestId } }),
+  'GET /api/gdpr/holds': ({ person }) => ({ query: { user_id: person } }),
+  'POST /api/gdpr/holds': () => ({ body: { user_id: personId(1), kind: 'restriction', reason: 'a dispute over what is stored' } }),
+  'DELETE /api/gdpr/holds/:hold_id': ({ asked }) => ({ params: { hold_id: asked.holdId } }),
+  'POST /api/gdpr/readmit': ({ asked, apps }) => ({ body: { users: [asked.erased], devices: [apps.deviceId] } }),
   ...walletCalls(),
 };
 
@@ -357,7 +383,7 @@ export function untouchedSamples(): (store: TestStore, route: Route, options?: S
 /** An app, and what is kept beside it. */
 async function insertBesideApps(
   { db, secrets }: TestStore, world: World, path: string,
-): Promise<Pick<Sample, 'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'eventId' | 'exporter'>> {
+): Promise<Pick<Sample, 'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'eventId' | 'exporter' | 'asked'>> {
   const { entity } = world;
   const [certificate, anotherCertificate] = [await sampleCertificate(0), await sampleCertificate(1)];
   return write(db, async (tx) => {
@@ -368,14 +394,16 @@ async function insertBesideApps(
     await insertEventDefinitions(tx, entity.id, app.id, [{ logType: 2, name: `Event of ${entity.identifier}` }]);
     const [{ id } = { id: 0 }] = await listEventDefinitions(tx, entity.id, app.id, { offset: 0, limit: 1 });
     const exporter = await insertSampleExporter(tx, secrets, world, path, app.id);
-    return { app, certificateId, anotherCertificate, label, eventId: String(id), exporter };
+    const asked = await insertSampleDeviceRequest(tx, secrets, entity.id, { appId: app.id, userId: world.user.id });
+    return { app, certificateId, anotherCertificate, label, eventId: String(id), exporter, asked };
   });
 }
 
 async function insertOthers(
-  { db, secrets, url }: TestStore, world: World, person: string,
+  { db, files, secrets, url }: TestStore, world: World, person: string,
 ): Promise<Pick<
-  Sample, 'colleague' | 'serviceTokenId' | 'connection' | 'spareConnectionId' | 'spareSorId' | 'sync' | 'apps' | 'wallet' | 'emptyEntity'
+  Sample,
+  'colleague' | 'serviceTokenId' | 'connection' | 'spareConnectionId' | 'spareSorId' | 'sync' | 'apps' | 'wallet' | 'gdpr' | 'emptyEntity'
 >> {
   const { entity, user } = world;
   return write(db, async (tx) => {
@@ -396,8 +424,12 @@ async function insertOthers(
     const sync = await insertSampleSync(tx, world, id, person);
     const apps = await insertSampleApps(tx, secrets, entity.id);
     const wallet = await insertSampleWallet(tx, entity.id);
+    const gdpr = {
+      ...await insertSampleGdpr(tx, secrets, world, person),
+      ...await insertSampleArchive(tx, { files, secrets }, world, person),
+    };
     const emptyEntity = await insertEntity(tx, secrets, 'Empty');
-    const made = { colleague, connection, spareConnectionId, spareSorId, sync, apps, wallet, emptyEntity };
+    const made = { colleague, connection, spareConnectionId, spareSorId, sync, apps, wallet, gdpr, emptyEntity };
     return { ...made, serviceTokenId: serviceToken.identifier };
   });
 }

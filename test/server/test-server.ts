@@ -44,6 +44,8 @@ type Options = {
   startSyncRun?: ServerNeeds['flows']['startSyncRun'];
   followSchedule?: ServerNeeds['flows']['followSchedule'];
   startExportRun?: ServerNeeds['flows']['startExportRun'];
+  startGdprRequest?: ServerNeeds['flows']['startGdprRequest'];
+  tellHoldsChanged?: ServerNeeds['flows']['tellHoldsChanged'];
   followExporter?: ServerNeeds['flows']['followExporter'];
 };
 
@@ -72,6 +74,8 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
       startSyncRun: options.startSyncRun ?? (async () => {}),
       followSchedule: options.followSchedule ?? (async () => {}),
       startExportRun: options.startExportRun ?? (async () => {}),
+      startGdprRequest: options.startGdprRequest ?? (async () => {}),
+      tellHoldsChanged: options.tellHoldsChanged ?? (async () => {}),
       followExporter: options.followExporter ?? (async () => {}),
     },
     ready: options.ready ?? (async () => []),

@@ -294,29 +294,6 @@ describe('a malformed call whose device only its batch tells', () => {
   });
 });
 
-describe('a privacy request', () => {
-  test('is recorded for who was last seen on the device, once a day', async () => {
-    const app = await newApp();
-    await post('/v1/track', track('Seen', { anonymousId: 'asking', userId: personId(7) }), basic(app.apiKey));
-    const ask = (body: object) => post('/v1/privacy', body, basic(app.apiKey));
-    const { body } = await ask({ type: 'delete', deviceId: 'asking' });
-    expect(body).toEqual({
-      success: true, result: { identifier: expect.any(String), type: 'delete', state: 'recorded', received_at: expect.any(String) },
-    });
-    expect((await ask({ type: 'delete', anonymousId: 'asking', userId: personId(7) })).body).toEqual(body);
-    await ask({ type: 'access', context: { device: { id: 'asking' } } });
-    const page = (await server.call('GET', `/api/apps/${app.app.identifier}/privacy_requests`, { token: world.token })).body.result;
-    expect(page).toMatchObject({ total_items: 2, items: [
-      { type: 'access', device_id: 'asking', user_id: personId(7), state: 'recorded' },
-      { identifier: body.result.identifier, type: 'delete' },
-    ] });
-    expect((await ask({ type: 'delete', deviceId: 'asking', userId: personId(8) })).body.messages[0].element).toBe('userId');
-    expect((await ask({ type: 'forget', deviceId: 'asking' })).body.messages[0].element).toBe('type');
-    expect((await ask({ type: 'delete', userId: personId(7) })).body.messages[0].element).toBe('deviceId');
-    expect((await ask({ type: 'delete', deviceId: 'nobody knows it' })).status).toBe(404);
-  });
-});
-
 describe('afterwards', () => {
   /** Of an app, or where `next` leads. */
   const read = async ({ app }: KeyedSampleApp, path: string) => {

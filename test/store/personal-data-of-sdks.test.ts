@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { write } from '../../store/database.ts';
 import { personalData } from '../../store/personal-data.ts';
+import type { KnownBy } from '../../store/personal-data/place.ts';
 import type { Person } from '../../store/tombstones.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
 import { personId } from '../harness/people.ts';
@@ -93,6 +94,20 @@ describe('what a person did on a device', () => {
     });
   });
 
+  it('goes with the token of their device, also where another device has it', async () => {
+    await used('d1', ana);
+    await used('d2', ben);
+    await store.db.query(`UPDATE devices SET push_token = 'token-1' WHERE entity_id = $1`, [entityId]);
+    let tallied = 0;
+    const devices = personalData.find(({ name }) => name === 'devices')!;
+    const tally = async (_tx: unknown, rows: number) => void (tallied += rows);
+    const people: KnownBy[] = [user(ana), device('d1'), { customerType: 'push_token', customerId: 'token-1' }];
+    expect(await devices.erase!({ ...store, tally }, entityId, people)).toBe(tallied);
+    expect(await devices.count(store, entityId, people)).toBe(0);
+    const { rows } = await store.db.query('SELECT device_id, push_token FROM devices WHERE entity_id = $1', [entityId]);
+    expect(rows).toEqual([{ device_id: 'd2', push_token: null }]);
+  });
+
   it('is another\'s of the same id in another entity', async () => {
     await used('d1', ana);
     const { entity: another } = await makeWorld(store);
@@ -105,13 +120,13 @@ it('a person of many events is shown whole, in pages, and erased whole, in batch
   const events = personalData.find(({ name }) => name === 'events')!;
   await store.db.query(
     `INSERT INTO events (entity_id, app_id, happened_at, log_type, name, user_id)
-     SELECT $1, $2, '2026-11-05'::timestamptz + make_interval(secs => n / 10), 2, n::text, $3 FROM generate_series(1, 11001) AS n`,
+     SELECT $1, $2, '2026-11-05'::timestamptz + make_interval(secs => n / 10), 2, n::text, $3 FROM generate_series(1, 41001) AS n`,
     [entityId, appId, ana]);
   await used('d1', ben);
   const shown = await Array.fromAsync(events.export(store, entityId, [user(ana)])) as { name: string }[];
-  expect(shown.map(({ name }) => Number(name))).toEqual(Array.from({ length: 11_001 }, (_, index) => index + 1));
-  expect(await events.count(store, entityId, [user(ana), user(ben)])).toBe(11_002);
-  expect(await events.erase!(store, entityId, [user(ana)])).toBe(11_001);
+  expect(shown.map(({ name }) => Number(name))).toEqual(Array.from({ length: 41_001 }, (_, index) => index + 1));
+  expect(await events.count(store, entityId, [user(ana), user(ben)])).toBe(41_002);
+  expect(await events.erase!(store, entityId, [user(ana)])).toBe(41_001);
   expect(await events.count(store, entityId, [user(ana), user(ben)])).toBe(1);
 });
 

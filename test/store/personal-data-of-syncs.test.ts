@@ -166,6 +166,34 @@ describe('an id as a word of its own', () => {
     }), { numRuns: 150 });
   });
 
+  it('is found among many by one pass over a text, as by a look for each', async () => {
+    const texts = fc.array(fc.tuple(id, fc.constantFrom<(text: string) => string>(
+      (text) => text, (text) => JSON.stringify({ raw: JSON.stringify([text]) }), asAscii, (text) => `?a=${encodeURIComponent(text)}&b`,
+    )).map(([text, write]) => write(text)), { minLength: 1, maxLength: 20 });
+    await fc.assert(fc.asyncProperty(fc.uniqueArray(id, { minLength: 60, maxLength: 90 }), texts, async (ids, lines) => {
+      const { entity: { id: entityId } } = await makeWorld(store);
+      await insertLogLines(store.db, entityId, 1, lines);
+      const people = ids.map((customerId) => ({ customerType: 'user_id' as const, customerId }));
+      const { rows } = await store.db.query<{ line: string }>(
+        `SELECT line FROM sync_log WHERE entity_id = $1 AND ${namedIn('line')} ORDER BY id`, namesOf(entityId, people));
+      const found = await Array.fromAsync(place('sync_log').export(store, entityId, people)) as { line: string }[];
+      expect(found.map(({ line }) => line)).toEqual(rows.map(({ line }) => line));
+    }), { numRuns: 40 });
+  });
+
+  it('is found once, though thousands are looked for in thousands of texts', async () => {
+    const { entity: { id: entityId } } = await makeWorld(store);
+    const email = (number: number) => `${number.toString(36)}.person@example.com`;
+    await store.db.query(
+      `INSERT INTO import_errors (entity_id, import_id, line, error_type, outcome, stage, message, raw)
+       SELECT $1, 1, n, 'PARSING_FAILED', 'failed', 'parsing', 'it is broken',
+         'a line of person' || n || '@example.com, with ' || md5(n::text)
+       FROM generate_series(1, 20000) n`, [entityId]);
+    await store.db.query(`UPDATE import_errors SET raw = $2 WHERE entity_id = $1 AND line = 777`, [entityId, `"${email(7_777)}",1`]);
+    const people = Array.from({ length: 5_000 }, (_, number) => user(email(number * 7_777)));
+    expect(await place('import_errors').erase!(store, entityId, people)).toBe(1);
+  });
+
   it('is not found within a longer word', async () => {
     const inJson = (text: string) => [text, JSON.stringify([text])];
     await fc.assert(fc.asyncProperty(id, fc.constantFrom('q', '\u00e9', '7', '_'), async (customerId, letter) => {

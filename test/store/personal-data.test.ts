@@ -1,8 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { fieldWords, placeWords } from '../../domain/personal-data-words.ts';
 import { addPendingCustomers } from '../../store/customers.ts';
 import { type Tx, write } from '../../store/database.ts';
 import { insertFeedRequest } from '../../store/feed-requests.ts';
+import { asBytes } from '../../store/files.ts';
 import { insertImportErrors } from '../../store/import-errors.ts';
 import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
 import { personalData, withoutPersonalData } from '../../store/personal-data.ts';
@@ -59,7 +62,10 @@ describe('the personal-data registry', () => {
     const place = registered.get(name)!;
     const world = await makeWorld(store);
     const [person, another] = [await samplePerson(world, 2), await samplePerson(world, 3)];
-    const shown = JSON.stringify(await Array.fromAsync(place.export(store, world.entity.id, [person])));
+    const records = await Array.fromAsync(place.export(store, world.entity.id, [person]));
+    const unexplained = records.flatMap(Object.keys).filter((field) => fieldWords(placeWords(name), field) === undefined);
+    expect([placeWords(name).about === '', unexplained]).toEqual([false, []]);
+    const shown = JSON.stringify(records);
     expect(shown).not.toBe('[]');
     if (!place.erase) return expect(shown).not.toContain(person.customerId);      // it names nobody
     expect(shown).toContain(person.customerId);
@@ -68,9 +74,37 @@ describe('the personal-data registry', () => {
     expect(await place.erase(store, world.entity.id, [person])).toBeGreaterThan(0);
     expect(await place.count(store, world.entity.id, [person])).toBe(0);
     expect(await place.erase(store, world.entity.id, [person])).toBe(0);
-    expect(JSON.stringify(await Array.fromAsync(place.export(store, world.entity.id, [person])))).not.toContain(person.customerId);
+    const left = await Array.fromAsync(place.export(store, world.entity.id, [person]));
+    // Their request for deletion tells that it was done, for a week.
+    expect(JSON.stringify(left.filter((row) => row['request_type'] !== 'delete'))).not.toContain(person.customerId);
     expect(await Array.fromAsync(place.export(store, world.entity.id, [another]))).toEqual(before);
   });
+});
+
+it('a pinned file whose end was noted before its deleter was killed goes, and is counted once', async () => {
+  const world = await makeWorld(store);
+  const person = await samplePerson(world, 4);
+  const place = registered.get('imports/')!;
+  let tallied = 0;
+  const tally = async (_tx: unknown, files: number) => void (tallied += files);
+  const killed = { ...store, tally, files: { ...store.files, delete: () => Promise.reject(new Error('killed')) } };
+  await expect(place.erase!(killed, world.entity.id, [person])).rejects.toThrow('killed');
+  expect([tallied, await place.count(store, world.entity.id, [person])]).toEqual([1, 1]);
+  expect(await place.erase!({ ...store, tally }, world.entity.id, [person])).toBe(0);
+  expect([tallied, await place.count(store, world.entity.id, [person])]).toEqual([1, 0]);
+});
+
+it('an archive that is being written for somebody is given up before its row goes', async () => {
+  const world = await makeWorld(store);
+  const person = await samplePerson(world, 5);
+  await store.db.query(
+    `UPDATE gdpr_request_people SET state = 'building' WHERE entity_id = $1 AND archive_key IS NOT NULL`, [world.entity.id]);
+  const look = async (): Promise<number[]> => {
+    for (const name of ['access/', 'gdpr_request_people']) await registered.get(name)!.erase!(store, world.entity.id, [person]);
+    return Promise.all(['access/', 'gdpr_request_people'].map((name) => registered.get(name)!.count(store, world.entity.id, [person])));
+  };
+  expect(await look()).toEqual([1, 1]);
+  expect(await look()).toEqual([0, 0]);
 });
 
 describe('every table of an entity', () => {
@@ -123,9 +157,50 @@ async function samplePerson(world: World, number: number): Promise<Person> {
     await sampleSyncs(tx, world, customerId);
     await sampleSdkData(tx, entity.id, { appId: await sampleApp(tx, entity.id), userId: customerId, deviceId: `device-${number}` });
     await tx.query('INSERT INTO tombstones (entity_id, customer_hash) VALUES ($1, $2)', [entity.id, customerHash]);
+    await sampleRequests(tx, world, { customerId, customerHash });
   });
   await addPendingCustomers(store.db, entity.id);
+  const mail = `Subject: =?utf-8?B?${base64(`Row of ${customerId}`)}?=\n\nIt failed.\n`;
+  await store.outbox.put(`${entity.identifier}-${number}.eml`, asBytes(mail));
   return person;
+}
+
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+
+/** Requests for access and deletion, a hold, and what is kept of them by keyed hashes. */
+async function sampleRequests(
+  tx: Tx, { entity }: World, { customerId, customerHash }: { customerId: string; customerHash: Buffer },
+): Promise<void> {
+  for (const type of ['access', 'delete']) {
+    const identifier = `gdp_${randomBytes(8).toString('hex')}`;
+    const key = type === 'access' ? `access/${identifier}/1-abc.zip` : null;
+    if (key) await store.files.put(key, asBytes('PK'));
+    const { rows: [request] } = await tx.query<{ id: number }>(
+      `INSERT INTO gdpr_requests (entity_id, identifier, request_type, source, requester_kind) VALUES ($1, $2, $3, 'api', 'user')
+       RETURNING id`, [entity.id, identifier, type]);
+    await tx.query(
+      `INSERT INTO gdpr_request_people (entity_id, request_id, ordinal, user_id, state, archive_key) VALUES ($1, $2, 1, $3, 'treated', $4)`,
+      [entity.id, request!.id, customerId, key]);
+    await tx.query(
+      `INSERT INTO gdpr_identifiers (entity_id, request_id, kind, value, ordinal, origin) VALUES ($1, $2, 'user_id', $3, 1, 'asked')`,
+      [entity.id, request!.id, customerId]);
+    await tx.query(
+      `INSERT INTO gdpr_receipts (entity_id, identifier, request_identifier, request_type, round, subjects, document)
+       VALUES ($1, $2, $2, $3, 1, ARRAY[$4::bytea], '{}')`, [entity.id, identifier, type, customerHash]);
+  }
+  const key = `tombstones/${entity.identifier}/${randomBytes(4).toString('hex')}.json`;
+  await store.files.put(key, asBytes('{}'));
+  await tx.query(
+    `INSERT INTO tombstone_batches (entity_id, key, kind, made_at, hashes) VALUES ($1, $2, 'raised', now(), ARRAY[$3::bytea])`,
+    [entity.id, key, customerHash]);
+  await tx.query(
+    `INSERT INTO gdpr_holds (entity_id, identifier, customer_type, customer_id, kind, reason)
+     VALUES ($1, $2, 'user_id', $3, 'hold', 'A claim')`,
+    [entity.id, `hld_${randomBytes(8).toString('hex')}`, customerId]);
+  await tx.query(
+    `INSERT INTO idempotent_requests (entity_id, key_hash, fingerprint, holder, leased_until, http_status, reply)
+     VALUES ($1, $2, '', gen_random_uuid(), now(), 200, $3)`,
+    [entity.id, randomBytes(16), JSON.stringify({ result: { user_id: customerId } })]);
 }
 
 /** A sync into attributes and one to another destination, each of which knows the person. */
@@ -185,9 +260,8 @@ describe('an id that is part of another, and one with quotes', () => {
     ['17', ['17,plan,gold']],
     ['o"neil', ['"o""neil",plan,gold']],
   ])('%s is found in its own records only', async (id, expected) => {
-    const needs = { db: store.db, files: store.files, secrets: store.secrets };
     for (const place of [errors!, files!]) {
-      const found = await Array.fromAsync(place.export(needs, world.entity.id, [person(id)])) as { line: string; raw?: string }[];
+      const found = await Array.fromAsync(place.export(store, world.entity.id, [person(id)])) as { line: string; raw?: string }[];
       expect(found.map(({ line, raw }) => raw ?? line)).toEqual(expected);
     }
   });

@@ -2,7 +2,8 @@ import { createCipheriv, randomBytes } from 'node:crypto';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { readSigningKeys, signManifest, type UnsignedManifest, verifyManifest } from '../../domain/export-manifest.ts';
+import type { UnsignedManifest } from '../../domain/export-manifest.ts';
+import { readSigningKeys, signDocument, verifyDocument } from '../../domain/signed-document.ts';
 import { openSecrets, type Secrets } from '../../store/secrets.ts';
 import { makeSigner } from '../../store/signing-keys.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
@@ -21,14 +22,14 @@ describe('the signing key', () => {
 
   const reopen = (): Promise<Secrets> => openSecrets(store.db, store.files, store.secretKey);
   const path = (id: number) => join(store.filesFolder, 'keys', `signature-${id}`);
-  const signed = () => signManifest(manifest, store.secrets.sign);
+  const signed = () => signDocument(manifest, store.secrets.sign);
   const insertKey = (id: number, wrapped: string) =>
     store.db.query('INSERT INTO server_keys (name, id, wrapped) VALUES ($1, $2, $3)', ['signature', id, wrapped]);
 
   it('signs what its published half verifies, under an id that tells it from other servers\' keys', async () => {
-    expect(verifyManifest(signed(), store.secrets.signingKeys())).toBe('valid');
+    expect(verifyDocument(signed(), store.secrets.signingKeys())).toBe('valid');
     const other = await testStore();
-    expect(verifyManifest(signed(), other.secrets.signingKeys())).toBe('unknown_key');
+    expect(verifyDocument(signed(), other.secrets.signingKeys())).toBe('unknown_key');
   });
 
   it('has the thumbprint of RFC 7638 for its id, as the example of RFC 8037 has it', () => {
@@ -75,8 +76,8 @@ describe('the signing key', () => {
       expect(newer.signingKeys()).toHaveLength(2);
       expect(second).toEqual(store.secrets.signingKeys()[0]);
       expect(newer.sign(Buffer.from('x')).keyId).toBe(first!.kid);
-      expect(verifyManifest(old, newer.signingKeys())).toBe('valid');
-      expect(verifyManifest(signManifest(manifest, newer.sign), newer.signingKeys())).toBe('valid');
+      expect(verifyDocument(old, newer.signingKeys())).toBe('valid');
+      expect(verifyDocument(signDocument(manifest, newer.sign), newer.signingKeys())).toBe('valid');
     });
 
     it('stays so when the database has lost both', async () => {
@@ -97,7 +98,7 @@ describe('GET /.well-known/jwks.json', () => {
     const keys = readSigningKeys(body)!;
     expect(keys).toHaveLength(1);
     expect(JSON.stringify(body)).not.toContain('"d"');
-    expect(verifyManifest(signManifest(manifest, store.secrets.sign), keys)).toBe('valid');
+    expect(verifyDocument(signDocument(manifest, store.secrets.sign), keys)).toBe('valid');
   });
 });
 

@@ -5,6 +5,7 @@ import { httpSource } from '../harness/http-source.ts';
 import { personId, rememberSecret } from '../harness/people.ts';
 import { useStack } from '../harness/stack.ts';
 import { ask, askForRun, makeSync, openShop, runEnded, runErrors, runSync, type Shop } from '../harness/syncs.ts';
+import { lockWaits } from '../harness/lock-waits.ts';
 import { waitFor } from '../harness/wait.ts';
 import { makeWorld, type World } from '../harness/world.ts';
 import { findRun } from '../../store/sync-runs.ts';
@@ -111,6 +112,27 @@ describe('a sync to a webhook', () => {
     expect(run.progress).toMatchObject({ read: 3, written: 2, failed: 1 });
     expect(received[0]!.records.map(({ id }) => id)).toEqual([1, 3]);
     expect(await runErrors(stack.store, world, run)).toMatchObject([{ line: 2, message: 'erased', raw: null, customerId: null }]);
+    await worker.stop();
+  });
+
+  it('sends nothing of somebody who is erased between the look and the writing down, and notes nothing of them', async () => {
+    const worker = stack.startWorker();
+    const table = await people('overtaken', 3);
+    await shop.db.query(`UPDATE ${table} SET email = $1 WHERE id = 2`, [personId(3)]);
+    const { connection, received } = await receiver('overtaken');
+    const sync = await syncTo('overtaken', connection);
+    const locking = await stack.store.db.connect();
+    await locking.query('BEGIN');
+    await locking.query('LOCK TABLE sync_records IN ACCESS EXCLUSIVE MODE');
+    const running = runSync(stack, world, sync);
+    await lockWaits(stack.store);
+    await insertTombstone(stack.store.db, world.entity.id, stack.store.secrets.customerHash(world.entity.id, 'user_id', personId(3)));
+    await locking.query('COMMIT');
+    locking.release();
+    const { progress } = await running;
+    expect(progress).toMatchObject({ read: 3, written: 2, failed: 1 });
+    expect(received.flatMap(({ records }) => records.map(({ id }) => id))).toEqual([1, 3]);
+    expect((await stack.store.db.query('SELECT FROM sync_records WHERE customer_id = $1', [personId(3)])).rowCount).toBe(0);
     await worker.stop();
   });
 

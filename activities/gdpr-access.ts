@@ -1,0 +1,29 @@
+import type { Again } from './again.ts';
+import { finishAccess } from './gdpr/access-receipt.ts';
+import { type ClaimedRequest, claimRequest } from './gdpr/claim.ts';
+import { discardGdprRequest } from './gdpr/discard.ts';
+import { gatherKnown } from './gdpr/gather-known.ts';
+import { showPeople } from './gdpr/show.ts';
+import { mailGdpr } from './gdpr-mail.ts';
+import { heartbeating } from './heartbeat.ts';
+import type { Needs } from './needs.ts';
+import type { GdprClaim } from '../store/gdpr-progress.ts';
+import type { GdprRef } from '../store/gdpr-request-record.ts';
+
+export type GdprAccessSteps = ReturnType<typeof gdprAccessSteps>;
+
+/** A step of a request that another workflow has taken over, or that is no more, is refused as `request_gone`. */
+export const gdprAccessSteps = (needs: Needs) => ({
+  claimAccess: (ref: GdprRef, workflowRunId: string): Promise<ClaimedRequest | null> => claimRequest(needs, ref, workflowRunId),
+
+  /** Null once it is known what its people are known by; else when to look again. Holds keep nobody's data from themselves. */
+  gatherToShow: (claim: GdprClaim): Promise<Again | null> => heartbeating(() => gatherKnown(needs, claim, async () => null)),
+  writeArchives: (claim: GdprClaim): Promise<void> => heartbeating(() => showPeople(needs, claim)),
+  writeAccessReceipt: (claim: GdprClaim): Promise<void> => heartbeating(() => finishAccess(needs, claim)),
+
+  mailAboutAccess: ({ entityId, runId: requestId }: GdprClaim): Promise<Again | null> =>
+    heartbeating(() => mailGdpr(needs, { entityId, requestId }, 'treated')),
+
+  /** Null once it is gone; else when its time is over. */
+  discardAccess: (ref: GdprRef): Promise<Again | null> => heartbeating(() => discardGdprRequest(needs, ref)),
+});

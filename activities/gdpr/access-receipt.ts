@@ -1,0 +1,26 @@
+import type { Needs } from '../needs.ts';
+import { write } from '../../store/database.ts';
+import { deleteIdentifiers, findShown } from '../../store/gdpr-archives.ts';
+import { findRequesterName } from '../../store/gdpr-evidence.ts';
+import { listIdentifiers } from '../../store/gdpr-identifiers.ts';
+import { type GdprClaim, lockGdprRequest, treatRequest } from '../../store/gdpr-progress.ts';
+import { insertReceipt } from '../../store/gdpr-receipts.ts';
+import { hashesOf } from '../../store/personal-data/people-keys.ts';
+
+/** Signs what was shown, forgets by what its people were known, and has the request treated, all at once. */
+export async function finishAccess({ db, secrets, boundary }: Needs, claim: GdprClaim): Promise<void> {
+  await write(db, async (tx) => {
+    const request = await lockGdprRequest(tx, claim);
+    if (!request) return;             // a repeat: it is treated
+    const { entityId, id, identifier, round, source, receivedAt, requester } = request;
+    const identifiers = await listIdentifiers(tx, entityId, id);
+    await insertReceipt(tx, secrets, entityId, {
+      type: 'access', request: identifier, round, source, requested_at: receivedAt.toISOString(),
+      requested_by: { kind: requester.kind, id: await findRequesterName(tx, request) }, ...await findShown(tx, claim),
+    }, hashesOf(secrets, entityId, identifiers));
+    await deleteIdentifiers(tx, claim);
+    await treatRequest(tx, entityId, id);
+    boundary('gdpr: before the receipt commits');
+  });
+  boundary('gdpr: after the receipt committed');
+}

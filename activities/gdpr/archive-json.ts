@@ -1,0 +1,53 @@
+import type { ArchiveHead, PageSection } from '../../domain/archive-page.ts';
+import { archiveRecord, type ShownWith } from '../../domain/archive-record.ts';
+import { placeWords } from '../../domain/personal-data-words.ts';
+
+/** A place and what it tells of the person, record by record. */
+export type ToldPlace = { name: string; records: AsyncIterable<Record<string, unknown>> };
+
+/** What of a place the page shows: so many records at most, and of their JSON so many characters. */
+const SHOWN_RECORDS = 1_000;
+const SHOWN_CHARS = 512 * 1024;
+
+/** Characters of a piece that is written at once. */
+const PIECE = 64 * 1024;
+
+/**
+ * `data.json`: one JSON object, written as the records come; `data` has an array for each place. What the page shows of each place,
+ * and how many there are, is in `sections` once all of it was taken.
+ */
+export async function* archiveJson(
+  head: ArchiveHead, places: Iterable<ToldPlace>, shownWith: ShownWith, sections: PageSection[],
+): AsyncGenerator<string> {
+  let piece = `${opening(head)},"data":{`;
+  for (const { name, records } of places) {
+    const section: PageSection = { place: name, records: [], total: 0 };
+    piece += `${sections.length === 0 ? '' : ','}\n${JSON.stringify(name)}:[`;
+    sections.push(section);
+    let room = SHOWN_CHARS;
+    for await (const record of records) {
+      const shown = archiveRecord(placeWords(name), record, shownWith);
+      const json = JSON.stringify(shown);
+      piece += `${section.total === 0 ? '' : ','}\n${json}`;
+      section.total += 1;
+      room -= json.length;
+      if (room >= 0 && section.total <= SHOWN_RECORDS) section.records.push(shown);
+      if (piece.length < PIECE) continue;
+      yield piece;
+      piece = '';
+    }
+    piece += ']';
+  }
+  yield `${piece}},"counts":${JSON.stringify(countsOf(sections))}}\n`;
+}
+
+/** How many records each place has. */
+export function countsOf(sections: PageSection[]): Record<string, number> {
+  return Object.fromEntries(sections.map(({ place, total }) => [place, total]));
+}
+
+/** All of the object's members that come before the data, without the end. */
+function opening({ request, person, company, madeAt, ids }: ArchiveHead): string {
+  const known = ids.map(({ kind, id }) => ({ kind, id }));
+  return JSON.stringify({ version: 1, request, person, made_at: madeAt, company, known_by: known }).slice(0, -1);
+}

@@ -1,0 +1,15 @@
+import type { Needs } from '../needs.ts';
+import { claimGdprRequest, type GdprClaim } from '../../store/gdpr-progress.ts';
+import type { GdprRef } from '../../store/gdpr-request-record.ts';
+
+/** `isTreated`: only its time is waited for. */
+export type ClaimedRequest = GdprClaim & { isTreated: boolean };
+
+/** Makes the row this workflow run's; null when it is another's, or over. */
+export async function claimRequest(
+  { db, boundary }: Pick<Needs, 'db' | 'boundary'>, ref: GdprRef, workflowRunId: string,
+): Promise<ClaimedRequest | null> {
+  const claimed = await claimGdprRequest(db, ref, workflowRunId);
+  boundary('gdpr: claimed');
+  return claimed && { ...ref, generation: claimed.generation, isTreated: claimed.state === 'treated' };
+}

@@ -1,0 +1,26 @@
+import type { Again } from '../again.ts';
+import type { Needs } from '../needs.ts';
+import type { GdprRef } from '../../store/gdpr-request-record.ts';
+import { archivePrefix } from '../../store/gdpr-archives.ts';
+import { deleteGdprRequest } from '../../store/gdpr-progress.ts';
+import { findGdprRequestById } from '../../store/gdpr-requests.ts';
+
+/** Not to be slept for in one go: the time may be changed meanwhile. */
+const LOOK_EVERY_MS = 24 * 3_600_000;
+
+/**
+ * Takes a request away whose time is over, its archives before its rows, which name them. Null: it is gone, or is kept for good for
+ * now; else when its time is over.
+ */
+export async function discardGdprRequest(
+  { db, files, boundary }: Pick<Needs, 'db' | 'files' | 'boundary'>, { entityId, runId }: Pick<GdprRef, 'entityId' | 'runId'>,
+): Promise<Again | null> {
+  const request = await findGdprRequestById(db, entityId, runId);
+  if (!request?.expiresAt) return null;
+  const leftMs = request.expiresAt.getTime() - Date.now();
+  if (leftMs > 0) return { againInMs: Math.min(leftMs + 1_000, LOOK_EVERY_MS) };
+  for await (const { key } of files.list(archivePrefix(request))) await files.delete(key);
+  boundary('gdpr: between archives and request');
+  await deleteGdprRequest(db, entityId, request.id);
+  return null;
+}

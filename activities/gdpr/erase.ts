@@ -1,0 +1,112 @@
+import { Context } from '@temporalio/activity';
+import { listGoingIdentifiers } from './going.ts';
+import { tellFault } from './tell-fault.ts';
+import type { Needs } from '../needs.ts';
+import { write } from '../../store/database.ts';
+import { findSyncCopies, noteSyncCopies } from '../../store/gdpr-copies.ts';
+import {
+  addErased, type GdprClaim, GdprGone, holdGdprRequest, isGdprCurrent, updateStage, updateSurvivors,
+} from '../../store/gdpr-progress.ts';
+import type { GdprRequest } from '../../store/gdpr-request-record.ts';
+import { personalData } from '../../store/personal-data.ts';
+import type { KnownBy, PersonalDataPlace } from '../../store/personal-data/place.ts';
+
+/** A statement asks for so many people at once, and for so many ids. */
+const PEOPLE_AT_ONCE = 1_000;
+const IDS_AT_ONCE = 5_000;
+
+type ErasingPlace = PersonalDataPlace & { erase: NonNullable<PersonalDataPlace['erase']> };
+
+/** Where anything of people may be. What the others have is named nowhere. */
+export const PLACES = personalData.filter((place): place is ErasingPlace => place.erase !== null);
+
+export type Pass = { erased: number; survivors: number };
+
+/** Takes away what all places have of the people who go, in their order, and looks whether anything is left. */
+export async function erasePeople(needs: Needs, claim: GdprClaim): Promise<Pass> {
+  const endTurn = await needs.gdprTurn();
+  try {
+    const chunks = chunksOf(await listGoingIdentifiers(needs.db, claim));
+    await updateStage(needs.db, claim, 'erasing');
+    const request = await noteCopies(needs, claim, chunks);
+    const erased = await atEachPlace(needs, claim, async (place) => {
+      const rows = await eraseAt(needs, { claim, request, place, chunks });
+      needs.boundary(`gdpr: erased ${place.name}`);
+      return rows;
+    });
+    await updateStage(needs.db, claim, 'looking again');
+    const survivors = await atEachPlace(needs, claim, (place) => countAt(needs, { request, place, chunks }));
+    await updateSurvivors(needs.db, claim, Object.fromEntries([...survivors].filter(([, rows]) => rows > 0)));
+    needs.boundary('gdpr: looked');
+    return { erased: sum(erased), survivors: sum(survivors) };
+  } finally {
+    endTurn();
+  }
+}
+
+/** Which systems outside know them, while that can be told. */
+async function noteCopies(needs: Needs, claim: GdprClaim, chunks: KnownBy[][]): Promise<GdprRequest> {
+  const found = new Set<string>();
+  for (const people of chunks) {
+    const some = await findSyncCopies(needs, claim.entityId, people)
+      .catch((error: unknown) => tellFault(needs, claim, 'whom else they are known to could not be looked up', error));
+    for (const sync of some) found.add(sync);
+  }
+  return write(needs.db, async (tx) => {
+    const request = await holdGdprRequest(tx, claim);
+    const round = { entityId: claim.entityId, requestIdentifier: claim.identifier, round: request.round };
+    await noteSyncCopies(tx, round, found);
+    return request;
+  });
+}
+
+/** Place by place, as long as the request is this generation's and the step is wanted. What fails is told of, and tried again. */
+async function atEachPlace(
+  needs: Needs, claim: GdprClaim, work: (place: ErasingPlace) => Promise<number>,
+): Promise<Map<string, number>> {
+  const rows = new Map<string, number>();
+  for (const place of PLACES) {
+    needs.draining.throwIfAborted();
+    Context.current().cancellationSignal.throwIfAborted();
+    if (!await isGdprCurrent(needs.db, claim)) throw new GdprGone();
+    rows.set(place.name, await work(place)
+      .catch((error: unknown) => tellFault(needs, claim, `${place.name} could not be erased`, error)));
+  }
+  return rows;
+}
+
+type At = { request: GdprRequest; place: ErasingPlace; chunks: KnownBy[][] };
+
+async function eraseAt(needs: Needs, { claim, request, place, chunks }: At & { claim: GdprClaim }): Promise<number> {
+  const tally = (tx: Parameters<typeof addErased>[0], rows: number) => addErased(tx, claim, place.name, rows);
+  let rows = 0;
+  for (const people of chunks) rows += await place.erase({ ...needs, tally }, request.entityId, people);
+  return rows;
+}
+
+async function countAt(needs: Needs, { request, place, chunks }: At): Promise<number> {
+  let rows = 0;
+  for (const people of chunks) rows += await place.count(needs, request.entityId, people);
+  return rows;
+}
+
+/** The ids of so many people at once; those of one are never parted. */
+function chunksOf(identifiers: (KnownBy & { ordinal: number })[]): KnownBy[][] {
+  const chunks: KnownBy[][] = [];
+  let people = 0;
+  for (const [, own] of Map.groupBy(identifiers, ({ ordinal }) => ordinal)) {
+    const last = chunks.at(-1);
+    if (last === undefined || people === PEOPLE_AT_ONCE || last.length + own.length > IDS_AT_ONCE) {
+      chunks.push([...own]);
+      people = 1;
+    } else {
+      last.push(...own);
+      people += 1;
+    }
+  }
+  return chunks;
+}
+
+function sum(rows: Map<string, number>): number {
+  return [...rows.values()].reduce((total, count) => total + count, 0);
+}

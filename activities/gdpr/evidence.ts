@@ -1,0 +1,98 @@
+import { PLACES } from './erase.ts';
+import { listGoing, listGoingIdentifiers } from './going.ts';
+import { tellExporters } from './tell-exporters.ts';
+import type { Again } from '../again.ts';
+import type { Needs } from '../needs.ts';
+import type { NewReceipt } from '../../domain/gdpr-receipt.ts';
+import { type Tx, write } from '../../store/database.ts';
+import { insertDeletionLists } from '../../store/export-deletions.ts';
+import { listCopies } from '../../store/gdpr-copies.ts';
+import { findNow, findRaisedAt, findRequesterName } from '../../store/gdpr-evidence.ts';
+import type { GdprIdentifier } from '../../store/gdpr-identifiers.ts';
+import {
+  type GdprClaim, endRound, holdGdprRequest, lockGdprRequest, treatRequest, updateStage,
+} from '../../store/gdpr-progress.ts';
+import type { GdprPerson, GdprRequest } from '../../store/gdpr-request-record.ts';
+import { findGdprRequestById } from '../../store/gdpr-requests.ts';
+import { insertReceipt } from '../../store/gdpr-receipts.ts';
+import { hashesOf } from '../../store/personal-data/people-keys.ts';
+
+/** Writes down whom exporters are to be told of, while it is known. */
+export async function listForExporters(needs: Needs, claim: GdprClaim): Promise<void> {
+  await updateStage(needs.db, claim, 'telling exporters');
+  const people = await listGoingIdentifiers(needs.db, claim);
+  await write(needs.db, async (tx) => {
+    const { entityId, identifier: requestIdentifier, round } = await holdGdprRequest(tx, claim);
+    await insertDeletionLists(tx, needs, { entityId, requestIdentifier, round, erasedAt: await findNow(tx) }, people);
+  });
+  needs.boundary('gdpr: lists recorded');
+}
+
+/** Null once each exporter's bucket has its list, or was given up; else when to try again. */
+export async function tellExportersOf(needs: Needs, claim: GdprClaim): Promise<Again | null> {
+  const { entityId, identifier: requestIdentifier, round } = await write(needs.db, (tx) => holdGdprRequest(tx, claim));
+  return tellExporters(needs, { entityId, requestIdentifier, round });
+}
+
+/**
+ * Signs what was done in this round, forgets by what its people were known, and has them treated, all at once; with the last of them
+ * the request is. Tells whether it is; of a round that has ended already, too.
+ */
+export async function finishRound(needs: Needs, claim: GdprClaim): Promise<{ isTreated: boolean }> {
+  await write(needs.db, async (tx) => {
+    const request = await lockGdprRequest(tx, claim);
+    const people = request ? await listGoing(tx, claim) : [];
+    if (!request || people.length === 0) return;
+    const identifiers = await listGoingIdentifiers(tx, claim);
+    const hashes = hashesOf(needs.secrets, request.entityId, identifiers);
+    const told = await tellOfRound(tx, request, people, { identifiers, hashes });
+    const { isLast } = await endRound(tx, request);
+    if (isLast) await treatRequest(tx, request.entityId, request.id);
+    await insertReceipt(tx, needs.secrets, request.entityId, { ...told, kept: await listKept(tx, request) }, hashes);
+    needs.boundary('gdpr: before the receipt commits');
+  });
+  needs.boundary('gdpr: after the receipt committed');
+  const now = await findGdprRequestById(needs.db, claim.entityId, claim.runId);
+  return { isTreated: now?.state === 'treated' };
+}
+
+type Erasure = Extract<NewReceipt, { type: 'erasure' }>;
+
+async function tellOfRound(
+  tx: Tx, request: GdprRequest, people: GdprPerson[], { identifiers, hashes }: { identifiers: GdprIdentifier[]; hashes: Buffer[] },
+): Promise<Omit<Erasure, 'kept'>> {
+  const { entityId, identifier, round, source, receivedAt, requester, erased, survivors } = request;
+  const since = await findRaisedAt(tx, entityId, hashes) ?? await findNow(tx);
+  return {
+    type: 'erasure', request: identifier, round, source, requested_at: receivedAt.toISOString(),
+    requested_by: { kind: requester.kind, id: await findRequesterName(tx, request) },
+    subjects: subjectsOf(people, identifiers), tombstones_at: since.toISOString(),
+    places: PLACES.map(({ name }) => ({ place: name, erased: erased[name] ?? 0, survivors: survivors[name] ?? 0 })),
+    copies: await listCopies(tx, { entityId, requestIdentifier: identifier, round }),
+  };
+}
+
+/** By the keyed hash of the id that was asked for, and how many ids of each kind they had. */
+function subjectsOf(people: GdprPerson[], identifiers: GdprIdentifier[]): Erasure['subjects'] {
+  const own = Map.groupBy(identifiers, ({ ordinal }) => ordinal);
+  return people.flatMap(({ ordinal, subject }) => {
+    if (subject === null) return [];
+    const counts = { user_id: 0, device_id: 0, push_token: 0 };
+    for (const { customerType } of own.get(ordinal) ?? []) counts[customerType] += 1;
+    return [{ subject: subject.toString('hex'), identifiers: counts }];
+  });
+}
+
+async function listKept(tx: Tx, { entityId, id }: GdprRequest): Promise<Erasure['kept']> {
+  const now = await findGdprRequestById(tx, entityId, id);
+  return [
+    { place: 'tombstones', why: 'a keyed hash, so that nothing of them is taken in again', until: null },
+    { place: 'gdpr_receipts', why: 'this receipt, by a keyed hash', until: null },
+    { place: 'audit_log', why: 'who did what, of people a keyed hash', until: null },
+    {
+      place: 'gdpr_requests', why: 'whom the request asked for, so that its status can be read',
+      until: now?.expiresAt?.toISOString() ?? null,
+    },
+    { place: 'backups', why: 'copies made before; whoever comes back with one is erased again', until: null },
+  ];
+}

@@ -1,0 +1,95 @@
+import { gatherKnown } from './gather-known.ts';
+import { type Counted, setApart } from './held.ts';
+import type { Again } from '../again.ts';
+import type { Needs } from '../needs.ts';
+import { type Tx, write } from '../../store/database.ts';
+import { findNow } from '../../store/gdpr-evidence.ts';
+import { listIdsToRefuse } from '../../store/gdpr-shared-ids.ts';
+import {
+  beginErasing, type GdprClaim, GdprGone, holdGdprRequest, isGdprCurrent, updateStage,
+} from '../../store/gdpr-progress.ts';
+import { type Hashed, listNotErased, listRaised, updateRaised } from '../../store/gdpr-raised.ts';
+import { listGdprPeople } from '../../store/gdpr-requests.ts';
+import { findOlderWritersMs } from '../../store/open-window.ts';
+import { hashesOf } from '../../store/personal-data/people-keys.ts';
+import { listMissingTombstones, lockBatches, raiseTombstones, readmit } from '../../store/tombstone-batches.ts';
+import type { Person } from '../../store/tombstones.ts';
+
+export type Gathered = Counted & { added: number };
+
+/** Gathers what the people are known by, and sets those apart who are on hold. */
+export function gatherPeople(needs: Needs, claim: GdprClaim): Promise<Gathered | Again> {
+  return gatherKnown(needs, claim, async (added) => ({ added, ...await sortOut(needs, claim) }));
+}
+
+/** From here on nothing of them is taken in. When that was, by the database's clock. */
+export async function refusePeople(needs: Needs, claim: GdprClaim): Promise<{ sinceMs: number }> {
+  const { db } = needs;
+  const { entityId, runId } = claim;
+  await updateStage(db, claim, 'raising tombstones');
+  const people = hashed(needs, entityId, await listIdsToRefuse(db, entityId, runId));
+  await raiseTombstones(needs, entityId, people.map(({ hash }) => hash), (tx, raised) => updateRaised(tx, claim, people, raised));
+  needs.boundary('gdpr: raised');
+  return { sinceMs: (await findNow(db)).getTime() };
+}
+
+/** Null once nobody writes any more who had looked for tombstones before they were there; else when to look again. */
+export async function waitForOlderWriters({ db }: Needs, claim: GdprClaim, sinceMs: number): Promise<Again | null> {
+  if (!await isGdprCurrent(db, claim)) throw new GdprGone();
+  // Whoever begins within the millisecond in which that was told has looked after it, or is waited for, too.
+  const openMs = await findOlderWritersMs(db, new Date(sinceMs + 1));
+  return openMs > 0 ? { againInMs: openMs } : null;
+}
+
+/**
+ * The last look for holds: from here on one comes too late for those who go. Null where a tombstone of theirs does not stand any
+ * more, since another request took it away for somebody on hold, or a device is theirs alone again: then nothing has begun.
+ */
+export async function beginErasingPeople(needs: Needs, claim: GdprClaim): Promise<Counted | null> {
+  const counted = await sortOut(needs, claim, true);
+  needs.boundary('gdpr: erasing begun');
+  return counted;
+}
+
+async function sortOut(needs: Needs, claim: GdprClaim): Promise<Counted>;
+async function sortOut(needs: Needs, claim: GdprClaim, begins: true): Promise<Counted | null>;
+async function sortOut(needs: Needs, claim: GdprClaim, begins = false): Promise<Counted | null> {
+  const letIn = new Set<string>();
+  for (;;) {
+    const { refused, isMissing, ...counted } = await write(needs.db, (tx) => sortOnce(tx, needs, claim, { begins, letIn }));
+    if (counted.held > 0 || refused.length > 0) await takeInAgain(needs, claim, refused);
+    if (refused.length === 0) return isMissing ? null : counted;
+    for (const { customerId } of refused) letIn.add(customerId);
+  }
+}
+
+async function sortOnce(
+  tx: Tx, needs: Needs, claim: GdprClaim, { begins, letIn }: { begins: boolean; letIn: ReadonlySet<string> },
+): Promise<Counted & { refused: Person[]; isMissing: boolean }> {
+  const { entityId, runId } = claim;
+  // Whoever takes tombstones away locks them first, and requests after that.
+  if (begins) await lockBatches(tx, entityId);
+  const request = await holdGdprRequest(tx, claim);
+  const counted = await setApart(tx, claim, letIn);
+  if (!begins || counted.refused.length > 0) return { ...counted, isMissing: false };
+  const hashes = hashesOf(needs.secrets, entityId, await listIdsToRefuse(tx, entityId, runId));
+  const isMissing = (await listMissingTombstones(tx, entityId, hashes)).length > 0;
+  if (!isMissing) await beginErasing(tx, request);
+  return { ...counted, isMissing };
+}
+
+/**
+ * Who was put on hold after this request had raised their tombstones, and before anything of them was gone; and devices that turned
+ * out to be somebody else's, too. Nobody whom another request has erased since, or is erasing.
+ */
+async function takeInAgain(needs: Needs, claim: GdprClaim, devices: readonly Person[]): Promise<void> {
+  const { entityId, runId } = claim;
+  const held = (await listGdprPeople(needs.db, entityId, runId)).filter(({ state }) => state === 'held').map(({ ordinal }) => ordinal);
+  const raised = hashed(needs, entityId, [...await listRaised(needs.db, claim, held), ...devices]);
+  if (raised.length === 0) return;
+  await readmit(needs, entityId, raised.map(({ hash }) => hash), async () => {}, (tx) => listNotErased(tx, claim, raised));
+}
+
+function hashed(needs: Needs, entityId: number, people: readonly Person[]): Hashed[] {
+  return people.map((person) => ({ ...person, hash: needs.secrets.customerHash(entityId, person.customerType, person.customerId) }));
+}

@@ -1,0 +1,17 @@
+import type { Queryable } from '../../store/database.ts';
+import { type GdprIdentifier, listIdentifiers } from '../../store/gdpr-identifiers.ts';
+import type { GdprClaim } from '../../store/gdpr-progress.ts';
+import type { GdprPerson } from '../../store/gdpr-request-record.ts';
+import { listGdprPeople } from '../../store/gdpr-requests.ts';
+
+/** Those whose erasure has begun and not ended. */
+export async function listGoing(db: Queryable, { entityId, runId }: GdprClaim): Promise<GdprPerson[]> {
+  const people = await listGdprPeople(db, entityId, runId);
+  return people.filter(({ state, round }) => state === 'pending' && round !== null);
+}
+
+/** What they are known by. */
+export async function listGoingIdentifiers(db: Queryable, claim: GdprClaim): Promise<GdprIdentifier[]> {
+  const going = new Set((await listGoing(db, claim)).map(({ ordinal }) => ordinal));
+  return (await listIdentifiers(db, claim.entityId, claim.runId)).filter(({ ordinal }) => going.has(ordinal));
+}

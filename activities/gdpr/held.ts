@@ -1,0 +1,33 @@
+import type { Tx } from '../../store/database.ts';
+import { listIdentifiers } from '../../store/gdpr-identifiers.ts';
+import { deleteSharedDevices, listLinkedPeople } from '../../store/gdpr-shared-ids.ts';
+import { listHoldsOf } from '../../store/gdpr-holds.ts';
+import { type GdprKey, updateHeld } from '../../store/gdpr-progress.ts';
+import { isCustomer } from '../../store/personal-data/people-keys.ts';
+import { type Person, personKey } from '../../store/tombstones.ts';
+
+export type Counted = { going: number; held: number };
+
+/**
+ * Sets those apart who are on hold, and lets go of devices that they share with the others, or that somebody else uses by now. `tx`
+ * holds the request. `refused`: such devices that have to be taken in again first, as those are that are `letIn`.
+ */
+export async function setApart(tx: Tx, key: GdprKey, letIn: ReadonlySet<string>): Promise<Counted & { refused: Person[] }> {
+  const counted = await updateHeld(tx, key, await findHeld(tx, key));
+  return { ...counted, refused: await deleteSharedDevices(tx, key.entityId, key.runId, letIn) };
+}
+
+/** The ordinals of people of whom any id is on hold, or of somebody who can't be told apart from them. */
+async function findHeld(tx: Tx, { entityId, runId: requestId }: GdprKey): Promise<number[]> {
+  const identifiers = (await listIdentifiers(tx, entityId, requestId)).filter(isCustomer);
+  const holds = await listHoldsOf(tx, entityId, identifiers);
+  if (holds.length === 0) return [];
+  const onHold = new Set(holds.map(personKey));
+  const held = new Set(identifiers.filter((person) => onHold.has(personKey(person))).map(({ ordinal }) => ordinal));
+  const links = await listLinkedPeople(tx, entityId, requestId);
+  for (let size = 0; size !== held.size;) {
+    size = held.size;
+    for (const pair of links) if (pair.some((ordinal) => held.has(ordinal))) for (const ordinal of pair) held.add(ordinal);
+  }
+  return [...held];
+}

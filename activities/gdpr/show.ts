@@ -1,0 +1,115 @@
+import { Context } from '@temporalio/activity';
+import { type Archived, putArchive } from './archive.ts';
+import type { ToldPlace } from './archive-json.ts';
+import { tellFault } from './tell-fault.ts';
+import type { Needs } from '../needs.ts';
+import type { ArchiveHead } from '../../domain/archive-page.ts';
+import type { ShownWith } from '../../domain/archive-record.ts';
+import { placeWords } from '../../domain/personal-data-words.ts';
+import { write } from '../../store/database.ts';
+import { findEntityName } from '../../store/entities.ts';
+import {
+  archivePrefix, type BegunArchive, beginArchive, isArchiveWanted, listAppNames, listIdentifiersOf, recordArchive, type Told,
+} from '../../store/gdpr-archives.ts';
+import { type GdprClaim, updateStage } from '../../store/gdpr-progress.ts';
+import { personalData } from '../../store/personal-data.ts';
+import type { KnownBy } from '../../store/personal-data/place.ts';
+
+/** To the letter (reference: GDPR request records). */
+const NOTHING_KNOWN = 'No installations found for this user';
+
+/** So often the writer of an archive looks whether it is still wanted. */
+const LOOK_EVERY_MS = 1_000;
+
+/** Whoever the archive is of was erased meanwhile, or another attempt writes it. */
+class Unwanted extends Error {
+  override readonly name = 'Unwanted';
+}
+
+/** Writes the archive of each person of a request who has none yet, one after another. What keeps it is told, and tried again. */
+export async function showPeople(needs: Needs, claim: GdprClaim): Promise<void> {
+  await updateStage(needs.db, claim, 'writing archives');
+  for (;;) {
+    needs.draining.throwIfAborted();
+    Context.current().cancellationSignal.throwIfAborted();
+    const endTurn = await needs.gdprTurn();
+    try {
+      const begun = await write(needs.db, (tx) => beginArchive(tx, claim));
+      if (!begun) return;
+      needs.boundary('gdpr: archive begun');
+      await showOne(needs, claim, begun);
+    } catch (error) {
+      if (error instanceof Unwanted || Context.current().cancellationSignal.aborted) throw error;
+      await tellFault(needs, claim, 'an archive could not be written', error);
+    } finally {
+      endTurn();
+    }
+  }
+}
+
+/** Of somebody who was erased meanwhile nothing stays; an attempt that another has taken over from ends. */
+async function showOne(needs: Needs, claim: GdprClaim, { person, key }: BegunArchive): Promise<void> {
+  const { db, files } = needs;
+  const begun = { ...claim, ordinal: person.ordinal, key };
+  await deleteOthers(needs, claim, begun);
+  try {
+    const told = await tellOf(needs, claim, { person, key });
+    needs.boundary('gdpr: archive put');
+    if (!await write(db, (tx) => recordArchive(tx, begun, told))) throw new Unwanted();
+  } catch (error) {
+    await files.delete(key).catch(() => {});      // else the next attempt does, or the sweep
+    if (!(error instanceof Unwanted)) throw error;
+    if (await isArchiveWanted(db, { ...begun, key: null })) throw error;
+  }
+  needs.boundary('gdpr: archive recorded');
+}
+
+/** What attempts left behind that were broken off. */
+async function deleteOthers({ files }: Needs, claim: GdprClaim, { ordinal, key }: { ordinal: number; key: string }): Promise<void> {
+  for await (const { key: found } of files.list(`${archivePrefix(claim)}${ordinal}-`)) if (found !== key) await files.delete(found);
+}
+
+async function tellOf(needs: Needs, claim: GdprClaim, { person, key }: BegunArchive): Promise<Told> {
+  const { db, files } = needs;
+  const known = await listIdentifiersOf(db, claim, person);
+  const { shown, ...archive } = await archiveOf(needs, claim, { person, key, known });
+  if (hasData(shown)) return { shown, archive, message: null };
+  await files.delete(key);
+  return { shown, archive: null, message: NOTHING_KNOWN };
+}
+
+async function archiveOf(
+  needs: Needs, claim: GdprClaim, { person, key, known }: BegunArchive & { known: KnownBy[] },
+): Promise<Archived> {
+  const { db, files } = needs;
+  const { entityId } = claim;
+  const head: ArchiveHead = {
+    request: claim.identifier, person: person.ordinal, company: await findEntityName(db, entityId),
+    madeAt: new Date().toISOString(),
+    ids: known.map(({ customerType: kind, customerId: id }) => ({ kind, id })),
+  };
+  const shownWith: ShownWith = { apps: await listAppNames(db, entityId), ids: new Set(known.map(({ customerId }) => customerId)) };
+  const isWanted = eachSecond(async () => {
+    Context.current().cancellationSignal.throwIfAborted();
+    if (!await isArchiveWanted(db, { ...claim, ordinal: person.ordinal, key })) throw new Unwanted();
+  });
+  return putArchive(files, key, head, { places: placesOf(needs, entityId, known), shownWith, isWanted });
+}
+
+function placesOf(needs: Needs, entityId: number, known: KnownBy[]): ToldPlace[] {
+  return personalData.map((place) => ({ name: place.name, records: place.export(needs, entityId, known) }));
+}
+
+/** That somebody asked about a person is no reason for an archive. */
+function hasData(shown: Record<string, number>): boolean {
+  return Object.entries(shown).some(([place, rows]) => rows > 0 && !placeWords(place).isOfRequests);
+}
+
+function eachSecond(look: () => Promise<void>): () => Promise<void> {
+  let lookedAt = performance.now();
+  return async () => {
+    if (performance.now() - lookedAt < LOOK_EVERY_MS) return;
+    lookedAt = performance.now();
+    await look();
+  };
+}

@@ -1,0 +1,30 @@
+import { readFile } from 'node:fs/promises';
+import { refuse } from '../domain/refusal.ts';
+import { readSigningKeys, type SigningKey } from '../domain/signed-document.ts';
+
+const ANSWER_MS = 30_000;
+
+/** The public keys that a file or a URL holds. Refuses what holds none. */
+export async function readJwks(place: string): Promise<SigningKey[]> {
+  const text = /^https?:/i.test(place) ? await fetchText(place) : await readFile(place, 'utf8').catch((error: NodeJS.ErrnoException) =>
+    refuse(400, 'unreadable', `${place} cannot be read (${error.code}).`));
+  const keys = readSigningKeys(parse(text));
+  return keys && keys.length > 0 ? keys
+    : refuse(400, 'bad_jwks', `${place} holds no set of Ed25519 keys, as a server shows it at /.well-known/jwks.json.`);
+}
+
+async function fetchText(url: string): Promise<string> {
+  const reply = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) }).catch(({ message, cause }: Error) => {
+    const { code } = (cause ?? {}) as NodeJS.ErrnoException;
+    return refuse(502, 'unreachable', `${url} does not answer (${code ?? message}).`);
+  });
+  return reply.ok ? reply.text() : refuse(502, 'unreachable', `${url} answers ${reply.status}.`);
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return null;
+  }
+}

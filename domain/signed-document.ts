@@ -1,0 +1,49 @@
+import { createPublicKey, verify } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import { z } from 'zod';
+
+/** How a document of ours carries its signature: over the canonical form (RFC 8785) of all the rest of it. */
+export const documentSignature = z.object({ algorithm: z.literal('Ed25519'), key_id: z.string(), value: z.string() });
+
+export type Signed<T extends object> = T & { signature: z.infer<typeof documentSignature> };
+
+/** Signs with the server's newest key; the signature in base64url. */
+export type Sign = (bytes: Buffer) => { keyId: string; value: string };
+
+/** A public key as `/.well-known/jwks.json` has it (RFC 8037); `kid` is its thumbprint (RFC 7638). */
+const signingKey = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string().regex(/^[\w-]{43}$/), kid: z.string() });
+export type SigningKey = z.infer<typeof signingKey>;
+
+/** The keys of a JWK set (RFC 7517) that can have signed a document; undefined for what is no such set. */
+export function readSigningKeys(jwks: unknown): SigningKey[] | undefined {
+  const { data } = z.object({ keys: z.array(z.unknown()) }).safeParse(jwks);
+  return data?.keys.flatMap((key) => signingKey.safeParse(key).data ?? []);
+}
+
+export function signDocument<T extends object>(document: T, sign: Sign): Signed<T> {
+  const { keyId, value } = sign(canonicalBytes(document));
+  return { ...document, signature: { algorithm: 'Ed25519', key_id: keyId, value } };
+}
+
+/** `unknown_key`: none of the keys given made it, so nothing is known of it. */
+export type SignatureState = 'valid' | 'invalid' | 'unknown_key' | 'unsigned';
+
+/**
+ * Whether one of these keys signed a document. It is taken as JSON.parse gave it, not as a schema did: members that a schema
+ * does not know are signed, too.
+ */
+export function verifyDocument(document: object, keys: readonly SigningKey[]): SignatureState {
+  const { signature: given, ...signed } = document as Record<string, unknown>;
+  const { data } = documentSignature.safeParse(given);
+  if (!data) return 'unsigned';
+  const key = keys.find(({ kid }) => kid === data.key_id);
+  if (!key) return 'unknown_key';
+  const { kty, crv, x } = key;
+  const publicKey = createPublicKey({ key: { kty, crv, x }, format: 'jwk' });
+  return verify(null, canonicalBytes(signed), publicKey, Buffer.from(data.value, 'base64url')) ? 'valid' : 'invalid';
+}
+
+/** The one way to write a JSON value down that everyone comes to (RFC 8785). */
+function canonicalBytes(value: object): Buffer {
+  return Buffer.from(canonicalize(value)!);
+}

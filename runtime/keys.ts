@@ -1,0 +1,86 @@
+import { parseArgs } from 'node:util';
+import { CannotStart } from './cannot-start.ts';
+import { type Config, readConfig } from './config.ts';
+import { drawSecretKey, replaceSecretKey } from './embedded/secret-key.ts';
+import { saidPlainly } from './entry.ts';
+import { withDatabase } from './grounds.ts';
+import { keyTable } from './key-table.ts';
+import { openFiles } from './open-files.ts';
+import { type Database, openDatabase } from '../store/database.ts';
+import type { Files } from '../store/files.ts';
+import { migrate } from '../store/migrate.ts';
+import { rotateDataKey, rotateSecretKey } from '../store/rotate-keys.ts';
+import { haveAlone } from '../store/running.ts';
+import { chooseSecretKey, fingerprintOf } from '../store/server-keys.ts';
+
+const USAGE = `npm run keys -- show                  the server's keys, none of them itself
+npm run keys -- rotate                a new data key; all that is stored sealed is sealed again by it
+npm run keys -- rotate --wrapping     a new MILLRACE_SECRET_KEY: the one in MILLRACE_NEW_SECRET_KEY, or, where the
+                                      data folder keeps it, one that is drawn there`;
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const sayAside = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** `npm run keys`: instead of the service, while it is stopped. */
+await saidPlainly(async () => {
+  const command = readCommand(process.argv.slice(2));
+  if (command === 'help') return say(USAGE);
+  const config = readConfig(process.env);
+  await withDatabase(config, sayAside, async (grounds) => {
+    const db = openDatabase({ url: grounds.databaseUrl, name: 'millrace-keys', max: 4 });
+    try {
+      await (command === 'show' ? show(config, db) : haveAlone(db, () => rotate(config, db, { ...grounds, command })));
+    } finally {
+      await db.end();
+    }
+  });
+});
+
+type Command = 'show' | 'rotate' | 'wrap' | 'help';
+
+function readCommand(args: string[]): Command {
+  try {
+    const { positionals, values } = parseArgs({
+      args, allowPositionals: true, options: { wrapping: { type: 'boolean' }, help: { type: 'boolean' } },
+    });
+    if (values.help) return 'help';
+    const [command, ...rest] = positionals;
+    if (rest.length === 0 && command === 'show' && !values.wrapping) return 'show';
+    if (rest.length === 0 && command === 'rotate') return values.wrapping ? 'wrap' : 'rotate';
+  } catch {
+    // Told as all else that is none of the commands.
+  }
+  throw new CannotStart(USAGE);
+}
+
+async function show(config: Config, db: Database): Promise<void> {
+  await migrate(db);
+  say(await keyTable(db, await openFiles(config)));
+}
+
+type Needs = { db: Database; files: Files };
+type Rotation = { command: Command; secretKey: Buffer; newSecretKey: Buffer | undefined };
+
+async function rotate(config: Config, db: Database, { command, secretKey, newSecretKey }: Rotation): Promise<void> {
+  await migrate(db);
+  const files = await openFiles(config);
+  if (command === 'wrap') return wrap(config, { db, files }, { secretKey, newSecretKey });
+  const right = newSecretKey ? await chooseSecretKey(db, [secretKey, newSecretKey]) : secretKey;
+  const { id, resealed, dropped } = await rotateDataKey({ db, files }, right);
+  say(`data key ${id} seals everything now: ${resealed} values were sealed again${dropped.length === 0 ? '' : `, data key ${
+    dropped.join(', ')} is gone`}`);
+}
+
+async function wrap(config: Config, needs: Needs, { secretKey, newSecretKey }: Omit<Rotation, 'command'>): Promise<void> {
+  const isKept = config.MILLRACE_SECRET_KEY === undefined;
+  const to = newSecretKey ?? (isKept ? await drawSecretKey(config.MILLRACE_DATA_DIR) : refuseNoKey());
+  sayAside(`from the secret key with fingerprint ${fingerprintOf(secretKey)} to that with ${fingerprintOf(to)}`);
+  const keys = await rotateSecretKey(needs, secretKey, to);
+  const place = isKept ? `${await replaceSecretKey(config.MILLRACE_DATA_DIR)} holds the one before` : 'keep the one before';
+  say(`${keys} keys are wrapped by the new secret key, in the database and the file store; ${place}, for older backups`);
+  if (!isKept) say('set MILLRACE_SECRET_KEY to what MILLRACE_NEW_SECRET_KEY is, and MILLRACE_NEW_SECRET_KEY no more');
+}
+
+function refuseNoKey(): never {
+  throw new CannotStart('MILLRACE_NEW_SECRET_KEY is required here: openssl rand -base64 32, and keep it');
+}

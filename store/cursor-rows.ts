@@ -1,0 +1,32 @@
+import type { Database, Tx } from './database.ts';
+import { LOOK_UP_BY_KEY } from './look-up-by-key.ts';
+
+/** So many rows are held at once. */
+const PAGE = 1_000;
+
+/**
+ * The rows of a query in its order, as of its beginning, however many: through a cursor, since to look for the next page anew each
+ * time takes longer the more there are. It reads only, so nobody's writing waits for it, though vacuum does.
+ */
+export async function* cursorRows<Row extends Record<string, unknown>>(
+  db: Database, query: string, parameters: unknown[],
+): AsyncGenerator<Row> {
+  const tx = await db.connect();
+  let broken: Error | undefined;
+  try {
+    await tx.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL transaction_timeout = 0; ${LOOK_UP_BY_KEY}`);
+    await tx.query(`DECLARE shown NO SCROLL CURSOR FOR ${query}`, parameters);
+    yield* fetched<Row>(tx);
+  } finally {
+    await tx.query('ROLLBACK').catch((cause: Error) => { broken = cause; });
+    tx.release(broken);
+  }
+}
+
+async function* fetched<Row extends Record<string, unknown>>(tx: Tx): AsyncGenerator<Row> {
+  for (;;) {
+    const { rows } = await tx.query<Row>(`FETCH ${PAGE} FROM shown`);
+    yield* rows;
+    if (rows.length < PAGE) return;
+  }
+}

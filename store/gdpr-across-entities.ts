@@ -1,0 +1,63 @@
+import type { Queryable } from './database.ts';
+import { type GdprRequestType, UNDER_WAY } from './gdpr-request-record.ts';
+import type { RunRef } from './sync-runs.ts';
+import type { GdprMailKind } from '../domain/gdpr-mail.ts';
+
+/** As across-entities.ts, of requests of people for their data or its deletion. */
+
+/** From then on a request is told of as one of which few of the 30 days are left. */
+const NEAR_DEADLINE = `interval '25 days'`;
+
+type RefRow = { entity_id: number; id: number; identifier: string };
+
+const toRef = (row: RefRow): RunRef => ({ entityId: row.entity_id, runId: row.id, identifier: row.identifier });
+
+/** Those whose time is over. */
+export async function listExpiredRequests(db: Queryable): Promise<RunRef[]> {
+  // By gdpr_requests_by_expiry.
+  const { rows } = await db.query<RefRow>(
+    'SELECT entity_id, id, identifier FROM gdpr_requests WHERE expires_at < now() ORDER BY expires_at LIMIT 100');
+  return rows.map(toRef);
+}
+
+export type DueMail = { entityId: number; requestId: number; kind: GdprMailKind };
+
+/**
+ * A mail that no server took is tried again as long as there is somebody to tell: after 2, 4, 8, … minutes, then each 6 hours.
+ * What workflows send they try again by themselves for half an hour, and sooner than this.
+ */
+const IS_DUE_AGAIN = `m.mail_state = 'not_sent' AND m.tried_at < now() - least(2 ^ least(m.mail_tries, 9), 360) * interval '1 minute'`;
+/** A workflow that ends a request mails by itself: only if it was lost so long the sweep does. */
+const LOST_AFTER = `interval '1 hour'`;
+
+/**
+ * Mails that nobody has sent: of requests that wait for approval, whose people are on hold, of which few days are left, and that
+ * are treated. The last one is a workflow's own at first.
+ */
+export async function listDueMails(db: Queryable): Promise<DueMail[]> {
+  // By gdpr_requests_under_way and gdpr_requests_by_expiry.
+  const { rows } = await db.query<{ entity_id: number; id: number; kind: DueMail['kind'] }>(
+    `SELECT r.entity_id, r.id, r.kind FROM (
+       SELECT entity_id, id, 'waiting' AS kind FROM gdpr_requests WHERE ${UNDER_WAY} AND state = 'waiting' AND NOT skip_email
+       UNION ALL SELECT entity_id, id, 'held' FROM gdpr_requests
+         WHERE ${UNDER_WAY} AND stage = 'on hold' AND NOT skip_email
+       UNION ALL SELECT entity_id, id, 'near_deadline' FROM gdpr_requests
+         WHERE ${UNDER_WAY} AND received_at < now() - ${NEAR_DEADLINE} AND NOT skip_email
+       UNION ALL SELECT entity_id, id, 'treated' FROM gdpr_requests
+         WHERE expires_at > now() AND state = 'treated' AND treated_at < now() - ${LOST_AFTER} AND NOT skip_email) r
+     LEFT JOIN gdpr_mails m ON m.entity_id = r.entity_id AND m.request_id = r.id AND m.kind = r.kind
+     WHERE (m.mail_state IS NULL AND r.kind <> 'held') OR (${IS_DUE_AGAIN})
+     LIMIT 1000`);
+  return rows.map(({ entity_id: entityId, id: requestId, kind }) => ({ entityId, requestId, kind }));
+}
+
+export type GdprFigures = { type: GdprRequestType; state: string; requests: number; nearDeadline: number }[];
+
+/** How many requests are under way, and of how many few days are left. */
+export async function countRequestsUnderWay(db: Queryable): Promise<GdprFigures> {
+  // By gdpr_requests_under_way.
+  const { rows } = await db.query<{ request_type: GdprRequestType; state: string; requests: number; near_deadline: number }>(
+    `SELECT request_type, state, count(*) AS requests, count(*) FILTER (WHERE received_at < now() - ${NEAR_DEADLINE}) AS near_deadline
+     FROM gdpr_requests WHERE ${UNDER_WAY} GROUP BY request_type, state`);
+  return rows.map(({ request_type: type, state, requests, near_deadline: nearDeadline }) => ({ type, state, requests, nearDeadline }));
+}

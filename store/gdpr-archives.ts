@@ -1,0 +1,130 @@
+import { randomBytes } from 'node:crypto';
+import type { Queryable, Tx } from './database.ts';
+import { holdGdprRequest, type GdprKey, touchRequest } from './gdpr-progress.ts';
+import { type GdprPerson, type GdprPersonRow, type GdprRequest, toGdprPerson } from './gdpr-request-record.ts';
+import type { KnownBy } from './personal-data/place.ts';
+import { OF_ANY_APP } from './personal-data/rows-of-people.ts';
+
+/** The files of a request begin with it. */
+export function archivePrefix(request: Pick<GdprRequest, 'identifier'>): string {
+  return `access/${request.identifier}/`;
+}
+
+/** A person whose archive is being written, and under which key. */
+export type BegunArchive = { person: GdprPerson; key: string };
+
+/**
+ * Takes the next person of a request who is to be shown, with a key that nobody can guess: from then on whoever began before can't
+ * record theirs. Null: all of them are. Throws `GdprGone`.
+ */
+export async function beginArchive(tx: Tx, claim: GdprKey): Promise<BegunArchive | null> {
+  const request = await holdGdprRequest(tx, claim);
+  const random = randomBytes(12).toString('hex');
+  const { rows } = await tx.query<GdprPersonRow & { archive_key: string }>(
+    `UPDATE gdpr_request_people SET state = 'building', archive_key = $3 || ordinal || '-' || $4 || '.zip'
+     WHERE entity_id = $1 AND request_id = $2 AND ordinal = (
+       SELECT ordinal FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND state <> 'treated' ORDER BY ordinal LIMIT 1)
+     RETURNING *`, [request.entityId, request.id, archivePrefix(request), random]);
+  return rows[0] ? { person: toGdprPerson(rows[0]), key: rows[0].archive_key } : null;
+}
+
+type ArchiveKey<Key = string> = GdprKey & { ordinal: number; key: Key };
+
+const BEGUN = `entity_id = $1 AND request_id = $2 AND ordinal = $3 AND archive_key = coalesce($4, archive_key)
+  AND state = 'building' AND EXISTS (
+  SELECT FROM gdpr_requests r WHERE r.entity_id = $1 AND r.id = $2 AND r.generation = $5 AND r.state = 'running')`;
+
+function begunKeys({ entityId, runId, ordinal, key, generation }: ArchiveKey<string | null>): unknown[] {
+  return [entityId, runId, ordinal, key, generation];
+}
+
+/** False once somebody else has begun that archive, or the person was erased meanwhile. With the key null: whoever writes it. */
+export async function isArchiveWanted(db: Queryable, begun: ArchiveKey<string | null>): Promise<boolean> {
+  const { rowCount } = await db.query(`SELECT FROM gdpr_request_people WHERE ${BEGUN}`, begunKeys(begun));
+  return rowCount === 1;
+}
+
+/** What is told of a person: an archive, or a sentence of ours instead. `shown`: how many records, by place. */
+export type Told = { shown: Record<string, number> } & (
+  { archive: { bytes: number; sha256: Buffer }; message: null } | { archive: null; message: string });
+
+/** The person is treated; false where nobody wants that archive any more, and nothing is noted. */
+export async function recordArchive(tx: Tx, begun: ArchiveKey, { shown, archive, message }: Told): Promise<boolean> {
+  await holdGdprRequest(tx, begun);
+  const { rowCount } = await tx.query(
+    `UPDATE gdpr_request_people SET state = 'treated', treated_at = now(), round = 1, shown = $6, message = $7,
+       archive_key = CASE WHEN $7::text IS NULL THEN archive_key END, archive_bytes = $8, archive_sha256 = $9
+     WHERE ${BEGUN}`, [...begunKeys(begun), JSON.stringify(shown), message, archive?.bytes ?? null, archive?.sha256 ?? null]);
+  if (rowCount === 1) await touchRequest(tx, begun);
+  return rowCount === 1;
+}
+
+/**
+ * What one person of a request is known by. A device that another person of the request uses, too, is none of theirs: what nobody
+ * did by name on it may be the other's. An id that came to another person's, since it is one of theirs as well, leads to all of these.
+ */
+export async function listIdentifiersOf(
+  db: Queryable, { entityId, runId }: GdprKey, { userId, deviceId }: GdprPerson,
+): Promise<KnownBy[]> {
+  const { rows } = await db.query<{ kind: KnownBy['customerType']; value: string }>(
+    `WITH theirs AS MATERIALIZED (
+       SELECT i.* FROM gdpr_identifiers i WHERE i.entity_id = $1 AND i.request_id = $2 AND i.ordinal = (
+         SELECT ordinal FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 AND kind = $3 AND value = $4)),
+     shared AS MATERIALIZED (
+       SELECT DISTINCT t.value FROM theirs t JOIN device_users u ON u.entity_id = $1 AND u.device_id = t.value
+         AND u.${OF_ANY_APP}
+       WHERE t.kind = 'device_id' AND t.origin = 'device'
+         AND NOT EXISTS (SELECT FROM theirs k WHERE k.kind = 'user_id' AND k.value = u.user_id))
+     SELECT kind, value FROM theirs t
+     WHERE CASE kind WHEN 'device_id' THEN value NOT IN (SELECT value FROM shared)
+       WHEN 'push_token' THEN NOT EXISTS (
+         SELECT FROM shared s JOIN devices d ON d.entity_id = $1 AND d.device_id = s.value AND d.push_token = t.value
+           AND d.${OF_ANY_APP})
+       ELSE true END
+     ORDER BY kind DESC, value`,
+    [entityId, runId, userId === null ? 'device_id' : 'user_id', userId ?? deviceId]);
+  return rows.map(({ kind, value }) => ({ customerType: kind, customerId: value }));
+}
+
+/** The apps of the entity by our numbers. */
+export async function listAppNames(db: Queryable, entityId: number): Promise<Map<number, { identifier: string; name: string }>> {
+  const { rows } = await db.query<{ id: number; identifier: string; name: string }>(
+    'SELECT id, identifier, name FROM apps WHERE entity_id = $1', [entityId]);
+  return new Map(rows.map(({ id, identifier, name }) => [id, { identifier, name }]));
+}
+
+/** What a receipt tells of a request for access: of whom, what was shown, and in which archives. */
+export type ShownToPeople = {
+  subjects: { subject: string; identifiers: { user_id: number; device_id: number; push_token: number } }[];
+  places: { place: string; shown: number }[];
+  archives: { sha256: string; bytes: number }[];
+};
+
+export async function findShown(tx: Queryable, { entityId, runId }: GdprKey): Promise<ShownToPeople> {
+  const { rows: people } = await tx.query<{
+    subject: string; user_ids: number; device_ids: number; push_tokens: number; archive_sha256: Buffer | null; archive_bytes: number | null;
+  }>(
+    `SELECT encode(p.subject, 'hex') AS subject, p.archive_sha256, p.archive_bytes,
+       count(i.value) FILTER (WHERE i.kind = 'user_id') AS user_ids,
+       count(i.value) FILTER (WHERE i.kind = 'device_id') AS device_ids,
+       count(i.value) FILTER (WHERE i.kind = 'push_token') AS push_tokens
+     FROM gdpr_request_people p LEFT JOIN gdpr_identifiers i
+       ON i.entity_id = p.entity_id AND i.request_id = p.request_id AND i.ordinal = p.ordinal
+     WHERE p.entity_id = $1 AND p.request_id = $2 AND p.subject IS NOT NULL
+     GROUP BY p.entity_id, p.request_id, p.ordinal ORDER BY p.ordinal`, [entityId, runId]);
+  const { rows: places } = await tx.query<{ place: string; shown: number }>(
+    `SELECT place, sum(records::bigint)::bigint AS shown FROM gdpr_request_people p, jsonb_each_text(p.shown) AS of_place (place, records)
+     WHERE p.entity_id = $1 AND p.request_id = $2 GROUP BY place ORDER BY place`, [entityId, runId]);
+  return {
+    subjects: people.map(({ subject, user_ids: users, device_ids: devices, push_tokens: tokens }) =>
+      ({ subject, identifiers: { user_id: users, device_id: devices, push_token: tokens } })),
+    places,
+    archives: people.flatMap(({ archive_sha256: sha256, archive_bytes: bytes }) =>
+      (sha256 === null ? [] : [{ sha256: sha256.toString('hex'), bytes: bytes! }])),
+  };
+}
+
+/** What the people of a request are known by, once all of them are treated. */
+export async function deleteIdentifiers(tx: Queryable, { entityId, runId }: GdprKey): Promise<void> {
+  await tx.query('DELETE FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2', [entityId, runId]);
+}

@@ -1,0 +1,38 @@
+import type { Queryable } from './database.ts';
+import type { GdprRequest } from './gdpr-request-record.ts';
+import type { GdprMailKind } from '../domain/gdpr-mail.ts';
+
+/** The one mail of a kind that a request has; its row is made at the first call. */
+export async function upsertGdprMail(
+  tx: Queryable, { entityId, id, identifier }: Pick<GdprRequest, 'entityId' | 'id' | 'identifier'>, kind: GdprMailKind,
+): Promise<{ id: number; identifier: string }> {
+  await tx.query(
+    `INSERT INTO gdpr_mails (entity_id, request_id, kind, identifier) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (entity_id, request_id, kind) DO NOTHING`, [entityId, id, kind, `${identifier}.${kind}`]);
+  const { rows } = await tx.query<{ id: number; identifier: string }>(
+    'SELECT id, identifier FROM gdpr_mails WHERE entity_id = $1 AND request_id = $2 AND kind = $3', [entityId, id, kind]);
+  return rows[0]!;
+}
+
+/** There is nobody to send it to, now: whoever looks for mails to send does not meet it again and again. */
+export async function updateNobodyTold(tx: Queryable, entityId: number, mailId: number): Promise<void> {
+  await tx.query(
+    `UPDATE gdpr_mails SET mail_state = 'not_sent', mail_tries = mail_tries + 1, tried_at = now(), mail_reason = 'there is nobody to tell'
+     WHERE entity_id = $1 AND id = $2 AND coalesce(mail_state, 'not_sent') = 'not_sent'`, [entityId, mailId]);
+}
+
+/**
+ * The address of the user who asked, or who made the service token that did. Null where there is none, or they may no longer see
+ * such requests: what is told leads to the data.
+ */
+export async function findRequesterEmail(
+  db: Queryable, { entityId, requester }: Pick<GdprRequest, 'entityId' | 'requester'>,
+): Promise<string | null> {
+  const user = requester.kind === 'user' ? '$2'
+    : requester.kind === 'service_token' ? '(SELECT created_by FROM service_tokens WHERE entity_id = $1 AND id = $2)' : null;
+  if (user === null) return null;
+  const { rows } = await db.query<{ email: string }>(
+    `SELECT u.email FROM users u JOIN memberships m ON m.user_id = u.id AND m.entity_id = $1
+     WHERE u.id = ${user} AND (u.superadmin OR 'gdpr_data_manage' = ANY (m.rights))`, [entityId, requester.id]);
+  return rows[0]?.email ?? null;
+}

@@ -1,0 +1,28 @@
+import type { Tx } from './database.ts';
+import type { GdprPersonState } from './gdpr-request-record.ts';
+import type { Person } from './tombstones.ts';
+
+export type OpenDeletion = { identifier: string; state: 'accepted' | 'running' };
+
+/**
+ * Requests that delete any of these people, whom they were asked to or found to be the same: those in which such a person is in one
+ * of the states. They are held as they are until the transaction ends, so that none of them begins meanwhile.
+ */
+export async function lockOpenDeletions(
+  tx: Tx, entityId: number, people: readonly Person[], states: readonly GdprPersonState[],
+): Promise<OpenDeletion[]> {
+  // By gdpr_people_by_user and gdpr_people_by_device; identifiers by their key, of the few requests that are open.
+  const { rows } = await tx.query<OpenDeletion>(
+    `WITH asked AS (SELECT * FROM unnest($2::text[], $3::text[]) AS a (customer_type, customer_id))
+     SELECT r.identifier, r.state FROM gdpr_requests r
+     WHERE r.entity_id = $1 AND r.request_type = 'delete' AND r.state IN ('accepted', 'running') AND EXISTS (
+       SELECT FROM gdpr_request_people p WHERE p.entity_id = r.entity_id AND p.request_id = r.id AND p.state = ANY ($4) AND (
+         p.user_id IN (SELECT customer_id FROM asked WHERE customer_type = 'user_id')
+         OR p.user_id IS NULL AND p.device_id IN (SELECT customer_id FROM asked WHERE customer_type = 'device_id')
+         OR p.ordinal IN (
+           SELECT i.ordinal FROM gdpr_identifiers i
+           WHERE i.entity_id = r.entity_id AND i.request_id = r.id AND (i.kind, i.value) IN (SELECT * FROM asked))))
+     ORDER BY r.id FOR SHARE OF r`,
+    [entityId, people.map(({ customerType }) => customerType), people.map(({ customerId }) => customerId), states]);
+  return rows;
+}

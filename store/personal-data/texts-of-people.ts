@@ -1,0 +1,130 @@
+import { type namesOf, peopleFinder, type TextNames, textNames } from './named-in.ts';
+import type { KnownBy, PersonalDataPlace, PlaceNeeds } from './place.ts';
+import { type Database, type Queryable, read, write } from '../database.ts';
+import { LOOK_UP_BY_KEY } from '../look-up-by-key.ts';
+
+/** What comes before all that a column of a key has, by its type. */
+const LEAST = { integer: '0', text: '', timestamptz: '-infinity', bigint: '0', bytea: String.raw`\x` };
+
+/**
+ * Rows of a table in whose texts people may be named. Conditions and expressions are over the columns, and over what `textNames`
+ * gives: $2 and $3 for `namedIn`, $4 the ids, $5 their types, $6 their keyed hashes.
+ */
+type TextsOfPeople = {
+  table: string;
+  /** The primary key behind the entity. */
+  keys: Record<string, keyof typeof LEAST>;
+  /** All texts of a row that may name somebody, as one; NULL: none does. */
+  text: string;
+  /** Which of the rows do name somebody. */
+  naming: string;
+  /** What is told of a row. */
+  shown: string;
+  /** What is told of a row instead: of several things in it those that name somebody. */
+  items?: (db: Queryable, row: Record<string, unknown>, names: ReturnType<typeof namesOf>) => AsyncIterable<Record<string, unknown>>;
+  /** The statement that takes it away, up to its condition. */
+  change: string;
+  /** Which of the rows may go now. */
+  changeable?: string;
+  rowsAtOnce?: number;
+};
+
+/** So many rows are looked at at once. */
+const PAGE = 1_000;
+/** So many pairs of a row and a name are tried by a statement: a pattern costs some microseconds. */
+const PAIRS = 20_000;
+
+/**
+ * Ways to count, show and change them. All texts of the entity are gone through once, in pages along the primary key, for all people
+ * together; rows that may name somebody are asked for once more, with the few names that may stand in them.
+ */
+export function textsOfPeople(texts: TextsOfPeople): Pick<ErasedPlace, 'count' | 'export' | 'erase'> {
+  const { table, change, changeable = 'true' } = texts;
+  const named = `entity_id = $1 AND ctid = ANY ($7::tid[]) AND ($2::text[], $3::text[], $4::text[], $5::text[], $6::bytea[]) IS NOT NULL
+    AND (${texts.naming})`;
+  return {
+    async count(needs, entityId, people) {
+      let total = 0;
+      for await (const some of listCandidates(needs, texts, entityId, people)) {
+        const { rows } = await needs.db.query<{ rows: number }>(`SELECT count(*) AS rows FROM ${table} WHERE ${named}`, some);
+        total += rows[0]!.rows;
+      }
+      return total;
+    },
+    async* export(needs, entityId, people) {
+      for await (const some of listCandidates(needs, texts, entityId, people)) {
+        const { rows } = await needs.db.query<Record<string, unknown>>(
+          `SELECT ${texts.shown} FROM ${table} WHERE ${named} ORDER BY ${Object.keys(texts.keys).join(', ')}`, some);
+        if (!texts.items) yield* rows;
+        else for (const row of rows) yield* texts.items(needs.db, row, [some[0], some[1], some[2]]);
+      }
+    },
+    async erase(needs, entityId, people) {
+      let total = 0;
+      for await (const some of listCandidates(needs, texts, entityId, people)) {
+        total += await changeSome(needs, `${change} WHERE ${named} AND ${changeable}`, some);
+      }
+      return total;
+    },
+  };
+}
+
+function changeSome({ db, tally }: PlaceNeeds, statement: string, parameters: unknown[]): Promise<number> {
+  return write(db, async (tx) => {
+    const changed = (await tx.query(statement, parameters)).rowCount!;
+    if (changed > 0) await tally?.(tx, changed);
+    return changed;
+  });
+}
+
+type ErasedPlace = PersonalDataPlace & { erase: NonNullable<PersonalDataPlace['erase']> };
+type Candidate = { place: string; people: KnownBy[] };
+/** The parameters of a statement about some rows. */
+type Some = [...TextNames, places: string[]];
+
+async function* listCandidates(
+  { db, secrets }: PlaceNeeds, texts: TextsOfPeople, entityId: number, people: KnownBy[],
+): AsyncGenerator<Some> {
+  for await (const page of listPages(db, texts, entityId)) {
+    const candidates = page.map(({ place, text }) => ({ place, people: text === null ? [] : peopleFinder(people)(text) }));
+    for (const { places, named } of inChunks(candidates.filter((row) => row.people.length > 0))) {
+      yield [...textNames(secrets, entityId, named), places];
+    }
+  }
+}
+
+function* inChunks(candidates: Candidate[]): Generator<{ places: string[]; named: KnownBy[] }> {
+  let [places, named] = [[] as string[], new Set<KnownBy>()];
+  for (const { place, people } of candidates) {
+    const together = new Set([...named, ...people]);
+    if (places.length > 0 && together.size * (places.length + 1) > PAIRS) {
+      yield { places, named: [...named] };
+      [places, named] = [[], new Set(people)];
+    } else {
+      named = together;
+    }
+    places.push(place);
+  }
+  if (places.length > 0) yield { places, named: [...named] };
+}
+
+type Row = { place: string; text: string | null; key: string[] };
+
+async function* listPages(
+  db: Database, { table, keys, text, rowsAtOnce = PAGE }: TextsOfPeople, entityId: number,
+): AsyncGenerator<Row[]> {
+  const columns = Object.keys(keys);
+  const after = Object.values(keys).map((type, index) => `$${index + 2}::${type}`);
+  const statement = `SELECT ctid::text AS place, ${text} AS text, ARRAY[${columns.map((column) => `${column}::text`).join(', ')}] AS key
+    FROM ${table} WHERE entity_id = $1 AND (${columns.join(', ')}) > (${after.join(', ')})
+    ORDER BY ${columns.map((column) => `${table}.${column}`).join(', ')} LIMIT ${rowsAtOnce}`;
+  for (let key = Object.values(keys).map((type) => LEAST[type]); ;) {
+    const { rows } = await read(db, async (tx) => {
+      await tx.query(LOOK_UP_BY_KEY);
+      return tx.query<Row>(statement, [entityId, ...key]);
+    });
+    if (rows.length > 0) yield rows;
+    if (rows.length < rowsAtOnce) return;
+    key = rows.at(-1)!.key;
+  }
+}

@@ -1,0 +1,210 @@
+import { createHmac } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { decryptStream } from '../../domain/file-encryption.ts';
+import { type GdprReceipt, receiptSchema } from '../../domain/gdpr-receipt.ts';
+import { readSigningKeys, verifyDocument } from '../../domain/signed-document.ts';
+import type { DataExporter } from '../../store/data-exporter-record.ts';
+import { personalData } from '../../store/personal-data.ts';
+import { addExporter, DAY, runExport } from '../harness/exports.ts';
+import { testS3, type TestS3 } from '../harness/s3.ts';
+import {
+  type Everything, feed, importFiles, leaveBehind, quote, QUOTING_TAP, soughtOf, sync, track, trackOn, type WholePerson, wholePerson,
+} from '../harness/sample-everywhere.ts';
+import { useStack } from '../harness/stack.ts';
+import { ask } from '../harness/syncs.ts';
+import { waitFor } from '../harness/wait.ts';
+import { type Finding, searchBytes, searchEverywhere } from '../harness/whole-search.ts';
+import { makeWorld } from '../harness/world.ts';
+import { basic, insertKeyedApp } from '../server/sample-tracking.ts';
+
+/** Who is erased is gone from the database, the files, the outbox, the logs and the running work together. */
+
+const ANA = wholePerson('ana', 1);
+const BEN = wholePerson('ben', 2);
+const SHARED_DEVICE = 'zqperson-device-of-both';
+
+const stack = useStack();
+const everything = { stack } as Everything;
+const exporters: { exporter: DataExporter; encryptionKey: string | null }[] = [];
+let s3: TestS3;
+/** Ana's requests. */
+let access: string;
+let deletion: string;
+/** Ben's, for access. */
+let bens: string;
+
+/** Where something of somebody is found, in all that Millrace keeps. */
+const search = (person: WholePerson): Promise<Finding[]> => searchEverywhere({
+  db: stack.store.db, secrets: stack.store.secrets, files: stack.store.files, temporal: stack.temporal,
+  folders: { logs: { folder: inject('runFolder'), only: new RegExp(stack.namespace) } },
+}, soughtOf(person));
+
+/** The table or area of files of a finding, as the registry calls it. */
+const placeOf = ({ where }: Finding) => /^files: ([^/]+\/)/.exec(where)?.[1] ?? where.replace(/\..*/, '');
+const inOrder = (words: Iterable<string>) => [...new Set(words)].toSorted((a, b) => (a < b ? -1 : 1));
+const placesOf = (findings: Finding[]) => inOrder(findings.map(placeOf));
+const asWords = (findings: Finding[]) => findings.map(({ where, what }) => `${what} in ${where}`);
+
+const api = <T>(method: 'GET' | 'POST' | 'DELETE', url: string, body?: object) => ask<T>(stack.app, everything.world, method, url, body);
+
+/** What is asked for somebody; its identifier. */
+async function request(what: 'access' | 'delete', { userId }: WholePerson): Promise<string> {
+  const { callback_url: url } = await api<{ callback_url: string }>('POST', `/api/gdpr/${what}_user_data`, { users: [userId] });
+  return new URL(url).searchParams.get('request_id')!;
+}
+
+type Status = { state: string; progress: unknown };
+const treated = (id: string) => waitFor(`the end of request ${id}`, async () => {
+  const { state, progress } = await api<Status>('GET', `/api/gdpr/requests/${id}`);
+  return state === 'treated' && { state, progress };
+}, 60_000);
+
+/** What an SDK asks for from a device: the request's identifier. */
+async function askFromDevice(type: 'access' | 'delete', { deviceId, userId }: WholePerson): Promise<string> {
+  const reply = await stack.app.inject({
+    method: 'POST', url: '/v1/privacy', headers: basic(everything.app.apiKey), payload: JSON.stringify({ type, deviceId, userId }),
+  });
+  return reply.json<{ result: { identifier: string } }>().result.identifier;
+}
+
+/** What an exporter has brought into a bucket, plain and encrypted. */
+async function exportAll(): Promise<void> {
+  const { world, app } = everything;
+  for (const table of ['events', 'sessions', 'locations', 'devices', 'attribute_change_log']) {
+    await stack.store.db.query(`UPDATE ${table} SET received_at = $2 WHERE entity_id = $1`, [world.entity.id, DAY.start]);
+  }
+  for (const encryptionType of [null, 'AES-256-GCM']) {
+    const added = await addExporter(stack, s3, { ...world, app: app.app }, {
+      exportedData: ['logs', 'details', 'devices', 'attributes'], sorIds: [world.sor.id], encryptionType,
+    });
+    exporters.push(added);
+    expect(await runExport(stack, added)).toMatchObject({ state: 'finished' });
+  }
+}
+
+beforeAll(async () => {
+  s3 = await testS3();
+  const world = await makeWorld(stack.store);
+  Object.assign(everything, { world, app: await insertKeyedApp(stack.store, world) });
+  const worker = stack.startWorker({ commands: QUOTING_TAP });
+  for (const person of [BEN, ANA]) {
+    await track(everything, person);
+    await trackOn(everything, SHARED_DEVICE, person);
+    await importFiles(everything, person);
+    await feed(everything, person);
+  }
+  const syncs = await sync(everything, [BEN, ANA]);
+  await exportAll();
+  await hold(ANA);
+  access = await request('access', ANA);
+  await treated(access);
+  await treated(await askFromDevice('access', ANA));
+  bens = await askFromDevice('access', BEN);
+  await treated(bens);
+  for (const person of [ANA, BEN]) await askFromDevice('delete', person);      // these wait for somebody's approval
+  await worker.stop();
+  await leaveBehind(everything, ANA, syncs);
+  await quote(everything, ANA);
+}, 180_000);
+
+/** A hold that is released again. */
+async function hold({ userId }: WholePerson): Promise<void> {
+  const { identifier } = await api<{ identifier: string }>('POST', '/api/gdpr/holds', { user_id: userId, reason: 'A claim' });
+  await api('DELETE', `/api/gdpr/holds/${identifier}`);
+}
+
+const ERASED_PLACES = personalData.filter(({ erase }) => erase !== null).map(({ name }) => name);
+/** Where nobody is found meanwhile: who is on hold is not erased, and what a request gathers is gone once it is treated. */
+const NOT_MEANWHILE = ['gdpr_holds', 'gdpr_identifiers'];
+
+/** Of the deletion by the interface, and of the one from a device, which waited for somebody's approval. */
+const IN_REQUEST = ['deviceId in gdpr_request_people.device_id', 'userId in gdpr_request_people.user_id'];
+
+describe('somebody of whom every place knows something', () => {
+  it('is found in each place of the registry, in none beside it, and in each exporter\'s bucket', async () => {
+    expect(placesOf(await search(ANA))).toEqual(inOrder(ERASED_PLACES.filter((name) => !NOT_MEANWHILE.includes(name))));
+    for (const { exporter, encryptionKey } of exporters) {
+      expect(await isInBucket(exporter, encryptionKey), `exported ${exporter.encryptionType ?? 'as it is'}`).toBe(true);
+    }
+  });
+
+  it('is not told of in the archive of another', async () => {
+    const archives = (await search(ANA)).filter(({ where }) => where.startsWith(`files: access/${bens}`));
+    expect(asWords(archives)).toEqual([]);
+  });
+
+  it('is erased, which a signed receipt tells, and then found nowhere but in what was asked for', async () => {
+    const before = await search(BEN);
+    const archive = await archiveUrl();
+    stack.startWorker({ commands: QUOTING_TAP });
+    deletion = await request('delete', ANA);
+    const { progress } = await treated(deletion);
+    expect(progress).toMatchObject({ survivors: {}, fault: null });
+    expect(inOrder(asWords(await search(ANA)))).toEqual(IN_REQUEST);
+    expect((await stack.app.inject({ method: 'GET', url: archive })).statusCode).toBe(404);
+    expect(inOrder(asWords(await search(BEN)))).toEqual(inOrder(asWords(before)));
+    await expectReceipt();
+  }, 120_000);
+
+  it('leaves nothing when apps and feeds still tell of them', async () => {
+    await track(everything, ANA, { accepted: 0 });
+    await feed(everything, ANA);
+    expect(inOrder(asWords(await search(ANA)))).toEqual(IN_REQUEST);
+  });
+
+  it('is not even there when the request\'s week is over', async () => {
+    await stack.store.db.query(`UPDATE gdpr_requests SET expires_at = now() WHERE state = 'treated'`);
+    await waitFor('the end of the week', async () => (
+      (await stack.store.db.query(`SELECT FROM gdpr_requests WHERE identifier = $1`, [deletion])).rowCount === 0));
+    expect(asWords(await search(ANA))).toEqual([]);
+  });
+});
+
+/** Of the archive that Ana got. */
+async function archiveUrl(): Promise<string> {
+  const status = `/api/gdpr_request/export?request_id=${access}`;
+  const { download_urls: urls } = await api<{ download_urls: Record<string, string> }>('GET', status);
+  const url = urls[ANA.userId]!;
+  expect((await stack.app.inject({ method: 'GET', url })).statusCode).toBe(200);
+  return url;
+}
+
+async function isInBucket(exporter: DataExporter, key: string | null): Promise<boolean> {
+  for (const name of await s3.keys(`${exporter.subfolder}/${exporter.identifier}`)) {
+    const bytes = await s3.get(name);
+    const isManifest = name.endsWith('.json');
+    const content = key === null || isManifest ? bytes : await decrypted(bytes, exporter.encryptionType!, key);
+    if ((await searchBytes(content, { userId: ANA.userId })).length > 0) return true;
+  }
+  return false;
+}
+
+const decrypted = (bytes: Buffer, type: string, key: string) => buffer(Readable.from([bytes]).pipe(decryptStream(type, key)));
+
+/** It says that nothing is left, signed by the published key; each exporter's bucket tells by its own key who is to go. */
+async function expectReceipt(): Promise<void> {
+  const { receipts: [receipt] } = await api<{ receipts: object[] }>('GET', `/api/gdpr/requests/${deletion}/receipt`);
+  const { keys } = (await stack.app.inject({ method: 'GET', url: '/.well-known/jwks.json' })).json<{ keys: object[] }>();
+  expect(verifyDocument(receipt!, readSigningKeys({ keys })!)).toBe('valid');
+  const told = receiptSchema.parse(receipt) as Extract<GdprReceipt, { type: 'erasure' }>;
+  expect(told.places.filter(({ survivors }) => survivors > 0)).toEqual([]);
+  expect(inOrder(told.places.map(({ place }) => place))).toEqual(inOrder(ERASED_PLACES));
+  expect(told.subjects).toMatchObject([{ identifiers: { user_id: 2, device_id: 1, push_token: 1 } }]);
+  expect(await searchBytes(Buffer.from(JSON.stringify(receipt)), soughtOf(ANA))).toEqual([]);
+  const lists = told.copies.filter(({ kind }) => kind === 'exporter');
+  expect(inOrder(lists.map(({ id, state }) => `${id} ${state}`)))
+    .toEqual(inOrder(exporters.map(({ exporter }) => `${exporter.identifier} notified`)));
+  for (const { id, list } of lists) await expectNamed(id, list!);
+}
+
+/** Whoever reads the bucket finds Ana's ids by the key that the exporter's view shows, and nobody else's. */
+async function expectNamed(exporterId: string, list: string): Promise<void> {
+  const { deletion_key: key } = await api<{ deletion_key: string }>('GET', `/api/data_exporters/${exporterId}`);
+  const hmac = (id: string) => createHmac('sha256', Buffer.from(key, 'hex')).update(id).digest('hex');
+  const { identifiers } = JSON.parse((await s3.get(list)).toString()) as { identifiers: Record<string, string[]> };
+  expect({ user_id: inOrder(identifiers.user_id!), device_id: identifiers.device_id }).toEqual({
+    user_id: inOrder([hmac(ANA.userId), hmac(ANA.alias)]), device_id: [hmac(ANA.deviceId)],
+  });
+}

@@ -1,0 +1,34 @@
+import { archiveUrl } from '../../store/archive-link.ts';
+import type { Tx } from '../../store/database.ts';
+import { asBytes } from '../../store/files.ts';
+import { insertGdprRequest, listGdprPeople } from '../../store/gdpr-requests.ts';
+import type { TestStore } from '../harness/database.ts';
+import { rememberSecret } from '../harness/people.ts';
+import type { World } from '../harness/world.ts';
+
+/** A request for the data of the sample's person that was treated, and by what its archive can be fetched. */
+export type SampleArchive = { archiveId: string; signature: string };
+
+const TEXT = 'not even a ZIP file';
+
+export async function insertSampleArchive(
+  tx: Tx, { files, secrets }: Pick<TestStore, 'files' | 'secrets'>, { entity, user }: World, person: string,
+): Promise<SampleArchive> {
+  const request = await insertGdprRequest(tx, entity.id, {
+    type: 'access', source: 'api', appId: null, requester: { kind: 'user', id: user.id }, skipEmail: true, emails: [], state: 'accepted',
+    people: [{ userId: person, deviceId: null }],
+  });
+  const key = `access/${request.identifier}/1-sample.zip`;
+  await files.put(key, asBytes(TEXT));
+  await tx.query(
+    `UPDATE gdpr_request_people SET state = 'treated', treated_at = now(), archive_key = $3, archive_bytes = $4, archive_sha256 = '\\x00'
+     WHERE entity_id = $1 AND request_id = $2`, [entity.id, request.id, key, TEXT.length]);
+  await tx.query(
+    `UPDATE gdpr_requests SET state = 'treated', treated_at = now(), expires_at = now() + interval '7 days'
+     WHERE entity_id = $1 AND id = $2`,
+    [entity.id, request.id]);
+  const [treated] = await listGdprPeople(tx, entity.id, request.id);
+  const signature = archiveUrl('', secrets, request, treated!)!.split('/').at(-1)!;
+  rememberSecret(signature);
+  return { archiveId: request.identifier, signature };
+}
