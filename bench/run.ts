@@ -2,6 +2,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { benchErasure } from './erasure.ts';
 import { benchExports } from './exports.ts';
 import { benchFeed } from './feed.ts';
 import { benchImports, benchSmallImport } from './imports.ts';
@@ -50,6 +51,7 @@ async function measure(): Promise<Figure[]> {
       ...await benchIngestion({ service, databaseUrl, folder, events: quick ? 20_000 : 200_000, rounds, seconds: quick ? 5 : 30 }),
       ...await benchExports({ service, databaseUrl, folder, events: quick ? 200_000 : 5_000_000, rounds }),
       atMost('daily export, peak memory of server and worker', 'MiB', peakMemoryMib(service.pid), 400),
+      ...await benchErasure({ databaseUrl, folder, events: quick ? 200_000 : 5_000_000, people: quick ? 100 : 1_000, rounds }),
       // Last: it empties the tables of the imports.
       ...await benchProfiles({ service, databaseUrl, customers: quick ? 100_000 : 2_000_000 }),
     ];
