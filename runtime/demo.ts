@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { call } from '../cli/client.ts';
 import { demoExport } from './demo-export.ts';
 import { demoFeed } from './demo-feed.ts';
+import { demoGdpr } from './demo-gdpr.ts';
 import { demoImport } from './demo-import.ts';
 import { type DemoBucket, startDemoS3 } from './demo-s3.ts';
 import { makeDemoSor } from './demo-sor.ts';
@@ -62,6 +63,7 @@ async function show({ config, grounds, bucket, url }: Shown, say: (text: string)
   await demoFeed(server, sor, say);
   await demoSync(server, sor, grounds.databaseUrl, say);
   if (bucket) await demoExport(server, sor, { bucket, dataDir: config.MILLRACE_DATA_DIR }, say);
+  await demoGdpr(server, sor, config.MILLRACE_DATA_DIR, say);
   say([
     '', `API page      ${url}/docs`, `Temporal      ${grounds.temporalUi ?? 'its own page'}`, `metrics       ${url}/metrics`,
     `sign in as    ${email}, password in ${passwordPath}`,

@@ -62,6 +62,16 @@ function expectExport(said: string): void {
     `Reconciliation: exported, ${rows} rows expected = ${rows} written, 7 of 7 files ok in the bucket, its manifest ok`);
 }
 
+/** Somebody who gets what is known of them, and whose deletion anybody can verify. */
+function expectDeletion(said: string): void {
+  expect(said).toMatch(/^leaver-of-\S+@example\.com is known by 3 values = 2 ok \+ 0 ignored \+ 1 failed, and asks for it$/m);
+  expect(said).toMatch(/^leaver-of-\S+@example\.com: \S+gdpr\/gdp_\S+\.zip$/m);
+  expect(said).toMatch(/^receipt rct_\S+: valid, signed by \S+$/m);
+  expect(said).toMatch(/a second look found 0 survivors$/m);
+  expect(said).toMatch(/^The same values come in again: 3 values = 0 ok \+ 0 ignored \+ 3 failed$/m);
+  expect(said.match(/^\d +INVALID_CUSTOMER_ID +erased$/gm)).toHaveLength(3);
+}
+
 describe('npm run demo', () => {
   it('shows each kind of flow, a sync that runs again and a whole export among them, and so again in the same folder', async () => {
     for (const said of [await demo(), await demo()]) {
@@ -78,6 +88,7 @@ describe('npm run demo', () => {
       expect(said).toMatch(/^Read back, shopper-3@example\.com: .*"plan":"platinum"/m);
       expect(said).not.toContain('nobody else is to see this');
       expectExport(said);
+      expectDeletion(said);
     }
   }, 600_000);
 
