@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readText } from './read-text.ts';
 import { encryptionKeyFault } from '../domain/file-encryption.ts';
 import { refuse } from '../domain/refusal.ts';
 
@@ -13,7 +13,6 @@ export async function readExportKey(type: string, keyFile: string | undefined): 
 
 /** Most editors end a file with a line end that is none of the key. */
 async function readKeyFile(type: string, path: string): Promise<string> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) =>
-    refuse(400, 'unreadable', `${path} cannot be read (${error.code}).`));
+  const text = await readText(path);
   return encryptionKeyFault(type, text) === undefined ? text : text.replace(/\r?\n$/, '');
 }

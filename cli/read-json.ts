@@ -1,5 +1,4 @@
-import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
+import { readText } from './read-text.ts';
 import { refuse } from '../domain/refusal.ts';
 
 /**
@@ -10,9 +9,7 @@ export async function readJsonObject(
   path: string, hint = 'write the settings as {"host": "db.example.com", …}',
 ): Promise<object> {
   const where = path === '-' ? 'Standard input' : path;
-  const content = path === '-' ? await text(process.stdin) : await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) =>
-    refuse(400, 'unreadable', `${path} cannot be read (${error.code}).`));
-  const value = parse(content);
+  const value = parse(await readText(path));
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   return refuse(400, 'no_object', `${where} is no JSON object: ${hint}.`);
 }

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readText } from './read-text.ts';
 import { refuse } from '../domain/refusal.ts';
 import { readSigningKeys, type SigningKey } from '../domain/signed-document.ts';
 
@@ -6,8 +6,7 @@ const ANSWER_MS = 30_000;
 
 /** The public keys that a file or a URL holds. Refuses what holds none. */
 export async function readJwks(place: string): Promise<SigningKey[]> {
-  const text = /^https?:/i.test(place) ? await fetchText(place) : await readFile(place, 'utf8').catch((error: NodeJS.ErrnoException) =>
-    refuse(400, 'unreadable', `${place} cannot be read (${error.code}).`));
+  const text = await (/^https?:/i.test(place) ? fetchText(place) : readText(place));
   const keys = readSigningKeys(parse(text));
   return keys && keys.length > 0 ? keys
     : refuse(400, 'bad_jwks', `${place} holds no set of Ed25519 keys, as a server shows it at /.well-known/jwks.json.`);

@@ -1,5 +1,4 @@
-import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
+import { readText } from './read-text.ts';
 import { refuse } from '../domain/refusal.ts';
 
 /** Ids of people, those given and those of a file with one a line (`-` is standard input), each once. Refuses where there are none. */
@@ -7,10 +6,4 @@ export async function readPeople(given: readonly string[], file: string | undefi
   const listed = file === undefined ? [] : (await readText(file)).replace(/^\uFEFF/, '').split(/\r?\n/).filter((line) => line !== '');
   const people = [...new Set([...given, ...listed])];
   return people.length > 0 ? people : refuse(400, 'nobody', 'Nobody was named: give user ids, or a --file with one a line.');
-}
-
-async function readText(file: string): Promise<string> {
-  if (file === '-') return text(process.stdin);
-  return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) =>
-    refuse(400, 'unreadable', `${file} cannot be read (${error.code}).`));
 }

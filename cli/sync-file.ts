@@ -1,8 +1,6 @@
-import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type ParsedNode, parseAllDocuments, visit } from 'yaml';
+import { readText } from './read-text.ts';
 import { type Path, unknownMembers } from './sync-members.ts';
-import { refuse } from '../domain/refusal.ts';
 
 /** A sync as a file has it. */
 export type SyncDocument = {
@@ -27,8 +25,7 @@ export function sayPlace({ file, line, column }: Place): string {
 /** The syncs of a YAML file, `-` for standard input, as far as they can be read; what is wrong joins `problems`. */
 export async function readSyncFile(path: string, problems: Problem[]): Promise<SyncDocument[]> {
   const file = path === '-' ? 'standard input' : path;
-  const content = path === '-' ? await text(process.stdin) : await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) =>
-    refuse(400, 'unreadable', `${path} cannot be read (${error.code}).`));
+  const content = await readText(path);
   const lines = new LineCounter();
   const at = (offset: number) => {
     const { line, col: column } = lines.linePos(offset);

@@ -1,3 +1,4 @@
+import { table } from '../cli/table.ts';
 import type { Database } from '../store/database.ts';
 import type { Files } from '../store/files.ts';
 import { countSealed } from '../store/sealed-columns.ts';
@@ -12,7 +13,5 @@ export async function keyTable(db: Database, files: Files): Promise<string> {
     return [name, String(id), createdAt.toISOString().slice(0, 10), row.wrapped_by ?? 'unknown until the next start', inFiles,
       name === 'data' ? String(sealed.get(id) ?? 0) : ''];
   }));
-  const table = [['key', 'id', 'drawn', 'wrapped by', 'file store', 'values sealed'], ...rows];
-  const widths = table[0]!.map((_, column) => Math.max(...table.map((row) => row[column]!.length)));
-  return table.map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  ').trimEnd()).join('\n');
+  return table(['key', 'id', 'drawn', 'wrapped by', 'file store', 'values sealed'], rows);
 }
