@@ -12,7 +12,8 @@ const NOT_FOUND = 5;
 const ALREADY_EXISTS = 6;
 /** How long Temporal keeps the histories of closed workflows. */
 const RETENTION = msToTs('3 days');
-const SWEEP = 'sweep';
+/** The id of the schedule, and of what it starts. */
+export const SWEEP = 'sweep';
 const FLOWS: TaskQueue = 'flows';
 
 export type KeeperOptions = { temporal: Client; log: Log; sweepSeconds: number };

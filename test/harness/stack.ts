@@ -3,7 +3,7 @@ import { createWriteStream } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject, beforeAll } from 'vitest';
-import type { Client } from '@temporalio/client';
+import { type Client, ScheduleNotFoundError } from '@temporalio/client';
 import type { FastifyInstance } from 'fastify';
 import { followExporter, followSchedule } from '../../activities/follow-schedule.ts';
 import { startExportRun } from '../../activities/start-export-run.ts';
@@ -13,7 +13,7 @@ import { startSyncRun } from '../../activities/start-sync-run.ts';
 import { tellHoldsChanged } from '../../activities/tell-holds-changed.ts';
 import { wakeFeed } from '../../activities/wake-feed.ts';
 import { createLog } from '../../runtime/log.ts';
-import { ensureTemporal } from '../../runtime/keeper.ts';
+import { ensureTemporal, SWEEP } from '../../runtime/keeper.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
 import { openTemporalClient } from '../../runtime/temporal-client.ts';
 import { NOTHING_ALLOWED } from '../../connectors/fetch-allow.ts';
@@ -51,9 +51,22 @@ export async function openStack(store: TestStore): Promise<Stack> {
   // A namespace is registered at once, and seen by all of Temporal a moment later.
   const keeper = { temporal, log: quiet, sweepSeconds: SWEEP_SECONDS };
   await waitFor('the namespace', () => ensureTemporal(keeper).then(() => true, () => false));
-  onFileEnd(() => temporal.connection.close());
+  onFileEnd(async () => {
+    await endSweep(temporal);
+    await temporal.connection.close();
+  });
   const newServer = () => newTestServer(store, temporal, namespace);
   return { store, temporal, namespace, newServer, app: await newServer(), startWorker: workersOver(store, namespace) };
+}
+
+/**
+ * Once its workers have ended, which schedule it otherwise anew. Left alone, each namespace of a run would have Temporal start a sweep
+ * every two seconds until the run's end: a hundred of them keep it so busy that calls fail.
+ */
+export async function endSweep({ schedule }: Client): Promise<void> {
+  await schedule.getHandle(SWEEP).delete().catch((error: unknown) => {
+    if (!(error instanceof ScheduleNotFoundError)) throw error;
+  });
 }
 
 /** A server of this process, whose log is searched at the end of the run. */

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { copyStore, testStore, type TestStore } from './database.ts';
-import { openStack, type Stack } from './stack.ts';
+import { endSweep, openStack, type Stack } from './stack.ts';
 import { waitFor } from './wait.ts';
 import { turns } from '../../activities/turns.ts';
 
@@ -44,7 +44,10 @@ export function survivesKills<Run, Ground>(flow: FlowUnderKill<Run, Ground>): vo
     async function inTurn<T>(work: (stack: Stack, ground: Ground) => Promise<T>): Promise<T> {
       const endTurn = await turn();
       try {
-        return await work(await openStack(copies.pop()!), ground);
+        const stack = await openStack(copies.pop()!);
+        const outcome = await work(stack, ground);
+        await endSweep(stack.temporal);
+        return outcome;
       } finally {
         endTurn();
       }
