@@ -7,8 +7,8 @@ import { showPeople } from './gdpr/show.ts';
 import { mailGdpr } from './gdpr-mail.ts';
 import { heartbeating } from './heartbeat.ts';
 import type { Needs } from './needs.ts';
-import type { GdprClaim } from '../store/gdpr-progress.ts';
-import type { GdprRef } from '../store/gdpr-request-record.ts';
+import type { GdprClaim } from '../store/gdpr/progress.ts';
+import type { GdprRef } from '../store/gdpr/request-record.ts';
 
 export type GdprAccessSteps = ReturnType<typeof gdprAccessSteps>;
 

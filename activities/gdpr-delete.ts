@@ -9,8 +9,8 @@ import { tellFault } from './gdpr/tell-fault.ts';
 import { mailGdpr } from './gdpr-mail.ts';
 import { heartbeating } from './heartbeat.ts';
 import type { Needs } from './needs.ts';
-import { type GdprClaim, updateStage } from '../store/gdpr-progress.ts';
-import type { GdprRef } from '../store/gdpr-request-record.ts';
+import { type GdprClaim, updateStage } from '../store/gdpr/progress.ts';
+import type { GdprRef } from '../store/gdpr/request-record.ts';
 
 export type { GdprClaim, GdprRef };
 

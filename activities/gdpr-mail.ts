@@ -4,9 +4,9 @@ import type { Needs } from './needs.ts';
 import { gdprMail, type GdprMailKind, type GdprReport } from '../domain/gdpr-mail.ts';
 import { archiveUrl } from '../store/archive-link.ts';
 import { write } from '../store/database.ts';
-import { findRequesterEmail, updateNobodyTold, upsertGdprMail } from '../store/gdpr-mails.ts';
-import type { GdprRequest } from '../store/gdpr-request-record.ts';
-import { countPeopleOfRequests, findGdprRequestById, listGdprPeople } from '../store/gdpr-requests.ts';
+import { findRequesterEmail, updateNobodyTold, upsertGdprMail } from '../store/gdpr/mails.ts';
+import type { GdprRequest } from '../store/gdpr/request-record.ts';
+import { countPeopleOfRequests, findGdprRequestById, listGdprPeople } from '../store/gdpr/requests.ts';
 
 type GdprMailNeeds = MailNeeds & Pick<Needs, 'secrets'>;
 

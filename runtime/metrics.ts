@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { GdprFigures } from '../store/gdpr-across-entities.ts';
+import type { GdprFigures } from '../store/gdpr/across-entities.ts';
 
 type RequestSample = { method: string; route: string; status: number; seconds: number };
 type ActivitySample = { activity: string; outcome: 'ok' | 'refused' | 'failed'; seconds: number };

@@ -19,7 +19,7 @@ import { TASK_QUEUES, type TaskQueue } from '../domain/workflow-id.ts';
 import { buildServer } from '../server/app.ts';
 import type { Readiness } from '../server/needs.ts';
 import { folderFiles } from '../store/files.ts';
-import { countRequestsUnderWay } from '../store/gdpr-across-entities.ts';
+import { countRequestsUnderWay } from '../store/gdpr/across-entities.ts';
 import { countRestoredPeople } from '../store/restored-people.ts';
 import { ConfigError } from './config.ts';
 import { area } from './embedded/data-folder.ts';

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import { type Tx, write } from '../store/database.ts';
-import { findRequesterEmail } from '../store/gdpr-mails.ts';
-import type { GdprRequest, GdprRequestType } from '../store/gdpr-request-record.ts';
-import { insertGdprRequest } from '../store/gdpr-requests.ts';
+import { findRequesterEmail } from '../store/gdpr/mails.ts';
+import type { GdprRequest, GdprRequestType } from '../store/gdpr/request-record.ts';
+import { insertGdprRequest } from '../store/gdpr/requests.ts';
 import { auditEach } from './audit.ts';
 import type { Caller } from './caller.ts';
 import type { AskedBody } from './gdpr-body.ts';

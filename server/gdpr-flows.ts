@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
-import type { GdprRequest } from '../store/gdpr-request-record.ts';
+import type { GdprRequest } from '../store/gdpr/request-record.ts';
 import { leftToSweep } from './left-to-sweep.ts';
 import type { RouteNeeds } from './needs.ts';
 

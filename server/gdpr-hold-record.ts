@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type GdprHold, HOLD_KINDS } from '../store/gdpr-holds.ts';
+import { type GdprHold, HOLD_KINDS } from '../store/gdpr/holds.ts';
 
 /** A hold as it is shown (docs/gdpr.md). */
 export const HoldRecord = z.object({

@@ -3,11 +3,11 @@ import { refuse } from '../domain/refusal.ts';
 import { archiveUrl } from '../store/archive-link.ts';
 import { type App, listAppsById } from '../store/apps.ts';
 import type { Queryable } from '../store/database.ts';
-import type { PolledPerson } from '../store/gdpr-latest.ts';
-import { findRequesterEmail } from '../store/gdpr-mails.ts';
-import type { GdprPerson, GdprRequest, GdprRequestType } from '../store/gdpr-request-record.ts';
-import { countPeopleOfRequests, findGdprRequest, listGdprPeople } from '../store/gdpr-requests.ts';
-import { listWaitingPeople, type WaitingPerson } from '../store/gdpr-waiting.ts';
+import type { PolledPerson } from '../store/gdpr/latest.ts';
+import { findRequesterEmail } from '../store/gdpr/mails.ts';
+import type { GdprPerson, GdprRequest, GdprRequestType } from '../store/gdpr/request-record.ts';
+import { countPeopleOfRequests, findGdprRequest, listGdprPeople } from '../store/gdpr/requests.ts';
+import { listWaitingPeople, type WaitingPerson } from '../store/gdpr/waiting.ts';
 import { ListQuery, TYPES } from './gdpr-body.ts';
 import type { RouteNeeds } from './needs.ts';
 

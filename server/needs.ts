@@ -5,7 +5,7 @@ import type { KeptFigures } from '../store/app-figures.ts';
 import type { DataExporter } from '../store/data-exporter-record.ts';
 import type { Database } from '../store/database.ts';
 import type { Files } from '../store/files.ts';
-import type { GdprRef, GdprRequestType } from '../store/gdpr-request-record.ts';
+import type { GdprRef, GdprRequestType } from '../store/gdpr/request-record.ts';
 import { FILE_LIMITS } from '../store/pin-file.ts';
 import type { Secrets } from '../store/secrets.ts';
 import type { Sync } from '../store/sync-record.ts';

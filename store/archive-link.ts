@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { GdprPerson, GdprRequest } from './gdpr-request-record.ts';
+import type { GdprPerson, GdprRequest } from './gdpr/request-record.ts';
 import type { Secrets } from './secrets.ts';
 
 /** What a link is made of: the request, whose archive of it, and where that lies. */

@@ -1,5 +1,5 @@
 import type { Queryable } from './database.ts';
-import { type GdprPerson, type GdprPersonRow, type GdprRequest, toGdprPerson } from './gdpr-request-record.ts';
+import { type GdprPerson, type GdprPersonRow, type GdprRequest, toGdprPerson } from './gdpr/request-record.ts';
 
 /** Archives are found here without an entity: a link has none, nor has a file. Both have the request's identifier. */
 const OF_REQUEST = `FROM gdpr_requests r JOIN gdpr_request_people p ON p.entity_id = r.entity_id AND p.request_id = r.id

@@ -1,6 +1,6 @@
 import { type Database, type Queryable, type Tx, write } from './database.ts';
-import { UNDER_WAY } from './gdpr-request-record.ts';
-import { insertGdprRequest } from './gdpr-requests.ts';
+import { UNDER_WAY } from './gdpr/request-record.ts';
+import { insertGdprRequest } from './gdpr/requests.ts';
 import type { Secrets } from './secrets.ts';
 import { type Person, personKey } from './tombstones.ts';
 import { CUSTOMER_TYPES } from '../domain/customer-id.ts';

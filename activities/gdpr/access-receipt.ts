@@ -1,10 +1,10 @@
 import type { Needs } from '../needs.ts';
 import { write } from '../../store/database.ts';
-import { deleteIdentifiers, findShown } from '../../store/gdpr-archives.ts';
-import { findRequesterName } from '../../store/gdpr-evidence.ts';
-import { listIdentifiers } from '../../store/gdpr-identifiers.ts';
-import { type GdprClaim, lockGdprRequest, treatRequest } from '../../store/gdpr-progress.ts';
-import { insertReceipt } from '../../store/gdpr-receipts.ts';
+import { deleteIdentifiers, findShown } from '../../store/gdpr/archives.ts';
+import { findRequesterName } from '../../store/gdpr/evidence.ts';
+import { listIdentifiers } from '../../store/gdpr/identifiers.ts';
+import { type GdprClaim, lockGdprRequest, treatRequest } from '../../store/gdpr/progress.ts';
+import { insertReceipt } from '../../store/gdpr/receipts.ts';
 import { hashesOf } from '../../store/personal-data/people-keys.ts';
 
 /** Signs what was shown, forgets by what its people were known, and has the request treated, all at once. */

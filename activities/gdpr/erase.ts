@@ -3,11 +3,11 @@ import { listGoingIdentifiers } from './going.ts';
 import { tellFault } from './tell-fault.ts';
 import type { Needs } from '../needs.ts';
 import { write } from '../../store/database.ts';
-import { findSyncCopies, noteSyncCopies } from '../../store/gdpr-copies.ts';
+import { findSyncCopies, noteSyncCopies } from '../../store/gdpr/copies.ts';
 import {
   addErased, type GdprClaim, GdprGone, holdGdprRequest, isGdprCurrent, updateStage, updateSurvivors,
-} from '../../store/gdpr-progress.ts';
-import type { GdprRequest } from '../../store/gdpr-request-record.ts';
+} from '../../store/gdpr/progress.ts';
+import type { GdprRequest } from '../../store/gdpr/request-record.ts';
 import { personalData } from '../../store/personal-data.ts';
 import type { KnownBy, PersonalDataPlace } from '../../store/personal-data/place.ts';
 

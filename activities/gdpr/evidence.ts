@@ -6,15 +6,15 @@ import type { Needs } from '../needs.ts';
 import type { NewReceipt } from '../../domain/gdpr-receipt.ts';
 import { type Tx, write } from '../../store/database.ts';
 import { insertDeletionLists } from '../../store/export-deletions.ts';
-import { listCopies } from '../../store/gdpr-copies.ts';
-import { findNow, findRaisedAt, findRequesterName } from '../../store/gdpr-evidence.ts';
-import type { GdprIdentifier } from '../../store/gdpr-identifiers.ts';
+import { listCopies } from '../../store/gdpr/copies.ts';
+import { findNow, findRaisedAt, findRequesterName } from '../../store/gdpr/evidence.ts';
+import type { GdprIdentifier } from '../../store/gdpr/identifiers.ts';
 import {
   type GdprClaim, endRound, holdGdprRequest, lockGdprRequest, treatRequest, updateStage,
-} from '../../store/gdpr-progress.ts';
-import type { GdprPerson, GdprRequest } from '../../store/gdpr-request-record.ts';
-import { findGdprRequestById } from '../../store/gdpr-requests.ts';
-import { insertReceipt } from '../../store/gdpr-receipts.ts';
+} from '../../store/gdpr/progress.ts';
+import type { GdprPerson, GdprRequest } from '../../store/gdpr/request-record.ts';
+import { findGdprRequestById } from '../../store/gdpr/requests.ts';
+import { insertReceipt } from '../../store/gdpr/receipts.ts';
 import { hashesOf } from '../../store/personal-data/people-keys.ts';
 
 /** Writes down whom exporters are to be told of, while it is known. */

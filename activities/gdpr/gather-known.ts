@@ -1,8 +1,8 @@
 import type { Again } from '../again.ts';
 import type { Needs } from '../needs.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { collectIdentifiers, updateSubjects } from '../../store/gdpr-identifiers.ts';
-import { type GdprClaim, GdprGone, updateGdprFault, updateStage } from '../../store/gdpr-progress.ts';
+import { collectIdentifiers, updateSubjects } from '../../store/gdpr/identifiers.ts';
+import { type GdprClaim, GdprGone, updateGdprFault, updateStage } from '../../store/gdpr/progress.ts';
 
 /** What is wrong with the aliases of somebody takes a person to change. */
 const TOO_MANY_AGAIN_MS = 10 * 60_000;

@@ -3,13 +3,13 @@ import { type Counted, setApart } from './held.ts';
 import type { Again } from '../again.ts';
 import type { Needs } from '../needs.ts';
 import { type Tx, write } from '../../store/database.ts';
-import { findNow } from '../../store/gdpr-evidence.ts';
-import { listIdsToRefuse } from '../../store/gdpr-shared-ids.ts';
+import { findNow } from '../../store/gdpr/evidence.ts';
+import { listIdsToRefuse } from '../../store/gdpr/shared-ids.ts';
 import {
   beginErasing, type GdprClaim, GdprGone, holdGdprRequest, isGdprCurrent, updateStage,
-} from '../../store/gdpr-progress.ts';
-import { type Hashed, listNotErased, listRaised, updateRaised } from '../../store/gdpr-raised.ts';
-import { listGdprPeople } from '../../store/gdpr-requests.ts';
+} from '../../store/gdpr/progress.ts';
+import { type Hashed, listNotErased, listRaised, updateRaised } from '../../store/gdpr/raised.ts';
+import { listGdprPeople } from '../../store/gdpr/requests.ts';
 import { findOlderWritersMs } from '../../store/open-window.ts';
 import { hashesOf } from '../../store/personal-data/people-keys.ts';
 import { listMissingTombstones, lockBatches, raiseTombstones, readmit } from '../../store/tombstone-batches.ts';

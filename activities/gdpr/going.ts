@@ -1,8 +1,8 @@
 import type { Queryable } from '../../store/database.ts';
-import { type GdprIdentifier, listIdentifiers } from '../../store/gdpr-identifiers.ts';
-import type { GdprClaim } from '../../store/gdpr-progress.ts';
-import type { GdprPerson } from '../../store/gdpr-request-record.ts';
-import { listGdprPeople } from '../../store/gdpr-requests.ts';
+import { type GdprIdentifier, listIdentifiers } from '../../store/gdpr/identifiers.ts';
+import type { GdprClaim } from '../../store/gdpr/progress.ts';
+import type { GdprPerson } from '../../store/gdpr/request-record.ts';
+import { listGdprPeople } from '../../store/gdpr/requests.ts';
 
 /** Those whose erasure has begun and not ended. */
 export async function listGoing(db: Queryable, { entityId, runId }: GdprClaim): Promise<GdprPerson[]> {

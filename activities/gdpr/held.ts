@@ -1,8 +1,8 @@
 import type { Tx } from '../../store/database.ts';
-import { listIdentifiers } from '../../store/gdpr-identifiers.ts';
-import { deleteSharedDevices, listLinkedPeople } from '../../store/gdpr-shared-ids.ts';
-import { listHoldsOf } from '../../store/gdpr-holds.ts';
-import { type GdprKey, updateHeld } from '../../store/gdpr-progress.ts';
+import { listIdentifiers } from '../../store/gdpr/identifiers.ts';
+import { deleteSharedDevices, listLinkedPeople } from '../../store/gdpr/shared-ids.ts';
+import { listHoldsOf } from '../../store/gdpr/holds.ts';
+import { type GdprKey, updateHeld } from '../../store/gdpr/progress.ts';
 import { isCustomer } from '../../store/personal-data/people-keys.ts';
 import { type Person, personKey } from '../../store/tombstones.ts';
 

@@ -10,8 +10,8 @@ import { write } from '../../store/database.ts';
 import { findEntityName } from '../../store/entities.ts';
 import {
   archivePrefix, type BegunArchive, beginArchive, isArchiveWanted, listAppNames, listIdentifiersOf, recordArchive, type Told,
-} from '../../store/gdpr-archives.ts';
-import { type GdprClaim, updateStage } from '../../store/gdpr-progress.ts';
+} from '../../store/gdpr/archives.ts';
+import { type GdprClaim, updateStage } from '../../store/gdpr/progress.ts';
 import { personalData } from '../../store/personal-data.ts';
 import type { KnownBy } from '../../store/personal-data/place.ts';
 

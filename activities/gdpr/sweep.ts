@@ -3,8 +3,8 @@ import { mailGdpr } from '../gdpr-mail.ts';
 import type { Needs } from '../needs.ts';
 import { startGdprRequest } from '../start-gdpr.ts';
 import { faultOf } from '../../domain/fault.ts';
-import { listDueMails, listExpiredRequests } from '../../store/gdpr-across-entities.ts';
-import { findGdprRequestById } from '../../store/gdpr-requests.ts';
+import { listDueMails, listExpiredRequests } from '../../store/gdpr/across-entities.ts';
+import { findGdprRequestById } from '../../store/gdpr/requests.ts';
 import { listUnclaimedRuns } from '../../store/runs-across-entities.ts';
 
 export type GdprSweepSteps = ReturnType<typeof gdprSweepSteps>;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { refuse } from '../../domain/refusal.ts';
 import { type Tx, write } from '../../store/database.ts';
-import { updateDecision } from '../../store/gdpr-decisions.ts';
-import type { GdprRequest } from '../../store/gdpr-request-record.ts';
-import { findGdprRequest } from '../../store/gdpr-requests.ts';
+import { updateDecision } from '../../store/gdpr/decisions.ts';
+import type { GdprRequest } from '../../store/gdpr/request-record.ts';
+import { findGdprRequest } from '../../store/gdpr/requests.ts';
 import { audit } from '../audit.ts';
 import type { Caller } from '../caller.ts';
 import { startGdprSoon } from '../gdpr-flows.ts';

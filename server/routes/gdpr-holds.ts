@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { refuse, refuseField } from '../../domain/refusal.ts';
 import { write } from '../../store/database.ts';
-import { deleteHold, HOLD_KINDS, insertHold, listHolds, listHoldsOf } from '../../store/gdpr-holds.ts';
-import { lockOpenDeletions } from '../../store/gdpr-open-deletions.ts';
+import { deleteHold, HOLD_KINDS, insertHold, listHolds, listHoldsOf } from '../../store/gdpr/holds.ts';
+import { lockOpenDeletions } from '../../store/gdpr/open-deletions.ts';
 import { audit, auditReads } from '../audit.ts';
 import { tellHoldsChanged } from '../gdpr-hold-flows.ts';
 import { HoldRecord, showHold } from '../gdpr-hold-record.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { refuse, refuseField } from '../../domain/refusal.ts';
-import { type OpenDeletion, lockOpenDeletions } from '../../store/gdpr-open-deletions.ts';
+import { type OpenDeletion, lockOpenDeletions } from '../../store/gdpr/open-deletions.ts';
 import { readmit } from '../../store/tombstone-batches.ts';
 import type { Person } from '../../store/tombstones.ts';
 import { auditEach } from '../audit.ts';

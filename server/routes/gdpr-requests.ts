@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { refuse } from '../../domain/refusal.ts';
 import { write } from '../../store/database.ts';
-import { countGdprRequests, findGdprRequest, listGdprRequests } from '../../store/gdpr-requests.ts';
+import { countGdprRequests, findGdprRequest, listGdprRequests } from '../../store/gdpr/requests.ts';
 import { audit } from '../audit.ts';
 import { ListQuery } from '../gdpr-body.ts';
 import { listItems, RequestItem, RequestView, viewRequest } from '../gdpr-record.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { write } from '../../store/database.ts';
-import { listLatestRequests } from '../../store/gdpr-latest.ts';
+import { listLatestRequests } from '../../store/gdpr/latest.ts';
 import { audit, auditReads } from '../audit.ts';
 import { takeRequest } from '../gdpr-asked.ts';
 import { AskedBody, LatestQuery, StatusQuery, TYPES, wrongRequestId, wrongTypes, wrongUsers } from '../gdpr-body.ts';

@@ -6,9 +6,9 @@ import { insertAuditEntry } from '../../store/audit-log.ts';
 import { type Tx, write } from '../../store/database.ts';
 import {
   type AskingDevice, type DeviceRequest, findEarlierRequest, listDeviceRequests, lockAskingDevice,
-} from '../../store/gdpr-device-requests.ts';
-import type { GdprRequestType } from '../../store/gdpr-request-record.ts';
-import { insertGdprRequest } from '../../store/gdpr-requests.ts';
+} from '../../store/gdpr/device-requests.ts';
+import type { GdprRequestType } from '../../store/gdpr/request-record.ts';
+import { insertGdprRequest } from '../../store/gdpr/requests.ts';
 import { audit } from '../audit.ts';
 import { requireApp } from '../find-app.ts';
 import { startGdprSoon } from '../gdpr-flows.ts';

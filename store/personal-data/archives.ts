@@ -1,7 +1,7 @@
 import { IN_REQUESTS, requestKeys } from './gdpr-request-people.ts';
 import { countRows, type PersonalDataPlace, type PlaceNeeds } from './place.ts';
 import { type Database, write } from '../database.ts';
-import { archivePrefix } from '../gdpr-archives.ts';
+import { archivePrefix } from '../gdpr/archives.ts';
 
 const ARCHIVES_OF_THEM = `${IN_REQUESTS} AND p.archive_key IS NOT NULL`;
 

@@ -1,7 +1,7 @@
 import { idsOfType } from './partitions-of-people.ts';
 import { BATCH, countRows, type KnownBy, type PersonalDataPlace } from './place.ts';
 import { write } from '../database.ts';
-import { KEPT_FOR } from '../gdpr-request-record.ts';
+import { KEPT_FOR } from '../gdpr/request-record.ts';
 import { inBatches } from '../in-batches.ts';
 
 /** $1 the entity, $2 user ids, $3 device ids: by gdpr_people_by_user and gdpr_people_by_device. */

@@ -4,8 +4,8 @@ import { waitFor } from './wait.ts';
 import type { World } from './world.ts';
 import { startGdprRequest } from '../../activities/start-gdpr.ts';
 import { write } from '../../store/database.ts';
-import type { GdprRequest } from '../../store/gdpr-request-record.ts';
-import { findGdprRequestById, insertGdprRequest, type NewGdprRequest } from '../../store/gdpr-requests.ts';
+import type { GdprRequest } from '../../store/gdpr/request-record.ts';
+import { findGdprRequestById, insertGdprRequest, type NewGdprRequest } from '../../store/gdpr/requests.ts';
 import { personalData } from '../../store/personal-data.ts';
 import type { Person } from '../../store/tombstones.ts';
 

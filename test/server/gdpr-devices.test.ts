@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { GdprRef } from '../../store/gdpr-request-record.ts';
+import type { GdprRef } from '../../store/gdpr/request-record.ts';
 import { personId } from '../harness/people.ts';
 import { makeWorld } from '../harness/world.ts';
 import { basic, insertKeyedApp, type KeyedSampleApp } from './sample-tracking.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { write } from '../../store/database.ts';
-import { listHoldsOf } from '../../store/gdpr-holds.ts';
-import { insertGdprRequest } from '../../store/gdpr-requests.ts';
+import { listHoldsOf } from '../../store/gdpr/holds.ts';
+import { insertGdprRequest } from '../../store/gdpr/requests.ts';
 import { personId } from '../harness/people.ts';
 import { useServer } from './use-server.ts';
 

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { mergeFeed } from '../../activities/feed-merge.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
 import { write } from '../../store/database.ts';
-import { insertGdprRequest } from '../../store/gdpr-requests.ts';
+import { insertGdprRequest } from '../../store/gdpr/requests.ts';
 import { raiseTombstones, readmit as takeBack } from '../../store/tombstone-batches.ts';
 import { sendFeed } from '../harness/feeds.ts';
 import { lockWaits } from '../harness/lock-waits.ts';

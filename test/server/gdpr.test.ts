@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { write } from '../../store/database.ts';
-import { insertHold } from '../../store/gdpr-holds.ts';
-import { upsertGdprMail } from '../../store/gdpr-mails.ts';
-import type { GdprRef } from '../../store/gdpr-request-record.ts';
-import { findGdprRequest, insertGdprRequest, listGdprPeople, type NewGdprRequest } from '../../store/gdpr-requests.ts';
+import { insertHold } from '../../store/gdpr/holds.ts';
+import { upsertGdprMail } from '../../store/gdpr/mails.ts';
+import type { GdprRef } from '../../store/gdpr/request-record.ts';
+import { findGdprRequest, insertGdprRequest, listGdprPeople, type NewGdprRequest } from '../../store/gdpr/requests.ts';
 import { insertServiceToken } from '../../store/service-tokens.ts';
 import { insertSampleApp } from '../harness/apps.ts';
 import { personId, rememberSecret } from '../harness/people.ts';

@@ -1,7 +1,7 @@
 import { archiveUrl } from '../../store/archive-link.ts';
 import type { Tx } from '../../store/database.ts';
 import { asBytes } from '../../store/files.ts';
-import { insertGdprRequest, listGdprPeople } from '../../store/gdpr-requests.ts';
+import { insertGdprRequest, listGdprPeople } from '../../store/gdpr/requests.ts';
 import type { TestStore } from '../harness/database.ts';
 import { rememberSecret } from '../harness/people.ts';
 import type { World } from '../harness/world.ts';

@@ -1,6 +1,6 @@
 import type { Queryable, Tx } from '../../store/database.ts';
-import { insertHold } from '../../store/gdpr-holds.ts';
-import { insertGdprRequest } from '../../store/gdpr-requests.ts';
+import { insertHold } from '../../store/gdpr/holds.ts';
+import { insertGdprRequest } from '../../store/gdpr/requests.ts';
 import type { Secrets } from '../../store/secrets.ts';
 import { insertTombstone } from '../../store/tombstones.ts';
 import { personId } from '../harness/people.ts';

@@ -1,6 +1,6 @@
 import type { Tx } from '../../store/database.ts';
-import { insertReceipt } from '../../store/gdpr-receipts.ts';
-import { insertGdprRequest } from '../../store/gdpr-requests.ts';
+import { insertReceipt } from '../../store/gdpr/receipts.ts';
+import { insertGdprRequest } from '../../store/gdpr/requests.ts';
 import { newIdentifier } from '../../store/identifiers.ts';
 import type { Secrets } from '../../store/secrets.ts';
 import type { World } from '../harness/world.ts';

@@ -5,9 +5,9 @@ import type { Stack } from '../harness/stack.ts';
 import type { FlowUnderKill } from '../harness/under-kill.ts';
 import { makeWorld } from '../harness/world.ts';
 import { write } from '../../store/database.ts';
-import type { GdprRequest } from '../../store/gdpr-request-record.ts';
-import { listReceipts } from '../../store/gdpr-receipts.ts';
-import { listGdprPeople } from '../../store/gdpr-requests.ts';
+import type { GdprRequest } from '../../store/gdpr/request-record.ts';
+import { listReceipts } from '../../store/gdpr/receipts.ts';
+import { listGdprPeople } from '../../store/gdpr/requests.ts';
 
 const PEOPLE = [681, 682, 683, 684].map(personId);
 const EVENTS = 5_000;

@@ -12,9 +12,9 @@ import { waitFor } from '../harness/wait.ts';
 import type { TestWorker } from '../harness/workers.ts';
 import { makeWorld, type World } from '../harness/world.ts';
 import { write } from '../../store/database.ts';
-import { insertHold } from '../../store/gdpr-holds.ts';
-import { listReceipts } from '../../store/gdpr-receipts.ts';
-import { findGdprRequestById, listGdprPeople } from '../../store/gdpr-requests.ts';
+import { insertHold } from '../../store/gdpr/holds.ts';
+import { listReceipts } from '../../store/gdpr/receipts.ts';
+import { findGdprRequestById, listGdprPeople } from '../../store/gdpr/requests.ts';
 import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
 
 const stack = useStack();

@@ -3,9 +3,9 @@ import { personId } from '../harness/people.ts';
 import { makeTrackedWorld, type TrackedWorld } from '../harness/tracked-calls.ts';
 import { drawnBySeed, type FlowUnderKill } from '../harness/under-kill.ts';
 import { ensurePartitions } from '../../store/event-partitions.ts';
-import type { GdprRequest } from '../../store/gdpr-request-record.ts';
-import { findGdprRequestById, listGdprPeople } from '../../store/gdpr-requests.ts';
-import { listReceipts } from '../../store/gdpr-receipts.ts';
+import type { GdprRequest } from '../../store/gdpr/request-record.ts';
+import { findGdprRequestById, listGdprPeople } from '../../store/gdpr/requests.ts';
+import { listReceipts } from '../../store/gdpr/receipts.ts';
 import { personalData } from '../../store/personal-data.ts';
 
 const PEOPLE = 600;

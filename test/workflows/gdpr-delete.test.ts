@@ -7,10 +7,10 @@ import { waitFor } from '../harness/wait.ts';
 import { GDPR_HOLDS_CHANGED, gdprWorkflowId } from '../../domain/workflow-id.ts';
 import { write } from '../../store/database.ts';
 import { ensurePartitions } from '../../store/event-partitions.ts';
-import { deleteHold, insertHold, listHolds } from '../../store/gdpr-holds.ts';
-import { findGdprRequestById, listGdprPeople } from '../../store/gdpr-requests.ts';
-import { listReceipts } from '../../store/gdpr-receipts.ts';
-import type { GdprRequest } from '../../store/gdpr-request-record.ts';
+import { deleteHold, insertHold, listHolds } from '../../store/gdpr/holds.ts';
+import { findGdprRequestById, listGdprPeople } from '../../store/gdpr/requests.ts';
+import { listReceipts } from '../../store/gdpr/receipts.ts';
+import type { GdprRequest } from '../../store/gdpr/request-record.ts';
 import { INGESTING } from '../../store/ingest-calls.ts';
 import type { Person } from '../../store/tombstones.ts';
 

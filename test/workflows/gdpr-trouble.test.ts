@@ -15,10 +15,10 @@ import { gdprWorkflowId } from '../../domain/workflow-id.ts';
 import { write } from '../../store/database.ts';
 import { ensurePartitions } from '../../store/event-partitions.ts';
 import { asBytes } from '../../store/files.ts';
-import { insertHold } from '../../store/gdpr-holds.ts';
-import { listReceipts } from '../../store/gdpr-receipts.ts';
-import type { GdprRequest } from '../../store/gdpr-request-record.ts';
-import { findGdprRequestById, insertGdprRequest } from '../../store/gdpr-requests.ts';
+import { insertHold } from '../../store/gdpr/holds.ts';
+import { listReceipts } from '../../store/gdpr/receipts.ts';
+import type { GdprRequest } from '../../store/gdpr/request-record.ts';
+import { findGdprRequestById, insertGdprRequest } from '../../store/gdpr/requests.ts';
 
 const NUMBERS = 800_000;
 

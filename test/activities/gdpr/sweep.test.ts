@@ -7,7 +7,7 @@ import { gdprSweepSteps } from '../../../activities/gdpr/sweep.ts';
 import { openMailer } from '../../../connectors/mail.ts';
 import { write } from '../../../store/database.ts';
 import type { Files } from '../../../store/files.ts';
-import { findGdprRequestById, insertGdprRequest, type NewGdprRequest } from '../../../store/gdpr-requests.ts';
+import { findGdprRequestById, insertGdprRequest, type NewGdprRequest } from '../../../store/gdpr/requests.ts';
 
 let store: TestStore;
 let world: World;

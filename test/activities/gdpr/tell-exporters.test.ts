@@ -12,7 +12,7 @@ import { deleteExporter } from '../../../store/data-exporters.ts';
 import { write } from '../../../store/database.ts';
 import { findDeletionKey } from '../../../store/deletion-keys.ts';
 import { type DeletionRound, type ExportDeletion, insertDeletionLists, listDeletions } from '../../../store/export-deletions.ts';
-import { listCopies } from '../../../store/gdpr-copies.ts';
+import { listCopies } from '../../../store/gdpr/copies.ts';
 import { newIdentifier } from '../../../store/identifiers.ts';
 import type { KnownBy } from '../../../store/personal-data/place.ts';
 import { onFileEnd } from '../../harness/clean-up.ts';

@@ -1,10 +1,10 @@
-import { type Database, type Queryable, type Tx, write } from './database.ts';
-import { type FoundId, listShared } from './gdpr-shared-ids.ts';
-import { LOOK_UP_BY_KEY } from './look-up-by-key.ts';
-import type { KnownBy } from './personal-data/place.ts';
-import { OF_ANY_APP } from './personal-data/rows-of-people.ts';
-import type { Secrets } from './secrets.ts';
-import { refuse } from '../domain/refusal.ts';
+import { type FoundId, listShared } from './shared-ids.ts';
+import { type Database, type Queryable, type Tx, write } from '../database.ts';
+import { LOOK_UP_BY_KEY } from '../look-up-by-key.ts';
+import type { KnownBy } from '../personal-data/place.ts';
+import { OF_ANY_APP } from '../personal-data/rows-of-people.ts';
+import type { Secrets } from '../secrets.ts';
+import { refuse } from '../../domain/refusal.ts';
 
 /** So many of one person: whoever can write a chain of aliases must not have half the house erased. */
 const MOST_OF_A_PERSON = 1_000;

@@ -1,7 +1,7 @@
-import type { Queryable, Tx } from './database.ts';
 import {
   type GdprRequest, type GdprRequestRow, type GdprRequestState, type GdprRequestType, toGdprRequest, UNDER_WAY,
-} from './gdpr-request-record.ts';
+} from './request-record.ts';
+import type { Queryable, Tx } from '../database.ts';
 
 /** A device as it asks: one that any of the apps knows. */
 export type AskingDevice = { appId: number; deviceId: string; lastUserId: string | null; gdprEmails: string[]; gdprApproval: boolean };

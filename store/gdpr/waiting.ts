@@ -1,4 +1,4 @@
-import type { Queryable } from './database.ts';
+import type { Queryable } from '../database.ts';
 
 export type WaitingPerson = { ordinal: number; kind: 'hold' | 'restriction'; reason: string; since: Date };
 

@@ -1,7 +1,7 @@
-import type { CustomerType } from '../domain/customer-id.ts';
-import type { Queryable, Tx } from './database.ts';
-import { newIdentifier } from './identifiers.ts';
-import type { Person } from './tombstones.ts';
+import type { Queryable, Tx } from '../database.ts';
+import { newIdentifier } from '../identifiers.ts';
+import type { Person } from '../tombstones.ts';
+import type { CustomerType } from '../../domain/customer-id.ts';
 
 export const HOLD_KINDS = ['hold', 'restriction'] as const;
 export type HoldKind = (typeof HOLD_KINDS)[number];

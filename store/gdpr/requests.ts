@@ -1,9 +1,9 @@
-import type { Queryable } from './database.ts';
 import {
   type GdprPerson, type GdprPersonRow, type GdprRequest, type GdprRequestRow, type GdprRequestState, type GdprRequestType, type GdprSource,
   toGdprPerson, toGdprRequest,
-} from './gdpr-request-record.ts';
-import { newIdentifier } from './identifiers.ts';
+} from './request-record.ts';
+import type { Queryable } from '../database.ts';
+import { newIdentifier } from '../identifiers.ts';
 
 export type NewGdprRequest = {
   type: GdprRequestType;

@@ -1,8 +1,8 @@
-import type { Queryable, Tx } from './database.ts';
-import { LOOK_UP_BY_KEY } from './look-up-by-key.ts';
-import { OF_ANY_APP } from './personal-data/rows-of-people.ts';
-import type { Person } from './tombstones.ts';
-import type { CustomerType } from '../domain/customer-id.ts';
+import type { Queryable, Tx } from '../database.ts';
+import { LOOK_UP_BY_KEY } from '../look-up-by-key.ts';
+import { OF_ANY_APP } from '../personal-data/rows-of-people.ts';
+import type { Person } from '../tombstones.ts';
+import type { CustomerType } from '../../domain/customer-id.ts';
 
 /** Of what people of a request are known by: what they share with each other, and with whoever is to stay as they are. */
 
