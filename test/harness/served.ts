@@ -9,10 +9,10 @@ import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
 import { onFileEnd } from './clean-up.ts';
 import type { TestStore } from './database.ts';
+import { nodeFlags } from './node-flags.ts';
 import { FILES_PREFIX } from './open-test-files.ts';
 import type { Stack } from './stack.ts';
 import { waitFor } from './wait.ts';
-import manifest from '../../package.json' with { type: 'json' };
 
 type Env = Record<string, string>;
 
@@ -45,18 +45,13 @@ export function filesEnv({ s3, filesFolder }: Pick<TestStore, 's3' | 'filesFolde
   };
 }
 
-/** The options of Node with which `npm run` starts it: how large its heap may grow is part of what is tested. */
-function optionsOf(script: 'serve' | 'work'): string[] {
-  return manifest.scripts[script].split(' ').filter((word) => word.startsWith('--'));
-}
-
 const LOG_NAMES = { serve: 'server-process', work: 'worker-process' };
 
 async function startProcess(script: 'serve' | 'work', { store, namespace }: Stack, env: Env): Promise<RunningProcess> {
   const dataDir = await mkdtemp(join(tmpdir(), `millrace-${script}-`));
-  const child = spawn(process.execPath, [...optionsOf(script), fileURLToPath(new URL(`../../runtime/${script}.ts`, import.meta.url))], {
+  const child = spawn(process.execPath, [...nodeFlags(script), fileURLToPath(new URL(`../../runtime/${script}.ts`, import.meta.url))], {
     env: {
-      PATH: process.env.PATH, HOME: process.env.HOME, MILLRACE_DATA_DIR: dataDir,
+      PATH: process.env.PATH, HOME: process.env.HOME, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, MILLRACE_DATA_DIR: dataDir,
       DATABASE_URL: store.url, ...filesEnv(store), MILLRACE_SECRET_KEY: store.secretKey.toString('base64'),
       TEMPORAL_ADDRESS: inject('temporal').address, TEMPORAL_NAMESPACE: namespace, ...env,
     },

@@ -1,17 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, readFileSync } from 'node:fs';
+import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
 import { onFileEnd } from './clean-up.ts';
 import type { TestStore } from './database.ts';
+import { nodeFlags } from './node-flags.ts';
 import type { WorkerSettings } from './worker-main.ts';
 
 const MAIN = fileURLToPath(new URL('./worker-main.ts', import.meta.url));
-
-/** What `npm run work` gives to Node: how much memory a worker takes depends on it. */
-const NODE_FLAGS = readNodeFlags();
 
 /** So often a test's sweep looks for work that is lost. */
 export const SWEEP_SECONDS = 2;
@@ -54,7 +52,7 @@ export function workersOver(store: TestStore, namespace: string, temporalAddress
 }
 
 function spawnWorker(settings: WorkerSettings, env: Record<string, string>): TestWorker {
-  const child = spawn(process.execPath, [...NODE_FLAGS, MAIN], {
+  const child = spawn(process.execPath, [...nodeFlags('work'), MAIN], {
     env: { ...process.env, ...env, TEST_WORKER: JSON.stringify(settings) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -73,9 +71,4 @@ function keepLog(child: ChildProcess, namespace: string): void {
   child.stdout!.pipe(log, { end: false });
   child.stderr!.pipe(log, { end: false });
   child.once('close', () => log.end());
-}
-
-function readNodeFlags(): string[] {
-  const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { scripts: { work: string } };
-  return scripts.work.split(' ').filter((word) => word.startsWith('--'));
 }

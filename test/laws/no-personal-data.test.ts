@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Client } from '@temporalio/client';
 import { NamespaceNotFoundError } from '@temporalio/common';
 import { openTemporalClient } from '../../runtime/temporal-client.ts';
-import { allHistories, marksIn, marksInLogs } from '../harness/history-search.ts';
+import { allHistories, type Marks, marksIn, marksInLogs, marksOf } from '../harness/history-search.ts';
 import { PERSON_MARK, SECRETS_FILE } from '../harness/people.ts';
 import { waitFor } from '../harness/wait.ts';
 
@@ -14,6 +14,7 @@ import { waitFor } from '../harness/wait.ts';
 type Event = proto.api.history.v1.IHistoryEvent;
 
 const PLANTED = 'zqplanted-value';
+const PLANTED_MARK = marksOf([PLANTED]);
 const payload = { metadata: { encoding: Buffer.from('json/plain') }, data: Buffer.from(JSON.stringify({ deep: [PLANTED] })) };
 const payloads = { payloads: [payload] };
 const failure = (part: proto.api.failure.v1.IFailure): Event => ({ activityTaskFailedEventAttributes: { failure: part } });
@@ -42,13 +43,13 @@ const PLACES: Record<string, Event> = {
 
 describe('the search of histories', () => {
   it.for(Object.keys(PLACES))('finds what is planted as %s', (place) => {
-    expect(marksIn({ events: [PLACES[place]!] }, [PLANTED])).toEqual([PLANTED]);
+    expect(marksIn({ events: [PLACES[place]!] }, PLANTED_MARK)).toEqual([PLANTED]);
   });
 
   it('finds what was encoded in base64 before it became a payload', () => {
     const data = Buffer.from(JSON.stringify({ file: Buffer.from(`a line\n${PLANTED}, and more`).toString('base64') }));
     const event: Event = { activityTaskCompletedEventAttributes: { result: { payloads: [{ ...payload, data }] } } };
-    expect(marksIn({ events: [event] }, [PLANTED])).toEqual([PLANTED]);
+    expect(marksIn({ events: [event] }, PLANTED_MARK)).toEqual([PLANTED]);
   });
 });
 
@@ -62,16 +63,16 @@ const LOGS = [
 
 it('the search of logs finds what is planted in one', async () => {
   await appendFile(join(inject('runFolder'), 'planted.log'), `{"msg":"${PLANTED}"}\n`);
-  expect((await marksInLogs(inject('runFolder'), /^planted\.log$/, [PLANTED])).findings).toHaveLength(1);
+  expect((await marksInLogs(inject('runFolder'), /^planted\.log$/, PLANTED_MARK)).findings).toHaveLength(1);
 });
 
 describe('what this run has left behind', () => {
-  let marks: string[];
+  let marks: Marks;
   let client: Client;
 
   beforeAll(async () => {
     const secrets = await readFile(join(inject('runFolder'), SECRETS_FILE), 'utf8').catch(() => '');
-    marks = [PERSON_MARK, ...new Set(secrets.split('\n').filter(Boolean))];
+    marks = marksOf([PERSON_MARK, ...new Set(secrets.split('\n').filter(Boolean))]);
     client = await openTemporalClient({ address: inject('temporal').address, namespace: 'default' }, 'law');
   });
 

@@ -4,7 +4,7 @@ import {
 } from '@temporalio/common';
 import { temporal as proto } from '@temporalio/proto';
 import { describe, expect, it, test } from 'vitest';
-import { marksIn } from '../harness/history-search.ts';
+import { marksIn, marksOf } from '../harness/history-search.ts';
 import { failureConverter } from '../../workflows/failure-converter.ts';
 
 const PLANTED = 'Planted.Person@example.com';
@@ -19,7 +19,7 @@ function encode(error: unknown): ProtoFailure {
 
 /** Wherever it stands, in plain text or within a payload. */
 function planted(failure: ProtoFailure): string[] {
-  return marksIn({ events: [{ activityTaskFailedEventAttributes: { failure } }] }, [PLANTED]);
+  return marksIn({ events: [{ activityTaskFailedEventAttributes: { failure } }] }, marksOf([PLANTED]));
 }
 
 /** Every kind of failure that the SDK knows, with a value in each of its texts. */

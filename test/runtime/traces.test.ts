@@ -7,7 +7,7 @@ import { dataConverter } from '../../runtime/temporal-client.ts';
 import type { Import } from '../../store/import-record.ts';
 import { feedDone } from '../harness/feeds.ts';
 import { importEnded, importErrors, importForm } from '../harness/imports.ts';
-import { allHistories, marksInLogs } from '../harness/history-search.ts';
+import { allHistories, marksInLogs, marksOf } from '../harness/history-search.ts';
 import { otlpReceiver, type OtlpReceiver, type ReceivedSpan } from '../harness/otlp-receiver.ts';
 import { PERSON_MARK, personId } from '../harness/people.ts';
 import { startServer, startWork } from '../harness/served.ts';
@@ -156,7 +156,7 @@ it('what was sent names no person and no secret, also not in its encoding', asyn
   const [error] = await importErrors(stack.store, world, imported);
   expect(error).toMatchObject({ customerId: personId(2) });
   const kept = new RegExp(`^traces-${stack.namespace}\\.log$`);
-  const { bytes, findings } = await marksInLogs(inject('runFolder'), kept, [PERSON_MARK, world.token, world.apiKey]);
+  const { bytes, findings } = await marksInLogs(inject('runFolder'), kept, marksOf([PERSON_MARK, world.token, world.apiKey]));
   expect(findings).toEqual([]);
   expect(bytes).toBeGreaterThan(2_000);
 });
