@@ -6,10 +6,10 @@ import { beforeAll, expect, it } from 'vitest';
 import { write } from '../../store/database.ts';
 import { asBytes } from '../../store/files.ts';
 import { insertReceipt } from '../../store/gdpr/receipts.ts';
-import { insertGdprRequest } from '../../store/gdpr/requests.ts';
 import { insertTombstone } from '../../store/tombstones.ts';
 import { onFileEnd } from '../harness/clean-up.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
+import { deletionByDevice } from '../harness/gdpr-requests.ts';
 import { personId } from '../harness/people.ts';
 import { makeWorld, type World } from '../harness/world.ts';
 import { testServer } from '../server/test-server.ts';
@@ -106,10 +106,8 @@ it('writes archives into files of their own, and takes none that is not the one 
 });
 
 it('approves and declines what was asked for from devices', async () => {
-  const [one, other] = await write(store.db, (tx) => Promise.all([5, 6].map((n) => insertGdprRequest(tx, world.entity.id, {
-    type: 'delete', source: 'sdk', appId: null, requester: { kind: 'device', id: null }, skipEmail: true, emails: [], state: 'waiting',
-    people: [{ userId: personId(n), deviceId: `device-${n}` }],
-  }))));
+  const [one, other] = await Promise.all([5, 6].map((n) =>
+    deletionByDevice(store.db, world.entity.id, { userId: personId(n), deviceId: `device-${n}` })));
   expect((await millrace(['status', one!.identifier])).out).toContain('waits for approval');
   expect((await millrace(['approve', one!.identifier])).out).toBe('approved\n');
   expect((await millrace(['decline', other!.identifier])).out).toBe('declined\n');

@@ -1,23 +1,22 @@
-import type { Stack } from './stack.ts';
 import type { TestStore } from './database.ts';
+import { requestByApi } from './gdpr-requests.ts';
+import type { Stack } from './stack.ts';
 import { waitFor } from './wait.ts';
 import type { World } from './world.ts';
 import { startGdprRequest } from '../../activities/start-gdpr.ts';
 import { write } from '../../store/database.ts';
-import type { GdprRequest } from '../../store/gdpr/request-record.ts';
-import { findGdprRequestById, insertGdprRequest, type NewGdprRequest } from '../../store/gdpr/requests.ts';
+import type { GdprRequest, GdprRequestType } from '../../store/gdpr/request-record.ts';
+import { findGdprRequestById, type NewGdprRequest } from '../../store/gdpr/requests.ts';
 import { personalData } from '../../store/personal-data.ts';
 import type { Person } from '../../store/tombstones.ts';
 
-/** Asks for the deletion of users, without a mail unless told otherwise. */
-export async function askForDeletion(
-  { store, temporal }: Stack, { entity, user }: Pick<World, 'entity' | 'user'>, userIds: string[], more: Partial<NewGdprRequest> = {},
+/** Asks for the data of users, or for its deletion, as the API does. */
+export async function askFor(
+  { store, temporal }: Stack, type: GdprRequestType, world: Pick<World, 'entity' | 'user'>, userIds: string[],
+  more: Partial<NewGdprRequest> = {},
 ): Promise<GdprRequest> {
-  const asked = await write(store.db, (tx) => insertGdprRequest(tx, entity.id, {
-    type: 'delete', source: 'api', appId: null, requester: { kind: 'user', id: user.id }, skipEmail: true, emails: [], state: 'accepted',
-    people: userIds.map((userId) => ({ userId, deviceId: null })), ...more,
-  }));
-  await startGdprRequest(temporal, { entityId: entity.id, runId: asked.id, identifier: asked.identifier }, asked.type);
+  const asked = await write(store.db, (tx) => requestByApi(tx, type, world, userIds, more));
+  await startGdprRequest(temporal, { entityId: asked.entityId, runId: asked.id, identifier: asked.identifier }, type);
   return asked;
 }
 
@@ -35,8 +34,11 @@ export function requestWhen(
 export const requestTreated = (store: Pick<TestStore, 'db'>, request: GdprRequest, withinMs?: number): Promise<GdprRequest> =>
   requestWhen(store, request, 'treated', ({ state }) => state === 'treated', withinMs);
 
-/** By place, what it still has of people; places that have nothing are left out. */
-export async function leftOf(store: TestStore, entityId: number, people: Person[]): Promise<Record<string, number>> {
+/** By place, what it still has of users whom `insertPeople` has made, and of their devices; places that have nothing are left out. */
+export async function leftOf(store: TestStore, entityId: number, userIds: readonly string[]): Promise<Record<string, number>> {
+  const people = userIds.flatMap((id): Person[] => [
+    { customerType: 'user_id', customerId: id }, { customerType: 'device_id', customerId: `device of ${id}` },
+  ]);
   const left: Record<string, number> = {};
   for (const place of personalData) {
     const rows = place.erase === null ? 0 : await place.count(store, entityId, people);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { constants, gunzipSync, inflateSync } from 'node:zlib';
 import PostalMime from 'postal-mime';
-import { entriesOfZip } from './zip-entries.ts';
+import { readZip } from './zip-entries.ts';
 
 /** What some bytes say when they are read in a certain way; `through` names the ways, the outermost first. */
 type Reading = { bytes: Buffer; through: readonly string[]; isLeaf: boolean };
@@ -69,7 +69,7 @@ const isZlib = (bytes: Buffer) => bytes[0] === 0x78 && [0x01, 0x5e, 0x9c, 0xda].
 const PACKING: Record<string, Decoder> = {
   gzip: (_text, bytes) => at(bytes, GZIP).flatMap((start) => unpacked(() => gunzipSync(bytes.subarray(start), UNPACK))),
   zlib: (_text, bytes) => (isZlib(bytes) ? unpacked(() => inflateSync(bytes, UNPACK)) : []),
-  zip: async (_text, bytes) => (bytes.includes(ZIP) ? entriesOfZip(bytes.subarray(bytes.indexOf(ZIP))) : []),
+  zip: async (_text, bytes) => (bytes.includes(ZIP) ? partsOfZip(bytes.subarray(bytes.indexOf(ZIP))) : []),
   mime: (text, bytes) => (/^(?:content-type|mime-version|subject):/im.test(text) ? partsOfMail(bytes) : []),
   hex: (text) => together(runs(text, /[\da-f]{16,}/gi), 'hex', 2),
   base64: (text) => together(base64Runs(text), 'base64', 4),
@@ -112,6 +112,14 @@ function unpacked(unpack: () => Buffer): Buffer[] {
   } catch {
     return [];        // its first bytes were another's by chance
   }
+}
+
+/** Names, comments and contents. */
+async function partsOfZip(bytes: Buffer): Promise<Buffer[]> {
+  const zip = await readZip(bytes).catch(() => null);
+  if (!zip) return [];
+  const texts = [zip.comment, ...zip.entries.flatMap(({ name, comment }) => [name, comment])];
+  return [...texts.map((text) => Buffer.from(text)), ...zip.entries.map(({ content }) => content)];
 }
 
 /** All that a mail says: its headers, decoded, and each of its parts. */

@@ -1,30 +1,23 @@
 import { buffer } from 'node:stream/consumers';
-import { type Entry, fromBuffer, type ZipFile } from 'yauzl';
+import { promisify } from 'node:util';
+import { type Entry, fromBuffer, type Options, type ZipFile } from 'yauzl';
 
-/** The names, comments and contents of a zip's entries; none where it is no zip. */
-export function entriesOfZip(bytes: Buffer): Promise<Buffer[]> {
-  return new Promise((resolve) => {
-    fromBuffer(bytes, { lazyEntries: true }, (error, zip) => {
-      if (error) resolve([]);
-      else resolve(readEntries(zip).catch(() => []));
-    });
-  });
-}
+type Zip = { comment: string; entries: { name: string; comment: string; content: Buffer }[] };
 
-function readEntries(zip: ZipFile): Promise<Buffer[]> {
-  const read: Buffer[] = [Buffer.from(zip.comment)];
-  return new Promise((resolve, reject) => {
+/** What another program than ours makes of a zip. Fails where it is none. */
+export async function readZip(bytes: Buffer): Promise<Zip> {
+  const zip = await promisify<Buffer, Options, ZipFile>(fromBuffer)(bytes, { lazyEntries: true });
+  const open = promisify<Entry, NodeJS.ReadableStream>(zip.openReadStream.bind(zip));
+  const entries: Zip['entries'] = [];
+  await new Promise<void>((resolve, reject) => {
     zip.on('entry', (entry: Entry) => {
-      read.push(Buffer.from(entry.fileName), Buffer.from(entry.fileComment));
-      zip.openReadStream(entry, (error, stream) => {
-        if (error) return reject(error);
-        void buffer(stream).then((content) => {
-          read.push(content);
-          zip.readEntry();
-        }, reject);
-      });
+      void open(entry).then(buffer).then((content) => {
+        entries.push({ name: entry.fileName, comment: entry.fileComment, content });
+        zip.readEntry();
+      }).catch(reject);
     });
-    zip.once('end', () => resolve(read)).once('error', reject);
+    zip.once('end', resolve).once('error', reject);
     zip.readEntry();
   });
+  return { comment: zip.comment, entries };
 }

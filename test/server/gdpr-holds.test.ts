@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { write } from '../../store/database.ts';
 import { listHoldsOf } from '../../store/gdpr/holds.ts';
-import { insertGdprRequest } from '../../store/gdpr/requests.ts';
+import { requestByApi } from '../harness/gdpr-requests.ts';
 import { personId } from '../harness/people.ts';
 import { useServer } from './use-server.ts';
 
@@ -25,10 +24,7 @@ const list = async (query = '') => (await call('GET', query)).body.result;
 
 /** A deletion of this person, in which they stand as told. */
 async function deletion(userId: string, state: 'accepted' | 'running', personState: 'pending' | 'held' | 'treated'): Promise<string> {
-  const { identifier, id } = await write(store.db, (tx) => insertGdprRequest(tx, world.entity.id, {
-    type: 'delete', source: 'api', appId: null, requester: { kind: 'user', id: world.user.id }, skipEmail: true, emails: [],
-    state: 'accepted', people: [{ userId, deviceId: null }],
-  }));
+  const { identifier, id } = await requestByApi(store.db, 'delete', world, [userId]);
   await store.db.query('UPDATE gdpr_requests SET state = $3 WHERE entity_id = $1 AND id = $2', [world.entity.id, id, state]);
   await store.db.query('UPDATE gdpr_request_people SET state = $3 WHERE entity_id = $1 AND request_id = $2',
     [world.entity.id, id, personState]);

@@ -1,10 +1,9 @@
 import { beforeAll, expect, test } from 'vitest';
 import { mergeFeed } from '../../activities/feed-merge.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
-import { write } from '../../store/database.ts';
-import { insertGdprRequest } from '../../store/gdpr/requests.ts';
 import { raiseTombstones, readmit as takeBack } from '../../store/tombstone-batches.ts';
 import { sendFeed } from '../harness/feeds.ts';
+import { requestByApi } from '../harness/gdpr-requests.ts';
 import { lockWaits } from '../harness/lock-waits.ts';
 import { personId } from '../harness/people.ts';
 import { basic, eventNames, insertKeyedApp, type KeyedSampleApp } from './sample-tracking.ts';
@@ -57,10 +56,7 @@ test('their data comes in again, from SDKs and by the feed; the same twice is do
 test('not while they are being deleted: the request is named, and nobody is readmitted', async () => {
   const person = personId(10);
   await erase(hashOf('user_id', person), hashOf('user_id', personId(11)));
-  const { identifier } = await write(store.db, (tx) => insertGdprRequest(tx, world.entity.id, {
-    type: 'delete', source: 'api', appId: null, requester: { kind: 'user', id: world.user.id }, skipEmail: true, emails: [],
-    state: 'accepted', people: [{ userId: person, deviceId: null }],
-  }));
+  const { identifier } = await requestByApi(store.db, 'delete', world, [person]);
   const reply = await readmit({ users: [person, personId(11)] });
   expect([reply.status, reply.body.message]).toEqual([409, expect.stringContaining(identifier)]);
   expect(await track('Still', personId(11), 'new')).toEqual(['erased']);

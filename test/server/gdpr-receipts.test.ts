@@ -4,9 +4,9 @@ import { verifyDocument } from '../../domain/signed-document.ts';
 import { write } from '../../store/database.ts';
 import { findSyncCopies, listCopies, noteSyncCopies } from '../../store/gdpr/copies.ts';
 import { insertReceipt } from '../../store/gdpr/receipts.ts';
-import { insertGdprRequest } from '../../store/gdpr/requests.ts';
 import type { KnownBy } from '../../store/personal-data/place.ts';
 import { upsertRecords } from '../../store/sync-records.ts';
+import { requestByApi } from '../harness/gdpr-requests.ts';
 import { personId } from '../harness/people.ts';
 import { storedSync } from '../harness/stored-syncs.ts';
 import { useServer } from './use-server.ts';
@@ -19,10 +19,7 @@ const hashOf = (id: string) => store.secrets.customerHash(world.entity.id, 'user
 const get = (path: string, token = world.token) => server.call('GET', path, { token });
 
 function askFor(userId: string, state: 'accepted' | 'waiting' = 'accepted') {
-  return write(store.db, (tx) => insertGdprRequest(tx, world.entity.id, {
-    type: 'delete', source: 'api', appId: null, requester: { kind: 'user', id: world.user.id }, skipEmail: true, emails: [], state,
-    people: [{ userId, deviceId: null }],
-  }));
+  return requestByApi(store.db, 'delete', world, [userId], { state });
 }
 
 function issue(round: number, erased: number) {

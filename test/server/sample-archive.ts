@@ -1,8 +1,9 @@
 import { archiveUrl } from '../../store/archive-link.ts';
 import type { Tx } from '../../store/database.ts';
 import { asBytes } from '../../store/files.ts';
-import { insertGdprRequest, listGdprPeople } from '../../store/gdpr/requests.ts';
+import { listGdprPeople } from '../../store/gdpr/requests.ts';
 import type { TestStore } from '../harness/database.ts';
+import { requestByApi } from '../harness/gdpr-requests.ts';
 import { rememberSecret } from '../harness/people.ts';
 import type { World } from '../harness/world.ts';
 
@@ -12,12 +13,10 @@ export type SampleArchive = { archiveId: string; signature: string };
 const TEXT = 'not even a ZIP file';
 
 export async function insertSampleArchive(
-  tx: Tx, { files, secrets }: Pick<TestStore, 'files' | 'secrets'>, { entity, user }: World, person: string,
+  tx: Tx, { files, secrets }: Pick<TestStore, 'files' | 'secrets'>, world: World, person: string,
 ): Promise<SampleArchive> {
-  const request = await insertGdprRequest(tx, entity.id, {
-    type: 'access', source: 'api', appId: null, requester: { kind: 'user', id: user.id }, skipEmail: true, emails: [], state: 'accepted',
-    people: [{ userId: person, deviceId: null }],
-  });
+  const { entity } = world;
+  const request = await requestByApi(tx, 'access', world, [person]);
   const key = `access/${request.identifier}/1-sample.zip`;
   await files.put(key, asBytes(TEXT));
   await tx.query(

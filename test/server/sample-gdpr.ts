@@ -1,19 +1,17 @@
 import type { Tx } from '../../store/database.ts';
 import { insertReceipt } from '../../store/gdpr/receipts.ts';
-import { insertGdprRequest } from '../../store/gdpr/requests.ts';
 import { newIdentifier } from '../../store/identifiers.ts';
 import type { Secrets } from '../../store/secrets.ts';
+import { requestByApi } from '../harness/gdpr-requests.ts';
 import type { World } from '../harness/world.ts';
 
 /** A request of either type for the sample's person, and the receipt of one that is gone. */
 export type SampleGdpr = { accessId: string; deletionId: string; receiptedId: string; receiptId: string };
 
-export async function insertSampleGdpr(tx: Tx, secrets: Secrets, { entity, user }: World, person: string): Promise<SampleGdpr> {
-  const insert = (type: 'access' | 'delete') => insertGdprRequest(tx, entity.id, {
-    type, source: 'api', appId: null, requester: { kind: 'user', id: user.id }, skipEmail: true, emails: [], state: 'accepted',
-    people: [{ userId: person, deviceId: null }],
-  });
-  const [accessId, deletionId] = [(await insert('access')).identifier, (await insert('delete')).identifier];
+export async function insertSampleGdpr(tx: Tx, secrets: Secrets, world: World, person: string): Promise<SampleGdpr> {
+  const { entity, user } = world;
+  const { identifier: accessId } = await requestByApi(tx, 'access', world, [person]);
+  const { identifier: deletionId } = await requestByApi(tx, 'delete', world, [person]);
   const subject = secrets.customerHash(entity.id, 'user_id', person).toString('hex');
   const { request: receiptedId, receipt: receiptId } = await insertReceipt(tx, secrets, entity.id, {
     type: 'access', request: newIdentifier('gdp'), round: 1, source: 'api', requested_at: '2026-11-01T08:00:00Z',

@@ -1,4 +1,5 @@
-import { askForAccess, dataOf, readArchive } from '../harness/archives.ts';
+import { dataOf, readArchive } from '../harness/archives.ts';
+import { askFor } from '../harness/gdpr.ts';
 import { personId } from '../harness/people.ts';
 import { ensureSampleMonths, sampleApp } from '../harness/sdk-samples.ts';
 import type { Stack } from '../harness/stack.ts';
@@ -45,7 +46,7 @@ async function begin(stack: Stack): Promise<GdprRequest> {
     `INSERT INTO events (entity_id, app_id, happened_at, user_id, log_type, name)
      SELECT $1, $2, timestamptz '2026-11-02T00:00:00Z' + n * interval '1 second', person, 2, 'Event ' || n
      FROM unnest($3::text[]) AS person, generate_series(1, ${EVENTS}) n`, [world.entity.id, appId, PEOPLE]);
-  return askForAccess(stack, world, [...PEOPLE, personId(685)]);
+  return askFor(stack, 'access', world, [...PEOPLE, personId(685)]);
 }
 
 /** What people get, and that no file lies there which no row names. Archives of other runs over the same files are none of it. */

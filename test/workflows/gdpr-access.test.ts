@@ -2,7 +2,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { parser } from 'stream-json';
-import { accessEnded, askForAccess, dataOf, readArchive } from '../harness/archives.ts';
+import { accessEnded, dataOf, readArchive } from '../harness/archives.ts';
+import { askFor } from '../harness/gdpr.ts';
 import { peakMib } from '../harness/memory.ts';
 import { personId } from '../harness/people.ts';
 import { ensureSampleMonths, sampleActivity, sampleApp } from '../harness/sdk-samples.ts';
@@ -58,7 +59,7 @@ it('each person gets an archive of their own, with all that is known of them and
   await used(ben, 'd-both');
   await used(null, 'd-both');
   await valued(ana, '12345678901234567890.10', `<b>"gold" & co</b>`);
-  const request = await askForAccess(stack, world, [ana, ben, nobody]);
+  const request = await askFor(stack, 'access', world, [ana, ben, nobody]);
   const [anas, bens, none] = await accessEnded(stack, request);
   expect(none).toMatchObject({ state: 'treated', archive: null, message: NOTHING });
 
@@ -93,7 +94,7 @@ it('each person gets an archive of their own, with all that is known of them and
 it('whoever asked is told by mail where each archive is, and nobody\'s id is in it', async () => {
   const ana = newPerson();
   await used(ana, null);
-  const request = await askForAccess(stack, world, [ana, newPerson()], { skipEmail: false });
+  const request = await askFor(stack, 'access', world, [ana, newPerson()], { skipEmail: false });
   await accessEnded(stack, request);
   const found = () => mails.received.find(({ mail }) => mail.headers.subject!.includes(request.identifier));
   await waitFor('the mail', async () => found() !== undefined);
@@ -114,20 +115,20 @@ it('somebody on hold, or whose data is restricted, can see it', async () => {
     const hold = { customerType: 'user_id', customerId: ana, kind, reason: 'a suit', createdBy: world.user.id } as const;
     await write(db, (tx) => insertHold(tx, world.entity.id, hold));
   }
-  const [anas] = await accessEnded(stack, await askForAccess(stack, world, [ana]));
+  const [anas] = await accessEnded(stack, await askFor(stack, 'access', world, [ana]));
   expect(dataOf(await readArchive(stack, anas!)).counts).toMatchObject({ events: 1 });
 });
 
 it('300,000 events of one person are one archive, within bounded memory', { timeout: 120_000 }, async () => {
   const ana = newPerson();
   await valued(ana, '1');
-  await accessEnded(stack, await askForAccess(stack, world, [ana]));
+  await accessEnded(stack, await askFor(stack, 'access', world, [ana]));
   const before = peakMib(worker.pid);
   await stack.store.db.query(
     `INSERT INTO events (entity_id, app_id, happened_at, user_id, device_id, log_type, name, detail)
      SELECT $1, $2, timestamptz '2026-11-02T00:00:00Z' + n * interval '1 second', $3, 'd-many', 2, 'Event ' || n % 100,
        jsonb_build_object('price', n, 'text', md5(n::text)) FROM generate_series(1, 300000) n`, [world.entity.id, appId, ana]);
-  const [anas] = await accessEnded(stack, await askForAccess(stack, world, [ana]));
+  const [anas] = await accessEnded(stack, await askFor(stack, 'access', world, [ana]));
   expect(peakMib(worker.pid) - before).toBeLessThan(150);
   const { 'data.json': json, 'index.html': page } = await readArchive(stack, anas!);
   expect(await countEvents(json)).toBe(300_000);
@@ -150,7 +151,7 @@ it('a request is taken away with its archives when its week is over', async () =
   const { store: { db, files } } = stack;
   const ana = newPerson();
   await used(ana, null);
-  const request = await askForAccess(stack, world, [ana]);
+  const request = await askFor(stack, 'access', world, [ana]);
   const [anas] = await accessEnded(stack, request);
   await db.query(`UPDATE gdpr_requests SET expires_at = now() - interval '1 second' WHERE id = $1`, [request.id]);
   await waitFor('the request to go', async () => await findGdprRequestById(db, world.entity.id, request.id) === null);
@@ -166,7 +167,7 @@ it('of somebody who is erased meanwhile no archive stays', async () => {
     `INSERT INTO events (entity_id, app_id, happened_at, user_id, log_type, name)
      SELECT $1, $2, timestamptz '2026-11-02T00:00:00Z' + n * interval '1 second', $3, 2, 'Event' FROM generate_series(1, 100000) n`,
     [world.entity.id, appId, ana]);
-  const request = await askForAccess(stack, world, [ana, ben]);
+  const request = await askFor(stack, 'access', world, [ana, ben]);
   const building = async () => (await listGdprPeople(db, world.entity.id, request.id))[0]?.state === 'building';
   await waitFor('the archive to be begun', building);
   await db.query('DELETE FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND ordinal = 1', [world.entity.id, request.id]);

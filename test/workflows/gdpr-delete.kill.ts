@@ -1,4 +1,4 @@
-import { askForDeletion, insertPeople, leftOf } from '../harness/gdpr.ts';
+import { askFor, insertPeople, leftOf } from '../harness/gdpr.ts';
 import { personId } from '../harness/people.ts';
 import { makeTrackedWorld, type TrackedWorld } from '../harness/tracked-calls.ts';
 import { drawnBySeed, type FlowUnderKill } from '../harness/under-kill.ts';
@@ -38,7 +38,7 @@ export const gdprDeleteUnderKill: FlowUnderKill<{ world: TrackedWorld; request: 
     await insertPeople(store, world, [...IDS, ...OTHERS]);
     return world;
   },
-  begin: async (stack, world) => ({ world, request: await askForDeletion(stack, world, IDS) }),
+  begin: async (stack, world) => ({ world, request: await askFor(stack, 'delete', world, IDS) }),
   async progress({ store }, { request }) {
     const { erased } = (await findGdprRequestById(store.db, request.entityId, request.id))!;
     return Object.values(erased).reduce((sum, rows) => sum + rows, 0);
@@ -55,9 +55,7 @@ export const gdprDeleteUnderKill: FlowUnderKill<{ world: TrackedWorld; request: 
     const found = (await findGdprRequestById(store.db, request.entityId, request.id))!;
     const people = await listGdprPeople(store.db, request.entityId, request.id);
     const receipts = await listReceipts(store.db, request.entityId, request.identifier);
-    const of = (ids: string[]) => leftOf(store, world.entity.id, ids.flatMap((id) => [
-      { customerType: 'user_id' as const, customerId: id }, { customerType: 'device_id' as const, customerId: `device of ${id}` },
-    ]));
+    const of = (ids: string[]) => leftOf(store, world.entity.id, ids);
     return {
       state: found.state, round: found.round, erased: found.erased, survivors: found.survivors, fault: found.fault,
       people: people.map(({ state, round }) => `${state} ${round}`), left: await of(IDS), others: await of(OTHERS),

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { askForDeletion, insertPeople, leftOf, requestTreated, requestWhen } from '../harness/gdpr.ts';
+import { askFor, insertPeople, leftOf, requestTreated, requestWhen } from '../harness/gdpr.ts';
 import { personId } from '../harness/people.ts';
 import { useStack } from '../harness/stack.ts';
 import { ingestHeld, makeTrackedWorld, sampleCall, takeIn, type TrackedWorld } from '../harness/tracked-calls.ts';
@@ -32,8 +32,7 @@ async function known(count: number): Promise<string[]> {
 }
 
 const user = (customerId: string): Person => ({ customerType: 'user_id', customerId });
-const device = (userId: string): Person => ({ customerType: 'device_id', customerId: `device of ${userId}` });
-const left = (ids: string[]) => leftOf(stack.store, world.entity.id, ids.flatMap((id) => [user(id), device(id)]));
+const left = (ids: string[]) => leftOf(stack.store, world.entity.id, ids);
 const treated = (request: GdprRequest, withinMs?: number) => requestTreated(stack.store, request, withinMs);
 const receipts = ({ entityId, identifier }: GdprRequest) => listReceipts(stack.store.db, entityId, identifier);
 const hold = (customerId: string) => write(stack.store.db, (tx) => insertHold(tx, world.entity.id, {
@@ -46,7 +45,7 @@ it('5,000 people of one request are deleted, and nobody else', async () => {
   const ids = await known(5_000);
   const others = await known(200);
   const before = await left(others);
-  const request = await treated(await askForDeletion(stack, world, ids), 100_000);
+  const request = await treated(await askFor(stack, 'delete', world, ids), 100_000);
   expect(await left(ids)).toEqual({});
   expect(await left(others)).toEqual(before);
   expect(request).toMatchObject({ fault: null, stage: null, survivors: {} });
@@ -60,7 +59,7 @@ it('5,000 people of one request are deleted, and nobody else', async () => {
 
 it('two requests for the same person, at once, both end treated', async () => {
   const [id] = await known(1);
-  const both = await Promise.all([askForDeletion(stack, world, [id!]), askForDeletion(stack, world, [id!])]);
+  const both = await Promise.all([askFor(stack, 'delete', world, [id!]), askFor(stack, 'delete', world, [id!])]);
   for (const request of both) await treated(request);
   expect(await left([id!])).toEqual({});
   for (const request of both) expect(await receipts(request)).toHaveLength(1);
@@ -73,7 +72,7 @@ it('whoever is known by an alias goes with them, and so does what only their dev
   await stack.store.db.query(
     `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) VALUES ($1, $2, $3, $4, now())`,
     [world.entity.id, world.app.id, `device of ${ben}`, ana]);
-  await treated(await askForDeletion(stack, world, [ana!]));
+  await treated(await askFor(stack, 'delete', world, [ana!]));
   expect(await left([ana!, before!])).toEqual({});
   expect(await left([ben!])).toMatchObject({ attribute_values: 1, devices: 1, device_users: 1, events: 3 });
   expect(await takeIn(stack.store, world, [sampleCall(world, { userId: ben!, deviceId: `device of ${ben}` })])).toEqual(['accepted']);
@@ -95,7 +94,7 @@ it('of somebody who writes events meanwhile nothing is left', async () => {
     }
   })();
   await waitFor('some events', async () => accepted > 5);
-  const request = await treated(await askForDeletion(stack, world, [id!]));
+  const request = await treated(await askFor(stack, 'delete', world, [id!]));
   isOver = true;
   await writing;
   expect(refused).toBeGreaterThan(0);
@@ -112,7 +111,7 @@ it('a writer that looked before the tombstone is waited for: what it commits lat
     sampleCall(world, { userId: linked!, previousId: id!, deviceId: `device of ${linked}` }),
   ]);
   expect(outcome).toBe('accepted');
-  const request = await askForDeletion(stack, world, [id!]);
+  const request = await askFor(stack, 'delete', world, [id!]);
   await requestWhen(stack.store, request, 'with its tombstones', ({ stage }) => stage === 'raising tombstones');
   expect(await left([id!])).not.toEqual({});
   await writer.query('COMMIT');
@@ -127,7 +126,7 @@ describe('somebody on hold', () => {
     await stack.store.db.query('INSERT INTO user_aliases (entity_id, previous_id, user_id) VALUES ($1, $2, $3)',
       [world.entity.id, bens, ben]);
     await hold(bens!);
-    const request = await askForDeletion(stack, world, [ana!, ben!]);
+    const request = await askFor(stack, 'delete', world, [ana!, ben!]);
     await requestWhen(stack.store, request, 'on hold', ({ stage }) => stage === 'on hold');
     expect(await left([ana!])).toEqual({});
     expect(await left([ben!])).toMatchObject({ attribute_values: 1, events: 3 });
@@ -146,7 +145,7 @@ describe('somebody on hold', () => {
     const writer = await stack.store.db.connect();
     await writer.query('BEGIN');
     await writer.query('UPDATE entities SET name = name WHERE id = $1', [world.entity.id]);
-    const request = await askForDeletion(stack, world, [id!]);
+    const request = await askFor(stack, 'delete', world, [id!]);
     await requestWhen(stack.store, request, 'with its tombstones', ({ stage }) => stage === 'raising tombstones');
     await waitFor('the tombstones', async () => (await writer.query(
       'SELECT FROM tombstones WHERE entity_id = $1 AND customer_hash = $2',
@@ -165,7 +164,7 @@ it('whom too many ids are linked to is not deleted before somebody has looked; t
   await stack.store.db.query(
     `INSERT INTO user_aliases (entity_id, previous_id, user_id) SELECT $1, $2 || n, $2 FROM generate_series(1, 1001) n`,
     [world.entity.id, id]);
-  const request = await askForDeletion(stack, world, [id!]);
+  const request = await askFor(stack, 'delete', world, [id!]);
   const { fault } = await requestWhen(stack.store, request, 'with a fault', (found) => found.fault !== null);
   expect(fault).toBe('Person 1 of the request is known by more than 1000 ids: check the aliases that were written for them. '
     + 'The request goes on by itself once there are fewer.');
@@ -175,7 +174,7 @@ it('whom too many ids are linked to is not deleted before somebody has looked; t
 it('a request whose workflow is lost starts again; after its week it is discarded, though its workflow be lost then, too', async () => {
   const [id, other] = await known(2);
   await hold(other!);
-  const request = await askForDeletion(stack, world, [id!, other!]);
+  const request = await askFor(stack, 'delete', world, [id!, other!]);
   await requestWhen(stack.store, request, 'on hold', ({ stage }) => stage === 'on hold');
   const handle = stack.temporal.workflow.getHandle(gdprWorkflowId(request.identifier));
   await handle.terminate('lost');

@@ -1,9 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { accessEnded, askForAccess, dataOf, readArchive } from '../harness/archives.ts';
+import { accessEnded, dataOf, readArchive } from '../harness/archives.ts';
 import { brokenS3, type BrokenS3 } from '../harness/broken-s3.ts';
 import { copyStore, testStore } from '../harness/database.ts';
 import { listFiles } from '../harness/files.ts';
-import { askForDeletion, insertPeople, leftOf, requestTreated, requestWhen } from '../harness/gdpr.ts';
+import { deletionByDevice, requestByApi } from '../harness/gdpr-requests.ts';
+import { askFor, insertPeople, leftOf, requestTreated, requestWhen } from '../harness/gdpr.ts';
 import { insertUpload } from '../harness/imports.ts';
 import { personId, PERSON_MARK } from '../harness/people.ts';
 import { startServer } from '../harness/served.ts';
@@ -18,7 +19,7 @@ import { asBytes } from '../../store/files.ts';
 import { insertHold } from '../../store/gdpr/holds.ts';
 import { listReceipts } from '../../store/gdpr/receipts.ts';
 import type { GdprRequest } from '../../store/gdpr/request-record.ts';
-import { findGdprRequestById, insertGdprRequest } from '../../store/gdpr/requests.ts';
+import { findGdprRequestById } from '../../store/gdpr/requests.ts';
 
 const NUMBERS = 800_000;
 
@@ -31,9 +32,7 @@ async function ground(stack: Pick<Stack, 'store'>, people: number): Promise<{ wo
   return { world, ids };
 }
 
-const left = ({ store }: Stack, { entityId }: GdprRequest, ids: string[]) => leftOf(store, entityId, ids.flatMap((id) => [
-  { customerType: 'user_id' as const, customerId: id }, { customerType: 'device_id' as const, customerId: `device of ${id}` },
-]));
+const left = ({ store }: Stack, { entityId }: GdprRequest, ids: string[]) => leftOf(store, entityId, ids);
 
 /** By place, what the only receipt says that was erased. */
 async function erasedOf({ store }: Stack, { entityId, identifier }: GdprRequest): Promise<Record<string, number>> {
@@ -71,10 +70,7 @@ describe('while the house\'s S3 is away', () => {
 
   it('a request for access is started all the same, says what keeps it, and is treated once S3 answers', async () => {
     refuse(/imports\/|PUT .*access\//);
-    const request = await write(stack.store.db, (tx) => insertGdprRequest(tx, world.entity.id, {
-      type: 'access', source: 'api', appId: null, requester: { kind: 'user', id: world.user.id }, skipEmail: true, emails: [],
-      state: 'accepted', people: [{ userId: other, deviceId: null }],
-    }));
+    const request = await requestByApi(stack.store.db, 'access', world, [other]);
     await stack.store.db.query(`UPDATE gdpr_requests SET received_at = now() - interval '1 minute' WHERE id = $1`, [request.id]);
     await faulty(request, /^an archive could not be written \(\w+\); it is tried again$/);
     heal();
@@ -86,7 +82,7 @@ describe('while the house\'s S3 is away', () => {
 
   it('a deletion says what keeps it, and is treated with exact counts once S3 answers', async () => {
     const { store } = stack;
-    const access = await askForAccess(stack, world, [ids[1]!]);
+    const access = await askFor(stack, 'access', world, [ids[1]!]);
     await accessEnded(stack, access);
     const fileKey = `imports/${world.entity.identifier}.csv`;
     await store.files.put(fileKey, asBytes(`user_id,attribute_key,value\n${ids[0]},plan,gold\n`));
@@ -94,7 +90,7 @@ describe('while the house\'s S3 is away', () => {
     await store.db.query(`UPDATE imports SET state = 'finished', ended_at = now() WHERE id = $1`, [id]);
 
     refuse(/PUT .*tombstones\//);
-    const request = await askForDeletion(stack, world, ids);
+    const request = await askFor(stack, 'delete', world, ids);
     await faulty(request, /^tombstones could not be raised \(\w+\); it is tried again$/);
     expect(await left(stack, request, ids)).toMatchObject({ events: 6 });
     refuse(/(GET|DELETE) .*imports\//);
@@ -135,10 +131,8 @@ describe('with a mail server that comes and goes', () => {
   const arrival = (request: GdprRequest, headline: string) => waitFor(`the mail "${headline}"`, async () => received(request, headline)[0]);
   const triedAgo = (request: GdprRequest, interval: string, tries: number) => stack.store.db.query(
     'UPDATE gdpr_mails SET tried_at = now() - $2::interval, mail_tries = $3 WHERE request_id = $1', [request.id, interval, tries]);
-  const fromDevice = ({ entity, app }: TrackedWorld, userId: string) => write(stack.store.db, (tx) => insertGdprRequest(tx, entity.id, {
-    type: 'delete', source: 'sdk', appId: app.id, requester: { kind: 'device', id: null }, skipEmail: false,
-    emails: ['one@example.com', 'two@example.com'], state: 'waiting', people: [{ userId, deviceId: `device of ${userId}` }],
-  }));
+  const fromDevice = ({ entity, app }: TrackedWorld, userId: string) => write(stack.store.db, (tx) => deletionByDevice(
+    tx, entity.id, { userId, deviceId: `device of ${userId}` }, { appId: app.id, emails: ['one@example.com', 'two@example.com'] }));
 
   it('a deletion from a device that waits is told of once, to those whom the app names, however long the server was away', async () => {
     const { world, ids } = await ground(stack, 2);
@@ -167,7 +161,7 @@ describe('with a mail server that comes and goes', () => {
       customerType: 'user_id', customerId: ids[0]!, kind: 'hold', reason: 'a lawsuit', createdBy: world.user.id,
     }));
     smtp.behave({ greeting: 421 });
-    const request = await askForDeletion(stack, world, ids, { skipEmail: false });
+    const request = await askFor(stack, 'delete', world, ids, { skipEmail: false });
     await tried(request, 'held');
     await stack.store.db.query(`UPDATE gdpr_requests SET received_at = now() - interval '26 days' WHERE id = $1`, [request.id]);
     await tried(request, 'near_deadline');
@@ -195,7 +189,7 @@ it('who came back with a restored backup is refused at once, and erased again by
   const gone = ids.slice(0, 2);
   const before = await openStack(store);
   const worker = before.startWorker();
-  await requestTreated(store, await askForDeletion(before, world, gone));
+  await requestTreated(store, await askFor(before, 'delete', world, gone));
   await worker.stop();
 
   const restored = await openStack(backup);
@@ -227,7 +221,7 @@ it('of two workers one is killed in the middle of a deletion: the other ends it 
   let request: GdprRequest;
   try {
     await gate.query('SELECT pg_advisory_lock(77)');
-    request = await askForDeletion(stack, world, ids);
+    request = await askFor(stack, 'delete', world, ids);
     await requestWhen(stack.store, request, 'in the middle', ({ erased }) => (erased.devices ?? 0) > 0);
     const { raw } = await stack.temporal.workflow.getHandle(gdprWorkflowId(request.identifier)).describe();
     const identity = raw.pendingActivities?.[0]?.lastWorkerIdentity;

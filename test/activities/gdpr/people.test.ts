@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { testStore, type TestStore } from '../../harness/database.ts';
+import { deletionByDevice, requestByApi } from '../../harness/gdpr-requests.ts';
 import { insertPeople } from '../../harness/gdpr.ts';
 import { lockWaits } from '../../harness/lock-waits.ts';
 import { personId } from '../../harness/people.ts';
@@ -18,7 +19,7 @@ import { listIdentifiers } from '../../../store/gdpr/identifiers.ts';
 import { addErased, claimGdprRequest, type GdprClaim, updateStage } from '../../../store/gdpr/progress.ts';
 import { listReceiptsOf } from '../../../store/gdpr/receipts.ts';
 import type { GdprRequestType } from '../../../store/gdpr/request-record.ts';
-import { findGdprRequestById, insertGdprRequest, listGdprPeople } from '../../../store/gdpr/requests.ts';
+import { findGdprRequestById, listGdprPeople } from '../../../store/gdpr/requests.ts';
 import { gdprRequestPeople } from '../../../store/personal-data/gdpr-request-people.ts';
 import { listMissingTombstones, readmit } from '../../../store/tombstone-batches.ts';
 
@@ -42,10 +43,7 @@ async function known(count: number): Promise<string[]> {
 }
 
 async function claimed(type: GdprRequestType, userIds: string[]): Promise<GdprClaim> {
-  const { id, identifier } = await write(store.db, (tx) => insertGdprRequest(tx, world.entity.id, {
-    type, source: 'api', appId: null, requester: { kind: 'user', id: world.user.id }, skipEmail: true, emails: [], state: 'accepted',
-    people: userIds.map((userId) => ({ userId, deviceId: null })),
-  }));
+  const { id, identifier } = await requestByApi(store.db, type, world, userIds);
   const ref = { entityId: world.entity.id, runId: id, identifier };
   const { generation } = (await claimGdprRequest(store.db, ref, `run of ${identifier}`))!;
   return { ...ref, generation };
@@ -163,10 +161,7 @@ describe('tombstones', () => {
 
 it('a request that is approved while another deletes its person is worked off, too; one that still waits is done', async () => {
   const [approved, left] = await known(2);
-  const asked = (userId: string) => write(store.db, (tx) => insertGdprRequest(tx, world.entity.id, {
-    type: 'delete', source: 'sdk', appId: null, requester: { kind: 'device', id: null }, skipEmail: true, emails: [], state: 'waiting',
-    people: [{ userId, deviceId: null }],
-  }));
+  const asked = (userId: string) => deletionByDevice(store.db, world.entity.id, { userId, deviceId: null });
   const [first, second] = [await asked(approved!), await asked(left!)];
   const approving = await store.db.connect();
   await approving.query('BEGIN');

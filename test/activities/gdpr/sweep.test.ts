@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { testStore, type TestStore } from '../../harness/database.ts';
+import { deletionByDevice } from '../../harness/gdpr-requests.ts';
 import { personId } from '../../harness/people.ts';
 import { smtpServer } from '../../harness/smtp.ts';
 import { makeWorld, type World } from '../../harness/world.ts';
 import { gdprSweepSteps } from '../../../activities/gdpr/sweep.ts';
 import { openMailer } from '../../../connectors/mail.ts';
-import { write } from '../../../store/database.ts';
 import type { Files } from '../../../store/files.ts';
-import { findGdprRequestById, insertGdprRequest, type NewGdprRequest } from '../../../store/gdpr/requests.ts';
+import { findGdprRequestById, type NewGdprRequest } from '../../../store/gdpr/requests.ts';
 
 let store: TestStore;
 let world: World;
@@ -27,10 +27,8 @@ const sweep = () => gdprSweepSteps({
   log: { info() {}, warn() {}, error() {} },
 }).careForRequests();
 
-const waiting = (more: Partial<NewGdprRequest> = {}) => write(store.db, (tx) => insertGdprRequest(tx, world.entity.id, {
-  type: 'delete', source: 'sdk', appId: null, requester: { kind: 'device', id: null }, skipEmail: false, emails: [], state: 'waiting',
-  people: [{ userId: personId(1), deviceId: 'phone' }], ...more,
-}));
+const waiting = (more: Partial<NewGdprRequest> = {}) =>
+  deletionByDevice(store.db, world.entity.id, { userId: personId(1), deviceId: 'phone' }, more);
 
 async function mailOf(id: number): Promise<{ mail_state: string; mail_tries: number } | undefined> {
   const { rows } = await store.db.query<{ mail_state: string; mail_tries: number }>(
