@@ -38,7 +38,7 @@ async function file(...lines: string[]): Promise<string> {
 }
 
 /** An import that has ended, of rows `<person>,<what is given here>`. */
-async function endedImport(...rows: string[]): Promise<string> {
+async function endedImport(rows: readonly string[]): Promise<string> {
   const lines = rows.map((row, at) => `${personId(100 + at)},${row}`);
   const id = await postImport(stack.app, world, [HEADER, ...lines, ''].join('\n'));
   await importEnded(stack.store, world, id);
@@ -141,11 +141,11 @@ describe('millrace errors', () => {
   });
 
   it('says so when there are none', async () => {
-    expect(await millrace(['errors', await endedImport('plan,gold,')])).toEqual({ status: 0, out: 'no errors\n', err: '' });
+    expect(await millrace(['errors', await endedImport(['plan,gold,'])])).toEqual({ status: 0, out: 'no errors\n', err: '' });
   });
 
   it('lists far more errors than fit into its memory, and ends quietly when nobody reads on', async () => {
-    const id = await endedImport(...Array.from({ length: 120_000 }, () => 'score,many,'));
+    const id = await endedImport(Array.from({ length: 120_000 }, () => 'score,many,'));
     const env = { NODE_OPTIONS: '--max-old-space-size=44' };
     const table = await millrace(['errors', id], { env });
     expect([table.status, table.err]).toEqual([0, '']);
@@ -157,7 +157,7 @@ describe('millrace errors', () => {
   });
 
   it('--csv gives the rows to correct, to standard output or into a file, all or of one type', async () => {
-    const id = await endedImport('score,many,', 'plan,gold,', 'nothing,1,');
+    const id = await endedImport(['score,many,', 'plan,gold,', 'nothing,1,']);
     const { status, out } = await millrace(['errors', id, '--csv']);
     const [head, ...rows] = out.trimEnd().split('\n');
     expect(head!.trim()).toBe(`${HEADER},line,error_type,reason,original`);
@@ -174,7 +174,7 @@ describe('millrace errors', () => {
 
 describe('millrace redrive', () => {
   it('imports the corrected rows, and tells of both imports and of what is still open', async () => {
-    const id = await endedImport('score,many,', 'score,few,', 'plan,gold,', 'nothing,1,');
+    const id = await endedImport(['score,many,', 'score,few,', 'plan,gold,', 'nothing,1,']);
     const path = join(folder, 'to-correct.csv');
     await millrace(['errors', id, '--csv', '--output', path]);
     await writeFile(path, (await readFile(path, 'utf8')).replace('score,many', 'score,17'));
@@ -194,7 +194,7 @@ describe('millrace redrive', () => {
 
 describe('millrace status', () => {
   it('prints the report of an import that has ended', async () => {
-    const { status, out } = await millrace(['status', await endedImport('plan,gold,', 'nothing,1,')]);
+    const { status, out } = await millrace(['status', await endedImport(['plan,gold,', 'nothing,1,'])]);
     expect(out).toMatch(/^finished: 2 rows read, 1 ok, 1 ignored, 0 failed$/m);
     expect(out).not.toContain('still open');
     expect(status).toBe(0);
@@ -204,7 +204,7 @@ describe('millrace status', () => {
 
 describe('millrace cancel', () => {
   it('is refused for an import that has ended', async () => {
-    const { status, err } = await millrace(['cancel', await endedImport('plan,gold,')]);
+    const { status, err } = await millrace(['cancel', await endedImport(['plan,gold,'])]);
     expect(status).toBe(1);
     expect(err).toMatch(/ended/);
   });
