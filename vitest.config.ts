@@ -9,8 +9,9 @@ process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/co
 const withServices = {
   globalSetup: ['test/harness/global-setup.ts'],
   setupFiles: ['test/harness/clean-up.ts'],
-  testTimeout: 60_000,
-  hookTimeout: 120_000,
+  // Generous: a machine may be busy with more than this run.
+  testTimeout: 120_000,
+  hookTimeout: 180_000,
 };
 const RULES = ['test/domain/**/*.test.ts', 'test/checks/**/*.test.ts'];
 const LAWS = ['test/laws/**/*.test.ts'];

@@ -72,7 +72,7 @@ describe('a file of a million bad rows', () => {
     ]);
     expect(peakMib(server.pid)).toBeLessThan(MOST_MIB);
     for (const body of still) await body.cancel();
-  });
+  }, 180_000);
 });
 
 /** Fails at the first that is not the next record's. */
