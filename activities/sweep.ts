@@ -15,6 +15,7 @@ import { deleteOldAttempts } from '../store/login-attempts.ts';
 import {
   deleteOldExportRuns, deleteOldSyncRuns, listRunningRuns, listUnclaimedRuns, resetRun, type RunKind,
 } from '../store/runs-across-entities.ts';
+import { atMostEach } from './at-most-each.ts';
 import { repairSchedules } from './follow-schedule.ts';
 import type { Needs } from './needs.ts';
 import { startExportRun } from './start-export-run.ts';
@@ -23,7 +24,7 @@ import { startSyncRun } from './start-sync-run.ts';
 import { wakeFeed } from './wake-feed.ts';
 
 /** A row younger than this is left to the request that is just starting its workflow. */
-const GRACE_SECONDS = 5;
+export const GRACE_SECONDS = 5;
 
 /** So long after a merge its customers are added: those of merges that follow each other all at once, after ten times that at most. */
 const PENDING_SECONDS = 30;
@@ -132,15 +133,6 @@ export async function deleteOrphanedFiles(db: Database, files: Files): Promise<v
   for await (const { key, modifiedAt } of files.list('access/')) {
     if (modifiedAt < before && !await isArchiveNamed(db, key)) await files.delete(key);
   }
-}
-
-function atMostEach(everyMs: number, work: () => Promise<void>): () => Promise<void> {
-  let doneAt = -Infinity;
-  return async () => {
-    if (performance.now() - doneAt < everyMs) return;
-    await work();
-    doneAt = performance.now();
-  };
 }
 
 /** True while the very run that claimed the row is open. */

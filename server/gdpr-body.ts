@@ -24,6 +24,7 @@ export const StatusQuery = z.object({ request_id: text() });
 export const wrongRequestId: Malformed = { elements: ['request_id'], status: 'bad_request', message: 'Please provide a request id' };
 
 export const TYPES = ['access', 'delete'] as const;
+export const STATES = ['waiting', 'accepted', 'running', 'treated', 'declined'] as const;
 
 /** A date alone is its beginning in UTC; ISO's short form gets its separators. */
 const anyIsoDatetime = z.string()
@@ -52,6 +53,6 @@ export const wrongTypes: Malformed = {
 export const ListQuery = z.object({
   ...pageQuery,
   type: z.enum(TYPES).optional(),
-  state: z.enum(['waiting', 'accepted', 'running', 'treated', 'declined']).optional(),
+  state: z.enum(STATES).optional(),
   source: z.enum(['api', 'sdk', 'restore']).optional(),
 });

@@ -1,5 +1,6 @@
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 import { type Database, type Queryable, read, type Tx, write } from './database.ts';
+import { changeRows, type Tally } from './in-batches.ts';
 import { LOOK_UP_BY_KEY } from './look-up-by-key.ts';
 import type { Person } from './tombstones.ts';
 import { CUSTOMER_TYPES, type CustomerType } from '../domain/customer-id.ts';
@@ -143,7 +144,7 @@ export async function* listLogged(db: Database, entityId: number, people: People
  * place: a walk under way goes by the places.
  */
 export async function eraseFromChangeLog(
-  db: Database, entityId: number, people: PeopleByType, tally?: (tx: Tx, entries: number) => Promise<void>,
+  db: Database, entityId: number, people: PeopleByType, tally?: Tally,
 ): Promise<number> {
   let total = 0;
   for await (const range of entryRanges(db, entityId)) {
@@ -163,15 +164,8 @@ export async function deleteOldEntries(db: Database, entityId: number): Promise<
   }
 }
 
-function writeRange(
-  db: Database, statement: string, parameters: unknown[], tally?: (tx: Tx, entries: number) => Promise<void>,
-): Promise<number> {
-  return write(db, async (tx) => {
-    await tx.query(LOOK_UP_BY_KEY);
-    const changed = (await tx.query(statement, parameters)).rowCount ?? 0;
-    if (changed > 0) await tally?.(tx, changed);
-    return changed;
-  });
+function writeRange(db: Database, statement: string, parameters: unknown[], tally?: Tally): Promise<number> {
+  return write(db, (tx) => changeRows(tx, statement, parameters, tally), { settings: LOOK_UP_BY_KEY });
 }
 
 type ChangeRow = { received_at: string; id: number; ordinal: number | null; customer_type: number; customer_id: string; since: string };

@@ -2,8 +2,10 @@ import { createHmac } from 'node:crypto';
 import type { Queryable } from './database.ts';
 import { findDeletionKey } from './deletion-keys.ts';
 import { newIdentifier } from './identifiers.ts';
+import { isCustomer } from './personal-data/people-keys.ts';
 import type { KnownBy } from './personal-data/place.ts';
 import type { Secrets } from './secrets.ts';
+import type { Person } from './tombstones.ts';
 import type { ListedHmacs } from '../domain/deletion-list.ts';
 
 /** A round of a request for deletion. */
@@ -52,8 +54,6 @@ function toDeletion(row: DeletionRow): ExportDeletion {
 const DELETED_EXPORTER = 'The exporter was deleted, and its access with it: what it exported still lies in its bucket';
 
 const IDS_OF_A_LIST = 10_000;
-const KINDS = ['user_id', 'device_id'] as const;
-type Listed = KnownBy & { customerType: (typeof KINDS)[number] };
 
 /**
  * A list of these people for each exporter that has ever written anything, also for deleted ones, of which nobody can be told.
@@ -62,7 +62,7 @@ type Listed = KnownBy & { customerType: (typeof KINDS)[number] };
 export async function insertDeletionLists(
   tx: Queryable, { secrets }: { secrets: Secrets }, round: DeletionRound & { erasedAt: Date }, people: readonly KnownBy[],
 ): Promise<void> {
-  const named = people.filter((known): known is Listed => known.customerType !== 'push_token');
+  const named = people.filter(isCustomer);
   if (named.length === 0 || await hasLists(tx, round)) return;
   // By export_runs_of_exporter for each exporter; an entity has few.
   const { rows: exporters } = await tx.query<{ id: number }>(
@@ -101,9 +101,9 @@ async function insertList(
 }
 
 /** In the order of the hashes, which tells nothing of who is who. */
-function hmacsOf(key: string, people: readonly Listed[]): ListedHmacs {
+function hmacsOf(key: string, people: readonly Person[]): ListedHmacs {
   const keyBytes = Buffer.from(key, 'hex');
-  const of = (kind: Listed['customerType']) => people.filter(({ customerType }) => customerType === kind)
+  const of = (kind: Person['customerType']) => people.filter(({ customerType }) => customerType === kind)
     .map(({ customerId }) => createHmac('sha256', keyBytes).update(customerId).digest('hex'))
     .toSorted((a, b) => (a < b ? -1 : 1));
   return { user_id: of('user_id'), device_id: of('device_id') };

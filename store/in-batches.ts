@@ -1,16 +1,19 @@
-import { type Database, type Tx, write } from './database.ts';
+import { type Database, type Queryable, write } from './database.ts';
 
-/** Told of each batch within its transaction. */
-type Tally = (tx: Tx, rows: number) => Promise<void>;
+/** Told of each batch within its transaction, so that what it counts is what was changed, whoever is killed when. */
+export type Tally = (tx: Queryable, rows: number) => Promise<void>;
+
+/** Runs a statement that changes rows, and has `tally` told of them in its transaction; how many they are. */
+export async function changeRows(tx: Queryable, statement: string, parameters: unknown[], tally?: Tally): Promise<number> {
+  const rows = (await tx.query(statement, parameters)).rowCount ?? 0;
+  if (rows > 0) await tally?.(tx, rows);
+  return rows;
+}
 
 /** Repeats a statement that changes some rows at once until it finds none, each time in a short transaction; how many it changed. */
 export async function inBatches(db: Database, statement: string, parameters: unknown[], tally?: Tally): Promise<number> {
   for (let total = 0; ;) {
-    const changed = await write(db, async (tx) => {
-      const rows = (await tx.query(statement, parameters)).rowCount ?? 0;
-      if (rows > 0) await tally?.(tx, rows);
-      return rows;
-    });
+    const changed = await write(db, (tx) => changeRows(tx, statement, parameters, tally));
     if (changed === 0) return total;
     total += changed;
   }

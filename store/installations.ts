@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { idsOf } from './personal-data/people-keys.ts';
 import { type Person, personKey } from './tombstones.ts';
 
 /** An app that a customer was seen in, with its SDK System of Records, and the devices. */
@@ -12,8 +13,6 @@ export async function listApplications(db: Queryable, entityId: number, people: 
   const found = new Map<string, Application[]>();
   const { rows: apps } = await db.query('SELECT FROM apps WHERE entity_id = $1 LIMIT 1', [entityId]);
   if (apps.length === 0) return found;
-  const idsOf = (type: Person['customerType']) =>
-    people.filter(({ customerType }) => customerType === type).map(({ customerId }) => customerId);
   // Users by device_users_by_user; a device by the primary key, in each app.
   type Row = { customer_type: Person['customerType']; customer_id: string; app: string; sor: string; devices: string[] };
   const { rows } = await db.query<Row>(
@@ -32,7 +31,7 @@ export async function listApplications(db: Queryable, entityId: number, people: 
      JOIN apps a ON a.entity_id = $1 AND a.id = seen.app_id
      JOIN systems_of_records s ON s.entity_id = $1 AND s.app_id = a.id AND s.deleted_at IS NULL
      GROUP BY seen.customer_type, seen.customer_id, a.id, a.identifier, s.identifier ORDER BY a.id`,
-    [entityId, idsOf('user_id'), idsOf('device_id')]);
+    idsOf(entityId, people));
   for (const { customer_type: customerType, customer_id: customerId, app, sor, devices } of rows) {
     const key = personKey({ customerType, customerId });
     found.set(key, [...found.get(key) ?? [], { appIdentifier: app, sorIdentifier: sor, deviceIds: devices }]);

@@ -1,12 +1,13 @@
-import { type Database, type Tx, write } from './database.ts';
+import { type Database, write } from './database.ts';
 import type { Files } from './files.ts';
+import type { Tally } from './in-batches.ts';
 import type { KnownBy } from './personal-data/place.ts';
 import { type Piece, recordBytes } from '../domain/csv-pieces.ts';
 import { parseRecord, parseRun } from '../domain/csv-records.ts';
 import { createCsvSplitter } from '../domain/csv-splitter.ts';
 import { createNameFinder } from '../domain/name-finder.ts';
 
-type PinnedNeeds = { db: Database; files: Files; tally?: (tx: Tx, files: number) => Promise<void> };
+type PinnedNeeds = { db: Database; files: Files; tally?: Tally };
 type PinnedLine = { fileKey: string; line: string };
 
 /** The lines of the entity's pinned import files in which one of these ids stands. */

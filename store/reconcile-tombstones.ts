@@ -75,10 +75,10 @@ async function takeFromFiles({ db, files }: Omit<Needs, 'secrets'>, session: Tx)
     `SELECT e.id AS entity_id, l.key FROM listed l JOIN entities e ON e.identifier = l.entity
      WHERE NOT EXISTS (SELECT FROM tombstone_batches b WHERE b.entity_id = e.id AND b.key = l.key) ORDER BY e.id, l.key`);
   let restored = 0;
-  for (const [entityId, keys] of byEntity(lacking)) {
-    for (let from = 0; from < keys.length; from += FILES_AT_ONCE) {
-      const page = await Promise.all(keys.slice(from, from + FILES_AT_ONCE)
-        .map(async (key) => ({ key, batch: await readTombstoneBatchFile(files, key) })));
+  for (const [entityId, own] of Map.groupBy(lacking, ({ entity_id: id }) => id)) {
+    for (let from = 0; from < own.length; from += FILES_AT_ONCE) {
+      const page = await Promise.all(own.slice(from, from + FILES_AT_ONCE)
+        .map(async ({ key }) => ({ key, batch: await readTombstoneBatchFile(files, key) })));
       const found = page.filter((file): file is BatchFile => file.batch !== null);
       if (found.length > 0) await write(db, (tx) => takeBatches(tx, entityId, found));
       restored += found.length;
@@ -88,12 +88,6 @@ async function takeFromFiles({ db, files }: Omit<Needs, 'secrets'>, session: Tx)
 }
 
 type BatchFile = { key: string; batch: TombstoneBatch };
-
-function byEntity(lacking: Lacking[]): Map<number, string[]> {
-  const keys = new Map<number, string[]>();
-  for (const { entity_id: entityId, key } of lacking) keys.set(entityId, [...keys.get(entityId) ?? [], key]);
-  return keys;
-}
 
 /** Of everybody named the newest batch that the database knows by now counts; a later page may still have a newer one. */
 async function takeBatches(tx: Tx, entityId: number, found: BatchFile[]): Promise<void> {

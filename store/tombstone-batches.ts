@@ -2,7 +2,7 @@ import { type Database, type Queryable, type Tx, write } from './database.ts';
 import { findEntityIdentifier } from './entities.ts';
 import type { Files } from './files.ts';
 import { putTombstoneBatch, tombstoneBatchKey } from './tombstone-batch-files.ts';
-import { insertTombstone } from './tombstones.ts';
+import { findRaisedAt, insertTombstone } from './tombstones.ts';
 import type { TombstoneBatchKind } from '../domain/tombstone-batch.ts';
 
 type Needs = { db: Database; files: Files };
@@ -29,9 +29,7 @@ export async function raiseTombstones(
   for (let from = 0; from < missing.length; from += HASHES_A_BATCH) {
     await raiseBatch({ db, files }, entityId, missing.slice(from, from + HASHES_A_BATCH), note);
   }
-  const { rows } = await db.query<{ raised_at: Date | null }>(
-    'SELECT max(raised_at) AS raised_at FROM tombstones WHERE entity_id = $1 AND customer_hash = ANY ($2::bytea[])', [entityId, hashes]);
-  return rows[0]!.raised_at ?? new Date();
+  return await findRaisedAt(db, entityId, hashes) ?? new Date();
 }
 
 /**

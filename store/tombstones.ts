@@ -48,3 +48,10 @@ export async function insertTombstone(tx: Queryable, entityId: number, ...custom
     [entityId, customerHashes]);
   return rows.map(({ customer_hash: hash }) => hash);
 }
+
+/** When the last of these tombstones was raised; null where none of them stands. */
+export async function findRaisedAt(db: Queryable, entityId: number, hashes: readonly Buffer[]): Promise<Date | null> {
+  const { rows } = await db.query<{ at: Date | null }>(
+    'SELECT max(raised_at) AS at FROM tombstones WHERE entity_id = $1 AND customer_hash = ANY ($2::bytea[])', [entityId, hashes]);
+  return rows[0]!.at;
+}

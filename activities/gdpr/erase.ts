@@ -7,15 +7,12 @@ import { findSyncCopies, noteSyncCopies } from '../../store/gdpr/copies.ts';
 import {
   addErased, type GdprClaim, GdprGone, holdGdprRequest, isGdprCurrent, updateStage, updateSurvivors,
 } from '../../store/gdpr/progress.ts';
-import type { GdprRequest } from '../../store/gdpr/request-record.ts';
 import { personalData } from '../../store/personal-data.ts';
-import type { KnownBy, PersonalDataPlace } from '../../store/personal-data/place.ts';
+import type { ErasingPlace, KnownBy } from '../../store/personal-data/place.ts';
 
 /** A statement asks for so many people at once, and for so many ids. */
 const PEOPLE_AT_ONCE = 1_000;
 const IDS_AT_ONCE = 5_000;
-
-type ErasingPlace = PersonalDataPlace & { erase: NonNullable<PersonalDataPlace['erase']> };
 
 /** Where anything of people may be. What the others have is named nowhere. */
 export const PLACES = personalData.filter((place): place is ErasingPlace => place.erase !== null);
@@ -28,14 +25,14 @@ export async function erasePeople(needs: Needs, claim: GdprClaim): Promise<Pass>
   try {
     const chunks = chunksOf(await listGoingIdentifiers(needs.db, claim));
     await updateStage(needs.db, claim, 'erasing');
-    const request = await noteCopies(needs, claim, chunks);
+    await noteCopies(needs, claim, chunks);
     const erased = await atEachPlace(needs, claim, async (place) => {
-      const rows = await eraseAt(needs, { claim, request, place, chunks });
+      const rows = await eraseAt(needs, claim, place, chunks);
       needs.boundary(`gdpr: erased ${place.name}`);
       return rows;
     });
     await updateStage(needs.db, claim, 'looking again');
-    const survivors = await atEachPlace(needs, claim, (place) => countAt(needs, { request, place, chunks }));
+    const survivors = await atEachPlace(needs, claim, (place) => countAt(needs, claim, place, chunks));
     await updateSurvivors(needs.db, claim, Object.fromEntries([...survivors].filter(([, rows]) => rows > 0)));
     needs.boundary('gdpr: looked');
     return { erased: sum(erased), survivors: sum(survivors) };
@@ -45,18 +42,16 @@ export async function erasePeople(needs: Needs, claim: GdprClaim): Promise<Pass>
 }
 
 /** Which systems outside know them, while that can be told. */
-async function noteCopies(needs: Needs, claim: GdprClaim, chunks: KnownBy[][]): Promise<GdprRequest> {
+async function noteCopies(needs: Needs, claim: GdprClaim, chunks: KnownBy[][]): Promise<void> {
   const found = new Set<string>();
   for (const people of chunks) {
     const some = await findSyncCopies(needs, claim.entityId, people)
       .catch((error: unknown) => tellFault(needs, claim, 'whom else they are known to could not be looked up', error));
     for (const sync of some) found.add(sync);
   }
-  return write(needs.db, async (tx) => {
-    const request = await holdGdprRequest(tx, claim);
-    const round = { entityId: claim.entityId, requestIdentifier: claim.identifier, round: request.round };
-    await noteSyncCopies(tx, round, found);
-    return request;
+  await write(needs.db, async (tx) => {
+    const { entityId, identifier: requestIdentifier, round } = await holdGdprRequest(tx, claim);
+    await noteSyncCopies(tx, { entityId, requestIdentifier, round }, found);
   });
 }
 
@@ -75,18 +70,16 @@ async function atEachPlace(
   return rows;
 }
 
-type At = { request: GdprRequest; place: ErasingPlace; chunks: KnownBy[][] };
-
-async function eraseAt(needs: Needs, { claim, request, place, chunks }: At & { claim: GdprClaim }): Promise<number> {
+async function eraseAt(needs: Needs, claim: GdprClaim, place: ErasingPlace, chunks: KnownBy[][]): Promise<number> {
   const tally = (tx: Parameters<typeof addErased>[0], rows: number) => addErased(tx, claim, place.name, rows);
   let rows = 0;
-  for (const people of chunks) rows += await place.erase({ ...needs, tally }, request.entityId, people);
+  for (const people of chunks) rows += await place.erase({ ...needs, tally }, claim.entityId, people);
   return rows;
 }
 
-async function countAt(needs: Needs, { request, place, chunks }: At): Promise<number> {
+async function countAt(needs: Needs, { entityId }: GdprClaim, place: ErasingPlace, chunks: KnownBy[][]): Promise<number> {
   let rows = 0;
-  for (const people of chunks) rows += await place.count(needs, request.entityId, people);
+  for (const people of chunks) rows += await place.count(needs, entityId, people);
   return rows;
 }
 

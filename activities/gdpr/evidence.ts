@@ -7,7 +7,7 @@ import type { NewReceipt } from '../../domain/gdpr-receipt.ts';
 import { type Tx, write } from '../../store/database.ts';
 import { insertDeletionLists } from '../../store/export-deletions.ts';
 import { listCopies } from '../../store/gdpr/copies.ts';
-import { findNow, findRaisedAt, findRequesterName } from '../../store/gdpr/evidence.ts';
+import { findNow, findRequesterName } from '../../store/gdpr/evidence.ts';
 import type { GdprIdentifier } from '../../store/gdpr/identifiers.ts';
 import {
   type GdprClaim, endRound, holdGdprRequest, lockGdprRequest, treatRequest, updateStage,
@@ -16,6 +16,7 @@ import type { GdprPerson, GdprRequest } from '../../store/gdpr/request-record.ts
 import { findGdprRequestById } from '../../store/gdpr/requests.ts';
 import { insertReceipt } from '../../store/gdpr/receipts.ts';
 import { hashesOf } from '../../store/personal-data/people-keys.ts';
+import { findRaisedAt } from '../../store/tombstones.ts';
 
 /** Writes down whom exporters are to be told of, while it is known. */
 export async function listForExporters(needs: Needs, claim: GdprClaim): Promise<void> {

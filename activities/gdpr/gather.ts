@@ -19,7 +19,10 @@ export type Gathered = Counted & { added: number };
 
 /** Gathers what the people are known by, and sets those apart who are on hold. */
 export function gatherPeople(needs: Needs, claim: GdprClaim): Promise<Gathered | Again> {
-  return gatherKnown(needs, claim, async (added) => ({ added, ...await sortOut(needs, claim) }));
+  return gatherKnown(needs, claim, async (added) => {
+    const { going, held } = await sortOut(needs, claim, false);
+    return { going, held, added };
+  });
 }
 
 /** From here on nothing of them is taken in. When that was, by the database's clock. */
@@ -46,26 +49,27 @@ export async function waitForOlderWriters({ db }: Needs, claim: GdprClaim, since
  * more, since another request took it away for somebody on hold, or a device is theirs alone again: then nothing has begun.
  */
 export async function beginErasingPeople(needs: Needs, claim: GdprClaim): Promise<Counted | null> {
-  const counted = await sortOut(needs, claim, true);
+  const { isMissing, ...counted } = await sortOut(needs, claim, true);
   needs.boundary('gdpr: erasing begun');
-  return counted;
+  return isMissing ? null : counted;
 }
 
-async function sortOut(needs: Needs, claim: GdprClaim): Promise<Counted>;
-async function sortOut(needs: Needs, claim: GdprClaim, begins: true): Promise<Counted | null>;
-async function sortOut(needs: Needs, claim: GdprClaim, begins = false): Promise<Counted | null> {
+/** `isMissing`: a tombstone of theirs does not stand, which is looked at where erasing `begins`. */
+type Sorted = Counted & { isMissing: boolean };
+
+async function sortOut(needs: Needs, claim: GdprClaim, begins: boolean): Promise<Sorted> {
   const letIn = new Set<string>();
   for (;;) {
-    const { refused, isMissing, ...counted } = await write(needs.db, (tx) => sortOnce(tx, needs, claim, { begins, letIn }));
-    if (counted.held > 0 || refused.length > 0) await takeInAgain(needs, claim, refused);
-    if (refused.length === 0) return isMissing ? null : counted;
+    const { refused, ...sorted } = await write(needs.db, (tx) => sortOnce(tx, needs, claim, { begins, letIn }));
+    if (sorted.held > 0 || refused.length > 0) await takeInAgain(needs, claim, refused);
+    if (refused.length === 0) return sorted;
     for (const { customerId } of refused) letIn.add(customerId);
   }
 }
 
 async function sortOnce(
   tx: Tx, needs: Needs, claim: GdprClaim, { begins, letIn }: { begins: boolean; letIn: ReadonlySet<string> },
-): Promise<Counted & { refused: Person[]; isMissing: boolean }> {
+): Promise<Sorted & { refused: Person[] }> {
   const { entityId, runId } = claim;
   // Whoever takes tombstones away locks them first, and requests after that.
   if (begins) await lockBatches(tx, entityId);

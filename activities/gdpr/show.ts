@@ -2,6 +2,7 @@ import { Context } from '@temporalio/activity';
 import { type Archived, putArchive } from './archive.ts';
 import type { ToldPlace } from './archive-json.ts';
 import { tellFault } from './tell-fault.ts';
+import { atMostEach } from '../at-most-each.ts';
 import type { Needs } from '../needs.ts';
 import type { ArchiveHead } from '../../domain/archive-page.ts';
 import type { ShownWith } from '../../domain/archive-record.ts';
@@ -89,10 +90,10 @@ async function archiveOf(
     ids: known.map(({ customerType: kind, customerId: id }) => ({ kind, id })),
   };
   const shownWith: ShownWith = { apps: await listAppNames(db, entityId), ids: new Set(known.map(({ customerId }) => customerId)) };
-  const isWanted = eachSecond(async () => {
+  const isWanted = atMostEach(LOOK_EVERY_MS, async () => {
     Context.current().cancellationSignal.throwIfAborted();
     if (!await isArchiveWanted(db, { ...claim, ordinal: person.ordinal, key })) throw new Unwanted();
-  });
+  }, performance.now());
   return putArchive(files, key, head, { places: placesOf(needs, entityId, known), shownWith, isWanted });
 }
 
@@ -103,13 +104,4 @@ function placesOf(needs: Needs, entityId: number, known: KnownBy[]): ToldPlace[]
 /** That somebody asked about a person is no reason for an archive. */
 function hasData(shown: Record<string, number>): boolean {
   return Object.entries(shown).some(([place, rows]) => rows > 0 && !placeWords(place).isOfRequests);
-}
-
-function eachSecond(look: () => Promise<void>): () => Promise<void> {
-  let lookedAt = performance.now();
-  return async () => {
-    if (performance.now() - lookedAt < LOOK_EVERY_MS) return;
-    lookedAt = performance.now();
-    await look();
-  };
 }

@@ -2,6 +2,7 @@ import { discardGdprRequest } from './discard.ts';
 import { mailGdpr } from '../gdpr-mail.ts';
 import type { Needs } from '../needs.ts';
 import { startGdprRequest } from '../start-gdpr.ts';
+import { GRACE_SECONDS } from '../sweep.ts';
 import { faultOf } from '../../domain/fault.ts';
 import { listDueMails, listExpiredRequests } from '../../store/gdpr/across-entities.ts';
 import { findGdprRequestById } from '../../store/gdpr/requests.ts';
@@ -9,9 +10,6 @@ import { listUnclaimedRuns } from '../../store/runs-across-entities.ts';
 
 export type GdprSweepSteps = ReturnType<typeof gdprSweepSteps>;
 type SweepNeeds = Pick<Needs, 'db' | 'files' | 'secrets' | 'temporal' | 'mailer' | 'publicUrl' | 'boundary' | 'log'>;
-
-/** A row younger than this is left to the request that is just starting its workflow. */
-const GRACE_SECONDS = 5;
 
 export const gdprSweepSteps = (needs: SweepNeeds) => ({
   /**

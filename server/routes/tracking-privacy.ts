@@ -11,15 +11,13 @@ import type { GdprRequestType } from '../../store/gdpr/request-record.ts';
 import { insertGdprRequest } from '../../store/gdpr/requests.ts';
 import { audit } from '../audit.ts';
 import { requireApp } from '../find-app.ts';
+import { STATES, TYPES } from '../gdpr-body.ts';
 import { startGdprSoon } from '../gdpr-flows.ts';
 import { identifier } from '../input.ts';
 import { pageOf, pageQuery, rowsOf, showPage } from '../page.ts';
 import type { RouteNeeds } from '../needs.ts';
 import { type Route, route } from '../route.ts';
 import { requireTarget } from '../tracking-target.ts';
-
-const TYPES = ['access', 'delete'] as const;
-const STATES = ['waiting', 'accepted', 'running', 'treated', 'declined'] as const;
 
 const AskedBody = z.custom<unknown>(() => true).meta({
   type: 'object',

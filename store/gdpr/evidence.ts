@@ -7,13 +7,6 @@ export async function findNow(db: Queryable): Promise<Date> {
   return rows[0]!.now;
 }
 
-/** When the last of these tombstones was raised; null where none of them stands. */
-export async function findRaisedAt(db: Queryable, entityId: number, hashes: readonly Buffer[]): Promise<Date | null> {
-  const { rows } = await db.query<{ at: Date | null }>(
-    'SELECT max(raised_at) AS at FROM tombstones WHERE entity_id = $1 AND customer_hash = ANY ($2::bytea[])', [entityId, hashes]);
-  return rows[0]!.at;
-}
-
 /** Who asked, as they are known outside: a user's uid or a service token's identifier; null where neither is left. */
 export async function findRequesterName(
   db: Queryable, { entityId, requester: { kind, id } }: Pick<GdprRequest, 'entityId' | 'requester'>,

@@ -56,8 +56,8 @@ export async function updateStage(db: Queryable, key: GdprKey, stage: string): P
   await updateCurrent(db, key, 'stage = $4, fault = NULL', [stage]);
 }
 
-/** What keeps it, without values; null: nothing any more. Throws `GdprGone`. */
-export async function updateGdprFault(db: Queryable, key: GdprKey, fault: string | null): Promise<void> {
+/** What keeps it, without values. Throws `GdprGone`. */
+export async function updateGdprFault(db: Queryable, key: GdprKey, fault: string): Promise<void> {
   await updateCurrent(db, key, 'fault = $4', [fault]);
 }
 

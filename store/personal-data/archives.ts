@@ -1,4 +1,5 @@
-import { IN_REQUESTS, requestKeys } from './gdpr-request-people.ts';
+import { IN_REQUESTS } from './gdpr-request-people.ts';
+import { idsOf } from './people-keys.ts';
 import { countRows, type PersonalDataPlace, type PlaceNeeds } from './place.ts';
 import { type Database, write } from '../database.ts';
 import { archivePrefix } from '../gdpr/archives.ts';
@@ -13,18 +14,18 @@ export const archives: PersonalDataPlace = {
   foundBy: 'the archives of requests for access in whose people the id stands; those that nobody knows any more',
   async count(needs, entityId, people) {
     const unknown = await Array.fromAsync(listUnknown(needs, entityId));
-    return unknown.length + await countRows(needs.db, ARCHIVES_OF_THEM, requestKeys(entityId, people));
+    return unknown.length + await countRows(needs.db, ARCHIVES_OF_THEM, idsOf(entityId, people));
   },
   async* export({ db }, entityId, people) {
     const { rows } = await db.query(
       `SELECT r.identifier AS request, p.ordinal, coalesce(p.user_id, p.device_id) AS customer_id, p.archive_key, p.archive_bytes
-       FROM ${ARCHIVES_OF_THEM} AND p.state = 'treated' ORDER BY r.id, p.ordinal`, requestKeys(entityId, people));
+       FROM ${ARCHIVES_OF_THEM} AND p.state = 'treated' ORDER BY r.id, p.ordinal`, idsOf(entityId, people));
     yield* rows;
   },
   // One that is being written is left to its writer, who gives up when its row says so.
   async erase(needs, entityId, people) {
     const { rows } = await needs.db.query<ArchiveRow>(
-      `SELECT p.request_id, p.ordinal, p.archive_key FROM ${ARCHIVES_OF_THEM} AND p.state <> 'building'`, requestKeys(entityId, people));
+      `SELECT p.request_id, p.ordinal, p.archive_key FROM ${ARCHIVES_OF_THEM} AND p.state <> 'building'`, idsOf(entityId, people));
     let deleted = 0;
     for (const row of rows) deleted += await deleteArchive(needs, entityId, row);
     for await (const key of listUnknown(needs, entityId)) {

@@ -1,3 +1,4 @@
+import { idsOfType } from './people-keys.ts';
 import type { KnownBy, PersonalDataPlace } from './place.ts';
 import { countLogged, eraseFromChangeLog, listLogged } from '../attribute-change-log.ts';
 
@@ -12,7 +13,5 @@ export const attributeChangeLog: PersonalDataPlace = {
 };
 
 function idsByType(people: KnownBy[]): [users: string[], devices: string[]] {
-  const ids = (type: KnownBy['customerType']) =>
-    people.filter(({ customerType }) => customerType === type).map(({ customerId }) => customerId);
-  return [ids('user_id'), ids('device_id')];
+  return [idsOfType(people, 'user_id'), idsOfType(people, 'device_id')];
 }

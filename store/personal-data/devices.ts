@@ -1,6 +1,6 @@
-import { idsOfType } from './partitions-of-people.ts';
+import { idsOf, idsOfType } from './people-keys.ts';
 import { BATCH, countRows, type PersonalDataPlace } from './place.ts';
-import { changeFound, idsOf, OF_ANY_APP, rowsOfPeople } from './rows-of-people.ts';
+import { changeFound, OF_ANY_APP, rowsOfPeople } from './rows-of-people.ts';
 import { inBatches } from '../in-batches.ts';
 
 const KEY = 'app_id, device_id';

@@ -1,5 +1,6 @@
 import type { KnownBy, PersonalDataPlace } from './place.ts';
-import { countInPartitions, eraseFromPartitions, idsOfType, type PeopleOfPartitions } from './partitions-of-people.ts';
+import { countInPartitions, eraseFromPartitions, type PeopleOfPartitions } from './partitions-of-people.ts';
+import { idsOfType } from './people-keys.ts';
 import { byUserOrDevice, rowsOfPeople } from './rows-of-people.ts';
 
 /** By events_by_user and events_by_device. */

@@ -1,5 +1,5 @@
-import { idsOfType } from './partitions-of-people.ts';
-import { BATCH, countRows, type KnownBy, type PersonalDataPlace } from './place.ts';
+import { idsOf } from './people-keys.ts';
+import { BATCH, countRows, type PersonalDataPlace } from './place.ts';
 import { write } from '../database.ts';
 import { KEPT_FOR } from '../gdpr/request-record.ts';
 import { inBatches } from '../in-batches.ts';
@@ -11,21 +11,17 @@ export const IN_REQUESTS = `gdpr_request_people p JOIN gdpr_requests r ON r.enti
 /** A request for deletion stays as it was asked for until its week is over: it is how one knows that it was done. */
 const SHOWN_TO_THEM = `${IN_REQUESTS} AND r.request_type = 'access'`;
 
-export function requestKeys(entityId: number, people: KnownBy[]): [number, string[], string[]] {
-  return [entityId, idsOfType(people, 'user_id'), idsOfType(people, 'device_id')];
-}
-
 export const gdprRequestPeople: PersonalDataPlace = {
   name: 'gdpr_request_people',
   columns: ['user_id', 'device_id', 'subject', 'state', 'treated_at', 'round', 'archive_key', 'archive_bytes', 'archive_sha256', 'message',
     'shown'],
   otherColumns: ['entity_id', 'request_id', 'ordinal'],
   foundBy: 'user_id; device_id, where there is no user_id',
-  count: ({ db }, entityId, people) => countRows(db, SHOWN_TO_THEM, requestKeys(entityId, people)),
+  count: ({ db }, entityId, people) => countRows(db, SHOWN_TO_THEM, idsOf(entityId, people)),
   async* export({ db }, entityId, people) {
     const { rows } = await db.query(
       `SELECT r.identifier, r.request_type, r.source, r.received_at, p.ordinal, p.user_id, p.device_id, p.state, p.treated_at, p.round,
-         p.message FROM ${IN_REQUESTS} ORDER BY r.id, p.ordinal`, requestKeys(entityId, people));
+         p.message FROM ${IN_REQUESTS} ORDER BY r.id, p.ordinal`, idsOf(entityId, people));
     yield* rows;
   },
   /**
@@ -33,7 +29,7 @@ export const gdprRequestPeople: PersonalDataPlace = {
    * again, and is a survivor until then.
    */
   async erase({ db, tally }, entityId, people) {
-    const keys = requestKeys(entityId, people);
+    const keys = idsOf(entityId, people);
     const deleted = await inBatches(db,
       `DELETE FROM gdpr_request_people WHERE ctid = ANY (ARRAY(
          SELECT p.ctid FROM ${SHOWN_TO_THEM} AND p.state <> 'building' LIMIT ${BATCH}))`, keys, tally);

@@ -1,6 +1,7 @@
-import { countRows, type KnownBy, type PlaceNeeds } from './place.ts';
+import { countRows, type PlaceNeeds } from './place.ts';
 import { type Database, read, type Tx, write } from '../database.ts';
 import { listPartitions, nameOf, type Partition } from '../event-partitions.ts';
+import { changeRows } from '../in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../look-up-by-key.ts';
 
 /** So many rows go in a transaction: a second or two, however their pages lie. */
@@ -90,13 +91,10 @@ async function inSlices(people: PeopleOfPartitions, work: (slice: PeopleOfPartit
 }
 
 function deleteSlice({ db, tally }: Needed, entityId: number, partition: string, slice: PeopleOfPartitions): Promise<number> {
-  return unlessDropped(write(db, async (tx) => {
-    const { rowCount } = await tx.query(
-      `DELETE FROM ${partition} WHERE entity_id = $1 AND ctid = ANY (ARRAY(
-         SELECT ctid FROM ${partition} WHERE ${rowsOf(slice)} LIMIT ${ROWS}))`, [entityId, slice.users, slice.devices]);
-    if (rowCount! > 0) await tally?.(tx, rowCount!);
-    return rowCount!;
-  }, { settings: BY_BITMAP }));
+  return unlessDropped(write(db, (tx) => changeRows(tx,
+    `DELETE FROM ${partition} WHERE entity_id = $1 AND ctid = ANY (ARRAY(
+       SELECT ctid FROM ${partition} WHERE ${rowsOf(slice)} LIMIT ${ROWS}))`, [entityId, slice.users, slice.devices], tally),
+  { settings: BY_BITMAP }));
 }
 
 /** Along the indexes themselves: only so are their entries marked as dead. */
@@ -150,10 +148,6 @@ async function eraseAlong({ db, tally }: Needed, entityId: number, partition: st
       [last!], at ?? '-infinity', ids.length === 1 ? rest : ids.slice(ids.indexOf(last!) + 1)];
   }
   return total;
-}
-
-export function idsOfType(people: readonly KnownBy[], type: KnownBy['customerType']): string[] {
-  return people.filter(({ customerType }) => customerType === type).map(({ customerId }) => customerId);
 }
 
 /** Found along the index; the pages themselves are gone through in their order. With `after` there is one id. */

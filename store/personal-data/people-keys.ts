@@ -8,6 +8,15 @@ export function isCustomer<T extends KnownBy>(known: T): known is T & Person {
   return known.customerType !== 'push_token';
 }
 
+export function idsOfType(people: readonly KnownBy[], type: KnownBy['customerType']): string[] {
+  return people.filter(({ customerType }) => customerType === type).map(({ customerId }) => customerId);
+}
+
+/** The parameters of statements over rows with both: the entity, the user ids, the device ids. */
+export function idsOf(entityId: number, people: readonly KnownBy[]): [number, string[], string[]] {
+  return [entityId, idsOfType(people, 'user_id'), idsOfType(people, 'device_id')];
+}
+
 /** The parameters of statements over rows with a customer's id and type as they are stored: entity, ids, types. */
 export function peopleKeys(entityId: number, people: KnownBy[]): unknown[] {
   const customers = people.filter(isCustomer);

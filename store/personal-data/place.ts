@@ -1,5 +1,6 @@
 import type { Database, Queryable } from '../database.ts';
 import type { Files } from '../files.ts';
+import type { Tally } from '../in-batches.ts';
 import type { Secrets } from '../secrets.ts';
 import type { CustomerType } from '../../domain/customer-id.ts';
 
@@ -12,13 +13,10 @@ export type PlaceNeeds = {
   /** The folder of mails that no server took. */
   outbox: Files;
   secrets: Secrets;
-  /** Told of each batch within its transaction, so that what it counts is what went, whoever is killed when. */
   tally?: Tally;
   /** Where a test may end the process. */
   boundary?: (name: string) => void;
 };
-
-export type Tally = (tx: Queryable, rows: number) => Promise<void>;
 
 /** One table, or one area of the file store, that may hold something about a customer. */
 export type PersonalDataPlace = {
@@ -37,6 +35,9 @@ export type PersonalDataPlace = {
   /** Takes it away in bounded batches, and tells how many rows or files it changed. Null: nothing here names anyone. */
   erase: ((needs: PlaceNeeds, entityId: number, people: KnownBy[]) => Promise<number>) | null;
 };
+
+/** A place that names people. */
+export type ErasingPlace = PersonalDataPlace & { erase: NonNullable<PersonalDataPlace['erase']> };
 
 /** So many rows go at once. */
 export const BATCH = 5_000;

@@ -1,6 +1,8 @@
-import { BATCH, countRows, type KnownBy, type PersonalDataPlace, type PlaceNeeds } from './place.ts';
+import { idsOf } from './people-keys.ts';
+import { BATCH, countRows, type PersonalDataPlace, type PlaceNeeds } from './place.ts';
 import { cursorRows } from '../cursor-rows.ts';
-import { type Database, read, type Tx, write } from '../database.ts';
+import { type Database, read, write } from '../database.ts';
+import { changeRows } from '../in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../look-up-by-key.ts';
 
 /**
@@ -12,7 +14,8 @@ type RowsOfPeople = { table: string; keys: Record<string, 'integer' | 'text' | '
 /** Ways to count, show and delete them, by the indexes that `found` names, a batch in a transaction. */
 export function rowsOfPeople(rows: RowsOfPeople): Pick<PersonalDataPlace, 'count' | 'export' | 'erase'> {
   return {
-    count: ({ db }, entityId, people) => read(db, (tx) => countFound(tx, rows, idsOf(entityId, people))),
+    count: ({ db }, entityId, people) => read(
+      db, (tx) => countRows(tx, allOf(rows.found), idsOf(entityId, people)), { settings: LOOK_UP_BY_KEY }),
     export: ({ db }, entityId, people) => listRows(db, rows, idsOf(entityId, people)),
     erase: (needs, entityId, people) => changeFound(needs, `DELETE FROM ${rows.table} AS r USING found`, rows, idsOf(entityId, people)),
   };
@@ -26,22 +29,10 @@ export async function changeFound(
   const statement = `WITH found AS MATERIALIZED (SELECT * FROM ${allOf(found)} LIMIT ${BATCH})
     ${change} WHERE r.entity_id = $1 AND ${isFound(keys)}`;
   for (let total = 0; ;) {
-    const changed = await write(db, async (tx) => {
-      await tx.query(LOOK_UP_BY_KEY);
-      const rows = (await tx.query(statement, parameters)).rowCount!;
-      if (rows > 0) await tally?.(tx, rows);
-      return rows;
-    });
+    const changed = await write(db, (tx) => changeRows(tx, statement, parameters, tally), { settings: LOOK_UP_BY_KEY });
     total += changed;
     if (changed < BATCH) return total;
   }
-}
-
-/** $1 the entity, $2 the user ids, $3 the device ids. */
-export function idsOf(entityId: number, people: KnownBy[]): unknown[] {
-  const ids = (type: KnownBy['customerType']) =>
-    people.filter(({ customerType }) => customerType === type).map(({ customerId }) => customerId);
-  return [entityId, ids('user_id'), ids('device_id')];
 }
 
 /** A condition: any app of the entity. Where an index has the app before what is looked for. */
@@ -55,11 +46,6 @@ export const byUserOrDevice = (key: string, table: string) => `
 /** The subjects of sessions of these users or devices. */
 export const USER_SUBJECTS = `ARRAY(SELECT 'u' || id FROM unnest($2::text[]) AS p (id))`;
 export const DEVICE_SUBJECTS = `ARRAY(SELECT 'd' || id FROM unnest($3::text[]) AS p (id))`;
-
-async function countFound(tx: Tx, { found }: RowsOfPeople, parameters: unknown[]): Promise<number> {
-  await tx.query(LOOK_UP_BY_KEY);
-  return countRows(tx, allOf(found), parameters);
-}
 
 /** In the order of the key: of what happened, one app's after another's, by time. */
 function listRows(

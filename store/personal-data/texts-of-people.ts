@@ -1,6 +1,7 @@
 import { type namesOf, peopleFinder, type TextNames, textNames } from './named-in.ts';
-import type { KnownBy, PersonalDataPlace, PlaceNeeds } from './place.ts';
+import type { ErasingPlace, KnownBy, PlaceNeeds } from './place.ts';
 import { type Database, type Queryable, read, write } from '../database.ts';
+import { changeRows } from '../in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../look-up-by-key.ts';
 
 /** What comes before all that a column of a key has, by its type. */
@@ -38,7 +39,7 @@ const PAIRS = 20_000;
  * Ways to count, show and change them. All texts of the entity are gone through once, in pages along the primary key, for all people
  * together; rows that may name somebody are asked for once more, with the few names that may stand in them.
  */
-export function textsOfPeople(texts: TextsOfPeople): Pick<ErasedPlace, 'count' | 'export' | 'erase'> {
+export function textsOfPeople(texts: TextsOfPeople): Pick<ErasingPlace, 'count' | 'export' | 'erase'> {
   const { table, change, changeable = 'true' } = texts;
   const named = `entity_id = $1 AND ctid = ANY ($7::tid[]) AND ($2::text[], $3::text[], $4::text[], $5::text[], $6::bytea[]) IS NOT NULL
     AND (${texts.naming})`;
@@ -62,22 +63,13 @@ export function textsOfPeople(texts: TextsOfPeople): Pick<ErasedPlace, 'count' |
     async erase(needs, entityId, people) {
       let total = 0;
       for await (const some of listCandidates(needs, texts, entityId, people)) {
-        total += await changeSome(needs, `${change} WHERE ${named} AND ${changeable}`, some);
+        total += await write(needs.db, (tx) => changeRows(tx, `${change} WHERE ${named} AND ${changeable}`, some, needs.tally));
       }
       return total;
     },
   };
 }
 
-function changeSome({ db, tally }: PlaceNeeds, statement: string, parameters: unknown[]): Promise<number> {
-  return write(db, async (tx) => {
-    const changed = (await tx.query(statement, parameters)).rowCount!;
-    if (changed > 0) await tally?.(tx, changed);
-    return changed;
-  });
-}
-
-type ErasedPlace = PersonalDataPlace & { erase: NonNullable<PersonalDataPlace['erase']> };
 type Candidate = { place: string; people: KnownBy[] };
 /** The parameters of a statement about some rows. */
 type Some = [...TextNames, places: string[]];
