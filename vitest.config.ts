@@ -10,8 +10,9 @@ const withServices = {
   globalSetup: ['test/harness/global-setup.ts'],
   setupFiles: ['test/harness/clean-up.ts'],
   // Generous: a machine may be busy with more than this run.
-  testTimeout: 120_000,
-  hookTimeout: 180_000,
+  testTimeout: 240_000,
+  hookTimeout: 240_000,
+  expect: { poll: { timeout: 150_000 } },
 };
 const RULES = ['test/domain/**/*.test.ts', 'test/checks/**/*.test.ts'];
 const LAWS = ['test/laws/**/*.test.ts'];
@@ -35,7 +36,7 @@ export default defineConfig({
     // Within this the services have to stop, after the last test.
     teardownTimeout: 60_000,
     projects: [
-      { test: { name: 'rules', include: RULES, maxWorkers: 2, sequence: { groupOrder: 0 }, testTimeout: 30_000 } },
+      { test: { name: 'rules', include: RULES, maxWorkers: 2, sequence: { groupOrder: 0 }, testTimeout: 60_000 } },
       {
         test: {
           name: 'service',

@@ -2,14 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import { followExporter, followSchedule } from '../activities/follow-schedule.ts';
-import { startExportRun } from '../activities/start-export-run.ts';
-import { startGdprRequest } from '../activities/start-gdpr.ts';
-import { startImport } from '../activities/start-import.ts';
-import { startSyncRun } from '../activities/start-sync-run.ts';
-import { tellHoldsChanged } from '../activities/tell-holds-changed.ts';
 import { turns } from '../activities/turns.ts';
-import { wakeFeed } from '../activities/wake-feed.ts';
 import { type Commands, readCommandsFile } from '../connectors/commands/commands-file.ts';
 import type { WaysOut } from '../connectors/contract.ts';
 import { guardedFetch } from '../connectors/guarded-fetch.ts';
@@ -24,6 +17,7 @@ import { countRestoredPeople } from '../store/restored-people.ts';
 import { ConfigError } from './config.ts';
 import { area } from './embedded/data-folder.ts';
 import { ensureFirstUser, type FirstUser } from './first-user.ts';
+import { flowsOver } from './flows.ts';
 import type { House } from './house.ts';
 import { ensureTemporal, keepTemporal } from './keeper.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
@@ -126,23 +120,10 @@ function outside({ config }: House): WaysOut {
 }
 
 async function listen(house: House, metrics: Metrics, workers: Workers | null): Promise<FastifyInstance> {
-  const { config, db, files, secrets, log, temporal, traces } = house;
+  const { config, db, files, secrets, log, traces } = house;
   const app = await buildServer({
     db, files, secrets, log, metrics, traceRequest: traces?.traceRequest,
-    flows: {
-      startImport: (ref) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => startImport(temporal, ref)),
-      wakeFeed: (entityId) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => wakeFeed(temporal, entityId)),
-      startSyncRun: (ref) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => startSyncRun(temporal, ref)),
-      startExportRun: (ref) => temporal.connection.withDeadline(Date.now() + START_WITHIN_MS, () => startExportRun(temporal, ref)),
-      startGdprRequest: (ref, type) => temporal.connection
-        .withDeadline(Date.now() + START_WITHIN_MS, () => startGdprRequest(temporal, ref, type)),
-      tellHoldsChanged: (requests) => temporal.connection
-        .withDeadline(Date.now() + START_WITHIN_MS, () => tellHoldsChanged(temporal, requests)),
-      followExporter: (exporter) => temporal.connection
-        .withDeadline(Date.now() + START_WITHIN_MS, () => followExporter({ db, temporal }, exporter)),
-      followSchedule: (sync) => temporal.connection
-        .withDeadline(Date.now() + START_WITHIN_MS, () => followSchedule({ db, temporal }, sync)),
-    },
+    flows: flowsOver(house, START_WITHIN_MS),
     outside: outside(house),
     ready: () => readiness(house, workers),
     settings: {

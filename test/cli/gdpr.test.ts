@@ -57,7 +57,7 @@ it('deletes only when that was said, and waits until all of them are treated', a
   expect([refused.status, refused.err]).toEqual([1, expect.stringContaining('add --yes')]);
   const args = ['gdpr', 'delete', '--file', '-', '--yes', '--wait'];
   const waiting = startMillrace(args, { url, token: world.token, input: `${personId(3)}\n` });
-  await expect.poll(() => waiting.said.out, { timeout: 10_000 }).toMatch(/request gdp_\w+/);
+  await expect.poll(() => waiting.said.out).toMatch(/request gdp_\w+/);
   await treat(requestIn(waiting.said.out));
   const { status, out } = await waiting.ended;
   expect(status).toBe(0);

@@ -12,7 +12,8 @@ import { waitFor } from '../harness/wait.ts';
 const source = await httpSource();
 const elsewhere = await httpSource();
 const allow = readFetchAllow('127.0.0.1') as FetchAllow;
-const fetch = guardedFetch(allow, { limits: { idleMs: 200 } });
+const fetch = guardedFetch(allow);
+const impatient = guardedFetch(allow, { limits: { idleMs: 500 } });
 
 const SIZE = 300_000;
 const [FIRST, SECOND] = [randomBytes(SIZE), randomBytes(SIZE)];
@@ -74,7 +75,7 @@ describe('a file', () => {
   it('that stopped coming goes on, too, and so does one known by its date only', async () => {
     const version = { modified: HOUR_AGO };
     const url = source.serve('/f', inTurn(file(FIRST, { ...version, stopsAfter: 100_000 }), file(FIRST, version)));
-    const { bytes, refusal } = await fetched(url);
+    const { bytes, refusal } = await fetched(url, {}, impatient);
     expect({ refusal, sha: sha(bytes) }).toEqual({ refusal: undefined, sha: sha(FIRST) });
     expect(source.asked.at(-1)!.headers).toMatchObject({ 'if-range': HOUR_AGO.toUTCString() });
   });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseAttributeValue, VALUE_TYPES, type ScalarType } from '../../domain/attribute-value.ts';
+import { cpuTime } from '../harness/cpu-time.ts';
 
 function valueOf(type: ScalarType, text: string) {
   const parsed = parseAttributeValue(type, text);
@@ -86,12 +87,12 @@ describe('a Number', () => {
   });
 
   test('takes linear time on endless digits', () => {
-    const started = performance.now();
     const zeros = '0'.repeat(5e5);
-    for (const text of ['1'.repeat(1e6), `0.${zeros}`, `1${zeros}1${zeros}`, zeros, `0.1${zeros}1${zeros}`]) {
-      expect(valueOf('Number', text)).toBe('INVALID_VALUE');
-    }
-    expect(performance.now() - started).toBeLessThan(2000);
+    expect(cpuTime(() => {
+      for (const text of ['1'.repeat(1e6), `0.${zeros}`, `1${zeros}1${zeros}`, zeros, `0.1${zeros}1${zeros}`]) {
+        expect(valueOf('Number', text)).toBe('INVALID_VALUE');
+      }
+    })).toBeLessThan(2_000);
   });
 });
 

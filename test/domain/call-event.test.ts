@@ -3,6 +3,7 @@ import { describe, expect, it, test } from 'vitest';
 import { parseExactJson } from '../../domain/exact-json.ts';
 import { readCall } from '../../domain/read-call.ts';
 import { BY, read } from './any-call.ts';
+import { cpuTime } from '../harness/cpu-time.ts';
 
 const eventOf = (call: object) => read({ userId: 'ada', ...call }).event;
 const tracked = (event: string, properties?: object) => eventOf({ type: 'track', event, properties })!;
@@ -90,7 +91,7 @@ describe('errors of one kind', () => {
 
 test('a stack made to be looked at for long is looked at briefly', () => {
   const stack = Array.from({ length: 62 }, () => '@'.repeat(499)).join('\n');
-  const began = performance.now();
-  for (let calls = 0; calls < 15; calls += 1) read({ type: 'track', event: 'Application Crashed', userId: 'ada', properties: { stack } });
-  expect(performance.now() - began).toBeLessThan(100);
+  expect(cpuTime(() => {
+    for (let calls = 0; calls < 15; calls += 1) read({ type: 'track', event: 'Application Crashed', userId: 'ada', properties: { stack } });
+  })).toBeLessThan(100);
 });

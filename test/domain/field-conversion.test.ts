@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { isDate, readDatetime } from '../../domain/date-value.ts';
 import { type Conversion, type Json, prepareConversion } from '../../domain/field-conversion.ts';
 import { readNumber } from '../../domain/number-value.ts';
+import { cpuTime } from '../harness/cpu-time.ts';
 
 function convert(conversion: Conversion, value: Json) {
   const converted = prepareConversion(conversion)(value);
@@ -113,11 +114,11 @@ describe('as: number', () => {
   });
 
   test('takes linear time on endless digits', () => {
-    const started = performance.now();
-    for (const text of ['1'.repeat(1e6), `1${'.234'.repeat(3e5)}x`, '0'.repeat(1e6), ' '.repeat(1e6)]) {
-      for (const decimal of [undefined, ',', '.'] as const) convert({ as: 'number', ...(decimal && { decimal }) }, text);
-    }
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(cpuTime(() => {
+      for (const text of ['1'.repeat(1e6), `1${'.234'.repeat(3e5)}x`, '0'.repeat(1e6), ' '.repeat(1e6)]) {
+        for (const decimal of [undefined, ',', '.'] as const) convert({ as: 'number', ...(decimal && { decimal }) }, text);
+      }
+    })).toBeLessThan(2_000);
   });
 });
 

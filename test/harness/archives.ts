@@ -7,8 +7,8 @@ import type { GdprPerson, GdprRequest } from '../../store/gdpr/request-record.ts
 import { listGdprPeople } from '../../store/gdpr/requests.ts';
 
 /** Waits until the request is treated; its people, in order. */
-export async function accessEnded({ store }: Stack, request: GdprRequest, withinMs?: number): Promise<GdprPerson[]> {
-  await requestTreated(store, request, withinMs);
+export async function accessEnded({ store }: Stack, request: GdprRequest): Promise<GdprPerson[]> {
+  await requestTreated(store, request);
   return listGdprPeople(store.db, request.entityId, request.id);
 }
 

@@ -70,14 +70,14 @@ export async function askForExport(
 }
 
 /** Once a run has ended and what it left behind is removed; after a failure the bucket may be gone. */
-export function exportEnded({ store }: Stack, { entityId, identifier }: ExportRun, withinMs = 60_000): Promise<ExportRun> {
+export function exportEnded({ store }: Stack, { entityId, identifier }: ExportRun): Promise<ExportRun> {
   return waitFor(`the end of export ${identifier}`, async () => {
     const run = await findExportRun(store.db, entityId, identifier);
     const { rows } = await store.db.query<{ is_cleaned: boolean }>(
       `SELECT is_cleaned OR attempt = 0 OR state = 'failed' AS is_cleaned FROM export_runs
        WHERE entity_id = $1 AND identifier = $2`, [entityId, identifier]);
     return run?.endedAt && rows[0]!.is_cleaned ? run : null;
-  }, withinMs);
+  });
 }
 
 /** Asks for a run and waits for its end. */

@@ -32,11 +32,11 @@ export async function postFeed(...call: Parameters<typeof sendFeed>): Promise<st
 }
 
 /** Waits until a request is merged. */
-export function feedDone({ db }: TestStore, { entity }: Pick<World, 'entity'>, requestId: string, withinMs = 30_000): Promise<FeedRequest> {
+export function feedDone({ db }: TestStore, { entity }: Pick<World, 'entity'>, requestId: string): Promise<FeedRequest> {
   return waitFor(`the end of request ${requestId}`, async () => {
     const request = await findFeedRequest(db, entity.id, requestId);
     return request?.doneAt ? request : null;
-  }, withinMs);
+  });
 }
 
 export async function feedErrors({ db }: TestStore, { entity }: Pick<World, 'entity'>, requestId: string): Promise<StoredImportError[]> {

@@ -23,16 +23,15 @@ export async function askFor(
 /** Once a request stands as is wished. */
 export function requestWhen(
   { db }: Pick<TestStore, 'db'>, { entityId, id, identifier }: GdprRequest, what: string, is: (request: GdprRequest) => boolean,
-  withinMs = 60_000,
 ): Promise<GdprRequest> {
   return waitFor(`${identifier}, ${what}`, async () => {
     const request = await findGdprRequestById(db, entityId, id);
     return request && is(request) ? request : null;
-  }, withinMs);
+  });
 }
 
-export const requestTreated = (store: Pick<TestStore, 'db'>, request: GdprRequest, withinMs?: number): Promise<GdprRequest> =>
-  requestWhen(store, request, 'treated', ({ state }) => state === 'treated', withinMs);
+export const requestTreated = (store: Pick<TestStore, 'db'>, request: GdprRequest): Promise<GdprRequest> =>
+  requestWhen(store, request, 'treated', ({ state }) => state === 'treated');
 
 /** By place, what it still has of users whom `insertPeople` has made, and of their devices; places that have nothing are left out. */
 export async function leftOf(store: TestStore, entityId: number, userIds: readonly string[]): Promise<Record<string, number>> {

@@ -69,9 +69,9 @@ export function insertUpload(
 }
 
 /** Waits for the end of an import. */
-export function importEnded({ db }: TestStore, world: World, identifier: string, withinMs = 60_000): Promise<Import> {
+export function importEnded({ db }: TestStore, world: World, identifier: string): Promise<Import> {
   return waitFor(`the end of import ${identifier}`, async () => {
     const job = await findImport(db, world.entity.id, identifier);
     return job?.endedAt ? job : null;
-  }, withinMs);
+  });
 }

@@ -5,13 +5,7 @@ import { join } from 'node:path';
 import { inject, beforeAll } from 'vitest';
 import { type Client, ScheduleNotFoundError } from '@temporalio/client';
 import type { FastifyInstance } from 'fastify';
-import { followExporter, followSchedule } from '../../activities/follow-schedule.ts';
-import { startExportRun } from '../../activities/start-export-run.ts';
-import { startGdprRequest } from '../../activities/start-gdpr.ts';
-import { startImport } from '../../activities/start-import.ts';
-import { startSyncRun } from '../../activities/start-sync-run.ts';
-import { tellHoldsChanged } from '../../activities/tell-holds-changed.ts';
-import { wakeFeed } from '../../activities/wake-feed.ts';
+import { flowsOver } from '../../runtime/flows.ts';
 import { createLog } from '../../runtime/log.ts';
 import { ensureTemporal, SWEEP } from '../../runtime/keeper.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
@@ -33,6 +27,9 @@ export type Stack = {
   newServer(): Promise<FastifyInstance>;
   startWorker(options?: WorkerOptions): TestWorker;
 };
+
+/** Far longer than a service waits: a test that sees what has come of a call has no sweep to make up for it. */
+const START_WITHIN_MS = 60_000;
 
 const quiet = { info() {}, warn() {}, error() {} };
 
@@ -74,20 +71,7 @@ export async function newTestServer({ db, files, secrets }: TestStore, temporal:
   const log = createLog({ level: 'info', destination: createWriteStream(join(inject('runFolder'), `server-${name}.log`), { flags: 'a' }) });
   const app = await buildServer({
     db, files, secrets, log, metrics: createMetrics(),
-    flows: {
-      startImport: (ref) => temporal.connection.withDeadline(Date.now() + 3_000, () => startImport(temporal, ref)),
-      wakeFeed: (entityId) => temporal.connection.withDeadline(Date.now() + 3_000, () => wakeFeed(temporal, entityId)),
-      startSyncRun: (ref) => temporal.connection.withDeadline(Date.now() + 3_000, () => startSyncRun(temporal, ref)),
-      startExportRun: (ref) => temporal.connection.withDeadline(Date.now() + 3_000, () => startExportRun(temporal, ref)),
-      startGdprRequest: (ref, type) => temporal.connection
-        .withDeadline(Date.now() + 3_000, () => startGdprRequest(temporal, ref, type)),
-      tellHoldsChanged: (requests) => temporal.connection
-        .withDeadline(Date.now() + 3_000, () => tellHoldsChanged(temporal, requests)),
-      followExporter: (exporter) => temporal.connection
-        .withDeadline(Date.now() + 3_000, () => followExporter({ db, temporal }, exporter)),
-      followSchedule: (sync) => temporal.connection
-        .withDeadline(Date.now() + 3_000, () => followSchedule({ db, temporal }, sync)),
-    },
+    flows: flowsOver({ db, temporal }, START_WITHIN_MS),
     outside: { allow: NOTHING_ALLOWED, fetch: guardedFetch(NOTHING_ALLOWED), commands: new Map(), scratch: tmpdir() },
     ready: async () => [],
     settings: { publicUrl: 'http://127.0.0.1', tokenTtlDays: 1, rateLimitPerMinute: 0, ingestLimitPerMinute: 0, version: 'test' },

@@ -47,11 +47,11 @@ export async function askForRun(
 }
 
 /** Waits for the end of a run. */
-export function runEnded({ db }: TestStore, world: World, identifier: string, withinMs = 60_000): Promise<SyncRun> {
+export function runEnded({ db }: TestStore, world: World, identifier: string): Promise<SyncRun> {
   return waitFor(`the end of run ${identifier}`, async () => {
     const run = await findRun(db, world.entity.id, identifier);
     return run?.endedAt ? run : null;
-  }, withinMs);
+  });
 }
 
 /** Asks for a run and waits for its end. */

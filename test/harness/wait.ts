@@ -1,8 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
+/** Only what never comes is waited for so long, ms: a machine may be busy with more than this run. */
+const PATIENCE_MS = 150_000;
+
 /** Looks again and again until `look` gives something, and returns it; fails when it does not within `withinMs`. */
 export async function waitFor<T>(
-  what: string, look: () => Promise<T | null | undefined | false>, withinMs = 30_000,
+  what: string, look: () => Promise<T | null | undefined | false>, withinMs = PATIENCE_MS,
 ): Promise<T> {
   const deadline = performance.now() + withinMs;
   for (;;) {

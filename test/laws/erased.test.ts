@@ -59,7 +59,7 @@ type Status = { state: string; progress: unknown };
 const treated = (id: string) => waitFor(`the end of request ${id}`, async () => {
   const { state, progress } = await api<Status>('GET', `/api/gdpr/requests/${id}`);
   return state === 'treated' && { state, progress };
-}, 60_000);
+});
 
 /** What an SDK asks for from a device: the request's identifier. */
 async function askFromDevice(type: 'access' | 'delete', { deviceId, userId }: WholePerson): Promise<string> {
@@ -107,7 +107,7 @@ beforeAll(async () => {
   await worker.stop();
   await leaveBehind(everything, ANA, syncs);
   await quote(everything, ANA);
-}, 180_000);
+});
 
 /** A hold that is released again. */
 async function hold({ userId }: WholePerson): Promise<void> {
@@ -146,7 +146,7 @@ describe('somebody of whom every place knows something', () => {
     expect((await stack.app.inject({ method: 'GET', url: archive })).statusCode).toBe(404);
     expect(inOrder(asWords(await search(BEN)))).toEqual(inOrder(asWords(before)));
     await expectReceipt();
-  }, 120_000);
+  });
 
   it('leaves nothing when apps and feeds still tell of them', async () => {
     await track(everything, ANA, { accepted: 0 });

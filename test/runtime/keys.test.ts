@@ -87,10 +87,10 @@ it('rotates under a service that is stopped: keys, tombstones and signatures hol
   const published = readSigningKeys(await get(after.url, '/.well-known/jwks.json'))!;
   expect(verifyDocument(signed, published)).toBe('valid');
   await after.stop();
-}, 90_000);
+});
 
 it('says what it can do when asked for something else', async () => {
   for (const args of [[], ['rotate', '--wraping'], ['show', 'all'], ['delete']]) {
     expect(await keys(args)).toMatchObject({ code: 1, said: expect.stringContaining('npm run keys -- rotate --wrapping') });
   }
-}, 30_000);
+});

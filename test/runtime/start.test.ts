@@ -93,7 +93,7 @@ describe('npm start', () => {
     const heirs = await children();
     expect(await third.kill('SIGTERM')).toBe(0);
     expect(heirs.map(isAlive)).toEqual([false, false]);
-  }, 180_000);
+  });
 
   it('has its keys rotated in the data folder, the one that wraps them too, and starts with what it drew', async () => {
     const before = await readFile(join(folder.path, 'secret-key'), 'utf8');
@@ -112,7 +112,7 @@ describe('npm start', () => {
     const sors = await call<{ name: string; api_keys: string[] }[]>(service, '/api/system_of_records', await login(service));
     expect(sors).toContainEqual(expect.objectContaining({ name: 'Kept', api_keys: [expect.any(String)] }));
     expect(await service.kill('SIGTERM')).toBe(0);
-  }, 180_000);
+  });
 
   it('says which variables are wrong, all at once, before anything starts', async () => {
     const service = start(18_183, { MILLRACE_RATE_LIMT: '5', TEMPORAL_ADDRESS: 'nowhere', MILLRACE_LOG_LEVEL: 'loud' });
@@ -131,7 +131,7 @@ describe('npm start', () => {
     stranger.close();
     expect(service.said()).toContain('PORT 18184 on 127.0.0.1 is taken by another program');
     expect(await children()).toEqual([]);
-  }, 120_000);
+  });
 
   it('ends, and says why, when one of its parts has ended by itself', async () => {
     const service = start(18_186);
@@ -141,7 +141,7 @@ describe('npm start', () => {
     expect(await service.ended).toBe(1);
     expect(service.said()).toContain('postgres: ended by itself; its log is');
     expect(await children()).toEqual([]);
-  }, 120_000);
+  });
 
   it('says that the secret key is another than the data folder was made with', async () => {
     const service = start(18_185, { MILLRACE_SECRET_KEY: Buffer.alloc(32).toString('base64') });
@@ -149,5 +149,5 @@ describe('npm start', () => {
     expect(service.said()).toContain('was not wrapped by this MILLRACE_SECRET_KEY');
     expect(service.said()).not.toContain('    at ');
     expect(await children()).toEqual([]);
-  }, 120_000);
+  });
 });

@@ -39,7 +39,7 @@ beforeAll(async () => {
   const [server, worker] = await Promise.all([startServer(stack, env), startWork(stack, env)]);
   await failOnErrors();
   const identifier = await postImport(server.url);
-  await waitFor('a failed step', async () => named('RunActivity:loadRows').find(({ status }) => status.code === ERROR), 90_000);
+  await waitFor('a failed step', async () => named('RunActivity:loadRows').find(({ status }) => status.code === ERROR));
   await stack.store.db.query('DROP TRIGGER quoting ON import_errors');
   imported = await importEnded(stack.store, world, identifier);
   await postFeed(server.url);
@@ -47,7 +47,7 @@ beforeAll(async () => {
   await hangUp(server.url);
   for (const name of ['RunWorkflow:importAttributes', 'StartActivity:drainFeed']) await waitFor(name, async () => named(name).length > 0);
   exitCodes = [await server.stop(), await worker.stop()];
-}, 200_000);
+});
 
 /** As a database does, the error quotes the row. */
 async function failOnErrors(): Promise<void> {

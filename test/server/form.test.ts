@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { gather } from '../../server/bodies.ts';
+import { cpuTime } from '../harness/cpu-time.ts';
 
 test.each([
   [[['a', '1'], ['b', '2']], { a: '1', b: '2' }],
@@ -11,8 +12,6 @@ test.each([
 });
 
 test('a million pairs of one name are gathered in a moment', () => {
-  const start = performance.now();
-  const { a } = gather(Array.from({ length: 1_000_000 }, (): [string, string] => ['a', 'x']));
-  expect(a).toHaveLength(1_000_000);
-  expect(performance.now() - start).toBeLessThan(5_000);
+  const pairs = Array.from({ length: 1_000_000 }, (): [string, string] => ['a', 'x']);
+  expect(cpuTime(() => expect(gather(pairs)['a']).toHaveLength(1_000_000))).toBeLessThan(5_000);
 });

@@ -9,7 +9,7 @@ test('requests that wait together for a database that does not answer fail toget
   const store = await testStore();
   const world = await makeTrackedWorld(store);
   await takeIn(store, world, [sampleCall(world, { deviceId: 'before' })]);
-  const hasty = openDatabase({ url: `${store.url}?options=${encodeURIComponent('-c transaction_timeout=300 -c timezone=UTC')}` });
+  const hasty = openDatabase({ url: `${store.url}?options=${encodeURIComponent('-c transaction_timeout=3000 -c timezone=UTC')}` });
   onFileEnd(() => hasty.end());
   // Each transaction that runs out of time takes its session with it.
   let sessions = 0;

@@ -110,7 +110,7 @@ describe.each(STORES)('files in $name', ({ open, unfinished }) => {
     expect(await keys(files, 'nothing/')).toEqual([]);
     const [listed] = await Array.fromAsync(files.list('many/0/0'));
     expect(Math.abs(listed!.modifiedAt.getTime() - Date.now())).toBeLessThan(120_000);
-  }, 120_000);
+  });
 
   it.each([10, 11 * MIB, 40 * MIB])('whose source breaks after %i bytes leave nothing, and the error is the source\'s', async (bytes) => {
     async function* broken() {

@@ -62,7 +62,7 @@ describe('the data key', () => {
     expect([Object.keys(await rowsNow()), Object.keys(await filesNow()).toSorted()]).toEqual([keys, keys]);
     await expectAllHolds(await openSecrets(store.db, store.files, store.secretKey));
     expect(await rotateDataKey(store, store.secretKey)).toMatchObject({ id: 3, dropped: [2] });
-  }, 60_000);
+  });
 
   it('seals more than a batch again', async () => {
     const { entity } = world;
@@ -83,7 +83,7 @@ describe('the data key', () => {
     const secrets = await openSecrets(store.db, store.files, store.secretKey);
     const { rows } = await store.db.query<{ identifier: string; api_key: string }>('SELECT identifier, api_key FROM app_api_keys');
     for (const { identifier, api_key: sealed } of rows) expect(secrets.open(sealed, place(identifier))).toBe(`of ${identifier}`);
-  }, 60_000);
+  });
 });
 
 describe('the secret key', () => {
@@ -99,7 +99,7 @@ describe('the secret key', () => {
     await expectAllHolds(await openSecrets(store.db, store.files, to));
     await store.db.query('DELETE FROM server_keys');                 // each place alone is enough
     await expectAllHolds(await openSecrets(store.db, store.files, to));
-  }, 60_000);
+  });
 
   it('once changed, has the files follow at the next start, where nobody repeats it', async () => {
     const to = randomBytes(32);
@@ -107,7 +107,7 @@ describe('the secret key', () => {
     expect(await filesNow()).not.toEqual(await rowsNow());
     await openSecrets(store.db, store.files, to);
     expect(await filesNow()).toEqual(await rowsNow());
-  }, 60_000);
+  });
 });
 
 it('has the database alone, and is refused where a process runs, though its session broke', async () => {
@@ -118,10 +118,10 @@ it('has the database alone, and is refused where a process runs, though its sess
        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)).rows.map(({ pid }) => pid);
   const [broken] = await holders();
   await store.db.query('SELECT pg_terminate_backend($1, 5000)', [broken]);
-  await waitFor('another session', async () => (await holders()).some((pid) => pid !== broken), 10_000);
+  await waitFor('another session', async () => (await holders()).some((pid) => pid !== broken));
   await expect(haveAlone(store.db, async () => {})).rejects.toThrow('Millrace runs on this database');
   end();
-  await waitFor('the lock to go', async () => (await holders()).length === 0, 10_000);
+  await waitFor('the lock to go', async () => (await holders()).length === 0);
   await haveAlone(store.db, async () => {
     await expect(sayRunning(store.db)).rejects.toThrow("The server's keys are being rotated");
   });

@@ -64,14 +64,14 @@ it('a bucket that is away for longer is waited for, and the run tells why', asyn
   const waiting = await waitFor('the run to wait', async () => {
     const run = await findExportRun(stack.store.db, asked.entityId, asked.identifier);
     return run!.waitsUntil && run;
-  }, 180_000);
+  });
   expect(waiting.fault).toContain('503 SlowDown');
   expect((await listExportRecords(stack.store.db, asked.entityId, [asked.id])).map(({ dataType, isDone }) => [dataType, isDone]))
     .toEqual([['logs', true], ['details', false]]);
   proxy.clear();
-  const run = await exportEnded(stack, asked, 120_000);
+  const run = await exportEnded(stack, asked);
   await expectWhole(world, run);
-}, 300_000);
+});
 
 it('a bucket that is gone fails the run in the words of the provider, and the next run exports its day', async () => {
   const world = await worldBehindProxy({ bucketName: 'gone-for-good' });

@@ -46,7 +46,7 @@ it('a day whose manifest its reader has moved away keeps its files when a rerun 
   await s3.delete(`${folder}/manifest.json`);
   await cancelRerun(world, first);
   expect(await s3.keys(folder)).toEqual(files);
-}, 180_000);
+});
 
 it('a manifest that somebody has spoiled costs no file, and holds no later run up', async () => {
   const { world, first, folder, files } = await exportedDay();
@@ -56,21 +56,21 @@ it('a manifest that somebody has spoiled costs no file, and holds no later run u
   const rerun = await runExport(stack, world, { cause: 'rerun', rerunOf: first.id, window: { start: DAY.start, end: DAY.end } });
   expect(rerun.state).toBe('finished');
   expect((await readExport(stack, world, folder)).manifest).toMatchObject({ run: rerun.identifier, rows: 2_000 });
-}, 180_000);
+});
 
 it('a run whose leftovers could not be removed keeps its files when that is done later, whatever became of its manifest', async () => {
   const world = await makeExportWorld(stack, s3, { exportedData: ['logs'], endpoint: proxy.endpoint });
   await insertEvents(stack, world, 2_000);
   proxy.meet({ operation: 'GetObject', key: new RegExp(`${world.exporter.identifier}.*manifest`) }, s3Error(403, 'AllAccessDisabled'));
   const asked = await askForExport(stack, world);
-  await expect.poll(() => stateOf(asked), { timeout: 30_000 }).toBe('finished');
+  await expect.poll(() => stateOf(asked)).toBe('finished');
   const [{ key } = { key: '' }] = await listExportFiles(stack.store.db, world.entity.id, [asked.id]);
-  await expect.poll(() => proxy.count({ operation: 'GetObject', key: /manifest/ }), { timeout: 30_000 }).toBeGreaterThan(0);
+  await expect.poll(() => proxy.count({ operation: 'GetObject', key: /manifest/ })).toBeGreaterThan(0);
   await s3.delete(key.replace(/\d{4}\/logs.*$/, 'manifest.json'));
   const end = new Date(DAY.end.getTime() + 3_600_000);
   expect((await runExport(stack, world, { window: { start: null, end } })).state).toBe('finished');
   expect(await s3.keys(key)).toEqual([key]);
-}, 180_000);
+});
 
 it('a run has one key: one that is given meanwhile is that of the next run, which exports all of it', async () => {
   const world = await makeExportWorld(stack, s3, {
@@ -94,7 +94,7 @@ it('a run has one key: one that is given meanwhile is that of the next run, whic
   expect(next).toMatchObject({ state: 'finished', window: { start: DAY.start } });
   const { manifest } = await readExport(stack, { ...world, encryptionKey }, next.definition!.folder);
   expect(manifest.rows).toBe(6_000);
-}, 180_000);
+});
 
 it('a table that is written anew between two attempts costs no row', async () => {
   const world = await makeExportWorld(stack, s3, { exportedData: ['logs'], partBytes: 256 * 1024, endpoint: proxy.endpoint });
@@ -117,7 +117,7 @@ it('a table that is written anew between two attempts costs no row', async () =>
   const { manifest, rows } = await readExport(stack, world, run.definition!.folder);
   expect(new Set(rows.logs!.map(([id]) => id)).size).toBe(20_000);
   expect(manifest).toMatchObject({ rows: 20_000 });
-}, 180_000);
+});
 
 async function stateOf({ id }: ExportRun): Promise<string> {
   const { rows } = await stack.store.db.query<{ state: string }>('SELECT state FROM export_runs WHERE id = $1', [id]);

@@ -119,7 +119,7 @@ it('somebody on hold, or whose data is restricted, can see it', async () => {
   expect(dataOf(await readArchive(stack, anas!)).counts).toMatchObject({ events: 1 });
 });
 
-it('300,000 events of one person are one archive, within bounded memory', { timeout: 120_000 }, async () => {
+it('300,000 events of one person are one archive, within bounded memory', async () => {
   const ana = newPerson();
   await valued(ana, '1');
   await accessEnded(stack, await askFor(stack, 'access', world, [ana]));

@@ -33,7 +33,7 @@ async function known(count: number): Promise<string[]> {
 
 const user = (customerId: string): Person => ({ customerType: 'user_id', customerId });
 const left = (ids: string[]) => leftOf(stack.store, world.entity.id, ids);
-const treated = (request: GdprRequest, withinMs?: number) => requestTreated(stack.store, request, withinMs);
+const treated = (request: GdprRequest) => requestTreated(stack.store, request);
 const receipts = ({ entityId, identifier }: GdprRequest) => listReceipts(stack.store.db, entityId, identifier);
 const hold = (customerId: string) => write(stack.store.db, (tx) => insertHold(tx, world.entity.id, {
   ...user(customerId), kind: 'hold', reason: 'a lawsuit', createdBy: world.user.id,
@@ -45,7 +45,7 @@ it('5,000 people of one request are deleted, and nobody else', async () => {
   const ids = await known(5_000);
   const others = await known(200);
   const before = await left(others);
-  const request = await treated(await askFor(stack, 'delete', world, ids), 100_000);
+  const request = await treated(await askFor(stack, 'delete', world, ids));
   expect(await left(ids)).toEqual({});
   expect(await left(others)).toEqual(before);
   expect(request).toMatchObject({ fault: null, stage: null, survivors: {} });
@@ -55,7 +55,7 @@ it('5,000 people of one request are deleted, and nobody else', async () => {
   expect(receipt).toMatchObject({ type: 'erasure', round: 1, request: request.identifier, requested_by: { kind: 'user' } });
   expect(receipt!.subjects).toHaveLength(5_000);
   expect(receipt!.subjects[0]!.identifiers).toEqual({ user_id: 1, device_id: 1, push_token: 1 });
-}, 120_000);
+});
 
 it('two requests for the same person, at once, both end treated', async () => {
   const [id] = await known(1);

@@ -52,9 +52,9 @@ beforeAll(async () => {
   whenFirstEnded = await waitFor('the end of the first of the nine', async () => {
     const standing = await look();
     return ofLarge(standing).some(({ endedAt }) => endedAt) && standing;
-  }, 90_000);
-  for (const { world: of, id } of large) await importEnded(stack.store, of, id, 90_000);
-}, 180_000);
+  });
+  for (const { world: of, id } of large) await importEnded(stack.store, of, id);
+});
 
 describe('ten imports at once, on one worker', () => {
   it('the one of ten rows, which came last, ends while the nine of 120,000 are under way', async () => {

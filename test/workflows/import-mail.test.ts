@@ -29,7 +29,7 @@ const post = (fields: Record<string, string> = { skip_email: 'false' }, file?: s
 const mailOf = (id: string) => waitFor('what came of the mail', async () => {
   const job = await findImport(stack.store.db, world.entity.id, id);
   return job!.mail && job!.mail.state !== 'sending' ? job!.mail : null;
-}, 90_000);
+});
 
 const received = (id: string) => smtp.received.filter(({ mail }) => mail.headers.subject!.includes(id));
 

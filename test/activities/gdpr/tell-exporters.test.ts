@@ -153,7 +153,7 @@ it('a bucket that is out of reach for a while is tried again, for a day', async 
     `UPDATE export_deletions SET created_at = now() - interval '24 hours', waits_until = now() WHERE entity_id = $1`, [world.entity.id]);
   expect(await tell()).toBeNull();
   expect(await lists()).toMatchObject([{ state: 'not_notified', fault: expect.stringContaining('SlowDown') as string }]);
-}, 60_000);
+});
 
 it('the receipt tells of each exporter: told, deleted, never run, and of the bucket that one had before', async () => {
   const { db } = stack.store;
@@ -202,4 +202,4 @@ it('the next run of an exporter puts what its bucket did not take at its time', 
   const [list] = await lists();
   expect(list).toMatchObject({ state: 'notified', fault: null, hmacs: null });
   expect(await deletions()).toEqual([list!.key]);
-}, 60_000);
+});

@@ -146,7 +146,7 @@ describe('a command ends', () => {
     const { value } = await reading.next() as { value: Line };
     return { reading, pids: value.text.split(' ').map(Number) };
   };
-  const allGone = (pids: number[], withinMs?: number) => waitFor('all have ended', async () => !pids.some(isAlive), withinMs);
+  const allGone = (pids: number[]) => waitFor('all have ended', async () => !pids.some(isAlive));
 
   it('when the run does, with all it has started', async () => {
     const canceled = new AbortController();
@@ -197,7 +197,7 @@ describe('a command ends', () => {
     const pids = line.split(' ').map(Number);
     expect(pids.every(isAlive)).toBe(true);
     ours.kill('SIGKILL');
-    await allGone(pids, 5_000);
+    await allGone(pids);
     await waitFor('its files are gone', async () => (await readdir(context.scratch)).length === 0);
   });
 });

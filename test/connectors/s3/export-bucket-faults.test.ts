@@ -80,7 +80,7 @@ it.each([
   ['takes no more', stall], ['does not answer', silence],
 ] as const)('a bucket that %s stalls, and is tried again', async (_, fault) => {
   proxy.meet({ operation: 'UploadPart', part: 2 }, fault);
-  await expectUploaded('stalled', through({ patience: { idleMs: 300, answerMs: 300 } }));
+  await expectUploaded('stalled', through({ patience: { idleMs: 1_500, answerMs: 1_500 } }));
 });
 
 it('an answer that breaks off is asked for again where it is read as a whole, and refused for a while where it is not', async () => {
@@ -100,7 +100,7 @@ it('longer trouble is told as such, with the time that was asked for, and the up
   expect(message).toContain('it asks to come back in 120 s');
   proxy.clear();
   proxy.meet({ operation: 'PutObject' }, SLOW_DOWN, 1_000);
-  const tired = await refusal(through({ patience: { retryMs: 1_000 } }).upload('given-up', stream(10)));
+  const tired = await refusal(through({ patience: { retryMs: 3_000 } }).upload('given-up', stream(10)));
   expect(tired.status).toBe('source_unavailable');
   expect(proxy.count({ operation: 'PutObject' })).toBeGreaterThan(2);
   expect(await s3.unfinished()).toEqual([]);
