@@ -70,22 +70,25 @@ async function eraseThoseWhoGo(claim: GdprClaim): Promise<boolean> {
   return isTreated;
 }
 
-/** Until nothing more comes in of those who go, nor anything by which they are known. */
+/** Until nothing more comes in of those who go, nor anything by which they are known. Nobody goes where this history has grown long. */
 async function keepOut(claim: GdprClaim): Promise<{ going: number }> {
-  await collected(claim);                               // before anything is gone
-  for (;;) {
+  let collected = await collect(claim);                 // before anything is gone
+  while (collected) {
     const { sinceMs } = await raiseTombstones(claim);   // nothing new comes in from here on
     await repeat(() => olderWriters(claim, sinceMs));   // those that looked before the tombstones
-    const { added } = await collected(claim);           // what they linked meanwhile
-    const begun = added === 0 ? await beginErasing(claim) : null;
+    collected = await collect(claim);                   // what they linked meanwhile
+    const begun = collected?.added === 0 ? await beginErasing(claim) : null;
     if (begun) return begun;
   }
+  return { going: 0 };
 }
 
-async function collected(claim: GdprClaim): Promise<{ added: number }> {
+/** Null where it is to be gone on with in a new run. */
+async function collect(claim: GdprClaim): Promise<{ added: number } | null> {
   for (;;) {
     const found = await collectIdentifiers(claim);
     if (!('againInMs' in found)) return found;
+    if (workflowInfo().continueAsNewSuggested) return null;
     await sleep(found.againInMs);
   }
 }
