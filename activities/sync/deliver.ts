@@ -7,6 +7,7 @@ import { countRecords, decideFates, type Fate, progressAfter, progressTaken } fr
 import type { Gathered } from './items.ts';
 import type { SyncJob } from './job.ts';
 import { noteRecords } from './note.ts';
+import { placeToNote } from './place.ts';
 import type { RunScope } from './scope.ts';
 import type { SourceRecord, WriteOutcome } from '../../connectors/contract.ts';
 import { masked } from '../../connectors/masked.ts';
@@ -42,20 +43,21 @@ export async function deliverBatch(
   const known = await findKnownRecords(needs.db, entityId, syncId, items.flatMap(({ key }) => key ?? []));
   const fates = decideFates(items, known, job.run);
   const position = batch.cursor === null ? null : JSON.stringify(batch.cursor);
-  const delivery: Delivery = { ...slim(sendable(items, fates)), fates, bytes: batch.bytes, position };
+  const whole: Delivery = { ...slim(sendable(items, fates)), fates, bytes: batch.bytes, position };
   const identifier = `${job.run.identifier}-${before.read}`;
   const held = await write(needs.db, async (tx) => {
     const run = await lockRun(tx, job.key);
-    if (run?.progress.read !== before.read) return 'lost';
+    if (run?.progress.read !== before.read) return null;
     // An erasure waits for transactions that began before it, and for nothing that is held in memory.
     if (await isAnyErased(tx, needs, job.sync, items.map(({ customerId }) => customerId))) return 'erased';
+    const delivery = { ...whole, position: await placeToNote(tx, needs, job.sync, { before: run.progress.position, behind: position }) };
     await insertBatch(tx, entityId, run.id, { identifier, batch: JSON.stringify(delivery) });
-    return 'held';
+    return delivery;
   });
   // Somebody was erased since the batch was mapped: it is mapped again, without them.
   if (held === 'erased') return deliverBatch(needs, job, target, batch, before);
   needs.boundary('sync: batch written down');
-  return held === 'held' ? send(needs, job, target, identifier, delivery) : null;
+  return held && send(needs, job, target, identifier, held);
 }
 
 /** What is written down, and held while it is sent: of each record at most what is sent, and what an error of it would show. */
@@ -117,11 +119,12 @@ export async function noteUnknown(tx: Tx, needs: Needs, { sync, run }: { sync: S
 }
 
 async function noteDelivery(
-  tx: Tx, needs: Needs, { sync, run }: { sync: Sync; run: SyncRun }, { items, fates, bytes, position }: Omit<Delivery, 'records'>,
+  tx: Tx, needs: Needs, { sync, run }: { sync: Sync; run: SyncRun }, { items, fates, bytes, position: behind }: Omit<Delivery, 'records'>,
 ): Promise<RunProgress> {
   await deleteBatch(tx, sync.entityId, run.id);
   const records = await forgetErased(tx, needs, sync, items);
   const errors = await noteRecords(tx, needs, { sync, run }, { records, fates, known: null });
+  const position = await placeToNote(tx, needs, sync, { before: run.progress.position, behind });
   const taken = progressTaken(run.progress, records.length, { bytes, position, unmappedFields: run.progress.unmappedFields });
   const after = progressAfter(taken, { records, fates, errors });
   await updateRunProgress(tx, run, after);

@@ -5,6 +5,7 @@ import { progressTaken, type Taken } from './fates.ts';
 import type { Gathered, SyncItem } from './items.ts';
 import type { SyncJob } from './job.ts';
 import { type Merged, mergePart, type Part, type Target } from './merge.ts';
+import { isErasedNamed, placeToNote } from './place.ts';
 import { RunGone, type RunScope } from './scope.ts';
 import { laneOf } from '../../domain/lane.ts';
 import { type Tx, write } from '../../store/database.ts';
@@ -63,7 +64,7 @@ export class AttributeLanes {
     if (this.#isQuiet || valuesOf(checked) < FEWEST_VALUES) return this.#mergeAtOnce(checked, taken, before);
     if (this.#batches.length >= BATCHES_AHEAD) await this.#batches.shift();
     const after = await this.#pin(batch.items, checked, taken, before);
-    if (after) this.#merge(checked, { number: after.batchesTaken, position }, before.lanesDone);
+    if (after) this.#merge(checked, { number: after.batchesTaken, position: after.position }, before.lanesDone);
     return after;
   }
 
@@ -80,12 +81,12 @@ export class AttributeLanes {
     const merged = await mergePart(this.#needs, this.#job, this.#target, {
       checked,
       isNext: ({ batchesTaken }) => batchesTaken === before.batchesTaken,
-      advance: (progress) => {
-        const after = progressTaken(progress, checked.records.length, taken);
+      advance: async (progress, tx) => {
+        const after = progressTaken(progress, checked.records.length, await this.#noted(tx, taken, progress.position));
         return { ...after, lanesDone: after.lanesDone.map(() => after.batchesTaken) };
       },
-      commitWith: async (tx) => {
-        if (sync.mode === 'incremental' && rootId === null) await updateSyncCursor(tx, sync, taken.position);
+      commitWith: async (tx, { position }) => {
+        if (sync.mode === 'incremental' && rootId === null) await updateSyncCursor(tx, sync, position);
       },
     });
     if (merged) this.#learn(checked, merged, 1);
@@ -97,7 +98,7 @@ export class AttributeLanes {
     const after = await write(this.#needs.db, async (tx) => {
       const run = await lockRun(tx, key);
       if (run?.progress.batchesTaken !== before.batchesTaken) return null;
-      const progress = progressTaken(run.progress, items.length, taken);
+      const progress = progressTaken(run.progress, items.length, await this.#noted(tx, taken, run.progress.position));
       const { recordsTaken: recordsBefore } = run.progress;
       const { batchesTaken: number, position } = progress;
       const kept = await this.#withoutErased(tx, items, checked);
@@ -108,6 +109,11 @@ export class AttributeLanes {
     });
     this.#needs.boundary('sync: after a batch was pinned');
     return after;
+  }
+
+  /** As it is noted down, with the place that may be. */
+  async #noted(tx: Tx, taken: Taken, before: string | null): Promise<Taken> {
+    return { ...taken, position: await placeToNote(tx, this.#needs, this.#job.sync, { before, behind: taken.position }) };
   }
 
   /** What is written down of the erased is that there was a record. */
@@ -148,7 +154,7 @@ export class AttributeLanes {
     return {
       checked,
       isNext: ({ lanesDone }) => lanesDone[lane] === number - 1,
-      advance: (progress) => ({ ...progress, lanesDone: progress.lanesDone.with(lane, number) }),
+      advance: async (progress) => ({ ...progress, lanesDone: progress.lanesDone.with(lane, number) }),
       commitWith: async (tx, { lanesDone }) => {
         if (lanesDone.every((done) => done >= number)) await this.#endBatch(tx, { number, position });
       },
@@ -159,7 +165,9 @@ export class AttributeLanes {
   async #endBatch(tx: Tx, { number, position }: Place): Promise<void> {
     const { sync, run: { id, rootId } } = this.#job;
     await deletePinnedBatch(tx, sync.entityId, id, number);
-    if (sync.mode === 'incremental' && rootId === null) await updateSyncCursor(tx, sync, position);
+    if (sync.mode !== 'incremental' || rootId !== null) return;
+    // Somebody may have been erased since the batch was pinned.
+    if (!await isErasedNamed(tx, this.#needs, sync.entityId, position)) await updateSyncCursor(tx, sync, position);
   }
 }
 

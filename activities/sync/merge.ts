@@ -30,7 +30,7 @@ export type Part = {
   /** Whether a run that stands there still waits for these records. */
   isNext(progress: RunProgress): boolean;
   /** How far it is after them, the counts left out. */
-  advance(progress: RunProgress): RunProgress;
+  advance(progress: RunProgress, tx: Tx): Promise<RunProgress>;
   /** What else commits with them. */
   commitWith(tx: Tx, after: RunProgress): Promise<void>;
 };
@@ -155,7 +155,7 @@ async function note(
   const fates = prepared.fates.map((fate, index) => (erased.has(records[index]!.ordinal) ? 'failed' : fate));
   const errors = await noteRecords(tx, needs, job, { records, fates, known: prepared.known });
   const run = await heldRun(tx, job, part);
-  const after = progressAfter(part.advance(run.progress), { records, fates, errors });
+  const after = progressAfter(await part.advance(run.progress, tx), { records, fates, errors });
   await updateRunProgress(tx, run, after);
   await part.commitWith(tx, after);
   needs.boundary('sync: before a batch commits');

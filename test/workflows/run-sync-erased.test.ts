@@ -4,7 +4,7 @@ import { type Answer, httpSource } from '../harness/http-source.ts';
 import { lockWaits } from '../harness/lock-waits.ts';
 import { personId } from '../harness/people.ts';
 import { useStack } from '../harness/stack.ts';
-import { ask, askForRun, makeSync, runEnded, runErrors } from '../harness/syncs.ts';
+import { ask, askForRun, makeSync, openShop, runEnded, runErrors, runSync, type Shop } from '../harness/syncs.ts';
 import { makeTrackedWorld, type TrackedWorld } from '../harness/tracked-calls.ts';
 import { waitFor } from '../harness/wait.ts';
 import { ensurePartitions } from '../../store/event-partitions.ts';
@@ -14,11 +14,13 @@ import { insertTombstone } from '../../store/tombstones.ts';
 const stack = useStack();
 const web = await httpSource();
 let world: TrackedWorld;
+let shop: Shop;
 
 beforeAll(async () => {
   stack.startWorker();
   await ensurePartitions(stack.store.db, [new Date('2026-11-05T10:00:00Z')]);
   world = await makeTrackedWorld(stack.store);
+  shop = await openShop(stack, world);
 });
 
 /** A sync of a file of people, which comes up to the row `until`, and the rest of it once it is let go. */
@@ -39,6 +41,8 @@ async function syncOfHeldFile(name: string, people: string[], until: number): Pr
   return { sync, release };
 }
 
+const bury = (person: string) =>
+  insertTombstone(stack.store.db, world.entity.id, stack.store.secrets.customerHash(world.entity.id, 'user_id', person));
 const runOf = async (run: string) => (await findRun(stack.store.db, world.entity.id, run))!;
 
 describe('somebody who is erased while a sync has read them', () => {
@@ -73,7 +77,7 @@ describe('somebody who is erased while a sync has read them', () => {
     await locking.query('LOCK TABLE attribute_values IN ACCESS EXCLUSIVE MODE');
     release();
     await lockWaits(stack.store);
-    await insertTombstone(stack.store.db, world.entity.id, stack.store.secrets.customerHash(world.entity.id, 'user_id', person));
+    await bury(person);
     await locking.query('COMMIT');
     locking.release();
     const ended = await runEnded(stack.store, world, run);
@@ -85,5 +89,77 @@ describe('somebody who is erased while a sync has read them', () => {
     ]);
     expect(JSON.stringify(records)).not.toContain(person);
     expect(await runErrors(stack.store, world, ended)).toMatchObject([{ line: 2, message: 'erased', customerId: null, raw: null }]);
+  });
+});
+
+describe('somebody who was erased, and whom the source still has, last of all', () => {
+  /** A table of so many people and, behind them, of `last`, whose place in the order names them. */
+  async function table(name: string, count: number, last: string): Promise<string> {
+    const quoted = shop.table(name);
+    await shop.db.query(`CREATE TABLE ${quoted} (email text PRIMARY KEY, tariff text, changed_at timestamptz);
+      ALTER TABLE ${quoted} OWNER TO ${shop.role};
+      INSERT INTO ${quoted} SELECT '${name}-' || n, 'gold', '2026-01-01'::timestamptz + make_interval(secs => n)
+        FROM generate_series(1, ${count}) n;
+      INSERT INTO ${quoted} VALUES ('${last}', 'gold', '2026-02-01')`);
+    return quoted;
+  }
+
+  /** All that is kept of how far a sync and its runs have read, and whether the sync has a place. */
+  async function places(sync: string): Promise<{ text: string; hasPlace: boolean }> {
+    const { rows } = await stack.store.db.query<{ cursor: string | null }>(
+      `SELECT s.cursor, r.position, r.cursor_before, r.sample, b.batch, p.position AS pinned
+       FROM syncs s JOIN sync_runs r ON r.sync_id = s.id
+       LEFT JOIN sync_batches b ON b.run_id = r.id LEFT JOIN sync_pinned_batches p ON p.run_id = r.id
+       WHERE s.entity_id = $1 AND s.identifier = $2`, [world.entity.id, sync]);
+    expect(rows.length).toBeGreaterThan(0);
+    return { text: JSON.stringify(rows), hasPlace: rows[0]!.cursor !== null };
+  }
+
+  async function webhook(name: string): Promise<string> {
+    const url = web.serve(`/${name}`, (request, response) => { request.resume().on('end', () => response.writeHead(200).end()); });
+    return (await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
+      name, connector: 'webhook', settings: { url, secret: 'secret of 32 bytes for the tests..' },
+    })).identifier;
+  }
+
+  const toSor = async () => ({
+    destination: { sor: world.sor.identifier }, mapping: { customer: { field: 'email' }, fields: [{ from: 'tariff', to: 'plan' }] },
+  });
+  const outside = async (name: string, key = ['email']) => ({
+    destination: { connection: await webhook(name), stream: 'people', key },
+    mapping: { customer: { field: 'email' }, fields: [{ from: 'email' }, { from: 'tariff', to: 'plan' }] },
+  });
+
+  it.each([
+    ['few people', 'few', 3, toSor], ['many people, who are pinned', 'many', 4_500, toSor], ['people sent elsewhere', 'sent', 3, outside],
+  ] as const)('is named by no place of a sync of %s, which goes on once there is somebody behind them', async (_, name, count, way) => {
+    const erased = personId(91_000 + count + name.length);
+    await bury(erased);
+    const rows = await table(name, count, erased);
+    const sync = await makeSync(stack, world, {
+      source: { connection: shop.connection, stream: name }, mode: 'incremental', cursor_field: 'changed_at', ...await way(name),
+    });
+    expect((await runSync(stack, world, sync, {}, 'dry_run')).progress).toMatchObject({ failed: expect.any(Number) as number });
+    expect(await runSync(stack, world, sync)).toMatchObject({
+      state: 'finished', progress: { read: count + 1, written: count, failed: 1, errorsByType: { INVALID_CUSTOMER_ID: 1 } },
+    });
+    expect((await places(sync)).text).not.toContain(erased);
+    expect(await runSync(stack, world, sync)).toMatchObject({ state: 'finished', progress: { written: 0, failed: 1 } });
+    await shop.db.query(`INSERT INTO ${rows} VALUES ('${name}-new', 'gold', '2026-02-02')`);
+    expect(await runSync(stack, world, sync)).toMatchObject({ state: 'finished', progress: { written: 1, failed: 1 } });
+    expect(await places(sync)).toEqual({ text: expect.not.stringContaining(erased) as string, hasPlace: true });
+    expect((await runSync(stack, world, sync)).progress).toMatchObject({ read: 0 });
+  });
+
+  it('has nobody sent twice where no key names records', async () => {
+    const erased = personId(91_100);
+    await bury(erased);
+    await table('keyless', 3, erased);
+    const sync = await makeSync(stack, world, {
+      source: { connection: shop.connection, stream: 'keyless' }, mode: 'incremental', cursor_field: 'changed_at',
+      ...await outside('keyless', []),
+    });
+    expect((await runSync(stack, world, sync)).progress).toMatchObject({ read: 4, written: 3, failed: 1 });
+    expect((await runSync(stack, world, sync)).progress).toMatchObject({ read: 0 });
   });
 });
