@@ -10,9 +10,9 @@ const withServices = {
   globalSetup: ['test/harness/global-setup.ts'],
   setupFiles: ['test/harness/clean-up.ts'],
   // Generous: a machine may be busy with more than this run.
-  testTimeout: 240_000,
-  hookTimeout: 240_000,
-  expect: { poll: { timeout: 150_000 } },
+  testTimeout: 400_000,
+  hookTimeout: 400_000,
+  expect: { poll: { timeout: 300_000 } },
 };
 const RULES = ['test/domain/**/*.test.ts', 'test/checks/**/*.test.ts'];
 const LAWS = ['test/laws/**/*.test.ts'];

@@ -95,7 +95,7 @@ describe('what this run has left behind', () => {
     for (const flow of ['import', 'feed', 'sync', 'export', 'gdpr', 'sweep']) {
       expect(searched.get(flow), `histories of ${flow}; run all tests`).toBeGreaterThan(0);
     }
-  }, 300_000);
+  }, 900_000);
 
   it.for(LOGS)(
     'in what is kept of %s names no person and no secret', async ([, files]) => {
