@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { PATIENCE_MS } from './test/harness/wait.ts';
 
 // Hundreds of processes are started, of test files, servers, workers and commands: what Node has made of a module is kept for the next.
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url));
@@ -10,9 +11,9 @@ const withServices = {
   globalSetup: ['test/harness/global-setup.ts'],
   setupFiles: ['test/harness/clean-up.ts'],
   // Generous: a machine may be busy with more than this run.
-  testTimeout: 400_000,
-  hookTimeout: 400_000,
-  expect: { poll: { timeout: 300_000 } },
+  testTimeout: PATIENCE_MS + 100_000,
+  hookTimeout: PATIENCE_MS + 100_000,
+  expect: { poll: { timeout: PATIENCE_MS } },
 };
 const RULES = ['test/domain/**/*.test.ts', 'test/checks/**/*.test.ts'];
 const LAWS = ['test/laws/**/*.test.ts'];

@@ -7,7 +7,7 @@ import { countRecords, decideFates, type Fate, progressAfter, progressTaken } fr
 import type { Gathered } from './items.ts';
 import type { SyncJob } from './job.ts';
 import { noteRecords } from './note.ts';
-import { placeToNote } from './place.ts';
+import { placeBehind, placeToNote } from './place.ts';
 import type { RunScope } from './scope.ts';
 import type { SourceRecord, WriteOutcome } from '../../connectors/contract.ts';
 import { masked } from '../../connectors/masked.ts';
@@ -42,15 +42,15 @@ export async function deliverBatch(
   if (target.mapper.isToStop) return 'stopped';
   const known = await findKnownRecords(needs.db, entityId, syncId, items.flatMap(({ key }) => key ?? []));
   const fates = decideFates(items, known, job.run);
-  const position = batch.cursor === null ? null : JSON.stringify(batch.cursor);
-  const whole: Delivery = { ...slim(sendable(items, fates)), fates, bytes: batch.bytes, position };
+  const taken = { ...slim(sendable(items, fates)), fates, bytes: batch.bytes };
   const identifier = `${job.run.identifier}-${before.read}`;
   const held = await write(needs.db, async (tx) => {
     const run = await lockRun(tx, job.key);
     if (run?.progress.read !== before.read) return null;
     // An erasure waits for transactions that began before it, and for nothing that is held in memory.
     if (await isAnyErased(tx, needs, job.sync, items.map(({ customerId }) => customerId))) return 'erased';
-    const delivery = { ...whole, position: await placeToNote(tx, needs, job.sync, { before: run.progress.position, behind: position }) };
+    const position = await placeToNote(tx, needs, job.sync, { before: run.progress.position, behind: placeBehind(batch) });
+    const delivery: Delivery = { ...taken, position };
     await insertBatch(tx, entityId, run.id, { identifier, batch: JSON.stringify(delivery) });
     return delivery;
   });

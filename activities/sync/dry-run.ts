@@ -8,7 +8,7 @@ import { type BatchRecord, decideFates, type Fate, progressAfter, progressTaken 
 import type { Gathered } from './items.ts';
 import type { SyncJob } from './job.ts';
 import { outgoingOf } from './outgoing.ts';
-import { placeToNote } from './place.ts';
+import { placeBehind, placeToNote } from './place.ts';
 import { tellErased } from '../tell-erased.ts';
 import type { ValueType } from '../../domain/attribute-value.ts';
 import type { SourceRecord } from '../../connectors/contract.ts';
@@ -49,8 +49,7 @@ export async function dryRunBatch(
     const errors = await tellErased(tx, needs, job.sync.entityId, findings.records.flatMap(({ error }) => error ?? []));
     await insertImportErrors(tx, job.sync.entityId, run.id, errors);
     await updateSample(tx, run, shownFirst([...run.sample ?? [], ...findings.sample]).slice(0, MOST_SHOWN));
-    const behind = batch.cursor === null ? null : JSON.stringify(batch.cursor);
-    const position = await placeToNote(tx, needs, job.sync, { before: run.progress.position, behind });
+    const position = await placeToNote(tx, needs, job.sync, { before: run.progress.position, behind: placeBehind(batch) });
     const taken = progressTaken(run.progress, items.length, { bytes: batch.bytes, position, unmappedFields: [...mapper.unmapped] });
     const progress = progressAfter(taken, { ...findings, errors });
     await updateRunProgress(tx, run, progress);

@@ -5,7 +5,7 @@ import { progressTaken, type Taken } from './fates.ts';
 import type { Gathered, SyncItem } from './items.ts';
 import type { SyncJob } from './job.ts';
 import { type Merged, mergePart, type Part, type Target } from './merge.ts';
-import { isErasedNamed, placeToNote } from './place.ts';
+import { isErasedNamed, placeBehind, placeToNote } from './place.ts';
 import { RunGone, type RunScope } from './scope.ts';
 import { laneOf } from '../../domain/lane.ts';
 import { type Tx, write } from '../../store/database.ts';
@@ -59,8 +59,7 @@ export class AttributeLanes {
 
   /** Takes a batch over: once this is done it is merged, or pinned. Null when another attempt has moved the run on. */
   async take(batch: Gathered, checked: CheckedBatch, before: RunProgress): Promise<RunProgress | null> {
-    const position = batch.cursor === null ? null : JSON.stringify(batch.cursor);
-    const taken: Taken = { bytes: batch.bytes, position, unmappedFields: [...this.#target.mapper.unmapped] };
+    const taken: Taken = { bytes: batch.bytes, position: placeBehind(batch), unmappedFields: [...this.#target.mapper.unmapped] };
     if (this.#isQuiet || valuesOf(checked) < FEWEST_VALUES) return this.#mergeAtOnce(checked, taken, before);
     if (this.#batches.length >= BATCHES_AHEAD) await this.#batches.shift();
     const after = await this.#pin(batch.items, checked, taken, before);

@@ -1,12 +1,18 @@
 import type { Needs } from '../needs.ts';
-import { CUSTOMER_TYPES } from '../../domain/customer-id.ts';
+import type { Gathered } from './items.ts';
 import type { Json } from '../../connectors/contract.ts';
+import { CUSTOMER_TYPES } from '../../domain/customer-id.ts';
 import type { Tx } from '../../store/database.ts';
 import type { Sync } from '../../store/sync-record.ts';
 import { findErased } from '../../store/tombstones.ts';
 
 /** What no id of a person has in it where it stands in an address, a list, or a text with other words. */
 const BETWEEN_WORDS = /[\s"'()[\]{}<>,;:&=?/\\|]+/;
+
+/** The place behind a batch, as it is stored: null for the beginning. */
+export function placeBehind({ cursor }: Gathered): string | null {
+  return cursor === null ? null : JSON.stringify(cursor);
+}
 
 /**
  * The place up to which a batch that was taken is noted down: the one behind it, as the source's cursor tells it, or where that names

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Only what never comes is waited for so long, ms: a machine may be busy with more than this run. */
-const PATIENCE_MS = 300_000;
+export const PATIENCE_MS = 300_000;
 
 /** Looks again and again until `look` gives something, and returns it; fails when it does not within `withinMs`. */
 export async function waitFor<T>(
