@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Check, Finding } from './check.ts';
+import { type Check, type Finding, fixturesOf } from './check.ts';
 import { runTool } from './run-tool.ts';
 
 /** `code` is missing where no rule is broken: a file that can't be read, a directive that does nothing. */
@@ -29,7 +29,7 @@ export const oxlint: Check = {
   },
 
   async run(root) {
-    const config = root === '.' ? CONFIG : CONFIG_OF_FIXTURES;
+    const config = root === fixturesOf('oxlint') ? CONFIG_OF_FIXTURES : CONFIG;
     const output = JSON.parse(await runTool('oxlint', ['--config', config, ...OPTIONS], root)) as Output;
     return { findings: output.diagnostics.map(toFinding), filesLookedAt: output.number_of_files };
   },

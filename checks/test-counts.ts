@@ -1,6 +1,11 @@
-/** What is read here of the report that vitest writes as JSON. */
+import { relative } from 'node:path';
+
+/** What is read here of the report that vitest writes as JSON; times in milliseconds. */
 export type TestReport = {
-  testResults: { status: string; assertionResults: { status: string }[] }[];
+  testResults: {
+    name: string; status: string; startTime: number; endTime: number;
+    assertionResults: { status: string }[];
+  }[];
 };
 
 /**
@@ -17,6 +22,23 @@ export function countLine(report: TestReport | null, isFailed: boolean): string 
   const skipped = tests.length - passed - count('failed');
   const isWorse = failed === 0 && (isFailed || passed === 0);
   return `${passed} passed, ${isWorse ? 1 : failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
+}
+
+const SLOWEST = 10;
+
+/**
+ * The slowest test files, a line each under a heading, with the seconds from the begin of a file's first test to the end of its
+ * last, and the path as it is under `root`. A file without tests took none: it could not be loaded.
+ */
+export function slowestFiles(report: TestReport | null, root: string): string[] {
+  const files = (report?.testResults ?? [])
+    .filter((file) => file.assertionResults.length > 0)
+    .map(({ name, startTime, endTime }) => ({ name: relative(root, name), seconds: (endTime - startTime) / 1000 }))
+    .toSorted((a, b) => b.seconds - a.seconds)
+    .slice(0, SLOWEST);
+  if (files.length === 0) return [];
+  const heading = files.length === 1 ? 'The slowest test file:' : `The ${files.length} slowest test files:`;
+  return [heading, ...files.map(({ name, seconds }) => `${seconds.toFixed(1).padStart(8)} s  ${name}`)];
 }
 
 function failedOutsideTests(file: TestReport['testResults'][number]): boolean {
