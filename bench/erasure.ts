@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
+import type { Line, Size } from './line.ts';
 import { atMostTimes, type Figure, median } from './report.ts';
 import { type Database, openDatabase, write } from '../store/database.ts';
 import { insertEntity } from '../store/entities.ts';
@@ -18,35 +19,44 @@ const DAY_MS = 86_400_000;
 const DAYS = 60;
 const EVENTS_OF_A_PERSON = 100;
 
-export type ErasureBench = { databaseUrl: string; folder: string; events: number; people: number; rounds: number };
+const EVENTS: Record<Size, number> = { quick: 200_000, full: 5_000_000 };
+const PEOPLE: Record<Size, number> = { quick: 100, full: 1_000 };
+
+const titleOf = (size: Size) => (
+  `erasing ${PEOPLE[size].toLocaleString('en')} people among ${EVENTS[size].toLocaleString('en')} events, and looking again`);
 
 /**
  * People erased at all places, and looked for again, against one DELETE for each table that knows them. Each side has a copy of the
  * same database.
  */
-export async function benchErasure({ databaseUrl, folder, events, people, rounds }: ErasureBench): Promise<Figure[]> {
-  const admin = new pg.Client({ connectionString: databaseUrl });
-  await admin.connect();
-  await admin.query(`CREATE DATABASE ${ORIGINAL}`);
-  try {
-    const files = folderFiles(await mkdtemp(join(folder, 'erasure-')));
-    const secretKey = randomBytes(32);
-    const entityId = await onDatabase(databaseUrl, ORIGINAL, (db) => fill(db, (of) => openSecrets(of, files, secretKey), events));
-    const whom = sample(events, people);
-    const run = (work: (db: Database) => Promise<number>) => onCopy(admin, databaseUrl, work);
-    const title = `erasing ${people.toLocaleString('en')} people among ${events.toLocaleString('en')} events, and looking again`;
-    const runs: Figure[] = [];
-    for (let round = 0; round < rounds; round += 1) {
-      const bare = await run((db) => eraseByHand(db, entityId, whom));
-      runs.push(atMostTimes(title, await run(async (db) => eraseEverywhere(
-        { db, files, outbox: files, secrets: await openSecrets(db, files, secretKey) }, entityId, whom)), bare, 1.5));
+export const erasure: Line = {
+  key: 'erasure',
+  titles: (size) => [titleOf(size)],
+  async *measure(context) {
+    const databaseUrl = await context.databaseUrl();
+    const events = EVENTS[context.size];
+    const admin = new pg.Client({ connectionString: databaseUrl });
+    await admin.connect();
+    await admin.query(`CREATE DATABASE ${ORIGINAL}`);
+    try {
+      const files = folderFiles(await mkdtemp(join(context.folder, 'erasure-')));
+      const secretKey = randomBytes(32);
+      const entityId = await onDatabase(databaseUrl, ORIGINAL, (db) => fill(db, (of) => openSecrets(of, files, secretKey), events));
+      const whom = sample(events, PEOPLE[context.size]);
+      const run = (work: (db: Database) => Promise<number>) => onCopy(admin, databaseUrl, work);
+      const runs: Figure[] = [];
+      for (let round = 0; round < context.rounds; round += 1) {
+        const bare = await run((db) => eraseByHand(db, entityId, whom));
+        runs.push(atMostTimes(titleOf(context.size), await run(async (db) => eraseEverywhere(
+          { db, files, outbox: files, secrets: await openSecrets(db, files, secretKey) }, entityId, whom)), bare, 1.5));
+      }
+      yield median(runs);
+    } finally {
+      await admin.query(`DROP DATABASE ${ORIGINAL} WITH (FORCE)`);
+      await admin.end();
     }
-    return [median(runs)];
-  } finally {
-    await admin.query(`DROP DATABASE ${ORIGINAL} WITH (FORCE)`);
-    await admin.end();
-  }
-}
+  },
+};
 
 async function onDatabase<T>(databaseUrl: string, name: string, work: (db: Database) => Promise<T>): Promise<T> {
   const url = new URL(databaseUrl);

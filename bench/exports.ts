@@ -6,6 +6,8 @@ import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
+import type { Line, Size } from './line.ts';
+import { peakMemory } from './peak-memory.ts';
 import { atLeast, type Figure, median } from './report.ts';
 import { call, type RunningService, untilNextLook } from './service.ts';
 import { startS3 } from '../runtime/embedded/s3.ts';
@@ -21,38 +23,51 @@ const PART_BYTES = 8 * 1024 ** 2;
 const DAY_MS = 86_400_000;
 const TABLES = 'events, event_messages, sessions, session_heads, devices, device_users, locations, crashes';
 
-export type ExportBench = { service: RunningService; databaseUrl: string; folder: string; events: number; rounds: number };
+const EVENTS: Record<Size, number> = { quick: 200_000, full: 5_000_000 };
+const CASES = [{ encryption: '', goal: 1 }, { encryption: 'AES-256-CBC', goal: 0.9 }];
+const PEAK_MEMORY = 'daily export, peak memory of server and worker';
+
 type App = { identifier: string; id: number; entityId: number };
 type Bucket = { client: S3Client; settings: object; stop(): Promise<void> };
 
+const titleOf = (size: Size, encryption: string) => (
+  `daily export of ${EVENTS[size].toLocaleString('en')} events to S3${encryption && `, ${encryption}`}`);
+
 /**
  * The events of a window, from the claim of its run to its end, plain and encrypted, against COPY of the same columns through `gzip -1`
- * into one upload. A window is exported once before, and then again: so nobody waits for its end within the time.
+ * into one upload. A window is exported once before, and then again, so that the time has no wait for the window's end in it.
  */
-export async function benchExports({ service, databaseUrl, folder, events, rounds }: ExportBench): Promise<Figure[]> {
-  const client = new pg.Client({ connectionString: databaseUrl });
-  await client.connect();
-  const bucket = await openBucket(folder);
-  try {
-    await makePartitions(databaseUrl);
-    const app = await fill(client, await makeApp(service), events);
-    const figures: Figure[] = [];
-    for (const [encryption, goal] of [['', 1], ['AES-256-CBC', 0.9]] as const) {
-      const run = await firstRun(service, bucket, app, encryption, events);
-      const title = `daily export of ${events.toLocaleString('en')} events to S3${encryption && `, ${encryption}`}`;
-      const runs: Figure[] = [];
-      for (let round = 0; round < rounds; round += 1) {
-        const seconds = await rerun(service, client, run, events);
-        runs.push(atLeast(title, 'rows/s', events / seconds, events / await bareExport(client, bucket, app), goal));
-      }
-      figures.push(median(runs));
+export const dailyExport: Line = {
+  key: 'export',
+  titles: (size) => [...CASES.map(({ encryption }) => titleOf(size, encryption)), PEAK_MEMORY],
+  async *measure(context) {
+    const [service, databaseUrl] = [await context.service(), await context.databaseUrl()];
+    const events = EVENTS[context.size];
+    const client = new pg.Client({ connectionString: databaseUrl });
+    await client.connect();
+    const bucket = await openBucket(context.folder);
+    try {
+      await makePartitions(databaseUrl);
+      const app = await fill(client, await makeApp(service), events);
+      const first = await Promise.all(CASES.map(({ encryption }) => firstRun(service, bucket, app, encryption, events)));
+      yield* peakMemory(PEAK_MEMORY, service, async function *() {
+        for (const [index, { encryption, goal }] of CASES.entries()) {
+          const runs: Figure[] = [];
+          for (let round = 0; round < context.rounds; round += 1) {
+            await client.query('CHECKPOINT');
+            const seconds = await secondsOf(client, await rerun(service, first[index]!, events));
+            const bareSeconds = await bareExport(client, bucket, app);
+            runs.push(atLeast(titleOf(context.size, encryption), 'rows/s', events / seconds, events / bareSeconds, goal));
+          }
+          yield median(runs);
+        }
+      });
+    } finally {
+      await bucket.stop();
+      await client.end();
     }
-    return figures;
-  } finally {
-    await bucket.stop();
-    await client.end();
-  }
-}
+  },
+};
 
 async function openBucket(folder: string): Promise<Bucket> {
   const [accessKeyId, secretAccessKey] = [randomBytes(8).toString('hex'), randomBytes(20).toString('hex')];
@@ -115,14 +130,17 @@ async function firstRun(service: RunningService, { settings }: Bucket, app: App,
   return { exporter: exporter.identifier, identifier };
 }
 
-/** Its seconds. */
-async function rerun({ url, token }: RunningService, client: pg.Client, run: Run, events: number): Promise<number> {
-  await client.query('CHECKPOINT');
+/** Exports the window of a run again. Returns the new run. */
+async function rerun({ url, token }: RunningService, run: Run, events: number): Promise<string> {
   const { identifier } = await call<{ identifier: string }>(
     url, token, 'POST', `/api/data_exporters/${run.exporter}/runs/${run.identifier}/rerun`, {});
   await ended({ url, token }, identifier, events);
+  return identifier;
+}
+
+async function secondsOf(client: pg.Client, run: string): Promise<number> {
   const { rows: [took] } = await client.query<{ seconds: string }>(
-    'SELECT extract(epoch FROM ended_at - started_at) AS seconds FROM export_runs WHERE identifier = $1', [identifier]);
+    'SELECT extract(epoch FROM ended_at - started_at) AS seconds FROM export_runs WHERE identifier = $1', [run]);
   return Number(took!.seconds);
 }
 

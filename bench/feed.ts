@@ -7,6 +7,7 @@ import { type Database, openDatabase, write } from '../store/database.ts';
 import { mergeAttributeValues, prepareChanges } from '../store/merge-attribute-values.ts';
 import type { Secrets } from '../store/secrets.ts';
 import { ATTRIBUTES, sampleValue } from './import-file.ts';
+import type { Line, Size } from './line.ts';
 import { atLeast, type Figure, median } from './report.ts';
 import { type BenchSor, createSor, type RunningService } from './service.ts';
 
@@ -14,19 +15,27 @@ const PER_REQUEST = 50;
 /** Requests under way at once. */
 const CLIENTS = 64;
 
-export type FeedBench = { service: RunningService; databaseUrl: string; values: number; rounds: number };
+const VALUES: Record<Size, number> = { quick: 50_000, full: 500_000 };
+
 type Target = { entityId: number; sorId: number; attributes: CustomerAttribute[] };
 
-/** The JSON feed, from the first request to the last value merged, against the same values in one set-based merge. */
-export async function benchFeed({ rounds, ...bench }: FeedBench): Promise<Figure> {
-  const db = openDatabase({ url: bench.databaseUrl, max: 2, name: 'bench' });
-  const runs: Figure[] = [];
-  for (let round = 0; round < rounds; round += 1) runs.push(await benchRound(bench, db));
-  await db.end();
-  return median(runs);
-}
+const titleOf = (values: number) => `feed, ${values.toLocaleString('en')} values in requests of ${PER_REQUEST}`;
 
-async function benchRound({ service, values }: Omit<FeedBench, 'rounds'>, db: Database): Promise<Figure> {
+/** The JSON feed, from the first request to the last value merged, against the same values in one set-based merge. */
+export const jsonFeed: Line = {
+  key: 'feed',
+  titles: (size) => [titleOf(VALUES[size])],
+  async *measure(context) {
+    const db = openDatabase({ url: await context.databaseUrl(), max: 2, name: 'bench' });
+    const service = await context.service();
+    const runs: Figure[] = [];
+    for (let round = 0; round < context.rounds; round += 1) runs.push(await measureRound(service, db, VALUES[context.size]));
+    await db.end();
+    yield median(runs);
+  },
+};
+
+async function measureRound(service: RunningService, db: Database, values: number): Promise<Figure> {
   await settle(db);
   const merged = await mergeAtOnce(db, await targetOf(db, await createSor(service)), values);
   await settle(db);
@@ -36,8 +45,7 @@ async function benchRound({ service, values }: Omit<FeedBench, 'rounds'>, db: Da
   const { rows } = await db.query<{ there: number }>(
     'SELECT count(*) AS there FROM attribute_values WHERE entity_id = $1 AND sor_id = $2', [entityId, sorId]);
   if (rows[0]!.there !== values) throw new Error(`the feed brought ${rows[0]!.there} of ${values} values`);
-  const title = `feed, ${values.toLocaleString('en')} values in requests of ${PER_REQUEST}`;
-  return atLeast(title, 'values/s', values / fed, values / merged, 0.3);
+  return atLeast(titleOf(values), 'values/s', values / fed, values / merged, 0.3);
 }
 
 async function settle(db: Database): Promise<void> {

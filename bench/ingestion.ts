@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { Pool } from 'undici';
+import type { BenchContext, Line, Size } from './line.ts';
 import { atLeast, atMost, type Figure, median } from './report.ts';
 import { call, type RunningService } from './service.ts';
 
@@ -23,42 +24,49 @@ const TABLES = [
   'events', 'event_messages', 'sessions', 'session_heads', 'devices', 'device_users', 'event_definitions', 'ingested_batches',
 ];
 
-export type IngestionBench = {
-  service: RunningService; databaseUrl: string; folder: string; events: number; rounds: number;
-  /** Of the answers at half of the top rate. */
-  seconds: number;
-};
-type Round = { figure: Figure; batchesPerSecond: number };
+const EVENTS: Record<Size, number> = { quick: 20_000, full: 200_000 };
+/** Of the answers at half of the top rate. */
+const SECONDS: Record<Size, number> = { quick: 5, full: 30 };
+
+const titleOf = (size: Size) => `event ingestion, ${EVENTS[size].toLocaleString('en')} in batches of ${PER_BATCH}`;
+const P50 = 'event ingestion at half of that rate, the answer: p50';
+const P99 = 'event ingestion at half of that rate, the answer: p99';
 
 /**
  * Calls of SDKs, from the first request to the last answer, against COPY of the rows that they became into tables with the same
  * indexes; then how long an answer takes at half of that rate.
  */
-export async function benchIngestion(bench: IngestionBench): Promise<Figure[]> {
-  const client = new pg.Client({ connectionString: bench.databaseUrl });
-  await client.connect();
-  const rounds: Round[] = [];
-  for (let round = 0; round < bench.rounds; round += 1) rounds.push(await benchRound(bench, client, round));
-  const figure = median(rounds.map((round) => round.figure));
-  const { batchesPerSecond } = rounds.find((round) => round.figure === figure)!;
-  const delays = await delaysAt(bench, batchesPerSecond / 2);
-  await client.end();
-  return [
-    figure,
-    atMost(`event ingestion at half of that rate, the answer: p50`, 'ms', quantile(delays, 0.5), 50),
-    atMost(`event ingestion at half of that rate, the answer: p99`, 'ms', quantile(delays, 0.99), 500),
-  ];
-}
+export const ingestion: Line = {
+  key: 'ingestion',
+  titles: (size) => [titleOf(size), P50, P99],
+  async *measure(context) {
+    const client = new pg.Client({ connectionString: await context.databaseUrl() });
+    await client.connect();
+    const rounds: Round[] = [];
+    for (let round = 0; round < context.rounds; round += 1) rounds.push(await measureRound(context, client, round));
+    const figure = median(rounds.map((round) => round.figure));
+    yield figure;
+    const { batchesPerSecond } = rounds.find((round) => round.figure === figure)!;
+    const delays = await delaysAt(await context.service(), batchesPerSecond / 2, SECONDS[context.size]);
+    await client.end();
+    yield atMost(P50, 'ms', quantile(delays, 0.5), 50);
+    yield atMost(P99, 'ms', quantile(delays, 0.99), 500);
+  },
+};
 
-async function benchRound({ service, folder, events }: IngestionBench, client: pg.Client, round: number): Promise<Round> {
+type Round = { figure: Figure; batchesPerSecond: number };
+
+async function measureRound(context: BenchContext, client: pg.Client, round: number): Promise<Round> {
+  const service = await context.service();
+  const events = EVENTS[context.size];
   await client.query(`TRUNCATE ${TABLES.join(', ')}`);
   await client.query('CHECKPOINT');
   const batches = batchesOf(await makeKey(service), events / PER_BATCH, `r${round}`);
   const seconds = await send(service, batches);
   const { rows } = await client.query<{ there: string }>('SELECT count(*) AS there FROM events');
   if (Number(rows[0]!.there) !== events) throw new Error(`the calls brought ${rows[0]!.there} of ${events} events`);
-  const title = `event ingestion, ${events.toLocaleString('en')} in batches of ${PER_BATCH}`;
-  const figure = atLeast(title, 'events/s', events / seconds, events / await copyBare(client, folder), 0.4);
+  const bareSeconds = await copyBare(client, context.folder);
+  const figure = atLeast(titleOf(context.size), 'events/s', events / seconds, events / bareSeconds, 0.4);
   return { figure, batchesPerSecond: events / PER_BATCH / seconds };
 }
 
@@ -139,7 +147,7 @@ async function copyBare(client: pg.Client, folder: string): Promise<number> {
 }
 
 /** Milliseconds from when each batch was due to its answer, in order of size: a slow one holds up nobody's start. */
-async function delaysAt({ service, seconds }: IngestionBench, batchesPerSecond: number): Promise<number[]> {
+async function delaysAt(service: RunningService, batchesPerSecond: number, seconds: number): Promise<number[]> {
   const batches = batchesOf(await makeKey(service), Math.ceil(batchesPerSecond * seconds), 'half');
   const pool = new Pool(service.url, { connections: CLIENTS });
   const began = performance.now();

@@ -1,29 +1,38 @@
 import pg from 'pg';
 import { ATTRIBUTES } from './import-file.ts';
-import { atMostTimes, type Figure } from './report.ts';
+import type { Line, Size } from './line.ts';
+import { atMostTimes } from './report.ts';
 import { createSor, type RunningService } from './service.ts';
 
-export type ProfilesBench = { service: RunningService; databaseUrl: string; customers: number };
-
+const CUSTOMERS: Record<Size, number> = { quick: 100_000, full: 2_000_000 };
 const PER_PAGE = 2_000;
 const RUNS = 9;
 
-/** A page of profiles, with its totals, against the same SQL through pg and JSON.stringify; and the last page against the first. */
-export async function benchProfiles({ service, databaseUrl, customers }: ProfilesBench): Promise<Figure[]> {
-  const client = new pg.Client({ connectionString: databaseUrl });
-  await client.connect();
-  const sor = await createSor(service);
-  const entityId = await fill(client, sor.identifier, customers);
-  const title = `${PER_PAGE.toLocaleString('en')} profiles of ${customers.toLocaleString('en')}`;
-  const first = `/api/customer_profiles?num_per_page=${PER_PAGE}&sor_identifiers=${sor.identifier}`;
-  const [list, bare] = await medians(() => page(service, first), () => barePage(client, entityId));
-  const figures = [atMostTimes(`a page of ${title}, with its total`, list, bare, 1.3)];
-  const [second, last] = await ends(service, first);
-  const [nearSeconds, farSeconds] = await medians(() => page(service, second), () => page(service, last));
-  figures.push(atMostTimes(`following next, the last page of ${title}`, farSeconds, nearSeconds, 1.5));
-  await client.end();
-  return figures;
+function titlesOf(size: Size): [page: string, lastPage: string] {
+  const title = `${PER_PAGE.toLocaleString('en')} profiles of ${CUSTOMERS[size].toLocaleString('en')}`;
+  return [`a page of ${title}, with its total`, `following next, the last page of ${title}`];
 }
+
+/** A page of profiles, with its totals, against the same SQL through pg and JSON.stringify; and the last page against the first. */
+export const profiles: Line = {
+  key: 'profiles',
+  titles: titlesOf,
+  async *measure(context) {
+    const service = await context.service();
+    const [pageTitle, lastPageTitle] = titlesOf(context.size);
+    const client = new pg.Client({ connectionString: await context.databaseUrl() });
+    await client.connect();
+    const sor = await createSor(service);
+    const entityId = await fill(client, sor.identifier, CUSTOMERS[context.size]);
+    const first = `/api/customer_profiles?num_per_page=${PER_PAGE}&sor_identifiers=${sor.identifier}`;
+    const [list, bare] = await medians(() => page(service, first), () => barePage(client, entityId));
+    await client.end();
+    yield atMostTimes(pageTitle, list, bare, 1.3);
+    const [second, last] = await ends(service, first);
+    const [nearSeconds, farSeconds] = await medians(() => page(service, second), () => page(service, last));
+    yield atMostTimes(lastPageTitle, farSeconds, nearSeconds, 1.5);
+  },
+};
 
 /** Each customer has each attribute. Returns the entity. */
 async function fill(client: pg.Client, sor: string, customers: number): Promise<number> {

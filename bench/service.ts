@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { openAsBlob, readFileSync } from 'node:fs';
+import { openAsBlob } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ATTRIBUTES } from './import-file.ts';
@@ -34,6 +34,7 @@ export async function startService(dataDir: string, port: number, more: Record<s
   return {
     url, pid: child.pid!, token, readySeconds,
     async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill('SIGTERM');
       await once(child, 'exit');
     },
@@ -106,10 +107,4 @@ export async function importFile(
 /** Milliseconds: often at first, then less, since looking takes of what is measured. */
 export function untilNextLook(began: number): number {
   return Math.min(Math.max((performance.now() - began) / 20, 10), 250);
-}
-
-/** The most memory that a process has held, in MiB (VmHWM; Linux only). */
-export function peakMemoryMib(pid: number): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Number(/VmHWM:\s+(\d+)/.exec(status)![1]) / 1024;
 }

@@ -8,54 +8,52 @@ import { promisify } from 'node:util';
 import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { readCatalog, select } from '../connectors/singer/singer-catalog.ts';
 import { type EmbeddedS3, startS3 } from '../runtime/embedded/s3.ts';
-import { pythonProgram } from '../test/harness/python-program.ts';
-import { atLeast, type Figure } from './report.ts';
-import type { RunningService } from './service.ts';
+import type { Line, Size } from './line.ts';
+import { atLeast } from './report.ts';
 import { createConnection, createSync, expectAll, runSync } from './sync-run.ts';
+import { CATALOG_OPTION, COMMAND, TAP_ENVIRONMENT } from './tap.ts';
 
-/** Reads CSV files in S3. */
-const TAP = { name: 'pipelinewise-tap-s3-csv', version: '3.0.1', program: 'tap-s3-csv' };
-/** It asks Amazon's own machines first for who it is, which takes seconds where there are none. */
-const ENVIRONMENT = { AWS_EC2_METADATA_DISABLED: 'true' };
-/** What it calls the option with the catalogue: with `--catalog` it ends well, and reads nothing. */
-const CATALOG_OPTION = '--properties';
-const COMMAND = 's3-csv';
 const STREAM = 'customers';
+const ROWS: Record<Size, number> = { quick: 100_000, full: 1_000_000 };
 
-/** The tap's program, and the file for MILLRACE_TAPS that names it. Null, and said loudly, where PyPI is out of reach. */
-export async function prepareTap(folder: string): Promise<{ program: string; tapsFile: string } | null> {
-  const program = await pythonProgram(TAP);
-  if (program === null) return null;
-  const tapsFile = join(folder, 'taps.json');
-  const command = { kind: 'singer', command: [program], env: ENVIRONMENT, catalog_option: CATALOG_OPTION };
-  await writeFile(tapsFile, JSON.stringify({ [COMMAND]: command }));
-  return { program, tapsFile };
-}
+const titleOf = (size: Size) => `${ROWS[size].toLocaleString('en')}-row CSV through a Singer tap`;
 
-export type SingerBench = { service: RunningService; folder: string; program: string; rows: number };
+/** A CSV file in S3 through a tap into attributes, against the tap alone, whose output goes nowhere. Without a tap there is no figure. */
+export const singerCsv: Line = {
+  key: 'singer',
+  titles: (size) => [titleOf(size)],
 
-/** A CSV file in S3 through a tap into attributes, against the tap alone, whose output goes nowhere. */
-export async function benchSingerCsv({ service, folder, program, rows }: SingerBench): Promise<Figure> {
-  const place = join(folder, 'singer');
-  await mkdir(place);
-  const [accessKeyId, secretAccessKey] = [randomBytes(8).toString('hex'), randomBytes(20).toString('hex')];
-  const s3 = await startS3({ dataDir: place, say: () => undefined, accessKeyId, secretAccessKey });
-  try {
-    await putFile(s3, { accessKeyId, secretAccessKey }, place, rows);
-    const config = {
-      start_date: '2000-01-01T00:00:00Z', bucket: 'bench', aws_access_key_id: accessKeyId, aws_secret_access_key: secretAccessKey,
-      aws_endpoint_url: s3.endpoint,
-      tables: [{ table_name: STREAM, search_pattern: '\\.csv$', key_properties: ['email'], delimiter: ',' }],
-    };
-    const alone = await tapAlone(program, config, place);
-    const connection = await createConnection(service, { name: 'Bench tap', connector: 'singer', settings: { tap: COMMAND, config } });
-    const outcome = await runSync(service, await createSync(service, { connection, stream: STREAM }));
-    expectAll(outcome, 'written', rows);
-    return atLeast(`${rows.toLocaleString('en')}-row CSV through a Singer tap`, 'rows/s', rows / outcome.seconds, rows / alone, 0.8);
-  } finally {
-    await s3.stop();
-  }
-}
+  async environment(context): Promise<Record<string, string>> {
+    const tap = await context.tap();
+    return tap ? { MILLRACE_TAPS: tap.tapsFile } : {};
+  },
+
+  async *measure(context) {
+    const tap = await context.tap();
+    if (tap === null) return;
+    const service = await context.service();
+    const rows = ROWS[context.size];
+    const place = join(context.folder, 'singer');
+    await mkdir(place);
+    const [accessKeyId, secretAccessKey] = [randomBytes(8).toString('hex'), randomBytes(20).toString('hex')];
+    const s3 = await startS3({ dataDir: place, say: () => undefined, accessKeyId, secretAccessKey });
+    try {
+      await putFile(s3, { accessKeyId, secretAccessKey }, place, rows);
+      const config = {
+        start_date: '2000-01-01T00:00:00Z', bucket: 'bench', aws_access_key_id: accessKeyId, aws_secret_access_key: secretAccessKey,
+        aws_endpoint_url: s3.endpoint,
+        tables: [{ table_name: STREAM, search_pattern: '\\.csv$', key_properties: ['email'], delimiter: ',' }],
+      };
+      const alone = await tapAlone(tap.program, config, place);
+      const connection = await createConnection(service, { name: 'Bench tap', connector: 'singer', settings: { tap: COMMAND, config } });
+      const outcome = await runSync(service, await createSync(service, { connection, stream: STREAM }));
+      expectAll(outcome, 'written', rows);
+      yield atLeast(titleOf(context.size), 'rows/s', rows / outcome.seconds, rows / alone, 0.8);
+    } finally {
+      await s3.stop();
+    }
+  },
+};
 
 type Keys = { accessKeyId: string; secretAccessKey: string };
 
@@ -85,7 +83,7 @@ async function writeCustomers(path: string, rows: number): Promise<void> {
 async function tapAlone(program: string, config: object, folder: string): Promise<number> {
   const [configPath, catalogPath] = [join(folder, 'config.json'), join(folder, 'catalog.json')];
   await writeFile(configPath, JSON.stringify(config));
-  const env = { ...process.env, ...ENVIRONMENT };
+  const env = { ...process.env, ...TAP_ENVIRONMENT };
   const { stdout } = await promisify(execFile)(program, ['--config', configPath, '--discover'], { env });
   const catalog = readCatalog(JSON.parse(stdout));
   if (!catalog) throw new Error('the tap told no catalogue');

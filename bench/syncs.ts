@@ -1,48 +1,61 @@
 import pg from 'pg';
 import { createBareTable } from './bare-import.ts';
 import { bareSync, BENCH_SOURCE, createSource } from './bare-sync.ts';
+import type { Line, Size } from './line.ts';
 import { atLeast, type Figure, median } from './report.ts';
 import type { RunningService } from './service.ts';
 import { settle } from './settle.ts';
 import { createConnection, createSync, expectAll, runSync, type Source } from './sync-run.ts';
 
-export type SyncBench = { service: RunningService; databaseUrl: string; rows: number; rounds: number };
-type Clients = { source: pg.Client; client: pg.Client };
+const ROWS: Record<Size, number> = { quick: 100_000, full: 1_000_000 };
+const CASES = [
+  { name: 'into an empty table', fate: 'written', goal: 0.5 }, { name: 'of which nothing changed', fate: 'unchanged', goal: 1 },
+] as const;
+
+const titleOf = (rows: number, name: string) => `Postgres sync, ${rows.toLocaleString('en')} rows ${name}`;
 
 /** A sync from Postgres to attributes, two values a row, against COPY out, COPY in and a merge; of each the run in the middle. */
-export async function benchPostgresSync({ service, databaseUrl, rows, rounds }: SyncBench): Promise<Figure[]> {
-  const [source, client] = [new pg.Client({ connectionString: databaseUrl }), new pg.Client({ connectionString: databaseUrl })];
-  await Promise.all([source.connect(), client.connect()]);
-  await createSource(client, rows);
-  const connection = await createConnection(service, {
-    name: 'Bench source', connector: 'postgres', settings: { ...addressOf(databaseUrl), tls: 'off', schema: BENCH_SOURCE.schema },
-  });
-  const runs: [Figure[], Figure[]] = [[], []];
-  for (let round = 0; round < rounds; round += 1) {
-    const [first, again] = await benchRound(service, { source, client }, { connection, stream: BENCH_SOURCE.stream }, rows);
-    runs[0].push(first);
-    runs[1].push(again);
-  }
-  await client.query(`DROP SCHEMA ${BENCH_SOURCE.schema} CASCADE`);
-  await Promise.all([source.end(), client.end()]);
-  return runs.map(median);
-}
+export const postgresSync: Line = {
+  key: 'sync',
+  titles: (size) => CASES.map(({ name }) => titleOf(ROWS[size], name)),
+  async *measure(context) {
+    const rows = ROWS[context.size];
+    const [service, connectionString] = [await context.service(), await context.databaseUrl()];
+    const clients = { source: new pg.Client({ connectionString }), client: new pg.Client({ connectionString }) };
+    await Promise.all([clients.source.connect(), clients.client.connect()]);
+    await createSource(clients.client, rows);
+    const connection = await createConnection(service, {
+      name: 'Bench source', connector: 'postgres', settings: { ...addressOf(connectionString), tls: 'off', schema: BENCH_SOURCE.schema },
+    });
+    const runs: Figure[][] = CASES.map(() => []);
+    for (let round = 1; round <= context.rounds; round += 1) {
+      let index = 0;
+      for await (const figure of measureRound(service, clients, { connection, stream: BENCH_SOURCE.stream }, rows)) {
+        runs[index]!.push(figure);
+        if (round === context.rounds) yield median(runs[index]!);
+        index += 1;
+      }
+    }
+    await clients.client.query(`DROP SCHEMA ${BENCH_SOURCE.schema} CASCADE`);
+    await Promise.all([clients.source.end(), clients.client.end()]);
+  },
+};
 
-async function benchRound(service: RunningService, { source, client }: Clients, from: Source, rows: number): Promise<[Figure, Figure]> {
+type Clients = { source: pg.Client; client: pg.Client };
+
+async function *measureRound(service: RunningService, { source, client }: Clients, from: Source, rows: number): AsyncIterable<Figure> {
   await client.query('TRUNCATE attribute_values, customers, attribute_change_log, sync_records');
   await createBareTable(client);
   const sync = await createSync(service, from);
-  const line = async (fate: 'written' | 'unchanged', name: string, goal: number) => {
+  for (const { name, fate, goal } of CASES) {
     await settle(client, service);
     const bareSeconds = await bareSync(source, client);
     await settle(client, service);
     const outcome = await runSync(service, sync);
     expectAll(outcome, fate, rows);
-    return atLeast(`Postgres sync, ${rows.toLocaleString('en')} rows ${name}`, 'rows/s', rows / outcome.seconds, rows / bareSeconds, goal);
-  };
-  const first = await line('written', 'into an empty table', 0.5);
-  await expectValues(client, 2 * rows);
-  return [first, await line('unchanged', 'of which nothing changed', 1)];
+    if (fate === 'written') await expectValues(client, 2 * rows);
+    yield atLeast(titleOf(rows, name), 'rows/s', rows / outcome.seconds, rows / bareSeconds, goal);
+  }
 }
 
 async function expectValues(client: pg.Client, values: number): Promise<void> {

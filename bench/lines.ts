@@ -1,0 +1,24 @@
+import { erasure } from './erasure.ts';
+import { dailyExport } from './exports.ts';
+import { jsonFeed } from './feed.ts';
+import { csvImport, smallImport } from './imports.ts';
+import { ingestion } from './ingestion.ts';
+import type { Line } from './line.ts';
+import { profiles } from './profiles.ts';
+import { singerCsv } from './singer.ts';
+import { warmStart } from './start.ts';
+import { postgresSync } from './syncs.ts';
+
+/** In the order in which they are measured, by one service that lives through all of them, as a user's does. */
+export const LINES: readonly Line[] = [
+  warmStart,
+  smallImport,
+  csvImport,
+  postgresSync,
+  singerCsv,
+  jsonFeed,
+  ingestion,
+  dailyExport,
+  erasure,
+  profiles,      // last: it empties the tables of the imports
+];
