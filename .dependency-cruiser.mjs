@@ -44,7 +44,7 @@ export default {
   options: {
     parser: 'swc',
     doNotFollow: { path: 'node_modules/' },
-    exclude: { path: '^(checks/fixtures|\\.millrace)/' },
+    exclude: { path: '^checks/fixtures/' },
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },
   },
 };

@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import type { ProcessIo } from './command-context.ts';
 import { refuse } from '../domain/refusal.ts';
 
 export type YesOption = { yes?: true };
@@ -7,11 +8,13 @@ export type YesOption = { yes?: true };
 export const YES = ['--yes', 'delete without asking; needed where there is no terminal to ask on'] as const;
 
 /** Asks on the terminal whether `what` is to be deleted, unless that was said before. Refuses where it is not, or nobody can be asked. */
-export async function confirmDeletion(what: string, isSaid = false): Promise<void> {
+export async function confirmDeletion(
+  { stdin, stderr }: Pick<ProcessIo, 'stdin' | 'stderr'>, what: string, isSaid = false,
+): Promise<void> {
   if (isSaid) return;
-  if (!process.stdin.isTTY) return refuse(400, 'not_confirmed', `This would delete ${what}: add --yes. Nothing was changed.`);
-  process.stderr.write(`Delete ${what}? [y/N] `);
-  const lines = createInterface({ input: process.stdin });
+  if (!stdin.isTTY) return refuse(400, 'not_confirmed', `This would delete ${what}: add --yes. Nothing was changed.`);
+  stderr.write(`Delete ${what}? [y/N] `);
+  const lines = createInterface({ input: stdin });
   const { value: answer = '' } = await lines[Symbol.asyncIterator]().next() as { value?: string };
   lines.close();
   if (!/^y(es)?$/i.test(answer.trim())) refuse(400, 'not_confirmed', 'Nothing was changed.');

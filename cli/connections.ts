@@ -1,9 +1,9 @@
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { allPages } from './all-pages.ts';
 import { call, type Server } from './client.ts';
+import type { CommandContext, Run } from './command-context.ts';
 import { confirmDeletion, YES, type YesOption } from './confirm-deletion.ts';
 import { readJsonObject } from './read-json.ts';
-import { run } from './run.ts';
 import { resolveEnd } from './sync-ends.ts';
 import { printable, table } from './table.ts';
 import { refuse } from '../domain/refusal.ts';
@@ -28,53 +28,55 @@ const AS = ['--as <side>', 'source or destination, of a connector that is both']
 /** It was done, and the connection does not work. */
 const DOES_NOT_WORK = 2;
 
-export const connectionsCommand = new Command('connections').description('settings and secrets of outside sources and destinations');
+export function addConnectionsCommand(program: Command, run: Run): void {
+  const connections = program.command('connections').description('settings and secrets of outside sources and destinations');
 
-connectionsCommand.command('list', { isDefault: true })
-  .description('list them')
-  .action(() => run(list));
+  connections.command('list', { isDefault: true })
+    .description('list them')
+    .action(() => run(list));
 
-connectionsCommand.command('connectors')
-  .description('list the kinds of connections, with the settings that each takes')
-  .action(() => run(listConnectors));
+  connections.command('connectors')
+    .description('list the kinds of connections, with the settings that each takes')
+    .action(() => run(listConnectors));
 
-connectionsCommand.command('add')
-  .description('store a connection, and print its identifier')
-  .argument('<name>', 'what it is called')
-  .requiredOption('--connector <connector>', 'as `millrace connections connectors` shows it')
-  .requiredOption('--settings <file>', FROM_FILE)
-  .action((name: string, options: AddOptions) => run((server) => add(server, name, options)));
+  connections.command('add')
+    .description('store a connection, and print its identifier')
+    .argument('<name>', 'what it is called')
+    .requiredOption('--connector <connector>', 'as `millrace connections connectors` shows it')
+    .requiredOption('--settings <file>', FROM_FILE)
+    .action((name: string, options: AddOptions) => run((context) => add(context, name, options)));
 
-connectionsCommand.command('check')
-  .description('try whether a connection works; exits with 2 where it does not')
-  .argument(...CONNECTION)
-  .option(...AS)
-  .action((given: string, options: SideOptions) => run((server) => check(server, given, options)));
+  connections.command('check')
+    .description('try whether a connection works; exits with 2 where it does not')
+    .argument(...CONNECTION)
+    .option(...AS)
+    .action((given: string, options: SideOptions) => run((context) => check(context, given, options)));
 
-connectionsCommand.command('streams')
-  .description('list what can be read of a source, or written to')
-  .argument(...CONNECTION)
-  .option(...AS)
-  .action((given: string, options: SideOptions) => run((server) => listStreams(server, given, options)));
+  connections.command('streams')
+    .description('list what can be read of a source, or written to')
+    .argument(...CONNECTION)
+    .option(...AS)
+    .action((given: string, options: SideOptions) => run((context) => listStreams(context, given, options)));
 
-connectionsCommand.command('update')
-  .description('rename a connection, or change its settings: a secret that is left out stays')
-  .argument(...CONNECTION)
-  .option('--name <name>')
-  .option('--settings <file>', FROM_FILE)
-  .action((given: string, options: UpdateOptions) => run((server) => update(server, given, options)));
+  connections.command('update')
+    .description('rename a connection, or change its settings: a secret that is left out stays')
+    .argument(...CONNECTION)
+    .option('--name <name>')
+    .option('--settings <file>', FROM_FILE)
+    .action((given: string, options: UpdateOptions) => run((context) => update(context, given, options)));
 
-connectionsCommand.command('remove')
-  .description('delete a connection with its secrets, after asking')
-  .argument(...CONNECTION)
-  .option(...YES)
-  .action((given: string, options: YesOption) => run((server) => remove(server, given, options)));
-
-async function list(server: Server): Promise<number> {
-  return show(await allPages<Connection>(server, PATH));
+  connections.command('remove')
+    .description('delete a connection with its secrets, after asking')
+    .argument(...CONNECTION)
+    .option(...YES)
+    .action((given: string, options: YesOption) => run((context) => remove(context, given, options)));
 }
 
-async function listConnectors(server: Server): Promise<number> {
+async function list(context: CommandContext): Promise<number> {
+  return show(context, await allPages<Connection>(context.server, PATH));
+}
+
+async function listConnectors({ server, console }: CommandContext): Promise<number> {
   const connectors = await call<Connector[]>(server, 'GET', '/api/connectors');
   console.log(table(['connector', 'title', 'is', 'settings'], connectors.map(({ name, title, source, destination, settings }) => [
     name, title, [source ? 'source' : '', destination ? 'destination' : ''].filter(Boolean).join(', '), settingList(settings),
@@ -90,14 +92,14 @@ function settingList({ properties, required = [] }: Connector['settings']): stri
   }).join(' ');
 }
 
-async function add(server: Server, name: string, { connector, settings }: AddOptions): Promise<number> {
-  const body = { name, connector, settings: await readJsonObject(settings) };
+async function add({ server, stdin, console }: CommandContext, name: string, { connector, settings }: AddOptions): Promise<number> {
+  const body = { name, connector, settings: await readJsonObject({ stdin }, settings) };
   const { identifier } = await call<Connection>(server, 'POST', PATH, body);
   console.log(identifier);
   return 0;
 }
 
-async function check(server: Server, given: string, options: SideOptions): Promise<number> {
+async function check({ server, console }: CommandContext, given: string, options: SideOptions): Promise<number> {
   const path = pathOf(await findConnection(server, given));
   const { ok, message, retry_after: seconds } = await call<Outcome>(server, 'POST', `${path}/check`, options);
   if (ok) console.log('works');
@@ -105,7 +107,7 @@ async function check(server: Server, given: string, options: SideOptions): Promi
   return ok ? 0 : DOES_NOT_WORK;
 }
 
-async function listStreams(server: Server, given: string, options: SideOptions): Promise<number> {
+async function listStreams({ server, console }: CommandContext, given: string, options: SideOptions): Promise<number> {
   const path = pathOf(await findConnection(server, given));
   const query = new URLSearchParams(options);
   const { streams } = await call<{ streams: Stream[] | null }>(server, 'GET', `${path}/streams?${query}`);
@@ -116,14 +118,16 @@ async function listStreams(server: Server, given: string, options: SideOptions):
   return 0;
 }
 
-async function update(server: Server, given: string, { name, settings }: UpdateOptions): Promise<number> {
-  const body = { name, ...(settings === undefined ? {} : { settings: await readJsonObject(settings) }) };
-  return show([await call<Connection>(server, 'PUT', pathOf(await findConnection(server, given)), body)]);
+async function update(context: CommandContext, given: string, { name, settings }: UpdateOptions): Promise<number> {
+  const { server } = context;
+  const body = { name, ...(settings === undefined ? {} : { settings: await readJsonObject(context, settings) }) };
+  return show(context, [await call<Connection>(server, 'PUT', pathOf(await findConnection(server, given)), body)]);
 }
 
-async function remove(server: Server, given: string, { yes }: YesOption): Promise<number> {
+async function remove(context: CommandContext, given: string, { yes }: YesOption): Promise<number> {
+  const { server } = context;
   const { identifier, name } = await findConnection(server, given);
-  await confirmDeletion(`the connection ${printable(name)} (${identifier})`, yes);
+  await confirmDeletion(context, `the connection ${printable(name)} (${identifier})`, yes);
   await call(server, 'DELETE', pathOf({ identifier }));
   return 0;
 }
@@ -140,7 +144,7 @@ function pathOf({ identifier }: Pick<Connection, 'identifier'>): string {
   return `${PATH}/${encodeURIComponent(identifier)}`;
 }
 
-function show(connections: Connection[]): number {
+function show({ console }: CommandContext, connections: Connection[]): number {
   console.log(table(['identifier', 'name', 'connector', 'revision', 'changed'], connections.map((connection) => [
     connection.identifier, connection.name, connection.connector, String(connection.revision), connection.updated_at.slice(0, 16),
   ])));

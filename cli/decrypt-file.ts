@@ -7,7 +7,7 @@ import { createGunzip } from 'node:zlib';
 import { decryptStream } from '../domain/file-encryption.ts';
 import { refuse } from '../domain/refusal.ts';
 
-export type Decryption = { type: string; key: string; gunzip: boolean; onBytes: (bytes: number) => void };
+export type Decryption = { type: string; key: string; gunzip: boolean; stdout: NodeJS.WritableStream; onBytes: (bytes: number) => void };
 type Bytes = AsyncIterable<Buffer>;
 
 const READ_BYTES = 256 * 1024;
@@ -49,7 +49,7 @@ export async function printDecrypted(source: string, decryption: Decryption): Pr
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   await decryptInto(source, decryption, (bytes) => pipeline(bytes, nowhere));
   const again = { ...decryption, onBytes: () => {} };
-  await decryptInto(source, again, (bytes) => pipeline(bytes, process.stdout, { end: false }));
+  await decryptInto(source, again, (bytes) => pipeline(bytes, decryption.stdout, { end: false }));
 }
 
 export async function sizeOf(source: string): Promise<number> {

@@ -1,10 +1,10 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import progress, { SingleBar } from 'cli-progress';
-import { Command } from 'commander';
+import type { Command } from 'commander';
+import type { CommandContext, Run } from './command-context.ts';
 import { decryptFile, type Decryption, printDecrypted, sizeOf } from './decrypt-file.ts';
 import { readExportKey } from './export-key.ts';
-import { run } from './run.ts';
 import { ENCRYPTION_TYPES, parseEncryptionType } from '../domain/file-encryption.ts';
 import { Refusal, refuse } from '../domain/refusal.ts';
 
@@ -12,7 +12,7 @@ type Options = { type: string; keyFile?: string; out?: string; gunzip?: true; fo
 
 const STDOUT = '-';
 
-export const decryptCommand = new Command('decrypt')
+export const addDecryptCommand = (program: Command, run: Run) => program.command('decrypt')
   .description('decrypt files of exports; the key is in a file, or in MILLRACE_EXPORT_KEY. No server is asked')
   .argument('<file...>', 'as they lie in the bucket')
   .requiredOption('--type <type>', `the exporter's encryption_type: ${ENCRYPTION_TYPES.join(', ')}`)
@@ -20,17 +20,17 @@ export const decryptCommand = new Command('decrypt')
   .option('--out <path>', 'a file, a folder (made if need be), or - for standard output; else beside each file, without .enc')
   .option('--gunzip', 'uncompress, too')
   .option('--force', 'write over files that are there')
-  .action((files: string[], options: Options) => run(() => decrypt(files, options)));
+  .action((files: string[], options: Options) => run((context) => decrypt(context, files, options)));
 
-async function decrypt(files: string[], options: Options): Promise<number> {
+async function decrypt({ env, stdin, stdout, stderr, console }: CommandContext, files: string[], options: Options): Promise<number> {
   const { type, gunzip = false } = options;
   if (!parseEncryptionType(type)) refuse(400, 'bad_type', `--type is one of ${ENCRYPTION_TYPES.join(', ')}.`);
-  const key = await readExportKey(type, options.keyFile);
+  const key = await readExportKey({ env, stdin }, type, options.keyFile);
   const targets = await targetsOf(files, options);
-  const bar = new SingleBar({ format: '{bar} {percentage}% | {file}', gracefulExit: false }, progress.Presets.legacy);
+  const bar = new SingleBar({ format: '{bar} {percentage}% | {file}', gracefulExit: false, stream: stderr }, progress.Presets.legacy);
   const sizes = await Promise.allSettled(files.map(sizeOf));
   bar.start(sizes.reduce((sum, size) => sum + (size.status === 'fulfilled' ? size.value : 0), 0), 0, { file: '' });
-  const decryption = { type, key, gunzip, onBytes: (bytes: number) => bar.increment(bytes) };
+  const decryption = { type, key, gunzip, stdout, onBytes: (bytes: number) => bar.increment(bytes) };
   const faults: string[] = [];
   for (const [nth, file] of files.entries()) {
     bar.update({ file: basename(file) });

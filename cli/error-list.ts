@@ -3,6 +3,7 @@ import { Option } from 'commander';
 import pick from 'stream-json/filters/pick.js';
 import streamArray from 'stream-json/streamers/stream-array.js';
 import { download, type Server } from './client.ts';
+import type { CommandContext } from './command-context.ts';
 import { type Column, fixedHead, fixedRow } from './table.ts';
 import { writeOut } from './write-out.ts';
 import { Refusal, refuse } from '../domain/refusal.ts';
@@ -52,9 +53,10 @@ export function errorOptions({ json, csv }: { json: string; csv: string }): Opti
 }
 
 /** Prints errors as they come: there may be millions. */
-export async function printErrorList(server: Server, source: ErrorSource, { json, output }: ErrorsOptions): Promise<number> {
+export async function printErrorList(context: CommandContext, source: ErrorSource, { json, output }: ErrorsOptions): Promise<number> {
+  const { server } = context;
   const errors = parseErrors(server, source, await download(server, source.path));
-  await writeOut(json ? pages(errors, (error) => JSON.stringify(error)) : tablePages(errors, source), output);
+  await writeOut(context, json ? pages(errors, (error) => JSON.stringify(error)) : tablePages(errors, source), output);
   return 0;
 }
 

@@ -1,10 +1,11 @@
+import type { ProcessIo } from './command-context.ts';
 import { readText } from './read-text.ts';
 import { encryptionKeyFault } from '../domain/file-encryption.ts';
 import { refuse } from '../domain/refusal.ts';
 
 /** The key of an exporter's files, from a file or the environment: what stands on a command line, other users can read. */
-export async function readExportKey(type: string, keyFile: string | undefined): Promise<string> {
-  const key = keyFile === undefined ? process.env.MILLRACE_EXPORT_KEY : await readKeyFile(type, keyFile);
+export async function readExportKey(io: Pick<ProcessIo, 'env' | 'stdin'>, type: string, keyFile: string | undefined): Promise<string> {
+  const key = keyFile === undefined ? io.env.MILLRACE_EXPORT_KEY : await readKeyFile(io, type, keyFile);
   if (key === undefined) return refuse(400, 'no_key', 'There is no key: name its file by --key-file, or set MILLRACE_EXPORT_KEY.');
   const fault = encryptionKeyFault(type, key);
   const from = keyFile === undefined ? 'MILLRACE_EXPORT_KEY' : keyFile;
@@ -12,7 +13,7 @@ export async function readExportKey(type: string, keyFile: string | undefined): 
 }
 
 /** Most editors end a file with a line end that is none of the key. */
-async function readKeyFile(type: string, path: string): Promise<string> {
-  const text = await readText(path);
+async function readKeyFile(io: Pick<ProcessIo, 'stdin'>, type: string, path: string): Promise<string> {
+  const text = await readText(io, path);
   return encryptionKeyFault(type, text) === undefined ? text : text.replace(/\r?\n$/, '');
 }

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { call, type Server } from './client.ts';
+import type { CommandContext, Run } from './command-context.ts';
 import { exportExitStatus, type ExportRunStatus, reportExportRun, sayWindow } from './export-run-status.ts';
 import { type ExporterRecord, exporterPath, findExporter, listExporters } from './exporter-record.ts';
 import { follow } from './follow.ts';
 import { hasEnded } from './import-status.ts';
-import { run } from './run.ts';
 import { waiting } from './run-status.ts';
 import { table } from './table.ts';
 
@@ -17,55 +17,55 @@ const NO_WAIT = ['--no-wait', 'only start it'] as const;
 const RUNS_SHOWN = 50;
 
 /** The commands of `millrace exporters` that ask the server. */
-export function addExporterCommands(exporters: Command): void {
+export function addExporterCommands(exporters: Command, run: Run): void {
   exporters.command('list', { isDefault: true }).description('list them, and how they stand')
-    .action(() => run(async (server) => show(await listExporters(server))));
+    .action(() => run(async (context) => show(context, await listExporters(context.server))));
   exporters.command('runs').description(`list the last ${RUNS_SHOWN} runs of an exporter, newest first`).argument(...EXPORTER)
-    .action((exporter: string) => run((server) => listRuns(server, exporter)));
+    .action((exporter: string) => run((context) => listRuns(context, exporter)));
   for (const [name, description] of [
     ['activate', 'try its bucket, and let it export daily; where failures had paused it, it goes on'],
     ['deactivate', 'let it export no longer daily; a run under way goes on'],
   ] as const) {
     exporters.command(name).description(description).argument(...EXPORTER)
-      .action((exporter: string) => run((server) => changeState(server, exporter, name)));
+      .action((exporter: string) => run((context) => changeState(context, exporter, name)));
   }
   for (const [name, description, work] of [
-    ['status', 'tell how a run stands', async (server, id) => tell(await viewRun(server, id))],
+    ['status', 'tell how a run stands', async (context, id) => tell(context, await viewRun(context.server, id))],
     ['follow', 'follow a run until it has ended', followToEnd],
     ['cancel', 'cancel a run that has not ended', cancel],
-  ] satisfies [string, string, (server: Server, id: string) => Promise<number>][]) {
-    exporters.command(name).description(description).argument(...RUN).action((id: string) => run((server) => work(server, id)));
+  ] satisfies [string, string, (context: CommandContext, id: string) => Promise<number>][]) {
+    exporters.command(name).description(description).argument(...RUN).action((id: string) => run((context) => work(context, id)));
   }
-  addStarting(exporters);
+  addStarting(exporters, run);
 }
 
-function addStarting(exporters: Command): void {
+function addStarting(exporters: Command, run: Run): void {
   exporters.command('run')
     .description('export now what has come since the last good run, and follow the run until it has ended')
     .argument(...EXPORTER).option(...NO_WAIT)
-    .action((given: string, options: WaitOption) => run(async (server) =>
-      start(server, `${exporterPath((await findExporter(server, given)).identifier)}/runs`, {}, options)));
+    .action((given: string, options: WaitOption) => run(async (context) =>
+      start(context, `${exporterPath((await findExporter(context.server, given)).identifier)}/runs`, {}, options)));
   exporters.command('rerun').description('export the window of a run again, as the exporter is now')
     .argument(...RUN).option(...NO_WAIT)
-    .action((id: string, options: WaitOption) => run(async (server) =>
-      start(server, `${runPath(await viewRun(server, id))}/rerun`, {}, options)));
+    .action((id: string, options: WaitOption) => run(async (context) =>
+      start(context, `${runPath(await viewRun(context.server, id))}/rerun`, {}, options)));
   exporters.command('backfill').description('export what happened from one day to another, both included, into a folder of its own')
     .argument(...EXPORTER)
     .requiredOption('--from <day>', 'such as 2026-01-01, by the clocks of the entity')
     .requiredOption('--to <day>', 'such as 2026-01-31')
     .option(...NO_WAIT)
-    .action((given: string, { from, to, ...options }: WaitOption & { from: string; to: string }) => run(async (server) =>
-      start(server, `${exporterPath((await findExporter(server, given)).identifier)}/backfills`, { from, to }, options)));
+    .action((given: string, { from, to, ...options }: WaitOption & { from: string; to: string }) => run(async (context) =>
+      start(context, `${exporterPath((await findExporter(context.server, given)).identifier)}/backfills`, { from, to }, options)));
 }
 
 /** Nothing is started twice, however often the request is sent. */
-async function start(server: Server, path: string, asked: object, { wait }: WaitOption): Promise<number> {
-  const { identifier } = await call<ExportRunStatus>(server, 'POST', path, asked, randomUUID());
-  console.log(`run ${identifier}`);
-  return wait ? followToEnd(server, identifier) : 0;
+async function start(context: CommandContext, path: string, asked: object, { wait }: WaitOption): Promise<number> {
+  const { identifier } = await call<ExportRunStatus>(context.server, 'POST', path, asked, randomUUID());
+  context.console.log(`run ${identifier}`);
+  return wait ? followToEnd(context, identifier) : 0;
 }
 
-async function listRuns(server: Server, given: string): Promise<number> {
+async function listRuns({ server, console }: CommandContext, given: string): Promise<number> {
   const { identifier } = await findExporter(server, given);
   const { items, total_items: total } = await call<{ items: ExportRunStatus[]; total_items: number }>(
     server, 'GET', `${exporterPath(identifier)}/runs?per_page=${RUNS_SHOWN}`);
@@ -81,9 +81,10 @@ function viewRun(server: Server, id: string): Promise<ExportRunStatus> {
   return call<ExportRunStatus>(server, 'GET', `/api/export_runs/${encodeURIComponent(id)}`);
 }
 
-async function followToEnd(server: Server, id: string): Promise<number> {
+async function followToEnd(context: CommandContext, id: string): Promise<number> {
+  const { server } = context;
   const now = await viewRun(server, id);
-  return tell(hasEnded(now) ? now : await follow<ExportRunStatus>({
+  return tell(context, hasEnded(now) ? now : await follow<ExportRunStatus>(context, {
     view: () => viewRun(server, id), hasEnded, shown: (status) => ({ phase: '{text}', value: 0, total: 1, text: progressOf(status) }),
     name: 'run', toFollow: `millrace exporters follow ${id}`, toCancel: `millrace exporters cancel ${id}`,
   }));
@@ -97,23 +98,24 @@ function progressOf(status: ExportRunStatus): string {
   return `${rows} of ${types.reduce((sum, { expected }) => sum + (expected ?? 0), 0)} rows`;
 }
 
-function tell(status: ExportRunStatus): number {
+function tell({ console }: CommandContext, status: ExportRunStatus): number {
   console.log(reportExportRun(status));
   return hasEnded(status) ? exportExitStatus(status) : 0;
 }
 
-async function cancel(server: Server, id: string): Promise<number> {
+async function cancel({ server, console }: CommandContext, id: string): Promise<number> {
   await call(server, 'POST', `${runPath(await viewRun(server, id))}/cancel`);
   console.log('canceled');
   return 0;
 }
 
-async function changeState(server: Server, given: string, change: 'activate' | 'deactivate'): Promise<number> {
+async function changeState(context: CommandContext, given: string, change: 'activate' | 'deactivate'): Promise<number> {
+  const { server } = context;
   const { identifier } = await findExporter(server, given);
-  return show([await call<ExporterRecord>(server, 'PUT', `${exporterPath(identifier)}/${change}`)]);
+  return show(context, [await call<ExporterRecord>(server, 'PUT', `${exporterPath(identifier)}/${change}`)]);
 }
 
-function show(exporters: ExporterRecord[]): number {
+function show({ console }: CommandContext, exporters: ExporterRecord[]): number {
   console.log(table(['identifier', 'name', 'state', 'to', 'data', 'apps', 'last good run'], exporters.map((exporter) => [
     exporter.identifier, exporter.name, exporter.active ? 'active' : 'inactive',
     [exporter.bucket_name, exporter.subfolder].filter((part) => part !== '').join('/'), exporter.exported_data.join(', '),

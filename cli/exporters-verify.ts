@@ -1,9 +1,9 @@
 import progress, { SingleBar } from 'cli-progress';
-import { Command } from 'commander';
+import type { Command } from 'commander';
+import type { CommandContext, ProcessIo, Run } from './command-context.ts';
 import type { BucketOptions } from './exports-bucket.ts';
 import { readJwks } from './read-jwks.ts';
-import { run } from './run.ts';
-import { printVerified } from './verified-report.ts';
+import { sayVerified } from './verified-report.ts';
 import { isWhole, verifyWindow, type VerifiedWindow, type Verification } from './verify-window.ts';
 import { type WindowFolder, windowFolders } from './window-folders.ts';
 import { refuse } from '../domain/refusal.ts';
@@ -13,7 +13,7 @@ type Options = BucketOptions & { prefix: string; from?: string; to?: string; jwk
 
 type Bounds = { from?: Date; to?: Date };
 
-export const verifyCommand = new Command('verify')
+export const addVerifyCommand = (exporters: Command, run: Run) => exporters.command('verify')
   .description('look whether all that was exported is in the bucket, as it was written. No server is asked for it')
   .requiredOption('--bucket <name>', 'is read with the credentials that the AWS command line would use')
   .option('--prefix <prefix>', '<subfolder>/<exporter>; else all exporters of the bucket', '')
@@ -24,27 +24,30 @@ export const verifyCommand = new Command('verify')
   .option('--jwks <file|url>', 'the server\'s public keys, /.well-known/jwks.json: signatures are verified by them')
   .option('--deep', 'read each file and hash it, instead of asking for its size')
   .option('--json', 'print what was found as JSON')
-  .action((options: Options) => run(() => verify(options)));
+  .action((options: Options) => run((context) => verify(context, options)));
 
-async function verify(options: Options): Promise<number> {
+async function verify({ stdin, stderr, console }: CommandContext, options: Options): Promise<number> {
   const bounds = boundsOf(options);
-  const keys = options.jwks === undefined ? null : await readJwks(options.jwks);
+  const keys = options.jwks === undefined ? null : await readJwks({ stdin }, options.jwks);
   const { openExportsBucket } = await import('./exports-bucket.ts');         // takes a while to load: not for each command
   const bucket = openExportsBucket(options);
   try {
     const folders = await foldersOf(bucket.list(listedPrefix(options.prefix)), bounds);
-    const windows = await verifyAll({ bucket, keys, isDeep: options.deep === true }, folders);
+    const windows = await verifyAll({ stderr }, { bucket, keys, isDeep: options.deep === true }, folders);
     const faults = chainFaults(folders, bounds);
     const ok = windows.length > 0 && windows.every(isWhole) && faults.length === 0;
-    printVerified({ ok, isSigned: keys !== null, isDeep: options.deep === true, windows, faults }, options.json === true);
+    const report = { ok, isSigned: keys !== null, isDeep: options.deep === true, windows, faults };
+    console.log(sayVerified(report, options.json === true));
     return ok ? 0 : 1;
   } finally {
     bucket.close();
   }
 }
 
-async function verifyAll(verification: Verification, folders: WindowFolder[]): Promise<VerifiedWindow[]> {
-  const bar = new SingleBar({ format: '{bar} {value} of {total} windows', gracefulExit: false }, progress.Presets.legacy);
+async function verifyAll(
+  { stderr }: Pick<ProcessIo, 'stderr'>, verification: Verification, folders: WindowFolder[],
+): Promise<VerifiedWindow[]> {
+  const bar = new SingleBar({ format: '{bar} {value} of {total} windows', gracefulExit: false, stream: stderr }, progress.Presets.legacy);
   bar.start(folders.length, 0);
   try {
     const windows: VerifiedWindow[] = [];

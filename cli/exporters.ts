@@ -1,8 +1,10 @@
-import { Command } from 'commander';
+import type { Command } from 'commander';
+import type { Run } from './command-context.ts';
 import { addExporterCommands } from './exporter-commands.ts';
-import { verifyCommand } from './exporters-verify.ts';
+import { addVerifyCommand } from './exporters-verify.ts';
 
-export const exportersCommand = new Command('exporters').description('daily exports to S3');
-
-addExporterCommands(exportersCommand);
-exportersCommand.addCommand(verifyCommand);
+export function addExportersCommand(program: Command, run: Run): void {
+  const exporters = program.command('exporters').description('daily exports to S3');
+  addExporterCommands(exporters, run);
+  addVerifyCommand(exporters, run);
+}

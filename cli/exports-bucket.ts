@@ -15,6 +15,7 @@ export type ExportsBucket = {
 
 /** With whatever credentials the AWS command line would use: environment, profile, role of the machine. */
 export function openExportsBucket({ bucket, region, endpoint }: BucketOptions): ExportsBucket {
+  // oxlint-disable-next-line node/no-process-env -- the SDK reads its settings there, too
   const isElsewhere = endpoint ?? process.env.AWS_ENDPOINT_URL_S3 ?? process.env.AWS_ENDPOINT_URL;
   const client = new S3Client({
     ...(region === undefined ? {} : { region }), ...(endpoint === undefined ? {} : { endpoint }),

@@ -1,4 +1,5 @@
 import { call, type Server } from './client.ts';
+import type { CommandContext } from './command-context.ts';
 import { follow, type Shown } from './follow.ts';
 import { hasEnded, type ImportStatus } from './import-status.ts';
 
@@ -11,9 +12,9 @@ export function viewImport(server: Server, id: string): Promise<ImportStatus> {
 }
 
 /** Shows how far an import is until it has ended. */
-export function followImport(server: Server, id: string): Promise<ImportStatus> {
-  return follow<ImportStatus>({
-    view: () => viewImport(server, id), hasEnded, shown,
+export function followImport(context: CommandContext, id: string): Promise<ImportStatus> {
+  return follow<ImportStatus>(context, {
+    view: () => viewImport(context.server, id), hasEnded, shown,
     name: 'import', toFollow: `millrace status ${id}`, toCancel: `millrace cancel ${id}`,
   });
 }

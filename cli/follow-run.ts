@@ -1,4 +1,5 @@
 import { call, type Server } from './client.ts';
+import type { CommandContext } from './command-context.ts';
 import { follow, type Shown } from './follow.ts';
 import { hasEnded } from './import-status.ts';
 import { type RunStatus, waiting } from './run-status.ts';
@@ -9,9 +10,9 @@ export function viewRun(server: Server, id: string): Promise<RunStatus> {
 }
 
 /** Shows how far a run is until it has ended. Nobody knows how much its source has, so there is no bar. */
-export function followRun(server: Server, id: string): Promise<RunStatus> {
-  return follow<RunStatus>({
-    view: () => viewRun(server, id), hasEnded, shown,
+export function followRun(context: CommandContext, id: string): Promise<RunStatus> {
+  return follow<RunStatus>(context, {
+    view: () => viewRun(context.server, id), hasEnded, shown,
     name: 'run', toFollow: `millrace syncs follow ${id}`, toCancel: `millrace syncs cancel ${id}`,
   });
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import progress, { type GenericFormatter, SingleBar } from 'cli-progress';
+import type { CommandContext } from './command-context.ts';
 import { Refusal, refuse } from '../domain/refusal.ts';
 
 /** What lasts, and is asked for again and again until it has ended. */
@@ -32,9 +33,9 @@ const format: GenericFormatter = (options, params, payload: { phase: string }) =
   progress.Format.Formatter({ ...options, format: payload.phase }, params, payload);
 
 /** Shows how far something is until it has ended. Ctrl-C ends the showing, not what is shown. */
-export async function follow<T>(followed: Followed<T>): Promise<T> {
+export async function follow<T>({ stderr, console }: CommandContext, followed: Followed<T>): Promise<T> {
   const { name, toFollow, toCancel } = followed;
-  const bar = new SingleBar({ format, gracefulExit: false, noTTYOutput: true, notTTYSchedule: 5_000 });
+  const bar = new SingleBar({ format, stream: stderr, gracefulExit: false, noTTYOutput: true, notTTYSchedule: 5_000 });
   const leave = () => {
     bar.stop();
     console.error(`The ${name} goes on. To follow it: ${toFollow}${toCancel === null ? '' : `; to cancel it: ${toCancel}`}`);

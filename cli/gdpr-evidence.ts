@@ -3,8 +3,8 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { call, download, type Server } from './client.ts';
+import type { CommandContext, ProcessIo, Run } from './command-context.ts';
 import { gdprPath, peopleOf, REQUEST, viewGdpr } from './gdpr-record.ts';
-import { run } from './run.ts';
 import { printable } from './table.ts';
 import { writeOut } from './write-out.ts';
 import { refuse } from '../domain/refusal.ts';
@@ -16,16 +16,16 @@ const OWN = 0o600;
 const ARCHIVE = /\/api\/gdpr\/downloads\/[^/]+\/(?<ordinal>\d+)\/[^/]+$/;
 
 /** The commands of `millrace gdpr` that fetch archives and receipts. */
-export function addGdprEvidenceCommands(gdpr: Command): void {
+export function addGdprEvidenceCommands(gdpr: Command, run: Run): void {
   gdpr.command('download').description('write the archives of a request for data into files, each compared with its receipt')
     .argument(...REQUEST).option('--to <folder>', 'where to', '.')
-    .action((id: string, { to }: { to: string }) => run((server) => downloadAll(server, id, to)));
+    .action((id: string, { to }: { to: string }) => run((context) => downloadAll(context, id, to)));
   gdpr.command('receipt').description('print the signed receipts of a request: `millrace verify` reads them')
     .argument(...REQUEST).option('--out <file>', 'write them into a file')
-    .action((id: string, { out }: { out?: string }) => run((server) => printReceipts(server, id, out)));
+    .action((id: string, { out }: { out?: string }) => run((context) => printReceipts(context, id, out)));
 }
 
-async function downloadAll(server: Server, id: string, folder: string): Promise<number> {
+async function downloadAll({ server, stdout, console }: CommandContext, id: string, folder: string): Promise<number> {
   const view = await viewGdpr(server, id);
   if (!view.download_urls) refuse(400, 'no_archives', `${id} is a request for deletion: it has no archives.`);
   const people = peopleOf(view);
@@ -36,7 +36,7 @@ async function downloadAll(server: Server, id: string, folder: string): Promise<
   await mkdir(folder, { recursive: true });
   for (const { who, path, ordinal } of archives) {
     const file = join(folder, `${id}-${ordinal}.zip`);
-    const sha256 = await save(await download(server, path), file);
+    const sha256 = await save({ stdout }, await download(server, path), file);
     if (!known.has(sha256)) refuse(502, 'not_the_archive', `${file} is not what a receipt tells of: its SHA-256 is ${sha256}.`);
     console.log(printable(`${who}: ${file}`));
   }
@@ -51,9 +51,9 @@ function archiveOf(who: string, url: string | null): { who: string; path: string
   return match ? [{ who, path: match[0], ordinal: match.groups!.ordinal! }] : [];
 }
 
-async function save(pieces: AsyncIterable<Uint8Array>, file: string): Promise<string> {
+async function save(io: Pick<ProcessIo, 'stdout'>, pieces: AsyncIterable<Uint8Array>, file: string): Promise<string> {
   const hash = createHash('sha256');
-  await writeOut((async function* hashed() {
+  await writeOut(io, (async function* hashed() {
     for await (const piece of pieces) {
       hash.update(piece);
       yield piece;
@@ -66,7 +66,7 @@ function receiptsOf(server: Server, id: string): Promise<Receipts> {
   return call<Receipts>(server, 'GET', `${gdprPath(id)}/receipt`);
 }
 
-async function printReceipts(server: Server, id: string, out: string | undefined): Promise<number> {
-  await writeOut([`${JSON.stringify(await receiptsOf(server, id), null, 2)}\n`], out);
+async function printReceipts({ server, stdout }: CommandContext, id: string, out: string | undefined): Promise<number> {
+  await writeOut({ stdout }, [`${JSON.stringify(await receiptsOf(server, id), null, 2)}\n`], out);
   return 0;
 }

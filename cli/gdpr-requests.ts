@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
-import { call, type Server } from './client.ts';
+import { call } from './client.ts';
+import type { CommandContext, Run } from './command-context.ts';
 import { confirmDeletion, YES, type YesOption } from './confirm-deletion.ts';
 import { follow } from './follow.ts';
 import { gdprPath, type GdprView, isOver, peopleOf, progressOf, reportGdpr, REQUEST, viewGdpr } from './gdpr-record.ts';
 import { readPeople } from './read-people.ts';
-import { run } from './run.ts';
 import { table } from './table.ts';
 import { refuse } from '../domain/refusal.ts';
 
@@ -20,56 +20,58 @@ const REQUESTS_SHOWN = 50;
 const DECLINED = 1;
 
 /** The commands of `millrace gdpr` that ask for something, and tell what becomes of it. */
-export function addGdprRequestCommands(gdpr: Command): void {
-  addAsking(gdpr, 'access', 'ask for all data of users: an archive for each of them');
-  addAsking(gdpr, 'delete', 'ask for the deletion of all data of users').option(...YES);
+export function addGdprRequestCommands(gdpr: Command, run: Run): void {
+  addAsking(gdpr, run, 'access', 'ask for all data of users: an archive for each of them');
+  addAsking(gdpr, run, 'delete', 'ask for the deletion of all data of users').option(...YES);
   gdpr.command('status').description('tell how a request stands').argument(...REQUEST)
-    .action((id: string) => run(async (server) => tell(await viewGdpr(server, id))));
+    .action((id: string) => run(async (context) => tell(context, await viewGdpr(context.server, id))));
   gdpr.command('requests', { isDefault: true }).description(`list the last ${REQUESTS_SHOWN} requests, newest first`)
     .option('--type <type>', 'access or delete').option('--state <state>', 'waiting, accepted, running, treated or declined')
-    .action((options: ListOptions) => run((server) => list(server, options)));
+    .action((options: ListOptions) => run((context) => list(context, options)));
   for (const [name, description] of [
     ['approve', 'approve a deletion asked for from a device: it begins'],
     ['decline', 'decline one: nothing is deleted'],
   ] as const) {
     gdpr.command(name).description(description).argument(...REQUEST)
-      .action((id: string) => run((server) => decide(server, id, name)));
+      .action((id: string) => run((context) => decide(context, id, name)));
   }
 }
 
-function addAsking(gdpr: Command, type: GdprView['type'], description: string): Command {
+function addAsking(gdpr: Command, run: Run, type: GdprView['type'], description: string): Command {
   return gdpr.command(type).description(description)
     .argument('[user...]', 'user ids')
     .option('--file <file>', 'a user id a line; - is standard input')
     .option('--no-email', 'send no e-mail when it is done')
     .option('--wait', 'until all of them are treated')
-    .action((users: string[], options: AskOptions) => run((server) => ask(server, type, users, options)));
+    .action((users: string[], options: AskOptions) => run((context) => ask(context, type, users, options)));
 }
 
 /** Nothing is asked for twice, however often the request is sent. */
-async function ask(server: Server, type: GdprView['type'], given: string[], { file, email, wait, yes }: AskOptions): Promise<number> {
-  const users = await readPeople(given, file);
-  if (type === 'delete') await confirmDeletion(`all data of ${users.length === 1 ? 'one user' : `${users.length} users`}`, yes);
+async function ask(context: CommandContext, type: GdprView['type'], given: string[], options: AskOptions): Promise<number> {
+  const { server, console } = context;
+  const { file, email, wait, yes } = options;
+  const users = await readPeople(context, given, file);
+  if (type === 'delete') await confirmDeletion(context, `all data of ${users.length === 1 ? 'one user' : `${users.length} users`}`, yes);
   const path = `/api/gdpr/${type}_user_data`;
   const { callback_url: url } = await call<{ callback_url: string }>(server, 'POST', path, { users, skip_email: !email }, randomUUID());
   const id = new URL(url).searchParams.get('request_id') ?? refuse(502, 'bad_reply', `${server.url} told no request.`);
   console.log(`request ${id}`);
-  return wait ? followToEnd(server, id) : 0;
+  return wait ? followToEnd(context, id) : 0;
 }
 
-async function followToEnd(server: Server, id: string): Promise<number> {
-  return tell(await follow<GdprView>({
-    view: () => viewGdpr(server, id), hasEnded: isOver, name: 'request', toFollow: `millrace gdpr status ${id}`, toCancel: null,
+async function followToEnd(context: CommandContext, id: string): Promise<number> {
+  return tell(context, await follow<GdprView>(context, {
+    view: () => viewGdpr(context.server, id), hasEnded: isOver, name: 'request', toFollow: `millrace gdpr status ${id}`, toCancel: null,
     shown: (view) => ({ phase: '{text}', value: 0, total: peopleOf(view).length, text: progressOf(view) }),
   }));
 }
 
-function tell(view: GdprView): number {
+function tell({ console }: CommandContext, view: GdprView): number {
   console.log(reportGdpr(view));
   return view.state === 'declined' ? DECLINED : 0;
 }
 
-async function list(server: Server, { type, state }: ListOptions): Promise<number> {
+async function list({ server, console }: CommandContext, { type, state }: ListOptions): Promise<number> {
   const query = new URLSearchParams({
     per_page: `${REQUESTS_SHOWN}`, ...type === undefined ? {} : { type }, ...state === undefined ? {} : { state },
   });
@@ -82,7 +84,7 @@ async function list(server: Server, { type, state }: ListOptions): Promise<numbe
   return 0;
 }
 
-async function decide(server: Server, id: string, decision: 'approve' | 'decline'): Promise<number> {
+async function decide({ server, console }: CommandContext, id: string, decision: 'approve' | 'decline'): Promise<number> {
   await call(server, 'POST', `${gdprPath(id)}/${decision}`, undefined, randomUUID());
   console.log(decision === 'approve' ? 'approved' : 'declined');
   return 0;

@@ -1,11 +1,13 @@
-import { Command } from 'commander';
+import type { Command } from 'commander';
+import type { Run } from './command-context.ts';
 import { addGdprEvidenceCommands } from './gdpr-evidence.ts';
 import { addGdprPeopleCommands } from './gdpr-people.ts';
 import { addGdprRequestCommands } from './gdpr-requests.ts';
 
-export const gdprCommand = new Command('gdpr')
-  .description('requests of people for their data or its deletion, and who must not be deleted');
-
-addGdprRequestCommands(gdprCommand);
-addGdprEvidenceCommands(gdprCommand);
-addGdprPeopleCommands(gdprCommand);
+export function addGdprCommand(program: Command, run: Run): void {
+  const gdpr = program.command('gdpr')
+    .description('requests of people for their data or its deletion, and who must not be deleted');
+  addGdprRequestCommands(gdpr, run);
+  addGdprEvidenceCommands(gdpr, run);
+  addGdprPeopleCommands(gdpr, run);
+}

@@ -1,3 +1,4 @@
+import type { ProcessIo } from './command-context.ts';
 import { readText } from './read-text.ts';
 import { refuse } from '../domain/refusal.ts';
 
@@ -6,10 +7,10 @@ import { refuse } from '../domain/refusal.ts';
  * what it is to be.
  */
 export async function readJsonObject(
-  path: string, hint = 'write the settings as {"host": "db.example.com", …}',
+  io: Pick<ProcessIo, 'stdin'>, path: string, hint = 'write the settings as {"host": "db.example.com", …}',
 ): Promise<object> {
   const where = path === '-' ? 'Standard input' : path;
-  const value = parse(await readText(path));
+  const value = parse(await readText(io, path));
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   return refuse(400, 'no_object', `${where} is no JSON object: ${hint}.`);
 }

@@ -1,3 +1,4 @@
+import type { ProcessIo } from './command-context.ts';
 import { readText } from './read-text.ts';
 import { refuse } from '../domain/refusal.ts';
 import { readSigningKeys, type SigningKey } from '../domain/signed-document.ts';
@@ -5,8 +6,8 @@ import { readSigningKeys, type SigningKey } from '../domain/signed-document.ts';
 const ANSWER_MS = 30_000;
 
 /** The public keys that a file or a URL holds. Refuses what holds none. */
-export async function readJwks(place: string): Promise<SigningKey[]> {
-  const text = await (/^https?:/i.test(place) ? fetchText(place) : readText(place));
+export async function readJwks(io: Pick<ProcessIo, 'stdin'>, place: string): Promise<SigningKey[]> {
+  const text = await (/^https?:/i.test(place) ? fetchText(place) : readText(io, place));
   const keys = readSigningKeys(parse(text));
   return keys && keys.length > 0 ? keys
     : refuse(400, 'bad_jwks', `${place} holds no set of Ed25519 keys, as a server shows it at /.well-known/jwks.json.`);

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { type Command, InvalidArgumentError } from 'commander';
-import { call, download, type Server } from './client.ts';
+import { call, download } from './client.ts';
+import type { CommandContext, Run } from './command-context.ts';
 import { type SampleRecord, sampleTable } from './dry-run-sample.ts';
 import { errorOptions, type ErrorsOptions, printErrorList, RUN_HEADS } from './error-list.ts';
 import { followRun, viewRun } from './follow-run.ts';
 import { hasEnded } from './import-status.ts';
-import { run } from './run.ts';
 import { reportRun, runExitStatus, type RunStatus } from './run-status.ts';
 import { findSync, syncPath } from './sync-record.ts';
 import { printable, table } from './table.ts';
@@ -20,8 +20,8 @@ const RUN = ['<run>', 'as `millrace syncs runs` shows it'] as const;
 const RUNS_SHOWN = 50;
 
 /** The commands of `millrace syncs` that start runs, or are about one. */
-export function addRunCommands(syncs: Command, sync: readonly [string, string]): void {
-  addStarting(syncs, sync);
+export function addRunCommands(syncs: Command, run: Run, sync: readonly [string, string]): void {
+  addStarting(syncs, run, sync);
   for (const [name, description, work] of [
     ['status', 'tell how a run stands', printRun],
     ['follow', 'follow a run until it has ended', followToEnd],
@@ -29,33 +29,33 @@ export function addRunCommands(syncs: Command, sync: readonly [string, string]):
     ['log', 'print what the source of a run, and the run, had to say', printLog],
     ['redrive', 'bring the failed and ignored records of a run again, as the mapping is now', redrive],
   ] as const) {
-    syncs.command(name).description(description).argument(...RUN).action((id: string) => run((server) => work(server, id)));
+    syncs.command(name).description(description).argument(...RUN).action((id: string) => run((context) => work(context, id)));
   }
   const errors = syncs.command('errors')
     .description('list the records of a run that were not written, or not wholly, each with the reason')
     .argument(...RUN)
     .option('--open', 'without those that a re-drive has brought since')
-    .action((id: string, options: RunErrorsOptions) => run((server) => printErrors(server, id, options)));
+    .action((id: string, options: RunErrorsOptions) => run((context) => printErrors(context, id, options)));
   for (const option of errorOptions({ json: 'one JSON object a line, with the record', csv: 'as a CSV file' })) errors.addOption(option);
 }
 
-function addStarting(syncs: Command, sync: readonly [string, string]): void {
+function addStarting(syncs: Command, run: Run, sync: readonly [string, string]): void {
   syncs.command('run')
     .description('run a sync now, and follow the run until it has ended')
     .argument(...sync)
     .option('--fresh', 'from the beginning, and write each record again')
     .option('--confirm-removals', 'remove what has vanished from the source, however much it is')
     .option('--no-wait', 'only start it')
-    .action((given: string, options: RunOptions) => run((server) => startRun(server, given, options)));
+    .action((given: string, options: RunOptions) => run((context) => startRun(context, given, options)));
   syncs.command('dry-run')
     .description('tell what a run would write of the first records; nothing is written')
     .argument(...sync)
     .option('--records <n>', 'so many; 1,000 when left out', wholeNumber)
-    .action((given: string, options: DryRunOptions) => run((server) => dryRun(server, given, options)));
+    .action((given: string, options: DryRunOptions) => run((context) => dryRun(context, given, options)));
   syncs.command('runs')
     .description(`list the last ${RUNS_SHOWN} runs of a sync, newest first`)
     .argument(...sync)
-    .action((given: string) => run((server) => listRuns(server, given)));
+    .action((given: string) => run((context) => listRuns(context, given)));
 }
 
 function wholeNumber(given: string): number {
@@ -63,27 +63,27 @@ function wholeNumber(given: string): number {
   throw new InvalidArgumentError('It takes a whole number.');
 }
 
-async function startRun(server: Server, given: string, { fresh, confirmRemovals, wait }: RunOptions): Promise<number> {
-  const { identifier } = await findSync(server, given);
+async function startRun(context: CommandContext, given: string, { fresh, confirmRemovals, wait }: RunOptions): Promise<number> {
+  const { identifier } = await findSync(context.server, given);
   const asked = { fresh: fresh ?? false, confirm_removals: confirmRemovals ?? false };
-  const id = await start(server, `${syncPath(identifier)}/run`, asked);
-  return wait ? followToEnd(server, id) : 0;
+  const id = await start(context, `${syncPath(identifier)}/run`, asked);
+  return wait ? followToEnd(context, id) : 0;
 }
 
-async function dryRun(server: Server, given: string, { records }: DryRunOptions): Promise<number> {
-  const { identifier } = await findSync(server, given);
-  const id = await start(server, `${syncPath(identifier)}/dry_run`, records === undefined ? {} : { records });
-  return followToEnd(server, id);
+async function dryRun(context: CommandContext, given: string, { records }: DryRunOptions): Promise<number> {
+  const { identifier } = await findSync(context.server, given);
+  const id = await start(context, `${syncPath(identifier)}/dry_run`, records === undefined ? {} : { records });
+  return followToEnd(context, id);
 }
 
 /** Nothing is started twice, however often the request is sent. */
-async function start(server: Server, path: string, asked: object): Promise<string> {
+async function start({ server, console }: CommandContext, path: string, asked: object): Promise<string> {
   const { run_id: id } = await call<RunStatus>(server, 'POST', path, asked, randomUUID());
   console.log(`run ${id}`);
   return id;
 }
 
-async function listRuns(server: Server, given: string): Promise<number> {
+async function listRuns({ server, console }: CommandContext, given: string): Promise<number> {
   const { identifier } = await findSync(server, given);
   const { items, total_items: total } = await call<Page>(server, 'GET', `${syncPath(identifier)}/runs?per_page=${RUNS_SHOWN}`);
   console.log(table(['run', 'cause', 'state', 'started', 'read', 'written', 'unchanged', 'ignored', 'failed'], items.map((one) => [
@@ -94,17 +94,16 @@ async function listRuns(server: Server, given: string): Promise<number> {
   return 0;
 }
 
-async function printRun(server: Server, id: string): Promise<number> {
-  const status = await viewRun(server, id);
-  return tell(server, status);
+async function printRun(context: CommandContext, id: string): Promise<number> {
+  return tell(context, await viewRun(context.server, id));
 }
 
-async function followToEnd(server: Server, id: string): Promise<number> {
-  const now = await viewRun(server, id);
-  return tell(server, hasEnded(now) ? now : await followRun(server, id));
+async function followToEnd(context: CommandContext, id: string): Promise<number> {
+  const now = await viewRun(context.server, id);
+  return tell(context, hasEnded(now) ? now : await followRun(context, id));
 }
 
-async function tell(server: Server, status: RunStatus): Promise<number> {
+async function tell({ server, console }: CommandContext, status: RunStatus): Promise<number> {
   console.log(reportRun(status));
   if (!hasEnded(status)) return 0;
   if (status.dry_run) {
@@ -114,29 +113,30 @@ async function tell(server: Server, status: RunStatus): Promise<number> {
   return runExitStatus(status);
 }
 
-async function cancel(server: Server, id: string): Promise<number> {
+async function cancel({ server, console }: CommandContext, id: string): Promise<number> {
   const status = await call<RunStatus>(server, 'POST', `${runPath(await viewRun(server, id))}/cancel`);
   console.log(hasEnded(status) ? 'canceled' : `It ends within moments. To see how it ended: millrace syncs follow ${id}`);
   return 0;
 }
 
-async function redrive(server: Server, id: string): Promise<number> {
-  return followToEnd(server, await start(server, `${runPath(await viewRun(server, id))}/redrive`, {}));
+async function redrive(context: CommandContext, id: string): Promise<number> {
+  return followToEnd(context, await start(context, `${runPath(await viewRun(context.server, id))}/redrive`, {}));
 }
 
-async function printLog(server: Server, id: string): Promise<number> {
+async function printLog({ server, console }: CommandContext, id: string): Promise<number> {
   const { lines } = await call<{ lines: { at: string; line: string }[] }>(server, 'GET', `${runPath(await viewRun(server, id))}/log`);
   console.log(lines.length === 0 ? 'no lines' : lines.map(({ at, line }) => `${at}  ${printable(line)}`).join('\n'));
   return 0;
 }
 
-async function printErrors(server: Server, id: string, options: RunErrorsOptions): Promise<number> {
+async function printErrors(context: CommandContext, id: string, options: RunErrorsOptions): Promise<number> {
+  const { server } = context;
   const { type, open, csv, output } = options;
   const query = new URLSearchParams({ ...(type === undefined ? {} : { error_type: type }), ...(open ? { open: 'true' } : {}) });
   const path = runPath(await viewRun(server, id));
   const source = { path: `${path}/errors?${query}`, member: 'errors', lineZero: '0', heads: RUN_HEADS };
-  if (!csv) return printErrorList(server, source, options);
-  await writeOut(await download(server, `${path}/errors.csv?${query}`), output);
+  if (!csv) return printErrorList(context, source, options);
+  await writeOut(context, await download(server, `${path}/errors.csv?${query}`), output);
   return 0;
 }
 

@@ -1,17 +1,16 @@
-import { Command } from 'commander';
-import type { Server } from './client.ts';
+import type { Command } from 'commander';
+import type { CommandContext, Run } from './command-context.ts';
 import { followImport, viewImport } from './follow-import.ts';
 import { exitStatus, hasEnded, report } from './import-status.ts';
-import { run } from './run.ts';
 
-export const statusCommand = new Command('status')
+export const addStatusCommand = (program: Command, run: Run) => program.command('status')
   .description('follow an import until it has ended; of one that has, tell what became of its rows')
   .argument('<import_id>')
-  .action((id: string) => run((server) => printStatus(server, id)));
+  .action((id: string) => run((context) => printStatus(context, id)));
 
-async function printStatus(server: Server, id: string): Promise<number> {
-  const now = await viewImport(server, id);
-  const status = hasEnded(now) ? now : await followImport(server, id);
-  console.log(report(status));
+async function printStatus(context: CommandContext, id: string): Promise<number> {
+  const now = await viewImport(context.server, id);
+  const status = hasEnded(now) ? now : await followImport(context, id);
+  context.console.log(report(status));
   return exitStatus(status);
 }

@@ -1,4 +1,5 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type ParsedNode, parseAllDocuments, visit } from 'yaml';
+import type { ProcessIo } from './command-context.ts';
 import { readText } from './read-text.ts';
 import { type Path, unknownMembers } from './sync-members.ts';
 
@@ -23,9 +24,9 @@ export function sayPlace({ file, line, column }: Place): string {
 }
 
 /** The syncs of a YAML file, `-` for standard input, as far as they can be read; what is wrong joins `problems`. */
-export async function readSyncFile(path: string, problems: Problem[]): Promise<SyncDocument[]> {
+export async function readSyncFile(io: Pick<ProcessIo, 'stdin'>, path: string, problems: Problem[]): Promise<SyncDocument[]> {
   const file = path === '-' ? 'standard input' : path;
-  const content = await readText(path);
+  const content = await readText(io, path);
   const lines = new LineCounter();
   const at = (offset: number) => {
     const { line, col: column } = lines.linePos(offset);

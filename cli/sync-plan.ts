@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { call, type Server } from './client.ts';
+import type { CommandContext } from './command-context.ts';
 import { type Change, changesBetween } from './definition-changes.ts';
 import { listSyncEnds, resolveEnd, type SyncEnds } from './sync-ends.ts';
 import { type Problem, readSyncFile, sayPlace, type SyncDocument } from './sync-file.ts';
@@ -21,10 +22,10 @@ export type PlannedSync = {
 export type SyncPlan = { syncs: PlannedSync[]; onlyOnServer: SyncRecord[] };
 
 /** What files would make of the server's syncs. Refuses them, naming all that is wrong in any of them, unless each one is right. */
-export async function planSyncs(server: Server, paths: string[]): Promise<SyncPlan> {
+export async function planSyncs({ server, stdin }: CommandContext, paths: string[]): Promise<SyncPlan> {
   const problems: Problem[] = [];
   const documents: SyncDocument[] = [];
-  for (const path of paths) documents.push(...await readSyncFile(path, problems));
+  for (const path of paths) documents.push(...await readSyncFile({ stdin }, path, problems));
   problems.push(...sameNames(documents));
   const [ends, there] = [await listSyncEnds(server), await listSyncs(server)];
   const syncs: PlannedSync[] = [];

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { call, type Server } from './client.ts';
+import type { CommandContext, Run } from './command-context.ts';
 import { confirmDeletion, YES, type YesOption } from './confirm-deletion.ts';
 import { sayValueChange } from './definition-changes.ts';
-import { run } from './run.ts';
 import { type PlannedSync, planSyncs, type SyncPlan } from './sync-plan.ts';
 import { type SyncRecord, syncPath } from './sync-record.ts';
 import { printable } from './table.ts';
@@ -16,46 +16,50 @@ const DELETE = '--delete';
 /** It was done, and there are differences. */
 const DIFFERS = 2;
 
-export const syncCommand = new Command('sync').description('syncs that lie in files, of a git repository say: known by their names');
+export function addSyncCommand(program: Command, run: Run): void {
+  const sync = program.command('sync').description('syncs that lie in files, of a git repository say: known by their names');
 
-syncCommand.command('validate')
-  .description('tell all that is wrong with files of syncs; nothing is changed')
-  .argument(...FILES)
-  .action((paths: string[]) => run((server) => validate(server, paths)));
+  sync.command('validate')
+    .description('tell all that is wrong with files of syncs; nothing is changed')
+    .argument(...FILES)
+    .action((paths: string[]) => run((context) => validate(context, paths)));
 
-syncCommand.command('diff')
-  .description('tell what apply would change; exits with 2 where it would change something')
-  .argument(...FILES)
-  .option(DELETE, 'as apply --delete')
-  .action((paths: string[], options: DiffOptions) => run((server) => diff(server, paths, options)));
+  sync.command('diff')
+    .description('tell what apply would change; exits with 2 where it would change something')
+    .argument(...FILES)
+    .option(DELETE, 'as apply --delete')
+    .action((paths: string[], options: DiffOptions) => run((context) => diff(context, paths, options)));
 
-syncCommand.command('apply')
-  .description('make and change syncs until they are as the files have them; nothing is changed where one of them is wrong')
-  .argument(...FILES)
-  .option(DELETE, 'delete the syncs that no file has, after asking')
-  .option(...YES)
-  .action((paths: string[], options: ApplyOptions) => run((server) => apply(server, paths, options)));
+  sync.command('apply')
+    .description('make and change syncs until they are as the files have them; nothing is changed where one of them is wrong')
+    .argument(...FILES)
+    .option(DELETE, 'delete the syncs that no file has, after asking')
+    .option(...YES)
+    .action((paths: string[], options: ApplyOptions) => run((context) => apply(context, paths, options)));
+}
 
-async function validate(server: Server, paths: string[]): Promise<number> {
-  const { syncs } = await planSyncs(server, paths);
-  console.log(`valid: ${countOf(syncs)}`);
+async function validate(context: CommandContext, paths: string[]): Promise<number> {
+  const { syncs } = await planSyncs(context, paths);
+  context.console.log(`valid: ${countOf(syncs)}`);
   return 0;
 }
 
-async function diff(server: Server, paths: string[], options: DiffOptions): Promise<number> {
-  const plan = await planSyncs(server, paths);
+async function diff(context: CommandContext, paths: string[], options: DiffOptions): Promise<number> {
+  const { console } = context;
+  const plan = await planSyncs(context, paths);
   const changed = plan.syncs.filter((sync) => !isSame(sync));
   for (const sync of changed) console.log(describe(sync));
   if (changed.length < plan.syncs.length) console.log(`unchanged: ${countOf(plan.syncs.filter(isSame))}`);
-  showOthers(plan, options);
+  showOthers(context, plan, options);
   return changed.length > 0 || (options.delete && plan.onlyOnServer.length > 0) ? DIFFERS : 0;
 }
 
-async function apply(server: Server, paths: string[], options: ApplyOptions): Promise<number> {
-  const plan = await planSyncs(server, paths);
-  showOthers(plan, options);
+async function apply(context: CommandContext, paths: string[], options: ApplyOptions): Promise<number> {
+  const { server, console } = context;
+  const plan = await planSyncs(context, paths);
+  showOthers(context, plan, options);
   const doomed = options.delete ? plan.onlyOnServer : [];
-  if (doomed.length > 0) await confirmDeletion(countOf(doomed), options.yes);
+  if (doomed.length > 0) await confirmDeletion(context, countOf(doomed), options.yes);
   for (const sync of plan.syncs) console.log(await applyOne(server, sync));
   for (const { identifier, name } of doomed) {
     await call(server, 'DELETE', syncPath(identifier));
@@ -82,7 +86,7 @@ function describe({ name, existing, changes }: PlannedSync): string {
   return [`changed: ${printable(name)} (${existing.identifier})`, ...lines].join('\n');
 }
 
-function showOthers({ onlyOnServer }: SyncPlan, { delete: isDeleting }: DiffOptions): void {
+function showOthers({ console }: CommandContext, { onlyOnServer }: SyncPlan, { delete: isDeleting }: DiffOptions): void {
   const words = isDeleting ? 'to be deleted' : 'only on the server';
   for (const { name, identifier } of onlyOnServer) console.log(`${words}: ${printable(name)} (${identifier})`);
 }

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { Document } from 'yaml';
-import { call, type Server } from './client.ts';
+import { call } from './client.ts';
+import type { CommandContext, Run } from './command-context.ts';
 import { confirmDeletion, YES, type YesOption } from './confirm-deletion.ts';
-import { run } from './run.ts';
 import { addRunCommands } from './run-commands.ts';
 import { listSyncEnds, nameEnd } from './sync-ends.ts';
 import { planSyncs } from './sync-plan.ts';
@@ -15,40 +15,42 @@ import { refuse } from '../domain/refusal.ts';
 const C1 = /[\x7f-\x9f]/g;
 const SYNC = ['<sync>', 'its name, or its identifier'] as const;
 
-export const syncsCommand = new Command('syncs').description('what is read from where, mapped how and written where; and its runs');
+export function addSyncsCommand(program: Command, run: Run): void {
+  const syncs = program.command('syncs').description('what is read from where, mapped how and written where; and its runs');
 
-syncsCommand.command('list', { isDefault: true })
-  .description('list them, and how they stand')
-  .action(() => run(async (server) => show(await listSyncs(server))));
+  syncs.command('list', { isDefault: true })
+    .description('list them, and how they stand')
+    .action(() => run(async (context) => show(context, await listSyncs(context.server))));
 
-syncsCommand.command('view')
-  .description('print a sync as a file of `millrace sync apply` has it, headed by how it stands')
-  .argument(...SYNC)
-  .action((sync: string) => run((server) => view(server, sync)));
+  syncs.command('view')
+    .description('print a sync as a file of `millrace sync apply` has it, headed by how it stands')
+    .argument(...SYNC)
+    .action((sync: string) => run((context) => view(context, sync)));
 
-syncsCommand.command('add')
-  .description('make the syncs of a YAML or JSON file, and print their identifiers')
-  .argument('<file>', '- for standard input')
-  .action((file: string) => run((server) => add(server, file)));
+  syncs.command('add')
+    .description('make the syncs of a YAML or JSON file, and print their identifiers')
+    .argument('<file>', '- for standard input')
+    .action((file: string) => run((context) => add(context, file)));
 
-addRunCommands(syncsCommand, SYNC);
+  addRunCommands(syncs, run, SYNC);
 
-for (const [name, description] of [
-  ['pause', 'let no schedule start a run of it'],
-  ['resume', 'let it run by its schedule again'],
-  ['accept-schema', 'take the source\'s fields as they are now'],
-] as const) {
-  syncsCommand.command(name).description(description).argument(...SYNC)
-    .action((sync: string) => run((server) => changeState(server, sync, name.replace('-', '_'))));
+  for (const [name, description] of [
+    ['pause', 'let no schedule start a run of it'],
+    ['resume', 'let it run by its schedule again'],
+    ['accept-schema', 'take the source\'s fields as they are now'],
+  ] as const) {
+    syncs.command(name).description(description).argument(...SYNC)
+      .action((sync: string) => run((context) => changeState(context, sync, name.replace('-', '_'))));
+  }
+
+  syncs.command('remove')
+    .description('delete a sync, after asking; what it has written stays')
+    .argument(...SYNC)
+    .option(...YES)
+    .action((sync: string, options: YesOption) => run((context) => remove(context, sync, options)));
 }
 
-syncsCommand.command('remove')
-  .description('delete a sync, after asking; what it has written stays')
-  .argument(...SYNC)
-  .option(...YES)
-  .action((sync: string, options: YesOption) => run((server) => remove(server, sync, options)));
-
-async function view(server: Server, given: string): Promise<number> {
+async function view({ server, console }: CommandContext, given: string): Promise<number> {
   const sync = await findSync(server, given);
   const ends = await listSyncEnds(server);
   const definition = definitionOf(sync) as { source: { connection: string }; destination: { connection?: string; sor?: string } };
@@ -72,30 +74,32 @@ function standing({ identifier, state, paused_reason: reason, failures, next_run
   ];
 }
 
-async function add(server: Server, file: string): Promise<number> {
-  const { syncs } = await planSyncs(server, [file]);
+async function add(context: CommandContext, file: string): Promise<number> {
+  const { syncs } = await planSyncs(context, [file]);
   const there = syncs.find(({ existing }) => existing !== null);
   if (there) return refuse(409, 'taken', `There is a sync ${there.name} already. To change it: millrace sync apply ${file}`);
   for (const { definition } of syncs) {
-    const { identifier } = await call<SyncRecord>(server, 'POST', '/api/syncs', definition, randomUUID());
-    console.log(identifier);
+    const { identifier } = await call<SyncRecord>(context.server, 'POST', '/api/syncs', definition, randomUUID());
+    context.console.log(identifier);
   }
   return 0;
 }
 
-async function changeState(server: Server, given: string, change: string): Promise<number> {
+async function changeState(context: CommandContext, given: string, change: string): Promise<number> {
+  const { server } = context;
   const { identifier } = await findSync(server, given);
-  return show([await call<SyncRecord>(server, 'POST', `${syncPath(identifier)}/${change}`)]);
+  return show(context, [await call<SyncRecord>(server, 'POST', `${syncPath(identifier)}/${change}`)]);
 }
 
-async function remove(server: Server, given: string, { yes }: YesOption): Promise<number> {
+async function remove(context: CommandContext, given: string, { yes }: YesOption): Promise<number> {
+  const { server } = context;
   const { identifier, name } = await findSync(server, given);
-  await confirmDeletion(`the sync ${printable(name)} (${identifier})`, yes);
+  await confirmDeletion(context, `the sync ${printable(name)} (${identifier})`, yes);
   await call(server, 'DELETE', syncPath(identifier));
   return 0;
 }
 
-function show(syncs: SyncRecord[]): number {
+function show({ console }: CommandContext, syncs: SyncRecord[]): number {
   console.log(table(['identifier', 'name', 'from', 'to', 'mode', 'state', 'last run', 'next run'], syncs.map((sync) => [
     sync.identifier, sync.name, sayEnd(sync.source), sayEnd(sync.destination), sync.mode, sync.state, sayLastRun(sync),
     sync.next_runs[0]?.slice(0, 16) ?? '',

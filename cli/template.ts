@@ -1,19 +1,19 @@
-import { Command } from 'commander';
-import { download, type Server } from './client.ts';
-import { run } from './run.ts';
+import type { Command } from 'commander';
+import { download } from './client.ts';
+import type { CommandContext, Run } from './command-context.ts';
 import { findSorKey } from './sor-key.ts';
 import { writeOut } from './write-out.ts';
 
 type TemplateOptions = { sor: string; apiKey?: string };
 
-export const templateCommand = new Command('template')
+export const addTemplateCommand = (program: Command, run: Run) => program.command('template')
   .description('print a CSV file to fill in: its header, and a row for each attribute')
   .requiredOption('--sor <identifier>', 'the System of Record to import into')
   .option('--api-key <key>', 'the SoR\'s key; fetched by MILLRACE_TOKEN when left out')
-  .action((options: TemplateOptions) => run((server) => printTemplate(server, options)));
+  .action((options: TemplateOptions) => run((context) => printTemplate(context, options)));
 
-async function printTemplate(server: Server, { sor, apiKey }: TemplateOptions): Promise<number> {
+async function printTemplate({ server, stdout }: CommandContext, { sor, apiKey }: TemplateOptions): Promise<number> {
   const query = new URLSearchParams({ sor_id: sor, api_key: apiKey ?? await findSorKey(server, sor) });
-  await writeOut(await download(server, `/api/attribute_values/template?${query}`), undefined);
+  await writeOut({ stdout }, await download(server, `/api/attribute_values/template?${query}`), undefined);
   return 0;
 }

@@ -1,9 +1,9 @@
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { allPages } from './all-pages.ts';
 import { call, type Server } from './client.ts';
+import type { CommandContext, Run } from './command-context.ts';
 import { readPassword } from './read-password.ts';
 import { rightList } from './right-list.ts';
-import { run } from './run.ts';
 import { table } from './table.ts';
 import { refuse } from '../domain/refusal.ts';
 
@@ -16,62 +16,65 @@ type SetOptions = Names & { give?: string; take?: string; admin?: boolean; email
 
 const USER = ['<user>', 'e-mail address, uid or id'] as const;
 
-export const usersCommand = new Command('users').description('the users of the entity that the token acts in');
+export function addUsersCommand(program: Command, run: Run): void {
+  const users = program.command('users').description('the users of the entity that the token acts in');
 
-usersCommand.command('list')
-  .description('list them with their rights')
-  .action(() => run(list));
+  users.command('list')
+    .description('list them with their rights')
+    .action(() => run(list));
 
-usersCommand.command('add')
-  .description('add a user; the password is read from standard input')
-  .argument('<email>')
-  .option('--first-name <name>')
-  .option('--last-name <name>')
-  .option('--rights <rights>', 'names between commas, or all')
-  .option('--admin', 'make an admin of the entity')
-  .action((email: string, options: AddOptions) => run((server) => add(server, email, options)));
+  users.command('add')
+    .description('add a user; the password is read from standard input')
+    .argument('<email>')
+    .option('--first-name <name>')
+    .option('--last-name <name>')
+    .option('--rights <rights>', 'names between commas, or all')
+    .option('--admin', 'make an admin of the entity')
+    .action((email: string, options: AddOptions) => run((context) => add(context, email, options)));
 
-usersCommand.command('set')
-  .description('change a user')
-  .argument(...USER)
-  .option('--give <rights>', 'names between commas, or all')
-  .option('--take <rights>', 'names between commas, or all')
-  .option('--admin', 'make an admin of the entity')
-  .option('--no-admin', 'an admin no longer')
-  .option('--email <email>')
-  .option('--first-name <name>')
-  .option('--last-name <name>')
-  .option('--password', 'set a new password, read from standard input')
-  .action((user: string, options: SetOptions) => run((server) => set(server, user, options)));
+  users.command('set')
+    .description('change a user')
+    .argument(...USER)
+    .option('--give <rights>', 'names between commas, or all')
+    .option('--take <rights>', 'names between commas, or all')
+    .option('--admin', 'make an admin of the entity')
+    .option('--no-admin', 'an admin no longer')
+    .option('--email <email>')
+    .option('--first-name <name>')
+    .option('--last-name <name>')
+    .option('--password', 'set a new password, read from standard input')
+    .action((user: string, options: SetOptions) => run((context) => set(context, user, options)));
 
-usersCommand.command('remove')
-  .description('remove a user from the entity')
-  .argument(...USER)
-  .action((user: string) => run((server) => remove(server, user)));
-
-async function list(server: Server): Promise<number> {
-  return show(await allPages<User>(server, '/api/users'));
+  users.command('remove')
+    .description('remove a user from the entity')
+    .argument(...USER)
+    .action((user: string) => run((context) => remove(context, user)));
 }
 
-async function add(server: Server, email: string, { firstName, lastName, rights, admin }: AddOptions): Promise<number> {
+async function list(context: CommandContext): Promise<number> {
+  return show(context, await allPages<User>(context.server, '/api/users'));
+}
+
+async function add(context: CommandContext, email: string, { firstName, lastName, rights, admin }: AddOptions): Promise<number> {
   const enable = flags(rights, true);
-  const password = await readPassword();
+  const password = await readPassword(context);
   const body = { email, password, first_name: firstName, last_name: lastName, enable, admin };
-  return show([await call<User>(server, 'POST', '/api/users', body)]);
+  return show(context, [await call<User>(context.server, 'POST', '/api/users', body)]);
 }
 
-async function set(server: Server, user: string, { give, take, admin, email, firstName, lastName, password }: SetOptions): Promise<number> {
+async function set(context: CommandContext, user: string, options: SetOptions): Promise<number> {
+  const { give, take, admin, email, firstName, lastName, password } = options;
   const enable = { ...flags(give, true), ...flags(take, false) };
-  const path = await pathOf(server, user);
+  const path = await pathOf(context.server, user);
   const body = {
     email, first_name: firstName, last_name: lastName, admin,
     ...(Object.keys(enable).length > 0 ? { enable } : {}),
-    ...(password ? { password: await readPassword('New password') } : {}),
+    ...(password ? { password: await readPassword(context, 'New password') } : {}),
   };
-  return show([await call<User>(server, 'PUT', path, body)]);
+  return show(context, [await call<User>(context.server, 'PUT', path, body)]);
 }
 
-async function remove(server: Server, user: string): Promise<number> {
+async function remove({ server }: CommandContext, user: string): Promise<number> {
   await call(server, 'DELETE', await pathOf(server, user));
   return 0;
 }
@@ -83,7 +86,7 @@ async function pathOf(server: Server, user: string): Promise<string> {
   return found ? `/api/users/${found.uid}` : refuse(404, 'no_user', `No user of the entity has the e-mail address ${user}.`);
 }
 
-function show(users: User[]): number {
+function show({ console }: CommandContext, users: User[]): number {
   console.log(table(['uid', 'e-mail address', 'name', 'role', 'rights'], users.map(toRow)));
   return 0;
 }

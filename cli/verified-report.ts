@@ -11,8 +11,8 @@ export type VerifiedReport = {
   faults: (WindowFault & { exporter: string })[];
 };
 
-export function printVerified(report: VerifiedReport, asJson: boolean): void {
-  console.log(asJson ? JSON.stringify(jsonOf(report), null, 2) : textOf(report));
+export function sayVerified(report: VerifiedReport, asJson: boolean): string {
+  return asJson ? JSON.stringify(jsonOf(report), null, 2) : textOf(report);
 }
 
 function jsonOf({ ok, isSigned, isDeep, windows, faults }: VerifiedReport): object {

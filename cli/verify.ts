@@ -1,7 +1,7 @@
-import { Command } from 'commander';
+import type { Command } from 'commander';
+import type { CommandContext, Run } from './command-context.ts';
 import { readJsonObject } from './read-json.ts';
 import { readJwks } from './read-jwks.ts';
-import { run } from './run.ts';
 import { isSound, reportDocument, verifyOne } from './verified-document.ts';
 import { refuse } from '../domain/refusal.ts';
 
@@ -9,16 +9,16 @@ type Options = { jwks: string; json?: true };
 
 const HINT = 'give a receipt, the answer that has several, a list of whom to delete, or the manifest.json of an export';
 
-export const verifyDocumentCommand = new Command('verify')
+export const addVerifyDocumentCommand = (program: Command, run: Run) => program.command('verify')
   .description('tell whether a receipt, a list of whom to delete or a manifest is as the server signed it. No server is asked for it')
   .argument('<file>', 'as `millrace gdpr receipt` writes it, or as it lies in the bucket; - is standard input')
   .requiredOption('--jwks <file|url>', 'the server\'s public keys, /.well-known/jwks.json')
   .option('--json', 'print what was found as JSON')
-  .action((file: string, options: Options) => run(() => verify(file, options)));
+  .action((file: string, options: Options) => run((context) => verify(context, file, options)));
 
-async function verify(file: string, { jwks, json }: Options): Promise<number> {
-  const documents = documentsIn(await readJsonObject(file, HINT));
-  const keys = await readJwks(jwks);
+async function verify({ stdin, console }: CommandContext, file: string, { jwks, json }: Options): Promise<number> {
+  const documents = documentsIn(await readJsonObject({ stdin }, file, HINT));
+  const keys = await readJwks({ stdin }, jwks);
   const verified = documents.map((document) => verifyOne(document, keys));
   const ok = verified.every(isSound);
   console.log(json ? JSON.stringify({ ok, documents: verified }, null, 2) : verified.map(reportDocument).join('\n\n'));

@@ -1,12 +1,18 @@
 import { rename, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { bundleWorkflowCode } from '@temporalio/worker';
 import { FAILURE_CONVERTER } from './temporal-client.ts';
 
 const TRACING = '@temporalio/interceptors-opentelemetry/lib/workflow-interceptors.js';
 
-/** `node runtime/bundle-workflows.ts OUT [traced]`: bundles the workflows into the file OUT, whole or not at all. */
-const [out, traced] = process.argv.slice(2) as [string, string?];
+/**
+ * `node runtime/bundle-workflows.ts OUT [--traced] [--patience FILE]`: bundles the workflows into the file OUT, whole or not at all; with
+ * the module FILE in the place of `workflows/patience.ts`.
+ */
+const { values: { traced, patience }, positionals: [out = ''] } = parseArgs({
+  options: { traced: { type: 'boolean', default: false }, patience: { type: 'string' } }, allowPositionals: true,
+});
 const quiet = { log() {}, trace() {}, debug() {}, info() {}, warn: console.error, error: console.error };
 
 const { code } = await bundleWorkflowCode({
@@ -14,6 +20,10 @@ const { code } = await bundleWorkflowCode({
   failureConverterPath: FAILURE_CONVERTER,
   workflowInterceptorModules: traced ? [fileURLToPath(import.meta.resolve(TRACING))] : [],
   logger: quiet,
+  webpackConfigHook(config) {
+    if (patience) config.resolve!.alias = { ...config.resolve!.alias as Record<string, string>, './patience.ts$': patience };
+    return config;
+  },
 });
 const unfinished = `${out}.${process.pid}`;
 await writeFile(unfinished, code, { mode: 0o600 });

@@ -8,8 +8,8 @@ const run = promisify(execFile);
 
 /** What `millrace` prints, called as from a terminal whose environment has `env`; a status other than 0 is refused. */
 export async function millrace(env: Record<string, string>, args: string[]): Promise<string> {
-  const { PATH = '', HOME = '' } = process.env;
-  const { stdout } = await run(process.execPath, [MAIN, ...args], { env: { PATH, HOME, ...env } })
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+  const { stdout } = await run(process.execPath, [MAIN, ...args], { env: { PATH, HOME, NODE_COMPILE_CACHE, ...env } })
     .catch(({ stdout: said = '', stderr = '', code }: Error & { stdout?: string; stderr?: string; code?: unknown }) =>
       refuse(500, 'command', `millrace ${args[0]} ended with ${String(code)}: ${said}${stderr}`.trim()));
   return stdout.trim();

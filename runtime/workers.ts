@@ -21,7 +21,11 @@ export type WorkersOptions = {
   metrics: Metrics;
   /** With these the bundle is a traced one. */
   traces?: Pick<Traces, 'activities' | 'sinks'> | null;
+  patience?: Patience;
 };
+
+/** How soon another worker goes on with what a dead one had; the timeouts of steps are in the bundle. */
+export type Patience = { stickyMs: number; heartbeatsMs: number };
 
 export type Workers = {
   /** The queues that are polled now. */
@@ -34,8 +38,11 @@ export type Workers = {
 const DRAIN_MS = 30_000;
 const RESTART_MS = 1_000;
 
-/** After a worker's death its workflows go on on another this soon. */
-const STICKY = { stickyQueueScheduleToStartTimeout: '3 seconds' } as const;
+/**
+ * After a worker's death its workflows go on on another this soon. Heartbeats reach Temporal once a second: the SDK would send one only
+ * after four fifths of the timeout, so a late one on a busy machine would count as a death.
+ */
+const PATIENCE: Patience = { stickyMs: 3_000, heartbeatsMs: 1_000 };
 
 /** Of runs of syncs in one process: each holds a few batches, as long as its source takes. The others wait in Temporal. */
 export const SYNCS_AT_ONCE = 6;
@@ -113,7 +120,8 @@ async function runOnce(queue: TaskQueue, options: RunOptions): Promise<void> {
 
 /** Only `flows` runs workflows, so only it holds the workflow sandbox. */
 function workerOptions(queue: TaskQueue, options: RunOptions): Omit<WorkerOptions, 'connection'> {
-  const { temporal, bundlePath, identity, steps, log, metrics, traces } = options;
+  const { temporal, bundlePath, identity, steps, log, metrics, traces, patience = PATIENCE } = options;
+  const cache = { maxCachedWorkflows: 200, stickyQueueScheduleToStartTimeout: patience.stickyMs };
   return {
     namespace: temporal.namespace,
     taskQueue: queue,
@@ -125,7 +133,8 @@ function workerOptions(queue: TaskQueue, options: RunOptions): Omit<WorkerOption
     maxConcurrentActivityTaskExecutions: CONCURRENT_STEPS[queue],
     shutdownGraceTime: DRAIN_MS,
     shutdownForceTime: DRAIN_MS + 5_000,
-    ...(queue === 'flows' ? { workflowBundle: { codePath: bundlePath }, maxCachedWorkflows: 200, ...STICKY } : {}),
+    maxHeartbeatThrottleInterval: patience.heartbeatsMs,
+    ...(queue === 'flows' ? { workflowBundle: { codePath: bundlePath }, ...cache } : {}),
   };
 }
 

@@ -13,24 +13,36 @@ const BUNDLER = fileURLToPath(new URL('./bundle-workflows.ts', import.meta.url))
 const SOURCES = ['workflows', 'domain'];
 const LOCK = 'package-lock.json';
 
+export type BundleOptions = {
+  /** It holds what traces workflows. */
+  traced?: boolean;
+  /** The path of a module in the place of `workflows/patience.ts`. */
+  patience?: string;
+};
+
 /**
  * The path of the workflow bundle, made when its sources have changed. A child process makes it: the
- * bundler takes 300 MB that the worker would keep. A traced one holds what traces workflows.
+ * bundler takes 300 MB that the worker would keep.
  */
-export async function workflowBundle(cacheFolder: string, { traced = false }: { traced?: boolean } = {}): Promise<string> {
-  const path = join(cacheFolder, `${traced ? 'traced-' : ''}workflows-${await sourcesHash()}.js`);
+export async function workflowBundle(cacheFolder: string, { traced = false, patience }: BundleOptions = {}): Promise<string> {
+  const sources = [LOCK, ...await files(), ...(patience ? [patience] : [])];
+  const path = join(cacheFolder, `${traced ? 'traced-' : ''}workflows-${await hashOf(sources)}.js`);
   if (existsSync(path)) return path;
   await mkdir(cacheFolder, { recursive: true, mode: 0o700 });
-  await promisify(execFile)(process.execPath, [BUNDLER, path, ...(traced ? ['traced'] : [])]);
+  const options = [...(traced ? ['--traced'] : []), ...(patience ? ['--patience', patience] : [])];
+  await promisify(execFile)(process.execPath, [BUNDLER, path, ...options]);
   return path;
 }
 
-async function sourcesHash(): Promise<string> {
+async function files(): Promise<string[]> {
+  const perFolder = await Promise.all(SOURCES.map(async (folder) =>
+    (await readdir(new URL(`${folder}/`, ROOT))).map((file) => `${folder}/${file}`).toSorted()));
+  return perFolder.flat();
+}
+
+/** Paths are of the project's, or absolute. */
+async function hashOf(paths: string[]): Promise<string> {
   const hash = createHash('sha256').update(process.version);
-  const files = [LOCK];
-  for (const folder of SOURCES) {
-    files.push(...(await readdir(new URL(`${folder}/`, ROOT))).map((file) => `${folder}/${file}`).toSorted());
-  }
-  for (const file of files) hash.update(file).update(await readFile(new URL(file, ROOT)));
+  for (const path of paths) hash.update(path).update(await readFile(new URL(path, ROOT)));
   return hash.digest('hex').slice(0, 32);
 }

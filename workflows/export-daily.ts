@@ -1,24 +1,23 @@
 import { continueAsNew, proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
 import type { ExportDailySteps } from '../activities/export-daily.ts';
 import type { RunRef } from '../activities/sync/claim.ts';
-
-const RETRY = { initialInterval: '1 second', maximumInterval: '30 seconds' };
+import { HEARTBEAT_TIMEOUT, RETRY, SHORT_STEP_TIMEOUT } from './patience.ts';
 
 const { claimExport, windowClosed, endExport } = proxyActivities<ExportDailySteps>({
-  startToCloseTimeout: '30 seconds',
+  startToCloseTimeout: SHORT_STEP_TIMEOUT,
   retry: RETRY,
 });
 
 const { exportFiles } = proxyActivities<ExportDailySteps>({
   taskQueue: 'bulk',
-  heartbeatTimeout: '5 seconds',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT,
   startToCloseTimeout: '7 days',
   retry: RETRY,
 });
 
 const { mailExportAlert } = proxyActivities<ExportDailySteps>({
   taskQueue: 'sends',
-  heartbeatTimeout: '5 seconds',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT,
   startToCloseTimeout: '3 minutes',
   retry: RETRY,
 });

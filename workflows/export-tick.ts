@@ -1,10 +1,11 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { ExporterRef, ExportTickSteps } from '../activities/export-tick.ts';
+import { RETRY, SHORT_STEP_TIMEOUT } from './patience.ts';
 import { scheduledTime } from './scheduled-time.ts';
 
 const { startScheduledExport } = proxyActivities<ExportTickSteps>({
-  startToCloseTimeout: '30 seconds',
-  retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
+  startToCloseTimeout: SHORT_STEP_TIMEOUT,
+  retry: RETRY,
 });
 
 /** Starts the run of an exporter that is due, as its Schedule tells. */

@@ -1,12 +1,13 @@
 import { condition, continueAsNew, defineSignal, proxyActivities, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { FeedAttributesSteps } from '../activities/feed-attributes.ts';
 import { FEED_ARRIVED } from '../domain/workflow-id.ts';
+import { HEARTBEAT_TIMEOUT, RETRY } from './patience.ts';
 
 const { drainFeed } = proxyActivities<FeedAttributesSteps>({
   taskQueue: 'bulk',
-  heartbeatTimeout: '5 seconds',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT,
   startToCloseTimeout: '10 minutes',
-  retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
+  retry: RETRY,
 });
 
 /** With nothing to do for so long it ends; the next request starts it again. */

@@ -2,21 +2,20 @@ import { continueAsNew, proxyActivities, sleep, workflowInfo } from '@temporalio
 import type { GdprAccessSteps } from '../activities/gdpr-access.ts';
 import type { GdprRef } from '../activities/gdpr-delete.ts';
 import { isRequestGone, repeat } from './gdpr-steps.ts';
+import { HEARTBEAT_TIMEOUT, RETRY, SHORT_STEP_TIMEOUT } from './patience.ts';
 
-const RETRY = { initialInterval: '1 second', maximumInterval: '1 minute' };
-
-const { claimAccess } = proxyActivities<GdprAccessSteps>({ startToCloseTimeout: '30 seconds', retry: RETRY });
+const { claimAccess } = proxyActivities<GdprAccessSteps>({ startToCloseTimeout: SHORT_STEP_TIMEOUT, retry: RETRY });
 
 const { gatherToShow, writeArchives, writeAccessReceipt, discardAccess } = proxyActivities<GdprAccessSteps>({
   taskQueue: 'bulk',
-  heartbeatTimeout: '5 seconds',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT,
   startToCloseTimeout: '7 days',
   retry: RETRY,
 });
 
 const { mailAboutAccess } = proxyActivities<GdprAccessSteps>({
   taskQueue: 'sends',
-  heartbeatTimeout: '5 seconds',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT,
   startToCloseTimeout: '3 minutes',
   retry: RETRY,
 });

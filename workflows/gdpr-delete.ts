@@ -2,23 +2,25 @@ import { condition, continueAsNew, defineSignal, proxyActivities, setHandler, sl
 import type { GdprClaim, GdprDeleteSteps, GdprRef } from '../activities/gdpr-delete.ts';
 import { GDPR_HOLDS_CHANGED } from '../domain/workflow-id.ts';
 import { isRequestGone, repeat } from './gdpr-steps.ts';
+import { HEARTBEAT_TIMEOUT, RETRY, SHORT_STEP_TIMEOUT } from './patience.ts';
 
-const RETRY = { initialInterval: '1 second', maximumInterval: '1 minute' };
-
-const { claimDeletion, olderWriters, waitForHolds } = proxyActivities<GdprDeleteSteps>({ startToCloseTimeout: '30 seconds', retry: RETRY });
+const { claimDeletion, olderWriters, waitForHolds } = proxyActivities<GdprDeleteSteps>({
+  startToCloseTimeout: SHORT_STEP_TIMEOUT,
+  retry: RETRY,
+});
 
 const {
   collectIdentifiers, raiseTombstones, beginErasing, erasePass, listForExporters, tellExporters, writeReceipt, discardDeletion,
 } = proxyActivities<GdprDeleteSteps>({
   taskQueue: 'bulk',
-  heartbeatTimeout: '5 seconds',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT,
   startToCloseTimeout: '7 days',
   retry: RETRY,
 });
 
 const { mailAboutDeletion } = proxyActivities<GdprDeleteSteps>({
   taskQueue: 'sends',
-  heartbeatTimeout: '5 seconds',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT,
   startToCloseTimeout: '3 minutes',
   retry: RETRY,
 });

@@ -1,24 +1,23 @@
 import { proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
 import type { Again } from '../activities/again.ts';
 import type { ImportAttributesSteps, ImportRef } from '../activities/import-attributes.ts';
-
-const RETRY = { initialInterval: '1 second', maximumInterval: '30 seconds' };
+import { CLAIM_TIMEOUT, HEARTBEAT_TIMEOUT, RETRY } from './patience.ts';
 
 const { claimImport, endImport } = proxyActivities<ImportAttributesSteps>({
-  startToCloseTimeout: '10 seconds',
+  startToCloseTimeout: CLAIM_TIMEOUT,
   retry: RETRY,
 });
 
 const { fetchFile, loadRows } = proxyActivities<ImportAttributesSteps>({
   taskQueue: 'bulk',
-  heartbeatTimeout: '5 seconds',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT,
   startToCloseTimeout: '7 days',
   retry: RETRY,
 });
 
 const { mailReport } = proxyActivities<ImportAttributesSteps>({
   taskQueue: 'sends',
-  heartbeatTimeout: '5 seconds',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT,
   startToCloseTimeout: '3 minutes',
   retry: RETRY,
 });

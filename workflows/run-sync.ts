@@ -1,24 +1,23 @@
 import { continueAsNew, proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
 import type { RunSyncSteps } from '../activities/run-sync.ts';
 import type { RunRef } from '../activities/sync/claim.ts';
-
-const RETRY = { initialInterval: '1 second', maximumInterval: '30 seconds' };
+import { CLAIM_TIMEOUT, HEARTBEAT_TIMEOUT, RETRY } from './patience.ts';
 
 const { claimSyncRun, endSyncRun } = proxyActivities<RunSyncSteps>({
-  startToCloseTimeout: '10 seconds',
+  startToCloseTimeout: CLAIM_TIMEOUT,
   retry: RETRY,
 });
 
 const { syncRecords } = proxyActivities<RunSyncSteps>({
   taskQueue: 'syncs',
-  heartbeatTimeout: '5 seconds',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT,
   startToCloseTimeout: '7 days',
   retry: RETRY,
 });
 
 const { mailSyncAlert } = proxyActivities<RunSyncSteps>({
   taskQueue: 'sends',
-  heartbeatTimeout: '5 seconds',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT,
   startToCloseTimeout: '3 minutes',
   retry: RETRY,
 });

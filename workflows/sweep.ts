@@ -1,10 +1,11 @@
 import { patched, proxyActivities } from '@temporalio/workflow';
 import type { GdprSweepSteps } from '../activities/gdpr/sweep.ts';
 import type { SweepSteps } from '../activities/sweep.ts';
+import { HEARTBEAT_TIMEOUT } from './patience.ts';
 
 const steps = proxyActivities<SweepSteps & GdprSweepSteps>({
   startToCloseTimeout: '10 minutes',
-  heartbeatTimeout: '5 seconds',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT,
   // The schedule is the retry: a step that fails is tried again by the next sweep.
   retry: { maximumAttempts: 3 },
 });

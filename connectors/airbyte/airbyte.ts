@@ -46,7 +46,7 @@ export const airbyte = connector({
 
 async function* readSource(settings: CommandSettings, reading: Reading, context: ConnectorContext): AsyncGenerator<Batch> {
   const source = findCommand('airbyte', settings, context);
-  const stream = findStream(catalogs.take(context, settings) ?? await discovered(source, context), reading.stream);
+  const stream = findStream(catalogs.find(context, settings) ?? await discovered(source, context), reading.stream);
   // Others start a full reading over, whatever state they are given.
   const isResumable = reading.mode === 'incremental' || stream.is_resumable === true;
   const cursor = isResumable ? reading.cursor : null;

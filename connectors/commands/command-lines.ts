@@ -16,6 +16,8 @@ export type CommandCall = NamedCommand & {
   args: (string | CommandFile)[];
   /** What a command that fails is refused as. */
   fault: 'source_refused' | 'transfer_broken';
+  /** How long it may take to end by itself, ms; default GRACE_MS. For tests. */
+  graceMs?: number;
 };
 
 export const LINE_BYTES = 4 * 1024 * 1024;
@@ -37,7 +39,7 @@ export async function* commandLines(call: CommandCall, context: ConnectorContext
   try {
     const args: string[] = [];
     for (const arg of call.args) args.push(typeof arg === 'string' ? arg : await privateFile(folder, arg));
-    yield* linesOf(call, startCommand(call.command, args, folder), context);
+    yield* linesOf(call, startCommand(call.command, args, folder, call.graceMs), context);
   } finally {
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
   }

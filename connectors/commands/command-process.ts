@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import type { Command } from './commands-file.ts';
 
-/** How long a command may take to end by itself. */
-const GRACE_MS = 10_000;
+/** How long a command may take to end by itself, ms. */
+export const GRACE_MS = 10_000;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /**
@@ -17,12 +17,12 @@ const LAUNCHER = `
   trap '' TERM HUP INT
   read -r never <&3
   kill -s TERM 0
-  sleep ${GRACE_MS / 1_000}
+  sleep "$3"
   rm -rf -- "$2"
   kill -s KILL 0
 ) </dev/null >/dev/null 2>&1 &
 ulimit -d "$1" || exit 125
-shift 2
+shift 3
 exec "$@" 3<&-
 `;
 
@@ -31,13 +31,13 @@ export type CommandProcess = {
   stderr: Readable;
   /** Null where a signal ended it. */
   exit: Promise<number | null>;
-  /** Ends its whole process group: by SIGTERM, and after 10 s by SIGKILL. */
+  /** Ends its whole process group: by SIGTERM, and after the grace by SIGKILL. */
   end(): Promise<void>;
 };
 
 /** Starts a command in a process group of its own, in `folder`, with nothing of our environment. */
-export function startCommand({ command, env, memoryMib }: Command, args: string[], folder: string): CommandProcess {
-  const launched = ['-c', LAUNCHER, 'millrace', String(memoryMib * 1024), folder, ...command, ...args];
+export function startCommand({ command, env, memoryMib }: Command, args: string[], folder: string, graceMs = GRACE_MS): CommandProcess {
+  const launched = ['-c', LAUNCHER, 'millrace', String(memoryMib * 1024), folder, String(graceMs / 1_000), ...command, ...args];
   const child = spawn('/bin/sh', launched, {
     cwd: folder,
     env: { PATH, HOME: folder, TMPDIR: folder, LANG: 'C.UTF-8', ...env },
@@ -52,13 +52,13 @@ export function startCommand({ command, env, memoryMib }: Command, args: string[
     return code as number | null;
   });
   exit.catch(() => undefined);
-  return { stdout: child.stdout!, stderr: child.stderr!, exit, end: () => endGroup(child, exit) };
+  return { stdout: child.stdout!, stderr: child.stderr!, exit, end: () => endGroup(child, exit, graceMs) };
 }
 
-async function endGroup(child: ChildProcess, exit: Promise<unknown>): Promise<void> {
+async function endGroup(child: ChildProcess, exit: Promise<unknown>, graceMs: number): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) {
     signalGroup(child, 'SIGTERM');
-    const patience = setTimeout(() => signalGroup(child, 'SIGKILL'), GRACE_MS);
+    const patience = setTimeout(() => signalGroup(child, 'SIGKILL'), graceMs);
     await exit.catch(() => undefined);
     clearTimeout(patience);
   }

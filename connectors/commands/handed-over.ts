@@ -1,10 +1,9 @@
 import type { ConnectorContext } from '../contract.ts';
 
-/** What a program told of its streams, handed from `discover` to the reading that follows with the same context. */
+/** What a program told of its streams, handed from `discover` to the readings that follow with the same context. */
 export type HandedOver<T> = {
   keep(context: ConnectorContext, settings: unknown, catalog: T): void;
-  /** Once: what is read later is asked for anew. */
-  take(context: ConnectorContext, settings: unknown): T | undefined;
+  find(context: ConnectorContext, settings: unknown): T | undefined;
 };
 
 /** A run looks at the fields and then reads: its program, which may take long to tell them, is asked once. */
@@ -12,9 +11,8 @@ export function handedOver<T>(): HandedOver<T> {
   const kept = new WeakMap<ConnectorContext, { settings: unknown; catalog: T }>();
   return {
     keep: (context, settings, catalog) => void kept.set(context, { settings, catalog }),
-    take(context, settings) {
+    find(context, settings) {
       const found = kept.get(context);
-      kept.delete(context);
       return found?.settings === settings ? found?.catalog : undefined;
     },
   };

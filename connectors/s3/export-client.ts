@@ -7,11 +7,11 @@ import { amazonS3 } from './amazon-s3.ts';
 import type { BucketAccess } from './bucket-access.ts';
 import { type ExportRight, refusalOfBucket } from './export-refusal.ts';
 import { handlerOver } from './guarded-handler.ts';
-import { persistent } from './persistent.ts';
+import { type Persistence, persistent } from './persistent.ts';
 import { type CredentialSource, keyCredentials, roleCredentials } from './role-credentials.ts';
 
 /** How long a bucket may take, and be troubled. */
-export type Patience = PoolLimits & { retryMs: number };
+export type Patience = PoolLimits & { retryMs: number } & Pick<Persistence, 'firstWaitMs'>;
 
 /** A connection that moves nothing for a minute stalls; to put a file of many parts together may take two. */
 export const PATIENCE: Patience = { connectMs: 10_000, idleMs: 60_000, answerMs: 120_000, retryMs: 60_000 };
@@ -53,7 +53,8 @@ export function exportClient(
           throw refusalOfBucket({ ...asked, right }, error);
         });
       };
-      return persistent(once, { signal: ends, withinMs: patience.retryMs, renew: isRole ? () => source.renew(used) : null });
+      const { retryMs: withinMs, firstWaitMs } = patience;
+      return persistent(once, { signal: ends, withinMs, firstWaitMs, renew: isRole ? () => source.renew(used) : null });
     },
     close() {
       client.destroy();

@@ -7,9 +7,11 @@ export type Persistence = {
   withinMs: number;
   /** Gets new credentials; null where there are none to be had. */
   renew: (() => Promise<unknown>) | null;
+  /** It doubles from try to try; default FIRST_WAIT_MS. For tests. */
+  firstWaitMs?: number | undefined;
 };
 
-const FIRST_WAIT_MS = 250;
+export const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 10_000;
 /** Of credentials that are refused as soon as they are given. */
 const RENEWALS = 3;
@@ -20,7 +22,7 @@ const PASSING = new Set<string | number>(['source_unavailable', 'transfer_broken
  * credentials are renewed. `again` tells the try that earlier ones may have got through without our knowing.
  */
 export async function persistent<T>(
-  act: (again: boolean) => Promise<T>, { signal, withinMs, renew }: Persistence,
+  act: (again: boolean) => Promise<T>, { signal, withinMs, renew, firstWaitMs = FIRST_WAIT_MS }: Persistence,
 ): Promise<T> {
   let deadline: number | undefined;
   let renewals = 0;
@@ -37,7 +39,7 @@ export async function persistent<T>(
       }
       const now = performance.now();
       deadline ??= now + withinMs;
-      const waitMs = waitAfter(tries, error.extra['retry_after']);
+      const waitMs = waitAfter(firstWaitMs * 2 ** tries, error.extra['retry_after']);
       if (now + waitMs > deadline) throw error;
       await delay(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted());
     }
@@ -45,8 +47,8 @@ export async function persistent<T>(
 }
 
 /** Half of it by chance, so that those who were sent away together do not come back together. */
-function waitAfter(tries: number, asked: unknown): number {
+function waitAfter(usualMs: number, asked: unknown): number {
   const least = typeof asked === 'number' ? asked * 1_000 : 0;
-  const most = Math.min(FIRST_WAIT_MS * 2 ** tries, LONGEST_WAIT_MS);
+  const most = Math.min(usualMs, LONGEST_WAIT_MS);
   return Math.max(least, most / 2 + Math.random() * most / 2);
 }

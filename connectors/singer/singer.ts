@@ -41,7 +41,7 @@ export const singer = connector({
 
 async function* readTap(settings: CommandSettings, reading: Reading, context: ConnectorContext): AsyncGenerator<Batch> {
   const tap = findCommand('singer', settings, context);
-  const catalog = catalogs.take(context, settings) ?? await discovered(tap, context);
+  const catalog = catalogs.find(context, settings) ?? await discovered(tap, context);
   const entry = findEntry(catalog, reading.stream);
   const batches = batcher(reading.cursor);
   const args = ['--config', configFile(tap), tap.command.catalogOption,

@@ -26,13 +26,19 @@ export type Program = {
   instead: string;
 };
 
-export type FindOptions = { say: Say; cacheFolder?: string; path?: string };
+export type FindOptions = {
+  say: Say;
+  cacheFolder?: string;
+  path?: string;
+  /** How long a download may take to answer, ms; default ANSWER_MS. For tests. */
+  answerMs?: number;
+};
 
 type Found = { path: string; versionLine: string };
 type Attempt = { what: string; note?: string; find: () => Promise<Found> };
 
 /** How long a download may take to answer, and to arrive. */
-const ANSWER_MS = 5_000;
+export const ANSWER_MS = 5_000;
 const ARRIVE_MS = 300_000;
 const STILL_AT_IT_MS = 15_000;
 const PROCESSORS: Record<string, string> = { x64: 'amd64', arm64: 'arm64' };
@@ -47,13 +53,14 @@ function defaultCacheFolder(): string {
  * attempt is said as it happens, with its time; when none succeeds the error lists why.
  */
 export async function findProgram(
-  program: Program, { say, cacheFolder: cache = defaultCacheFolder(), path = process.env.PATH ?? '' }: FindOptions,
+  program: Program,
+  { say, cacheFolder: cache = defaultCacheFolder(), path = process.env.PATH ?? '', answerMs = ANSWER_MS }: FindOptions,
 ): Promise<string> {
   const cached = join(cache, `${program.name}-${program.version}`);
   const attempts: Attempt[] = [
     { what: 'on PATH', find: () => fromPath(program, path) },
     { what: `in ${cache}`, find: () => checked(program, cached) },
-    { what: 'by download', note: ' …', find: () => intoCache(cached, (folder) => download(program, folder)) },
+    { what: 'by download', note: ' …', find: () => intoCache(cached, (folder) => download(program, folder, answerMs)) },
     {
       what: 'by go install', note: ', which takes minutes the first time …',
       find: () => intoCache(cached, (folder) => goInstall(program, folder, path)),
@@ -137,11 +144,11 @@ async function clearAbandoned(cache: string): Promise<void> {
   }
 }
 
-async function download(program: Program, folder: string): Promise<Found> {
+async function download(program: Program, folder: string, answerMs: number): Promise<Found> {
   const machine = [platform(), PROCESSORS[arch()] ?? arch()] as const;
   const url = new URL(program.archiveUrl(...machine));
   const archive = join(folder, 'archive.tar.gz');
-  await fetchInto(url, archive);
+  await fetchInto(url, archive, answerMs);
   await run('tar', ['-xzof', archive, '-C', folder]).catch((error: { code?: unknown }) => {
     const reason = error.code === 'ENOENT' ? 'there is no tar to unpack it' : `what came from ${url.host} is no archive`;
     throw new Error(reason, { cause: error });
@@ -153,12 +160,12 @@ async function download(program: Program, folder: string): Promise<Found> {
 }
 
 /** Gives up soon where nobody answers, and says who that was. */
-async function fetchInto(url: URL, file: string): Promise<void> {
+async function fetchInto(url: URL, file: string, answerMs: number): Promise<void> {
   const unanswered = new AbortController();
-  const timer = setTimeout(() => unanswered.abort(), ANSWER_MS);
+  const timer = setTimeout(() => unanswered.abort(), answerMs);
   const signal = AbortSignal.any([unanswered.signal, AbortSignal.timeout(ARRIVE_MS)]);
   const reply = await fetch(url, { signal }).catch((error: Error & { cause?: { code?: string } }) => {
-    const reason = unanswered.signal.aborted ? `does not answer within ${ANSWER_MS / 1000} s`
+    const reason = unanswered.signal.aborted ? `does not answer within ${answerMs / 1000} s`
       : `can't be reached (${error.cause?.code ?? error.message})`;
     throw new Error(`${url.host} ${reason}`, { cause: error });
   }).finally(() => clearTimeout(timer));

@@ -45,11 +45,18 @@ const QUOTES_NOTHING: Record<string, string> = {
   log_parameter_max_length_on_error: '0',
 };
 
+export type PostgresOptions = {
+  dataDir: string;
+  say: Say;
+  /** Over our own: by their names in postgresql.conf. */
+  settings?: Record<string, string>;
+};
+
 /**
  * Postgres from the npm package, with its data under `dataDir`. It listens on the loopback only, for a
  * password that lies in the data folder. Started as root, it runs as another user.
  */
-export async function startPostgres({ dataDir, say }: { dataDir: string; say: Say }): Promise<EmbeddedPostgres> {
+export async function startPostgres({ dataDir, say, settings = {} }: PostgresOptions): Promise<EmbeddedPostgres> {
   const start = performance.now();
   const user = await postgresUser();
   const binaries = await postgresBinaries(user, say);
@@ -57,10 +64,10 @@ export async function startPostgres({ dataDir, say }: { dataDir: string; say: Sa
   const place = await openPlace(dataDir, 'postgres', user, say);
   const cluster = await ensureCluster({ initdb: binaries.initdb, place, password, user, say });
   const port = await rememberedPort(dataDir, 'postgres', say);
-  const settings = Object.entries({ ...SETTINGS, ...QUOTES_NOTHING, port: String(port) })
+  const options = Object.entries({ ...SETTINGS, ...settings, ...QUOTES_NOTHING, port: String(port) })
     .flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const child = startChild({
-    dataDir, name: 'postgres', command: binaries.postgres, args: ['-D', cluster, ...settings], stopSignal: 'SIGINT',
+    dataDir, name: 'postgres', command: binaries.postgres, args: ['-D', cluster, ...options], stopSignal: 'SIGINT',
     options: { ...user, env: ENVIRONMENT, cwd: '/' },
   });
   const url = `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;

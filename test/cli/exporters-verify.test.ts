@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ExportManifest, UnsignedManifest } from '../../domain/export-manifest.ts';
 import { signDocument } from '../../domain/signed-document.ts';
 import { codeOf, documented } from '../harness/documented.ts';
@@ -13,7 +13,7 @@ import { pythonProgram } from '../harness/python-program.ts';
 import { testS3, type TestS3 } from '../harness/s3.ts';
 import { useServer } from '../server/use-server.ts';
 import { CRYPTOGRAPHY, runDocumented } from './run-documented.ts';
-import { type Outcome, runMillrace } from './run-millrace.ts';
+import { type Outcome, runMillrace, startMillrace } from './run-millrace.ts';
 
 const { store, server } = useServer();
 let s3: TestS3;
@@ -25,6 +25,12 @@ let nth = 0;
 
 beforeAll(async () => {
   s3 = await testS3();
+  // The SDK reads the environment of its process, be it this one or one that is started.
+  const { access_key_id, secret_access_key, endpoint, region } = s3.settings;
+  for (const [variable, value] of Object.entries({
+    AWS_ACCESS_KEY_ID: access_key_id, AWS_SECRET_ACCESS_KEY: secret_access_key, AWS_ENDPOINT_URL: endpoint, AWS_REGION: region,
+    AWS_EC2_METADATA_DISABLED: 'true',
+  })) vi.stubEnv(variable, value);
   folder = await mkdtemp(join(tmpdir(), 'millrace-verify-'));
   onFileEnd(() => rm(folder, { recursive: true }));
   jwks = join(folder, 'jwks.json');
@@ -72,17 +78,13 @@ beforeEach(async () => {
   windows = [await putWindow(null, END(20)), await putWindow(END(20), END(21)), await putWindow(END(21), END(22))];
 });
 
-function env(): NodeJS.ProcessEnv {
-  const { access_key_id, secret_access_key, endpoint, region } = s3.settings;
-  return {
-    AWS_ACCESS_KEY_ID: access_key_id, AWS_SECRET_ACCESS_KEY: secret_access_key, AWS_ENDPOINT_URL: endpoint, AWS_REGION: region,
-    AWS_EC2_METADATA_DISABLED: 'true',
-  };
-}
-
 const verify = (...args: string[]): Promise<Outcome> => runMillrace(
   ['exporters', 'verify', '--bucket', s3.settings.bucket, '--prefix', prefix, '--jwks', jwks, ...args],
-  { url: 'http://127.0.0.1:1', token: '', env: env() });
+  { url: 'http://127.0.0.1:1', token: '' });
+
+/** As a process, in whose environment some of it is another. */
+const verifyWith = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Outcome> =>
+  startMillrace(['exporters', 'verify', '--bucket', s3.settings.bucket, ...args], { url: '', token: '', env }).ended;
 
 type Report = {
   ok: boolean;
@@ -219,9 +221,7 @@ describe('millrace exporters verify', () => {
   });
 
   it('says when it verified no signatures', async () => {
-    const { status, out } = await runMillrace(
-      ['exporters', 'verify', '--bucket', s3.settings.bucket, '--prefix', prefix, '--endpoint', s3.settings.endpoint],
-      { url: '', token: '', env: { ...env(), AWS_ENDPOINT_URL: undefined } });
+    const { status, out } = await verifyWith({ AWS_ENDPOINT_URL: undefined }, '--prefix', prefix, '--endpoint', s3.settings.endpoint);
     expect(status).toBe(0);
     expect(out).toContain('no signatures verified: --jwks does');
   });
@@ -231,11 +231,9 @@ describe('millrace exporters verify', () => {
       status: 1, out: 'There are no exports here: are --bucket, --prefix, --from and --to right?\n',
     });
     expect(await verify('--bucket', 'unknown-bucket')).toMatchObject({ status: 1, err: expect.stringMatching(/NoSuchBucket \(404\)/) });
-    const stranger = { ...env(), AWS_SECRET_ACCESS_KEY: 'x'.repeat(40) };
-    const refused = await runMillrace(['exporters', 'verify', '--bucket', s3.settings.bucket], { url: '', token: '', env: stranger });
+    const refused = await verifyWith({ AWS_SECRET_ACCESS_KEY: 'x'.repeat(40) });
     expect(refused).toMatchObject({ status: 1, err: expect.stringMatching(/SignatureDoesNotMatch \(403\)/) });
-    const nowhere = { ...env(), AWS_REGION: undefined, AWS_CONFIG_FILE: '/dev/null' };
-    const asked = await runMillrace(['exporters', 'verify', '--bucket', s3.settings.bucket], { url: '', token: '', env: nowhere });
+    const asked = await verifyWith({ AWS_REGION: undefined, AWS_CONFIG_FILE: '/dev/null' });
     expect(asked.err).toMatch(/: Region is missing\. Name it by --region, or set AWS_REGION\.$/m);
   });
 
@@ -273,7 +271,7 @@ describe('a window that is exported again while it is verified', () => {
     });
     const { status, out } = await runMillrace(
       ['exporters', 'verify', '--bucket', 'b', '--prefix', prefix, '--jwks', jwks, '--endpoint', url, '--json'],
-      { url: '', token: '', env: env() });
+      { url: '', token: '' });
     expect({ status, report: JSON.parse(out) as Report }).toMatchObject({
       status: 0, report: { ok: true, windows: [{ generation: 2, files: [{ state: 'ok' }, { state: 'ok' }], extra: [] }] },
     });
@@ -313,7 +311,7 @@ describe('the docs', async () => {
   beforeAll(async () => { url = await server.app.listen({ port: 0, host: '127.0.0.1' }); });
 
   const sh = (code: string) => runDocumented(code, folder, python, {
-    ...env(), MILLRACE_URL: url, BUCKET: s3.settings.bucket, PREFIX: prefix,
+    MILLRACE_URL: url, BUCKET: s3.settings.bucket, PREFIX: prefix,
   });
 
   it('have a line that keeps the server\'s keys, and lines that verify an export by them', async () => {

@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { onFileEnd } from '../harness/clean-up.ts';
-import { personId } from '../harness/people.ts';
 import { useStack } from '../harness/stack.ts';
-import { ask, makeSync, openShop, runSync, type Shop } from '../harness/syncs.ts';
+import { ask, openShop } from '../harness/syncs.ts';
 import { makeWorld, type World } from '../harness/world.ts';
 import { runMillrace } from './run-millrace.ts';
 
@@ -16,7 +15,6 @@ let url: string;
 let folder: string;
 /** Each test has a world of its own, in which no other syncs are. */
 let world: World;
-let shop: Shop;
 
 beforeAll(async () => {
   url = await stack.app.listen({ port: 0, host: '127.0.0.1' });
@@ -26,7 +24,7 @@ beforeAll(async () => {
 
 async function newWorld(): Promise<void> {
   world = await makeWorld(stack.store);
-  shop = await openShop(stack, world);
+  await openShop(stack, world);
 }
 
 const millrace = (args: string[], input = '') => runMillrace(args, { url, token: world.token, input });
@@ -242,21 +240,5 @@ describe('millrace sync validate', () => {
     const named = await file('which.yaml', ...buyers('Buyers').map((line) => line.replace('CRM', other.identifier)));
     expect((await millrace(['sync', 'validate', named])).status).toBe(0);
     await ask(stack.app, world, 'DELETE', `/api/system_of_records/${other.identifier}`);
-  });
-
-  it('says so where the records of a sync would become those of another', async () => {
-    stack.startWorker();
-    const table = shop.table('buyers');
-    await shop.db.query(`CREATE TABLE ${table} (email text PRIMARY KEY, tariff text); ALTER TABLE ${table} OWNER TO ${shop.role}`);
-    await shop.db.query(`INSERT INTO ${table} VALUES ($1, 'gold')`, [personId(1)]);
-    const sync = await makeSync(stack, world, {
-      name: 'Run before', source: { connection: shop.connection, stream: 'buyers' }, destination: { sor: world.sor.identifier },
-      mapping: { customer: { field: 'email' }, fields: [{ from: 'tariff', to: 'plan' }] },
-    });
-    expect(await runSync(stack, world, sync)).toMatchObject({ state: 'finished', progress: { written: 1 } });
-    const path = await file('moved.yaml', ...buyers('Run before').map((line) => line.replace('stream: buyers', 'stream: others')));
-    const { status, err } = await millrace(['sync', 'diff', path]);
-    expect(status).toBe(1);
-    expect(err).toMatch(/moved\.yaml:1:1: source, destination and mapping\.customer name the records/);
   });
 });

@@ -178,6 +178,19 @@ describe('millrace syncs run', () => {
     expect((await millrace(['run', sync])).out).toMatch(/^finished: 0 records read/m);
   });
 
+  it('is refused by millrace sync where its records would become those of another', async () => {
+    const sync = await makeSync(stack, world, { ...from('good'), name: 'Run before' });
+    expect(await runSync(stack, world, sync)).toMatchObject({ state: 'finished', progress: { written: 2 } });
+    const path = join(folder, 'moved.yaml');
+    await writeFile(path, [
+      'name: Run before', 'source: { connection: Shop, stream: others }', 'destination: { sor: CRM }',
+      'mapping:', '  customer: { field: email }', '  fields:', '    - { from: tariff, to: plan }', '',
+    ].join('\n'));
+    const { status, err } = await runMillrace(['sync', 'diff', path], { url, token: world.token });
+    expect(status).toBe(1);
+    expect(err).toMatch(/moved\.yaml:1:1: source, destination and mapping\.customer name the records/);
+  });
+
   it('--no-wait prints the run and leaves it to itself', async () => {
     const { status, out, err } = await millrace(['run', 'Buyers of good', '--no-wait']);
     expect([status, err]).toEqual([0, '']);

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Commands } from '../../connectors/commands/commands-file.ts';
 import {
   type AnyConnector, BATCH_BYTES, BATCH_ITEMS, type Batch, type ConnectorContext, type Cursor, type Reading, secretMembers,
-  type SourceRecord,
+  type SourceRecord, type Stream,
 } from '../../connectors/contract.ts';
 import { readFetchAllow, type FetchAllow } from '../../connectors/fetch-allow.ts';
 import { guardedFetch } from '../../connectors/guarded-fetch.ts';
@@ -46,6 +46,10 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
   const said: string[] = [];
   let made: PreparedSource;
   let settings: unknown;
+  /** By mode and cursor, all since the source last changed: the same reading once more would show nothing new. */
+  const readings = new Map<string, Promise<Batch[]>>();
+  let discovered: Promise<{ known: ConnectorContext; streams: Stream[] }> | undefined;
+  let hasRead = false;
 
   beforeAll(async () => {
     made = await prepare();
@@ -54,11 +58,24 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
   });
   afterAll(() => made.stop?.());
 
-  const context = (signal = AbortSignal.timeout(60_000)): ConnectorContext => testContext(signal, logged, made.commands);
+  const inTime = () => AbortSignal.timeout(60_000);
+  const context = (): ConnectorContext => testContext(inTime(), logged, made.commands);
+  const discover = () => discovered ??= (async () => {
+    const known = context();
+    return { known, streams: await source.discover(settings, known) };
+  })();
   const reading = (mode: Reading['mode'], cursor: Cursor | null): Reading =>
     ({ stream: made.stream, mode, cursorField: mode === 'full' ? null : made.cursorField, cursor });
-  const read = async (mode: Reading['mode'], cursor: Cursor | null = null): Promise<Batch[]> => {
-    const batches = await Array.fromAsync(source.read(settings, reading(mode, cursor), context()));
+  const read = (mode: Reading['mode'], cursor: Cursor | null = null): Promise<Batch[]> => {
+    const key = JSON.stringify([mode, cursor]);
+    if (!readings.has(key)) readings.set(key, readAnew(mode, cursor));
+    return readings.get(key)!;
+  };
+  /** The first asks for the streams itself, as a run that goes on does; the others know what `discover` has told, as one that begins. */
+  const readAnew = async (mode: Reading['mode'], cursor: Cursor | null): Promise<Batch[]> => {
+    const known = hasRead ? (await discover()).known : context();
+    hasRead = true;
+    const batches = await Array.fromAsync(source.read(settings, reading(mode, cursor), Object.assign(known, { signal: inTime() })));
     for (const { items, bytes, cursor: after } of batches) {
       said.push(JSON.stringify(after));
       expect(items.length).toBeLessThanOrEqual(BATCH_ITEMS);
@@ -79,7 +96,7 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
     });
 
     it('tells its streams with their fields', async () => {
-      const streams = await source.discover(settings, context());
+      const { streams } = await discover();
       const stream = streams.find(({ name }) => name === made.stream)!;
       const fields = new Set(stream.fields.map(({ name }) => name));
       expect(Object.keys(made.records[0]!).filter((name) => !fields.has(name))).toEqual([]);
@@ -108,6 +125,7 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
     it('brings what is new or changed, and not all that is not, to an incremental reading', async () => {
       const before = (await read('incremental')).at(-1)!.cursor;
       const changed = await made.change();
+      readings.clear();
       const after = recordsOf(await read('incremental', before));
       expect([...setOf(changed)].filter((record) => !setOf(after).has(record))).toEqual([]);
       expect(after.length).toBeLessThan(made.records.length / 2);
@@ -115,6 +133,7 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
 
     it.for(unlessWithout('malformed records'))('tells of %s, and brings the others', async () => {
       const says = await made.spoil!();
+      readings.clear();
       const items = (await read('full')).flatMap((batch) => batch.items);
       const malformed = items.filter((item) => item.kind === 'malformed');
       expect(malformed.map(({ message }) => message)).toEqual([expect.stringMatching(says)]);

@@ -113,10 +113,11 @@ describe('a file', () => {
   it('that brings nothing any more is given up', async () => {
     const asked = source.asked.length;
     const broken = (breaksAfter: number) => file(FIRST, { etag: ETAG, breaksAfter });
-    const outcome = await fetched(source.serve('/f', inTurn(broken(100_000), broken(0))));
+    const soon = { pauseMs: 0.1 };
+    const outcome = await fetched(source.serve('/f', inTurn(broken(100_000), broken(0))), soon);
     expectUnspliced(outcome, 'transfer_broken', /broke off in the middle/);
     expect(source.asked.length - asked).toBe(12);
-    const away = await fetched(source.serve('/f', inTurn(broken(100_000), status(503))));
+    const away = await fetched(source.serve('/f', inTurn(broken(100_000), status(503))), soon);
     expectUnspliced(away, 'source_unavailable', /503/);
   });
 

@@ -1,11 +1,10 @@
 import { buffer } from 'node:stream/consumers';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { NOTHING_ALLOWED, readFetchAllow } from '../../connectors/fetch-allow.ts';
 import { type FetchSettings, type GuardedFetch, guardedFetch, type GuardedRequest } from '../../connectors/guarded-fetch.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import {
-  certificate, endless, file, hangUp, httpSource, inTurn, raw, redirect, silence, status,
+  certificate, endless, file, hangUp, httpSource, inTurn, raw, redirect, silence, status, trust,
 } from '../harness/http-source.ts';
 import { rememberSecret } from '../harness/people.ts';
 import { waitFor } from '../harness/wait.ts';
@@ -18,7 +17,7 @@ const HEADERS = { 'Authorization': `Bearer ${SECRET}`, 'X-Tenant': 't1' };
 const signed = (url: string) => `${url}?signature=${SECRET}`;
 
 const trusted = await certificate();
-setDefaultCACertificates([...getCACertificates('default'), trusted.cert]);
+trust(trusted);
 
 const source = await httpSource();
 const other = await httpSource();
@@ -390,7 +389,7 @@ describe('a source that cannot be reached', () => {
     const [unknown, expired, foreign] = await Promise.all([
       certificate(), certificate({ days: -1 }), certificate({ name: 'other.example' }),
     ]);
-    setDefaultCACertificates([...getCACertificates('default'), expired.cert, foreign.cert]);
+    trust(expired, foreign);
     const at = async (tls: typeof unknown) => signed((await httpSource({ tls })).serve('/a', status(200), 'localhost'));
     expect(await refusal(open, await at(unknown))).toMatchObject(unavailable(/no trusted authority.*NODE_EXTRA_CA_CERTS/));
     expect(await refusal(open, await at(expired))).toMatchObject(unavailable(/has a certificate that has expired/));

@@ -1,5 +1,4 @@
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -9,6 +8,7 @@ import type { Mail, MailOutcome } from '../../connectors/mailer.ts';
 import { onFileEnd } from '../harness/clean-up.ts';
 import { personId, rememberSecret } from '../harness/people.ts';
 import { parseMail, smtpServer, type SmtpConduct } from '../harness/smtp.ts';
+import { CLOSED_PORT } from '../harness/closed-port.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'millrace-mail-'));
 onFileEnd(() => rm(folder, { recursive: true, force: true }));
@@ -94,7 +94,7 @@ describe('a mail that a server does not take is known not to be sent', async () 
 
   it('when the connection breaks in the middle of the message', async () => {
     server.behave({ message: 'cut' });
-    const text = 'a line that takes its place\n'.repeat(1_000_000);
+    const text = 'a line that takes its place\n'.repeat(500_000);
     expect(await attempt(`smtp://127.0.0.1:${server.port}`, { ...MAIL, text }))
       .toEqual(notSent(true, /before the mail was handed over|cannot be reached/));
   });
@@ -105,7 +105,7 @@ describe('a mail that a server does not take is known not to be sent', async () 
   });
 
   it('when nothing listens there', async () => {
-    expect(await attempt(`smtp://127.0.0.1:${await freePort()}`)).toEqual(notSent(true, /cannot be reached \(ECONNREFUSED\)/));
+    expect(await attempt(`smtp://127.0.0.1:${CLOSED_PORT}`)).toEqual(notSent(true, /cannot be reached \(ECONNREFUSED\)/));
   });
 
   it('when the name of the server is none', async () => {
@@ -242,12 +242,3 @@ describe('the URL of a server', () => {
     expect(smtpUrlFault(url)).not.toContain('zqsecret');
   });
 });
-
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}

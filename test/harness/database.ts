@@ -26,7 +26,7 @@ export type TestStore = {
   secretKey: Buffer;
 };
 
-export type StoreOptions = { filesOnS3?: boolean };
+export type StoreOptions = { filesOnS3?: boolean | undefined };
 
 /** A database of this test file's own, cloned from the migrated template, with a folder or bucket for files and fresh keys. */
 export async function testStore({ filesOnS3 = false }: StoreOptions = {}): Promise<TestStore> {

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import type { ProvidedContext } from 'vitest';
 import type { TestProject } from 'vitest/node';
@@ -8,6 +9,7 @@ import { openDataFolder } from '../../runtime/embedded/data-folder.ts';
 import { startPostgres } from '../../runtime/embedded/postgres.ts';
 import { startTemporal } from '../../runtime/embedded/temporal.ts';
 import { workflowBundle } from '../../runtime/workflow-bundle.ts';
+import { BUNDLES } from './bundles.ts';
 import { openDatabase } from '../../store/database.ts';
 import { migrate } from '../../store/migrate.ts';
 
@@ -16,14 +18,24 @@ declare module 'vitest' {
     postgres: { adminUrl: string; template: string };
     temporal: { address: string };
     bundlePath: string;
+    /** Of workflows that soon miss a worker. */
+    impatientBundlePath: string;
     /** Everything that this run's processes log, searched at its end. */
     runFolder: string;
   }
 }
 
+const IMPATIENCE = fileURLToPath(new URL('./impatience.ts', import.meta.url));
+
 type Services = ProvidedContext & { stop(): Promise<void> };
 
 const TEMPLATE = 'millrace_template';
+
+/** A run outlives no power cut, has many workers at once, and a database for each file, which a vacuum would look into one by one. */
+const POSTGRES = {
+  fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off', wal_level: 'minimal', max_wal_senders: '0',
+  max_connections: '500', autovacuum_naptime: '5min',
+};
 const RUNNING = Symbol.for('millrace.test.services');
 const registry = globalThis as { [RUNNING]?: { services: Promise<Services>; projects: number } };
 
@@ -35,6 +47,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('postgres', services.postgres);
   project.provide('temporal', services.temporal);
   project.provide('bundlePath', services.bundlePath);
+  project.provide('impatientBundlePath', services.impatientBundlePath);
   project.provide('runFolder', services.runFolder);
   return async () => {
     running.projects -= 1;
@@ -48,16 +61,18 @@ async function startServices(): Promise<Services> {
   const runFolder = await mkdtemp(join(tmpdir(), 'millrace-test-'));
   await openDataFolder(runFolder);
   const say = (line: string) => process.stderr.write(`${line}\n`);
-  const [postgres, temporal, bundlePath] = await Promise.all([
-    startPostgres({ dataDir: runFolder, say }),
-    startTemporal({ dataDir: runFolder, say, headless: true }),
-    workflowBundle(join(runFolder, 'cache')),
+  const [postgres, temporal, bundlePath, impatientBundlePath] = await Promise.all([
+    startPostgres({ dataDir: runFolder, say, settings: POSTGRES }),
+    startTemporal({ dataDir: runFolder, say, headless: true, synchronous: 'off' }),
+    workflowBundle(BUNDLES),
+    workflowBundle(BUNDLES, { patience: IMPATIENCE }),
   ]);
   await makeTemplate(postgres.url);
   return {
     postgres: { adminUrl: postgres.url, template: TEMPLATE },
     temporal: { address: temporal.address },
     bundlePath,
+    impatientBundlePath,
     runFolder,
     async stop() {
       await Promise.all([temporal.stop(), postgres.stop()]);

@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -129,15 +130,29 @@ function firstByte({ range, 'if-range': version }: IncomingHttpHeaders, how: Fil
 
 type Certificate = { key: string; cert: string };
 
+/** Has this process trust them too, until the test file ends. */
+export function trust(...certificates: Certificate[]): void {
+  const before = getCACertificates('default');
+  setDefaultCACertificates([...before, ...certificates.map(({ cert }) => cert)]);
+  onFileEnd(async () => setDefaultCACertificates(before));
+}
+
 const run = promisify(execFile);
 
+type CertificateSettings = { name?: string; subject?: string; days?: number; keyType?: 'ec' | 'rsa' };
+
+/** A key for elliptic curves is drawn in no time, one of RSA in some tenths of a second. */
+const KEY_OPTIONS = { ec: ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'], rsa: ['-newkey', 'rsa:2048'] };
+
 /** A certificate that is its own authority, for localhost unless told, made by the `openssl` command. */
-export async function certificate({ name = 'localhost', subject = '', days = 1 } = {}): Promise<Certificate> {
+export async function certificate(
+  { name = 'localhost', subject = '', days = 1, keyType = 'ec' }: CertificateSettings = {},
+): Promise<Certificate> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-certificate-'));
   const path = (file: string) => join(folder, file);
   try {
     await writeFile(path('names'), `subjectAltName=DNS:${name}\n`);
-    await run('openssl', ['req', '-new', '-newkey', 'rsa:2048', '-nodes', '-utf8', '-subj', subject || `/CN=${name}`,
+    await run('openssl', ['req', '-new', ...KEY_OPTIONS[keyType], '-nodes', '-utf8', '-subj', subject || `/CN=${name}`,
       '-keyout', path('key'), '-out', path('request')]);
     await run('openssl', ['x509', '-req', '-in', path('request'), '-signkey', path('key'), '-days', String(days),
       '-extfile', path('names'), '-out', path('cert')]);

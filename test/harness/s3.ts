@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import {
   CreateBucketCommand, CreateMultipartUploadCommand, DeleteObjectCommand, GetObjectCommand, ListMultipartUploadsCommand,
   paginateListObjectsV2, PutObjectCommand, S3Client,
@@ -14,6 +14,8 @@ import { rememberSecret } from './people.ts';
 export type TestS3 = {
   settings: S3Settings;
   put(key: string, body: string | Buffer): Promise<void>;
+  /** The same for many keys, past the S3: it has no ETag of them. */
+  place(keys: string[], body: string): Promise<void>;
   get(key: string): Promise<Buffer>;
   delete(key: string): Promise<void>;
   /** Begins an upload in parts that nobody ends. */
@@ -25,6 +27,17 @@ export type TestS3 = {
   /** The same S3 with another bucket, an empty one. */
   bucket(name: string): Promise<TestS3>;
 };
+
+let ofFile: Promise<TestS3> | undefined;
+
+/** The same for all that ask for it in a test file. */
+export function sharedS3(): Promise<TestS3> {
+  if (!ofFile) {
+    ofFile = testS3();
+    onFileEnd(async () => { ofFile = undefined; });
+  }
+  return ofFile;
+}
 
 /** A real S3 with a bucket, that ends with the test file. */
 export async function testS3(): Promise<TestS3> {
@@ -40,13 +53,20 @@ export async function testS3(): Promise<TestS3> {
     await rm(dataDir, { recursive: true });
   });
   const settings = { endpoint, region, access_key_id: accessKeyId, secret_access_key: secretAccessKey };
-  return bucketOf(client, settings, 'people');
+  return bucketOf(client, { ...settings, folder: join(dataDir, 's3') }, 'people');
 }
 
-async function bucketOf(client: S3Client, settings: Omit<TestS3['settings'], 'bucket'>, Bucket: string): Promise<TestS3> {
+type Reached = Omit<TestS3['settings'], 'bucket'> & { folder: string };
+
+async function bucketOf(client: S3Client, { folder, ...settings }: Reached, Bucket: string): Promise<TestS3> {
   await client.send(new CreateBucketCommand({ Bucket }));
   return {
     settings: { ...settings, bucket: Bucket },
+    async place(keys, body) {
+      const paths = keys.map((key) => join(folder, Bucket, key));
+      for (const parent of new Set(paths.map(dirname))) await mkdir(parent, { recursive: true });
+      await Promise.all(paths.map((path) => writeFile(path, body)));
+    },
     async put(Key, Body) { await client.send(new PutObjectCommand({ Bucket, Key, Body })); },
     async get(Key) {
       const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }));
@@ -62,6 +82,6 @@ async function bucketOf(client: S3Client, settings: Omit<TestS3['settings'], 'bu
       const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket }));
       return Uploads.map(({ Key }) => Key!).toSorted();
     },
-    bucket: (name) => bucketOf(client, settings, name),
+    bucket: (name) => bucketOf(client, { ...settings, folder }, name),
   };
 }

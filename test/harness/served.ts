@@ -11,6 +11,7 @@ import { onFileEnd } from './clean-up.ts';
 import type { TestStore } from './database.ts';
 import { nodeFlags } from './node-flags.ts';
 import { FILES_PREFIX } from './open-test-files.ts';
+import { programEnv } from './program-env.ts';
 import type { Stack } from './stack.ts';
 import { waitFor } from './wait.ts';
 
@@ -51,7 +52,7 @@ async function startProcess(script: 'serve' | 'work', { store, namespace }: Stac
   const dataDir = await mkdtemp(join(tmpdir(), `millrace-${script}-`));
   const child = spawn(process.execPath, [...nodeFlags(script), fileURLToPath(new URL(`../../runtime/${script}.ts`, import.meta.url))], {
     env: {
-      PATH: process.env.PATH, HOME: process.env.HOME, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, MILLRACE_DATA_DIR: dataDir,
+      ...programEnv(), MILLRACE_DATA_DIR: dataDir,
       DATABASE_URL: store.url, ...filesEnv(store), MILLRACE_SECRET_KEY: store.secretKey.toString('base64'),
       TEMPORAL_ADDRESS: inject('temporal').address, TEMPORAL_NAMESPACE: namespace, ...env,
     },

@@ -16,7 +16,7 @@ import { buildServer } from '../../server/app.ts';
 import { onFileEnd } from './clean-up.ts';
 import { type StoreOptions, testStore, type TestStore } from './database.ts';
 import { waitFor } from './wait.ts';
-import { SWEEP_SECONDS, type TestWorker, type WorkerOptions, workersOver } from './workers.ts';
+import { SWEEP_SECONDS, type TestWorker, type WorkerOptions, type WorkersOptions, workersOver } from './workers.ts';
 
 export type Stack = {
   store: TestStore;
@@ -34,31 +34,33 @@ const START_WITHIN_MS = 60_000;
 const quiet = { info() {}, warn() {}, error() {} };
 
 /** Database, namespace and server of this test file's own; workers are started as the test asks. */
-export function useStack(options: StoreOptions = {}): Stack {
+export function useStack({ filesOnS3, ...options }: StoreOptions & WorkersOptions = {}): Stack {
   const stack = {} as Stack;
   // An S3 may have to be built first.
-  beforeAll(async () => { Object.assign(stack, await openStack(await testStore(options))); }, options.filesOnS3 ? 600_000 : undefined);
+  beforeAll(async () => {
+    Object.assign(stack, await openStack(await testStore({ filesOnS3 }), options));
+  }, filesOnS3 ? 600_000 : undefined);
   return stack;
 }
 
 /** The same over a database that stands. */
-export async function openStack(store: TestStore): Promise<Stack> {
+export async function openStack(store: TestStore, options: WorkersOptions = {}): Promise<Stack> {
   const namespace = `test-${randomBytes(5).toString('hex')}`;
   const temporal = await openTemporalClient({ address: inject('temporal').address, namespace }, 'test-server');
   // A namespace is registered at once, and seen by all of Temporal a moment later.
-  const keeper = { temporal, log: quiet, sweepSeconds: SWEEP_SECONDS };
+  const keeper = { temporal, log: quiet, sweepSeconds: options.sweepSeconds ?? SWEEP_SECONDS };
   await waitFor('the namespace', () => ensureTemporal(keeper).then(() => true, () => false));
   onFileEnd(async () => {
     await endSweep(temporal);
     await temporal.connection.close();
   });
   const newServer = () => newTestServer(store, temporal, namespace);
-  return { store, temporal, namespace, newServer, app: await newServer(), startWorker: workersOver(store, namespace) };
+  return { store, temporal, namespace, newServer, app: await newServer(), startWorker: workersOver(store, namespace, options) };
 }
 
 /**
  * Once its workers have ended, which schedule it otherwise anew. Left alone, each namespace of a run would have Temporal start a sweep
- * every two seconds until the run's end: a hundred of them keep it so busy that calls fail.
+ * every few seconds until the run's end: a hundred of them keep it so busy that calls fail.
  */
 export async function endSweep({ schedule }: Client): Promise<void> {
   await schedule.getHandle(SWEEP).delete().catch((error: unknown) => {

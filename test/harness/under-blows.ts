@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type FlowUnderKill, killSeed, randomFrom } from './under-kill.ts';
+import { type FlowUnderKill, killSeed, randomFrom, UNDER_KILL } from './under-kill.ts';
 import { type Stack, useStack } from './stack.ts';
 import { waitFor } from './wait.ts';
 import type { TestWorker, WorkerOptions } from './workers.ts';
@@ -29,7 +29,7 @@ const STARTED = 2;                // PENDING_ACTIVITY_STATE_STARTED
 export function survivesBlows<Run>(flow: FlowUnderBlows<Run>): void {
   const seed = killSeed();
   describe(`${flow.name}`, () => {
-    const stack = useStack();
+    const stack = useStack(UNDER_KILL);
     let unbroken: unknown;
 
     beforeAll(async () => {

@@ -1,8 +1,9 @@
+import assert from 'node:assert/strict';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { copyStore, testStore, type TestStore } from './database.ts';
 import { endSweep, openStack, type Stack } from './stack.ts';
 import { waitFor } from './wait.ts';
-import { turns } from '../../activities/turns.ts';
+import type { TestWorker, WorkersOptions } from './workers.ts';
 
 /** A flow as the kill harness sees it. A new flow joins with a value of this and a line in the list. */
 export type FlowUnderKill<Run, Ground = void> = {
@@ -23,78 +24,121 @@ export type FlowUnderKill<Run, Ground = void> = {
 
 const RANDOM_KILLS = 3;
 
-/** Most of a kill is waiting, until Temporal has noticed it: so some are under way at once, each with a namespace of its own. */
-const AT_ONCE = 3;
+/** Copies of what was prepared: for the unbroken run, for random kills, and for the boundaries, to which one run may not come all. */
+const COPIES = 4;
 const TEST_MS = 1_800_000;
 
-/** Ends the worker at every boundary and at random moments: each time the outcome is that of an unbroken run. */
+/** What a killed worker had goes on without the sweep. */
+export const UNDER_KILL: WorkersOptions = { impatient: true, sweepSeconds: 60 };
+
+/** Ends worker after worker at every boundary, and at random moments: the outcome is that of an unbroken run. */
 export function survivesKills<Run, Ground>(flow: FlowUnderKill<Run, Ground>): void {
   const seed = killSeed();
   describe(`${flow.name}, killed`, { timeout: TEST_MS }, () => {
-    const turn = turns(AT_ONCE);
     const points = randomPoints(seed, flow.size);
-    let copies: TestStore[];
+    const copies: TestStore[] = [];
     let ground: Ground;
     let unbroken: Promise<unknown>;
 
-    const ended = (stack: Stack, run: Run) => waitFor(`the end of ${flow.name}`, () => flow.hasEnded(stack, run));
-
-    /** With a copy of what was prepared. */
-    async function inTurn<T>(work: (stack: Stack, ground: Ground) => Promise<T>): Promise<T> {
-      const endTurn = await turn();
-      try {
-        const stack = await openStack(copies.pop()!);
-        const outcome = await work(stack, ground);
-        await endSweep(stack.temporal);
-        return outcome;
-      } finally {
-        endTurn();
-      }
-    }
-
-    /** Another worker takes over; `run` must have been under way when the first one died. */
-    async function expectSameOutcome(stack: Stack, run: Run): Promise<void> {
-      expect(await flow.hasEnded(stack, run), 'the kill hit a run that was over').toBe(false);
-      const worker = stack.startWorker();
-      await ended(stack, run);
-      expect(await flow.outcome(stack, run)).toEqual(await unbroken);
-      await worker.stop();
-    }
+    const inCopy = async <T>(work: (attempt: Attempt<Run, Ground>) => Promise<T>): Promise<T> => {
+      const stack = await openStack(copies.pop()!, UNDER_KILL);
+      const outcome = await work(new Attempt(flow, stack, ground));
+      await endSweep(stack.temporal);
+      return outcome;
+    };
 
     beforeAll(async () => {
       const store = await testStore();
       if (flow.prepare) ground = await flow.prepare(await openStack(store));
       // All of them now: what a run reads may lie in the original, and nobody reads there while it is copied.
-      copies = [];
-      while (copies.length <= flow.boundaries.length + points.length) copies.push(await copyStore(store));
-      unbroken = inTurn(async (stack, ground) => {
-        const worker = stack.startWorker();
-        const run = await flow.begin(stack, ground);
-        await ended(stack, run);
-        const outcome = await flow.outcome(stack, run);
-        await worker.stop();
-        return outcome;
-      });
+      while (copies.length < COPIES) copies.push(await copyStore(store));
+      unbroken = inCopy((attempt) => attempt.outcome());
       unbroken.catch(() => {});         // each test tells of it
     });
 
-    it.concurrent.for(flow.boundaries)('at $name, ends as an unbroken run', (kill) => inTurn(async (stack, ground) => {
-      const worker = stack.startWorker({ kill: { boundary: kill.name, hit: kill.hit } });
-      const run = await flow.begin(stack, ground);
-      const { signal } = await worker.ended;
-      expect(signal).toBe('SIGKILL');
-      await expectSameOutcome(stack, run);
-    }));
+    it.concurrent('at each boundary, one after the other, ends as an unbroken run', async () => {
+      const left = [...flow.boundaries];
+      while (left.length > 0) {
+        const before = left.length;
+        const outcome = await inCopy(async (attempt) => {
+          while (left.length > 0 && await attempt.diesAt(left[0]!)) left.shift();
+          return attempt.outcome();
+        });
+        expect(outcome).toEqual(await unbroken);
+        expect(left.length, `no run came to "${left[0]?.name}"`).toBeLessThan(before);
+      }
+    });
 
-    it.concurrent.for(points)(
-      `after about %i of its work (KILL_SEED=${seed}), ends as an unbroken run`, (point) => inTurn(async (stack, ground) => {
-        const worker = stack.startWorker();
-        const run = await flow.begin(stack, ground);
-        await waitFor(`progress of ${point}`, async () => await flow.progress(stack, run) >= point);
-        await worker.kill();
-        await expectSameOutcome(stack, run);
-      }));
+    it.concurrent(`after about ${points.join(', ')} of its work (KILL_SEED=${seed}), ends as an unbroken run`, async () => {
+      const outcome = await inCopy(async (attempt) => {
+        for (const point of points) await attempt.dieAfter(point);
+        return attempt.outcome();
+      });
+      expect(outcome).toEqual(await unbroken);
+    });
   });
+}
+
+/** A run, and the workers that it has one after another. */
+class Attempt<Run, Ground> {
+  readonly #flow: FlowUnderKill<Run, Ground>;
+  readonly #stack: Stack;
+  readonly #ground: Ground;
+  #begun: Promise<Run> | undefined;
+
+  constructor(flow: FlowUnderKill<Run, Ground>, stack: Stack, ground: Ground) {
+    this.#flow = flow;
+    this.#stack = stack;
+    this.#ground = ground;
+  }
+
+  /** Begins once the first worker is started. */
+  #run(): Promise<Run> {
+    return this.#begun ??= this.#flow.begin(this.#stack, this.#ground);
+  }
+
+  /** Whether a worker came to the boundary, and died of it, before the run was over. */
+  async diesAt(kill: { name: string; hit: number }): Promise<boolean> {
+    const worker = this.#stack.startWorker({ kill: { boundary: kill.name, hit: kill.hit } });
+    const run = await this.#run();
+    let exit: Awaited<TestWorker['ended']> | undefined;
+    void worker.ended.then((found) => { exit = found; });
+    await waitFor(`a kill at ${kill.name}`, async () => exit ?? await this.#flow.hasEnded(this.#stack, run));
+    if (exit) {
+      assert.equal(exit.signal, 'SIGKILL');
+      await this.#expectUnderWay(run);
+      return true;
+    }
+    await worker.stop();
+    return false;
+  }
+
+  /** Kills a worker when so much is committed, and more than the worker before it had committed. */
+  async dieAfter(point: number): Promise<void> {
+    const worker = this.#stack.startWorker();
+    const run = await this.#run();
+    const before = await this.#flow.progress(this.#stack, run);
+    await waitFor(`progress of ${point}`, async () => {
+      const progress = await this.#flow.progress(this.#stack, run);
+      return progress >= point && (progress > before || point === 0);
+    });
+    await worker.kill();
+    await this.#expectUnderWay(run);
+  }
+
+  async #expectUnderWay(run: Run): Promise<void> {
+    assert.equal(await this.#flow.hasEnded(this.#stack, run), false, 'the kill hit a run that was over');
+  }
+
+  /** Once a worker has brought it to its end. */
+  async outcome(): Promise<unknown> {
+    const worker = this.#stack.startWorker();
+    const run = await this.#run();
+    await waitFor(`the end of ${this.#flow.name}`, () => this.#flow.hasEnded(this.#stack, run));
+    const outcome = await this.#flow.outcome(this.#stack, run);
+    await worker.stop();
+    return outcome;
+  }
 }
 
 const SEED = Number(process.env.KILL_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -112,10 +156,10 @@ export function drawnBySeed<T>(all: readonly T[], count: number): T[] {
   return all.filter((_, index) => drawn.has(index));
 }
 
-/** Points within the first four fifths of the work, so that there is some left to break. */
+/** Points within the first four fifths of the work, so that there is some left to break; in their order. */
 function randomPoints(seed: number, size: number): number[] {
   const random = randomFrom(seed);
-  return Array.from({ length: RANDOM_KILLS }, () => Math.floor(random() * size * 0.8));
+  return Array.from({ length: RANDOM_KILLS }, () => Math.floor(random() * size * 0.8)).toSorted((one, other) => one - other);
 }
 
 /** From 0 up to 1, the same for the same seed. */

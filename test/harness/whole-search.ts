@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { temporal as proto } from '@temporalio/proto';
+import protos from '@temporalio/proto';
 import type { Client } from '@temporalio/client';
 import { decryptStream } from '../../domain/file-encryption.ts';
 import type { Database } from '../../store/database.ts';
@@ -85,7 +85,7 @@ async function* filesUnder(name: string, folder: string, only = /(?:)/): AsyncGe
 
 async function* historiesOf(temporal: Client): AsyncGenerator<Piece> {
   for await (const { workflowId, history } of allHistories(temporal)) {
-    yield { where: `history of ${workflowId}`, bytes: Buffer.from(proto.api.history.v1.History.encode(history).finish()) };
+    yield { where: `history of ${workflowId}`, bytes: Buffer.from(protos.temporal.api.history.v1.History.encode(history).finish()) };
   }
 }
 

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from '../../connectors/commands/commands-file.ts';
@@ -13,7 +12,7 @@ import { createLog } from '../../runtime/log.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
 import { keepTemporal } from '../../runtime/keeper.ts';
 import { openTemporalClient } from '../../runtime/temporal-client.ts';
-import { installTemporalRuntime, startWorkers, SYNCS_AT_ONCE } from '../../runtime/workers.ts';
+import { installTemporalRuntime, type Patience, startWorkers, SYNCS_AT_ONCE } from '../../runtime/workers.ts';
 import { turns } from '../../activities/turns.ts';
 import { TASK_QUEUES } from '../../domain/workflow-id.ts';
 
@@ -27,6 +26,8 @@ export type WorkerSettings = {
   temporalAddress: string;
   namespace: string;
   bundlePath: string;
+  /** Default: that of the service. */
+  patience?: Patience;
   sweepSeconds: number;
   /** Where files may be fetched from; default the loopback. */
   fetchAllow?: string;
@@ -40,42 +41,62 @@ export type WorkerSettings = {
   kill?: { boundary: string; hit: number };
 };
 
-const settings = JSON.parse(process.env.TEST_WORKER!) as WorkerSettings;
+/** What the tests tell this process: to be a worker, and to be none any more. Once it is none it says so, and may be one again. */
+export type WorkerOrder = { start: WorkerSettings } | 'drain';
+export type WorkerReport = 'drained';
+
 const identity = `test-worker-${process.pid}`;
 const log = createLog({ level: 'info' });
-const db = openDatabase({ url: settings.databaseUrl, name: identity });
-const files = openTestFiles(settings);
-const secrets = await openSecrets(db, files, Buffer.from(settings.secretKey, 'base64'));
-const temporal = { address: settings.temporalAddress, namespace: settings.namespace };
-const client = await openTemporalClient(temporal, identity);
-const stopping = new AbortController();
-const keeper = keepTemporal({ temporal: client, log, sweepSeconds: settings.sweepSeconds }, stopping.signal);
 installTemporalRuntime(log);
 
-const allow = readFetchAllow(settings.fetchAllow ?? '127.0.0.1') as FetchAllow;
-const scratch = await mkdtemp(join(settings.filesFolder, 'scratch-'));
-let hits = 0;
-const workers = startWorkers({
-  temporal, bundlePath: settings.bundlePath, queues: TASK_QUEUES, identity, log, metrics: createMetrics(),
-  needs: {
-    db, files, secrets, log, temporal: client, countRows: () => {}, countValues: () => {}, countRecords: () => {},
-    countExportRuns: () => {}, countExportRows: () => {},
-    batchRecords: settings.batchRecords ?? 1_000, turn: turns(4), syncTurn: turns(SYNCS_AT_ONCE), exportTurn: turns(2), gdprTurn: turns(2),
-    outside: { allow, fetch: guardedFetch(allow), commands: new Map(settings.commands), scratch },
-    mailer: openMailer({ smtpUrl: settings.smtpUrl, outbox: join(settings.filesFolder, 'outbox'), from: 'millrace@example.com' }),
-    outbox: folderFiles(join(settings.filesFolder, 'outbox')),
-    publicUrl: 'http://millrace.test',
-    boundary(name) {
-      if (name !== settings.kill?.boundary) return;
-      hits += 1;
-      if (hits === settings.kill.hit) process.kill(process.pid, 'SIGKILL');
-    },
-  },
+let drain: Promise<() => Promise<void>> | undefined;
+process.on('message', (order: WorkerOrder) => {
+  if (order !== 'drain') drain = startWorker(order.start);
+  else void drain!.then((end) => end()).then(() => process.send!('drained' satisfies WorkerReport));
 });
+// The tests have ended, in whatever way.
+process.on('disconnect', () => process.exit());
 
-await once(process, 'SIGTERM');
-stopping.abort();
-await workers.stop();
-await keeper;
-await client.connection.close();
-await db.end();
+/** Resolves with how it is ended. */
+async function startWorker(settings: WorkerSettings): Promise<() => Promise<void>> {
+  const db = openDatabase({ url: settings.databaseUrl, name: identity });
+  const files = openTestFiles(settings);
+  const secrets = await openSecrets(db, files, Buffer.from(settings.secretKey, 'base64'));
+  const temporal = { address: settings.temporalAddress, namespace: settings.namespace };
+  const client = await openTemporalClient(temporal, identity);
+  const stopping = new AbortController();
+  const keeper = keepTemporal({ temporal: client, log, sweepSeconds: settings.sweepSeconds }, stopping.signal);
+  const allow = readFetchAllow(settings.fetchAllow ?? '127.0.0.1') as FetchAllow;
+  const scratch = await mkdtemp(join(settings.filesFolder, 'scratch-'));
+  const workers = startWorkers({
+    temporal, bundlePath: settings.bundlePath, queues: TASK_QUEUES, identity, log, metrics: createMetrics(),
+    ...(settings.patience ? { patience: settings.patience } : {}),
+    needs: {
+      db, files, secrets, log, temporal: client, countRows: () => {}, countValues: () => {}, countRecords: () => {},
+      countExportRuns: () => {}, countExportRows: () => {},
+      batchRecords: settings.batchRecords ?? 1_000,
+      turn: turns(4), syncTurn: turns(SYNCS_AT_ONCE), exportTurn: turns(2), gdprTurn: turns(2),
+      outside: { allow, fetch: guardedFetch(allow), commands: new Map(settings.commands), scratch },
+      mailer: openMailer({ smtpUrl: settings.smtpUrl, outbox: join(settings.filesFolder, 'outbox'), from: 'millrace@example.com' }),
+      outbox: folderFiles(join(settings.filesFolder, 'outbox')),
+      publicUrl: 'http://millrace.test',
+      boundary: killedAt(settings.kill),
+    },
+  });
+  return async () => {
+    stopping.abort();
+    await workers.stop();
+    await keeper;
+    await client.connection.close();
+    await db.end();
+  };
+}
+
+function killedAt(kill: WorkerSettings['kill']): (name: string) => void {
+  let hits = 0;
+  return (name) => {
+    if (name !== kill?.boundary) return;
+    hits += 1;
+    if (hits === kill.hit) process.kill(process.pid, 'SIGKILL');
+  };
+}

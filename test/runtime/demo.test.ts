@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openDataFolder } from '../../runtime/embedded/data-folder.ts';
 import { onFileEnd } from '../harness/clean-up.ts';
+import { programEnv } from '../harness/program-env.ts';
 import { waitFor } from '../harness/wait.ts';
 
 const DEMO = fileURLToPath(new URL('../../runtime/demo.ts', import.meta.url));
@@ -24,7 +25,7 @@ type Demo = { child: ChildProcess; said(): string; ended: Promise<number | null>
 
 function startDemo(): Demo {
   const child = spawn(process.execPath, [DEMO], {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT, MILLRACE_DATA_DIR: folder.path },
+    env: { ...programEnv(), PORT, MILLRACE_DATA_DIR: folder.path },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   onFileEnd(async () => { child.kill('SIGKILL'); });

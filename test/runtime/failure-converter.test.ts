@@ -2,7 +2,7 @@ import {
   ActivityFailure, ApplicationFailure, CancelledFailure, ChildWorkflowFailure, defaultPayloadConverter, type ProtoFailure, RetryState,
   ServerFailure, TemporalFailure, TerminatedFailure, TimeoutFailure, TimeoutType,
 } from '@temporalio/common';
-import { temporal as proto } from '@temporalio/proto';
+import protos from '@temporalio/proto';
 import { describe, expect, it, test } from 'vitest';
 import { marksIn, marksOf } from '../harness/history-search.ts';
 import { failureConverter } from '../../workflows/failure-converter.ts';
@@ -60,7 +60,7 @@ describe('nothing of a value gets into the history with', () => {
 });
 
 test('the search finds what the SDK itself would have written', () => {
-  const { message, applicationFailureInfo: info } = proto.api.failure.v1.Failure.create({
+  const { message, applicationFailureInfo: info } = protos.temporal.api.failure.v1.Failure.create({
     message: about, applicationFailureInfo: { type: 'Error', details: { payloads: [defaultPayloadConverter.toPayload(PLANTED)] } },
   });
   expect(planted({ message })).toEqual([PLANTED]);

@@ -8,6 +8,7 @@ import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { onFileEnd } from '../harness/clean-up.ts';
 import { listFiles } from '../harness/files.ts';
 import { rememberSecret } from '../harness/people.ts';
+import { programEnv } from '../harness/program-env.ts';
 import { filesEnv, startServer } from '../harness/served.ts';
 import { useStack } from '../harness/stack.ts';
 
@@ -28,7 +29,7 @@ type Env = Record<string, string | undefined>;
 async function start(env: Env): Promise<{ code: unknown; said: string }> {
   const { store } = stack;
   const given = {
-    PATH: process.env.PATH, HOME: home, PORT: '0', MILLRACE_DATA_DIR: await mkdtemp(join(home, 'data-')),
+    ...programEnv(), HOME: home, PORT: '0', MILLRACE_DATA_DIR: await mkdtemp(join(home, 'data-')),
     DATABASE_URL: store.url, MILLRACE_SECRET_KEY: store.secretKey.toString('base64'),
     TEMPORAL_ADDRESS: inject('temporal').address, AWS_EC2_METADATA_DISABLED: 'true', ...filesEnv(store), ...env,
   };

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, it } from 'vitest';
 import { onFileEnd } from '../harness/clean-up.ts';
 import { personId, rememberSecret } from '../harness/people.ts';
+import { programEnv } from '../harness/program-env.ts';
 import { filesEnv, startServer } from '../harness/served.ts';
 import { useStack } from '../harness/stack.ts';
 import { storedExporter } from '../harness/stored-exporters.ts';
@@ -41,7 +42,7 @@ beforeAll(async () => {
 function keys(args: string[], env: Record<string, string> = {}): Promise<{ code: unknown; said: string }> {
   const { store } = stack;
   const given = {
-    PATH: process.env.PATH, MILLRACE_DATA_DIR: home, DATABASE_URL: store.url, MILLRACE_SECRET_KEY: store.secretKey.toString('base64'),
+    ...programEnv(), MILLRACE_DATA_DIR: home, DATABASE_URL: store.url, MILLRACE_SECRET_KEY: store.secretKey.toString('base64'),
     ...filesEnv(store), ...env,
   };
   return new Promise((resolve) => {
@@ -90,7 +91,7 @@ it('rotates under a service that is stopped: keys, tombstones and signatures hol
 });
 
 it('says what it can do when asked for something else', async () => {
-  for (const args of [[], ['rotate', '--wraping'], ['show', 'all'], ['delete']]) {
+  await Promise.all([[], ['rotate', '--wraping'], ['show', 'all'], ['delete']].map(async (args) => {
     expect(await keys(args)).toMatchObject({ code: 1, said: expect.stringContaining('npm run keys -- rotate --wrapping') });
-  }
+  }));
 });

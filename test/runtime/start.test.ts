@@ -9,6 +9,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { openDataFolder } from '../../runtime/embedded/data-folder.ts';
 import { isAlive, type ProcessIdentity } from '../../runtime/embedded/process-identity.ts';
 import { onFileEnd } from '../harness/clean-up.ts';
+import { programEnv } from '../harness/program-env.ts';
 import { waitFor } from '../harness/wait.ts';
 
 const START = fileURLToPath(new URL('../../runtime/start.ts', import.meta.url));
@@ -25,7 +26,7 @@ type Service = { url: string; said(): string; kill(signal: NodeJS.Signals): Prom
 /** The real `npm start`, on a data folder of this file's. */
 function start(port: number, env: Record<string, string> = {}): Service {
   const child = spawn(process.execPath, [START], {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: String(port), MILLRACE_DATA_DIR: folder.path, ...env },
+    env: { ...programEnv(), PORT: String(port), MILLRACE_DATA_DIR: folder.path, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let said = '';
@@ -64,6 +65,9 @@ async function children(): Promise<ProcessIdentity[]> {
 }
 
 describe('npm start', () => {
+  /** Started in one test, and ended in the next. */
+  let running: Service | undefined;
+
   it('runs, is refused a folder in use, recovers from SIGKILL by itself, and drains on SIGTERM', async () => {
     const first = start(18_181);
     expect(await ready(first)).toEqual([
@@ -100,7 +104,7 @@ describe('npm start', () => {
     const ROTATIONS = [[['rotate'], 'data key 2 seals'], [['rotate', '--wrapping'], 'secret-key.before holds the one before']] as const;
     for (const [args, says] of ROTATIONS) {
       const child = spawn(process.execPath, [fileURLToPath(new URL('../../runtime/keys.ts', import.meta.url)), ...args], {
-        env: { PATH: process.env.PATH, HOME: process.env.HOME, MILLRACE_DATA_DIR: folder.path }, stdio: ['ignore', 'pipe', 'inherit'],
+        env: { ...programEnv(), MILLRACE_DATA_DIR: folder.path }, stdio: ['ignore', 'pipe', 'inherit'],
       });
       expect((await Array.fromAsync(child.stdout)).join('')).toContain(says);
     }
@@ -111,7 +115,16 @@ describe('npm start', () => {
     await ready(service);
     const sors = await call<{ name: string; api_keys: string[] }[]>(service, '/api/system_of_records', await login(service));
     expect(sors).toContainEqual(expect.objectContaining({ name: 'Kept', api_keys: [expect.any(String)] }));
-    expect(await service.kill('SIGTERM')).toBe(0);
+    running = service;
+  });
+
+  it('ends, and says why, when one of its parts has ended by itself', async () => {
+    const service = running!;
+    const { pid } = JSON.parse(await readFile(join(folder.path, 'child.postgres.json'), 'utf8')) as ProcessIdentity;
+    process.kill(pid, 'SIGKILL');
+    expect(await service.ended).toBe(1);
+    expect(service.said()).toContain('postgres: ended by itself; its log is');
+    expect(await children()).toEqual([]);
   });
 
   it('says which variables are wrong, all at once, before anything starts', async () => {
@@ -130,16 +143,6 @@ describe('npm start', () => {
     expect(await service.ended).toBe(1);
     stranger.close();
     expect(service.said()).toContain('PORT 18184 on 127.0.0.1 is taken by another program');
-    expect(await children()).toEqual([]);
-  });
-
-  it('ends, and says why, when one of its parts has ended by itself', async () => {
-    const service = start(18_186);
-    await ready(service);
-    const { pid } = JSON.parse(await readFile(join(folder.path, 'child.postgres.json'), 'utf8')) as ProcessIdentity;
-    process.kill(pid, 'SIGKILL');
-    expect(await service.ended).toBe(1);
-    expect(service.said()).toContain('postgres: ended by itself; its log is');
     expect(await children()).toEqual([]);
   });
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { request } from 'node:http';
-import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
+import { Worker } from '@temporalio/worker';
 import { beforeAll, expect, inject, it } from 'vitest';
 import { dataConverter } from '../../runtime/temporal-client.ts';
 import type { Import } from '../../store/import-record.ts';
@@ -14,8 +14,7 @@ import { startServer, startWork } from '../harness/served.ts';
 import { useStack } from '../harness/stack.ts';
 import { waitFor } from '../harness/wait.ts';
 import { makeWorld, type World } from '../harness/world.ts';
-
-Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'OFF', forward: {} } } });
+import '../harness/temporal-runtime.ts';
 
 const ERROR = 2;
 const FILE = `user_id,attribute_key,value\n${personId(1)},plan,gold\n${personId(2)},score,many\n`;
@@ -46,6 +45,8 @@ beforeAll(async () => {
   await read(server.url);
   await hangUp(server.url);
   for (const name of ['RunWorkflow:importAttributes', 'StartActivity:drainFeed']) await waitFor(name, async () => named(name).length > 0);
+  // The server may notice it a moment later.
+  await waitFor('the call that was hung up', async () => hungUp().length > 0);
   exitCodes = [await server.stop(), await worker.stop()];
 });
 
@@ -94,6 +95,8 @@ async function hangUp(url: string): Promise<void> {
 }
 
 const named = (name: string): ReceivedSpan[] => receiver.spans.filter((span) => span.name === name);
+
+const hungUp = () => named('POST /api/attribute_values').filter(({ status }) => status.code === ERROR);
 
 /** The names from the root down to a span; what was received of its ancestors. */
 function pathTo(span: ReceivedSpan): string[] {
@@ -147,7 +150,7 @@ it('a request is named by its route, never by its address; probes are left out',
 });
 
 it('a caller who hangs up is told apart', async () => {
-  const [given] = named('POST /api/attribute_values').filter(({ status }) => status.code === ERROR);
+  const [given] = hungUp();
   expect(given!.attributes).toMatchObject({ 'error.type': 'hung_up' });
   expect(given!.attributes).not.toHaveProperty('http.response.status_code');
 });

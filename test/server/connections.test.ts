@@ -7,6 +7,7 @@ import { findConnection, openSecretSettings, type SettingValues } from '../../st
 import { insertServiceToken } from '../../store/service-tokens.ts';
 import { deleteSync } from '../../store/syncs.ts';
 import { onFileEnd } from '../harness/clean-up.ts';
+import { CLOSED_PORT } from '../harness/closed-port.ts';
 import { rememberSecret } from '../harness/people.ts';
 import { storedSync } from '../harness/stored-syncs.ts';
 import { waitFor } from '../harness/wait.ts';
@@ -234,9 +235,10 @@ describe('a check', () => {
     const reply = await tryOut({ settings: { ...settings, password: WRONG } });
     expect(reply.body.result).toEqual({ ok: false, status: 'source_refused', message: expect.stringMatching(/password/) });
     expect(reply.text).not.toContain(WRONG);
-    const { port } = await closedPort();
-    const nobody = await tryOut({ settings: { ...settings, port } });
-    expect(nobody.body.result).toMatchObject({ ok: false, status: 'source_unavailable', message: expect.stringContaining(String(port)) });
+    const closed = await tryOut({ settings: { ...settings, port: CLOSED_PORT } });
+    expect(closed.body.result).toMatchObject({
+      ok: false, status: 'source_unavailable', message: expect.stringContaining(String(CLOSED_PORT)),
+    });
   });
 
   test('goes nowhere that the operator does not allow', async () => {
@@ -331,13 +333,3 @@ describe('what is written down', () => {
     expect(log.text).not.toContain(String(settings.port));
   });
 });
-
-/** A port on which nobody listens. */
-async function closedPort(): Promise<{ port: number }> {
-  const holder = createServer().listen(0, '127.0.0.1');
-  await once(holder, 'listening');
-  const { port } = holder.address() as AddressInfo;
-  holder.close();
-  await once(holder, 'close');
-  return { port };
-}

@@ -6,6 +6,7 @@ import { write } from '../../store/database.ts';
 import { updateFailures, updatePaused } from '../../store/data-exporters.ts';
 import { claimExportRun, findExportRun, insertExportRun } from '../../store/export-runs.ts';
 import { onFileEnd } from '../harness/clean-up.ts';
+import { CLOSED_PORT } from '../harness/closed-port.ts';
 import { testS3, type TestS3 } from '../harness/s3.ts';
 import { testServer } from './test-server.ts';
 import { KEYS, useExporters } from './use-exporters.ts';
@@ -92,11 +93,7 @@ describe('a data exporter is activated', () => {
   });
 
   test('not while its endpoint leads nowhere, or where the operator lets nobody go', async () => {
-    const closed = createServer().listen(0, '127.0.0.1');
-    await once(closed, 'listening');
-    const endpoint = `http://127.0.0.1:${(closed.address() as AddressInfo).port}`;
-    await new Promise((resolve) => { closed.close(resolve); });
-    const id = await createdId({ ...reachable, endpoint });
+    const id = await createdId({ ...reachable, endpoint: `http://127.0.0.1:${CLOSED_PORT}` });
     const unreachable = await put(`${id}/activate`);
     expect([unreachable.status, unreachable.body.status]).toEqual([400, 'source_unavailable']);
     expect(unreachable.body.error_message).toMatch(/refused the connection/);

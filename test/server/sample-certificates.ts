@@ -13,7 +13,7 @@ export function sampleCertificate(number: number): Promise<Pems> {
 
 /** `days` until it expires: one of -1 has. */
 export async function newCertificate({ days = 30, subject = SUBJECT } = {}): Promise<Pems> {
-  const { cert, key } = await certificate({ subject, days });
+  const { cert, key } = await certificate({ subject, days, keyType: 'rsa' });
   rememberSecret(key.split('\n')[3]!);
   return { x509_pem: cert, pkey_pem: key };
 }

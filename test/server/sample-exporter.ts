@@ -1,18 +1,16 @@
 import type { Secrets } from '../../store/secrets.ts';
 import type { Tx } from '../../store/database.ts';
 import { storedExporter } from '../harness/stored-exporters.ts';
-import { testS3, type TestS3 } from '../harness/s3.ts';
+import { sharedS3 } from '../harness/s3.ts';
 import type { World } from '../harness/world.ts';
 import { insertSampleExportRuns, type SampleExportRuns } from './sample-export-runs.ts';
 
 /** An exporter of the sample's app. */
 export type SampleExporter = SampleExportRuns & { identifier: string };
 
-let started: Promise<TestS3> | undefined;
-
 /** Reaches a real bucket where `path` is of a route that does. */
 export async function insertSampleExporter(tx: Tx, secrets: Secrets, world: World, path: string, appId: number): Promise<SampleExporter> {
-  const s3 = /data_exporters\/.*\/(?:activate|check)$/.test(path) ? (await (started ??= testS3())).settings : undefined;
+  const s3 = /data_exporters\/.*\/(?:activate|check)$/.test(path) ? (await sharedS3()).settings : undefined;
   const exporter = await storedExporter(tx, secrets, world, {
     appIds: [appId], sorIds: [world.sor.id], exportedData: ['logs', 'attributes'], name: `Exporter of ${world.entity.identifier}`,
     ...s3 ? {

@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest';
 import { TrackingApps } from '../../server/tracking-apps.ts';
 import { testStore } from '../harness/database.ts';
+import { heldBytes } from '../harness/memory.ts';
 import { makeWorld } from '../harness/world.ts';
 import { insertKeyedApp } from './sample-tracking.ts';
 
 test('made-up keys as long as a body take no memory', async () => {
   const { db, secrets } = await testStore();
   const apps = new TrackingApps(db, secrets);
-  const before = process.memoryUsage().heapUsed;
+  const before = heldBytes();
   for (let at = 0; at < 400; at += 1) {
     // Flat, as a body gives it.
     const key = Buffer.from(`Key-${at}-`.padEnd(400_000, 'x')).toString('latin1');
     expect(await apps.find(key)).toBeNull();
   }
-  const { heapUsed, external } = process.memoryUsage();
-  expect(heapUsed + external - before).toBeLessThan(80_000_000);
+  expect(heldBytes() - before).toBeLessThan(80_000_000);
 });
 
 test('a key is found, and one that no app has is not', async () => {

@@ -232,28 +232,31 @@ describe('a large log', () => {
   });
 
   it('loses what is old without reading it again for each step, also what an open snapshot holds back', async () => {
-    const world = await makeWorld(store);
-    const reads = async () => (await store.db.query<{ read: number }>(
+    // In a database of its own: Postgres adds what other sessions read up to ten seconds later.
+    const own = await testStore();
+    const world = await makeWorld(own);
+    const reads = async () => (await own.db.query<{ read: number }>(
       `SELECT idx_tup_read AS read FROM pg_stat_user_indexes WHERE indexrelname = 'attribute_change_log_pkey'`)).rows[0]!.read;
-    await store.db.query(
+    await own.db.query(
       `INSERT INTO attribute_change_log (entity_id, received_at, sor_id, customer_type, customer_ids)
        SELECT $1, now() - make_interval(days => 41, secs => n), $2, 0, ARRAY['a' || n] FROM generate_series(1, 5000) n`,
       [world.entity.id, world.sor.id]);
-    const reader = await store.db.connect();
+    const reader = await own.db.connect();
     try {
       await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT FROM attribute_change_log LIMIT 1');
       // One session, which tells of its reads when it ends.
-      const db = openDatabase({ url: store.url, max: 1 });
+      const db = openDatabase({ url: own.url, max: 1 });
       const before = await reads();
       await deleteOldChanges(db);
       await db.end();
       const read = await waitFor('the statistics of the session', async () => await reads() - before || undefined);
-      expect(read).toBeLessThan(20_000);
+      // Each row four times; how many of them are known to be dead by then differs a little.
+      expect(read).toBeLessThan(21_000);
     } finally {
       await reader.query('ROLLBACK');
       reader.release();
     }
-    expect(await keysOf(LOGGED, world)).toEqual([]);
+    expect((await own.db.query('SELECT FROM attribute_change_log')).rowCount).toBe(0);
   });
 });
 

@@ -9,7 +9,7 @@ const SESSIONS = 20_000;
 /** Those of the first part are gone: what changes finds room there. */
 const LEFT = 16_000;
 
-const stack = useStack();
+const stack = useStack({ impatient: true });
 let s3: TestS3;
 let proxy: S3Proxy;
 

@@ -1,5 +1,5 @@
 import { askForExport, type ExportWorld, insertEvents, makeExportWorld, readExport } from '../harness/exports.ts';
-import { testS3, type TestS3 } from '../harness/s3.ts';
+import { sharedS3 } from '../harness/s3.ts';
 import type { Stack } from '../harness/stack.ts';
 import type { FlowUnderKill } from '../harness/under-kill.ts';
 import { listExportRecords } from '../../store/export-files.ts';
@@ -11,8 +11,6 @@ const EVENTS = 18_000;
 const ROWS = 3 * EVENTS;
 
 export type ExportUnderKill = { world: ExportWorld; asked: ExportRun };
-
-let shared: Promise<TestS3> | undefined;
 
 /** Copies of the database have the same exporter, so each run has a bucket of its own. */
 let buckets = 0;
@@ -46,11 +44,10 @@ export const exportDailyUnderKill: FlowUnderKill<ExportUnderKill> = {
 };
 
 /** Asks for an export of so many events, into a bucket of its own. */
-export async function beginExport(stack: Stack, events: number): Promise<ExportUnderKill> {
-  shared ??= testS3();
-  const s3 = await (await shared).bucket(`bucket-${buckets += 1}`);
+export async function beginExport(stack: Stack, events: number, partBytes = 128 * 1024): Promise<ExportUnderKill> {
+  const s3 = await (await sharedS3()).bucket(`bucket-${buckets += 1}`);
   const world = await makeExportWorld(stack, s3, {
-    exportedData: ['logs', 'details'], partBytes: 128 * 1024, encryptionType: 'AES-256-CTR',
+    exportedData: ['logs', 'details'], partBytes, encryptionType: 'AES-256-CTR',
   });
   await insertEvents(stack, world, events);
   return { world, asked: await askForExport(stack, world) };

@@ -4,7 +4,7 @@ import { survivesBlows } from '../harness/under-blows.ts';
 import { exportRunWorkflowId } from '../../domain/workflow-id.ts';
 import { beginExport, exportDailyUnderKill, exportOutcome, type ExportUnderKill } from './export-daily.kill.ts';
 
-const EVENTS = 100_000;
+const EVENTS = 50_000;
 
 const { progress, hasEnded } = exportDailyUnderKill;
 
@@ -12,7 +12,7 @@ survivesBlows<ExportUnderKill>({
   progress, hasEnded,
   // Rows of each run lie behind those of the one before, and so files end elsewhere.
   outcome: async (stack, run) => ({ ...await exportOutcome(stack, run), files: null, records: null }),
-  name: 'an export of 300,000 rows in many files',
+  name: 'an export of 150,000 rows in many files',
   boundaries: [
     { name: 'export: after a file was uploaded', hit: 1 },
     { name: 'export: after a file was recorded', hit: 1 },
@@ -23,7 +23,7 @@ survivesBlows<ExportUnderKill>({
   worker: {},
   workflowId: ({ asked }) => exportRunWorkflowId(asked.identifier),
   step: 'exportFiles',
-  begin: (stack) => beginExport(stack, EVENTS),
+  begin: (stack) => beginExport(stack, EVENTS, 64 * 1024),
   expectSound,
 });
 

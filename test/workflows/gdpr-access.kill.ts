@@ -19,10 +19,11 @@ export const gdprAccessUnderKill: FlowUnderKill<GdprRequest> = {
   boundaries: [
     { name: 'gdpr: claimed', hit: 1 },
     { name: 'gdpr: collected', hit: 1 },
-    { name: 'gdpr: archive begun', hit: 2 },
     { name: 'gdpr: archive put', hit: 1 },
-    { name: 'gdpr: archive put', hit: 5 },
+    { name: 'gdpr: archive begun', hit: 2 },
     { name: 'gdpr: archive recorded', hit: 3 },
+    // The last one.
+    { name: 'gdpr: archive put', hit: 1 },
     { name: 'gdpr: before the receipt commits', hit: 1 },
   ],
   begin,

@@ -29,7 +29,7 @@ const newPerson = () => personId(people += 1);
 
 beforeAll(async () => {
   mails = await smtpServer();
-  worker = stack.startWorker({ smtpUrl: `smtp://127.0.0.1:${mails.port}` });
+  worker = stack.startWorker({ smtpUrl: `smtp://127.0.0.1:${mails.port}`, alone: true });
   await ensureSampleMonths(stack.store.db);
 });
 

@@ -54,7 +54,7 @@ describe('while the house\'s S3 is away', () => {
   beforeAll(async () => {
     const store = await testStore({ filesOnS3: true });
     s3 = await brokenS3(store.s3!.endpoint);
-    stack = await openStack({ ...store, s3: { ...store.s3!, endpoint: s3.endpoint } });
+    stack = await openStack({ ...store, s3: { ...store.s3!, endpoint: s3.endpoint } }, { impatient: true });
     ({ world, ids: [other = '', ...ids] } = await ground(stack, 3));
     stack.startWorker();
   }, 600_000);
@@ -114,7 +114,7 @@ describe('with a mail server that comes and goes', () => {
   let smtp: Awaited<ReturnType<typeof smtpServer>>;
 
   beforeAll(async () => {
-    stack = await openStack(await testStore());
+    stack = await openStack(await testStore(), { impatient: true });
     smtp = await smtpServer();
     stack.startWorker({ smtpUrl: `smtp://127.0.0.1:${smtp.port}` });
   });
@@ -209,7 +209,7 @@ it('who came back with a restored backup is refused at once, and erased again by
 });
 
 it('of two workers one is killed in the middle of a deletion: the other ends it with exact counts', async () => {
-  const stack = await openStack(await testStore());
+  const stack = await openStack(await testStore(), { impatient: true });
   const { world, ids } = await ground(stack, 300);
   const workers = [stack.startWorker(), stack.startWorker()];
   const { db } = stack.store;

@@ -41,7 +41,7 @@ beforeAll(async () => {
     const world = worlds[index % worlds.length]!;
     large.push({ world, id: await postImport(stack.app, world, file) });
   }
-  ({ pid } = stack.startWorker({ batchRecords: 5_000 }));
+  ({ pid } = stack.startWorker({ batchRecords: 5_000, alone: true }));
   await waitFor('rows of each of the nine', async () => (await look()).every(({ rows }) => rows > 0));
   const world = await makeWorld(stack.store);
   small = { world, id: await postImport(stack.app, world, mixedFile(SMALL_ROWS, SMALL_ROWS)) };

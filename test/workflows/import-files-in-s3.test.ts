@@ -5,7 +5,7 @@ import { useStack } from '../harness/stack.ts';
 import { waitFor } from '../harness/wait.ts';
 import { importAttributesUnderKill as imports } from './import-attributes.kill.ts';
 
-const stack = useStack({ filesOnS3: true });
+const stack = useStack({ filesOnS3: true, impatient: true });
 
 it('an import whose file lies in S3, killed in the middle, ends as an unbroken one', async () => {
   const worker = stack.startWorker({ kill: { boundary: 'import: after a batch committed', hit: 6 } });

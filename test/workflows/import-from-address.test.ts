@@ -13,7 +13,7 @@ import { findImport } from '../../store/imports.ts';
 const HEADER = 'user_id,attribute_key,value,action_type\n';
 const SECRET = 'secret-of-the-source';
 
-const stack = useStack();
+const stack = useStack({ impatient: true });
 let source: Awaited<ReturnType<typeof httpSource>>;
 let elsewhere: Awaited<ReturnType<typeof httpSource>>;
 let world: World;

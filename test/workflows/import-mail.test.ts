@@ -11,7 +11,7 @@ import { makeWorld, type World } from '../harness/world.ts';
 import { findImport } from '../../store/imports.ts';
 
 const HEADER = 'user_id,attribute_key,value,action_type\n';
-const stack = useStack();
+const stack = useStack({ impatient: true });
 let smtp: Awaited<ReturnType<typeof smtpServer>>;
 let world: World;
 

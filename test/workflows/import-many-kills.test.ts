@@ -7,21 +7,21 @@ import { makeWorld, type World } from '../harness/world.ts';
 import { importWorkflowId } from '../../domain/workflow-id.ts';
 import { importAttributesUnderKill } from './import-attributes.kill.ts';
 
-const ROWS = 200_000;
+const ROWS = 80_000;
 const PEOPLE = 3_000;
 
 type Run = { world: World; identifier: string };
 
 survivesBlows({
   ...importAttributesUnderKill,
-  name: 'an import of 200,000 rows',
+  name: 'an import of 80,000 rows in forty batches',
   boundaries: [
     { name: 'import: before a batch commits', hit: 1 },
     { name: 'import: after a batch committed', hit: 1 },
     { name: 'import: before a batch commits', hit: 1 },
   ],
   size: ROWS,
-  worker: { batchRecords: 5_000 },
+  worker: { batchRecords: 2_000 },
   workflowId: ({ identifier }) => importWorkflowId(identifier),
   step: 'loadRows',
   async begin(stack) {

@@ -13,7 +13,7 @@ const stack = useStack();
 let pid: number;
 
 beforeAll(() => {
-  ({ pid } = stack.startWorker());
+  ({ pid } = stack.startWorker({ alone: true }));
 });
 
 it('a file of many rows, most of them bad, and with records of any size is imported in bounded memory', async () => {

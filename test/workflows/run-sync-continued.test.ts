@@ -16,7 +16,7 @@ const ROWS = 13_000;
 const BREAKS_AFTER = 6_000 * ROW_BYTES;
 const WAITS_OF_A_RUN = 1;
 
-const stack = useStack();
+const stack = useStack({ impatient: true });
 let world: World;
 const web = await httpSource();
 

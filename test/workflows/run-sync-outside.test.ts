@@ -13,7 +13,7 @@ import { insertTombstone } from '../../store/tombstones.ts';
 
 type Received = { batch_id: string; stream: string; removal: boolean; records: { id: number; email: string }[] };
 
-const stack = useStack();
+const stack = useStack({ impatient: true });
 let world: World;
 let shop: Shop;
 const web = await httpSource();

@@ -4,11 +4,11 @@ import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { putSchedule, SYNC_SCHEDULES } from '../../activities/schedules.ts';
 import type { SyncRef, SyncTickSteps } from '../../activities/sync-tick.ts';
 import { nextRuns, type SyncSchedule } from '../../domain/sync-schedule.ts';
-import { installTemporalRuntime } from '../../runtime/workers.ts';
 import { dataConverter } from '../../runtime/temporal-client.ts';
 import { onFileEnd } from '../harness/clean-up.ts';
 import { useStack } from '../harness/stack.ts';
 import { waitFor } from '../harness/wait.ts';
+import '../harness/temporal-runtime.ts';
 
 const stack = useStack();
 const started: { ref: SyncRef; scheduledFor: string }[] = [];
@@ -26,7 +26,6 @@ const steps: SyncTickSteps = {
 };
 
 beforeAll(async () => {
-  installTemporalRuntime({ info() {}, warn() {}, error() {} });
   const connection = await NativeConnection.connect({ address: inject('temporal').address });
   const worker = await Worker.create({
     connection, namespace: stack.namespace, taskQueue: 'flows', identity: 'test-worker-tick', dataConverter,

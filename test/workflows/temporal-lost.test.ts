@@ -29,7 +29,7 @@ beforeAll(async () => {
   store = await testStore();
   dataDir = await mkdtemp(join(tmpdir(), 'millrace-temporal-'));
   server = await start();
-  startWorker = workersOver(store, NAMESPACE, server.address);
+  startWorker = workersOver(store, NAMESPACE, { temporalAddress: server.address });
 });
 
 afterAll(async () => {
@@ -71,7 +71,7 @@ it('a feed takes values in while Temporal is down, and merges them in order when
   }
 
   server = await start();
-  startWorker = workersOver(store, NAMESPACE, server.address);
+  startWorker = workersOver(store, NAMESPACE, { temporalAddress: server.address });
   startWorker();
   for (const id of ids) expect(await feedDone(store, world, id)).toMatchObject({ valuesIn: 1, valuesOk: 1 });
   const { rows } = await store.db.query('SELECT string_value FROM attribute_values WHERE entity_id = $1', [world.entity.id]);

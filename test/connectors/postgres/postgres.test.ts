@@ -299,22 +299,23 @@ describe('a reading', () => {
     }
   });
 
-  it('ends with its signal', async () => {
+  // Postgres looks every 5 s whether we are there still: both wait for that at once.
+  it.concurrent('ends with its signal', async () => {
     const stop = new AbortController();
-    const slow = { queries: { slow: 'SELECT pg_sleep(60)::text' } };
+    const slow = { queries: { slow: 'SELECT pg_sleep(61)::text' } };
     const read = Array.fromAsync(source.read(settingsOf(slow), reading('slow'), context(stop.signal)));
-    await waitFor('it to be asked', async () => (await connections('COPY%')) === 1);
+    await waitFor('it to be asked', async () => (await connections('COPY%pg_sleep(61)%')) === 1);
     stop.abort(new Error('drained'));
     await expect(read).rejects.toThrow('drained');
-    await waitFor('the statement to end', async () => (await connections()) === 0);
+    await waitFor('the statement to end', async () => (await connections('%pg_sleep(61)%')) === 0);
   });
 
-  it('waits no longer for a row than it was told to', async () => {
-    const slow = { queries: { slow: 'SELECT pg_sleep(60)::text' }, statement_timeout_seconds: 1 };
+  it.concurrent('waits no longer for a row than it was told to', async () => {
+    const slow = { queries: { slow: 'SELECT pg_sleep(62)::text' }, statement_timeout_seconds: 1 };
     expect(await refusalOf(batchesOf(reading('slow'), slow))).toMatchObject({
       status: 'source_unavailable', message: expect.stringMatching(/sent no row within 1 s/),
     });
-    await waitFor('the statement to end', async () => (await connections()) === 0);
+    await waitFor('the statement to end', async () => (await connections('%pg_sleep(62)%')) === 0);
   });
 
   it('that is cut off is to be gone on with later', async () => {

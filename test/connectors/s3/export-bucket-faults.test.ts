@@ -1,8 +1,9 @@
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { ExportBucket } from '../../../connectors/s3/export-bucket.ts';
+import type { Patience } from '../../../connectors/s3/export-client.ts';
+import { FIRST_WAIT_MS } from '../../../connectors/s3/persistent.ts';
 import { probeBucket } from '../../../connectors/s3/probe-bucket.ts';
-import { certificate } from '../../harness/http-source.ts';
+import { certificate, trust } from '../../harness/http-source.ts';
 import {
   breakAfter, breakAnswer, damage, loseAnswer, s3Answer, s3Error, type S3Match, type S3Proxy, s3Proxy, silence, SLOW_DOWN, stall,
 } from '../../harness/s3-proxy.ts';
@@ -23,7 +24,9 @@ beforeEach(() => {
   proxy.asked.length = 0;
 });
 
-const through = (how: Parameters<typeof opened>[1] = {}) => opened(accessTo(s3, { endpoint: proxy.endpoint }), how);
+/** A bucket behind the proxy, that is tried again soon. */
+const through = (patience: Partial<Patience> = {}) =>
+  opened(accessTo(s3, { endpoint: proxy.endpoint }), { patience: { firstWaitMs: 20, ...patience } });
 const BYTES = 20 * MIB;
 
 /** Uploads a file of three parts, and looks that it is there as it was, and nothing besides. */
@@ -48,9 +51,9 @@ it('a file in parts is as many requests, and two more', async () => {
 
 it('over TLS a part is signed without being hashed, and damage on its way is still noticed', async () => {
   const tls = await certificate();
-  setDefaultCACertificates([...getCACertificates('default'), tls.cert]);
+  trust(tls);
   const safe = await s3Proxy(s3.settings.endpoint, { tls });
-  const over = opened(accessTo(s3, { endpoint: safe.endpoint }));
+  const over = opened(accessTo(s3, { endpoint: safe.endpoint }), { patience: { firstWaitMs: 20 } });
   await expectUploaded('tls', over);
   const parts = safe.asked.filter(({ operation }) => operation === 'UploadPart');
   expect(parts.map(({ hash }) => hash)).toEqual(Array(3).fill('UNSIGNED-PAYLOAD'));
@@ -80,7 +83,7 @@ it.each([
   ['takes no more', stall], ['does not answer', silence],
 ] as const)('a bucket that %s stalls, and is tried again', async (_, fault) => {
   proxy.meet({ operation: 'UploadPart', part: 2 }, fault);
-  await expectUploaded('stalled', through({ patience: { idleMs: 1_500, answerMs: 1_500 } }));
+  await expectUploaded('stalled', through({ idleMs: 1_500, answerMs: 1_500 }));
 });
 
 it('an answer that breaks off is asked for again where it is read as a whole, and refused for a while where it is not', async () => {
@@ -100,9 +103,10 @@ it('longer trouble is told as such, with the time that was asked for, and the up
   expect(message).toContain('it asks to come back in 120 s');
   proxy.clear();
   proxy.meet({ operation: 'PutObject' }, SLOW_DOWN, 1_000);
-  const tired = await refusal(through({ patience: { retryMs: 3_000 } }).upload('given-up', stream(10)));
+  const tired = await refusal(through({ retryMs: 1_000 }).upload('given-up', stream(10)));
   expect(tired.status).toBe('source_unavailable');
   expect(proxy.count({ operation: 'PutObject' })).toBeGreaterThan(2);
+  expect(FIRST_WAIT_MS).toBe(250);
   expect(await s3.unfinished()).toEqual([]);
   expect(await s3.keys('given-up')).toEqual([]);
 });

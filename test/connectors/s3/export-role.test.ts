@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import type { BucketAccess } from '../../../connectors/s3/export-bucket.ts';
 import { probeBucket } from '../../../connectors/s3/probe-bucket.ts';
 import { type S3Proxy, s3Error, s3Proxy } from '../../harness/s3-proxy.ts';
@@ -28,11 +28,14 @@ beforeEach(() => {
   setEnvironment(sts.env);
 });
 
+/** Nothing of AWS but this stands in the environment, until the next test or the end of the file. */
 function setEnvironment(env: Record<string, string>): void {
-  for (const name of Object.keys(process.env)) if (name.startsWith('AWS_')) delete process.env[name];
+  vi.unstubAllEnvs();
+  for (const name of Object.keys(process.env)) if (name.startsWith('AWS_')) vi.stubEnv(name, undefined);
   const nothing = { AWS_EC2_METADATA_DISABLED: 'true', AWS_CONFIG_FILE: '/dev/null', AWS_SHARED_CREDENTIALS_FILE: '/dev/null' };
-  Object.assign(process.env, nothing, env);
+  for (const [name, value] of Object.entries({ ...nothing, ...env })) vi.stubEnv(name, value);
 }
+afterAll(() => { vi.unstubAllEnvs(); });
 
 const assuming = (role: Partial<typeof ROLE> = {}, other: Partial<BucketAccess> = {}, patience = {}) =>
   opened(accessTo(s3, { endpoint: proxy.endpoint, credentials: { ...ROLE, ...role }, ...other }), { patience });

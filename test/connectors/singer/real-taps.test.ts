@@ -73,11 +73,18 @@ describe.runIf(wisePostgres)('the tap of PipelineWise for Postgres', { timeout: 
   sourceContract(singer, () => preparePostgres(wisePostgres!, 'shop-buyers', 'dbname', { filter_schemas: 'shop' }), WITHOUT);
 });
 
-const readAll = (program: string, config: Record<string, unknown>, asked: Partial<Reading> & { stream: string }): Promise<Batch[]> => {
-  const context = testContext(AbortSignal.timeout(MINUTES), [], commandsOf({ tap: { kind: 'singer', command: [program] } }));
-  const reading = { mode: 'incremental' as const, cursorField: null, cursor: null, ...asked };
-  return Array.fromAsync(source.read({ tap: 'tap', config }, reading, context));
-};
+/** A tap with this program; its readings know what `discover` has told. */
+function tapOf(program: string, config: Record<string, unknown>) {
+  const context = testContext(AbortSignal.timeout(3 * MINUTES), [], commandsOf({ tap: { kind: 'singer', command: [program] } }));
+  const settings = { tap: 'tap', config };
+  return {
+    discover: () => source.discover(settings, context),
+    readAll(asked: Partial<Reading> & { stream: string }): Promise<Batch[]> {
+      const reading = { mode: 'incremental' as const, cursorField: null, cursor: null, ...asked };
+      return Array.fromAsync(source.read(settings, reading, context));
+    },
+  };
+}
 const recordsOf = (batches: Batch[]): SourceRecord[] =>
   batches.flatMap(({ items }) => items.map((item) => (item.kind === 'record' ? item.record : { malformed: item.message })));
 
@@ -93,16 +100,18 @@ it.runIf(restApi)('the tap of Widen for REST APIs brings what an API has, and th
     api_url: `http://127.0.0.1:${api.port}`, headers: { Authorization: 'Bearer zqrest' },
     streams: [{ name: 'buyers', path: '/buyers', records_path: '$.buyers[*]', primary_keys: ['id'], replication_key: 'updated' }],
   };
-  const first = await readAll(restApi!, config, { stream: 'buyers', cursorField: 'updated' });
+  const tap = tapOf(restApi!, config);
+  await tap.discover();
+  const first = await tap.readAll({ stream: 'buyers', cursorField: 'updated' });
   expect(recordsOf(first)).toEqual(rows);
   const types = [['id', 'integer'], ['score', 'number'], ['updated', 'string']];
   expect(first[0]!.fields!.map(({ name, type }) => [name, type])).toEqual(types);
   rows.push({ id: 3, score: 2, updated: '2026-01-03T00:00:00Z' });
   const after = { stream: 'buyers', cursorField: 'updated', cursor: first.at(-1)!.cursor };
-  const second = recordsOf(await readAll(restApi!, config, after));
+  const second = recordsOf(await tap.readAll(after));
   expect(second).toContainEqual(rows[2]);
   const wrong = { ...config, headers: { Authorization: 'Bearer zqwrong' } };
-  await expect(readAll(restApi!, wrong, { stream: 'buyers', cursorField: 'updated' })).rejects.toThrow(/no access/);
+  await expect(tapOf(restApi!, wrong).readAll({ stream: 'buyers', cursorField: 'updated' })).rejects.toThrow(/no access/);
 });
 
 it.runIf(jsonl)('the tap for JSONL files brings a file, and nothing as long as it stays', { timeout: 5 * MINUTES }, async () => {
@@ -111,7 +120,7 @@ it.runIf(jsonl)('the tap for JSONL files brings a file, and nothing as long as i
   const path = join(folder, 'people.jsonl');
   await writeFile(path, `${JSON.stringify({ id: 1, tags: ['a'] })}\n{"id": 12345678901234567890, "tags": null}\n`);
   const config = { path, stream_name: 'people', primary_keys: ['id'] };
-  const batches = await readAll(jsonl!, config, { stream: 'people' });
+  const batches = await tapOf(jsonl!, config).readAll({ stream: 'people' });
   expect(recordsOf(batches)).toMatchObject([{ id: 1, tags: ['a'] }, { id: '12345678901234567890', tags: null }]);
   expect(batches.at(-1)!.cursor).toContain('_sdc_last_modified');
 });

@@ -4,7 +4,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { findProgram, type Program } from '../../../runtime/embedded/binaries.ts';
+import { ANSWER_MS, findProgram, type FindOptions, type Program } from '../../../runtime/embedded/binaries.ts';
 import { useDataFolder } from '../temporary-folder.ts';
 
 const folder = useDataFolder();
@@ -36,9 +36,11 @@ function program(): Program {
 }
 
 /** Looks with these folders as PATH, and tells what was said. */
-async function find(onPath: string[] = [], wanted = program()): Promise<{ path: string; said: string[] }> {
+async function find(
+  onPath: string[] = [], wanted = program(), more: Partial<FindOptions> = {},
+): Promise<{ path: string; said: string[] }> {
   const said: string[] = [];
-  const path = await findProgram(wanted, { say: (line) => said.push(line), cacheFolder: cache(), path: onPath.join(':') });
+  const path = await findProgram(wanted, { say: (line) => said.push(line), cacheFolder: cache(), path: onPath.join(':'), ...more });
   return { path, said };
 }
 
@@ -150,7 +152,8 @@ test('when there is no way, each is told with its reason, and what to do', async
 
 test('a server that never answers is given up after five seconds', async () => {
   answer = () => {};
-  await expect(find()).rejects.toThrow(`by download: ${host} does not answer within 5 s`);
+  await expect(find([], program(), { answerMs: 500 })).rejects.toThrow(`by download: ${host} does not answer within 0.5 s`);
+  expect(ANSWER_MS).toBe(5_000);
 });
 
 test('what a killed download left in the cache goes after a day', async () => {

@@ -1,0 +1,4 @@
+import { survivesKills } from '../harness/under-kill.ts';
+import { gdprAccessUnderKill } from './gdpr-access.kill.ts';
+
+survivesKills(gdprAccessUnderKill);
