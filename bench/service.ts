@@ -19,10 +19,11 @@ const ADMIN = { email: 'bench@example.com', password: 'only for this benchmark' 
 
 export async function startService(dataDir: string, port: number, more: Record<string, string> = {}): Promise<RunningService> {
   const began = performance.now();
-  const child = spawn(process.execPath, await startArguments(), {
+  const { settings, args } = await startCommand();
+  const child = spawn(process.execPath, args, {
     cwd: ROOT,
     env: {
-      ...process.env, PORT: String(port), MILLRACE_DATA_DIR: dataDir, MILLRACE_RATE_LIMIT: '0', MILLRACE_LOG_LEVEL: 'warn',
+      ...process.env, ...settings, PORT: String(port), MILLRACE_DATA_DIR: dataDir, MILLRACE_RATE_LIMIT: '0', MILLRACE_LOG_LEVEL: 'warn',
       MILLRACE_ADMIN_EMAIL: ADMIN.email, MILLRACE_ADMIN_PASSWORD: ADMIN.password, MILLRACE_FETCH_ALLOW: '127.0.0.1', ...more,
     },
     stdio: ['ignore', 'ignore', 'inherit'],
@@ -41,10 +42,11 @@ export async function startService(dataDir: string, port: number, more: Record<s
   };
 }
 
-/** What `npm start` gives to Node. */
-async function startArguments(): Promise<string[]> {
+/** What `npm start` gives to Node, and to its environment. */
+async function startCommand(): Promise<{ settings: Record<string, string>; args: string[] }> {
   const { scripts } = JSON.parse(await readFile(new URL('package.json', ROOT), 'utf8')) as { scripts: { start: string } };
-  return scripts.start.split(' node ')[1]!.split(' ');
+  const [before, after] = scripts.start.split(' exec node ') as [string, string];
+  return { settings: Object.fromEntries(before.split(' ').map((word) => word.split('='))), args: after.split(' ') };
 }
 
 async function ready(url: string, child: ChildProcess): Promise<void> {

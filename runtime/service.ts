@@ -20,6 +20,7 @@ import { ensureFirstUser, type FirstUser } from './first-user.ts';
 import { flowsOver } from './flows.ts';
 import type { House } from './house.ts';
 import { ensureTemporal, keepTemporal } from './keeper.ts';
+import { releaseUnusedMemory } from './memory.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { scratch } from './scratch.ts';
 import { workflowBundle } from './workflow-bundle.ts';
@@ -51,6 +52,7 @@ export async function startService(house: House, { serves, works }: ServiceParts
   const keeperOptions = { temporal: house.temporal, log: house.log, sweepSeconds: SWEEP_SECONDS };
   await ensureTemporal(keeperOptions).catch(() => {});      // out of reach for now: the keeper says so, and stays at it
   const keeper = keepTemporal(keeperOptions, stopping.signal);
+  const release = releaseUnusedMemory(stopping.signal);
   let app: FastifyInstance | null = null;
   let workers: Workers | null = null;
   const stop = async () => {
@@ -58,6 +60,7 @@ export async function startService(house: House, { serves, works }: ServiceParts
     await app?.close();
     await workers?.stop();
     await keeper;
+    await release;
   };
   try {
     announce(await ensureFirstUser(house));

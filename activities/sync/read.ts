@@ -13,6 +13,9 @@ import type { RunProgress, SyncRun } from '../../store/sync-run-record.ts';
 import { updateRunRead, updateSchemaChange } from '../../store/sync-run-progress.ts';
 import { lockRun } from '../../store/sync-runs.ts';
 
+/** Of a batch. Five batches are in memory at once, from the one being read to the two being merged; twice the size is no faster. */
+const MAX_VALUES = 20_000;
+
 /** Reads what is left of the source, and writes it batch by batch; each commits with what follows from it. */
 export async function readSource(needs: Needs, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
   const mapper = new RecordMapper(job.sync, job.run.progress.unmappedFields);
@@ -31,7 +34,7 @@ type Tools = { mapper: RecordMapper; writer: BatchWriter; scope: RunScope };
 
 async function takeAll(needs: Needs, job: SyncJob, tools: Tools, batches: AsyncIterable<Batch>): Promise<void> {
   let { progress } = job.run;
-  const gathered = gather(batches, needs.batchRecords, job.sync.mapping);
+  const gathered = gather(batches, Math.min(needs.batchRecords, MAX_VALUES), job.sync.mapping);
   const takeFields = takeWhileRead(needs, job, tools.scope);
   const learn = (fields: Field[]) => { if (job.sync.readFields === null) tools.mapper.learn(fields); };
   for await (const prepared of oneAhead(prepareEach(gathered, tools.writer, learn, progress.recordsTaken))) {
