@@ -1,6 +1,11 @@
 /** A JSON number that a double would not keep digit for digit; JSON.stringify writes the text again. */
 type ExactNumber = { readonly rawJSON: string };
 
+/** A number as it was written: one that a double would not keep. */
+export function exactNumber(digits: string): ExactNumber {
+  return engine.rawJSON(digits);
+}
+
 type Reviver = (this: unknown, name: string, value: unknown, context: { source?: string }) => unknown;
 /** The library types lack these. */
 const engine = JSON as unknown as {

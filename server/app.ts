@@ -3,7 +3,7 @@ import helmet from '@fastify/helmet';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { faultOf } from '../domain/fault.ts';
 import { readBodies } from './bodies.ts';
-import { connectionOptions, limitIdleBodies } from './connection-limits.ts';
+import { connectionOptions, limitSlowBodies } from './connection-limits.ts';
 import { ConnectorCalls } from './connector-calls.ts';
 import { feedIntake } from './feed-intake.ts';
 import { FeedRoom } from './feed-room.ts';
@@ -32,21 +32,22 @@ export async function buildServer(needs: ServerNeeds, routes: readonly Route[] =
   const feedWaker = new FeedWaker(needs);
   const connectorCalls = new ConnectorCalls(needs.outside, limits.connectorCalls);
   const routeNeeds: RouteNeeds = {
-    ...needs, limits, unverified: uploadBudget(limits.unverifiedBytes),
+    ...needs, limits, unverified: uploadBudget(limits),
     feedIntake: feedIntake(needs.db, needs.secrets), feedRoom: new FeedRoom(needs.db, limits), feedWaker, figures: new Map(),
     connectorCalls,
     trackingApps: new TrackingApps(needs.db, needs.secrets), trackingIntake: trackingIntake(needs.db, needs.secrets),
     keyRates: new KeyRates(needs.settings.ingestLimitPerMinute), trackingRoom: new TrackingRoom(limits.trackingBytes),
   };
   const app = newApp(needs, routeNeeds);
+  app.server.maxConnections = limits.connections;
   app.addHook('preClose', async () => connectorCalls.close());
   app.addHook('onClose', async () => feedWaker.close());
   app.setErrorHandler(sendError);
   logRequests(app, needs);
   traceRequests(app, needs.traceRequest);
-  limitIdleBodies(app, limits);
+  limitSlowBodies(app, limits);
   await protectBrowsers(app);
-  await readBodies(app, limits);
+  await readBodies(app, routeNeeds);
   authenticate(app, routeNeeds);
   authorise(app);
   await limitRates(app, needs.settings.rateLimitPerMinute);

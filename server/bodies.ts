@@ -2,23 +2,29 @@ import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { refuse } from '../domain/refusal.ts';
 import { parseJsonBody } from './json-body.ts';
-import type { Limits } from './needs.ts';
+import type { RouteNeeds } from './needs.ts';
+import { verifyBody } from './verify-body.ts';
 
 const JSON_TYPES = /^application\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
 const FORM_FIELDS = 200;
 const FORM_FIELD_BYTES = 1024 ** 2;
 
 /** Reads bodies: JSON, web forms, and forms with files, whose parts are left to be read as they come. */
-export async function readBodies(app: FastifyInstance, limits: Limits): Promise<void> {
+export async function readBodies(app: FastifyInstance, needs: RouteNeeds): Promise<void> {
+  const { limits } = needs;
   app.removeAllContentTypeParsers();
   const whole = { parseAs: 'buffer', bodyLimit: limits.bodyBytes } as const;
   app.addContentTypeParser(JSON_TYPES, whole, async (request: FastifyRequest, bytes: Buffer) => {
+    const { route } = request.routeOptions.config;
     refuseOtherCharset(request);
-    return parseJsonBody(bytes, limits.nesting, request.routeOptions.config.route);
+    if (route) await verifyBody(route, bytes, 'json', { needs, address: request.ip });
+    return parseJsonBody(bytes, limits.nesting, route);
   });
   const form = 'application/x-www-form-urlencoded';
   app.addContentTypeParser(form, whole, async (request: FastifyRequest, bytes: Buffer) => {
+    const { route } = request.routeOptions.config;
     refuseOtherCharset(request);
+    if (route) await verifyBody(route, bytes, 'form', { needs, address: request.ip });
     return gather(new URLSearchParams(bytes.toString()));
   });
   await app.register(multipart, {

@@ -5,6 +5,13 @@ import { Refusal } from '../domain/refusal.ts';
 import type { Limits } from './needs.ts';
 import { refusalBody } from './refusal-reply.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The credentials hold: the body may take its time. */
+    verified(): void;
+  }
+}
+
 /** A path parameter is at most 256 characters, each at most four bytes, each byte written as %XX. */
 const PARAMETER_LENGTH = 256 * 4 * 3;
 
@@ -19,17 +26,24 @@ export function connectionOptions({ headersMs, bodyBytes }: Limits): FastifyHttp
   };
 }
 
-/** Refuses with 408 a body of which nothing has come for a while. */
-export function limitIdleBodies(app: FastifyInstance, { idleBodyMs }: Limits): void {
-  app.addHook('onRequest', async ({ raw }) => {
+/** Refuses with 408 a body of which nothing has come for a while, and one that takes long and whose credentials are still to come. */
+export function limitSlowBodies(app: FastifyInstance, { idleBodyMs, unverifiedMs }: Limits): void {
+  app.decorateRequest('verified', () => {});
+  app.addHook('onRequest', async (request, reply) => {
+    const { raw } = request;
     if (!(raw.socket instanceof Socket)) return;      // injected: there is no connection to wait on
     if (raw.headers['content-length'] === undefined && raw.headers['transfer-encoding'] === undefined) return;
-    raw.setTimeout(idleBodyMs, () => {
-      // Whoever reads the body learns of it as of a broken one; the connection stays to tell the caller.
+    const refuseLate = (message: string) => {
       if (raw.complete) return;
-      raw.emit('error', new Refusal(408, 'request_timeout', `Nothing of the body came for ${idleBodyMs / 1000} s`));
-    });
+      // The reader of the body learns of it as of a broken one; the connection stays to tell the caller.
+      if (raw.listenerCount('error') > 0) raw.emit('error', new Refusal(408, 'request_timeout', message));
+      else raw.destroy();      // it was answered before
+    };
+    raw.setTimeout(idleBodyMs, () => refuseLate(`Nothing of the body came for ${idleBodyMs / 1000} s`));
+    const late = setTimeout(refuseLate, unverifiedMs, `No credentials came for ${unverifiedMs / 1000} s: send them first`);
+    request.verified = () => clearTimeout(late);
     raw.once('end', () => raw.setTimeout(0));
+    reply.raw.once('close', request.verified);
   });
 }
 

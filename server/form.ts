@@ -3,6 +3,7 @@ import { Refusal, refuse, refuseField } from '../domain/refusal.ts';
 import { gather } from './bodies.ts';
 import type { RouteNeeds } from './needs.ts';
 import type { Circumstances, Route } from './route.ts';
+import { MAX_UNVERIFIED_BYTES, verifyFields } from './verify-body.ts';
 
 export type Form = { fields: Record<string, unknown>; file?: unknown };
 
@@ -11,17 +12,23 @@ export type Form = { fields: Record<string, unknown>; file?: unknown };
  * turns out to be broken, cut off or refused.
  */
 export async function readForm(
-  request: FastifyRequest, { upload }: Route, circumstances: Circumstances, needs: RouteNeeds,
+  request: FastifyRequest, route: Route, circumstances: Circumstances, needs: RouteNeeds,
 ): Promise<Form> {
+  const { upload } = route;
   const pairs: [string, unknown][] = [];
   let fieldBytes = 0;
+  let maxFieldBytes = route.auth === 'token' ? needs.limits.bodyBytes : Math.min(needs.limits.bodyBytes, MAX_UNVERIFIED_BYTES);
   let file: unknown;
   try {
     for await (const part of request.parts()) {
       if (part.type === 'field') {
         fieldBytes += Buffer.byteLength(String(part.value));
         if (part.valueTruncated) refuseField(part.fieldname, 'is too long');
-        if (fieldBytes > needs.limits.bodyBytes) refuse(413, 'payload_too_large', 'The fields of the form are too large together');
+        if (fieldBytes > maxFieldBytes && maxFieldBytes < needs.limits.bodyBytes) {
+          await verifyFields(route, gather(pairs), { needs, address: circumstances.address });
+          maxFieldBytes = needs.limits.bodyBytes;
+        }
+        if (fieldBytes > maxFieldBytes) refuse(413, 'payload_too_large', 'The fields of the form are too large together');
         pairs.push([part.fieldname, part.value]);
       } else if (part.fieldname !== upload?.part || file !== undefined) {
         part.file.destroy();

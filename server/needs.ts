@@ -31,8 +31,11 @@ export type Limits = {
   uploadBytes: number;
   /** The same file, decompressed. */
   decompressedBytes: number;
-  /** What one address may have stored, decompressed, of files that came before their credentials. */
+  /** What is kept, decompressed, of what came before its credentials: by all callers together, and by one address. */
   unverifiedBytes: number;
+  unverifiedBytesPerAddress: number;
+  /** How long a request may take until its credentials are there. */
+  unverifiedMs: number;
   /** What may wait in one entity's feed before it takes no more: requests, and bytes of their values. */
   waitingRequests: number;
   waitingBytes: number;
@@ -46,16 +49,19 @@ export type Limits = {
   connectorCalls: number;
   /** Between two pieces of a body. */
   idleBodyMs: number;
+  /** Open at once. */
+  connections: number;
 };
 
 const MIB = 1024 ** 2;
-const GIB = 1024 ** 3;
 
 export const LIMITS: Limits = {
   bodyBytes: 10 * MIB,
   nesting: 64,
   ...FILE_LIMITS,
-  unverifiedBytes: 10 * GIB,
+  unverifiedBytes: 256 * MIB,
+  unverifiedBytesPerAddress: 64 * MIB,
+  unverifiedMs: 120_000,
   waitingRequests: 20_000,
   waitingBytes: 256 * MIB,
   trackingBytes: 32 * MIB,
@@ -64,6 +70,7 @@ export const LIMITS: Limits = {
   discoverMs: 60_000,
   connectorCalls: 4,
   idleBodyMs: 60_000,
+  connections: 10_000,
 };
 
 export type ServerSettings = {

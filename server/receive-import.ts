@@ -18,6 +18,7 @@ export const importUpload: Upload<ReceivedFile> = {
       return receiveUnverified(stream, circumstances, needs);
     }
     await findSorOfKey(needs, sor_id, api_key);
+    circumstances.verified();
     return { pinned: await pinFile(needs.files, stream, needs.limits), release: () => {} };
   },
   identify: ({ pinned }) => `${pinned.sourceBytes} ${pinned.sourceSha256.toString('hex')}`,

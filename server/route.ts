@@ -3,6 +3,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { z } from 'zod';
 import type { Right } from '../domain/rights.ts';
 import type { Queryable } from '../store/database.ts';
+import type { TrackingTarget } from '../store/tracking-target.ts';
 import type { ApiVersion } from './api-version.ts';
 import type { Caller } from './caller.ts';
 import type { RouteNeeds } from './needs.ts';
@@ -25,10 +26,12 @@ export type Circumstances = {
   version: ApiVersion;
   /** The caller's network address. */
   address: string;
-  /** The user of Basic authentication, without its password. */
-  basicUser: string | null;
+  /** Of a write key that came as the user of Basic authentication. */
+  trackingTarget: TrackingTarget | null;
   requestId: string;
   log: FastifyBaseLogger;
+  /** To be called of a large file once its credentials hold: it may take its time. */
+  verified(): void;
 };
 
 /**

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Refusal, refuse } from '../domain/refusal.ts';
+import type { TrackingTarget } from '../store/tracking-target.ts';
 import { apiVersion } from './api-version.ts';
 import { gather } from './bodies.ts';
 import { findCaller, type Caller } from './caller.ts';
@@ -10,10 +11,13 @@ import type { RouteNeeds } from './needs.ts';
 import { toReply } from './reply.ts';
 import type { Circumstances, Role, Route } from './route.ts';
 import { validate } from './validate.ts';
+import { MAX_UNVERIFIED_BYTES } from './verify-body.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller | null;
+    /** Of a write key that came before the body. */
+    trackingTarget?: TrackingTarget;
   }
   interface FastifyContextConfig {
     route?: Route;
@@ -33,12 +37,14 @@ export function authenticate(app: FastifyInstance, { db, settings }: RouteNeeds)
 
 /** Refuses who may not ask once the request is counted, before its body is read. */
 export function authorise(app: FastifyInstance): void {
-  app.addHook('preParsing', async ({ caller, routeOptions: { config: { route } } }) => {
+  app.addHook('preParsing', async (request) => {
+    const { caller, routeOptions: { config: { route } } } = request;
     if (route?.auth !== 'token') return;
     if (!caller) return refuse(401, 'unauthorized', 'Invalid or missing token');
     if (route.role && !hasRole(caller, route.role)) refuse(403, 'forbidden', ROLE_MISSING[route.role]);
     const missing = route.rights.find((right) => !caller.rights.has(right));
     if (missing) refuse(403, 'forbidden', `This needs the right ${missing}`);
+    request.verified();
   });
 }
 
@@ -57,6 +63,7 @@ export function serveRoute(app: FastifyInstance, route: Route, needs: RouteNeeds
   app.route({
     method: route.method,
     url: route.path,
+    ...route.auth === 'none' ? { bodyLimit: MAX_UNVERIFIED_BYTES } : {},
     config: route.auth === 'app_key' ? { route, rateLimit: false } : { route },
     handler: async (request, reply) => send(reply, await answer(route, request, needs)),
   });
@@ -99,15 +106,8 @@ async function readInput(
 }
 
 function circumstancesOf(request: FastifyRequest): Circumstances {
-  const { accept, authorization } = request.headers;
-  return {
-    version: apiVersion(accept), address: request.ip, basicUser: basicUserOf(authorization), requestId: request.id, log: request.log,
-  };
-}
-
-function basicUserOf(authorization: string | undefined): string | null {
-  const [, encoded] = /^Basic +([\w+/=-]+) *$/i.exec(authorization ?? '') ?? [];
-  return encoded === undefined ? null : Buffer.from(encoded, 'base64').toString().replace(/:.*$/s, '');
+  const { ip: address, id: requestId, log, trackingTarget = null } = request;
+  return { version: apiVersion(request.headers.accept), address, trackingTarget, requestId, log, verified: () => request.verified() };
 }
 
 /** Numbers of attribute values are raw JSON, which only the engine's own JSON.stringify writes. */

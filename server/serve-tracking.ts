@@ -3,6 +3,7 @@ import type { RouteNeeds } from './needs.ts';
 import type { Route } from './route.ts';
 import { serveRoute } from './serve-route.ts';
 import { readTrackingBodies } from './tracking-bodies.ts';
+import { targetOfKey } from './tracking-target.ts';
 
 /** Any page may send: nothing here goes by a cookie. */
 const CORS = {
@@ -18,9 +19,15 @@ const PREFLIGHT = {
 /** The paths of Segment's tracking API, with bodies, limits and headers of their own, apart from all others. */
 export async function serveTracking(app: FastifyInstance, routes: readonly Route[], needs: RouteNeeds): Promise<void> {
   await app.register(async (scope) => {
-    readTrackingBodies(scope);
+    readTrackingBodies(scope, needs);
     scope.addHook('onRequest', async (_request, reply) => {
       reply.headers(CORS);
+    });
+    scope.addHook('preParsing', async (request) => {
+      const writeKey = basicUserOf(request.headers.authorization);
+      if (writeKey === '') return;
+      request.trackingTarget = await targetOfKey(needs, writeKey, request.ip);
+      request.verified();
     });
     scope.options('/v1/*', { config: { rateLimit: false } }, async ({ headers }, reply) => {
       // Whatever headers a version of an SDK has.
@@ -29,4 +36,10 @@ export async function serveTracking(app: FastifyInstance, routes: readonly Route
     });
     for (const route of routes) serveRoute(scope, route, needs);
   });
+}
+
+/** Without its password; empty where there is none. */
+function basicUserOf(authorization: string | undefined): string {
+  const [, encoded = ''] = /^Basic +([\w+/=-]+) *$/i.exec(authorization ?? '') ?? [];
+  return Buffer.from(encoded, 'base64').toString().replace(/:.*$/s, '');
 }

@@ -5,36 +5,76 @@ import type { KeyedApp } from '../store/app-api-keys.ts';
 import type { Queryable } from '../store/database.ts';
 import type { Secrets } from '../store/secrets.ts';
 import { findTrackingTarget, type TrackingTarget } from '../store/tracking-target.ts';
+import { KeyRates } from './key-rates.ts';
+import { networkOf } from './upload-budget.ts';
 
-/** So long what a key was found to be is taken for what it is: a revoked one is refused after it. */
+/** A revoked key is refused after so long. */
 const KNOWN_FOR_MS = 2_000;
-const MOST_KNOWN = 10_000;
+/** Of keys that apps have, and of those that none has. */
+const MAX_KNOWN = 10_000;
+/** Requests a minute of one network that show a key which no app has. */
+export const MAX_UNKNOWN_PER_MINUTE = 60;
 
-type Known = { target: Promise<TrackingTarget | null>; at: number };
+type Known = { target: TrackingTarget; at: number };
 
 /** What write keys stand for, each looked up at most once in two seconds by this server. */
 export class TrackingApps {
   readonly #db: Queryable;
   readonly #secrets: Secrets;
+  readonly #unknownRates: KeyRates;
   readonly #known = new Map<string, Known>();
+  readonly #unknown = new Map<string, number>();
+  readonly #lookingUp = new Map<string, Promise<TrackingTarget | null>>();
 
-  constructor(db: Queryable, secrets: Secrets) {
+  constructor(db: Queryable, secrets: Secrets, maxUnknownPerMinute = MAX_UNKNOWN_PER_MINUTE) {
     this.#db = db;
     this.#secrets = secrets;
+    this.#unknownRates = new KeyRates(maxUnknownPerMinute);
   }
 
-  /** Null of a key that no app has, or that is revoked. */
-  async find(writeKey: string): Promise<TrackingTarget | null> {
-    // What can't be a key may be as long as a body: it is neither looked up nor remembered.
-    if (apiKeyFault(writeKey) !== undefined) return null;
+  /**
+   * Null for a key that no app has, or that is revoked. Refuses with 429 an address that shows too many of these; a key that an app had a
+   * while ago is looked up all the same.
+   */
+  async find(writeKey: string, address: string): Promise<TrackingTarget | null> {
     const known = this.#known.get(writeKey);
-    if (known && performance.now() - known.at < KNOWN_FOR_MS) return known.target;
-    if (this.#known.size >= MOST_KNOWN) this.#known.clear();
-    const target = findTrackingTarget(this.#db, this.#secrets, writeKey);
-    this.#known.set(writeKey, { target, at: performance.now() });
-    target.catch(() => this.#known.delete(writeKey));
+    if (known && isFresh(known.at)) return known.target;
+    const network = networkOf(address);
+    if (!known) this.#unknownRates.refuseBeyond(network);
+    const target = await this.#findFresh(writeKey);
+    if (target === null) this.#unknownRates.take(network);
     return target;
   }
+
+  async #findFresh(writeKey: string): Promise<TrackingTarget | null> {
+    // What can't be a key may be as long as a body: it is neither looked up nor remembered.
+    if (apiKeyFault(writeKey) !== undefined || isFresh(this.#unknown.get(writeKey))) return null;
+    const under = this.#lookingUp.get(writeKey);
+    if (under) return under;
+    const looking = this.#lookUp(writeKey).finally(() => this.#lookingUp.delete(writeKey));
+    this.#lookingUp.set(writeKey, looking);
+    return looking;
+  }
+
+  async #lookUp(writeKey: string): Promise<TrackingTarget | null> {
+    const at = performance.now();
+    const target = await findTrackingTarget(this.#db, this.#secrets, writeKey);
+    this.#known.delete(writeKey);
+    if (target) remember(this.#known, writeKey, { target, at });
+    else remember(this.#unknown, writeKey, at);
+    return target;
+  }
+}
+
+function isFresh(at: number | undefined): boolean {
+  return at !== undefined && performance.now() - at < KNOWN_FOR_MS;
+}
+
+/** Forgets the one remembered longest ago where there are too many. */
+function remember<V>(entries: Map<string, V>, key: string, value: V): void {
+  entries.delete(key);
+  if (entries.size >= MAX_KNOWN) entries.delete(entries.keys().next().value!);
+  entries.set(key, value);
 }
 
 /**

@@ -4,7 +4,9 @@ import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
 import { Refusal, refuse, refuseField } from '../domain/refusal.ts';
 import { parseJsonBody } from './json-body.ts';
 import { sendError } from './refusal-reply.ts';
+import type { RouteNeeds } from './needs.ts';
 import { turns } from './turns.ts';
+import { verifyBody } from './verify-body.ts';
 
 /** Segment's limit of a batch, as it comes and unzipped. */
 const MAX_BODY_BYTES = 500 * 1024;
@@ -17,13 +19,15 @@ const TYPES = /^(?:application\/json|text\/plain)\s*(?:;|$)/i;
 const unzip = promisify(gunzip);
 
 /** What SDKs send: JSON, whatever they call it, maybe zipped. What is too large is a 400, at which they give up. */
-export function readTrackingBodies(app: FastifyInstance): void {
+export function readTrackingBodies(app: FastifyInstance, needs: RouteNeeds): void {
   const turn = turns(MOST_WAITING);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(TYPES, { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, async (request: FastifyRequest, bytes: Buffer) => {
     const json = await unpacked(request, bytes);
+    const { route } = request.routeOptions.config;
+    if (route && !request.trackingTarget) await verifyBody(route, json, 'json', { needs, address: request.ip });
     await turn();
-    return sized(json);
+    return await sized(json);
   });
   app.setErrorHandler((error, request, reply) => sendError(toTrackingRefusal(error as FastifyError), request, reply));
 }
@@ -35,8 +39,8 @@ export function bytesOfBody(body: unknown): number {
   return typeof body === 'object' && body !== null ? sizes.get(body) ?? 0 : 0;
 }
 
-function sized(bytes: Buffer): unknown {
-  const body = parseJsonBody(bytes, NESTING, { exactNumbers: true });
+async function sized(bytes: Buffer): Promise<unknown> {
+  const body = await parseJsonBody(bytes, NESTING, { exactNumbers: true });
   if (typeof body === 'object' && body !== null) sizes.set(body, bytes.length);
   return body;
 }

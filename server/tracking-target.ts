@@ -4,17 +4,22 @@ import type { TrackingTarget } from '../store/tracking-target.ts';
 import type { RouteNeeds } from './needs.ts';
 import type { Circumstances } from './route.ts';
 
+type Needs = Pick<RouteNeeds, 'trackingApps' | 'keyRates'>;
+
 /**
- * Where a request's calls go, by its write key: the user of Basic authentication, else `writeKey` of the body. Refuses a
- * key that is unknown or revoked, and what is beyond its rate.
+ * Where the requests of a write key go. Refuses a key that is unknown or revoked, and what is beyond its rate.
  */
-export async function requireTarget(
-  { trackingApps, keyRates }: RouteNeeds, { basicUser }: Circumstances, body: unknown,
-): Promise<TrackingTarget> {
-  const inBody = isObject(body) && typeof body.writeKey === 'string' ? body.writeKey : '';
-  const writeKey = basicUser || inBody;
-  const target = writeKey === '' ? null : await trackingApps.find(writeKey);
+export async function targetOfKey({ trackingApps, keyRates }: Needs, writeKey: string, address: string): Promise<TrackingTarget> {
+  const target = await trackingApps.find(writeKey, address);
   if (target === null) return refuse(401, 'unauthorized', 'Invalid or missing write key');
   keyRates.take(writeKey);
   return target;
+}
+
+/** Where a request's calls go: by the user of Basic authentication, who is known before the body is read, else by `writeKey` of the body. */
+export async function requireTarget(
+  needs: Needs, { trackingTarget, address }: Pick<Circumstances, 'trackingTarget' | 'address'>, body: unknown,
+): Promise<TrackingTarget> {
+  if (trackingTarget) return trackingTarget;
+  return targetOfKey(needs, isObject(body) && typeof body.writeKey === 'string' ? body.writeKey : '', address);
 }

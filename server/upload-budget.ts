@@ -1,27 +1,48 @@
+import { isIPv6 } from 'node:net';
+import ipaddr from 'ipaddr.js';
 import { refuse } from '../domain/refusal.ts';
 
-/** How much one address has stored of files whose credentials have not come yet. */
+/** How much is kept of what came before its credentials, all callers together and of one network. */
 export type UploadBudget = {
-  /** Takes so many bytes of the address's share, or refuses. */
+  /** Takes so many bytes, or refuses. */
   take(address: string, bytes: number): void;
   giveBack(address: string, bytes: number): void;
 };
 
-export function uploadBudget(bytesPerAddress: number): UploadBudget {
+export type UploadLimits = {
+  /** Of all together. */
+  unverifiedBytes: number;
+  /** Of one network (`networkOf`). */
+  unverifiedBytesPerAddress: number;
+};
+
+export function uploadBudget({ unverifiedBytes, unverifiedBytesPerAddress }: UploadLimits): UploadBudget {
   const taken = new Map<string, number>();
+  let total = 0;
   return {
     take(address, bytes) {
-      const after = (taken.get(address) ?? 0) + bytes;
-      if (after > bytesPerAddress) {
+      const network = networkOf(address);
+      const after = (taken.get(network) ?? 0) + bytes;
+      if (after > unverifiedBytesPerAddress || total + bytes > unverifiedBytes) {
         const message = 'Too much is stored without credentials: put sor_id and api_key before the file';
         refuse(413, 'payload_too_large', message);
       }
-      taken.set(address, after);
+      taken.set(network, after);
+      total += bytes;
     },
     giveBack(address, bytes) {
-      const after = (taken.get(address) ?? 0) - bytes;
-      if (after > 0) taken.set(address, after);
-      else taken.delete(address);
+      const network = networkOf(address);
+      const after = (taken.get(network) ?? 0) - bytes;
+      if (after > 0) taken.set(network, after);
+      else taken.delete(network);
+      total -= bytes;
     },
   };
+}
+
+/** The address, or of IPv6 its /64: one customer of a provider has all of that (RFC 6177). */
+export function networkOf(address: string): string {
+  if (!isIPv6(address)) return address;
+  const parsed = ipaddr.process(address);
+  return parsed.kind() === 'ipv4' ? parsed.toString() : ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/64`).toString();
 }

@@ -34,7 +34,7 @@ const ask = route({
   body: AskedBody,
   result: z.object({ identifier: z.string(), type: z.enum(TYPES), state: z.enum(STATES), received_at: z.iso.datetime() }),
   async handle({ body, log, ...circumstances }, needs) {
-    const { entityId, apps } = await requireTarget(needs, { log, ...circumstances }, body);
+    const { entityId, apps } = await requireTarget(needs, circumstances, body);
     const { type, deviceId, userId } = readAsked(body);
     const { request, isNew } = await write(needs.db, async (tx) => {
       const device = await lockAskingDevice(tx, entityId, apps.map(({ appId }) => appId), deviceId)

@@ -95,8 +95,8 @@ const readSettings = route({
   summary: 'What SDKs ask before they send: where to',
   description: 'Answers `{ integrations: { "Segment.io": { apiKey, apiHost } } }`, as SDKs of browsers and mobiles want it.',
   params: z.object({ write_key: identifier }),
-  async handle({ params: { write_key: writeKey } }, { trackingApps, settings }) {
-    if (await trackingApps.find(writeKey) === null) return refuse(404, 'not_found', 'Unknown write key');
+  async handle({ params: { write_key: writeKey }, address }, { trackingApps, settings }) {
+    if (await trackingApps.find(writeKey, address) === null) return refuse(404, 'not_found', 'Unknown write key');
     const apiHost = `${settings.publicUrl.replace(/^https?:\/\//, '')}/v1`;
     return bare({ integrations: { 'Segment.io': { apiKey: writeKey, apiHost } } });
   },

@@ -168,6 +168,8 @@ describe('bad input', () => {
     expect(answer).toMatchObject({ success: false, error_message: expect.any(String) as string });
     expect(reply.statusCode).toBeGreaterThanOrEqual(400);
     expect(reply.statusCode).toBeLessThan(500);
+    // Of so much nothing is parsed before its credentials are found.
+    if (kind === 'a MiB' && route.auth !== 'token' && reply.statusCode === 413) return;
     // An unknown name is a missing object, or wrong credentials; all else is told by the field's name.
     const isMissing = answer.status === 'not_found' || [401, 404, 405].includes(reply.statusCode);
     const isUnknown = isMissing && (kind === 'unknown' || kind === 'long' || kind === 'empty');

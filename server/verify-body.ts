@@ -1,0 +1,80 @@
+import { refuse } from '../domain/refusal.ts';
+import type { RouteNeeds } from './needs.ts';
+import { refuseKey } from './receive-import.ts';
+import type { Auth, Route } from './route.ts';
+
+/** Bytes. What comes with a body that is no larger costs little to parse; its credentials are looked at after. */
+export const MAX_UNVERIFIED_BYTES = 64 * 1024;
+
+/** Names of the members that hold a body's credentials. */
+const NAMES: Partial<Record<Auth, { id: readonly string[]; key: string; say: string }>> = {
+  sor_key: { id: ['sor', 'sor_id'], key: 'api_key', say: 'the System of Record and api_key' },
+  app_key: { id: [], key: 'writeKey', say: 'the write key as the user of Basic authentication, or writeKey' },
+};
+const MEMBER = /"(sor|sor_id|api_key|writeKey)"\s*:\s*("(?:[^"\\]|\\.)*")/g;
+const FIELD = /(?:^|&)(sor|sor_id|api_key)=([^&]*)/g;
+
+export type BodyForm = 'json' | 'form';
+type Asker = { needs: Pick<RouteNeeds, 'trackingApps' | 'feedIntake'>; address: string };
+
+/**
+ * Refuses a body of more than 64 KiB without valid credentials before it is parsed. They are looked for in its first and its last 64 KiB,
+ * where serialisers put them; which of several counts is for the route to say.
+ */
+export async function verifyBody({ auth }: Route, bytes: Buffer, form: BodyForm, asker: Asker): Promise<void> {
+  const names = NAMES[auth];
+  if (names === undefined || bytes.length <= MAX_UNVERIFIED_BYTES) return;
+  const found = Map.groupBy(credentialsIn(bytes, form), ([name]) => name);
+  const shown = (name: string) => firstAndLast((found.get(name) ?? []).map(([, value]) => value));
+  const [ids, keys] = [names.id.flatMap(shown), shown(names.key)];
+  if (keys.length === 0 || (auth === 'sor_key' && ids.length === 0)) return refuseLarge(`${names.say} within its first or last 64 KiB`);
+  return auth === 'sor_key' ? verifySorKeys(ids, keys, asker) : verifyWriteKeys(keys, asker);
+}
+
+/** The same of a form whose fields so far are these. */
+export async function verifyFields({ auth }: Route, fields: Record<string, unknown>, asker: Asker): Promise<void> {
+  const names = NAMES[auth];
+  if (names === undefined) return refuse(413, 'payload_too_large', 'The fields of the form are too large together');
+  const ids = names.id.map((name) => fields[name]).filter((value) => typeof value === 'string');
+  const key = fields[names.key];
+  if (typeof key !== 'string' || ids.length === 0) return refuseLarge(`${names.say} before other fields`);
+  return verifySorKeys(ids, [key], asker);
+}
+
+async function verifySorKeys(ids: string[], keys: string[], { needs: { feedIntake } }: Asker): Promise<void> {
+  for (const apiKey of keys) {
+    for (const identifier of ids) if (await feedIntake.findSor({ identifier, apiKey })) return;
+  }
+  refuseKey();
+}
+
+async function verifyWriteKeys(keys: string[], { needs: { trackingApps }, address }: Asker): Promise<void> {
+  for (const key of keys) if (await trackingApps.find(key, address)) return;
+  refuse(401, 'unauthorized', 'Invalid or missing write key');
+}
+
+function refuseLarge(say: string): never {
+  refuse(413, 'payload_too_large', `A body of more than 64 KiB needs ${say}`);
+}
+
+function *credentialsIn(bytes: Buffer, form: BodyForm): Generator<[name: string, value: string]> {
+  const ends = [bytes.subarray(0, MAX_UNVERIFIED_BYTES), bytes.subarray(Math.max(MAX_UNVERIFIED_BYTES, bytes.length - MAX_UNVERIFIED_BYTES))];
+  for (const end of ends) {
+    for (const [, name, written] of end.toString('latin1').matchAll(form === 'json' ? MEMBER : FIELD)) {
+      const value = form === 'json' ? unescaped(written!) : new URLSearchParams(`v=${written}`).get('v')!;
+      if (value !== undefined && value !== '') yield [name!, value];
+    }
+  }
+}
+
+function unescaped(json: string): string | undefined {
+  try {
+    return JSON.parse(json) as string;
+  } catch {
+    return undefined;
+  }
+}
+
+function firstAndLast(values: string[]): string[] {
+  return [...new Set([values.at(0), values.at(-1)].filter((value) => value !== undefined))];
+}
