@@ -64,8 +64,8 @@ export class JsonScan {
 export type JsonPiece = { start: number; end: number; large: { start: number; end: number } | null };
 
 /**
- * Cuts the array or object from `start` to `end` at commas of its own, into pieces of `pieceBytes` or a little more: in their order, without
- * the commas between. A piece with an array or object in `large` has nothing else; those are not looked through again.
+ * Cuts the array or object from `start` to `end` at commas of its own, into pieces of `pieceBytes` or a little more: in their order,
+ * without the commas between. A piece with an array or object in `large` has nothing else; those are not looked through again.
  */
 export function *cutJson(
   bytes: Uint8Array, start: number, end: number, large: ReadonlyMap<number, number>, pieceBytes: number,

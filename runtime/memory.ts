@@ -12,9 +12,9 @@ const LOOK_EVERY_MS = 15_000;
 export type ReleaseOptions = { usualBytes?: number; lookEveryMs?: number };
 
 /**
- * Gives memory back to the system that V8 holds and does not use, until `signal`. V8 pools the pages that a collection has emptied. It releases
- * them when the process has been idle for a while, but then not again before its heap outgrows what it was: without this a process keeps
- * what one sync or import took at its peak.
+ * Gives memory back to the system that V8 holds and does not use, until `signal`. V8 pools the pages that a collection has emptied.
+ * It releases them when the process has been idle for a while, but then not again before its heap outgrows what it was: without
+ * this a process keeps what one sync or import took at its peak.
  */
 export async function releaseUnusedMemory(
   signal: AbortSignal, { usualBytes = USUAL_BYTES, lookEveryMs = LOOK_EVERY_MS }: ReleaseOptions = {},

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { numberText, parseExactJson } from '../domain/exact-json.ts';
+import { numberText } from '../domain/exact-json.ts';
 import type { FeedValue } from '../domain/feed-value.ts';
-import { identifier, text } from './input.ts';
+import { NestingError, parseJsonAtOnce, sayNesting } from '../domain/parse-json.ts';
+import { identifier, MAX_NESTING, text } from './input.ts';
 
 /** One transaction merges a request, also where each of its values changes a Set of 1,000 elements. */
 const MOST_VALUES = 3_000;
@@ -31,18 +32,21 @@ function sayArray({ input }: { input?: unknown }): string {
 }
 
 function toArray(given: unknown, ctx: z.core.$RefinementCtx): unknown {
-  const values = typeof given === 'string' ? parsed(given) : given;
+  const values = typeof given === 'string' ? parsed(given, ctx) : given;
   if (!Array.isArray(values)) return isObject(values) ? [values] : values;
   if (values.length <= MOST_VALUES) return values;
   ctx.issues.push({ code: 'custom', message: `must have at most ${MOST_VALUES} values`, input: given });
   return z.NEVER;
 }
 
-function parsed(json: string): unknown {
+/** Of what is no JSON the text itself, which is no array. */
+function parsed(json: string, ctx: z.core.$RefinementCtx): unknown {
   try {
-    return parseExactJson(json);
-  } catch {
-    return json;
+    return parseJsonAtOnce(Buffer.from(json), { maxNesting: MAX_NESTING, exactNumbers: true });
+  } catch (error) {
+    if (!(error instanceof NestingError)) return json;
+    ctx.issues.push({ code: 'custom', message: sayNesting(MAX_NESTING), input: json });
+    return z.NEVER;
   }
 }
 

@@ -1,8 +1,12 @@
 import { z } from 'zod';
 import { customerIdFault } from '../domain/customer-id.ts';
 import { readDatetime } from '../domain/date-value.ts';
+import { NestingError, parseJsonAtOnce, sayNesting } from '../domain/parse-json.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../domain/text-limits.ts';
 import { sayUnknown } from './say-unknown.ts';
+
+/** Arrays and objects within each other, of a body as of JSON in a web form. */
+export const MAX_NESTING = 64;
 
 /** Of an account, as a login takes them. */
 export const EMAIL_CHARS = 320;
@@ -66,9 +70,10 @@ function orItsJson<S extends z.ZodType>(what: string, schema: S) {
   return z.preprocess((value, ctx) => {
     if (typeof value !== 'string') return value;
     try {
-      return JSON.parse(value) as unknown;
-    } catch {
-      ctx.issues.push({ code: 'custom', message: `must be ${what}, or in a web form its JSON`, input: value });
+      return parseJsonAtOnce(Buffer.from(value), { maxNesting: MAX_NESTING });
+    } catch (error) {
+      const message = error instanceof NestingError ? sayNesting(MAX_NESTING) : `must be ${what}, or in a web form its JSON`;
+      ctx.issues.push({ code: 'custom', message, input: value });
       return z.NEVER;
     }
   }, schema);

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { NestingError, parseJson } from '../domain/parse-json.ts';
+import { NestingError, parseJson, sayNesting } from '../domain/parse-json.ts';
 import { refuseField } from '../domain/refusal.ts';
 import { findJsonFault } from './json-fault.ts';
 
@@ -20,7 +20,7 @@ export async function parseJsonBody(bytes: Buffer, maxNesting: number, { exactNu
   try {
     return await inTurns(parseJson(json, { maxNesting, exactNumbers }));
   } catch (error) {
-    if (error instanceof NestingError) return refuseField('body', `must not nest deeper than ${maxNesting} levels`);
+    if (error instanceof NestingError) return refuseField('body', sayNesting(maxNesting));
     if (!(error instanceof SyntaxError)) throw error;
     const { position, line, column } = await inTurns(findJsonFault(json.toString()));
     return refuseField('body', `is not valid JSON at position ${position} (line ${line}, column ${column})`);

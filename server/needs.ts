@@ -14,6 +14,7 @@ import type { ConnectorCalls } from './connector-calls.ts';
 import type { FeedIntake } from './feed-intake.ts';
 import type { FeedRoom } from './feed-room.ts';
 import type { FeedWaker } from './feed-waker.ts';
+import { MAX_NESTING } from './input.ts';
 import type { KeyRates } from './key-rates.ts';
 import type { TraceRequest } from './request-trace.ts';
 import type { TrackingApps } from './tracking-apps.ts';
@@ -57,7 +58,7 @@ const MIB = 1024 ** 2;
 
 export const LIMITS: Limits = {
   bodyBytes: 10 * MIB,
-  nesting: 64,
+  nesting: MAX_NESTING,
   ...FILE_LIMITS,
   unverifiedBytes: 256 * MIB,
   unverifiedBytesPerAddress: 64 * MIB,

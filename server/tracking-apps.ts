@@ -13,7 +13,7 @@ const KNOWN_FOR_MS = 2_000;
 /** Of keys that apps have, and of those that none has. */
 const MAX_KNOWN = 10_000;
 /** Requests a minute of one network that show a key which no app has. */
-export const MAX_UNKNOWN_PER_MINUTE = 60;
+const MAX_UNKNOWN_PER_MINUTE = 60;
 
 type Known = { target: TrackingTarget; at: number };
 

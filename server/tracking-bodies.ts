@@ -27,7 +27,7 @@ export function readTrackingBodies(app: FastifyInstance, needs: RouteNeeds): voi
     const { route } = request.routeOptions.config;
     if (route && !request.trackingTarget) await verifyBody(route, json, 'json', { needs, address: request.ip });
     await turn();
-    return await sized(json);
+    return sized(json);
   });
   app.setErrorHandler((error, request, reply) => sendError(toTrackingRefusal(error as FastifyError), request, reply));
 }

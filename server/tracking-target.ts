@@ -16,7 +16,7 @@ export async function targetOfKey({ trackingApps, keyRates }: Needs, writeKey: s
   return target;
 }
 
-/** Where a request's calls go: by the user of Basic authentication, who is known before the body is read, else by `writeKey` of the body. */
+/** Where a request's calls go: by the user of Basic authentication, known before the body is read, else by `writeKey` of the body. */
 export async function requireTarget(
   needs: Needs, { trackingTarget, address }: Pick<Circumstances, 'trackingTarget' | 'address'>, body: unknown,
 ): Promise<TrackingTarget> {

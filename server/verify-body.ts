@@ -58,7 +58,8 @@ function refuseLarge(say: string): never {
 }
 
 function *credentialsIn(bytes: Buffer, form: BodyForm): Generator<[name: string, value: string]> {
-  const ends = [bytes.subarray(0, MAX_UNVERIFIED_BYTES), bytes.subarray(Math.max(MAX_UNVERIFIED_BYTES, bytes.length - MAX_UNVERIFIED_BYTES))];
+  const beginsLast = Math.max(MAX_UNVERIFIED_BYTES, bytes.length - MAX_UNVERIFIED_BYTES);
+  const ends = [bytes.subarray(0, MAX_UNVERIFIED_BYTES), bytes.subarray(beginsLast)];
   for (const end of ends) {
     for (const [, name, written] of end.toString('latin1').matchAll(form === 'json' ? MEMBER : FIELD)) {
       const value = form === 'json' ? unescaped(written!) : new URLSearchParams(`v=${written}`).get('v')!;

@@ -58,10 +58,12 @@ describe('a body of more than 64 KiB is not parsed before its credentials hold',
       const { body, headers } = webForm(pairs);
       return send(FEED, body, headers);
     };
-    const [id, key, values]: [string, string][] = [['sor', world.sor.identifier], ['api_key', world.apiKey], ['customer_attribute_values', FILLING]];
-    expect(await parts(values!, id!, key!)).toEqual([413, expect.stringContaining('before other fields')]);
-    expect((await parts(id!, ['api_key', 'wrong'], values!))[0]).toBe(401);
-    expect((await parts(id!, key!, values!))[0]).toBe(notJson);
+    const id: [string, string] = ['sor', world.sor.identifier];
+    const key: [string, string] = ['api_key', world.apiKey];
+    const values: [string, string] = ['customer_attribute_values', FILLING];
+    expect(await parts(values, id, key)).toEqual([413, expect.stringContaining('before other fields')]);
+    expect((await parts(id, ['api_key', 'wrong'], values))[0]).toBe(401);
+    expect((await parts(id, key, values))[0]).toBe(notJson);
   });
 
   test('of SDKs, also unzipped', async () => {

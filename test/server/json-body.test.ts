@@ -1,9 +1,12 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { numberText, parseExactJson } from '../../domain/exact-json.ts';
+import { feedBody } from '../../server/feed-body.ts';
+import { jsonObject } from '../../server/input.ts';
 import { parseJsonBody } from '../../server/json-body.ts';
 import { findJsonFault } from '../../server/json-fault.ts';
+import { validate } from '../../server/validate.ts';
 
 const DEPTH = 64;
 const parse = async (text: string, options = {}) => parseJsonBody(Buffer.from(text), DEPTH, options);
@@ -83,7 +86,7 @@ describe('a JSON body', () => {
         isParsing = false;
       });
       let turns = 0;
-      for (; isParsing; turns += 1) await nextTurn();
+      for (; isParsing; turns += 1) await new Promise(setImmediate);
       await parsing;
       expect(turns).toBeGreaterThan(5);
     }
@@ -108,6 +111,16 @@ describe('a JSON body', () => {
     await expect(parse(nested(DEPTH + 1))).rejects.toThrow('nest');
     expect(await parse(`["\\"${'['.repeat(100)}"]`)).toHaveLength(1);
     await expect(parse('[{'.repeat(2_000_000))).rejects.toThrow('nest');
+  });
+
+  test('within a field of a web form nests no deeper either', () => {
+    const nested = (depth: number) => `{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`;
+    const settings = (depth: number) => validate(z.object({ settings: jsonObject(z.unknown()) }), { settings: nested(depth) }, 'body');
+    expect(settings(DEPTH).settings).toHaveProperty('a');
+    expect(() => settings(DEPTH + 1)).toThrow('settings: must not nest deeper than 64 levels');
+    const feed = (values: string) => validate(feedBody, { sor: 's', api_key: 'k', customer_attribute_values: values }, 'body');
+    expect(feed(nested(DEPTH)).customer_attribute_values).toHaveLength(1);
+    expect(() => feed(nested(DEPTH + 1))).toThrow('customer_attribute_values: must not nest deeper than 64 levels');
   });
 });
 
