@@ -1,3 +1,4 @@
+import { largeBodies, unverified } from './bodies.ts';
 import { erasure } from './erasure.ts';
 import { dailyExport } from './exports.ts';
 import { jsonFeed } from './feed.ts';
@@ -13,6 +14,8 @@ import { postgresSync } from './syncs.ts';
 export const LINES: readonly Line[] = [
   warmStart,
   smallImport,
+  unverified,
+  largeBodies,
   csvImport,
   postgresSync,
   singerCsv,

@@ -1,0 +1,134 @@
+import { readFileSync } from 'node:fs';
+import { request as httpRequest } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import type { Line, Size } from './line.ts';
+import { atMost, atMostTimes } from './report.ts';
+import { createSor, type RunningService } from './service.ts';
+
+const KIB = 1024;
+const MIB = KIB ** 2;
+/** Requests of each kind; fewer than those of unknown write keys that an address has in a minute. */
+const REQUESTS = 20;
+/** A tick of /proc/PID/stat (sysconf(_SC_CLK_TCK), 100 on every Linux). */
+const TICK_MS = 10;
+
+type Sent = { path: string; body: Buffer; headers?: Record<string, string> };
+
+const filled = (text: string, bytes: number) => text.repeat(Math.ceil(bytes / text.length)).slice(0, bytes);
+const numbers = (bytes: number) => `{"customer_attribute_values":[${filled('1e1,', bytes - 100)}1],"sor":"sor_x","api_key":"k"}`;
+
+/** What costs most, as far as we know: each without valid credentials. */
+const DEAREST: Record<string, Sent> = {
+  'a login with numbers': { path: '/api/login', body: Buffer.from(numbers(64 * KIB)) },
+  'a login that breaks off': { path: '/api/login', body: Buffer.from(`[${filled('1,', 64 * KIB - 2)}`) },
+  'a feed with numbers': { path: '/api/attribute_values', body: Buffer.from(numbers(64 * KIB)) },
+  'a feed with __proto__': { path: '/api/attribute_values', body: Buffer.from(`[${filled('{"__proto__":1},', 64 * KIB - 20)}1]`) },
+  'a feed of 10 MiB': { path: '/api/attribute_values', body: Buffer.from(numbers(10 * MIB - KIB)) },
+  'calls of SDKs, zipped': {
+    path: '/v1/batch', headers: { 'content-encoding': 'gzip' },
+    body: gzipSync(`{"writeKey":"Unknown-key-1","batch":[${filled('1e1,', 499 * KIB)}1]}`),
+  },
+  'calls of SDKs': { path: '/v1/batch', body: Buffer.from(`{"writeKey":"Unknown-key-1","batch":[${filled('1e1,', 63 * KIB)}1]}`) },
+};
+const UNVERIFIED = 'the dearest request without credentials, CPU of the server';
+
+/** CPU of the whole process, what it does by itself taken off. */
+export const unverified: Line = {
+  key: 'unverified',
+  titles: () => [UNVERIFIED],
+  async *measure(context) {
+    const service = await context.service();
+    const idle = await cpuPerMs(service, () => delay(5_000));
+    let [dearest, most] = ['', 0];
+    for (const [name, sent] of Object.entries(DEAREST)) {
+      const began = performance.now();
+      const cpuMs = await cpuOf(service, async () => {
+        for (let index = 0; index < REQUESTS; index += 1) await post(service, sent, 400);
+      });
+      const ownMs = (cpuMs - idle * (performance.now() - began)) / REQUESTS;
+      console.log(`    ${name}: ${ownMs.toFixed(1)} ms`);
+      if (ownMs > most) [dearest, most] = [name, ownMs];
+    }
+    if (dearest === '') throw new Error('no request took any CPU');
+    yield atMost(UNVERIFIED, 'ms', most, 5);
+  },
+};
+
+/** Of the running process, ms; in ticks. */
+function cpuMsOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+}
+
+async function cpuOf({ pid }: RunningService, work: () => Promise<unknown>): Promise<number> {
+  const before = cpuMsOf(pid);
+  await work();
+  return cpuMsOf(pid) - before;
+}
+
+async function cpuPerMs(service: RunningService, work: () => Promise<unknown>): Promise<number> {
+  const began = performance.now();
+  return await cpuOf(service, work) / (performance.now() - began);
+}
+
+const JSON_BYTES: Record<Size, number> = { quick: 2_000_000, full: 10_000_000 };
+const ROUNDS = 9;
+const parsing = (size: Size) => `a JSON body of ${JSON_BYTES[size] / 1e6} MB with credentials, request to refused`;
+const BESIDE = 'the same, the slowest answer to others meanwhile';
+
+/** A body whose one fault shows once it is parsed, against JSON.parse of its text; and how long others wait for it. */
+export const largeBodies: Line = {
+  key: 'json',
+  titles: (size) => [parsing(size), BESIDE],
+  async *measure(context) {
+    const service = await context.service();
+    const sor = await createSor(service);
+    const values = filled('{"attribute_key":"name","attribute_value":"some text","customer_id":"customer-0000001","price":12.5},', JSON_BYTES[context.size]);
+    const text = `{"sor":"${sor.identifier}","api_key":"${sor.apiKey}","values":[${values.slice(0, values.lastIndexOf('{'))}{}]}`;
+    const sent = { path: '/api/attribute_values', body: Buffer.from(text) };
+    const [ours, bare]: [number[], number[]] = [[], []];
+    let slowest = 0;
+    for (let round = 0; round <= ROUNDS; round += 1) {
+      const began = performance.now();
+      const posted = post(service, sent, 400);
+      const beside = slowestBeside(service, posted);
+      await posted;
+      ours.push((performance.now() - began) / 1000);
+      slowest = Math.max(slowest, await beside);
+      const parseBegan = performance.now();
+      JSON.parse(text);
+      bare.push((performance.now() - parseBegan) / 1000);
+    }
+    const middle = (all: number[]) => all.slice(1).toSorted((a, b) => a - b)[Math.floor(ROUNDS / 2)]!;
+    yield atMostTimes(parsing(context.size), middle(ours), middle(bare), 1.5);
+    yield atMost(BESIDE, 'ms', slowest, 100);
+  },
+};
+
+/** Of requests one after the other until `posted` is answered. */
+async function slowestBeside({ url }: RunningService, posted: Promise<unknown>): Promise<number> {
+  let isOver = false;
+  void posted.finally(() => { isOver = true; });
+  let slowest = 0;
+  while (!isOver) {
+    const began = performance.now();
+    await fetch(`${url}/health/live`).then((reply) => reply.text());
+    slowest = Math.max(slowest, performance.now() - began);
+  }
+  return slowest;
+}
+
+/** The body goes out as one buffer. Refuses an answer below `status`. */
+function post({ url }: RunningService, { path, body, headers = {} }: Sent, status: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(url + path, {
+      method: 'POST', headers: { 'content-type': 'application/json', 'content-length': body.length, ...headers },
+    }, (reply) => {
+      reply.resume();
+      reply.on('end', () => (reply.statusCode! >= status ? resolve() : reject(new Error(`${path} answered ${reply.statusCode}`))));
+    });
+    request.on('error', reject);
+    request.end(body);
+  });
+}
