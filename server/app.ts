@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { METHODS } from 'node:http';
 import helmet from '@fastify/helmet';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { faultOf } from '../domain/fault.ts';
@@ -61,16 +62,18 @@ export async function buildServer(needs: ServerNeeds, routes: readonly Route[] =
 function newApp({ log, settings }: ServerNeeds, { limits }: RouteNeeds): FastifyInstance {
   // Fastify logs errors of its own accord, too: what they quote stays out.
   const quiet = log.child({}, { serializers: { err: faultOf, req: () => undefined, res: () => undefined } });
-  return fastify({
+  const app = fastify({
     ...connectionOptions(limits),
     loggerInstance: quiet as FastifyBaseLogger,
     requestIdHeader: false,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: () => randomUUID(),
     trustProxy: settings.trustProxy ?? false,
-    exposeHeadRoutes: false,
     frameworkErrors: (error, request, reply) => void sendError(error, request, reply),
   }) as unknown as FastifyInstance;
+  // Without a route for them they are refused like any other; Fastify itself would answer with a fault of its own.
+  for (const method of METHODS.filter((each) => !app.supportedMethods.includes(each))) app.addHttpMethod(method, { hasBody: true });
+  return app;
 }
 
 async function protectBrowsers(app: FastifyInstance): Promise<void> {

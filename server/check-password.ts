@@ -3,9 +3,13 @@ import type { Queryable } from '../store/database.ts';
 import { type AttemptSubject, deleteAttempt, deleteFailures, insertAttempt } from '../store/login-attempts.ts';
 import { findUserByEmail, type User } from '../store/users.ts';
 import { verifyPassword } from './passwords.ts';
+import { networkOf } from './upload-budget.ts';
 
-/** Failures within 15 minutes before an account, or an address, has to wait. */
-const MOST_FAILURES = { account: 10, address: 50 };
+/**
+ * Failures within 15 minutes before it has to wait: an account from one address, an address, an account wherever from. One address can't
+ * lock an owner out everywhere.
+ */
+const MAX_FAILURES: Record<AttemptSubject['kind'], number> = { 'account and address': 10, address: 50, account: 100 };
 
 /**
  * The user whom e-mail address and password belong to. An attempt is counted before the password is looked at, so
@@ -15,13 +19,17 @@ const MOST_FAILURES = { account: 10, address: 50 };
 export async function checkPassword(
   db: Queryable, email: string, password: string, address: string, wrong = 'Invalid email or password',
 ): Promise<User> {
-  const byAccount: AttemptSubject = { kind: 'account', name: email };
-  const byAddress: AttemptSubject = { kind: 'address', name: address };
-  await countAttempt(db, byAddress);
-  await countAttempt(db, byAccount);
+  const network = networkOf(address);
   const user = await findUserByEmail(db, email);
+  // By the account that was found: whatever an address of mail is taken for by Postgres is counted together.
+  const account = user?.uid ?? email.toLowerCase();
+  const byAddress: AttemptSubject = { kind: 'address', name: network };
+  const byAccount: AttemptSubject = { kind: 'account', name: account };
+  const byBoth: AttemptSubject = { kind: 'account and address', name: `${account} ${network}` };
+  for (const subject of [byAddress, byBoth, byAccount]) await countAttempt(db, subject);
   const isRight = await verifyPassword(user?.passwordHash ?? null, password);
   if (!user || !isRight) return refuse(401, 'unauthorized', wrong);
+  await deleteFailures(db, byBoth);
   await deleteFailures(db, byAccount);
   await deleteAttempt(db, byAddress);       // this one was none; those before it stay
   return user;
@@ -29,7 +37,7 @@ export async function checkPassword(
 
 async function countAttempt(db: Queryable, subject: AttemptSubject): Promise<void> {
   const { attempts, waitSeconds } = await insertAttempt(db, subject);
-  if (attempts <= MOST_FAILURES[subject.kind]) return;
+  if (attempts <= MAX_FAILURES[subject.kind]) return;
   const message = `Too many failed logins: try again in ${waitSeconds} s`;
   refuse(429, 'too_many_requests', message, { retry_after: waitSeconds });
 }

@@ -9,22 +9,41 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 /** Called by machines every few seconds: neither counted nor traced. */
 const PROBE = { config: { rateLimit: false, isProbe: true } } as const;
 
+/** Nobody needs a token for them: however often they are asked, they cost once in a second. */
+const KEPT_MS = 1_000;
+
 /** What operators and their tools call: health, metrics and the API page. Bodies are bare, and no token is needed. */
 export async function serveOperations(
   app: FastifyInstance, needs: Pick<ServerNeeds, 'metrics' | 'ready' | 'settings'>, document: object,
 ): Promise<void> {
   app.get('/health/live', PROBE, async () => ({ live: true, version: needs.settings.version }));
+  const readyParts = keptFor(KEPT_MS, () => needs.ready());
+  const metrics = keptFor(KEPT_MS, () => needs.metrics.text());
   app.get('/health/ready', PROBE, async (_request, reply) => {
-    const parts = await needs.ready();
+    const parts = await readyParts();
     const ready = parts.every((part) => part.ready);
     return reply.status(ready ? 200 : 503).send({ ready, parts: parts satisfies Readiness[] });
   });
   app.get('/metrics', PROBE, async (_request, reply) =>
-    reply.type(needs.metrics.contentType).send(await needs.metrics.text()));
+    reply.type(needs.metrics.contentType).send(await metrics()));
   const json = JSON.stringify(document);
   app.get('/openapi.json', async (_request, reply) => reply.type(JSON_TYPE).send(json));
   await app.register(swagger, { mode: 'static', specification: { document: document as never } });
   await app.register(swaggerUi, {
     routePrefix: '/docs', staticCSP: PAGE_CSP, uiConfig: { validatorUrl: null, displayRequestDuration: true },
   });
+}
+
+/** Asks `work` at most once in so many milliseconds; a failure is not kept. */
+function keptFor<T>(ms: number, work: () => Promise<T>): () => Promise<T> {
+  let kept: { answer: Promise<T>; at: number } | undefined;
+  return async () => {
+    if (kept && performance.now() - kept.at < ms) return kept.answer;
+    const own = { answer: work(), at: performance.now() };
+    kept = own;
+    own.answer.catch(() => {
+      if (kept === own) kept = undefined;
+    });
+    return own.answer;
+  };
 }

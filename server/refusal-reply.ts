@@ -49,6 +49,8 @@ function toRefusal(error: unknown): Refusal | null {
       return new Refusal(400, 'bad_request', 'The body does not have the length that Content-length says');
     case 'FST_ERR_BAD_URL':
       return new Refusal(400, 'bad_request', 'The path has a % that is not followed by the hex digits of a UTF-8 byte');
+    case 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE':      // which Fastify asks of QUERY alone
+      return new Refusal(405, 'method_not_allowed', 'No path takes QUERY');
     case 'ECONNRESET':
       return new Refusal(400, 'bad_request', 'The request was cut off');
     default:

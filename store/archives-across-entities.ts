@@ -7,10 +7,11 @@ const OF_REQUEST = `FROM gdpr_requests r JOIN gdpr_request_people p ON p.entity_
 
 export type FoundArchive = { entityId: number; request: Pick<GdprRequest, 'identifier'>; person: GdprPerson };
 
-/** Of whom an archive is that may be downloaded; null when there is no such request, or its time is over. */
+/** The person of an archive that may be downloaded; null for an unknown request, one whose time is over, and an inactive entity. */
 export async function findArchive(db: Queryable, identifier: string, ordinal: number): Promise<FoundArchive | null> {
   const { rows } = await db.query<GdprPersonRow & { entity_id: number }>(
-    `SELECT p.* ${OF_REQUEST} AND p.ordinal = $2 AND p.archive_bytes IS NOT NULL AND (r.expires_at IS NULL OR r.expires_at > now())`,
+    `SELECT p.* ${OF_REQUEST} AND p.ordinal = $2 AND p.archive_bytes IS NOT NULL AND (r.expires_at IS NULL OR r.expires_at > now())
+       AND EXISTS (SELECT FROM entities e WHERE e.id = r.entity_id AND e.active)`,
     [identifier, ordinal]);
   return rows[0] ? { entityId: rows[0].entity_id, request: { identifier }, person: toGdprPerson(rows[0]) } : null;
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from './database.ts';
 
-/** Failures are counted per account and per address, in windows of this length. */
+/** Failures are counted in windows of this length. */
 const WINDOW_SECONDS = 15 * 60;
 
-export type AttemptSubject = { kind: 'account' | 'address'; name: string };
+export type AttemptSubject = { kind: 'account' | 'address' | 'account and address'; name: string };
 
 /** Counts one attempt, as a failure until it proves to be none; the first after a window begins the next. */
 export async function insertAttempt(
@@ -37,5 +37,5 @@ export async function deleteOldAttempts(db: Queryable): Promise<void> {
 }
 
 function subjectHash({ kind, name }: AttemptSubject): Buffer {
-  return createHash('sha256').update(`${kind}:${name.toLowerCase()}`).digest();
+  return createHash('sha256').update(`${kind}:${name}`).digest();
 }

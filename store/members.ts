@@ -72,6 +72,9 @@ export async function deleteMember(tx: Queryable, entityId: number, userId: numb
   // Locked first: whoever adds the user to an entity meanwhile has either done so, or finds nobody.
   await lockUser(tx, userId);
   await tx.query('DELETE FROM memberships WHERE entity_id = $1 AND user_id = $2', [entityId, userId]);
+  // Or they would open again for a user who is added once more.
+  await tx.query(
+    'UPDATE service_tokens SET revoked_at = now() WHERE entity_id = $1 AND created_by = $2 AND revoked_at IS NULL', [entityId, userId]);
   const { rowCount } = await tx.query(
     'DELETE FROM users WHERE id = $1 AND NOT EXISTS (SELECT FROM memberships WHERE user_id = $1)', [userId]);
   return { isUserDeleted: rowCount === 1 };

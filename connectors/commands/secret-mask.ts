@@ -18,9 +18,13 @@ export function secretMask(values: unknown[]): Mask {
   return (text) => withoutData(text.replace(secrets, '***'));
 }
 
+const RECORD = /(?:\{|\[(?=\s*[{["'\]])).*/s;
+/** Begins where a word does: else each character of a long word would be tried as the first, and a line may have 4 MiB. */
+const MAIL_ADDRESS = /(?<![^\s@"'<>(])[^\s@"'<>(]+@[^\s@"'<>)]+/g;
+
 /** Programs say what they could not read by quoting it. */
 function withoutData(text: string): string {
-  return text.replace(/(?:\{|\[(?=\s*[{["'\]])).*/s, '…').replace(/[^\s@"'<>(]+@[^\s@"'<>)]+/g, '***');
+  return text.replace(RECORD, '…').replace(MAIL_ADDRESS, '***');
 }
 
 function textsIn(value: unknown): string[] {

@@ -40,3 +40,15 @@ test('of an error its text is left out, however it is logged', () => {
   expect(lines.map(({ msg }) => msg)).toEqual(['', '', 'a step failed', 'a step failed']);
   expect(JSON.stringify(lines)).not.toContain(value);
 });
+
+test('of an error no line of its message is taken for a frame, whatever it looks like', () => {
+  const quoted = 'first\n    at alice@example.com\n    at alice (/home/alice.ts:1:2)\n    at file:///alice.ts:3:4';
+  const mutated = Object.assign(new Error(quoted), { message: 'something else' });
+  for (const error of [new Error(quoted), new Error(quoted, { cause: new Error(quoted) })]) {
+    const [line] = logged((log) => log.error(error));
+    const { frames } = line!.err as { frames: string[] };
+    expect(frames.length).toBeGreaterThan(0);
+    expect(JSON.stringify(line)).not.toContain('alice');
+  }
+  expect(JSON.stringify(logged((log) => log.error(mutated)))).not.toContain('alice@example.com');
+});

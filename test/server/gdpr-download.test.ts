@@ -48,11 +48,14 @@ it('any other link leads to nothing', async () => {
   }
 });
 
-it('a link ends with the week, and where the person was erased', async () => {
+it('a link ends with the week, where the person was erased, and with its entity', async () => {
   await store.db.query(`UPDATE gdpr_requests SET expires_at = now() WHERE identifier = $1`, [sample.archiveId]);
   expect((await get()).statusCode).toBe(404);
   await store.db.query(`UPDATE gdpr_requests SET expires_at = now() + interval '1 day' WHERE identifier = $1`, [sample.archiveId]);
   expect((await get()).statusCode).toBe(200);
+  await store.db.query('UPDATE entities SET active = false WHERE id = $1', [world.entity.id]);
+  expect((await get()).statusCode).toBe(404);
+  await store.db.query('UPDATE entities SET active = true WHERE id = $1', [world.entity.id]);
   await store.db.query('DELETE FROM gdpr_request_people WHERE entity_id = $1', [world.entity.id]);
   expect((await get()).statusCode).toBe(404);
 });

@@ -4,6 +4,7 @@ import type { Right } from '../../domain/rights.ts';
 import { insertMembership, insertUser } from '../../store/users.ts';
 import { insertToken } from '../../store/tokens.ts';
 import { rememberSecret } from '../harness/people.ts';
+import { makeWorld } from '../harness/world.ts';
 import { useServer } from './use-server.ts';
 
 const PATH = '/api/service_tokens';
@@ -71,9 +72,19 @@ describe('a service token', () => {
     expect(await sors(little.token)).toBe(403);
     await server.call('DELETE', `/api/users/${user.uid}`, { token: world.token });
     expect(await sors(service.token)).toBe(401);
-    const left = (await list(world.token)).find(({ identifier }) => identifier === service.identifier);
-    expect(left).toMatchObject({ created_by: null });
-    expect((await server.call('DELETE', `${PATH}/${service.identifier}`, { token: world.token })).status).toBe(200);
+    expect((await list(world.token)).map(({ identifier }) => identifier)).not.toContain(service.identifier);
+  });
+
+  test('stays closed when its creator leaves the entity and comes back', async () => {
+    const { user, token } = await member(['sor_manage']);
+    const service = await made(token);
+    const elsewhere = await makeWorld(store);
+    const add = (entityId: number) => insertMembership(store.db, { userId: user.id, entityId, rights: ['sor_manage'], admin: false });
+    await add(elsewhere.entity.id);          // or the account would end with its last entity
+    expect(await sors(service.token)).toBe(200);
+    await server.call('DELETE', `/api/users/${user.uid}`, { token: world.token });
+    await add(world.entity.id);
+    expect(await sors(service.token)).toBe(401);
   });
 
   test('has only rights that its creator has', async () => {

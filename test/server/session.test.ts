@@ -101,12 +101,26 @@ describe('a login', () => {
     await newUser('guessed@example.com');
     await newUser('other@example.com');
     const guess = { email: 'guessed@example.com', password: 'no' };
-    const tries = await Promise.all(Array.from({ length: 14 }, () => login(guess)));
+    const spelled = { ...guess, email: 'GUESSED@example.com' };
+    const tries = await Promise.all(Array.from({ length: 14 }, (_, index) => login(index % 2 === 0 ? guess : spelled)));
     expect(tries.filter(({ status }) => status === 401)).toHaveLength(10);
     const refused = await login({ email: 'guessed@example.com', password: PASSWORD });
     expect([refused.status, refused.body.status]).toEqual([429, 'too_many_requests']);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
     expect((await login({ email: 'other@example.com', password: PASSWORD })).status).toBe(200);
+  });
+
+  test('after ten failures from one address still opens to the owner elsewhere, until there were a hundred', async () => {
+    await newUser('owner@example.com');
+    const from = async (remoteAddress: string, password: string) => {
+      const payload = { email: 'owner@example.com', password };
+      return (await server.app.inject({ method: 'POST', url: '/api/login', remoteAddress, payload })).statusCode;
+    };
+    for (let tries = 0; tries < 12; tries += 1) await from('2001:db8:1::1', 'no');
+    expect(await from('2001:db8:1::2', PASSWORD), 'of the same network').toBe(429);
+    expect(await from('192.0.2.1', PASSWORD)).toBe(200);
+    await Promise.all(Array.from({ length: 110 }, (_, n) => from(`198.51.100.${n % 11}`, 'no')));
+    expect(await from('192.0.2.1', PASSWORD)).toBe(429);
   });
 
   test('is written into the audit log, and nothing of the password into any log', async () => {

@@ -6,6 +6,7 @@ import { bodyFlag, text } from '../../server/input.ts';
 import { bare } from '../../server/reply.ts';
 import { type Route, route } from '../../server/route.ts';
 import { makeWorld } from '../harness/world.ts';
+import { waitFor } from '../harness/wait.ts';
 import { testServer, webForm } from './test-server.ts';
 import { useServer } from './use-server.ts';
 
@@ -137,11 +138,22 @@ describe('a path', () => {
     expect([refused.status, refused.body.status]).toEqual([400, 'bad_request']);
   });
 
+  test('of any method that HTTP knows is refused alike, and HEAD answers where GET does', async () => {
+    const over = (method: string, path: string) => server.app.inject({ method: method as 'GET', url: path });
+    expect((await over('QUERY', '/param/1')).statusCode).toBe(405);
+    for (const method of ['PROPFIND', 'PURGE', 'M-SEARCH', 'LINK']) {
+      expect([(await over(method, '/param/1')).statusCode, (await over(method, '/nowhere')).statusCode], method).toEqual([405, 404]);
+    }
+    const [got, head] = [await over('GET', '/param/1'), await over('HEAD', '/param/1')];
+    expect([head.statusCode, head.body, head.headers['content-length']]).toEqual([got.statusCode, '', got.headers['content-length']]);
+    expect((await over('HEAD', '/nowhere')).statusCode).toBe(404);
+  });
+
   test('that is unknown is a 404 in the envelope, another method a 405 that tells which there are', async () => {
     const unknown = await server.call('GET', '/nowhere');
     expect([unknown.status, unknown.body.success, unknown.body.status]).toEqual([404, false, 'not_found']);
     const other = await server.call('PUT', '/param/x');
-    expect([other.status, other.body.status, other.headers['allow']]).toEqual([405, 'method_not_allowed', 'GET']);
+    expect([other.status, other.body.status, other.headers['allow']]).toEqual([405, 'method_not_allowed', 'GET, HEAD']);
   });
 });
 
@@ -239,6 +251,18 @@ describe('an operator', () => {
     const half = await testServer(store, { routes, ready: async () => parts });
     const answer = await half.call('GET', '/health/ready');
     expect([answer.status, answer.body]).toEqual([503, { ready: false, parts }]);
+  });
+
+  test('who asks very often is told what was known a second ago', async () => {
+    let asked = 0;
+    const counted = await testServer(store, { routes, ready: async () => [{ name: `asked ${asked += 1}`, ready: true }] });
+    await Promise.all(Array.from({ length: 50 }, () => counted.call('GET', '/health/ready')));
+    const before = asked;
+    expect(before).toBeLessThan(10);
+    await waitFor('another look', async () => {
+      const { body } = await counted.call('GET', '/health/ready');
+      return asked > before && body.parts[0].name === `asked ${asked}`;
+    });
   });
 
   test('finds metrics, the API document and its page, which needs nothing from elsewhere', async () => {
