@@ -73,6 +73,7 @@ async function cpuPerMs(service: RunningService, work: () => Promise<unknown>): 
 }
 
 const JSON_BYTES: Record<Size, number> = { quick: 2_000_000, full: 10_000_000 };
+const VALUE = '{"attribute_key":"name","attribute_value":"some text","customer_id":"customer-0000001","price":12.5},';
 const ROUNDS = 9;
 const parsing = (size: Size) => `a JSON body of ${JSON_BYTES[size] / 1e6} MB with credentials, request to refused`;
 const BESIDE = 'the same, the slowest answer to others meanwhile';
@@ -84,7 +85,7 @@ export const largeBodies: Line = {
   async *measure(context) {
     const service = await context.service();
     const sor = await createSor(service);
-    const values = filled('{"attribute_key":"name","attribute_value":"some text","customer_id":"customer-0000001","price":12.5},', JSON_BYTES[context.size]);
+    const values = filled(VALUE, JSON_BYTES[context.size]);
     const text = `{"sor":"${sor.identifier}","api_key":"${sor.apiKey}","values":[${values.slice(0, values.lastIndexOf('{'))}{}]}`;
     const sent = { path: '/api/attribute_values', body: Buffer.from(text) };
     const [ours, bare]: [number[], number[]] = [[], []];
