@@ -11,7 +11,7 @@ import type { RouteNeeds } from './needs.ts';
 import { toReply } from './reply.ts';
 import type { Circumstances, Role, Route } from './route.ts';
 import { validate } from './validate.ts';
-import { MAX_UNVERIFIED_BYTES } from './verify-body.ts';
+import { MAX_OPEN_BYTES } from './verify-body.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -63,7 +63,7 @@ export function serveRoute(app: FastifyInstance, route: Route, needs: RouteNeeds
   app.route({
     method: route.method,
     url: route.path,
-    ...route.auth === 'none' ? { bodyLimit: MAX_UNVERIFIED_BYTES } : {},
+    ...route.auth === 'none' ? { bodyLimit: MAX_OPEN_BYTES } : {},
     config: route.auth === 'app_key' ? { route, rateLimit: false } : { route },
     handler: async (request, reply) => send(reply, await answer(route, request, needs)),
   });

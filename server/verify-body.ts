@@ -3,8 +3,12 @@ import type { RouteNeeds } from './needs.ts';
 import { refuseKey } from './receive-import.ts';
 import type { Auth, Route } from './route.ts';
 
-/** Bytes. What comes with a body that is no larger costs little to parse; its credentials are looked at after. */
+/** Bytes of a body, or of the fields of a form, that may come without valid credentials. */
 export const MAX_UNVERIFIED_BYTES = 64 * 1024;
+/** The same where nothing of it is a credential: a login has an address of mail and a password. */
+export const MAX_OPEN_BYTES = 16 * 1024;
+/** A body that is no larger costs little to parse: its credentials are looked at after. */
+const PARSED_AT_ONCE_BYTES = 8 * 1024;
 
 /** Names of the members that hold a body's credentials. */
 const NAMES: Partial<Record<Auth, { id: readonly string[]; key: string; say: string }>> = {
@@ -18,16 +22,17 @@ export type BodyForm = 'json' | 'form';
 type Asker = { needs: Pick<RouteNeeds, 'trackingApps' | 'feedIntake'>; address: string };
 
 /**
- * Refuses a body of more than 64 KiB without valid credentials before it is parsed. They are looked for in its first and its last 64 KiB,
- * where serialisers put them; which of several counts is for the route to say.
+ * Refuses a body without valid credentials before it is parsed. They are looked for in its first and its last 64 KiB, where serialisers
+ * put them; which of several counts is for the route to say.
  */
 export async function verifyBody({ auth }: Route, bytes: Buffer, form: BodyForm, asker: Asker): Promise<void> {
   const names = NAMES[auth];
-  if (names === undefined || bytes.length <= MAX_UNVERIFIED_BYTES) return;
+  if (names === undefined || bytes.length <= PARSED_AT_ONCE_BYTES) return;
   const found = Map.groupBy(credentialsIn(bytes, form), ([name]) => name);
   const shown = (name: string) => firstAndLast((found.get(name) ?? []).map(([, value]) => value));
   const [ids, keys] = [names.id.flatMap(shown), shown(names.key)];
-  if (keys.length === 0 || (auth === 'sor_key' && ids.length === 0)) return refuseLarge(`${names.say} within its first or last 64 KiB`);
+  const isMissing = keys.length === 0 || (auth === 'sor_key' && ids.length === 0);
+  if (isMissing && bytes.length > MAX_UNVERIFIED_BYTES) return refuseLarge(`${names.say} within its first or last 64 KiB`);
   return auth === 'sor_key' ? verifySorKeys(ids, keys, asker) : verifyWriteKeys(keys, asker);
 }
 

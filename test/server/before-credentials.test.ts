@@ -43,6 +43,7 @@ describe('a body of more than 64 KiB is not parsed before its credentials hold',
     for (const body of [`{${sor()},"v":"${FILLING}`, `{"v":"${FILLING}",${sor()}`]) expect((await send(FEED, body))[0]).toBe(notJson);
     const hidden = `{"v":"${FILLING}",${sor()},"w":"${FILLING}`;
     expect(await send(FEED, hidden)).toEqual([413, inside]);
+    expect(await send(FEED, `{"customer_attribute_values":"${'x'.repeat(10_000)}`)).toEqual([401, 'Invalid sor_id or api_key']);
   });
 
   test('of a feed as a web form', async () => {
