@@ -42,13 +42,13 @@ export const erasure: Line = {
       const files = folderFiles(await mkdtemp(join(context.folder, 'erasure-')));
       const secretKey = randomBytes(32);
       const entityId = await onDatabase(databaseUrl, ORIGINAL, (db) => fill(db, (of) => openSecrets(of, files, secretKey), events));
-      const whom = sample(events, PEOPLE[context.size]);
+      const people = sample(events, PEOPLE[context.size]);
       const run = (work: (db: Database) => Promise<number>) => onCopy(admin, databaseUrl, work);
       const runs: Figure[] = [];
       for (let round = 0; round < context.rounds; round += 1) {
-        const bare = await run((db) => eraseByHand(db, entityId, whom));
+        const bare = await run((db) => eraseByHand(db, entityId, people));
         runs.push(atMostTimes(titleOf(context.size), await run(async (db) => eraseEverywhere(
-          { db, files, outbox: files, secrets: await openSecrets(db, files, secretKey) }, entityId, whom)), bare, 1.5));
+          { db, files, outbox: files, secrets: await openSecrets(db, files, secretKey) }, entityId, people)), bare, 1.5));
       }
       yield median(runs);
     } finally {

@@ -26,11 +26,10 @@ const MAYBE_PROTO = /__proto__|\\u00/i;
 
 /**
  * As JSON.parse, but numbers keep their digits, for `numberText` to tell and JSON.stringify to write, and members
- * named `__proto__` are left out. Whoever has looked over the numbers already says whether a double may round any: it is
- * asked for each, else.
+ * named `__proto__` are left out.
  */
-export function parseExactJson(text: string, mayRound = MAYBE_INEXACT.test(text)): unknown {
-  if (!MAYBE_PROTO.test(text) && (!mayRound || keepsItsNumbers(text))) return engine.parse(text);
+export function parseExactJson(text: string): unknown {
+  if (!MAYBE_PROTO.test(text) && (!MAYBE_INEXACT.test(text) || keepsItsNumbers(text))) return engine.parse(text);
   return engine.parse(text, (name, value, { source }) => {
     if (name === '__proto__') return undefined;
     return typeof value === 'number' && String(value) !== source ? engine.rawJSON(source!) : value;

@@ -8,6 +8,7 @@ import type { WaysOut } from '../connectors/contract.ts';
 import { guardedFetch } from '../connectors/guarded-fetch.ts';
 import { type FetchAllow, readFetchAllow } from '../connectors/fetch-allow.ts';
 import { openMailer } from '../connectors/mail.ts';
+import { faultOf } from '../domain/fault.ts';
 import { TASK_QUEUES, type TaskQueue } from '../domain/workflow-id.ts';
 import { buildServer } from '../server/app.ts';
 import type { Readiness } from '../server/needs.ts';
@@ -52,7 +53,8 @@ export async function startService(house: House, { serves, works }: ServiceParts
   const keeperOptions = { temporal: house.temporal, log: house.log, sweepSeconds: SWEEP_SECONDS };
   await ensureTemporal(keeperOptions).catch(() => {});      // out of reach for now: the keeper says so, and stays at it
   const keeper = keepTemporal(keeperOptions, stopping.signal);
-  const release = releaseUnusedMemory(stopping.signal);
+  const release = releaseUnusedMemory(stopping.signal)
+    .catch((error: unknown) => house.log.warn({ fault: faultOf(error) }, 'unused memory is not given back any more'));
   let app: FastifyInstance | null = null;
   let workers: Workers | null = null;
   const stop = async () => {

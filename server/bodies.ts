@@ -15,16 +15,14 @@ export async function readBodies(app: FastifyInstance, needs: RouteNeeds): Promi
   app.removeAllContentTypeParsers();
   const whole = { parseAs: 'buffer', bodyLimit: limits.bodyBytes } as const;
   app.addContentTypeParser(JSON_TYPES, whole, async (request: FastifyRequest, bytes: Buffer) => {
-    const { route } = request.routeOptions.config;
     refuseOtherCharset(request);
-    if (route) await verifyBody(route, bytes, 'json', { needs, address: request.ip });
-    return parseJsonBody(bytes, limits.nesting, route);
+    await verifyBody(request, bytes, 'json', needs);
+    return parseJsonBody(bytes, limits.nesting, request.routeOptions.config.route);
   });
   const form = 'application/x-www-form-urlencoded';
   app.addContentTypeParser(form, whole, async (request: FastifyRequest, bytes: Buffer) => {
-    const { route } = request.routeOptions.config;
     refuseOtherCharset(request);
-    if (route) await verifyBody(route, bytes, 'form', { needs, address: request.ip });
+    await verifyBody(request, bytes, 'form', needs);
     return gather(new URLSearchParams(bytes.toString()));
   });
   await app.register(multipart, {

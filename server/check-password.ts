@@ -3,7 +3,7 @@ import type { Queryable } from '../store/database.ts';
 import { type AttemptSubject, deleteAttempt, deleteFailures, insertAttempt } from '../store/login-attempts.ts';
 import { findUserByEmail, type User } from '../store/users.ts';
 import { verifyPassword } from './passwords.ts';
-import { networkOf } from './upload-budget.ts';
+import { networkOf } from './network-of.ts';
 
 /**
  * Failures within 15 minutes before it has to wait: an account from one address, an address, an account wherever from. One address can't

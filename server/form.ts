@@ -25,7 +25,7 @@ export async function readForm(
         fieldBytes += Buffer.byteLength(String(part.value));
         if (part.valueTruncated) refuseField(part.fieldname, 'is too long');
         if (fieldBytes > maxFieldBytes && maxFieldBytes < needs.limits.bodyBytes) {
-          await verifyFields(route, gather(pairs), { needs, address: circumstances.address });
+          await verifyFields(route, gather(pairs), needs);
           maxFieldBytes = needs.limits.bodyBytes;
         }
         if (fieldBytes > maxFieldBytes) refuse(413, 'payload_too_large', 'The fields of the form are too large together');

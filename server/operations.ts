@@ -9,7 +9,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 /** Called by machines every few seconds: neither counted nor traced. */
 const PROBE = { config: { rateLimit: false, isProbe: true } } as const;
 
-/** Nobody needs a token for them: however often they are asked, they cost once in a second. */
+/** Health and metrics need no token. However often they are asked, they cost once in this time. */
 const KEPT_MS = 1_000;
 
 /** What operators and their tools call: health, metrics and the API page. Bodies are bare, and no token is needed. */

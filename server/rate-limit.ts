@@ -1,7 +1,7 @@
 import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance } from 'fastify';
 import { Refusal } from '../domain/refusal.ts';
-import { networkOf } from './upload-budget.ts';
+import { networkOf } from './network-of.ts';
 
 /**
  * Refuses with 429 what goes beyond so many requests per minute of one token, or of one address (of IPv6, one /64) where no living

@@ -6,7 +6,7 @@ import type { Queryable } from '../store/database.ts';
 import type { Secrets } from '../store/secrets.ts';
 import { findTrackingTarget, type TrackingTarget } from '../store/tracking-target.ts';
 import { KeyRates } from './key-rates.ts';
-import { networkOf } from './upload-budget.ts';
+import { networkOf } from './network-of.ts';
 
 /** A revoked key is refused after so long. */
 const KNOWN_FOR_MS = 2_000;

@@ -24,8 +24,7 @@ export function readTrackingBodies(app: FastifyInstance, needs: RouteNeeds): voi
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(TYPES, { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, async (request: FastifyRequest, bytes: Buffer) => {
     const json = await unpacked(request, bytes);
-    const { route } = request.routeOptions.config;
-    if (route && !request.trackingTarget) await verifyBody(route, json, 'json', { needs, address: request.ip });
+    if (!request.trackingTarget) await verifyBody(request, json, 'json', needs);
     await turn();
     return sized(json);
   });

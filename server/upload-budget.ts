@@ -1,6 +1,5 @@
-import { isIPv6 } from 'node:net';
-import ipaddr from 'ipaddr.js';
 import { refuse } from '../domain/refusal.ts';
+import { networkOf } from './network-of.ts';
 
 /** How much is kept of what came before its credentials, all callers together and of one network. */
 export type UploadBudget = {
@@ -38,11 +37,4 @@ export function uploadBudget({ unverifiedBytes, unverifiedBytesPerAddress }: Upl
       total -= bytes;
     },
   };
-}
-
-/** The address, or of IPv6 its /64: one customer of a provider has all of that (RFC 6177). */
-export function networkOf(address: string): string {
-  if (!isIPv6(address)) return address;
-  const parsed = ipaddr.process(address);
-  return parsed.kind() === 'ipv4' ? parsed.toString() : ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/64`).toString();
 }

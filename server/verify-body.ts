@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import { refuse } from '../domain/refusal.ts';
 import type { RouteNeeds } from './needs.ts';
 import { refuseKey } from './receive-import.ts';
@@ -19,41 +20,43 @@ const MEMBER = /"(sor|sor_id|api_key|writeKey)"\s*:\s*("(?:[^"\\]|\\.)*")/g;
 const FIELD = /(?:^|&)(sor|sor_id|api_key)=([^&]*)/g;
 
 export type BodyForm = 'json' | 'form';
-type Asker = { needs: Pick<RouteNeeds, 'trackingApps' | 'feedIntake'>; address: string };
+type Needs = Pick<RouteNeeds, 'trackingApps' | 'feedIntake'>;
 
 /**
  * Refuses a body without valid credentials before it is parsed. They are looked for in its first and its last 64 KiB, where serialisers
  * put them; which of several counts is for the route to say.
  */
-export async function verifyBody({ auth }: Route, bytes: Buffer, form: BodyForm, asker: Asker): Promise<void> {
-  const names = NAMES[auth];
+export async function verifyBody(
+  { ip: address, routeOptions: { config: { route } } }: FastifyRequest, bytes: Buffer, form: BodyForm, needs: Needs,
+): Promise<void> {
+  const names = route && NAMES[route.auth];
   if (names === undefined || bytes.length <= PARSED_AT_ONCE_BYTES) return;
   const found = Map.groupBy(credentialsIn(bytes, form), ([name]) => name);
   const shown = (name: string) => firstAndLast((found.get(name) ?? []).map(([, value]) => value));
   const [ids, keys] = [names.id.flatMap(shown), shown(names.key)];
-  const isMissing = keys.length === 0 || (auth === 'sor_key' && ids.length === 0);
+  const isMissing = keys.length === 0 || (names.id.length > 0 && ids.length === 0);
   if (isMissing && bytes.length > MAX_UNVERIFIED_BYTES) return refuseLarge(`${names.say} within its first or last 64 KiB`);
-  return auth === 'sor_key' ? verifySorKeys(ids, keys, asker) : verifyWriteKeys(keys, asker);
+  return names.id.length > 0 ? verifySorKeys(ids, keys, needs) : verifyWriteKeys(keys, address, needs);
 }
 
 /** The same of a form whose fields so far are these. */
-export async function verifyFields({ auth }: Route, fields: Record<string, unknown>, asker: Asker): Promise<void> {
+export async function verifyFields({ auth }: Route, fields: Record<string, unknown>, needs: Needs): Promise<void> {
   const names = NAMES[auth];
   if (names === undefined) return refuse(413, 'payload_too_large', 'The fields of the form are too large together');
   const ids = names.id.map((name) => fields[name]).filter((value) => typeof value === 'string');
   const key = fields[names.key];
   if (typeof key !== 'string' || ids.length === 0) return refuseLarge(`${names.say} before other fields`);
-  return verifySorKeys(ids, [key], asker);
+  return verifySorKeys(ids, [key], needs);
 }
 
-async function verifySorKeys(ids: string[], keys: string[], { needs: { feedIntake } }: Asker): Promise<void> {
+async function verifySorKeys(ids: string[], keys: string[], { feedIntake }: Needs): Promise<void> {
   for (const apiKey of keys) {
     for (const identifier of ids) if (await feedIntake.findSor({ identifier, apiKey })) return;
   }
   refuseKey();
 }
 
-async function verifyWriteKeys(keys: string[], { needs: { trackingApps }, address }: Asker): Promise<void> {
+async function verifyWriteKeys(keys: string[], address: string, { trackingApps }: Needs): Promise<void> {
   for (const key of keys) if (await trackingApps.find(key, address)) return;
   refuse(401, 'unauthorized', 'Invalid or missing write key');
 }

@@ -3,7 +3,7 @@ import { type AddressInfo, createConnection } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { TrackingApps } from '../../server/tracking-apps.ts';
-import { networkOf } from '../../server/upload-budget.ts';
+import { networkOf } from '../../server/network-of.ts';
 import type { TestStore } from '../harness/database.ts';
 import type { World } from '../harness/world.ts';
 import { basic, insertKeyedApp, type KeyedSampleApp } from './sample-tracking.ts';

@@ -254,7 +254,7 @@ describe('an operator', () => {
     expect([answer.status, answer.body]).toEqual([503, { ready: false, parts }]);
   });
 
-  test('who asks very often is told what was known a second ago', async () => {
+  test('gets the answer of a second ago when asking very often', async () => {
     let asked = 0;
     const counted = await testServer(store, { routes, ready: async () => [{ name: `asked ${asked += 1}`, ready: true }] });
     await Promise.all(Array.from({ length: 50 }, () => counted.call('GET', '/health/ready')));
