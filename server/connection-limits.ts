@@ -7,8 +7,9 @@ import { refusalBody } from './refusal-reply.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The credentials hold: the body may take its time. */
+    /** The credentials hold: the body may take its time, and is no longer counted. */
     verified(): void;
+    isVerified: boolean;
   }
 }
 
@@ -28,7 +29,10 @@ export function connectionOptions({ headersMs, bodyBytes }: Limits): FastifyHttp
 
 /** Refuses with 408 a body of which nothing has come for a while, and one that takes long and whose credentials are still to come. */
 export function limitSlowBodies(app: FastifyInstance, { idleBodyMs, unverifiedMs }: Limits): void {
-  app.decorateRequest('verified', () => {});
+  app.decorateRequest('isVerified', false);
+  app.decorateRequest('verified', function verified() {
+    this.isVerified = true;
+  });
   app.addHook('onRequest', async (request, reply) => {
     const { raw } = request;
     if (!(raw.socket instanceof Socket)) return;      // injected: there is no connection to wait on
@@ -41,9 +45,12 @@ export function limitSlowBodies(app: FastifyInstance, { idleBodyMs, unverifiedMs
     };
     raw.setTimeout(idleBodyMs, () => refuseLate(`Nothing of the body came for ${idleBodyMs / 1000} s`));
     const late = setTimeout(refuseLate, unverifiedMs, `No credentials came for ${unverifiedMs / 1000} s: send them first`);
-    request.verified = () => clearTimeout(late);
+    request.verified = () => {
+      request.isVerified = true;
+      clearTimeout(late);
+    };
     raw.once('end', () => raw.setTimeout(0));
-    reply.raw.once('close', request.verified);
+    reply.raw.once('close', () => clearTimeout(late));
   });
 }
 

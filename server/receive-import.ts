@@ -47,7 +47,9 @@ async function receiveUnverified(
     taken = 0;
   };
   const onStore = (bytes: number) => {
-    unverified.take(address, bytes);
+    if (!unverified.take(address, bytes)) {
+      refuse(413, 'payload_too_large', 'Too much is stored without credentials: put sor_id and api_key before the file');
+    }
     taken += bytes;
   };
   try {

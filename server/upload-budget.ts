@@ -1,10 +1,9 @@
-import { refuse } from '../domain/refusal.ts';
 import { networkOf } from './network-of.ts';
 
 /** How much is kept of what came before its credentials, all callers together and of one network. */
 export type UploadBudget = {
-  /** Takes so many bytes, or refuses. */
-  take(address: string, bytes: number): void;
+  /** Takes so many bytes; false where they are more than may be kept. */
+  take(address: string, bytes: number): boolean;
   giveBack(address: string, bytes: number): void;
 };
 
@@ -22,12 +21,10 @@ export function uploadBudget({ unverifiedBytes, unverifiedBytesPerAddress }: Upl
     take(address, bytes) {
       const network = networkOf(address);
       const after = (taken.get(network) ?? 0) + bytes;
-      if (after > unverifiedBytesPerAddress || total + bytes > unverifiedBytes) {
-        const message = 'Too much is stored without credentials: put sor_id and api_key before the file';
-        refuse(413, 'payload_too_large', message);
-      }
+      if (after > unverifiedBytesPerAddress || total + bytes > unverifiedBytes) return false;
       taken.set(network, after);
       total += bytes;
+      return true;
     },
     giveBack(address, bytes) {
       const network = networkOf(address);

@@ -26,9 +26,8 @@ type Needs = Pick<RouteNeeds, 'trackingApps' | 'feedIntake'>;
  * Refuses a body without valid credentials before it is parsed. They are looked for in its first and its last 64 KiB, where serialisers
  * put them; which of several counts is for the route to say.
  */
-export async function verifyBody(
-  { ip: address, routeOptions: { config: { route } } }: FastifyRequest, bytes: Buffer, form: BodyForm, needs: Needs,
-): Promise<void> {
+export async function verifyBody(request: FastifyRequest, bytes: Buffer, form: BodyForm, needs: Needs): Promise<void> {
+  const { ip: address, routeOptions: { config: { route } } } = request;
   const names = route && NAMES[route.auth];
   if (names === undefined || bytes.length <= PARSED_AT_ONCE_BYTES) return;
   const found = Map.groupBy(credentialsIn(bytes, form), ([name]) => name);
@@ -36,7 +35,8 @@ export async function verifyBody(
   const [ids, keys] = [names.id.flatMap(shown), shown(names.key)];
   const isMissing = keys.length === 0 || (names.id.length > 0 && ids.length === 0);
   if (isMissing && bytes.length > MAX_UNVERIFIED_BYTES) return refuseLarge(`${names.say} within its first or last 64 KiB`);
-  return names.id.length > 0 ? verifySorKeys(ids, keys, needs) : verifyWriteKeys(keys, address, needs);
+  await (names.id.length > 0 ? verifySorKeys(ids, keys, needs) : verifyWriteKeys(keys, address, needs));
+  request.verified();
 }
 
 /** The same of a form whose fields so far are these. */

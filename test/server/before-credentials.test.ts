@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { TrackingApps } from '../../server/tracking-apps.ts';
 import { networkOf } from '../../server/network-of.ts';
 import type { TestStore } from '../harness/database.ts';
+import { waitFor } from '../harness/wait.ts';
 import type { World } from '../harness/world.ts';
 import { basic, insertKeyedApp, type KeyedSampleApp } from './sample-tracking.ts';
 import { type TestServer, testServer, webForm } from './test-server.ts';
@@ -132,5 +133,36 @@ describe('a request that takes its time', () => {
     for (const answer of late) expect(answer).toMatch(/^HTTP\/1.1 408 [^]*No credentials came for 3 s/);
     for (const socket of [...verified, ...unverified]) socket.destroy();
     expect(answered).toEqual([]);
+  });
+});
+
+describe('bodies whose credentials stand in them', () => {
+  const KIB = 1024;
+
+  test('are bounded together until these hold, and given back when they end', async () => {
+    const limits = { unverifiedBytes: 100 * KIB, unverifiedBytesPerAddress: 100 * KIB };
+    const bounded = await testServer(store, { settings: { limits } });
+    await bounded.app.listen({ port: 0, host: '127.0.0.1' });
+    const { port } = bounded.app.server.address() as AddressInfo;
+    const open = (sent: Buffer, length: string) => {
+      const socket = createConnection(port, '127.0.0.1').on('error', () => {});
+      socket.write(['POST /api/attribute_values HTTP/1.1', 'Host: x', 'Content-Type: application/json', length, '', ''].join('\r\n'));
+      socket.write(sent);
+      return socket;
+    };
+    const answerOf = async (socket: ReturnType<typeof open>) => String((await once(socket, 'data'))[0]);
+    const small = await Promise.all(Array.from({ length: 20 }, () =>
+      answerOf(open(Buffer.from(`{"v":"${'x'.repeat(7 * KIB)}"}`.padEnd(8 * KIB)), `Content-Length: ${8 * KIB}`))));
+    for (const answer of small) expect(answer).toMatch(/^HTTP\/1.1 400 /);      // read, and not counted
+    const held = [open(Buffer.alloc(60 * KIB, '"'), 'Content-Length: 70000'), open(Buffer.from('F000\r\n'), 'Transfer-Encoding: chunked')];
+    held[1]!.write(Buffer.alloc(60 * KIB, '"'));
+    const refused = await Promise.race(held.map(answerOf));
+    expect(refused).toMatch(/^HTTP\/1.1 429 [^]*retry-after: 1\r\n[^]*Too much waits for its credentials/i);
+    for (const socket of held) socket.destroy();
+    const good = JSON.stringify({ sor: world.sor.identifier, api_key: world.apiKey, v: 'x'.repeat(60 * KIB) });
+    await waitFor('what was taken is given back', async () => {
+      const answer = await answerOf(open(Buffer.from(good), `Content-Length: ${good.length}`));
+      return /^HTTP\/1.1 400 /.test(answer);
+    });
   });
 });
