@@ -16,8 +16,11 @@ export type GdprAccessSteps = ReturnType<typeof gdprAccessSteps>;
 export const gdprAccessSteps = (needs: Needs) => ({
   claimAccess: (ref: GdprRef, workflowRunId: string): Promise<ClaimedRequest | null> => claimRequest(needs, ref, workflowRunId),
 
-  /** Null once it is known what its people are known by; else when to look again. Holds keep nobody's data from themselves. */
-  gatherToShow: (claim: GdprClaim): Promise<Again | null> => heartbeating(() => gatherKnown(needs, claim, async () => null)),
+  /** Null; histories from before have it wait where somebody had too many ids. Holds keep nobody's data from themselves. */
+  gatherToShow: (claim: GdprClaim): Promise<Again | null> => heartbeating(async () => {
+    await gatherKnown(needs, claim);
+    return null;
+  }),
   writeArchives: (claim: GdprClaim): Promise<void> => heartbeating(() => showPeople(needs, claim)),
   writeAccessReceipt: (claim: GdprClaim): Promise<void> => heartbeating(() => finishAccess(needs, claim)),
 

@@ -20,6 +20,7 @@ export type GdprDeleteSteps = ReturnType<typeof gdprDeleteSteps>;
 export const gdprDeleteSteps = (needs: Needs) => ({
   claimDeletion: (ref: GdprRef, workflowRunId: string): Promise<ClaimedRequest | null> => claimRequest(needs, ref, workflowRunId),
 
+  /** Histories from before have it wait where somebody had too many ids. */
   collectIdentifiers: (claim: GdprClaim): Promise<Gathered | Again> =>
     told(needs, claim, 'what they are known by could not be gathered', () => gatherPeople(needs, claim)),
   raiseTombstones: (claim: GdprClaim): Promise<{ sinceMs: number }> =>

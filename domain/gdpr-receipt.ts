@@ -5,10 +5,18 @@ const count = z.int().nonnegative();
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const instant = z.iso.datetime();
 
-/** Whom it tells of: a keyed hash, which only the server that made it can make of an id, and how many ids they were known by. */
+/**
+ * Whom it tells of: a keyed hash, which only the server that made it can make of an id, and how many ids they were known by.
+ * `origins`: whose word these rest on; `left_alone`: what was linked to the person by claims, and stays as it is. Receipts from before
+ * tell of neither.
+ */
 const subject = z.object({
   subject: sha256,
   identifiers: z.object({ user_id: count, device_id: count, push_token: count }),
+  origins: z.object({ asked: count, alias: count, confirmed: count, device: count }).optional(),
+  left_alone: z.array(z.object({
+    kind: z.enum(['user_id', 'device_id']), subject: sha256, reason: z.enum(['unconfirmed', 'shared', 'too_many']),
+  })).optional(),
 });
 
 /** What lies elsewhere. `notified`: a list of whom to delete lies there; `elsewhere`: it is for whoever runs that system. */

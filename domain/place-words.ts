@@ -18,10 +18,15 @@ export type PlaceWords = {
   isOfRequests?: true;
 };
 
+/** Fields of places whose texts are counted where an id stands in them (docs/gdpr.md). */
+export const TEXT_MATCHES = {
+  matches: 'How many entries hold one of the ids somewhere in their text. They may be about others, so they are counted, not shown',
+  within: 'In what they lie: its identifier here',
+};
+
 export const APP: Field = { means: 'The app: its identifier here; its name stands beside it', kind: 'app' };
 export const APP_NAME = 'The app\'s name';
 export const DEVICE = 'The identifier that the app has given to the device';
 export const USER = 'The user id under which the person is known';
-export const RUN = 'The run of the transfer: its identifier here';
 export const SYNC = 'The transfer between two systems: its identifier here';
 export const TIME_ZONE = 'How far the device\'s clock was ahead of UTC, in minutes';

@@ -7,9 +7,11 @@ export type CallType = (typeof CALL_TYPES)[number];
 
 /**
  * Why a call is refused: malformed, over a limit, outside the times that are kept, of no app or of several, of an erased
- * person, of nobody.
+ * person, of nobody, one alias more than an id may have.
  */
-export const REFUSAL_CODES = ['invalid', 'too_large', 'too_old', 'in_the_future', 'unknown_app', 'erased', 'nobody'] as const;
+export const REFUSAL_CODES = [
+  'invalid', 'too_large', 'too_old', 'in_the_future', 'unknown_app', 'erased', 'nobody', 'too_many_aliases',
+] as const;
 
 export type RefusalCode = (typeof REFUSAL_CODES)[number];
 

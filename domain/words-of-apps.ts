@@ -1,4 +1,4 @@
-import { APP, APP_NAME, DEVICE, type PlaceWords, TIME_ZONE, USER } from './place-words.ts';
+import { APP, APP_NAME, DEVICE, type PlaceWords, TEXT_MATCHES, TIME_ZONE, USER } from './place-words.ts';
 
 const CONTEXT = {
   app_version: 'The app\'s version', os_version: 'The operating system\'s version',
@@ -76,19 +76,20 @@ export const APP_WORDS = {
   user_aliases: {
     title: 'Ids that became others',
     about: 'That the person was known by one id first, and by another later.',
-    fields: { previous_id: 'The earlier id', user_id: 'The later id', first_seen_at: 'When an app told so first (UTC)' },
+    fields: {
+      previous_id: { means: 'The earlier id', kind: 'person' }, user_id: { means: 'The later id', kind: 'person' },
+      first_seen_at: 'When an app told so first (UTC)', app_id: APP, app_name: APP_NAME,
+      device_id: { means: 'The device that told so', kind: 'person' },
+    },
   },
   crashes: {
     title: 'Crashes',
     about: 'Messages of errors in apps that name the person.',
-    fields: { identifier: 'The error: its identifier here', title: 'The message' },
+    fields: TEXT_MATCHES,
   },
   refused_calls: {
     title: 'Refused reports of apps',
     about: 'What an app has reported about the person and could not be taken in. It is kept for 30 days.',
-    fields: {
-      received_at: 'When (UTC)', app_id: APP, app_name: APP_NAME, message_id: 'The report\'s identifier, as the app gave it',
-      code: 'Why it was refused, in one word', message: 'Why it was refused', raw: 'The report as it came, shortened',
-    },
+    fields: TEXT_MATCHES,
   },
 } satisfies Record<string, PlaceWords>;

@@ -1,4 +1,4 @@
-import { APP, APP_NAME, DEVICE, type PlaceWords, USER } from './place-words.ts';
+import { APP, APP_NAME, DEVICE, type PlaceWords, TEXT_MATCHES, USER } from './place-words.ts';
 
 /** What is known of requests like the one that an archive answers, and of who looked at a person's data. */
 export const REQUEST_WORDS = {
@@ -28,8 +28,18 @@ export const REQUEST_WORDS = {
     about: 'What the person is known by, as it was gathered for such a request. It goes when that is done.',
     fields: {
       request: 'The request: its identifier here', identifier: 'The request: its identifier here',
-      kind: 'user_id, device_id or push_token', value: 'The id',
-      origin: 'asked (the id asked for), alias (linked to it), device (used by them)',
+      kind: 'user_id, device_id, push_token, or whole_device (all that a device has sent)', value: 'The id',
+      origin: 'asked (the id asked for), alias (an app linked it), confirmed (linked, and confirmed by the company), device (used by them)',
+    },
+    isOfRequests: true,
+  },
+  gdpr_left_identifiers: {
+    title: 'Ids that were left alone',
+    about: 'That an app has linked the person\'s id to somebody whose data was asked for, and that it was left alone.',
+    fields: {
+      request: 'The request: its identifier here', identifier: 'The request: its identifier here',
+      kind: 'user_id or device_id', value: 'The id',
+      reason: 'unconfirmed (only an app says so), shared (others use it, too), too_many (more were linked than are followed)',
     },
     isOfRequests: true,
   },
@@ -70,10 +80,7 @@ export const REQUEST_WORDS = {
   'outbox/': {
     title: 'Mails that name the person',
     about: 'Mails to people of the company, kept as files where no mail server is set, that name the person.',
-    fields: {
-      fileKey: 'The file: its name here', file: 'The file: its name here', line: 'The line that names them', subject: 'Its subject',
-      text: 'What it says',
-    },
+    fields: TEXT_MATCHES,
     others: 'Part of the mail',
   },
   audit_log: {

@@ -1,41 +1,38 @@
-import { type PlaceWords, RUN, SYNC } from './place-words.ts';
+import { type PlaceWords, SYNC, TEXT_MATCHES } from './place-words.ts';
 
 /** What transfers between systems hold of people. */
 export const SYNC_WORDS = {
   sync_batches: {
     title: 'Records on their way to another system',
     about: 'Records about the person that are being written to another system of the company. They go once they are written.',
-    fields: {
-      batch: 'The parcel that it goes with: its identifier here', source: 'The record as it was read',
-      record: 'The record as it is written',
-    },
+    fields: TEXT_MATCHES,
   },
   sync_pinned_batches: {
     title: 'Records on their way in',
     about: 'Records about the person that are being taken in from another system of the company, for seconds.',
-    fields: { item: 'The record as it was read' },
+    fields: TEXT_MATCHES,
   },
   sync_records: {
     title: 'Transferred records',
     about: 'That a record about the person was taken from one system of the company to another.',
-    fields: { sync: SYNC, key: 'The record\'s key in the system it was written to', customer_id: 'The id of the person in the record' },
+    fields: {
+      sync: SYNC, key: 'The record\'s key in the system it was written to', customer_id: 'The id of the person in the record',
+      ...TEXT_MATCHES,
+    },
   },
   sync_runs: {
     title: 'Transfers that name the person',
     about: 'Where a transfer stood, why it failed, and what a trial of it showed, where that names the person. It is kept for 30 days.',
-    fields: {
-      run: RUN, cursor_before: 'Where it began', position: 'Where it stood', fault: 'What kept it', failure: 'Why it failed',
-      removal_reason: 'Why it removed nothing', sample: 'Records that a trial showed',
-    },
+    fields: TEXT_MATCHES,
   },
   syncs: {
     title: 'Where a transfer goes on',
     about: 'Where the next transfer begins, and why it is paused, where that names the person.',
-    fields: { sync: SYNC, cursor: 'Where it begins', paused_reason: 'Why it is paused' },
+    fields: TEXT_MATCHES,
   },
   sync_log: {
     title: 'Notes of transfers',
     about: 'What the systems between which records are transferred said about the person. It is kept for 30 days.',
-    fields: { logged_at: 'When (UTC)', line: 'What was said' },
+    fields: TEXT_MATCHES,
   },
 } satisfies Record<string, PlaceWords>;

@@ -1,4 +1,4 @@
-import type { PlaceWords } from './place-words.ts';
+import { type PlaceWords, TEXT_MATCHES } from './place-words.ts';
 
 /** Values of attributes, and what came with imports and feeds. */
 export const VALUE_WORDS = {
@@ -46,7 +46,7 @@ export const VALUE_WORDS = {
     fields: {
       line: 'The line of the file, or the record\'s place, counted from 1', error_type: 'Why it was refused, in one word',
       happened_at: 'When (UTC)', message: 'Why it was refused', customer_id: 'The id that the record named',
-      attribute_key: 'The attribute\'s name', raw: 'The record as it came',
+      attribute_key: 'The attribute\'s name', raw: 'The record as it came', ...TEXT_MATCHES,
     },
   },
   feed_requests: {
@@ -58,15 +58,12 @@ export const VALUE_WORDS = {
   'imports/': {
     title: 'Lines of imported files',
     about: 'Lines of files that were imported in which the person is named. A file is kept for a week after its import.',
-    fields: { file: 'The file as it is kept: its name here', line: 'The line as it stands in the file' },
+    fields: { file: 'The file as it is kept: its name here', line: 'The line as it stands in the file', ...TEXT_MATCHES },
   },
   idempotent_requests: {
     title: 'Answers kept for repeats',
     about: 'Answers to requests of other systems that name the person, kept for 24 hours so that a request can safely be repeated.',
-    fields: {
-      received_at: 'When the request came (UTC)', http_status: 'The answer\'s status by HTTP', reply: 'The answer',
-      identifier: 'What was made by it: its identifier here',
-    },
+    fields: TEXT_MATCHES,
     others: 'Part of the answer as it is kept',
   },
 } satisfies Record<string, PlaceWords>;

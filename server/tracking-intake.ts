@@ -3,7 +3,7 @@ import type { RefusedCall } from '../domain/tracked-call.ts';
 import { holdEntity } from '../store/entities.ts';
 import { type Database, isUnavailable, type Tx, write } from '../store/database.ts';
 import { ensurePartitions } from '../store/event-partitions.ts';
-import { type CallOutcome, ingestCalls, INGESTING } from '../store/ingest-calls.ts';
+import { type CallOutcome, ingestCalls, INGESTING, STORE_REFUSALS } from '../store/ingest-calls.ts';
 import { insertNewKinds } from '../store/ingest-kinds.ts';
 import { insertNewAttributes } from '../store/ingest-traits.ts';
 import type { IngestedCall } from '../store/ingested-call.ts';
@@ -93,7 +93,7 @@ function toTakenIn(intakes: TrackedRequest[], outcomes: CallOutcome[]): TakenIn[
       at += 1;
       if (outcome === 'accepted') taken.accepted += 1;
       else if (outcome === 'duplicate') taken.duplicates += 1;
-      else taken.refused.push({ index, messageId, code: 'erased', message: 'this person was erased' });
+      else taken.refused.push({ index, messageId, code: outcome, message: STORE_REFUSALS[outcome] });
     }
     taken.refused.sort((a, b) => a.index - b.index);
     return taken;

@@ -10,16 +10,24 @@ import type { IngestedCall, SubjectCalls } from './ingested-call.ts';
 import { LOOK_UP_BY_KEY } from './look-up-by-key.ts';
 import { insertIngestedBatches, keepRefusedCalls, type KeptRefusal, type TakenIn } from './refused-calls.ts';
 import type { Secrets } from './secrets.ts';
-import { insertUserAliases } from './user-aliases.ts';
+import { findExcessAliases, insertUserAliases, MAX_ALIASES } from './user-aliases.ts';
+import type { RefusalCode } from '../domain/tracked-call.ts';
 
 /** Of the transaction that `ingestCalls` runs in. */
 export const INGESTING = { settings: LOOK_UP_BY_KEY };
 
-export type CallOutcome = 'accepted' | 'duplicate' | 'erased';
+/** Why a call is refused that could be read. */
+export const STORE_REFUSALS = {
+  erased: 'this person was erased',
+  too_many_aliases: `an id may have at most ${MAX_ALIASES} aliases: staff can refuse those that are wrong`,
+} as const satisfies Partial<Record<RefusalCode, string>>;
+
+export type CallOutcome = 'accepted' | 'duplicate' | keyof typeof STORE_REFUSALS;
 
 /**
  * Takes calls in, of one or of several requests, and tells what became of each, in their order: events and locations,
- * sessions, devices, errors, traits for the feed. A call of an erased person is refused, and kept without what it told.
+ * sessions, devices, errors, traits for the feed. A call of an erased person is refused, and kept without what it told; so is an
+ * alias too many of somebody, which is kept as it came.
  *
  * Runs in the caller's transaction (`write` with INGESTING), which holds the entity (`holdEntity`), with as many statements
  * whatever the number of calls. Before it, the caller makes the partitions of all `happenedAt` (`ensurePartitions`), the new
@@ -33,11 +41,16 @@ export async function ingestCalls(
   if (batch.length === 0) return [];
   const erased = await findErasedCalls(tx, secrets, entityId, batch, hasErased);
   const living = erased.size === 0 ? batch : batch.filter((call) => !erased.has(call));
-  const repeats = await insertMessages(tx, entityId, living);
-  const accepted = living.filter((call) => !repeats.has(call)).toSorted((a, b) => a.happenedAt - b.happenedAt);
+  const excess = await findExcessAliases(tx, entityId, living);
+  const wanted = excess.size === 0 ? living : living.filter((call) => !excess.has(call));
+  const repeats = await insertMessages(tx, entityId, wanted);
+  const accepted = wanted.filter((call) => !repeats.has(call)).toSorted((a, b) => a.happenedAt - b.happenedAt);
   if (accepted.length > 0) await takeIn(tx, entityId, accepted);
-  for (const [appId, refused] of refusalsByApp(erased)) await keepRefusedCalls(tx, entityId, appId, refused);
-  const outcomes = batch.map((call) => erased.has(call) ? 'erased' : repeats.has(call) ? 'duplicate' : 'accepted');
+  const refused = new Map([...erased].map(([call, hash]) => [call, erasedCall(call, hash)]));
+  for (const call of excess) refused.set(call, excessAlias(call));
+  for (const [appId, ofApp] of refusalsByApp(refused)) await keepRefusedCalls(tx, entityId, appId, ofApp);
+  const outcomes = batch.map((call): CallOutcome =>
+    erased.has(call) ? 'erased' : excess.has(call) ? 'too_many_aliases' : repeats.has(call) ? 'duplicate' : 'accepted');
   await insertIngestedBatches(tx, entityId, countByApp(batch, outcomes));
   return outcomes;
 }
@@ -54,17 +67,18 @@ async function takeIn(tx: Tx, entityId: number, calls: IngestedCall[]): Promise<
   await updateCrashCounts(tx, entityId, crashes.values());
 }
 
-function refusalsByApp(erased: ReadonlyMap<IngestedCall, Buffer>): Map<number, KeptRefusal[]> {
-  const byApp = new Map<number, KeptRefusal[]>();
-  for (const [call, customerHash] of erased) {
-    const { appId, index } = call;
-    const messageId = namelessId(call);
-    const refusal: KeptRefusal = { index, messageId, code: 'erased', message: 'this person was erased', raw: null, customerHash };
-    const own = byApp.get(appId);
-    if (own) own.push(refusal);
-    else byApp.set(appId, [refusal]);
-  }
-  return new Map([...byApp].toSorted(([a], [b]) => a - b));
+function refusalsByApp(refused: ReadonlyMap<IngestedCall, KeptRefusal>): [number, KeptRefusal[]][] {
+  const byApp = Map.groupBy(refused, ([{ appId }]) => appId);
+  return [...byApp].toSorted(([a], [b]) => a - b).map(([appId, entries]) => [appId, entries.map(([, refusal]) => refusal)]);
+}
+
+function erasedCall(call: IngestedCall, customerHash: Buffer): KeptRefusal {
+  return { index: call.index, messageId: namelessId(call), code: 'erased', message: STORE_REFUSALS.erased, raw: null, customerHash };
+}
+
+function excessAlias({ index, messageId, type, userId, previousId, deviceId }: IngestedCall): KeptRefusal {
+  const raw = JSON.stringify({ type, userId, previousId, deviceId });
+  return { index, messageId, code: 'too_many_aliases', message: STORE_REFUSALS.too_many_aliases, raw };
 }
 
 /** Its messageId, unless an id of whom it is of stands in it: what names the erased is not kept. */

@@ -11,6 +11,7 @@ import { events } from './personal-data/events.ts';
 import { feedRequests } from './personal-data/feed-requests.ts';
 import { gdprHolds } from './personal-data/gdpr-holds.ts';
 import { gdprIdentifiers } from './personal-data/gdpr-identifiers.ts';
+import { gdprLeftIdentifiers } from './personal-data/gdpr-left-identifiers.ts';
 import { gdprReceipts } from './personal-data/gdpr-receipts.ts';
 import { gdprRequestPeople } from './personal-data/gdpr-request-people.ts';
 import { idempotentRequests } from './personal-data/idempotent-requests.ts';
@@ -41,8 +42,8 @@ import { userAliases } from './personal-data/user-aliases.ts';
 export const personalData: PersonalDataPlace[] = [
   attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches, syncPinnedBatches, syncRecords,
   syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, devices, deviceUsers, userAliases, crashes,
-  refusedCalls, idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprRequestPeople, gdprHolds, auditLog, tombstones,
-  tombstoneBatches, gdprReceipts,
+  refusedCalls, idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers, gdprRequestPeople, gdprHolds, auditLog,
+  tombstones, tombstoneBatches, gdprReceipts,
 ];
 
 /** Tables and file areas that hold nothing about customers. */

@@ -8,7 +8,8 @@ import { createCsvSplitter } from '../domain/csv-splitter.ts';
 import { createNameFinder } from '../domain/name-finder.ts';
 
 type PinnedNeeds = { db: Database; files: Files; tally?: Tally };
-type PinnedLine = { fileKey: string; line: string };
+/** `isOwn`: the id stands where a line has its customer's; else it may be about somebody else. */
+type PinnedLine = { fileKey: string; line: string; isOwn: boolean };
 
 /** The lines of the entity's pinned import files in which one of these ids stands. */
 export async function* listPinnedLinesOf(
@@ -83,12 +84,13 @@ function* naming(fileKey: string, pieces: Iterable<Piece>, find: IdFinder): Gene
     if (ids.size === 0) continue;                                   // nearly always, and much cheaper than parsing
     if (piece.kind === 'bad') {
       const line = piece.sample.toString();
-      if (standsIn(line, ids)) yield { fileKey, line };
+      if (standsIn(line, ids)) yield { fileKey, line, isOwn: false };
       continue;
     }
     for (const [index, record] of parseRun(piece).entries()) {
       const line = recordBytes(piece, index).toString();
-      if (Array.isArray(record) ? record.some((field) => isNamedBy(field, ids)) : standsIn(line, ids)) yield { fileKey, line };
+      const isNamed = Array.isArray(record) ? record.some((field) => isNamedBy(field, ids)) : standsIn(line, ids);
+      if (isNamed) yield { fileKey, line, isOwn: Array.isArray(record) && ids.has(record[0]!) };
     }
   }
 }

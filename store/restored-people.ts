@@ -21,6 +21,7 @@ const ID_COLUMNS: [table: string, columns: string[], type: Person['customerType'
   ['devices', ['device_id'], 'device_id'],
   ['devices', ['current_user_id', 'last_user_id'], 'user_id'],
   ['user_aliases', ['previous_id', 'user_id'], 'user_id'],
+  ['user_aliases', ['device_id'], 'device_id'],
   ...['device_users', 'events', 'sessions', 'locations'].flatMap((table): typeof ID_COLUMNS => [
     [table, ['user_id'], 'user_id'], [table, ['device_id'], 'device_id']]),
   ['sync_records', ['key', 'customer_id'], null],

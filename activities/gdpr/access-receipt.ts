@@ -1,9 +1,11 @@
+import { tellSubjects } from './receipt-subjects.ts';
 import type { Needs } from '../needs.ts';
 import { write } from '../../store/database.ts';
 import { deleteIdentifiers, findShown } from '../../store/gdpr/archives.ts';
 import { findRequesterName } from '../../store/gdpr/evidence.ts';
 import { listIdentifiers } from '../../store/gdpr/identifiers.ts';
 import { type GdprClaim, lockGdprRequest, treatRequest } from '../../store/gdpr/progress.ts';
+import { listGdprPeople } from '../../store/gdpr/requests.ts';
 import { insertReceipt } from '../../store/gdpr/receipts.ts';
 import { hashesOf } from '../../store/personal-data/people-keys.ts';
 
@@ -16,7 +18,9 @@ export async function finishAccess({ db, secrets, boundary }: Needs, claim: Gdpr
     const identifiers = await listIdentifiers(tx, entityId, id);
     await insertReceipt(tx, secrets, entityId, {
       type: 'access', request: identifier, round, source, requested_at: receivedAt.toISOString(),
-      requested_by: { kind: requester.kind, id: await findRequesterName(tx, request) }, ...await findShown(tx, claim),
+      requested_by: { kind: requester.kind, id: await findRequesterName(tx, request) },
+      subjects: await tellSubjects(tx, secrets, request, await listGdprPeople(tx, entityId, id), identifiers),
+      ...await findShown(tx, claim),
     }, hashesOf(secrets, entityId, identifiers));
     await deleteIdentifiers(tx, claim);
     await treatRequest(tx, entityId, id);

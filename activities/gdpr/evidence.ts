@@ -1,5 +1,6 @@
 import { PLACES } from './erase.ts';
 import { listGoing, listGoingIdentifiers } from './going.ts';
+import { tellSubjects } from './receipt-subjects.ts';
 import { tellExporters } from './tell-exporters.ts';
 import type { Again } from '../again.ts';
 import type { Needs } from '../needs.ts';
@@ -8,11 +9,10 @@ import { type Tx, write } from '../../store/database.ts';
 import { insertDeletionLists } from '../../store/export-deletions.ts';
 import { listCopies } from '../../store/gdpr/copies.ts';
 import { findNow, findRequesterName } from '../../store/gdpr/evidence.ts';
-import type { GdprIdentifier } from '../../store/gdpr/identifiers.ts';
 import {
   type GdprClaim, endRound, holdGdprRequest, lockGdprRequest, treatRequest, updateStage,
 } from '../../store/gdpr/progress.ts';
-import type { GdprPerson, GdprRequest } from '../../store/gdpr/request-record.ts';
+import type { GdprRequest } from '../../store/gdpr/request-record.ts';
 import { findGdprRequestById } from '../../store/gdpr/requests.ts';
 import { insertReceipt } from '../../store/gdpr/receipts.ts';
 import { hashesOf } from '../../store/personal-data/people-keys.ts';
@@ -46,7 +46,8 @@ export async function finishRound(needs: Needs, claim: GdprClaim): Promise<{ isT
     if (!request || people.length === 0) return;
     const identifiers = await listGoingIdentifiers(tx, claim);
     const hashes = hashesOf(needs.secrets, request.entityId, identifiers);
-    const told = await tellOfRound(tx, request, people, { identifiers, hashes });
+    const subjects = await tellSubjects(tx, needs.secrets, request, people, identifiers);
+    const told = await tellOfRound(tx, request, { hashes, subjects });
     const { isLast } = await endRound(tx, request);
     if (isLast) await treatRequest(tx, request.entityId, request.id);
     await insertReceipt(tx, needs.secrets, request.entityId, { ...told, kept: await listKept(tx, request) }, hashes);
@@ -60,28 +61,17 @@ export async function finishRound(needs: Needs, claim: GdprClaim): Promise<{ isT
 type Erasure = Extract<NewReceipt, { type: 'erasure' }>;
 
 async function tellOfRound(
-  tx: Tx, request: GdprRequest, people: GdprPerson[], { identifiers, hashes }: { identifiers: GdprIdentifier[]; hashes: Buffer[] },
+  tx: Tx, request: GdprRequest, { hashes, subjects }: { hashes: Buffer[]; subjects: Erasure['subjects'] },
 ): Promise<Omit<Erasure, 'kept'>> {
   const { entityId, identifier, round, source, receivedAt, requester, erased, survivors } = request;
   const since = await findRaisedAt(tx, entityId, hashes) ?? await findNow(tx);
   return {
     type: 'erasure', request: identifier, round, source, requested_at: receivedAt.toISOString(),
     requested_by: { kind: requester.kind, id: await findRequesterName(tx, request) },
-    subjects: subjectsOf(people, identifiers), tombstones_at: since.toISOString(),
+    subjects, tombstones_at: since.toISOString(),
     places: PLACES.map(({ name }) => ({ place: name, erased: erased[name] ?? 0, survivors: survivors[name] ?? 0 })),
     copies: await listCopies(tx, { entityId, requestIdentifier: identifier, round }),
   };
-}
-
-/** By the keyed hash of the id that was asked for, and how many ids of each kind they had. */
-function subjectsOf(people: GdprPerson[], identifiers: GdprIdentifier[]): Erasure['subjects'] {
-  const own = Map.groupBy(identifiers, ({ ordinal }) => ordinal);
-  return people.flatMap(({ ordinal, subject }) => {
-    if (subject === null) return [];
-    const counts = { user_id: 0, device_id: 0, push_token: 0 };
-    for (const { customerType } of own.get(ordinal) ?? []) counts[customerType] += 1;
-    return [{ subject: subject.toString('hex'), identifiers: counts }];
-  });
 }
 
 async function listKept(tx: Tx, { entityId, id }: GdprRequest): Promise<Erasure['kept']> {

@@ -18,11 +18,10 @@ import type { Person } from '../../store/tombstones.ts';
 export type Gathered = Counted & { added: number };
 
 /** Gathers what the people are known by, and sets those apart who are on hold. */
-export function gatherPeople(needs: Needs, claim: GdprClaim): Promise<Gathered | Again> {
-  return gatherKnown(needs, claim, async (added) => {
-    const { going, held } = await sortOut(needs, claim, false);
-    return { going, held, added };
-  });
+export async function gatherPeople(needs: Needs, claim: GdprClaim): Promise<Gathered> {
+  const { added } = await gatherKnown(needs, claim);
+  const { going, held } = await sortOut(needs, claim, false);
+  return { going, held, added };
 }
 
 /** From here on nothing of them is taken in. When that was, by the database's clock. */

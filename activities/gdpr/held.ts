@@ -1,6 +1,6 @@
 import type { Tx } from '../../store/database.ts';
 import { listIdentifiers } from '../../store/gdpr/identifiers.ts';
-import { deleteSharedDevices, listLinkedPeople } from '../../store/gdpr/shared-ids.ts';
+import { deleteSharedDevices, listLinkedPeople, listUsersOfWholeDevices } from '../../store/gdpr/shared-ids.ts';
 import { listHoldsOf } from '../../store/gdpr/holds.ts';
 import { type GdprKey, updateHeld } from '../../store/gdpr/progress.ts';
 import { isCustomer } from '../../store/personal-data/people-keys.ts';
@@ -17,9 +17,10 @@ export async function setApart(tx: Tx, key: GdprKey, letIn: ReadonlySet<string>)
   return { ...counted, refused: await deleteSharedDevices(tx, key.entityId, key.runId, letIn) };
 }
 
-/** The ordinals of people of whom any id is on hold, or of somebody who can't be told apart from them. */
+/** The ordinals of people of whom any id is on hold, or of somebody who can't be told apart from them, or has used a device that asks. */
 async function findHeld(tx: Tx, { entityId, runId: requestId }: GdprKey): Promise<number[]> {
-  const identifiers = (await listIdentifiers(tx, entityId, requestId)).filter(isCustomer);
+  const known = (await listIdentifiers(tx, entityId, requestId)).filter(isCustomer);
+  const identifiers = [...known, ...await listUsersOfWholeDevices(tx, entityId, requestId)];
   const holds = await listHoldsOf(tx, entityId, identifiers);
   if (holds.length === 0) return [];
   const onHold = new Set(holds.map(personKey));

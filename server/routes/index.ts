@@ -23,6 +23,7 @@ import { feedRoutes } from './feed.ts';
 import { gdprDecisionRoutes } from './gdpr-decisions.ts';
 import { gdprDownloadRoutes } from './gdpr-downloads.ts';
 import { gdprHoldRoutes } from './gdpr-holds.ts';
+import { gdprIdentifierRoutes } from './gdpr-identifiers.ts';
 import { gdprReadmissionRoutes } from './gdpr-readmission.ts';
 import { gdprReceiptRoutes } from './gdpr-receipts.ts';
 import { gdprRequestRoutes } from './gdpr-requests.ts';
@@ -65,6 +66,6 @@ export const routes: readonly Route[] = [
   ...walletSettingsRoutes, ...legalTextRoutes, ...dataCategoryRoutes, ...recipientRoutes, ...purposeRoutes,
   ...trackingRoutes, ...trackingPrivacyRoutes, ...ingestionRoutes,
   ...gdprRoutes, ...gdprRequestRoutes, ...gdprDownloadRoutes, ...gdprReceiptRoutes, ...gdprDecisionRoutes, ...gdprHoldRoutes,
-  ...gdprReadmissionRoutes,
+  ...gdprReadmissionRoutes, ...gdprIdentifierRoutes,
   ...userRoutes, ...ownPasswordRoutes, ...serviceTokenRoutes, ...entityRoutes, ...auditLogRoutes,
 ];

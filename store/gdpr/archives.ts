@@ -93,34 +93,22 @@ export async function listAppNames(db: Queryable, entityId: number): Promise<Map
   return new Map(rows.map(({ id, identifier, name }) => [id, { identifier, name }]));
 }
 
-/** What a receipt tells of a request for access: of whom, what was shown, and in which archives. */
+/** What a receipt tells of a request for access: what was shown, and in which archives. */
 export type ShownToPeople = {
-  subjects: { subject: string; identifiers: { user_id: number; device_id: number; push_token: number } }[];
   places: { place: string; shown: number }[];
   archives: { sha256: string; bytes: number }[];
 };
 
 export async function findShown(tx: Queryable, { entityId, runId }: GdprKey): Promise<ShownToPeople> {
-  const { rows: people } = await tx.query<{
-    subject: string; user_ids: number; device_ids: number; push_tokens: number; archive_sha256: Buffer | null; archive_bytes: number | null;
-  }>(
-    `SELECT encode(p.subject, 'hex') AS subject, p.archive_sha256, p.archive_bytes,
-       count(i.value) FILTER (WHERE i.kind = 'user_id') AS user_ids,
-       count(i.value) FILTER (WHERE i.kind = 'device_id') AS device_ids,
-       count(i.value) FILTER (WHERE i.kind = 'push_token') AS push_tokens
-     FROM gdpr_request_people p LEFT JOIN gdpr_identifiers i
-       ON i.entity_id = p.entity_id AND i.request_id = p.request_id AND i.ordinal = p.ordinal
-     WHERE p.entity_id = $1 AND p.request_id = $2 AND p.subject IS NOT NULL
-     GROUP BY p.entity_id, p.request_id, p.ordinal ORDER BY p.ordinal`, [entityId, runId]);
+  const { rows: people } = await tx.query<{ archive_sha256: Buffer; archive_bytes: number }>(
+    `SELECT archive_sha256, archive_bytes FROM gdpr_request_people
+     WHERE entity_id = $1 AND request_id = $2 AND archive_sha256 IS NOT NULL AND subject IS NOT NULL ORDER BY ordinal`, [entityId, runId]);
   const { rows: places } = await tx.query<{ place: string; shown: number }>(
     `SELECT place, sum(records::bigint)::bigint AS shown FROM gdpr_request_people p, jsonb_each_text(p.shown) AS of_place (place, records)
      WHERE p.entity_id = $1 AND p.request_id = $2 GROUP BY place ORDER BY place`, [entityId, runId]);
   return {
-    subjects: people.map(({ subject, user_ids: users, device_ids: devices, push_tokens: tokens }) =>
-      ({ subject, identifiers: { user_id: users, device_id: devices, push_token: tokens } })),
     places,
-    archives: people.flatMap(({ archive_sha256: sha256, archive_bytes: bytes }) =>
-      (sha256 === null ? [] : [{ sha256: sha256.toString('hex'), bytes: bytes! }])),
+    archives: people.map(({ archive_sha256: sha256, archive_bytes: bytes }) => ({ sha256: sha256.toString('hex'), bytes })),
   };
 }
 

@@ -1,48 +1,62 @@
-import { type FoundId, listShared } from './shared-ids.ts';
+import { deleteFollowed, deleteLeft, type FoundId, insertLeftDevices, type LinkedId } from './left-identifiers.ts';
+import { COUNTS, listShared } from './shared-ids.ts';
 import { type Database, type Queryable, type Tx, write } from '../database.ts';
 import { LOOK_UP_BY_KEY } from '../look-up-by-key.ts';
 import type { KnownBy } from '../personal-data/place.ts';
 import { OF_ANY_APP } from '../personal-data/rows-of-people.ts';
 import type { Secrets } from '../secrets.ts';
-import { refuse } from '../../domain/refusal.ts';
 
-/** So many of one person: whoever can write a chain of aliases must not have half the house erased. */
-const MOST_OF_A_PERSON = 1_000;
+/** So many ids of a kind are followed of one person, those known first: claims may link any number. */
+const MAX_IDS_OF_A_PERSON = 1_000;
 /** So many people are gathered in a transaction, and so many ids followed by a statement. */
 const PEOPLE_AT_ONCE = 100;
 
+/**
+ * Whose word an id of a person rests on. `asked`: whoever asked; `alias`: an SDK; `confirmed`: staff, of an alias; `device`: an SDK, of
+ * a device that the person used.
+ */
+export const ORIGINS = ['asked', 'alias', 'confirmed', 'device'] as const;
+
 /** What somebody is known by; `ordinal`: of whom. */
-export type GdprIdentifier = KnownBy & { ordinal: number };
+export type GdprIdentifier = KnownBy & { ordinal: number; origin: (typeof ORIGINS)[number] };
 
 /**
- * Gathers what the people of a request are known by who are not treated yet: the ids that were asked for, ids that were linked to
- * them, in either direction and through others; their own devices, and the push tokens of these. What was gathered before stays, and
- * is followed again. Refuses with `too_many_identifiers`, `extra.ordinal` says of whom.
+ * Gathers what the people of a request are known by who are not treated yet: the ids that were asked for, earlier ids that lead to
+ * them, directly and through others; their own devices, and the push tokens of these. What was gathered before stays, and is followed
+ * again. What is linked to them by claims that are not followed is noted as left alone.
  */
 export async function collectIdentifiers(db: Database, entityId: number, requestId: number): Promise<{ added: number }> {
-  const { rows } = await db.query<{ ordinal: number }>(
-    `SELECT ordinal FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND state <> 'treated' ORDER BY ordinal`,
-    [entityId, requestId]);
+  const ordinals = await listOpenPeople(db, entityId, requestId);
   let added = 0;
-  for (const stage of [collectUserIds, collectDevices, collectTokens]) {
-    for (let from = 0; from < rows.length; from += PEOPLE_AT_ONCE) {
-      const ordinals = rows.slice(from, from + PEOPLE_AT_ONCE).map(({ ordinal }) => ordinal);
-      added += await write(db, async (tx) => {
-        const found = await stage(tx, { entityId, requestId, ordinals });
-        await refuseTooMany(tx, { entityId, requestId, ordinals });
-        return found;
-      }, { settings: LOOK_UP_BY_KEY });
+  for (const stage of STAGES) {
+    for (let from = 0; from < ordinals.length; from += PEOPLE_AT_ONCE) {
+      const some = { entityId, requestId, ordinals: ordinals.slice(from, from + PEOPLE_AT_ONCE) };
+      added += await write(db, (tx) => stage(tx, some), { settings: LOOK_UP_BY_KEY });
     }
   }
   return { added };
 }
 
+/** The same within a transaction, of a request of few people. */
+export async function collectIdentifiersIn(tx: Tx, entityId: number, requestId: number): Promise<void> {
+  await tx.query(LOOK_UP_BY_KEY);
+  const ordinals = await listOpenPeople(tx, entityId, requestId);
+  for (const stage of STAGES) await stage(tx, { entityId, requestId, ordinals });
+}
+
+async function listOpenPeople(db: Queryable, entityId: number, requestId: number): Promise<number[]> {
+  const { rows } = await db.query<{ ordinal: number }>(
+    `SELECT ordinal FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND state <> 'treated' ORDER BY ordinal`,
+    [entityId, requestId]);
+  return rows.map(({ ordinal }) => ordinal);
+}
+
 /** In the order of people. Those of people who were treated are gone. */
 export async function listIdentifiers(db: Queryable, entityId: number, requestId: number): Promise<GdprIdentifier[]> {
-  const { rows } = await db.query<{ ordinal: number; kind: KnownBy['customerType']; value: string }>(
-    `SELECT ordinal, kind, value FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 ORDER BY ordinal, kind DESC, value`,
+  const { rows } = await db.query<{ ordinal: number; kind: KnownBy['customerType']; value: string; origin: GdprIdentifier['origin'] }>(
+    `SELECT ordinal, kind, value, origin FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 ORDER BY ordinal, kind DESC, value`,
     [entityId, requestId]);
-  return rows.map(({ ordinal, kind, value }) => ({ ordinal, customerType: kind, customerId: value }));
+  return rows.map(({ ordinal, kind, value, origin }) => ({ ordinal, customerType: kind, customerId: value, origin }));
 }
 
 /** Notes the keyed hash of each person of a request where there is none yet. */
@@ -61,19 +75,16 @@ export async function updateSubjects(db: Database, secrets: Secrets, entityId: n
 
 type Some = { entityId: number; requestId: number; ordinals: number[] };
 
+const STAGES = [collectUserIds, collectDevices, collectTokens];
+
 /** From the ids asked for along the aliases, until nobody new is met. An id that is somebody's already stays theirs. */
 async function collectUserIds(tx: Tx, some: Some): Promise<number> {
-  const asked = await insertAsked(tx, some);
-  const { rows } = await tx.query<FoundId>(
-    `SELECT ordinal, value FROM gdpr_identifiers
-     WHERE entity_id = $1 AND request_id = $2 AND ordinal = ANY ($3) AND kind = 'user_id'`,
-    [some.entityId, some.requestId, some.ordinals]);
-  let added = asked;
-  for (let met: FoundId[] = rows; met.length > 0;) {
+  await deleteLeft(tx, some);
+  let added = await insertAsked(tx, some);
+  for (let met: FoundId[] = await listKnown(tx, some, 'user_id'); met.length > 0;) {
     const next: FoundId[] = [];
     for (let from = 0; from < met.length; from += PEOPLE_AT_ONCE) {
       next.push(...await insertAliases(tx, some, met.slice(from, from + PEOPLE_AT_ONCE)));
-      if (next.length > 0) await refuseTooMany(tx, some);
     }
     added += next.length;
     met = next;
@@ -81,39 +92,71 @@ async function collectUserIds(tx: Tx, some: Some): Promise<number> {
   return added;
 }
 
+/** What a device itself asks for is all that it has sent, and nothing else. */
 async function insertAsked(tx: Tx, { entityId, requestId, ordinals }: Some): Promise<number> {
   const { rowCount } = await tx.query(
     `INSERT INTO gdpr_identifiers (entity_id, request_id, kind, value, ordinal, origin)
-     SELECT $1, $2, CASE WHEN user_id IS NULL THEN 'device_id' ELSE 'user_id' END, coalesce(user_id, device_id), ordinal, 'asked'
-     FROM gdpr_request_people
-     WHERE entity_id = $1 AND request_id = $2 AND ordinal = ANY ($3) AND coalesce(user_id, device_id) IS NOT NULL
-     ORDER BY ordinal ON CONFLICT DO NOTHING`, [entityId, requestId, ordinals]);
+     SELECT $1, $2, asked.kind, coalesce(p.user_id, p.device_id), p.ordinal, 'asked'
+     FROM gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = $1 AND r.id = p.request_id
+       CROSS JOIN LATERAL unnest(CASE WHEN p.user_id IS NOT NULL THEN ARRAY['user_id']
+         WHEN r.source = 'sdk' THEN ARRAY['device_id', 'whole_device'] ELSE ARRAY['device_id'] END) AS asked (kind)
+     WHERE p.entity_id = $1 AND p.request_id = $2 AND p.ordinal = ANY ($3) AND coalesce(p.user_id, p.device_id) IS NOT NULL
+     ORDER BY p.ordinal ON CONFLICT DO NOTHING`, [entityId, requestId, ordinals]);
   return rowCount!;
 }
 
 /**
  * Whether an id, that several others came from, says nothing of who they are: a device or a guest's account may have been everybody's.
- * Only where all of them are known to be of the request, and one person's if it asks what is known, it belongs to them. `previous_id`
- * and `user_id` are of the alias `u` that leads from or to it.
+ * Only where all of them are known to be of the request, and one person's if it asks what is known, it belongs to them.
  */
 const IS_EVERYBODYS = `EXISTS (
-  SELECT FROM user_aliases o WHERE o.entity_id = $1 AND o.previous_id = u.previous_id AND o.user_id <> u.user_id AND NOT EXISTS (
-    SELECT FROM gdpr_identifiers k JOIN gdpr_requests q ON q.entity_id = $1 AND q.id = $2
-    WHERE k.entity_id = $1 AND k.request_id = $2 AND k.kind = 'user_id' AND k.value = o.user_id
-      AND (q.request_type = 'delete' OR k.ordinal = met.ordinal)))`;
+  SELECT FROM user_aliases o WHERE o.entity_id = $1 AND o.previous_id = u.previous_id AND o.user_id <> u.user_id AND ${COUNTS('o')}
+    AND NOT EXISTS (
+      SELECT FROM gdpr_identifiers k JOIN gdpr_requests q ON q.entity_id = $1 AND q.id = $2
+      WHERE k.entity_id = $1 AND k.request_id = $2 AND k.kind = 'user_id' AND k.value = o.user_id
+        AND (q.request_type = 'delete' OR k.ordinal = met.ordinal)))`;
 
-/** Of each of these ids those beside it in an alias, by both indexes of user_aliases; of one no more than tell that there are too many. */
+/** Whether a System of Records that is no app's own knows the id: it is a customer then, and no earlier id of somebody else. */
+const IS_CUSTOMER = `EXISTS (
+  SELECT FROM systems_of_records s CROSS JOIN LATERAL (
+    SELECT FROM attribute_values v
+    WHERE v.entity_id = $1 AND v.sor_id = s.id AND v.customer_id = u.previous_id AND v.customer_type = 0 LIMIT 1) AS known
+  WHERE s.entity_id = $1 AND s.type <> 'app' AND s.deleted_at IS NULL)`;
+
+/**
+ * Beside each of these ids in an alias, by both indexes of user_aliases: earlier ids are followed where the alias counts, later ones
+ * where staff have confirmed it. What is not followed is left alone, with the reason.
+ */
 async function insertAliases(tx: Tx, { entityId, requestId }: Some, met: FoundId[]): Promise<FoundId[]> {
   const { rows } = await tx.query<FoundId>(
-    `INSERT INTO gdpr_identifiers (entity_id, request_id, kind, value, ordinal, origin)
-     SELECT $1, $2, 'user_id', linked.id, met.ordinal, 'alias'
-     FROM unnest($3::text[], $4::integer[]) AS met (id, ordinal),
-       LATERAL ((SELECT user_id FROM user_aliases u
-           WHERE entity_id = $1 AND previous_id = met.id AND NOT ${IS_EVERYBODYS} LIMIT ${MOST_OF_A_PERSON + 1})
-         UNION (SELECT previous_id FROM user_aliases u
-           WHERE entity_id = $1 AND user_id = met.id AND NOT ${IS_EVERYBODYS} LIMIT ${MOST_OF_A_PERSON + 1}))
-         AS linked (id)
-     ORDER BY met.ordinal, linked.id ON CONFLICT DO NOTHING RETURNING ordinal, value`,
+    `WITH met AS MATERIALIZED (SELECT * FROM unnest($3::text[], $4::integer[]) AS met (id, ordinal)),
+     linked AS MATERIALIZED (
+       SELECT met.ordinal, met.id AS via, beside.* FROM met CROSS JOIN LATERAL (
+         (SELECT u.previous_id AS id, u.first_seen_at, u.decision, CASE WHEN u.decision = 'confirmed' THEN NULL
+             WHEN NOT u.witnessed OR ${IS_CUSTOMER} THEN 'unconfirmed' WHEN ${IS_EVERYBODYS} THEN 'shared' END AS reason
+           FROM user_aliases u WHERE u.entity_id = $1 AND u.user_id = met.id AND u.decision IS DISTINCT FROM 'refused'
+           ORDER BY u.first_seen_at, u.previous_id LIMIT ${2 * MAX_IDS_OF_A_PERSON})
+         UNION ALL
+         (SELECT u.user_id, u.first_seen_at, u.decision, CASE WHEN u.decision IS NULL THEN 'unconfirmed' END
+           FROM user_aliases u WHERE u.entity_id = $1 AND u.previous_id = met.id AND u.decision IS DISTINCT FROM 'refused'
+           ORDER BY u.first_seen_at, u.user_id LIMIT ${2 * MAX_IDS_OF_A_PERSON})) AS beside
+       WHERE NOT EXISTS (
+         SELECT FROM gdpr_identifiers k WHERE k.entity_id = $1 AND k.request_id = $2 AND k.kind = 'user_id' AND k.value = beside.id)),
+     followed AS MATERIALIZED (
+       SELECT DISTINCT ON (ordinal, id) * FROM linked WHERE reason IS NULL ORDER BY ordinal, id, first_seen_at),
+     ranked AS MATERIALIZED (
+       SELECT *, row_number() OVER (PARTITION BY ordinal ORDER BY first_seen_at, id) + (
+         SELECT count(*) FROM gdpr_identifiers k
+         WHERE k.entity_id = $1 AND k.request_id = $2 AND k.ordinal = followed.ordinal AND k.kind = 'user_id') AS rank FROM followed),
+     left_alone AS (
+       INSERT INTO gdpr_left_identifiers (entity_id, request_id, ordinal, kind, value, via, reason)
+       SELECT $1, $2, ordinal, 'user_id', id, via, reason FROM linked WHERE reason IS NOT NULL
+       UNION ALL SELECT $1, $2, ordinal, 'user_id', id, via, 'too_many' FROM ranked WHERE rank > ${MAX_IDS_OF_A_PERSON}
+       ORDER BY 3, 5 ON CONFLICT DO NOTHING)
+     INSERT INTO gdpr_identifiers (entity_id, request_id, kind, value, ordinal, origin, via)
+     SELECT $1, $2, 'user_id', id, ordinal, CASE WHEN decision IS NULL THEN 'alias' ELSE 'confirmed' END, via
+     FROM ranked WHERE rank <= ${MAX_IDS_OF_A_PERSON}
+     ORDER BY ordinal, id ON CONFLICT DO NOTHING RETURNING ordinal, value`,
     [entityId, requestId, met.map(({ value }) => value), met.map(({ ordinal }) => ordinal)]);
   return rows;
 }
@@ -125,16 +168,28 @@ async function insertAliases(tx: Tx, { entityId, requestId }: Some, met: FoundId
 async function collectDevices(tx: Tx, some: Some): Promise<number> {
   const { entityId, requestId } = some;
   const known = await listKnown(tx, some, 'user_id');
-  const ordinalOf = new Map(known.map(({ value, ordinal }) => [value, ordinal]));
-  const aliases = known.filter(({ origin }) => origin === 'alias').map(({ value }) => value);
-  const { rows } = await tx.query<{ device_id: string; id: string }>(
-    `SELECT DISTINCT device_id, user_id AS id FROM device_users WHERE entity_id = $1 AND user_id = ANY ($2)
-     UNION SELECT device_id, device_id FROM devices WHERE entity_id = $1 AND ${OF_ANY_APP} AND device_id = ANY ($3)
-     ORDER BY device_id, id`, [entityId, known.map(({ value }) => value), aliases]);
-  const found = rows.map(({ device_id: value, id }) => ({ value, ordinal: ordinalOf.get(id)! }));
-  const shared = await listShared(tx, entityId, requestId, found);
-  return insertFound(tx, some, 'device_id', found.filter((device) => !shared.has(device)));
+  const { rows } = await tx.query<LinkedId & { rank: number }>(
+    `SELECT value, ordinal, via, row_number() OVER (PARTITION BY ordinal ORDER BY since, value) AS rank FROM (
+       SELECT DISTINCT ON (value, ordinal) value, ordinal, via, since FROM (
+         SELECT u.device_id AS value, k.ordinal, k.id AS via, coalesce(d.first_seen_at, u.last_seen_at) AS since
+         FROM unnest($2::text[], $3::integer[]) AS k (id, ordinal)
+           JOIN device_users u ON u.entity_id = $1 AND u.user_id = k.id
+           LEFT JOIN devices d ON d.entity_id = $1 AND d.app_id = u.app_id AND d.device_id = u.device_id
+         UNION ALL SELECT d.device_id, a.ordinal, a.id, d.first_seen_at FROM unnest($4::text[], $5::integer[]) AS a (id, ordinal)
+           JOIN devices d ON d.entity_id = $1 AND d.${OF_ANY_APP} AND d.device_id = a.id) AS used
+       ORDER BY value, ordinal, since) AS found
+     ORDER BY value, ordinal`,
+    [entityId, ...columnsOf(known), ...columnsOf(known.filter(({ origin }) => origin !== 'asked'))]);
+  const [few, tooMany] = [rows.filter(({ rank }) => rank <= MAX_IDS_OF_A_PERSON), rows.filter(({ rank }) => rank > MAX_IDS_OF_A_PERSON)];
+  const shared = await listShared(tx, entityId, requestId, few);
+  await insertLeftDevices(tx, some, [...shared], 'shared');
+  await insertLeftDevices(tx, some, tooMany.filter(({ rank }) => rank <= 2 * MAX_IDS_OF_A_PERSON), 'too_many');
+  const added = await insertFound(tx, some, 'device_id', few.filter((device) => !shared.has(device)));
+  await deleteFollowed(tx, some);
+  return added;
 }
+
+const columnsOf = (ids: readonly FoundId[]) => [ids.map(({ value }) => value), ids.map(({ ordinal }) => ordinal)] as const;
 
 async function collectTokens(tx: Tx, some: Some): Promise<number> {
   const { entityId, requestId } = some;
@@ -145,9 +200,9 @@ async function collectTokens(tx: Tx, some: Some): Promise<number> {
     [entityId, devices.map(({ value }) => value)]);
   const shared = await listShared(tx, entityId, requestId, devices);
   const ordinalOf = new Map(devices.filter((device) => !shared.has(device)).map(({ value, ordinal }) => [value, ordinal]));
-  return insertFound(tx, some, 'push_token', rows.flatMap(({ device_id: deviceId, push_token: value }) => {
-    const ordinal = ordinalOf.get(deviceId);
-    return ordinal === undefined ? [] : [{ value, ordinal }];
+  return insertFound(tx, some, 'push_token', rows.flatMap(({ device_id: via, push_token: value }) => {
+    const ordinal = ordinalOf.get(via);
+    return ordinal === undefined ? [] : [{ value, ordinal, via }];
   }));
 }
 
@@ -160,23 +215,13 @@ async function listKnown(tx: Tx, { entityId, requestId, ordinals }: Some, kind: 
 }
 
 async function insertFound(
-  tx: Tx, { entityId, requestId }: Some, kind: 'device_id' | 'push_token', found: readonly FoundId[],
+  tx: Tx, { entityId, requestId }: Some, kind: 'device_id' | 'push_token', found: readonly LinkedId[],
 ): Promise<number> {
   if (found.length === 0) return 0;
   const { rowCount } = await tx.query(
-    `INSERT INTO gdpr_identifiers (entity_id, request_id, kind, value, ordinal, origin)
-     SELECT $1, $2, $3, value, ordinal, 'device' FROM unnest($4::text[], $5::integer[]) AS found (value, ordinal)
+    `INSERT INTO gdpr_identifiers (entity_id, request_id, kind, value, ordinal, origin, via)
+     SELECT $1, $2, $3, value, ordinal, 'device', via FROM unnest($4::text[], $5::integer[], $6::text[]) AS found (value, ordinal, via)
      ORDER BY value COLLATE "C", ordinal ON CONFLICT DO NOTHING`,
-    [entityId, requestId, kind, found.map(({ value }) => value), found.map(({ ordinal }) => ordinal)]);
+    [entityId, requestId, kind, ...columnsOf(found), found.map(({ via }) => via)]);
   return rowCount!;
-}
-
-async function refuseTooMany(tx: Tx, { entityId, requestId, ordinals }: Some): Promise<void> {
-  const { rows: [found] } = await tx.query<{ ordinal: number }>(
-    `SELECT ordinal FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 AND ordinal = ANY ($3)
-     GROUP BY ordinal HAVING count(*) > $4 ORDER BY ordinal LIMIT 1`, [entityId, requestId, ordinals, MOST_OF_A_PERSON]);
-  if (found) {
-    refuse(409, 'too_many_identifiers', `Person ${found.ordinal} of the request is known by more than ${MOST_OF_A_PERSON} ids: `
-      + 'check the aliases that were written for them. The request goes on by itself once there are fewer.', { ordinal: found.ordinal });
-  }
 }

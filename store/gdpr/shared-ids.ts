@@ -1,3 +1,4 @@
+import { type FoundId, insertLeftDevices, type LinkedId } from './left-identifiers.ts';
 import type { Queryable, Tx } from '../database.ts';
 import { LOOK_UP_BY_KEY } from '../look-up-by-key.ts';
 import { OF_ANY_APP } from '../personal-data/rows-of-people.ts';
@@ -6,14 +7,17 @@ import type { CustomerType } from '../../domain/customer-id.ts';
 
 /** Of what people of a request are known by: what they share with each other, and with whoever is to stay as they are. */
 
-/** An id, and by its ordinal of whom of the request. */
-export type FoundId = { ordinal: number; value: string };
+/** An alias that counts: staff have confirmed it, or a device that alone had used the earlier id said so, and they have not refused it. */
+export const COUNTS = (alias: string) => `(${alias}.decision = 'confirmed' OR ${alias}.decision IS NULL AND ${alias}.witnessed)`;
 
 /**
  * Those of some devices that somebody else uses, too. People of the request who are treated along with that person do not count:
  * either are on hold, or neither.
  */
-export async function listShared(tx: Queryable, entityId: number, requestId: number, devices: readonly FoundId[]): Promise<Set<FoundId>> {
+export async function listShared<T extends FoundId>(
+  tx: Queryable, entityId: number, requestId: number, given: readonly T[],
+): Promise<Set<T>> {
+  const devices = await withoutWhole(tx, entityId, requestId, given);
   if (devices.length === 0) return new Set();
   const { rows: uses } = await tx.query<{ device_id: string; user_id: string }>(
     `SELECT DISTINCT device_id, user_id FROM device_users WHERE entity_id = $1 AND ${OF_ANY_APP} AND device_id = ANY ($2)`,
@@ -32,12 +36,35 @@ export async function listShared(tx: Queryable, entityId: number, requestId: num
     (usersOf.get(value) ?? []).some(({ user_id: userId }) => heldOf.get(userId) !== isHeld.get(ordinal))));
 }
 
-/** Who of a request can't be told apart, as pairs of ordinals: an alias is between them, or both were asked for by the same id. */
+/** What a device has sent is asked for by itself, whoever used it. */
+async function withoutWhole<T extends FoundId>(
+  tx: Queryable, entityId: number, requestId: number, devices: readonly T[],
+): Promise<readonly T[]> {
+  if (devices.length === 0) return devices;
+  const { rows } = await tx.query<{ value: string }>(
+    `SELECT value FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 AND kind = 'whole_device' AND value = ANY ($3)`,
+    [entityId, requestId, devices.map(({ value }) => value)]);
+  const whole = new Set(rows.map(({ value }) => value));
+  return whole.size === 0 ? devices : devices.filter(({ value }) => !whole.has(value));
+}
+
+/** Who has used the devices that ask for themselves: what they did there goes with these. */
+export async function listUsersOfWholeDevices(
+  db: Queryable, entityId: number, requestId: number,
+): Promise<(Person & { ordinal: number })[]> {
+  const { rows } = await db.query<{ ordinal: number; user_id: string }>(
+    `SELECT DISTINCT i.ordinal, u.user_id FROM gdpr_identifiers i JOIN device_users u
+       ON u.entity_id = $1 AND u.${OF_ANY_APP} AND u.device_id = i.value
+     WHERE i.entity_id = $1 AND i.request_id = $2 AND i.kind = 'whole_device'`, [entityId, requestId]);
+  return rows.map(({ ordinal, user_id: customerId }) => ({ ordinal, customerType: 'user_id', customerId }));
+}
+
+/** Who of a request can't be told apart, as pairs of ordinals: an alias that counts is between them, or both were asked for by one id. */
 export async function listLinkedPeople(tx: Tx, entityId: number, requestId: number): Promise<[number, number][]> {
   await tx.query(LOOK_UP_BY_KEY);
   const { rows } = await tx.query<{ one: number; other: number }>(
     `SELECT DISTINCT a.ordinal AS one, b.ordinal AS other FROM gdpr_identifiers a
-       JOIN user_aliases u ON u.entity_id = $1 AND u.previous_id = a.value
+       JOIN user_aliases u ON u.entity_id = $1 AND u.previous_id = a.value AND ${COUNTS('u')}
        JOIN gdpr_identifiers b ON b.entity_id = $1 AND b.request_id = $2 AND b.kind = 'user_id' AND b.value = u.user_id
      WHERE a.entity_id = $1 AND a.request_id = $2 AND a.kind = 'user_id' AND a.ordinal <> b.ordinal
      UNION SELECT p.ordinal, i.ordinal FROM gdpr_request_people p
@@ -59,14 +86,15 @@ export async function deleteSharedDevices(
   const { rows: people } = await tx.query<{ ordinal: number }>(
     'SELECT ordinal FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND round IS NULL', [entityId, requestId]);
   const whole = new Set(people.map(({ ordinal }) => ordinal));
-  const { rows: devices } = await tx.query<FoundId & { origin: string; raised: boolean }>(
-    `SELECT value, ordinal, origin, raised FROM gdpr_identifiers
+  const { rows: devices } = await tx.query<LinkedId & { origin: string; raised: boolean }>(
+    `SELECT value, ordinal, via, origin, raised FROM gdpr_identifiers
      WHERE entity_id = $1 AND request_id = $2 AND kind = 'device_id'`, [entityId, requestId]);
   const rows = devices.filter(({ ordinal }) => whole.has(ordinal));
   const shared = await listShared(tx, entityId, requestId, rows);
   const refused = rows.filter((found) => shared.has(found) && found.raised && !letIn.has(found.value));
-  const gone = rows.filter((found) => shared.has(found) && found.origin === 'device' && !refused.includes(found)).map(({ value }) => value);
-  if (gone.length > 0) await deleteDevices(tx, entityId, requestId, gone);
+  const gone = rows.filter((found) => shared.has(found) && found.origin === 'device' && !refused.includes(found));
+  if (gone.length > 0) await deleteDevices(tx, entityId, requestId, gone.map(({ value }) => value));
+  await insertLeftDevices(tx, { entityId, requestId }, gone, 'shared');
   return refused.map(({ value }) => ({ customerType: 'device_id', customerId: value }));
 }
 

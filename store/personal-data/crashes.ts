@@ -9,7 +9,7 @@ export const crashes: PersonalDataPlace = {
   otherColumns: ['entity_id', 'app_id', 'id', 'identifier', 'fingerprint', 'first_seen_at', 'last_seen_at', 'occurrences'],
   foundBy: 'the id in a title',
   ...textsOfPeople({
-    table: 'crashes', keys: { id: 'integer' }, text: 'title', naming: namedIn('title'), shown: 'identifier, title',
+    table: 'crashes', keys: { id: 'integer' }, text: 'title', naming: namedIn('title'), within: 'identifier',
     change: `UPDATE crashes SET title = '${ERASED}'`,
   }),
 };

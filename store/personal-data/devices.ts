@@ -1,4 +1,4 @@
-import { idsOf, idsOfType } from './people-keys.ts';
+import { idsOfType, rowIdsOf } from './people-keys.ts';
 import { BATCH, countRows, type PersonalDataPlace } from './place.ts';
 import { changeFound, OF_ANY_APP, rowsOfPeople } from './rows-of-people.ts';
 import { inBatches } from '../in-batches.ts';
@@ -6,11 +6,11 @@ import { inBatches } from '../in-batches.ts';
 const KEY = 'app_id, device_id';
 const keys = { app_id: 'integer', device_id: 'text' } as const;
 
-/** Those of them that nobody else uses. */
+/** Those of them that nobody else uses, or that ask for themselves. */
 const OWN = `SELECT ${KEY} FROM devices AS d
-  WHERE entity_id = $1 AND ${OF_ANY_APP} AND device_id = ANY ($3) AND NOT EXISTS (
+  WHERE entity_id = $1 AND ${OF_ANY_APP} AND device_id = ANY ($3) AND (device_id = ANY ($4) OR NOT EXISTS (
     SELECT FROM device_users u
-    WHERE u.entity_id = $1 AND u.app_id = d.app_id AND u.device_id = d.device_id AND u.user_id <> ALL ($2::text[]))`;
+    WHERE u.entity_id = $1 AND u.app_id = d.app_id AND u.device_id = d.device_id AND u.user_id <> ALL ($2::text[])))`;
 
 /** Those that they used last, by devices_by_user; by device_users_by_user, should a device have had one before it had a last one. */
 const NAMING = `SELECT ${KEY} FROM devices WHERE entity_id = $1 AND last_user_id = ANY ($2)
@@ -35,7 +35,7 @@ export const devices: PersonalDataPlace = {
     'number_of_crashes', 'app_version', 'os_version', 'sdk_version', 'device_model', 'device_type', 'country', 'lang', 'last_city',
     'last_latitude', 'last_longitude', 'utc_offset', 'first_seen_at', 'last_seen_at'],
   otherColumns: ['entity_id', 'app_id', 'received_at'],
-  foundBy: 'device_id, where nobody else uses the device; last_user_id and current_user_id; push_token',
+  foundBy: 'device_id, where nobody else uses the device, or it asks itself; last_user_id and current_user_id; push_token',
   async count(needs, entityId, people) {
     const tokens = idsOfType(people, 'push_token');
     const withToken = tokens.length === 0 ? 0 : await countRows(needs.db, WITH_THEIR_TOKEN, [entityId, tokens]);
@@ -44,7 +44,7 @@ export const devices: PersonalDataPlace = {
   export: show,
   // Of a device that another uses, too, or that is not theirs, only the name of the one who used it last goes, and where they were.
   async erase(needs, entityId, people) {
-    const parameters = idsOf(entityId, people);
+    const parameters = rowIdsOf(entityId, people);
     const deleted = await changeFound(needs, 'DELETE FROM devices AS r USING found', { keys, found: OWN }, parameters);
     const tokens = idsOfType(people, 'push_token');
     const emptied = tokens.length === 0 ? 0 : await inBatches(needs.db,

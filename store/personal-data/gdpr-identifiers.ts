@@ -1,3 +1,4 @@
+import { idsOfType } from './people-keys.ts';
 import { BATCH, countRows, type KnownBy, type PersonalDataPlace } from './place.ts';
 import { inBatches } from '../in-batches.ts';
 
@@ -7,13 +8,16 @@ const GATHERED = `gdpr_requests r CROSS JOIN LATERAL (
     WHERE i.entity_id = $1 AND i.request_id = r.id AND (i.kind, i.value) IN (SELECT * FROM unnest($2::text[], $3::text[]))) AS g
   WHERE r.entity_id = $1 AND r.request_type = 'access'`;
 
+/** A device that somebody has alone may have asked for itself, too. */
 function kindsAndValues(entityId: number, people: KnownBy[]): unknown[] {
-  return [entityId, people.map(({ customerType }) => customerType), people.map(({ customerId }) => customerId)];
+  const devices = idsOfType(people, 'device_id');
+  return [entityId, [...people.map(({ customerType }) => customerType), ...devices.map(() => 'whole_device')],
+    [...people.map(({ customerId }) => customerId), ...devices]];
 }
 
 export const gdprIdentifiers: PersonalDataPlace = {
   name: 'gdpr_identifiers',
-  columns: ['kind', 'value', 'origin'],
+  columns: ['kind', 'value', 'origin', 'via'],
   otherColumns: ['entity_id', 'request_id', 'ordinal', 'raised'],
   foundBy: 'kind and value, in requests for access under way',
   count: ({ db }, entityId, people) => countRows(db, GATHERED, kindsAndValues(entityId, people)),

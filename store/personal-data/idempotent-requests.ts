@@ -9,7 +9,7 @@ export const idempotentRequests: PersonalDataPlace = {
   foundBy: 'the id in a reply that is kept for a repeat, for 24 hours',
   ...textsOfPeople({
     table: 'idempotent_requests', keys: { key_hash: 'bytea' }, text: 'reply', naming: namedIn('reply'),
-    shown: 'received_at, http_status, reply, identifier',
+    within: 'identifier',
     // The key stays taken: a repeat is refused as one whose reply is not kept, and does nothing twice.
     change: 'UPDATE idempotent_requests SET reply = NULL',
   }),

@@ -13,7 +13,10 @@ export const importErrors: PersonalDataPlace = {
     keys: { import_id: 'bigint', line: 'bigint' },
     text: `coalesce(customer_id, concat_ws(E'\\n', raw, message))`,
     naming: `customer_id = ANY ($4) OR customer_id IS NULL AND (${namedIn('raw')} OR ${namedIn('message')})`,
-    shown: 'line, error_type, happened_at, message, customer_id, attribute_key, raw',
+    own: { condition: 'customer_id = ANY ($4)', shown: 'line, error_type, happened_at, message, customer_id, attribute_key, raw' },
+    within: `coalesce(
+      (SELECT i.identifier FROM imports i WHERE i.entity_id = $1 AND i.id = import_id),
+      (SELECT r.identifier FROM sync_runs r WHERE r.entity_id = $1 AND r.id = import_id))`,
     // The rows stay, since the import's counts rest on them; what they tell of the person goes.
     change: `UPDATE import_errors SET customer_id = NULL, raw = NULL, attribute_key = NULL, message = '${ERASED}',
       customer_hash = ${hashOfNamed(['raw', 'message'], 'customer_id')}`,

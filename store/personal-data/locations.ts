@@ -8,7 +8,7 @@ export const locations: PersonalDataPlace = {
   name: 'locations',
   columns: ['happened_at', 'latitude', 'longitude', 'device_id', 'user_id'],
   otherColumns: ['entity_id', 'app_id', 'received_at', 'id', 'session_id'],
-  foundBy: 'user_id; device_id, where there is no user_id',
+  foundBy: 'user_id; device_id, where there is no user_id, or where the device itself asks',
   ...rowsOfPeople({
     table: 'locations',
     keys: { app_id: 'integer', happened_at: 'timestamptz', id: 'bigint' },
@@ -20,6 +20,7 @@ export const locations: PersonalDataPlace = {
 };
 
 function of(people: KnownBy[]): PeopleOfPartitions {
-  const devices = idsOfType(people, 'device_id');
-  return { table: 'locations', users: idsOfType(people, 'user_id'), devices, byDevice: 'device_id', time: 'happened_at' };
+  const [users, devices, wholeDevices] = [
+    idsOfType(people, 'user_id'), idsOfType(people, 'device_id'), idsOfType(people, 'whole_device')];
+  return { table: 'locations', users, devices, wholeDevices, byDevice: 'device_id', time: 'happened_at' };
 }

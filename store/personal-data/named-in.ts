@@ -111,6 +111,3 @@ function asItIs(character: string): string {
 function anyCase(digits: string): string {
   return digits.replaceAll(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
 }
-
-/** A column as people are shown it: what names none of them may name others. */
-export const onlyNaming = (column: string) => `CASE WHEN ${namedIn(column)} THEN ${column} END AS ${column}`;

@@ -3,6 +3,7 @@ import PostalMime from 'postal-mime';
 import { itemsNaming } from './items-naming.ts';
 import { peopleFinder, namesOf } from './named-in.ts';
 import type { KnownBy, PersonalDataPlace, PlaceNeeds } from './place.ts';
+import { TextMatches } from './text-matches.ts';
 import { type Queryable, write } from '../database.ts';
 
 /** Mails that no server took, since there is none: they lie in a folder until somebody takes them away. */
@@ -14,7 +15,12 @@ export const outboxMails: PersonalDataPlace = {
   async count(needs, entityId, people) {
     return (await Array.fromAsync(listMails(needs, entityId, people))).length;
   },
-  export: listMails,
+  async* export(needs, entityId, people) {
+    const matches = new TextMatches();
+    const mails = await Array.fromAsync(listMails(needs, entityId, people));
+    if (mails.length > 0) matches.add(null, mails.length);
+    yield* matches.records();
+  },
   async erase(needs, entityId, people) {
     let deleted = 0;
     for await (const { file } of listMails(needs, entityId, people)) {
@@ -26,16 +32,14 @@ export const outboxMails: PersonalDataPlace = {
   },
 };
 
-type MailRecord = { file: string; subject: string; text: string };
-
-async function* listMails({ db, outbox }: PlaceNeeds, entityId: number, people: KnownBy[]): AsyncGenerator<MailRecord> {
+async function* listMails({ db, outbox }: PlaceNeeds, entityId: number, people: KnownBy[]): AsyncGenerator<{ file: string }> {
   for await (const { key } of outbox.list('')) {
     if (!key.endsWith('.eml')) continue;
     const mail = await PostalMime.parse(await buffer(outbox.read(key)));
     const said = JSON.stringify(mail, (name, value: unknown) => (name === 'attachments' ? undefined : value), 1);
     const named = peopleFinder(people)(said);
     if (named.length === 0 || (await itemsNaming(db, [said], namesOf(entityId, named))).length === 0) continue;
-    if (!await isAnothers(db, entityId, mail.messageId ?? '')) yield { file: key, subject: mail.subject ?? '', text: mail.text ?? '' };
+    if (!await isAnothers(db, entityId, mail.messageId ?? '')) yield { file: key };
   }
 }
 

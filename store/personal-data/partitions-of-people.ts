@@ -16,11 +16,12 @@ const FIRST_SLICE = 100;
 const GROWTH = 16;
 
 /**
- * Whose rows of a partitioned table: those of users, and of devices what nobody did by name. `time`: the column behind these in
- * their indexes, if there is one.
+ * Whose rows of a partitioned table: those of users; of devices what nobody did by name; all of whole devices. `time`: the column
+ * behind these in their indexes, if there is one.
  */
 export type PeopleOfPartitions = {
-  table: Partition['table']; users: string[]; devices: string[]; byDevice: 'device_id' | 'subject'; time: string | null;
+  table: Partition['table']; users: string[]; devices: string[]; wholeDevices: string[]; byDevice: 'device_id' | 'subject';
+  time: string | null;
 };
 
 type Needed = Pick<PlaceNeeds, 'db' | 'tally'>;
@@ -38,7 +39,8 @@ const BY_BITMAP = ['seqscan', 'indexscan'].map((way) => `SET LOCAL enable_${way}
 const ALONG_INDEXES = `${LOOK_UP_BY_KEY};SET LOCAL max_parallel_workers_per_gather = 0`;
 
 const rowsOf = ({ byDevice }: PeopleOfPartitions) =>
-  `entity_id = $1 AND (user_id = ANY ($2::text[]) OR ${byDevice} = ANY ($3::text[]) AND user_id IS NULL)`;
+  `entity_id = $1 AND (user_id = ANY ($2::text[]) OR ${byDevice} = ANY ($3::text[]) AND user_id IS NULL
+    OR ${byDevice} = ANY ($4::text[]))`;
 
 /**
  * Deletes rows partition by partition, in slices of the people that have about a batch of rows each. What went is looked for at once,
@@ -81,11 +83,13 @@ async function listNames(db: Database, { table }: PeopleOfPartitions): Promise<s
  * slice may be larger.
  */
 async function inSlices(people: PeopleOfPartitions, work: (slice: PeopleOfPartitions) => Promise<number>): Promise<void> {
-  const count = Math.max(people.users.length, people.devices.length);
+  const count = Math.max(people.users.length, people.devices.length, people.wholeDevices.length);
   for (let [from, size] = [0, FIRST_SLICE]; from < count;) {
     const to = Math.min(from + size, count);
     const part = (ids: string[]) => ids.slice(Math.floor(from * ids.length / count), Math.floor(to * ids.length / count));
-    const factor = await work({ ...people, users: part(people.users), devices: part(people.devices) });
+    const factor = await work({
+      ...people, users: part(people.users), devices: part(people.devices), wholeDevices: part(people.wholeDevices),
+    });
     [from, size] = [to, Math.max(1, Math.floor(size * Math.min(factor, GROWTH)))];
   }
 }
@@ -93,7 +97,8 @@ async function inSlices(people: PeopleOfPartitions, work: (slice: PeopleOfPartit
 function deleteSlice({ db, tally }: Needed, entityId: number, partition: string, slice: PeopleOfPartitions): Promise<number> {
   return unlessDropped(write(db, (tx) => changeRows(tx,
     `DELETE FROM ${partition} WHERE entity_id = $1 AND ctid = ANY (ARRAY(
-       SELECT ctid FROM ${partition} WHERE ${rowsOf(slice)} LIMIT ${ROWS}))`, [entityId, slice.users, slice.devices], tally),
+       SELECT ctid FROM ${partition} WHERE ${rowsOf(slice)} LIMIT ${ROWS}))`,
+    [entityId, slice.users, slice.devices, slice.wholeDevices], tally),
   { settings: BY_BITMAP }));
 }
 
@@ -101,8 +106,10 @@ function deleteSlice({ db, tally }: Needed, entityId: number, partition: string,
 function countSlice({ db }: Needed, entityId: number, partition: string, slice: PeopleOfPartitions): Promise<number> {
   return unlessDropped(read(db, (tx) => countRows(tx,
     `(SELECT 1 FROM ${partition} WHERE entity_id = $1 AND user_id = ANY ($2::text[])
-      UNION ALL SELECT 1 FROM ${partition} WHERE entity_id = $1 AND ${slice.byDevice} = ANY ($3::text[]) AND user_id IS NULL) AS f`,
-    [entityId, slice.users, slice.devices]), { settings: ALONG_INDEXES }));
+      UNION ALL SELECT 1 FROM ${partition} WHERE entity_id = $1 AND ${slice.byDevice} = ANY ($3::text[]) AND user_id IS NULL
+      UNION ALL SELECT 1 FROM ${partition}
+        WHERE entity_id = $1 AND ${slice.byDevice} = ANY ($4::text[]) AND user_id IS NOT NULL AND user_id <> ALL ($2::text[])) AS f`,
+    [entityId, slice.users, slice.devices, slice.wholeDevices]), { settings: ALONG_INDEXES }));
 }
 
 const UNDEFINED_TABLE = '42P01';
@@ -124,8 +131,9 @@ async function eraseLargeSlice(needs: Needed, entityId: number, partition: strin
   return total;
 }
 
-function walksOf({ users, devices, byDevice, time }: PeopleOfPartitions): Walk[] {
-  return [{ ids: users, column: 'user_id', time }, { ids: devices, column: byDevice, among: 'user_id IS NULL', time }];
+function walksOf({ users, devices, wholeDevices, byDevice, time }: PeopleOfPartitions): Walk[] {
+  return [{ ids: users, column: 'user_id', time }, { ids: devices, column: byDevice, among: 'user_id IS NULL', time },
+    { ids: wholeDevices, column: byDevice, time }];
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Person } from '../tombstones.ts';
 
 /** Whether it is an id that values may be kept under. */
 export function isCustomer<T extends KnownBy>(known: T): known is T & Person {
-  return known.customerType !== 'push_token';
+  return known.customerType === 'user_id' || known.customerType === 'device_id';
 }
 
 export function idsOfType(people: readonly KnownBy[], type: KnownBy['customerType']): string[] {
@@ -15,6 +15,11 @@ export function idsOfType(people: readonly KnownBy[], type: KnownBy['customerTyp
 /** The parameters of statements over rows with both: the entity, the user ids, the device ids. */
 export function idsOf(entityId: number, people: readonly KnownBy[]): [number, string[], string[]] {
   return [entityId, idsOfType(people, 'user_id'), idsOfType(people, 'device_id')];
+}
+
+/** The same with the devices of which everything is asked for, as a fourth. */
+export function rowIdsOf(entityId: number, people: readonly KnownBy[]): [number, string[], string[], string[]] {
+  return [...idsOf(entityId, people), idsOfType(people, 'whole_device')];
 }
 
 /** The parameters of statements over rows with a customer's id and type as they are stored: entity, ids, types. */

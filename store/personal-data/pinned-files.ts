@@ -1,4 +1,5 @@
 import type { PersonalDataPlace } from './place.ts';
+import { TextMatches } from './text-matches.ts';
 import { deletePinnedFilesOf, listPinnedLinesOf } from '../pinned-files.ts';
 
 export const pinnedFiles: PersonalDataPlace = {
@@ -12,7 +13,12 @@ export const pinnedFiles: PersonalDataPlace = {
     return files.size;
   },
   async* export(needs, entityId, people) {
-    for await (const { fileKey, line } of listPinnedLinesOf(needs, entityId, people)) yield { file: fileKey, line };
+    const matches = new TextMatches();
+    for await (const { fileKey, line, isOwn } of listPinnedLinesOf(needs, entityId, people)) {
+      if (isOwn) yield { file: fileKey, line };
+      else matches.add(fileKey);
+    }
+    yield* matches.records();
   },
   // A pinned file is only kept to show what an import read: the whole file goes once the import has ended.
   erase: deletePinnedFilesOf,

@@ -4,8 +4,11 @@ import type { Tally } from '../in-batches.ts';
 import type { Secrets } from '../secrets.ts';
 import type { CustomerType } from '../../domain/customer-id.ts';
 
-/** What somebody is known by: places are asked with all of it. */
-export type KnownBy = { customerType: CustomerType | 'push_token'; customerId: string };
+/**
+ * What somebody is known by: places are asked with all of it. `whole_device`: all that the device has sent is asked for, under whatever
+ * name; it comes beside the `device_id`.
+ */
+export type KnownBy = { customerType: CustomerType | 'push_token' | 'whole_device'; customerId: string };
 
 export type PlaceNeeds = {
   db: Database;

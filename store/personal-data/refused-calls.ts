@@ -14,7 +14,7 @@ export const refusedCalls: PersonalDataPlace = {
     keys: { received_at: 'timestamptz', id: 'bigint' },
     text: `concat_ws(E'\\n', ${TEXTS.join(', ')})`,
     naming: TEXTS.map(namedIn).join(' OR '),
-    shown: 'received_at, app_id, message_id, code, message, raw',
+    within: '(SELECT a.identifier FROM apps a WHERE a.entity_id = $1 AND a.id = refused_calls.app_id)',
     // The rows stay, since counts rest on them.
     change: `UPDATE refused_calls SET raw = NULL, message = '${ERASED}', customer_hash = ${hashOfNamed(TEXTS)},
       message_id = CASE WHEN ${namedIn('message_id')} THEN NULL ELSE message_id END,

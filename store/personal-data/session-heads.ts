@@ -1,5 +1,5 @@
 import type { PersonalDataPlace } from './place.ts';
-import { DEVICE_SUBJECTS, OF_ANY_APP, rowsOfPeople, USER_SUBJECTS } from './rows-of-people.ts';
+import { DEVICE_SUBJECTS, OF_ANY_APP, rowsOfPeople, USER_SUBJECTS, WHOLE_SUBJECTS } from './rows-of-people.ts';
 
 const KEY = 'app_id, subject';
 
@@ -20,6 +20,7 @@ export const sessionHeads: PersonalDataPlace = {
     found: `SELECT ${KEY} FROM session_heads WHERE entity_id = $1 AND ${OF_ANY_APP} AND subject = ANY (${USER_SUBJECTS})
       UNION SELECT ${KEY} FROM session_heads AS h
         WHERE entity_id = $1 AND ${OF_ANY_APP} AND subject = ANY (${DEVICE_SUBJECTS}) AND NOT ${IS_ANOTHERS}
+      UNION SELECT ${KEY} FROM session_heads WHERE entity_id = $1 AND ${OF_ANY_APP} AND subject = ANY (${WHOLE_SUBJECTS})
       UNION SELECT h.app_id, h.subject FROM sessions AS s
         JOIN session_heads AS h ON h.entity_id = $1 AND h.app_id = s.app_id AND h.subject = s.subject AND h.session_id = s.id
         WHERE s.entity_id = $1 AND s.user_id = ANY ($2)`,

@@ -1,8 +1,6 @@
-import { itemsNaming } from './items-naming.ts';
-import { namedIn, type namesOf } from './named-in.ts';
+import { namedIn } from './named-in.ts';
 import type { PersonalDataPlace } from './place.ts';
 import { textsOfPeople } from './texts-of-people.ts';
-import type { Queryable } from '../database.ts';
 
 export const syncBatches: PersonalDataPlace = {
   name: 'sync_batches',
@@ -11,7 +9,7 @@ export const syncBatches: PersonalDataPlace = {
   foundBy: 'the id in the records of a batch on its way, one for each run at most',
   ...textsOfPeople({
     table: 'sync_batches', keys: { run_id: 'bigint' }, rowsAtOnce: 10,
-    text: 'batch', naming: namedIn('batch'), shown: 'identifier, batch', items: listItems,
+    text: 'batch', naming: namedIn('batch'), within: 'identifier',
     /**
      * The batch of a run under way stays until its outcomes are noted down: it may have been sent, so that after a crash the
      * very same has to be sent again, or nobody could tell what arrived. That is a matter of one step, or of minutes while the
@@ -22,16 +20,3 @@ export const syncBatches: PersonalDataPlace = {
       SELECT FROM sync_runs r WHERE r.entity_id = $1 AND r.id = sync_batches.run_id AND r.ended_at IS NULL)`,
   }),
 };
-
-async function* listItems(db: Queryable, row: Record<string, unknown>, names: ReturnType<typeof namesOf>) {
-  const { identifier, batch } = row as { identifier: string; batch: string };
-  for (const { source, record } of await itemsNaming(db, itemsOf(batch), names)) yield { batch: identifier, source, record };
-}
-
-type Item = { source: unknown; record: unknown };
-type StoredItem = { source: unknown; sent: number | null };
-
-function itemsOf(batch: string): Item[] {
-  const { items, records } = JSON.parse(batch) as { items: StoredItem[]; records: unknown[] };
-  return items.map((item) => ({ ...item, record: item.sent === null ? null : records[item.sent] }));
-}

@@ -8,7 +8,8 @@ export const syncLog: PersonalDataPlace = {
   otherColumns: ['entity_id', 'run_id', 'id', 'logged_at'],
   foundBy: 'the id in a line',
   ...textsOfPeople({
-    table: 'sync_log', keys: { run_id: 'bigint', id: 'bigint' }, text: 'line', naming: namedIn('line'), shown: 'logged_at, line',
+    table: 'sync_log', keys: { run_id: 'bigint', id: 'bigint' }, text: 'line', naming: namedIn('line'),
+    within: '(SELECT r.identifier FROM sync_runs r WHERE r.entity_id = $1 AND r.id = sync_log.run_id)',
     change: `UPDATE sync_log SET line = '${ERASED}'`,
   }),
 };

@@ -1,8 +1,6 @@
-import { itemsNaming } from './items-naming.ts';
-import { namedIn, type namesOf } from './named-in.ts';
+import { namedIn } from './named-in.ts';
 import type { PersonalDataPlace } from './place.ts';
 import { textsOfPeople } from './texts-of-people.ts';
-import type { Queryable } from '../database.ts';
 
 export const syncPinnedBatches: PersonalDataPlace = {
   name: 'sync_pinned_batches',
@@ -13,7 +11,7 @@ export const syncPinnedBatches: PersonalDataPlace = {
     table: 'sync_pinned_batches', keys: { run_id: 'bigint', number: 'integer' }, rowsAtOnce: 10,
     text: `concat_ws(E'\\n', items, position)`,
     naming: `${namedIn('items')} OR ${namedIn('coalesce("position", \'\')')}`,
-    shown: 'items', items: listItems,
+    within: '(SELECT r.identifier FROM sync_runs r WHERE r.entity_id = $1 AND r.id = sync_pinned_batches.run_id)',
     /**
      * A batch of a run under way stays until its records are merged, which leaves out the erased: it counts for the run, and goes
      * within seconds, or minutes where our own database is down. Whoever erases looks again.
@@ -23,7 +21,3 @@ export const syncPinnedBatches: PersonalDataPlace = {
       SELECT FROM sync_runs r WHERE r.entity_id = $1 AND r.id = sync_pinned_batches.run_id AND r.ended_at IS NULL)`,
   }),
 };
-
-async function* listItems(db: Queryable, { items }: Record<string, unknown>, names: ReturnType<typeof namesOf>) {
-  for (const item of await itemsNaming(db, JSON.parse(items as string) as unknown[], names)) yield { item };
-}

@@ -34,7 +34,7 @@ const keysOfOthers = textsOfPeople({
     SELECT FROM unnest($4::text[], $5::text[]) AS p (id, type) JOIN syncs s ON s.entity_id = $1 AND s.id = sync_records.sync_id
       AND coalesce(s.mapping -> 'customer' ->> 'type', p.type) = p.type
     WHERE p.id = sync_records.customer_id AND p.type <> 'push_token')`,
-  shown: `${SYNC}, key, customer_id`,
+  within: '(SELECT s.identifier FROM syncs s WHERE s.entity_id = $1 AND s.id = sync_records.sync_id)',
   change: 'DELETE FROM sync_records',
 });
 

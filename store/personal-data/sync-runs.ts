@@ -1,4 +1,4 @@
-import { ERASED, namedIn, onlyNaming } from './named-in.ts';
+import { ERASED, namedIn } from './named-in.ts';
 import type { PersonalDataPlace } from './place.ts';
 import { textsOfPeople } from './texts-of-people.ts';
 
@@ -31,8 +31,7 @@ export const syncRuns: PersonalDataPlace = {
     table: 'sync_runs', keys: { id: 'bigint' }, rowsAtOnce: 100,
     text: `concat_ws(E'\\n', ${[...PLACES, ...TEXTS].join(', ')}, sample::text)`,
     naming: `${[...PLACES, ...TEXTS].map(namedIn).join('\n  OR ')}\n  OR ${SAMPLE_NAMING}`,
-    shown: `identifier AS run, ${[...PLACES, ...TEXTS].map(onlyNaming).join(', ')},
-      (SELECT json_agg(record) FROM jsonb_array_elements(sample) AS record WHERE ${NAMED_RECORD}) AS sample`,
+    within: 'identifier',
     // The rows stay, for their counts. A run under way that loses its position goes on where it is; only should it have to
     // start anew, it begins at the beginning, as one whose source has changed.
     change: `UPDATE sync_runs SET ${WITHOUT_THEM}`,

@@ -1,4 +1,4 @@
-import { ERASED, namedIn, onlyNaming } from './named-in.ts';
+import { ERASED, namedIn } from './named-in.ts';
 import type { PersonalDataPlace } from './place.ts';
 import { textsOfPeople } from './texts-of-people.ts';
 
@@ -13,7 +13,7 @@ export const syncs: PersonalDataPlace = {
     table: 'syncs', keys: { id: 'integer' },
     text: `concat_ws(E'\\n', cursor, paused_reason)`,
     naming: `${namedIn('cursor')} OR ${namedIn('paused_reason')}`,
-    shown: `identifier AS sync, ${onlyNaming('cursor')}, ${onlyNaming('paused_reason')}`,
+    within: 'identifier',
     // Without a cursor the next reading begins at the beginning: what is known and unchanged is not written again.
     change: `UPDATE syncs SET cursor = CASE WHEN ${namedIn('cursor')} THEN NULL ELSE cursor END,
       paused_reason = CASE WHEN ${namedIn('paused_reason')} THEN '${ERASED}' ELSE paused_reason END`,

@@ -1,6 +1,7 @@
-import { type namesOf, peopleFinder, type TextNames, textNames } from './named-in.ts';
+import { peopleFinder, type TextNames, textNames } from './named-in.ts';
 import type { ErasingPlace, KnownBy, PlaceNeeds } from './place.ts';
-import { type Database, type Queryable, read, write } from '../database.ts';
+import { TextMatches } from './text-matches.ts';
+import { type Database, read, write } from '../database.ts';
 import { changeRows } from '../in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../look-up-by-key.ts';
 
@@ -19,10 +20,10 @@ type TextsOfPeople = {
   text: string;
   /** Which of the rows do name somebody. */
   naming: string;
-  /** What is told of a row. */
-  shown: string;
-  /** What is told of a row instead: of several things in it those that name somebody. */
-  items?: (db: Queryable, row: Record<string, unknown>, names: ReturnType<typeof namesOf>) => AsyncIterable<Record<string, unknown>>;
+  /** Which of these are theirs by an id of its own, and what is told of such a row. */
+  own?: { condition: string; shown: string };
+  /** In what a row lies, as a text: all that is told of a row that is not theirs by an id of its own. */
+  within: string;
   /** The statement that takes it away, up to its condition. */
   change: string;
   /** Which of the rows may go now. */
@@ -52,13 +53,20 @@ export function textsOfPeople(texts: TextsOfPeople): Pick<ErasingPlace, 'count' 
       }
       return total;
     },
+    // A text in which an id stands may be about somebody else, above all where the id is a common word: such texts are counted.
     async* export(needs, entityId, people) {
+      const { condition = 'false', shown = 'NULL' } = texts.own ?? {};
+      const matches = new TextMatches();
       for await (const some of listCandidates(needs, texts, entityId, people)) {
         const { rows } = await needs.db.query<Record<string, unknown>>(
-          `SELECT ${texts.shown} FROM ${table} WHERE ${named} ORDER BY ${Object.keys(texts.keys).join(', ')}`, some);
-        if (!texts.items) yield* rows;
-        else for (const row of rows) yield* texts.items(needs.db, row, [some[0], some[1], some[2]]);
+          `SELECT ${shown} FROM ${table} WHERE ${named} AND (${condition}) ORDER BY ${Object.keys(texts.keys).join(', ')}`, some);
+        if (texts.own) yield* rows;
+        const { rows: counted } = await needs.db.query<{ within: string | null; matches: number }>(
+          `SELECT ${texts.within} AS within, count(*) AS matches FROM ${table}
+           WHERE ${named} AND (${condition}) IS NOT TRUE GROUP BY 1`, some);
+        for (const { within, matches: more } of counted) matches.add(within, more);
       }
+      yield* matches.records();
     },
     async erase(needs, entityId, people) {
       let total = 0;
@@ -75,8 +83,9 @@ type Candidate = { place: string; people: KnownBy[] };
 type Some = [...TextNames, places: string[]];
 
 async function* listCandidates(
-  { db, secrets }: PlaceNeeds, texts: TextsOfPeople, entityId: number, people: KnownBy[],
+  { db, secrets }: PlaceNeeds, texts: TextsOfPeople, entityId: number, known: KnownBy[],
 ): AsyncGenerator<Some> {
+  const people = known.some(isWhole) ? known.filter((one) => !isWhole(one)) : known;      // its id comes as the device's, too
   for await (const page of listPages(db, texts, entityId)) {
     const candidates = page.map(({ place, text }) => ({ place, people: text === null ? [] : peopleFinder(people)(text) }));
     for (const { places, named } of inChunks(candidates.filter((row) => row.people.length > 0))) {
@@ -84,6 +93,8 @@ async function* listCandidates(
     }
   }
 }
+
+const isWhole = ({ customerType }: KnownBy) => customerType === 'whole_device';
 
 function* inChunks(candidates: Candidate[]): Generator<{ places: string[]; named: KnownBy[] }> {
   let [places, named] = [[] as string[], new Set<KnownBy>()];

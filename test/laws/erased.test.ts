@@ -69,6 +69,14 @@ async function askFromDevice(type: 'access' | 'delete', { deviceId, userId }: Wh
   return reply.json<{ result: { identifier: string } }>().result.identifier;
 }
 
+/** An SDK says that somebody else came before: it may be anybody's. */
+async function claimToBe({ userId, deviceId }: WholePerson, other: WholePerson): Promise<void> {
+  await stack.app.inject({
+    method: 'POST', url: '/v1/alias', headers: basic(everything.app.apiKey),
+    payload: JSON.stringify({ previousId: other.userId, userId, context: { device: { id: deviceId } } }),
+  });
+}
+
 /** What an exporter has brought into a bucket, plain and encrypted. */
 async function exportAll(): Promise<void> {
   const { world, app } = everything;
@@ -98,6 +106,7 @@ beforeAll(async () => {
   const syncs = await sync(everything, [BEN, ANA]);
   await exportAll();
   await hold(ANA);
+  await claimToBe(BEN, ANA);
   access = await request('access', ANA);
   await treated(access);
   await treated(await askFromDevice('access', ANA));
@@ -107,6 +116,7 @@ beforeAll(async () => {
   await worker.stop();
   await leaveBehind(everything, ANA, syncs);
   await quote(everything, ANA);
+  await api('GET', '/api/customer_profiles');          // adds to `customers`, which the sweep would do at some time
 });
 
 /** A hold that is released again. */

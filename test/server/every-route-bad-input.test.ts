@@ -64,7 +64,8 @@ const TAKEN = new Set([
     `${name} body.subfolder: empty`, `${name} body.subfolder: long`, `${name} body.notify_emails: empty`,
   ]),
   'POST /api/gdpr/holds body.user_id: unknown', 'POST /api/gdpr/holds body.reason: unknown', 'POST /api/gdpr/holds body.reason: long',
-  'GET /api/gdpr/holds query.user_id: unknown',
+  'GET /api/gdpr/holds query.user_id: unknown', 'GET /api/gdpr/identifiers query.user_id: unknown',
+  'GET /api/gdpr/aliases query.user_id: unknown',
   'POST /api/labels body.name: unknown', 'PUT /api/labels/:name body.new_name: unknown',
   'PUT /api/apps/:app_identifier/event_definitions/:event_id body.display_name: unknown',
   'PUT /api/apps/:app_identifier/event_definitions/:event_id body.display_name: null',
@@ -89,6 +90,7 @@ const TAKEN = new Set([
     'GET /api/syncs/:sync_id/runs', 'GET /api/data_exporters/:exporter_id/runs', 'GET /api/data_exporters/:exporter_id/reconciliation',
     'GET /api/data_exporters/:exporter_id/deletion_lists', 'GET /api/gdpr/receipts',
     'GET /api/apps/:app_identifier/event_definitions', 'GET /api/gdpr/requests', 'GET /api/gdpr/holds',
+    'GET /api/gdpr/identifiers', 'GET /api/gdpr/requests/:request_id/identifiers', 'GET /api/gdpr/aliases',
   ].flatMap((name) =>
     ['page', 'per_page'].flatMap((field) =>
       ['empty', 'long', 'unknown', 'NUL'].map((kind) => `${name} query.${field}: ${kind}`))),

@@ -10,6 +10,9 @@ export type SampleDeviceRequest = {
   holdId: string;
   /** A user who was erased. */
   erased: string;
+  /** Ids of which an SDK said that one came before the other. */
+  earlier: string;
+  later: string;
 };
 
 /** A deletion that was asked for from a device and waits for approval, somebody on hold, and somebody who was erased. */
@@ -23,5 +26,8 @@ export async function insertSampleDeviceRequest(
   const hold = await insertHold(tx, entityId, { ...held, kind: 'hold', reason: 'a lawsuit', createdBy: userId });
   const erased = personId(930_000 + entityId);
   await insertTombstone(tx, entityId, secrets.customerHash(entityId, 'user_id', erased));
-  return { requestId, holdId: hold!.identifier, erased };
+  const [earlier, later] = [personId(940_000 + entityId), personId(950_000 + entityId)];
+  await tx.query('INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id) VALUES ($1, $2, $3, $4)',
+    [entityId, appId, earlier, later]);
+  return { requestId, holdId: hold!.identifier, erased, earlier, later };
 }

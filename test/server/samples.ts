@@ -270,6 +270,11 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/gdpr/holds': ({ person }) => ({ query: { user_id: person } }),
   'POST /api/gdpr/holds': () => ({ body: { user_id: personId(1), kind: 'restriction', reason: 'a dispute over what is stored' } }),
   'DELETE /api/gdpr/holds/:hold_id': ({ asked }) => ({ params: { hold_id: asked.holdId } }),
+  'GET /api/gdpr/identifiers': ({ person }) => ({ query: { user_id: person } }),
+  'GET /api/gdpr/requests/:request_id/identifiers': ({ asked }) => ({ params: { request_id: asked.requestId } }),
+  'GET /api/gdpr/aliases': ({ asked }) => ({ query: { user_id: asked.later } }),
+  'PUT /api/gdpr/aliases': ({ asked: { earlier, later } }) => (
+    { body: { previous_id: earlier, user_id: later, decision: 'confirmed' } }),
   'POST /api/gdpr/readmit': ({ asked, apps }) => ({ body: { users: [asked.erased], devices: [apps.deviceId] } }),
   ...walletCalls(),
 };

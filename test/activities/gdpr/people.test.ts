@@ -16,10 +16,12 @@ import { beginArchive, recordArchive } from '../../../store/gdpr/archives.ts';
 import { updateDecision } from '../../../store/gdpr/decisions.ts';
 import { insertHold } from '../../../store/gdpr/holds.ts';
 import { listIdentifiers } from '../../../store/gdpr/identifiers.ts';
+import { updateAlias } from '../../../store/gdpr/links.ts';
 import { addErased, claimGdprRequest, type GdprClaim, updateStage } from '../../../store/gdpr/progress.ts';
 import { listReceiptsOf } from '../../../store/gdpr/receipts.ts';
 import type { GdprRequestType } from '../../../store/gdpr/request-record.ts';
 import { findGdprRequestById, listGdprPeople } from '../../../store/gdpr/requests.ts';
+import { personalData } from '../../../store/personal-data.ts';
 import { gdprRequestPeople } from '../../../store/personal-data/gdpr-request-people.ts';
 import { listMissingTombstones, readmit } from '../../../store/tombstone-batches.ts';
 
@@ -49,61 +51,172 @@ async function claimed(type: GdprRequestType, userIds: string[]): Promise<GdprCl
   return { ...ref, generation };
 }
 
-const alias = (previousId: string, userId: string) => store.db.query(
-  'INSERT INTO user_aliases (entity_id, previous_id, user_id) VALUES ($1, $2, $3)', [world.entity.id, previousId, userId]);
+/** An id that nothing but an alias knows. */
+const guest = () => personId(750_000 + (people += 1));
+/** One that counts, as an SDK says it of an id that no other device has used. */
+const alias = (previousId: string, userId: string, { decision = null as string | null, witnessed = true } = {}) => store.db.query(
+  'INSERT INTO user_aliases (entity_id, previous_id, user_id, witnessed, decision) VALUES ($1, $2, $3, $4, $5)',
+  [world.entity.id, previousId, userId, witnessed, decision]);
+const leftOf = async ({ runId }: GdprClaim) => (await store.db.query<{ kind: string; value: string; via: string; reason: string }>(
+  'SELECT kind, value, via, reason FROM gdpr_left_identifiers WHERE entity_id = $1 AND request_id = $2 ORDER BY ordinal, kind DESC, value',
+  [world.entity.id, runId])).rows.map(({ kind, value, via, reason }) => [kind, value, via, reason]);
 const hashOf = (id: string, type: 'user_id' | 'device_id' = 'user_id') => store.secrets.customerHash(world.entity.id, type, id);
 const receiptsOf = (hash: Buffer) => listReceiptsOf(store.db, world.entity.id, [hash], { offset: 0, limit: 10 });
 const idsOf = async ({ runId }: GdprClaim) => (await listIdentifiers(store.db, world.entity.id, runId)).map(({ customerId }) => customerId);
 
 describe('a receipt is found by each id of a person, also those that were only gathered', () => {
   it('of what was erased', async () => {
-    const [id, before] = await known(2);
-    await alias(before!, id!);
+    const [[id], before] = [await known(1), guest()];
+    await alias(before, id!);
     const claim = await claimed('delete', [id!]);
     await gatherPeople(needs, claim);
     await refusePeople(needs, claim);
     await beginErasingPeople(needs, claim);
     await finishRound(needs, claim);
-    const found = await Promise.all([hashOf(id!), hashOf(before!), hashOf(`device of ${id}`, 'device_id')].map(receiptsOf));
+    const found = await Promise.all([hashOf(id!), hashOf(before), hashOf(`device of ${id}`, 'device_id')].map(receiptsOf));
     expect(found.map((receipts) => receipts.map(({ request }) => request))).toEqual(Array(3).fill([claim.identifier]));
   });
 
   it('of what was shown', async () => {
-    const [id, before] = await known(2);
-    await alias(before!, id!);
+    const [[id], before] = [await known(1), guest()];
+    await alias(before, id!);
     const claim = await claimed('access', [id!]);
-    await gatherKnown(needs, claim, async () => null);
+    await gatherKnown(needs, claim);
     await finishAccess(needs, claim);
-    const found = await Promise.all([hashOf(id!), hashOf(before!), hashOf(`device of ${id}`, 'device_id')].map(receiptsOf));
+    const found = await Promise.all([hashOf(id!), hashOf(before), hashOf(`device of ${id}`, 'device_id')].map(receiptsOf));
     expect(found.map((receipts) => receipts.map(({ request }) => request))).toEqual(Array(3).fill([claim.identifier]));
   });
 });
 
 describe('an id from which several users came', () => {
-  it('leads from none of them to another, and is not taken for theirs', async () => {
-    const [ana, ben, guest, earlier] = await known(4);
-    for (const id of [ana, ben]) await alias(guest!, id!);
-    await alias(earlier!, ana!);
+  it('leads from none of them to another, is not taken for theirs, and is told of', async () => {
+    const [[ana, ben], shared, earlier] = [await known(2), guest(), guest()];
+    for (const id of [ana, ben]) await alias(shared, id!);
+    await alias(earlier, ana!);
     const claim = await claimed('delete', [ana!]);
     await gatherPeople(needs, claim);
     expect((await idsOf(claim)).filter((id) => !id.includes(' '))).toEqual([ana, earlier]);
-    const asked = await claimed('delete', [guest!]);
+    expect(await leftOf(claim)).toEqual([['user_id', shared, ana, 'shared']]);
+    const asked = await claimed('delete', [shared]);
     await gatherPeople(needs, asked);
-    expect((await idsOf(asked)).filter((id) => !id.includes(' '))).toEqual([guest]);
+    expect((await idsOf(asked)).filter((id) => !id.includes(' '))).toEqual([shared]);
+    expect(await leftOf(asked)).toEqual([['user_id', ana, shared, 'unconfirmed'], ['user_id', ben, shared, 'unconfirmed']]);
   });
 
   it('goes with them where all of them are found to be one, or are asked for', async () => {
-    const [ana, renamed, once, ben, guest] = await known(5);
-    for (const [from, to] of [[once, ana], [once, renamed], [ana, renamed], [guest, renamed], [guest, ben]]) await alias(from!, to!);
+    const [[ana, renamed, ben], once, shared] = [await known(3), guest(), guest()];
+    for (const [from, to] of [[once, ana], [once, renamed], [shared, renamed], [shared, ben]]) await alias(from!, to!);
+    await alias(ana!, renamed!, { decision: 'confirmed' });
     const one = await claimed('delete', [ana!]);
     await gatherPeople(needs, one);
     expect(new Set((await idsOf(one)).filter((id) => !id.includes(' ')))).toEqual(new Set([ana, renamed, once]));
     const all = await claimed('delete', [ben!, ana!]);
     await gatherPeople(needs, all);
-    expect(await idsOf(all)).toContain(guest);
+    expect(await idsOf(all)).toContain(shared);
+    expect(await leftOf(all)).toEqual([]);
     const shown = await claimed('access', [ben!, ana!]);
-    await gatherKnown(needs, shown, async () => null);
-    expect(await idsOf(shown)).not.toContain(guest);
+    await gatherKnown(needs, shown);
+    expect(await idsOf(shown)).not.toContain(shared);
+  });
+});
+
+describe('whose word links ids', () => {
+  it('of a customer of a System of Records only that of staff, in either direction', async () => {
+    const [mine, victim, another] = await known(3);
+    await alias(victim!, mine!);
+    await alias(mine!, another!);
+    for (const type of ['access', 'delete'] as const) {
+      const claim = await claimed(type, [mine!]);
+      await gatherKnown(needs, claim);
+      expect((await idsOf(claim)).filter((id) => !id.includes(' '))).toEqual([mine]);
+      expect(await leftOf(claim)).toEqual([['user_id', victim, mine, 'unconfirmed'], ['user_id', another, mine, 'unconfirmed']]);
+    }
+    const decide = (previousId: string, userId: string, decision: 'confirmed' | 'refused') =>
+      write(store.db, (tx) => updateAlias(tx, world.entity.id, { previousId, userId }, decision, world.user.id));
+    await decide(victim!, mine!, 'refused');
+    await decide(mine!, another!, 'confirmed');
+    const claim = await claimed('delete', [mine!]);
+    await gatherPeople(needs, claim);
+    expect((await idsOf(claim)).filter((id) => !id.includes(' '))).toEqual([mine, another]);
+    expect(await leftOf(claim)).toEqual([]);
+  });
+
+  it('of an id that is in use elsewhere nobody else\'s', async () => {
+    const [[mine], victim] = [await known(1), guest()];
+    await alias(victim, mine!, { witnessed: false });
+    const claim = await claimed('delete', [mine!]);
+    await gatherPeople(needs, claim);
+    expect(await idsOf(claim)).not.toContain(victim);
+    expect(await leftOf(claim)).toEqual([['user_id', victim, mine, 'unconfirmed']]);
+  });
+
+  it('more of them than are followed hold up neither this person nor the others of the request', async () => {
+    const [[flooded, other], first] = [await known(2), guest()];
+    await alias(first, flooded!);
+    await store.db.query(
+      `INSERT INTO user_aliases (entity_id, previous_id, user_id, witnessed, first_seen_at)
+       SELECT $1, 'guest ' || n || ' of ' || $2, $2, true, now() + interval '1 s' FROM generate_series(1, 1100) n`,
+      [world.entity.id, flooded]);
+    await store.db.query(
+      `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
+       SELECT $1, $3, 'device ' || n || ' of ' || $2, $2, now() + interval '1 s' FROM generate_series(1, 1100) n`,
+      [world.entity.id, flooded, world.app.id]);
+    const claim = await claimed('delete', [flooded!, other!]);
+    expect(await gatherPeople(needs, claim)).toMatchObject({ going: 2, held: 0 });
+    const ids = await idsOf(claim);
+    expect(ids.filter((id) => id.startsWith('guest ')).length).toBe(998);
+    expect(ids).toEqual(expect.arrayContaining([first, other, `device of ${flooded}`, `device of ${other}`]));
+    const left = await leftOf(claim);
+    expect(left.filter(([kind]) => kind === 'user_id').length).toBe(102);
+    expect(left.every(([, , , reason]) => reason === 'too_many')).toBe(true);
+    await refusePeople(needs, claim);
+    await beginErasingPeople(needs, claim);
+    expect(await finishRound(needs, claim)).toEqual({ isTreated: true });
+    const [receipt] = await receiptsOf(hashOf(flooded!));
+    const told = receipt!.subjects.find(({ subject }) => subject === hashOf(flooded!).toString('hex'))!;
+    expect(told).toMatchObject({ identifiers: { push_token: 1 }, origins: { asked: 1, alias: 999, confirmed: 0, device: 1001 } });
+    expect(told.left_alone!.length).toBe(left.length);
+  });
+});
+
+describe('a device that asks for itself', () => {
+  const asked = async (deviceId: string) => {
+    const { id, identifier } = await deletionByDevice(store.db, world.entity.id, { userId: null, deviceId }, { state: 'accepted' });
+    const ref = { entityId: world.entity.id, runId: id, identifier };
+    return { ...ref, generation: (await claimGdprRequest(store.db, ref, `run of ${identifier}`))!.generation };
+  };
+  const countAll = async (claim: GdprClaim) => {
+    const ids = await listIdentifiers(store.db, world.entity.id, claim.runId);
+    const counts = await Promise.all(personalData.map(async (place) =>
+      [place.name, await place.count(store, world.entity.id, ids)] as const));
+    return Object.fromEntries(counts.filter(([name, rows]) => rows > 0 && !name.startsWith('gdpr_')));
+  };
+
+  it('is answered with what it has sent, under whatever name, and with nothing else of its user', async () => {
+    const [mine, other] = await known(2);
+    await store.db.query(
+      `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) VALUES ($1, $2, $3, $4, now())`,
+      [world.entity.id, world.app.id, `device of ${mine}`, other]);
+    const claim = await asked(`device of ${mine}`);
+    await gatherPeople(needs, claim);
+    expect(new Set(await idsOf(claim))).toEqual(new Set([`device of ${mine}`, `token of ${mine}`]));
+    expect(await countAll(claim)).toEqual({ events: 3, devices: 2, device_users: 2 });      // the device by its id, and by its token
+    const ids = await listIdentifiers(store.db, world.entity.id, claim.runId);
+    const events = personalData.find(({ name }) => name === 'events')!;
+    expect(await Array.fromAsync(events.export(store, world.entity.id, ids))).toHaveLength(3);
+    for (const place of personalData) if (place.erase && !place.name.startsWith('gdpr_')) await place.erase(store, world.entity.id, ids);
+    expect(await countAll(claim)).toEqual({});
+    const users = [mine!, other!].map((customerId) => ({ customerType: 'user_id' as const, customerId }));
+    const values = personalData.find(({ name }) => name === 'attribute_values')!;
+    expect([await values.count(store, world.entity.id, users), await events.count(store, world.entity.id, users)]).toEqual([2, 2]);
+  });
+
+  it('waits while somebody who has used it is on hold', async () => {
+    const [id] = await known(1);
+    await write(store.db, (tx) => insertHold(tx, world.entity.id, {
+      customerType: 'user_id', customerId: id!, kind: 'hold', reason: 'a lawsuit', createdBy: world.user.id,
+    }));
+    expect(await gatherPeople(needs, await asked(`device of ${id}`))).toMatchObject({ going: 0, held: 1 });
   });
 });
 
@@ -187,7 +300,7 @@ it('who polls for news is told of states, and not of every batch', async () => {
   expect(await updatedAt(deletion)).toBe(before);
   expect(await findGdprRequestById(store.db, world.entity.id, deletion.runId)).toMatchObject({ stage: 'erasing', erased: { events: 3 } });
   const access = await claimed('access', await known(2));
-  await gatherKnown(needs, access, async () => null);
+  await gatherKnown(needs, access);
   const asked = await updatedAt(access);
   const { person, key } = (await write(store.db, (tx) => beginArchive(tx, access)))!;
   await write(store.db, (tx) => recordArchive(tx, { ...access, ordinal: person.ordinal, key }, { shown: {}, archive: null, message: 'x' }));

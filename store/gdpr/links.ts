@@ -1,0 +1,127 @@
+import { collectIdentifiersIn, type GdprIdentifier } from './identifiers.ts';
+import type { LeftReason } from './left-identifiers.ts';
+import { insertGdprRequest } from './requests.ts';
+import { type Database, type Queryable, type Tx, write } from '../database.ts';
+import type { KnownBy } from '../personal-data/place.ts';
+
+/**
+ * An id that is linked to a person of a request, and why. `leftAlone` null: it is theirs. `said`: which device of which app said so
+ * first, of an alias.
+ */
+export type Link = {
+  ordinal: number; kind: KnownBy['customerType']; id: string; origin: GdprIdentifier['origin'] | null; via: string | null;
+  leftAlone: LeftReason | null; said: Said | null;
+};
+
+export type Said = { appIdentifier: string | null; deviceId: string | null; at: Date };
+
+type LinkRow = {
+  ordinal: number; kind: Link['kind']; value: string; origin: Link['origin']; via: string | null; reason: LeftReason | null;
+  app: string | null; device_id: string | null; first_seen_at: Date | null; total: number;
+};
+
+const LINKS = `
+  SELECT ordinal, kind, value, origin, via, NULL AS reason FROM gdpr_identifiers
+  WHERE entity_id = $1 AND request_id = $2 AND (via IS NOT NULL OR kind = 'whole_device')
+  UNION ALL SELECT ordinal, kind, value, NULL, via, reason FROM gdpr_left_identifiers WHERE entity_id = $1 AND request_id = $2`;
+
+/** By person, what is theirs before what is left alone; not the ids that were asked for themselves. */
+export async function listLinks(
+  db: Queryable, entityId: number, requestId: number, { offset, limit }: { offset: number; limit: number },
+): Promise<{ total: number; links: Link[] }> {
+  const { rows: [counted] } = await db.query<{ total: number }>(`SELECT count(*) AS total FROM (${LINKS}) AS l`, [entityId, requestId]);
+  // An alias by its key, in either direction.
+  const { rows } = await db.query<LinkRow>(
+    `SELECT l.*, said.app, said.device_id, said.first_seen_at
+     FROM (SELECT * FROM (${LINKS}) AS l ORDER BY ordinal, reason NULLS FIRST, kind DESC, value COLLATE "C" OFFSET $3 LIMIT $4) AS l
+       LEFT JOIN LATERAL (
+         SELECT a.identifier AS app, u.device_id, u.first_seen_at
+         FROM user_aliases u LEFT JOIN apps a ON a.entity_id = $1 AND a.id = u.app_id
+         WHERE u.entity_id = $1 AND l.kind = 'user_id' AND (u.previous_id, u.user_id) IN ((l.value, l.via), (l.via, l.value))
+         ORDER BY u.first_seen_at LIMIT 1) AS said ON true
+     ORDER BY ordinal, reason NULLS FIRST, kind DESC, value COLLATE "C"`, [entityId, requestId, offset, limit]);
+  return { total: counted!.total, links: rows.map(toLink) };
+}
+
+function toLink({ ordinal, kind, value, origin, via, reason, app, device_id: deviceId, first_seen_at: at }: LinkRow): Link {
+  return { ordinal, kind, id: value, origin, via, leftAlone: reason, said: at === null ? null : { appIdentifier: app, deviceId, at } };
+}
+
+/** Ends a transaction that only looks. */
+class Looked extends Error {
+  override readonly name = 'Looked';
+}
+
+/** What a request gathers, or would gather that waits for approval. Nothing stays. */
+export async function previewLinks(
+  db: Database, entityId: number, find: (tx: Tx) => Promise<number>, rows: { offset: number; limit: number },
+): Promise<{ total: number; links: Link[] }> {
+  let found = { total: 0, links: [] as Link[] };
+  try {
+    await write(db, async (tx) => {
+      const requestId = await find(tx);
+      await collectIdentifiersIn(tx, entityId, requestId);
+      found = await listLinks(tx, entityId, requestId, rows);
+      throw new Looked();
+    });
+  } catch (error) {
+    if (!(error instanceof Looked)) throw error;
+  }
+  return found;
+}
+
+/** A request of one user that is never begun. */
+export async function insertPreview(tx: Tx, entityId: number, userId: string): Promise<number> {
+  const { id } = await insertGdprRequest(tx, entityId, {
+    type: 'access', source: 'api', appId: null, requester: { kind: 'system', id: null }, skipEmail: true, emails: [], state: 'waiting',
+    people: [{ userId, deviceId: null }],
+  });
+  return id;
+}
+
+export const ALIAS_DECISIONS = ['confirmed', 'refused'] as const;
+
+export type AliasDecision = (typeof ALIAS_DECISIONS)[number];
+
+/** That an SDK said of `previousId` that it came before `userId`. `witnessed`: it counts without a decision of staff. */
+export type Alias = {
+  previousId: string; userId: string; said: Said; witnessed: boolean; decision: AliasDecision | null; decidedAt: Date | null;
+};
+
+type AliasRow = {
+  previous_id: string; user_id: string; app: string | null; device_id: string | null; first_seen_at: Date; witnessed: boolean;
+  decision: AliasDecision | null; decided_at: Date | null;
+};
+
+const ALIAS = `u.previous_id, u.user_id, (SELECT a.identifier FROM apps a WHERE a.entity_id = $1 AND a.id = u.app_id) AS app,
+  u.device_id, u.first_seen_at, u.witnessed, u.decision, u.decided_at`;
+
+/** Those from or to an id, oldest first. */
+export async function listAliasesOf(
+  db: Queryable, entityId: number, id: string, { offset, limit }: { offset: number; limit: number },
+): Promise<{ total: number; aliases: Alias[] }> {
+  const OF_ID = `SELECT * FROM user_aliases WHERE entity_id = $1 AND previous_id = $2
+    UNION ALL SELECT * FROM user_aliases WHERE entity_id = $1 AND user_id = $2`;
+  const { rows: [counted] } = await db.query<{ total: number }>(`SELECT count(*) AS total FROM (${OF_ID}) AS u`, [entityId, id]);
+  const { rows } = await db.query<AliasRow>(
+    `SELECT ${ALIAS} FROM (${OF_ID}) AS u ORDER BY u.first_seen_at, u.previous_id, u.user_id OFFSET $3 LIMIT $4`,
+    [entityId, id, offset, limit]);
+  return { total: counted!.total, aliases: rows.map(toAlias) };
+}
+
+/** Null: there is no such alias. With the decision null nobody has decided any more. */
+export async function updateAlias(
+  tx: Tx, entityId: number, { previousId, userId }: Pick<Alias, 'previousId' | 'userId'>, decision: AliasDecision | null,
+  decidedBy: number | null,
+): Promise<Alias | null> {
+  const { rows } = await tx.query<AliasRow>(
+    `UPDATE user_aliases u SET decision = $4, decided_by = CASE WHEN $4::text IS NOT NULL THEN $5::integer END,
+       decided_at = CASE WHEN $4::text IS NOT NULL THEN now() END
+     WHERE entity_id = $1 AND previous_id = $2 AND user_id = $3 RETURNING ${ALIAS}`, [entityId, previousId, userId, decision, decidedBy]);
+  return rows[0] ? toAlias(rows[0]) : null;
+}
+
+function toAlias(row: AliasRow): Alias {
+  const { previous_id: previousId, user_id: userId, app, device_id: deviceId, first_seen_at: at, witnessed, decision } = row;
+  return { previousId, userId, said: { appIdentifier: app, deviceId, at }, witnessed, decision, decidedAt: row.decided_at };
+}
