@@ -4,7 +4,9 @@ import type { Needs } from './needs.ts';
 import { gdprMail, type GdprMailKind, type GdprReport } from '../domain/gdpr-mail.ts';
 import { archiveUrl } from '../store/archive-link.ts';
 import { write } from '../store/database.ts';
-import { findRequesterEmail, updateNobodyTold, upsertGdprMail } from '../store/gdpr/mails.ts';
+import {
+  findRequesterEmail, listAppRecipients, listMembersToTell, updateNobodyTold, updateRecipients, upsertGdprMail,
+} from '../store/gdpr/mails.ts';
 import type { GdprRequest } from '../store/gdpr/request-record.ts';
 import { countPeopleOfRequests, findGdprRequestById, listGdprPeople } from '../store/gdpr/requests.ts';
 
@@ -15,16 +17,20 @@ const DAYS = 30;
 const DAY_MS = 86_400_000;
 
 /**
- * Tells those who asked, or those whom the app names for requests from devices; once for each kind. Nobody, where no mail is wanted
- * or whoever asked may no longer see such requests.
+ * Tells those who asked; of requests from devices those whom the app names; once for each kind. Nobody, where no mail is wanted, or
+ * none of them may see such requests any more.
  */
 export async function mailGdpr(
   needs: GdprMailNeeds, { entityId, requestId }: { entityId: number; requestId: number }, kind: GdprMailKind,
 ): Promise<Again | null> {
   const request = await findGdprRequestById(needs.db, entityId, requestId);
   if (!request || request.skipEmail) return null;
-  const to = await recipientsOf(needs, request);
-  const { id, identifier } = await write(needs.db, (tx) => upsertGdprMail(tx, request, kind));
+  const to = await recipientsOf(needs, request, kind);
+  const { id, identifier } = await write(needs.db, async (tx) => {
+    const mail = await upsertGdprMail(tx, request, kind);
+    await updateRecipients(tx, request, mail.id, to);
+    return mail;
+  });
   if (to.length === 0) {
     await write(needs.db, (tx) => updateNobodyTold(tx, entityId, id));
     return null;
@@ -33,10 +39,14 @@ export async function mailGdpr(
   return mailOnce(needs, { table: 'gdpr_mails', entityId, id, identifier }, { to, subject, text }, 'gdpr');
 }
 
-async function recipientsOf({ db }: GdprMailNeeds, request: GdprRequest): Promise<string[]> {
-  if (request.source === 'sdk') return request.emails;
-  const email = await findRequesterEmail(db, request);
-  return email === null ? [] : [email];
+async function recipientsOf({ db }: GdprMailNeeds, request: GdprRequest, kind: GdprMailKind): Promise<string[]> {
+  if (request.source !== 'sdk') {
+    const email = await findRequesterEmail(db, request);
+    return email === null ? [] : [email];
+  }
+  const named = await listAppRecipients(db, request);
+  // The time that the law gives runs out though the app names nobody: then all hear of it who may do something about it.
+  return named.length === 0 && kind === 'near_deadline' ? listMembersToTell(db, request.entityId) : named;
 }
 
 async function reportOf(needs: GdprMailNeeds, request: GdprRequest, kind: GdprMailKind): Promise<GdprReport> {

@@ -74,7 +74,7 @@ export function createMetrics(): Metrics {
 
 type Figure = GdprFigures[number];
 
-/** While the database is away neither of the two tells anything. */
+/** While the database is away none of them tells anything. */
 function followGdprRequests(registry: Registry, count: () => Promise<GdprFigures>): void {
   const follow = <Label extends string>(
     name: string, help: string, labelNames: Label[], tell: (figure: Figure) => [labels: Record<Label, string>, requests: number],
@@ -90,4 +90,6 @@ function followGdprRequests(registry: Registry, count: () => Promise<GdprFigures
     ({ type, state, requests }) => [{ type, state }, requests]);
   follow('millrace_gdpr_requests_near_deadline', 'Those of them that were received more than 25 days ago, of 30', ['type'],
     ({ type, nearDeadline }) => [{ type }, nearDeadline]);
+  follow('millrace_gdpr_requests_from_devices', 'Those of them that devices asked for', ['type', 'state'],
+    ({ type, state, fromDevices }) => [{ type, state }, fromDevices]);
 }

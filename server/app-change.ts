@@ -5,6 +5,7 @@ import type { AppSettings, AppType } from '../store/app-settings.ts';
 import { type App, isPackageNameTaken, isParent, lockApp, type WholeApp } from '../store/apps.ts';
 import type { Tx } from '../store/database.ts';
 import { type AppChangeBody, readDomains } from './app-body.ts';
+import type { Caller } from './caller.ts';
 
 /** What an app is unless its makers say otherwise. */
 export const APP_DEFAULTS: Omit<AppSettings, 'name' | 'packageName' | 'appType'> = {
@@ -101,6 +102,16 @@ export function changedMembers(before: WholeApp, after: AppSettings): string[] {
     return !isDeepStrictEqual(before[key], after[key]);
   });
   return [...new Set(changed.map(([, member]) => member))];
+}
+
+/**
+ * Those who decide about people's data decide, too, who hears of requests from devices, and whether somebody has to approve them;
+ * `before` is null for a new app.
+ */
+export function refuseChangeOfPrivacy({ rights }: Caller, before: AppSettings | null, after: AppSettings): void {
+  if (rights.has('gdpr_data_manage')) return;
+  const changed = (['gdprEmails', 'gdprApproval'] as const).find((key) => !isDeepStrictEqual((before ?? APP_DEFAULTS)[key], after[key]));
+  if (changed) refuse(403, 'forbidden', `This needs the right gdpr_data_manage: it sets ${MEMBERS[changed]}`);
 }
 
 /** What comes from a store account is changed there (reference: Apps, 3); the settings that no store has are changed here. */

@@ -5,6 +5,7 @@ import { type AppFigures, type KeptFigures, listAppFigures } from '../store/app-
 import { APP_TYPES, type AppIcon, type AppType } from '../store/app-settings.ts';
 import { findWholeApp, type WholeApp } from '../store/apps.ts';
 import type { Queryable } from '../store/database.ts';
+import { listMembersToTell } from '../store/gdpr/mails.ts';
 import type { Secrets } from '../store/secrets.ts';
 import type { Caller } from './caller.ts';
 
@@ -39,6 +40,7 @@ export const AppRecord = z.object({
   inbox_days_to_live: z.int().nullable(),
   rate_limit: z.object({ message_limit: z.int().nullable(), period: z.int().nullable().describe('Seconds') }),
   gdpr_emails: z.array(z.string()),
+  gdpr_emails_not_mailed: z.array(z.string()).describe('Those of gdpr_emails that get no mail: of no member with gdpr_data_manage'),
   gdpr_approval: z.boolean().describe('Deletions asked for from its devices wait for approval'),
   app_groups: z.array(z.object({ identifier: z.string(), name: z.string(), created_at: epoch })),
   default_tz: z.string(),
@@ -60,7 +62,8 @@ export const AppRecord = z.object({
 
 /** The answer to a creation leaves some out (reference: App). */
 export const CreatedApp = AppRecord.omit({
-  fcm_key: true, crm_syncable: true, inbox_days_to_live: true, rate_limit: true, gdpr_emails: true, app_groups: true, app_icon: true,
+  fcm_key: true, crm_syncable: true, inbox_days_to_live: true, rate_limit: true, gdpr_emails: true,
+  gdpr_emails_not_mailed: true, app_groups: true, app_icon: true,
 });
 
 const PLATFORM_IDS = { 'iOS App': 'ios', 'Android App': 'android', 'Web App': 'web' } as const satisfies Record<AppType, string>;
@@ -71,9 +74,11 @@ export async function showApps(
   db: Queryable, kept: KeptFigures, caller: Caller, apps: WholeApp[],
 ): Promise<z.input<typeof AppRecord>[]> {
   const figures = await listAppFigures(db, caller.entityId, apps.map(({ id }) => id), kept);
+  const mailed = new Set((await listMembersToTell(db, caller.entityId, apps.flatMap(({ gdprEmails }) => gdprEmails))).map(folded));
   return apps.map((app) => ({
     ...showSettings(app), ...showVersions(app), ...showFigures(figures.get(app.id)!),
     fcm_key: seesFcmKey(caller) ? app.fcmKey : null,
+    gdpr_emails_not_mailed: app.gdprEmails.filter((email) => !mailed.has(folded(email))),
     children_app_id: app.childIdentifiers,
     parent_app_id: app.parentIdentifier,
     app_groups: app.groups.map(({ identifier, name, createdAtSeconds }) => ({ identifier, name, created_at: createdAtSeconds })),
@@ -86,6 +91,11 @@ export async function showCreatedApp(
   db: Queryable, kept: KeptFigures, caller: Caller, app: WholeApp,
 ): Promise<z.input<typeof CreatedApp>> {
   return CreatedApp.parse((await showApps(db, kept, caller, [app]))[0]);
+}
+
+/** Addresses are compared without regard to case, as Postgres folds it. */
+function folded(email: string): string {
+  return email.toLowerCase();
 }
 
 /** It is a secret: pushes are sent with it. */

@@ -55,7 +55,7 @@ export const RequestItem = z.object({
 });
 
 export const PolledRequest = z.object({
-  user_id: z.string().nullable().describe('Null: asked for from a device that nobody used by name'),
+  user_id: z.string().nullable().describe('Null: asked for from a device, for what it sent itself'),
   received_at: instant,
   request_type: z.enum(TYPES),
   forwarded_to_emails: z.array(z.string()),

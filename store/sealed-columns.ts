@@ -17,6 +17,7 @@ export const sealedColumns: SealedColumn[] = [
   ...['qa_api_key', 'prod_api_key'].map((column) => ({ table: 'entities', column, entityId: 'id', row: 'id::text' })),
   ...ofEntity('sor_api_keys', 'sor_id::text', 'api_key'),
   ...ofEntity('app_api_keys', 'identifier', 'api_key'),
+  ...ofEntity('app_token_keys', 'identifier', 'secret'),
   ...ofEntity('apps', 'identifier', 'fcm_key'),
   ...ofEntity('push_certificates', 'identifier', 'pkey_pem'),
   ...ofEntity('connections', 'identifier', 'sealed_secrets'),

@@ -4,7 +4,7 @@ import { updateGroupsOfApp } from '../../store/app-groups.ts';
 import { insertApp, listWholeApps, lockApp, updateApp, type WholeApp } from '../../store/apps.ts';
 import { type Queryable, write } from '../../store/database.ts';
 import { AppChangeBody, NewAppBody } from '../app-body.ts';
-import { changedMembers, readGroups, readSettings, refuseChangeOfStoreFetched } from '../app-change.ts';
+import { changedMembers, readGroups, readSettings, refuseChangeOfPrivacy, refuseChangeOfStoreFetched } from '../app-change.ts';
 import { AppRecord, CreatedApp, requireWholeApp, seesFcmKey, showApps, showCreatedApp } from '../app-record.ts';
 import { audit, auditEach } from '../audit.ts';
 import type { Caller } from '../caller.ts';
@@ -15,6 +15,7 @@ import { type Route, route } from '../route.ts';
 const SHARED = { tag: 'Apps' } as const;
 const PATH = '/api/apps';
 const params = z.object({ app_identifier: identifier });
+const PRIVACY_SETTINGS = 'Setting gdpr_emails or gdpr_approval needs gdpr_data_manage, too.';
 const Apps = z.object({ apps: z.array(AppRecord) });
 
 const listApps = route({
@@ -54,13 +55,14 @@ const createApp = route({
   method: 'POST',
   path: PATH,
   summary: 'Make an app, with the System of Records of what its SDK sends',
-  description: 'Its SDK can send once it has a key: POST /api/apps/<app_identifier>/api_keys.',
+  description: `Its SDK can send once it has a key: POST /api/apps/<app_identifier>/api_keys. ${PRIVACY_SETTINGS}`,
   body: NewAppBody,
   result: CreatedApp,
   async handle({ body, keepReply, ...who }, { db, secrets, figures }) {
     const { entityId } = who.caller;
     return write(db, async (tx) => {
       const settings = await readSettings(tx, entityId, body, null);
+      refuseChangeOfPrivacy(who.caller, null, settings);
       const groups = await readGroups(tx, entityId, body.app_groups);
       const { id, identifier: made } = await insertApp(tx, secrets, entityId, settings, body.store_fetched);
       if (groups) await updateGroupsOfApp(tx, entityId, id, groups);
@@ -77,7 +79,7 @@ const changeApp = route({
   method: 'PUT',
   path: `${PATH}/:app_identifier`,
   summary: 'Change an app',
-  description: 'Members that are left out stay, but app_type has to be given; arrays are replaced as they are given.',
+  description: `Members that are left out stay, but app_type has to be given; arrays are replaced as they are given. ${PRIVACY_SETTINGS}`,
   params,
   body: AppChangeBody,
   result: Apps,
@@ -88,6 +90,7 @@ const changeApp = route({
       const before = await requireWholeApp(tx, secrets, entityId, app_identifier);
       const named = { ...body, name: body.name ?? before.name, package_name: body.package_name ?? before.packageName };
       const after = await readSettings(tx, entityId, named, before);
+      refuseChangeOfPrivacy(who.caller, before, after);
       const groups = await readGroups(tx, entityId, body.app_groups);
       const changed = [...changedMembers(before, after), ...isRegrouped(before, body.app_groups) ? ['app_groups'] : []];
       if (before.storeFetched) refuseChangeOfStoreFetched(changed);

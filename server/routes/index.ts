@@ -49,6 +49,7 @@ import { syncRoutes } from './syncs.ts';
 import { systemOfRecordsRoutes } from './systems-of-records.ts';
 import { trackingPrivacyRoutes } from './tracking-privacy.ts';
 import { trackingRoutes } from './tracking.ts';
+import { userTokenKeyRoutes } from './user-token-keys.ts';
 import { userRoutes } from './users.ts';
 import { walletSettingsRoutes } from './wallet-settings.ts';
 
@@ -61,7 +62,7 @@ export const routes: readonly Route[] = [
   ...dataExporterRoutes, ...dataExporterActionRoutes,
   ...signingKeyRoutes,
   ...exportRunRoutes, ...exportActionRoutes, ...exportReconciliationRoutes, ...deletionListRoutes,
-  ...appRoutes, ...appGroupRoutes, ...apiKeyRoutes,
+  ...appRoutes, ...appGroupRoutes, ...apiKeyRoutes, ...userTokenKeyRoutes,
   ...pushCertificateRoutes, ...labelRoutes, ...eventDefinitionRoutes,
   ...walletSettingsRoutes, ...legalTextRoutes, ...dataCategoryRoutes, ...recipientRoutes, ...purposeRoutes,
   ...trackingRoutes, ...trackingPrivacyRoutes, ...ingestionRoutes,

@@ -2,10 +2,12 @@ import { z } from 'zod';
 import { readSubject } from '../../domain/call-subject.ts';
 import { fieldsOf, isFault, isObject } from '../../domain/call-fields.ts';
 import { refuse, refuseField } from '../../domain/refusal.ts';
+import { listAppTokenKeys } from '../../store/app-token-keys.ts';
 import { insertAuditEntry } from '../../store/audit-log.ts';
 import { type Tx, write } from '../../store/database.ts';
 import {
-  type AskingDevice, type DeviceRequest, findEarlierRequest, listDeviceRequests, lockAskingDevice,
+  type AskedByDevice, type AskingDevice, countOpenOfDevices, type DeviceRequest, findEarlierRequest, listDeviceRequests, lockAskingDevice,
+  lockDeviceRequests, secondsUntilFewer,
 } from '../../store/gdpr/device-requests.ts';
 import type { GdprRequestType } from '../../store/gdpr/request-record.ts';
 import { insertGdprRequest } from '../../store/gdpr/requests.ts';
@@ -18,56 +20,113 @@ import { pageOf, pageQuery, rowsOf, showPage } from '../page.ts';
 import type { RouteNeeds } from '../needs.ts';
 import { type Route, route } from '../route.ts';
 import { requireTarget } from '../tracking-target.ts';
+import { verifyUserToken } from '../user-token.ts';
 
 const AskedBody = z.custom<unknown>(() => true).meta({
   type: 'object',
-  description: '`type`: access or delete; the device as `deviceId`, `context.device.id` or `anonymousId`; `userId` to check who is asking; '
-    + '`writeKey` where it is not the user of Basic authentication',
+  description: '`type`: access or delete; the device as `deviceId`, `context.device.id` or `anonymousId`; `userToken`, which vouches for '
+    + 'its user; `userId` to check that it is whom the token names; `writeKey` where it is not the user of Basic authentication',
 });
+
+const COVERS = ['device', 'user'] as const;
 
 const ask = route({
   tag: 'Tracking', auth: 'app_key', method: 'POST', idempotencyKey: 'ignored',
   path: '/v1/privacy',
-  summary: 'Ask from a device for the data of its user, or for its deletion',
-  description: 'It is for the user last seen on the device. A deletion waits for approval, unless the app is set to do without; all '
-    + 'else begins at once. The same again within a day, or while it is open, is one request.',
+  summary: 'Ask from a device for the data of it or of its user, or for its deletion',
+  description: 'It covers what the device itself sent; with a `userToken`, which the app\'s server signs, the user whom that names. A '
+    + 'deletion waits for approval, unless the app is set to do without; all else begins at once. The same again within a day, or while it '
+    + 'is open, is one request.',
   body: AskedBody,
-  result: z.object({ identifier: z.string(), type: z.enum(TYPES), state: z.enum(STATES), received_at: z.iso.datetime() }),
+  result: z.object({
+    identifier: z.string(), type: z.enum(TYPES), state: z.enum(STATES), received_at: z.iso.datetime(),
+    covers: z.enum(COVERS).describe('user: all of whom the userToken names; device: what the device itself sent'),
+    notice: z.string().optional().describe('What of the body did not count'),
+  }),
   async handle({ body, log, ...circumstances }, needs) {
     const { entityId, apps } = await requireTarget(needs, circumstances, body);
-    const { type, deviceId, userId } = readAsked(body);
-    const { request, isNew } = await write(needs.db, async (tx) => {
-      const device = await lockAskingDevice(tx, entityId, apps.map(({ appId }) => appId), deviceId)
-        ?? refuse(404, 'not_found', 'Device not found: nothing is known of it');
-      if (userId !== null && userId !== device.lastUserId) return refuseField('userId', 'is not who was last seen on this device');
-      const earlier = await findEarlierRequest(tx, entityId, device, type);
-      if (earlier) return { request: earlier, isNew: false };
-      return { request: await insertAsked(tx, needs, { entityId, device, type, address: circumstances.address }), isNew: true };
-    });
+    const given = readAsked(body);
+    const { userId, request, isNew } = await write(needs.db, (tx) =>
+      takeAsked(tx, needs, { entityId, appIds: apps.map(({ appId }) => appId), given, address: circumstances.address }));
     if (isNew && request.state === 'accepted') await startGdprSoon(needs, log, request);
-    return { identifier: request.identifier, type, state: request.state, received_at: request.receivedAt.toISOString() };
+    return {
+      identifier: request.identifier, type: given.type, state: request.state, received_at: request.receivedAt.toISOString(),
+      covers: coverage(userId), ...given.userId !== null && userId === null ? { notice: UNVOUCHED } : {},
+    };
   },
 });
 
-type Asked = { entityId: number; device: AskingDevice; type: GdprRequestType; address: string };
+type Asked = { entityId: number; appIds: number[]; given: Given; address: string };
 
-async function insertAsked(tx: Tx, { secrets }: RouteNeeds, { entityId, device, type, address }: Asked) {
-  const { appId, deviceId, lastUserId, gdprEmails, gdprApproval } = device;
+/** Writes down what is asked for, unless the same was before. */
+async function takeAsked(tx: Tx, needs: RouteNeeds, { entityId, appIds, given, address }: Asked) {
+  const device = await lockAskingDevice(tx, entityId, appIds, given.deviceId)
+    ?? refuse(404, 'not_found', 'Device not found: nothing is known of it');
+  const userId = await vouchedUser(tx, needs, { entityId, device, given });
+  const asked = { device, userId, type: given.type };
+  const earlier = await findEarlierRequest(tx, entityId, asked);
+  if (earlier) return { userId, request: earlier, isNew: false };
+  await refuseTooMany(tx, entityId, asked);
+  return { userId, request: await insertAsked(tx, needs, { entityId, asked, address }), isNew: true };
+}
+
+function coverage(userId: string | null): (typeof COVERS)[number] {
+  return userId === null ? 'device' : 'user';
+}
+
+const UNVOUCHED = 'userId counts only with a userToken that vouches for it: this request covers what the device itself sent';
+
+type Given = { type: GdprRequestType; deviceId: string; userId: string | null; userToken: unknown };
+
+/** The user whom a token names; null without one: what a device says of its user is no reason to show or erase anybody. */
+async function vouchedUser(
+  tx: Tx, { secrets }: RouteNeeds, { entityId, device, given }: { entityId: number; device: AskingDevice; given: Given },
+): Promise<string | null> {
+  if (given.userToken === undefined || given.userToken === null) return null;
+  const userId = await verifyUserToken(await listAppTokenKeys(tx, secrets, entityId, device.appId), given.userToken);
+  if (given.userId !== null && given.userId !== userId) return refuseField('userId', 'is not whom the userToken names as sub');
+  return userId;
+}
+
+/** So many requests of a type in a day: of a device, and of a person. */
+const MAX_A_DAY = 3;
+/** So many of an app's devices are open that no user token vouches for: whoever has the app's key can make devices up. */
+const MAX_OPEN_OF_DEVICES = 1_000;
+const RETRY_SECONDS = 3_600;
+
+async function refuseTooMany(tx: Tx, entityId: number, asked: AskedByDevice): Promise<void> {
+  await lockDeviceRequests(tx, entityId);
+  const seconds = await secondsUntilFewer(tx, entityId, asked, MAX_A_DAY);
+  if (seconds > 0) {
+    const message = `There were ${MAX_A_DAY} requests of this type within a day, the most of a device and of a person: try again in `
+      + `${seconds} seconds`;
+    refuse(429, 'too_many_requests', message, { retry_after: seconds });
+  }
+  // A person for whom the app's server vouches isn't kept from asking by made-up devices.
+  if (asked.userId !== null || await countOpenOfDevices(tx, entityId, asked.device.appId) < MAX_OPEN_OF_DEVICES) return;
+  const message = `${MAX_OPEN_OF_DEVICES} requests from devices of this app are open, which is the most: try again later`;
+  refuse(429, 'too_many_requests', message, { retry_after: RETRY_SECONDS });
+}
+
+type NewRequest = { entityId: number; asked: AskedByDevice; address: string };
+
+async function insertAsked(tx: Tx, { secrets }: RouteNeeds, { entityId, asked: { device, userId, type }, address }: NewRequest) {
+  const { appId, deviceId, gdprApproval } = device;
   const state = type === 'delete' && gdprApproval ? 'waiting' : 'accepted';
   const request = await insertGdprRequest(tx, entityId, {
-    type, source: 'sdk', appId, requester: { kind: 'device', id: null }, skipEmail: false, emails: gdprEmails, state,
-    people: [{ userId: lastUserId, deviceId }],
+    type, source: 'sdk', appId, requester: { kind: 'device', id: null }, skipEmail: false, emails: [], state,
+    people: [{ userId, deviceId }],
   });
-  const customerHash = lastUserId === null
-    ? secrets.customerHash(entityId, 'device_id', deviceId) : secrets.customerHash(entityId, 'user_id', lastUserId);
+  const customerHash = userId === null
+    ? secrets.customerHash(entityId, 'device_id', deviceId) : secrets.customerHash(entityId, 'user_id', userId);
   await insertAuditEntry(tx, entityId, {
     actorKind: 'system', address, action: 'create', subjectKind: 'gdpr_request', subject: request.identifier, customerHash,
-    details: { type, source: 'sdk' },
+    details: { type, source: 'sdk', covers: coverage(userId) },
   });
   return request;
 }
 
-function readAsked(body: unknown): { type: GdprRequestType; deviceId: string; userId: string | null } {
+function readAsked(body: unknown): Given {
   const fields = isObject(body) ? body : {};
   const type = TYPES.find((known) => known === fields.type) ?? refuseField('type', 'must be access or delete');
   const device = fields.deviceId === undefined ? fieldsOf(fieldsOf(fields.context)?.device) ?? {} : { id: fields.deviceId };
@@ -76,12 +135,13 @@ function readAsked(body: unknown): { type: GdprRequestType; deviceId: string; us
   if (isFault(subject) || subject.deviceId === null) {
     return refuseField('deviceId', 'is required: what the SDK has as context.device.id, or anonymousId');
   }
-  return { type, deviceId: subject.deviceId, userId: subject.userId };
+  return { type, deviceId: subject.deviceId, userId: subject.userId, userToken: fields.userToken };
 }
 
 const PrivacyRequestRecord = z.object({
   identifier: z.string(), type: z.enum(TYPES), state: z.enum(STATES),
-  device_id: z.string().nullable().describe('Null once the person was erased'), user_id: z.string().nullable(),
+  device_id: z.string().nullable().describe('Null once the person was erased'),
+  user_id: z.string().nullable().describe('For whom a user token vouched; null: it covers what the device itself sent'),
   received_at: z.iso.datetime(),
 });
 

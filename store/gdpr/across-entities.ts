@@ -51,13 +51,17 @@ export async function listDueMails(db: Queryable): Promise<DueMail[]> {
   return rows.map(({ entity_id: entityId, id: requestId, kind }) => ({ entityId, requestId, kind }));
 }
 
-export type GdprFigures = { type: GdprRequestType; state: string; requests: number; nearDeadline: number }[];
+export type GdprFigures = { type: GdprRequestType; state: string; requests: number; nearDeadline: number; fromDevices: number }[];
 
-/** How many requests are under way, and of how many few days are left. */
+/** How many requests are under way, of how many few days are left, and how many devices asked for. */
 export async function countRequestsUnderWay(db: Queryable): Promise<GdprFigures> {
   // By gdpr_requests_under_way.
-  const { rows } = await db.query<{ request_type: GdprRequestType; state: string; requests: number; near_deadline: number }>(
-    `SELECT request_type, state, count(*) AS requests, count(*) FILTER (WHERE received_at < now() - ${NEAR_DEADLINE}) AS near_deadline
+  const { rows } = await db.query<{
+    request_type: GdprRequestType; state: string; requests: number; near_deadline: number; from_devices: number;
+  }>(
+    `SELECT request_type, state, count(*) AS requests, count(*) FILTER (WHERE received_at < now() - ${NEAR_DEADLINE}) AS near_deadline,
+       count(*) FILTER (WHERE source = 'sdk') AS from_devices
      FROM gdpr_requests WHERE ${UNDER_WAY} GROUP BY request_type, state`);
-  return rows.map(({ request_type: type, state, requests, near_deadline: nearDeadline }) => ({ type, state, requests, nearDeadline }));
+  return rows.map(({ request_type: type, state, requests, near_deadline: nearDeadline, from_devices: fromDevices }) =>
+    ({ type, state, requests, nearDeadline, fromDevices }));
 }

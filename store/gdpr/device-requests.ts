@@ -3,28 +3,29 @@ import {
 } from './request-record.ts';
 import type { Queryable, Tx } from '../database.ts';
 
-/** A device as it asks: one that any of the apps knows. */
-export type AskingDevice = { appId: number; deviceId: string; lastUserId: string | null; gdprEmails: string[]; gdprApproval: boolean };
+/** A device that any of the apps knows, and the app that saw it last. */
+export type AskingDevice = { appId: number; deviceId: string; gdprApproval: boolean };
+
+/** Who asks for what: null for the device alone, else the user for whom a user token vouches. */
+export type AskedByDevice = { device: AskingDevice; userId: string | null; type: GdprRequestType };
 
 /** Holds the device, of the app that saw it last, so that it asks for one thing at a time. */
 export async function lockAskingDevice(tx: Tx, entityId: number, appIds: number[], deviceId: string): Promise<AskingDevice | null> {
-  const { rows } = await tx.query<{ app_id: number; last_user_id: string | null; gdpr_emails: string[]; gdpr_approval: boolean }>(
-    `SELECT d.app_id, d.last_user_id, a.gdpr_emails, a.gdpr_approval
+  const { rows } = await tx.query<{ app_id: number; gdpr_approval: boolean }>(
+    `SELECT d.app_id, a.gdpr_approval
      FROM devices d JOIN apps a ON a.entity_id = d.entity_id AND a.id = d.app_id
      WHERE d.entity_id = $1 AND d.app_id = ANY ($2) AND d.device_id = $3
      ORDER BY d.last_seen_at DESC, d.app_id LIMIT 1 FOR NO KEY UPDATE OF d`, [entityId, appIds, deviceId]);
   const [row] = rows;
-  return row
-    ? { appId: row.app_id, deviceId, lastUserId: row.last_user_id, gdprEmails: row.gdpr_emails, gdprApproval: row.gdpr_approval }
-    : null;
+  return row ? { appId: row.app_id, deviceId, gdprApproval: row.gdpr_approval } : null;
 }
 
 /**
- * What the held device has asked for already: a request that is open, or less than a day old. A deletion that was carried out is
- * none of them: what has come in since is asked for anew.
+ * What the held device has asked for already, for the same user or for itself: a request that is open, or less than a day old. A
+ * deletion that was carried out is none of them: what has come in since is asked for anew.
  */
 export async function findEarlierRequest(
-  tx: Tx, entityId: number, { appId, deviceId, lastUserId }: AskingDevice, type: GdprRequestType,
+  tx: Tx, entityId: number, { device: { appId, deviceId }, userId, type }: AskedByDevice,
 ): Promise<GdprRequest | null> {
   // By gdpr_people_by_device.
   const { rows } = await tx.query<GdprRequestRow>(
@@ -33,8 +34,45 @@ export async function findEarlierRequest(
        AND r.source = 'sdk' AND r.app_id = $4 AND r.request_type = $5
        AND (r.${UNDER_WAY}
          OR (r.received_at > now() - interval '1 day' AND NOT (r.request_type = 'delete' AND r.state = 'treated')))
-     ORDER BY r.id LIMIT 1`, [entityId, deviceId, lastUserId, appId, type]);
+     ORDER BY r.id LIMIT 1`, [entityId, deviceId, userId, appId, type]);
   return rows[0] ? toGdprRequest(rows[0]) : null;
+}
+
+/** The first key of the advisory lock under which an entity's requests from devices are counted; the second is the entity's id. */
+const DEVICE_REQUESTS_LOCK = 1_750_023;
+
+/** Until the transaction ends no other request from a device of the entity is written down: what is counted holds. */
+export async function lockDeviceRequests(tx: Tx, entityId: number): Promise<void> {
+  await tx.query('SELECT pg_advisory_xact_lock($1, $2)', [DEVICE_REQUESTS_LOCK, entityId]);
+}
+
+/**
+ * In how many seconds the app's device, and the user in all apps, have fewer than `most` requests of the type in a day again; 0: they
+ * have now.
+ */
+export async function secondsUntilFewer(
+  tx: Tx, entityId: number, { device: { appId, deviceId }, userId, type }: AskedByDevice, most: number,
+): Promise<number> {
+  const nthNewest = (asker: string) =>
+    `(SELECT r.received_at FROM gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = p.entity_id AND r.id = p.request_id
+      WHERE p.entity_id = $1 AND ${asker} AND r.source = 'sdk' AND r.request_type = $4 AND r.received_at > now() - interval '1 day'
+      ORDER BY r.received_at DESC OFFSET $5 LIMIT 1)`;
+  // By gdpr_people_by_device and gdpr_people_by_user.
+  const { rows } = await tx.query<{ seconds: number | null }>(
+    `SELECT ceil(extract(epoch FROM max(received_at) + interval '1 day' - now()))::integer AS seconds
+     FROM (${nthNewest('p.device_id = $2 AND r.app_id = $6')} UNION ALL ${nthNewest('p.user_id = $3')}) AS nth`,
+    [entityId, deviceId, userId, type, most - 1, appId]);
+  return rows[0]!.seconds ?? 0;
+}
+
+/** How many requests of an app's devices are open that no user token vouches for. */
+export async function countOpenOfDevices(db: Queryable, entityId: number, appId: number): Promise<number> {
+  // By gdpr_requests_open_from_devices.
+  const { rows } = await db.query<{ open: number }>(
+    `SELECT count(*) AS open FROM gdpr_requests r WHERE r.entity_id = $1 AND r.app_id = $2 AND r.source = 'sdk' AND r.${UNDER_WAY}
+       AND EXISTS (SELECT FROM gdpr_request_people p WHERE p.entity_id = r.entity_id AND p.request_id = r.id AND p.user_id IS NULL)`,
+    [entityId, appId]);
+  return rows[0]!.open;
 }
 
 /** A request as the people of its app see it; both ids are null once its person was erased. */

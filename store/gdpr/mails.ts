@@ -21,6 +21,37 @@ export async function updateNobodyTold(tx: Queryable, entityId: number, mailId: 
      WHERE entity_id = $1 AND id = $2 AND coalesce(mail_state, 'not_sent') = 'not_sent'`, [entityId, mailId]);
 }
 
+/** A member `m` of the entity, the user `u`, who may see requests of people: what is told leads to their data. */
+const MAY_BE_TOLD = `(u.superadmin OR 'gdpr_data_manage' = ANY (m.rights))`;
+/** Of a mail to all members who may see requests. */
+const MAX_RECIPIENTS = 100;
+
+/** The members of some addresses, compared without regard to case, who may see requests; without any addresses, the first who may. */
+export async function listMembersToTell(db: Queryable, entityId: number, emails?: readonly string[]): Promise<string[]> {
+  const { rows } = await db.query<{ email: string }>(
+    `SELECT u.email FROM users u JOIN memberships m ON m.user_id = u.id AND m.entity_id = $1
+     WHERE ${MAY_BE_TOLD} AND ($2::text[] IS NULL OR lower(u.email) IN (SELECT lower(given) FROM unnest($2::text[]) AS given))
+     ORDER BY u.id LIMIT $3`, [entityId, emails ?? null, emails ? null : MAX_RECIPIENTS]);
+  return rows.map(({ email }) => email);
+}
+
+/** Those whom the app of a request from a device names now, and who may see it. */
+export async function listAppRecipients(db: Queryable, { entityId, appId }: Pick<GdprRequest, 'entityId' | 'appId'>): Promise<string[]> {
+  const { rows: [app] } = await db.query<{ gdpr_emails: string[] }>(
+    'SELECT gdpr_emails FROM apps WHERE entity_id = $1 AND id = $2', [entityId, appId]);
+  return app ? listMembersToTell(db, entityId, app.gdpr_emails) : [];
+}
+
+/** Notes down whom a mail of the request goes to, unless it went already. */
+export async function updateRecipients(
+  tx: Queryable, { entityId, id }: GdprRequest, mailId: number, emails: readonly string[],
+): Promise<void> {
+  await tx.query(
+    `UPDATE gdpr_requests SET emails = $4 WHERE entity_id = $1 AND id = $2 AND emails <> $4
+       AND EXISTS (SELECT FROM gdpr_mails WHERE entity_id = $1 AND id = $3 AND coalesce(mail_state, 'not_sent') = 'not_sent')`,
+    [entityId, id, mailId, emails]);
+}
+
 /**
  * The address of the user who asked, or who made the service token that did. Null where there is none, or they may no longer see
  * such requests: what is told leads to the data.
@@ -33,6 +64,6 @@ export async function findRequesterEmail(
   if (user === null) return null;
   const { rows } = await db.query<{ email: string }>(
     `SELECT u.email FROM users u JOIN memberships m ON m.user_id = u.id AND m.entity_id = $1
-     WHERE u.id = ${user} AND (u.superadmin OR 'gdpr_data_manage' = ANY (m.rights))`, [entityId, requester.id]);
+     WHERE u.id = ${user} AND ${MAY_BE_TOLD}`, [entityId, requester.id]);
   return rows[0]?.email ?? null;
 }

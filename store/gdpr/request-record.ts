@@ -25,7 +25,7 @@ export type GdprRequest = {
   appId: number | null;
   requester: { kind: 'user' | 'service_token' | 'device' | 'system'; id: number | null };
   skipEmail: boolean;
-  /** Who is told: people who work with Millrace. */
+  /** Whom the last mail about it was for: people who work with Millrace. */
   emails: string[];
   state: GdprRequestState;
   generation: number;

@@ -12,7 +12,7 @@ export type NewGdprRequest = {
   appId: number | null;
   requester: GdprRequest['requester'];
   skipEmail: boolean;
-  /** Who is told: people who work with Millrace. */
+  /** Who is to be told, as far as it is known when it is asked: people who work with Millrace. */
   emails: readonly string[];
   state: Extract<GdprRequestState, 'waiting' | 'accepted'>;
   /** In the order in which they were asked for, each of them once. */

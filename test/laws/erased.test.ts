@@ -14,6 +14,7 @@ import {
 } from '../harness/sample-everywhere.ts';
 import { useStack } from '../harness/stack.ts';
 import { ask } from '../harness/syncs.ts';
+import { insertTokenKey, signUserToken, type TokenKey } from '../harness/user-tokens.ts';
 import { waitFor } from '../harness/wait.ts';
 import { type Finding, searchBytes, searchEverywhere } from '../harness/whole-search.ts';
 import { makeWorld } from '../harness/world.ts';
@@ -29,6 +30,7 @@ const stack = useStack();
 const everything = { stack } as Everything;
 const exporters: { exporter: DataExporter; encryptionKey: string | null }[] = [];
 let s3: TestS3;
+let tokenKey: TokenKey;
 /** Ana's requests. */
 let access: string;
 let deletion: string;
@@ -61,10 +63,11 @@ const treated = (id: string) => waitFor(`the end of request ${id}`, async () => 
   return state === 'treated' && { state, progress };
 });
 
-/** What an SDK asks for from a device: the request's identifier. */
+/** What an SDK asks for from a device, for the user for whom the app's server vouches: the request's identifier. */
 async function askFromDevice(type: 'access' | 'delete', { deviceId, userId }: WholePerson): Promise<string> {
+  const userToken = await signUserToken(tokenKey, { sub: userId });
   const reply = await stack.app.inject({
-    method: 'POST', url: '/v1/privacy', headers: basic(everything.app.apiKey), payload: JSON.stringify({ type, deviceId, userId }),
+    method: 'POST', url: '/v1/privacy', headers: basic(everything.app.apiKey), payload: JSON.stringify({ type, deviceId, userToken }),
   });
   return reply.json<{ result: { identifier: string } }>().result.identifier;
 }
@@ -96,6 +99,7 @@ beforeAll(async () => {
   s3 = await testS3();
   const world = await makeWorld(stack.store);
   Object.assign(everything, { world, app: await insertKeyedApp(stack.store, world) });
+  tokenKey = await insertTokenKey(stack.store, world.entity.id, everything.app.app.id);
   const worker = stack.startWorker({ commands: QUOTING_TAP });
   for (const person of [BEN, ANA]) {
     await track(everything, person);

@@ -40,7 +40,7 @@ describe('an app', () => {
     expect((await call('GET', `/${identifier}`)).body.result).toEqual({
       apps: [{
         ...NEW, fcm_key: null, crm_syncable: false, inbox_days_to_live: null, rate_limit: { message_limit: null, period: null },
-        gdpr_emails: [], app_groups: [], app_icon: null,
+        gdpr_emails: [], gdpr_emails_not_mailed: [], app_groups: [], app_icon: null,
       }],
     });
   });
@@ -67,6 +67,13 @@ describe('an app', () => {
       ...shown, ...nothing, rate_limit: { message_limit: null, period: null }, icon: NO_ICON, app_icon: null,
       localizations: NEW.localizations,
     }]);
+  });
+
+  test('shows which of gdpr_emails get no mail, being of no member with gdpr_data_manage', async () => {
+    const [elsewhere, { email }] = [await makeWorld(store), world.user];
+    const gdpr_emails = [email.toUpperCase(), 'nobody@example.com', elsewhere.user.email];
+    const { identifier } = await create({ gdpr_emails });
+    expect(await view(identifier)).toMatchObject({ gdpr_emails, gdpr_emails_not_mailed: gdpr_emails.slice(1) });
   });
 
   test('keeps what a change leaves out', async () => {
@@ -235,6 +242,33 @@ describe('parents', () => {
       ]);
       expect(replies.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 400]);
     }
+  });
+});
+
+describe('without gdpr_data_manage', () => {
+  const own = {} as World;
+  const app = (more: object) => ({ name: 'Shop', package_name: packageName(), app_type: 'iOS App', ...more });
+  beforeAll(async () => {
+    Object.assign(own, await makeWorld(store, { rights: ['apps', 'apps_manage'] }));
+  });
+
+  test.each([
+    ['gdpr_emails', ['me@example.com']], ['gdpr_approval', false],
+  ])('an app is neither made with %s nor given it', async (member, value) => {
+    const { identifier } = await create({}, own);
+    const replies = [
+      await call('POST', '', app({ [member]: value }), own),
+      await call('PUT', `/${identifier}`, { app_type: 'iOS App', name: 'Renamed', [member]: value }, own),
+    ];
+    const refused = [403, 'forbidden', `This needs the right gdpr_data_manage: it sets ${member}`];
+    expect(replies.map(({ status, body }) => [status, body.status, body.message])).toEqual([refused, refused]);
+    expect(await view(identifier, own)).toMatchObject({ name: 'Shop', gdpr_emails: [], gdpr_approval: true });
+  });
+
+  test('an app may be sent them as they are', async () => {
+    const asIs = { gdpr_emails: [], gdpr_approval: true };
+    const { identifier } = await create(asIs, own);
+    expect((await call('PUT', `/${identifier}`, { app_type: 'iOS App', name: 'Renamed', ...asIs }, own)).status).toBe(200);
   });
 });
 

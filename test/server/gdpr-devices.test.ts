@@ -1,6 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { GdprRef } from '../../store/gdpr/request-record.ts';
-import { personId } from '../harness/people.ts';
+import type { Right } from '../../domain/rights.ts';
+import { write } from '../../store/database.ts';
+import { insertToken } from '../../store/tokens.ts';
+import { insertMembership, insertUser } from '../../store/users.ts';
+import { personId, rememberSecret } from '../harness/people.ts';
+import { insertTokenKey, signUserToken } from '../harness/user-tokens.ts';
 import { makeWorld } from '../harness/world.ts';
 import { basic, insertKeyedApp, type KeyedSampleApp } from './sample-tracking.ts';
 import { useServer } from './use-server.ts';
@@ -23,6 +28,17 @@ const list = async () => (await call('GET', `/api/apps/${app.app.identifier}/pri
 const setUp = (settings: object) => call('PUT', `/api/apps/${app.app.identifier}`, { app_type: 'iOS App', ...settings });
 const startedOnes = () => started.map(({ identifier }) => identifier);
 
+let members = 0;
+/** Somebody else of the entity, with these rights alone. */
+const insertMember = (...rights: Right[]) => write(store.db, async (tx) => {
+  const email = `member-${members += 1}@example.com`;
+  const user = await insertUser(tx, { email, passwordHash: '', preferedEntityId: world.entity.id });
+  await insertMembership(tx, { userId: user.id, entityId: world.entity.id, rights, admin: false });
+  const token = await insertToken(tx, user.id, world.entity.id, 1);
+  rememberSecret(token);
+  return { email, token };
+});
+
 beforeEach(async () => {
   started.length = 0;
   app = await insertKeyedApp(store, world);
@@ -34,32 +50,39 @@ describe('from a device', () => {
     const { body } = await post('/v1/privacy', { type: 'delete', deviceId: 'asking' });
     expect(body).toEqual({
       success: true,
-      result: { identifier: expect.stringMatching(/^gdp_/), type: 'delete', state: 'waiting', received_at: expect.any(String) },
+      result: {
+        identifier: expect.stringMatching(/^gdp_/), type: 'delete', state: 'waiting', received_at: expect.any(String), covers: 'device',
+      },
     });
-    expect(await ask({ type: 'delete', anonymousId: 'asking', userId: personId(7) })).toEqual(body.result);
+    expect(await ask({ type: 'delete', anonymousId: 'asking' })).toEqual(body.result);
     expect(startedOnes()).toEqual([]);
     const access = await ask({ type: 'access', context: { device: { id: 'asking' } } });
     expect(access.state).toBe('accepted');
     expect(await ask({ type: 'access', deviceId: 'asking' })).toEqual(access);
     expect(startedOnes()).toEqual([access.identifier]);
     expect(await list()).toMatchObject({ total_items: 2, items: [
-      { type: 'access', device_id: 'asking', user_id: personId(7), state: 'accepted' },
+      { type: 'access', device_id: 'asking', user_id: null, state: 'accepted' },
       { identifier: body.result.identifier, type: 'delete', state: 'waiting' },
     ] });
   });
 
-  test('it is for the user last seen there, else for the device', async () => {
-    await seen('nameless');
-    await ask({ type: 'access', deviceId: 'nameless' });
-    await seen('nameless', personId(8));
-    const named = await ask({ type: 'access', deviceId: 'nameless' });
-    expect((await list()).items).toMatchObject([{ identifier: named.identifier, user_id: personId(8) }, { user_id: null }]);
+  test('it is for the device, whomever that names; with a user token for the user', async () => {
+    await seen('asking', personId(8));
+    const ofDevice = await ask({ type: 'access', deviceId: 'asking', userId: personId(8) });
+    expect(ofDevice).toMatchObject({ covers: 'device', notice: expect.stringMatching(/^userId counts only with a userToken/) });
+    const userToken = await signUserToken(await insertTokenKey(store, world.entity.id, app.app.id), { sub: personId(9) });
+    const ofUser = await ask({ type: 'access', deviceId: 'asking', userToken });
+    expect(ofUser).toMatchObject({ covers: 'user', state: 'accepted' });
+    expect((await list()).items).toMatchObject([
+      { identifier: ofUser.identifier, device_id: 'asking', user_id: personId(9) },
+      { identifier: ofDevice.identifier, device_id: 'asking', user_id: null },
+    ]);
+    expect(startedOnes()).toEqual([ofDevice.identifier, ofUser.identifier]);
   });
 
-  test('what is malformed, of somebody else or of an unknown device is refused', async () => {
+  test('what is malformed, or of an unknown device, is refused', async () => {
     await seen('asking', personId(9));
     const refused = async (body: object) => (await post('/v1/privacy', body)).body.messages[0].element as string;
-    expect(await refused({ type: 'delete', deviceId: 'asking', userId: personId(10) })).toBe('userId');
     expect(await refused({ type: 'forget', deviceId: 'asking' })).toBe('type');
     expect(await refused({ type: 'delete', userId: personId(9) })).toBe('deviceId');
     expect(await refused({ type: 'delete' })).toBe('deviceId');
@@ -83,14 +106,58 @@ describe('from a device', () => {
     await store.db.query(`UPDATE gdpr_requests SET received_at = received_at - interval '1 day' WHERE app_id = $1`, [app.app.id]);
     expect((await ask({ type: 'access', deviceId: 'asking' })).identifier).not.toBe(shown.identifier);
   });
+});
 
-  test('it names whom to tell: those whom the app does', async () => {
-    await setUp({ gdpr_emails: ['privacy@example.com'] });
-    await seen('asking', personId(13));
-    const { identifier } = await ask({ type: 'delete', deviceId: 'asking' });
-    const { rows } = await store.db.query(
-      'SELECT emails, requester_kind, skip_email FROM gdpr_requests WHERE identifier = $1', [identifier]);
-    expect(rows).toEqual([{ emails: ['privacy@example.com'], requester_kind: 'device', skip_email: false }]);
+describe('more requests than a person makes', () => {
+  const expectLater = async (body: object, seconds: [least: number, most: number]) => {
+    const reply = await post('/v1/privacy', body);
+    const { retry_after: after } = reply.body;
+    expect([reply.status, reply.body.status, reply.headers['retry-after']]).toEqual([429, 'too_many_requests', String(after)]);
+    expect(after).toBeGreaterThanOrEqual(seconds[0]);
+    expect(after).toBeLessThanOrEqual(seconds[1]);
+  };
+
+  test('of a device are refused until a day after the first of the last three', async () => {
+    await setUp({ gdpr_approval: false });
+    await seen('asking');
+    const body = { type: 'delete', deviceId: 'asking' };
+    for (let n = 0; n < 3; n += 1) {
+      expect(await ask(body)).toMatchObject({ state: 'accepted' });
+      await store.db.query(`UPDATE gdpr_requests SET state = 'treated', treated_at = now() WHERE app_id = $1`, [app.app.id]);
+    }
+    await store.db.query(`UPDATE gdpr_requests SET received_at = received_at - interval '20 hours' WHERE app_id = $1`, [app.app.id]);
+    await expectLater(body, [4 * 3_600 - 60, 4 * 3_600]);
+    expect(await ask({ type: 'access', deviceId: 'asking' })).toMatchObject({ state: 'accepted' });
+    await store.db.query(`UPDATE gdpr_requests SET received_at = received_at - interval '5 hours' WHERE app_id = $1`, [app.app.id]);
+    expect(await ask(body)).toMatchObject({ state: 'accepted' });
+  });
+
+  test('of a person are refused from whichever device they come, also at once, and keep nobody else from asking', async () => {
+    const key = await insertTokenKey(store, world.entity.id, app.app.id);
+    const from = async (deviceId: string, person: number) => {
+      await seen(deviceId);
+      return { type: 'delete', deviceId, userToken: await signUserToken(key, { sub: personId(person) }) };
+    };
+    const bodies = await Promise.all(Array.from({ length: 5 }, (_, n) => from(`device ${n}`, 30)));
+    const replies = await Promise.all(bodies.map((body) => post('/v1/privacy', body)));
+    expect(replies.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 200, 200, 429, 429]);
+    await expectLater(await from('device 6', 30), [86_400 - 60, 86_400]);
+    expect(await ask(await from('device 6', 31))).toMatchObject({ covers: 'user' });
+  });
+
+  test('are not open of an app\'s devices, which anybody with its key can make up; users with a token still ask', async () => {
+    await seen('asking');
+    await store.db.query(
+      `WITH made AS (
+         INSERT INTO gdpr_requests (entity_id, identifier, request_type, source, app_id, requester_kind, state)
+         SELECT $1, 'gdp_made_up_' || n, 'delete', 'sdk', $2, 'device', 'waiting' FROM generate_series(1, 999) n RETURNING entity_id, id)
+       INSERT INTO gdpr_request_people (entity_id, request_id, ordinal, device_id) SELECT entity_id, id, 1, 'made up ' || id FROM made`,
+      [world.entity.id, app.app.id]);
+    const access = await ask({ type: 'access', deviceId: 'asking' });
+    await expectLater({ type: 'delete', deviceId: 'asking' }, [3_600, 3_600]);
+    expect(await ask({ type: 'access', deviceId: 'asking' })).toEqual(access);          // what is open is one request as before
+    const userToken = await signUserToken(await insertTokenKey(store, world.entity.id, app.app.id), { sub: personId(32) });
+    expect(await ask({ type: 'delete', deviceId: 'asking', userToken })).toMatchObject({ covers: 'user', state: 'waiting' });
   });
 });
 
@@ -132,5 +199,22 @@ describe('a deletion that waits', () => {
     const others = await makeWorld(store);
     const reply = await server.call('POST', `/api/gdpr/requests/${identifier}/approve`, { token: others.token });
     expect([reply.status, reply.body.message]).toEqual([404, 'Request not found']);
+  });
+});
+
+describe('a member with apps_manage alone', () => {
+  test('neither sets who is told nor does without approval, and by naming a victim on a device of theirs reaches nobody', async () => {
+    const { token, email } = await insertMember('apps', 'apps_manage');
+    for (const settings of [{ gdpr_emails: [email] }, { gdpr_approval: false }]) {
+      const reply = await server.call('PUT', `/api/apps/${app.app.identifier}`, { token, body: { app_type: 'iOS App', ...settings } });
+      expect([reply.status, reply.body.status]).toEqual([403, 'forbidden']);
+      expect(reply.body.message).toContain('gdpr_data_manage');
+    }
+    await post('/v1/identify', { userId: personId(1), anonymousId: 'of the attacker' });
+    for (const type of ['access', 'delete']) {
+      expect(await ask({ type, deviceId: 'of the attacker', userId: personId(1) })).toMatchObject({ covers: 'device' });
+    }
+    const asked = [{ device_id: 'of the attacker', user_id: null }, { device_id: 'of the attacker', user_id: null }];
+    expect((await list()).items).toMatchObject(asked);
   });
 });

@@ -2,13 +2,14 @@ import type { Secrets } from '../../store/secrets.ts';
 import type { Tx } from '../../store/database.ts';
 import { insertAppApiKey } from '../../store/app-api-keys.ts';
 import { insertAppGroup, updateAppsOfGroup } from '../../store/app-groups.ts';
+import { insertAppTokenKey } from '../../store/app-token-keys.ts';
 import { insertApp } from '../../store/apps.ts';
 import { APP_DEFAULTS } from '../../server/app-change.ts';
 import { rememberSecret } from '../harness/people.ts';
 
 /** An app with all that stands beside it. */
 export type SampleApps = {
-  appId: string; parentId: string; appSorId: string; groupId: string; keyId: string; apiKey: string;
+  appId: string; parentId: string; appSorId: string; groupId: string; keyId: string; apiKey: string; tokenKeyId: string;
   /** On which somebody was seen. */
   deviceId: string;
 };
@@ -27,11 +28,13 @@ export async function insertSampleApps(tx: Tx, secrets: Secrets, entityId: numbe
   rememberSecret(apiKey);
   const key = await insertAppApiKey(tx, secrets, entityId, { appId: id, apiKey, revoked: false });
   if ('taken' in key) throw new Error('the key of a sample is taken');
+  const { identifier: tokenKeyId, secret } = (await insertAppTokenKey(tx, secrets, entityId, id))!;
+  rememberSecret(secret);
   const deviceId = `device-of-${appId}`;
   await tx.query(
     `INSERT INTO devices (entity_id, app_id, device_id, last_user_id, first_seen_at, last_seen_at) VALUES ($1, $2, $3, $4, now(), now())`,
     [entityId, id, deviceId, `user-of-${appId}`]);
-  return { deviceId, appId, parentId, appSorId: rows[0]!.identifier, groupId: group.identifier, keyId: key.identifier, apiKey };
+  return { deviceId, appId, parentId, appSorId: rows[0]!.identifier, groupId: group.identifier, keyId: key.identifier, apiKey, tokenKeyId };
 }
 
 /** All that an app takes. */

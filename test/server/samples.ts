@@ -185,6 +185,11 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   })])),
   'GET /v1/projects/:write_key/settings': ({ apps }) => ({ params: { write_key: apps.apiKey } }),
   'POST /v1/privacy': ({ apps }) => ({ body: { writeKey: apps.apiKey, type: 'access', deviceId: apps.deviceId } }),
+  'GET /api/apps/:app_identifier/user_token_keys': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
+  'POST /api/apps/:app_identifier/user_token_keys': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
+  'DELETE /api/apps/:app_identifier/user_token_keys/:key_identifier': ({ apps }) => ({
+    params: { app_identifier: apps.appId, key_identifier: apps.tokenKeyId },
+  }),
   'GET /api/apps/:app_identifier/privacy_requests': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
   'GET /api/apps/:app_identifier/refused_calls': ({ apps }) => ({
     params: { app_identifier: apps.appId }, query: { code: 'invalid', message_id: 'sample', per_page: '10' },

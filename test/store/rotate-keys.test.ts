@@ -5,11 +5,14 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { insertSampleApp } from '../harness/apps.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
 import { rememberSecret } from '../harness/people.ts';
 import { storedExporter } from '../harness/stored-exporters.ts';
+import { insertTokenKey, type TokenKey } from '../harness/user-tokens.ts';
 import { waitFor } from '../harness/wait.ts';
 import { makeWorld, type World } from '../harness/world.ts';
+import { listAppTokenKeys } from '../../store/app-token-keys.ts';
 import { openExporterSecrets } from '../../store/data-exporters.ts';
 import { rotateDataKey, rotateSecretKey } from '../../store/rotate-keys.ts';
 import { haveAlone, sayRunning } from '../../store/running.ts';
@@ -23,11 +26,14 @@ const ROTATE = fileURLToPath(new URL('../harness/rotate-main.ts', import.meta.ur
 let store: TestStore;
 let world: World;
 let exporterId: number;
+let tokenKey: TokenKey & { appId: number };
 
 beforeEach(async () => {
   store = await testStore();
   world = await makeWorld(store);
   exporterId = (await storedExporter(store.db, store.secrets, world)).id;
+  const { id: appId } = await insertSampleApp(store.db, world.entity.id, 'com.example.shop');
+  tokenKey = { appId, ...await insertTokenKey(store, world.entity.id, appId) };
 });
 
 /** A rotation in a process of its own, ended by SIGKILL. */
@@ -47,6 +53,7 @@ async function expectAllHolds(secrets: Secrets): Promise<void> {
   expect((await viewSors(store.db, secrets, world.entity.id, [world.sor]))[0]!.apiKeys).toEqual([world.apiKey]);
   expect(await openExporterSecrets(store.db, secrets, world.entity.id, exporterId))
     .toMatchObject({ secretAccessKey: 'the secret of a stored exporter' });
+  expect(await listAppTokenKeys(store.db, secrets, world.entity.id, tokenKey.appId)).toMatchObject([{ secret: tokenKey.secret }]);
   expect(secrets.lookup(world.apiKey)).toEqual(store.secrets.lookup(world.apiKey));
   expect(secrets.customerHash(1, 'user_id', 'x')).toEqual(store.secrets.customerHash(1, 'user_id', 'x'));
   expect(secrets.signingKeys()).toEqual(store.secrets.signingKeys());

@@ -132,10 +132,12 @@ describe('with a mail server that comes and goes', () => {
   const triedAgo = (request: GdprRequest, interval: string, tries: number) => stack.store.db.query(
     'UPDATE gdpr_mails SET tried_at = now() - $2::interval, mail_tries = $3 WHERE request_id = $1', [request.id, interval, tries]);
   const fromDevice = ({ entity, app }: TrackedWorld, userId: string) => write(stack.store.db, (tx) => deletionByDevice(
-    tx, entity.id, { userId, deviceId: `device of ${userId}` }, { appId: app.id, emails: ['one@example.com', 'two@example.com'] }));
+    tx, entity.id, { userId, deviceId: `device of ${userId}` }, { appId: app.id }));
 
   it('a deletion from a device that waits is told of once, to those whom the app names, however long the server was away', async () => {
     const { world, ids } = await ground(stack, 2);
+    const { user, app } = world;
+    await stack.store.db.query('UPDATE apps SET gdpr_emails = $2 WHERE id = $1', [app.id, [user.email, 'nobody@example.com']]);
     smtp.behave({ greeting: 421 });
     const first = await fromDevice(world, ids[0]!);
     expect(await tried(first, 'waiting')).toMatchObject({ mail_tries: 1 });
@@ -147,7 +149,7 @@ describe('with a mail server that comes and goes', () => {
     await triedAgo(second, '6 hours 1 minute', 50);
     for (const [n, request] of [first, second].entries()) {
       const { to, mail: { text } } = await arrival(request, 'waits for approval');
-      expect(to).toEqual(['one@example.com', 'two@example.com']);
+      expect(to).toEqual([user.email]);
       expect(text).toContain(`http://millrace.test/api/gdpr/requests/${request.identifier}`);
       expect(text).toContain(`millrace gdpr approve ${request.identifier}`);
       expect(text).not.toContain(ids[n]);
@@ -177,6 +179,8 @@ describe('with a mail server that comes and goes', () => {
     const metrics = await (await fetch(`${url}/metrics`)).text();
     expect(metrics).toContain('millrace_gdpr_requests{type="delete",state="running"} 1\n');
     expect(metrics).toContain('millrace_gdpr_requests{type="delete",state="waiting"} 2\n');
+    expect(metrics).toContain('millrace_gdpr_requests_from_devices{type="delete",state="waiting"} 2\n');
+    expect(metrics).toContain('millrace_gdpr_requests_from_devices{type="delete",state="running"} 0\n');
     expect(metrics).toContain('millrace_gdpr_requests_near_deadline{type="delete"} 1\n');
     expect([received(request, '3 days left').length, received(request, 'somebody is on hold').length]).toEqual([1, 1]);
   });

@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { insertSampleApp } from '../../harness/apps.ts';
 import { testStore, type TestStore } from '../../harness/database.ts';
 import { deletionByDevice } from '../../harness/gdpr-requests.ts';
 import { personId } from '../../harness/people.ts';
@@ -6,11 +8,17 @@ import { smtpServer } from '../../harness/smtp.ts';
 import { makeWorld, type World } from '../../harness/world.ts';
 import { gdprSweepSteps } from '../../../activities/gdpr/sweep.ts';
 import { openMailer } from '../../../connectors/mail.ts';
+import type { Right } from '../../../domain/rights.ts';
+import { write } from '../../../store/database.ts';
 import type { Files } from '../../../store/files.ts';
 import { findGdprRequestById, type NewGdprRequest } from '../../../store/gdpr/requests.ts';
+import { insertMembership, insertUser } from '../../../store/users.ts';
 
 let store: TestStore;
 let world: World;
+/** Of which devices ask, and one that names the world's user to be told. */
+let app: number;
+let telling: number;
 let files: Files;
 const mails = await smtpServer();
 const mailer = openMailer({ smtpUrl: `smtp://127.0.0.1:${mails.port}`, outbox: '', from: 'millrace@example.com' });
@@ -19,7 +27,12 @@ beforeAll(async () => {
   store = await testStore();
   ({ files } = store);
   world = await makeWorld(store);
+  app = (await insertSampleApp(store.db, world.entity.id, 'com.example.silent')).id;
+  telling = (await insertSampleApp(store.db, world.entity.id, 'com.example.telling')).id;
+  await nameInApp(telling, [world.user.email]);
 });
+
+const nameInApp = (id: number, emails: string[]) => store.db.query('UPDATE apps SET gdpr_emails = $2 WHERE id = $1', [id, emails]);
 
 /** Nothing waits to be started. */
 const sweep = () => gdprSweepSteps({
@@ -28,7 +41,7 @@ const sweep = () => gdprSweepSteps({
 }).careForRequests();
 
 const waiting = (more: Partial<NewGdprRequest> = {}) =>
-  deletionByDevice(store.db, world.entity.id, { userId: personId(1), deviceId: 'phone' }, more);
+  deletionByDevice(store.db, world.entity.id, { userId: personId(1), deviceId: 'phone' }, { appId: app, ...more });
 
 async function mailOf(id: number): Promise<{ mail_state: string; mail_tries: number } | undefined> {
   const { rows } = await store.db.query<{ mail_state: string; mail_tries: number }>(
@@ -41,7 +54,7 @@ const age = (id: number, minutes: number) =>
 
 describe('the sweep, of requests', () => {
   it('tries a mail that no server took again, after longer and longer', async () => {
-    const { id } = await waiting({ emails: ['dpo@example.com'] });
+    const { id } = await waiting({ appId: telling });
     mails.behave({ sender: 451 });
     for (let times = 0; times < 3; times += 1) await sweep();
     expect(await mailOf(id)).toEqual({ mail_state: 'not_sent', mail_tries: 1 });
@@ -57,7 +70,7 @@ describe('the sweep, of requests', () => {
   });
 
   it('does not look each time at one of which there is nobody to tell; one whose mail was broken off before it began gets it', async () => {
-    const [nobodys, brokenOff] = [await waiting(), await waiting({ emails: ['dpo@example.com'] })];
+    const [nobodys, brokenOff] = [await waiting(), await waiting({ appId: telling })];
     await store.db.query(
       `INSERT INTO gdpr_mails (entity_id, request_id, kind, identifier) VALUES ($1, $2, 'waiting', 'x')`, [world.entity.id, brokenOff.id]);
     await sweep();
@@ -72,7 +85,7 @@ describe('the sweep, of requests', () => {
       await store.db.query(
         `UPDATE gdpr_requests SET state = 'declined', expires_at = now() - make_interval(secs => 1000 - id) WHERE id = $1`, [id]);
     }
-    const late = await waiting({ emails: ['dpo@example.com'] });
+    const late = await waiting({ appId: telling });
     files = {
       ...store.files, list: (prefix: string) => {
         if (prefix.includes(over[0]!.identifier)) throw new Error('the file store is away');
@@ -84,4 +97,41 @@ describe('the sweep, of requests', () => {
     const left = await Promise.all(over.map(({ id }) => findGdprRequestById(store.db, world.entity.id, id)));
     expect(left.map((request) => request !== null)).toEqual([true, false]);
   });
+
+  it('mails of requests from devices to those of gdpr_emails alone who are members with gdpr_data_manage then', async () => {
+    const [holder, other, gone] = [
+      await insertMember(['gdpr_data_manage']), await insertMember(['apps_manage']), await insertMember(['gdpr_data_manage']),
+    ];
+    const elsewhere = await makeWorld(store);
+    await nameInApp(app, [holder.email.toUpperCase(), other.email, gone.email, elsewhere.user.email, 'nobody@example.com']);
+    const { id, identifier } = await waiting();
+    await store.db.query('DELETE FROM memberships WHERE user_id = $1', [gone.id]);
+    await sweep();
+    expect(recipientsOf(identifier)).toEqual([[holder.email]]);
+    expect(await findGdprRequestById(store.db, world.entity.id, id)).toMatchObject({ emails: [holder.email] });
+    await nameInApp(app, []);
+  });
+
+  it('tells all who may see it of one whose 30 days run out, though its app names nobody', async () => {
+    const { id, identifier } = await waiting();
+    await store.db.query(`UPDATE gdpr_requests SET received_at = now() - interval '26 days' WHERE id = $1`, [id]);
+    const { rows } = await store.db.query<{ email: string }>(
+      `SELECT email FROM users u JOIN memberships m ON m.user_id = u.id
+       WHERE m.entity_id = $1 AND 'gdpr_data_manage' = ANY (m.rights) ORDER BY u.id`, [world.entity.id]);
+    await sweep();
+    expect(recipientsOf(identifier)).toEqual([rows.map(({ email }) => email)]);
+    const { rows: states } = await store.db.query('SELECT kind, mail_state FROM gdpr_mails WHERE request_id = $1 ORDER BY kind', [id]);
+    expect(states).toEqual([{ kind: 'near_deadline', mail_state: 'sent' }, { kind: 'waiting', mail_state: 'not_sent' }]);
+  });
+});
+
+/** Whom each mail about a request was for. */
+const recipientsOf = (identifier: string) =>
+  mails.received.filter(({ mail }) => mail.headers.subject?.includes(identifier)).map(({ to }) => to);
+
+const insertMember = (rights: Right[]) => write(store.db, async (tx) => {
+  const email = `member-${randomBytes(6).toString('hex')}@example.com`;
+  const user = await insertUser(tx, { email, passwordHash: '', preferedEntityId: world.entity.id });
+  await insertMembership(tx, { userId: user.id, entityId: world.entity.id, rights, admin: false });
+  return user;
 });
