@@ -10,7 +10,7 @@ import type { ReceiptCopy } from '../../domain/gdpr-receipt.ts';
  */
 export async function findSyncCopies(needs: PlaceNeeds, entityId: number, people: KnownBy[]): Promise<Set<string>> {
   const found = new Set<string>();
-  for await (const { sync } of syncRecords.export(needs, entityId, people)) found.add(sync as string);
+  for await (const { sync, within } of syncRecords.export(needs, entityId, people)) found.add((sync ?? within) as string);
   return found;
 }
 
