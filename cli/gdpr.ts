@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Run } from './command-context.ts';
 import { addGdprEvidenceCommands } from './gdpr-evidence.ts';
+import { addGdprIdentifierCommands } from './gdpr-identifiers.ts';
 import { addGdprPeopleCommands } from './gdpr-people.ts';
 import { addGdprRequestCommands } from './gdpr-requests.ts';
 
@@ -10,4 +11,5 @@ export function addGdprCommand(program: Command, run: Run): void {
   addGdprRequestCommands(gdpr, run);
   addGdprEvidenceCommands(gdpr, run);
   addGdprPeopleCommands(gdpr, run);
+  addGdprIdentifierCommands(gdpr, run);
 }

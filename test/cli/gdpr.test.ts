@@ -127,3 +127,16 @@ it('puts people on hold, lists and releases them, and takes people in again', as
   await insertTombstone(store.db, world.entity.id, store.secrets.customerHash(world.entity.id, 'user_id', personId(8)));
   expect((await millrace(['readmit', personId(8), personId(9)])).out).toBe('1 user readmitted, 1 had not been erased\n');
 });
+
+it('lists what is linked to a user by whose word, and takes decisions on it', async () => {
+  const [me, other] = [personId(41), personId(42)];
+  await store.db.query(
+    `INSERT INTO user_aliases (entity_id, previous_id, user_id, device_id) VALUES ($1, $2, $3, 'their-device')`,
+    [world.entity.id, other, me]);
+  const listed = await millrace(['identifiers', me]);
+  expect(listed.out).toMatch(new RegExp(`${me} +user_id +${other} +left alone: unconfirmed +their-device `));
+  expect(await millrace(['alias', 'confirm', other, me])).toMatchObject({ status: 0, out: 'confirmed\n' });
+  expect((await millrace(['identifiers', me])).out).toMatch(new RegExp(`${other} +confirmed +their-device `));
+  const none = await millrace(['alias', 'refuse', me, other]);
+  expect([none.status, none.err]).toEqual([1, expect.stringContaining('Alias not found')]);
+});
