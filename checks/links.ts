@@ -9,14 +9,14 @@ const LINK = /\]\((?<inline>[^()\s]+)(?:\s+"[^"]*")?\)|^\[[^\]]+\]:\s+(?<referen
 const ELSEWHERE = /^(?:[a-z][\w+.-]*:|\/\/)/i;
 const FENCED = /^(?<fence>```|~~~)[^]*?^\k<fence>/gm;
 
-/** The relative links of the README and the docs lead somewhere, and to a heading that is there. */
+/** The relative links of README, SECURITY.md and the docs lead somewhere, and to a heading that is there. */
 export const links: Check = {
   name: 'links',
 
   rules: async () => ['dead-link', 'dead-anchor'],
 
   async run(root) {
-    const files = (await projectFiles(root)).filter((file) => file === 'README.md' || /^docs\/.*\.md$/.test(file));
+    const files = (await projectFiles(root)).filter((file) => /^[A-Z]+\.md$/.test(file) || /^docs\/.*\.md$/.test(file));
     const findings = await Promise.all(files.map((file) => checkLinks(root, file)));
     return { findings: findings.flat(), filesLookedAt: files.length };
   },
