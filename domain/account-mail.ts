@@ -1,0 +1,37 @@
+import { MAX_NAME, oneLine } from './mail-text.ts';
+
+/**
+ * Mails with a link about an account. All words are ours, but for the name of the entity, which only superadmins choose: whoever
+ * invites could otherwise have Millrace send a text to anybody.
+ */
+
+const LINK_WORKS = 'The link works once, for 24 hours. Nothing happens before you open it and confirm there.';
+
+export function invitationMail({ entityName, link }: { entityName: string; link: string }): { subject: string; text: string } {
+  const entity = oneLine(entityName, MAX_NAME);
+  return {
+    subject: `Invitation to ${entity} on Millrace`,
+    text: letter([
+      `An admin of ${entity} invites you to work there with Millrace.`,
+      `To accept, open:\n${link}`,
+      LINK_WORKS,
+      'If you do not know what this is about, ignore this mail: without you nothing comes of it.',
+    ]),
+  };
+}
+
+export function resetMail({ link }: { link: string }): { subject: string; text: string } {
+  return {
+    subject: 'A new password for Millrace',
+    text: letter([
+      'A new password was asked for, for your account at Millrace: by yourself, or by an admin for you.',
+      `To choose one, open:\n${link}`,
+      LINK_WORKS,
+      'It ends all sessions of the account. If you want no new password, ignore this mail: the one in force stays.',
+    ]),
+  };
+}
+
+function letter(paragraphs: string[]): string {
+  return `${paragraphs.join('\n\n')}\n`;
+}
