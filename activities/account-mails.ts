@@ -39,7 +39,7 @@ export const accountMailSteps = (needs: AccountMailNeeds) => ({
 
 async function mailInvitation(needs: AccountMailNeeds, { entityId, id, identifier, email }: Invitation): Promise<void> {
   const entityName = await findEntityName(needs.db, entityId);
-  await mailLink(needs, { table: 'invitations', entityId, id }, { identifier, to: email, path: 'invitations' },
+  await mailLink(needs, { table: 'invitations', entityId, id }, { identifier, to: email, path: 'invite' },
     (link) => invitationMail({ entityName, link }));
 }
 
@@ -47,7 +47,7 @@ async function mailInvitation(needs: AccountMailNeeds, { entityId, id, identifie
 async function mailReset(needs: AccountMailNeeds, { id, identifier, ...asked }: DueReset): Promise<void> {
   const to = await write(needs.db, (tx) => findResetAddress(tx, { id, ...asked }));
   if (to === null) return deletePasswordReset(needs.db, id);
-  await mailLink(needs, { table: 'password_resets', id }, { identifier, to, path: 'password_resets' }, (link) => resetMail({ link }));
+  await mailLink(needs, { table: 'password_resets', id }, { identifier, to, path: 'reset' }, (link) => resetMail({ link }));
 }
 
 /** A request without a login is bound to the account, and noted down, once it is known whose it is. */
@@ -64,7 +64,7 @@ async function findResetAddress(tx: Tx, { id, userId, email, address }: Omit<Due
   return user.email;
 }
 
-type LinkMail = { identifier: string; to: string; path: 'invitations' | 'password_resets' };
+type LinkMail = { identifier: string; to: string; path: 'invite' | 'reset' };
 
 async function mailLink(
   needs: AccountMailNeeds, row: LinkRow, { identifier, to, path }: LinkMail, words: (link: string) => Omit<Mail, 'to' | 'messageId'>,

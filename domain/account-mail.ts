@@ -5,17 +5,18 @@ import { MAX_NAME, oneLine } from './mail-text.ts';
  * invites could otherwise have Millrace send a text to anybody.
  */
 
-const LINK_WORKS = 'The link works once, for 24 hours. Nothing happens before you open it and confirm there.';
+/** Lines of less than 76 characters are sent as they are: in a file of the outbox, too, a link stands whole. */
+const LINK_WORKS = 'The link works once, for 24 hours.\nNothing happens before you open it and confirm there.';
 
 export function invitationMail({ entityName, link }: { entityName: string; link: string }): { subject: string; text: string } {
   const entity = oneLine(entityName, MAX_NAME);
   return {
     subject: `Invitation to ${entity} on Millrace`,
     text: letter([
-      `An admin of ${entity} invites you to work there with Millrace.`,
+      `You are invited to work with Millrace, for:\n${entity}`,
       `To accept, open:\n${link}`,
       LINK_WORKS,
-      'If you do not know what this is about, ignore this mail: without you nothing comes of it.',
+      'If you do not know what this is about, ignore this mail:\nwithout you nothing comes of it.',
     ]),
   };
 }
@@ -24,10 +25,10 @@ export function resetMail({ link }: { link: string }): { subject: string; text: 
   return {
     subject: 'A new password for Millrace',
     text: letter([
-      'A new password was asked for, for your account at Millrace: by yourself, or by an admin for you.',
+      'A new password was asked for, for your account at Millrace:\nby yourself, or by an admin for you.',
       `To choose one, open:\n${link}`,
       LINK_WORKS,
-      'It ends all sessions of the account. If you want no new password, ignore this mail: the one in force stays.',
+      'A new password ends all sessions of the account.\nIf you want none, ignore this mail: the one in force stays.',
     ]),
   };
 }

@@ -21,7 +21,7 @@ export function invitationPage({ entityName, email, firstName, lastName, hasAcco
       field({ name: 'last_name', label: 'Last name', autocomplete: 'family-name', value: lastName }), newPasswordField(),
     ];
   const words = hasAccount
-    ? 'To accept, confirm with the password of your account. <a href="../password_resets">I do not know it</a>'
+    ? 'To accept, confirm with the password of your account. <a href="../reset">I do not know it</a>'
     : 'To accept, choose a password for your account.';
   return page(`Invitation to ${entityName}`, [`<p>For <bdi>${escaped(email)}</bdi>. ${words}</p>`, form(fields, 'Accept')]);
 }

@@ -24,7 +24,7 @@ const formName = z.preprocess((value) => (value === '' ? undefined : value), nam
 const openInvitation = route({
   ...SHARED,
   method: 'GET',
-  path: '/invitations/:token',
+  path: '/invite/:token',
   summary: 'The form that accepts an invitation',
   description: 'To open it has no effect.',
   params,
@@ -38,7 +38,7 @@ const openInvitation = route({
 const acceptByForm = route({
   ...SHARED,
   method: 'POST',
-  path: '/invitations/:token',
+  path: '/invite/:token',
   summary: 'Accept an invitation by its form',
   params,
   body: z.object({ password: text({ max: PASSWORD_CHARS }), first_name: formName, last_name: formName }),
@@ -50,7 +50,7 @@ const acceptByForm = route({
 const openReset = route({
   ...SHARED,
   method: 'GET',
-  path: '/password_resets/:token',
+  path: '/reset/:token',
   summary: 'The form that sets a new password',
   description: 'To open it has no effect.',
   params,
@@ -63,7 +63,7 @@ const openReset = route({
 const resetByForm = route({
   ...SHARED,
   method: 'POST',
-  path: '/password_resets/:token',
+  path: '/reset/:token',
   summary: 'Set a new password by its form',
   params,
   body: z.object({ password: newPassword }),
@@ -76,7 +76,7 @@ const resetByForm = route({
 const openForgotten = route({
   ...SHARED,
   method: 'GET',
-  path: '/password_resets',
+  path: '/reset',
   summary: 'The form that has a link mailed which sets a new password',
   handle: async () => htmlReply(forgottenPage()),
 });
@@ -84,7 +84,7 @@ const openForgotten = route({
 const askByForm = route({
   ...SHARED,
   method: 'POST',
-  path: '/password_resets',
+  path: '/reset',
   summary: 'Have a link mailed by that form',
   body: z.object({ email }),
   async handle({ body, address }, { db }) {

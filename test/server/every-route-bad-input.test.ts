@@ -82,13 +82,13 @@ const TAKEN = new Set([
   ]),
   // So may passwords, and they may be long.
   ...[
-    'PUT /api/users/me/password body.new_password', 'POST /api/invitations/accept body.password', 'POST /invitations/:token body.password',
-    'POST /api/password_resets/confirm body.password', 'POST /password_resets/:token body.password',
+    'PUT /api/users/me/password body.new_password', 'POST /api/invitations/accept body.password', 'POST /invite/:token body.password',
+    'POST /api/password_resets/confirm body.password', 'POST /reset/:token body.password',
   ].flatMap((field) => [`${field}: unknown`, `${field}: long`]),
-  ...['POST /api/invitations/accept', 'POST /invitations/:token'].flatMap((name) =>
+  ...['POST /api/invitations/accept', 'POST /invite/:token'].flatMap((name) =>
     ['first_name', 'last_name'].map((field) => `${name} body.${field}: unknown`)),
   // A field of a form that was left empty.
-  'POST /invitations/:token body.first_name: empty', 'POST /invitations/:token body.last_name: empty',
+  'POST /invite/:token body.first_name: empty', 'POST /invite/:token body.last_name: empty',
   // Pages that are none are ignored.
   ...[
     'GET /api/users', 'GET /api/invitations', 'GET /api/service_tokens', 'GET /api/entities', 'GET /api/connections', 'GET /api/syncs',

@@ -26,7 +26,7 @@ describe('every POST', () => {
     expect(posts.filter((each) => !takesIdempotencyKey(each) && each.auth !== 'app_key').map(nameOf))
       .toEqual([
         'POST /api/login', 'POST /api/logout', 'POST /api/invitations/accept', 'POST /api/password_resets',
-        'POST /api/password_resets/confirm', 'POST /invitations/:token', 'POST /password_resets/:token', 'POST /password_resets',
+        'POST /api/password_resets/confirm', 'POST /invite/:token', 'POST /reset/:token', 'POST /reset',
       ]);
   });
 

@@ -19,9 +19,9 @@ import { testServer } from './test-server.ts';
 const OPEN = {
   'POST /api/login': 'none', 'GET /.well-known/jwks.json': 'none',
   'GET /api/gdpr/downloads/:request_id/:ordinal/:signature': 'none',
-  'POST /api/invitations/accept': 'none', 'GET /invitations/:token': 'none', 'POST /invitations/:token': 'none',
-  'POST /api/password_resets': 'none', 'POST /api/password_resets/confirm': 'none', 'GET /password_resets': 'none',
-  'POST /password_resets': 'none', 'GET /password_resets/:token': 'none', 'POST /password_resets/:token': 'none',
+  'POST /api/invitations/accept': 'none', 'GET /invite/:token': 'none', 'POST /invite/:token': 'none',
+  'POST /api/password_resets': 'none', 'POST /api/password_resets/confirm': 'none', 'GET /reset': 'none',
+  'POST /reset': 'none', 'GET /reset/:token': 'none', 'POST /reset/:token': 'none',
   'POST /api/attribute_values/batch_import': 'sor_key', 'POST /api/attribute_values': 'sor_key',
   'GET /api/attribute_values/template': 'sor_key',
   ...Object.fromEntries([
