@@ -1,8 +1,8 @@
 import { MAX_NAME, oneLine } from './mail-text.ts';
 
 /**
- * Mails with a link about an account. All words are ours, but for the name of the entity, which only superadmins choose: whoever
- * invites could otherwise have Millrace send a text to anybody.
+ * Mails with a link about an account. All words are ours, but for the name of the entity, which only superadmins choose:
+ * with names of their own choice, admins could have Millrace send any text to anybody.
  */
 
 /** Lines of less than 76 characters are sent as they are: in a file of the outbox, too, a link stands whole. */

@@ -62,13 +62,13 @@ async function insertMember(tx: Tx, { invitation: { entityId, ...found }, link, 
   });
 }
 
-/** Whoever invited must still be an admin who has what is given: an invitation gives no more than that at any time. */
+/** The inviter must still be an admin who has what is given: an invitation gives no more than its sender could give now. */
 async function refuseLostRights(tx: Tx, { entityId, invitedBy, rights, superadmin }: Invitation): Promise<void> {
   const inviter = await findMember(tx, entityId, String(invitedBy));
   const isAdmin = inviter && (inviter.admin || inviter.superadmin);
   const held = inviter && rightsOf(inviter);
   if (!isAdmin || (superadmin && !inviter.superadmin) || rights.some((right) => !held!.has(right))) {
-    const message = 'Whoever sent this invitation may no longer give what it gives: ask an admin of the entity for a new one';
+    const message = 'The sender of this invitation can no longer give these rights: ask an admin of the entity for a new one';
     refuse(403, 'forbidden', message);
   }
 }

@@ -10,8 +10,8 @@ import { networkOf } from './network-of.ts';
 import { refuseLink, withPasswordByLink } from './password-by-link.ts';
 
 /**
- * Writes down that a link is wanted for the account of an address. Whether there is one is looked up when mails are sent: here it takes
- * the same whoever is named. Beyond the limit of an address of mail nothing is said either.
+ * Writes down that a link is wanted for the account of an address. The sweep finds out whether there is one: here, known and unknown
+ * addresses take the same work. Beyond the limit of an address the answer is the same, and no mail goes.
  */
 export async function askForReset(db: Database, { email, address }: { email: string; address: string }): Promise<void> {
   await countAttempt(db, { kind: 'resets asked from an address', name: networkOf(address) });

@@ -16,7 +16,7 @@ export function refuseGiving({ rights }: Caller, before: readonly Right[], after
 /** Nobody takes what they do not have. */
 export function refuseTaking({ rights }: Caller, before: readonly Right[], after: readonly Right[]): void {
   const missing = before.find((right) => !after.includes(right) && !rights.has(right));
-  if (missing) refuse(403, 'forbidden', `Only who has the right ${missing} can take it from somebody`);
+  if (missing) refuse(403, 'forbidden', `Only an admin who has the right ${missing} can take it`);
 }
 
 export function refuseSuperadminChange({ superadmin }: Caller, isChanged: boolean): void {

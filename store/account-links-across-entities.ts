@@ -14,7 +14,7 @@ export async function findInvitationByToken(db: Queryable, tokenHash: Buffer): P
 
 /**
  * A mail that no server took is tried six times in all, the last time half an hour after the first. One that is still under way after
- * minutes broke off: whoever takes it up notes that nobody knows what came of it.
+ * minutes broke off: taken up again, it becomes `unknown`.
  */
 const IS_DUE = `expires_at > now() AND (mail_state IS NULL
   OR (mail_state = 'not_sent' AND mail_tries < 6 AND tried_at < now() - 2 ^ (mail_tries - 1) * interval '1 minute')
@@ -26,7 +26,7 @@ export async function listDueInvitations(db: Queryable): Promise<Invitation[]> {
   return rows.map(toInvitation);
 }
 
-/** Resets that were asked for an address without an account: whoever asks for many keeps no others waiting. */
+/** Resets that were asked for an address without an account, all at once: many of them keep no others waiting. */
 export async function deleteResetsOfNobody(db: Queryable): Promise<void> {
   await db.query(
     `DELETE FROM password_resets r WHERE user_id IS NULL AND NOT EXISTS (SELECT FROM users WHERE lower(email) = lower(r.email))`);

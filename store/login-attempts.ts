@@ -3,7 +3,7 @@ import type { Queryable } from './database.ts';
 
 const [QUARTER, HOUR, DAY] = [15 * 60, 3_600, 86_400];
 
-/** What is counted of whom, in windows of so many seconds. */
+/** What is counted, in windows of so many seconds. */
 const WINDOW_SECONDS = {
   account: QUARTER, address: QUARTER, 'account and address': QUARTER,
   /** Passwords set by one mailed link. */

@@ -3,7 +3,7 @@ import { newIdentifier } from './identifiers.ts';
 
 /** An account is the same in all entities: a reset belongs to the account, and to no entity. */
 
-/** Whom a link is to be mailed to: an account that is known, or whose ever the address is. */
+/** For an account that is known, or for an address that may have one. */
 type Asked = { email: string; userId?: number; address?: string };
 
 /** The mail goes with the next sweep, which also finds out whether there is an account. */

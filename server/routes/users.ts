@@ -140,7 +140,8 @@ const removeUser = route({
   method: 'DELETE',
   path: ONE,
   summary: 'Remove a user from the entity',
-  description: 'Ends the user\'s sessions there; whoever belongs to no other entity is deleted. Only who has all rights of the user can.',
+  description: 'Ends the user\'s sessions there; an account without another entity is deleted. Only an admin with all rights of the user '
+    + 'can.',
   params,
   async handle({ params: { user_id }, ...who }, { db }) {
     const { caller } = who;

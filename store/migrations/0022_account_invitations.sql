@@ -27,14 +27,14 @@ create unique index invitations_by_email on invitations (entity_id, lower(email)
 create unique index invitations_by_token on invitations (token_hash);
 create index invitations_by_expiry on invitations (expires_at);
 
--- An account is the same in all entities, so this belongs to none. Whom the address belongs to is looked up when the mail goes: a
--- request takes as long whether there is an account or not.
+-- An account is the same in all entities, so this belongs to none. The account of an address is looked up when the mail goes: a
+-- request takes as long whether there is one or not.
 create table password_resets (
   id bigint primary key generated always as identity,
   identifier text not null unique,
   email text not null,                         -- as it was asked for
   user_id integer references users on delete cascade,
-  address text,                                -- the network address of whoever asked without a login
+  address text,                                -- the network address that asked, without a login
   created_at timestamptz not null default now(),
   token_hash bytea,
   expires_at timestamptz not null default now() + interval '1 day',

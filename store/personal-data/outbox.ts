@@ -41,8 +41,8 @@ async function* listMails({ db, outbox }: PlaceNeeds, entityId: number, people: 
 }
 
 /**
- * An invitation, or a link that sets a password anew: it is to somebody who works with Millrace, and whoever read it in an archive
- * could be that user.
+ * An invitation, or a link that sets a password anew: it is for somebody who works with Millrace, and a reader of the archive could
+ * log in as that user.
  */
 function isAboutAccount(messageId: string): boolean {
   return /^<?(?:inv|rst)_/.test(messageId);

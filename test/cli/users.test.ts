@@ -53,7 +53,7 @@ describe('millrace users', () => {
     expect((await millrace(['users', 'remove', email])).err).toContain('No user of the entity');
   });
 
-  it('mails links that set a new password, asked for by an admin or by whoever forgot theirs', async () => {
+  it('mails links that set a new password, asked for by an admin or by a person who forgot theirs', async () => {
     const { email, uid } = world.user;
     for (const [command, who] of [['reset-password', uid], ['forgot-password', email]] as const) {
       expect((await millrace(['users', command, who], command === 'reset-password' ? {} : { token: '' })).out).toContain('on its way');

@@ -64,7 +64,7 @@ describe('an invitation', () => {
     expect(mail).toMatchObject({ to: email, subject: `Invitation to ${world.entity.name} on Millrace` });
     expect(mail!.link).toMatch(/^http:\/\/millrace\.test\/invite\/[A-Za-z0-9_-]{43}$/);
     expect(mail!.text).not.toMatch(/cheap|Byron/);
-    // So it goes as it is, and whoever reads it as a file of the outbox finds a whole link.
+    // So it is sent as it is, and a file of the outbox shows a whole link.
     expect(Math.max(...mail!.text.split('\n').map((line) => line.length))).toBeLessThan(76);
     expect(await post.deliver()).toEqual([]);
     expect([await isMember(email), (await login(email)).status]).toEqual([false, 401]);
@@ -112,7 +112,7 @@ describe('an invitation', () => {
     await post.deliver();
   });
 
-  test('gives nothing once whoever sent it is no admin any more, or lost what it gives', async () => {
+  test('gives nothing once its sender is no admin any more, or lost what it gives', async () => {
     const own = await makeWorld(store);
     const { email } = await invite(newEmail(), { enable: { sor_manage: true } }, own.token);
     const token = await post.tokenFor(email);
@@ -120,7 +120,7 @@ describe('an invitation', () => {
     for (const lost of [{ rights: ['sor_manage'], admin: false }, { rights: ['comments'], admin: true }] as const) {
       await updateMembership(store.db, entityId, userId, lost);
       const refused = await accept(token);
-      expect([refused.status, refused.body.error_message]).toEqual([403, expect.stringContaining('may no longer give what it gives')]);
+      expect([refused.status, refused.body.error_message]).toEqual([403, expect.stringContaining('can no longer give these rights')]);
     }
     expect(await isMember(email, own)).toBe(false);
     await updateMembership(store.db, entityId, userId, { rights: ['sor_manage'], admin: true });

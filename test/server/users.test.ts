@@ -118,7 +118,7 @@ describe('users', () => {
     expect([itself.status, itself.body.error_message]).toEqual([403, expect.stringContaining('gdpr_data_manage')]);
     expect((await as('POST', '', { email: newEmail(), enable: { downloads: true } })).status).toBe(403);
     const taken = await as('PUT', `/${user.uid}`, { enable: { comments: false } });
-    expect([taken.status, taken.body.error_message]).toEqual([403, 'Only who has the right comments can take it from somebody']);
+    expect([taken.status, taken.body.error_message]).toEqual([403, 'Only an admin who has the right comments can take it']);
     expect((await as('PUT', `/${user.uid}`, { enable: { sor_manage: false } })).status).toBe(200);
     // To remove somebody takes all their rights.
     const remove = () => call('DELETE', `/${user.uid}`, { token: own.token });
@@ -131,7 +131,7 @@ describe('users', () => {
     const { user } = await join(other, { rights: ['crashes_view'], admin: true });
     await call('POST', '', { body: { email: user.email.toUpperCase(), first_name: 'Eve' } });
     const token = await post.tokenFor(user.email.toUpperCase());
-    // Whoever has the link alone, a scanner of mails say, gets nothing.
+    // The link alone gives nothing: a scanner of mails has it, too.
     const wrong = await accept(token, { password: 'another password' });
     expect([wrong.status, wrong.body.error_message]).toEqual([401, 'password: is not that of the account with this e-mail address']);
     expect(await findByEmail(user.email)).toBeUndefined();
