@@ -1,3 +1,4 @@
+import { accountMailSteps } from './account-mails.ts';
 import { exportDailySteps } from './export-daily.ts';
 import { exportTickSteps } from './export-tick.ts';
 import { feedAttributesSteps } from './feed-attributes.ts';
@@ -17,6 +18,7 @@ export function allSteps(needs: Needs) {
     ...importAttributesSteps(needs), ...feedAttributesSteps(needs), ...runSyncSteps(needs), ...syncTickSteps(needs),
     ...exportDailySteps(needs), ...exportTickSteps(needs), ...gdprAccessSteps(needs), ...gdprDeleteSteps(needs),
     ...heartbeatingEach(sweepSteps(needs)), ...heartbeatingEach(gdprSweepSteps(needs)),
+    ...heartbeatingEach(accountMailSteps(needs)),
   };
 }
 

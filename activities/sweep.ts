@@ -1,5 +1,6 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { exportRunWorkflowId, gdprWorkflowId, importWorkflowId, syncRunWorkflowId } from '../domain/workflow-id.ts';
+import { deleteExpiredAccountLinks } from '../store/account-links-across-entities.ts';
 import {
   deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteOldChanges, deleteOldFeedRequests, deleteOldRequests, deleteRemains,
   isFileOfImport, listEntitiesWithPendingCustomers, listExpiredImports, listRunningImports, listUnclaimedImports, listWaitingFeeds,
@@ -91,6 +92,7 @@ export const sweepSteps = (
     await deleteRemains(db);
     await deleteExpiredTokens(db);
     await deleteOldAttempts(db);
+    await deleteExpiredAccountLinks(db);
     await deleteOldRequests(db);
     await deleteOldFeedRequests(db);
     await deleteOldSyncRuns(db);

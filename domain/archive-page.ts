@@ -1,4 +1,5 @@
 import { numberText } from './exact-json.ts';
+import { escaped } from './html.ts';
 import { thousands } from './mail-text.ts';
 import { fieldWords, type PlaceWords, placeWords } from './personal-data-words.ts';
 
@@ -126,10 +127,4 @@ function shownDate(date: Date): string {
 
 function list(items: string[]): string {
   return items.length === 0 ? '<p>Nothing.</p>' : `<ul>\n${items.map((item) => `<li>${item}</li>`).join('\n')}\n</ul>`;
-}
-
-const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-
-function escaped(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character]!);
 }

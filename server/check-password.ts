@@ -1,15 +1,10 @@
 import { refuse } from '../domain/refusal.ts';
 import type { Queryable } from '../store/database.ts';
-import { type AttemptSubject, deleteAttempt, deleteFailures, insertAttempt } from '../store/login-attempts.ts';
+import { type AttemptSubject, deleteAttempt, deleteFailures } from '../store/login-attempts.ts';
 import { findUserByEmail, type User } from '../store/users.ts';
+import { countAttempt } from './count-attempt.ts';
 import { verifyPassword } from './passwords.ts';
 import { networkOf } from './network-of.ts';
-
-/**
- * Failures within 15 minutes before it has to wait: an account from one address, an address, an account wherever from. One address can't
- * lock an owner out everywhere.
- */
-const MAX_FAILURES: Record<AttemptSubject['kind'], number> = { 'account and address': 10, address: 50, account: 100 };
 
 /**
  * The user whom e-mail address and password belong to. An attempt is counted before the password is looked at, so
@@ -33,11 +28,4 @@ export async function checkPassword(
   await deleteFailures(db, byAccount);
   await deleteAttempt(db, byAddress);       // this one was none; those before it stay
   return user;
-}
-
-async function countAttempt(db: Queryable, subject: AttemptSubject): Promise<void> {
-  const { attempts, waitSeconds } = await insertAttempt(db, subject);
-  if (attempts <= MAX_FAILURES[subject.kind]) return;
-  const message = `Too many failed logins: try again in ${waitSeconds} s`;
-  refuse(429, 'too_many_requests', message, { retry_after: waitSeconds });
 }

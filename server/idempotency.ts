@@ -66,7 +66,7 @@ export async function takeTurn(key: string | undefined, asked: Asked, needs: Rou
   const { route: { method, path }, version, params, query, fields, content } = asked;
   const hash = (...parts: unknown[]) => needs.secrets.lookup(canonicalJson([HEADER, ...parts]));
   const holder: KeyHolder = { keyHash: hash(scope, method, path, key), holder: randomUUID() };
-  const fingerprint = hash(version, params, query, withoutPassword(fields), content);
+  const fingerprint = hash(version, params, query, fields, content);
   const earlier = await insertRequest(needs.db, entityId, { ...holder, fingerprint });
   if (earlier) return { earlier: replyAgain(earlier, fingerprint) };
   return { run: (work) => runAsHolder(work, needs, entityId, holder, asked) };
@@ -82,12 +82,6 @@ async function scopeOf({ caller, input }: Asked, needs: RouteNeeds): Promise<{ e
 
 function callerScope({ userId, serviceTokenId }: Caller): unknown[] {
   return serviceTokenId === null ? ['user', userId] : ['service_token', serviceTokenId];
-}
-
-/** A password stays out of the fingerprint, which would be a fast hash of it. */
-function withoutPassword(fields: unknown): unknown {
-  if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) return fields;
-  return Object.fromEntries(Object.entries(fields).filter(([name]) => name !== 'password'));
 }
 
 function replyAgain({ fingerprint, reply }: EarlierRequest, asked: Buffer): Reply {

@@ -31,6 +31,10 @@ export const email = z.email({ error: ({ input }) => input === undefined ? 'is r
 export const newPassword = text({ max: PASSWORD_CHARS })
   .refine((value) => Array.from(value).length >= 8, 'must have at least 8 characters');
 
+/** The token of a mailed link, or the whole link, of which it is the last part. */
+export const linkToken = text({ max: 1_024 }).transform((value) => value.trim().replace(/^.*\//s, ''))
+  .meta({ description: 'Of a mailed link: its last part, or the whole link' });
+
 /** An identifier that a caller shows. An unknown one is for the route to refuse. */
 export const identifier = text();
 

@@ -1,6 +1,8 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { refusedPage } from '../domain/account-page.ts';
 import { faultOf } from '../domain/fault.ts';
 import { Refusal } from '../domain/refusal.ts';
+import { PAGE_HEADERS } from './html-reply.ts';
 
 /** A caller who is still sending when refused gets so long to read why, then the connection ends. */
 const LINGER_MS = 5_000;
@@ -19,11 +21,17 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   endUnreadBody(request);
   const { retry_after } = refusal.extra;
   if (typeof retry_after === 'number') reply.header('retry-after', retry_after);
+  if (isForBrowser(request)) return reply.status(refusal.http).headers(PAGE_HEADERS).send(refusedPage(refusal.message));
   return reply
     .status(refusal.http)
     .header('x-request-id', request.id)
     .type('application/json; charset=utf-8')
     .send(JSON.stringify({ ...refusalBody(refusal), ...errorCode(refusal, request) }));
+}
+
+/** A person with a browser, at a page: programs that call it are answered as everywhere. */
+function isForBrowser({ headers: { accept }, routeOptions }: FastifyRequest): boolean {
+  return routeOptions?.config?.route?.contentType === 'text/html' && /\btext\/html\b/i.test(accept ?? '');
 }
 
 function errorCode({ message, http }: Refusal, { routeOptions }: FastifyRequest): object {

@@ -14,7 +14,7 @@ Made from the routes by \`npm run docs\`: change it there, not here.
 A token acts in one entity, and a membership says what its user may do there: the flags of \`enable\`, and \`admin\`. A
 superadmin has every right, and is an admin, in each entity of theirs. A service token has those of its rights
 that its creator has at the time of the call; it is never an admin. Rights are looked up with every request: a change takes
-effect at once. Admins manage users and rights by \`/api/users\`, and give only rights that they have themselves.`;
+effect at once. Admins [manage users and rights](users.md) by \`/api/users\`, and give and take only rights that they have themselves.`;
 
 /** The documentation of who may call what, in Markdown. */
 export function rightsPage(routes: readonly Route[]): string {

@@ -82,8 +82,8 @@ type Spec<
   body?: B;
   /** The payload within the envelope; left out where there is none. */
   result?: R;
-  /** The type of an answer that is no JSON: a file. Refusals stay JSON. */
-  contentType?: 'text/csv' | 'application/zip';
+  /** The type of an answer that is no JSON: a file, whose refusals stay JSON, or a page for a browser, which gets these as pages, too. */
+  contentType?: 'text/csv' | 'application/zip' | 'text/html';
   /** The status of an answer that has no body (`noContent`). */
   status?: 204;
   malformed?: Malformed;
@@ -123,7 +123,7 @@ export type Route = {
   query?: z.ZodObject;
   body?: z.ZodType;
   result?: z.ZodType;
-  contentType?: 'text/csv' | 'application/zip';
+  contentType?: 'text/csv' | 'application/zip' | 'text/html';
   status?: 204;
   malformed?: Malformed;
   /** The same for the query. */

@@ -13,23 +13,33 @@ export function refuseGiving({ rights }: Caller, before: readonly Right[], after
   if (missing) refuse(403, 'forbidden', `Only who has the right ${missing} can give it`);
 }
 
+/** Nobody takes what they do not have. */
+export function refuseTaking({ rights }: Caller, before: readonly Right[], after: readonly Right[]): void {
+  const missing = before.find((right) => !after.includes(right) && !rights.has(right));
+  if (missing) refuse(403, 'forbidden', `Only an admin who has the right ${missing} can take it`);
+}
+
 export function refuseSuperadminChange({ superadmin }: Caller, isChanged: boolean): void {
   if (isChanged && !superadmin) refuse(403, 'forbidden', 'Only a superadmin can change who is one');
 }
 
 /**
- * An account is the same in all entities, and who sets its password can be its user anywhere. So an admin changes
- * one that is of the own entity alone; the refusal does not tell why.
+ * An account is the same in all entities, so an admin changes the names of one that is of the own entity alone; the refusal does not tell
+ * why. Links that set a password go to the address: who changes it can be the user, so only a superadmin does.
  */
 export async function refuseAccountChange(
-  tx: Queryable, caller: Caller, member: Member, { email }: UserChanges,
+  tx: Queryable, caller: Caller, member: Member, { email, firstName, lastName }: UserChanges,
 ): Promise<void> {
-  const isFree = caller.superadmin || (!member.superadmin && await isOnlyMemberOf(tx, caller.entityId, member.id));
-  if (!isFree) {
-    const message = 'Only a superadmin can change names, e-mail address or password of this user; the password also the user';
-    refuse(403, 'forbidden', message);
+  if (caller.superadmin) return email === undefined ? undefined : refuseOthersEmail(tx, member, email);
+  if (email !== undefined) {
+    refuse(403, 'forbidden', 'Only a superadmin can change the e-mail address of a user: links that set a password go there');
   }
-  const other = email === undefined ? null : await findUserByEmail(tx, email);
+  const isOwn = !member.superadmin && await isOnlyMemberOf(tx, caller.entityId, member.id);
+  if (!isOwn && (firstName ?? lastName) !== undefined) refuse(403, 'forbidden', 'Only a superadmin can change the names of this user');
+}
+
+async function refuseOthersEmail(tx: Queryable, member: Member, email: string): Promise<void> {
+  const other = await findUserByEmail(tx, email);
   if (other && other.id !== member.id) refuseTakenEmail();
 }
 

@@ -6,7 +6,7 @@ import type { Queryable } from './database.ts';
  * their runs. Any other table is looked into, also those that later migrations bring.
  */
 const OF_EMPTY_ENTITIES = [
-  'memberships', 'tokens', 'service_tokens', 'systems_of_records', 'customer_attributes', 'tombstones', 'tombstone_batches',
+  'memberships', 'invitations', 'tokens', 'service_tokens', 'systems_of_records', 'customer_attributes', 'tombstones', 'tombstone_batches',
   'audit_log', 'gdpr_receipts', 'export_deletions', 'idempotent_requests', 'connections', 'syncs', 'key_lookups',
   'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'push_certificates', 'event_definitions', 'labels', 'label_targets',
   'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
@@ -39,7 +39,7 @@ export async function listHoldings(tx: Queryable, entityId: number): Promise<str
   return held;
 }
 
-/** Deletes an entity that is empty, with its apps, its memberships, and the users who belonged to no other. */
+/** Deletes an entity that is empty, with its apps, its memberships and invitations, and the users who belonged to no other. */
 export async function deleteEntity(tx: Queryable, entityId: number): Promise<void> {
   const { rows } = await tx.query<{ id: number }>(
     `SELECT u.id FROM users u JOIN memberships m ON m.user_id = u.id WHERE m.entity_id = $1 ORDER BY u.id FOR UPDATE OF u`,

@@ -5,7 +5,8 @@ const LENGTH = 20;
 
 /** What an identifier names, as its readable prefix: `imp_4fK…`. */
 export type IdentifierKind = 'app' | 'atr' | 'cat' | 'con' | 'crs' | 'crt' | 'del' | 'ent' | 'exp' | 'gdp' | 'grp'
-  | 'hld' | 'imp' | 'job' | 'key' | 'lgt' | 'prv' | 'pur' | 'rcp' | 'rct' | 'rec' | 'req' | 'run' | 'sor' | 'stk' | 'syn' | 'usr' | 'utk';
+  | 'hld' | 'imp' | 'inv' | 'job' | 'key' | 'lgt' | 'prv' | 'pur' | 'rcp' | 'rct' | 'rec' | 'req' | 'rst' | 'run' | 'sor'
+  | 'stk' | 'syn' | 'usr' | 'utk';
 
 /** An opaque identifier: the prefix of its kind and 20 random letters and digits (119 bits). */
 export function newIdentifier(kind: IdentifierKind): string {

@@ -1,10 +1,18 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from './database.ts';
 
-/** Failures are counted in windows of this length. */
-const WINDOW_SECONDS = 15 * 60;
+const [QUARTER, HOUR, DAY] = [15 * 60, 3_600, 86_400];
 
-export type AttemptSubject = { kind: 'account' | 'address' | 'account and address'; name: string };
+/** What is counted, in windows of so many seconds. */
+const WINDOW_SECONDS = {
+  account: QUARTER, address: QUARTER, 'account and address': QUARTER,
+  /** Passwords set by one mailed link. */
+  link: QUARTER,
+  'resets asked from an address': HOUR, 'resets of an address of mail': HOUR, 'resets by admins': HOUR,
+  'invitations of an entity': DAY,
+} as const;
+
+export type AttemptSubject = { kind: keyof typeof WINDOW_SECONDS; name: string };
 
 /** Counts one attempt, as a failure until it proves to be none; the first after a window begins the next. */
 export async function insertAttempt(
@@ -12,12 +20,12 @@ export async function insertAttempt(
 ): Promise<{ attempts: number; waitSeconds: number }> {
   // One statement: of many attempts at once each gets a number of its own.
   const { rows } = await db.query<{ failures: number; wait: number }>(
-    `INSERT INTO login_attempts AS a (subject, window_start, failures) VALUES ($1, now(), 1)
+    `INSERT INTO login_attempts AS a (subject, window_start, failures, window_seconds) VALUES ($1, now(), 1, $2)
      ON CONFLICT (subject) DO UPDATE SET
        failures = CASE WHEN a.window_start > now() - make_interval(secs => $2) THEN a.failures + 1 ELSE 1 END,
        window_start = CASE WHEN a.window_start > now() - make_interval(secs => $2) THEN a.window_start ELSE now() END
      RETURNING failures, ceil(extract(epoch FROM window_start + make_interval(secs => $2) - now()))::int AS wait`,
-    [subjectHash(subject), WINDOW_SECONDS]);
+    [subjectHash(subject), WINDOW_SECONDS[subject.kind]]);
   return { attempts: rows[0]!.failures, waitSeconds: rows[0]!.wait };
 }
 
@@ -33,7 +41,7 @@ export async function deleteFailures(db: Queryable, subject: AttemptSubject): Pr
 
 /** Windows that are over say nothing any more. */
 export async function deleteOldAttempts(db: Queryable): Promise<void> {
-  await db.query('DELETE FROM login_attempts WHERE window_start < now() - make_interval(secs => $1)', [WINDOW_SECONDS]);
+  await db.query('DELETE FROM login_attempts WHERE window_start < now() - make_interval(secs => window_seconds)');
 }
 
 function subjectHash({ kind, name }: AttemptSubject): Buffer {

@@ -4,31 +4,64 @@ import type { Queryable, Tx } from './database.ts';
 export type MailState = 'sending' | 'sent' | 'not_sent' | 'unknown';
 
 /** What has a mail of its own: columns mail_state, mail_tries and mail_reason tell of it. */
-export type Mailed = { table: 'imports' | 'sync_runs' | 'export_runs' | 'gdpr_mails'; entityId: number; id: number };
+export type Mailed = { table: 'imports' | 'sync_runs' | 'export_runs' | 'gdpr_mails'; entityId: number; id: number } | MailedLink;
+
+/** What is mailed as a link. */
+export type LinkRow = { table: 'invitations'; entityId: number; id: number } | { table: 'password_resets'; id: number };
+
+/** The link works for a day from then on: of its token, drawn for this attempt, the row keeps the hash. */
+type MailedLink = LinkRow & { tokenHash: Buffer };
 
 /**
  * Takes the right to send the mail, and notes it down before anything is sent. Null when there is nothing to send any more:
  * it went, can't go, or an attempt broke off. Of that one nobody knows whether the mail arrived.
  */
-export async function beginMail(tx: Tx, { table, entityId, id }: Mailed): Promise<{ tries: number } | null> {
+export async function beginMail(tx: Tx, mailed: Mailed): Promise<{ tries: number } | null> {
+  const row = rowOf(mailed);
   const { rows } = await tx.query<{ mail_state: MailState | null; mail_tries: number }>(
-    `SELECT mail_state, mail_tries FROM ${table} WHERE entity_id = $1 AND id = $2 FOR UPDATE`, [entityId, id]);
+    `SELECT mail_state, mail_tries FROM ${mailed.table} WHERE ${row.where} FOR UPDATE`, row.values);
   const state = rows[0]?.mail_state ?? null;
   if (!rows[0] || state === 'sent' || state === 'unknown') return null;
   if (state === 'sending') {
-    await updateMail(tx, { table, entityId, id }, 'unknown', 'the process ended while the mail was on its way');
+    await updateRow(tx, mailed, row, 'unknown', 'the process ended while the mail was on its way');
     return null;
   }
-  const when = table === 'gdpr_mails' ? ', tried_at = now()' : '';
-  await tx.query(
-    `UPDATE ${table} SET mail_state = 'sending', mail_tries = mail_tries + 1, mail_reason = NULL${when} WHERE entity_id = $1 AND id = $2`,
-    [entityId, id]);
+  const link = 'tokenHash' in mailed ? [mailed.tokenHash] : [];
+  const changes = [
+    `mail_state = 'sending', mail_tries = mail_tries + 1, mail_reason = NULL`,
+    ...hasTimes(mailed) ? ['tried_at = now()'] : [],
+    ...link.map(() => `token_hash = $${row.values.length + 1}, expires_at = now() + interval '1 day'`),
+  ];
+  await tx.query(`UPDATE ${mailed.table} SET ${changes.join(', ')} WHERE ${row.where}`, [...row.values, ...link]);
   return { tries: rows[0].mail_tries + 1 };
 }
 
-/** What came of the attempt. */
-export async function updateMail(db: Queryable, { table, entityId, id }: Mailed, state: MailState, reason: string | null): Promise<void> {
-  const when = table === 'gdpr_mails' ? `, tried_at = now(), sent_at = CASE WHEN $3 = 'sent' THEN now() END` : '';
-  await db.query(
-    `UPDATE ${table} SET mail_state = $3, mail_reason = $4${when} WHERE entity_id = $1 AND id = $2`, [entityId, id, state, reason]);
+/** What came of the attempt. Of a link nothing is noted where the row has gone, or waits for a newer one. */
+export async function updateMail(db: Queryable, mailed: Mailed, state: MailState, reason: string | null): Promise<void> {
+  const { where, values } = rowOf(mailed);
+  const row = 'tokenHash' in mailed
+    ? { where: `${where} AND token_hash = $${values.length + 1}`, values: [...values, mailed.tokenHash] }
+    : { where, values };
+  await updateRow(db, mailed, row, state, reason);
+}
+
+type Row = { where: string; values: (number | Buffer)[] };
+
+async function updateRow(db: Queryable, mailed: Mailed, { where, values }: Row, state: MailState, reason: string | null): Promise<void> {
+  const at = values.length;
+  const times = hasTimes(mailed) ? `, tried_at = now(), sent_at = CASE WHEN $${at + 1} = 'sent' THEN now() END` : '';
+  await db.query(`UPDATE ${mailed.table} SET mail_state = $${at + 1}, mail_reason = $${at + 2}${times} WHERE ${where}`,
+    [...values, state, reason]);
+}
+
+/** A reset belongs to an account, and to no entity. */
+function rowOf(mailed: Mailed): Row {
+  return 'entityId' in mailed
+    ? { where: 'entity_id = $1 AND id = $2', values: [mailed.entityId, mailed.id] }
+    : { where: 'id = $1', values: [mailed.id] };
+}
+
+/** Whether the table also tells when the mail was tried, and sent. */
+function hasTimes({ table }: Mailed): boolean {
+  return table === 'gdpr_mails' || table === 'invitations' || table === 'password_resets';
 }

@@ -42,6 +42,13 @@ export async function findMember(db: Queryable, entityId: number, user: string):
   return rows[0] ? toMember(rows[0]) : null;
 }
 
+/** By their address of mail, without regard to case. */
+export async function hasMemberOfEmail(db: Queryable, entityId: number, email: string): Promise<boolean> {
+  const { rows } = await db.query(
+    `SELECT FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.entity_id = $1 AND lower(u.email) = lower($2)`, [entityId, email]);
+  return rows.length > 0;
+}
+
 /** From here to the end of the transaction nobody else changes who belongs to the entity, and with which rights. */
 export async function lockMembers(tx: Queryable, entityId: number): Promise<void> {
   await tx.query('SELECT FROM entities WHERE id = $1 FOR NO KEY UPDATE', [entityId]);
@@ -80,7 +87,7 @@ export async function deleteMember(tx: Queryable, entityId: number, userId: numb
   return { isUserDeleted: rowCount === 1 };
 }
 
-async function lockUser(tx: Queryable, userId: number): Promise<void> {
+export async function lockUser(tx: Queryable, userId: number): Promise<void> {
   await tx.query('SELECT FROM users WHERE id = $1 FOR UPDATE', [userId]);
 }
 

@@ -92,6 +92,13 @@ export async function updateUser(tx: Queryable, userId: number, changes: UserCha
       changes.superadmin ?? null]);
 }
 
+/** The ids of the entities that a user belongs to. */
+export async function listEntityIdsOf(db: Queryable, userId: number): Promise<number[]> {
+  const { rows } = await db.query<{ entity_id: number }>(
+    'SELECT entity_id FROM memberships WHERE user_id = $1 ORDER BY entity_id', [userId]);
+  return rows.map((row) => row.entity_id);
+}
+
 /** How many superadmins there are; they stay so until the transaction ends. */
 export async function lockSuperadmins(tx: Queryable): Promise<number> {
   const { rows } = await tx.query('SELECT FROM users WHERE superadmin ORDER BY id FOR UPDATE');

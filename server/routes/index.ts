@@ -1,4 +1,5 @@
 import type { Route } from '../route.ts';
+import { accountPageRoutes } from './account-pages.ts';
 import { apiKeyRoutes } from './api-keys.ts';
 import { appGroupRoutes } from './app-groups.ts';
 import { appRoutes } from './apps.ts';
@@ -31,10 +32,12 @@ import { gdprRoutes } from './gdpr.ts';
 import { importErrorsFileRoutes } from './import-errors-file.ts';
 import { importTemplateRoutes } from './import-template.ts';
 import { importRoutes } from './imports.ts';
+import { invitationRoutes } from './invitations.ts';
 import { labelRoutes } from './labels.ts';
 import { ingestionRoutes } from './ingestion.ts';
 import { notifyEmailsRoutes } from './notify-emails.ts';
 import { ownPasswordRoutes } from './own-password.ts';
+import { passwordResetRoutes } from './password-resets.ts';
 import { pushCertificateRoutes } from './push-certificates.ts';
 import { legalTextRoutes } from './legal-texts.ts';
 import { purposeRoutes } from './purposes.ts';
@@ -68,5 +71,6 @@ export const routes: readonly Route[] = [
   ...trackingRoutes, ...trackingPrivacyRoutes, ...ingestionRoutes,
   ...gdprRoutes, ...gdprRequestRoutes, ...gdprDownloadRoutes, ...gdprReceiptRoutes, ...gdprDecisionRoutes, ...gdprHoldRoutes,
   ...gdprReadmissionRoutes, ...gdprIdentifierRoutes,
-  ...userRoutes, ...ownPasswordRoutes, ...serviceTokenRoutes, ...entityRoutes, ...auditLogRoutes,
+  ...userRoutes, ...ownPasswordRoutes, ...invitationRoutes, ...passwordResetRoutes, ...accountPageRoutes,
+  ...serviceTokenRoutes, ...entityRoutes, ...auditLogRoutes,
 ];

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { refuse } from '../../domain/refusal.ts';
 import { write } from '../../store/database.ts';
+import { deletePasswordResetsOf } from '../../store/password-resets.ts';
 import { deleteTokensOf } from '../../store/tokens.ts';
 import { findUser, updateUser } from '../../store/users.ts';
 import { audit } from '../audit.ts';
@@ -14,7 +15,7 @@ const changeOwnPassword = route({
   method: 'PUT',
   path: '/api/users/me/password',
   summary: 'Change the own password',
-  description: 'Ends all other sessions of the user. Guesses count as failed logins.',
+  description: 'Ends all other sessions of the user, and links that set a password. Guesses count as failed logins.',
   tag: 'Users',
   role: 'person',
   body: z.object({ password: text({ max: PASSWORD_CHARS }).describe('The one in force'), new_password: newPassword }),
@@ -26,6 +27,7 @@ const changeOwnPassword = route({
     await write(db, async (tx) => {
       await updateUser(tx, userId, { passwordHash });
       await deleteTokensOf(tx, userId, token);
+      await deletePasswordResetsOf(tx, userId);
       await audit(tx, who, { action: 'update', subjectKind: 'user', subject: user.uid, details: { changed: 'password' } });
     });
     return noResult();

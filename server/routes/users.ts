@@ -1,18 +1,22 @@
 import { z } from 'zod';
-import { refuse } from '../../domain/refusal.ts';
+import { refuse, refuseField } from '../../domain/refusal.ts';
 import { RIGHTS, withFlags } from '../../domain/rights.ts';
 import { write } from '../../store/database.ts';
-import { countMembers, deleteMember, findMember, listMembers, lockMembers, updateMembership } from '../../store/members.ts';
-import { deleteTokensOf } from '../../store/tokens.ts';
-import { insertMembership, insertUser, lockUserByEmail, updateUser } from '../../store/users.ts';
+import { insertInvitation } from '../../store/invitations.ts';
+import {
+  countMembers, deleteMember, findMember, hasMemberOfEmail, listMembers, lockMembers, updateMembership,
+} from '../../store/members.ts';
+import { deletePasswordResetsOf, insertPasswordReset } from '../../store/password-resets.ts';
+import { updateUser } from '../../store/users.ts';
 import { audit } from '../audit.ts';
-import { bodyFlag, email, identifier, jsonObject, name, newPassword } from '../input.ts';
+import { countAttempt } from '../count-attempt.ts';
+import { bodyFlag, email, identifier, jsonObject, name } from '../input.ts';
+import { InvitationRecord, showInvitation } from '../invitation-record.ts';
 import { pageOf, pageQuery, rowsOf, showPage } from '../page.ts';
-import { hashPassword } from '../passwords.ts';
 import { noResult } from '../reply.ts';
 import { type Route, route } from '../route.ts';
 import {
-  refuseAccountChange, refuseGiving, refuseLastAdmin, refuseSuperadminChange, refuseTakenEmail, refuseSuperadminLoss,
+  refuseAccountChange, refuseGiving, refuseLastAdmin, refuseSuperadminChange, refuseSuperadminLoss, refuseTakenEmail, refuseTaking,
 } from '../user-rules.ts';
 import { showMember, UserRecord } from '../user-record.ts';
 
@@ -50,40 +54,39 @@ const viewUser = route({
   },
 });
 
-const createUser = route({
+const inviteUser = route({
   ...SHARED,
   method: 'POST',
   path: PATH,
-  summary: 'Add a user to the entity',
-  description: 'An account that exists already under the e-mail address keeps its names and its password, and is added.',
+  summary: 'Invite a person into the entity',
+  description: 'Mails a link that works once, for 24 hours. The person becomes a user of the entity by accepting; whether the address has '
+    + 'an account is not told.',
   body: z.object({
     email,
-    password: newPassword,
+    password: noPassword('cannot be set here: the person chooses it by the link that is mailed'),
     first_name: name.optional(),
     last_name: name.optional(),
     enable: enable.optional(),
     admin: bodyFlag.default(false),
     superadmin: bodyFlag.default(false),
   }),
-  result: UserRecord,
+  result: InvitationRecord,
   async handle({ body, keepReply, ...who }, { db }) {
-    const { entityId } = who.caller;
+    const { entityId, userId: invitedBy } = who.caller;
     const rights = withFlags([], body.enable ?? {});
     refuseGiving(who.caller, [], rights);
     refuseSuperadminChange(who.caller, body.superadmin);
-    const passwordHash = await hashPassword(body.password);       // takes the same time for accounts that exist
+    if (await hasMemberOfEmail(db, entityId, body.email)) refuseTakenEmail();
+    await countAttempt(db, { kind: 'invitations of an entity', name: String(entityId) });
     return write(db, async (tx) => {
-      await lockMembers(tx, entityId);
-      const user = await lockUserByEmail(tx, body.email) ?? await insertUser(tx, {
-        email: body.email, passwordHash, firstName: body.first_name, lastName: body.last_name, preferedEntityId: entityId,
-      });
-      if (await findMember(tx, entityId, user.uid)) refuseTakenEmail();
-      if (body.superadmin) await updateUser(tx, user.id, { superadmin: true });
-      await insertMembership(tx, { userId: user.id, entityId, rights, admin: body.admin });
-      const details = { user_id: user.id, admin: body.admin, superadmin: body.superadmin, given: rights.join(' ') };
-      await audit(tx, who, { action: 'create', subjectKind: 'user', subject: user.uid, details });
-      return keepReply(tx, showMember((await findMember(tx, entityId, user.uid))!));
-    }, { collide: true });
+      const { email: address, first_name: firstName, last_name: lastName, admin, superadmin } = body;
+      const asked = { email: address, firstName, lastName, rights, admin, superadmin, invitedBy };
+      const invitation = await insertInvitation(tx, entityId, asked)
+        ?? refuseField('email', 'is invited already: send the invitation again, or withdraw it');
+      const details = { admin, superadmin, given: rights.join(' ') };
+      await audit(tx, who, { action: 'create', subjectKind: 'invitation', subject: invitation.identifier, details });
+      return keepReply(tx, showInvitation(invitation));
+    });
   },
 });
 
@@ -92,11 +95,11 @@ const updateAUser = route({
   method: 'PUT',
   path: ONE,
   summary: 'Change a user of the entity',
-  description: 'A new password ends all sessions of the user; rights take effect at once.',
+  description: 'Rights take effect at once. Nobody gives or takes a right that they do not have.',
   params,
   body: z.object({
-    email: email.optional(),
-    password: newPassword.optional(),
+    email: email.optional().describe('Only superadmins change it: links that set a password go there'),
+    password: noPassword('cannot be set for others: POST …/password_reset mails the user a link that sets it'),
     first_name: name.optional(),
     last_name: name.optional(),
     enable: enable.optional(),
@@ -107,19 +110,19 @@ const updateAUser = route({
   async handle({ params: { user_id }, body, ...who }, { db }) {
     const { caller } = who;
     const { entityId } = caller;
-    const passwordHash = body.password === undefined ? undefined : await hashPassword(body.password);
-    const account = { email: body.email, firstName: body.first_name, lastName: body.last_name, passwordHash };
+    const account = { email: body.email, firstName: body.first_name, lastName: body.last_name };
     return write(db, async (tx) => {
       await lockMembers(tx, entityId);
       const member = await findMember(tx, entityId, user_id) ?? refuse(404, 'not_found', NOT_FOUND);
       const rights = withFlags(member.rights, body.enable ?? {});
       refuseGiving(caller, member.rights, rights);
-      if (Object.values(account).some((value) => value !== undefined)) await refuseAccountChange(tx, caller, member, account);
+      refuseTaking(caller, member.rights, rights);
+      await refuseAccountChange(tx, caller, member, account);
       if (body.superadmin !== undefined) await refuseSuperadminLoss(tx, caller, member, body.superadmin);
       if (body.admin === false) await refuseLastAdmin(tx, entityId, member);
       await updateUser(tx, member.id, { ...account, superadmin: body.superadmin });
       await updateMembership(tx, entityId, member.id, { rights, admin: body.admin ?? member.admin });
-      if (passwordHash) await deleteTokensOf(tx, member.id);
+      if (body.email !== undefined) await deletePasswordResetsOf(tx, member.id);
       const changed = (await findMember(tx, entityId, member.uid))!;
       const details = {
         changed: Object.keys(body).join(' '), admin: changed.admin, superadmin: changed.superadmin,
@@ -137,7 +140,8 @@ const removeUser = route({
   method: 'DELETE',
   path: ONE,
   summary: 'Remove a user from the entity',
-  description: 'Ends the user\'s sessions there; whoever belongs to no other entity is deleted.',
+  description: 'Ends the user\'s sessions there; an account without another entity is deleted. Only an admin with all rights of the user '
+    + 'can.',
   params,
   async handle({ params: { user_id }, ...who }, { db }) {
     const { caller } = who;
@@ -147,6 +151,7 @@ const removeUser = route({
       const member = await findMember(tx, entityId, user_id) ?? refuse(404, 'not_found', NOT_FOUND);
       if (member.id === caller.userId) refuse(400, 'bad_request', 'You cannot remove yourself: another admin can');
       if (member.superadmin) await refuseSuperadminLoss(tx, caller, member, false);
+      refuseTaking(caller, member.rights, []);
       await refuseLastAdmin(tx, entityId, member);
       await deleteMember(tx, entityId, member.id);
       await audit(tx, who, { action: 'delete', subjectKind: 'user', subject: member.uid, details: { user_id: member.id } });
@@ -155,4 +160,27 @@ const removeUser = route({
   },
 });
 
-export const userRoutes: Route[] = [listUsers, viewUser, createUser, updateAUser, removeUser];
+const resetPassword = route({
+  ...SHARED,
+  method: 'POST',
+  path: `${ONE}/password_reset`,
+  summary: 'Mail a user a link that sets a new password',
+  description: 'To the address of the account; nobody else learns the link. It works once, for 24 hours.',
+  params,
+  async handle({ params: { user_id }, keepReply, ...who }, { db }) {
+    const member = await findMember(db, who.caller.entityId, user_id) ?? refuse(404, 'not_found', NOT_FOUND);
+    await countAttempt(db, { kind: 'resets by admins', name: member.uid });
+    return write(db, async (tx) => {
+      await insertPasswordReset(tx, { email: member.email, userId: member.id });
+      await audit(tx, who, { action: 'create', subjectKind: 'password_reset', subject: member.uid });
+      return keepReply(tx, noResult());
+    });
+  },
+});
+
+/** Documented as a member that must not be there, so that a program of before learns why. */
+function noPassword(message: string) {
+  return z.never({ error: message }).optional();
+}
+
+export const userRoutes: Route[] = [listUsers, viewUser, inviteUser, updateAUser, removeUser, resetPassword];

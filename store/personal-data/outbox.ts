@@ -36,11 +36,20 @@ async function* listMails({ db, outbox }: PlaceNeeds, entityId: number, people: 
   for await (const { key } of outbox.list('')) {
     if (!key.endsWith('.eml')) continue;
     const mail = await PostalMime.parse(await buffer(outbox.read(key)));
+    if (isAboutAccount(mail.messageId ?? '')) continue;
     const said = JSON.stringify(mail, (name, value: unknown) => (name === 'attachments' ? undefined : value), 1);
     const named = peopleFinder(people)(said);
     if (named.length === 0 || (await itemsNaming(db, [said], namesOf(entityId, named))).length === 0) continue;
     if (!await isAnothers(db, entityId, mail.messageId ?? '')) yield { file: key };
   }
+}
+
+/**
+ * An invitation, or a link that sets a password anew: it is for somebody who works with Millrace, and a reader of the archive could
+ * log in as that user.
+ */
+function isAboutAccount(messageId: string): boolean {
+  return /^<?(?:inv|rst)_/.test(messageId);
 }
 
 /** A mail's id begins with the identifier of what it tells of. One that tells of what is gone may be anybody's. */

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { accountPost, type Post } from '../harness/accounts.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
 import { rememberSecret } from '../harness/people.ts';
 import { makeWorld, type World } from '../harness/world.ts';
@@ -8,9 +9,11 @@ import { runMillrace } from './run-millrace.ts';
 let store: TestStore;
 let url: string;
 let world: World;
+let post: Post;
 
 beforeAll(async () => {
   store = await testStore();
+  post = await accountPost(store);
   world = await makeWorld(store);
   url = await (await testServer(store)).app.listen({ port: 0, host: '127.0.0.1' });
 });
@@ -20,22 +23,27 @@ function millrace(args: string[], { token = world.token, input = '' } = {}) {
 }
 
 describe('millrace users', () => {
-  it('adds, lists, changes and removes a user, whose password comes from standard input', async () => {
+  it('invites, accepts, lists, changes and removes a user, whose link and password come from standard input', async () => {
     const email = 'ada@example.com';
     const names = ['--first-name', 'Ada', '--rights', 'sor_manage,comments'];
-    const added = await millrace(['users', 'add', email, ...names], { input: 'a long password\n' });
-    expect(added).toMatchObject({ status: 0, err: '' });
-    const uid = /usr_\w+/.exec(added.out)![0];
-    expect(added.out).toMatch(/ada@example\.com +Ada +comments, sor_manage/);
+    const invited = await millrace(['users', 'invite', email, ...names]);
+    expect(invited).toMatchObject({ status: 0, err: '' });
+    expect(invited.out).toMatch(/^inv_\w+ +ada@example\.com +waiting +\d{4}-\S+ +comments, sor_manage$/m);
+    const first = await post.tokenFor(email);
+    expect((await millrace(['users', 'invitations'])).out).toMatch(/ada@example\.com +sent /);
+    expect((await millrace(['users', 'invite-again', 'ADA@example.com'])).out).toMatch(/ada@example\.com +waiting /);
+    const { link } = (await post.deliver())[0]!;
+    const accept = (given: string) => millrace(['users', 'accept'], { input: `${given}\na long password\n`, token: '' });
+    expect((await accept(first)).err).toContain('This link leads to nothing');
+    expect((await accept(link)).out).toBe(`You are a user of ${world.entity.name} now. To log in: millrace login ${email}\n`);
+    const uid = /(usr_\w+) +ada@/.exec((await millrace(['users', 'list'])).out)![1]!;
     const login = await millrace(['login', email, '--entity', world.entity.identifier], { input: 'a long password\n', token: '' });
     const elsewhere = await millrace(['login', email, '--entity', 'ent_nothing'], { input: 'a long password\n', token: '' });
     expect(elsewhere.err).toBe('Entity not found\n');
     rememberSecret(login.out.trim());
     expect((await millrace(['users', 'list'], { token: login.out.trim() })).err).toContain('This needs an admin');
-    const args = ['--take', 'comments', '--give', 'downloads', '--admin', '--password'];
-    const changed = await millrace(['users', 'set', 'ADA@example.com', ...args], { input: 'a newer password\n' });
+    const changed = await millrace(['users', 'set', 'ADA@example.com', '--take', 'comments', '--give', 'downloads', '--admin']);
     expect(changed.out).toMatch(/admin +downloads, sor_manage/);
-    expect((await millrace(['login', email], { input: 'a long password\n', token: '' })).status).toBe(1);
     const list = await millrace(['users', 'list']);
     expect(list.out).toContain(world.user.email);
     expect(list.out).toMatch(/admin +all$/m);
@@ -45,10 +53,26 @@ describe('millrace users', () => {
     expect((await millrace(['users', 'remove', email])).err).toContain('No user of the entity');
   });
 
-  it('says in a line what is wrong', async () => {
-    expect((await millrace(['users', 'add', 'x@example.com', '--rights', 'fly'])).err).toContain('fly is no right. There are: apps,');
-    expect((await millrace(['users', 'add', 'x@example.com'])).err).toContain('No password was given');
-    const short = await millrace(['users', 'add', 'x@example.com'], { input: 'short\n' });
+  it('mails links that set a new password, asked for by an admin or by a person who forgot theirs', async () => {
+    const { email, uid } = world.user;
+    for (const [command, who] of [['reset-password', uid], ['forgot-password', email]] as const) {
+      expect((await millrace(['users', command, who], command === 'reset-password' ? {} : { token: '' })).out).toContain('on its way');
+      const input = `${await post.tokenFor(email)}\na newer password\n`;
+      expect((await millrace(['users', 'new-password'], { input, token: '' })).out).toBe('The new password is set.\n');
+    }
+    const login = await millrace(['login', email], { input: 'a newer password\n', token: '' });
+    rememberSecret(login.out.trim());
+    world.token = login.out.trim();          // all other sessions have ended
+  });
+
+  it('withdraws an invitation, and says in a line what is wrong', async () => {
+    await millrace(['users', 'invite', 'x@example.com']);
+    expect(await millrace(['users', 'withdraw', 'x@example.com'])).toEqual({ status: 0, out: '', err: '' });
+    expect((await millrace(['users', 'withdraw', 'x@example.com'])).err).toBe('Nobody is invited as x@example.com.\n');
+    expect((await millrace(['users', 'invite', 'x@example.com', '--rights', 'fly'])).err).toContain('fly is no right. There are: apps,');
+    expect((await millrace(['users', 'accept'])).err).toContain('No link was given');
+    expect((await millrace(['users', 'accept'], { input: 'link\n' })).err).toContain('No password was given');
+    const short = await millrace(['users', 'new-password'], { input: 'link\nshort\n' });
     expect(short.err).toContain('password: must have at least 8 characters');
     expect((await millrace(['users', 'remove', world.user.uid])).err).toContain('You cannot remove yourself');
   });

@@ -8,6 +8,7 @@ import { insertEventDefinitions } from '../../store/event-definitions.ts';
 import { insertExportRun } from '../../store/export-runs.ts';
 import { setLabels } from '../../store/labels.ts';
 import { deleteSync } from '../../store/syncs.ts';
+import { accountPost } from '../harness/accounts.ts';
 import { onFileEnd } from '../harness/clean-up.ts';
 import { lockWaits } from '../harness/lock-waits.ts';
 import { personId, rememberSecret } from '../harness/people.ts';
@@ -51,7 +52,7 @@ describe('an entity', () => {
     const token = await loginTo(entity.identifier);
     const { body } = await server.call('GET', '/api/system_of_records', { token });
     expect(body.result.map(({ type }: { type: string }) => type)).toEqual(['global']);
-    const user = { email: 'clerk@example.com', password: PASSWORD, admin: true, enable: { sor_manage: true } };
+    const user = { email: 'clerk@example.com', admin: true, enable: { sor_manage: true } };
     expect((await server.call('POST', '/api/users', { token, body: user })).status).toBe(200);
     expect((await call('GET', `/${entity.id}`)).body.result).toEqual(entity);
     expect((await call('GET')).body.result.items).toContainEqual(entity);
@@ -96,8 +97,11 @@ describe('an entity', () => {
   test('is deleted only when it is empty, with users who belong to no other', async () => {
     const entity = await create();
     const token = await loginTo(entity.identifier);
-    const user = { email: 'only-here@example.com', password: PASSWORD };
+    const user = { email: 'only-here@example.com' };
     await server.call('POST', '/api/users', { token, body: user });
+    const invitation = await (await accountPost(store)).tokenFor(user.email);
+    await server.call('POST', '/api/invitations/accept', { body: { token: invitation, password: PASSWORD } });
+    await server.call('POST', '/api/users', { token, body: { email: 'still-invited@example.com' } });
     const sor = (await server.call('POST', '/api/system_of_records', { token, body: { name: 'Shop' } })).body.result;
     const refused = await call('DELETE', `/${entity.identifier}`);
     expect(refused.status).toBe(400);

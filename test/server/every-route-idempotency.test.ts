@@ -22,9 +22,12 @@ const { store, server } = useServer();
 describe('every POST', () => {
   const posts = routes.filter(({ method }) => method === 'POST');
 
-  test('goes by the header, but for those that concern the token itself, and those of SDKs, which go by their messageIds', () => {
+  test('goes by the header, but for those about the token itself or without one, and those of SDKs, which go by their messageIds', () => {
     expect(posts.filter((each) => !takesIdempotencyKey(each) && each.auth !== 'app_key').map(nameOf))
-      .toEqual(['POST /api/login', 'POST /api/logout']);
+      .toEqual([
+        'POST /api/login', 'POST /api/logout', 'POST /api/invitations/accept', 'POST /api/password_resets',
+        'POST /api/password_resets/confirm', 'POST /invite/:token', 'POST /reset/:token', 'POST /reset',
+      ]);
   });
 
   test('that goes by the header says so in the API document', async () => {

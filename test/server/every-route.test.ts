@@ -12,10 +12,16 @@ import { testServer } from './test-server.ts';
 
 /** Law 5, and who may call what, over every route there is. */
 
-/** Routes that need no token: those that give one, that the key of a SoR or of an app opens, or a signature; and the public keys. */
+/**
+ * Routes that need no token: those that give one, that the key of a SoR or of an app opens, a signature, or a mailed link, and those that
+ * have one mailed; and the public keys.
+ */
 const OPEN = {
   'POST /api/login': 'none', 'GET /.well-known/jwks.json': 'none',
   'GET /api/gdpr/downloads/:request_id/:ordinal/:signature': 'none',
+  'POST /api/invitations/accept': 'none', 'GET /invite/:token': 'none', 'POST /invite/:token': 'none',
+  'POST /api/password_resets': 'none', 'POST /api/password_resets/confirm': 'none', 'GET /reset': 'none',
+  'POST /reset': 'none', 'GET /reset/:token': 'none', 'POST /reset/:token': 'none',
   'POST /api/attribute_values/batch_import': 'sor_key', 'POST /api/attribute_values': 'sor_key',
   'GET /api/attribute_values/template': 'sor_key',
   ...Object.fromEntries([
@@ -66,7 +72,7 @@ function marksOf(sample: Sample): string[] {
     entity.identifier, entity.qaApiKey, sor.identifier, apiKey, importId, requestId, person, user.email, colleague.uid, serviceTokenId,
     connection.identifier, sample.spareConnectionId, sample.spareSorId, ...Object.values(sync), ...Object.values(sample.apps),
     sample.app.identifier, sample.certificateId, sample.label, sample.exporter.identifier, `Event of ${entity.identifier}`,
-    ...Object.values(sample.wallet), ...Object.values(sample.gdpr), ...Object.values(sample.asked),
+    ...Object.values(sample.wallet), ...Object.values(sample.gdpr), ...Object.values(sample.asked), ...Object.values(sample.links),
     ...Object.values(attributes).map(({ identifier }) => identifier),
   ];
 }

@@ -26,6 +26,7 @@ import { sampleCertificate } from './sample-certificates.ts';
 import { insertSampleDeviceRequest, type SampleDeviceRequest } from './sample-device-request.ts';
 import { anotherExporter, insertSampleExporter, type SampleExporter } from './sample-exporter.ts';
 import { insertSampleGdpr, type SampleGdpr } from './sample-gdpr.ts';
+import { insertSampleLinks, type SampleLinks } from './sample-links.ts';
 import { anotherSync, insertSampleSync, type SampleSync } from './sample-sync.ts';
 import { insertSampleWallet, type SampleWallet } from './sample-wallet.ts';
 
@@ -37,6 +38,7 @@ export type Sample = World & {
   password: string;
   /** Another user of the entity. */
   colleague: User;
+  links: SampleLinks;
   serviceTokenId: string;
   /** To the test's own database. */
   connection: { identifier: string; settings: SettingValues };
@@ -120,7 +122,7 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/users/:user_id': (own) => ({ params: { user_id: own.colleague.uid } }),
   'POST /api/users': (own) => ({
     body: {
-      email: `new-${own.entity.id}@example.com`, password: 'long enough', first_name: 'Ada', last_name: 'Byron',
+      email: `new-${own.entity.id}@example.com`, first_name: 'Ada', last_name: 'Byron',
       enable: { sor_manage: true }, admin: false, superadmin: false,
     },
   }),
@@ -129,6 +131,23 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   }),
   'DELETE /api/users/:user_id': (own) => ({ params: { user_id: own.colleague.uid } }),
   'PUT /api/users/me/password': ({ password }) => ({ body: { password, new_password: `${password}, new` } }),
+  'POST /api/users/:user_id/password_reset': (own) => ({ params: { user_id: own.colleague.uid } }),
+  'GET /api/invitations': () => ({}),
+  'POST /api/invitations/:invitation_id/send': ({ links }) => ({ params: { invitation_id: links.invitationId } }),
+  'DELETE /api/invitations/:invitation_id': ({ links }) => ({ params: { invitation_id: links.invitationId } }),
+  'POST /api/invitations/accept': ({ links }) => ({
+    body: { token: links.invitationToken, password: 'long enough', first_name: 'Ada', last_name: 'Byron' },
+  }),
+  'POST /api/password_resets': ({ user }) => ({ body: { email: user.email } }),
+  'POST /api/password_resets/confirm': ({ links }) => ({ body: { token: links.resetToken, password: 'long enough' } }),
+  'GET /invite/:token': ({ links }) => ({ params: { token: links.invitationToken } }),
+  'POST /invite/:token': ({ links }) => ({
+    params: { token: links.invitationToken }, body: { password: 'long enough', first_name: 'Ada', last_name: '' },
+  }),
+  'GET /reset': () => ({}),
+  'POST /reset': ({ user }) => ({ body: { email: user.email } }),
+  'GET /reset/:token': ({ links }) => ({ params: { token: links.resetToken } }),
+  'POST /reset/:token': ({ links }) => ({ params: { token: links.resetToken }, body: { password: 'long enough' } }),
   'GET /api/service_tokens': () => ({}),
   'POST /api/service_tokens': () => ({ body: { name: 'Nightly load', rights: ['sor_manage'], expires_in_days: 30 } }),
   'DELETE /api/service_tokens/:token_identifier': (own) => ({ params: { token_identifier: own.serviceTokenId } }),
@@ -413,7 +432,8 @@ async function insertOthers(
   { db, files, secrets, url }: TestStore, world: World, person: string,
 ): Promise<Pick<
   Sample,
-  'colleague' | 'serviceTokenId' | 'connection' | 'spareConnectionId' | 'spareSorId' | 'sync' | 'apps' | 'wallet' | 'gdpr' | 'emptyEntity'
+  'colleague' | 'links' | 'serviceTokenId' | 'connection' | 'spareConnectionId' | 'spareSorId' | 'sync' | 'apps' | 'wallet' | 'gdpr'
+  | 'emptyEntity'
 >> {
   const { entity, user } = world;
   return write(db, async (tx) => {
@@ -439,7 +459,8 @@ async function insertOthers(
       ...await insertSampleArchive(tx, { files, secrets }, world, person),
     };
     const emptyEntity = await insertEntity(tx, secrets, 'Empty');
-    const made = { colleague, connection, spareConnectionId, spareSorId, sync, apps, wallet, gdpr, emptyEntity };
+    const links = await insertSampleLinks(tx, world, colleague);
+    const made = { colleague, links, connection, spareConnectionId, spareSorId, sync, apps, wallet, gdpr, emptyEntity };
     return { ...made, serviceTokenId: serviceToken.identifier };
   });
 }

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { insertToken } from '../../store/tokens.ts';
-import { insertMembership, insertUser, type User } from '../../store/users.ts';
+import { insertMembership, insertUser, updateUser, type User } from '../../store/users.ts';
 import type { Right } from '../../domain/rights.ts';
 import { hashPassword } from '../../server/passwords.ts';
 import { rememberSecret } from '../harness/people.ts';
+import { accountPost, type Post } from '../harness/accounts.ts';
 import { makeWorld, type World } from '../harness/world.ts';
 import type { CallOptions } from './test-server.ts';
 import { useServer } from './use-server.ts';
@@ -13,9 +14,11 @@ const PASSWORD = 'a long password';
 
 const { store, server, world } = useServer();
 let passwordHash: string;
+let post: Post;
 
 beforeAll(async () => {
   passwordHash = await hashPassword(PASSWORD);
+  post = await accountPost(store);
 });
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -45,14 +48,26 @@ async function session(user: User, entityId: number): Promise<string> {
 
 const acts = async (token: string) => (await server.call('GET', '/api/system_of_records', { token })).status;
 
+/** Invites by the interface, and accepts by the link in the mail. */
+async function inviteAndAccept(asked: { email: string; [member: string]: unknown }): Promise<void> {
+  expect((await call('POST', '', { body: asked })).status).toBe(200);
+  expect((await accept(await post.tokenFor(asked.email))).status).toBe(200);
+}
+
+const accept = (token: string, body: object = { password: PASSWORD }) =>
+  server.call('POST', '/api/invitations/accept', { body: { token, ...body } });
+
+/** As the admins of an entity see them. */
+const findByEmail = async (email: string, token = world.token) => {
+  const { result } = (await server.call('GET', '/api/users?per_page=100', { token })).body;
+  return result.items.find((user: { email: string }) => user.email === email);
+};
+
 describe('users', () => {
-  test('are created, logged in, viewed by id and uid, changed and removed', async () => {
+  test('are invited, accept, log in, are viewed by id and uid, changed and removed', async () => {
     const email = newEmail();
-    const created = await call('POST', '', {
-      body: { email, password: PASSWORD, first_name: 'Ada', last_name: 'Byron', enable: { sor_manage: true, comments: 'false' } },
-    });
-    expect(created.status).toBe(200);
-    const user = created.body.result;
+    await inviteAndAccept({ email, first_name: 'Ada', last_name: 'Byron', enable: { sor_manage: true, comments: 'false' } });
+    const user = await findByEmail(email);
     expect(user).toMatchObject({
       id: expect.any(Number), uid: expect.stringMatching(/^usr_/), email, full_name: 'Ada Byron', admin: false, superadmin: false,
     });
@@ -87,36 +102,46 @@ describe('users', () => {
 
   test.each([
     [{ enable: { fly: true } }, 'enable.fly'], [{ enable: { sor_manage: 'perhaps' } }, 'enable.sor_manage'],
-    [{ email: 'nobody' }, 'email'], [{ password: '1234567' }, 'password'],
+    [{ email: 'nobody' }, 'email'], [{ password: PASSWORD }, 'password', expect.stringContaining('by the link that is mailed')],
     [{ email: undefined }, 'email', 'is required'], [{ enable: ['comments'] }, 'enable', 'must be an object'],
   ])('are refused with what is wrong named: %j', async (wrong, element, message = expect.any(String)) => {
-    const { status, body } = await call('POST', '', { body: { email: newEmail(), password: PASSWORD, ...wrong } });
+    const { status, body } = await call('POST', '', { body: { email: newEmail(), ...wrong } });
     expect([status, body.messages[0]]).toMatchObject([400, { element, message }]);
   });
 
-  test('are given only rights that the admin has, and may keep those they have', async () => {
+  test('are given, and lose, only rights that the admin has, and may keep those they have', async () => {
     const own = await makeWorld(store, { rights: ['sor_manage'] });
     const as = (method: Method, path: string, body: object) => server.call(method, `/api/users${path}`, { token: own.token, body });
     const { user } = await join(own, { rights: ['comments'] });
     expect((await as('PUT', `/${user.uid}`, { enable: { comments: true, sor_manage: true } })).status).toBe(200);
     const itself = await as('PUT', `/${own.user.uid}`, { enable: { gdpr_data_manage: true } });
     expect([itself.status, itself.body.error_message]).toEqual([403, expect.stringContaining('gdpr_data_manage')]);
-    const body = { email: newEmail(), password: PASSWORD, enable: { downloads: true } };
-    expect((await as('POST', '', body)).status).toBe(403);
+    expect((await as('POST', '', { email: newEmail(), enable: { downloads: true } })).status).toBe(403);
+    const taken = await as('PUT', `/${user.uid}`, { enable: { comments: false } });
+    expect([taken.status, taken.body.error_message]).toEqual([403, 'Only an admin who has the right comments can take it']);
+    expect((await as('PUT', `/${user.uid}`, { enable: { sor_manage: false } })).status).toBe(200);
+    // To remove somebody takes all their rights.
+    const remove = () => call('DELETE', `/${user.uid}`, { token: own.token });
+    expect((await remove()).body.error_message).toContain('right comments');
+    expect((await join(own, { superadmin: true }).then(({ token }) => call('DELETE', `/${user.uid}`, { token }))).status).toBe(200);
   });
 
-  test('that exist elsewhere are only added, and nothing is told or taken from there', async () => {
+  test('that exist elsewhere join by their own password, and nothing is told or taken from there', async () => {
     const other = await makeWorld(store);
     const { user } = await join(other, { rights: ['crashes_view'], admin: true });
-    const added = await call('POST', '', { body: { email: user.email.toUpperCase(), password: 'another password', first_name: 'Eve' } });
-    expect(added.status).toBe(200);
-    expect(JSON.stringify(added.body)).not.toContain(other.entity.identifier);
-    expect(added.body.result).toMatchObject({ uid: user.uid, admin: false, first_name: '' });
-    expect(Object.values(added.body.result.enable)).not.toContain(true);
-    expect((await login(user.email, 'another password')).status).toBe(401);
+    await call('POST', '', { body: { email: user.email.toUpperCase(), first_name: 'Eve' } });
+    const token = await post.tokenFor(user.email.toUpperCase());
+    // The link alone gives nothing: a scanner of mails has it, too.
+    const wrong = await accept(token, { password: 'another password' });
+    expect([wrong.status, wrong.body.error_message]).toEqual([401, 'password: is not that of the account with this e-mail address']);
+    expect(await findByEmail(user.email)).toBeUndefined();
+    expect((await accept(token, { password: PASSWORD, first_name: 'Eve' })).body.result)
+      .toEqual({ email: user.email.toUpperCase(), entity: { name: world.entity.name } });
+    const added = await findByEmail(user.email);
+    expect(added).toMatchObject({ uid: user.uid, admin: false, first_name: '' });
+    expect(Object.values(added.enable)).not.toContain(true);
     expect((await login(user.email, PASSWORD, other.entity.identifier)).body.result.user.enable.crashes_view).toBe(true);
-    // Whoever could set the password could be the user in the other entity.
-    for (const body of [{ password: 'another password' }, { email: newEmail() }, { first_name: 'Eve' }]) {
+    for (const body of [{ email: newEmail() }, { first_name: 'Eve' }]) {
       expect((await call('PUT', `/${user.uid}`, { body })).status).toBe(403);
     }
     const elsewhere = await session(user, other.entity.id);
@@ -124,26 +149,64 @@ describe('users', () => {
     expect((await call('DELETE', `/${user.uid}`)).status).toBe(200);
     expect(await acts(elsewhere)).toBe(403);              // still a session there, without that right
     expect((await login(user.email, PASSWORD)).status).toBe(200);
-    const twice = await server.call('POST', '/api/users', { token: other.token, body: { email: user.email, password: PASSWORD } });
+    const twice = await server.call('POST', '/api/users', { token: other.token, body: { email: user.email } });
     expect([twice.status, twice.body.messages[0].element]).toEqual([400, 'email']);
   });
 
-  test('are made once, however many are made at once', async () => {
-    const body = { email: newEmail(), password: PASSWORD };
-    const replies = await Promise.all(Array.from({ length: 5 }, () => call('POST', '', { body })));
+  test('are made once, however often they are invited and accept at once', async () => {
+    const email = newEmail();
+    const replies = await Promise.all(Array.from({ length: 5 }, () => call('POST', '', { body: { email } })));
     expect(replies.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([200, 400, 400, 400, 400]);
-    expect((await store.db.query('SELECT FROM users WHERE email = $1', [body.email])).rowCount).toBe(1);
+    const token = await post.tokenFor(email);
+    const accepted = await Promise.all(Array.from({ length: 3 }, () => accept(token)));
+    expect(accepted.map(({ status }) => status).toSorted((one, other) => one - other).slice(0, 2)).toEqual([200, expect.any(Number)]);
+    expect(accepted.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect((await store.db.query('SELECT FROM users WHERE email = $1', [email])).rowCount).toBe(1);
+  });
+
+  test('of two entities who accept both invitations at once get one account', async () => {
+    const [email, other] = [newEmail(), await makeWorld(store)];
+    await call('POST', '', { body: { email } });
+    await call('POST', '', { token: other.token, body: { email } });
+    const tokens = (await post.deliver()).map(({ token }) => token);
+    const statuses = (await Promise.all(tokens.map((token) => accept(token)))).map(({ status }) => status);
+    expect(statuses).toContain(200);
+    expect([200, 409]).toContain(statuses.find((status) => status !== 200) ?? 200);
+    expect((await store.db.query('SELECT FROM users WHERE email = $1', [email])).rowCount).toBe(1);
+  });
+});
+
+describe('an admin', () => {
+  test('cannot set the password of a colleague with more rights, and so never logs in as him', async () => {
+    const own = await makeWorld(store, { rights: ['sor_manage'] });
+    const { user } = await join(own, { rights: ['sor_manage', 'gdpr_data_manage'], admin: true });
+    const reply = await call('PUT', `/${user.uid}`, { token: own.token, body: { password: 'the password of the admin' } });
+    expect((await login(user.email, 'the password of the admin')).status).toBe(401);
+    expect([reply.status, reply.body.messages?.[0]]).toMatchObject([400, { element: 'password', message: expect.stringMatching(/reset/) }]);
+    expect((await login(user.email)).status).toBe(200);
+  });
+
+  test('neither adds an account that exists, nor learns anything of it', async () => {
+    const other = await makeWorld(store);
+    const { user } = await join(other);
+    await updateUser(store.db, user.id, { firstName: 'Grace', lastName: 'Hopper' });
+    const invite = (email: string) => call('POST', '', { body: { email } });
+    const [known, unknown] = [await invite(user.email), await invite(newEmail())];
+    expect([known.status, known.status]).toEqual([200, unknown.status]);
+    for (const told of ['Grace', 'Hopper', user.uid]) expect(known.text).not.toContain(told);
+    expect(Object.keys(known.body.result)).toEqual(Object.keys(unknown.body.result));
+    expect((await call('GET', `/${user.uid}`)).status).toBe(404);
   });
 });
 
 describe('superadmins', () => {
   test('are made and unmade by superadmins alone', async () => {
     const { user } = await join(world);
-    expect((await call('POST', '', { body: { email: newEmail(), password: PASSWORD, superadmin: true } })).status).toBe(403);
+    expect((await call('POST', '', { body: { email: newEmail(), superadmin: true } })).status).toBe(403);
     expect((await call('PUT', `/${user.uid}`, { body: { superadmin: true } })).status).toBe(403);
     const { token } = await join(world, { superadmin: true });
     expect((await call('PUT', `/${user.uid}`, { token, body: { superadmin: true } })).body.result.superadmin).toBe(true);
-    for (const [method, body] of [['PUT', { superadmin: false }], ['PUT', { password: PASSWORD }], ['DELETE', undefined]] as const) {
+    for (const [method, body] of [['PUT', { superadmin: false }], ['PUT', { first_name: 'Eve' }], ['DELETE', undefined]] as const) {
       expect((await call(method, `/${user.uid}`, body ? { body } : {})).status).toBe(403);
     }
     expect((await call('PUT', `/${user.uid}`, { token, body: { superadmin: false } })).status).toBe(200);
@@ -161,6 +224,15 @@ describe('superadmins', () => {
     expect((await store.db.query('SELECT FROM users WHERE superadmin')).rowCount).toBe(1);
   });
 });
+
+const confirm = (token: string, password: string) =>
+  server.call('POST', '/api/password_resets/confirm', { body: { token, password } });
+
+/** Of a link that an admin has mailed. */
+async function resetTokenOf({ uid, email }: User): Promise<string> {
+  expect((await call('POST', `/${uid}/password_reset`)).body).toEqual({ success: true });
+  return post.tokenFor(email);
+}
 
 describe('the last admin', () => {
   test('stays one, and nobody removes themselves', async () => {
@@ -194,7 +266,7 @@ describe('sessions', () => {
   test('end with a new password, in every entity', async () => {
     const { user, token } = await join(world, { rights: ['sor_manage'] });
     const second = await session(user, world.entity.id);
-    expect((await call('PUT', `/${user.uid}`, { body: { password: 'a newer password' } })).status).toBe(200);
+    expect((await confirm(await resetTokenOf(user), 'a newer password')).status).toBe(200);
     expect([await acts(token), await acts(second)]).toEqual([401, 401]);
     expect((await login(user.email)).status).toBe(401);
     expect((await login(user.email, 'a newer password')).status).toBe(200);
@@ -203,9 +275,8 @@ describe('sessions', () => {
   test('that are being made while the password changes are refused, or end with the others', async () => {
     for (let round = 0; round < 6; round += 1) {
       const { user } = await join(world, { rights: ['sor_manage'] });
-      const [{ status, body }] = await Promise.all([
-        login(user.email), call('PUT', `/${user.uid}`, { body: { password: 'a newer password' } }),
-      ]);
+      const reset = await resetTokenOf(user);
+      const [{ status, body }] = await Promise.all([login(user.email), confirm(reset, 'a newer password')]);
       if (status === 200) expect(await acts(body.result.auth_token)).toBe(401);
       else expect(status).toBe(401);
     }
@@ -239,22 +310,27 @@ test('every change of a user is in the audit log, without names, addresses or pa
   const as = (method: Method, path: string, body?: object) =>
     server.call(method, `/api/users${path}`, { token: own.token, ...(body ? { body } : {}) });
   const email = newEmail();
-  const { uid } = (await as('POST', '', { email, password: PASSWORD, enable: { sor_manage: true } })).body.result;
-  await as('PUT', `/${uid}`, { first_name: 'Ada', password: 'a newer password', enable: { sor_manage: false, comments: true } });
+  const { identifier } = (await as('POST', '', { email, enable: { sor_manage: true } })).body.result;
+  await server.call('POST', `/api/invitations/${identifier}/send`, { token: own.token });
+  await accept(await post.tokenFor(email));
+  const { uid, id } = await findByEmail(email, own.token);
+  await as('PUT', `/${uid}`, { first_name: 'Ada', enable: { sor_manage: false, comments: true } });
+  await as('POST', `/${uid}/password_reset`);
+  await confirm(await post.tokenFor(email), 'a newer password');
+  await server.call('POST', '/api/password_resets', { body: { email } });
+  await post.deliver();
   await as('DELETE', `/${uid}`);
+  const withdrawn = (await as('POST', '', { email })).body.result.identifier;
+  await server.call('DELETE', `/api/invitations/${withdrawn}`, { token: own.token });
   const { rows } = await store.db.query(
-    'SELECT action, subject, details FROM audit_log WHERE entity_id = $1 AND actor_id = $2 ORDER BY id', [own.entity.id, own.user.id]);
-  expect(rows.map(({ action, subject }) => [action, subject])).toEqual([['create', uid], ['update', uid], ['delete', uid]]);
-  expect(rows[1].details).toMatchObject({ changed: 'password first_name enable', given: 'comments', taken: 'sor_manage' });
+    'SELECT actor_kind, actor_id, action, subject_kind, subject, details FROM audit_log WHERE entity_id = $1 ORDER BY id', [own.entity.id]);
+  const [admin, person, system] = [['user', own.user.id], ['user', id], ['system', null]];
+  expect(rows.map((row) => [[row.actor_kind, row.actor_id], row.action, row.subject_kind, row.subject])).toEqual([
+    [admin, 'create', 'invitation', identifier], [admin, 'update', 'invitation', identifier], [person, 'accept', 'invitation', identifier],
+    [admin, 'update', 'user', uid], [admin, 'create', 'password_reset', uid], [person, 'accept', 'password_reset', uid],
+    [system, 'create', 'password_reset', uid], [admin, 'delete', 'user', uid],
+    [admin, 'create', 'invitation', withdrawn], [admin, 'delete', 'invitation', withdrawn],
+  ]);
+  expect(rows[3].details).toMatchObject({ changed: 'first_name enable', given: 'comments', taken: 'sor_manage' });
   for (const secret of [email, 'Ada', PASSWORD, 'a newer password']) expect(JSON.stringify(rows)).not.toContain(secret);
-});
-
-test('a repeat under an Idempotency-Key keeps nothing of the password', async () => {
-  const body = { email: newEmail(), password: PASSWORD };
-  const headers = { 'idempotency-key': 'user' };
-  const first = await call('POST', '', { body, headers });
-  const repeat = await call('POST', '', { body: { ...body, password: 'another password' }, headers });
-  expect([repeat.text, repeat.headers['idempotency-replayed']]).toEqual([first.text, 'true']);
-  const { rows } = await store.db.query('SELECT reply FROM idempotent_requests WHERE entity_id = $1', [world.entity.id]);
-  expect(JSON.stringify(rows)).not.toContain(PASSWORD);
 });

@@ -1,0 +1,25 @@
+import type { Tx } from '../../store/database.ts';
+import { newToken } from '../../store/identifiers.ts';
+import { insertInvitation } from '../../store/invitations.ts';
+import { beginMail } from '../../store/mails.ts';
+import { insertPasswordReset } from '../../store/password-resets.ts';
+import { tokenHash } from '../../store/secrets.ts';
+import type { User } from '../../store/users.ts';
+import { rememberSecret } from '../harness/people.ts';
+import type { World } from '../harness/world.ts';
+
+/** An invitation of somebody without an account, and a link that resets the colleague's password; both as if they had been mailed. */
+export type SampleLinks = { invitationId: string; invitedEmail: string; invitationToken: string; resetToken: string };
+
+export async function insertSampleLinks(tx: Tx, { entity, user }: World, colleague: User): Promise<SampleLinks> {
+  const [invitationToken, resetToken] = [newToken(), newToken()];
+  for (const token of [invitationToken, resetToken]) rememberSecret(token);
+  const invitedEmail = `invited-${entity.id}@example.com`;
+  const asked = { email: invitedEmail, rights: [], admin: false, superadmin: false, invitedBy: user.id };
+  const { id, identifier: invitationId } = (await insertInvitation(tx, entity.id, asked))!;
+  await beginMail(tx, { table: 'invitations', entityId: entity.id, id, tokenHash: tokenHash(invitationToken) });
+  await insertPasswordReset(tx, { email: colleague.email, userId: colleague.id });
+  const { rows } = await tx.query<{ id: number }>('SELECT id FROM password_resets WHERE user_id = $1', [colleague.id]);
+  await beginMail(tx, { table: 'password_resets', id: rows[0]!.id, tokenHash: tokenHash(resetToken) });
+  return { invitationId, invitedEmail, invitationToken, resetToken };
+}
