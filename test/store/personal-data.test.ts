@@ -112,8 +112,7 @@ it('an archive shows no link that sets a colleague\'s password, whose address is
   const mails = await Promise.all(files.map((file) => readFile(join(outbox, file), 'utf8')));
   expect(mails.filter((mail) => mail.includes('A new password for Millrace'))).toHaveLength(1);
   const shown = JSON.stringify(await Array.fromAsync(registered.get('outbox/')!.export(store, world.entity.id, [person])));
-  expect(shown).toContain(`Row of ${person.customerId}`);
-  expect(shown).not.toContain('A new password for Millrace');
+  expect(shown).toBe('[{"within":null,"matches":1}]');
 });
 
 it('an archive that is being written for somebody is given up before its row goes', async () => {
