@@ -25,7 +25,7 @@ import { TrackingApps } from './tracking-apps.ts';
 import { trackingIntake } from './tracking-intake.ts';
 import { TrackingRoom } from './tracking-room.ts';
 import { refuseUnknownPaths } from './unknown-path.ts';
-import { countUnverifiedBodies } from './unverified-bodies.ts';
+import { boundUnverifiedBodies } from './unverified-bodies.ts';
 import { uploadBudget } from './upload-budget.ts';
 
 /** The whole HTTP surface, ready to listen. `routes` is for tests of the surface itself. */
@@ -53,7 +53,7 @@ export async function buildServer(needs: ServerNeeds, routes: readonly Route[] =
   authenticate(app, routeNeeds);
   authorise(app);
   await limitRates(app, needs.settings.rateLimitPerMinute);
-  countUnverifiedBodies(app, routeNeeds.unverified);
+  boundUnverifiedBodies(app, routeNeeds);
   for (const route of routes.filter(({ auth }) => auth !== 'app_key')) serveRoute(app, route, routeNeeds);
   await serveTracking(app, routes.filter(({ auth }) => auth === 'app_key'), routeNeeds);
   await serveOperations(app, needs, openApiDocument(routes, needs.settings));

@@ -1,12 +1,13 @@
+import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { gunzip } from 'node:zlib';
+import { createGunzip, gunzip } from 'node:zlib';
 import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
 import { Refusal, refuse, refuseField } from '../domain/refusal.ts';
 import { parseJsonBody } from './json-body.ts';
 import { sendError } from './refusal-reply.ts';
 import type { RouteNeeds } from './needs.ts';
 import { turns } from './turns.ts';
-import { verifyBody } from './verify-body.ts';
+import { MAX_UNVERIFIED_BYTES, verifyBody } from './verify-body.ts';
 
 /** Segment's limit of a batch, as it comes and unzipped. */
 const MAX_BODY_BYTES = 500 * 1024;
@@ -23,8 +24,7 @@ export function readTrackingBodies(app: FastifyInstance, needs: RouteNeeds): voi
   const turn = turns(MOST_WAITING);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(TYPES, { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, async (request: FastifyRequest, bytes: Buffer) => {
-    const json = await unpacked(request, bytes);
-    if (!request.trackingTarget) await verifyBody(request, json, 'json', needs);
+    const json = await verifiedJson(request, bytes, needs);
     await turn();
     return sized(json);
   });
@@ -42,6 +42,31 @@ async function sized(bytes: Buffer): Promise<unknown> {
   const body = await parseJsonBody(bytes, NESTING, { exactNumbers: true });
   if (typeof body === 'object' && body !== null) sizes.set(body, bytes.length);
   return body;
+}
+
+/** Of a zipped body whose key stands in it no more is unzipped, before that holds, than may come without one. */
+async function verifiedJson(request: FastifyRequest, bytes: Buffer, needs: RouteNeeds): Promise<Buffer> {
+  if (!request.trackingTarget) {
+    const isZipped = request.headers['content-encoding'] !== undefined;
+    await verifyBody(request, isZipped ? await unzippedHead(bytes) : bytes, 'json', needs);
+  }
+  return unpacked(request, bytes);
+}
+
+/** What a zipped body begins with, one byte more than may come without credentials; what is no gzip is left to `unpacked`. */
+async function unzippedHead(bytes: Buffer): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const piece of Readable.from([bytes]).pipe(createGunzip())) {
+      pieces.push(piece as Buffer);
+      length += (piece as Buffer).length;
+      if (length > MAX_UNVERIFIED_BYTES) break;
+    }
+  } catch {
+    return Buffer.alloc(0);
+  }
+  return Buffer.concat(pieces).subarray(0, MAX_UNVERIFIED_BYTES + 1);
 }
 
 async function unpacked({ headers }: FastifyRequest, bytes: Buffer): Promise<Buffer> {

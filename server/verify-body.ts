@@ -19,6 +19,9 @@ const NAMES: Partial<Record<Auth, { id: readonly string[]; key: string; say: str
 const MEMBER = /"(sor|sor_id|api_key|writeKey)"\s*:\s*("(?:[^"\\]|\\.)*")/g;
 const FIELD = /(?:^|&)(sor|sor_id|api_key)=([^&]*)/g;
 
+/** A body of a System of Records that is larger shows its key within its first 64 KiB: what comes behind costs memory. */
+const MAX_KEYLESS_BYTES = 256 * 1024;
+
 export type BodyForm = 'json' | 'form';
 type Needs = Pick<RouteNeeds, 'trackingApps' | 'feedIntake'>;
 
@@ -37,6 +40,37 @@ export async function verifyBody(request: FastifyRequest, bytes: Buffer, form: B
   if (isMissing && bytes.length > MAX_UNVERIFIED_BYTES) return refuseLarge(`${names.say} within its first or last 64 KiB`);
   await (names.id.length > 0 ? verifySorKeys(ids, keys, needs) : verifyWriteKeys(keys, address, needs));
   request.verified();
+}
+
+/**
+ * Looks at a body as it comes, piece by piece: a key in its first 64 KiB has to be a living one, and without one there the body may have
+ * 256 KiB at most. Whether it is the key of the System of Records that the body names shows at its end (`verifyBody`).
+ */
+export function keyGate(
+  { routeOptions: { config: { route } } }: FastifyRequest, form: BodyForm, needs: Needs,
+): (chunk: Buffer) => Promise<void> {
+  if (route?.auth !== 'sor_key') return async () => {};
+  let [head, bytes, isKnown]: [Buffer[] | null, number, boolean] = [[], 0, false];
+  return async (chunk) => {
+    bytes += chunk.length;
+    head?.push(chunk);
+    if (isKnown || bytes < MAX_UNVERIFIED_BYTES) return;
+    if (head) {
+      const keys = keysIn(Buffer.concat(head), form);
+      head = null;
+      isKnown = keys.length > 0;
+      const found = await Promise.all(keys.map((apiKey) => needs.feedIntake.findSor({ identifier: null, apiKey })));
+      if (isKnown && !found.some(Boolean)) refuseKey();
+    }
+    if (!isKnown && bytes > MAX_KEYLESS_BYTES) {
+      refuse(413, 'payload_too_large', 'A body of more than 256 KiB needs api_key within its first 64 KiB');
+    }
+  };
+}
+
+function keysIn(bytes: Buffer, form: BodyForm): string[] {
+  return firstAndLast([...credentialsIn(bytes.subarray(0, MAX_UNVERIFIED_BYTES), form)]
+    .flatMap(([name, value]) => (name === 'api_key' ? [value] : [])));
 }
 
 /** The same of a form whose fields so far are these. */

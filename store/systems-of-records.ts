@@ -134,7 +134,8 @@ export async function holdSorRevision(tx: Queryable, entityId: number, id: numbe
   return rows[0]?.revision ?? null;
 }
 
-export type ShownKey = { identifier: string; apiKey: string };
+/** With `identifier` null any System of Records that has the key will do. */
+export type ShownKey = { identifier: string | null; apiKey: string };
 export type SorOfKey = SystemOfRecord & { entityId: number };
 
 /** The SoR whose key a caller shows, of whatever entity: null when the two don't belong together. */
@@ -153,7 +154,7 @@ export async function findSorsByApiKeys(db: Queryable, secrets: Secrets, shown: 
      JOIN entities e ON e.id = s.entity_id AND e.active
      WHERE k.lookup = ANY ($1::bytea[]) AND k.kind = 'sor' AND s.deleted_at IS NULL`, [lookups]);
   return shown.map(({ identifier }, index) => {
-    const found = rows.find((row) => row.identifier === identifier && row.lookup.equals(lookups[index]!));
+    const found = rows.find((row) => row.lookup.equals(lookups[index]!) && (identifier === null || row.identifier === identifier));
     return found ? { ...toSor(found), entityId: found.entity_id } : null;
   });
 }

@@ -47,6 +47,16 @@ describe('a body of more than 64 KiB is not parsed before its credentials hold',
     expect(await send(FEED, `{"customer_attribute_values":"${'x'.repeat(10_000)}`)).toEqual([401, 'Invalid sor_id or api_key']);
   });
 
+  test('of a large feed, which shows its key at its beginning', async () => {
+    const large = 'x'.repeat(300_000);
+    const { identifier } = world.sor;
+    expect(await send(FEED, `{"v":"${large}","sor":"${identifier}","api_key":"${world.apiKey}"`)).toEqual(
+      [413, 'A body of more than 256 KiB needs api_key within its first 64 KiB']);
+    expect(await send(FEED, `{"api_key":"Wrong-key-1","v":"${large}","sor":"${identifier}"`)).toEqual([401, 'Invalid sor_id or api_key']);
+    expect((await send(FEED, `{"api_key":"${world.apiKey}","v":"${large}","sor":"${identifier}"`))[0]).toBe(notJson);
+    expect((await send(FEED, `{"api_key":"${world.apiKey}","v":"${large}","sor":"sor_of_nobody"`))[0]).toBe(401);
+  });
+
   test('of a feed as a web form', async () => {
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
     expect((await send(FEED, `customer_attribute_values=${FILLING}`, form))[0]).toBe(413);

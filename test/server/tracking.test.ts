@@ -111,7 +111,7 @@ describe('a batch', () => {
     const sent = JSON.stringify({ batch: [track('Zipped')], sentAt: new Date().toISOString(), writeKey: app.apiKey });
     expect((await post('/v1/b', gzipSync(sent), zipped)).body).toMatchObject({ accepted: 1 });
     expect(await eventNames(store, app)).toEqual(['Zipped']);
-    const bomb = await post('/v1/b', gzipSync(`{"batch":["${' '.repeat(3_000_000)}"]}`), zipped);
+    const bomb = await post('/v1/b', gzipSync(`{"writeKey":"${app.apiKey}","batch":["${' '.repeat(3_000_000)}"]}`), zipped);
     expect([bomb.status, bomb.body.status]).toEqual([400, 'too_large']);
     expect((await post('/v1/b', 'no gzip', zipped)).body.error_message).toBe('body: is not gzip, as Content-Encoding says');
     expect((await post('/v1/b', sent, { ...zipped, 'content-encoding': 'br' })).status).toBe(415);
