@@ -1,6 +1,7 @@
+import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { importedValues } from './import-attributes.kill.ts';
-import { type Answer, file, httpSource, inTurn, silence, status } from '../harness/http-source.ts';
+import { type Answer, endlessBytes, file, httpSource, inTurn, silence, status } from '../harness/http-source.ts';
 import { smtpServer } from '../harness/smtp.ts';
 import { useStack } from '../harness/stack.ts';
 import { ask, askForRun, makeSync, openShop, runEnded, runSync, type Shop } from '../harness/syncs.ts';
@@ -102,6 +103,17 @@ describe('a source that can\'t be read for now', () => {
     await ask(stack.app, world, 'POST', `/api/syncs/${sync}/runs/${first}/cancel`);
     expect(await runEnded(stack.store, world, second)).toMatchObject({ state: 'finished', progress: { read: 1 } });
     expect(await runOf(first)).toMatchObject({ state: 'canceled', progress: { read: 0 } });
+  });
+
+  it('is read no further once the run is canceled, though it goes on sending a gzip file', async () => {
+    await waitFor('earlier requests to end', async () => web.connections() === 0);
+    const endless = endlessBytes(gzipSync('email,tariff\n'.repeat(300_000)));
+    const sync = await syncOfFile(web.serve('/endless.csv', inTurn(csv('first-1,gold'), endless)));
+    const run = await askForRun(stack, world, sync);
+    await waitFor('a batch', async () => (await runOf(run)).progress.read > 0);
+    await ask(stack.app, world, 'POST', `/api/syncs/${sync}/runs/${run}/cancel`);
+    await waitFor('the source to be left alone', async () => web.connections() === 0);
+    expect((await runEnded(stack.store, world, run)).state).toBe('canceled');
   });
 });
 
