@@ -120,7 +120,7 @@ describe('a source that can\'t be read for now', () => {
 describe('a sync that keeps failing', () => {
   it('is paused and mails; once it works again it says so', async () => {
     const url = web.serve('/failing.csv', inTurn(status(404), status(404), csv('back-1,gold')));
-    const sync = await syncOfFile(url, { alerts: { emails: ['ops@example.com'], pause_after: 2 } });
+    const sync = await syncOfFile(url, { name: 'Win at evil.example', alerts: { emails: ['ops@example.com'], pause_after: 2 } });
     await runSync(stack, world, sync);
     await runSync(stack, world, sync);
     const reason = expect.stringMatching(/^it failed 2 times in a row: .*404/) as string;
@@ -128,6 +128,8 @@ describe('a sync that keeps failing', () => {
     await waitFor('both mails', async () => mailsOf(sync).length === 2);
     expect(mailsOf(sync).map(({ headers }) => headers.subject)).toEqual([
       expect.stringMatching(/: a run failed$/), expect.stringMatching(/: paused, since it keeps failing$/)]);
+    // Nothing that somebody chose to send to strangers: not the sync's name, not the address, not what its host answered.
+    for (const { headers, text } of mailsOf(sync)) expect(headers.subject + text).not.toMatch(/evil|failing\.csv|127\.0\.0\.1|404/);
     await runSync(stack, world, sync);      // by hand, since it is paused
     const isBack = () => mailsOf(sync).some(({ headers }) => headers.subject!.endsWith('works again'));
     await waitFor('the mail that it works again', async () => isBack());
