@@ -25,14 +25,19 @@ const BUILT_IN = { dependencyTypes: ['core'] };
 const PURE_PACKAGES = 'node_modules/(csv-parse/(lib|dist/[^/]+)/sync\\.|croner/|canonicalize/|fastest-levenshtein/|(@types/)?luxon/|zod/)';
 /** Ciphers, checksums and signatures, and streams of bytes: pure but for the IV that is drawn for each file. */
 const CRYPTOGRAPHY = '^domain/(file-encryption|signed-document)\\.ts$';
+/** Decompression: pure, in turns with what else the process does. */
+const DECOMPRESSION = '^domain/gunzip\\.ts$';
 const PACKAGE = { dependencyTypesNot: ['core', 'local'] };
 
 export default {
   forbidden: [
     ...directions,
-    forbid('domain-not-to-built-ins', { path: '^domain/', pathNot: CRYPTOGRAPHY }, { ...BUILT_IN, pathNot: '^(node:)?buffer$' }),
+    forbid('domain-not-to-built-ins', { path: '^domain/', pathNot: [CRYPTOGRAPHY, DECOMPRESSION] },
+      { ...BUILT_IN, pathNot: '^(node:)?buffer$' }),
     forbid('domain-cryptography-not-to-other-built-ins', { path: CRYPTOGRAPHY },
       { ...BUILT_IN, pathNot: '^(node:)?(buffer|crypto|stream)$' }),
+    forbid('domain-decompression-not-to-other-built-ins', { path: DECOMPRESSION },
+      { ...BUILT_IN, pathNot: '^(node:)?(stream|timers/promises|zlib)$' }),
     forbid('domain-not-to-packages', { path: '^domain/' }, { ...PACKAGE, pathNot: PURE_PACKAGES }),
     forbid('workflows-not-to-built-ins', { path: '^workflows/' }, BUILT_IN),
     forbid('workflows-not-to-packages', { path: '^workflows/' }, { ...PACKAGE, pathNot: 'node_modules/@temporalio/(workflow|common)/' }),

@@ -31,7 +31,7 @@ async function reportOf(
   const { entityId, id, identifier, cause, alert, failure, days, window, startedAt, endedAt, receivedAt } = run;
   const late = alert === 'late' ? await listLateRows(db, entityId, exporter.id, startedAt ?? receivedAt) : [];
   return {
-    exporterId: exporter.identifier, exporterName: exporter.name, runId: identifier, cause, alert, reason: failure?.message ?? null,
+    exporterId: exporter.identifier, runId: identifier, cause, alert, failure: failure?.status ?? null,
     window: sayWindow(window), days, rows: await countExportedRows(db, entityId, id), isPaused: exporter.paused !== null,
     rerunOf: await identifierOf(db, run),
     late: late.map(({ runIdentifier, dataType, rows, ...of }) => ({

@@ -48,7 +48,7 @@ async function pinSource(needs: Needs, claim: ImportClaim, { url, headers }: Rem
     const signal = AbortSignal.any([unwanted.signal, Context.current().cancellationSignal]);
     const onBytes = (bytes: number) => { fetchedBytes += bytes; };
     const bytes = download(needs.outside.fetch, url, { headers, signal, maxBytes: FILE_LIMITS.uploadBytes, onBytes });
-    const pinned = await pinFile(files, bytes, FILE_LIMITS);
+    const pinned = await pinFile(files, bytes, { ...FILE_LIMITS, signal });
     boundary('import: file stored');
     const isTaken = await write(db, (tx) => updateImportFile(tx, claim, pinned));
     boundary('import: file noted');

@@ -18,14 +18,15 @@ export async function mailReport(needs: Needs, { entityId, importId, identifier 
 
 /** All that can fail without a mail on its way. */
 async function composed({ db, publicUrl }: Needs, job: Import): Promise<Omit<Mail, 'messageId'>> {
-  const { sorName, to } = await findMailFacts(db, job.entityId, job.sorId);
+  const { sorIdentifier, to } = await findMailFacts(db, job.entityId, job.sorId);
   const parent = job.parentId === null ? null : await findImportById(db, job.entityId, job.parentId);
   const fileError = await findFileError(db, job.entityId, job.id);
-  const { subject, text } = importMail(reportOf(job, { sorName, fileError, publicUrl, parentId: parent?.identifier ?? null }));
+  const facts = { sorId: sorIdentifier, hasFileError: fileError !== null, publicUrl, parentId: parent?.identifier ?? null };
+  const { subject, text } = importMail(reportOf(job, facts));
   return { to, subject, text };
 }
 
-type Facts = Pick<ImportReport, 'sorName' | 'fileError' | 'parentId'> & { publicUrl: string };
+type Facts = Pick<ImportReport, 'sorId' | 'hasFileError' | 'parentId'> & { publicUrl: string };
 
 function reportOf(job: Import, { publicUrl, ...facts }: Facts): ImportReport {
   return {
@@ -36,7 +37,7 @@ function reportOf(job: Import, { publicUrl, ...facts }: Facts): ImportReport {
     dryRun: job.dryRun,
     rows: { read: job.rowsIn, ok: job.rowsOk, ignored: job.rowsIgnored, failed: job.rowsFailed },
     errorsByType: job.errorsByType,
-    defect: job.file?.sourceDefect ?? null,
+    hasDefect: (job.file?.sourceDefect ?? null) !== null,
     startedAt: (job.startedAt ?? job.receivedAt).toISOString(),
     endedAt: (job.endedAt ?? job.receivedAt).toISOString(),
     link: `${publicUrl}/api/attribute_values/imports/${job.identifier}`,

@@ -11,16 +11,16 @@ const FIRST_WAIT_MS = 60_000;
 export type MailNeeds = Pick<Needs, 'db' | 'mailer' | 'publicUrl' | 'boundary'>;
 
 /**
- * Sends the one mail that something has. The attempt is noted down before it is made and its outcome after: a mail of which
- * nobody knows whether it arrived is not sent again. `name` is that of the flow's boundaries; by the
- * identifier of what it tells of, a mail that comes twice is known.
+ * Sends the one mail that something has: the only way by which a mail leaves, so here those of an entity are limited. The attempt is
+ * noted down before it is made and its outcome after: a mail of which nobody knows whether it arrived is not sent again. `name` is
+ * that of the flow's boundaries; by the identifier of what it tells of, a mail that comes twice is known.
  */
 export async function mailOnce(
   needs: MailNeeds, { identifier, ...mailed }: Mailed & { identifier: string }, unnamed: Omit<Mail, 'messageId'>, name: string,
 ): Promise<Again | null> {
   const { db, boundary, publicUrl } = needs;
   const mail = { ...unnamed, messageId: `<${identifier}@${new URL(publicUrl).hostname}>` };
-  const attempt = await write(db, (tx) => beginMail(tx, mailed));
+  const attempt = await write(db, (tx) => beginMail(tx, mailed, mail.to.length));
   if (!attempt) return null;
   boundary(`${name}: mail noted`);
   const sent = await send(needs, mail);

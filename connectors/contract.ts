@@ -82,6 +82,8 @@ export type WaysOut = {
 export type ConnectorContext = WaysOut & {
   /** Aborted when the run is canceled, the process drains, or time is up. */
   signal: AbortSignal;
+  /** Of each gzip file; MAX_DECOMPRESSED_BYTES unless tests set less. */
+  maxDecompressedBytes?: number;
   /** A line for the run's log, without secrets and without what records hold. */
   log(line: string): void;
 };

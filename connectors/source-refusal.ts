@@ -2,12 +2,12 @@ import { STATUS_CODES } from 'node:http';
 import { errors } from 'undici';
 import { Refusal, type RefusalExtra } from '../domain/refusal.ts';
 
-/** The HTTP status with which a route would pass the failure on. */
+/** The HTTP status with which a route passes the failure on: 4xx where something must change first, 5xx where a retry may do. */
 const HTTP = {
   /** The guard's no: nothing but another address, or the operator's allowance, changes it. */
   address_refused: 403,
   /** The source's no: the same request gets it again. */
-  source_refused: 502,
+  source_refused: 400,
   /** May go better later; `retry_after` in seconds where the source named a time. */
   source_unavailable: 503,
   transfer_broken: 502,

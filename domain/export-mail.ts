@@ -1,14 +1,13 @@
-import { aligned, MAX_NAME, MAX_REASON, oneLine, withoutQuotation } from './mail-text.ts';
+import { aligned, MAX_NAME, oneLine, reasonOf } from './mail-text.ts';
 
 /** What there is to tell of an exporter's run: why, and how it ended. Instants are ISO 8601. */
 export type ExportReport = {
   exporterId: string;
-  exporterName: string;
   runId: string;
   cause: 'schedule' | 'request' | 'rerun' | 'backfill';
   alert: 'failed' | 'paused' | 'recovered' | 'late';
-  /** Why the run failed. */
-  reason: string | null;
+  /** The status of the run's failure. */
+  failure: string | null;
   /** A start of null is that of all there is. */
   window: { start: string | null; end: string };
   /** Of a backfill, and of its reruns. */
@@ -36,13 +35,13 @@ const HEADLINES: Record<ExportReport['alert'], string> = {
 const LATE_TOLD = 20;
 
 /**
- * The mail about a run that somebody should know of: what happened, what to do, and a link. A mail cannot be erased, so nothing
- * that a row holds is in it. The subject is one line, whatever the exporter is called.
+ * The mail about a run that somebody should know of: what happened, what to do, and a link. It has nothing that somebody else
+ * chose: nothing of a row, since a mail cannot be erased, no name and no message of an outside system.
  */
 export function exportMail(report: ExportReport): { subject: string; text: string } {
-  const title = `Exporter ${oneLine(report.exporterName, MAX_NAME) || '(no name)'}`;
+  const title = `Exporter ${oneLine(report.exporterId, MAX_NAME)}`;
   const parts = [
-    [`${title}: ${HEADLINES[report.alert]}.`, ...report.reason === null ? [] : [oneLine(withoutQuotation(report.reason), MAX_REASON)]],
+    [`${title}: ${HEADLINES[report.alert]}.`, ...report.failure === null ? [] : [reasonOf(report.failure)]],
     [windowLine(report), ...isGood(report) ? aligned([['rows', report.rows]]) : []],
     adviceLines(report),
     [oneLine(report.link)],

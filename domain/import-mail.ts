@@ -1,18 +1,18 @@
-import { aligned, MAX_NAME, MAX_REASON, oneLine, thousands, withoutQuotation } from './mail-text.ts';
+import { aligned, MAX_NAME, oneLine, thousands } from './mail-text.ts';
 
 /** What there is to tell of an import that has ended. */
 export type ImportReport = {
   importId: string;
   jid: string;
-  sorName: string;
+  sorId: string;
   state: 'finished' | 'failed' | 'canceled';
   dryRun: boolean;
   rows: { read: number; ok: number; ignored: number; failed: number };
   errorsByType: Record<string, number>;
-  /** Why the end of the file could not be read. */
-  defect: string | null;
-  /** Why the file as a whole could not be imported. */
-  fileError: string | null;
+  /** The end of the file could not be read. */
+  hasDefect: boolean;
+  /** The file as a whole could not be imported. */
+  hasFileError: boolean;
   /** ISO 8601. */
   startedAt: string;
   endedAt: string;
@@ -22,12 +22,12 @@ export type ImportReport = {
 };
 
 /**
- * The mail that tells of an import's end: counts and a link. A mail cannot be erased, so nothing out of the file is in
- * it; what `fileError` quotes is left out. The subject is one line, whatever the System of Records is called.
+ * The mail that tells of an import's end: identifiers, counts and a link. It has nothing that somebody else chose: nothing out of
+ * the file, since a mail cannot be erased, no name and no message of a source.
  */
 export function importMail(report: ImportReport): { subject: string; text: string } {
   const title = `${report.dryRun ? 'Dry run of import' : 'Import'} ${oneLine(report.importId, MAX_NAME)} `
-    + `into ${oneLine(report.sorName, MAX_NAME) || '(no name)'}`;
+    + `into ${oneLine(report.sorId, MAX_NAME)}`;
   const parts = [
     openingLines(report, title), countLines(report), errorLines(report), failedRowsLines(report),
     [oneLine(report.link)], closingLines(report),
@@ -36,19 +36,19 @@ export function importMail(report: ImportReport): { subject: string; text: strin
   return { subject: `${title}: ${headline(report)}`, text: `${text}\n` };
 }
 
-function headline({ state, rows, defect }: ImportReport): string {
+function headline({ state, rows, hasDefect }: ImportReport): string {
   const counts = [`${thousands(rows.ok)} of ${thousands(rows.read)} rows ok`];
   if (rows.ignored > 0) counts.push(`${thousands(rows.ignored)} ignored`);
   if (rows.failed > 0) counts.push(`${thousands(rows.failed)} failed`);
-  if (defect !== null) counts.push('end of file unreadable');
+  if (hasDefect) counts.push('end of file unreadable');
   if (state === 'finished') return counts.join(', ');
   return rows.read > 0 ? [state, ...counts].join(', ') : state;
 }
 
-function openingLines({ state, dryRun, defect, fileError, parentId }: ImportReport, title: string): string[] {
+function openingLines({ state, dryRun, hasDefect, hasFileError, parentId }: ImportReport, title: string): string[] {
   const lines = [`${title} ${ENDED[state]}.`];
-  if (fileError !== null) lines.push(`The file could not be imported: ${oneLine(withoutQuotation(fileError), MAX_REASON)}`);
-  if (defect !== null) lines.push(`The end of the file could not be read: ${oneLine(withoutQuotation(defect), MAX_REASON)}`);
+  if (hasFileError) lines.push('The file could not be imported. The link shows why.');
+  if (hasDefect) lines.push('The end of the file could not be read. The link shows why.');
   if (dryRun) lines.push('A dry run writes nothing.');
   if (parentId !== null) lines.push(`It brought rows again that had failed in ${oneLine(parentId, MAX_NAME)}.`);
   return lines;

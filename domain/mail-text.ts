@@ -1,6 +1,5 @@
-/** Code points of a name, and of a reason, in a mail. */
+/** Code points of an identifier in a mail. */
 export const MAX_NAME = 60;
-export const MAX_REASON = 300;
 
 /** Names with their counts, a line each, in columns. */
 export function aligned(counts: [string, number][]): string[] {
@@ -17,7 +16,7 @@ export function thousands(count: number): string {
 /** Control characters, line ends of Unicode, and marks that turn the direction of writing. */
 const UNPRINTED = /[\p{Cc}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069\s]+/gu;
 
-/** Users' text on one line, cut to `max` code points. */
+/** Text on one line, cut to `max` code points. */
 export function oneLine(text: string, max: number = Infinity): string {
   const line = text.toWellFormed().replaceAll(UNPRINTED, ' ').trim();
   if (line.length <= max) return line;
@@ -26,10 +25,21 @@ export function oneLine(text: string, max: number = Infinity): string {
   return codePoints.length <= max ? line : `${codePoints.slice(0, max - 1).join('')}…`;
 }
 
-/** A mail can't be erased: what a message quotes may be a person's. */
-export function withoutQuotation(message: string): string {
-  const start = message.indexOf('"');
-  if (start === -1) return message;
-  const end = message.lastIndexOf('"');
-  return `${message.slice(0, start)}"…"${end > start ? message.slice(end + 1) : ''}`;
+/** What made a run fail, by the status of its failure. An outside system's own words stay with the run. */
+const REASONS: Record<string, string> = {
+  address_refused: 'Millrace may not reach the address that is set.',
+  schema_changed: 'The fields of the source have changed.',
+  source_changed: 'The source changed while it was read.',
+  source_refused: 'The outside system, or its settings, must be corrected first.',
+  source_unavailable: 'The outside system could not be reached, or could not serve.',
+  too_large: 'The source holds more than Millrace takes.',
+  transfer_broken: 'The transfer broke off.',
+};
+
+/**
+ * Says in our own words why a run failed. A mail goes to addresses that anybody may have named: names, settings and messages,
+ * which somebody else chose, would let them write to strangers in our name.
+ */
+export function reasonOf(status: string): string {
+  return `${Object.hasOwn(REASONS, status) ? REASONS[status]! : 'It could not go on.'} The link shows the details.`;
 }

@@ -1,13 +1,12 @@
-import { aligned, MAX_NAME, MAX_REASON, oneLine, withoutQuotation } from './mail-text.ts';
+import { aligned, MAX_NAME, oneLine, reasonOf } from './mail-text.ts';
 
 /** What there is to tell of a sync's run: why, and how it ended. */
 export type SyncReport = {
   syncId: string;
-  syncName: string;
   runId: string;
   alert: 'failed' | 'paused' | 'recovered' | 'records' | 'held';
-  /** Why the run failed, or why nothing was removed. */
-  reason: string | null;
+  /** The status of the run's failure. */
+  failure: string | null;
   counts: { read: number; written: number; unchanged: number; ignored: number; failed: number };
   /** ISO 8601. */
   startedAt: string;
@@ -24,11 +23,11 @@ const HEADLINES: Record<SyncReport['alert'], string> = {
 };
 
 /**
- * The mail about a run that somebody should know of: counts and a link. A mail cannot be erased, so nothing that a record
- * holds is in it; what a reason quotes is left out. The subject is one line, whatever the sync is called.
+ * The mail about a run that somebody should know of: identifiers, counts and a link. It has nothing that somebody else chose:
+ * nothing of a record, since a mail cannot be erased, no name and no message of an outside system.
  */
 export function syncMail(report: SyncReport): { subject: string; text: string } {
-  const title = `Sync ${oneLine(report.syncName, MAX_NAME) || '(no name)'}`;
+  const title = `Sync ${oneLine(report.syncId, MAX_NAME)}`;
   const parts = [
     [`${title}: ${HEADLINES[report.alert]}.`, ...reasonLines(report)],
     ['Records', ...aligned(Object.entries(report.counts))],
@@ -40,8 +39,9 @@ export function syncMail(report: SyncReport): { subject: string; text: string } 
   return { subject: `${title}: ${HEADLINES[report.alert]}`, text: `${text}\n` };
 }
 
-function reasonLines({ reason }: SyncReport): string[] {
-  return reason === null ? [] : [oneLine(withoutQuotation(reason), MAX_REASON)];
+function reasonLines({ failure, alert }: SyncReport): string[] {
+  if (failure !== null) return [reasonOf(failure)];
+  return alert === 'held' ? ['More records have vanished from the source than the sync may remove.'] : [];
 }
 
 function adviceLines({ alert, syncId, runId, counts }: SyncReport): string[] {

@@ -4,7 +4,7 @@ import helmet from '@fastify/helmet';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { faultOf } from '../domain/fault.ts';
 import { readBodies } from './bodies.ts';
-import { connectionOptions, limitSlowBodies } from './connection-limits.ts';
+import { connectionOptions, endAnswered, limitSlowBodies } from './connection-limits.ts';
 import { ConnectorCalls } from './connector-calls.ts';
 import { feedIntake } from './feed-intake.ts';
 import { FeedRoom } from './feed-room.ts';
@@ -48,6 +48,7 @@ export async function buildServer(needs: ServerNeeds, routes: readonly Route[] =
   logRequests(app, needs);
   traceRequests(app, needs.traceRequest);
   limitSlowBodies(app, limits);
+  endAnswered(app);
   await protectBrowsers(app);
   await readBodies(app, routeNeeds);
   authenticate(app, routeNeeds);

@@ -73,3 +73,15 @@ function clientRefusal(code: string | undefined): Refusal {
   if (code === 'HPE_HEADER_OVERFLOW') return new Refusal(431, 'headers_too_large', 'The headers are too large');
   return new Refusal(400, 'bad_request', 'This is not a valid HTTP request');
 }
+
+/**
+ * Ends a connection as soon as it is answered while the server closes. Those that are idle when it begins are ended by Node; one that
+ * answers then would stay open for as long as its client keeps it, and the server with it.
+ */
+export function endAnswered(app: FastifyInstance): void {
+  let isClosing = false;
+  app.addHook('preClose', async () => { isClosing = true; });
+  app.addHook('onResponse', async () => {
+    if (isClosing) setImmediate(() => app.server.closeIdleConnections());
+  });
+}

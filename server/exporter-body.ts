@@ -87,7 +87,7 @@ const others = {
   part_bytes: bodyInteger(PART_BYTES).optional().describe('Of a file before compression; by default 512 MiB'),
   export_since: orNone(since).describe('Where the first export begins: a date or a date and time; by default all there is'),
   notify_emails: textArray(email, MOST_EMAILS).optional().describe('Who is told of failures; by default whoever made it'),
-  check: bodyFlag.optional().describe('Try the bucket first: a failure is a 400, and nothing is stored'),
+  check: bodyFlag.optional().describe('Try the bucket first: where that fails, nothing is stored'),
 };
 
 export const ExporterBody = z.object({ ...required, ...others });

@@ -1,6 +1,5 @@
 import { openExportBucket } from '../connectors/s3/export-bucket.ts';
 import { probeBucket } from '../connectors/s3/probe-bucket.ts';
-import { Refusal } from '../domain/refusal.ts';
 import { write } from '../store/database.ts';
 import { findExternalId } from '../store/entities.ts';
 import { exporterAccess } from '../store/exporter-access.ts';
@@ -13,8 +12,8 @@ import type { Circumstances } from './route.ts';
 type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller };
 
 /**
- * Tries what a run does in the bucket: writes, reads and deletes. Refuses with 400 in the provider's words. `subject` is the
- * exporter's identifier, null before there is one. Not within a transaction: it may take as long as the provider does.
+ * Tries what a run does in the bucket: writes, reads and deletes. Refuses in the provider's words. `subject` is the exporter's
+ * identifier, null before there is one. Not within a transaction: it may take as long as the provider does.
  */
 export async function checkBucket(
   { log, ...who }: Who, { db, connectorCalls, limits }: RouteNeeds, subject: string | null, definition: Definition,
@@ -33,9 +32,7 @@ export async function checkBucket(
   // Of a refusal its status alone: messages name hosts.
   const details = { ok: outcome.ok, ...(outcome.ok ? {} : { status: outcome.refusal.status }) };
   await write(db, (tx) => audit(tx, who, { action: 'check', subjectKind: 'data_exporter', subject, details }));
-  if (outcome.ok) return;
-  const { status, message, extra } = outcome.refusal;
-  throw new Refusal(400, status, message, extra);
+  if (!outcome.ok) throw outcome.refusal;
 }
 
 /** Somebody waits: what is wrong is told by the bucket itself, before the time of the whole check is over. */

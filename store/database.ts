@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 
 export type Database = pg.Pool;
@@ -31,7 +32,13 @@ export type DatabaseOptions = {
   onError?: (error: Error) => void;
 };
 
-/** A pool whose sessions end any write transaction that lasts longer than WRITE_TIMEOUT_MS. */
+/** How long the end of a database waits for its sessions to end: a server that is gone tells nobody. */
+const END_WITHIN_MS = 5_000;
+
+/**
+ * A pool whose sessions end any write transaction that lasts longer than WRITE_TIMEOUT_MS. Its `end` waits until they have ended:
+ * else a server that ends next would meet sessions that still say goodbye.
+ */
 export function openDatabase({ url, max = 10, name = 'millrace', onError = () => {} }: DatabaseOptions): Database {
   const pool = new pg.Pool({
     connectionString: url,
@@ -44,6 +51,24 @@ export function openDatabase({ url, max = 10, name = 'millrace', onError = () =>
   // A session ended by its timeout, or by the server going down, must not end the process.
   pool.on('error', onError);
   pool.on('connect', (client) => client.on('error', onError));
+  return endingWithSessions(pool);
+}
+
+/** pg's own `end` is over once it has asked the sessions to end. */
+function endingWithSessions(pool: pg.Pool): pg.Pool {
+  let sessions = 0;
+  let lastEnded = () => {};
+  pool.on('connect', () => { sessions += 1; });
+  pool.on('remove', () => {
+    sessions -= 1;
+    if (sessions === 0) lastEnded();
+  });
+  const end = pool.end.bind(pool);
+  pool.end = async () => {
+    const allEnded = new Promise<void>((resolve) => { lastEnded = resolve; });
+    await end();
+    if (sessions > 0) await Promise.race([allEnded, sleep(END_WITHIN_MS, undefined, { ref: false })]);
+  };
   return pool;
 }
 

@@ -12,11 +12,15 @@ export type LinkRow = { table: 'invitations'; entityId: number; id: number } | {
 /** The link works for a day from then on: of its token, drawn for this attempt, the row keeps the hash. */
 type MailedLink = LinkRow & { tokenHash: Buffer };
 
+/** Recipients of an entity's mails within a day (UTC): a mail to three addresses counts as three (docs/imports.md). */
+export const MAX_MAIL_RECIPIENTS_A_DAY = 1_000;
+
 /**
- * Takes the right to send the mail, and notes it down before anything is sent. Null when there is nothing to send any more:
- * it went, can't go, or an attempt broke off. Of that one nobody knows whether the mail arrived.
+ * Takes the right to send the mail to so many recipients, and notes it down before anything is sent. Null when there is nothing to
+ * send: it went, can't go, the entity has had its mails of the day, or an attempt broke off. Of that one nobody knows whether the
+ * mail arrived.
  */
-export async function beginMail(tx: Tx, mailed: Mailed): Promise<{ tries: number } | null> {
+export async function beginMail(tx: Tx, mailed: Mailed, recipients: number): Promise<{ tries: number } | null> {
   const row = rowOf(mailed);
   const { rows } = await tx.query<{ mail_state: MailState | null; mail_tries: number }>(
     `SELECT mail_state, mail_tries FROM ${mailed.table} WHERE ${row.where} FOR UPDATE`, row.values);
@@ -26,14 +30,30 @@ export async function beginMail(tx: Tx, mailed: Mailed): Promise<{ tries: number
     await updateRow(tx, mailed, row, 'unknown', 'the process ended while the mail was on its way');
     return null;
   }
+  const mayGo = 'tokenHash' in mailed || await countRecipients(tx, mailed.entityId, recipients);      // links have limits of their own
   const link = 'tokenHash' in mailed ? [mailed.tokenHash] : [];
+  const at = row.values.length;
   const changes = [
-    `mail_state = 'sending', mail_tries = mail_tries + 1, mail_reason = NULL`,
+    `mail_state = $${at + 1}, mail_tries = mail_tries + 1, mail_reason = $${at + 2}`,
     ...hasTimes(mailed) ? ['tried_at = now()'] : [],
-    ...link.map(() => `token_hash = $${row.values.length + 1}, expires_at = now() + interval '1 day'`),
+    ...link.map(() => `token_hash = $${at + 3}, expires_at = now() + interval '1 day'`),
   ];
-  await tx.query(`UPDATE ${mailed.table} SET ${changes.join(', ')} WHERE ${row.where}`, [...row.values, ...link]);
-  return { tries: rows[0].mail_tries + 1 };
+  await tx.query(`UPDATE ${mailed.table} SET ${changes.join(', ')} WHERE ${row.where}`,
+    [...row.values, mayGo ? 'sending' : 'not_sent', mayGo ? null : TOO_MANY, ...link]);
+  return mayGo ? { tries: rows[0].mail_tries + 1 } : null;
+}
+
+const TOO_MANY = `the entity's mails of this day (UTC) have reached ${MAX_MAIL_RECIPIENTS_A_DAY.toLocaleString('en')} recipients`;
+
+/** Whether the entity's mails may go to so many more today. The row's lock orders those who ask at once. */
+async function countRecipients(tx: Tx, entityId: number, recipients: number): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `INSERT INTO notify_mails AS m (entity_id, day, recipients) VALUES ($1, (now() AT TIME ZONE 'UTC')::date, $2)
+     ON CONFLICT (entity_id) DO UPDATE
+       SET day = excluded.day, recipients = excluded.recipients + CASE WHEN m.day = excluded.day THEN m.recipients ELSE 0 END
+       WHERE m.day <> excluded.day OR m.recipients + excluded.recipients <= $3`,
+    [entityId, recipients, MAX_MAIL_RECIPIENTS_A_DAY]);
+  return rowCount === 1;
 }
 
 /** What came of the attempt. Of a link nothing is noted where the row has gone, or waits for a newer one. */

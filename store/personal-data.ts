@@ -56,5 +56,5 @@ export const withoutPersonalData = [
   'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
   'data_exporters', 'export_runs', 'export_records', 'export_files',
   // Names nobody: of people there are ids in gdpr_request_people, and keyed hashes for exporters' lists, which go with the request.
-  'gdpr_requests', 'gdpr_mails', 'export_deletions', 'tombstones/',
+  'gdpr_requests', 'gdpr_mails', 'notify_mails', 'export_deletions', 'tombstones/',
 ];

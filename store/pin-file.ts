@@ -1,22 +1,20 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { finished } from 'node:stream';
-import { createGunzip, type Gunzip } from 'node:zlib';
+import { gunzip, type GzipDefect, MAX_DECOMPRESSED_BYTES } from '../domain/gunzip.ts';
 import { refuse } from '../domain/refusal.ts';
 import type { Files } from './files.ts';
 import type { PinnedFile } from './import-record.ts';
 
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
-/** Compressed bytes given to the decompressor at a time: at most a thousandfold of it, 16 MiB, comes out at once. */
-const GUNZIP_BYTES = 16 * 1024;
-
 const GIB = 1024 ** 3;
 
 /** The largest file as it comes, and decompressed (docs/imports.md), in bytes. */
-export const FILE_LIMITS = { uploadBytes: 10 * GIB, decompressedBytes: 50 * GIB };
+export const FILE_LIMITS = { uploadBytes: 10 * GIB, decompressedBytes: MAX_DECOMPRESSED_BYTES };
 
 export type PinOptions = {
   uploadBytes: number;
   decompressedBytes: number;
+  /** Ends it between two pieces of what comes out of a gzip file, with the signal's reason. */
+  signal?: AbortSignal;
   /** Told of each piece before it is stored; may refuse. */
   onStore?: (bytes: number) => void;
 };
@@ -31,8 +29,8 @@ export async function pinFile(files: Files, source: AsyncIterable<Uint8Array>, o
   const came = tally();
   const stored = tally();
   const state: SourceState = { isGzip: false, defect: null };
-  const pieces = decompressed(measured(source, came, options.uploadBytes), state);
-  await files.put(fileKey, limited(pieces, stored, options));
+  const pieces = decompressed(measured(source, came, options.uploadBytes), state, options);
+  await files.put(fileKey, tallied(pieces, stored, options));
   return {
     fileKey,
     fileBytes: stored.bytes,
@@ -62,26 +60,37 @@ async function* measured(source: AsyncIterable<Uint8Array>, came: Tally, most: n
   }
 }
 
-async function* limited(
-  pieces: AsyncIterable<Buffer>, stored: Tally, { decompressedBytes, onStore }: PinOptions,
-): AsyncGenerator<Buffer> {
+async function* tallied(pieces: AsyncIterable<Buffer>, stored: Tally, { onStore }: PinOptions): AsyncGenerator<Buffer> {
   for await (const piece of pieces) {
     stored.bytes += piece.length;
-    if (stored.bytes > decompressedBytes) {
-      refuse(413, 'payload_too_large', `file: must have at most ${decompressedBytes} bytes when decompressed`);
-    }
     onStore?.(piece.length);
     stored.hash.update(piece);
     yield piece;
   }
 }
 
-async function* decompressed(pieces: AsyncGenerator<Buffer>, state: SourceState): AsyncGenerator<Buffer> {
+async function* decompressed(
+  pieces: AsyncGenerator<Buffer>, state: SourceState, { decompressedBytes: maxBytes, signal }: PinOptions,
+): AsyncGenerator<Buffer> {
   const head = await readHead(pieces);
+  const whole = behindHead(head, pieces);
   state.isGzip = head.subarray(0, GZIP_MAGIC.length).equals(GZIP_MAGIC);
-  if (state.isGzip) return yield* gunzipped(head, pieces, state);
-  if (head.length > 0) yield head;
-  yield* pieces;
+  if (!state.isGzip) return yield* whole;
+  const defect = yield* gunzip(whole, { maxBytes, signal });
+  if (defect === 'too_large') refuse(413, 'payload_too_large', `file: must have at most ${maxBytes} bytes when decompressed`);
+  if (!defect) return;
+  state.defect = DEFECTS[defect];
+  await readForChecksum(pieces);
+}
+
+const DEFECTS: Record<Exclude<GzipDefect, 'too_large'>, string> = {
+  cut_off: 'the gzip file is cut off: its end is missing',
+  corrupt: 'the gzip file is corrupt: it can be decompressed only in part',
+};
+
+/** Once the file has proved defective. */
+async function readForChecksum(pieces: AsyncGenerator<Buffer>): Promise<void> {
+  while (!(await pieces.next()).done);
 }
 
 /** Enough of the beginning to know gzip by, however small the pieces come. */
@@ -95,45 +104,8 @@ async function readHead(pieces: AsyncGenerator<Buffer>): Promise<Buffer> {
   return head;
 }
 
-/** Once the file proves defective the rest is read for its checksum alone. */
-async function* gunzipped(head: Buffer, pieces: AsyncGenerator<Buffer>, state: SourceState): AsyncGenerator<Buffer> {
-  const out: Buffer[] = [];
-  const gunzip = createGunzip().on('data', (piece: Buffer) => out.push(piece));
-  try {
-    for (let piece: Buffer | undefined = head; piece; piece = (await pieces.next()).value) {
-      for (let at = 0; at < piece.length && !state.defect; at += GUNZIP_BYTES) {
-        state.defect = await writeTo(gunzip, piece.subarray(at, at + GUNZIP_BYTES));
-        yield* out.splice(0);
-      }
-    }
-    state.defect ??= await endOf(gunzip);
-    yield* out.splice(0);
-  } finally {
-    gunzip.destroy();
-  }
-}
-
-/** Resolves once all that comes out of this input has come out. */
-function writeTo(gunzip: Gunzip, input: Buffer): Promise<string | null> {
-  return new Promise((resolve) => {
-    const settle = (error?: Error | null) => {
-      gunzip.off('error', settle);
-      resolve(error ? defectOf(error) : null);
-    };
-    gunzip.once('error', settle);       // a write that fails is not called back
-    gunzip.write(input, settle);
-  });
-}
-
-function endOf(gunzip: Gunzip): Promise<string | null> {
-  return new Promise((resolve) => {
-    finished(gunzip, (error) => resolve(error ? defectOf(error) : null));
-    gunzip.end();
-  });
-}
-
-function defectOf(error: Error): string {
-  return (error as NodeJS.ErrnoException).code === 'Z_BUF_ERROR'
-    ? 'the gzip file is cut off: its end is missing'
-    : 'the gzip file is corrupt: it can be decompressed only in part';
+/** Leaves what is left of the pieces to be read by somebody else. */
+async function* behindHead(head: Buffer, pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  if (head.length > 0) yield head;
+  for (let next = await pieces.next(); !next.done; next = await pieces.next()) yield next.value;
 }

@@ -13,8 +13,8 @@ export async function mailAlert(needs: Needs, { entityId, runId }: RunClaim): Pr
   if (!sync || !run.alert || sync.alerts.emails.length === 0) return null;
   const { read, written, unchanged, ignored, failed } = run.progress;
   const { subject, text } = syncMail({
-    syncId: sync.identifier, syncName: sync.name, runId: run.identifier, alert: run.alert,
-    reason: run.failure?.message ?? run.removal?.reason ?? null,
+    syncId: sync.identifier, runId: run.identifier, alert: run.alert,
+    failure: run.failure?.status ?? null,
     counts: { read, written, unchanged, ignored, failed },
     startedAt: (run.startedAt ?? run.receivedAt).toISOString(), endedAt: (run.endedAt ?? run.receivedAt).toISOString(),
     link: `${needs.publicUrl}/api/syncs/${sync.identifier}/runs/${run.identifier}`,

@@ -1,6 +1,6 @@
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { createGunzip } from 'node:zlib';
+import { gunzip, type GzipDefect, MAX_DECOMPRESSED_BYTES } from '../../domain/gunzip.ts';
+import type { Refusal } from '../../domain/refusal.ts';
+import type { ConnectorContext } from '../contract.ts';
 import { sourceRefusal } from '../source-refusal.ts';
 
 /** A file that was opened: its bytes are to be read, or ended. */
@@ -12,6 +12,8 @@ export type FileBytes = {
   /** Differs when the file changed; null where the source tells nothing. */
   mark: string | null;
   chunks: AsyncIterable<Buffer>;
+  /** When reading ends before the file does. */
+  context: Pick<ConnectorContext, 'signal' | 'maxDecompressedBytes'>;
   end(): Promise<void>;
 };
 
@@ -19,10 +21,11 @@ export type FileBytes = {
 export type OpenFile = (part?: { from: number; version: string }) => Promise<FileBytes>;
 
 const GZIP = [0x1f, 0x8b];
-const CHUNK_BYTES = 64 * 1024;
 
 /** The bytes, unzipped where they are gzip: told by their first two, which begin no text of UTF-8. */
-export async function* unzipped(chunks: AsyncIterable<Buffer>, onGzip: () => void): AsyncGenerator<Buffer, void, undefined> {
+export async function* unzipped(
+  { chunks, context: { signal, maxDecompressedBytes: maxBytes = MAX_DECOMPRESSED_BYTES } }: FileBytes, onGzip: () => void,
+): AsyncGenerator<Buffer, void, undefined> {
   const all = chunks[Symbol.asyncIterator]();
   try {
     const head: Buffer[] = [];
@@ -36,7 +39,8 @@ export async function* unzipped(chunks: AsyncIterable<Buffer>, onGzip: () => voi
     const rest = restOf(first, all);
     if (!GZIP.every((byte, at) => first[at] === byte)) return yield* rest;
     onGzip();
-    yield* gunzip(rest);
+    const defect = yield* gunzip(rest, { maxBytes, signal });
+    if (defect) throw refusalOfDefect(defect, maxBytes);
   } finally {
     await all.return?.();
   }
@@ -47,26 +51,11 @@ async function* restOf(first: Buffer, all: AsyncIterator<Buffer>): AsyncGenerato
   yield* { [Symbol.asyncIterator]: () => all };
 }
 
-async function* gunzip(zipped: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
-  const unzip = createGunzip({ chunkSize: CHUNK_BYTES });
-  const piped = pipeline(Readable.from(zipped, { objectMode: true, highWaterMark: 1 }), unzip);
-  // What breaks comes out of `unzip`, too.
-  piped.catch(() => undefined);
-  try {
-    for await (const chunk of unzip) yield chunk as Buffer;
-  } catch (error) {
-    throw refusalOfUnzip(error);
-  } finally {
-    unzip.destroy();
-    await piped.catch(() => undefined);
-  }
-}
-
-function refusalOfUnzip(error: unknown): unknown {
-  const { code } = error as { code?: unknown };
-  if (code === 'Z_BUF_ERROR') return sourceRefusal('transfer_broken', 'The file ends in the middle of its gzip stream');
-  if (typeof code !== 'string' || !code.startsWith('Z_')) return error;
-  return sourceRefusal('source_refused', 'The file begins as gzip and is none: have it written anew');
+function refusalOfDefect(defect: GzipDefect, maxBytes: number): Refusal {
+  if (defect === 'cut_off') return sourceRefusal('transfer_broken', 'The file ends in the middle of its gzip stream');
+  if (defect === 'corrupt') return sourceRefusal('source_refused', 'The file begins as gzip and is none: have it written anew');
+  const limit = maxBytes.toLocaleString('en');
+  return sourceRefusal('too_large', `The gzip file expands to over ${limit} bytes, the most that is taken: split it`);
 }
 
 /** Without the first `bytes` of them. */

@@ -27,7 +27,7 @@ export async function* filePortions(
   const start = cursor !== null && cursor.version !== null && cursor.version === file.version ? cursor : FILE_START;
   const reader = createItems(settings, start);
   let isGzip = file.from > 0 ? false : undefined;
-  const bytes = isGzip === undefined ? unzipped(file.chunks, () => { isGzip = true; }) : file.chunks;
+  const bytes = isGzip === undefined ? unzipped(file, () => { isGzip = true; }) : file.chunks;
   const cursorAt = (place: { offset: number; line: number }, isDone: boolean): FileCursor => ({
     version: file.version, mark: file.mark, isGzip: isGzip === true, isDone,
     offset: place.offset, line: place.line, columns: reader.columns(),

@@ -10,16 +10,19 @@ type Part = { from: number; version: string };
 
 /** Opens the file, or the part of it; where the source gives no such part of this version, the whole. */
 export async function openByHttp(
-  { url, url_query: query, request_headers: headers }: HttpFileSettings, { fetch, signal }: ConnectorContext, part?: Part,
+  { url, url_query: query, request_headers: headers }: HttpFileSettings, context: ConnectorContext, part?: Part,
 ): Promise<FileBytes> {
+  const { fetch, signal } = context;
   const address = withQuery(url, query);
   if (part !== undefined) {
     const rest = { from: part.from, ifRange: part.version };
     const answer = await fetch.request(address, { headers, signal, part: rest }).catch(nullWhereOutOfRange);
-    if (answer?.status === 200 || (answer && isPart(answer, part))) return opened(answer, answer.status === 206 ? part.from : 0);
+    if (answer?.status === 200 || (answer && isPart(answer, part))) {
+      return opened(answer, answer.status === 206 ? part.from : 0, context);
+    }
     await answer?.end();
   }
-  return opened(await fetch.request(address, { headers, signal }), 0);
+  return opened(await fetch.request(address, { headers, signal }), 0, context);
 }
 
 function withQuery(url: string, query: string | undefined): string {
@@ -40,7 +43,7 @@ function isPart({ status, headers }: GuardedAnswer, { from, version }: Part): bo
   return status === 206 && part?.start === from && part.end === part.total && fileVersion(headers)?.validator === version;
 }
 
-async function opened(answer: GuardedAnswer, from: number): Promise<FileBytes> {
+async function opened(answer: GuardedAnswer, from: number, context: ConnectorContext): Promise<FileBytes> {
   const fault = faultOf(answer, from);
   if (fault !== undefined) {
     await answer.end();
@@ -48,7 +51,7 @@ async function opened(answer: GuardedAnswer, from: number): Promise<FileBytes> {
   }
   const { headers, body, end } = answer;
   const version = fileVersion(headers)?.validator ?? null;
-  return { from, version, mark: markOf(headers, version), chunks: body, end };
+  return { from, version, mark: markOf(headers, version), chunks: body, context, end };
 }
 
 /** The entity tag, even a weak one, or else a date that can be relied on and the length: a length alone may stay the same. */

@@ -19,7 +19,8 @@ export type Bucket = {
 type Part = Parameters<OpenFile>[0];
 
 /** A bucket, reached with these settings and no others: the SDK asks neither the environment nor the machine's host. */
-export function openBucket(settings: BucketSettings, { allow, signal }: ConnectorContext): Bucket {
+export function openBucket(settings: BucketSettings, context: ConnectorContext): Bucket {
+  const { allow, signal } = context;
   const { bucket: Bucket } = settings;
   const endpoint = settings.endpoint ?? amazonS3(settings.region);
   const client = new S3Client({
@@ -35,11 +36,18 @@ export function openBucket(settings: BucketSettings, { allow, signal }: Connecto
   const getObject = async (key: string, part: Part): Promise<FileBytes> => {
     const range = part === undefined ? {} : { Range: `bytes=${part.from}-`, IfMatch: part.version };
     const command = new GetObjectCommand({ Bucket, Key: key, ...range });
-    const { Body, ETag, ContentRange } = await asked(client.send(command, { abortSignal: signal }));
+    const ending = new AbortController();
+    const abortSignal = AbortSignal.any([signal, ending.signal]);
+    const { Body, ETag, ContentRange } = await asked(client.send(command, { abortSignal }));
     const body = Body as AsyncIterable<Buffer> & { destroy(): unknown };
-    const end = async () => { body.destroy(); };
+    // The SDK's stream reads ahead: without the signal its connection would stay for as long as the bucket sends nothing.
+    const end = async () => {
+      body.destroy();
+      ending.abort();
+    };
     const from = part !== undefined && ContentRange?.startsWith(`bytes ${part.from}-`) ? part.from : 0;
-    if (ContentRange === undefined || from > 0) return { from, version: ETag ?? null, mark: ETag ?? null, chunks: body, end };
+    const version = ETag ?? null;
+    if (ContentRange === undefined || from > 0) return { from, version, mark: version, chunks: body, context, end };
     await end();
     throw sourceRefusal('transfer_broken', `${host} sends another part of the file than the rest`);
   };

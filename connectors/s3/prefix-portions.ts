@@ -43,8 +43,8 @@ async function* portionsOf(settings: S3Settings, bucket: Bucket, { key }: Bucket
   try {
     yield* filePortions(settings, opened, cursor);
   } catch (error) {
-    if (!(error instanceof Refusal) || error.status !== 'source_refused') throw error;
-    throw sourceRefusal('source_refused', `${key}: ${error.message}`, error.extra);
+    if (!(error instanceof Refusal) || (error.status !== 'source_refused' && error.status !== 'too_large')) throw error;
+    throw sourceRefusal(error.status, `${key}: ${error.message}`, error.extra);
   } finally {
     await opened.end();
   }

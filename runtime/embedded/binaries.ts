@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { createWriteStream, existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { arch, homedir, platform } from 'node:os';
@@ -19,6 +20,11 @@ export type Program = {
   versionArguments: string[];
   /** A .tar.gz that holds the program; by Go's names of systems and processors. */
   archiveUrl: (system: string, processor: string) => string;
+  /**
+   * SHA-256 of these archives in hex, by system and processor, such as `linux_amd64`. Without one for this machine nothing is downloaded:
+   * `go install` follows, whose sources Go verifies against its checksum database.
+   */
+  checksums: Record<string, string>;
   /** The folder in the archive that the program is in; default its top. */
   archiveFolder?: (system: string, processor: string) => string;
   goModule: string;
@@ -144,11 +150,16 @@ async function clearAbandoned(cache: string): Promise<void> {
   }
 }
 
+/** Nothing that came is unpacked, or run, before its checksum proves to be the pinned one. */
 async function download(program: Program, folder: string, answerMs: number): Promise<Found> {
   const machine = [platform(), PROCESSORS[arch()] ?? arch()] as const;
+  const name = machine.join('_');
+  const pinned = program.checksums[name];
+  if (pinned === undefined) throw new Error(`no checksum of ${program.version} is pinned for ${name}, so nothing is downloaded`);
   const url = new URL(program.archiveUrl(...machine));
   const archive = join(folder, 'archive.tar.gz');
-  await fetchInto(url, archive, answerMs);
+  const sha256 = await fetchInto(url, archive, answerMs);
+  if (sha256 !== pinned) throw new Error(`what came from ${url.host} is not what is pinned: its SHA-256 is ${sha256}, not ${pinned}`);
   await run('tar', ['-xzof', archive, '-C', folder]).catch((error: { code?: unknown }) => {
     const reason = error.code === 'ENOENT' ? 'there is no tar to unpack it' : `what came from ${url.host} is no archive`;
     throw new Error(reason, { cause: error });
@@ -159,8 +170,8 @@ async function download(program: Program, folder: string, answerMs: number): Pro
   return checked(program, file);
 }
 
-/** Gives up soon where nobody answers, and says who that was. */
-async function fetchInto(url: URL, file: string, answerMs: number): Promise<void> {
+/** Gives up soon where nobody answers, and says who that was. Returns the SHA-256 of what came. */
+async function fetchInto(url: URL, file: string, answerMs: number): Promise<string> {
   const unanswered = new AbortController();
   const timer = setTimeout(() => unanswered.abort(), answerMs);
   const signal = AbortSignal.any([unanswered.signal, AbortSignal.timeout(ARRIVE_MS)]);
@@ -170,9 +181,17 @@ async function fetchInto(url: URL, file: string, answerMs: number): Promise<void
     throw new Error(`${url.host} ${reason}`, { cause: error });
   }).finally(() => clearTimeout(timer));
   if (!reply.ok || !reply.body) throw new Error(`${url.host} answered ${reply.status}`);
-  await pipeline(Readable.fromWeb(reply.body as never), createWriteStream(file)).catch((error: Error) => {
+  const hash = createHash('sha256');
+  const measured = async function* (bytes: AsyncIterable<Uint8Array>) {
+    for await (const piece of bytes) {
+      hash.update(piece);
+      yield piece;
+    }
+  };
+  await pipeline(Readable.fromWeb(reply.body as never), measured, createWriteStream(file)).catch((error: Error) => {
     throw new Error(`${url.host} broke off (${error.message})`, { cause: error });
   });
+  return hash.digest('hex');
 }
 
 async function goInstall(program: Program, folder: string, path: string): Promise<Found> {

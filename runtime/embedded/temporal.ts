@@ -20,11 +20,22 @@ export type TemporalOptions = {
   synchronous?: 'normal' | 'off';
 };
 
+const VERSION = '1.5.1';       // newer ones don't install by `go install`
+
 const temporalProgram: Program = {
   name: 'temporal',
-  version: '1.5.1',       // newer ones don't install by `go install`
+  version: VERSION,
   versionArguments: ['--version'],
-  archiveUrl: (system, processor) => `https://temporal.download/cli/archive/v1.5.1?platform=${system}&arch=${processor}`,
+  archiveUrl: (system, processor) =>
+    `https://github.com/temporalio/cli/releases/download/v${VERSION}/temporal_cli_${VERSION}_${system}_${processor}.tar.gz`,
+  // As https://github.com/cashapp/hermit-packages/blob/master/temporal-cli.hcl publishes them for these very addresses; three of them also
+  // stand in https://github.com/zph/hermit-packages, and are the same.
+  checksums: {
+    linux_amd64: 'ddc95e08b0b076efd4ea9733a3f488eb7d2be875f8834e616cd2a37358b4852d',
+    linux_arm64: 'bd1b0db9f18b051026de8bf6cc1505f2510f14bbb7a8b9a4a91fff46c77454f5',
+    darwin_amd64: 'bbb73e2a31135abe50a1f1cdb35030c42961df618e8ce9c60ae89f201540c5d9',
+    darwin_arm64: 'cca01b7ea35ad56e2a328d9ae596bf716bd22313ef63c7a761c88354457c2415',
+  },
   goModule: 'github.com/temporalio/cli/cmd/temporal',
   instead: 'set TEMPORAL_ADDRESS to a Temporal that runs',
 };

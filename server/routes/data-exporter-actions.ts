@@ -25,7 +25,8 @@ const activateExporter = route({
   method: 'PUT',
   path: `${PATH}/activate`,
   summary: 'Activate a data exporter: it exports daily',
-  description: 'The bucket is tried first: a failure is a 400, and it stays as it is. Where failures had paused it, it goes on.',
+  description: 'The bucket is tried first: where it refuses (4xx) or cannot be reached (5xx), the exporter stays as it is. '
+    + 'Where failures had paused it, it goes on.',
   result: ExporterRecord,
   async handle({ params: { exporter_id }, ...who }, needs) {
     const { secrets, ...tried } = await storedExporter(needs.db, needs, who.caller.entityId, exporter_id);
@@ -52,7 +53,8 @@ const checkExporter = route({
   method: 'POST',
   path: `${PATH}/check`,
   summary: 'Try the bucket of a data exporter: writes, reads and deletes a file in it',
-  description: 'A failure is a 400 in the provider\'s own words.',
+  description: 'A failure is told in the provider\'s own words: 4xx where something must change first, 5xx where the bucket cannot '
+    + 'be reached.',
   result: z.object({ ok: z.literal(true) }),
   async handle({ params: { exporter_id }, keepReply, ...who }, needs) {
     await checkBucket(who, needs, exporter_id, await storedExporter(needs.db, needs, who.caller.entityId, exporter_id));

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { openExportBucket } from '../../connectors/s3/export-bucket.ts';
-import { Refusal } from '../../domain/refusal.ts';
 import type { DataExporter } from '../../store/data-exporter-record.ts';
 import { openExporterSecrets } from '../../store/data-exporters.ts';
 import type { Queryable } from '../../store/database.ts';
@@ -104,9 +103,8 @@ async function verifyAll(
       bucket.close();
     }
   });
-  if (outcome.ok) return outcome.value;
-  const { http, status, message, extra } = outcome.refusal;
-  throw new Refusal(http, status, message, extra);
+  if (!outcome.ok) throw outcome.refusal;
+  return outcome.value;
 }
 
 async function verifyRuns(

@@ -81,13 +81,14 @@ export const hangUp: Answer = (request) => { request.socket.destroy(); };
 /** Writes to the connection, past HTTP, and ends it. */
 export const raw = (text: string): Answer => (request) => { request.socket.end(text); };
 
-/** Sends as long as somebody takes it, without saying how much it will be. */
-export const endless: Answer = (_, response) => {
-  const piece = Buffer.alloc(64 * 1024, 'x');
+/** Sends the same again and again, as long as somebody takes it, without saying how much it will be. */
+export const endlessBytes = (piece: Buffer): Answer => (_, response) => {
   const send = () => { while (!response.destroyed && response.write(piece)); };
   response.on('drain', send);
   send();
 };
+
+export const endless = endlessBytes(Buffer.alloc(64 * 1024, 'x'));
 
 type FileConduct = {
   /** As they stand in the headers; If-Range is answered by them. */

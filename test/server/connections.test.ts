@@ -307,7 +307,7 @@ describe('streams', () => {
   test('are refused with the source\'s own reason', async () => {
     const id = await createdId({ settings: { ...settings, password: WRONG } });
     const { status, body, text } = await server.call('GET', `${PATH}/${id}/streams`, { token: world.token });
-    expect([status, body.status]).toEqual([502, 'source_refused']);
+    expect([status, body.status]).toEqual([400, 'source_refused']);
     expect(text).not.toContain(WRONG);
   });
 });

@@ -93,13 +93,18 @@ describe('a data exporter is activated', () => {
   });
 
   test('not while its endpoint leads nowhere, or where the operator lets nobody go', async () => {
-    const id = await createdId({ ...reachable, endpoint: `http://127.0.0.1:${CLOSED_PORT}` });
+    const unreachableEndpoint = `http://127.0.0.1:${CLOSED_PORT}`;
+    const id = await createdId({ ...reachable, endpoint: unreachableEndpoint });
     const unreachable = await put(`${id}/activate`);
-    expect([unreachable.status, unreachable.body.status]).toEqual([400, 'source_unavailable']);
+    expect([unreachable.status, unreachable.body.status]).toEqual([503, 'source_unavailable']);
     expect(unreachable.body.error_message).toMatch(/refused the connection/);
+    const checked = { check: true, aws_secret_access_key: reachable.aws_secret_access_key };
+    const others = [await check(id), await put(id, checked), await create({ ...reachable, ...checked, endpoint: unreachableEndpoint })];
+    expect(others.map(({ status, body }) => [status, body.status])).toEqual(Array(3).fill([503, 'source_unavailable']));
+    expect(await stored(id)).toMatchObject({ active: false, revision: 1 });
     const guarded = await testServer(store, { allowed: '' });
     const refused = await guarded.call('POST', `/api/data_exporters/${id}/check`, { token: world.token, body: {} });
-    expect([refused.status, refused.body.status]).toEqual([400, 'address_refused']);
+    expect([refused.status, refused.body.status]).toEqual([403, 'address_refused']);
     expect(refused.body.error_message).toMatch(/MILLRACE_FETCH_ALLOW/);
   });
 

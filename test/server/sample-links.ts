@@ -17,9 +17,9 @@ export async function insertSampleLinks(tx: Tx, { entity, user }: World, colleag
   const invitedEmail = `invited-${entity.id}@example.com`;
   const asked = { email: invitedEmail, rights: [], admin: false, superadmin: false, invitedBy: user.id };
   const { id, identifier: invitationId } = (await insertInvitation(tx, entity.id, asked))!;
-  await beginMail(tx, { table: 'invitations', entityId: entity.id, id, tokenHash: tokenHash(invitationToken) });
+  await beginMail(tx, { table: 'invitations', entityId: entity.id, id, tokenHash: tokenHash(invitationToken) }, 1);
   await insertPasswordReset(tx, { email: colleague.email, userId: colleague.id });
   const { rows } = await tx.query<{ id: number }>('SELECT id FROM password_resets WHERE user_id = $1', [colleague.id]);
-  await beginMail(tx, { table: 'password_resets', id: rows[0]!.id, tokenHash: tokenHash(resetToken) });
+  await beginMail(tx, { table: 'password_resets', id: rows[0]!.id, tokenHash: tokenHash(resetToken) }, 1);
   return { invitationId, invitedEmail, invitationToken, resetToken };
 }

@@ -9,6 +9,7 @@ import { waitFor } from '../harness/wait.ts';
 import type { TestWorker } from '../harness/workers.ts';
 import { makeWorld, type World } from '../harness/world.ts';
 import { findImport } from '../../store/imports.ts';
+import { MAX_MAIL_RECIPIENTS_A_DAY } from '../../store/mails.ts';
 
 const HEADER = 'user_id,attribute_key,value,action_type\n';
 const stack = useStack({ impatient: true });
@@ -40,7 +41,7 @@ describe('the mail at the end of an import', () => {
     expect(await mailOf(id)).toEqual({ state: 'sent', tries: 1, reason: null });
     const [{ to, mail }] = received(id) as [ReturnType<typeof received>[number]];
     expect(to).toEqual([world.user.email]);
-    expect(mail.headers.subject).toBe(`Import ${id} into CRM: 1 of 2 rows ok, 1 failed`);
+    expect(mail.headers.subject).toBe(`Import ${id} into ${world.sor.identifier}: 1 of 2 rows ok, 1 failed`);
     expect(mail.text).toContain(`http://millrace.test/api/attribute_values/imports/${id}`);
     expect(mail.text).toMatch(/INVALID_VALUE +1/);
     expect(mail.text).not.toContain(PERSON_MARK);
@@ -55,10 +56,29 @@ describe('the mail at the end of an import', () => {
     expect(named.json()).toMatchObject({ result: { notify_emails: ['one@example.com', 'two@example.com'] } });
     smtp.behave({ recipients: { 'two@example.com': 550 } });
     const worker = startWorker();
-    const id = await post({ skip_email: 'false' }, 'no header at all\n');
+    const id = await post({ skip_email: 'false' }, 'no header at all, see evil.example\n');
     expect(await mailOf(id)).toMatchObject({ state: 'sent', reason: 'the mail server refused 1 of 2 recipients' });
     expect(received(id)).toMatchObject([{ to: ['one@example.com'], mail: { headers: { subject: expect.stringContaining('failed') } } }]);
+    expect(received(id)[0]!.mail.text).not.toContain('evil.example');
     smtp.behave({});
+    await worker.stop();
+  });
+
+  it('is not sent once the entity\'s mails have reached all the recipients of a day, and says so', async () => {
+    const counter = async (sql: string) => (await stack.store.db.query<{ recipients: number }>(sql, [world.entity.id])).rows;
+    const counted = async () => (await counter('SELECT recipients FROM notify_mails WHERE entity_id = $1'))[0]!.recipients;
+    const before = await counted();
+    const worker = startWorker();
+    await mailOf(await post());
+    expect(await counted()).toBe(before + 2);
+    await counter(`UPDATE notify_mails SET recipients = ${MAX_MAIL_RECIPIENTS_A_DAY - 1} WHERE entity_id = $1`);
+    const late = await post();
+    expect(await mailOf(late)).toEqual({
+      state: 'not_sent', tries: 1, reason: 'the entity\'s mails of this day (UTC) have reached 1,000 recipients',
+    });
+    expect(received(late)).toEqual([]);
+    await counter('UPDATE notify_mails SET day = day - 1 WHERE entity_id = $1');
+    expect(await mailOf(await post())).toMatchObject({ state: 'sent' });
     await worker.stop();
   });
 
@@ -101,7 +121,7 @@ describe('the mail at the end of an import', () => {
     expect(await mailOf(id)).toMatchObject({ state: 'sent' });
     const outbox = join(stack.store.filesFolder, 'outbox');
     const mails = await Promise.all((await readdir(outbox)).map(async (name) => parseMail(await readFile(join(outbox, name)))));
-    expect(mails.map(({ headers }) => headers.subject)).toEqual([`Import ${id} into CRM: 1 of 2 rows ok, 1 failed`]);
+    expect(mails.map(({ headers }) => headers.subject)).toEqual([`Import ${id} into ${world.sor.identifier}: 1 of 2 rows ok, 1 failed`]);
     await worker.stop();
   });
 });

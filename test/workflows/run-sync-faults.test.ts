@@ -1,6 +1,7 @@
+import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { importedValues } from './import-attributes.kill.ts';
-import { type Answer, file, httpSource, inTurn, silence, status } from '../harness/http-source.ts';
+import { type Answer, endlessBytes, file, httpSource, inTurn, silence, status } from '../harness/http-source.ts';
 import { smtpServer } from '../harness/smtp.ts';
 import { useStack } from '../harness/stack.ts';
 import { ask, askForRun, makeSync, openShop, runEnded, runSync, type Shop } from '../harness/syncs.ts';
@@ -103,12 +104,23 @@ describe('a source that can\'t be read for now', () => {
     expect(await runEnded(stack.store, world, second)).toMatchObject({ state: 'finished', progress: { read: 1 } });
     expect(await runOf(first)).toMatchObject({ state: 'canceled', progress: { read: 0 } });
   });
+
+  it('is read no further once the run is canceled, though it goes on sending a gzip file', async () => {
+    await waitFor('earlier requests to end', async () => web.connections() === 0);
+    const endless = endlessBytes(gzipSync('email,tariff\n'.repeat(300_000)));
+    const sync = await syncOfFile(web.serve('/endless.csv', inTurn(csv('first-1,gold'), endless)));
+    const run = await askForRun(stack, world, sync);
+    await waitFor('a batch', async () => (await runOf(run)).progress.read > 0);
+    await ask(stack.app, world, 'POST', `/api/syncs/${sync}/runs/${run}/cancel`);
+    await waitFor('the source to be left alone', async () => web.connections() === 0);
+    expect((await runEnded(stack.store, world, run)).state).toBe('canceled');
+  });
 });
 
 describe('a sync that keeps failing', () => {
   it('is paused and mails; once it works again it says so', async () => {
     const url = web.serve('/failing.csv', inTurn(status(404), status(404), csv('back-1,gold')));
-    const sync = await syncOfFile(url, { alerts: { emails: ['ops@example.com'], pause_after: 2 } });
+    const sync = await syncOfFile(url, { name: 'Win at evil.example', alerts: { emails: ['ops@example.com'], pause_after: 2 } });
     await runSync(stack, world, sync);
     await runSync(stack, world, sync);
     const reason = expect.stringMatching(/^it failed 2 times in a row: .*404/) as string;
@@ -116,6 +128,8 @@ describe('a sync that keeps failing', () => {
     await waitFor('both mails', async () => mailsOf(sync).length === 2);
     expect(mailsOf(sync).map(({ headers }) => headers.subject)).toEqual([
       expect.stringMatching(/: a run failed$/), expect.stringMatching(/: paused, since it keeps failing$/)]);
+    // Nothing that somebody chose to send to strangers: not the sync's name, not the address, not what its host answered.
+    for (const { headers, text } of mailsOf(sync)) expect(headers.subject + text).not.toMatch(/evil|failing\.csv|127\.0\.0\.1|404/);
     await runSync(stack, world, sync);      // by hand, since it is paused
     const isBack = () => mailsOf(sync).some(({ headers }) => headers.subject!.endsWith('works again'));
     await waitFor('the mail that it works again', async () => isBack());

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,6 +11,7 @@ import { useDataFolder } from '../temporary-folder.ts';
 const folder = useDataFolder();
 let server: Server;
 let asked: string[];
+let checksum: string;
 let answer: RequestListener;
 let host: string;
 
@@ -28,10 +30,19 @@ afterEach(() => {
   server.close();
 });
 
+const MACHINES = ['linux_amd64', 'linux_arm64', 'darwin_amd64', 'darwin_arm64'];
+
+/** Serves these bytes, whose checksum is the one that is pinned. */
+function serve(bytes: Buffer): void {
+  checksum = createHash('sha256').update(bytes).digest('hex');
+  answer = (_, reply) => reply.end(bytes);
+}
+
 function program(): Program {
   return {
     name: 'tool', version: '1.2.3', versionArguments: ['--version'], goModule: 'example.com/tool', instead: 'set TOOL_ADDRESS',
     archiveUrl: (system, processor) => `http://${host}/v1.2.3?platform=${system}&arch=${processor}`,
+    checksums: Object.fromEntries(MACHINES.map((machine) => [machine, checksum])),
   };
 }
 
@@ -72,8 +83,7 @@ test('a program on PATH is taken, past one that does not run', async () => {
 });
 
 test('a program is downloaded once, for this system, and then comes from the cache', async () => {
-  const bytes = archive();
-  answer = (_, reply) => reply.end(bytes);
+  serve(archive());
   const first = await find();
   expect(asked).toEqual([expect.stringMatching(/^\/v1\.2\.3\?platform=(linux|darwin)&arch=(amd64|arm64)$/)]);
   expect(first.path).toBe(join(cache(), 'tool-1.2.3'));
@@ -89,14 +99,13 @@ test('a program may be in a folder of its archive, named after the system', asyn
   const made = putTool(join(folder.path, 'archive', 'tool-here'), 'echo; echo "  tool, a tool"');
   const path = join(folder.path, 'tool.tar.gz');
   execFileSync('tar', ['-czf', path, '-C', dirname(made), 'tool-here']);
-  answer = (_, reply) => reply.end(readFileSync(path));
+  serve(readFileSync(path));
   const archiveFolder = (system: string) => (system === process.platform ? 'tool-here' : '');
   expect((await find([], { ...program(), archiveFolder })).said.join('\n')).toContain('tool: by download: tool, a tool');
 });
 
 test('two that fill the cache at once both end with a program that runs', async () => {
-  const bytes = archive();
-  answer = (_, reply) => reply.end(bytes);
+  serve(archive());
   const found = await Promise.all([find(), find(), find()]);
   expect(execFileSync(found[0]!.path, ['--version'], { encoding: 'utf8' })).toBe('tool version 1.2.3\n');
   expect(readdirSync(cache())).toEqual(['tool-1.2.3']);
@@ -104,25 +113,39 @@ test('two that fill the cache at once both end with a program that runs', async 
 
 test('a program in the cache that does not run any more is got anew', async () => {
   writeFileSync(join(putTool(cache()), 'tool-1.2.3'), 'cut off', { mode: 0o755 });
-  const bytes = archive();
-  answer = (_, reply) => reply.end(bytes);
+  serve(archive());
   expect((await find()).said.join('\n')).toContain('by download: tool version 1.2.3');
 });
 
-const bad: Record<string, [RequestListener, RegExp]> = {
+const bad: Record<string, [RequestListener | (() => Buffer), RegExp]> = {
   'an error': [(_, reply) => reply.writeHead(503).end(), /answered 503/],
-  'no archive': [(_, reply) => reply.end('<html>sign in</html>'), /is no archive/],
-  'half an archive': [(_, reply) => { const bytes = archive(); reply.end(bytes.subarray(0, bytes.length / 2)); }, /is no archive/],
-  'an archive without the program': [(_, reply) => reply.end(archive('', 'none')), /holds no tool/],
-  'a program that does not run': [(_, reply) => reply.end(archive('exit 7')), /does not run \(7\)/],
-  'another program': [(_, reply) => reply.end(archive('echo something else')), /does not answer as tool/],
+  'not what is pinned': [
+    (_, reply) => reply.end(archive('echo tool, an evil one')), /is not what is pinned: its SHA-256 is [0-9a-f]{64}, not 0{64}/,
+  ],
+  'no archive': [() => Buffer.from('<html>sign in</html>'), /is no archive/],
+  'half an archive': [() => archive().subarray(0, 100), /is no archive/],
+  'an archive without the program': [() => archive('', 'none'), /holds no tool/],
+  'a program that does not run': [() => archive('exit 7'), /does not run \(7\)/],
+  'another program': [() => archive('echo something else'), /does not answer as tool/],
   'a broken connection': [
     (_, reply) => { reply.writeHead(200, { 'content-length': 1000 }).write('x', () => reply.destroy()); }, /broke off \(terminated\)/,
   ],
 };
 
+function isBytes(served: RequestListener | (() => Buffer)): served is () => Buffer {
+  return served.length === 0;
+}
+
+test('without a pinned checksum for this machine nothing is downloaded', async () => {
+  await expect(find([], { ...program(), checksums: {} })).rejects
+    .toThrow(/by download: no checksum of 1\.2\.3 is pinned for (linux|darwin)_(amd64|arm64), so nothing is downloaded\n/);
+  expect(asked).toEqual([]);
+});
+
 test.each(Object.entries(bad))('a download that is %s is refused, and go install is tried next', async (_, [badAnswer, reason]) => {
-  answer = badAnswer;
+  checksum = '0'.repeat(64);
+  if (isBytes(badAnswer)) serve(badAnswer());
+  else answer = badAnswer;
   const built = putTool(join(folder.path, 'built'));
   const go = join(folder.path, 'go-folder');
   mkdirSync(go);
@@ -159,8 +182,7 @@ test('a server that never answers is given up after five seconds', async () => {
 test('what a killed download left in the cache goes after a day', async () => {
   const [old, recent] = ['unfinished-old', 'unfinished-new'].map((name) => putTool(join(cache(), name)));
   utimesSync(old!, new Date(0), new Date(0));
-  const bytes = archive();
-  answer = (_, reply) => reply.end(bytes);
+  serve(archive());
   await find();
   expect(readdirSync(cache()).toSorted()).toEqual(['tool-1.2.3', recent!.split('/').at(-1)]);
 });
