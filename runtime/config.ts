@@ -23,7 +23,7 @@ const count = (what: string, least: number, most: number) =>
 const secretKey = z.string().regex(/^[A-Za-z0-9+/]{43}=$/, 'is base64 of 32 bytes: openssl rand -base64 32')
   .transform((text) => Buffer.from(text, 'base64'));
 
-const S3_PLACE = /^s3:\/\/[a-z\d][a-z\d.-]{1,61}[a-z\d](\/(?!.*\.\.)[A-Za-z\d._-]+)*$/;
+const S3_PLACE = /^s3:\/\/[a-z\d][a-z\d.-]{1,61}[a-z\d](?!.*\.\.)(\/[A-Za-z\d._-]+)*$/;
 
 /** `s3://…` stays as it is, but for a last slash; a folder becomes its path. */
 const files = z.string().transform((text) => (text.startsWith('s3:') ? text.replace(/\/$/, '') : text))

@@ -87,7 +87,7 @@ function decimalOf(text: string): { isNegative: boolean; digits: string; exponen
   const [, sign, whole = '', fraction = '', power = '0'] = found;
   const all = whole + fraction;
   const leading = /^0*/.exec(all)![0].length;
-  const digits = all.slice(leading).replace(/0+$/, '');
+  const digits = all.slice(leading).replace(/(?<!0)0+$/, '');
   return { isNegative: sign === '-', digits, exponent: digits === '' ? 0 : whole.length - leading + Number(power) };
 }
 
