@@ -3,8 +3,9 @@ import { dependencyCruiser } from './dependency-cruiser.ts';
 import { knip } from './knip.ts';
 import { links } from './links.ts';
 import { oxlint } from './oxlint.ts';
+import { regexps } from './regexps.ts';
 import { text } from './text.ts';
 import { typescript } from './typescript.ts';
 
 /** In the order in which they run. */
-export const CHECKS: Check[] = [typescript, oxlint, dependencyCruiser, knip, text, links];
+export const CHECKS: Check[] = [typescript, oxlint, dependencyCruiser, knip, text, links, regexps];

@@ -4,8 +4,10 @@ import { dirname, join, normalize } from 'node:path';
 import type { Check, Finding } from './check.ts';
 import { projectFiles } from './project-files.ts';
 
-/** `[text](target)`, `![text](target "title")` and `[name]: target`. */
-const LINK = /\]\((?<inline>[^()\s]+)(?:\s+"[^"]*")?\)|^\[[^\]]+\]:\s+(?<reference>\S+)/gm;
+/** `[text](target)` and `![text](target "title")`. */
+const INLINE = /\]\((?<target>[^()\s]+)(?:\s+"[^"]*")?\)/g;
+/** `[name]: target`. */
+const REFERENCE = /^\[.+?\]:[ \t]+(?<target>\S+)/gm;
 const ELSEWHERE = /^(?:[a-z][\w+.-]*:|\/\/)/i;
 const FENCED = /^(?<fence>```|~~~)[^]*?^\k<fence>/gm;
 
@@ -38,8 +40,8 @@ async function checkLinks(root: string, file: string): Promise<Finding[]> {
 /** Where the links of a Markdown text lead that stay in the project; code blocks have none. */
 export function linkTargets(markdown: string): { target: string; line: number }[] {
   const prose = withoutCode(markdown);
-  return [...prose.matchAll(LINK)].flatMap(({ groups, index }) => {
-    const target = groups?.inline ?? groups?.reference ?? '';
+  return [...prose.matchAll(INLINE), ...prose.matchAll(REFERENCE)].flatMap(({ groups, index }) => {
+    const target = groups?.target ?? '';
     return ELSEWHERE.test(target) ? [] : [{ target, line: prose.slice(0, index).split('\n').length }];
   });
 }
@@ -47,8 +49,9 @@ export function linkTargets(markdown: string): { target: string; line: number }[
 /** The anchors that GitHub gives to the headings of a Markdown text. */
 export function anchors(markdown: string): string[] {
   const seen = new Map<string, number>();
-  return [...withoutCode(markdown).matchAll(/^#{1,6}\s+(?<heading>.+?)\s*#*$/gm)].map(({ groups }) => {
-    const slug = (groups?.heading ?? '').toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '').replace(/\s/g, '-');
+  return [...withoutCode(markdown).matchAll(/^#{1,6}[ \t]+(?<heading>\S.*)$/gm)].map(({ groups }) => {
+    const heading = (groups?.heading ?? '').trimEnd().replace(/(?<=[ \t])#+$/, '').trimEnd();
+    const slug = heading.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '').replace(/\s/g, '-');
     const before = seen.get(slug) ?? 0;
     seen.set(slug, before + 1);
     return before === 0 ? slug : `${slug}-${before}`;

@@ -21,7 +21,7 @@ export const oxlint: Check = {
   name: 'oxlint',
 
   async rules() {
-    const withoutComments = (await readFile(CONFIG, 'utf8')).replace(/^\s*\/\/.*$/gm, '');
+    const withoutComments = (await readFile(CONFIG, 'utf8')).replace(/^[ \t]*\/\/.*$/gm, '');
     const { rules, overrides } = JSON.parse(withoutComments) as { rules: RuleTable; overrides: { rules: RuleTable }[] };
     const settings = [rules, ...overrides.map((override) => override.rules)].flatMap(Object.entries);
     const named = settings.filter(([, setting]) => setting !== 'off').map(([rule]) => rule);

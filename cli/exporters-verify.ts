@@ -81,7 +81,7 @@ function chainFaults(folders: WindowFolder[], bounds: Bounds): (WindowFault & { 
 
 /** `exp_1` is not to bring `exp_12`. */
 function listedPrefix(prefix: string): string {
-  const bare = prefix.replace(/^\/+|\/+$/g, '');
+  const bare = prefix.replace(/^\/+|(?<!\/)\/+$/g, '');
   return bare === '' ? '' : `${bare}/`;
 }
 

@@ -10,8 +10,8 @@ export type WindowFolder = {
 };
 
 const INSTANT = String.raw`\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ`;
-const WINDOW = new RegExp(`^(?<exporter>(?:.*/)?[^/]+)/(?<name>(?<start>beginning|${INSTANT})_(?<end>${INSTANT}))/`);
-const BACKFILL = /^(?<exporter>(?:.*\/)?[^/]+)\/backfill\/(?<name>\d{4}-\d\d-\d\d_\d{4}-\d\d-\d\d)\//;
+const WINDOW = new RegExp(`^(?<exporter>.*[^/])/(?<name>(?<start>beginning|${INSTANT})_(?<end>${INSTANT}))/`);
+const BACKFILL = /^(?<exporter>.*[^/])\/backfill\/(?<name>\d{4}-\d\d-\d\d_\d{4}-\d\d-\d\d)\//;
 
 /** Sorts the keys of a bucket by the windows that they belong to. What belongs to none is not an export's. */
 export async function windowFolders(keys: AsyncIterable<string>): Promise<WindowFolder[]> {

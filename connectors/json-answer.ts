@@ -1,13 +1,16 @@
 import type { z } from 'zod';
 import { parseExactJson } from '../domain/exact-json.ts';
+import { checkNesting, NestingError } from '../domain/parse-json.ts';
 import type { GuardedAnswer } from './guarded-fetch.ts';
+import { MAX_OUTSIDE_NESTING, sayDepth } from './json-record.ts';
 import { sourceRefusal } from './source-refusal.ts';
 
 const MOST_BYTES = 4 * 1024 * 1024;
 
 /**
  * What an answer says, with the digits of its numbers (`parseExactJson`); undefined where it is empty or, by its
- * Content-Type, no JSON. Refuses with `source_unavailable` more than 4 MiB, and JSON that is broken.
+ * Content-Type, no JSON. Refuses with `source_unavailable` more than 4 MiB, and JSON that is broken; with `source_refused` JSON
+ * that nests too deep.
  */
 export async function jsonAnswer({ url, body, headers }: GuardedAnswer): Promise<unknown> {
   const { host } = new URL(url);
@@ -20,9 +23,12 @@ export async function jsonAnswer({ url, body, headers }: GuardedAnswer): Promise
   }
   if (bytes === 0 || !/^application\/(?:[\w.-]+\+)?json\b/i.test(headers['content-type'] ?? '')) return undefined;
   try {
-    return parseExactJson(Buffer.concat(chunks).toString('utf8'));
-  } catch {
-    throw sourceRefusal('source_unavailable', `${host} answered with JSON that is broken`);
+    const text = Buffer.concat(chunks).toString('utf8');
+    checkNesting(text, MAX_OUTSIDE_NESTING);
+    return parseExactJson(text);
+  } catch (error) {
+    if (!(error instanceof NestingError)) throw sourceRefusal('source_unavailable', `${host} answered with JSON that is broken`);
+    throw sourceRefusal('source_refused', `${host} answered with JSON that ${sayDepth(MAX_OUTSIDE_NESTING)}`);
   }
 }
 

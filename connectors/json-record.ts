@@ -3,8 +3,10 @@ import { isKeptByDouble } from '../domain/number-value.ts';
 import type { Json, ReadItem, SourceRecord } from './contract.ts';
 import { malformed } from './malformed.ts';
 
-/** Deeper ones would overflow the stack of whoever writes them. */
-const MAX_DEPTH = 100;
+/** Levels of arrays and objects in a record, with the record's own: deeper ones could overflow the stack of what writes them. */
+export const MAX_RECORD_NESTING = 100;
+/** The same in whatever else comes from outside: catalogs, where a level of a record takes two of its schema, states, answers. */
+export const MAX_OUTSIDE_NESTING = 500;
 
 /**
  * The record that a value of `parseExactJson` is, made in place: a number that a double would round becomes its text. A
@@ -12,7 +14,7 @@ const MAX_DEPTH = 100;
  */
 export function jsonRecord(value: unknown): SourceRecord | string {
   if (!isObject(value)) return 'is not a JSON object';
-  return toJson(value, 1) as SourceRecord | undefined ?? `has arrays or objects more than ${MAX_DEPTH} deep`;
+  return toJson(value, 1) as SourceRecord | undefined ?? sayDepth(MAX_RECORD_NESTING);
 }
 
 /** The same as an item of a batch; `raw` is what is shown of it where it is no record. */
@@ -20,6 +22,9 @@ export function recordItem(value: unknown, raw: Buffer | string): ReadItem {
   const record = jsonRecord(value);
   return typeof record === 'string' ? malformed(raw, `a record ${record}`) : { kind: 'record', record };
 }
+
+/** What is wrong with JSON that has more levels, to be put behind what names it. */
+export const sayDepth = (levels: number) => `has arrays or objects more than ${levels} deep`;
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && numberText(value) === undefined;
@@ -30,7 +35,7 @@ function toJson(value: unknown, depth: number): Json | undefined {
   if (typeof value !== 'object' || value === null) return value as Json;
   const text = numberText(value);
   if (text !== undefined) return isKeptByDouble(text) ? Number(text) : text;
-  if (depth > MAX_DEPTH) return undefined;
+  if (depth > MAX_RECORD_NESTING) return undefined;
   const members = value as Record<string, unknown>;
   for (const name of Object.keys(members)) {
     const json = toJson(members[name], depth + 1);

@@ -16,7 +16,7 @@ export function meantFormat(format: string): string {
   return [withQuotes, withSmallLetters, withMonths, withHours].reduce((text, change) => tokens(change)(text), format);
 }
 
-const withQuotes = (text: string) => text.replace(/\[([^\]']*)\]/g, "'$1'").replace(/T(?=[Hhk])/g, "'T'");
+const withQuotes = (text: string) => text.replace(/\[([^[\]']*)\]/g, "'$1'").replace(/T(?=[Hhk])/g, "'T'");
 
 const withSmallLetters = (text: string) => text.replace(/Y+/g, (found) => found.toLowerCase())
   .replace(/(?<!D)D{1,2}(?!D)/g, (found) => found.toLowerCase()).replaceAll('A', 'a');

@@ -5,7 +5,7 @@ const MAX_SIGNIFICANT_DIGITS = 38;
 const MAX_DECIMALS = 400;
 
 const PLAIN = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
-const NUMBER = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?)0*(\d+))?$/;
+const NUMBER = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?)(\d+))?$/;
 
 export type NumberReading = { ok: true; value: string } | { ok: false; message: string };
 
@@ -42,7 +42,7 @@ function withoutTrailingZeros(digits: string): string {
 
 /** Clamped far beyond any record's length, so that no text can make it inexact. */
 function readExponent(isNegative: boolean, digits: string): number {
-  const exponent = digits.length > 9 ? 1e9 : Number(digits);
+  const exponent = Math.min(Number(digits), 1e9);
   return isNegative ? -exponent : exponent;
 }
 

@@ -20,6 +20,23 @@ export function sayNesting(levels: number): string {
   return `must not nest deeper than ${levels} levels`;
 }
 
+/** Throws a `NestingError` for a JSON text whose arrays and objects nest deeper. It costs little for a text with few of them. */
+export function checkNesting(text: string, maxNesting: number): void {
+  if (!hasMoreOpened(text, maxNesting)) return;
+  const scan = new JsonScan({ maxNesting, exactNumbers: false, largeBytes: Infinity });
+  scan.continue(Buffer.from(text), Infinity);
+  if (scan.nesting > maxNesting) throw new NestingError();
+}
+
+/** Whether so many brackets and braces stand in a text that it may nest deeper than `levels`. */
+function hasMoreOpened(text: string, levels: number): boolean {
+  let opened = 0;
+  for (const bracket of ['{', '[']) {
+    for (let at = text.indexOf(bracket); at !== -1 && opened <= levels; at = text.indexOf(bracket, at + 1)) opened += 1;
+  }
+  return opened > levels;
+}
+
 /**
  * The value of a JSON text in UTF-8, for little more than JSON.parse costs. Yields after each piece of work of a few milliseconds,
  * so that a caller may let others go between. Throws a `NestingError` before anything is parsed, and a `SyntaxError`. Members named

@@ -20,10 +20,16 @@ const count = (what: string, least: number, most: number) =>
   z.string().regex(/^\d{1,15}$/, `is ${what}`).transform(Number)
     .pipe(z.number().min(least, `is at least ${least}`).max(most, `is at most ${most}`));
 
+const metricsAddress = z.string()
+  .regex(/^(?:\[[\da-fA-F:.]+\]|[^\s/:[\]]+):\d{1,5}$/, { error: 'is host:port, such as 127.0.0.1:9464', abort: true })
+  .refine((text) => readAddress(text).port >= 1 && readAddress(text).port <= 65_535, 'has a port from 1 to 65535');
+
+const metricsToken = z.string().regex(/^[!-~]{16,256}$/, 'has 16 to 256 printable ASCII characters and no blank: openssl rand -hex 32');
+
 const secretKey = z.string().regex(/^[A-Za-z0-9+/]{43}=$/, 'is base64 of 32 bytes: openssl rand -base64 32')
   .transform((text) => Buffer.from(text, 'base64'));
 
-const S3_PLACE = /^s3:\/\/[a-z\d][a-z\d.-]{1,61}[a-z\d](\/(?!.*\.\.)[A-Za-z\d._-]+)*$/;
+const S3_PLACE = /^s3:\/\/[a-z\d][a-z\d.-]{1,61}[a-z\d](?!.*\.\.)(\/[A-Za-z\d._-]+)*$/;
 
 /** `s3://…` stays as it is, but for a last slash; a folder becomes its path. */
 const files = z.string().transform((text) => (text.startsWith('s3:') ? text.replace(/\/$/, '') : text))
@@ -80,6 +86,8 @@ const SCHEMA = z.object({
   MILLRACE_RATE_LIMIT: count('a number of requests a minute; 0 turns it off', 0, 10_000_000).default(600),
   MILLRACE_INGEST_LIMIT: count('a number of requests a minute; 0 turns it off', 0, 10_000_000).default(0),
   MILLRACE_TRUST_PROXY: proxies.optional(),
+  MILLRACE_METRICS_ADDRESS: metricsAddress.optional(),
+  MILLRACE_METRICS_TOKEN: metricsToken.optional(),
   MILLRACE_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error'], 'is debug, info, warn or error').default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: otlpUrl.optional(),
   OTEL_SERVICE_NAME: z.string().default('millrace'),
@@ -141,6 +149,12 @@ function withoutPassword(text: string): string {
     if (/password/i.test(name)) url.searchParams.set(name, '***');
   }
   return url.href;
+}
+
+/** Of `host:port`; an IPv6 address stands in brackets. */
+export function readAddress(text: string): { host: string; port: number } {
+  const colon = text.lastIndexOf(':');
+  return { host: text.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(text.slice(colon + 1)) };
 }
 
 function isReadable(path: string): boolean {

@@ -10,12 +10,12 @@ import { type FetchAllow, readFetchAllow } from '../connectors/fetch-allow.ts';
 import { openMailer } from '../connectors/mail.ts';
 import { faultOf } from '../domain/fault.ts';
 import { TASK_QUEUES, type TaskQueue } from '../domain/workflow-id.ts';
-import { buildServer } from '../server/app.ts';
+import { buildMetricsServer, buildServer } from '../server/app.ts';
 import type { Readiness } from '../server/needs.ts';
 import { folderFiles } from '../store/files.ts';
 import { countRequestsUnderWay } from '../store/gdpr/across-entities.ts';
 import { countRestoredPeople } from '../store/restored-people.ts';
-import { ConfigError } from './config.ts';
+import { ConfigError, readAddress } from './config.ts';
 import { area } from './embedded/data-folder.ts';
 import { ensureFirstUser, type FirstUser } from './first-user.ts';
 import { flowsOver } from './flows.ts';
@@ -56,15 +56,18 @@ export async function startService(house: House, { serves, works }: ServiceParts
   const release = releaseUnusedMemory(stopping.signal)
     .catch((error: unknown) => house.log.warn({ fault: faultOf(error) }, 'unused memory is not given back any more'));
   let app: FastifyInstance | null = null;
+  let metricsApp: FastifyInstance | null = null;
   let workers: Workers | null = null;
   const stop = async () => {
     stopping.abort();
     await app?.close();
     await workers?.stop();
+    await metricsApp?.close();
     await keeper;
     await release;
   };
   try {
+    metricsApp = await listenForMetrics(house, metrics);
     announce(await ensureFirstUser(house));
     if (works) workers = await startAllWorkers(house, metrics);
     if (serves) app = await listen(house, metrics, workers);
@@ -137,14 +140,29 @@ async function listen(house: House, metrics: Metrics, workers: Workers | null): 
       rateLimitPerMinute: config.MILLRACE_RATE_LIMIT,
       ingestLimitPerMinute: config.MILLRACE_INGEST_LIMIT,
       trustProxy: config.MILLRACE_TRUST_PROXY,
+      metricsToken: config.MILLRACE_METRICS_TOKEN,
+      hasMetricsElsewhere: config.MILLRACE_METRICS_ADDRESS !== undefined,
       version: await version(),
     },
   });
-  await app.listen({ host: config.HOST, port: config.PORT }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EADDRINUSE') throw error;
-    throw new ConfigError(`PORT ${config.PORT} on ${config.HOST} is taken by another program: set PORT to a free one`);
-  });
+  await listenAt(app, { host: config.HOST, port: config.PORT },
+    `PORT ${config.PORT} on ${config.HOST} is taken by another program: set PORT to a free one`);
   return app;
+}
+
+/** Where metrics have an address of their own. */
+async function listenForMetrics({ config, log }: House, metrics: Metrics): Promise<FastifyInstance | null> {
+  const address = config.MILLRACE_METRICS_ADDRESS;
+  if (address === undefined) return null;
+  const app = buildMetricsServer({ log, metrics }, config.MILLRACE_METRICS_TOKEN);
+  await listenAt(app, readAddress(address), `MILLRACE_METRICS_ADDRESS ${address} is taken by another program: set it to a free one`);
+  return app;
+}
+
+async function listenAt(app: FastifyInstance, at: { host: string; port: number }, taken: string): Promise<void> {
+  await app.listen(at).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'EADDRINUSE' ? new ConfigError(taken) : error;
+  });
 }
 
 function publicUrl({ config }: House): string {

@@ -3,6 +3,7 @@ import { METHODS } from 'node:http';
 import helmet from '@fastify/helmet';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { faultOf } from '../domain/fault.ts';
+import { refuse } from '../domain/refusal.ts';
 import { readBodies } from './bodies.ts';
 import { connectionOptions, endAnswered, limitSlowBodies } from './connection-limits.ts';
 import { ConnectorCalls } from './connector-calls.ts';
@@ -10,9 +11,9 @@ import { feedIntake } from './feed-intake.ts';
 import { FeedRoom } from './feed-room.ts';
 import { FeedWaker } from './feed-waker.ts';
 import { KeyRates } from './key-rates.ts';
-import { LIMITS, type RouteNeeds, type ServerNeeds } from './needs.ts';
+import { type Limits, LIMITS, type RouteNeeds, type ServerNeeds, type ServerSettings } from './needs.ts';
 import { openApiDocument } from './openapi.ts';
-import { serveOperations } from './operations.ts';
+import { serveMetrics, serveOperations } from './operations.ts';
 import { limitRates } from './rate-limit.ts';
 import { sendError } from './refusal-reply.ts';
 import { logRequests } from './request-log.ts';
@@ -40,7 +41,7 @@ export async function buildServer(needs: ServerNeeds, routes: readonly Route[] =
     trackingApps: new TrackingApps(needs.db, needs.secrets), trackingIntake: trackingIntake(needs.db, needs.secrets),
     keyRates: new KeyRates(needs.settings.ingestLimitPerMinute), trackingRoom: new TrackingRoom(limits.trackingBytes),
   };
-  const app = newApp(needs, routeNeeds);
+  const app = newApp(needs.log, limits, needs.settings.trustProxy);
   app.server.maxConnections = limits.connections;
   app.addHook('preClose', async () => connectorCalls.close());
   app.addHook('onClose', async () => feedWaker.close());
@@ -62,7 +63,17 @@ export async function buildServer(needs: ServerNeeds, routes: readonly Route[] =
   return app;
 }
 
-function newApp({ log, settings }: ServerNeeds, { limits }: RouteNeeds): FastifyInstance {
+/** Metrics alone, for an address of their own: also of a process that serves nothing else. */
+export function buildMetricsServer({ log, metrics }: Pick<ServerNeeds, 'log' | 'metrics'>, token?: string): FastifyInstance {
+  const app = newApp(log, LIMITS);
+  app.server.maxConnections = LIMITS.connections;
+  app.setErrorHandler(sendError);
+  serveMetrics(app, metrics, token);
+  app.setNotFoundHandler(() => refuse(404, 'not_found', 'Nothing but GET /metrics is served at this address'));
+  return app;
+}
+
+function newApp(log: ServerNeeds['log'], limits: Limits, trustProxy: ServerSettings['trustProxy'] = false): FastifyInstance {
   // Fastify logs errors of its own accord, too: what they quote stays out.
   const quiet = log.child({}, { serializers: { err: faultOf, req: () => undefined, res: () => undefined } });
   const app = fastify({
@@ -71,7 +82,7 @@ function newApp({ log, settings }: ServerNeeds, { limits }: RouteNeeds): Fastify
     requestIdHeader: false,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: () => randomUUID(),
-    trustProxy: settings.trustProxy ?? false,
+    trustProxy,
     frameworkErrors: (error, request, reply) => void sendError(error, request, reply),
   }) as unknown as FastifyInstance;
   // Without a route for them they are refused like any other; Fastify itself would answer with a fault of its own.

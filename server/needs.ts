@@ -85,6 +85,10 @@ export type ServerSettings = {
   /** Which proxies to believe about a caller's address (Fastify's `trustProxy`). */
   trustProxy?: boolean | string | undefined;
   version: string;
+  /** What metrics ask for as `Authorization: Bearer …`; without it they are open. */
+  metricsToken?: string | undefined;
+  /** Metrics are served at an address of their own, and not with the rest. */
+  hasMetricsElsewhere?: boolean;
   limits?: Partial<Limits>;
 };
 

@@ -98,12 +98,16 @@ function requestBody({ upload }: Route, schema: Json): Json {
   return { content: { 'multipart/form-data': { schema: withFile }, ...forms } };
 }
 
-function success({ result, contentType, status }: Route): Json {
+function success({ result, bare, contentType, status }: Route): Json {
   if (status === 204) return { description: 'Done; there is no body' };
   if (contentType) return { description: 'The file', content: { [contentType]: { schema: fileSchema(contentType) } } };
-  const properties = { success: { const: true }, ...(result ? { result: schemaOf(result, 'output') } : {}) };
-  const schema = { type: 'object', required: Object.keys(properties), properties };
-  return { description: 'Done', content: { 'application/json': { schema } } };
+  const shown = result && schemaOf(result, 'output');
+  return { description: 'Done', content: { 'application/json': { schema: bare ? shown : enveloped(shown) } } };
+}
+
+function enveloped(result: Json | undefined): Json {
+  const properties = { success: { const: true }, ...(result ? { result } : {}) };
+  return { type: 'object', required: Object.keys(properties), properties };
 }
 
 function fileSchema(contentType: string): Json {

@@ -82,6 +82,8 @@ type Spec<
   body?: B;
   /** The payload within the envelope; left out where there is none. */
   result?: R;
+  /** The answer is the result alone, without the envelope. */
+  bare?: true;
   /** The type of an answer that is no JSON: a file, whose refusals stay JSON, or a page for a browser, which gets these as pages, too. */
   contentType?: 'text/csv' | 'application/zip' | 'text/html';
   /** The status of an answer that has no body (`noContent`). */
@@ -123,6 +125,7 @@ export type Route = {
   query?: z.ZodObject;
   body?: z.ZodType;
   result?: z.ZodType;
+  bare?: true;
   contentType?: 'text/csv' | 'application/zip' | 'text/html';
   status?: 204;
   malformed?: Malformed;

@@ -116,5 +116,12 @@ function send(reply: FastifyReply, answered: unknown): FastifyReply {
   return reply
     .status(status)
     .headers({ 'cache-control': 'no-store', vary: 'Accept', ...headers })
-    .send(body instanceof Readable || Buffer.isBuffer(body) ? body : JSON.stringify(body));
+    .send(body instanceof Readable || Buffer.isBuffer(body) ? unlessHead(reply, body) : JSON.stringify(body));
+}
+
+/** Fastify reads a stream to its end to answer HEAD. Headers, a known length among them, were set before. */
+function unlessHead({ request }: FastifyReply, body: Readable | Buffer): Readable | Buffer {
+  if (request.method !== 'HEAD' || Buffer.isBuffer(body)) return body;
+  body.destroy();
+  return Readable.from([]);
 }

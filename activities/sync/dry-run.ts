@@ -138,7 +138,7 @@ function asNumber(type: ValueType, value: Value): Value | number {
 
 /** As numbers compare: 1.50 is 1.5. */
 function digits(number: string): string {
-  return number.includes('.') ? number.replace(/\.?0+$/, '') : number;
+  return number.includes('.') ? number.replace(/(?<!0)0+$/, '').replace(/\.$/, '') : number;
 }
 
 /** One that is too long is shown by its beginning, as a text: a sample is read whenever its run is. */

@@ -1,18 +1,40 @@
 import { parseExactJson } from '../../domain/exact-json.ts';
-import { isObject } from '../json-record.ts';
+import { checkNesting, NestingError } from '../../domain/parse-json.ts';
+import { isObject, MAX_OUTSIDE_NESTING, sayDepth } from '../json-record.ts';
+import { sourceRefusal } from '../source-refusal.ts';
 import type { Line } from './bounded-lines.ts';
 
 /** A message as Singer's and Airbyte's are: an object that tells its type. */
 export type Message = { type: string; [member: string]: unknown };
 
-/** What a line says; a string is what is wrong with it. Its numbers keep their digits. */
+/**
+ * What a line says; a string is what is wrong with it. Its numbers keep their digits. Refuses a message that nests too deep and is
+ * no record: without its state or its catalog, the source cannot be read.
+ */
 export function messageOf({ text, isCut }: Line): Message | string {
   if (isCut) return 'a line is over 4 MiB';
   let parsed: unknown;
   try {
+    checkNesting(text, MAX_OUTSIDE_NESTING);
     parsed = parseExactJson(text);
-  } catch {
-    return 'a line is not JSON';
+  } catch (error) {
+    return error instanceof NestingError ? tooDeep(text) : 'a line is not JSON';
   }
   return isObject(parsed) && typeof parsed['type'] === 'string' ? parsed as Message : 'a line is not a message: it has no type';
+}
+
+/** JSON.parse keeps no stack, so it reads the type of whatever is JSON. */
+function tooDeep(text: string): string {
+  const type = typeOf(text);
+  if (type === undefined || type === 'RECORD') return `a line ${sayDepth(MAX_OUTSIDE_NESTING)}`;
+  throw sourceRefusal('source_refused', `the source printed a message ${type.slice(0, 100)} that ${sayDepth(MAX_OUTSIDE_NESTING)}`);
+}
+
+function typeOf(text: string): string | undefined {
+  try {
+    const parsed = JSON.parse(text) as unknown;
+    return isObject(parsed) && typeof parsed['type'] === 'string' ? parsed['type'] : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { parseExactJson } from '../../domain/exact-json.ts';
 import { type Line, LineSplitter } from '../../domain/line-splitter.ts';
+import { checkNesting, NestingError } from '../../domain/parse-json.ts';
 import type { ReadItem, SourceRecord } from '../contract.ts';
-import { jsonRecord } from '../json-record.ts';
+import { jsonRecord, MAX_RECORD_NESTING, sayDepth } from '../json-record.ts';
 import { malformed } from '../malformed.ts';
 import type { FoundItem, ItemReader, Start } from './file-items.ts';
 
@@ -29,14 +30,11 @@ function readItem({ bytes, isTooLong, line }: Line): ReadItem {
 /** The record, or why there is none. */
 function readRecord(bytes: Buffer): SourceRecord | string {
   if (!isUtf8(bytes)) return 'is not UTF-8';
-  const value = tryParse(bytes.toString());
-  return value === undefined ? 'is not JSON' : jsonRecord(value);
-}
-
-function tryParse(text: string): unknown {
+  const text = bytes.toString();
   try {
-    return parseExactJson(text);
-  } catch {
-    return undefined;
+    checkNesting(text, MAX_RECORD_NESTING);
+    return jsonRecord(parseExactJson(text));
+  } catch (error) {
+    return error instanceof NestingError ? sayDepth(MAX_RECORD_NESTING) : 'is not JSON';
   }
 }

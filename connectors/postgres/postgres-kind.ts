@@ -1,5 +1,7 @@
 import pg from 'pg';
+import { checkNesting } from '../../domain/parse-json.ts';
 import type { FieldType, Json } from '../contract.ts';
+import { MAX_RECORD_NESTING } from '../json-record.ts';
 
 /** What a type of Postgres becomes. `parse` takes the text that Postgres writes for a value; what it can't read it throws. */
 export type PostgresKind = {
@@ -87,7 +89,7 @@ function decimalOf(text: string): { isNegative: boolean; digits: string; exponen
   const [, sign, whole = '', fraction = '', power = '0'] = found;
   const all = whole + fraction;
   const leading = /^0*/.exec(all)![0].length;
-  const digits = all.slice(leading).replace(/0+$/, '');
+  const digits = all.slice(leading).replace(/(?<!0)0+$/, '');
   return { isNegative: sign === '-', digits, exponent: digits === '' ? 0 : whole.length - leading + Number(power) };
 }
 
@@ -107,8 +109,12 @@ function base64(text: string): string {
 
 type Reviver = (this: unknown, key: string, value: unknown) => unknown;
 
-/** JSON whose numbers keep every digit: those that a double would round come as their text. */
+/** Levels of arrays and objects in a column: the record that it is in has one, too. */
+export const MAX_COLUMN_NESTING = MAX_RECORD_NESTING - 1;
+
+/** JSON whose numbers keep every digit: those that a double would round come as their text. Throws a `NestingError`. */
 function parseJson(text: string): Json {
+  checkNesting(text, MAX_COLUMN_NESTING);
   const exact = (_: string, value: Json, { source }: { source?: string }) =>
     (typeof value === 'number' && source !== undefined ? exactNumber(source) : value);
   return JSON.parse(text, exact as Reviver) as Json;

@@ -125,7 +125,7 @@ function toColumn(name: string, oid: number, nullable: boolean, types: Map<numbe
 
 /** The parameter has it go by the extended protocol, which takes one statement only. */
 async function describeQuery(session: PostgresSession, name: string): Promise<PostgresStream> {
-  const from = `(${session.settings.queries![name]!.replace(/[;\s]+$/, '')}\n) AS stream`;
+  const from = `(${session.settings.queries![name]!.replace(/(?<![;\s])[;\s]+$/, '')}\n) AS stream`;
   const { fields } = await session.client.query(`SELECT * FROM ${from} LIMIT $1::int8`, [0]);
   const names = fields.map((field) => field.name);
   const twice = names.find((field, place) => names.indexOf(field) !== place);

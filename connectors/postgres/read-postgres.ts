@@ -1,9 +1,12 @@
 import pg from 'pg';
 import { z } from 'zod';
+import { NestingError } from '../../domain/parse-json.ts';
 import { batcher } from '../batcher.ts';
 import { type Batch, BATCH_ITEMS, type ConnectorContext, type ReadItem, type Reading, type SourceRecord } from '../contract.ts';
+import { sayDepth } from '../json-record.ts';
 import { malformed } from '../malformed.ts';
 import { sourceRefusal } from '../source-refusal.ts';
+import { MAX_COLUMN_NESTING } from './postgres-kind.ts';
 import { MOST_ROW_BYTES, type PostgresRow, postgresRows } from './postgres-rows.ts';
 import { openSession, type PostgresSession } from './postgres-session.ts';
 import type { PostgresSettings } from './postgres-settings.ts';
@@ -147,8 +150,9 @@ function toItem({ stream, order }: Plan, { cells, line, isCut }: PostgresRow): R
     const cell = cells[order.length + place] ?? null;
     try {
       record.push([column.name, cell === null ? null : column.kind.parse(cell)]);
-    } catch {
-      return malformed(line, `The column ${column.name} cannot be read`);
+    } catch (error) {
+      const fault = error instanceof NestingError ? sayDepth(MAX_COLUMN_NESTING) : 'cannot be read';
+      return malformed(line, `The column ${column.name} ${fault}`);
     }
   }
   return { kind: 'record', record: Object.fromEntries(record) };

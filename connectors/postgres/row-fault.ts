@@ -16,7 +16,7 @@ const OF_ROW: Record<string, (error: pg.DatabaseError) => string> = {
 
 /** The same of faults of one value, as they are said of it. */
 const OF_VALUE: Record<string, (error: pg.DatabaseError) => string> = {
-  '22001': ({ message }) => `is too long${/ for type [\w ]+(?:\(\d+\))?$/.exec(message)?.[0] ?? ''}`,
+  '22001': ({ message }) => `is too long${/^(?:value|bit string) too long( for type [\w ]+(?:\(\d+\))?)$/.exec(message)?.[1] ?? ''}`,
   '22003': () => 'is a number out of the range of its column',
   '22007': () => 'is no date or time that its column takes',
   '22008': () => 'is a date or time that is out of range',

@@ -1,4 +1,5 @@
 import { parseExactJson } from '../../domain/exact-json.ts';
+import { checkNesting, NestingError } from '../../domain/parse-json.ts';
 import { type Batcher, batcher } from '../batcher.ts';
 import type { Line } from '../commands/bounded-lines.ts';
 import { type CommandFile, commandLines } from '../commands/command-lines.ts';
@@ -7,7 +8,7 @@ import { type CommandSettings, commandSettings, findCommand, type NamedCommand }
 import { handedOver } from '../commands/handed-over.ts';
 import { schemaFields } from '../commands/schema-fields.ts';
 import { type Batch, connector, type ConnectorContext, type Reading } from '../contract.ts';
-import { recordItem } from '../json-record.ts';
+import { MAX_OUTSIDE_NESTING, recordItem, sayDepth } from '../json-record.ts';
 import { malformed } from '../malformed.ts';
 import { sourceRefusal } from '../source-refusal.ts';
 import { findEntry, readCatalog, select, type SingerCatalog, type SingerEntry, streamOf } from './singer-catalog.ts';
@@ -106,7 +107,7 @@ async function discovered(tap: NamedCommand, context: ConnectorContext): Promise
     }
     printed.push(line.text);
   }
-  const catalog = readCatalog(jsonOf(printed.join('\n')));
+  const catalog = readCatalog(jsonOf(printed.join('\n'), tap.name));
   if (catalog) return catalog;
   throw sourceRefusal('source_refused', `${tap.name} prints no catalogue with --discover: it is no Singer tap that can be used here`);
 }
@@ -115,10 +116,12 @@ function configFile({ config }: NamedCommand): CommandFile {
   return { name: 'config.json', text: config };
 }
 
-function jsonOf(text: string): unknown {
+function jsonOf(text: string, tap: string): unknown {
   try {
+    checkNesting(text, MAX_OUTSIDE_NESTING);
     return parseExactJson(text);
-  } catch {
-    return undefined;
+  } catch (error) {
+    if (!(error instanceof NestingError)) return undefined;
+    throw sourceRefusal('source_refused', `the catalog of ${tap} ${sayDepth(MAX_OUTSIDE_NESTING)}`);
   }
 }

@@ -29,6 +29,7 @@ const viewExport = route({
   description: 'The answer has no envelope.',
   params: z.object({ exporter_id: identifier, export_identifier: identifier }),
   result: ExportRecord,
+  bare: true,
   async handle({ params: { exporter_id, export_identifier }, caller: { entityId } }, { db }) {
     const exporter = await knownExporter(db, entityId, exporter_id);
     const record = await findExportRecord(db, entityId, export_identifier);

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { JSON_HEADERS, Reply } from '../reply.ts';
 import { type Route, route } from '../route.ts';
 
@@ -11,6 +12,13 @@ const listSigningKeys = route({
   description: 'A JWK set (RFC 7517) without the envelope: Ed25519, the newest key first, older ones for ever.',
   tag: 'Data exporters',
   auth: 'none',
+  result: z.object({
+    keys: z.array(z.object({
+      kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string().describe('The key, in base64url'), kid: z.string(),
+      use: z.literal('sig'), alg: z.literal('EdDSA'),
+    })),
+  }),
+  bare: true,
   handle: async (_input, { secrets }) => new Reply({ keys: secrets.signingKeys() }, 200, HEADERS),
 });
 

@@ -20,6 +20,15 @@ const SINGLES: Record<string, CallType> = {
   group: 'group', g: 'group', alias: 'alias', a: 'alias',
 };
 
+const Answer = z.object({
+  success: z.literal(true),
+  accepted: z.int(),
+  duplicates: z.int(),
+  refused: z.array(z.object({
+    index: z.int().describe('In the batch, from 0'), message_id: z.string().nullable(), code: z.string(), message: z.string(),
+  })),
+});
+
 /** Judged call by call when it is read. */
 const anyBody = (description: string) => z.custom<unknown>(() => true).meta({ type: 'object', description });
 
@@ -27,8 +36,10 @@ const batchRoutes = BATCHES.map((name) => route({
   ...SHARED,
   path: `/v1/${name}`,
   summary: 'Take a batch of calls',
-  description: 'Answers `{ success, accepted, duplicates, refused: [{ index, message_id, code, message }] }` once they are committed.',
+  description: 'Answers once they are committed.',
   body: anyBody('`batch`: the calls, at most 2,500; `sentAt`; `context`; `writeKey` where it is not the user of Basic authentication'),
+  result: Answer,
+  bare: true,
   async handle({ body, ...circumstances }, needs) {
     const target = await requireTarget(needs, circumstances, body);
     const read = readBatch(body);
@@ -43,6 +54,8 @@ const singleRoutes = Object.entries(SINGLES).map(([name, type]) => route({
   summary: `Take one call: ${type}`,
   description: 'Answers as /v1/batch does; a call that is refused is a 400.',
   body: anyBody('The call, with `writeKey` where it is not the user of Basic authentication'),
+  result: Answer,
+  bare: true,
   async handle({ body, ...circumstances }, needs) {
     const target = await requireTarget(needs, circumstances, body);
     const taken = await needs.trackingRoom.within(
@@ -86,15 +99,19 @@ function answer({ accepted, duplicates, refused }: TakenIn): Reply {
   return bare({
     success: true, accepted, duplicates,
     refused: refused.map(({ index, messageId, code, message }) => ({ index, message_id: messageId, code, message })),
-  });
+  } satisfies z.input<typeof Answer>);
 }
 
 const readSettings = route({
   tag: 'Tracking', auth: 'app_key', method: 'GET',
   path: '/v1/projects/:write_key/settings',
   summary: 'What SDKs ask before they send: where to',
-  description: 'Answers `{ integrations: { "Segment.io": { apiKey, apiHost } } }`, as SDKs of browsers and mobiles want it.',
+  description: 'As SDKs of browsers and mobiles want it.',
   params: z.object({ write_key: identifier }),
+  result: z.object({
+    integrations: z.object({ 'Segment.io': z.object({ apiKey: z.string(), apiHost: z.string().describe('Without https://') }) }),
+  }),
+  bare: true,
   async handle({ params: { write_key: writeKey }, address }, { trackingApps, settings }) {
     if (await trackingApps.find(writeKey, address) === null) return refuse(404, 'not_found', 'Unknown write key');
     const apiHost = `${settings.publicUrl.replace(/^https?:\/\//, '')}/v1`;

@@ -70,7 +70,7 @@ function isWrittenAsItIs({ customerId }: KnownBy): boolean {
 
 /** What `asWritten` takes for a character that is not written as it is, put back. */
 function unescaped(text: string): string {
-  return text.replaceAll(/\\+u([0-9A-Fa-f]{4})|(?:%[0-9A-Fa-f]{2})+/g, (escaped, unit?: string) => (unit
+  return text.replaceAll(/(?<!\\)\\+u([0-9A-Fa-f]{4})|(?:%[0-9A-Fa-f]{2})+/g, (escaped, unit?: string) => (unit
     ? String.fromCharCode(Number.parseInt(unit, 16)) : Buffer.from(escaped.replaceAll('%', ''), 'hex').toString()));
 }
 

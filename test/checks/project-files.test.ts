@@ -11,6 +11,7 @@ import { b } from './b.ts';
 var a: number = 'text';
 debugger;
 const place = '/home/ann/';
+const blanks = /\\s+$/;
 ${'// too long '.repeat(20)}
 `;
 

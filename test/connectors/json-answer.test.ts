@@ -24,6 +24,7 @@ it('an answer without JSON says nothing', async () => {
 it.for<[string, Answer, string, RegExp]>([
   ['of another form', json('{"rows":[]}'), 'source_refused', /^127\.0\.0\.1:\d+ answered with something else than was expected/],
   ['without JSON', status(200), 'source_refused', /something else/],
+  ['that nests too deep', json(`{"data":${'['.repeat(10_000)}1.50${']'.repeat(10_000)}}`), 'source_refused', /JSON that has .* 500 deep$/],
   ['that is broken', json('{"data":['), 'source_unavailable', /JSON that is broken/],
   ['of over 4 MiB', json(`{"data":["${'x'.repeat(4 * 1024 * 1024)}"]}`), 'source_unavailable', /more than 4 MiB/],
 ])('an answer %s is refused', async ([, answer, refused, says]) => {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, test } from 'vitest';
-import { describeConfig, readConfig } from '../../runtime/config.ts';
+import { describeConfig, readAddress, readConfig } from '../../runtime/config.ts';
 
 const KEY = Buffer.alloc(32, 7).toString('base64');
 const THIS_FILE = fileURLToPath(import.meta.url);
@@ -66,6 +66,24 @@ test('all that is wrong is told at once, a line for each variable', () => {
     'TEMPORAL_TLS_CERT and TEMPORAL_TLS_KEY go together',
     'TEMPORAL_TLS_CERT names no file that can be read',
   ]);
+});
+
+test.each(['9464', ':9464', '127.0.0.1', '::1:9464', '127.0.0.1:0', '127.0.0.1:65536', 'http://127.0.0.1:9464'])(
+  'metrics have no address %s', (address) => {
+    expect(problemsOf({ MILLRACE_METRICS_ADDRESS: address })).toEqual([expect.stringMatching(/^MILLRACE_METRICS_ADDRESS (?:is|has) /)]);
+  });
+
+test('metrics have an address and a token of their own, which is not printed', () => {
+  const token = 'zqmetrics-0123456789';
+  for (const MILLRACE_METRICS_ADDRESS of ['127.0.0.1:9464', '[::1]:9464', 'localhost:1', '0.0.0.0:65535']) {
+    const config = readConfig({ MILLRACE_METRICS_ADDRESS, MILLRACE_METRICS_TOKEN: token });
+    expect(describeConfig(config)).toEqual(expect.arrayContaining([
+      `MILLRACE_METRICS_ADDRESS=${MILLRACE_METRICS_ADDRESS}`, 'MILLRACE_METRICS_TOKEN=(set)']));
+  }
+  expect(readAddress('[::1]:9464')).toEqual({ host: '::1', port: 9464 });
+  for (const wrong of ['short', 'with a blank in its midst']) {
+    expect(problemsOf({ MILLRACE_METRICS_TOKEN: wrong })).toEqual([expect.stringMatching(/^MILLRACE_METRICS_TOKEN has 16 to 256 /)]);
+  }
 });
 
 test.each(['65536', '80.5', '1e3', '0x50', ' 80', '-1'])('PORT=%s is no port', (PORT) => {

@@ -9,6 +9,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { openDataFolder } from '../../runtime/embedded/data-folder.ts';
 import { isAlive, type ProcessIdentity } from '../../runtime/embedded/process-identity.ts';
 import { onFileEnd } from '../harness/clean-up.ts';
+import { rememberSecret } from '../harness/people.ts';
 import { programEnv } from '../harness/program-env.ts';
 import { waitFor } from '../harness/wait.ts';
 
@@ -69,11 +70,17 @@ describe('npm start', () => {
   let running: Service | undefined;
 
   it('runs, is refused a folder in use, recovers from SIGKILL by itself, and drains on SIGTERM', async () => {
-    const first = start(18_181);
+    const secret = 'metrics-of-the-start-test';
+    rememberSecret(secret);
+    const first = start(18_181, { MILLRACE_METRICS_ADDRESS: '127.0.0.1:18186', MILLRACE_METRICS_TOKEN: secret });
     expect(await ready(first)).toEqual([
       'postgres', 'temporal', 'worker of flows', 'worker of bulk', 'worker of syncs', 'worker of sends']);
     expect((await stat(join(folder.path, 'admin-password'))).mode & 0o777).toBe(0o600);
     expect((await stat(folder.path)).mode & 0o777).toBe(process.getuid!() === 0 ? 0o711 : 0o700);
+    const metrics = (port: number, authorization: string) => fetch(`http://127.0.0.1:${port}/metrics`, { headers: { authorization } });
+    expect(await (await metrics(18_186, `Bearer ${secret}`)).text()).toContain('millrace_step_seconds');
+    expect([(await metrics(18_186, 'Bearer wrong')).status, (await metrics(18_181, `Bearer ${secret}`)).status]).toEqual([401, 404]);
+    expect((await fetch('http://127.0.0.1:18186/health/live')).status).toBe(404);
     const password = (await readFile(join(folder.path, 'admin-password'), 'utf8')).trim();
     expect(first.said().split(password)).toHaveLength(2);                        // said once
     const token = await login(first);
@@ -144,13 +151,16 @@ describe('npm start', () => {
     expect(service.said()).not.toContain('    at ');
   });
 
-  it('says that its port is taken, and leaves nothing running', async () => {
+  it('says that its port is taken, or that of its metrics, and leaves nothing running', async () => {
     const stranger = createServer().listen(18_184, '127.0.0.1');
     await once(stranger, 'listening');
     const service = start(18_184);
     expect(await service.ended).toBe(1);
-    stranger.close();
     expect(service.said()).toContain('PORT 18184 on 127.0.0.1 is taken by another program');
+    const another = start(18_187, { MILLRACE_METRICS_ADDRESS: '127.0.0.1:18184' });
+    expect(await another.ended).toBe(1);
+    stranger.close();
+    expect(another.said()).toContain('MILLRACE_METRICS_ADDRESS 127.0.0.1:18184 is taken by another program');
     expect(await children()).toEqual([]);
   });
 

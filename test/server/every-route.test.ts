@@ -7,6 +7,7 @@ import { insertServiceToken } from '../../store/service-tokens.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
 import { rememberSecret } from '../harness/people.ts';
 import { makeWorld } from '../harness/world.ts';
+import { documentedFaults } from './documented-answer.ts';
 import { goodCalls, makeSample, nameOf, type Sample, type SampleOptions, send, untouchedSamples } from './samples.ts';
 import { testServer } from './test-server.ts';
 
@@ -85,6 +86,7 @@ describe('every route', () => {
     if (route.status === 204) return expect(reply.body).toBe('');
     const type = route.contentType ?? 'application/json';
     expect(reply.headers['content-type']).toBe(type === 'application/zip' ? type : `${type}; charset=utf-8`);
+    if (!route.contentType) expect(documentedFaults(route, reply.json())).toEqual([]);
     // What SDKs and verifiers ask for is as they want it; an export record is bare in the reference.
     const isBare = ['/settings', '/jwks.json', '/exports/:export_identifier'].some((end) => route.path.endsWith(end));
     if (!route.contentType && !isBare) expect(reply.json()).toMatchObject({ success: true });

@@ -1,6 +1,8 @@
+import type { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { beforeAll, expect, it } from 'vitest';
 import { write } from '../../store/database.ts';
+import type { Files } from '../../store/files.ts';
 import { testStore, type TestStore } from '../harness/database.ts';
 import { personId } from '../harness/people.ts';
 import { makeWorld, type World } from '../harness/world.ts';
@@ -34,6 +36,21 @@ it('a link gives the archive under a name that tells of nobody, is kept by no ca
     `SELECT actor_kind, address, details FROM audit_log WHERE entity_id = $1 AND action = 'read' AND subject = $2`,
     [world.entity.id, sample.archiveId]);
   expect(rows).toEqual([{ actor_kind: 'system', address: '127.0.0.1', details: { archive: 1 } }]);
+});
+
+it('HEAD tells the length without reading the file', async () => {
+  const opened: Readable[] = [];
+  const read: Files['read'] = (...asked) => {
+    const stream = store.files.read(...asked);
+    opened.push(stream);
+    return stream;
+  };
+  const server = await testServer({ ...store, files: { ...store.files, read } });
+  const url = `/api/gdpr/downloads/${sample.archiveId}/1/${sample.signature}`;
+  const [whole, head] = [await get(), await server.app.inject({ method: 'HEAD', url })];
+  expect([head.statusCode, head.rawPayload.length]).toEqual([200, 0]);
+  expect(head.headers).toMatchObject({ 'content-length': String(whole.rawPayload.length), 'content-type': 'application/zip' });
+  expect(opened.map(({ destroyed, readableDidRead }) => [destroyed, readableDidRead])).toEqual([[true, false]]);
 });
 
 it('any other link leads to nothing', async () => {

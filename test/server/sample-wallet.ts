@@ -3,6 +3,7 @@ import type { Queryable } from '../../store/database.ts';
 import { replacePurposeElements } from '../../store/wallet-purposes.ts';
 import { insertRecipient, replaceElements } from '../../store/wallet-recipients.ts';
 import { insertWalletText, type WalletTextKind } from '../../store/wallet-texts.ts';
+import { insertAppSor } from '../../store/systems-of-records.ts';
 import { insertSampleApp } from '../harness/apps.ts';
 
 /** The identifiers of an app and of what its data wallet has. */
@@ -13,6 +14,7 @@ export type SampleWallet = {
 /** An app whose data wallet has one of each: the category is used by the recipient, whose element the purpose names. */
 export async function insertSampleWallet(tx: Queryable, entityId: number): Promise<SampleWallet> {
   const app = await insertSampleApp(tx, entityId, 'com.example.wallet');
+  await insertAppSor(tx, entityId, app.id);
   const insert = async (kind: WalletTextKind, technicalName: string) =>
     (await insertWalletText(tx, entityId, app.id, kind, { technicalName, title: { en: 'Title' }, body: { en: 'Body' } }))!;
   const [legalText, category] = [await insert('legal_text', 'terms'), await insert('data_category', 'shopping')];

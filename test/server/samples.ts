@@ -13,7 +13,7 @@ import { insertLabel } from '../../store/labels.ts';
 import { mergeAttributeValues, prepareChanges } from '../../store/merge-attribute-values.ts';
 import { insertPushCertificate } from '../../store/push-certificates.ts';
 import { insertServiceToken } from '../../store/service-tokens.ts';
-import { insertCustomSor } from '../../store/systems-of-records.ts';
+import { insertAppSor, insertCustomSor } from '../../store/systems-of-records.ts';
 import { insertMembership, insertUser, type User } from '../../store/users.ts';
 import { insertSampleApp } from '../harness/apps.ts';
 import type { TestStore } from '../harness/database.ts';
@@ -417,6 +417,7 @@ async function insertBesideApps(
   const [certificate, anotherCertificate] = [await sampleCertificate(0), await sampleCertificate(1)];
   return write(db, async (tx) => {
     const app = await insertSampleApp(tx, entity.id, 'com.example.shop');
+    await insertAppSor(tx, entity.id, app.id);
     const read = readPushCertificate(certificate, new Date());
     const { identifier: certificateId } = (await insertPushCertificate(tx, secrets, entity.id, app.id, read))!;
     const { name: label } = (await insertLabel(tx, entity.id, `Label of ${entity.identifier}`))!;

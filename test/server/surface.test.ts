@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { bodyFlag, text } from '../../server/input.ts';
 import { bare } from '../../server/reply.ts';
 import { type Route, route } from '../../server/route.ts';
+import { rememberSecret } from '../harness/people.ts';
 import { makeWorld } from '../harness/world.ts';
 import { waitFor } from '../harness/wait.ts';
 import { testServer, webForm } from './test-server.ts';
@@ -264,6 +265,20 @@ describe('an operator', () => {
       const { body } = await counted.call('GET', '/health/ready');
       return asked > before && body.parts[0].name === `asked ${asked}`;
     });
+  });
+
+  test('reads metrics with their token alone, and not where they have an address of their own', async () => {
+    const token = 'metrics-token-of-this-test';
+    rememberSecret(token);
+    const guarded = await testServer(store, { routes, settings: { metricsToken: token } });
+    for (const authorization of [undefined, `Bearer ${token}x`, 'Bearer', `Token ${token}`, token]) {
+      const refused = await guarded.call('GET', '/metrics', { headers: authorization === undefined ? {} : { authorization } });
+      expect(refused).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Bearer' }, body: { status: 'unauthorized' } });
+    }
+    expect((await guarded.call('GET', '/metrics', { headers: { authorization: `bearer ${token}` } })).text).toBe('up 1\n');
+    const elsewhere = await testServer(store, { routes, settings: { hasMetricsElsewhere: true } });
+    expect((await elsewhere.call('GET', '/metrics')).status).toBe(404);
+    expect((await elsewhere.call('GET', '/health/live')).status).toBe(200);
   });
 
   test('finds metrics, the API document and its page, which needs nothing from elsewhere', async () => {

@@ -56,6 +56,16 @@ describe('an Airbyte source is refused', () => {
     expect(await said(source.discover(SETTINGS, printed([{ type: 'CATALOG', catalog: {} }])))).toMatchObject({ message: /catalogue/ });
   });
 
+  it('whose answer or state nests too deep', async () => {
+    const nested = `${'{"a":['.repeat(5_000)}1.50${']}'.repeat(5_000)}`;
+    const says = (type: string) => ({
+      status: 'source_refused', message: `the source printed a message ${type} that has arrays or objects more than 500 deep`,
+    });
+    expect(await said(source.check(SETTINGS, printed([`{"type":"SPEC","spec":${nested}}`])))).toMatchObject(says('SPEC'));
+    expect(await said(source.discover(SETTINGS, printed([`{"type":"CATALOG","catalog":${nested}}`])))).toMatchObject(says('CATALOG'));
+    expect(await said(readAll([`{"type":"STATE","state":{"type":"GLOBAL","global":${nested}}}`]))).toMatchObject(says('STATE'));
+  });
+
   it('with its own words for an error, whether it ends well or not', async () => {
     for (const status of [0, 1]) {
       const config = printed([failure('bad zqairbytetoken', 'config_error')], status);

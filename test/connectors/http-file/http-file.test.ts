@@ -174,6 +174,7 @@ describe('records', () => {
     ['jsonl', '[1]', /^Line 3 is not a JSON object$/],
     ['jsonl', '12345678901234567890', /^Line 3 is not a JSON object$/],
     ['jsonl', `{"a":${'['.repeat(100)}${']'.repeat(100)}}`, /^Line 3 has arrays or objects more than 100 deep$/],
+    ['jsonl', `{"a":${'['.repeat(10_000)}1.50${']'.repeat(10_000)}}`, /^Line 3 has arrays or objects more than 100 deep$/],
     ['jsonl', 'null', /^Line 3 is not a JSON object$/],
   ] as const)('%s: one that is malformed is told, and the others come', async ([format, broken, says]) => {
     const [head, tail] = format === 'csv' ? ['a\nfirst\n', '\nlast'] : ['{"a":"head"}\n{"a":"first"}\n', '\n{"a":"last"}'];

@@ -139,6 +139,14 @@ describe('what becomes of values', () => {
     ]);
   });
 
+  it('JSON that nests too deep for a record makes the row malformed', async () => {
+    const doc = (levels: number) => `SELECT (repeat('[', ${levels}) || '1.50' || repeat(']', ${levels}))::json AS doc`;
+    const queries = { deep: [99, 100, 3_000].map(doc).join(' UNION ALL ') };
+    const items = (await batchesOf(reading('deep'), { queries })).flatMap((batch) => batch.items);
+    const fault = 'The column doc has arrays or objects more than 99 deep';
+    expect(items.map((item) => item.kind === 'malformed' && item.message)).toEqual([false, fault, fault]);
+  });
+
   it('their fields tell type, key and what can be read by', async () => {
     await sql('CREATE TABLE pairs (a int, b text, c jsonb, d float8, e age[] NOT NULL, PRIMARY KEY (b, a))',
       'CREATE VIEW pairs_seen AS SELECT a, e FROM pairs',

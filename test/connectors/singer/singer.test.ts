@@ -64,6 +64,21 @@ describe('what a tap prints', () => {
     expect(batch!.items.map((item) => (item.kind === 'malformed' ? item.raw.length : 0)).at(5)).toBe(2_048);
   });
 
+  it('is malformed or refused where it nests too deep, whatever numbers it has', async () => {
+    for (const number of ['1', '1.50']) {
+      const nested = (levels: number) => `${'['.repeat(levels)}${number}${']'.repeat(levels)}`;
+      const line = (levels: number) => `{"type":"RECORD","stream":"people","record":{"a":${nested(levels - 1)}}}`;
+      const [batch] = await readAll([line(100), line(101), line(10_000), record({ id: 1 })]);
+      expect(batch!.items.map((item) => item.kind === 'malformed' && item.message)).toEqual([
+        false, 'a record has arrays or objects more than 100 deep', 'a line has arrays or objects more than 500 deep', false,
+      ]);
+      expect(await readAll([`{"type":"STATE","value":{"a":${nested(300)}}}`])).toMatchObject([{ cursor: `{"a":${nested(300)}}` }]);
+      await expect(readAll([record({ id: 1 }), `{"type":"STATE","value":{"a":${nested(10_000)}}}`])).rejects.toMatchObject({
+        status: 'source_refused', message: 'the source printed a message STATE that has arrays or objects more than 500 deep',
+      });
+    }
+  });
+
   it('stands up to where the tap failed', async () => {
     const given: Batch[] = [];
     const context = tap([record({ id: 1 }), state({ at: 1 }), record({ id: 2 })], 1);
