@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { on, once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -25,16 +24,16 @@ export type RunningProcess = {
 
 /** The real `npm run serve` over a test's store, as a process of its own, whose log is searched at the end of the run. */
 export async function startServer(stack: Stack, env: Env = {}): Promise<RunningProcess & { url: string }> {
-  const port = await freePort();
-  const server = await startProcess('serve', stack, { PORT: String(port), ...env });
-  const url = `http://127.0.0.1:${port}`;
+  const { pid, stop, child } = await startProcess('serve', stack, { PORT: '0', ...env });
+  const url = await listeningAt(child);
   await waitFor('a server that is ready', () => fetch(`${url}/health/ready`).then((reply) => reply.ok, () => false));
-  return { ...server, url };
+  return { pid, stop, url };
 }
 
 /** The real `npm run work`, in the same way. It has no port to ask whether it is ready. */
-export function startWork(stack: Stack, env: Env = {}): Promise<RunningProcess> {
-  return startProcess('work', stack, env);
+export async function startWork(stack: Stack, env: Env = {}): Promise<RunningProcess> {
+  const { pid, stop } = await startProcess('work', stack, env);
+  return { pid, stop };
 }
 
 /** What a process has to be told of where the files of a store are. */
@@ -48,7 +47,9 @@ export function filesEnv({ s3, filesFolder }: Pick<TestStore, 's3' | 'filesFolde
 
 const LOG_NAMES = { serve: 'server-process', work: 'worker-process' };
 
-async function startProcess(script: 'serve' | 'work', { store, namespace }: Stack, env: Env): Promise<RunningProcess> {
+type Started = RunningProcess & { child: ChildProcess };
+
+async function startProcess(script: 'serve' | 'work', { store, namespace }: Stack, env: Env): Promise<Started> {
   const dataDir = await mkdtemp(join(tmpdir(), `millrace-${script}-`));
   const child = spawn(process.execPath, [...nodeFlags(script), fileURLToPath(new URL(`../../runtime/${script}.ts`, import.meta.url))], {
     env: {
@@ -69,7 +70,7 @@ async function startProcess(script: 'serve' | 'work', { store, namespace }: Stac
     child.kill('SIGTERM');
     return ended;
   };
-  return { pid: child.pid!, stop };
+  return { pid: child.pid!, stop, child };
 }
 
 /** Into the folder whose logs are searched at the end of the run. */
@@ -79,11 +80,13 @@ function keepLog(child: ChildProcess, file: string): void {
   child.once('close', () => log.end());
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+/** The system chooses the port, so that no other run can take it in between; the server's log tells which it is. */
+async function listeningAt(child: ChildProcess): Promise<string> {
+  let said = '';
+  for await (const [chunk] of on(child.stdout!, 'data', { close: ['end'] }) as AsyncIterable<[Buffer]>) {
+    said += chunk.toString();
+    const url = /"msg":"Server listening at (http:[^"]+)"/.exec(said)?.[1];
+    if (url !== undefined) return url;
+  }
+  throw new Error(`the server ended before it listened: ${said}`);
 }
