@@ -24,16 +24,16 @@ export type RunningProcess = {
 
 /** The real `npm run serve` over a test's store, as a process of its own, whose log is searched at the end of the run. */
 export async function startServer(stack: Stack, env: Env = {}): Promise<RunningProcess & { url: string }> {
-  const { child, ...server } = await startProcess('serve', stack, { PORT: '0', ...env });
+  const { pid, stop, child } = await startProcess('serve', stack, { PORT: '0', ...env });
   const url = await listeningAt(child);
   await waitFor('a server that is ready', () => fetch(`${url}/health/ready`).then((reply) => reply.ok, () => false));
-  return { ...server, url };
+  return { pid, stop, url };
 }
 
 /** The real `npm run work`, in the same way. It has no port to ask whether it is ready. */
 export async function startWork(stack: Stack, env: Env = {}): Promise<RunningProcess> {
-  const { child: _, ...worker } = await startProcess('work', stack, env);
-  return worker;
+  const { pid, stop } = await startProcess('work', stack, env);
+  return { pid, stop };
 }
 
 /** What a process has to be told of where the files of a store are. */
