@@ -1,5 +1,5 @@
 import { deleteFollowed, deleteLeft, type FoundId, insertLeftDevices, type LinkedId } from './left-identifiers.ts';
-import { COUNTS, listShared } from './shared-ids.ts';
+import { COUNTS, IS_CUSTOMER, listShared } from './shared-ids.ts';
 import { type Database, type Queryable, type Tx, write } from '../database.ts';
 import { LOOK_UP_BY_KEY } from '../look-up-by-key.ts';
 import type { KnownBy } from '../personal-data/place.ts';
@@ -115,13 +115,6 @@ const IS_EVERYBODYS = `EXISTS (
       SELECT FROM gdpr_identifiers k JOIN gdpr_requests q ON q.entity_id = $1 AND q.id = $2
       WHERE k.entity_id = $1 AND k.request_id = $2 AND k.kind = 'user_id' AND k.value = o.user_id
         AND (q.request_type = 'delete' OR k.ordinal = met.ordinal)))`;
-
-/** Whether a System of Records that is no app's own knows the id: it is a customer then, and no earlier id of somebody else. */
-const IS_CUSTOMER = `EXISTS (
-  SELECT FROM systems_of_records s CROSS JOIN LATERAL (
-    SELECT FROM attribute_values v
-    WHERE v.entity_id = $1 AND v.sor_id = s.id AND v.customer_id = u.previous_id AND v.customer_type = 0 LIMIT 1) AS known
-  WHERE s.entity_id = $1 AND s.type <> 'app' AND s.deleted_at IS NULL)`;
 
 /**
  * Beside each of these ids in an alias, by both indexes of user_aliases: earlier ids are followed where the alias counts, later ones

@@ -11,6 +11,16 @@ import type { CustomerType } from '../../domain/customer-id.ts';
 export const COUNTS = (alias: string) => `(${alias}.decision = 'confirmed' OR ${alias}.decision IS NULL AND ${alias}.witnessed)`;
 
 /**
+ * Whether a System of Records that is no app's own knows the earlier id of the alias `u`: it is a customer then, and no earlier id of
+ * somebody else.
+ */
+export const IS_CUSTOMER = `EXISTS (
+  SELECT FROM systems_of_records s CROSS JOIN LATERAL (
+    SELECT FROM attribute_values v
+    WHERE v.entity_id = $1 AND v.sor_id = s.id AND v.customer_id = u.previous_id AND v.customer_type = 0 LIMIT 1) AS known
+  WHERE s.entity_id = $1 AND s.type <> 'app' AND s.deleted_at IS NULL)`;
+
+/**
  * Those of some devices that somebody else uses, too. People of the request who are treated along with that person do not count:
  * either are on hold, or neither.
  */
@@ -59,12 +69,13 @@ export async function listUsersOfWholeDevices(
   return rows.map(({ ordinal, user_id: customerId }) => ({ ordinal, customerType: 'user_id', customerId }));
 }
 
-/** Who of a request can't be told apart, as pairs of ordinals: an alias that counts is between them, or both were asked for by one id. */
+/** Who of a request can't be told apart, as pairs of ordinals: an alias that is followed is between them, or both were asked for by one id. */
 export async function listLinkedPeople(tx: Tx, entityId: number, requestId: number): Promise<[number, number][]> {
   await tx.query(LOOK_UP_BY_KEY);
   const { rows } = await tx.query<{ one: number; other: number }>(
     `SELECT DISTINCT a.ordinal AS one, b.ordinal AS other FROM gdpr_identifiers a
        JOIN user_aliases u ON u.entity_id = $1 AND u.previous_id = a.value AND ${COUNTS('u')}
+         AND (u.decision = 'confirmed' OR NOT ${IS_CUSTOMER})
        JOIN gdpr_identifiers b ON b.entity_id = $1 AND b.request_id = $2 AND b.kind = 'user_id' AND b.value = u.user_id
      WHERE a.entity_id = $1 AND a.request_id = $2 AND a.kind = 'user_id' AND a.ordinal <> b.ordinal
      UNION SELECT p.ordinal, i.ordinal FROM gdpr_request_people p

@@ -141,6 +141,17 @@ describe('whose word links ids', () => {
     expect(await leftOf(claim)).toEqual([]);
   });
 
+  it('of somebody on hold, whom an SDK calls the same, keeps nobody else waiting until staff confirm it', async () => {
+    const [held, mine] = await known(2);
+    await write(store.db, (tx) => insertHold(tx, world.entity.id, {
+      customerType: 'user_id', customerId: held!, kind: 'hold', reason: 'a lawsuit', createdBy: world.user.id,
+    }));
+    await alias(held!, mine!);
+    expect(await gatherPeople(needs, await claimed('delete', [held!, mine!]))).toMatchObject({ going: 1, held: 1 });
+    await write(store.db, (tx) => updateAlias(tx, world.entity.id, { previousId: held!, userId: mine! }, 'confirmed', world.user.id));
+    expect(await gatherPeople(needs, await claimed('delete', [held!, mine!]))).toMatchObject({ going: 0, held: 2 });
+  });
+
   it('of an id that is in use elsewhere nobody else\'s', async () => {
     const [[mine], victim] = [await known(1), guest()];
     await alias(victim, mine!, { witnessed: false });
