@@ -69,7 +69,7 @@ export async function listUsersOfWholeDevices(
   return rows.map(({ ordinal, user_id: customerId }) => ({ ordinal, customerType: 'user_id', customerId }));
 }
 
-/** Who of a request can't be told apart, as pairs of ordinals: an alias that is followed is between them, or both were asked for by one id. */
+/** Who of a request can't be told apart, as pairs of ordinals: a followed alias is between them, or both were asked for by one id. */
 export async function listLinkedPeople(tx: Tx, entityId: number, requestId: number): Promise<[number, number][]> {
   await tx.query(LOOK_UP_BY_KEY);
   const { rows } = await tx.query<{ one: number; other: number }>(

@@ -69,7 +69,7 @@ const confirmAlias = (previousId: string, userId: string) => stack.store.db.quer
   `INSERT INTO user_aliases (entity_id, previous_id, user_id, decision) VALUES ($1, $2, $3, 'confirmed')`,
   [world.entity.id, previousId, userId]);
 
-it('whoever is known by an alias that staff confirmed goes with them, and so does what only their device knows; another user of a device stays', async () => {
+it('an id that staff confirmed goes with the person, and what only their device knows; who shares a device stays', async () => {
   const [ana, ben, before] = await known(3);
   await confirmAlias(before!, ana!);
   await stack.store.db.query(
