@@ -113,15 +113,20 @@ class Attempt<Run, Ground> {
     return false;
   }
 
-  /** Kills a worker when so much is committed, and more than the worker before it had committed. */
+  /**
+   * Kills a worker when so much is committed, and more than the worker before it had committed. Where that one went so far beyond its own
+   * point that nothing more is committed before the run is over, there is nothing to kill.
+   */
   async dieAfter(point: number): Promise<void> {
     const worker = this.#stack.startWorker();
     const run = await this.#run();
     const before = await this.#flow.progress(this.#stack, run);
-    await waitFor(`progress of ${point}`, async () => {
+    const reached = await waitFor(`progress of ${point}`, async () => {
       const progress = await this.#flow.progress(this.#stack, run);
-      return progress >= point && (progress > before || point === 0);
+      if (before >= point && await this.#flow.hasEnded(this.#stack, run)) return 'over';
+      return progress >= point && (progress > before || point === 0) && 'kill';
     });
+    if (reached === 'over') return worker.stop();
     await worker.kill();
     await this.#expectUnderWay(run);
   }
