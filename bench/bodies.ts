@@ -41,11 +41,16 @@ export const unverified: Line = {
     const service = await context.service();
     const idle = await cpuPerMs(service, () => delay(5_000));
     let [dearest, most] = ['', 0];
+    // What a process that has just begun compiles is no request's.
+    for (let warm = 0; warm < 30; warm += 1) await post(service, DEAREST['a login with numbers']!, 400);
     for (const [name, sent] of Object.entries(DEAREST)) {
       for (let warm = 0; warm < 3; warm += 1) await post(service, sent, 400);
       await delay(1_000);               // what the kind before has left behind is collected
       const batches: number[] = [];
-      for (let batch = 0; batch < BATCHES; batch += 1) batches.push(await cpuOfBatch(service, sent, idle));
+      for (let batch = 0; batch < BATCHES; batch += 1) {
+        await delay(700);               // a sweep of the service meets one batch, not all
+        batches.push(await cpuOfBatch(service, sent, idle));
+      }
       const ownMs = batches.toSorted((a, b) => a - b)[Math.floor(BATCHES / 2)]!;
       console.log(`    ${name}: ${ownMs.toFixed(1)} ms`);
       if (ownMs > most) [dearest, most] = [name, ownMs];
