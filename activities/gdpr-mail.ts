@@ -17,8 +17,8 @@ const DAYS = 30;
 const DAY_MS = 86_400_000;
 
 /**
- * Tells those who asked; of requests from devices those whom the app names; once for each kind. Nobody, where no mail is wanted, or
- * none of them may see such requests any more.
+ * Mails the user who asked, or for a request from a device the addresses that the app names; once for each kind. Sends nothing where no
+ * mail is wanted, or none of them may see such requests any more.
  */
 export async function mailGdpr(
   needs: GdprMailNeeds, { entityId, requestId }: { entityId: number; requestId: number }, kind: GdprMailKind,
@@ -45,7 +45,7 @@ async function recipientsOf({ db }: GdprMailNeeds, request: GdprRequest, kind: G
     return email === null ? [] : [email];
   }
   const named = await listAppRecipients(db, request);
-  // The time that the law gives runs out though the app names nobody: then all hear of it who may do something about it.
+  // The time that the law gives runs out though the app names no address: then the mail goes to all who may do something about it.
   return named.length === 0 && kind === 'near_deadline' ? listMembersToTell(db, request.entityId) : named;
 }
 

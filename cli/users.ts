@@ -60,7 +60,7 @@ function addInvitations(users: Command, run: Run): void {
     .action((email: string, options: InviteOptions) => run((context) => invite(context, email, options)));
 
   users.command('invitations')
-    .description('list the invitations that nobody has accepted yet')
+    .description('list the invitations that are not accepted yet')
     .action(() => run(listInvitations));
 
   users.command('invite-again')

@@ -20,7 +20,7 @@ export type GzipDefect = 'cut_off' | 'corrupt' | 'too_large';
 
 /**
  * Decompresses a gzip file (RFC 1952), also one of several members. Yields all that comes out before a defect, and returns
- * the defect. Reads no more of `pieces` than it has asked for, so a source that stalls keeps nobody who leaves early.
+ * the defect. Reads no more of `pieces` than it has asked for, so a source that stalls does not hold up a reader who leaves early.
  */
 export async function* gunzip(
   pieces: AsyncIterable<Buffer>, { maxBytes, signal }: GunzipOptions,

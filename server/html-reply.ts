@@ -4,7 +4,7 @@ import { Reply } from './reply.ts';
 
 const STYLE_HASH = createHash('sha256').update(PAGE_STYLE).digest('base64');
 
-/** No scripts, nothing from elsewhere, no frame around it; and the address, which may hold a token, is told to nobody and kept nowhere. */
+/** No scripts, nothing from elsewhere, no frame around it; the address, which may hold a token, goes nowhere and is kept nowhere. */
 export const PAGE_HEADERS = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': [

@@ -5,7 +5,7 @@ import { countAttempt } from './count-attempt.ts';
 import { networkOf } from './network-of.ts';
 import { hashPassword } from './passwords.ts';
 
-/** What a link is told that is unknown, used, withdrawn or expired: which of them it is, nobody learns. */
+/** One refusal for a link that is unknown, used, withdrawn or expired: the caller can't learn which. */
 export function refuseLink(): never {
   return refuse(404, 'not_found', 'This link leads to nothing, or no longer: it works once, for 24 hours. Ask for a new one.');
 }

@@ -35,7 +35,7 @@ export async function confirmReset(
   }));
 }
 
-/** An account is the same in all its entities: each of them is told. */
+/** An account is the same in all its entities: each gets an audit entry. */
 async function auditReset(tx: Tx, userId: number, address: string): Promise<void> {
   const user = (await findUser(tx, userId))!;
   for (const entityId of await listEntityIdsOf(tx, userId)) {

@@ -13,7 +13,7 @@ export function refuseGiving({ rights }: Caller, before: readonly Right[], after
   if (missing) refuse(403, 'forbidden', `Only who has the right ${missing} can give it`);
 }
 
-/** Nobody takes what they do not have. */
+/** An admin takes only rights that they have. */
 export function refuseTaking({ rights }: Caller, before: readonly Right[], after: readonly Right[]): void {
   const missing = before.find((right) => !after.includes(right) && !rights.has(right));
   if (missing) refuse(403, 'forbidden', `Only an admin who has the right ${missing} can take it`);

@@ -12,7 +12,7 @@ const CLOCK_SKEW_SECONDS = 60;
 const ALGORITHM = 'HS256';
 
 /**
- * The user for whom a user token vouches: a JWT (RFC 7519) that one of the app's keys signed with HS256, with `sub` and an `exp` at
+ * The user for which a user token vouches: a JWT (RFC 7519) that one of the app's keys signed with HS256, with `sub` and an `exp` at
  * most an hour away (docs/user-tokens.md). Refuses all else with 401, and says why; what stands in the token is never said back.
  */
 export async function verifyUserToken(keys: readonly AppTokenKey[], token: unknown): Promise<string> {

@@ -32,7 +32,7 @@ export type DatabaseOptions = {
   onError?: (error: Error) => void;
 };
 
-/** How long the end of a database waits for its sessions to end: a server that is gone tells nobody. */
+/** How long the end of a database waits for its sessions to end: a server that is gone ends no session. */
 const END_WITHIN_MS = 5_000;
 
 /**

@@ -1,6 +1,6 @@
 import type { Queryable } from './database.ts';
 
-/** Who is told of imports into a SoR, deleted or not: its `notify_emails`, by default its creator. And its identifier. */
+/** Who gets mails about imports into a SoR, deleted or not: its `notify_emails`, by default its creator. And its identifier. */
 export async function findMailFacts(
   db: Queryable, entityId: number, sorId: number,
 ): Promise<{ sorIdentifier: string; to: string[] }> {

@@ -3,7 +3,7 @@ import type { IngestedCall } from './ingested-call.ts';
 import { OF_ANY_APP } from './personal-data/rows-of-people.ts';
 
 /**
- * So many aliases lead to a user, and so many from an earlier id: whoever has an app's key could write any number. Those that staff
+ * So many aliases lead to a user, and so many from an earlier id: with an app's key one could write any number. Those that staff
  * have refused don't count.
  */
 export const MAX_ALIASES = 100;

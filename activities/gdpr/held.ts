@@ -17,7 +17,7 @@ export async function setApart(tx: Tx, key: GdprKey, letIn: ReadonlySet<string>)
   return { ...counted, refused: await deleteSharedDevices(tx, key.entityId, key.runId, letIn) };
 }
 
-/** The ordinals of people of whom any id is on hold, or of somebody who can't be told apart from them, or has used a device that asks. */
+/** The ordinals of people with an id on hold, of those who can't be told apart from them, and of devices that one of them has used. */
 async function findHeld(tx: Tx, { entityId, runId: requestId }: GdprKey): Promise<number[]> {
   const known = (await listIdentifiers(tx, entityId, requestId)).filter(isCustomer);
   const identifiers = [...known, ...await listUsersOfWholeDevices(tx, entityId, requestId)];

@@ -170,7 +170,7 @@ async function download(program: Program, folder: string, answerMs: number): Pro
   return checked(program, file);
 }
 
-/** Gives up soon where nobody answers, and says who that was. Returns the SHA-256 of what came. */
+/** Gives up soon where no answer comes, and says from where. Returns the SHA-256 of what came. */
 async function fetchInto(url: URL, file: string, answerMs: number): Promise<string> {
   const unanswered = new AbortController();
   const timer = setTimeout(() => unanswered.abort(), answerMs);

@@ -53,7 +53,7 @@ const checkExporter = route({
   method: 'POST',
   path: `${PATH}/check`,
   summary: 'Try the bucket of a data exporter: writes, reads and deletes a file in it',
-  description: 'A failure is told in the provider\'s own words: 4xx where something must change first, 5xx where the bucket cannot '
+  description: 'A failure has the provider\'s own words: 4xx where something must change first, 5xx where the bucket cannot '
     + 'be reached.',
   result: z.object({ ok: z.literal(true) }),
   async handle({ params: { exporter_id }, keepReply, ...who }, needs) {

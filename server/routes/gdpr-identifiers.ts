@@ -19,7 +19,7 @@ const ALIASES = '/api/gdpr/aliases';
 
 const said = {
   app_id: z.string().nullable().describe('The app whose SDK said so first'),
-  device_id: z.string().nullable().describe('The device that said so; null: none, or nobody knows any more'),
+  device_id: z.string().nullable().describe('The device that said so; null: none, or it is no longer known'),
   said_at: z.iso.datetime().nullable(),
 };
 

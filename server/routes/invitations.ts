@@ -23,7 +23,7 @@ const listOpen = route({
   ...SHARED,
   method: 'GET',
   path: PATH,
-  summary: 'List the invitations that nobody has accepted yet',
+  summary: 'List the invitations that are not accepted yet',
   query: z.object(pageQuery),
   result: pageOf(InvitationRecord),
   async handle({ query, caller: { entityId } }, { db, settings }) {

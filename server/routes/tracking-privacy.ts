@@ -25,7 +25,7 @@ import { verifyUserToken } from '../user-token.ts';
 const AskedBody = z.custom<unknown>(() => true).meta({
   type: 'object',
   description: '`type`: access or delete; the device as `deviceId`, `context.device.id` or `anonymousId`; `userToken`, which vouches for '
-    + 'its user; `userId` to check that it is whom the token names; `writeKey` where it is not the user of Basic authentication',
+    + 'its user; `userId` to check that the token names the same user; `writeKey` where it is not the user of Basic authentication',
 });
 
 const COVERS = ['device', 'user'] as const;
@@ -34,13 +34,13 @@ const ask = route({
   tag: 'Tracking', auth: 'app_key', method: 'POST', idempotencyKey: 'ignored',
   path: '/v1/privacy',
   summary: 'Ask from a device for the data of it or of its user, or for its deletion',
-  description: 'It covers what the device itself sent; with a `userToken`, which the app\'s server signs, the user whom that names. A '
+  description: 'It covers what the device itself sent; with a `userToken`, which the app\'s server signs, the user that the token names. A '
     + 'deletion waits for approval, unless the app is set to do without; all else begins at once. The same again within a day, or while it '
     + 'is open, is one request.',
   body: AskedBody,
   result: z.object({
     identifier: z.string(), type: z.enum(TYPES), state: z.enum(STATES), received_at: z.iso.datetime(),
-    covers: z.enum(COVERS).describe('user: all of whom the userToken names; device: what the device itself sent'),
+    covers: z.enum(COVERS).describe('user: all data of the user that the userToken names; device: what the device itself sent'),
     notice: z.string().optional().describe('What of the body did not count'),
   }),
   async handle({ body, log, ...circumstances }, needs) {
@@ -78,7 +78,7 @@ const UNVOUCHED = 'userId counts only with a userToken that vouches for it: this
 
 type Given = { type: GdprRequestType; deviceId: string; userId: string | null; userToken: unknown };
 
-/** The user whom a token names; null without one: what a device says of its user is no reason to show or erase anybody. */
+/** The user that a token names; null without one: what a device says of its user is no reason to show or erase data of that user. */
 async function vouchedUser(
   tx: Tx, { secrets }: RouteNeeds, { entityId, device, given }: { entityId: number; device: AskingDevice; given: Given },
 ): Promise<string | null> {
@@ -90,7 +90,7 @@ async function vouchedUser(
 
 /** So many requests of a type in a day: of a device, and of a person. */
 const MAX_A_DAY = 3;
-/** So many of an app's devices are open that no user token vouches for: whoever has the app's key can make devices up. */
+/** So many of an app's devices are open that no user token vouches for: the app's key is enough to make devices up. */
 const MAX_OPEN_OF_DEVICES = 1_000;
 const RETRY_SECONDS = 3_600;
 
@@ -141,7 +141,7 @@ function readAsked(body: unknown): Given {
 const PrivacyRequestRecord = z.object({
   identifier: z.string(), type: z.enum(TYPES), state: z.enum(STATES),
   device_id: z.string().nullable().describe('Null once the person was erased'),
-  user_id: z.string().nullable().describe('For whom a user token vouched; null: it covers what the device itself sent'),
+  user_id: z.string().nullable().describe('The user for which a user token vouched; null: it covers what the device itself sent'),
   received_at: z.iso.datetime(),
 });
 

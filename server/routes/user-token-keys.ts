@@ -11,7 +11,7 @@ import { identifier } from '../input.ts';
 import { noResult } from '../reply.ts';
 import { type Route, route } from '../route.ts';
 
-/** Keys by which an app's server vouches for its users (docs/user-tokens.md). Whoever has one can ask for anybody's data. */
+/** Keys by which an app's server vouches for its users (docs/user-tokens.md). One is enough to ask for any user's data. */
 const SHARED = { tag: 'User token keys', right: 'gdpr_data_manage' } as const;
 const PATH = '/api/apps/:app_identifier/user_token_keys';
 

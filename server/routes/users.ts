@@ -95,7 +95,7 @@ const updateAUser = route({
   method: 'PUT',
   path: ONE,
   summary: 'Change a user of the entity',
-  description: 'Rights take effect at once. Nobody gives or takes a right that they do not have.',
+  description: 'Rights take effect at once. An admin gives and takes only rights that they have.',
   params,
   body: z.object({
     email: email.optional().describe('Only superadmins change it: links that set a password go there'),
@@ -165,7 +165,7 @@ const resetPassword = route({
   method: 'POST',
   path: `${ONE}/password_reset`,
   summary: 'Mail a user a link that sets a new password',
-  description: 'To the address of the account; nobody else learns the link. It works once, for 24 hours.',
+  description: 'To the address of the account, and nowhere else. The link works once, for 24 hours.',
   params,
   async handle({ params: { user_id }, keepReply, ...who }, { db }) {
     const member = await findMember(db, who.caller.entityId, user_id) ?? refuse(404, 'not_found', NOT_FOUND);

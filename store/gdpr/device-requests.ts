@@ -6,7 +6,7 @@ import type { Queryable, Tx } from '../database.ts';
 /** A device that any of the apps knows, and the app that saw it last. */
 export type AskingDevice = { appId: number; deviceId: string; gdprApproval: boolean };
 
-/** Who asks for what: null for the device alone, else the user for whom a user token vouches. */
+/** Who asks for what: null for the device alone, else the user for which a user token vouches. */
 export type AskedByDevice = { device: AskingDevice; userId: string | null; type: GdprRequestType };
 
 /** Holds the device, of the app that saw it last, so that it asks for one thing at a time. */

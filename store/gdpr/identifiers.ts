@@ -12,7 +12,7 @@ const MAX_IDS_OF_A_PERSON = 1_000;
 const PEOPLE_AT_ONCE = 100;
 
 /**
- * Whose word an id of a person rests on. `asked`: whoever asked; `alias`: an SDK; `confirmed`: staff, of an alias; `device`: an SDK, of
+ * Whose word an id of a person rests on. `asked`: the request; `alias`: an SDK; `confirmed`: staff, of an alias; `device`: an SDK, of
  * a device that the person used.
  */
 export const ORIGINS = ['asked', 'alias', 'confirmed', 'device'] as const;

@@ -2,7 +2,7 @@ import type { Queryable, Tx } from '../database.ts';
 import type { Secrets } from '../secrets.ts';
 import type { CustomerType } from '../../domain/customer-id.ts';
 
-/** An id, and by its ordinal of whom of the request. */
+/** An id, and the ordinal of its person in the request. */
 export type FoundId = { ordinal: number; value: string };
 
 /** The same with the id that leads to it. */
@@ -18,7 +18,7 @@ export type LeftReason = (typeof LEFT_REASONS)[number];
 
 type Some = { entityId: number; requestId: number; ordinals: number[] };
 
-/** What is gathered anew; of people of whom something is gone already it stays as it was. */
+/** Before gathering again. It stays for people of whom something is erased already. */
 export async function deleteLeft(tx: Tx, { entityId, requestId, ordinals }: Some): Promise<void> {
   await tx.query(
     `DELETE FROM gdpr_left_identifiers l USING gdpr_request_people p

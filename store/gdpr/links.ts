@@ -109,7 +109,7 @@ export async function listAliasesOf(
   return { total: counted!.total, aliases: rows.map(toAlias) };
 }
 
-/** Null: there is no such alias. With the decision null nobody has decided any more. */
+/** Null: there is no such alias. A decision of null takes one back. */
 export async function updateAlias(
   tx: Tx, entityId: number, { previousId, userId }: Pick<Alias, 'previousId' | 'userId'>, decision: AliasDecision | null,
   decidedBy: number | null,

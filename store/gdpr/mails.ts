@@ -21,7 +21,7 @@ export async function updateNobodyTold(tx: Queryable, entityId: number, mailId: 
      WHERE entity_id = $1 AND id = $2 AND coalesce(mail_state, 'not_sent') = 'not_sent'`, [entityId, mailId]);
 }
 
-/** A member `m` of the entity, the user `u`, who may see requests of people: what is told leads to their data. */
+/** A member `m` of the entity, the user `u`, who may see requests of people: a mail leads to their data. */
 const MAY_BE_TOLD = `(u.superadmin OR 'gdpr_data_manage' = ANY (m.rights))`;
 /** Of a mail to all members who may see requests. */
 const MAX_RECIPIENTS = 100;
@@ -35,14 +35,14 @@ export async function listMembersToTell(db: Queryable, entityId: number, emails?
   return rows.map(({ email }) => email);
 }
 
-/** Those whom the app of a request from a device names now, and who may see it. */
+/** The addresses that the app of a request from a device names now, of members who may see it. */
 export async function listAppRecipients(db: Queryable, { entityId, appId }: Pick<GdprRequest, 'entityId' | 'appId'>): Promise<string[]> {
   const { rows: [app] } = await db.query<{ gdpr_emails: string[] }>(
     'SELECT gdpr_emails FROM apps WHERE entity_id = $1 AND id = $2', [entityId, appId]);
   return app ? listMembersToTell(db, entityId, app.gdpr_emails) : [];
 }
 
-/** Notes down whom a mail of the request goes to, unless it went already. */
+/** Notes down the recipients of a mail of the request, unless it went already. */
 export async function updateRecipients(
   tx: Queryable, { entityId, id }: GdprRequest, mailId: number, emails: readonly string[],
 ): Promise<void> {

@@ -25,7 +25,7 @@ export type GdprRequest = {
   appId: number | null;
   requester: { kind: 'user' | 'service_token' | 'device' | 'system'; id: number | null };
   skipEmail: boolean;
-  /** Whom the last mail about it was for: people who work with Millrace. */
+  /** The recipients of the last mail about it: people who work with Millrace. */
   emails: string[];
   state: GdprRequestState;
   generation: number;

@@ -46,7 +46,7 @@ export async function listShared<T extends FoundId>(
     (usersOf.get(value) ?? []).some(({ user_id: userId }) => heldOf.get(userId) !== isHeld.get(ordinal))));
 }
 
-/** What a device has sent is asked for by itself, whoever used it. */
+/** What a device has sent is asked for by itself, whichever users it had. */
 async function withoutWhole<T extends FoundId>(
   tx: Queryable, entityId: number, requestId: number, devices: readonly T[],
 ): Promise<readonly T[]> {

@@ -20,9 +20,9 @@ type TextsOfPeople = {
   text: string;
   /** Which of the rows do name somebody. */
   naming: string;
-  /** Which of these are theirs by an id of its own, and what is told of such a row. */
+  /** Which of these are theirs by an id column, and the columns that an archive shows of them. */
   own?: { condition: string; shown: string };
-  /** In what a row lies, as a text: all that is told of a row that is not theirs by an id of its own. */
+  /** In what a row lies, as a text: all that an archive says of the others. */
   within: string;
   /** The statement that takes it away, up to its condition. */
   change: string;
