@@ -93,7 +93,7 @@ export async function showCreatedApp(
   return CreatedApp.parse((await showApps(db, kept, caller, [app]))[0]);
 }
 
-/** Addresses are compared without regard to case, as Postgres folds it. */
+/** Addresses are compared without regard to case. */
 function folded(email: string): string {
   return email.toLowerCase();
 }

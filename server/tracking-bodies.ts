@@ -46,11 +46,12 @@ async function sized(bytes: Buffer): Promise<unknown> {
 
 /** Of a zipped body whose key stands in it no more is unzipped, before that holds, than may come without one. */
 async function verifiedJson(request: FastifyRequest, bytes: Buffer, needs: RouteNeeds): Promise<Buffer> {
-  if (!request.trackingTarget) {
-    const isZipped = request.headers['content-encoding'] !== undefined;
-    await verifyBody(request, isZipped ? await unzippedHead(bytes) : bytes, 'json', needs);
-  }
-  return unpacked(request, bytes);
+  if (request.trackingTarget) return unpacked(request, bytes);
+  const isZipped = request.headers['content-encoding'] !== undefined;
+  const head = isZipped ? await unzippedHead(bytes) : bytes;
+  await verifyBody(request, head, 'json', needs);
+  const isWhole = isZipped && head.length > 0 && head.length <= MAX_UNVERIFIED_BYTES;
+  return isWhole ? head : unpacked(request, bytes);
 }
 
 /** What a zipped body begins with, one byte more than may come without credentials; what is no gzip is left to `unpacked`. */
