@@ -16,10 +16,12 @@ const MIB = 1024 * 1024;
  * the parts on their way, and the one that is being filled.
  */
 const LIMITS = { parts: 10_000, leastPartBytes: 8 * MIB, heldBytes: 32 * MIB };
+/** How long parts on their way may still arrive once another has failed. */
+const ARRIVAL_MS = 5_000;
 
 /**
- * Uploads what fits into one part with one request, and more in parts, some at a time. A failure of any part or of `bytes` ends the
- * others, aborts the upload and is thrown. `maxBytes` is what there may be; more than that is refused when parts run out.
+ * Uploads what fits into one part with one request, and more in parts, some at a time. A failure of any part or of `bytes`
+ * lets no other begin, aborts the upload and is thrown. `maxBytes` is what there may be; more than that is refused when parts run out.
  */
 export async function uploadParts<Part>(
   bytes: AsyncIterable<Uint8Array>, maxBytes: number, steps: UploadSteps<Part>, limits = LIMITS,
@@ -71,14 +73,18 @@ async function* filled(bytes: AsyncIterable<Uint8Array>, take: () => Buffer): As
   yield { buffer, length, isLast: true };
 }
 
-/** So many at a time; when one fails, the others are ended by the signal, and the next that is added is refused with the same. */
+/**
+ * So many at a time. When one fails, the next that is added is refused with the same. Those on their way may arrive first: a part whose
+ * request is ended may be stored after its upload was aborted (Amazon S3 API reference: AbortMultipartUpload).
+ */
 function lanes(most: number) {
   const controller = new AbortController();
   const running = new Set<Promise<void>>();
   let failure: { error: unknown } | undefined;
-  const stop = (error: unknown) => {
+  let late: NodeJS.Timeout | undefined;
+  const fail = (error: unknown) => {
     failure ??= { error };
-    controller.abort(failure.error);
+    late ??= setTimeout(() => controller.abort(error), ARRIVAL_MS);
   };
   return {
     signal: controller.signal,
@@ -86,7 +92,7 @@ function lanes(most: number) {
     async add(work: () => Promise<unknown>): Promise<void> {
       while (running.size >= most) await Promise.race(running);
       if (failure) throw failure.error;
-      const lane: Promise<void> = work().then(() => undefined, stop).finally(() => running.delete(lane));
+      const lane: Promise<void> = work().then(() => undefined, fail).finally(() => running.delete(lane));
       running.add(lane);
     },
     /** Waits for all. */
@@ -94,9 +100,11 @@ function lanes(most: number) {
       await Promise.all(running);
       if (failure) throw failure.error;
     },
+    /** Waits for those on their way, and ends them when they take too long. */
     async end(error: unknown): Promise<void> {
-      stop(error);
+      fail(error);
       await Promise.all(running);
+      clearTimeout(late);
     },
   };
 }

@@ -157,8 +157,6 @@ it('the action that Amazon itself names is told as the missing one', async () =>
 });
 
 it('unfinished uploads are found where a prefix finds whole keys only, as with MinIO', async () => {
-  // A part on its way when its upload was aborted may be taken afterwards, by S3 as well: that of the test above.
-  await bucket.abortUnfinished('for-good');
   await bucket.beginUnfinished('minio/a/1');
   await bucket.beginUnfinished('minio/ab');
   const none = s3Answer('<ListMultipartUploadsResult><IsTruncated>false</IsTruncated></ListMultipartUploadsResult>');
