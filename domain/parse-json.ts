@@ -1,12 +1,12 @@
 import { exactNumber } from './exact-json.ts';
-import { cutJson, type JsonPiece, JsonScan, skipSpace } from './scan-json.ts';
+import { type JsonPiece, JsonScan, type LargeJson, skipSpace } from './scan-json.ts';
 
 /** How much is parsed, or looked over, in one go. */
-const PIECE_BYTES = 128 * 1024;
+const PIECE_BYTES = 64 * 1024;
 /** Begins a string that stands for a number. UTF-8 can't spell it, so of all texts only one that escapes it begins so. */
 const NUMBER_MARK = '\uDFFF\uDFFF';
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-const [OPEN_BRACE] = Buffer.from('{');
+const [OPEN_BRACE, BACKSLASH] = Buffer.from('{\\');
 
 export type ParseOptions = {
   maxNesting: number;
@@ -23,7 +23,7 @@ export function sayNesting(levels: number): string {
 /** Throws a `NestingError` for a JSON text whose arrays and objects nest deeper. It costs little for a text with few of them. */
 export function checkNesting(text: string, maxNesting: number): void {
   if (!hasMoreOpened(text, maxNesting)) return;
-  const scan = new JsonScan({ maxNesting, exactNumbers: false, largeBytes: Infinity });
+  const scan = new JsonScan({ maxNesting, exactNumbers: false, pieceBytes: Infinity });
   scan.continue(Buffer.from(text), Infinity);
   if (scan.nesting > maxNesting) throw new NestingError();
 }
@@ -43,16 +43,16 @@ function hasMoreOpened(text: string, levels: number): boolean {
  * `__proto__` are left out.
  */
 export function *parseJson(bytes: Buffer, { maxNesting, exactNumbers = false }: ParseOptions): Generator<void, unknown> {
-  const scan = new JsonScan({ maxNesting, exactNumbers, largeBytes: PIECE_BYTES });
+  const scan = new JsonScan({ maxNesting, exactNumbers, pieceBytes: PIECE_BYTES });
   for (let until = PIECE_BYTES; scan.continue(bytes, until); until += PIECE_BYTES) yield;
   if (scan.nesting > maxNesting) throw new NestingError();
-  const mayHaveProto = bytes.includes('__proto__') || bytes.includes('\\u00');
+  const mayHaveProto = bytes.includes('__proto__') || (bytes.includes(BACKSLASH!) && bytes.includes('\\u00'));
   const text = new JsonText(bytes, scan.inexact, mayHaveProto);
   const start = skipSpace(bytes, 0);
-  const end = scan.large.get(start);
-  if (end === undefined) return text.parse('', 0, bytes.length, '');
-  if (skipSpace(bytes, end) !== bytes.length) throw new SyntaxError();
-  return yield* parseLarge(text, start, end, scan.large);
+  const whole = scan.large.get(start);
+  if (whole === undefined) return text.parse('', 0, bytes.length, '');
+  if (skipSpace(bytes, whole.end) !== bytes.length) throw new SyntaxError();
+  return yield* parseLarge(text, whole, scan.large);
 }
 
 /** The same at once, for short texts. */
@@ -64,34 +64,35 @@ export function parseJsonAtOnce(bytes: Buffer, options: ParseOptions): unknown {
   }
 }
 
+type Large = ReadonlyMap<number, LargeJson>;
+
 /** An array or object whose pieces are parsed one by one. */
-function *parseLarge(text: JsonText, start: number, end: number, large: ReadonlyMap<number, number>): Generator<void, unknown> {
+function *parseLarge(text: JsonText, { start, end, pieces }: LargeJson, large: Large): Generator<void, unknown> {
   const { bytes } = text;
   const isObject = bytes[start] === OPEN_BRACE;
   const [open, close] = isObject ? ['{', '}'] : ['[', ']'];
   if (bytes[end - 1] !== close.charCodeAt(0)) throw new SyntaxError();
   const object: Record<string, unknown> = {};
-  const array: unknown[] = [];
-  for (const piece of cutJson(bytes, start, end, large, PIECE_BYTES)) {
-    const isWhole = piece.start === start + 1 && piece.end === end - 1;
-    if (!isWhole && skipSpace(bytes, piece.start) >= piece.end) throw new SyntaxError();       // nothing between two commas
+  const arrays: unknown[][] = [];
+  for (const piece of pieces) {
+    // Nothing between two commas.
+    if (pieces.length > 1 && skipSpace(bytes, piece.start) >= piece.end) throw new SyntaxError();
     const parsed = piece.large === null
       ? text.parse(open, piece.start, piece.end, close)
-      : yield* parseItem(text, piece, piece.large, [open, close], large);
+      : yield* parseItem(text, piece, large.get(piece.large)!, [open, close], large);
     if (isObject) Object.assign(object, parsed);
-    else for (const element of parsed as unknown[]) array.push(element);
+    else arrays.push(parsed as unknown[]);
     yield;
   }
-  return isObject ? object : array;
+  return isObject ? object : ([] as unknown[]).concat(...arrays);
 }
 
 /** The array or object with one item, whose value is large. */
 function *parseItem(
-  text: JsonText, piece: JsonPiece, value: { start: number; end: number }, [open, close]: readonly [string, string],
-  large: ReadonlyMap<number, number>,
+  text: JsonText, piece: JsonPiece, value: LargeJson, [open, close]: readonly [string, string], large: Large,
 ): Generator<void, unknown> {
   const item = text.parse(open, piece.start, value.start, `0${close}`) as unknown[] | Record<string, unknown>;
-  const parsed = yield* parseLarge(text, value.start, value.end, large);
+  const parsed = yield* parseLarge(text, value, large);
   if (skipSpace(text.bytes, value.end) !== piece.end) throw new SyntaxError();
   for (const name of Object.keys(item)) (item as Record<string, unknown>)[name] = parsed;
   return item;
