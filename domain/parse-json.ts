@@ -6,7 +6,7 @@ const PIECE_BYTES = 64 * 1024;
 /** Begins a string that stands for a number. UTF-8 can't spell it, so of all texts only one that escapes it begins so. */
 const NUMBER_MARK = '\uDFFF\uDFFF';
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-const [OPEN_BRACE, BACKSLASH] = Buffer.from('{\\');
+const [OPEN_BRACE] = Buffer.from('{');
 
 export type ParseOptions = {
   maxNesting: number;
@@ -46,7 +46,7 @@ export function *parseJson(bytes: Buffer, { maxNesting, exactNumbers = false }: 
   const scan = new JsonScan({ maxNesting, exactNumbers, pieceBytes: PIECE_BYTES });
   for (let until = PIECE_BYTES; scan.continue(bytes, until); until += PIECE_BYTES) yield;
   if (scan.nesting > maxNesting) throw new NestingError();
-  const mayHaveProto = bytes.includes('__proto__') || (bytes.includes(BACKSLASH!) && bytes.includes('\\u00'));
+  const mayHaveProto = (scan.hasUnderscored && bytes.includes('__proto__')) || (scan.hasEscapes && bytes.includes('\\u00'));
   const text = new JsonText(bytes, scan.inexact, mayHaveProto);
   const start = skipSpace(bytes, 0);
   const whole = scan.large.get(start);

@@ -1,4 +1,4 @@
-const [QUOTE, BACKSLASH, COMMA, COLON] = Buffer.from('"\\,:');
+const [QUOTE, BACKSLASH, COMMA, COLON, UNDERSCORE] = Buffer.from('"\\,:_');
 const [OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = Buffer.from('[]{}');
 const [MINUS, PLUS, POINT, ZERO, NINE, E, CAPITAL_E] = Buffer.from('-+.09eE');
 const [SPACE, TAB, LINE_FEED, RETURN] = Buffer.from(' \t\n\r');
@@ -30,6 +30,10 @@ export type LargeJson = { start: number; end: number; pieces: JsonPiece[] };
 export class JsonScan {
   /** Of arrays and objects within each other: how deep. */
   nesting = 0;
+  /** Whether a string begins with an underscore. */
+  hasUnderscored = false;
+  /** Whether a string has a backslash. */
+  hasEscapes = false;
   /** Numbers that a double may not keep: start and end, in turns. */
   readonly inexact: number[] = [];
   /** By their starts. */
@@ -58,7 +62,12 @@ export class JsonScan {
     for (; at < end; at += 1) {
       const byte = bytes[at]!;
       if (byte === QUOTE) {
-        at = endOfString(bytes, at) - 1;
+        if (bytes[at + 1] === UNDERSCORE) this.hasUnderscored = true;
+        for (at += 1; at < bytes.length && bytes[at] !== QUOTE; at += 1) {
+          if (bytes[at] !== BACKSLASH) continue;
+          this.hasEscapes = true;
+          at += 1;
+        }
       } else if (byte === COLON || byte === SPACE) {
         continue;
       } else if (byte === COMMA) {
@@ -139,13 +148,6 @@ class Level {
     this.cut(at);
     return { start: this.start, end: at + 1, pieces: this.#pieces };
   }
-}
-
-/** Of a string whose quote is at `start`: behind its closing one, or behind the text. */
-function endOfString(bytes: Uint8Array, start: number): number {
-  let at = start + 1;
-  while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
-  return at + 1;
 }
 
 export function skipSpace(bytes: Uint8Array, from: number): number {
