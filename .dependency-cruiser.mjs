@@ -24,9 +24,9 @@ const BUILT_IN = { dependencyTypes: ['core'] };
 /** Without I/O; of luxon only what asks no clock, which its users see to. */
 const PURE_PACKAGES = 'node_modules/(csv-parse/(lib|dist/[^/]+)/sync\\.|croner/|canonicalize/|fastest-levenshtein/|(@types/)?luxon/|zod/)';
 /** Ciphers, checksums and signatures, and streams of bytes: pure but for the IV that is drawn for each file. */
-const CRYPTOGRAPHY = '^domain/(file-encryption|signed-document)\\.ts$';
+const CRYPTOGRAPHY = '^domain/(exports/file-encryption|core/signed-document)\\.ts$';
 /** Decompression: pure, in turns with what else the process does. */
-const DECOMPRESSION = '^domain/gunzip\\.ts$';
+const DECOMPRESSION = '^domain/core/gunzip\\.ts$';
 const PACKAGE = { dependencyTypesNot: ['core', 'local'] };
 
 export default {

@@ -1,15 +1,15 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { PATIENCE_MS } from './test/harness/wait.ts';
+import { PATIENCE_MS } from './test/harness/core/wait.ts';
 
 // Hundreds of processes are started, of test files, servers, workers and commands: what Node has made of a module is kept for the next.
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url));
 
 /** Real Postgres and Temporal: started once for both projects, stopped after the last. */
 const withServices = {
-  globalSetup: ['test/harness/global-setup.ts'],
-  setupFiles: ['test/harness/each-file.ts'],
+  globalSetup: ['test/harness/core/global-setup.ts'],
+  setupFiles: ['test/harness/core/each-file.ts'],
   // Generous: a machine may be busy with more than this run.
   testTimeout: PATIENCE_MS + 100_000,
   hookTimeout: PATIENCE_MS + 100_000,

@@ -1,16 +1,16 @@
-import { accountMailSteps } from './account-mails.ts';
-import { exportDailySteps } from './export-daily.ts';
-import { exportTickSteps } from './export-tick.ts';
-import { feedAttributesSteps } from './feed-attributes.ts';
-import { gdprAccessSteps } from './gdpr-access.ts';
+import { accountMailSteps } from './accounts/account-mails.ts';
+import { heartbeating } from './core/heartbeat.ts';
+import { exportDailySteps } from './exports/export-daily.ts';
+import { exportTickSteps } from './exports/export-tick.ts';
+import { feedAttributesSteps } from './feed/feed-attributes.ts';
+import { gdprAccessSteps } from './gdpr/gdpr-access.ts';
+import { gdprDeleteSteps } from './gdpr/gdpr-delete.ts';
 import { gdprSweepSteps } from './gdpr/sweep.ts';
-import { gdprDeleteSteps } from './gdpr-delete.ts';
-import { heartbeating } from './heartbeat.ts';
-import { importAttributesSteps } from './import-attributes.ts';
+import { importAttributesSteps } from './imports/import-attributes.ts';
+import { sweepSteps } from './jobs/sweep.ts';
 import type { Needs } from './needs.ts';
-import { runSyncSteps } from './run-sync.ts';
-import { sweepSteps } from './sweep.ts';
-import { syncTickSteps } from './sync-tick.ts';
+import { runSyncSteps } from './syncs/run-sync.ts';
+import { syncTickSteps } from './syncs/sync-tick.ts';
 
 /** Every step, bound to what it uses; a worker of any queue can run any of them. */
 export function allSteps(needs: Needs) {

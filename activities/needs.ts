@@ -1,10 +1,10 @@
 import type { Client } from '@temporalio/client';
-import type { WaysOut } from '../connectors/contract.ts';
-import type { Mailer } from '../connectors/mailer.ts';
-import type { Database } from '../store/database.ts';
-import type { Files } from '../store/files.ts';
-import type { Secrets } from '../store/secrets.ts';
-import type { Turns } from './turns.ts';
+import type { WaysOut } from '../connectors/core/contract.ts';
+import type { Mailer } from '../connectors/smtp/mailer.ts';
+import type { Database } from '../store/core/database.ts';
+import type { Files } from '../store/core/files.ts';
+import type { Secrets } from '../store/core/secrets.ts';
+import type { Turns } from './core/turns.ts';
 
 /** Structured logging: fields first, never a value of a customer. */
 export type Log = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>;

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { parseAttributeValue } from '../domain/attribute-value.ts';
-import type { AttributeChange } from '../domain/attribute-change.ts';
-import { type CustomerAttribute, listCustomerAttributesOf } from '../store/customer-attributes.ts';
-import { type Database, openDatabase, write } from '../store/database.ts';
-import { mergeAttributeValues, prepareChanges } from '../store/merge-attribute-values.ts';
-import type { Secrets } from '../store/secrets.ts';
+import type { AttributeChange } from '../domain/attributes/attribute-change.ts';
+import { parseAttributeValue } from '../domain/attributes/attribute-value.ts';
+import { type CustomerAttribute, listCustomerAttributesOf } from '../store/attributes/customer-attributes.ts';
+import { mergeAttributeValues, prepareChanges } from '../store/attributes/merge-attribute-values.ts';
+import { type Database, openDatabase, write } from '../store/core/database.ts';
+import type { Secrets } from '../store/core/secrets.ts';
 import { ATTRIBUTES, sampleValue } from './import-file.ts';
 import type { Line, Size } from './line.ts';
 import { atLeast, type Figure, median } from './report.ts';

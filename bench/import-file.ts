@@ -1,6 +1,6 @@
 import { createWriteStream } from 'node:fs';
 import { once } from 'node:events';
-import type { ScalarType } from '../domain/attribute-value.ts';
+import type { ScalarType } from '../domain/attributes/attribute-value.ts';
 
 /** The attributes of the benchmark's SoR: ten of them, so that 1M rows are 100,000 customers. */
 export const ATTRIBUTES: [key: string, type: ScalarType][] = [

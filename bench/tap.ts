@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pythonProgram } from '../test/harness/python-program.ts';
+import { pythonProgram } from '../test/harness/core/python-program.ts';
 import type { Tap } from './line.ts';
 
 /** Reads CSV files in S3. */

@@ -1,23 +1,23 @@
 import { Console } from 'node:console';
 import { Command, CommanderError } from 'commander';
-import { addCancelCommand } from './cancel.ts';
-import type { ProcessIo, Run } from './command-context.ts';
-import { addConnectionsCommand } from './connections.ts';
-import { addDecryptCommand } from './decrypt.ts';
-import { addErrorsCommand } from './errors.ts';
-import { addExportersCommand } from './exporters.ts';
-import { addGdprCommand } from './gdpr.ts';
-import { addImportCommand } from './import.ts';
-import { addLoginCommand } from './login.ts';
-import { addRedriveCommand } from './redrive.ts';
-import { addStatusCommand } from './status.ts';
-import { addSyncCommand } from './sync.ts';
-import { addSyncsCommand } from './syncs.ts';
-import { addTemplateCommand } from './template.ts';
-import { addTokensCommand } from './tokens.ts';
-import { addUsersCommand } from './users.ts';
-import { addVerifyDocumentCommand } from './verify.ts';
-import { Refusal } from '../domain/refusal.ts';
+import { Refusal } from '../domain/core/refusal.ts';
+import { addLoginCommand } from './accounts/login.ts';
+import { addTokensCommand } from './accounts/tokens.ts';
+import { addUsersCommand } from './accounts/users.ts';
+import type { ProcessIo, Run } from './core/command-context.ts';
+import { addDecryptCommand } from './exports/decrypt.ts';
+import { addExportersCommand } from './exports/exporters.ts';
+import { addGdprCommand } from './gdpr/gdpr.ts';
+import { addVerifyDocumentCommand } from './gdpr/verify.ts';
+import { addImportCommand } from './imports/import.ts';
+import { addRedriveCommand } from './imports/redrive.ts';
+import { addTemplateCommand } from './imports/template.ts';
+import { addCancelCommand } from './jobs/cancel.ts';
+import { addErrorsCommand } from './jobs/errors.ts';
+import { addStatusCommand } from './jobs/status.ts';
+import { addConnectionsCommand } from './syncs/connections.ts';
+import { addSyncCommand } from './syncs/sync.ts';
+import { addSyncsCommand } from './syncs/syncs.ts';
 
 const addCommands: ((program: Command, run: Run) => unknown)[] = [
   addLoginCommand, addTemplateCommand, addImportCommand, addStatusCommand, addErrorsCommand, addRedriveCommand, addCancelCommand,

@@ -1,11 +1,11 @@
+import { refuse } from '../domain/core/refusal.ts';
 import { airbyte } from './airbyte/airbyte.ts';
-import type { AnyConnector } from './contract.ts';
+import type { AnyConnector } from './core/contract.ts';
 import { httpFile } from './http-file/http-file.ts';
 import { postgres } from './postgres/postgres.ts';
 import { s3 } from './s3/s3.ts';
 import { singer } from './singer/singer.ts';
 import { webhook } from './webhook/webhook.ts';
-import { refuse } from '../domain/refusal.ts';
 
 /** Every connector there is, in the order in which they are listed. A new one joins here. */
 export const connectors: AnyConnector[] = [postgres, httpFile, s3, singer, airbyte, webhook];

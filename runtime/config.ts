@@ -3,10 +3,10 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { closest } from 'fastest-levenshtein';
 import { z } from 'zod';
-import { CannotStart } from './cannot-start.ts';
 import { readCommandsFile } from '../connectors/commands/commands-file.ts';
-import { readFetchAllow } from '../connectors/fetch-allow.ts';
-import { smtpUrlFault } from '../connectors/mail-url.ts';
+import { readFetchAllow } from '../connectors/core/fetch-allow.ts';
+import { smtpUrlFault } from '../connectors/smtp/mail-url.ts';
+import { CannotStart } from './cannot-start.ts';
 
 const httpUrl = z.url({ protocol: /^https?$/, error: 'is an http or https address, such as https://millrace.example.com' });
 

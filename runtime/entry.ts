@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
+import { Refusal } from '../domain/core/refusal.ts';
 import { CannotStart } from './cannot-start.ts';
 import { type Config, describeConfig, readConfig } from './config.ts';
-import { createLog } from './log.ts';
-import { Refusal } from '../domain/refusal.ts';
+import { createLog } from './telemetry/log.ts';
 
 /** Runs a process of Millrace. */
 export async function enter(run: (config: Config, log: Logger) => Promise<void>): Promise<void> {

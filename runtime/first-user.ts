@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { RIGHTS } from '../domain/accounts/rights.ts';
+import { hashPassword } from '../server/accounts/passwords.ts';
+import { insertEntity } from '../store/accounts/entities.ts';
+import { hasUsers, insertMembership, insertUser } from '../store/accounts/users.ts';
+import { write } from '../store/core/database.ts';
 import type { House } from './house.ts';
-import { RIGHTS } from '../domain/rights.ts';
-import { hashPassword } from '../server/passwords.ts';
-import { write } from '../store/database.ts';
-import { insertEntity } from '../store/entities.ts';
-import { hasUsers, insertMembership, insertUser } from '../store/users.ts';
 
 /** The first user as made by this start; `password` only when it was drawn here, and then this once. */
 export type FirstUser = { email: string; password: string | null; passwordPath: string | null };

@@ -1,13 +1,13 @@
 import type { Client } from '@temporalio/client';
-import { followExporter, followSchedule } from '../activities/follow-schedule.ts';
-import { startExportRun } from '../activities/start-export-run.ts';
-import { startGdprRequest } from '../activities/start-gdpr.ts';
-import { startImport } from '../activities/start-import.ts';
-import { startSyncRun } from '../activities/start-sync-run.ts';
-import { tellHoldsChanged } from '../activities/tell-holds-changed.ts';
-import { wakeFeed } from '../activities/wake-feed.ts';
+import { startExportRun } from '../activities/exports/start-export-run.ts';
+import { wakeFeed } from '../activities/feed/wake-feed.ts';
+import { startGdprRequest } from '../activities/gdpr/start-gdpr.ts';
+import { tellHoldsChanged } from '../activities/gdpr/tell-holds-changed.ts';
+import { startImport } from '../activities/imports/start-import.ts';
+import { followExporter, followSchedule } from '../activities/jobs/follow-schedule.ts';
+import { startSyncRun } from '../activities/syncs/start-sync-run.ts';
 import type { ServerNeeds } from '../server/needs.ts';
-import type { Database } from '../store/database.ts';
+import type { Database } from '../store/core/database.ts';
 
 /** What requests tell Temporal. Each call fails after `withinMs`, so that no request waits for a Temporal that is away. */
 export function flowsOver({ db, temporal }: { db: Database; temporal: Client }, withinMs: number): ServerNeeds['flows'] {

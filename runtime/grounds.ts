@@ -1,9 +1,9 @@
 import { type Config, ConfigError } from './config.ts';
 import { endChildrenLeftBehind } from './embedded/children.ts';
 import { lockDataFolder, openDataFolder } from './embedded/data-folder.ts';
+import { startPostgres } from './embedded/postgres.ts';
 import type { Say } from './embedded/say.ts';
 import { drawnSecretKey, keptSecretKey } from './embedded/secret-key.ts';
-import { startPostgres } from './embedded/postgres.ts';
 import { startTemporal } from './embedded/temporal.ts';
 import type { Grounds } from './house.ts';
 import type { TemporalSettings } from './temporal-client.ts';

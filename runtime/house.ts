@@ -1,19 +1,19 @@
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
+import { faultOf } from '../domain/core/fault.ts';
+import { type Database, openDatabase } from '../store/core/database.ts';
+import type { Files } from '../store/core/files.ts';
+import { migrate } from '../store/core/migrate.ts';
+import { sayRunning } from '../store/core/running.ts';
+import { openSecrets, type Secrets } from '../store/core/secrets.ts';
+import { chooseSecretKey } from '../store/core/server-keys.ts';
+import { reconcileTombstones } from '../store/gdpr/reconcile-tombstones.ts';
 import type { Config } from './config.ts';
 import { openFiles } from './open-files.ts';
-import { openTraces } from './open-traces.ts';
 import { clearScratch } from './scratch.ts';
+import { openTraces } from './telemetry/open-traces.ts';
+import type { Traces } from './telemetry/traces.ts';
 import { openTemporalClient, type TemporalSettings } from './temporal-client.ts';
-import type { Traces } from './traces.ts';
-import { type Database, openDatabase } from '../store/database.ts';
-import type { Files } from '../store/files.ts';
-import { migrate } from '../store/migrate.ts';
-import { reconcileTombstones } from '../store/reconcile-tombstones.ts';
-import { sayRunning } from '../store/running.ts';
-import { openSecrets, type Secrets } from '../store/secrets.ts';
-import { chooseSecretKey } from '../store/server-keys.ts';
-import { faultOf } from '../domain/fault.ts';
 
 /** Where the parts are that Millrace stands on, embedded or not. */
 export type Grounds = {

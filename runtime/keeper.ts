@@ -4,8 +4,8 @@ import {
 } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import type { Log } from '../activities/needs.ts';
-import type { TaskQueue } from '../domain/workflow-id.ts';
-import { faultOf } from '../domain/fault.ts';
+import { faultOf } from '../domain/core/fault.ts';
+import type { TaskQueue } from '../domain/jobs/workflow-id.ts';
 
 /** gRPC status codes. */
 const NOT_FOUND = 5;

@@ -1,8 +1,8 @@
-import { table } from '../cli/table.ts';
-import type { Database } from '../store/database.ts';
-import type { Files } from '../store/files.ts';
-import { countSealed } from '../store/sealed-columns.ts';
-import { keyFile, listWrappedKeys } from '../store/server-keys.ts';
+import { table } from '../cli/core/table.ts';
+import type { Database } from '../store/core/database.ts';
+import type { Files } from '../store/core/files.ts';
+import { countSealed } from '../store/core/sealed-columns.ts';
+import { keyFile, listWrappedKeys } from '../store/core/server-keys.ts';
 
 /** The server's keys in lines: what each is, since when, and by which secret key it is wrapped. None of them itself. */
 export async function keyTable(db: Database, files: Files): Promise<string> {

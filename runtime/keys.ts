@@ -1,4 +1,10 @@
 import { parseArgs } from 'node:util';
+import { type Database, openDatabase } from '../store/core/database.ts';
+import type { Files } from '../store/core/files.ts';
+import { migrate } from '../store/core/migrate.ts';
+import { rotateDataKey, rotateSecretKey } from '../store/core/rotate-keys.ts';
+import { haveAlone } from '../store/core/running.ts';
+import { chooseSecretKey, fingerprintOf } from '../store/core/server-keys.ts';
 import { CannotStart } from './cannot-start.ts';
 import { type Config, readConfig } from './config.ts';
 import { drawSecretKey, replaceSecretKey } from './embedded/secret-key.ts';
@@ -6,12 +12,6 @@ import { saidPlainly } from './entry.ts';
 import { withDatabase } from './grounds.ts';
 import { keyTable } from './key-table.ts';
 import { openFiles } from './open-files.ts';
-import { type Database, openDatabase } from '../store/database.ts';
-import type { Files } from '../store/files.ts';
-import { migrate } from '../store/migrate.ts';
-import { rotateDataKey, rotateSecretKey } from '../store/rotate-keys.ts';
-import { haveAlone } from '../store/running.ts';
-import { chooseSecretKey, fingerprintOf } from '../store/server-keys.ts';
 
 const USAGE = `npm run keys -- show                  the server's keys, none of them itself
 npm run keys -- rotate                a new data key; all that is stored sealed is sealed again by it

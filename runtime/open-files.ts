@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { s3Fault } from '../connectors/s3/s3-refusal.ts';
+import { asBytes, type Files, folderFiles } from '../store/core/files.ts';
+import { s3Files } from '../store/core/s3-files.ts';
 import { CannotStart } from './cannot-start.ts';
 import type { Config } from './config.ts';
-import { s3Fault } from '../connectors/s3/s3-refusal.ts';
-import { asBytes, type Files, folderFiles } from '../store/files.ts';
-import { s3Files } from '../store/s3-files.ts';
 
 /** The files that MILLRACE_FILES names; a bucket is tried, so that what is wrong with it is said now. */
 export async function openFiles(config: Config): Promise<Files> {

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
-import { activityInterceptor } from './activity-interceptor.ts';
-import type { Metrics } from './metrics.ts';
-import { connectionOptions, dataConverter, type TemporalSettings } from './temporal-client.ts';
-import type { Traces } from './traces.ts';
 import { allSteps } from '../activities/index.ts';
 import type { Log, Needs } from '../activities/needs.ts';
-import { faultOf } from '../domain/fault.ts';
-import type { TaskQueue } from '../domain/workflow-id.ts';
+import { faultOf } from '../domain/core/fault.ts';
+import type { TaskQueue } from '../domain/jobs/workflow-id.ts';
+import { activityInterceptor } from './telemetry/activity-interceptor.ts';
+import type { Metrics } from './telemetry/metrics.ts';
+import type { Traces } from './telemetry/traces.ts';
+import { connectionOptions, dataConverter, type TemporalSettings } from './temporal-client.ts';
 
 export type WorkersOptions = {
   temporal: TemporalSettings;

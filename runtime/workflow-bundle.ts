@@ -36,8 +36,8 @@ export async function workflowBundle(cacheFolder: string, { traced = false, pati
 
 async function files(): Promise<string[]> {
   const perFolder = await Promise.all(SOURCES.map(async (folder) =>
-    (await readdir(new URL(`${folder}/`, ROOT))).map((file) => `${folder}/${file}`).toSorted()));
-  return perFolder.flat();
+    (await readdir(new URL(`${folder}/`, ROOT), { recursive: true })).map((file) => `${folder}/${file}`).toSorted()));
+  return perFolder.flat().filter((path) => path.endsWith('.ts'));
 }
 
 /** Paths are of the project's, or absolute. */

@@ -1,26 +1,26 @@
 import type { Logger } from 'pino';
-import type { WaysOut } from '../connectors/contract.ts';
-import type { ImportRef } from '../store/across-entities.ts';
-import type { KeptFigures } from '../store/app-figures.ts';
-import type { DataExporter } from '../store/data-exporter-record.ts';
-import type { Database } from '../store/database.ts';
-import type { Files } from '../store/files.ts';
+import type { WaysOut } from '../connectors/core/contract.ts';
+import type { KeptFigures } from '../store/apps/app-figures.ts';
+import type { Database } from '../store/core/database.ts';
+import type { Files } from '../store/core/files.ts';
+import type { Secrets } from '../store/core/secrets.ts';
+import type { DataExporter } from '../store/exports/data-exporter-record.ts';
 import type { GdprRef, GdprRequestType } from '../store/gdpr/request-record.ts';
-import { FILE_LIMITS } from '../store/pin-file.ts';
-import type { Secrets } from '../store/secrets.ts';
-import type { Sync } from '../store/sync-record.ts';
-import type { RunRef } from '../store/sync-runs.ts';
-import type { ConnectorCalls } from './connector-calls.ts';
-import type { FeedIntake } from './feed-intake.ts';
-import type { FeedRoom } from './feed-room.ts';
-import type { FeedWaker } from './feed-waker.ts';
-import { MAX_NESTING } from './input.ts';
-import type { KeyRates } from './key-rates.ts';
-import type { TraceRequest } from './request-trace.ts';
-import type { TrackingApps } from './tracking-apps.ts';
-import type { TrackingIntake } from './tracking-intake.ts';
-import type { TrackingRoom } from './tracking-room.ts';
-import type { UploadBudget } from './upload-budget.ts';
+import { FILE_LIMITS } from '../store/imports/pin-file.ts';
+import type { ImportRef } from '../store/jobs/across-entities.ts';
+import type { Sync } from '../store/syncs/sync-record.ts';
+import type { RunRef } from '../store/syncs/sync-runs.ts';
+import type { FeedIntake } from './feed/feed-intake.ts';
+import type { FeedRoom } from './feed/feed-room.ts';
+import type { FeedWaker } from './feed/feed-waker.ts';
+import { MAX_NESTING } from './http/input.ts';
+import type { KeyRates } from './http/key-rates.ts';
+import type { TraceRequest } from './http/request-trace.ts';
+import type { UploadBudget } from './http/upload-budget.ts';
+import type { ConnectorCalls } from './syncs/connector-calls.ts';
+import type { TrackingApps } from './tracking/tracking-apps.ts';
+import type { TrackingIntake } from './tracking/tracking-intake.ts';
+import type { TrackingRoom } from './tracking/tracking-room.ts';
 
 /** What bounds a request. Sizes are in bytes. */
 export type Limits = {

@@ -1,6 +1,6 @@
 import { continueAsNew, proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
-import type { ExportDailySteps } from '../activities/export-daily.ts';
-import type { RunRef } from '../activities/sync/claim.ts';
+import type { ExportDailySteps } from '../activities/exports/export-daily.ts';
+import type { RunRef } from '../activities/syncs/claim.ts';
 import { HEARTBEAT_TIMEOUT, RETRY, SHORT_STEP_TIMEOUT } from './patience.ts';
 
 const { claimExport, windowClosed, endExport } = proxyActivities<ExportDailySteps>({

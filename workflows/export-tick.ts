@@ -1,5 +1,5 @@
 import { proxyActivities } from '@temporalio/workflow';
-import type { ExporterRef, ExportTickSteps } from '../activities/export-tick.ts';
+import type { ExporterRef, ExportTickSteps } from '../activities/exports/export-tick.ts';
 import { RETRY, SHORT_STEP_TIMEOUT } from './patience.ts';
 import { scheduledTime } from './scheduled-time.ts';
 

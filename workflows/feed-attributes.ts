@@ -1,6 +1,6 @@
 import { condition, continueAsNew, defineSignal, proxyActivities, setHandler, workflowInfo } from '@temporalio/workflow';
-import type { FeedAttributesSteps } from '../activities/feed-attributes.ts';
-import { FEED_ARRIVED } from '../domain/workflow-id.ts';
+import type { FeedAttributesSteps } from '../activities/feed/feed-attributes.ts';
+import { FEED_ARRIVED } from '../domain/jobs/workflow-id.ts';
 import { HEARTBEAT_TIMEOUT, RETRY } from './patience.ts';
 
 const { drainFeed } = proxyActivities<FeedAttributesSteps>({

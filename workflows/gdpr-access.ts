@@ -1,6 +1,6 @@
 import { continueAsNew, proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
-import type { GdprAccessSteps } from '../activities/gdpr-access.ts';
-import type { GdprRef } from '../activities/gdpr-delete.ts';
+import type { GdprAccessSteps } from '../activities/gdpr/gdpr-access.ts';
+import type { GdprRef } from '../activities/gdpr/gdpr-delete.ts';
 import { isRequestGone, repeat } from './gdpr-steps.ts';
 import { HEARTBEAT_TIMEOUT, RETRY, SHORT_STEP_TIMEOUT } from './patience.ts';
 

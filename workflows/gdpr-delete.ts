@@ -1,6 +1,6 @@
 import { condition, continueAsNew, defineSignal, proxyActivities, setHandler, sleep, workflowInfo } from '@temporalio/workflow';
-import type { GdprClaim, GdprDeleteSteps, GdprRef } from '../activities/gdpr-delete.ts';
-import { GDPR_HOLDS_CHANGED } from '../domain/workflow-id.ts';
+import type { GdprClaim, GdprDeleteSteps, GdprRef } from '../activities/gdpr/gdpr-delete.ts';
+import { GDPR_HOLDS_CHANGED } from '../domain/jobs/workflow-id.ts';
 import { isRequestGone, repeat } from './gdpr-steps.ts';
 import { HEARTBEAT_TIMEOUT, RETRY, SHORT_STEP_TIMEOUT } from './patience.ts';
 

@@ -1,5 +1,5 @@
 import { ActivityFailure, ApplicationFailure, sleep } from '@temporalio/workflow';
-import type { Again } from '../activities/again.ts';
+import type { Again } from '../activities/core/again.ts';
 
 /** Takes a step until it wants no more. */
 export async function repeat(step: () => Promise<Again | null>): Promise<void> {

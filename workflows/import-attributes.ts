@@ -1,6 +1,6 @@
 import { proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
-import type { Again } from '../activities/again.ts';
-import type { ImportAttributesSteps, ImportRef } from '../activities/import-attributes.ts';
+import type { Again } from '../activities/core/again.ts';
+import type { ImportAttributesSteps, ImportRef } from '../activities/imports/import-attributes.ts';
 import { CLAIM_TIMEOUT, HEARTBEAT_TIMEOUT, RETRY } from './patience.ts';
 
 const { claimImport, endImport } = proxyActivities<ImportAttributesSteps>({

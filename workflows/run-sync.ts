@@ -1,6 +1,6 @@
 import { continueAsNew, proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
-import type { RunSyncSteps } from '../activities/run-sync.ts';
-import type { RunRef } from '../activities/sync/claim.ts';
+import type { RunRef } from '../activities/syncs/claim.ts';
+import type { RunSyncSteps } from '../activities/syncs/run-sync.ts';
 import { CLAIM_TIMEOUT, HEARTBEAT_TIMEOUT, RETRY } from './patience.ts';
 
 const { claimSyncRun, endSyncRun } = proxyActivities<RunSyncSteps>({

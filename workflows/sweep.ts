@@ -1,7 +1,7 @@
 import { patched, proxyActivities } from '@temporalio/workflow';
-import type { AccountMailSteps } from '../activities/account-mails.ts';
+import type { AccountMailSteps } from '../activities/accounts/account-mails.ts';
 import type { GdprSweepSteps } from '../activities/gdpr/sweep.ts';
-import type { SweepSteps } from '../activities/sweep.ts';
+import type { SweepSteps } from '../activities/jobs/sweep.ts';
 import { HEARTBEAT_TIMEOUT } from './patience.ts';
 
 const steps = proxyActivities<SweepSteps & GdprSweepSteps & AccountMailSteps>({

@@ -1,5 +1,5 @@
 import { proxyActivities } from '@temporalio/workflow';
-import type { SyncRef, SyncTickSteps } from '../activities/sync-tick.ts';
+import type { SyncRef, SyncTickSteps } from '../activities/syncs/sync-tick.ts';
 import { RETRY, SHORT_STEP_TIMEOUT } from './patience.ts';
 import { scheduledTime } from './scheduled-time.ts';
 

@@ -1,13 +1,13 @@
-import { tellSubjects } from './receipt-subjects.ts';
-import type { Needs } from '../needs.ts';
-import { write } from '../../store/database.ts';
+import { write } from '../../store/core/database.ts';
 import { deleteIdentifiers, findShown } from '../../store/gdpr/archives.ts';
 import { findRequesterName } from '../../store/gdpr/evidence.ts';
 import { listIdentifiers } from '../../store/gdpr/identifiers.ts';
+import { hashesOf } from '../../store/gdpr/people-keys.ts';
 import { type GdprClaim, lockGdprRequest, treatRequest } from '../../store/gdpr/progress.ts';
-import { listGdprPeople } from '../../store/gdpr/requests.ts';
 import { insertReceipt } from '../../store/gdpr/receipts.ts';
-import { hashesOf } from '../../store/personal-data/people-keys.ts';
+import { listGdprPeople } from '../../store/gdpr/requests.ts';
+import type { Needs } from '../needs.ts';
+import { tellSubjects } from './receipt-subjects.ts';
 
 /** Signs what was shown, forgets by what its people were known, and has the request treated, all at once. */
 export async function finishAccess({ db, secrets, boundary }: Needs, claim: GdprClaim): Promise<void> {

@@ -1,6 +1,6 @@
-import type { ArchiveHead, PageSection } from '../../domain/archive-page.ts';
-import { archiveRecord, type ShownWith } from '../../domain/archive-record.ts';
-import { placeWords } from '../../domain/personal-data-words.ts';
+import type { ArchiveHead, PageSection } from '../../domain/gdpr/archive-page.ts';
+import { archiveRecord, type ShownWith } from '../../domain/gdpr/archive-record.ts';
+import { placeWords } from '../../domain/gdpr/personal-data-words.ts';
 
 /** A place and what it tells of the person, record by record. */
 export type ToldPlace = { name: string; records: AsyncIterable<Record<string, unknown>> };

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { ZipFile } from 'yazl';
-import { archivePage, type ArchiveHead, type PageSection } from '../../domain/archive-page.ts';
-import type { ShownWith } from '../../domain/archive-record.ts';
-import type { Files } from '../../store/files.ts';
+import { archivePage, type ArchiveHead, type PageSection } from '../../domain/gdpr/archive-page.ts';
+import type { ShownWith } from '../../domain/gdpr/archive-record.ts';
+import type { Files } from '../../store/core/files.ts';
 import { archiveJson, countsOf, type ToldPlace } from './archive-json.ts';
 
 export type Archived = {

@@ -1,6 +1,6 @@
-import type { Needs } from '../needs.ts';
 import { claimGdprRequest, type GdprClaim } from '../../store/gdpr/progress.ts';
 import type { GdprRef } from '../../store/gdpr/request-record.ts';
+import type { Needs } from '../needs.ts';
 
 /** `isTreated`: only its time is waited for. */
 export type ClaimedRequest = GdprClaim & { isTreated: boolean };

@@ -1,9 +1,9 @@
-import type { Again } from '../again.ts';
-import type { Needs } from '../needs.ts';
-import type { GdprRef } from '../../store/gdpr/request-record.ts';
 import { archivePrefix } from '../../store/gdpr/archives.ts';
 import { deleteGdprRequest } from '../../store/gdpr/progress.ts';
+import type { GdprRef } from '../../store/gdpr/request-record.ts';
 import { findGdprRequestById } from '../../store/gdpr/requests.ts';
+import type { Again } from '../core/again.ts';
+import type { Needs } from '../needs.ts';
 
 /** Not to be slept for in one go: the time may be changed meanwhile. */
 const LOOK_EVERY_MS = 24 * 3_600_000;

@@ -1,14 +1,14 @@
 import { Context } from '@temporalio/activity';
-import { listGoingIdentifiers } from './going.ts';
-import { tellFault } from './tell-fault.ts';
-import type { Needs } from '../needs.ts';
-import { write } from '../../store/database.ts';
+import { write } from '../../store/core/database.ts';
 import { findSyncCopies, noteSyncCopies } from '../../store/gdpr/copies.ts';
+import { personalData } from '../../store/gdpr/personal-data.ts';
+import type { ErasingPlace, KnownBy } from '../../store/gdpr/place.ts';
 import {
   addErased, type GdprClaim, GdprGone, holdGdprRequest, isGdprCurrent, updateStage, updateSurvivors,
 } from '../../store/gdpr/progress.ts';
-import { personalData } from '../../store/personal-data.ts';
-import type { ErasingPlace, KnownBy } from '../../store/personal-data/place.ts';
+import type { Needs } from '../needs.ts';
+import { listGoingIdentifiers } from './going.ts';
+import { tellFault } from './tell-fault.ts';
 
 /** A statement asks for so many people at once, and for so many ids. */
 const PEOPLE_AT_ONCE = 1_000;

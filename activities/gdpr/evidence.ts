@@ -1,22 +1,22 @@
+import type { NewReceipt } from '../../domain/gdpr/gdpr-receipt.ts';
+import { type Tx, write } from '../../store/core/database.ts';
+import { listCopies } from '../../store/gdpr/copies.ts';
+import { findNow, findRequesterName } from '../../store/gdpr/evidence.ts';
+import { insertDeletionLists } from '../../store/gdpr/export-deletions.ts';
+import { hashesOf } from '../../store/gdpr/people-keys.ts';
+import {
+  type GdprClaim, endRound, holdGdprRequest, lockGdprRequest, treatRequest, updateStage,
+} from '../../store/gdpr/progress.ts';
+import { insertReceipt } from '../../store/gdpr/receipts.ts';
+import type { GdprRequest } from '../../store/gdpr/request-record.ts';
+import { findGdprRequestById } from '../../store/gdpr/requests.ts';
+import { findRaisedAt } from '../../store/gdpr/tombstones.ts';
+import type { Again } from '../core/again.ts';
+import type { Needs } from '../needs.ts';
 import { PLACES } from './erase.ts';
 import { listGoing, listGoingIdentifiers } from './going.ts';
 import { tellSubjects } from './receipt-subjects.ts';
 import { tellExporters } from './tell-exporters.ts';
-import type { Again } from '../again.ts';
-import type { Needs } from '../needs.ts';
-import type { NewReceipt } from '../../domain/gdpr-receipt.ts';
-import { type Tx, write } from '../../store/database.ts';
-import { insertDeletionLists } from '../../store/export-deletions.ts';
-import { listCopies } from '../../store/gdpr/copies.ts';
-import { findNow, findRequesterName } from '../../store/gdpr/evidence.ts';
-import {
-  type GdprClaim, endRound, holdGdprRequest, lockGdprRequest, treatRequest, updateStage,
-} from '../../store/gdpr/progress.ts';
-import type { GdprRequest } from '../../store/gdpr/request-record.ts';
-import { findGdprRequestById } from '../../store/gdpr/requests.ts';
-import { insertReceipt } from '../../store/gdpr/receipts.ts';
-import { hashesOf } from '../../store/personal-data/people-keys.ts';
-import { findRaisedAt } from '../../store/tombstones.ts';
 
 /** Writes down whom exporters are to be told of, while it is known. */
 export async function listForExporters(needs: Needs, claim: GdprClaim): Promise<void> {

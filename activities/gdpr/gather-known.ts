@@ -1,6 +1,6 @@
-import type { Needs } from '../needs.ts';
 import { collectIdentifiers, updateSubjects } from '../../store/gdpr/identifiers.ts';
 import { type GdprClaim, updateStage } from '../../store/gdpr/progress.ts';
+import type { Needs } from '../needs.ts';
 
 /** Gathers what the people are known by; `added`: how many ids are new. */
 export async function gatherKnown({ db, secrets, boundary }: Needs, claim: GdprClaim): Promise<{ added: number }> {

@@ -1,19 +1,19 @@
-import { gatherKnown } from './gather-known.ts';
-import { type Counted, setApart } from './held.ts';
-import type { Again } from '../again.ts';
-import type { Needs } from '../needs.ts';
-import { type Tx, write } from '../../store/database.ts';
+import { type Tx, write } from '../../store/core/database.ts';
+import { findOlderWritersMs } from '../../store/core/open-window.ts';
 import { findNow } from '../../store/gdpr/evidence.ts';
-import { listIdsToRefuse } from '../../store/gdpr/shared-ids.ts';
+import { hashesOf } from '../../store/gdpr/people-keys.ts';
 import {
   beginErasing, type GdprClaim, GdprGone, holdGdprRequest, isGdprCurrent, updateStage,
 } from '../../store/gdpr/progress.ts';
 import { type Hashed, listNotErased, listRaised, updateRaised } from '../../store/gdpr/raised.ts';
 import { listGdprPeople } from '../../store/gdpr/requests.ts';
-import { findOlderWritersMs } from '../../store/open-window.ts';
-import { hashesOf } from '../../store/personal-data/people-keys.ts';
-import { listMissingTombstones, lockBatches, raiseTombstones, readmit } from '../../store/tombstone-batches.ts';
-import type { Person } from '../../store/tombstones.ts';
+import { listIdsToRefuse } from '../../store/gdpr/shared-ids.ts';
+import { listMissingTombstones, lockBatches, raiseTombstones, readmit } from '../../store/gdpr/tombstone-batches.ts';
+import type { Person } from '../../store/gdpr/tombstones.ts';
+import type { Again } from '../core/again.ts';
+import type { Needs } from '../needs.ts';
+import { gatherKnown } from './gather-known.ts';
+import { type Counted, setApart } from './held.ts';
 
 export type Gathered = Counted & { added: number };
 

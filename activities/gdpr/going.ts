@@ -1,4 +1,4 @@
-import type { Queryable } from '../../store/database.ts';
+import type { Queryable } from '../../store/core/database.ts';
 import { type GdprIdentifier, listIdentifiers } from '../../store/gdpr/identifiers.ts';
 import type { GdprClaim } from '../../store/gdpr/progress.ts';
 import type { GdprPerson } from '../../store/gdpr/request-record.ts';

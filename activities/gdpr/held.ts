@@ -1,10 +1,10 @@
-import type { Tx } from '../../store/database.ts';
-import { listIdentifiers } from '../../store/gdpr/identifiers.ts';
-import { deleteSharedDevices, listLinkedPeople, listUsersOfWholeDevices } from '../../store/gdpr/shared-ids.ts';
+import type { Tx } from '../../store/core/database.ts';
 import { listHoldsOf } from '../../store/gdpr/holds.ts';
+import { listIdentifiers } from '../../store/gdpr/identifiers.ts';
+import { isCustomer } from '../../store/gdpr/people-keys.ts';
 import { type GdprKey, updateHeld } from '../../store/gdpr/progress.ts';
-import { isCustomer } from '../../store/personal-data/people-keys.ts';
-import { type Person, personKey } from '../../store/tombstones.ts';
+import { deleteSharedDevices, listLinkedPeople, listUsersOfWholeDevices } from '../../store/gdpr/shared-ids.ts';
+import { type Person, personKey } from '../../store/gdpr/tombstones.ts';
 
 export type Counted = { going: number; held: number };
 

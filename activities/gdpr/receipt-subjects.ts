@@ -1,9 +1,9 @@
-import type { GdprReceipt } from '../../domain/gdpr-receipt.ts';
-import type { Tx } from '../../store/database.ts';
+import type { GdprReceipt } from '../../domain/gdpr/gdpr-receipt.ts';
+import type { Tx } from '../../store/core/database.ts';
+import type { Secrets } from '../../store/core/secrets.ts';
 import type { GdprIdentifier } from '../../store/gdpr/identifiers.ts';
 import { forgetVia, type LeftHash, listLeftHashes } from '../../store/gdpr/left-identifiers.ts';
 import type { GdprPerson, GdprRequest } from '../../store/gdpr/request-record.ts';
-import type { Secrets } from '../../store/secrets.ts';
 
 type Subjects = GdprReceipt['subjects'];
 

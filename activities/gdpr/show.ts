@@ -1,20 +1,20 @@
 import { Context } from '@temporalio/activity';
-import { type Archived, putArchive } from './archive.ts';
-import type { ToldPlace } from './archive-json.ts';
-import { tellFault } from './tell-fault.ts';
-import { atMostEach } from '../at-most-each.ts';
-import type { Needs } from '../needs.ts';
-import type { ArchiveHead } from '../../domain/archive-page.ts';
-import type { ShownWith } from '../../domain/archive-record.ts';
-import { placeWords } from '../../domain/personal-data-words.ts';
-import { write } from '../../store/database.ts';
-import { findEntityName } from '../../store/entities.ts';
+import type { ArchiveHead } from '../../domain/gdpr/archive-page.ts';
+import type { ShownWith } from '../../domain/gdpr/archive-record.ts';
+import { placeWords } from '../../domain/gdpr/personal-data-words.ts';
+import { findEntityName } from '../../store/accounts/entities.ts';
+import { write } from '../../store/core/database.ts';
 import {
   archivePrefix, type BegunArchive, beginArchive, isArchiveWanted, listAppNames, listIdentifiersOf, recordArchive, type Told,
 } from '../../store/gdpr/archives.ts';
+import { personalData } from '../../store/gdpr/personal-data.ts';
+import type { KnownBy } from '../../store/gdpr/place.ts';
 import { type GdprClaim, updateStage } from '../../store/gdpr/progress.ts';
-import { personalData } from '../../store/personal-data.ts';
-import type { KnownBy } from '../../store/personal-data/place.ts';
+import { atMostEach } from '../core/at-most-each.ts';
+import type { Needs } from '../needs.ts';
+import type { ToldPlace } from './archive-json.ts';
+import { type Archived, putArchive } from './archive.ts';
+import { tellFault } from './tell-fault.ts';
 
 /** To the letter (reference: GDPR request records). */
 const NOTHING_KNOWN = 'No installations found for this user';

@@ -1,12 +1,12 @@
-import { discardGdprRequest } from './discard.ts';
-import { mailGdpr } from '../gdpr-mail.ts';
-import type { Needs } from '../needs.ts';
-import { startGdprRequest } from '../start-gdpr.ts';
-import { GRACE_SECONDS } from '../sweep.ts';
-import { faultOf } from '../../domain/fault.ts';
+import { faultOf } from '../../domain/core/fault.ts';
 import { listDueMails, listExpiredRequests } from '../../store/gdpr/across-entities.ts';
 import { findGdprRequestById } from '../../store/gdpr/requests.ts';
-import { listUnclaimedRuns } from '../../store/runs-across-entities.ts';
+import { listUnclaimedRuns } from '../../store/jobs/runs-across-entities.ts';
+import { GRACE_SECONDS } from '../jobs/sweep.ts';
+import type { Needs } from '../needs.ts';
+import { discardGdprRequest } from './discard.ts';
+import { mailGdpr } from './gdpr-mail.ts';
+import { startGdprRequest } from './start-gdpr.ts';
 
 export type GdprSweepSteps = ReturnType<typeof gdprSweepSteps>;
 type SweepNeeds = Pick<Needs, 'db' | 'files' | 'secrets' | 'temporal' | 'mailer' | 'publicUrl' | 'boundary' | 'log'>;

@@ -1,23 +1,23 @@
 import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
-import type { Again } from '../again.ts';
-import type { Needs } from '../needs.ts';
-import { waitForBucket } from '../export/wait-for-bucket.ts';
-import { masked } from '../../connectors/masked.ts';
+import { masked } from '../../connectors/core/masked.ts';
 import { type ExportBucket, openExportBucket } from '../../connectors/s3/export-bucket.ts';
 import { PATIENCE } from '../../connectors/s3/export-client.ts';
-import { deletionListName, signDeletionList } from '../../domain/deletion-list.ts';
-import { exportFolder } from '../../domain/export-window.ts';
-import { Refusal } from '../../domain/refusal.ts';
-import { shorten } from '../../domain/text-limits.ts';
-import type { DataExporter, ExporterSecrets } from '../../store/data-exporter-record.ts';
-import { findExporterById, openExporterSecrets } from '../../store/data-exporters.ts';
-import { findEntityIdentifier, findExternalId } from '../../store/entities.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
+import { shorten } from '../../domain/core/text-limits.ts';
+import { exportFolder } from '../../domain/exports/export-window.ts';
+import { deletionListName, signDeletionList } from '../../domain/gdpr/deletion-list.ts';
+import { findEntityIdentifier, findExternalId } from '../../store/accounts/entities.ts';
+import type { DataExporter, ExporterSecrets } from '../../store/exports/data-exporter-record.ts';
+import { findExporterById, openExporterSecrets } from '../../store/exports/data-exporters.ts';
+import { exporterAccess } from '../../store/exports/exporter-access.ts';
 import {
   type DeletionRound, type ExportDeletion, findNextListMs, listDueLists, listLeftLists, raiseTries, updateListFault, updateNeverNotified,
   updateNotified,
-} from '../../store/export-deletions.ts';
-import { exporterAccess } from '../../store/exporter-access.ts';
+} from '../../store/gdpr/export-deletions.ts';
+import type { Again } from '../core/again.ts';
+import { waitForBucket } from '../exports/wait-for-bucket.ts';
+import type { Needs } from '../needs.ts';
 
 type TellNeeds = Pick<Needs, 'db' | 'secrets' | 'boundary'> & { outside: Pick<Needs['outside'], 'allow'> };
 

@@ -1,7 +1,7 @@
-import type { Needs } from '../needs.ts';
-import { faultOf } from '../../domain/fault.ts';
-import { Refusal } from '../../domain/refusal.ts';
+import { faultOf } from '../../domain/core/fault.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
 import { type GdprClaim, GdprGone, updateGdprFault } from '../../store/gdpr/progress.ts';
+import type { Needs } from '../needs.ts';
 
 /**
  * Says in the status what keeps a step, without a value, and throws, so that it is tried again; a refusal would end the flow, so it

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Field, Reading, Stream } from '../contract.ts';
 import { schemaFields } from '../commands/schema-fields.ts';
-import { sourceRefusal } from '../source-refusal.ts';
+import type { Field, Reading, Stream } from '../core/contract.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 
 /** AirbyteStream of the Airbyte protocol, version 0. */
 const airbyteStream = z.looseObject({

@@ -1,6 +1,6 @@
-import { parseExactJson } from '../../domain/exact-json.ts';
-import { isObject } from '../json-record.ts';
-import type { Cursor } from '../contract.ts';
+import { parseExactJson } from '../../domain/core/exact-json.ts';
+import type { Cursor } from '../core/contract.ts';
+import { isObject } from '../core/json-record.ts';
 
 export type AirbyteState = {
   /** Takes what a STATE message holds, and gives the text that the source wants back with --state. */

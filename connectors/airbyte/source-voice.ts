@@ -1,8 +1,8 @@
 import type { Message } from '../commands/command-message.ts';
 import type { NamedCommand } from '../commands/command-settings.ts';
-import type { ConnectorContext } from '../contract.ts';
-import { isObject } from '../json-record.ts';
-import { sourceRefusal } from '../source-refusal.ts';
+import type { ConnectorContext } from '../core/contract.ts';
+import { isObject } from '../core/json-record.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 
 const LOGGED_LINES = 1_000;
 const LOGGED_LETTERS = 2_000;

@@ -1,7 +1,7 @@
-import { parseExactJson } from '../../domain/exact-json.ts';
-import { checkNesting, NestingError } from '../../domain/parse-json.ts';
-import { isObject, MAX_OUTSIDE_NESTING, sayDepth } from '../json-record.ts';
-import { sourceRefusal } from '../source-refusal.ts';
+import { parseExactJson } from '../../domain/core/exact-json.ts';
+import { checkNesting, NestingError } from '../../domain/core/parse-json.ts';
+import { isObject, MAX_OUTSIDE_NESTING, sayDepth } from '../core/json-record.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 import type { Line } from './bounded-lines.ts';
 
 /** A message as Singer's and Airbyte's are: an object that tells its type. */

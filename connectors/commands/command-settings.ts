@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type ConnectorContext, secret } from '../contract.ts';
-import { sourceRefusal } from '../source-refusal.ts';
+import { type ConnectorContext, secret } from '../core/contract.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 import type { Command } from './commands-file.ts';
 import { type Mask, secretMask } from './secret-mask.ts';
 

@@ -1,4 +1,4 @@
-import type { ConnectorContext } from '../contract.ts';
+import type { ConnectorContext } from '../core/contract.ts';
 
 /** What a program told of its streams, handed from `discover` to the readings that follow with the same context. */
 export type HandedOver<T> = {

@@ -1,5 +1,5 @@
-import type { Field, FieldType } from '../contract.ts';
-import { isObject } from '../json-record.ts';
+import type { Field, FieldType } from '../core/contract.ts';
+import { isObject } from '../core/json-record.ts';
 
 /** The members of a JSON schema's object as fields (json-schema.org: type, format, anyOf, oneOf). */
 export function schemaFields(schema: unknown): Field[] {

@@ -1,5 +1,5 @@
-import { batcher } from '../batcher.ts';
-import type { Batch } from '../contract.ts';
+import { batcher } from '../core/batcher.ts';
+import type { Batch } from '../core/contract.ts';
 import type { Portion } from './file-portions.ts';
 
 /** Batches as full as they may be. The last one, that may be empty, has the cursor of the last portion. */

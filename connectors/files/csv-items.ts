@@ -1,10 +1,10 @@
-import type { Delimiter } from '../../domain/csv-bytes.ts';
-import { type Bad, type BadReason, type Piece, recordBytes, resumeAfter, type Run } from '../../domain/csv-pieces.ts';
-import { parseRun, type ParsedRecord } from '../../domain/csv-records.ts';
-import { createCsvSplitter } from '../../domain/csv-splitter.ts';
-import type { ReadItem } from '../contract.ts';
-import { malformed } from '../malformed.ts';
-import { sourceRefusal } from '../source-refusal.ts';
+import type { Delimiter } from '../../domain/core/csv-bytes.ts';
+import { type Bad, type BadReason, type Piece, recordBytes, resumeAfter, type Run } from '../../domain/core/csv-pieces.ts';
+import { parseRun, type ParsedRecord } from '../../domain/core/csv-records.ts';
+import { createCsvSplitter } from '../../domain/core/csv-splitter.ts';
+import type { ReadItem } from '../core/contract.ts';
+import { malformed } from '../core/malformed.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 import type { FoundItem, ItemReader, Start } from './file-items.ts';
 
 /** They stand in each cursor. */

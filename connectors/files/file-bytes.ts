@@ -1,7 +1,7 @@
-import { gunzip, type GzipDefect, MAX_DECOMPRESSED_BYTES } from '../../domain/gunzip.ts';
-import type { Refusal } from '../../domain/refusal.ts';
-import type { ConnectorContext } from '../contract.ts';
-import { sourceRefusal } from '../source-refusal.ts';
+import { gunzip, type GzipDefect, MAX_DECOMPRESSED_BYTES } from '../../domain/core/gunzip.ts';
+import type { Refusal } from '../../domain/core/refusal.ts';
+import type { ConnectorContext } from '../core/contract.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 
 /** A file that was opened: its bytes are to be read, or ended. */
 export type FileBytes = {

@@ -1,5 +1,5 @@
-import type { Field, FieldType, Json, SourceRecord } from '../contract.ts';
-import { sourceRefusal } from '../source-refusal.ts';
+import type { Field, FieldType, Json, SourceRecord } from '../core/contract.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 import type { FileBytes } from './file-bytes.ts';
 import { filePortions } from './file-portions.ts';
 import type { FileSettings } from './file-settings.ts';

@@ -1,4 +1,4 @@
-import type { ReadItem } from '../contract.ts';
+import type { ReadItem } from '../core/contract.ts';
 
 /** Where a record begins: offset in the file (unzipped), in bytes, and its line, from 1. */
 export type Place = { offset: number; line: number };

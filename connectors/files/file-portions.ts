@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Cursor, ReadItem } from '../contract.ts';
+import type { Cursor, ReadItem } from '../core/contract.ts';
 import { createCsvItems } from './csv-items.ts';
 import { type FileBytes, type OpenFile, skipped, unzipped } from './file-bytes.ts';
 import { FILE_START, type FoundItem, type ItemReader, type Start } from './file-items.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { DELIMITERS } from '../../domain/csv-bytes.ts';
-import { harmless } from '../contract.ts';
+import { DELIMITERS } from '../../domain/core/csv-bytes.ts';
+import { harmless } from '../core/contract.ts';
 
 /** The members of a connector's settings that say how its files are read. */
 export const fileSettings = {

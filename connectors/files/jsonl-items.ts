@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer';
-import { parseExactJson } from '../../domain/exact-json.ts';
-import { type Line, LineSplitter } from '../../domain/line-splitter.ts';
-import { checkNesting, NestingError } from '../../domain/parse-json.ts';
-import type { ReadItem, SourceRecord } from '../contract.ts';
-import { jsonRecord, MAX_RECORD_NESTING, sayDepth } from '../json-record.ts';
-import { malformed } from '../malformed.ts';
+import { parseExactJson } from '../../domain/core/exact-json.ts';
+import { type Line, LineSplitter } from '../../domain/core/line-splitter.ts';
+import { checkNesting, NestingError } from '../../domain/core/parse-json.ts';
+import type { ReadItem, SourceRecord } from '../core/contract.ts';
+import { jsonRecord, MAX_RECORD_NESTING, sayDepth } from '../core/json-record.ts';
+import { malformed } from '../core/malformed.ts';
 import type { FoundItem, ItemReader, Start } from './file-items.ts';
 
 /** Records of JSON Lines: an object per line. Empty lines are none. */

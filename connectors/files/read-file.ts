@@ -1,4 +1,4 @@
-import type { Batch, Reading } from '../contract.ts';
+import type { Batch, Reading } from '../core/contract.ts';
 import { batches } from './batches.ts';
 import type { OpenFile } from './file-bytes.ts';
 import { fileCursor, filePortions, openBehind } from './file-portions.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { requestHeadersFault } from '../../domain/request-headers.ts';
-import { sourceUrlFault } from '../../domain/source-url.ts';
-import { secret } from '../contract.ts';
+import { requestHeadersFault } from '../../domain/core/request-headers.ts';
+import { sourceUrlFault } from '../../domain/core/source-url.ts';
+import { secret } from '../core/contract.ts';
+import { refineBy } from '../core/refine-by.ts';
 import { fileSettings } from '../files/file-settings.ts';
-import { refineBy } from '../refine-by.ts';
 
 export const httpFileSettings = z.object({
   url: z.string({ error: 'url must be a text' }).superRefine(refineBy('url', sourceUrlFault))

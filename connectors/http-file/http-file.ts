@@ -1,6 +1,6 @@
+import { connector } from '../core/contract.ts';
 import { fieldsOf } from '../files/file-fields.ts';
 import { readFile } from '../files/read-file.ts';
-import { connector } from '../contract.ts';
 import { httpFileSettings } from './http-file-settings.ts';
 import { openByHttp } from './open-by-http.ts';
 

@@ -1,9 +1,9 @@
-import { Refusal } from '../../domain/refusal.ts';
-import type { ConnectorContext } from '../contract.ts';
-import { contentLength, filePart, fileVersion } from '../file-version.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
+import type { ConnectorContext } from '../core/contract.ts';
+import { contentLength, filePart, fileVersion } from '../core/file-version.ts';
+import type { GuardedAnswer } from '../core/guarded-fetch.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 import type { FileBytes } from '../files/file-bytes.ts';
-import type { GuardedAnswer } from '../guarded-fetch.ts';
-import { sourceRefusal } from '../source-refusal.ts';
 import type { HttpFileSettings } from './http-file-settings.ts';
 
 type Part = { from: number; version: string };

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { Json, SourceRecord } from '../contract.ts';
+import type { Json, SourceRecord } from '../core/contract.ts';
 import type { PostgresSession } from './postgres-session.ts';
 import type { PostgresStream } from './postgres-stream.ts';
 import { isRowFault } from './row-fault.ts';

@@ -1,7 +1,7 @@
 import pg from 'pg';
-import { checkNesting } from '../../domain/parse-json.ts';
-import type { FieldType, Json } from '../contract.ts';
-import { MAX_RECORD_NESTING } from '../json-record.ts';
+import { checkNesting } from '../../domain/core/parse-json.ts';
+import type { FieldType, Json } from '../core/contract.ts';
+import { MAX_RECORD_NESTING } from '../core/json-record.ts';
 
 /** What a type of Postgres becomes. `parse` takes the text that Postgres writes for a value; what it can't read it throws. */
 export type PostgresKind = {

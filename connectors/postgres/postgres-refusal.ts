@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import pg from 'pg';
-import { Refusal } from '../../domain/refusal.ts';
-import { refusalOfFailure, sourceRefusal } from '../source-refusal.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
+import { refusalOfFailure, sourceRefusal } from '../core/source-refusal.ts';
 
 /** What Postgres has against a connection or a statement, by its SQLSTATE (Postgres: appendix A). */
 const REFUSED: Record<string, string> = {

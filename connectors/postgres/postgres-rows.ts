@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
-import { BATCH_BYTES } from '../contract.ts';
-import { sourceRefusal } from '../source-refusal.ts';
+import { BATCH_BYTES } from '../core/contract.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 import type { PostgresSession } from './postgres-session.ts';
 
 /** A row as COPY writes it: the columns' texts, null for NULL. Of one that is too wide, those of its beginning. */

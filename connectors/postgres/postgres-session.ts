@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import type { ConnectorContext } from '../contract.ts';
-import { guardedSocket } from '../guarded-socket.ts';
-import type { Refusal } from '../../domain/refusal.ts';
-import { sourceRefusal } from '../source-refusal.ts';
+import type { Refusal } from '../../domain/core/refusal.ts';
+import type { ConnectorContext } from '../core/contract.ts';
+import { guardedSocket } from '../core/guarded-socket.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 import { postgresRefusal, serverName } from './postgres-refusal.ts';
 import type { PostgresSettings } from './postgres-settings.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { harmless, secret } from '../contract.ts';
+import { harmless, secret } from '../core/contract.ts';
 
 const text = (what: string, max: number) => z.string({ error: `give ${what}` }).min(1, `give ${what}`)
   .max(max, `${what} has more than ${max} characters`)

@@ -1,6 +1,6 @@
 import pg from 'pg';
-import type { Stream } from '../contract.ts';
-import { sourceRefusal } from '../source-refusal.ts';
+import type { Stream } from '../core/contract.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 import { baseOf, isBuiltIn, type PostgresKind, postgresKind, type PostgresType } from './postgres-kind.ts';
 import type { PostgresSession } from './postgres-session.ts';
 

@@ -1,6 +1,6 @@
-import { connector } from '../contract.ts';
-import { PostgresSettings } from './postgres-settings.ts';
+import { connector } from '../core/contract.ts';
 import { inSession } from './postgres-session.ts';
+import { PostgresSettings } from './postgres-settings.ts';
 import { checkSchema, listStreams, listTables, toStream } from './postgres-stream.ts';
 import { readPostgres } from './read-postgres.ts';
 import { writePostgres } from './write-postgres.ts';

@@ -1,11 +1,11 @@
 import pg from 'pg';
 import { z } from 'zod';
-import { NestingError } from '../../domain/parse-json.ts';
-import { batcher } from '../batcher.ts';
-import { type Batch, BATCH_ITEMS, type ConnectorContext, type ReadItem, type Reading, type SourceRecord } from '../contract.ts';
-import { sayDepth } from '../json-record.ts';
-import { malformed } from '../malformed.ts';
-import { sourceRefusal } from '../source-refusal.ts';
+import { NestingError } from '../../domain/core/parse-json.ts';
+import { batcher } from '../core/batcher.ts';
+import { type Batch, BATCH_ITEMS, type ConnectorContext, type ReadItem, type Reading, type SourceRecord } from '../core/contract.ts';
+import { sayDepth } from '../core/json-record.ts';
+import { malformed } from '../core/malformed.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 import { MAX_COLUMN_NESTING } from './postgres-kind.ts';
 import { MOST_ROW_BYTES, type PostgresRow, postgresRows } from './postgres-rows.ts';
 import { openSession, type PostgresSession } from './postgres-session.ts';

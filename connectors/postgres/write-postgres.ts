@@ -1,6 +1,6 @@
 import pg from 'pg';
-import type { ConnectorContext, Json, SourceRecord, WriteOutcome, Writing } from '../contract.ts';
-import { sourceRefusal } from '../source-refusal.ts';
+import type { ConnectorContext, Json, SourceRecord, WriteOutcome, Writing } from '../core/contract.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 import { columnAtFault } from './column-fault.ts';
 import { inSession, type PostgresSession } from './postgres-session.ts';
 import type { PostgresSettings } from './postgres-settings.ts';

@@ -1,4 +1,4 @@
-import { awsPartition } from '../../domain/aws-partition.ts';
+import { awsPartition } from '../../domain/exports/aws-partition.ts';
 
 /** The address of Amazon's own S3 in a region. */
 export function amazonS3(region: string): string {

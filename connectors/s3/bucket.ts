@@ -1,8 +1,8 @@
 import { GetObjectCommand, ListObjectsV2Command, type ListObjectsV2CommandOutput, S3Client } from '@aws-sdk/client-s3';
-import { Refusal } from '../../domain/refusal.ts';
-import type { ConnectorContext } from '../contract.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
+import type { ConnectorContext } from '../core/contract.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 import type { FileBytes, OpenFile } from '../files/file-bytes.ts';
-import { sourceRefusal } from '../source-refusal.ts';
 import { amazonS3 } from './amazon-s3.ts';
 import { guardedHandler } from './guarded-handler.ts';
 import { refusalOfS3 } from './s3-refusal.ts';

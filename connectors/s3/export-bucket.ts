@@ -1,4 +1,4 @@
-import type { ConnectorContext } from '../contract.ts';
+import type { ConnectorContext } from '../core/contract.ts';
 import type { BucketAccess } from './bucket-access.ts';
 import { bucketChanges } from './bucket-changes.ts';
 import { exportClient, type Patience, PATIENCE } from './export-client.ts';

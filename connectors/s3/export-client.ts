@@ -1,8 +1,8 @@
 import { S3Client } from '@aws-sdk/client-s3';
-import { systemLookup } from '../address-guard.ts';
-import type { ConnectorContext } from '../contract.ts';
-import type { FetchAllow } from '../fetch-allow.ts';
-import { type PoolLimits, requestPool } from '../request-pool.ts';
+import { systemLookup } from '../core/address-guard.ts';
+import type { ConnectorContext } from '../core/contract.ts';
+import type { FetchAllow } from '../core/fetch-allow.ts';
+import { type PoolLimits, requestPool } from '../core/request-pool.ts';
 import { amazonS3 } from './amazon-s3.ts';
 import type { BucketAccess } from './bucket-access.ts';
 import { type ExportRight, refusalOfBucket } from './export-refusal.ts';

@@ -1,6 +1,6 @@
-import { Refusal } from '../../domain/refusal.ts';
-import { masked } from '../masked.ts';
-import { refusalOfAnswer, refusalOfFailure, sourceRefusal } from '../source-refusal.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
+import { masked } from '../core/masked.ts';
+import { refusalOfAnswer, refusalOfFailure, sourceRefusal } from '../core/source-refusal.ts';
 import { isPassingStatus, type S3Fault, s3Fault } from './s3-refusal.ts';
 
 /** What a bucket has to allow; named as IAM names it. */

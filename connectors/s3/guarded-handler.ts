@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import type { S3ClientConfig } from '@aws-sdk/client-s3';
 import type { Dispatcher } from 'undici';
-import { systemLookup } from '../address-guard.ts';
-import type { FetchAllow } from '../fetch-allow.ts';
-import { type Asked, FETCH_LIMITS, guardedRequest, type HttpAnswer } from '../guarded-request.ts';
-import { sourceRefusal } from '../source-refusal.ts';
+import { systemLookup } from '../core/address-guard.ts';
+import type { FetchAllow } from '../core/fetch-allow.ts';
+import { type Asked, FETCH_LIMITS, guardedRequest, type HttpAnswer } from '../core/guarded-request.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 
 type Handler = Extract<NonNullable<S3ClientConfig['requestHandler']>, { handle: (...given: never[]) => unknown }>;
 type Request = Parameters<Handler['handle']>[0];

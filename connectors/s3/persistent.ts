@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Refusal } from '../../domain/refusal.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
 
 export type Persistence = {
   signal: AbortSignal;

@@ -1,7 +1,7 @@
-import { Refusal } from '../../domain/refusal.ts';
-import type { Reading } from '../contract.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
+import type { Reading } from '../core/contract.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 import { type FileCursor, filePortions, openBehind, type Portion } from '../files/file-portions.ts';
-import { sourceRefusal } from '../source-refusal.ts';
 import type { Bucket, BucketFile } from './bucket.ts';
 import { behind, isDue, type Pass, settled } from './pass.ts';
 import type { S3Settings } from './s3-settings.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { Refusal } from '../../domain/refusal.ts';
-import { sourceRefusal } from '../source-refusal.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 import type { ExportBucket } from './export-bucket.ts';
 
 const CONTENT = Buffer.from('Millrace looks whether it may write here, and removes this at once.\n');

@@ -1,8 +1,8 @@
 import { AssumeRoleCommand, type AssumeRoleCommandOutput, STSClient } from '@aws-sdk/client-sts';
 import { fromNodeProviderChain } from '@aws-sdk/credential-providers';
-import { awsPartition } from '../../domain/aws-partition.ts';
-import { Refusal } from '../../domain/refusal.ts';
-import { refusalOfAnswer, refusalOfFailure, sourceRefusal } from '../source-refusal.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
+import { awsPartition } from '../../domain/exports/aws-partition.ts';
+import { refusalOfAnswer, refusalOfFailure, sourceRefusal } from '../core/source-refusal.ts';
 import { isPassingStatus, s3Fault } from './s3-refusal.ts';
 
 /** A role in a customer's AWS account, and what its trust policy asks for. */

@@ -1,5 +1,5 @@
-import { Refusal } from '../../domain/refusal.ts';
-import { refusalOfAnswer, refusalOfFailure, sourceRefusal } from '../source-refusal.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
+import { refusalOfAnswer, refusalOfFailure, sourceRefusal } from '../core/source-refusal.ts';
 
 /** By S3's error codes (Amazon S3 API reference: Error responses). */
 const ADVICE: Record<string, string> = {

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { BUCKET_NAME, REGION_NAME } from '../../domain/s3-names.ts';
-import { sourceUrlFault } from '../../domain/source-url.ts';
-import { secret } from '../contract.ts';
+import { sourceUrlFault } from '../../domain/core/source-url.ts';
+import { BUCKET_NAME, REGION_NAME } from '../../domain/exports/s3-names.ts';
+import { secret } from '../core/contract.ts';
+import { refineBy } from '../core/refine-by.ts';
 import { fileSettings } from '../files/file-settings.ts';
-import { refineBy } from '../refine-by.ts';
 
 const text = (name: string, most: number) => z.string({ error: `${name} must be a text` })
   .max(most, `${name} must have at most ${most.toLocaleString('en')} characters`);

@@ -1,7 +1,7 @@
+import { type Batch, connector, type ConnectorContext, type Field, type Reading } from '../core/contract.ts';
 import { batches } from '../files/batches.ts';
 import { fieldsOf } from '../files/file-fields.ts';
 import { readFile } from '../files/read-file.ts';
-import { type Batch, connector, type ConnectorContext, type Field, type Reading } from '../contract.ts';
 import { type Bucket, openBucket } from './bucket.ts';
 import { FIRST_PASS, passCursor } from './pass.ts';
 import { prefixPortions } from './prefix-portions.ts';

@@ -2,8 +2,8 @@ import {
   GetObjectCommand, HeadObjectCommand, ListMultipartUploadsCommand, type ListMultipartUploadsCommandInput,
   type ListMultipartUploadsCommandOutput, ListObjectsV2Command,
 } from '@aws-sdk/client-s3';
-import { Refusal } from '../../domain/refusal.ts';
-import { sourceRefusal } from '../source-refusal.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 import type { ExportClient } from './export-client.ts';
 import { EXPORT_RIGHTS } from './export-refusal.ts';
 

@@ -1,4 +1,4 @@
-import { sourceRefusal } from '../source-refusal.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 
 /** What an upload is made of; each is tried again by itself. */
 export type UploadSteps<Part> = {

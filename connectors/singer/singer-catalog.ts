@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Reading, Stream } from '../contract.ts';
 import { schemaFields } from '../commands/schema-fields.ts';
-import { sourceRefusal } from '../source-refusal.ts';
+import type { Reading, Stream } from '../core/contract.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 
 const metadata = z.looseObject({
   breadcrumb: z.array(z.string()),

@@ -1,16 +1,16 @@
-import { parseExactJson } from '../../domain/exact-json.ts';
-import { checkNesting, NestingError } from '../../domain/parse-json.ts';
-import { type Batcher, batcher } from '../batcher.ts';
+import { parseExactJson } from '../../domain/core/exact-json.ts';
+import { checkNesting, NestingError } from '../../domain/core/parse-json.ts';
 import type { Line } from '../commands/bounded-lines.ts';
 import { type CommandFile, commandLines } from '../commands/command-lines.ts';
 import { type Message, messageOf } from '../commands/command-message.ts';
 import { type CommandSettings, commandSettings, findCommand, type NamedCommand } from '../commands/command-settings.ts';
 import { handedOver } from '../commands/handed-over.ts';
 import { schemaFields } from '../commands/schema-fields.ts';
-import { type Batch, connector, type ConnectorContext, type Reading } from '../contract.ts';
-import { MAX_OUTSIDE_NESTING, recordItem, sayDepth } from '../json-record.ts';
-import { malformed } from '../malformed.ts';
-import { sourceRefusal } from '../source-refusal.ts';
+import { type Batcher, batcher } from '../core/batcher.ts';
+import { type Batch, connector, type ConnectorContext, type Reading } from '../core/contract.ts';
+import { MAX_OUTSIDE_NESTING, recordItem, sayDepth } from '../core/json-record.ts';
+import { malformed } from '../core/malformed.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 import { findEntry, readCatalog, select, type SingerCatalog, type SingerEntry, streamOf } from './singer-catalog.ts';
 
 const CATALOG_BYTES = 64 * 1024 * 1024;

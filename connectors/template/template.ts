@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { sourceUrlFault } from '../../domain/source-url.ts';
-import { batcher } from '../batcher.ts';
-import { type Batch, connector, type ConnectorContext, harmless, type Reading, secret, type Stream } from '../contract.ts';
-import { answerAs } from '../json-answer.ts';
-import { recordItem } from '../json-record.ts';
-import { refineBy } from '../refine-by.ts';
-import { sourceRefusal } from '../source-refusal.ts';
+import { sourceUrlFault } from '../../domain/core/source-url.ts';
+import { batcher } from '../core/batcher.ts';
+import { type Batch, connector, type ConnectorContext, harmless, type Reading, secret, type Stream } from '../core/contract.ts';
+import { answerAs } from '../core/json-answer.ts';
+import { recordItem } from '../core/json-record.ts';
+import { refineBy } from '../core/refine-by.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 
 const Settings = z.object({
   base_url: z.string({ error: 'give the address' }).superRefine(refineBy('base_url', sourceUrlFault)).describe('Where its paths begin'),

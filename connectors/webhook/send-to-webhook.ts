@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
-import { Refusal } from '../../domain/refusal.ts';
-import type { ConnectorContext } from '../contract.ts';
-import { jsonAnswer } from '../json-answer.ts';
-import { sourceRefusal } from '../source-refusal.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
+import type { ConnectorContext } from '../core/contract.ts';
+import { jsonAnswer } from '../core/json-answer.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 
 export type WebhookTarget = { url: string; secret: string };
 

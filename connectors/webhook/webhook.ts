@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { sourceUrlFault } from '../../domain/source-url.ts';
-import { connector, harmless, secret } from '../contract.ts';
-import { refineBy } from '../refine-by.ts';
+import { sourceUrlFault } from '../../domain/core/source-url.ts';
+import { connector, harmless, secret } from '../core/contract.ts';
+import { refineBy } from '../core/refine-by.ts';
 import { sendToWebhook } from './send-to-webhook.ts';
 import { writeWebhook } from './write-webhook.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { ConnectorContext, WriteOutcome, Writing } from '../contract.ts';
-import { sourceRefusal } from '../source-refusal.ts';
+import type { ConnectorContext, WriteOutcome, Writing } from '../core/contract.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 import { bodyOf, refusedStatus, sendToWebhook, type WebhookBody, type WebhookTarget } from './send-to-webhook.ts';
 
 const MOST_BODY_BYTES = 1024 * 1024;

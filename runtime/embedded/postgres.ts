@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { openDatabase } from '../../store/core/database.ts';
 import { CannotStart } from '../cannot-start.ts';
 import { type Child, startChild } from './children.ts';
 import { keptSecret } from './kept-secret.ts';
@@ -8,7 +9,6 @@ import { rememberedPort } from './ports.ts';
 import { ensureCluster, ENVIRONMENT, MAJOR, USER } from './postgres-cluster.ts';
 import { openPlace, postgresBinaries, postgresUser } from './postgres-place.ts';
 import { type Say, seconds } from './say.ts';
-import { openDatabase } from '../../store/database.ts';
 
 export type EmbeddedPostgres = { url: string } & Pick<Child, 'lost' | 'stop'>;
 

@@ -1,7 +1,7 @@
+import type { GdprMailKind } from '../../domain/gdpr/gdpr-mail.ts';
+import type { Queryable } from '../core/database.ts';
+import type { RunRef } from '../syncs/sync-runs.ts';
 import { type GdprRequestType, UNDER_WAY } from './request-record.ts';
-import type { Queryable } from '../database.ts';
-import type { RunRef } from '../sync-runs.ts';
-import type { GdprMailKind } from '../../domain/gdpr-mail.ts';
 
 /** As across-entities.ts, of requests of people for their data or its deletion. */
 

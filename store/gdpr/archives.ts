@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import type { Queryable, Tx } from '../core/database.ts';
+import type { KnownBy } from './place.ts';
 import { holdGdprRequest, type GdprKey, touchRequest } from './progress.ts';
 import { type GdprPerson, type GdprPersonRow, type GdprRequest, toGdprPerson } from './request-record.ts';
-import type { Queryable, Tx } from '../database.ts';
-import type { KnownBy } from '../personal-data/place.ts';
-import { OF_ANY_APP } from '../personal-data/rows-of-people.ts';
+import { OF_ANY_APP } from './rows-of-people.ts';
 
 /** The files of a request begin with it. */
 export function archivePrefix(request: Pick<GdprRequest, 'identifier'>): string {

@@ -1,8 +1,8 @@
-import type { Queryable } from '../database.ts';
-import type { DeletionRound, ExportDeletion } from '../export-deletions.ts';
-import type { KnownBy, PlaceNeeds } from '../personal-data/place.ts';
-import { syncRecords } from '../personal-data/sync-records.ts';
-import type { ReceiptCopy } from '../../domain/gdpr-receipt.ts';
+import type { ReceiptCopy } from '../../domain/gdpr/gdpr-receipt.ts';
+import type { Queryable } from '../core/database.ts';
+import { syncRecords } from '../syncs/personal-data/sync-records.ts';
+import type { DeletionRound, ExportDeletion } from './export-deletions.ts';
+import type { KnownBy, PlaceNeeds } from './place.ts';
 
 /**
  * The syncs whose records know any of these people, by their identifiers. Asked before the records are erased. Like these they are

@@ -1,5 +1,5 @@
+import type { Tx } from '../core/database.ts';
 import { type GdprRequest, type GdprRequestRow, KEPT_FOR, toGdprRequest } from './request-record.ts';
-import type { Tx } from '../database.ts';
 
 /** Of one that waits. Null: there is none of that name that does. */
 export async function updateDecision(

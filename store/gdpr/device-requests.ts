@@ -1,7 +1,7 @@
+import type { Queryable, Tx } from '../core/database.ts';
 import {
   type GdprRequest, type GdprRequestRow, type GdprRequestState, type GdprRequestType, toGdprRequest, UNDER_WAY,
 } from './request-record.ts';
-import type { Queryable, Tx } from '../database.ts';
 
 /** A device that any of the apps knows, and the app that saw it last. */
 export type AskingDevice = { appId: number; deviceId: string; gdprApproval: boolean };

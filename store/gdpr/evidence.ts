@@ -1,5 +1,5 @@
+import type { Queryable } from '../core/database.ts';
 import type { GdprRequest } from './request-record.ts';
-import type { Queryable } from '../database.ts';
 
 /** A moment that the database tells: what is compared with the beginnings of its transactions. */
 export async function findNow(db: Queryable): Promise<Date> {

@@ -1,7 +1,7 @@
-import type { Queryable, Tx } from '../database.ts';
-import { newIdentifier } from '../identifiers.ts';
-import type { Person } from '../tombstones.ts';
-import type { CustomerType } from '../../domain/customer-id.ts';
+import type { CustomerType } from '../../domain/attributes/customer-id.ts';
+import type { Queryable, Tx } from '../core/database.ts';
+import { newIdentifier } from '../core/identifiers.ts';
+import type { Person } from './tombstones.ts';
 
 export const HOLD_KINDS = ['hold', 'restriction'] as const;
 export type HoldKind = (typeof HOLD_KINDS)[number];

@@ -1,6 +1,6 @@
-import type { Queryable, Tx } from '../database.ts';
-import type { Secrets } from '../secrets.ts';
-import type { CustomerType } from '../../domain/customer-id.ts';
+import type { CustomerType } from '../../domain/attributes/customer-id.ts';
+import type { Queryable, Tx } from '../core/database.ts';
+import type { Secrets } from '../core/secrets.ts';
 
 /** An id, and the ordinal of its person in the request. */
 export type FoundId = { ordinal: number; value: string };

@@ -1,8 +1,8 @@
+import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { collectIdentifiersIn, type GdprIdentifier } from './identifiers.ts';
 import type { LeftReason } from './left-identifiers.ts';
+import type { KnownBy } from './place.ts';
 import { insertGdprRequest } from './requests.ts';
-import { type Database, type Queryable, type Tx, write } from '../database.ts';
-import type { KnownBy } from '../personal-data/place.ts';
 
 /**
  * An id that is linked to a person of a request, and why. `leftAlone` null: it is theirs. `said`: which device of which app said so

@@ -1,6 +1,6 @@
+import type { GdprMailKind } from '../../domain/gdpr/gdpr-mail.ts';
+import type { Queryable } from '../core/database.ts';
 import type { GdprRequest } from './request-record.ts';
-import type { Queryable } from '../database.ts';
-import type { GdprMailKind } from '../../domain/gdpr-mail.ts';
 
 /** The one mail of a kind that a request has; its row is made at the first call. */
 export async function upsertGdprMail(

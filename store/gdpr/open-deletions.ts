@@ -1,6 +1,6 @@
+import type { Tx } from '../core/database.ts';
 import type { GdprPersonState } from './request-record.ts';
-import type { Tx } from '../database.ts';
-import type { Person } from '../tombstones.ts';
+import type { Person } from './tombstones.ts';
 
 export type OpenDeletion = { identifier: string; state: 'accepted' | 'running' };
 

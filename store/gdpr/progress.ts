@@ -1,6 +1,6 @@
+import { Refusal } from '../../domain/core/refusal.ts';
+import type { Queryable, Tx } from '../core/database.ts';
 import { type GdprRef, type GdprRequest, type GdprRequestRow, KEPT_FOR, toGdprRequest } from './request-record.ts';
-import type { Queryable, Tx } from '../database.ts';
-import { Refusal } from '../../domain/refusal.ts';
 
 /** A request as one workflow holds it: a step of an older generation ends without effect. */
 export type GdprClaim = GdprRef & { generation: number };

@@ -1,6 +1,6 @@
+import type { Queryable, Tx } from '../core/database.ts';
 import type { GdprKey } from './progress.ts';
-import type { Queryable, Tx } from '../database.ts';
-import type { Person } from '../tombstones.ts';
+import type { Person } from './tombstones.ts';
 
 type Of = Pick<GdprKey, 'entityId' | 'runId'>;
 

@@ -1,7 +1,7 @@
-import type { Queryable } from '../database.ts';
-import { newIdentifier } from '../identifiers.ts';
-import type { Secrets } from '../secrets.ts';
-import { type GdprReceipt, type NewReceipt, signReceipt } from '../../domain/gdpr-receipt.ts';
+import { type GdprReceipt, type NewReceipt, signReceipt } from '../../domain/gdpr/gdpr-receipt.ts';
+import type { Queryable } from '../core/database.ts';
+import { newIdentifier } from '../core/identifiers.ts';
+import type { Secrets } from '../core/secrets.ts';
 
 /** In the order in which they were issued. */
 const OF_REQUEST = 'SELECT document FROM gdpr_receipts WHERE entity_id = $1 AND request_identifier = $2';

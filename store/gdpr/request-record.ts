@@ -1,4 +1,4 @@
-import type { RunRef } from '../sync-runs.ts';
+import type { RunRef } from '../syncs/sync-runs.ts';
 
 export type GdprRequestType = 'access' | 'delete';
 /** `restore`: somebody came back with a restored backup, and is erased again. */

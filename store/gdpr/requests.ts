@@ -1,9 +1,9 @@
+import type { Queryable } from '../core/database.ts';
+import { newIdentifier } from '../core/identifiers.ts';
 import {
   type GdprPerson, type GdprPersonRow, type GdprRequest, type GdprRequestRow, type GdprRequestState, type GdprRequestType, type GdprSource,
   toGdprPerson, toGdprRequest,
 } from './request-record.ts';
-import type { Queryable } from '../database.ts';
-import { newIdentifier } from '../identifiers.ts';
 
 export type NewGdprRequest = {
   type: GdprRequestType;

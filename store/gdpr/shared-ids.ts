@@ -1,9 +1,9 @@
+import type { CustomerType } from '../../domain/attributes/customer-id.ts';
+import type { Queryable, Tx } from '../core/database.ts';
+import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { type FoundId, insertLeftDevices, type LinkedId } from './left-identifiers.ts';
-import type { Queryable, Tx } from '../database.ts';
-import { LOOK_UP_BY_KEY } from '../look-up-by-key.ts';
-import { OF_ANY_APP } from '../personal-data/rows-of-people.ts';
-import type { Person } from '../tombstones.ts';
-import type { CustomerType } from '../../domain/customer-id.ts';
+import { OF_ANY_APP } from './rows-of-people.ts';
+import type { Person } from './tombstones.ts';
 
 /** Of what people of a request are known by: what they share with each other, and with whoever is to stay as they are. */
 

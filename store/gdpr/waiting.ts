@@ -1,5 +1,5 @@
-import type { Queryable } from '../database.ts';
-import { OF_ANY_APP } from '../personal-data/rows-of-people.ts';
+import type { Queryable } from '../core/database.ts';
+import { OF_ANY_APP } from './rows-of-people.ts';
 
 export type WaitingPerson = { ordinal: number; kind: 'hold' | 'restriction'; reason: string; since: Date };
 

@@ -1,5 +1,5 @@
 -- The data wallet of an app: what its users are told about their data, by whom it is had, and what for.
--- Default categories, and the default recipient with its elements, stand in the code (domain/wallet-defaults.ts).
+-- Default categories, and the default recipient with its elements, stand in the code (domain/apps/wallet-defaults.ts).
 -- Whoever writes holds the app's row, so what is looked up first stays so until the end.
 
 create table wallet_settings (

@@ -216,5 +216,5 @@ create table privacy_requests (
 create index privacy_requests_by_device on privacy_requests (entity_id, device_id);
 create index privacy_requests_by_user on privacy_requests (entity_id, user_id) where user_id is not null;
 
--- Up to when what SDKs sent was last cleared away (store/event-retention.ts): a day's clearing is done once.
+-- Up to when what SDKs sent was last cleared away (store/tracking/event-retention.ts): a day's clearing is done once.
 alter table entities add column events_kept_since timestamptz;

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, onTestFinished, test } from 'vitest';
 import { forgetPeak, peakMemoryMib } from '../../bench/peak-memory.ts';
-import { waitFor } from '../harness/wait.ts';
+import { waitFor } from '../harness/core/wait.ts';
 
 /** Holds 300 MiB for a moment. */
 const HOLDER = `let held = Buffer.alloc(300 * 2 ** 20, 1); held = null; gc(); process.on('message', () => {}); process.send('released');`;

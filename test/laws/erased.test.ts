@@ -2,23 +2,23 @@ import { createHmac } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { decryptStream } from '../../domain/file-encryption.ts';
-import { type GdprReceipt, receiptSchema } from '../../domain/gdpr-receipt.ts';
-import { readSigningKeys, verifyDocument } from '../../domain/signed-document.ts';
-import type { DataExporter } from '../../store/data-exporter-record.ts';
-import { personalData } from '../../store/personal-data.ts';
-import { addExporter, DAY, runExport } from '../harness/exports.ts';
-import { testS3, type TestS3 } from '../harness/s3.ts';
+import { readSigningKeys, verifyDocument } from '../../domain/core/signed-document.ts';
+import { decryptStream } from '../../domain/exports/file-encryption.ts';
+import { type GdprReceipt, receiptSchema } from '../../domain/gdpr/gdpr-receipt.ts';
+import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
+import { personalData } from '../../store/gdpr/personal-data.ts';
+import { insertTokenKey, signUserToken, type TokenKey } from '../harness/apps/user-tokens.ts';
+import { testS3, type TestS3 } from '../harness/core/s3.ts';
+import { useStack } from '../harness/core/stack.ts';
+import { waitFor } from '../harness/core/wait.ts';
+import { makeWorld } from '../harness/core/world.ts';
+import { addExporter, DAY, runExport } from '../harness/exports/exports.ts';
 import {
   type Everything, feed, importFiles, leaveBehind, quote, QUOTING_TAP, soughtOf, sync, track, trackOn, type WholePerson, wholePerson,
-} from '../harness/sample-everywhere.ts';
-import { useStack } from '../harness/stack.ts';
-import { ask } from '../harness/syncs.ts';
-import { insertTokenKey, signUserToken, type TokenKey } from '../harness/user-tokens.ts';
-import { waitFor } from '../harness/wait.ts';
-import { type Finding, searchBytes, searchEverywhere } from '../harness/whole-search.ts';
-import { makeWorld } from '../harness/world.ts';
-import { basic, insertKeyedApp } from '../server/sample-tracking.ts';
+} from '../harness/jobs/sample-everywhere.ts';
+import { type Finding, searchBytes, searchEverywhere } from '../harness/jobs/whole-search.ts';
+import { ask } from '../harness/syncs/syncs.ts';
+import { basic, insertKeyedApp } from '../server/tracking/sample-tracking.ts';
 
 /** Who is erased is gone from the database, the files, the outbox, the logs and the running work together. */
 

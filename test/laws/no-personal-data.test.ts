@@ -4,9 +4,9 @@ import { msToTs } from '@temporalio/common/lib/time.js';
 import protos, { type temporal as proto } from '@temporalio/proto';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { temporalDatabase } from '../../runtime/embedded/temporal.ts';
-import { type Marks, marksIn, marksInBytes, marksInLogs, marksOf, storedByTemporal } from '../harness/history-search.ts';
-import { PERSON_MARK, SECRETS_FILE } from '../harness/people.ts';
-import { useStack } from '../harness/stack.ts';
+import { PERSON_MARK, SECRETS_FILE } from '../harness/core/people.ts';
+import { useStack } from '../harness/core/stack.ts';
+import { type Marks, marksIn, marksInBytes, marksInLogs, marksOf, storedByTemporal } from '../harness/jobs/history-search.ts';
 
 /** Law 1: nothing of a person and no secret in Temporal, and none in the logs and traces of this run. */
 

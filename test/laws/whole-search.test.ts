@@ -8,14 +8,14 @@ import { deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { ZipFile } from 'yazl';
 import { describe, expect, it } from 'vitest';
-import { encryptionStream } from '../../domain/file-encryption.ts';
-import { asBytes } from '../../store/files.ts';
-import { onFileEnd } from '../harness/clean-up.ts';
-import { rememberSecret } from '../harness/people.ts';
-import { useStack } from '../harness/stack.ts';
-import { ask } from '../harness/syncs.ts';
-import { searchBytes, searchEverywhere } from '../harness/whole-search.ts';
-import { makeWorld } from '../harness/world.ts';
+import { encryptionStream } from '../../domain/exports/file-encryption.ts';
+import { asBytes } from '../../store/core/files.ts';
+import { onFileEnd } from '../harness/core/clean-up.ts';
+import { rememberSecret } from '../harness/core/people.ts';
+import { useStack } from '../harness/core/stack.ts';
+import { makeWorld } from '../harness/core/world.ts';
+import { searchBytes, searchEverywhere } from '../harness/jobs/whole-search.ts';
+import { ask } from '../harness/syncs/syncs.ts';
 
 /** The search by which it is proved that somebody is gone finds whatever is planted, wherever and however it is written. */
 

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openDataFolder } from '../../runtime/embedded/data-folder.ts';
-import { onFileEnd } from '../harness/clean-up.ts';
-import { programEnv } from '../harness/program-env.ts';
-import { waitFor } from '../harness/wait.ts';
+import { onFileEnd } from '../harness/core/clean-up.ts';
+import { programEnv } from '../harness/core/program-env.ts';
+import { waitFor } from '../harness/core/wait.ts';
 
 const DEMO = fileURLToPath(new URL('../../runtime/demo.ts', import.meta.url));
 const PORT = '18187';

@@ -4,8 +4,8 @@ import {
 } from '@temporalio/common';
 import protos from '@temporalio/proto';
 import { describe, expect, it, test } from 'vitest';
-import { marksIn, marksOf } from '../harness/history-search.ts';
 import { failureConverter } from '../../workflows/failure-converter.ts';
+import { marksIn, marksOf } from '../harness/jobs/history-search.ts';
 
 const PLANTED = 'Planted.Person@example.com';
 const FAULT_ID = '0f8fad5b-d9cb-469f-a165-70867728950e';

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { onFileEnd } from '../harness/clean-up.ts';
-import { listFiles } from '../harness/files.ts';
-import { rememberSecret } from '../harness/people.ts';
-import { programEnv } from '../harness/program-env.ts';
-import { filesEnv, startServer } from '../harness/served.ts';
-import { useStack } from '../harness/stack.ts';
+import { onFileEnd } from '../harness/core/clean-up.ts';
+import { listFiles } from '../harness/core/files.ts';
+import { rememberSecret } from '../harness/core/people.ts';
+import { programEnv } from '../harness/core/program-env.ts';
+import { filesEnv, startServer } from '../harness/core/served.ts';
+import { useStack } from '../harness/core/stack.ts';
 
 const START = fileURLToPath(new URL('../../runtime/start.ts', import.meta.url));
 

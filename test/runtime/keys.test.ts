@@ -5,17 +5,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, it } from 'vitest';
-import { onFileEnd } from '../harness/clean-up.ts';
-import { personId, rememberSecret } from '../harness/people.ts';
-import { programEnv } from '../harness/program-env.ts';
-import { filesEnv, startServer } from '../harness/served.ts';
-import { useStack } from '../harness/stack.ts';
-import { storedExporter } from '../harness/stored-exporters.ts';
-import { makeWorld, type World } from '../harness/world.ts';
-import type { UnsignedManifest } from '../../domain/export-manifest.ts';
-import { readSigningKeys, signDocument, verifyDocument } from '../../domain/signed-document.ts';
-import { fingerprintOf } from '../../store/server-keys.ts';
-import { raiseTombstones } from '../../store/tombstone-batches.ts';
+import { readSigningKeys, signDocument, verifyDocument } from '../../domain/core/signed-document.ts';
+import type { UnsignedManifest } from '../../domain/exports/export-manifest.ts';
+import { fingerprintOf } from '../../store/core/server-keys.ts';
+import { raiseTombstones } from '../../store/gdpr/tombstone-batches.ts';
+import { onFileEnd } from '../harness/core/clean-up.ts';
+import { personId, rememberSecret } from '../harness/core/people.ts';
+import { programEnv } from '../harness/core/program-env.ts';
+import { filesEnv, startServer } from '../harness/core/served.ts';
+import { useStack } from '../harness/core/stack.ts';
+import { makeWorld, type World } from '../harness/core/world.ts';
+import { storedExporter } from '../harness/exports/stored-exporters.ts';
 
 const KEYS = fileURLToPath(new URL('../../runtime/keys.ts', import.meta.url));
 const MANIFEST: UnsignedManifest = {

@@ -8,10 +8,10 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openDataFolder } from '../../runtime/embedded/data-folder.ts';
 import { isAlive, type ProcessIdentity } from '../../runtime/embedded/process-identity.ts';
-import { onFileEnd } from '../harness/clean-up.ts';
-import { rememberSecret } from '../harness/people.ts';
-import { programEnv } from '../harness/program-env.ts';
-import { waitFor } from '../harness/wait.ts';
+import { onFileEnd } from '../harness/core/clean-up.ts';
+import { rememberSecret } from '../harness/core/people.ts';
+import { programEnv } from '../harness/core/program-env.ts';
+import { waitFor } from '../harness/core/wait.ts';
 
 const START = fileURLToPath(new URL('../../runtime/start.ts', import.meta.url));
 const folder = { path: '' };

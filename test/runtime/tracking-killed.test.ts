@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { personId } from '../harness/people.ts';
-import { type RunningProcess, startServer } from '../harness/served.ts';
-import { useStack } from '../harness/stack.ts';
-import { makeWorld } from '../harness/world.ts';
-import { basic, insertKeyedApp } from '../server/sample-tracking.ts';
+import { personId } from '../harness/core/people.ts';
+import { type RunningProcess, startServer } from '../harness/core/served.ts';
+import { useStack } from '../harness/core/stack.ts';
+import { makeWorld } from '../harness/core/world.ts';
+import { basic, insertKeyedApp } from '../server/tracking/sample-tracking.ts';
 
 /** Acknowledged means committed, wherever the server dies. */
 

@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { airbyte } from '../../../connectors/airbyte/airbyte.ts';
 import { airbyteState } from '../../../connectors/airbyte/airbyte-state.ts';
-import type { Reading } from '../../../connectors/contract.ts';
-import { commandsOf, printing, sampleRecords } from '../../harness/sample-records.ts';
-import { sourceContract, testContext } from '../contract.ts';
+import { airbyte } from '../../../connectors/airbyte/airbyte.ts';
+import type { Reading } from '../../../connectors/core/contract.ts';
+import { commandsOf, printing, sampleRecords } from '../../harness/syncs/sample-records.ts';
+import { sourceContract, testContext } from '../core/contract.ts';
 
 sourceContract(airbyte, async () => {
   const sample = await sampleRecords('airbyte', 'sample-airbyte-source.ts', 'public.people');

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { airbyte } from '../../../connectors/airbyte/airbyte.ts';
-import type { SourceRecord } from '../../../connectors/contract.ts';
-import { httpSource } from '../../harness/http-source.ts';
-import { personId, rememberSecret } from '../../harness/people.ts';
-import { pythonProgram } from '../../harness/python-program.ts';
-import { commandsOf } from '../../harness/sample-records.ts';
-import { type PreparedSource, sourceContract, testContext } from '../contract.ts';
+import type { SourceRecord } from '../../../connectors/core/contract.ts';
+import { httpSource } from '../../harness/core/http-source.ts';
+import { personId, rememberSecret } from '../../harness/core/people.ts';
+import { pythonProgram } from '../../harness/core/python-program.ts';
+import { commandsOf } from '../../harness/syncs/sample-records.ts';
+import { type PreparedSource, sourceContract, testContext } from '../core/contract.ts';
 
 const source = airbyte.source!;
 const MINUTES = 60_000;

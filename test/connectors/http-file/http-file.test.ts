@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Batch, Cursor, Json, Reading, SourceRecord } from '../../../connectors/contract.ts';
+import type { Batch, Cursor, Json, Reading, SourceRecord } from '../../../connectors/core/contract.ts';
 import { httpFile } from '../../../connectors/http-file/http-file.ts';
-import { type Answer, file, httpSource, status } from '../../harness/http-source.ts';
-import { personId, rememberSecret } from '../../harness/people.ts';
-import { type PreparedSource, sourceContract, testContext } from '../contract.ts';
+import { type Answer, file, httpSource, status } from '../../harness/core/http-source.ts';
+import { personId, rememberSecret } from '../../harness/core/people.ts';
+import { type PreparedSource, sourceContract, testContext } from '../core/contract.ts';
 
 type Served = Awaited<ReturnType<typeof httpSource>>;
 

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import type { Batch, Cursor, Reading, SourceRecord, Stream } from '../../../connectors/contract.ts';
-import { NOTHING_ALLOWED } from '../../../connectors/fetch-allow.ts';
+import type { Batch, Cursor, Reading, SourceRecord, Stream } from '../../../connectors/core/contract.ts';
+import { NOTHING_ALLOWED } from '../../../connectors/core/fetch-allow.ts';
 import { postgres } from '../../../connectors/postgres/postgres.ts';
-import { Refusal } from '../../../domain/refusal.ts';
-import { testStore } from '../../harness/database.ts';
-import { foreignPostgres, tlsBefore } from '../../harness/foreign-postgres.ts';
-import { certificate, httpSource } from '../../harness/http-source.ts';
-import { waitFor } from '../../harness/wait.ts';
-import { type PreparedSource, sourceContract, testContext } from '../contract.ts';
+import { Refusal } from '../../../domain/core/refusal.ts';
+import { testStore } from '../../harness/core/database.ts';
+import { certificate, httpSource } from '../../harness/core/http-source.ts';
+import { waitFor } from '../../harness/core/wait.ts';
+import { foreignPostgres, tlsBefore } from '../../harness/syncs/foreign-postgres.ts';
+import { type PreparedSource, sourceContract, testContext } from '../core/contract.ts';
 
 const store = await testStore();
 const foreign = await foreignPostgres(store);

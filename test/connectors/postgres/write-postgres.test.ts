@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { SourceRecord, WriteOutcome, Writing } from '../../../connectors/contract.ts';
+import type { SourceRecord, WriteOutcome, Writing } from '../../../connectors/core/contract.ts';
 import { postgres } from '../../../connectors/postgres/postgres.ts';
-import { Refusal } from '../../../domain/refusal.ts';
-import { testStore } from '../../harness/database.ts';
-import { foreignPostgres } from '../../harness/foreign-postgres.ts';
-import { testContext } from '../contract.ts';
-import { destinationContract } from '../destination-contract.ts';
+import { Refusal } from '../../../domain/core/refusal.ts';
+import { testStore } from '../../harness/core/database.ts';
+import { foreignPostgres } from '../../harness/syncs/foreign-postgres.ts';
+import { testContext } from '../core/contract.ts';
+import { destinationContract } from '../core/destination-contract.ts';
 
 const { db, ...store } = await testStore();
 const foreign = await foreignPostgres({ db, ...store });

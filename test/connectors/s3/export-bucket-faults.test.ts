@@ -3,11 +3,11 @@ import type { ExportBucket } from '../../../connectors/s3/export-bucket.ts';
 import type { Patience } from '../../../connectors/s3/export-client.ts';
 import { FIRST_WAIT_MS } from '../../../connectors/s3/persistent.ts';
 import { probeBucket } from '../../../connectors/s3/probe-bucket.ts';
-import { certificate, trust } from '../../harness/http-source.ts';
+import { certificate, trust } from '../../harness/core/http-source.ts';
 import {
   breakAfter, breakAnswer, damage, loseAnswer, s3Answer, s3Error, type S3Match, type S3Proxy, s3Proxy, silence, SLOW_DOWN, stall,
-} from '../../harness/s3-proxy.ts';
-import { type TestS3, testS3 } from '../../harness/s3.ts';
+} from '../../harness/core/s3-proxy.ts';
+import { type TestS3, testS3 } from '../../harness/core/s3.ts';
 import { accessTo, MIB, opened, refusal, stream, whole } from './use-export-bucket.ts';
 
 let s3: TestS3;

@@ -3,7 +3,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { type BucketAccess, type ExportBucket, openExportBucket } from '../../../connectors/s3/export-bucket.ts';
 import { probeBucket } from '../../../connectors/s3/probe-bucket.ts';
 import { uploadParts } from '../../../connectors/s3/upload-parts.ts';
-import { type TestS3, testS3 } from '../../harness/s3.ts';
+import { type TestS3, testS3 } from '../../harness/core/s3.ts';
 import { accessTo, MIB, opened, refusal, stream, whole } from './use-export-bucket.ts';
 
 let s3: TestS3;

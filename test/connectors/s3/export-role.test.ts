@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import type { BucketAccess } from '../../../connectors/s3/export-bucket.ts';
 import { probeBucket } from '../../../connectors/s3/probe-bucket.ts';
-import { type S3Proxy, s3Error, s3Proxy } from '../../harness/s3-proxy.ts';
-import { type TestS3, testS3 } from '../../harness/s3.ts';
-import { type TestSts, testSts } from '../../harness/sts.ts';
-import { waitFor } from '../../harness/wait.ts';
+import { type S3Proxy, s3Error, s3Proxy } from '../../harness/core/s3-proxy.ts';
+import { type TestS3, testS3 } from '../../harness/core/s3.ts';
+import { type TestSts, testSts } from '../../harness/core/sts.ts';
+import { waitFor } from '../../harness/core/wait.ts';
 import { accessTo, MIB, opened, refusal, stream, whole } from './use-export-bucket.ts';
 
 const ROLE = { accountId: '123456789012', roleName: 'millrace-exports', externalId: 'c0ffee00c0ffee00' };

@@ -3,15 +3,15 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Batch, Cursor, Reading, SourceRecord } from '../../../connectors/contract.ts';
+import type { Batch, Cursor, Reading, SourceRecord } from '../../../connectors/core/contract.ts';
 import { openBucket } from '../../../connectors/s3/bucket.ts';
 import type { S3Settings } from '../../../connectors/s3/s3-settings.ts';
 import { s3 } from '../../../connectors/s3/s3.ts';
-import { onFileEnd } from '../../harness/clean-up.ts';
-import { httpSource, status } from '../../harness/http-source.ts';
-import { personId } from '../../harness/people.ts';
-import { type TestS3, testS3 } from '../../harness/s3.ts';
-import { type PreparedSource, sourceContract, testContext } from '../contract.ts';
+import { onFileEnd } from '../../harness/core/clean-up.ts';
+import { httpSource, status } from '../../harness/core/http-source.ts';
+import { personId } from '../../harness/core/people.ts';
+import { type TestS3, testS3 } from '../../harness/core/s3.ts';
+import { type PreparedSource, sourceContract, testContext } from '../core/contract.ts';
 
 const people = (count: number, from = 0): SourceRecord[] =>
   Array.from({ length: count }, (_, nth) => ({ customer_id: personId(from + nth), city: nth % 3 === 0 ? null : `City, ${nth}` }));

@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
-import { type FetchAllow, readFetchAllow } from '../../../connectors/fetch-allow.ts';
+import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
 import { type BucketAccess, type ExportBucket, openExportBucket } from '../../../connectors/s3/export-bucket.ts';
 import { type Patience, PATIENCE } from '../../../connectors/s3/export-client.ts';
-import { Refusal } from '../../../domain/refusal.ts';
-import { onFileEnd } from '../../harness/clean-up.ts';
-import type { TestS3 } from '../../harness/s3.ts';
+import { Refusal } from '../../../domain/core/refusal.ts';
+import { onFileEnd } from '../../harness/core/clean-up.ts';
+import type { TestS3 } from '../../harness/core/s3.ts';
 
 export const MIB = 1024 * 1024;
 const ALLOW = readFetchAllow('127.0.0.1') as FetchAllow;

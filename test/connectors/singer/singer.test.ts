@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Batch, ConnectorContext, Reading } from '../../../connectors/contract.ts';
+import type { Batch, ConnectorContext, Reading } from '../../../connectors/core/contract.ts';
 import { readCatalog, select, streamOf } from '../../../connectors/singer/singer-catalog.ts';
 import { singer } from '../../../connectors/singer/singer.ts';
-import { commandsOf, printing, sampleRecords } from '../../harness/sample-records.ts';
-import { sourceContract, testContext } from '../contract.ts';
+import { commandsOf, printing, sampleRecords } from '../../harness/syncs/sample-records.ts';
+import { sourceContract, testContext } from '../core/contract.ts';
 
 sourceContract(singer, () => sampleRecords('singer', 'sample-tap.ts', 'public-people'), ['throttling']);
 

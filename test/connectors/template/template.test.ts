@@ -1,7 +1,7 @@
 import { template } from '../../../connectors/template/template.ts';
-import { type Answer, httpSource, status } from '../../harness/http-source.ts';
-import { personId } from '../../harness/people.ts';
-import { sourceContract } from '../contract.ts';
+import { type Answer, httpSource, status } from '../../harness/core/http-source.ts';
+import { personId } from '../../harness/core/people.ts';
+import { sourceContract } from '../core/contract.ts';
 
 const contact = (id: number, second: number) =>
   ({ id, email: personId(id), updated_at: new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString() });

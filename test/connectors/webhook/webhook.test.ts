@@ -2,14 +2,14 @@ import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import type { SourceRecord, WriteOutcome, Writing } from '../../../connectors/contract.ts';
-import { NOTHING_ALLOWED } from '../../../connectors/fetch-allow.ts';
-import { guardedFetch } from '../../../connectors/guarded-fetch.ts';
+import type { SourceRecord, WriteOutcome, Writing } from '../../../connectors/core/contract.ts';
+import { NOTHING_ALLOWED } from '../../../connectors/core/fetch-allow.ts';
+import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { webhook } from '../../../connectors/webhook/webhook.ts';
-import { Refusal } from '../../../domain/refusal.ts';
-import { type Answer, endless, hangUp, httpSource, inTurn, redirect, status } from '../../harness/http-source.ts';
-import { testContext } from '../contract.ts';
-import { destinationContract } from '../destination-contract.ts';
+import { Refusal } from '../../../domain/core/refusal.ts';
+import { type Answer, endless, hangUp, httpSource, inTurn, redirect, status } from '../../harness/core/http-source.ts';
+import { testContext } from '../core/contract.ts';
+import { destinationContract } from '../core/destination-contract.ts';
 
 type IsFromMillrace = (secret: string, header: string | undefined, body: Buffer, now?: number) => boolean;
 

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { afterEach, expect, test } from 'vitest';
 import { endChildrenLeftBehind, startChild } from '../../../runtime/embedded/children.ts';
 import { identify, isAlive } from '../../../runtime/embedded/process-identity.ts';
-import { waitFor } from '../../harness/wait.ts';
+import { waitFor } from '../../harness/core/wait.ts';
 import { useDataFolder } from '../temporary-folder.ts';
 
 const folder = useDataFolder();

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { endChildrenLeftBehind } from '../../../runtime/embedded/children.ts';
 import { type EmbeddedPostgres, startPostgres } from '../../../runtime/embedded/postgres.ts';
 import type { ProcessIdentity } from '../../../runtime/embedded/process-identity.ts';
-import { waitFor } from '../../harness/wait.ts';
+import { waitFor } from '../../harness/core/wait.ts';
 import { useDataFolder } from '../temporary-folder.ts';
 
 const SLEEPING = "SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND state = 'active' AND query LIKE '%pg_sleep%'";

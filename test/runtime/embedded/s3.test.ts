@@ -1,7 +1,7 @@
 import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterEach, expect, test } from 'vitest';
 import { type EmbeddedS3, startS3 } from '../../../runtime/embedded/s3.ts';
-import { rememberSecret } from '../../harness/people.ts';
+import { rememberSecret } from '../../harness/core/people.ts';
 import { useDataFolder } from '../temporary-folder.ts';
 
 const folder = useDataFolder();

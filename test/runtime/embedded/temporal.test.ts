@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { afterEach, expect, test } from 'vitest';
 import { type EmbeddedTemporal, startTemporal, temporalDatabase } from '../../../runtime/embedded/temporal.ts';
-import { waitFor } from '../../harness/wait.ts';
+import { waitFor } from '../../harness/core/wait.ts';
 import { useDataFolder } from '../temporary-folder.ts';
 
 const folder = useDataFolder();

@@ -1,0 +1,85 @@
+import type { Mail } from '../../connectors/smtp/mailer.ts';
+import { invitationMail, resetMail } from '../../domain/accounts/account-mail.ts';
+import { faultOf } from '../../domain/core/fault.ts';
+import {
+  deleteResetsOfNobody, type DueReset, listDueInvitations, listDueResets,
+} from '../../store/accounts/account-links-across-entities.ts';
+import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
+import { findEntityName } from '../../store/accounts/entities.ts';
+import type { Invitation } from '../../store/accounts/invitations.ts';
+import { bindPasswordReset, deletePasswordReset } from '../../store/accounts/password-resets.ts';
+import { findUser, findUserByEmail, listEntityIdsOf } from '../../store/accounts/users.ts';
+import { type Tx, write } from '../../store/core/database.ts';
+import { newToken } from '../../store/core/identifiers.ts';
+import type { LinkRow } from '../../store/core/mails.ts';
+import { tokenHash } from '../../store/core/secrets.ts';
+import { type MailNeeds, mailOnce } from '../core/mail-once.ts';
+import type { Needs } from '../needs.ts';
+
+type Dependencies = MailNeeds & Pick<Needs, 'log'>;
+
+/** A server of mail that is slow keeps the rest of the sweep waiting no longer; what is left goes with the next one. */
+const MAILS_WITHIN_MS = 5_000;
+
+export type AccountMailSteps = ReturnType<typeof accountMailSteps>;
+
+export const accountMailSteps = (deps: Dependencies) => ({
+  /** Mails invitations and links that set a password anew, with tokens that are drawn here and are in nothing but the mail. */
+  async sendAccountMails(): Promise<void> {
+    const until = performance.now() + MAILS_WITHIN_MS;
+    await deleteResetsOfNobody(deps.db);
+    // First: an account has few of them, and an entity may have many invitations.
+    for (const reset of await listDueResets(deps.db)) {
+      if (performance.now() > until) return;
+      await alone(deps, reset, () => mailReset(deps, reset));
+    }
+    for (const invitation of await listDueInvitations(deps.db)) {
+      if (performance.now() > until) return;
+      await alone(deps, invitation, () => mailInvitation(deps, invitation));
+    }
+  },
+});
+
+async function mailInvitation(deps: Dependencies, { entityId, id, identifier, email }: Invitation): Promise<void> {
+  const entityName = await findEntityName(deps.db, entityId);
+  await mailLink(deps, { table: 'invitations', entityId, id }, { identifier, to: email, path: 'invite' },
+    (link) => invitationMail({ entityName, link }));
+}
+
+/** To the account's own address. Where the account has gone, nothing is left of the request. */
+async function mailReset(deps: Dependencies, { id, identifier, ...asked }: DueReset): Promise<void> {
+  const to = await write(deps.db, (tx) => findResetAddress(tx, { id, ...asked }));
+  if (to === null) return deletePasswordReset(deps.db, id);
+  await mailLink(deps, { table: 'password_resets', id }, { identifier, to, path: 'reset' }, (link) => resetMail({ link }));
+}
+
+/** A request without a login is bound to the account, and noted down, once it is known whose it is. */
+async function findResetAddress(tx: Tx, { id, userId, email, address }: Omit<DueReset, 'identifier'>): Promise<string | null> {
+  if (userId !== null) return (await findUser(tx, userId))?.email ?? null;
+  const user = await findUserByEmail(tx, email);
+  if (!user) return null;
+  await bindPasswordReset(tx, id, user.id);
+  for (const entityId of await listEntityIdsOf(tx, user.id)) {
+    await insertAuditEntry(tx, entityId, {
+      actorKind: 'system', address, action: 'create', subjectKind: 'password_reset', subject: user.uid,
+    });
+  }
+  return user.email;
+}
+
+type LinkMail = { identifier: string; to: string; path: 'invite' | 'reset' };
+
+async function mailLink(
+  deps: Dependencies, row: LinkRow, { identifier, to, path }: LinkMail, words: (link: string) => Omit<Mail, 'to' | 'messageId'>,
+): Promise<void> {
+  const token = newToken();
+  const hash = tokenHash(token);
+  // Each attempt is a mail of its own, since it has a link of its own.
+  const mailed = { ...row, tokenHash: hash, identifier: `${identifier}.${hash.toString('hex', 0, 8)}` };
+  await mailOnce(deps, mailed, { to: [to], ...words(`${deps.publicUrl}/${path}/${token}`) }, 'account');
+}
+
+/** What one mail meets keeps none of the others. */
+async function alone({ log }: Dependencies, { identifier }: { identifier: string }, work: () => Promise<void>): Promise<void> {
+  await work().catch((error: unknown) => log.warn({ accountLink: identifier, ...faultOf(error) }, 'a mail about an account was not sent'));
+}

@@ -1,0 +1,32 @@
+import { Context } from '@temporalio/activity';
+import { type AttemptKey, isAttemptCurrent } from '../../store/exports/export-run-progress.ts';
+import type { Needs } from '../needs.ts';
+
+/** The run was canceled, deleted, or another attempt or workflow has it. */
+export class ExportGone extends Error {
+  override readonly name = 'ExportGone';
+}
+
+const LOOK_EVERY_MS = 1_000;
+
+/** What an attempt has for as long as it lasts. */
+export type AttemptScope = { signal: AbortSignal; throwIfEnding(): void; end(error: unknown): void; close(): void };
+
+/**
+ * Ends what an attempt has begun outside when the run is canceled or taken over, or Temporal gives the step up; a process that
+ * drains still ends its file.
+ */
+export function openAttemptScope({ db }: Pick<Needs, 'db'>, key: AttemptKey): AttemptScope {
+  const gone = new AbortController();
+  const signal = AbortSignal.any([gone.signal, Context.current().cancellationSignal]);
+  const look = async () => {
+    if (!await isAttemptCurrent(db, key)) gone.abort(new ExportGone());
+  };
+  const timer = setInterval(() => { look().catch(() => {}); }, LOOK_EVERY_MS);
+  return {
+    signal,
+    throwIfEnding: () => signal.throwIfAborted(),
+    end: (error) => gone.abort(error),
+    close: () => clearInterval(timer),
+  };
+}

@@ -1,0 +1,113 @@
+import { Context } from '@temporalio/activity';
+import type { ExportBucket } from '../../connectors/s3/export-bucket.ts';
+import { faultOf } from '../../domain/core/fault.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
+import { type ExportManifest, manifestSchema } from '../../domain/exports/export-manifest.ts';
+import { write } from '../../store/core/database.ts';
+import { listExportFiles } from '../../store/exports/export-files.ts';
+import { findFinishedBefore, listRunsToClean, updateCleaned } from '../../store/exports/export-run-progress.ts';
+import { findExportRunById } from '../../store/exports/export-runs.ts';
+import { isSameBucket } from '../../store/exports/same-bucket.ts';
+import type { Needs } from '../needs.ts';
+import type { OpenAttempt } from './attempt.ts';
+import type { ExportClaim } from './claim.ts';
+import { type ExportJob, findExportJob } from './job.ts';
+import { openBucketOf } from './open-bucket.ts';
+import { makeManifest, manifestBody, manifestKey } from './publish.ts';
+
+type Cleaned = Pick<ExportJob, 'run' | 'exporter' | 'definition'>;
+
+/** What runs that ended before this one have left behind: canceled ones, failed ones, ones whose worker died. */
+export async function cleanRunsBefore(needs: Needs, { run, exporter, bucket, scope }: OpenAttempt): Promise<void> {
+  for (const id of await listRunsToClean(needs.db, run.entityId, run.exporterId)) {
+    scope.throwIfEnding();
+    const earlier = await findExportRunById(needs.db, run.entityId, id);
+    if (!earlier?.definition) continue;
+    const job = { run: earlier, definition: earlier.definition, exporter };
+    // Nothing of another run's can be unfinished: this one is the only one that runs.
+    if (isSameBucket(job.definition, exporter)) {
+      await bucket.abortUnfinished(job.definition.folder);
+      await cleanRun(needs, job, bucket);
+    }
+    await write(needs.db, (tx) => updateCleaned(tx, { entityId: run.entityId, runId: id }));
+  }
+}
+
+/**
+ * Removes what a run that has ended leaves behind. Where that can't be done now, the exporter's next run does it: the run stays as
+ * it ended.
+ */
+export async function cleanEnded(needs: Needs, claim: ExportClaim): Promise<void> {
+  const job = await findExportJob(needs, claim);
+  if (!job || job.run.state === 'running' || job.run.attempt === 0) return;
+  const { entityId, runId } = claim;
+  const open = await openBucketOf(needs, job, Context.current().cancellationSignal).catch(nullWhereRefused);
+  if (!open) return;
+  try {
+    await cleanRun(needs, job, open.bucket);
+    needs.boundary('export: after the old was removed');
+    await write(needs.db, (tx) => updateCleaned(tx, { entityId, runId }));
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    needs.log.warn({ entityId, run: job.run.identifier, ...faultOf(error) }, 'what an export left behind stays for now');
+  } finally {
+    open.bucket.close();
+  }
+}
+
+function nullWhereRefused(error: unknown): null {
+  if (error instanceof Refusal) return null;
+  throw error;
+}
+
+/**
+ * Removes all of a run's folder that its manifest does not name, but for what a later run has written there: that is in folders
+ * of higher numbers. Whoever reads the bucket may have moved the manifest away, or spoiled it: what counts by our own notes stays,
+ * too.
+ */
+async function cleanRun(needs: Needs, job: Cleaned, bucket: ExportBucket): Promise<void> {
+  const { folder } = job.definition;
+  if (job.run.state !== 'finished') await takeManifestBack(needs, job, bucket);
+  const named = new Set([...await keysNamed(bucket, folder), ...await keysThatCount(needs, job)]);
+  const old: string[] = [];
+  for await (const { key } of bucket.list(folder)) {
+    const generation = Number(/^\/(\d{4,})\//.exec(key.slice(folder.length))?.[1] ?? Number.POSITIVE_INFINITY);
+    if (generation <= job.run.attempt && !named.has(key)) old.push(key);
+  }
+  if (old.length > 0) await bucket.delete(old);
+}
+
+/** A run that ended between its manifest and its end has not taken the place of what was there before. */
+async function takeManifestBack(needs: Needs, { run, exporter, definition }: Cleaned, bucket: ExportBucket): Promise<void> {
+  const key = manifestKey(definition.folder);
+  if ((await readManifest(bucket, key))?.run !== run.identifier) return;
+  const before = await findFinishedBefore(needs.db, run);
+  const earlier = before === null ? null : await findExportRunById(needs.db, run.entityId, before);
+  if (!earlier) {
+    await bucket.delete([key]);
+    return;
+  }
+  const manifest = await makeManifest(needs, earlier, exporter.identifier);
+  await bucket.put(key, manifestBody(manifest), 'application/json');
+}
+
+async function keysNamed(bucket: ExportBucket, folder: string): Promise<Set<string>> {
+  const manifest = await readManifest(bucket, manifestKey(folder));
+  return new Set(manifest?.types.flatMap(({ files }) => files.map(({ key }) => key)));
+}
+
+/** The files of the last run that finished in the folder, up to this one. */
+async function keysThatCount(needs: Needs, { run }: Cleaned): Promise<string[]> {
+  const id = run.state === 'finished' ? run.id : await findFinishedBefore(needs.db, run);
+  return id === null ? [] : (await listExportFiles(needs.db, run.entityId, [id])).map(({ key }) => key);
+}
+
+/** Null where there is none, or something else lies in its place. */
+async function readManifest(bucket: ExportBucket, key: string): Promise<ExportManifest | null> {
+  const body = await bucket.readAll(key);
+  try {
+    return body && manifestSchema.parse(JSON.parse(body.toString()));
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,68 @@
+import { type Tx, write } from '../../store/core/database.ts';
+import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
+import { lockExporterById, updateExportedUntil, updateFailures, updatePaused } from '../../store/exports/data-exporters.ts';
+import type { ExportAlert, ExportRun } from '../../store/exports/export-run-record.ts';
+import {
+  cancelExportRunsOf, countExportedRows, findExportRunById, lockExportRun, updateExportRunEnded,
+} from '../../store/exports/export-runs.ts';
+import type { RunKey } from '../../store/syncs/sync-runs.ts';
+import type { Needs } from '../needs.ts';
+
+/** After so many scheduled runs that failed in a row the exporter is paused. */
+const PAUSE_AFTER = 3;
+
+export type ExportEnd = {
+  /** Why it failed, in words for its owner; null: it has finished. */
+  failure: ExportRun['failure'];
+  /** What else commits with the end of a run that is still its workflow's; tells how many rows of earlier windows were found to be late. */
+  alongside?: (tx: Tx, run: ExportRun, exporter: DataExporter | null) => Promise<{ lateRows: number }>;
+};
+
+/**
+ * Ends a run. In the same transaction the cursor moves on, failures of scheduled runs in a row are counted, the exporter is paused
+ * where they are too many, and what there is to be mailed is noted down. False where the run was another's, or over.
+ */
+export async function endExportRun(needs: Needs, key: RunKey, { failure, alongside }: ExportEnd): Promise<boolean> {
+  const ended = await write(needs.db, async (tx) => {
+    const found = await findExportRunById(tx, key.entityId, key.runId);
+    // The exporter before its run, as whoever cancels or claims does.
+    const exporter = found && await lockExporterById(tx, key.entityId, found.exporterId);
+    const run = await lockExportRun(tx, key);
+    if (!run) return null;
+    const { lateRows } = await alongside?.(tx, run, exporter) ?? { lateRows: 0 };
+    const settled = exporter && (failure ? settleFailure(tx, exporter, run, failure.message) : settle(tx, exporter, run, lateRows));
+    const alert = await settled;
+    await updateExportRunEnded(tx, run, { state: failure ? 'failed' : 'finished', failure, alert });
+    return { rows: await countExportedRows(tx, run.entityId, run.id) };
+  });
+  if (!ended) return false;
+  needs.boundary('export: after the end committed');
+  needs.countExportRuns(failure ? 'failed' : 'finished');
+  if (!failure) needs.countExportRows(ended.rows);
+  return true;
+}
+
+/** Of reruns and backfills neither the cursor nor the count of failures knows. One that was covered has not tried the bucket. */
+async function settle(tx: Tx, exporter: DataExporter, run: ExportRun, lateRows: number): Promise<ExportAlert | null> {
+  const { entityId, id, failures } = exporter;
+  const followsCursor = run.cause === 'schedule' || run.cause === 'request';
+  if (followsCursor && !run.isCovered) {
+    await updateExportedUntil(tx, entityId, id, { until: run.window.end, startedAt: run.startedAt! });
+    if (failures > 0) await updateFailures(tx, entityId, id, 0);
+    if (lateRows === 0 && failures > 0) return 'recovered';
+  }
+  return lateRows > 0 ? 'late' : null;
+}
+
+async function settleFailure(tx: Tx, exporter: DataExporter, { cause }: ExportRun, message: string): Promise<ExportAlert | null> {
+  if (cause !== 'schedule') return 'failed';          // somebody waits for it
+  const { entityId, id, paused } = exporter;
+  const failures = exporter.failures + 1;
+  await updateFailures(tx, entityId, id, failures);
+  if (failures >= PAUSE_AFTER && !paused) {
+    await updatePaused(tx, entityId, id, `${failures} scheduled runs failed in a row: ${message}`);
+    await cancelExportRunsOf(tx, entityId, id, 'scheduled');
+    return 'paused';
+  }
+  return failures === 1 ? 'failed' : null;
+}

@@ -1,0 +1,52 @@
+import { exportMail, type ExportReport } from '../../domain/exports/export-mail.ts';
+import { findUser } from '../../store/accounts/users.ts';
+import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
+import { findExporterById } from '../../store/exports/data-exporters.ts';
+import type { ExportAlert, ExportRun } from '../../store/exports/export-run-record.ts';
+import { countExportedRows, findExportRunById, listExportRunIdentifiers, listLateRows } from '../../store/exports/export-runs.ts';
+import type { RunKey } from '../../store/syncs/sync-runs.ts';
+import type { Again } from '../core/again.ts';
+import { mailOnce } from '../core/mail-once.ts';
+import type { Needs } from '../needs.ts';
+
+/** Tells those whom the exporter names, else its maker, of a run that somebody should know of. */
+export async function mailExportAlert(needs: Needs, { entityId, runId }: Omit<RunKey, 'generation'>): Promise<Again | null> {
+  const run = await findExportRunById(needs.db, entityId, runId);
+  const exporter = run && await findExporterById(needs.db, entityId, run.exporterId);
+  if (!exporter || !run.alert) return null;
+  const to = exporter.notifyEmails.length > 0 ? exporter.notifyEmails : await makerOf(needs, exporter);
+  if (to.length === 0) return null;
+  const { subject, text } = exportMail(await reportOf(needs, exporter, { ...run, alert: run.alert }));
+  return mailOnce(needs, { table: 'export_runs', entityId, id: runId, identifier: run.identifier }, { to, subject, text }, 'export');
+}
+
+async function makerOf({ db }: Needs, { createdBy }: DataExporter): Promise<string[]> {
+  const user = createdBy && await findUser(db, createdBy.id);
+  return user ? [user.email] : [];
+}
+
+async function reportOf(
+  { db, publicUrl }: Needs, exporter: DataExporter, run: ExportRun & { alert: ExportAlert },
+): Promise<ExportReport> {
+  const { entityId, id, identifier, cause, alert, failure, days, window, startedAt, endedAt, receivedAt } = run;
+  const late = alert === 'late' ? await listLateRows(db, entityId, exporter.id, startedAt ?? receivedAt) : [];
+  return {
+    exporterId: exporter.identifier, runId: identifier, cause, alert, failure: failure?.status ?? null,
+    window: sayWindow(window), days, rows: await countExportedRows(db, entityId, id), isPaused: exporter.paused !== null,
+    rerunOf: await identifierOf(db, run),
+    late: late.map(({ runIdentifier, dataType, rows, ...of }) => ({
+      runId: runIdentifier, window: sayWindow(of.window), type: dataType, rows,
+    })),
+    startedAt: (startedAt ?? receivedAt).toISOString(), endedAt: (endedAt ?? receivedAt).toISOString(),
+    link: `${publicUrl}/api/data_exporters/${exporter.identifier}/runs/${identifier}`,
+  };
+}
+
+/** Of the run whose window it exports again. */
+async function identifierOf(db: Needs['db'], { entityId, rerunOf }: ExportRun): Promise<string | null> {
+  return rerunOf === null ? null : (await listExportRunIdentifiers(db, entityId, [rerunOf])).get(rerunOf) ?? null;
+}
+
+function sayWindow({ start, end }: ExportRun['window']): ExportReport['window'] {
+  return { start: start?.toISOString() ?? null, end: end.toISOString() };
+}

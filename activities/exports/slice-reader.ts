@@ -1,0 +1,61 @@
+import { Readable } from 'node:stream';
+import type { ExportPlace } from '../../store/exports/export-files.ts';
+
+/** Some bytes of a slice, or its end: how many rows it had, and where the next one begins. */
+export type SlicePiece = { bytes: Buffer } | { rows: number; next: ExportPlace };
+
+/** So many pieces, of 64 KiB for the most part, are read ahead: the next slice is asked for while this one is compressed. */
+const PIECES_AHEAD = 64;
+
+/** Reads the slices of a type once, in their order, for file after file. */
+export class SliceReader {
+  readonly #stream: Readable;
+  readonly #pieces: AsyncIterator<SlicePiece>;
+  /** The first bytes of a slice that no file has taken yet. */
+  #first: Buffer | null = null;
+  #place: ExportPlace | null;
+
+  constructor(pieces: AsyncIterable<SlicePiece>, from: ExportPlace | null) {
+    this.#stream = Readable.from(pieces, { highWaterMark: PIECES_AHEAD });
+    this.#pieces = this.#stream[Symbol.asyncIterator]() as AsyncIterator<SlicePiece>;
+    this.#place = from;
+  }
+
+  /** Where reading stands: behind the last slice that was taken whole. */
+  get place(): ExportPlace | null {
+    return this.#place;
+  }
+
+  /** Passes by slices without rows; false at the end of all. */
+  async hasRows(): Promise<boolean> {
+    while (this.#first === null) {
+      const { value: piece, done } = await this.#pieces.next();
+      if (done) return false;
+      if ('bytes' in piece) this.#first = piece.bytes;
+      else this.#place = piece.next;
+    }
+    return true;
+  }
+
+  /** The bytes of the next slice, which has rows; how many it had comes last. */
+  async *slice(): AsyncGenerator<Buffer, number> {
+    if (!await this.hasRows()) return 0;
+    yield this.#first!;
+    this.#first = null;
+    for (;;) {
+      const { value: piece, done } = await this.#pieces.next();
+      if (done) throw new Error('a slice has no end');
+      if ('bytes' in piece) {
+        yield piece.bytes;
+        continue;
+      }
+      this.#place = piece.next;
+      return piece.rows;
+    }
+  }
+
+  /** Ends the reading; what it reads from is let go. */
+  close(): void {
+    this.#stream.destroy();
+  }
+}

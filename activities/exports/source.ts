@@ -1,0 +1,62 @@
+import { Readable } from 'node:stream';
+import type { ExportDataType } from '../../domain/exports/export-data-type.ts';
+import { listAppsById } from '../../store/apps/apps.ts';
+import { listSorNames } from '../../store/attributes/systems-of-records.ts';
+import type { Queryable } from '../../store/core/database.ts';
+import type { ExportPlace } from '../../store/exports/export-files.ts';
+import type { ExportRun } from '../../store/exports/export-run-record.ts';
+import { copyOut, type ExportSession } from '../../store/exports/export-session.ts';
+import { type ExportScope, type Slice, slicesOf } from '../../store/exports/export-sources.ts';
+import type { SlicePiece } from './slice-reader.ts';
+
+/** What a run exports of its entity's rows; apps and SoRs that are gone by now are left out. Its definition is known. */
+export async function scopeOf(db: Queryable, { entityId, definition, window }: ExportRun): Promise<ExportScope> {
+  const { appIds, sorIds, format } = definition!;
+  return {
+    entityId, window, format: format === 'jsonl' ? 'jsonl' : 'csv',
+    apps: [...(await listAppsById(db, entityId, appIds)).values()],
+    sors: [...await listSorNames(db, entityId, sorIds)].map(([id, { identifier }]) => ({ id, identifier })),
+  };
+}
+
+/** Two, by turns: while one gives a slice, the other makes the next one ready. */
+export type SliceSessions = readonly [ExportSession, ExportSession];
+
+/** So many pieces of the next slice are fetched while this one is taken. */
+const PIECES_AHEAD = 64;
+
+type OpenSlice = { stream: Readable; rows: () => number; next: ExportPlace };
+
+/** The rows of a type as their bytes, slice by slice. */
+export async function* readSlices(
+  sessions: SliceSessions, type: ExportDataType, scope: ExportScope, from: ExportPlace | null,
+): AsyncGenerator<SlicePiece> {
+  const slices = slicesOf(sessions[0], type, scope, from);
+  let count = 0;
+  const openNext = async (): Promise<OpenSlice | null> => {
+    const { value: slice, done } = await slices.next();
+    return done ? null : openSlice(sessions[count++ % 2]!, slice);
+  };
+  let open = await openNext();
+  let following: Promise<OpenSlice | null> = Promise.resolve(null);
+  try {
+    while (open) {
+      following = openNext();
+      following.catch(() => {});             // it is told when it is waited for
+      for await (const bytes of open.stream) yield { bytes: bytes as Buffer };
+      yield { rows: open.rows(), next: open.next };
+      open = await following;
+    }
+  } finally {
+    following.then((slice) => slice?.stream.destroy(), () => {});
+  }
+}
+
+/** Begins at once. */
+function openSlice(session: ExportSession, { statement, next }: Slice): OpenSlice {
+  const { bytes, rows } = copyOut(session, statement);
+  const stream = Readable.from(bytes, { highWaterMark: PIECES_AHEAD });
+  stream.on('error', () => {});              // whoever takes it is told
+  stream.read(0);
+  return { stream, rows, next };
+}

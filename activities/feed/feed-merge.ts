@@ -1,0 +1,103 @@
+import { textOf } from '../../domain/attributes/json-value.ts';
+import { refused } from '../../domain/attributes/value-row.ts';
+import { parseExactJson } from '../../domain/core/exact-json.ts';
+import {
+  checkFeed, type FeedError, valueAt, valueError, type WaitingRequest, type WaitingValue,
+} from '../../domain/feed/feed-batch.ts';
+import type { FeedValue } from '../../domain/feed/feed-value.ts';
+import { erasedError } from '../../domain/gdpr/erased-error.ts';
+import { mergeAttributeValues, type MergeRefusal, prepareChanges } from '../../store/attributes/merge-attribute-values.ts';
+import { holdSorRevision } from '../../store/attributes/systems-of-records.ts';
+import { type Tx, write } from '../../store/core/database.ts';
+import { type FeedCounts, lockFeed, listWaitingFeedRequests, updateFeedRequestsDone } from '../../store/feed/feed-requests.ts';
+import { insertErrorsOf } from '../../store/imports/import-errors.ts';
+import { sorRules } from '../attributes/sor-rules.ts';
+import { tellErased } from '../gdpr/tell-erased.ts';
+import type { Needs } from '../needs.ts';
+
+/** A batch ends before it comes to more than this; a larger request is one of its own. */
+const BATCH_BYTES = 4 * 1024 ** 2;
+/** Where each of them changes a Set of 1,000 elements, a transaction takes half of the time that it may take. */
+const BATCH_VALUES = 3_000;
+
+type FeedNeeds = Pick<Needs, 'db' | 'secrets' | 'countValues' | 'batchRecords' | 'boundary'>;
+
+/** How many values a batch has where enough wait. */
+export function feedBatchValues({ batchRecords }: Pick<Needs, 'batchRecords'>): number {
+  return Math.min(batchRecords, BATCH_VALUES);
+}
+
+/**
+ * Merges the oldest requests of an entity's inbox: their values, their errors and that they are done commit in one
+ * transaction. Of two that do so at once the second waits, and then finds what the first has left. Returns how many
+ * values there were, or null when no request waited.
+ */
+export async function mergeFeed(needs: FeedNeeds, entityId: number): Promise<number | null> {
+  const counts = await write(needs.db, async (tx) => {
+    await lockFeed(tx, entityId);
+    const waiting = await listWaitingFeedRequests(tx, entityId, { values: feedBatchValues(needs), bytes: BATCH_BYTES });
+    if (waiting.length === 0) return null;
+    const requests = waiting.map(({ body, ...request }) => ({ ...request, values: parseExactJson(body) as WaitingValue[] }));
+    const errors: FeedError[] = [];
+    // In the order of the SoRs, so that merges wait for each other's rules in no circle.
+    const sorIds = [...new Set(requests.map(({ sorId }) => sorId))].toSorted((a, b) => a - b);
+    for (const sorId of sorIds) {
+      const own = requests.filter((request) => request.sorId === sorId);
+      for (const error of await mergeInto(tx, needs, { entityId, sorId }, own)) errors.push(error);
+    }
+    await insertErrorsOf(tx, entityId, errors.map(({ requestId, error }) => ({ importId: requestId, error })));
+    const done = countsOf(requests, errors);
+    await updateFeedRequestsDone(tx, entityId, done);
+    needs.boundary('feed: before a batch commits');
+    return done;
+  }, { collide: true });
+  if (counts === null) return null;
+  needs.boundary('feed: after a batch committed');
+  return countValues(needs, counts);
+}
+
+type Target = { entityId: number; sorId: number };
+
+/** By the SoR's rules as they are now, and stay until the transaction ends. */
+async function mergeInto(
+  tx: Tx, { secrets }: FeedNeeds, { entityId, sorId }: Target, requests: WaitingRequest[],
+): Promise<FeedError[]> {
+  await holdSorRevision(tx, entityId, sorId);
+  const { changes, errors } = checkFeed(requests, await sorRules(tx, entityId, sorId));
+  const refusals = await mergeAttributeValues(tx, secrets, entityId, sorId, prepareChanges(changes));
+  const told = await tellErased(tx, { secrets }, entityId, errors.map(({ error }) => error));
+  return [
+    ...errors.map(({ requestId }, index) => ({ requestId, error: told[index]! })),
+    ...refusals.map((refusal) => refusalError(requests, refusal)),
+  ];
+}
+
+function refusalError(requests: WaitingRequest[], refusal: MergeRefusal): FeedError {
+  const { request, place } = valueAt(requests, refusal.line);
+  if ('erasedHash' in refusal) return { requestId: request.id, error: erasedError(place, refusal.erasedHash) };
+  const value = request.values[place] as FeedValue;
+  const row = refused(refusal.errorType, refusal.message, textOf(value.customer_id), textOf(value.attribute_key));
+  return { requestId: request.id, error: valueError(place, value, row, 'merge') };
+}
+
+/** What became of each request's values. */
+function countsOf(requests: WaitingRequest[], errors: FeedError[]): ({ id: number } & FeedCounts)[] {
+  const counts = new Map(requests.map(({ id, values }) => [id, { id, valuesOk: values.length, valuesIgnored: 0, valuesFailed: 0 }]));
+  for (const { requestId, error } of errors) {
+    const own = counts.get(requestId)!;
+    own.valuesOk -= 1;
+    if (error.outcome === 'ignored') own.valuesIgnored += 1;
+    else own.valuesFailed += 1;
+  }
+  return [...counts.values()];
+}
+
+/** Returns how many values there were. */
+function countValues({ countValues: count }: FeedNeeds, counts: FeedCounts[]): number {
+  const sum = (outcome: keyof FeedCounts) => counts.reduce((total, request) => total + request[outcome], 0);
+  const [ok, ignored, failed] = [sum('valuesOk'), sum('valuesIgnored'), sum('valuesFailed')];
+  count('ok', ok);
+  count('ignored', ignored);
+  count('failed', failed);
+  return ok + ignored + failed;
+}

@@ -1,4 +1,0 @@
-import type { ImportRef } from '../store/across-entities.ts';
-
-/** An import as one workflow run holds it: a step of an older generation ends without effect. */
-export type ImportClaim = ImportRef & { generation: number; toFetch: boolean };

@@ -1,0 +1,70 @@
+import type { Readable } from 'node:stream';
+import type { Piece } from '../../domain/core/csv-pieces.ts';
+import { createCsvSplitter } from '../../domain/core/csv-splitter.ts';
+import type { Needs } from '../needs.ts';
+
+/** Consecutive pieces of the file, merged together: from `offset` up to where the next batch begins. */
+export type Batch = { pieces: Piece[]; place: BatchPlace };
+
+/** Where a batch lies in the file: bytes from its start, and physical lines from 1. */
+export type BatchPlace = { offset: number; line: number; nextOffset: number; nextLine: number };
+
+/** A batch also ends with the piece that brings it to so many bytes. */
+const BATCH_BYTES = 4 * 1024 * 1024;
+/** Small enough that batches end near their size. */
+const RUN_BYTES = 32 * 1024;
+
+/** Splits the file, which `open` reads from a record's start on, into batches of about `batchRecords`. */
+export async function* readBatches(
+  open: () => Readable, startOffset: number, startLine: number, batchRecords: number,
+): AsyncGenerator<Batch> {
+  const splitter = createCsvSplitter({ startOffset, startLine, maxRunBytes: RUN_BYTES });
+  let pieces: Piece[] = [];
+  let records = 0;
+  let place = placeAt(startOffset, startLine);
+  for await (const some of readPieces(open(), splitter)) {
+    for (const piece of some) {
+      pieces.push(piece);
+      records += piece.kind === 'run' ? piece.records : 1;
+      place = { ...place, nextOffset: piece.endOffset, nextLine: piece.endLine };
+      if (records < batchRecords && place.nextOffset - place.offset < BATCH_BYTES) continue;
+      yield { pieces, place };
+      pieces = [];
+      records = 0;
+      place = placeAt(place.nextOffset, place.nextLine);
+    }
+  }
+  if (pieces.length > 0) yield { pieces, place };
+}
+
+function placeAt(offset: number, line: number): BatchPlace {
+  return { offset, line, nextOffset: offset, nextLine: line };
+}
+
+/** The pieces of a batch once more: a batch ends where a piece does, so what lies in it is split as before. */
+export async function readBatchAgain(
+  { files }: Pick<Needs, 'files'>, fileKey: string, { offset, line, nextOffset }: BatchPlace,
+): Promise<Piece[]> {
+  const bytes = files.read(fileKey, offset, nextOffset - offset);
+  const splitter = createCsvSplitter({ startOffset: offset, startLine: line, maxRunBytes: RUN_BYTES });
+  const pieces: Piece[] = [];
+  for await (const some of readPieces(bytes, splitter)) pieces.push(...some);
+  return pieces;
+}
+
+/** The first piece of a file, whose first record is the header; none in an empty file. */
+export async function readFirstPiece(bytes: Readable): Promise<Piece | undefined> {
+  try {
+    for await (const pieces of readPieces(bytes, createCsvSplitter())) {
+      for (const piece of pieces) return piece;
+    }
+    return undefined;
+  } finally {
+    bytes.destroy();
+  }
+}
+
+async function* readPieces(bytes: Readable, splitter: ReturnType<typeof createCsvSplitter>) {
+  for await (const chunk of bytes) yield splitter.push(chunk as Buffer);
+  yield splitter.end();
+}

@@ -1,0 +1,102 @@
+import { setImmediate } from 'node:timers/promises';
+import type { AttributeChange } from '../../domain/attributes/attribute-change.ts';
+import type { Piece } from '../../domain/core/csv-pieces.ts';
+import { type CheckedRows, checkPieces, type LaneCursors, nothingChecked } from '../../domain/imports/import-batch.ts';
+import { ChangesPreparation, type PreparedChanges } from '../../store/attributes/merge-attribute-values.ts';
+import type { PinnedImport } from '../../store/imports/import-record.ts';
+import type { Needs } from '../needs.ts';
+import { type Batch, type BatchPlace, readBatchAgain } from './import-batches.ts';
+import type { ImportRules } from './import-rules.ts';
+
+/** A batch's rows of one lane, as the rules in force when it was read found them; of the rows themselves no more than is needed. */
+export type LanePart = {
+  place: BatchPlace;
+  lane: number;
+  lanes: LaneCursors;
+  rules: ImportRules;
+  rows: Omit<CheckedRows, 'changes'>;
+  prepared: PreparedChanges;
+};
+
+/**
+ * A lane merges so many Sets in one transaction, or a few more: where each holds 1,000 elements that takes some five
+ * seconds, and a transaction may take thirty.
+ */
+const MOST_SETS = 1_000;
+
+/** Parses and checks a batch: a part for each lane, more than once where it changes many Sets. */
+export async function* checkBatch(
+  needs: Needs, job: PinnedImport, { pieces, place }: Batch, lanes: LaneCursors, rules: ImportRules,
+): AsyncGenerator<LanePart[]> {
+  let { offset, line } = place;
+  let check = new BatchCheck(needs, job, lanes, rules);
+  for (const piece of pieces) {
+    await check.add(piece);
+    if (check.mostSets < MOST_SETS && piece !== pieces.at(-1)) continue;
+    yield check.parts({ offset, line, nextOffset: piece.endOffset, nextLine: piece.endLine });
+    ({ endOffset: offset, endLine: line } = piece);
+    check = new BatchCheck(needs, job, lanes, rules);
+  }
+}
+
+/** The same rows once more, by other rules. */
+export async function checkAgain(needs: Needs, job: PinnedImport, part: LanePart, rules: ImportRules): Promise<LanePart> {
+  const check = new BatchCheck(needs, job, part.lanes, rules);
+  for (const piece of await readBatchAgain(needs, job.file.fileKey, part.place)) await check.add(piece);
+  return check.parts(part.place)[part.lane]!;
+}
+
+class BatchCheck {
+  readonly #needs: Needs;
+  readonly #job: PinnedImport;
+  readonly #lanes: LaneCursors;
+  readonly #rules: ImportRules;
+  readonly #checked: CheckedRows[];
+  readonly #prepared: { changes: ChangesPreparation; kept: AttributeChange[] }[];
+
+  constructor(needs: Needs, job: PinnedImport, lanes: LaneCursors, rules: ImportRules) {
+    this.#needs = needs;
+    this.#job = job;
+    this.#lanes = lanes;
+    this.#rules = rules;
+    this.#checked = nothingChecked(lanes);
+    this.#prepared = lanes.map(() => ({ changes: new ChangesPreparation(), kept: [] }));
+  }
+
+  /**
+   * After each piece, of some hundred rows, others have the event loop, since the lanes' sessions wait for it between two
+   * statements; and what was made of its rows is let go.
+   */
+  async add(piece: Piece): Promise<void> {
+    checkPieces([piece], this.#rules, this.#lanes, cutOffAt(this.#job), this.#checked);
+    for (const [lane, { changes, kept }] of this.#prepared.entries()) {
+      const some = this.#checked[lane]!.changes.splice(0);
+      changes.add(some);
+      if (this.#rules.hasErased) kept.push(...some);
+    }
+    await setImmediate();
+  }
+
+  /** Of the lane that has most of them. */
+  get mostSets(): number {
+    return Math.max(...this.#prepared.map(({ changes }) => changes.sets));
+  }
+
+  /** What was added lies at `place`. */
+  parts(place: BatchPlace): LanePart[] {
+    const [needs, job, lanes, rules] = [this.#needs, this.#job, this.#lanes, this.#rules];
+    return this.#checked.map((rows, lane) => {
+      const { changes, kept } = this.#prepared[lane]!;
+      const again = async () => {
+        if (rules.hasErased) return kept;
+        const samePieces = await readBatchAgain(needs, job.file.fileKey, place);
+        return checkPieces(samePieces, rules, lanes, cutOffAt(job))[lane]!.changes;
+      };
+      return { place, lane, lanes, rules, rows, prepared: changes.prepared(again) };
+    });
+  }
+}
+
+function cutOffAt({ file }: PinnedImport): number | undefined {
+  return file.sourceDefect === null ? undefined : file.fileBytes;
+}

@@ -1,0 +1,117 @@
+import { Context } from '@temporalio/activity';
+import type { HeaderReading } from '../../domain/imports/import-file.ts';
+import { listImportLanes } from '../../store/imports/import-lanes.ts';
+import type { PinnedImport } from '../../store/imports/import-record.ts';
+import type { Needs } from '../needs.ts';
+import { type Batch, readBatches } from './import-batches.ts';
+import { checkBatch, type LanePart } from './import-check.ts';
+import { mergePart } from './import-merge.ts';
+import { importRules, type ImportRules } from './import-rules.ts';
+
+/** `moved`: another attempt at this step has committed meanwhile, and the cursors are to be read again. */
+export type Outcome = 'done' | 'moved';
+
+/** A lane is not where this attempt left it. */
+class LaneMoved extends Error {
+  override readonly name = 'LaneMoved';
+}
+
+/** So many batches of an import may be on their way at once: one is merged while the next waits for its lanes. */
+const BATCHES_AHEAD = 2;
+
+/**
+ * Merges what is left of the pinned file: batch by batch, each batch's rows spread over the lanes, each lane in a
+ * session of its own. A lane takes its parts in the order of the file; lanes don't wait for each other, but for
+ * the batches that may be on their way.
+ */
+export async function loadLanes(needs: Needs, job: PinnedImport, header: HeaderReading & { ok: true }): Promise<Outcome> {
+  const cursors = (await listImportLanes(needs.db, job.entityId, job.id)).map(({ nextOffset }) => nextOffset);
+  const start = job.nextOffset > 0 ? { offset: job.nextOffset, line: job.nextLine } : header;
+  const open = () => needs.files.read(job.file.fileKey, start.offset);
+  const batches = readBatches(open, start.offset, start.line, needs.batchRecords);
+  const lanes = new Lanes(needs, job, cursors, await importRules(needs.db, job, header.format));
+  try {
+    await lanes.takeAll(batches);
+    return 'done';
+  } catch (error) {
+    if (error instanceof LaneMoved) return 'moved';
+    throw error;
+  } finally {
+    await lanes.settled();
+    await batches.return(undefined);       // and closes the file
+  }
+}
+
+class Lanes {
+  readonly #needs: Needs;
+  readonly #job: PinnedImport;
+  /** Where each lane stood at the beginning: rows before it are done. */
+  readonly #done: readonly number[];
+  /** Where each lane stands now. */
+  readonly #cursors: number[];
+  /** The last part of each lane, and all before it. */
+  readonly #tails: Promise<void>[];
+  #rules: ImportRules;
+
+  constructor(needs: Needs, job: PinnedImport, cursors: readonly number[], rules: ImportRules) {
+    this.#needs = needs;
+    this.#job = job;
+    this.#done = cursors;
+    this.#cursors = [...cursors];
+    this.#tails = cursors.map(() => Promise.resolve());
+    this.#rules = rules;
+  }
+
+  async takeAll(batches: AsyncGenerator<Batch>): Promise<void> {
+    const underWay: Promise<unknown>[] = [];
+    for (let merged = await this.#begin(batches); merged; merged = await this.#begin(batches)) {
+      underWay.push(merged.end);
+      if (underWay.length >= BATCHES_AHEAD) await underWay.shift();
+      leaveWhenAsked(this.#needs.draining);
+    }
+    await Promise.all(underWay);
+  }
+
+  /** What has begun ends before the step does, so that nothing of it goes on behind the step's back. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#tails);
+  }
+
+  /** Reads and checks the next batch, and hands it to the lanes; it keeps its turn until they have merged it. */
+  async #begin(batches: AsyncGenerator<Batch>): Promise<{ end: Promise<unknown> } | null> {
+    const endTurn = await this.#needs.turn();
+    let end: Promise<unknown> = Promise.resolve();
+    try {
+      const { value: batch, done } = await batches.next();
+      if (done) return null;
+      try {
+        await this.#handOver(batch);
+      } finally {
+        end = Promise.all(this.#tails);
+      }
+      return { end };
+    } finally {
+      end.then(endTurn, endTurn);       // a failure is for whoever waits for the end; nobody may, after an earlier one
+    }
+  }
+
+  async #handOver(batch: Batch): Promise<void> {
+    for await (const parts of checkBatch(this.#needs, this.#job, batch, this.#done, this.#rules)) {
+      for (const part of parts) this.#tails[part.lane] = this.#tails[part.lane]!.then(() => this.#merge(part));
+    }
+  }
+
+  async #merge(part: LanePart): Promise<void> {
+    if (part.place.nextOffset <= this.#cursors[part.lane]!) return;
+    const rules = await mergePart(this.#needs, this.#job, part, this.#cursors[part.lane]!);
+    if (!rules) throw new LaneMoved();
+    this.#rules = rules;
+    this.#cursors[part.lane] = part.place.nextOffset;
+  }
+}
+
+/** Between commits: a worker that drains, or one that Temporal has given up, leaves the rest to another. */
+function leaveWhenAsked(draining: AbortSignal): void {
+  draining.throwIfAborted();
+  Context.current().cancellationSignal.throwIfAborted();
+}

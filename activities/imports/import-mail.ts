@@ -1,0 +1,45 @@
+import type { Mail } from '../../connectors/smtp/mailer.ts';
+import { importMail, type ImportReport } from '../../domain/imports/import-mail.ts';
+import { findFileError } from '../../store/imports/import-errors.ts';
+import { findMailFacts } from '../../store/imports/import-mails.ts';
+import type { Import } from '../../store/imports/import-record.ts';
+import { findImport, findImportById } from '../../store/imports/imports.ts';
+import type { Again } from '../core/again.ts';
+import { mailOnce } from '../core/mail-once.ts';
+import type { Needs } from '../needs.ts';
+import type { ImportClaim } from './import-claim.ts';
+
+/** Tells the people of the System of Records how the import ended. */
+export async function mailReport(needs: Needs, { entityId, importId, identifier }: ImportClaim): Promise<Again | null> {
+  const job = await findImport(needs.db, entityId, identifier);
+  if (!job) return null;
+  return mailOnce(needs, { table: 'imports', entityId, id: importId, identifier }, await composed(needs, job), 'import');
+}
+
+/** All that can fail without a mail on its way. */
+async function composed({ db, publicUrl }: Needs, job: Import): Promise<Omit<Mail, 'messageId'>> {
+  const { sorIdentifier, to } = await findMailFacts(db, job.entityId, job.sorId);
+  const parent = job.parentId === null ? null : await findImportById(db, job.entityId, job.parentId);
+  const fileError = await findFileError(db, job.entityId, job.id);
+  const facts = { sorId: sorIdentifier, hasFileError: fileError !== null, publicUrl, parentId: parent?.identifier ?? null };
+  const { subject, text } = importMail(reportOf(job, facts));
+  return { to, subject, text };
+}
+
+type Facts = Pick<ImportReport, 'sorId' | 'hasFileError' | 'parentId'> & { publicUrl: string };
+
+function reportOf(job: Import, { publicUrl, ...facts }: Facts): ImportReport {
+  return {
+    ...facts,
+    importId: job.identifier,
+    jid: job.jid,
+    state: job.state === 'finished' ? 'finished' : 'failed',
+    dryRun: job.dryRun,
+    rows: { read: job.rowsIn, ok: job.rowsOk, ignored: job.rowsIgnored, failed: job.rowsFailed },
+    errorsByType: job.errorsByType,
+    hasDefect: (job.file?.sourceDefect ?? null) !== null,
+    startedAt: (job.startedAt ?? job.receivedAt).toISOString(),
+    endedAt: (job.endedAt ?? job.receivedAt).toISOString(),
+    link: `${publicUrl}/api/attribute_values/imports/${job.identifier}`,
+  };
+}

@@ -1,0 +1,139 @@
+import { erasedError } from '../../domain/gdpr/erased-error.ts';
+import { rowError } from '../../domain/imports/import-batch.ts';
+import { fileError, type ImportError } from '../../domain/imports/import-error.ts';
+import type { FileFailure } from '../../domain/imports/import-file.ts';
+import { mergeAttributeValues, type MergeRefusal } from '../../store/attributes/merge-attribute-values.ts';
+import { holdSorRevision } from '../../store/attributes/systems-of-records.ts';
+import { type Tx, write } from '../../store/core/database.ts';
+import { insertImportErrors, updateErrorsRedriven } from '../../store/imports/import-errors.ts';
+import {
+  type ErrorCounts, type LaneProgress, type LaneRef, listImportLanes, lockImportLane, sumErrors, updateImportLane,
+} from '../../store/imports/import-lanes.ts';
+import type { Import, PinnedImport } from '../../store/imports/import-record.ts';
+import { lockImport, updateImportEnded } from '../../store/imports/imports.ts';
+import { tellErased } from '../gdpr/tell-erased.ts';
+import type { Needs } from '../needs.ts';
+import { type Batch, readBatchAgain } from './import-batches.ts';
+import { checkAgain, type LanePart } from './import-check.ts';
+import { importRules, type ImportRules } from './import-rules.ts';
+
+/**
+ * Commits a lane's part of a batch: its values, its errors, its counts and the lane's cursor, in one transaction
+ * that holds the lane. Returns the rules it went by, or null when the lane is not at `cursor` any more.
+ */
+export async function mergePart(needs: Needs, job: PinnedImport, part: LanePart, cursor: number): Promise<ImportRules | null> {
+  const lane: LaneRef = { entityId: job.entityId, importId: job.id, generation: job.generation, lane: part.lane };
+  const merged = await write(needs.db, async (tx) => {
+    const held = await lockImportLane(tx, lane);
+    if (held?.nextOffset !== cursor) return null;
+    const current = await recheckIfChanged(tx, needs, job, part);
+    const errors = await mergeRows(tx, needs, job, current);
+    await insertImportErrors(tx, job.entityId, job.id, errors);
+    await updateImportLane(tx, lane, progressAfter(held, current, errors));
+    needs.boundary('import: before a batch commits');
+    return { rules: current.rules, rowsIn: current.rows.rowsIn, errors };
+  }, { collide: true });
+  if (!merged) return null;
+  needs.boundary('import: after a batch committed');
+  countRows(needs, merged.rowsIn, merged.errors);
+  return merged.rules;
+}
+
+/** Attributes, or the SoR itself, may have changed since the rows were checked; from here on they can't. */
+async function recheckIfChanged(tx: Tx, needs: Needs, job: PinnedImport, part: LanePart): Promise<LanePart> {
+  const revision = await holdSorRevision(tx, job.entityId, job.sorId);
+  if (revision === part.rules.revision) return part;
+  return checkAgain(needs, job, part, await importRules(tx, job, part.rules));
+}
+
+/** Merges the rows that hold, and returns the errors of all others. */
+async function mergeRows(tx: Tx, needs: Needs, job: PinnedImport, part: LanePart): Promise<ImportError[]> {
+  const { entityId, sorId } = job;
+  const refusals = await mergeAttributeValues(tx, needs.secrets, entityId, sorId, part.prepared, job.dryRun ? job.id : null);
+  await settleCorrected(tx, job, part.rows, refusals);
+  const errors = await tellErased(tx, needs, entityId, part.rows.errors);
+  if (refusals.length === 0) return errors;
+  const pieces = await readBatchAgain(needs, job.file.fileKey, part.place);
+  return [...errors, ...refusals.map((refusal) => refusalError(pieces, refusal, part))];
+}
+
+/** The rows of the first import that these rows correct are open no more. */
+async function settleCorrected(
+  tx: Tx, { entityId, id, rootId, dryRun }: Import, { corrects }: LanePart['rows'], refusals: MergeRefusal[],
+): Promise<void> {
+  if (rootId === null || dryRun || corrects.size === 0) return;
+  const refused = new Set(refusals.map(({ line }) => line));
+  const settled = [...corrects].filter(([line]) => !refused.has(line)).map(([, corrected]) => corrected);
+  await updateErrorsRedriven(tx, entityId, rootId, settled, id);
+}
+
+function refusalError(pieces: Batch['pieces'], refusal: MergeRefusal, { rules, rows }: LanePart): ImportError {
+  if ('erasedHash' in refusal) return erasedError(refusal.line, refusal.erasedHash);
+  const { line, errorType, message, customerId, attributeId } = refusal;
+  const key = [...rules.attributes.values()].find(({ id }) => id === attributeId)?.key;
+  const error = rowError(pieces, line, { kind: 'failed', errorType, message, customerId, ...(key === undefined ? {} : { key }) });
+  return { ...error, stage: 'merge', originalLine: rows.corrects.get(line) ?? null };
+}
+
+function progressAfter(held: LaneProgress, { rows: { rowsIn }, place }: LanePart, errors: ImportError[]): LaneProgress {
+  const ignored = countIgnored(errors);
+  return {
+    nextOffset: place.nextOffset,
+    nextLine: place.nextLine,
+    rowsIn: held.rowsIn + rowsIn,
+    rowsOk: held.rowsOk + rowsIn - errors.length,
+    rowsIgnored: held.rowsIgnored + ignored,
+    rowsFailed: held.rowsFailed + errors.length - ignored,
+    errorsByType: addErrors(held.errorsByType, errors),
+  };
+}
+
+function addErrors(before: ErrorCounts, errors: ImportError[]): ErrorCounts {
+  const counts: ErrorCounts = {};
+  for (const { errorType } of errors) counts[errorType] = (counts[errorType] ?? 0) + 1;
+  return sumErrors([before, counts]);
+}
+
+function countRows({ countRows: count }: Needs, rowsIn: number, errors: ImportError[]): void {
+  const ignored = countIgnored(errors);
+  count('ok', rowsIn - errors.length);
+  count('ignored', ignored);
+  count('failed', errors.length - ignored);
+}
+
+function countIgnored(errors: ImportError[]): number {
+  return errors.filter(({ outcome }) => outcome === 'ignored').length;
+}
+
+type ImportKey = { entityId: number; importId: number; generation: number };
+
+/** The file as a whole can't be imported: one error, and no row was read. */
+export async function failImport(needs: Needs, job: ImportKey, { errorType, message }: FileFailure): Promise<void> {
+  await endWith(needs, job, 'failed', fileError(errorType, errorType === 'FILE_TRANSFER_ERROR' ? 'transfer' : 'parsing', message));
+}
+
+/** All rows are through. Where the source broke off, the import says so beside their errors. */
+export async function finishImport(needs: Needs, job: Import): Promise<void> {
+  const defect = job.file?.sourceDefect ?? null;
+  const error = defect === null ? null : fileError('FILE_TRANSFER_ERROR', 'transfer', defect);
+  await endWith(needs, { ...job, importId: job.id }, 'finished', error);
+}
+
+/** An error of the file as a whole is counted in the first lane, and as no row. */
+async function endWith(
+  needs: Needs, { entityId, importId, generation }: ImportKey, state: 'finished' | 'failed', error: ImportError | null,
+): Promise<void> {
+  await write(needs.db, async (tx) => {
+    const held = await lockImport(tx, entityId, importId, generation);
+    if (!held) return;
+    if (error) {
+      await insertImportErrors(tx, entityId, importId, [error]);
+      const [first] = await listImportLanes(tx, entityId, importId);
+      await updateImportLane(tx, { entityId, importId, generation, lane: 0 },
+        { ...first!, errorsByType: addErrors(first!.errorsByType, [error]) });
+    }
+    await updateImportEnded(tx, held, state);
+    needs.boundary('import: before the end commits');
+  });
+  needs.boundary('import: after the end committed');
+}

@@ -1,0 +1,22 @@
+import { type HeaderReading, type ImportFormat, parseHeader } from '../../domain/imports/import-file.ts';
+import type { Queryable } from '../../store/core/database.ts';
+import type { Files } from '../../store/core/files.ts';
+import { hasErased } from '../../store/gdpr/tombstones.ts';
+import type { Import, PinnedImport } from '../../store/imports/import-record.ts';
+import { sorRules, type SorRules } from '../attributes/sor-rules.ts';
+import { readFirstPiece } from './import-batches.ts';
+
+/** The rules of an import's rows, and whether the entity ever erased anyone. */
+export type ImportRules = SorRules & ImportFormat & { hasErased: boolean };
+
+export async function importRules(db: Queryable, { entityId, sorId }: Import, format: ImportFormat): Promise<ImportRules> {
+  return { ...format, ...await sorRules(db, entityId, sorId), hasErased: await hasErased(db, entityId) };
+}
+
+/** The header of the pinned file, or why the file can't be imported. */
+export async function pinnedHeader(files: Files, { file: { fileKey, fileBytes }, version }: PinnedImport): Promise<HeaderReading> {
+  if (await files.size(fileKey) !== fileBytes) {
+    return { ok: false, errorType: 'FILE_TRANSFER_ERROR', message: 'the stored copy of the file is gone or damaged: import it again' };
+  }
+  return parseHeader(await readFirstPiece(files.read(fileKey)), version === 3 ? 'v3' : 'v2');
+}

@@ -1,0 +1,149 @@
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { exportRunWorkflowId, gdprWorkflowId, importWorkflowId, syncRunWorkflowId } from '../../domain/jobs/workflow-id.ts';
+import { deleteExpiredAccountLinks } from '../../store/accounts/account-links-across-entities.ts';
+import { deleteOldAttempts } from '../../store/accounts/login-attempts.ts';
+import { addPendingCustomers } from '../../store/attributes/customers.ts';
+import type { Database } from '../../store/core/database.ts';
+import type { Files } from '../../store/core/files.ts';
+import { isArchiveNamed } from '../../store/gdpr/archives-across-entities.ts';
+import {
+  deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteOldChanges, deleteOldFeedRequests, deleteOldRequests, deleteRemains,
+  isFileOfImport, listEntitiesWithPendingCustomers, listExpiredImports, listRunningImports, listUnclaimedImports, listWaitingFeeds,
+  resetImport,
+} from '../../store/jobs/across-entities.ts';
+import {
+  deleteOldExportRuns, deleteOldSyncRuns, listRunningRuns, listUnclaimedRuns, resetRun, type RunKind,
+} from '../../store/jobs/runs-across-entities.ts';
+import { ensurePartitionsAhead } from '../../store/tracking/event-partitions.ts';
+import { keepRetention } from '../../store/tracking/event-retention.ts';
+import { atMostEach } from '../core/at-most-each.ts';
+import { startExportRun } from '../exports/start-export-run.ts';
+import { wakeFeed } from '../feed/wake-feed.ts';
+import { startImport } from '../imports/start-import.ts';
+import type { Needs } from '../needs.ts';
+import { startSyncRun } from '../syncs/start-sync-run.ts';
+import { repairSchedules } from './follow-schedule.ts';
+
+/** A row younger than this is left to the request that is just starting its workflow. */
+export const GRACE_SECONDS = 5;
+
+/** So long after a merge its customers are added: those of merges that follow each other all at once, after ten times that at most. */
+const PENDING_SECONDS = 30;
+
+/** A pinned file gets its row within the same request; no request lasts this long. */
+const ORPHANED_AFTER_MS = 24 * 3_600_000;
+
+/** So long one sweep deletes what SDKs sent; the next goes on. Others wait to be started meanwhile. */
+const RETENTION_MS = 5_000;
+
+export type SweepSteps = ReturnType<typeof sweepSteps>;
+
+/** A listing of the file areas goes through all that is kept in them: so often a process makes one. */
+const ORPHANS_EVERY_MS = 3_600_000;
+
+export const sweepSteps = (
+  { db, files, temporal, log, boundary }: Pick<Needs, 'db' | 'files' | 'temporal' | 'log' | 'boundary'>,
+  deleteOrphans = atMostEach(ORPHANS_EVERY_MS, () => deleteOrphanedFiles(db, files)),
+) => ({
+  /** Takes running rows back from workflows that Temporal does not know, or has closed. */
+  async resetLostRuns(): Promise<void> {
+    for (const run of await listRunningImports(db)) {
+      if (await isAlive(temporal, importWorkflowId(run.identifier), run.runId)) continue;
+      if (await resetImport(db, run)) log.warn({ import: run.identifier, lostRun: run.runId }, 'a lost import starts again');
+      boundary('sweep: between resets');
+    }
+    await resetLostRunsOf('sync', { db, temporal, log });
+    await resetLostRunsOf('export', { db, temporal, log });
+    await resetLostRunsOf('gdpr', { db, temporal, log });
+  },
+
+  /** Starts what was accepted and never began, and feeds whose inbox nobody empties. */
+  async startUnclaimed(): Promise<void> {
+    for (const ref of await listUnclaimedImports(db, GRACE_SECONDS)) {
+      await startImport(temporal, ref);
+      boundary('sweep: between starts');
+    }
+    for (const ref of await listUnclaimedRuns(db, 'sync', GRACE_SECONDS)) await startSyncRun(temporal, ref);
+    for (const ref of await listUnclaimedRuns(db, 'export', GRACE_SECONDS)) await startExportRun(temporal, ref);
+    for (const entityId of await listWaitingFeeds(db, GRACE_SECONDS)) await wakeFeed(temporal, entityId);
+  },
+
+  /** Makes Temporal's Schedules what the rows of syncs and exporters say. */
+  repairSchedules: (): Promise<void> => repairSchedules({ db, temporal, boundary }),
+
+  /** Adds the customers of merges; whoever asks for profiles before this does it himself. */
+  async addCustomers(): Promise<void> {
+    for (const entityId of await listEntitiesWithPendingCustomers(db, PENDING_SECONDS)) {
+      await addPendingCustomers(db, entityId);
+      boundary('sweep: between entities');
+    }
+  },
+
+  /** Enforces retention: jobs and errors of more than a week, dead tokens, remains of deleted objects. */
+  async deleteExpired(): Promise<void> {
+    for (const expired of await listExpiredImports(db)) {
+      if (expired.fileKey !== null) await files.delete(expired.fileKey);
+      boundary('sweep: between file and job');
+      await deleteImport(db, expired);
+    }
+    await deleteOrphans();
+    await files.deleteUnfinished(new Date());
+    await deleteDryRunRemains(db);
+    await deleteRemains(db);
+    await deleteExpiredTokens(db);
+    await deleteOldAttempts(db);
+    await deleteExpiredAccountLinks(db);
+    await deleteOldRequests(db);
+    await deleteOldFeedRequests(db);
+    await deleteOldSyncRuns(db);
+    await deleteOldExportRuns(db);
+    await deleteOldChanges(db);
+  },
+
+  /** Makes the partitions of the months to come, and lets go of what SDKs sent when its time is over. */
+  async keepEvents(): Promise<void> {
+    await ensurePartitionsAhead(db, new Date());
+    const until = performance.now() + RETENTION_MS;
+    await keepRetention(db, new Date(), () => {
+      boundary('sweep: between deletions of events');
+      return performance.now() < until;
+    });
+  },
+});
+
+/** By kind: the names of workflows, and of the field that is logged. */
+const RUNS = {
+  sync: { workflowId: syncRunWorkflowId, field: 'syncRun', words: 'a lost run of a sync starts again' },
+  export: { workflowId: exportRunWorkflowId, field: 'exportRun', words: 'a lost run of an exporter starts again' },
+  gdpr: { workflowId: gdprWorkflowId, field: 'gdprRequest', words: 'a lost request of people for their data or its deletion starts again' },
+} satisfies Record<RunKind, object>;
+
+async function resetLostRunsOf(kind: RunKind, { db, temporal, log }: Pick<Needs, 'db' | 'temporal' | 'log'>): Promise<void> {
+  const { workflowId, field, words } = RUNS[kind];
+  for (const run of await listRunningRuns(db, kind)) {
+    if (await isAlive(temporal, workflowId(run.identifier), run.workflowRunId)) continue;
+    if (await resetRun(db, kind, run)) log.warn({ [field]: run.identifier, lostRun: run.workflowRunId }, words);
+  }
+}
+
+/** Uploads whose request died between the pinned file and the row of its import, and archives whose row went as they were put. */
+export async function deleteOrphanedFiles(db: Database, files: Files): Promise<void> {
+  const before = new Date(Date.now() - ORPHANED_AFTER_MS);
+  for await (const { key, modifiedAt } of files.list('imports/')) {
+    if (modifiedAt < before && !await isFileOfImport(db, key)) await files.delete(key);
+  }
+  for await (const { key, modifiedAt } of files.list('access/')) {
+    if (modifiedAt < before && !await isArchiveNamed(db, key)) await files.delete(key);
+  }
+}
+
+/** True while the very run that claimed the row is open. */
+async function isAlive(temporal: Client, workflowId: string, runId: string): Promise<boolean> {
+  try {
+    const { status, raw } = await temporal.workflow.getHandle(workflowId).describe();
+    return status.name === 'RUNNING' && raw.workflowExecutionInfo?.firstRunId === runId;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,66 @@
+import type { AttributeChange } from '../../domain/attributes/attribute-change.ts';
+import type { SetRow, ValueRow } from '../../domain/attributes/value-row.ts';
+import { malformedError, recordError } from '../../domain/syncs/record-error.ts';
+import type { CustomerField } from '../../domain/syncs/record-mapping.ts';
+import { checkRecord, customerIdOf } from '../../domain/syncs/record-values.ts';
+import type { Sync } from '../../store/syncs/sync-record.ts';
+import { sorRules, type SorRules } from '../attributes/sor-rules.ts';
+import type { Needs } from '../needs.ts';
+import { checksumOfRows } from './checksum.ts';
+import type { BatchRecord } from './fates.ts';
+import type { SyncItem } from './items.ts';
+import type { RecordMapper } from './record-mapper.ts';
+
+/** A record of a batch, checked against the attributes of its SoR; its key is the customer. */
+export type CheckedRecord = BatchRecord & {
+  /** As the source gave it, to be checked once more where the rules change. */
+  item: SyncItem;
+  rows: readonly (ValueRow | SetRow)[];
+};
+
+/** The records of a batch, and the rules by which they were checked. */
+export type CheckedBatch = { records: CheckedRecord[]; rules: SorRules };
+
+/** Checks a batch, which follows `read` records of its run, by the SoR's rules as they are now. */
+export async function checkBatch(
+  { db }: Pick<Needs, 'db'>, { entityId, mapping }: Sync, { sorId, mapper }: { sorId: number; mapper: RecordMapper },
+  items: readonly SyncItem[], read: number,
+): Promise<CheckedBatch> {
+  const rules = await sorRules(db, entityId, sorId);
+  return { records: checkRecords(items, { rules, mapper, customer: mapping.customer! }, read), rules };
+}
+
+type Checks = { rules: SorRules; mapper: RecordMapper; customer: CustomerField };
+
+/** Checks the records of a batch, of which the first is the one after `before`. */
+export function checkRecords(items: readonly SyncItem[], checks: Checks, before: number): CheckedRecord[] {
+  return items.map((item, index) => checkItem(item, before + index + 1, checks));
+}
+
+/** The same records once more, by the SoR's rules as they are now. */
+export async function checkAgain(
+  { db }: Pick<Needs, 'db'>, { entityId, mapping }: Sync, { sorId, mapper }: { sorId: number; mapper: RecordMapper },
+  records: readonly CheckedRecord[],
+): Promise<CheckedBatch> {
+  const rules = await sorRules(db, entityId, sorId);
+  const checks = { rules, mapper, customer: mapping.customer! };
+  return { records: records.map(({ item, ordinal }) => checkItem(item, ordinal, checks)), rules };
+}
+
+function checkItem(item: SyncItem, ordinal: number, { rules, customer, mapper }: Checks): CheckedRecord {
+  const rootLine = item.rootLine ?? null;
+  if (item.kind === 'malformed') {
+    const error = { ...malformedError(ordinal, item.raw, item.message), originalLine: rootLine };
+    return { item, ordinal, rootLine, key: null, rows: [], checksum: null, error };
+  }
+  const mapped = mapper.map(item.record, (field) => rules.sorDeleted || rules.attributes.has(field));
+  const { rows, refusals } = checkRecord(mapped, rules, customer);
+  const error = refusals.length === 0 ? null : { ...recordError(ordinal, item.record, refusals), originalLine: rootLine };
+  const checksum = error ? null : checksumOfRows(rows);
+  return { item, ordinal, rootLine, wasNamed: item.wasNamed, key: customerIdOf(mapped), rows, checksum, error };
+}
+
+/** What the records change; a change's line is its record's ordinal. */
+export function changesOf(records: readonly CheckedRecord[]): AttributeChange[] {
+  return records.flatMap(({ rows, ordinal }) => rows.map((row): AttributeChange => ({ ...row, line: ordinal })));
+}

@@ -1,0 +1,161 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { SourceRecord } from '../../connectors/core/contract.ts';
+import type { ValueType } from '../../domain/attributes/attribute-value.ts';
+import { isKeptByDouble } from '../../domain/core/number-value.ts';
+import { shorten } from '../../domain/core/text-limits.ts';
+import { erasedError } from '../../domain/gdpr/erased-error.ts';
+import { streamProfileValues } from '../../store/attributes/profile-values.ts';
+import { write } from '../../store/core/database.ts';
+import type { Person } from '../../store/gdpr/tombstones.ts';
+import { insertImportErrors } from '../../store/imports/import-errors.ts';
+import { findKnownRecords } from '../../store/syncs/sync-records.ts';
+import { updateRunProgress, updateSample } from '../../store/syncs/sync-run-progress.ts';
+import type { RunProgress, SampleRecord } from '../../store/syncs/sync-run-record.ts';
+import { lockRun } from '../../store/syncs/sync-runs.ts';
+import { sorRules, type SorRules } from '../attributes/sor-rules.ts';
+import { tellErased } from '../gdpr/tell-erased.ts';
+import type { Needs } from '../needs.ts';
+import { checkRecords, type CheckedRecord } from './attributes.ts';
+import { erasedAmong, isAnyErased } from './erased.ts';
+import { type BatchRecord, decideFates, type Fate, progressAfter, progressTaken } from './fates.ts';
+import type { Gathered } from './items.ts';
+import type { SyncJob } from './job.ts';
+import { outgoingOf } from './outgoing.ts';
+import { placeBehind, placeToNote } from './place.ts';
+import type { RecordMapper } from './record-mapper.ts';
+
+/** So many records are shown, changed ones first. */
+const MOST_SHOWN = 20;
+/** Of a record as JSON. */
+const MOST_SHOWN_CHARS = 10_000;
+
+/** What a dry run finds out of a batch; `people`: the ids of the customers that it tells of. */
+type Findings = { records: readonly BatchRecord[]; people: (string | null)[]; fates: Fate[]; sample: SampleRecord[] };
+
+/** Looks at a batch as a run would, and notes down what that would write; nothing is written. */
+export async function dryRunBatch(
+  needs: Needs, job: SyncJob, mapper: RecordMapper, batch: Gathered, before: RunProgress,
+): Promise<RunProgress | 'stopped' | null> {
+  const items = batch.items.slice(0, job.run.dryRunRecords! - before.read);
+  const { destination } = job.sync;
+  const findings = 'sorId' in destination
+    ? await lookAtAttributes(needs, job, destination.sorId, mapper, items, before.read)
+    : await lookAtRecords(needs, job, destination.key, mapper, items, before.read);
+  if (mapper.isToStop) return 'stopped';
+  const noted = await write(needs.db, async (tx) => {
+    const run = await lockRun(tx, job.key);
+    if (run?.progress.read !== before.read) return null;
+    if (await isAnyErased(tx, needs, job.sync, findings.people)) return 'erased';
+    const errors = await tellErased(tx, needs, job.sync.entityId, findings.records.flatMap(({ error }) => error ?? []));
+    await insertImportErrors(tx, job.sync.entityId, run.id, errors);
+    await updateSample(tx, run, shownFirst([...run.sample ?? [], ...findings.sample]).slice(0, MOST_SHOWN));
+    const position = await placeToNote(tx, needs, job.sync, { before: run.progress.position, behind: placeBehind(batch) });
+    const taken = progressTaken(run.progress, items.length, { bytes: batch.bytes, position, unmappedFields: [...mapper.unmapped] });
+    const progress = progressAfter(taken, { ...findings, errors });
+    await updateRunProgress(tx, run, progress);
+    return progress;
+  });
+  // Somebody was erased since it was looked at: it is looked at again, without them.
+  return noted === 'erased' ? dryRunBatch(needs, job, mapper, batch, before) : noted;
+}
+
+/** Those that would be written before the others. */
+function shownFirst(sample: SampleRecord[]): SampleRecord[] {
+  return sample.toSorted((a, b) => Number(a.outcome === 'unchanged') - Number(b.outcome === 'unchanged'));
+}
+
+async function lookAtAttributes(
+  needs: Needs, { sync }: SyncJob, sorId: number, mapper: RecordMapper, items: Gathered['items'], before: number,
+): Promise<Findings> {
+  const rules = await sorRules(needs.db, sync.entityId, sorId);
+  const customer = sync.mapping.customer!;
+  const checked = checkRecords(items, { rules, mapper, customer }, before);
+  const records = await withoutErased(needs, sync, checked);
+  const ids = [...new Set(records.flatMap(({ key }) => key ?? []))];
+  const people = ids.map((customerId) => ({ customerType: customer.type, customerId }));
+  const stored = await storedValues(needs, sync.entityId, sorId, rules, people);
+  const looked = records.map((record) => lookAt(record, rules, stored));
+  return {
+    records, people: records.map(({ key }) => key), fates: looked.map(({ outcome }) => outcome), sample: looked.slice(0, MOST_SHOWN * 10),
+  };
+}
+
+/** As the merge leaves them out. */
+async function withoutErased(needs: Needs, sync: SyncJob['sync'], records: CheckedRecord[]): Promise<CheckedRecord[]> {
+  const erased = await erasedAmong(needs.db, needs, sync, () => records.map(({ key }) => key));
+  return records.map((record) => {
+    const hash = erased(record.key);
+    return hash ? { ...record, key: null, rows: [], checksum: null, error: erasedError(record.ordinal, hash) } : record;
+  });
+}
+
+/** By customer and attribute; what is removed is left out. */
+type StoredValues = Map<string, Map<number, string | string[]>>;
+
+async function storedValues(
+  { db }: Needs, entityId: number, sorId: number, { attributes }: SorRules, people: Person[],
+): Promise<StoredValues> {
+  const selection = [...attributes.values()].map(({ id, valueType }) => ({ id, sorId, valueType }));
+  const stored: StoredValues = new Map();
+  for await (const { customer, values } of streamProfileValues(db, entityId, people, selection)) {
+    const there = values.filter(({ isRemoved }) => !isRemoved);
+    stored.set(customer.customerId, new Map(there.map(({ attributeId, value, elements }) => [attributeId, elements ?? value!])));
+  }
+  return stored;
+}
+
+function lookAt({ ordinal: line, key, rows, error }: CheckedRecord, { attributes }: SorRules, stored: StoredValues): SampleRecord {
+  const keyOf = new Map([...attributes.values()].map((attribute) => [attribute.id, attribute.key]));
+  const changes = rows.flatMap((row) => {
+    const before = shown(row.valueType, stored.get(key!)?.get(row.attributeId));
+    const after = row.kind === 'value' ? row.value : row.elements;
+    if (isSame(row.valueType, before, after)) return [];
+    const [from, to] = [before, after].map((value) => asNumber(row.valueType, value));
+    return [{ key: keyOf.get(row.attributeId)!, before: from, after: to }];
+  });
+  const outcome = error ? (error.outcome === 'ignored' ? 'ignored' : 'failed') : changes.length > 0 ? 'written' : 'unchanged';
+  return { line, outcome, customer_id: key, changes, ...(error ? { message: error.message } : {}) };
+}
+
+type Value = string | boolean | readonly string[] | null;
+
+/** A datetime is kept as milliseconds since the epoch, an empty Set as no value. */
+function shown(type: ValueType, stored: string | string[] | undefined): Value {
+  if (stored === undefined) return type === 'Set' ? [] : null;
+  return type === 'Datetime' ? new Date(Number(stored)).toISOString() : stored;
+}
+
+function isSame(type: ValueType, before: Value, after: Value): boolean {
+  if (Array.isArray(before) && Array.isArray(after)) return isDeepStrictEqual(new Set(before), new Set(after));
+  if (type === 'Number' && before !== null && after !== null) return digits(String(before)) === digits(String(after));
+  return String(before) === String(after);
+}
+
+/** A Number as one, where a double keeps each of its digits. */
+function asNumber(type: ValueType, value: Value): Value | number {
+  return type === 'Number' && typeof value === 'string' && isKeptByDouble(value) ? Number(value) : value;
+}
+
+/** As numbers compare: 1.50 is 1.5. */
+function digits(number: string): string {
+  return number.includes('.') ? number.replace(/(?<!0)0+$/, '').replace(/\.$/, '') : number;
+}
+
+/** One that is too long is shown by its beginning, as a text: a sample is read whenever its run is. */
+function shownRecord(record: SourceRecord | null): unknown {
+  const text = JSON.stringify(record);
+  return text.length > MOST_SHOWN_CHARS ? `${shorten(text, MOST_SHOWN_CHARS)}…` : record;
+}
+
+async function lookAtRecords(
+  needs: Needs, { sync, run }: SyncJob, key: string[], mapper: RecordMapper, items: Gathered['items'], before: number,
+): Promise<Findings> {
+  const outgoing = await outgoingOf(needs, sync, { key, mapper }, items, before);
+  const known = await findKnownRecords(needs.db, sync.entityId, sync.id, outgoing.flatMap((item) => item.key ?? []));
+  const fates = decideFates(outgoing, known, run);
+  const sample = outgoing.map(({ ordinal: line, customerId, record, error }, index): SampleRecord => ({
+    line, outcome: fates[index] as SampleRecord['outcome'], customer_id: customerId, record: shownRecord(record),
+    ...(error ? { message: error.message } : {}),
+  }));
+  return { records: outgoing, people: outgoing.map(({ customerId }) => customerId), fates, sample: sample.slice(0, MOST_SHOWN * 10) };
+}

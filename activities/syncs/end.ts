@@ -1,0 +1,47 @@
+import { type Tx, write } from '../../store/core/database.ts';
+import type { Sync } from '../../store/syncs/sync-record.ts';
+import type { RunAlert, SyncRun } from '../../store/syncs/sync-run-record.ts';
+import { cancelRunsOf, findRunById, lockRun, type RunKey, updateRunEnded } from '../../store/syncs/sync-runs.ts';
+import { lockSyncById, updateFailures, updatePaused } from '../../store/syncs/syncs.ts';
+import type { Needs } from '../needs.ts';
+
+/**
+ * Ends a run as finished, or as failed for a reason in words for its owner. In the same transaction failures in a row are
+ * counted, the sync is paused where they are too many, and what there is to be mailed is noted down.
+ */
+export async function endSyncRun(needs: Needs, key: RunKey, failure: SyncRun['failure']): Promise<void> {
+  await write(needs.db, async (tx) => {
+    const found = await findRunById(tx, key.entityId, key.runId);
+    // The sync before its run, as whoever cancels or claims does.
+    const sync = found && await lockSyncById(tx, key.entityId, found.syncId);
+    const run = await lockRun(tx, key);
+    if (!run) return;
+    const alert = sync && !run.dryRun && run.rootId === null ? await settle(tx, sync, run, failure) : null;
+    await updateRunEnded(tx, run, { state: failure ? 'failed' : 'finished', failure, alert });
+    needs.boundary('sync: before the end commits');
+  });
+  needs.boundary('sync: after the end committed');
+}
+
+/** What the sync's own state becomes, and what there is to be told. */
+async function settle(tx: Tx, sync: Sync, run: SyncRun, failure: SyncRun['failure']): Promise<RunAlert | null> {
+  const { entityId, id, alerts } = sync;
+  if (!failure) {
+    if (sync.failures > 0) await updateFailures(tx, entityId, id, 0);
+    return alertOfFinished(sync, run);
+  }
+  const failures = sync.failures + 1;
+  await updateFailures(tx, entityId, id, failures);
+  if (alerts.pauseAfter !== null && failures >= alerts.pauseAfter && !sync.paused) {
+    await updatePaused(tx, entityId, id, `it failed ${failures} times in a row: ${failure.message}`);
+    await cancelRunsOf(tx, entityId, id, 'scheduled');
+    return 'paused';
+  }
+  return failures === 1 ? 'failed' : null;
+}
+
+function alertOfFinished({ failures, alerts }: Sync, { progress, removal }: SyncRun): RunAlert | null {
+  if (removal?.state === 'held') return 'held';
+  if (alerts.failedRecords !== null && progress.failed >= alerts.failedRecords) return 'records';
+  return failures > 0 ? 'recovered' : null;
+}

@@ -1,0 +1,23 @@
+import type { Queryable, Tx } from '../../store/core/database.ts';
+import { findErased, personKey } from '../../store/gdpr/tombstones.ts';
+import type { Sync } from '../../store/syncs/sync-record.ts';
+import type { Needs } from '../needs.ts';
+
+/** Which of a sync's customers, by their ids, were erased: gives the keyed hash of one who was. */
+export async function erasedAmong(
+  db: Queryable, { secrets }: Pick<Needs, 'secrets'>, { entityId, mapping: { customer } }: Sync, ids: () => (string | null)[],
+): Promise<(id: string | null) => Buffer | undefined> {
+  if (customer === null) return () => undefined;
+  const personOf = (customerId: string) => ({ customerType: customer.type, customerId });
+  const erased = await findErased(db, secrets, entityId, () => ids().flatMap((id) => (id === null ? [] : [personOf(id)])));
+  return (id) => (id === null ? undefined : erased.get(personKey(personOf(id))));
+}
+
+/**
+ * Whether any of them was erased, as a transaction sees it that writes what is of them: whoever looked before it began is waited for
+ * by nobody.
+ */
+export async function isAnyErased(tx: Tx, needs: Pick<Needs, 'secrets'>, sync: Sync, ids: (string | null)[]): Promise<boolean> {
+  const erased = await erasedAmong(tx, needs, sync, () => ids);
+  return ids.some((id) => erased(id) !== undefined);
+}

@@ -1,0 +1,119 @@
+import type { ImportError } from '../../domain/imports/import-error.ts';
+import { sumErrors } from '../../store/imports/import-lanes.ts';
+import type { HandledRecord, KnownRecord } from '../../store/syncs/sync-records.ts';
+import type { RecordCounts, RunProgress, SyncRun } from '../../store/syncs/sync-run-record.ts';
+import type { Needs } from '../needs.ts';
+
+/** What a batch tells of a record, whatever its destination. */
+export type BatchRecord = {
+  /** In the run, from 1. */
+  ordinal: number;
+  /** Of a re-drive: the line of the first run that it brings again. */
+  rootLine: number | null;
+  /** Whether that run could tell which record it was, and noted it down. */
+  wasNamed?: boolean | undefined;
+  /** Names it to the sync; null where nobody can tell which record it is. */
+  key: string | null;
+  /** Of what it says; null where something of it can't be written. */
+  checksum: Buffer | null;
+  error: ImportError | null;
+};
+
+/** `superseded`: a run since has brought a later state of a record that is re-driven. */
+export type Fate = keyof Omit<RecordCounts, 'read'> | 'superseded';
+
+/**
+ * What is to become of each record, in their order, by what is known of those with their keys: of two with one key the
+ * second meets what the first leaves, in whichever batch they come.
+ */
+export function decideFates(
+  records: readonly BatchRecord[], known: ReadonlyMap<string, KnownRecord>, { id, fresh, rootId }: SyncRun,
+): Fate[] {
+  const last = new Map<string, Buffer | null>();
+  return records.map(({ key, checksum, error, wasNamed = false }) => {
+    const before = key === null ? undefined : known.get(key);
+    if (rootId !== null && key !== null && isOutdated(before, { id, rootId, wasNamed })) return 'superseded';
+    if (error) {
+      if (key !== null) last.set(key, null);
+      return error.outcome === 'ignored' ? 'ignored' : 'failed';
+    }
+    if (key === null) return 'written';
+    const counts = before !== undefined && (!fresh || before.runId >= id);
+    const current = last.has(key) ? last.get(key) : counts ? before.checksum : null;
+    last.set(key, checksum);
+    return checksum !== null && current?.equals(checksum) ? 'unchanged' : 'written';
+  });
+}
+
+/**
+ * Whether a record that failed in the run `rootId` is an old state: another run has brought one since, or that run itself after
+ * it; or it was known and is not any more, since it was removed.
+ */
+function isOutdated(before: KnownRecord | undefined, { id, rootId, wasNamed }: { id: number; rootId: number; wasNamed: boolean }): boolean {
+  if (before === undefined) return wasNamed;
+  return before.runId !== id && (before.runId > rootId || (before.runId === rootId && before.checksum !== null));
+}
+
+/**
+ * What there is to note down of each key, by the last record that has it; and which of the unchanged were seen. Of an old
+ * record that a re-drive could not bring, nothing: it would pass for a later state than the one that is known.
+ */
+export function notesOf(
+  records: readonly (BatchRecord & { customerId?: string | null })[], fates: readonly Fate[], { rootId }: Pick<SyncRun, 'rootId'>,
+): { handled: HandledRecord[]; seen: string[] } {
+  const handled = new Map<string, HandledRecord>();
+  const seen = new Set<string>();
+  for (const [index, { key, checksum, customerId = null }] of records.entries()) {
+    const fate = fates[index]!;
+    if (key === null || fate === 'superseded') continue;
+    if (fate === 'unchanged') seen.add(key);
+    else if (fate === 'written' || rootId === null) handled.set(key, { key, customerId, checksum: fate === 'written' ? checksum : null });
+  }
+  // Of a record that was written and then came again as it was, the first note holds.
+  return { handled: [...handled.values()], seen: [...seen].filter((key) => !handled.has(key)) };
+}
+
+/** A batch as its run counts it: bytes of the source, its place behind it, and names of fields that went nowhere so far. */
+export type Taken = { bytes: number; position: string | null; unmappedFields: string[] };
+
+/** How far a run is once it has taken over a batch of so many records, to be merged. */
+export function progressTaken(before: RunProgress, records: number, { bytes, position, unmappedFields }: Taken): RunProgress {
+  return {
+    ...before, bytes: before.bytes + bytes, position, unmappedFields,
+    batchesTaken: before.batchesTaken + 1, recordsTaken: before.recordsTaken + records,
+  };
+}
+
+type Came = { fates: readonly Fate[]; records: readonly BatchRecord[]; errors: readonly ImportError[] };
+
+/** The counts of a run after some records of a batch that it has taken over. */
+export function progressAfter(before: RunProgress, { fates, records, errors }: Came): RunProgress {
+  const count = (...of: Fate[]) => fates.filter((fate) => of.includes(fate)).length;
+  const types = errors.map(({ errorType }) => ({ [errorType]: 1 }));
+  return {
+    ...before,
+    read: before.read + fates.length,
+    written: before.written + count('written'),
+    unchanged: before.unchanged + count('unchanged', 'superseded'),
+    ignored: before.ignored + count('ignored'),
+    failed: before.failed + count('failed'),
+    unnamed: before.unnamed + records.filter(({ key, error }) => key === null && error?.customerHash === null).length,
+    errorsByType: sumErrors([before.errorsByType, ...types]),
+  };
+}
+
+/** The errors of records that are open for good: not those of an old state. */
+export function errorsOf(records: readonly BatchRecord[], fates: readonly Fate[]): ImportError[] {
+  return records.flatMap(({ error }, index) => (error && fates[index] !== 'superseded' ? [error] : []));
+}
+
+/** Tells the metrics what became of a batch's records. */
+export function countRecords({ countRecords: count }: Pick<Needs, 'countRecords'>, before: RunProgress, after: RunProgress): void {
+  for (const outcome of ['written', 'unchanged', 'ignored', 'failed'] as const) count(outcome, after[outcome] - before[outcome]);
+}
+
+/** The lines of the first run that a re-drive has settled. */
+export function settledLines(records: readonly BatchRecord[], fates: readonly Fate[]): number[] {
+  const isOpen = (fate: Fate) => fate === 'failed' || fate === 'ignored';
+  return records.flatMap(({ rootLine }, index) => (rootLine === null || isOpen(fates[index]!) ? [] : [rootLine]));
+}

@@ -1,0 +1,50 @@
+import { BATCH_BYTES, type Batch, type Cursor, type Field, type ReadItem } from '../../connectors/core/contract.ts';
+import type { Mapping } from '../../domain/syncs/record-mapping.ts';
+
+/** An item of a source; of a re-drive also the line of the first run that it brings again, and whether that could tell which it was. */
+export type SyncItem = ReadItem & { rootLine?: number; wasNamed?: boolean };
+
+/** Consecutive batches of a source, written together. */
+export type Gathered = { items: SyncItem[]; bytes: number; cursor: Cursor | null; fields: Field[] | null };
+
+/** Two batches of the source at most, or what comes to so many values. */
+const MOST_BYTES = 2 * BATCH_BYTES;
+
+/** Puts small batches together, so that they are written at once. One that tells of other fields stands at the beginning of the next. */
+export async function* gather(batches: AsyncIterable<Batch>, mostValues: number, mapping: Mapping): AsyncGenerator<Gathered> {
+  let held: Gathered | null = null;
+  for await (const { items, bytes, cursor, fields } of batches) {
+    if (held && fields) {
+      yield held;
+      held = null;
+    }
+    if (held === null) held = { items, bytes, cursor, fields: fields ?? null };
+    else held = { items: [...held.items, ...items], bytes: held.bytes + bytes, cursor, fields: held.fields };
+    if (held.items.length * valuesOf(held, mapping) < mostValues && held.bytes < MOST_BYTES) continue;
+    yield held;
+    held = null;
+  }
+  if (held) yield held;
+}
+
+/** How many values a record has, or so: as many as the first one. */
+function valuesOf({ items }: Gathered, { fields, otherFields }: Mapping): number {
+  if (otherFields === 'drop') return Math.max(1, fields.filter((field) => !('drop' in field)).length);
+  const first = items.find((item) => item.kind === 'record');
+  return Math.max(1, first ? Object.keys(first.record).length : 1);
+}
+
+/** The same, each but the first made while the one before it is used. */
+export async function* oneAhead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
+  try {
+    for (let next = items.next(); ;) {
+      const { value, done } = await next;
+      if (done) return;
+      next = items.next();
+      next.catch(() => undefined);         // it is told when its turn comes
+      yield value;
+    }
+  } finally {
+    await items.return(undefined).catch(() => undefined);
+  }
+}

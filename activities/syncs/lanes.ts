@@ -1,0 +1,177 @@
+import { laneOf } from '../../domain/core/lane.ts';
+import { type Tx, write } from '../../store/core/database.ts';
+import { deletePinnedBatch, insertPinnedBatch, listPinnedBatches } from '../../store/syncs/pinned-batches.ts';
+import { updateRunProgress } from '../../store/syncs/sync-run-progress.ts';
+import type { RunProgress } from '../../store/syncs/sync-run-record.ts';
+import { lockRun } from '../../store/syncs/sync-runs.ts';
+import { updateSyncCursor } from '../../store/syncs/syncs.ts';
+import type { Needs } from '../needs.ts';
+import { checkBatch, type CheckedBatch } from './attributes.ts';
+import { erasedAmong } from './erased.ts';
+import { progressTaken, type Taken } from './fates.ts';
+import type { Gathered, SyncItem } from './items.ts';
+import type { SyncJob } from './job.ts';
+import { type Merged, mergePart, type Part, type Target } from './merge.ts';
+import { isErasedNamed, placeBehind, placeToNote } from './place.ts';
+import { RunGone, type RunScope } from './scope.ts';
+
+/** A batch with fewer values to write is merged at once: to write it down first would cost more than a second session saves. */
+const FEWEST_VALUES = 4_000;
+
+/** So many batches may be pinned at once: while one is merged, the next waits for its lanes. */
+const BATCHES_AHEAD = 2;
+
+/**
+ * Brings batches into attributes. A large one is pinned: written down as the source gave it, in the transaction that commits
+ * the source's place behind it. Then its records are merged by lanes, each in a session of its own, which lets both of two
+ * sessions commit their values with their counts: a source need not give the same batch twice. A customer's records go by
+ * one lane, in their order.
+ */
+export class AttributeLanes {
+  readonly #needs: Needs;
+  readonly #job: SyncJob;
+  readonly #target: Target;
+  readonly #scope: RunScope;
+  /** The end of what each lane has to do. */
+  readonly #lanes: Promise<void>[];
+  /** Batches that are being merged. */
+  readonly #batches: Promise<unknown>[] = [];
+  /** Whether what was merged last had few values to write: then so has what follows, or so it is taken. */
+  #isQuiet = false;
+
+  constructor(needs: Needs, job: SyncJob, target: Target, scope: RunScope) {
+    this.#needs = needs;
+    this.#job = job;
+    this.#target = target;
+    this.#scope = scope;
+    this.#lanes = job.run.progress.lanesDone.map(() => Promise.resolve());
+  }
+
+  /** Merges what an attempt before this one had pinned. */
+  async resume(): Promise<void> {
+    const { sync, run: { id, progress } } = this.#job;
+    for (const { number, recordsBefore, position, items } of await listPinnedBatches(this.#needs.db, sync.entityId, id)) {
+      const checked = await checkBatch(this.#needs, sync, this.#target, JSON.parse(items) as SyncItem[], recordsBefore);
+      this.#merge(checked, { number, position }, progress.lanesDone);
+    }
+    await this.settled();
+  }
+
+  /** Takes a batch over: once this is done it is merged, or pinned. Null when another attempt has moved the run on. */
+  async take(batch: Gathered, checked: CheckedBatch, before: RunProgress): Promise<RunProgress | null> {
+    const taken: Taken = { bytes: batch.bytes, position: placeBehind(batch), unmappedFields: [...this.#target.mapper.unmapped] };
+    if (this.#isQuiet || valuesOf(checked) < FEWEST_VALUES) return this.#mergeAtOnce(checked, taken, before);
+    if (this.#batches.length >= BATCHES_AHEAD) await this.#batches.shift();
+    const after = await this.#pin(batch.items, checked, taken, before);
+    if (after) this.#merge(checked, { number: after.batchesTaken, position: after.position }, before.lanesDone);
+    return after;
+  }
+
+  /** Once all that was taken over is merged. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#lanes);
+    await Promise.all(this.#lanes);
+    this.#batches.length = 0;
+  }
+
+  async #mergeAtOnce(checked: CheckedBatch, taken: Taken, before: RunProgress): Promise<RunProgress | null> {
+    await this.settled();
+    const { sync, run: { rootId } } = this.#job;
+    const merged = await mergePart(this.#needs, this.#job, this.#target, {
+      checked,
+      isNext: ({ batchesTaken }) => batchesTaken === before.batchesTaken,
+      advance: async (progress, tx) => {
+        const after = progressTaken(progress, checked.records.length, await this.#noted(tx, taken, progress.position));
+        return { ...after, lanesDone: after.lanesDone.map(() => after.batchesTaken) };
+      },
+      commitWith: async (tx, { position }) => {
+        if (sync.mode === 'incremental' && rootId === null) await updateSyncCursor(tx, sync, position);
+      },
+    });
+    if (merged) this.#learn(checked, merged, 1);
+    return merged && merged.after;
+  }
+
+  async #pin(items: SyncItem[], checked: CheckedBatch, taken: Taken, before: RunProgress): Promise<RunProgress | null> {
+    const { key, sync: { entityId } } = this.#job;
+    const after = await write(this.#needs.db, async (tx) => {
+      const run = await lockRun(tx, key);
+      if (run?.progress.batchesTaken !== before.batchesTaken) return null;
+      const progress = progressTaken(run.progress, items.length, await this.#noted(tx, taken, run.progress.position));
+      const { recordsTaken: recordsBefore } = run.progress;
+      const { batchesTaken: number, position } = progress;
+      const kept = await this.#withoutErased(tx, items, checked);
+      await insertPinnedBatch(tx, entityId, run.id, { number, recordsBefore, position, items: JSON.stringify(kept) });
+      await updateRunProgress(tx, run, progress);
+      this.#needs.boundary('sync: before a batch is pinned');
+      return progress;
+    });
+    this.#needs.boundary('sync: after a batch was pinned');
+    return after;
+  }
+
+  /** As it is noted down, with the place that may be. */
+  async #noted(tx: Tx, taken: Taken, before: string | null): Promise<Taken> {
+    return { ...taken, position: await placeToNote(tx, this.#needs, this.#job.sync, { before, behind: taken.position }) };
+  }
+
+  /** What is written down of the erased is that there was a record. */
+  async #withoutErased(tx: Tx, items: SyncItem[], { records }: CheckedBatch): Promise<SyncItem[]> {
+    const erased = await erasedAmong(tx, this.#needs, this.#job.sync, () => records.map(({ key }) => key));
+    return items.map((item, index) => (erased(records[index]!.key) ? { kind: 'malformed', raw: '', message: 'erased' } : item));
+  }
+
+  /** Leaves each lane its records of a batch, but those that it has merged. */
+  #merge({ records, rules }: CheckedBatch, place: Place, lanesDone: readonly number[]): void {
+    const parts = lanesDone.map((): CheckedBatch => ({ records: [], rules }));
+    for (const record of records) parts[record.key === null ? 0 : laneOf(record.key, parts.length)]!.records.push(record);
+    const isLeft = (lane: number) => lanesDone[lane]! < place.number;
+    const all = Promise.all(parts.flatMap((checked, lane) => (isLeft(lane) ? this.#mergeIn(lane, checked, place) : [])));
+    all.catch(() => undefined);             // it is told when it is waited for
+    this.#batches.push(all);
+  }
+
+  #mergeIn(lane: number, checked: CheckedBatch, place: Place): Promise<void> {
+    const merged = this.#lanes[lane]!.then(async () => {
+      const merged = await mergePart(this.#needs, this.#job, this.#target, this.#partOf(lane, checked, place));
+      if (!merged) throw new RunGone();
+      this.#learn(checked, merged, this.#lanes.length);
+    });
+    // A source may say nothing for long: where its records can't be written, it is not waited for.
+    merged.catch(() => this.#scope.end());
+    this.#lanes[lane] = merged;
+    return merged;
+  }
+
+  /** Of a batch that was merged in so many parts. */
+  #learn(checked: CheckedBatch, { before, after }: Merged, parts: number): void {
+    const valuesPerRecord = valuesOf(checked) / Math.max(1, checked.records.length);
+    this.#isQuiet = (after.written - before.written) * valuesPerRecord * parts < FEWEST_VALUES;
+  }
+
+  #partOf(lane: number, checked: CheckedBatch, { number, position }: Place): Part {
+    return {
+      checked,
+      isNext: ({ lanesDone }) => lanesDone[lane] === number - 1,
+      advance: async (progress) => ({ ...progress, lanesDone: progress.lanesDone.with(lane, number) }),
+      commitWith: async (tx, { lanesDone }) => {
+        if (lanesDone.every((done) => done >= number)) await this.#endBatch(tx, { number, position });
+      },
+    };
+  }
+
+  /** All its records are merged. */
+  async #endBatch(tx: Tx, { number, position }: Place): Promise<void> {
+    const { sync, run: { id, rootId } } = this.#job;
+    await deletePinnedBatch(tx, sync.entityId, id, number);
+    if (sync.mode !== 'incremental' || rootId !== null) return;
+    // Somebody may have been erased since the batch was pinned.
+    if (!await isErasedNamed(tx, this.#needs, sync.entityId, position)) await updateSyncCursor(tx, sync, position);
+  }
+}
+
+type Place = { number: number; position: string | null };
+
+function valuesOf({ records }: CheckedBatch): number {
+  return records.reduce((sum, { rows }) => sum + rows.length, 0);
+}

@@ -1,0 +1,107 @@
+import type { SourceRecord } from '../../connectors/core/contract.ts';
+import { refused, type RefusedRow } from '../../domain/attributes/value-row.ts';
+import { quote } from '../../domain/core/text-limits.ts';
+import { erasedError } from '../../domain/gdpr/erased-error.ts';
+import { malformedError, recordError } from '../../domain/syncs/record-error.ts';
+import type { MappedRecord } from '../../domain/syncs/record-mapping.ts';
+import { customerIdOf } from '../../domain/syncs/record-values.ts';
+import type { Queryable } from '../../store/core/database.ts';
+import type { Sync } from '../../store/syncs/sync-record.ts';
+import type { Needs } from '../needs.ts';
+import { checksumOfRecord } from './checksum.ts';
+import { erasedAmong } from './erased.ts';
+import type { BatchRecord, Fate } from './fates.ts';
+import type { SyncItem } from './items.ts';
+import type { RecordMapper } from './record-mapper.ts';
+
+/** A record on its way to a destination other than attributes. */
+export type Outgoing = BatchRecord & {
+  /** Null where the sync does not name the customer. */
+  customerId: string | null;
+  /** As the source has it: what is kept of one that fails. */
+  source: SourceRecord | null;
+  /** As it is sent; null where it can't be. */
+  record: SourceRecord | null;
+  /** Its place among those that are sent; null where it is not. */
+  sent: number | null;
+};
+
+/** A longer key would not fit into an index. */
+const MOST_KEY_CHARS = 1_000;
+
+/** Maps a batch; of erased people nothing is left. */
+export async function outgoingOf(
+  needs: Pick<Needs, 'db' | 'secrets'>, sync: Sync, { key, mapper }: { key: string[]; mapper: RecordMapper }, items: readonly SyncItem[],
+  before: number,
+): Promise<Outgoing[]> {
+  const outgoing = items.map((item, index) => toOutgoing(item, before + index + 1, sync, key, mapper));
+  return withoutErased(needs, sync, outgoing);
+}
+
+function toOutgoing(item: SyncItem, ordinal: number, { mapping }: Sync, keyFields: string[], mapper: RecordMapper): Outgoing {
+  const rootLine = item.rootLine ?? null;
+  const nothing = { ordinal, rootLine, wasNamed: item.wasNamed, key: null, customerId: null, checksum: null, record: null, sent: null };
+  if (item.kind === 'malformed') {
+    return { ...nothing, source: null, error: { ...malformedError(ordinal, item.raw, item.message), originalLine: rootLine } };
+  }
+  const mapped = mapper.map(item.record, () => true);
+  const record = Object.fromEntries(mapped.values) as SourceRecord;
+  const customerId = mapping.customer === null ? null : customerIdOf(mapped);
+  const refusals = refusalsOf(mapped, record, keyFields, mapping.customer !== null && customerId === null ? mapping.customer.field : null);
+  const key = keyFields.length > 0 && !refusals.some(({ errorType }) => errorType === 'INVALID_CUSTOMER_ID')
+    ? JSON.stringify(keyFields.map((field) => record[field])) : null;
+  const error = refusals.length === 0 ? null : { ...recordError(ordinal, item.record, refusals), originalLine: rootLine };
+  return {
+    ...nothing, key, customerId, source: item.record, error,
+    record: error ? null : record, checksum: error ? null : checksumOfRecord(record),
+  };
+}
+
+/** A record goes as a whole or not at all. */
+function refusalsOf({ faults }: MappedRecord, record: SourceRecord, key: string[], customerField: string | null): RefusedRow[] {
+  const lacking = key.filter((field) => record[field] === undefined || record[field] === null);
+  return [
+    ...lacking.map((field) => refused('INVALID_CUSTOMER_ID', `the field ${quote(field)}, which names the record, is missing`)),
+    ...customerField === null ? [] : [refused('INVALID_CUSTOMER_ID', `the field ${quote(customerField)} names no customer`)],
+    ...JSON.stringify(key.map((field) => record[field])).length > MOST_KEY_CHARS
+      ? [refused('INVALID_CUSTOMER_ID', `the fields that name the record have over ${MOST_KEY_CHARS} characters`)] : [],
+    ...faults.map(({ errorType, message, to }) => refused(errorType, message, undefined, to)),
+  ];
+}
+
+async function withoutErased(needs: Pick<Needs, 'db' | 'secrets'>, sync: Sync, outgoing: Outgoing[]): Promise<Outgoing[]> {
+  const erased = await erasedAmong(needs.db, needs, sync, () => outgoing.map(({ customerId }) => customerId));
+  return outgoing.map((item) => {
+    const hash = erased(item.customerId);
+    if (!hash) return item;
+    const error = { ...erasedError(item.ordinal, hash), originalLine: item.rootLine };
+    return { ...item, key: null, customerId: null, checksum: null, source: null, record: null, error };
+  });
+}
+
+/** What is noted of those that are on their way, or were: of people who were erased meanwhile, not which record they were. */
+export async function forgetErased(
+  db: Queryable, needs: Pick<Needs, 'secrets'>, sync: Sync, outgoing: readonly Outgoing[],
+): Promise<Outgoing[]> {
+  const erased = await erasedAmong(db, needs, sync, () => outgoing.map(({ customerId }) => customerId));
+  return outgoing.map((item) => (erased(item.customerId) ? { ...item, key: null, customerId: null, checksum: null, source: null } : item));
+}
+
+/**
+ * Those that are to be written, of each key the last: the ones before it share its outcome, and so does one that is as the one
+ * before it.
+ */
+export function sendable(items: readonly Outgoing[], fates: readonly Fate[]): { items: Outgoing[]; records: SourceRecord[] } {
+  const records: SourceRecord[] = [];
+  const places = new Map<string, number>();
+  const placed = items.map((item, index) => {
+    const known = item.key === null ? undefined : places.get(item.key);
+    if (fates[index] === 'unchanged' && known !== undefined) return { ...item, sent: known };
+    if (fates[index] !== 'written' || item.record === null) return item;
+    const sent = known ?? records.length;
+    records[sent] = item.record;
+    if (item.key !== null) places.set(item.key, sent);
+    return { ...item, sent };
+  });
+  return { items: placed, records };
+}

@@ -1,0 +1,55 @@
+import type { Json } from '../../connectors/core/contract.ts';
+import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
+import type { Tx } from '../../store/core/database.ts';
+import { findErased } from '../../store/gdpr/tombstones.ts';
+import type { Sync } from '../../store/syncs/sync-record.ts';
+import type { Needs } from '../needs.ts';
+import type { Gathered } from './items.ts';
+
+/** What no id of a person has in it where it stands in an address, a list, or a text with other words. */
+const BETWEEN_WORDS = /[\s"'()[\]{}<>,;:&=?/\\|]+/;
+
+/** The place behind a batch, as it is stored: null for the beginning. */
+export function placeBehind({ cursor }: Gathered): string | null {
+  return cursor === null ? null : JSON.stringify(cursor);
+}
+
+/**
+ * The place up to which a batch that was taken is noted down: the one behind it, as the source's cursor tells it, or where that names
+ * somebody who was erased the one `before`, from which all is read once more should it be gone on with. Of what a source still has of
+ * them nothing is kept. Asked in the transaction that notes it down.
+ */
+export async function placeToNote(
+  tx: Tx, needs: Pick<Needs, 'secrets'>, { entityId, destination }: Pick<Sync, 'entityId' | 'destination'>,
+  { before, behind }: { before: string | null; behind: string | null },
+): Promise<string | null> {
+  // Records that no key names would all be sent once more.
+  const isReadAgain = 'sorId' in destination || destination.key.length > 0;
+  return isReadAgain && await isErasedNamed(tx, needs, entityId, behind) ? before : behind;
+}
+
+/** Whether a place names somebody who was erased. */
+export async function isErasedNamed(
+  tx: Tx, { secrets }: Pick<Needs, 'secrets'>, entityId: number, position: string | null,
+): Promise<boolean> {
+  if (position === null) return false;
+  const erased = await findErased(tx, secrets, entityId, () => [...wordsOf(JSON.parse(position) as Json)].flatMap((customerId) =>
+    CUSTOMER_TYPES.map((customerType) => ({ customerType, customerId }))));
+  return erased.size > 0;
+}
+
+/** All that may be an id in it: whole texts and numbers, their words, and names of fields. */
+function* wordsOf(value: Json): Generator<string> {
+  if (Array.isArray(value)) {
+    for (const element of value) yield* wordsOf(element);
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [name, field] of Object.entries(value)) {
+      yield name;
+      yield* wordsOf(field);
+    }
+  } else if (typeof value === 'string' || typeof value === 'number') {
+    const text = String(value);
+    yield text;
+    yield* text.split(BETWEEN_WORDS);
+  }
+}

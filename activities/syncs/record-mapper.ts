@@ -1,0 +1,66 @@
+import { shorten } from '../../domain/core/text-limits.ts';
+import { type MappedRecord, type Mapping, prepareMapping, type SourceRecord } from '../../domain/syncs/record-mapping.ts';
+import { toldFields } from '../../domain/syncs/schema-change.ts';
+import type { Sync } from '../../store/syncs/sync-record.ts';
+
+const MOST_NAMES = 100;
+
+/**
+ * Maps a sync's records. Of the fields that no entry of the mapping names, those are left out that came up since the sync
+ * was told to ignore new ones, and those that the destination has no place for: their names are gathered.
+ */
+export class RecordMapper {
+  readonly #map: (record: SourceRecord) => MappedRecord;
+  readonly #named: ReadonlySet<string>;
+  readonly #known: Set<string> | null;
+  readonly #stopsAtNews: boolean;
+  /** Names of fields that are new. */
+  readonly news = new Set<string>();
+  /** Names of fields that went nowhere. */
+  readonly unmapped: Set<string>;
+
+  constructor({ mapping, destination, schemaRule, knownFields, readFields }: Sync, unmapped: readonly string[]) {
+    this.#map = prepareMapping(mapping, { keepsCustomer: 'connectionId' in destination });
+    this.#named = new Set(targetsOf(mapping));
+    this.#known = schemaRule === 'follow' || knownFields === null ? null
+      : new Set(toldFields(knownFields, readFields ?? []).map(({ name }) => name));
+    this.#stopsAtNews = schemaRule === 'stop';
+    this.unmapped = new Set(unmapped);
+  }
+
+  /** Whether nothing is to be written of what was mapped last: it has fields that are new, and the sync is to stop at these. */
+  get isToStop(): boolean {
+    return this.#stopsAtNews && this.news.size > 0;
+  }
+
+  /** Fields that are no news. */
+  learn(fields: readonly { name: string }[]): void {
+    for (const { name } of fields) this.#known?.add(shorten(name));
+  }
+
+  /** `hasPlace` tells whether the destination has a place for a field. */
+  map(record: SourceRecord, hasPlace: (field: string) => boolean): MappedRecord {
+    const mapped = this.#map(record);
+    const values = mapped.values.filter(([to]) => this.#named.has(to) || this.#isTaken(to, hasPlace));
+    return { ...mapped, values };
+  }
+
+  #isTaken(field: string, hasPlace: (field: string) => boolean): boolean {
+    const shown = shorten(field);
+    if (this.#known !== null && !this.#known.has(shown)) {
+      if (this.news.size < MOST_NAMES) this.news.add(shown);
+      return false;
+    }
+    if (hasPlace(field)) return true;
+    if (this.unmapped.size < MOST_NAMES) this.unmapped.add(shown);
+    return false;
+  }
+}
+
+/** What the entries of a mapping write to. */
+export function targetsOf({ fields }: Mapping): string[] {
+  return fields.flatMap((field) => {
+    if ('drop' in field) return [];
+    return ['from' in field ? field.to ?? field.from : field.to];
+  });
+}

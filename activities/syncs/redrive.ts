@@ -1,0 +1,32 @@
+import type { Batch, Cursor } from '../../connectors/core/contract.ts';
+import type { SourceRecord } from '../../domain/syncs/record-mapping.ts';
+import { listErrorsAfter, type StoredImportError } from '../../store/imports/import-errors.ts';
+import type { Needs } from '../needs.ts';
+import type { SyncItem } from './items.ts';
+
+/** Where a re-drive is: the line of the last error that it took. */
+type Place = { line: number };
+
+/** The records of a run's errors that nobody has brought since, as a source: those that are known whole. */
+export async function* readErrors(
+  { db }: Pick<Needs, 'db'>, entityId: number, rootId: number, cursor: Cursor | null,
+): AsyncGenerator<Omit<Batch, 'items'> & { items: SyncItem[] }> {
+  let after = (cursor as Place | null)?.line ?? 0;
+  for (;;) {
+    const page = await listErrorsAfter(db, entityId, rootId, { isOpen: true }, after);
+    if (page.length === 0) return;
+    after = page.at(-1)!.line;
+    const items = page.flatMap((error) => toItem(error) ?? []);
+    yield { items, bytes: page.reduce((sum, { raw }) => sum + Buffer.byteLength(raw ?? ''), 0), cursor: { line: after } };
+  }
+}
+
+/** Null where no record can be made of what was kept: it was malformed, too long, or is an erased person's. */
+function toItem({ errorType, stage, raw, line }: StoredImportError): SyncItem | null {
+  if (stage === 'parsing' || raw === null) return null;
+  try {
+    return { kind: 'record', record: JSON.parse(raw) as SourceRecord, rootLine: line, wasNamed: errorType !== 'INVALID_CUSTOMER_ID' };
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,150 @@
+import type { Json, SourceRecord, WriteOutcome } from '../../connectors/core/contract.ts';
+import { masked } from '../../connectors/core/masked.ts';
+import type { AttributeChange } from '../../domain/attributes/attribute-change.ts';
+import type { CustomerType } from '../../domain/attributes/customer-id.ts';
+import { shorten } from '../../domain/core/text-limits.ts';
+import { toldFields } from '../../domain/syncs/schema-change.ts';
+import { type CustomerAttribute, listCustomerAttributesOf } from '../../store/attributes/customer-attributes.ts';
+import { mergeAttributeValues, prepareChanges } from '../../store/attributes/merge-attribute-values.ts';
+import { holdSorRevision } from '../../store/attributes/systems-of-records.ts';
+import { type Tx, write } from '../../store/core/database.ts';
+import type { Sync } from '../../store/syncs/sync-record.ts';
+import { countRecords, deleteRecords, listVanished } from '../../store/syncs/sync-records.ts';
+import { updateRunRemoval } from '../../store/syncs/sync-run-progress.ts';
+import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
+import { findRunById, lockRun } from '../../store/syncs/sync-runs.ts';
+import type { Needs } from '../needs.ts';
+import { checksumOfRecord } from './checksum.ts';
+import type { SyncEnds, SyncJob } from './job.ts';
+import { targetsOf } from './record-mapper.ts';
+import { RunGone, type RunScope } from './scope.ts';
+
+/** So many values are removed in one transaction, or records of another destination at once. */
+const MOST_VALUES = 20_000;
+const MOST_RECORDS = 500;
+
+/**
+ * Removes what a complete reading did not bring any more. Nothing is removed where nobody can tell what vanished, or where
+ * it is more than the sync allows unasked.
+ */
+export async function removeVanished(needs: Needs, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
+  const { sync, run } = job;
+  if (!sync.removes || sync.mode !== 'full' || run.dryRun || run.rootId !== null || run.removal) return;
+  const reason = await reasonAgainst(needs, job);
+  if (reason) return settle(needs, job, 0, reason);
+  const failures = 'sorId' in sync.destination
+    ? await removeAttributes(needs, job, sync.destination.sorId, scope) : await removeRecords(needs, job, ends, scope);
+  const left = failures.count === 0 ? null : `${failures.count} could not be removed, and will be tried again: ${failures.message}`;
+  await settle(needs, job, 0, { state: 'done', reason: left });
+}
+
+async function reasonAgainst({ db }: Needs, { sync, run: { id, removed, removalsConfirmed } }: SyncJob): Promise<SyncRun['removal']> {
+  const run = await findRunById(db, sync.entityId, id);
+  const unnamed = run?.progress.unnamed ?? 0;
+  if (unnamed > 0) {
+    return { state: 'skipped', reason: `${unnamed} records could not be told apart from those that vanished: mend them, and run it again` };
+  }
+  const { known, vanished } = await countRecords(db, sync.entityId, { syncId: sync.id, runId: id });
+  const isTooMuch = (vanished + removed) * 100 > (known + removed) * sync.removalLimit;
+  if (!isTooMuch || removalsConfirmed) return null;
+  const found = `${vanished} of ${known} records have vanished, over ${sync.removalLimit} %`;
+  return { state: 'held', reason: `${found}: run it with confirm_removals if that is right` };
+}
+
+async function settle({ db, boundary }: Needs, { key }: SyncJob, removed: number, removal: SyncRun['removal']): Promise<void> {
+  await write(db, async (tx) => {
+    const run = await lockRun(tx, key);
+    if (!run) throw new RunGone();
+    await updateRunRemoval(tx, run, removed, removal);
+  });
+  boundary('sync: removal noted');
+}
+
+type Failures = { count: number; message: string };
+
+async function removeAttributes(
+  needs: Needs, { sync, key, run: { id: runId } }: SyncJob, sorId: number, scope: RunScope,
+): Promise<Failures> {
+  const { entityId, id: syncId } = sync;
+  for (let after: string | null = '', from = after; after !== null;) {
+    scope.throwIfEnding();
+    from = after;
+    after = await write(needs.db, async (tx) => {
+      const run = await lockRun(tx, key);
+      if (!run) throw new RunGone();
+      await holdSorRevision(tx, entityId, sorId);
+      const attributes = await attributesOf(tx, sync, sorId);
+      const limit = Math.max(1, Math.floor(MOST_VALUES / Math.max(1, attributes.length)));
+      const vanished = await listVanished(tx, entityId, { syncId, runId }, from, limit);
+      if (vanished.length === 0) return null;
+      const keys = vanished.map((record) => record.key);
+      const changes = removals(keys, attributes, sync.mapping.customer!.type);
+      if (changes.length > 0) await mergeAttributeValues(tx, needs.secrets, entityId, sorId, prepareChanges(changes));
+      await deleteRecords(tx, entityId, syncId, keys);
+      await updateRunRemoval(tx, run, keys.length, null);
+      needs.boundary('sync: before a removal commits');
+      return keys.at(-1)!;
+    }, { collide: true });
+    if (after !== null) needs.boundary('sync: after a removal committed');
+  }
+  return { count: 0, message: '' };
+}
+
+/**
+ * The attributes that the sync writes, disabled ones as well: what is removed at the source goes. Of the known fields those
+ * that the mapping drops, or writes elsewhere, are others' attributes.
+ */
+async function attributesOf(tx: Tx, { entityId, mapping, knownFields, readFields }: Sync, sorId: number): Promise<CustomerAttribute[]> {
+  const others = mapping.otherFields === 'keep' ? toldFields(knownFields ?? [], readFields ?? []).map(({ name }) => name) : [];
+  const elsewhere = new Set([mapping.customer!.field, ...mapping.fields.flatMap((field) => ('from' in field ? field.from : []))]);
+  const keys = new Set([...targetsOf(mapping), ...others.filter((name) => !elsewhere.has(name))]);
+  return (await listCustomerAttributesOf(tx, entityId, [sorId])).filter(({ key }) => keys.has(key));
+}
+
+function removals(customerIds: string[], attributes: CustomerAttribute[], customerType: CustomerType): AttributeChange[] {
+  return customerIds.flatMap((customerId, line) => attributes.map(({ id: attributeId, valueType }): AttributeChange => {
+    const key = { customerType, customerId, attributeId, line };
+    return valueType === 'Set' ? { kind: 'set', ...key, action: 'DEL', elements: [] } : { kind: 'value', ...key, valueType, value: null };
+  }));
+}
+
+/** A removal that is sent again does no harm: what is gone already counts as unchanged. */
+async function removeRecords(
+  needs: Needs, { sync, key, run }: SyncJob, { destination: open }: SyncEnds, scope: RunScope,
+): Promise<Failures> {
+  const { entityId, id: syncId } = sync;
+  const { stream, key: fields } = sync.destination as { stream: string; key: string[] };
+  const failures: Failures = { count: 0, message: '' };
+  for (let after = ''; ;) {
+    scope.throwIfEnding();
+    const vanished = await listVanished(needs.db, entityId, { syncId, runId: run.id }, after, MOST_RECORDS);
+    if (vanished.length === 0) return failures;
+    const records = vanished.map((record) => recordOf(fields, record.key));
+    const batchId = `${run.identifier}-${checksumOfRecord({ vanished }).toString('hex')}`;
+    const writing = { stream, key: fields, batchId, records, isRemoval: true };
+    const outcomes = await open!.connector.destination!.write(open!.settings, writing, scope.context);
+    needs.boundary('sync: removal sent');
+    const gone = vanished.filter((_, index) => outcomes[index]!.kind !== 'failed').map((record) => record.key);
+    const failed = outcomes.find((outcome) => outcome.kind === 'failed');
+    failures.count += vanished.length - gone.length;
+    if (failed) failures.message = shorten(masked(sayFailed(failed), open!.secretSettings));
+    await write(needs.db, async (tx) => {
+      const held = await lockRun(tx, key);
+      if (!held) throw new RunGone();
+      await deleteRecords(tx, entityId, syncId, gone);
+      await updateRunRemoval(tx, held, gone.length, null);
+      needs.boundary('sync: before a removal commits');
+    });
+    after = vanished.at(-1)!.key;
+  }
+}
+
+/** Of a run it is told as a whole, so the value at fault is not quoted. */
+function sayFailed({ message, field }: Extract<WriteOutcome, { kind: 'failed' }>): string {
+  return field === undefined ? message : `the field ${field} ${message}`;
+}
+
+function recordOf(fields: string[], key: string): SourceRecord {
+  const values = JSON.parse(key) as Json[];
+  return Object.fromEntries(fields.map((field, index) => [field, values[index]!]));
+}

@@ -1,0 +1,120 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { FieldType } from '../../connectors/core/contract.ts';
+import type { ValueType } from '../../domain/attributes/attribute-value.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
+import { isLongerThan, MAX_CODE_POINTS, shorten } from '../../domain/core/text-limits.ts';
+import {
+  fieldsAt, joinChanges, type NamedField, sayChange, type SchemaChange, schemaChange, toldFields, untoldOf,
+} from '../../domain/syncs/schema-change.ts';
+import { insertCustomerAttribute } from '../../store/attributes/customer-attributes.ts';
+import { findSorById } from '../../store/attributes/systems-of-records.ts';
+import { type Tx, write } from '../../store/core/database.ts';
+import type { Sync } from '../../store/syncs/sync-record.ts';
+import { updateRunBegun, updateSchemaChange } from '../../store/syncs/sync-run-progress.ts';
+import { lockRun } from '../../store/syncs/sync-runs.ts';
+import { updateKnownFields, updateReadFields } from '../../store/syncs/syncs.ts';
+import type { Needs } from '../needs.ts';
+import { checkDestination, fieldsNamedInVain, sayInVain, streamNamed } from './fit.ts';
+import type { SyncEnds, SyncJob } from './job.ts';
+import type { RunScope } from './scope.ts';
+import { RunGone } from './scope.ts';
+
+/** Looks at the source's fields before it is read, and does what the sync's rule says where they are others than before. */
+export async function lookAtSchema(needs: Needs, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
+  const { connector, settings } = ends.source;
+  const stream = streamNamed(await connector.source!.discover(settings, scope.context), job.sync.stream, 'source');
+  const inVain = fieldsNamedInVain(job.sync, stream).map((name) => shorten(name));
+  if (inVain.length > 0) scope.log(sayInVain(inVain, stream));
+  if (job.run.dryRun) await checkDestination(job.sync, ends, scope.context);
+  await takeKnown(needs, job, stream.fields, scope);
+  await write(needs.db, async (tx) => {
+    const run = await lockRun(tx, job.key);
+    if (!run) throw new RunGone();
+    await updateRunBegun(tx, run, { position: job.sync.mode === 'incremental' ? run.cursorBefore : null, missingFields: inVain });
+  });
+}
+
+/** Takes the fields that the source tells of before it is read: they are compared with what it told then before. */
+async function takeKnown(needs: Needs, job: SyncJob, told: readonly NamedField[], scope: RunScope): Promise<void> {
+  const { sync } = job;
+  const fields = fieldsAt(named(told), sync.knownFields ?? []);
+  const isFirst = takesAsTheyAre(sync);
+  const change = schemaChange(isFirst ? fields : sync.knownFields!, fields);
+  await takeFields(needs, job, { fields, isFirst, change, keep: (tx) => updateKnownFields(tx, sync.entityId, sync.id, fields) }, scope);
+}
+
+/**
+ * Takes those that it tells of while it is read, as often as it does: they are compared with what earlier readings told. What
+ * this one does not tell of may come yet, and is no change.
+ */
+export function takeWhileRead(needs: Needs, job: SyncJob, scope: RunScope): (told: readonly NamedField[]) => Promise<void> {
+  const { sync } = job;
+  const isFirst = sync.readFields === null;
+  let known = sync.readFields ?? [];
+  return async (told) => {
+    const fields = named(told);
+    const after = toldFields(fields, known);
+    const change = isFirst ? null : schemaChange(known, after);
+    if (isFirst || sync.schemaRule === 'follow') known = after;
+    const keep = (tx: Tx) => updateReadFields(tx, sync.entityId, sync.id, after);
+    await takeFields(needs, job, { fields, isFirst, change, keep }, scope);
+  };
+}
+
+function named(told: readonly NamedField[]): NamedField[] {
+  return told.map(({ name, type }) => ({ name: shorten(name), type }));
+}
+
+type Told = { fields: NamedField[]; isFirst: boolean; change: SchemaChange | null; keep: (tx: Tx) => Promise<void> };
+
+/** Does what the sync's rule says. */
+async function takeFields(needs: Needs, { key, sync }: SyncJob, { fields, isFirst, change, keep }: Told, scope: RunScope): Promise<void> {
+  const isStopped = change !== null && sync.schemaRule === 'stop';
+  let isNews = false;
+  const defined = await write(needs.db, async (tx) => {
+    const run = await lockRun(tx, key);
+    if (!run) throw new RunGone();
+    const noticed = joinChanges(run.schemaChange, change);
+    isNews = !isDeepStrictEqual(noticed, run.schemaChange);
+    if (noticed && isNews) await updateSchemaChange(tx, run, noticed);
+    if (run.dryRun || isStopped) return [];
+    // New ones that are ignored stay new until somebody accepts them.
+    if (isFirst || (change && sync.schemaRule === 'follow')) await keep(tx);
+    return defineAttributes(tx, sync, fields);
+  });
+  if (change && isNews) scope.log(`the source's fields have changed: ${sayChange(change)}`);
+  if (defined.length > 0) scope.log(`attributes were made for ${defined.join(', ')}`);
+  if (isStopped) throw schemaRefusal(sayChange(change));
+}
+
+/** The first run does, and the next one once they were accepted: of the known fields that leaves what came up in records alone. */
+function takesAsTheyAre({ knownFields }: Sync): boolean {
+  return knownFields === null || (knownFields.length > 0 && untoldOf(knownFields).length === knownFields.length);
+}
+
+/** A sync that is to stop when the source's fields are others than before stops with it. */
+export function schemaRefusal(change: string): Refusal {
+  return new Refusal(409, 'schema_changed', `The source's fields have changed: ${change}. Look at the mapping, then accept the fields`);
+}
+
+const ATTRIBUTE_TYPES: Record<FieldType, ValueType | null> = {
+  string: 'String', integer: 'Number', number: 'Number', boolean: 'Boolean', date: 'Date', datetime: 'Datetime', array: 'Set', object: null,
+};
+
+/** Where the sync follows its source, and takes all of its fields, each gets an attribute. Returns the keys of those that were made. */
+async function defineAttributes(
+  tx: Tx, { entityId, destination, mapping, schemaRule }: Sync, fields: NamedField[],
+): Promise<string[]> {
+  if (schemaRule !== 'follow' || mapping.otherFields === 'drop' || !('sorId' in destination)) return [];
+  if (!await findSorById(tx, entityId, destination.sorId)) return [];
+  const named = new Set(mapping.fields.flatMap((field) => ('from' in field ? field.from : [])));
+  const made: string[] = [];
+  for (const { name, type } of fields) {
+    const valueType = ATTRIBUTE_TYPES[type as FieldType];
+    const isKey = !isLongerThan(name, MAX_CODE_POINTS);
+    if (named.has(name) || name === mapping.customer?.field || valueType === null || !isKey) continue;
+    const attribute = await insertCustomerAttribute(tx, entityId, destination.sorId, { key: name, label: name, valueType });
+    if (attribute) made.push(name);
+  }
+  return made;
+}

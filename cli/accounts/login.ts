@@ -1,0 +1,20 @@
+import type { Command } from 'commander';
+import { call } from '../core/client.ts';
+import type { CommandContext, Run } from '../core/command-context.ts';
+import { readPassword } from '../core/read-password.ts';
+
+type LoginOptions = { entity?: string };
+
+export const addLoginCommand = (program: Command, run: Run) => program.command('login')
+  .description('print a token; the password is read from standard input')
+  .argument('<email>')
+  .option('--entity <entity>', 'id or identifier of the entity that the token acts in; the preferred one when left out')
+  .action((email: string, options: LoginOptions) => run((context) => login(context, email, options)));
+
+/** Prints a token for `export MILLRACE_TOKEN=…`. */
+async function login(context: CommandContext, email: string, { entity }: LoginOptions): Promise<number> {
+  const password = await readPassword(context);
+  const { auth_token: token } = await call<{ auth_token: string }>(context.server, 'POST', '/api/login', { email, password, entity });
+  context.console.log(token);
+  return 0;
+}

@@ -1,0 +1,21 @@
+import { createInterface } from 'node:readline/promises';
+import { refuse } from '../../domain/core/refusal.ts';
+import type { ProcessIo } from './command-context.ts';
+
+export type YesOption = { yes?: true };
+
+/** The option of commands that delete. */
+export const YES = ['--yes', 'delete without asking; needed where there is no terminal to ask on'] as const;
+
+/** Asks on the terminal whether `what` is to be deleted, unless that was said before. Refuses where it is not, or nobody can be asked. */
+export async function confirmDeletion(
+  { stdin, stderr }: Pick<ProcessIo, 'stdin' | 'stderr'>, what: string, isSaid = false,
+): Promise<void> {
+  if (isSaid) return;
+  if (!stdin.isTTY) return refuse(400, 'not_confirmed', `This would delete ${what}: add --yes. Nothing was changed.`);
+  stderr.write(`Delete ${what}? [y/N] `);
+  const lines = createInterface({ input: stdin });
+  const { value: answer = '' } = await lines[Symbol.asyncIterator]().next() as { value?: string };
+  lines.close();
+  if (!/^y(es)?$/i.test(answer.trim())) refuse(400, 'not_confirmed', 'Nothing was changed.');
+}

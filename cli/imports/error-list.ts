@@ -1,0 +1,104 @@
+import { pipeline } from 'node:stream';
+import { Option } from 'commander';
+import pick from 'stream-json/filters/pick.js';
+import streamArray from 'stream-json/streamers/stream-array.js';
+import { Refusal, refuse } from '../../domain/core/refusal.ts';
+import { download, type Server } from '../core/client.ts';
+import type { CommandContext } from '../core/command-context.ts';
+import { type Column, fixedHead, fixedRow } from '../core/table.ts';
+import { writeOut } from '../core/write-out.ts';
+
+/** A row of an import or a record of a run that was not written, or not wholly. */
+type ListedError = {
+  line: number; error_type: string; customer_id: string | null; key: string | null; message: string;
+  /** What names the record at a destination other than attributes. */
+  record_key?: Record<string, unknown> | null;
+};
+
+export type ErrorsOptions = { type?: string; json?: boolean; csv?: boolean; output?: string };
+
+/** Where errors are asked for. */
+type ErrorSource = {
+  path: string;
+  /** Where they stand in the answer. */
+  member: string;
+  /** What the line 0 is called: the whole file, or of a feed the first of its values. */
+  lineZero: string;
+  /** What the columns are called. */
+  heads: ErrorHeads;
+};
+
+type ErrorHeads = { line: string; customer: string; key: string };
+
+/** Of an import, whose rows stand in lines of a file. */
+export const IMPORT_HEADS: ErrorHeads = { line: 'line', customer: 'customer', key: 'key' };
+/** Of a run, whose records have ordinals, and keys of their own where they go elsewhere than to attributes. */
+export const RUN_HEADS: ErrorHeads = { line: 'record', customer: 'customer or key', key: 'field' };
+
+/** So many errors are printed at a time. */
+const PAGE = 100;
+const columns = ({ line, customer, key }: ErrorHeads): Column[] => [
+  { head: line, width: 9 }, { head: 'error', width: 21 }, { head: customer, width: 32 }, { head: key, width: 24 },
+  { head: 'reason', width: 40 },
+];
+
+/** The options that all lists of errors take. */
+export function errorOptions({ json, csv }: { json: string; csv: string }): Option[] {
+  return [
+    new Option('--type <error_type>', 'only those of one type, such as INVALID_VALUE'),
+    new Option('--json', json),
+    new Option('--csv', csv).conflicts('json'),
+    new Option('--output <file>', 'write into a file'),
+  ];
+}
+
+/** Prints errors as they come: there may be millions. */
+export async function printErrorList(context: CommandContext, source: ErrorSource, { json, output }: ErrorsOptions): Promise<number> {
+  const { server } = context;
+  const errors = parseErrors(server, source, await download(server, source.path));
+  await writeOut(context, json ? pages(errors, (error) => JSON.stringify(error)) : tablePages(errors, source), output);
+  return 0;
+}
+
+/** The errors within the answer, one after another, so that the list need not fit into memory. */
+async function* parseErrors(server: Server, { member }: ErrorSource, reply: AsyncIterable<Uint8Array>): AsyncGenerator<ListedError> {
+  const parser = pick.withParserAsStream({ filter: `result.${member}`, packValues: true, streamValues: false });
+  try {
+    // What fails on the way ends the last stream with its error.
+    const elements = pipeline(reply, parser, streamArray.asStream(), () => {}) as AsyncIterable<{ value: ListedError }>;
+    for await (const { value } of elements) yield value;
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    refuse(502, 'bad_reply', `${server.url} answered with something else than a list of errors: is it a Millrace server?`);
+  }
+}
+
+async function* tablePages(errors: AsyncIterable<ListedError>, { lineZero, heads }: ErrorSource): AsyncGenerator<string> {
+  const shape = columns(heads);
+  let head = `${fixedHead(shape)}\n`;
+  for await (const page of pages(errors, (error) => fixedRow(shape, cellsOf(error, lineZero)))) {
+    yield head + page;
+    head = '';
+  }
+  if (head !== '') yield 'no errors\n';
+}
+
+function cellsOf({ line, error_type: type, customer_id: customer, record_key: recordKey, key, message }: ListedError, lineZero: string) {
+  return [line === 0 ? lineZero : String(line), type, recordKey ? sayKey(recordKey) : customer ?? '', key ?? '', message];
+}
+
+/** The value alone where there is one, else each with its name. */
+function sayKey(key: Record<string, unknown>): string {
+  const parts = Object.entries(key).map(([field, value]) => [field, typeof value === 'string' ? value : JSON.stringify(value)] as const);
+  return parts.length === 1 ? parts[0]![1] : parts.map(([field, value]) => `${field}=${value}`).join(' ');
+}
+
+async function* pages(errors: AsyncIterable<ListedError>, show: (error: ListedError) => string): AsyncGenerator<string> {
+  let page: string[] = [];
+  for await (const error of errors) {
+    if (page.push(`${show(error)}\n`) < PAGE) continue;
+    yield page.join('');
+    page = [];
+  }
+  if (page.length > 0) yield page.join('');
+}

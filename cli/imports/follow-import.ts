@@ -1,0 +1,38 @@
+import { call, type Server } from '../core/client.ts';
+import type { CommandContext } from '../core/command-context.ts';
+import { follow, type Shown } from '../jobs/follow.ts';
+import { hasEnded, type ImportStatus } from './import-status.ts';
+
+const ROWS = '{bar} {percentage}% | {rows} rows | {rate} rows/s | {left} left';
+const FETCHING = 'fetching the file | {fetched} MiB';
+
+/** How an import stands now. */
+export function viewImport(server: Server, id: string): Promise<ImportStatus> {
+  return call<ImportStatus>(server, 'GET', `/api/attribute_values/imports/${encodeURIComponent(id)}`);
+}
+
+/** Shows how far an import is until it has ended. */
+export function followImport(context: CommandContext, id: string): Promise<ImportStatus> {
+  return follow<ImportStatus>(context, {
+    view: () => viewImport(context.server, id), hasEnded, shown,
+    name: 'import', toFollow: `millrace status ${id}`, toCancel: `millrace cancel ${id}`,
+  });
+}
+
+function shown(status: ImportStatus): Shown {
+  const { decompressed_bytes: size } = status.source;
+  return {
+    phase: size === null && !hasEnded(status) ? FETCHING : ROWS,
+    value: status.bytes_read,
+    total: Math.max(size ?? 0, 1),
+    fetched: ((status.fetched_bytes ?? 0) / 2 ** 20).toFixed(1),
+    rows: status.rows.read,
+    rate: Math.round(status.rate ?? 0),
+    left: timeLeft(status),
+  };
+}
+
+function timeLeft({ expected_end_at: end, ended_at: ended }: ImportStatus): string {
+  if (ended !== null || end === null) return ended === null ? 'unknown' : '0 s';
+  return `${Math.max(0, Math.round((Date.parse(end) - Date.now()) / 1000))} s`;
+}

@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto';
+import { openAsBlob } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { refuse } from '../../domain/core/refusal.ts';
+import { call, type Server } from '../core/client.ts';
+import { findSorKey } from './sor-key.ts';
+
+export type ImportOptions = {
+  sor: string;
+  apiKey?: string | undefined;
+  dryRun?: boolean;
+  /** The import of which this one brings the corrected rows. */
+  redriveOf?: string;
+  /** For the server's fetching of a URL, each as `Name: value`. */
+  header?: string[];
+};
+
+/** Sends a file, or names the URL that the server fetches it from, and returns the import's identifier. */
+export async function startImport(server: Server, source: string, options: ImportOptions): Promise<string> {
+  const isUrl = /^https?:\/\//i.test(source);
+  const requestHeaders = parseHeaders(options.header ?? [], isUrl);
+  const file = isUrl ? null : await openFile(source);
+  const fields = {
+    sor_id: options.sor,
+    api_key: options.apiKey ?? await findSorKey(server, options.sor),
+    skip_email: 'true',
+    ...(options.dryRun ? { dry_run: 'true' } : {}),
+    ...(options.redriveOf === undefined ? {} : { redrive_of: options.redriveOf }),
+  };
+  const body = file ? toForm(fields, file, basename(source)) : { ...fields, file_url: source, request_headers: requestHeaders };
+  const { import_id: id } = await call<{ import_id: string }>(
+    server, 'POST', '/api/attribute_values/batch_import', body, randomUUID());
+  return id;
+}
+
+/** The fields come first, so that wrong ones are refused before the file is sent. */
+function toForm(fields: Record<string, string>, file: Blob, name: string): FormData {
+  const form = new FormData();
+  for (const [field, value] of Object.entries(fields)) form.set(field, value);
+  form.set('file', file, name);
+  return form;
+}
+
+async function openFile(path: string): Promise<Blob> {
+  try {
+    if ((await stat(path)).isFile()) return await openAsBlob(path);
+  } catch (error) {
+    return refuse(400, 'unreadable', `${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unreadable'}).`);
+  }
+  return refuse(400, 'unreadable', `${path} cannot be read: it is no file.`);
+}
+
+/** A header may be a secret: a wrong one is not quoted. */
+function parseHeaders(headers: string[], isUrl: boolean): Record<string, string> {
+  if (headers.length > 0 && !isUrl) return refuse(400, 'bad_header', '--header is for an import by URL only.');
+  return Object.fromEntries(headers.map((header) => {
+    const [, name, value] = /^([^\s:]+):(.*)$/s.exec(header) ?? refuse(400, 'bad_header', '--header takes \'Name: value\'.');
+    return [name!, value!.trim()];
+  }));
+}

@@ -1,0 +1,19 @@
+import type { Command } from 'commander';
+import { download } from '../core/client.ts';
+import type { CommandContext, Run } from '../core/command-context.ts';
+import { writeOut } from '../core/write-out.ts';
+import { findSorKey } from './sor-key.ts';
+
+type TemplateOptions = { sor: string; apiKey?: string };
+
+export const addTemplateCommand = (program: Command, run: Run) => program.command('template')
+  .description('print a CSV file to fill in: its header, and a row for each attribute')
+  .requiredOption('--sor <identifier>', 'the System of Record to import into')
+  .option('--api-key <key>', 'the SoR\'s key; fetched by MILLRACE_TOKEN when left out')
+  .action((options: TemplateOptions) => run((context) => printTemplate(context, options)));
+
+async function printTemplate({ server, stdout }: CommandContext, { sor, apiKey }: TemplateOptions): Promise<number> {
+  const query = new URLSearchParams({ sor_id: sor, api_key: apiKey ?? await findSorKey(server, sor) });
+  await writeOut({ stdout }, await download(server, `/api/attribute_values/template?${query}`), undefined);
+  return 0;
+}

@@ -1,0 +1,66 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import progress, { type GenericFormatter, SingleBar } from 'cli-progress';
+import { Refusal, refuse } from '../../domain/core/refusal.ts';
+import type { CommandContext } from '../core/command-context.ts';
+
+/** What lasts, and is asked for again and again until it has ended. */
+export type Followed<T> = {
+  view(): Promise<T>;
+  hasEnded(now: T): boolean;
+  shown(now: T): Shown;
+  /** What it is called, and what can be done with it after the showing has ended. */
+  name: string;
+  toFollow: string;
+  /** Null: nothing ends it. */
+  toCancel: string | null;
+};
+
+export type Shown = {
+  /** A format of cli-progress, whose members in braces stand beside it. */
+  phase: string;
+  /** Where the bar is, of how much. */
+  value: number;
+  total: number;
+  [member: string]: string | number;
+};
+
+const FIRST_POLL_MS = 250;
+const LAST_POLL_MS = 2_000;
+/** As a shell has it for a command that Ctrl-C ended. */
+const INTERRUPTED = 130;
+
+const format: GenericFormatter = (options, params, payload: { phase: string }) =>
+  progress.Format.Formatter({ ...options, format: payload.phase }, params, payload);
+
+/** Shows how far something is until it has ended. Ctrl-C ends the showing, not what is shown. */
+export async function follow<T>({ stderr, console }: CommandContext, followed: Followed<T>): Promise<T> {
+  const { name, toFollow, toCancel } = followed;
+  const bar = new SingleBar({ format, stream: stderr, gracefulExit: false, noTTYOutput: true, notTTYSchedule: 5_000 });
+  const leave = () => {
+    bar.stop();
+    console.error(`The ${name} goes on. To follow it: ${toFollow}${toCancel === null ? '' : `; to cancel it: ${toCancel}`}`);
+    process.exit(INTERRUPTED);
+  };
+  process.on('SIGINT', leave);        // not once: a second one would end the process before it has said so
+  try {
+    return await watch(followed, bar);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return refuse(error.http, error.status, `${error.message}\nThe ${name} is not ended by this. To follow it: ${toFollow}`);
+  } finally {
+    process.off('SIGINT', leave);
+    bar.stop();
+  }
+}
+
+async function watch<T>({ view, hasEnded, shown }: Followed<T>, bar: SingleBar): Promise<T> {
+  for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 1.1, LAST_POLL_MS)) {
+    const now = await view();
+    const { value, total, ...payload } = shown(now);
+    if (bar.isActive) bar.setTotal(total);
+    else bar.start(total, 0, payload);
+    bar.update(value, payload);
+    if (hasEnded(now)) return now;
+    await delay(pollMs);
+  }
+}

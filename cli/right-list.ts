@@ -1,9 +1,0 @@
-import { refuse } from '../domain/refusal.ts';
-import { type Right, RIGHTS } from '../domain/rights.ts';
-
-/** Rights as a command takes them: names between commas, or `all`. */
-export function rightList(given: string): Right[] {
-  if (given === 'all') return [...RIGHTS];
-  return given.split(',').filter(Boolean).map((name) => RIGHTS.find((right) => right === name)
-    ?? refuse(400, 'no_right', `${name} is no right. There are: ${RIGHTS.join(', ')}.`));
-}

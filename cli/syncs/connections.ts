@@ -1,0 +1,152 @@
+import type { Command } from 'commander';
+import { refuse } from '../../domain/core/refusal.ts';
+import { allPages } from '../core/all-pages.ts';
+import { call, type Server } from '../core/client.ts';
+import type { CommandContext, Run } from '../core/command-context.ts';
+import { confirmDeletion, YES, type YesOption } from '../core/confirm-deletion.ts';
+import { readJsonObject } from '../core/read-json.ts';
+import { printable, table } from '../core/table.ts';
+import { resolveEnd } from './sync-ends.ts';
+
+type Connection = {
+  identifier: string; name: string; connector: string; revision: number; updated_at: string;
+};
+type Connector = {
+  name: string; title: string; source: boolean; destination: boolean;
+  settings: { properties: Record<string, { writeOnly?: true }>; required?: string[] };
+};
+type Outcome = { ok: boolean; message?: string; retry_after?: number };
+type Stream = { name: string; fields: { name: string; type: string }[]; key: string[]; incremental: 'own' | { fields: string[] } };
+type AddOptions = { connector: string; settings: string };
+type UpdateOptions = { name?: string; settings?: string };
+type SideOptions = { as?: string };
+
+const PATH = '/api/connections';
+const CONNECTION = ['<connection>', 'its name, or its identifier'] as const;
+const FROM_FILE = 'a JSON file with the settings, secrets among them; - for standard input';
+const AS = ['--as <side>', 'source or destination, of a connector that is both'] as const;
+/** It was done, and the connection does not work. */
+const DOES_NOT_WORK = 2;
+
+export function addConnectionsCommand(program: Command, run: Run): void {
+  const connections = program.command('connections').description('settings and secrets of outside sources and destinations');
+
+  connections.command('list', { isDefault: true })
+    .description('list them')
+    .action(() => run(list));
+
+  connections.command('connectors')
+    .description('list the kinds of connections, with the settings that each takes')
+    .action(() => run(listConnectors));
+
+  connections.command('add')
+    .description('store a connection, and print its identifier')
+    .argument('<name>', 'what it is called')
+    .requiredOption('--connector <connector>', 'as `millrace connections connectors` shows it')
+    .requiredOption('--settings <file>', FROM_FILE)
+    .action((name: string, options: AddOptions) => run((context) => add(context, name, options)));
+
+  connections.command('check')
+    .description('try whether a connection works; exits with 2 where it does not')
+    .argument(...CONNECTION)
+    .option(...AS)
+    .action((given: string, options: SideOptions) => run((context) => check(context, given, options)));
+
+  connections.command('streams')
+    .description('list what can be read of a source, or written to')
+    .argument(...CONNECTION)
+    .option(...AS)
+    .action((given: string, options: SideOptions) => run((context) => listStreams(context, given, options)));
+
+  connections.command('update')
+    .description('rename a connection, or change its settings: a secret that is left out stays')
+    .argument(...CONNECTION)
+    .option('--name <name>')
+    .option('--settings <file>', FROM_FILE)
+    .action((given: string, options: UpdateOptions) => run((context) => update(context, given, options)));
+
+  connections.command('remove')
+    .description('delete a connection with its secrets, after asking')
+    .argument(...CONNECTION)
+    .option(...YES)
+    .action((given: string, options: YesOption) => run((context) => remove(context, given, options)));
+}
+
+async function list(context: CommandContext): Promise<number> {
+  return show(context, await allPages<Connection>(context.server, PATH));
+}
+
+async function listConnectors({ server, console }: CommandContext): Promise<number> {
+  const connectors = await call<Connector[]>(server, 'GET', '/api/connectors');
+  console.log(table(['connector', 'title', 'is', 'settings'], connectors.map(({ name, title, source, destination, settings }) => [
+    name, title, [source ? 'source' : '', destination ? 'destination' : ''].filter(Boolean).join(', '), settingList(settings),
+  ])));
+  return 0;
+}
+
+/** Optional ones in brackets, secret ones with a star. */
+function settingList({ properties, required = [] }: Connector['settings']): string {
+  return Object.entries(properties).map(([name, { writeOnly }]) => {
+    const shown = writeOnly ? `${name}*` : name;
+    return required.includes(name) ? shown : `[${shown}]`;
+  }).join(' ');
+}
+
+async function add({ server, stdin, console }: CommandContext, name: string, { connector, settings }: AddOptions): Promise<number> {
+  const body = { name, connector, settings: await readJsonObject({ stdin }, settings) };
+  const { identifier } = await call<Connection>(server, 'POST', PATH, body);
+  console.log(identifier);
+  return 0;
+}
+
+async function check({ server, console }: CommandContext, given: string, options: SideOptions): Promise<number> {
+  const path = pathOf(await findConnection(server, given));
+  const { ok, message, retry_after: seconds } = await call<Outcome>(server, 'POST', `${path}/check`, options);
+  if (ok) console.log('works');
+  else console.error(seconds === undefined ? message : `${message} (try again in ${seconds} s)`);
+  return ok ? 0 : DOES_NOT_WORK;
+}
+
+async function listStreams({ server, console }: CommandContext, given: string, options: SideOptions): Promise<number> {
+  const path = pathOf(await findConnection(server, given));
+  const query = new URLSearchParams(options);
+  const { streams } = await call<{ streams: Stream[] | null }>(server, 'GET', `${path}/streams?${query}`);
+  console.log(streams === null ? 'takes anything' : table(['stream', 'key', 'new by', 'fields'], streams.map((stream) => [
+    stream.name, stream.key.join(', '), stream.incremental === 'own' ? 'its own state' : stream.incremental.fields.join(', '),
+    stream.fields.map(({ name, type }) => `${name} ${type}`).join(', '),
+  ])));
+  return 0;
+}
+
+async function update(context: CommandContext, given: string, { name, settings }: UpdateOptions): Promise<number> {
+  const { server } = context;
+  const body = { name, ...(settings === undefined ? {} : { settings: await readJsonObject(context, settings) }) };
+  return show(context, [await call<Connection>(server, 'PUT', pathOf(await findConnection(server, given)), body)]);
+}
+
+async function remove(context: CommandContext, given: string, { yes }: YesOption): Promise<number> {
+  const { server } = context;
+  const { identifier, name } = await findConnection(server, given);
+  await confirmDeletion(context, `the connection ${printable(name)} (${identifier})`, yes);
+  await call(server, 'DELETE', pathOf({ identifier }));
+  return 0;
+}
+
+/** The connection with an identifier, or else with a name that no other one has. */
+async function findConnection(server: Server, given: string): Promise<Connection> {
+  const connections = await allPages<Connection>(server, PATH);
+  const found = resolveEnd({ connection: connections, sor: [] }, 'connection', given);
+  if ('fault' in found) return refuse(404, 'no_connection', found.fault);
+  return connections.find(({ identifier }) => identifier === found.identifier)!;
+}
+
+function pathOf({ identifier }: Pick<Connection, 'identifier'>): string {
+  return `${PATH}/${encodeURIComponent(identifier)}`;
+}
+
+function show({ console }: CommandContext, connections: Connection[]): number {
+  console.log(table(['identifier', 'name', 'connector', 'revision', 'changed'], connections.map((connection) => [
+    connection.identifier, connection.name, connection.connector, String(connection.revision), connection.updated_at.slice(0, 16),
+  ])));
+  return 0;
+}

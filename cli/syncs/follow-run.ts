@@ -1,0 +1,38 @@
+import { call, type Server } from '../core/client.ts';
+import type { CommandContext } from '../core/command-context.ts';
+import { hasEnded } from '../imports/import-status.ts';
+import { follow, type Shown } from '../jobs/follow.ts';
+import { type RunStatus, waiting } from './run-status.ts';
+
+/** How a run stands now; whose sync it is stands in it. */
+export function viewRun(server: Server, id: string): Promise<RunStatus> {
+  return call<RunStatus>(server, 'GET', `/api/sync_runs/${encodeURIComponent(id)}`);
+}
+
+/** Shows how far a run is until it has ended. Nobody knows how much its source has, so there is no bar. */
+export function followRun(context: CommandContext, id: string): Promise<RunStatus> {
+  return follow<RunStatus>(context, {
+    view: () => viewRun(context.server, id), hasEnded, shown,
+    name: 'run', toFollow: `millrace syncs follow ${id}`, toCancel: `millrace syncs cancel ${id}`,
+  });
+}
+
+function shown(run: RunStatus): Shown {
+  return { phase: '{text}', value: 0, total: 1, text: [...progressOf(run), elapsed(run)].join(' | ') };
+}
+
+function progressOf(run: RunStatus): string[] {
+  const { state, records: { read, failed }, rate, bytes, fault, waits_until: until } = run;
+  if (state === 'accepted') return ['waiting for its turn'];
+  const counts = [`${read} records`, ...(failed > 0 ? [`${failed} failed`] : [])];
+  if (!hasEnded(run) && until !== null && fault !== null) return [waiting(run), ...counts];
+  return [...counts, `${Math.round(rate ?? 0)} records/s`, `${(bytes / 2 ** 20).toFixed(1)} MiB`];
+}
+
+/** Since it began, or was asked for. */
+function elapsed({ received_at: received, started_at: started, ended_at: ended }: RunStatus): string {
+  const end = ended === null ? Date.now() : Date.parse(ended);
+  const seconds = Math.max(0, Math.floor((end - Date.parse(started ?? received)) / 1000));
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  return [...(hours > 0 ? [`${hours} h`] : []), ...(seconds >= 60 ? [`${minutes} min`] : []), `${seconds % 60} s`].join(' ');
+}

@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto';
+import { type Command, InvalidArgumentError } from 'commander';
+import { call, download } from '../core/client.ts';
+import type { CommandContext, Run } from '../core/command-context.ts';
+import { printable, table } from '../core/table.ts';
+import { writeOut } from '../core/write-out.ts';
+import { errorOptions, type ErrorsOptions, printErrorList, RUN_HEADS } from '../imports/error-list.ts';
+import { hasEnded } from '../imports/import-status.ts';
+import { type SampleRecord, sampleTable } from './dry-run-sample.ts';
+import { followRun, viewRun } from './follow-run.ts';
+import { reportRun, runExitStatus, type RunStatus } from './run-status.ts';
+import { findSync, syncPath } from './sync-record.ts';
+
+type RunOptions = { fresh?: true; confirmRemovals?: true; wait: boolean };
+type DryRunOptions = { records?: number };
+type RunErrorsOptions = ErrorsOptions & { open?: true };
+type Page = { items: RunStatus[]; total_items: number };
+
+const RUN = ['<run>', 'as `millrace syncs runs` shows it'] as const;
+const RUNS_SHOWN = 50;
+
+/** The commands of `millrace syncs` that start runs, or are about one. */
+export function addRunCommands(syncs: Command, run: Run, sync: readonly [string, string]): void {
+  addStarting(syncs, run, sync);
+  for (const [name, description, work] of [
+    ['status', 'tell how a run stands', printRun],
+    ['follow', 'follow a run until it has ended', followToEnd],
+    ['cancel', 'cancel a run that has not ended; what it has written stays', cancel],
+    ['log', 'print what the source of a run, and the run, had to say', printLog],
+    ['redrive', 'bring the failed and ignored records of a run again, as the mapping is now', redrive],
+  ] as const) {
+    syncs.command(name).description(description).argument(...RUN).action((id: string) => run((context) => work(context, id)));
+  }
+  const errors = syncs.command('errors')
+    .description('list the records of a run that were not written, or not wholly, each with the reason')
+    .argument(...RUN)
+    .option('--open', 'without those that a re-drive has brought since')
+    .action((id: string, options: RunErrorsOptions) => run((context) => printErrors(context, id, options)));
+  for (const option of errorOptions({ json: 'one JSON object a line, with the record', csv: 'as a CSV file' })) errors.addOption(option);
+}
+
+function addStarting(syncs: Command, run: Run, sync: readonly [string, string]): void {
+  syncs.command('run')
+    .description('run a sync now, and follow the run until it has ended')
+    .argument(...sync)
+    .option('--fresh', 'from the beginning, and write each record again')
+    .option('--confirm-removals', 'remove what has vanished from the source, however much it is')
+    .option('--no-wait', 'only start it')
+    .action((given: string, options: RunOptions) => run((context) => startRun(context, given, options)));
+  syncs.command('dry-run')
+    .description('tell what a run would write of the first records; nothing is written')
+    .argument(...sync)
+    .option('--records <n>', 'so many; 1,000 when left out', wholeNumber)
+    .action((given: string, options: DryRunOptions) => run((context) => dryRun(context, given, options)));
+  syncs.command('runs')
+    .description(`list the last ${RUNS_SHOWN} runs of a sync, newest first`)
+    .argument(...sync)
+    .action((given: string) => run((context) => listRuns(context, given)));
+}
+
+function wholeNumber(given: string): number {
+  if (/^\d{1,9}$/.test(given)) return Number(given);
+  throw new InvalidArgumentError('It takes a whole number.');
+}
+
+async function startRun(context: CommandContext, given: string, { fresh, confirmRemovals, wait }: RunOptions): Promise<number> {
+  const { identifier } = await findSync(context.server, given);
+  const asked = { fresh: fresh ?? false, confirm_removals: confirmRemovals ?? false };
+  const id = await start(context, `${syncPath(identifier)}/run`, asked);
+  return wait ? followToEnd(context, id) : 0;
+}
+
+async function dryRun(context: CommandContext, given: string, { records }: DryRunOptions): Promise<number> {
+  const { identifier } = await findSync(context.server, given);
+  const id = await start(context, `${syncPath(identifier)}/dry_run`, records === undefined ? {} : { records });
+  return followToEnd(context, id);
+}
+
+/** Nothing is started twice, however often the request is sent. */
+async function start({ server, console }: CommandContext, path: string, asked: object): Promise<string> {
+  const { run_id: id } = await call<RunStatus>(server, 'POST', path, asked, randomUUID());
+  console.log(`run ${id}`);
+  return id;
+}
+
+async function listRuns({ server, console }: CommandContext, given: string): Promise<number> {
+  const { identifier } = await findSync(server, given);
+  const { items, total_items: total } = await call<Page>(server, 'GET', `${syncPath(identifier)}/runs?per_page=${RUNS_SHOWN}`);
+  console.log(table(['run', 'cause', 'state', 'started', 'read', 'written', 'unchanged', 'ignored', 'failed'], items.map((one) => [
+    one.run_id, one.dry_run ? 'dry run' : one.cause, one.state, one.started_at?.slice(0, 16) ?? '',
+    ...[one.records.read, one.records.written, one.records.unchanged, one.records.ignored, one.records.failed].map(String),
+  ])));
+  if (total > items.length) console.log(`and ${total - items.length} older ones`);
+  return 0;
+}
+
+async function printRun(context: CommandContext, id: string): Promise<number> {
+  return tell(context, await viewRun(context.server, id));
+}
+
+async function followToEnd(context: CommandContext, id: string): Promise<number> {
+  const now = await viewRun(context.server, id);
+  return tell(context, hasEnded(now) ? now : await followRun(context, id));
+}
+
+async function tell({ server, console }: CommandContext, status: RunStatus): Promise<number> {
+  console.log(reportRun(status));
+  if (!hasEnded(status)) return 0;
+  if (status.dry_run) {
+    const { records } = await call<{ records: SampleRecord[] }>(server, 'GET', `${runPath(status)}/sample`);
+    if (records.length > 0) console.log(`\n${sampleTable(records)}`);
+  }
+  return runExitStatus(status);
+}
+
+async function cancel({ server, console }: CommandContext, id: string): Promise<number> {
+  const status = await call<RunStatus>(server, 'POST', `${runPath(await viewRun(server, id))}/cancel`);
+  console.log(hasEnded(status) ? 'canceled' : `It ends within moments. To see how it ended: millrace syncs follow ${id}`);
+  return 0;
+}
+
+async function redrive(context: CommandContext, id: string): Promise<number> {
+  return followToEnd(context, await start(context, `${runPath(await viewRun(context.server, id))}/redrive`, {}));
+}
+
+async function printLog({ server, console }: CommandContext, id: string): Promise<number> {
+  const { lines } = await call<{ lines: { at: string; line: string }[] }>(server, 'GET', `${runPath(await viewRun(server, id))}/log`);
+  console.log(lines.length === 0 ? 'no lines' : lines.map(({ at, line }) => `${at}  ${printable(line)}`).join('\n'));
+  return 0;
+}
+
+async function printErrors(context: CommandContext, id: string, options: RunErrorsOptions): Promise<number> {
+  const { server } = context;
+  const { type, open, csv, output } = options;
+  const query = new URLSearchParams({ ...(type === undefined ? {} : { error_type: type }), ...(open ? { open: 'true' } : {}) });
+  const path = runPath(await viewRun(server, id));
+  const source = { path: `${path}/errors?${query}`, member: 'errors', lineZero: '0', heads: RUN_HEADS };
+  if (!csv) return printErrorList(context, source, options);
+  await writeOut(context, await download(server, `${path}/errors.csv?${query}`), output);
+  return 0;
+}
+
+function runPath({ sync_id: sync, run_id: id }: RunStatus): string {
+  return `${syncPath(sync)}/runs/${encodeURIComponent(id)}`;
+}

@@ -1,0 +1,35 @@
+import { allPages } from '../core/all-pages.ts';
+import { call, type Server } from '../core/client.ts';
+import { nearestOf } from '../core/nearest.ts';
+
+type Named = { identifier: string; name: string };
+
+/** What syncs may read from and write to. */
+export type SyncEnds = { connection: Named[]; sor: Named[] };
+
+const WORDS = { connection: ['connection', 'connections'], sor: ['System of Records', 'Systems of Records'] } as const;
+
+export async function listSyncEnds(server: Server): Promise<SyncEnds> {
+  return {
+    connection: await allPages<Named>(server, '/api/connections'),
+    sor: await call<Named[]>(server, 'GET', '/api/system_of_records'),
+  };
+}
+
+/** The identifier of what has this identifier or name; or what is wrong with it. */
+export function resolveEnd(ends: SyncEnds, kind: keyof SyncEnds, given: string): { identifier: string } | { fault: string } {
+  const [word, words] = WORDS[kind];
+  const known = ends[kind].find(({ identifier }) => identifier === given);
+  const named = known ? [known] : ends[kind].filter(({ name }) => name === given);
+  if (named.length === 1) return { identifier: named[0]!.identifier };
+  if (named.length === 0) return { fault: `${given} is no ${word}${nearestOf(given, ends[kind].map(({ name }) => name))}` };
+  const identifiers = named.map(({ identifier }) => identifier).join(', ');
+  return { fault: `${given} is the name of ${named.length} ${words}: write which of ${identifiers}` };
+}
+
+/** The name where it is nobody else's, else the identifier. */
+export function nameEnd(ends: SyncEnds, kind: keyof SyncEnds, identifier: string): string {
+  const name = ends[kind].find((end) => end.identifier === identifier)?.name;
+  const found = name === undefined ? null : resolveEnd(ends, kind, name);
+  return found && 'identifier' in found && found.identifier === identifier ? name! : identifier;
+}

@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto';
+import { Refusal, refuse } from '../../domain/core/refusal.ts';
+import { call, type Server } from '../core/client.ts';
+import type { CommandContext } from '../core/command-context.ts';
+import { printable } from '../core/table.ts';
+import { type Change, changesBetween } from './definition-changes.ts';
+import { listSyncEnds, resolveEnd, type SyncEnds } from './sync-ends.ts';
+import { type Problem, readSyncFile, sayPlace, type SyncDocument } from './sync-file.ts';
+import { parsePath } from './sync-members.ts';
+import { definitionOf, listSyncs, type SyncDefinition, type SyncRecord } from './sync-record.ts';
+
+/** What becomes of a sync that a file has. */
+export type PlannedSync = {
+  name: string;
+  /** With all that the file leaves out. */
+  definition: Record<string, unknown>;
+  /** The sync of that name on the server. */
+  existing: SyncRecord | null;
+  changes: Change[];
+};
+
+export type SyncPlan = { syncs: PlannedSync[]; onlyOnServer: SyncRecord[] };
+
+/** What files would make of the server's syncs. Refuses them, naming all that is wrong in any of them, unless each one is right. */
+export async function planSyncs({ server, stdin }: CommandContext, paths: string[]): Promise<SyncPlan> {
+  const problems: Problem[] = [];
+  const documents: SyncDocument[] = [];
+  for (const path of paths) documents.push(...await readSyncFile({ stdin }, path, problems));
+  problems.push(...sameNames(documents));
+  const [ends, there] = [await listSyncEnds(server), await listSyncs(server)];
+  const syncs: PlannedSync[] = [];
+  for (const document of documents) {
+    const planned = await planSync(server, document, { ends, there, problems });
+    if (planned) syncs.push(planned);
+  }
+  if (problems.length > 0) return refuse(400, 'bad_files', inOrder(problems).join('\n'));
+  const names = new Set(syncs.map(({ name }) => name));
+  return { syncs, onlyOnServer: there.filter(({ name }) => !names.has(name)) };
+}
+
+/** By the wire name of a member; of the whole sync it is ''. */
+type Fault = { element: string; message: string };
+type Found = { ends: SyncEnds; there: SyncRecord[]; problems: Problem[] };
+
+/** Null where something is wrong with it, which joins the problems. */
+async function planSync(server: Server, document: SyncDocument, { ends, there, problems }: Found): Promise<PlannedSync | null> {
+  const { name, body } = document;
+  const { resolved, faults } = resolveNames(body, ends);
+  problems.push(...faults.map((fault) => problemOf(document, fault)));
+  const existing = there.find((sync) => sync.name === name) ?? null;
+  try {
+    // A name that is missing would hide what the server has to say of the rest.
+    const asked = { ...resolved, name: name || '?', ...(existing ? { sync_id: existing.identifier } : {}) };
+    const answer = await call<{ definition: SyncDefinition }>(server, 'POST', '/api/syncs/validate', asked, randomUUID());
+    const definition = definitionOf(answer.definition);
+    return { name, definition, existing, changes: existing ? changesBetween(definitionOf(existing), definition) : [] };
+  } catch (error) {
+    if (!(error instanceof Refusal) || (error.http !== 400 && error.http !== 409)) throw error;
+    const messages = error.extra.messages ?? [{ element: '', message: error.message }];
+    // A misspelt member was found before, with the nearest one named.
+    // So was a name that nothing has, or several, and that the sync has none.
+    const isKnown = ({ element }: Fault) => faults.some((fault) => fault.element === element) || (element === 'name' && name === '')
+      || problems.some(({ message }) => message.startsWith(`${element}: is unknown`));
+    problems.push(...messages.filter((fault) => !isKnown(fault)).map((fault) => problemOf(document, fault)));
+    return null;
+  }
+}
+
+function problemOf({ where }: SyncDocument, { element, message }: Fault): Problem {
+  return { place: where(parsePath(element)), message: element === '' ? message : `${element}: ${message}` };
+}
+
+function sameNames(documents: SyncDocument[]): Problem[] {
+  const first = new Map<string, SyncDocument>();
+  return documents.flatMap((document) => {
+    if (document.name === '') return [];
+    const other = first.get(document.name);
+    if (other) {
+      const message = `name: ${document.name} is the name of the sync at ${sayPlace(other.where(['name']))} already`;
+      return [{ place: document.where(['name']), message }];
+    }
+    first.set(document.name, document);
+    return [];
+  });
+}
+
+/** By the order of the files, then of their lines. */
+function inOrder(problems: Problem[]): string[] {
+  const files = [...new Set(problems.map(({ place }) => place.file))];
+  const byPlace = problems.toSorted(({ place: one }, { place: other }) =>
+    files.indexOf(one.file) - files.indexOf(other.file) || one.line - other.line || one.column - other.column);
+  return byPlace.map(({ place, message }) => printable(`${sayPlace(place)}: ${message}`));
+}
+
+/** With identifiers for names. What is no text is left for the server to refuse. */
+function resolveNames(body: Record<string, unknown>, ends: SyncEnds): { resolved: Record<string, unknown>; faults: Fault[] } {
+  const resolved = structuredClone(body);
+  const faults: Fault[] = [];
+  for (const [side, kind] of [['source', 'connection'], ['destination', 'connection'], ['destination', 'sor']] as const) {
+    const end = resolved[side] as Record<string, unknown> | null | undefined;
+    const given = typeof end === 'object' && end !== null ? end[kind] : undefined;
+    if (typeof given !== 'string') continue;
+    const found = resolveEnd(ends, kind, given);
+    if ('fault' in found) faults.push({ element: `${side}.${kind}`, message: found.fault });
+    else end![kind] = found.identifier;
+  }
+  return { resolved, faults };
+}

@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto';
+import type { Command } from 'commander';
+import { call, type Server } from '../core/client.ts';
+import type { CommandContext, Run } from '../core/command-context.ts';
+import { confirmDeletion, YES, type YesOption } from '../core/confirm-deletion.ts';
+import { printable } from '../core/table.ts';
+import { sayValueChange } from './definition-changes.ts';
+import { type PlannedSync, planSyncs, type SyncPlan } from './sync-plan.ts';
+import { type SyncRecord, syncPath } from './sync-record.ts';
+
+type DiffOptions = { delete?: true };
+type ApplyOptions = DiffOptions & YesOption;
+
+const FILES = ['<files...>', 'YAML files of syncs, one a document; - for standard input'] as const;
+const DELETE = '--delete';
+/** It was done, and there are differences. */
+const DIFFERS = 2;
+
+export function addSyncCommand(program: Command, run: Run): void {
+  const sync = program.command('sync').description('syncs that lie in files, of a git repository say: known by their names');
+
+  sync.command('validate')
+    .description('tell all that is wrong with files of syncs; nothing is changed')
+    .argument(...FILES)
+    .action((paths: string[]) => run((context) => validate(context, paths)));
+
+  sync.command('diff')
+    .description('tell what apply would change; exits with 2 where it would change something')
+    .argument(...FILES)
+    .option(DELETE, 'as apply --delete')
+    .action((paths: string[], options: DiffOptions) => run((context) => diff(context, paths, options)));
+
+  sync.command('apply')
+    .description('make and change syncs until they are as the files have them; nothing is changed where one of them is wrong')
+    .argument(...FILES)
+    .option(DELETE, 'delete the syncs that no file has, after asking')
+    .option(...YES)
+    .action((paths: string[], options: ApplyOptions) => run((context) => apply(context, paths, options)));
+}
+
+async function validate(context: CommandContext, paths: string[]): Promise<number> {
+  const { syncs } = await planSyncs(context, paths);
+  context.console.log(`valid: ${countOf(syncs)}`);
+  return 0;
+}
+
+async function diff(context: CommandContext, paths: string[], options: DiffOptions): Promise<number> {
+  const { console } = context;
+  const plan = await planSyncs(context, paths);
+  const changed = plan.syncs.filter((sync) => !isSame(sync));
+  for (const sync of changed) console.log(describe(sync));
+  if (changed.length < plan.syncs.length) console.log(`unchanged: ${countOf(plan.syncs.filter(isSame))}`);
+  showOthers(context, plan, options);
+  return changed.length > 0 || (options.delete && plan.onlyOnServer.length > 0) ? DIFFERS : 0;
+}
+
+async function apply(context: CommandContext, paths: string[], options: ApplyOptions): Promise<number> {
+  const { server, console } = context;
+  const plan = await planSyncs(context, paths);
+  showOthers(context, plan, options);
+  const doomed = options.delete ? plan.onlyOnServer : [];
+  if (doomed.length > 0) await confirmDeletion(context, countOf(doomed), options.yes);
+  for (const sync of plan.syncs) console.log(await applyOne(server, sync));
+  for (const { identifier, name } of doomed) {
+    await call(server, 'DELETE', syncPath(identifier));
+    console.log(`deleted: ${printable(name)} (${identifier})`);
+  }
+  return 0;
+}
+
+async function applyOne(server: Server, { name, definition, existing, changes }: PlannedSync): Promise<string> {
+  if (existing && changes.length === 0) return `unchanged: ${printable(name)} (${existing.identifier})`;
+  const { identifier } = existing
+    ? await call<SyncRecord>(server, 'PUT', syncPath(existing.identifier), definition)
+    : await call<SyncRecord>(server, 'POST', '/api/syncs', definition, randomUUID());
+  return `${existing ? 'changed' : 'created'}: ${printable(name)} (${identifier})`;
+}
+
+function isSame({ existing, changes }: PlannedSync): boolean {
+  return existing !== null && changes.length === 0;
+}
+
+function describe({ name, existing, changes }: PlannedSync): string {
+  if (!existing) return `new: ${printable(name)}`;
+  const lines = changes.map(({ path, before, after }) => `  ${printable(sayValueChange(path, before, after))}`);
+  return [`changed: ${printable(name)} (${existing.identifier})`, ...lines].join('\n');
+}
+
+function showOthers({ console }: CommandContext, { onlyOnServer }: SyncPlan, { delete: isDeleting }: DiffOptions): void {
+  const words = isDeleting ? 'to be deleted' : 'only on the server';
+  for (const { name, identifier } of onlyOnServer) console.log(`${words}: ${printable(name)} (${identifier})`);
+}
+
+function countOf(syncs: readonly unknown[]): string {
+  return `${syncs.length} ${syncs.length === 1 ? 'sync' : 'syncs'}`;
+}

@@ -1,0 +1,117 @@
+import { randomUUID } from 'node:crypto';
+import type { Command } from 'commander';
+import { Document } from 'yaml';
+import { refuse } from '../../domain/core/refusal.ts';
+import { call } from '../core/client.ts';
+import type { CommandContext, Run } from '../core/command-context.ts';
+import { confirmDeletion, YES, type YesOption } from '../core/confirm-deletion.ts';
+import { printable, table } from '../core/table.ts';
+import { addRunCommands } from './run-commands.ts';
+import { listSyncEnds, nameEnd } from './sync-ends.ts';
+import { planSyncs } from './sync-plan.ts';
+import { definitionOf, findSync, listSyncs, syncPath, type SyncRecord } from './sync-record.ts';
+
+/** Control characters that YAML leaves as they are, and a terminal obeys. */
+const C1 = /[\x7f-\x9f]/g;
+const SYNC = ['<sync>', 'its name, or its identifier'] as const;
+
+export function addSyncsCommand(program: Command, run: Run): void {
+  const syncs = program.command('syncs').description('what is read from where, mapped how and written where; and its runs');
+
+  syncs.command('list', { isDefault: true })
+    .description('list them, and how they stand')
+    .action(() => run(async (context) => show(context, await listSyncs(context.server))));
+
+  syncs.command('view')
+    .description('print a sync as a file of `millrace sync apply` has it, headed by how it stands')
+    .argument(...SYNC)
+    .action((sync: string) => run((context) => view(context, sync)));
+
+  syncs.command('add')
+    .description('make the syncs of a YAML or JSON file, and print their identifiers')
+    .argument('<file>', '- for standard input')
+    .action((file: string) => run((context) => add(context, file)));
+
+  addRunCommands(syncs, run, SYNC);
+
+  for (const [name, description] of [
+    ['pause', 'let no schedule start a run of it'],
+    ['resume', 'let it run by its schedule again'],
+    ['accept-schema', 'take the source\'s fields as they are now'],
+  ] as const) {
+    syncs.command(name).description(description).argument(...SYNC)
+      .action((sync: string) => run((context) => changeState(context, sync, name.replace('-', '_'))));
+  }
+
+  syncs.command('remove')
+    .description('delete a sync, after asking; what it has written stays')
+    .argument(...SYNC)
+    .option(...YES)
+    .action((sync: string, options: YesOption) => run((context) => remove(context, sync, options)));
+}
+
+async function view({ server, console }: CommandContext, given: string): Promise<number> {
+  const sync = await findSync(server, given);
+  const ends = await listSyncEnds(server);
+  const definition = definitionOf(sync) as { source: { connection: string }; destination: { connection?: string; sor?: string } };
+  const { source, destination } = definition;
+  source.connection = nameEnd(ends, 'connection', source.connection);
+  if (destination.connection !== undefined) destination.connection = nameEnd(ends, 'connection', destination.connection);
+  if (destination.sor !== undefined) destination.sor = nameEnd(ends, 'sor', destination.sor);
+  const document = new Document(definition);
+  document.commentBefore = standing(sync).map((line) => ` ${printable(line)}`).join('\n');
+  console.log(document.toString({ lineWidth: 0 }).trimEnd().replaceAll(C1, '\uFFFD'));
+  return 0;
+}
+
+function standing({ identifier, state, paused_reason: reason, failures, next_runs: next, last_run: last }: SyncRecord): string[] {
+  return [
+    identifier,
+    state === 'paused' && reason !== null ? `paused: ${reason}` : state,
+    ...(failures > 0 ? [`failed runs in a row: ${failures}`] : []),
+    ...(last ? [`last run: ${last.run_id} ${last.state}, ${last.failed_records} records failed`] : []),
+    ...(next.length > 0 ? [`next runs: ${next.join(', ')}`] : []),
+  ];
+}
+
+async function add(context: CommandContext, file: string): Promise<number> {
+  const { syncs } = await planSyncs(context, [file]);
+  const there = syncs.find(({ existing }) => existing !== null);
+  if (there) return refuse(409, 'taken', `There is a sync ${there.name} already. To change it: millrace sync apply ${file}`);
+  for (const { definition } of syncs) {
+    const { identifier } = await call<SyncRecord>(context.server, 'POST', '/api/syncs', definition, randomUUID());
+    context.console.log(identifier);
+  }
+  return 0;
+}
+
+async function changeState(context: CommandContext, given: string, change: string): Promise<number> {
+  const { server } = context;
+  const { identifier } = await findSync(server, given);
+  return show(context, [await call<SyncRecord>(server, 'POST', `${syncPath(identifier)}/${change}`)]);
+}
+
+async function remove(context: CommandContext, given: string, { yes }: YesOption): Promise<number> {
+  const { server } = context;
+  const { identifier, name } = await findSync(server, given);
+  await confirmDeletion(context, `the sync ${printable(name)} (${identifier})`, yes);
+  await call(server, 'DELETE', syncPath(identifier));
+  return 0;
+}
+
+function show({ console }: CommandContext, syncs: SyncRecord[]): number {
+  console.log(table(['identifier', 'name', 'from', 'to', 'mode', 'state', 'last run', 'next run'], syncs.map((sync) => [
+    sync.identifier, sync.name, sayEnd(sync.source), sayEnd(sync.destination), sync.mode, sync.state, sayLastRun(sync),
+    sync.next_runs[0]?.slice(0, 16) ?? '',
+  ])));
+  return 0;
+}
+
+function sayEnd({ name, stream }: { name: string | null; stream?: string }): string {
+  return [name ?? '(deleted)', stream].filter(Boolean).join(' / ');
+}
+
+function sayLastRun({ last_run: last }: SyncRecord): string {
+  if (!last) return 'never';
+  return last.failed_records > 0 ? `${last.state}, ${last.failed_records} failed` : last.state;
+}

@@ -1,0 +1,155 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Refusal } from '../../domain/core/refusal.ts';
+import { contentLength, filePart, fileVersion, type FileVersion } from './file-version.ts';
+import type { GuardedAnswer, GuardedFetch } from './guarded-fetch.ts';
+import { sourceRefusal } from './source-refusal.ts';
+
+export type Download = {
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+  /** Of the bytes as they come. */
+  maxBytes: number;
+  /** Told how many bytes each piece has. */
+  onBytes?(bytes: number): void;
+  /** The first wait before going on; it doubles from try to try. For tests. */
+  pauseMs?: number;
+  /** In so many milliseconds PROGRESS_BYTES have to come; default a minute. For tests. */
+  slowestMs?: number;
+};
+
+/** What is known of the file, and how far it has come. `end` is where the part ends that is coming. */
+type Progress = {
+  received: number; end: number | undefined; total: number | undefined; version: FileVersion | undefined;
+  maxBytes: number; slowestMs: number;
+};
+
+/** Asks for the file, or for its rest. */
+type Ask = (part?: { from: number; ifRange: string }) => Promise<GuardedAnswer>;
+
+const PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 30_000;
+/** Tries in a row to go on that bring less than this. */
+const MAX_TRIES = 10;
+const PROGRESS_BYTES = 64 * 1024;
+
+/**
+ * The bytes of one file, in order. Where the transfer breaks, it goes on from there with what is provably the same
+ * version of the file: bytes of two versions are never put together. Refuses with `transfer_broken` or `source_changed`
+ * where it can't go on (from the start it may go well), with `too_large`, and with what `GuardedFetch` refuses with.
+ * What the source sends gzipped stays so. Where it neither says how long the file is nor sends it in chunks, a break
+ * can't be told from the end.
+ */
+export async function* download(
+  fetch: GuardedFetch, url: string, { headers, signal, maxBytes, onBytes, pauseMs = PAUSE_MS, slowestMs = 60_000 }: Download,
+): AsyncGenerator<Buffer, void, undefined> {
+  const ask: Ask = (part) => fetch.request(url, { headers, signal, part });
+  let answer: GuardedAnswer | undefined = await ask();
+  const progress = await begin(answer, { maxBytes, slowestMs });
+  for (let tries = 0; ;) {
+    const before = progress.received;
+    let fault: Refusal | undefined;
+    try {
+      answer ??= await goOn(ask, new URL(url).host, progress);
+      for await (const chunk of counted(answer, progress)) {
+        onBytes?.(chunk.length);
+        yield chunk;
+      }
+      if (progress.received >= (progress.total ?? 0)) return;
+    } catch (error) {
+      fault = passing(error, answer === undefined ? 'source_unavailable' : 'transfer_broken');
+    }
+    answer = undefined;
+    tries = progress.received - before >= PROGRESS_BYTES ? 0 : tries + 1;
+    if (tries > MAX_TRIES) throw fault ?? broken(new URL(url).host, 'ends before the end of the file');
+    await wait(tries, pauseMs, fault, signal);
+  }
+}
+
+async function begin(answer: GuardedAnswer, limits: Pick<Progress, 'maxBytes' | 'slowestMs'>): Promise<Progress> {
+  const total = contentLength(answer.headers);
+  const fault = answerFault(answer) ?? ((total ?? 0) > limits.maxBytes ? tooLarge(limits.maxBytes) : undefined);
+  if (fault === undefined) return { received: 0, end: total, total, version: fileVersion(answer.headers), ...limits };
+  await answer.end();
+  throw fault;
+}
+
+function answerFault({ status, headers, url }: GuardedAnswer): Refusal | undefined {
+  const { host } = new URL(url);
+  if (status !== 200) return sourceRefusal('source_refused', `${host} answered ${status}, and not 200 with a file`);
+  const encoding = (headers['content-encoding'] ?? 'identity').toLowerCase();
+  if (['identity', 'gzip', 'x-gzip'].includes(encoding)) return undefined;
+  return sourceRefusal('source_refused', `${host} sends the file in an encoding (Content-Encoding) that Millrace does not `
+    + 'read: have it sent as it is, or gzipped');
+}
+
+/** The rest of the file: asked for with If-Range, and compared with what is known. */
+async function goOn(ask: Ask, host: string, progress: Progress): Promise<GuardedAnswer> {
+  const { received, version } = progress;
+  if (version === undefined) throw broken(host, 'names no version of the file (a strong ETag) by which to go on');
+  const answer = await ask({ from: received, ifRange: version.validator }).catch((error: unknown) => {
+    const isOutOfRange = error instanceof Refusal && error.extra.source_status === 416;
+    throw isOutOfRange ? changed(host) : error;
+  });
+  const rest = restOf(answer, host, progress, version);
+  if (rest instanceof Refusal) {
+    await answer.end();
+    throw rest;
+  }
+  Object.assign(progress, rest);
+  return answer;
+}
+
+/** Where the rest and the file end; or why the answer is not the rest of this version. */
+function restOf(
+  { status, headers }: GuardedAnswer, host: string, { received, total, maxBytes }: Progress, version: FileVersion,
+): Refusal | { end: number; total: number } {
+  const named = headers[version.header];
+  if (named !== undefined && named !== version.validator) return changed(host);
+  if (status !== 206) return named === undefined ? changed(host) : broken(host, 'sends no parts of the file, only the whole');
+  if (named === undefined) return broken(host, 'does not say which version of the file the rest is of');
+  const part = filePart(headers);
+  if (part === undefined || part.start !== received || (contentLength(headers) ?? part.end - part.start) !== part.end - part.start) {
+    return broken(host, 'sends another part of the file than the rest');
+  }
+  if (total !== undefined && part.total !== total) return changed(host);
+  return part.total > maxBytes ? tooLarge(maxBytes) : { end: part.end, total: part.total };
+}
+
+/** The bytes of an answer, counted; a byte more than announced, or than is taken, ends it, and so does a trickle. */
+async function* counted({ body, url }: GuardedAnswer, progress: Progress): AsyncGenerator<Buffer, void, undefined> {
+  let since = performance.now();
+  let before = progress.received;
+  for await (const chunk of body) {
+    if (performance.now() - since > progress.slowestMs) {
+      if (progress.received - before < PROGRESS_BYTES) throw broken(new URL(url).host, 'sends less than 64 KiB a minute');
+      since = performance.now();
+      before = progress.received;
+    }
+    const received = progress.received + chunk.length;
+    if (received > progress.maxBytes) throw tooLarge(progress.maxBytes);
+    if (received > (progress.end ?? received)) {
+      throw sourceRefusal('source_changed', `${new URL(url).host} sends more of the file than it announced`);
+    }
+    progress.received = received;
+    yield chunk;
+  }
+}
+
+/** A failure after which going on is worth a try; another one is thrown. */
+function passing(error: unknown, status: 'source_unavailable' | 'transfer_broken'): Refusal {
+  if (error instanceof Refusal && error.status === status) return error;
+  throw error;
+}
+
+async function wait(tries: number, pauseMs: number, fault: Refusal | undefined, signal?: AbortSignal): Promise<void> {
+  const askedMs = typeof fault?.extra.retry_after === 'number' ? fault.extra.retry_after * 1000 : 0;
+  const ms = Math.min(Math.max(pauseMs * 2 ** tries, askedMs), LONGEST_PAUSE_MS);
+  await delay(ms, undefined, { signal }).catch(() => signal?.throwIfAborted());
+}
+
+const broken = (host: string, why: string) => sourceRefusal('transfer_broken', `The transfer from ${host} broke, and it ${why}`);
+
+const changed = (host: string) => sourceRefusal('source_changed', `${host} changed the file during the transfer`);
+
+const tooLarge = (maxBytes: number) =>
+  sourceRefusal('too_large', `The file has over ${maxBytes.toLocaleString('en')} bytes, the most that is taken`);

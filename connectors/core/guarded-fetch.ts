@@ -1,0 +1,108 @@
+import type { Dispatcher } from 'undici';
+import { requestHeadersFault } from '../../domain/core/request-headers.ts';
+import { sourceUrlFault } from '../../domain/core/source-url.ts';
+import { type Lookup, systemLookup } from './address-guard.ts';
+import type { FetchAllow } from './fetch-allow.ts';
+import { FETCH_LIMITS, type FetchLimits, guardedRequest, type HttpAnswer } from './guarded-request.ts';
+import { refusalOfAnswer, sourceRefusal } from './source-refusal.ts';
+
+export type FetchSettings = {
+  limits?: Partial<FetchLimits>;
+  /** Instead of the system's resolver, for tests. What it finds is guarded just the same. */
+  lookup?: Lookup;
+};
+
+export type GuardedRequest = {
+  method?: Dispatcher.HttpMethod;
+  /** Set by a user: sent to the origin (scheme, host, port) of the first address, and to no other. */
+  headers?: Record<string, string>;
+  body?: string | Uint8Array;
+  /** Asks for the part from byte `from` on, of the version that `ifRange` (a validator) names only. */
+  part?: { from: number; ifRange: string };
+  /** Ends the request, and the body; what is thrown then is the signal's reason. */
+  signal?: AbortSignal;
+  /** What the user is to check where the answer is a final no: without, the address and `request_headers`. */
+  advice?: string;
+};
+
+/** An answer of 2xx, from `url`, which differs from the address asked for after redirects. */
+export type GuardedAnswer = HttpAnswer & { url: string };
+
+export type GuardedFetch = {
+  /** Refuses with `address_refused`, `source_refused`, `source_unavailable` and, from the body, `transfer_broken`. */
+  request(url: string, request?: GuardedRequest): Promise<GuardedAnswer>;
+};
+
+type Hop = { url: URL; method: Dispatcher.HttpMethod; headers: Record<string, string>; body?: string | Uint8Array };
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+const MAX_REDIRECTS = 5;
+
+/**
+ * The one way out to addresses that users set: HTTP and HTTPS to public addresses, and to what `allow` covers beyond
+ * them. Each redirect is checked from the start. No proxy, no cookies, and a connection of its own for each request.
+ */
+export function guardedFetch(allow: FetchAllow, settings: FetchSettings = {}): GuardedFetch {
+  const way = { allow, lookup: settings.lookup ?? systemLookup, limits: { ...FETCH_LIMITS, ...settings.limits } };
+  return {
+    async request(text, { method = 'GET', headers = {}, body, part, signal, advice } = {}) {
+      const fault = requestHeadersFault(headers);
+      if (fault !== undefined) throw sourceRefusal('source_refused', `request_headers ${fault}`);
+      const first = checkedUrl(text);
+      let hop: Hop = { url: first, method, headers: inSmallLetters(headers), body };
+      for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
+        const { url } = hop;
+        const userHeaders = url.origin === first.origin ? hop.headers : {};
+        const asked = { method: hop.method, path: `${url.pathname}${url.search}`, body: hop.body, signal };
+        const got = await guardedRequest(url, { ...asked, headers: { ...ourHeaders(part), ...userHeaders } }, way);
+        const answer = { ...got, url: url.href };
+        if (answer.status >= 200 && answer.status <= 299) return answer;
+        await answer.end();
+        if (!REDIRECTS.has(answer.status)) {
+          throw refusalOfAnswer(hop.url.host, answer.status, answer.headers['retry-after'], advice);
+        }
+        hop = nextHop(hop, answer);
+      }
+      throw sourceRefusal('source_refused', `${first.host} redirects more than ${MAX_REDIRECTS} times`);
+    },
+  };
+}
+
+function checkedUrl(text: string): URL {
+  const fault = sourceUrlFault(text);
+  if (fault !== undefined) throw sourceRefusal('address_refused', `The address ${fault}`);
+  return new URL(text);
+}
+
+function ourHeaders(part: GuardedRequest['part']): Record<string, string> {
+  const always = { 'user-agent': 'Millrace', 'accept': '*/*', 'accept-encoding': 'identity' };
+  return part === undefined ? always : { ...always, 'range': `bytes=${part.from}-`, 'if-range': part.ifRange };
+}
+
+/** Where a redirect leads, checked; the method as fetch changes it (Fetch standard, HTTP-redirect fetch). */
+function nextHop(hop: Hop, { status, headers }: GuardedAnswer): Hop {
+  const { url, method, body } = hop;
+  const location = headers.location === undefined ? null : URL.parse(headers.location, url.href);
+  if (location === null) {
+    throw sourceRefusal('source_refused', `${url.host} answered ${status}, a redirect, and does not say where to`);
+  }
+  const next = checkedUrl(location.href);
+  if (url.protocol === 'https:' && next.protocol === 'http:') {
+    throw sourceRefusal('address_refused', `${url.host} redirects from https:// to http://, where others can read along`);
+  }
+  const turnsToGet = status === 303 ? method !== 'HEAD' : status < 303 && method === 'POST';
+  if (turnsToGet) return { url: next, method: 'GET', headers: withoutContent(hop.headers) };
+  if (body !== undefined && next.origin !== url.origin) {
+    throw sourceRefusal('source_refused', `${url.host} redirects what is sent to it to ${next.host}: use that address`);
+  }
+  return { ...hop, url: next };
+}
+
+/** So that a user's own Accept or User-Agent takes the place of ours. */
+function inSmallLetters(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+function withoutContent(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith('content-')));
+}

@@ -1,0 +1,40 @@
+import type { z } from 'zod';
+import { parseExactJson } from '../../domain/core/exact-json.ts';
+import { checkNesting, NestingError } from '../../domain/core/parse-json.ts';
+import type { GuardedAnswer } from './guarded-fetch.ts';
+import { MAX_OUTSIDE_NESTING, sayDepth } from './json-record.ts';
+import { sourceRefusal } from './source-refusal.ts';
+
+const MOST_BYTES = 4 * 1024 * 1024;
+
+/**
+ * What an answer says, with the digits of its numbers (`parseExactJson`); undefined where it is empty or, by its
+ * Content-Type, no JSON. Refuses with `source_unavailable` more than 4 MiB, and JSON that is broken; with `source_refused` JSON
+ * that nests too deep.
+ */
+export async function jsonAnswer({ url, body, headers }: GuardedAnswer): Promise<unknown> {
+  const { host } = new URL(url);
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > MOST_BYTES) throw sourceRefusal('source_unavailable', `${host} answered with more than 4 MiB`);
+    chunks.push(chunk);
+  }
+  if (bytes === 0 || !/^application\/(?:[\w.-]+\+)?json\b/i.test(headers['content-type'] ?? '')) return undefined;
+  try {
+    const text = Buffer.concat(chunks).toString('utf8');
+    checkNesting(text, MAX_OUTSIDE_NESTING);
+    return parseExactJson(text);
+  } catch (error) {
+    if (!(error instanceof NestingError)) throw sourceRefusal('source_unavailable', `${host} answered with JSON that is broken`);
+    throw sourceRefusal('source_refused', `${host} answered with JSON that ${sayDepth(MAX_OUTSIDE_NESTING)}`);
+  }
+}
+
+/** What an answer says, as `schema` has it. Refuses, besides, an answer of another form. */
+export async function answerAs<T>(schema: z.ZodType<T>, answer: GuardedAnswer): Promise<T> {
+  const read = schema.safeParse(await jsonAnswer(answer));
+  if (read.success) return read.data;
+  throw sourceRefusal('source_refused', `${new URL(answer.url).host} answered with something else than was expected: check the address`);
+}

@@ -1,0 +1,46 @@
+import { numberText } from '../../domain/core/exact-json.ts';
+import { isKeptByDouble } from '../../domain/core/number-value.ts';
+import type { Json, ReadItem, SourceRecord } from './contract.ts';
+import { malformed } from './malformed.ts';
+
+/** Levels of arrays and objects in a record, with the record's own: deeper ones could overflow the stack of what writes them. */
+export const MAX_RECORD_NESTING = 100;
+/** The same in whatever else comes from outside: catalogs, where a level of a record takes two of its schema, states, answers. */
+export const MAX_OUTSIDE_NESTING = 500;
+
+/**
+ * The record that a value of `parseExactJson` is, made in place: a number that a double would round becomes its text. A
+ * string is why it is none, to be put behind what names it.
+ */
+export function jsonRecord(value: unknown): SourceRecord | string {
+  if (!isObject(value)) return 'is not a JSON object';
+  return toJson(value, 1) as SourceRecord | undefined ?? sayDepth(MAX_RECORD_NESTING);
+}
+
+/** The same as an item of a batch; `raw` is what is shown of it where it is no record. */
+export function recordItem(value: unknown, raw: Buffer | string): ReadItem {
+  const record = jsonRecord(value);
+  return typeof record === 'string' ? malformed(raw, `a record ${record}`) : { kind: 'record', record };
+}
+
+/** What is wrong with JSON that has more levels, to be put behind what names it. */
+export const sayDepth = (levels: number) => `has arrays or objects more than ${levels} deep`;
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && numberText(value) === undefined;
+}
+
+/** Undefined when it is too deep. */
+function toJson(value: unknown, depth: number): Json | undefined {
+  if (typeof value !== 'object' || value === null) return value as Json;
+  const text = numberText(value);
+  if (text !== undefined) return isKeptByDouble(text) ? Number(text) : text;
+  if (depth > MAX_RECORD_NESTING) return undefined;
+  const members = value as Record<string, unknown>;
+  for (const name of Object.keys(members)) {
+    const json = toJson(members[name], depth + 1);
+    if (json === undefined) return undefined;
+    members[name] = json;
+  }
+  return members as Json;
+}

@@ -1,0 +1,38 @@
+import { MAX_NAME, oneLine } from '../core/mail-text.ts';
+
+/**
+ * Mails with a link about an account. All words are ours, but for the name of the entity, which only superadmins choose:
+ * with names of their own choice, admins could have Millrace send any text to anybody.
+ */
+
+/** Lines of less than 76 characters are sent as they are: in a file of the outbox, too, a link stands whole. */
+const LINK_WORKS = 'The link works once, for 24 hours.\nNothing happens before you open it and confirm there.';
+
+export function invitationMail({ entityName, link }: { entityName: string; link: string }): { subject: string; text: string } {
+  const entity = oneLine(entityName, MAX_NAME);
+  return {
+    subject: `Invitation to ${entity} on Millrace`,
+    text: letter([
+      `You are invited to work with Millrace, for:\n${entity}`,
+      `To accept, open:\n${link}`,
+      LINK_WORKS,
+      'If you do not know what this is about, ignore this mail:\nwithout you nothing comes of it.',
+    ]),
+  };
+}
+
+export function resetMail({ link }: { link: string }): { subject: string; text: string } {
+  return {
+    subject: 'A new password for Millrace',
+    text: letter([
+      'A new password was asked for, for your account at Millrace:\nby yourself, or by an admin for you.',
+      `To choose one, open:\n${link}`,
+      LINK_WORKS,
+      'A new password ends all sessions of the account.\nIf you want none, ignore this mail: the one in force stays.',
+    ]),
+  };
+}
+
+function letter(paragraphs: string[]): string {
+  return `${paragraphs.join('\n\n')}\n`;
+}

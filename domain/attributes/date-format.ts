@@ -1,0 +1,108 @@
+import { DateTime, FixedOffsetZone, IANAZone } from 'luxon';
+import { offsetsOf, toInstant, type WrittenTime } from '../core/zoned-time.ts';
+import { meantFormat } from './meant-format.ts';
+
+const UTC = { zone: FixedOffsetZone.utcInstance, setZone: true } as const;
+const LONGEST_FORMAT = 100;
+
+/**
+ * Reads texts that are written in a format of Luxon's tokens, in English. The format has been through `formatFault`:
+ * Luxon takes what a format lacks from today.
+ */
+export function formatReader(format: string): (text: string) => WrittenTime | undefined {
+  const parser = DateTime.buildFormatParser(format);
+  const units = unitsOf(format);
+  const [saysOffset, saysZoneName] = [units.includes('offset'), units.includes('zone name')];
+  return (text) => {
+    const time = DateTime.fromFormatParser(text, parser, UTC);
+    if (!time.isValid) {
+      // Luxon remembers every zone that it was ever asked for.
+      if (saysZoneName) IANAZone.resetCache();
+      return undefined;
+    }
+    if (saysOffset) return { kind: 'instant', ms: time.toMillis() };
+    const localMs = time.toMillis() + Math.round(time.offset * 60_000);
+    if (!saysZoneName) return { kind: 'local', ms: localMs };
+    return { kind: 'instant', ms: toInstant(offsetsOf(time.zone), localMs) };
+  };
+}
+
+/** What each of Luxon's tokens tells, by its first letter. Those that tell the same are never in one format. */
+const UNITS: Record<string, string> = {
+  G: 'era', y: 'year', k: 'week year', M: 'month', L: 'month', q: 'quarter', W: 'week', d: 'day', o: 'day of the year',
+  E: 'weekday', c: 'weekday', H: 'hour', h: 'hour', a: 'half of the day', m: 'minute', s: 'second', S: 'fraction',
+  u: 'fraction', Z: 'offset', z: 'zone name',
+};
+
+function unitsOf(format: string): string[] {
+  return tokensOf(format).flatMap((token) => UNITS[token[0] ?? ''] ?? []);
+}
+
+/** Its tokens, and the texts between them as ''. */
+function tokensOf(format: string): string[] {
+  return DateTime.fromFormatExplain('', format).tokens.map(({ literal, val }) => (literal ? '' : val));
+}
+
+const SOME_DIGITS = new Set([
+  'y', 'yy', 'yyyyy', 'kk', 'M', 'L', 'q', 'W', 'd', 'o', 'H', 'h', 'm', 's', 'S', 'u', 'uu', 'Z', 'ZZ', 'ZZZ',
+]);
+const FIXED_DIGITS = new Set([
+  'yyyy', 'yyyyyy', 'kkkk', 'MM', 'LL', 'qq', 'WW', 'dd', 'ooo', 'E', 'c', 'HH', 'hh', 'mm', 'ss', 'SSS', 'uuu',
+]);
+
+/** Two tokens of no fixed width, such as those of dM, with nothing but digits between: 111 is two days. */
+function ambiguousTokens(format: string): string | undefined {
+  let open: string | undefined;
+  for (const token of tokensOf(format)) {
+    if (SOME_DIGITS.has(token)) {
+      if (open !== undefined) return `${open} and ${token}`;
+      open = token;
+    } else if (!FIXED_DIGITS.has(token)) {
+      open = undefined;
+    }
+  }
+  return undefined;
+}
+
+/** A Monday: a format that tells the week alone begins there. In no quarter's first month: quarters are not read. */
+const SAMPLE = [1987, 11, 23, 16, 25, 36, 700] as const;
+const BEGINNING = [0, 1, 1, 0, 0, 0, 0];
+
+/**
+ * What is wrong with a format, or undefined. It has to tell the year, each thing once (or reading could take forever),
+ * where its digits end, and to read what it writes; it may leave out the smaller things, such as all of the time, but
+ * none in between. Where it has tokens of another kind than Luxon's, those that are probably meant are told.
+ */
+export function formatFault(format: string): string | undefined {
+  const fault = ownFault(format);
+  if (fault === undefined || format.length > LONGEST_FORMAT) return fault;
+  const meant = meantFormat(format);
+  if (meant === format || ownFault(meant) !== undefined) return fault;
+  return `${fault}: did you mean ${meant}? yyyy is the year, MM the month, dd the day, HH:mm:ss the time`;
+}
+
+function ownFault(format: string): string | undefined {
+  if (format.length > LONGEST_FORMAT) return `has over ${LONGEST_FORMAT} characters`;
+  try {
+    const units = unitsOf(format);
+    const twice = units.find((unit, at) => units.indexOf(unit) < at);
+    if (twice !== undefined) return `tells the ${twice} twice`;
+    if (!units.includes('year') && !units.includes('week year')) return 'tells no year: yyyy stands for it';
+    const ambiguous = ambiguousTokens(format);
+    if (ambiguous !== undefined) return `doesn't tell where the digits of ${ambiguous} end: double them, or write something between`;
+    return sampleFault(format);
+  } catch (error) {
+    return `is none that can be read: ${(error as Error).message}`;         // Luxon's way to say no
+  }
+}
+
+function sampleFault(format: string): string | undefined {
+  const written = DateTime.utc(...SAMPLE).toFormat(format).trim();
+  const read = DateTime.fromFormat(written, format, UTC);
+  if (!read.isValid) return `writes ${written}, which it cannot read`;
+  const parts = [read.year, read.month, read.day, read.hour, read.minute, read.second, read.millisecond];
+  const leftOut = parts.findIndex((part, at) => part !== SAMPLE[at]);
+  const isRead = leftOut === -1 || (leftOut > 0 && parts.every((part, at) => at < leftOut || part === BEGINNING[at]));
+  if (isRead && read.toFormat(format).trim() === written) return undefined;
+  return `reads ${written} as ${read.toISO({ includeOffset: false })}: something is missing`;
+}

@@ -1,0 +1,97 @@
+import { aligned, MAX_NAME, oneLine, reasonOf } from '../core/mail-text.ts';
+
+/** What there is to tell of an exporter's run: why, and how it ended. Instants are ISO 8601. */
+export type ExportReport = {
+  exporterId: string;
+  runId: string;
+  cause: 'schedule' | 'request' | 'rerun' | 'backfill';
+  alert: 'failed' | 'paused' | 'recovered' | 'late';
+  /** The status of the run's failure. */
+  failure: string | null;
+  /** A start of null is that of all there is. */
+  window: { start: string | null; end: string };
+  /** Of a backfill, and of its reruns. */
+  days: { from: string; to: string } | null;
+  rows: number;
+  /** The run whose window it was to export again. */
+  rerunOf: string | null;
+  /** It stays so, although this run was good. */
+  isPaused: boolean;
+  /** Rows of earlier windows that came after these were exported. */
+  late: { runId: string; window: { start: string | null; end: string }; type: string; rows: number }[];
+  startedAt: string;
+  endedAt: string;
+  link: string;
+};
+
+const HEADLINES: Record<ExportReport['alert'], string> = {
+  failed: 'a run failed',
+  paused: 'paused, since it keeps failing',
+  recovered: 'works again',
+  late: 'rows came late',
+};
+
+/** So many late windows are told; the others stand in the runs. */
+const LATE_TOLD = 20;
+
+/**
+ * The mail about a run that somebody should know of: what happened, what to do, and a link. It has nothing that somebody else
+ * chose: nothing of a row, since a mail cannot be erased, no name and no message of an outside system.
+ */
+export function exportMail(report: ExportReport): { subject: string; text: string } {
+  const title = `Exporter ${oneLine(report.exporterId, MAX_NAME)}`;
+  const parts = [
+    [`${title}: ${HEADLINES[report.alert]}.`, ...report.failure === null ? [] : [reasonOf(report.failure)]],
+    [windowLine(report), ...isGood(report) ? aligned([['rows', report.rows]]) : []],
+    adviceLines(report),
+    [oneLine(report.link)],
+    [`Run ${oneLine(report.runId, MAX_NAME)}, from ${oneLine(report.startedAt, MAX_NAME)} to ${oneLine(report.endedAt, MAX_NAME)}`],
+  ];
+  const text = parts.filter((lines) => lines.length > 0).map((lines) => lines.join('\n')).join('\n\n');
+  return { subject: `${title}: ${HEADLINES[report.alert]}`, text: `${text}\n` };
+}
+
+function isGood({ alert }: ExportReport): boolean {
+  return alert === 'recovered' || alert === 'late';
+}
+
+function windowLine({ days, window }: ExportReport): string {
+  return days ? `Days ${days.from} to ${days.to}` : `Window ${sayWindow(window)}`;
+}
+
+function sayWindow({ start, end }: ExportReport['window']): string {
+  return `${start ?? 'from the beginning'} to ${end}`;
+}
+
+function adviceLines(report: ExportReport): string[] {
+  const { alert, isPaused } = report;
+  const activate = `millrace exporters activate ${oneLine(report.exporterId, MAX_NAME)}`;
+  if (alert === 'failed') return failedLines(report);
+  if (alert === 'paused') {
+    return [
+      'It runs no more by itself. Nothing is lost: the next run begins where the last good one ended.',
+      `Mend it; to try: millrace exporters run ${oneLine(report.exporterId, MAX_NAME)}; then: ${activate}`,
+    ];
+  }
+  return [...lateLines(report), ...isPaused ? [`It is still paused. To let it run each day again: ${activate}`] : []];
+}
+
+function failedLines({ cause, exporterId, days, rerunOf }: ExportReport): string[] {
+  const exporter = oneLine(exporterId, MAX_NAME);
+  if (cause === 'schedule' || cause === 'request') {
+    return [
+      'Nothing is lost: the next run begins where the last good one ended.',
+      `Mend it; then wait for the next day, or: millrace exporters run ${exporter}`,
+    ];
+  }
+  if (rerunOf !== null) return [`What was exported before stays. Mend it, then: millrace exporters rerun ${oneLine(rerunOf, MAX_NAME)}`];
+  return days ? [`Mend it, then: millrace exporters backfill ${exporter} --from ${days.from} --to ${days.to}`] : [];
+}
+
+function lateLines({ late }: ExportReport): string[] {
+  if (late.length === 0) return [];
+  const told = late.slice(0, LATE_TOLD).map(({ runId, window, type, rows }) =>
+    `  ${sayWindow(window)}: ${rows} of ${type}; millrace exporters rerun ${oneLine(runId, MAX_NAME)}`);
+  const more = late.length > LATE_TOLD ? [`  and ${late.length - LATE_TOLD} more`] : [];
+  return ['These rows are in no file, since they came after their window was exported. To export it again:', ...told, ...more];
+}

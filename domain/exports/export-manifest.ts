@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { documentSignature } from '../core/signed-document.ts';
+import { EXPORT_FORMATS } from './export-data-type.ts';
+
+const count = z.int().nonnegative();
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+const instant = z.iso.datetime();
+
+const file = z.object({
+  key: z.string().min(1), part: z.int().positive(), rows: count,
+  /** As it lies in the bucket. */
+  bytes: count, sha256,
+  /** Compressed, before encryption. */
+  content_bytes: count, content_sha256: sha256,
+});
+
+const dataType = z.object({
+  type: z.string(),
+  /** Whether the same window, exported again, gives the same rows. */
+  repeatable: z.boolean(),
+  columns: z.array(z.string()), rows: count, expected: count, files: z.array(file),
+});
+
+const unsigned = z.object({
+  version: z.literal(1),
+  exporter: z.string(), exporter_name: z.string(), entity: z.string(), run: z.string(), cause: z.string(),
+  window: z.object({
+    /** `received`: by when it came in; `happened`: by the time of the events. */
+    kind: z.enum(['received', 'happened']),
+    /** Null: all there is before the end. */
+    start: instant.nullable(),
+    end: instant,
+  }),
+  generation: z.int().positive(),
+  written_at: instant,
+  format: z.enum(EXPORT_FORMATS), compression: z.enum(['gzip', 'none']), include_headers: z.boolean(),
+  encryption: z.object({ type: z.string() }).nullable(),
+  types: z.array(dataType),
+  rows: count, bytes: count,
+});
+
+/** What one run wrote, as `manifest.json` tells it. Members that it does not know are dropped. */
+export const manifestSchema = unsigned.extend({ signature: documentSignature });
+
+/** What is signed: all of it but its signature. */
+export type UnsignedManifest = z.infer<typeof unsigned>;
+export type ExportManifest = z.infer<typeof manifestSchema>;

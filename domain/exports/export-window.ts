@@ -1,0 +1,59 @@
+import { zoneClock } from '../core/zone-clock.ts';
+
+/**
+ * What a run exports, [start, end): by when it was received, or of a backfill when it happened. A start of null is that of
+ * all there is; also of a run that follows the cursor and was not claimed yet.
+ */
+export type ExportWindow = { kind: 'received' | 'happened'; start: Date | null; end: Date };
+
+/** Local days of a backfill, both included: `2026-01-01`. */
+export type ExportDays = { from: string; to: string };
+
+const DAY_MS = 86_400_000;
+const MAX_DAYS = 400;
+const DAY = /^\d{4}-\d\d-\d\d$/;
+
+/** What is wrong with a day of a backfill, or with both. */
+export type DaysFault = { element: 'from' | 'to'; message: string };
+
+/** The days by when the clocks of `zone` show them: of 23 or 25 h where they change. */
+export function backfillWindow({ from, to }: ExportDays, zone: string): ExportWindow & { start: Date } {
+  const clock = zoneClock(zone);
+  return {
+    kind: 'happened', start: new Date(clock.instantOf(dayMs(from)!)), end: new Date(clock.instantOf(dayMs(to)! + DAY_MS)),
+  };
+}
+
+export function daysFault({ from, to }: ExportDays, zone: string, now: Date): DaysFault | undefined {
+  const [first, last] = [dayMs(from), dayMs(to)];
+  const today = Math.floor(zoneClock(zone).timeAt(now.getTime()) / DAY_MS) * DAY_MS;
+  if (first === undefined) return { element: 'from', message: 'must be a day such as 2026-01-31' };
+  if (last === undefined) return { element: 'to', message: 'must be a day such as 2026-01-31' };
+  if (last < first) return { element: 'to', message: 'must not be before from' };
+  if (last > today) {
+    return { element: 'to', message: `must not be in the future: in ${zone} it is ${new Date(today).toISOString().slice(0, 10)}` };
+  }
+  const days = (last - first) / DAY_MS + 1;
+  return days > MAX_DAYS ? { element: 'to', message: `must be within ${MAX_DAYS} days of from, and these are ${days}` } : undefined;
+}
+
+/** As folders are named: 2026-11-19T23-00-00Z_2026-11-20T23-00-00Z, and of a backfill its days. */
+export function windowName({ start, end }: ExportWindow, days: ExportDays | null): string {
+  return days ? `backfill/${days.from}_${days.to}` : `${start ? instantName(start) : 'beginning'}_${instantName(end)}`;
+}
+
+/** Where the files of a window lie in the bucket, without slashes at its ends. */
+export function exportFolder({ subfolder, identifier }: { subfolder: string; identifier: string }, window: string): string {
+  return [subfolder, identifier, window].filter((part) => part !== '').join('/');
+}
+
+/** S3 takes colons, and many tools don't. */
+function instantName(instant: Date): string {
+  return `${instant.toISOString().slice(0, 19).replaceAll(':', '-')}Z`;
+}
+
+/** As if the day were UTC's; undefined for what is no day of the calendar from the year 1 on. */
+function dayMs(day: string): number | undefined {
+  const ms = DAY.test(day) && day >= '0001' ? Date.parse(day) : Number.NaN;
+  return Number.isNaN(ms) || new Date(ms).toISOString().slice(0, 10) !== day ? undefined : ms;
+}

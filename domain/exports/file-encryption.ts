@@ -1,0 +1,179 @@
+import {
+  type CipherGCM, createCipheriv, createDecipheriv, type CipherGCMTypes, type Decipheriv, type DecipherGCM, randomBytes,
+} from 'node:crypto';
+import { Transform, type TransformCallback } from 'node:stream';
+import { Refusal, refuse } from '../core/refusal.ts';
+
+const MODES = ['CBC', 'CTR', 'GCM'] as const;
+const BITS = [128, 192, 256] as const;
+export type EncryptionType = { bits: (typeof BITS)[number]; mode: (typeof MODES)[number] };
+
+/** As they are written in docs and messages; callers may write them in any case. */
+export const ENCRYPTION_TYPES = MODES.flatMap((mode) => BITS.map((bits) => `AES-${bits}-${mode}`));
+
+const BLOCK_BYTES = 16;
+const TAG_BYTES = 16;
+const HEX = /^[0-9a-f]*$/i;
+
+/** The cipher that a hyphenated name means, such as AES-256-CBC, in any case; undefined for an unknown one. */
+export function parseEncryptionType(name: string): EncryptionType | undefined {
+  const [, bits, mode] = /^AES-(128|192|256)-(CBC|CTR|GCM)$/.exec(name.toUpperCase()) ?? [];
+  if (bits === undefined) return undefined;
+  return { bits: Number(bits) as EncryptionType['bits'], mode: mode as EncryptionType['mode'] };
+}
+
+/** What is wrong with a key, or with the type that it is for; undefined for a key that fits. Never quotes the key. */
+export function encryptionKeyFault(type: string, key: string): string | undefined {
+  const parsed = parseEncryptionType(type);
+  if (!parsed) return `the encryption type is one of ${ENCRYPTION_TYPES.join(', ')}`;
+  if (keyBytes(parsed, key)) return undefined;
+  const bytes = parsed.bits / 8;
+  const wanted = `a key of exactly ${bytes} bytes of text, or of ${bytes * 2} hexadecimal digits`;
+  const had = Buffer.byteLength(key);
+  const given = had === bytes * 2 ? `${had} bytes that are not all hexadecimal digits` : `${had} bytes`;
+  return `${nameOf(parsed)} needs ${wanted}; this one has ${given}`;
+}
+
+/**
+ * Encrypts one file: its IV (16 bytes; 12 of GCM), fresh for each, then the ciphertext (of CBC with PKCS#7's padding), then
+ * GCM's tag of 16 bytes. Refuses a key that does not fit.
+ */
+export function encryptionStream(type: string, key: string): Transform {
+  const { parsed, bytes } = fitting(type, key);
+  const iv = randomBytes(ivBytes(parsed));
+  const cipher = createCipheriv(algorithm(parsed), bytes, iv);
+  let isBegun = false;
+  const begin = (stream: Transform) => {
+    if (!isBegun) stream.push(iv);
+    isBegun = true;
+  };
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      begin(this);
+      done(null, cipher.update(chunk));
+    },
+    flush(done) {
+      begin(this);
+      this.push(cipher.final());
+      if (parsed.mode === 'GCM') this.push((cipher as CipherGCM).getAuthTag());
+      done();
+    },
+  });
+}
+
+/**
+ * The content of a file that `encryptionStream` wrote. Ends with a refusal that says what is the matter where the file was
+ * cut off, where GCM's tag tells that it was changed, and where CBC's padding is none. Nothing of it is to be trusted before
+ * the stream has ended well. CTR notices no change at all, and CBC not each: the manifest's checksums do.
+ */
+export function decryptStream(type: string, key: string): Transform {
+  const { parsed, bytes } = fitting(type, key);
+  const file = new EncryptedFile(parsed, bytes);
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) { pass(done, () => file.update(this, chunk)); },
+    flush(done) { pass(done, () => file.end(this)); },
+  });
+}
+
+/** Takes IV, ciphertext and tag apart, however the bytes come in. */
+class EncryptedFile {
+  private readonly type: EncryptionType;
+  private readonly key: Buffer;
+  private decipher: Decipheriv | undefined;
+  /** Of the IV, until it is whole; then what may be the tag. */
+  private held: Buffer = Buffer.alloc(0);
+  private sizeBytes = 0;
+
+  constructor(type: EncryptionType, key: Buffer) {
+    this.type = type;
+    this.key = key;
+  }
+
+  update(out: Transform, chunk: Buffer): void {
+    this.sizeBytes += chunk.length;
+    const bytes = this.decipher ? chunk : this.begin(chunk);
+    if (this.decipher && bytes.length > 0) this.decrypt(out, this.decipher, bytes);
+  }
+
+  /** Makes the decipher once the IV is whole, and gives what stands behind it. */
+  private begin(chunk: Buffer): Buffer {
+    const start = Buffer.concat([this.held, chunk]);
+    const length = ivBytes(this.type);
+    if (start.length < length) {
+      this.held = start;
+      return Buffer.alloc(0);
+    }
+    this.held = Buffer.alloc(0);
+    this.decipher = makeDecipher(this.type, this.key, start.subarray(0, length));
+    return start.subarray(length);
+  }
+
+  private decrypt(out: Transform, decipher: Decipheriv, bytes: Buffer): void {
+    if (this.type.mode !== 'GCM') {
+      out.push(decipher.update(bytes));
+      return;
+    }
+    const ready = this.held.length + bytes.length - TAG_BYTES;
+    const ofHeld = Math.min(Math.max(ready, 0), this.held.length);
+    const ofBytes = Math.max(ready - ofHeld, 0);
+    if (ofHeld > 0) out.push(decipher.update(this.held.subarray(0, ofHeld)));
+    if (ofBytes > 0) out.push(decipher.update(bytes.subarray(0, ofBytes)));
+    // A copy: the chunk's memory may be used again.
+    this.held = Buffer.concat([this.held.subarray(ofHeld), bytes.subarray(ofBytes)]);
+  }
+
+  end(out: Transform): void {
+    const { type, decipher, sizeBytes } = this;
+    const least = ivBytes(type) + { CBC: BLOCK_BYTES, CTR: 0, GCM: TAG_BYTES }[type.mode];
+    if (!decipher || sizeBytes < least) {
+      refuse(400, 'cut_off', `The file is cut off: it has ${sizeBytes} bytes, and one of ${nameOf(type)} has ${least} at least.`);
+    }
+    if (type.mode === 'CBC' && sizeBytes % BLOCK_BYTES !== 0) {
+      refuse(400, 'cut_off', `The file is cut off, or is none of AES-${type.bits}-CBC: its ${sizeBytes} bytes are not whole blocks of 16.`);
+    }
+    if (type.mode === 'GCM') (decipher as DecipherGCM).setAuthTag(this.held);
+    out.push(final(decipher, type));
+  }
+}
+
+function final(decipher: Decipheriv, type: EncryptionType): Buffer {
+  try {
+    return decipher.final();
+  } catch {
+    return refuse(400, 'not_decrypted', type.mode === 'GCM'
+      ? 'Not this key or type, or the file was changed or cut off: its tag does not match. Nothing of it is to be used.'
+      : 'Not this key or type, or the file was changed or cut off: its padding is none of CBC.');
+  }
+}
+
+function pass(done: TransformCallback, work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    done(error);
+    return;
+  }
+  done();
+}
+
+function fitting(type: string, key: string): { parsed: EncryptionType; bytes: Buffer } {
+  const parsed = parseEncryptionType(type);
+  const bytes = parsed && keyBytes(parsed, key);
+  return parsed && bytes ? { parsed, bytes } : refuse(400, 'bad_key', `${encryptionKeyFault(type, key)}.`);
+}
+
+function keyBytes({ bits }: EncryptionType, key: string): Buffer | undefined {
+  const bytes = Buffer.from(key);
+  if (bytes.length === bits / 8) return bytes;
+  return bytes.length === bits / 4 && HEX.test(key) ? Buffer.from(key, 'hex') : undefined;
+}
+
+function makeDecipher(type: EncryptionType, key: Buffer, iv: Buffer): Decipheriv {
+  if (type.mode !== 'GCM') return createDecipheriv(algorithm(type), key, iv);
+  return createDecipheriv(algorithm(type) as CipherGCMTypes, key, iv, { authTagLength: TAG_BYTES });
+}
+
+const algorithm = ({ bits, mode }: EncryptionType) => `aes-${bits}-${mode.toLowerCase()}`;
+const nameOf = ({ bits, mode }: EncryptionType) => `AES-${bits}-${mode}`;
+const ivBytes = ({ mode }: EncryptionType) => (mode === 'GCM' ? 12 : 16);

@@ -1,0 +1,130 @@
+import { parseAttributeValue, type ScalarType } from '../attributes/attribute-value.ts';
+import { CUSTOMER_TYPES, type CustomerType } from '../attributes/customer-id.ts';
+import { sayType, scalarText, textOf } from '../attributes/json-value.ts';
+import { ACTIONS, type Action } from '../attributes/set-actions.ts';
+import {
+  type AttributeRules, findAction, findAttribute, type ImportAttribute, refused, type RefusedRow, type RowOutcome, type SetRow,
+  sorDeleted, type ValueRow,
+} from '../attributes/value-row.ts';
+import { quote } from '../core/text-limits.ts';
+import type { ImportErrorType } from '../imports/import-error-type.ts';
+
+/** An element of `customer_attribute_values`, as `parseExactJson` reads it: anything may stand in its members. */
+export type FeedValue = Readonly<Record<string, unknown>>;
+
+/** What values are checked against; `sorDeleted` once the SoR is gone. */
+export type FeedRules = AttributeRules & { version: 'v2' | 'v3'; sorDeleted: boolean };
+
+/**
+ * What a value of a feed does (reference: Feeding attribute values). The first fault counts, in this order: customer
+ * id, customer_id_type, key, unknown key (ignored, all else fails), attribute or SoR disabled, action, value.
+ *
+ * null removes, from a Set all elements. A Set needs an action otherwise: ADD and REMOVE take one element as it
+ * stands, UPSERT the whole Set between `;`, DEL empties it. Of a scalar v2 passes the action over; in v3 DEL removes
+ * it, and ADD, UPSERT, REMOVE and no action replace it. DEL doesn't look at the value. An empty text is no action.
+ *
+ * A Number is a JSON number or a string that holds one, a Boolean true or false or one of these as a string, all
+ * else a string. customer_id is a string.
+ */
+export function checkFeedValue(given: FeedValue, rules: FeedRules): RowOutcome {
+  const { customer_id: customerId, attribute_key: key } = given;
+  if (rules.sorDeleted) return sorDeleted(textOf(customerId), textOf(key));
+  if (typeof customerId !== 'string') return refuseValue(given, 'INVALID_CUSTOMER_ID', sayNoText('customer_id', customerId));
+  const attribute = typeof key === 'string' ? findAttribute(customerId, key, rules) : noKey(given);
+  if ('errorType' in attribute && attribute.errorType === 'INVALID_CUSTOMER_ID') return attribute;
+  const customerType = readCustomerType(given.customer_id_type);
+  if (customerType === undefined) return unknownType(given);
+  if ('errorType' in attribute) return attribute;
+  const person = { customerId, customerType };
+  return attribute.valueType === 'Set'
+    ? checkSet(given, attribute, person)
+    : checkScalar(given, { ...attribute, valueType: attribute.valueType }, person, rules);
+}
+
+type Person = { customerId: string; customerType: CustomerType };
+
+function refuseValue(given: FeedValue, errorType: ImportErrorType, message: string): RefusedRow {
+  return refused(errorType, message, textOf(given.customer_id), textOf(given.attribute_key));
+}
+
+function sayNoText(member: string, value: unknown): string {
+  return isAbsent(value) ? `${member} is missing` : `${member} must be a string, not ${sayType(value)}`;
+}
+
+function isAbsent(value: unknown): value is null | undefined {
+  return value === undefined || value === null;
+}
+
+function noKey(given: FeedValue): RefusedRow {
+  const key = given.attribute_key;
+  return refuseValue(given, isAbsent(key) ? 'EMPTY_KEY' : 'PARSING_FAILED', sayNoText('attribute_key', key));
+}
+
+/** Default user_id; undefined where it is none that there is. */
+export function readCustomerType(given: unknown): CustomerType | undefined {
+  return isAbsent(given) ? 'user_id' : CUSTOMER_TYPES.find((type) => type === given);
+}
+
+function unknownType(given: FeedValue): RefusedRow {
+  const type = given.customer_id_type;
+  const found = typeof type === 'string' ? quote(type) : sayType(type);
+  return refuseValue(given, 'UNKNOWN_TYPE', `customer_id_type is ${CUSTOMER_TYPES.join(' or ')}, not ${found}`);
+}
+
+/** null for none, undefined for an unknown one. */
+function readAction(given: unknown): Action | null | undefined {
+  if (isAbsent(given) || given === '') return null;
+  return typeof given === 'string' ? findAction(given) : undefined;
+}
+
+function invalidAction(given: FeedValue, isRequired: boolean): RefusedRow {
+  const { action_type: action } = given;
+  const known = `${ACTIONS.join(', ')}${isRequired ? '' : ' or left out'}`;
+  if (readAction(action) === null) return refuseValue(given, 'INVALID_ACTION', `a Set needs an action_type: ${known}`);
+  const found = typeof action === 'string' ? quote(action) : sayType(action);
+  return refuseValue(given, 'INVALID_ACTION', `${found} is no action: it is ${known}`);
+}
+
+function checkSet(given: FeedValue, { id }: ImportAttribute, person: Person): SetRow | RefusedRow {
+  const action = readAction(given.action_type);
+  const value = given.attribute_value;
+  const row = { kind: 'set', attributeId: id, valueType: 'Set', ...person } as const;
+  if (action === undefined) return invalidAction(given, true);
+  if (action === 'DEL' || value === null) return { ...row, action: 'DEL', elements: [] };
+  if (action === null) return invalidAction(given, true);
+  if (typeof value !== 'string') return noText(given, 'Set');
+  const parsed = action === 'UPSERT' ? parseAttributeValue('Set', value) : oneElement(value);
+  return parsed.ok ? { ...row, action, elements: parsed.value } : refuseValue(given, parsed.errorType, parsed.message);
+}
+
+/** By the rules of a String, which are those of an element. */
+function oneElement(text: string) {
+  const parsed = parseAttributeValue('String', text);
+  return parsed.ok ? { ok: true as const, value: [parsed.value as string] } : parsed;
+}
+
+function checkScalar(
+  given: FeedValue, { id, valueType }: { id: number; valueType: ScalarType }, person: Person, { version }: FeedRules,
+): ValueRow | RefusedRow {
+  const action = version === 'v2' ? null : readAction(given.action_type);
+  const value = given.attribute_value;
+  const row = { kind: 'value', attributeId: id, valueType, ...person } as const;
+  if (action === undefined) return invalidAction(given, false);
+  if (action === 'DEL' || value === null) return { ...row, action: 'remove', value: null };
+  const text = scalarText(valueType, value);
+  if (text === undefined) return noText(given, valueType);
+  const parsed = parseAttributeValue(valueType, text);
+  return parsed.ok ? { ...row, action: 'set', value: parsed.value } : refuseValue(given, parsed.errorType, parsed.message);
+}
+
+const TEXT = 'a string';
+const TAKEN: Record<ScalarType | 'Set', string> = {
+  String: TEXT, Date: TEXT, Datetime: TEXT, Number: 'a number', Boolean: 'true or false',
+  Set: 'a string, one element, or with UPSERT all of them between ;',
+};
+
+function noText(given: FeedValue, type: ScalarType | 'Set'): RefusedRow {
+  const value = given.attribute_value;
+  if (value === undefined) return refuseValue(given, 'EMPTY_VALUE', 'attribute_value is missing; null removes the value');
+  return refuseValue(given, 'INVALID_VALUE', `${sayType(value)} is no value of a ${type}: send ${TAKEN[type]}`);
+}

@@ -1,0 +1,31 @@
+import { parseExactJson } from '../core/exact-json.ts';
+import { fieldKind, type PlaceWords } from './personal-data-words.ts';
+
+/** What a record is shown with: the apps of the entity by our numbers, and every id that the person is known by. */
+export type ShownWith = { apps: ReadonlyMap<number, { identifier: string; name: string }>; ids: ReadonlySet<string> };
+
+/** In the place of an id that is somebody else's. */
+const ANOTHER = 'another person';
+
+/** A record of a place as an archive shows it: apps by identifier and name, numbers digit for digit, and of nobody else an id. */
+export function archiveRecord(words: PlaceWords, record: Record<string, unknown>, shownWith: ShownWith): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).flatMap(([name, value]) => {
+    const kind = value === null ? undefined : fieldKind(words, name);
+    if (kind === 'app') {
+      const app = shownWith.apps.get(value as number);
+      return [[name, app?.identifier ?? null], ['app_name', app?.name ?? null]];
+    }
+    if (kind === 'person') return [[name, shownWith.ids.has(String(value)) ? value : ANOTHER]];
+    return [[name, kind === 'json' ? exact(value) : value]];
+  }));
+}
+
+/** What isn't JSON (the number NaN) stays a text. */
+function exact(value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  try {
+    return parseExactJson(value);
+  } catch {
+    return value;
+  }
+}

@@ -1,0 +1,111 @@
+import { MAX_NAME, oneLine, thousands } from '../core/mail-text.ts';
+
+/** `waiting`: for somebody's approval; `held`: the last ones of it are on hold; `near_deadline`: few of the 30 days are left. */
+export type GdprMailKind = 'waiting' | 'held' | 'treated' | 'near_deadline';
+
+/** What there is to tell of a request. It names none of its people: a mail can't be erased. Instants are ISO 8601. */
+export type GdprReport = {
+  kind: GdprMailKind;
+  identifier: string;
+  type: 'access' | 'delete';
+  /** Asked for from an app, by somebody on their device. */
+  isFromDevice: boolean;
+  /** How many it is about, and how many of them are on hold. */
+  people: number;
+  held: number;
+  /** Of an access request that is treated: by their places among those asked for, a signed link or what is told instead. */
+  archives: { ordinal: number; told: string }[];
+  receivedAt: string;
+  /** When it is discarded with its archives; null until it is treated. */
+  expiresAt: string | null;
+  /** Until the 30 days are over; of less than one day 0. */
+  daysLeft: number;
+  /** Where its status is, and its receipts. */
+  link: string;
+  receiptLink: string;
+};
+
+/** So many archives are linked; the others stand in the status. */
+const ARCHIVES_TOLD = 50;
+
+/** The mail about a request of people for their data or its deletion: what happened, what to do, and where. */
+export function gdprMail(report: GdprReport): { subject: string; text: string } {
+  const title = report.type === 'access' ? 'Access request' : 'Deletion request';
+  const subject = `${title} ${oneLine(report.identifier, MAX_NAME)}: ${headline(report)}`;
+  const parts = [
+    [`${subject}.`, `It is about ${people(report.people)} and was received ${report.receivedAt}${origin(report)}.`],
+    ...partsOf(report),
+    ['Its status:', report.link],
+  ];
+  return { subject, text: `${parts.map((lines) => lines.join('\n')).join('\n\n')}\n` };
+}
+
+function headline({ kind, daysLeft }: GdprReport): string {
+  if (kind === 'waiting') return 'waits for approval';
+  if (kind === 'held') return 'somebody is on hold';
+  if (kind === 'treated') return 'treated';
+  return daysLeft > 0 ? `${days(daysLeft)} left` : 'its 30 days are over';
+}
+
+function partsOf(report: GdprReport): string[][] {
+  if (report.kind === 'waiting') return [waitingLines(report)];
+  if (report.kind === 'held') return [heldLines(report)];
+  if (report.kind === 'near_deadline') return [deadlineLines(report)];
+  return report.type === 'access' ? [archiveLines(report)] : [erasedLines(report)];
+}
+
+function waitingLines({ identifier }: GdprReport): string[] {
+  const name = oneLine(identifier, MAX_NAME);
+  return [
+    'Nothing is deleted until somebody approves it; 30 days from its receipt are what the law gives.',
+    `To approve it: millrace gdpr approve ${name}; to decline it: millrace gdpr decline ${name}`,
+  ];
+}
+
+function heldLines({ people: all, held }: GdprReport): string[] {
+  return [
+    `${heldOf(all, held)} on hold.`,
+    'Whoever is on hold is deleted once nothing holds them any more; the status tells why. To see what stands: millrace gdpr holds',
+  ];
+}
+
+function heldOf(all: number, held: number): string {
+  const are = (count: number) => `${thousands(count)} ${count === 1 ? 'is' : 'are'}`;
+  if (held < all) return `Of them ${are(all - held)} treated, ${are(held)}`;
+  return all === 1 ? 'Nothing is deleted yet: they are' : 'Nobody is deleted yet: all of them are';
+}
+
+function deadlineLines({ daysLeft }: GdprReport): string[] {
+  return [
+    daysLeft > 0 ? `It is not treated, and ${days(daysLeft)} of its 30 are left.` : 'It is not treated, and its 30 days are over.',
+    'The status tells what it is at, and what keeps it.',
+  ];
+}
+
+function erasedLines({ people: count, receiptLink }: GdprReport): string[] {
+  return [
+    `Deleted: ${people(count)}, of whom a second look found nothing any more.`,
+    'The signed receipt, which names nobody and stays:', receiptLink,
+  ];
+}
+
+function archiveLines({ archives, expiresAt }: GdprReport): string[] {
+  const lines = archives.slice(0, ARCHIVES_TOLD).map(({ ordinal, told }) => `${ordinal}. ${oneLine(told)}`);
+  const more = archives.length > ARCHIVES_TOLD ? [`and ${thousands(archives.length - ARCHIVES_TOLD)} more, which the status names`] : [];
+  const until = expiresAt === null ? '' : ` until ${expiresAt}`;
+  const links = archives.some(({ told }) => URL.canParse(told))
+    ? `; who has a link can download what it leads to${until}. Pass each on to its person only` : '';
+  return [`In the order in which they were asked for${links}:`, ...lines, ...more];
+}
+
+function origin({ isFromDevice }: GdprReport): string {
+  return isFromDevice ? ' from a device' : '';
+}
+
+function people(count: number): string {
+  return count === 1 ? '1 person' : `${thousands(count)} people`;
+}
+
+function days(count: number): string {
+  return count === 1 ? '1 day' : `${count} days`;
+}

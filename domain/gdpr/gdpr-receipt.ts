@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { documentSignature, type Sign, signDocument } from '../core/signed-document.ts';
+
+const count = z.int().nonnegative();
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+const instant = z.iso.datetime();
+
+/**
+ * Whom it tells of: a keyed hash, which only the server that made it can make of an id, and how many ids they were known by.
+ * `origins`: whose word these rest on; `left_alone`: what was linked to the person by claims, and stays as it is. Receipts from before
+ * tell of neither.
+ */
+const subject = z.object({
+  subject: sha256,
+  identifiers: z.object({ user_id: count, device_id: count, push_token: count }),
+  origins: z.object({ asked: count, alias: count, confirmed: count, device: count }).optional(),
+  left_alone: z.array(z.object({
+    kind: z.enum(['user_id', 'device_id']), subject: sha256, reason: z.enum(['unconfirmed', 'shared', 'too_many']),
+  })).optional(),
+});
+
+/** What lies elsewhere. `notified`: a list of whom to delete lies there; `elsewhere`: it is for whoever runs that system. */
+const copy = z.object({
+  kind: z.enum(['exporter', 'sync']), id: z.string(),
+  state: z.enum(['notified', 'not_notified', 'elsewhere']),
+  /** The key of the list in the bucket. */
+  list: z.string().nullable(),
+  at: instant.nullable(),
+  reason: z.string().nullable(),
+});
+
+const shared = {
+  version: z.literal(1),
+  receipt: z.string(), entity: z.string(), request: z.string(),
+  /** From 1: people on hold come in a later round than the others. */
+  round: z.int().positive(),
+  source: z.enum(['api', 'sdk', 'restore']),
+  requested_at: instant,
+  /** `id`: a user's uid or a service token's identifier. */
+  requested_by: z.object({ kind: z.enum(['user', 'service_token', 'device', 'system']), id: z.string().nullable() }),
+  issued_at: instant,
+  subjects: z.array(subject),
+};
+
+const erasure = z.object({
+  ...shared,
+  type: z.literal('erasure'),
+  /** From then on nothing of these people was taken in. */
+  tombstones_at: instant,
+  places: z.array(z.object({ place: z.string(), erased: count, survivors: count })),
+  copies: z.array(copy),
+  /** What stays, and why. */
+  kept: z.array(z.object({ place: z.string(), why: z.string(), until: z.string().nullable() })),
+});
+
+const access = z.object({
+  ...shared,
+  type: z.literal('access'),
+  places: z.array(z.object({ place: z.string(), shown: count })),
+  archives: z.array(z.object({ sha256, bytes: count })),
+});
+
+/** What was erased, or shown, as a signed receipt tells it. It names nobody. Members that it does not know are dropped. */
+export const receiptSchema = z.discriminatedUnion('type', [
+  erasure.extend({ signature: documentSignature }), access.extend({ signature: documentSignature }),
+]);
+
+export type GdprReceipt = z.infer<typeof receiptSchema>;
+export type ReceiptCopy = z.infer<typeof copy>;
+type UnsignedErasure = z.infer<typeof erasure>;
+type UnsignedAccess = z.infer<typeof access>;
+
+export function signReceipt(receipt: UnsignedErasure | UnsignedAccess, sign: Sign): GdprReceipt {
+  return signDocument(receipt, sign);
+}
+
+type Filled = 'version' | 'receipt' | 'entity' | 'issued_at';
+/** All that whoever did the work has to say. */
+export type NewReceipt = Omit<UnsignedErasure, Filled> | Omit<UnsignedAccess, Filled>;

@@ -1,0 +1,117 @@
+import type { RefusedRow } from '../attributes/value-row.ts';
+import { parseRecord } from '../core/csv-records.ts';
+import type { ImportError } from './import-error.ts';
+import { badRecordFailure, columnNames, ERROR_COLUMNS, type ImportFormat } from './import-file.ts';
+import { ownColumns, wrongColumns } from './import-row.ts';
+
+/** Which columns the import had. */
+type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns'>;
+
+/** What stands for bytes that are no UTF-8. */
+const REPLACEMENT = '\uFFFD';
+
+/** The header of an import's error file: the import's own columns, and what was wrong with each row. */
+export function errorFileHeader({ columns }: Pick<Columns, 'columns'>): string[] {
+  return columnNames({ columns, hasErrorColumns: true });
+}
+
+/**
+ * The row of an error file that shows `error`, one text for each column of the header; null for what none can show:
+ * an error of the file as a whole, and a row of an erased person.
+ *
+ * A record that could be cut into its columns stands in them, any other one in `original`, whole. Of a record that was
+ * not kept whole nothing is shown: corrected as far as it goes, it would be imported without its end.
+ */
+export function errorFileRow(error: ImportError, format: Columns): string[] | null {
+  if (error.line === 0 || error.customerHash !== null) return null;
+  const nothing = ownColumns(format).map(() => '');
+  if (error.raw === null || !isWhole(error)) {
+    const reason = `${error.message}: correct it in the file that was imported, at line ${error.line}`;
+    return [...nothing, shownLine(error, null, format), error.errorType, reason, ''];
+  }
+  const record = readRaw(error.raw, error, format);
+  const fields = record && isReadable(error) ? shownFields(record, format) : null;
+  const original = fields ? '' : originalText(error.raw, record, format);
+  return [...(fields ?? nothing), shownLine(error, record, format), error.errorType, error.message, original];
+}
+
+/** Of the first file: a row of an error file that named no line has none. */
+function shownLine({ line }: ImportError, record: string[] | null, format: Columns): string {
+  if (!format.hasErrorColumns) return String(line);
+  return String((record && originalLine(record, format)) ?? '');
+}
+
+function isWhole({ errorType, message }: ImportError): boolean {
+  return errorType !== 'FILE_TRANSFER_ERROR' && message !== badRecordFailure('too_long').message;
+}
+
+function isReadable({ errorType }: ImportError): boolean {
+  return errorType !== 'PARSING_FAILED' && errorType !== 'FILE_ENCODING';
+}
+
+/** The fields of the record, of an error file those with its error; null where there are none. */
+function readRaw(raw: string, error: ImportError, { hasErrorColumns }: Columns): string[] | null {
+  if (!hasErrorColumns && !isReadable(error)) return null;
+  const record = parseRecord(raw);
+  return Array.isArray(record) ? record : null;
+}
+
+/** The fields that go into columns; a row of empty ones can't, since it would look like one that has to be filled in. */
+function shownFields(record: string[], format: Columns): string[] | null {
+  const fields = rowFields(record, format);
+  return Array.isArray(fields) && fields.length === format.columns && !isEmpty(fields) ? fields : null;
+}
+
+/** The record; of one that stood in an error file what that held of the row, without its error. */
+function originalText(raw: string, record: string[] | null, format: Columns): string {
+  if (!format.hasErrorColumns || !record || !hasAllColumns(record, format)) return raw;
+  const own = record.slice(0, format.columns);
+  return isEmpty(own) ? record.at(-1)! : own.map((field) => `"${field.replaceAll('"', '""')}"`).join();
+}
+
+/**
+ * The fields of a row as `checkRow` wants them. Of a file with error columns these are the row's first three or four
+ * or, where they are all empty, those of the record in `original`; refused are a row that has neither, another number
+ * of columns, and a text that was not UTF-8 and still isn't corrected.
+ */
+export function rowFields(fields: string[], format: Columns): string[] | RefusedRow {
+  if (!format.hasErrorColumns) return fields;
+  if (!hasAllColumns(fields, format)) return wrongColumns('the line', fields.length, columnNames(format));
+  const own = fields.slice(0, format.columns);
+  const original = fields.at(-1)!;
+  const isDamaged = fields[format.columns + 1] === 'FILE_ENCODING' && [...own, original].join().includes(REPLACEMENT);
+  if (isDamaged) return STILL_DAMAGED;
+  if (!isEmpty(own)) return own;
+  return original === '' ? NOTHING : originalFields(original, format);
+}
+
+function originalFields(original: string, format: Columns): string[] | RefusedRow {
+  const record = parseRecord(original);
+  if (!Array.isArray(record)) return { ...record, message: `the column original: ${record.message}` };
+  const names = ownColumns(format);
+  return record.length === names.length ? record : wrongColumns('the record in original', record.length, names);
+}
+
+/** The line of the first file that a row of an error file corrects; null where none stands. */
+export function originalLine(fields: readonly string[], format: Columns): number | null {
+  if (!format.hasErrorColumns || !hasAllColumns(fields, format)) return null;
+  const line = fields[format.columns]!;
+  return /^[1-9]\d{0,14}$/.test(line) ? Number(line) : null;
+}
+
+function hasAllColumns(fields: readonly string[], { columns }: Columns): boolean {
+  return fields.length === columns + ERROR_COLUMNS.length;
+}
+
+function isEmpty(fields: readonly string[]): boolean {
+  return fields.every((field) => field === '');
+}
+
+const NOTHING: RefusedRow = {
+  kind: 'failed', errorType: 'PARSING_FAILED',
+  message: 'nothing to import in this line: fill in the columns, or original',
+};
+const STILL_DAMAGED: RefusedRow = {
+  kind: 'failed', errorType: 'FILE_ENCODING',
+  message: `the line still has ${REPLACEMENT} where the first file was not UTF-8: write what it should be, or empty error_type`,
+};

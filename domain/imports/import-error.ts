@@ -1,0 +1,62 @@
+import { jsonText } from '../attributes/json-value.ts';
+import type { RefusedRow } from '../attributes/value-row.ts';
+import { shorten } from '../core/text-limits.ts';
+import type { RunErrorType } from './import-error-type.ts';
+
+/** Which step refused the row (reference: `source`, the processing stage). */
+export type ImportStage = 'transfer' | 'parsing' | 'validation' | 'merge';
+
+/** What became of a row that changed nothing: one record for each, so that no row is lost. */
+export type ImportError = {
+  /** Physical line of the file on which the record starts; 0 for the file as a whole. */
+  line: number;
+  errorType: RunErrorType;
+  outcome: 'ignored' | 'failed';
+  stage: ImportStage;
+  message: string;
+  customerId: string | null;
+  attributeKey: string | null;
+  /** The record as it stands in the file; of one over 1 MiB its first 2 KiB. */
+  raw: string | null;
+  /** Of a row of an error file: the line of the first file that it corrects. */
+  originalLine: number | null;
+  /** Instead of customerId and raw where the person was erased. */
+  customerHash: Uint8Array | null;
+};
+
+/** An error of the file as a whole, which is none of its rows'. */
+export function fileError(errorType: RunErrorType, stage: ImportStage, message: string): ImportError {
+  return {
+    line: 0, errorType, outcome: 'failed', stage, message,
+    customerId: null, attributeKey: null, raw: null, originalLine: null, customerHash: null,
+  };
+}
+
+/** The error of a record or value that was refused; `raw` is already cut to size. */
+export function refusalError(line: number, raw: string, refusal: RefusedRow, stage?: ImportStage): ImportError {
+  return {
+    line,
+    errorType: refusal.errorType,
+    outcome: refusal.kind,
+    stage: stage ?? (refusal.errorType === 'PARSING_FAILED' ? 'parsing' : 'validation'),
+    message: refusal.message,
+    customerId: refusal.customerId ?? null,
+    attributeKey: refusal.key ?? null,
+    raw,
+    originalLine: null,
+    customerHash: null,
+  };
+}
+
+/** A longer record is shown by its beginning, as that of an import. */
+const LONGEST_RAW = 1024 ** 2;
+const SAMPLE = 2 * 1024;
+
+/** The text of a record as an error shows it: storable, and of one over 1 MiB its first 2 KiB. */
+export function showRaw(text: string): string {
+  return shorten(text, text.length > LONGEST_RAW ? SAMPLE : LONGEST_RAW);
+}
+
+export function showJson(value: unknown): string {
+  return showRaw(jsonText(value) ?? '(nested too deeply to be shown)');
+}

@@ -1,0 +1,96 @@
+import { CR } from '../core/csv-bytes.ts';
+import { recordBytes, resumeAfter, type Bad, type BadReason, type Piece, type Run } from '../core/csv-pieces.ts';
+import { parseRun } from '../core/csv-records.ts';
+import { quote } from '../core/text-limits.ts';
+import type { ImportErrorType } from './import-error-type.ts';
+
+/** The meaning of a file's lines (reference: Batch CSV import, the older and the newer version). */
+export type ImportVersion = 'v2' | 'v3';
+
+const V2_COLUMNS = ['user_id', 'attribute_key', 'value'] as const;
+const V3_COLUMNS = [...V2_COLUMNS, 'action_type'] as const;
+
+/** The header line of each version's files. */
+const HEADER_LINES = { v2: V2_COLUMNS.join(','), v3: V3_COLUMNS.join(',') } as const;
+
+/** What an error file has after the columns of its import. */
+export const ERROR_COLUMNS = ['line', 'error_type', 'reason', 'original'] as const;
+
+/** How the lines of a file are read: a v3 file may leave the action_type column out. */
+export type ImportFormat = {
+  version: ImportVersion;
+  /** The import's own, those of an error file left out. */
+  columns: 3 | 4;
+  /** An error file that was corrected: its rows are read by `rowFields`. */
+  hasErrorColumns: boolean;
+};
+
+/** The names of a file's columns. */
+export function columnNames({ columns, hasErrorColumns }: Pick<ImportFormat, 'columns' | 'hasErrorColumns'>): string[] {
+  return [...(columns === 4 ? V3_COLUMNS : V2_COLUMNS), ...(hasErrorColumns ? ERROR_COLUMNS : [])];
+}
+
+/** The template of an import: its header, and a row for each attribute, in which customer and value are to be filled in. */
+export function templateRows(version: ImportVersion, keys: readonly string[]): string[][] {
+  const header = version === 'v3' ? V3_COLUMNS : V2_COLUMNS;
+  return [[...header], ...keys.map((key) => header.map((name) => (name === 'attribute_key' ? key : '')))];
+}
+
+export type FileFailure = { errorType: ImportErrorType; message: string };
+
+export type HeaderReading =
+  /** `offset` and `line` are where the records after the header begin. */
+  | { ok: true; format: ImportFormat; offset: number; line: number }
+  | ({ ok: false } & FileFailure);
+
+/**
+ * Reads the header: the first record of a file's first piece (no piece: an empty file). Names are compared without
+ * regard to case and to spaces around them; their order is fixed. A header with action_type makes a v2 call's file
+ * v3; one without leaves a v3 call's file v3, where every line is then read as with an empty action. The columns of
+ * an error file may follow. A failure is the whole file's.
+ */
+export function parseHeader(first: Piece | undefined, version: ImportVersion): HeaderReading {
+  if (first === undefined) return wrongHeader('PARSING_FAILED', 'the file is empty');
+  return first.kind === 'run' ? readHeader(first, version) : badHeader(first);
+}
+
+function readHeader(run: Run, version: ImportVersion): HeaderReading {
+  const fields = parseRun(run)[0]!;
+  const names = Array.isArray(fields) ? fields.map((name) => name.trim().toLowerCase()).join() : undefined;
+  const start = resumeAfter(run, 0);
+  for (const hasErrorColumns of [false, true]) {
+    const after = hasErrorColumns ? `,${ERROR_COLUMNS.join()}` : '';
+    if (names === HEADER_LINES.v3 + after) return { ok: true, format: { version: 'v3', columns: 4, hasErrorColumns }, ...start };
+    if (names === HEADER_LINES.v2 + after) return { ok: true, format: { version, columns: 3, hasErrorColumns }, ...start };
+  }
+  const line = recordBytes(run, 0);
+  const hint = line.includes(CR) ? ' (lines must end in LF or CRLF, not in CR alone)' : '';
+  return wrongHeader('PARSING_FAILED', `the first line is ${quote(line.toString())}${hint}`);
+}
+
+function badHeader({ reason, sample }: Bad): HeaderReading {
+  if (reason === 'not_utf8') {
+    const encoding = ['fffe', 'feff'].includes(sample.toString('hex', 0, 2)) ? 'UTF-16' : 'not UTF-8';
+    return wrongHeader('FILE_ENCODING', `the first line is ${encoding}: save the file as UTF-8`);
+  }
+  const why = BAD_RECORDS[reason].message;
+  return wrongHeader('PARSING_FAILED', `the first line begins ${quote(sample.toString())}: ${why}`);
+}
+
+function wrongHeader(errorType: ImportErrorType, what: string): HeaderReading {
+  return { ok: false, errorType, message: `${what}; a file begins with ${HEADER_LINES.v2} or ${HEADER_LINES.v3}` };
+}
+
+/** The error of a record that the splitter set aside. */
+export function badRecordFailure(reason: BadReason): FileFailure {
+  return BAD_RECORDS[reason];
+}
+
+const BAD_RECORDS: Record<BadReason, FileFailure> = {
+  too_long: { errorType: 'PARSING_FAILED', message: 'the record is longer than 1 MiB' },
+  stray_quote: {
+    errorType: 'PARSING_FAILED',
+    message: 'a quote opens a field that is not closed: quote the field, and double the quotes in it',
+  },
+  not_utf8: { errorType: 'FILE_ENCODING', message: 'the line is not UTF-8' },
+};

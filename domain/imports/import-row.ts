@@ -1,0 +1,75 @@
+import { parseAttributeValue, type ScalarType } from '../attributes/attribute-value.ts';
+import { ACTIONS, type Action } from '../attributes/set-actions.ts';
+import {
+  type AttributeRules, findAction, findAttribute, type ImportAttribute, refused, type RefusedRow, type RowOutcome,
+} from '../attributes/value-row.ts';
+import { quote } from '../core/text-limits.ts';
+import { columnNames, type ImportFormat } from './import-file.ts';
+
+/** What rows are checked against; the same for all rows of an import. */
+export type RowContext = ImportFormat & AttributeRules;
+
+/**
+ * What a row of an import does (reference: Feeding attribute values, Batch CSV import). The first fault counts, in
+ * this order: number of columns, customer id, key empty or too long, unknown key (ignored, all else fails),
+ * attribute or SoR disabled, action, value.
+ *
+ * v2: every line replaces; a Set's line is its new full state, and one without an element empties it.
+ * v3: an empty action is UPSERT. A scalar is replaced by ADD, UPSERT and REMOVE, and removed by DEL. On a Set, ADD
+ * and REMOVE take several elements between `;` as UPSERT does. DEL doesn't look at the value. An empty value is
+ * EMPTY_VALUE otherwise.
+ */
+export function checkRow(fields: readonly string[], context: RowContext): RowOutcome {
+  if (fields.length !== context.columns) return wrongColumns('the line', fields.length, ownColumns(context));
+  const customerId = fields[0]!;
+  const key = fields[1]!;
+  const attribute = findAttribute(customerId, key, context);
+  if ('errorType' in attribute) return attribute;
+  const action = readAction(fields[3]);
+  if (action === undefined) return invalidAction(fields[3]!, customerId, key);
+  return attribute.valueType === 'Set'
+    ? checkSet(attribute, customerId, action, fields[2]!, context)
+    : checkScalar(attribute, attribute.valueType, customerId, action, fields[2]!);
+}
+
+/** An empty action, and a line or a file without one, is UPSERT, in v2 as well: there every line replaces. */
+function readAction(text = ''): Action | undefined {
+  return text === '' ? 'UPSERT' : findAction(text);
+}
+
+function checkScalar(
+  { id, key }: ImportAttribute, valueType: ScalarType, customerId: string, action: Action, text: string,
+): RowOutcome {
+  const row = { kind: 'value', attributeId: id, valueType, customerId, customerType: 'user_id' } as const;
+  if (action === 'DEL') return { ...row, action: 'remove', value: null };
+  const parsed = parseAttributeValue(valueType, text);
+  if (!parsed.ok) return refused(parsed.errorType, parsed.message, customerId, key);
+  return { ...row, action: 'set', value: parsed.value };
+}
+
+function checkSet(
+  { id, key }: ImportAttribute, customerId: string, action: Action, text: string, { version }: RowContext,
+): RowOutcome {
+  const row = { kind: 'set', attributeId: id, valueType: 'Set', customerId, customerType: 'user_id' } as const;
+  if (action === 'DEL') return { ...row, action, elements: [] };
+  const parsed = parseAttributeValue('Set', text);
+  if (parsed.ok) return { ...row, action, elements: parsed.value };
+  if (parsed.errorType === 'EMPTY_VALUE' && version === 'v2') return { ...row, action: 'DEL', elements: [] };
+  return refused(parsed.errorType, parsed.message, customerId, key);
+}
+
+/** `what` has another number of columns than it has names for. */
+export function wrongColumns(what: string, found: number, names: readonly string[]): RefusedRow {
+  const message = `${what} has ${found} ${found === 1 ? 'column' : 'columns'} instead of ${names.length} (${names.join()})`;
+  return { kind: 'failed', errorType: 'PARSING_FAILED', message };
+}
+
+/** The names of the columns that a row has once those of an error file are taken off. */
+export function ownColumns({ columns }: Pick<ImportFormat, 'columns'>): string[] {
+  return columnNames({ columns, hasErrorColumns: false });
+}
+
+function invalidAction(action: string, customerId: string, key: string): RefusedRow {
+  const message = `${quote(action)} is no action: it is ${ACTIONS.join(', ')} or empty`;
+  return refused('INVALID_ACTION', message, customerId, key);
+}

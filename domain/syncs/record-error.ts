@@ -1,0 +1,28 @@
+import { refused, type RefusedRow } from '../attributes/value-row.ts';
+import { shorten } from '../core/text-limits.ts';
+import { type ImportError, type ImportStage, refusalError, showJson, showRaw } from '../imports/import-error.ts';
+import type { SourceRecord } from './record-mapping.ts';
+
+const MOST_TOLD = 5;
+
+/** The one error of a record of which something was refused: the first that failed, or else was ignored, tells of the others. */
+export function recordError(
+  ordinal: number, record: SourceRecord | string, refusals: readonly RefusedRow[], stage?: ImportStage,
+): ImportError {
+  const main = refusals.find(({ kind }) => kind === 'failed') ?? refusals[0]!;
+  const raw = typeof record === 'string' ? showRaw(record) : showJson(record);
+  return { ...refusalError(ordinal, raw, main, stage), message: tellAll(main, refusals) };
+}
+
+/** Of what should have been a record. */
+export function malformedError(ordinal: number, raw: string, message: string): ImportError {
+  return refusalError(ordinal, showRaw(raw), refused('PARSING_FAILED', shorten(message)));
+}
+
+function tellAll(main: RefusedRow, refusals: readonly RefusedRow[]): string {
+  const further = refusals.filter((refusal) => refusal !== main);
+  const told = further.slice(0, MOST_TOLD)
+    .map(({ key, message }) => `; also: ${key === undefined ? '' : `${key}: `}${message}`);
+  const untold = further.length - told.length;
+  return `${main.message}${told.join('')}${untold > 0 ? `; and ${untold} more` : ''}`;
+}

@@ -1,0 +1,120 @@
+import type { CustomerType } from '../attributes/customer-id.ts';
+import { type Conversion, type Converted, type Json, prepareConversion } from '../attributes/field-conversion.ts';
+
+/** A record of a source by its fields' names. */
+export type SourceRecord = { [field: string]: Json };
+
+/** What becomes of a record's fields. */
+export type Mapping = {
+  /** Which field names the customer; null where no attributes are written. */
+  customer: CustomerField | null;
+  fields: readonly MappedField[];
+  /** Whether fields that no entry names are written under their own names. */
+  otherFields: 'keep' | 'drop';
+  /** What an empty text does: EMPTY_VALUE as in imports, or it removes. */
+  empty: 'fail' | 'remove';
+};
+
+export type CustomerField = { field: string; type: CustomerType };
+
+export type MappedField =
+  /** `to` is `from` when left out. */
+  | { from: string; to?: string; convert?: Conversion }
+  | { from: string; drop: true }
+  /** The same for all records. */
+  | { to: string; value: string | number | boolean | null };
+
+/** A conversion that failed. The message quotes at most 60 characters of the value. */
+export type FieldFault = { from: string; to: string; errorType: 'EMPTY_VALUE' | 'INVALID_VALUE'; message: string };
+
+export type MappedRecord = {
+  /** As it stands in the record; undefined where that has no such field. */
+  customerId: Json | undefined;
+  /** Each name once; a null removes. */
+  values: [to: string, value: Json][];
+  faults: FieldFault[];
+};
+
+type Outcome = { value: Json } | FieldFault;
+type Entry = { to: string; outcome(record: SourceRecord): Outcome | undefined };
+
+/**
+ * Prepares a mapping without faults for its records, of which there may be millions. null is never converted, and a field
+ * that a record lacks gives no value. Of entries with the same name the last one counts that gives something.
+ *
+ * Other fields are kept but for those that an entry names, in `from` or in `to`, and, unless told otherwise, the customer's:
+ * an attribute of a customer needs not tell whose it is.
+ */
+export function prepareMapping(mapping: Mapping, { keepsCustomer = false } = {}): (record: SourceRecord) => MappedRecord {
+  const entries = mapping.fields.flatMap((field) => prepareEntry(field, mapping));
+  const keep = mapping.otherFields === 'keep' ? keeper(mapping, keepsCustomer) : undefined;
+  const customerField = mapping.customer?.field;
+  return (record) => {
+    const outcomes = new Map<string, Outcome>();
+    keep?.(record, outcomes);
+    for (const { to, outcome } of entries) {
+      const found = outcome(record);
+      if (found !== undefined) outcomes.set(to, found);
+    }
+    return { customerId: customerField === undefined ? undefined : fieldOf(record, customerField), ...sorted(outcomes) };
+  };
+}
+
+/** Own fields alone: one may be named as what every object inherits. */
+function fieldOf(record: SourceRecord, field: string): Json | undefined {
+  return Object.hasOwn(record, field) ? record[field] : undefined;
+}
+
+function sorted(outcomes: Map<string, Outcome>): Pick<MappedRecord, 'values' | 'faults'> {
+  const values: MappedRecord['values'] = [];
+  const faults: FieldFault[] = [];
+  for (const [to, outcome] of outcomes) {
+    if ('value' in outcome) values.push([to, outcome.value]);
+    else faults.push(outcome);
+  }
+  return { values, faults };
+}
+
+type Keeper = (record: SourceRecord, outcomes: Map<string, Outcome>) => void;
+
+function keeper({ fields, customer, empty }: Mapping, keepsCustomer: boolean): Keeper {
+  const named = new Set(fields.flatMap((field) => [
+    ...('from' in field ? [field.from] : []), ...('to' in field && field.to !== undefined ? [field.to] : []),
+  ]));
+  if (customer !== null && !keepsCustomer) named.add(customer.field);
+  return (record, outcomes) => {
+    for (const [field, value] of Object.entries(record)) {
+      if (!named.has(field)) outcomes.set(field, { value: emptied(value, empty) });
+    }
+  };
+}
+
+function emptied(value: Json, empty: Mapping['empty']): Json {
+  return value === '' && empty === 'remove' ? null : value;
+}
+
+function prepareEntry(field: MappedField, { empty }: Mapping): Entry[] {
+  if ('drop' in field) return [];
+  if (!('from' in field)) {
+    const constant = { value: emptied(field.value, empty) };
+    return [{ to: field.to, outcome: () => constant }];
+  }
+  const { from, to = from } = field;
+  const convert = field.convert && prepareConversion(field.convert);
+  return [{
+    to,
+    outcome(record) {
+      const found = fieldOf(record, from);
+      if (found === undefined) return undefined;
+      const value = emptied(found, empty);
+      return convert === undefined ? { value } : outcomeOf(convert(value), { from, to, empty });
+    },
+  }];
+}
+
+function outcomeOf(converted: Converted, { from, to, empty }: { from: string; to: string; empty: Mapping['empty'] }): Outcome {
+  if (converted.ok) return { value: converted.value };
+  const { errorType, message } = converted;
+  // Spaces or separators alone are as empty as no text.
+  return errorType === 'EMPTY_VALUE' && empty === 'remove' ? { value: null } : { from, to, errorType, message };
+}

@@ -1,0 +1,131 @@
+import { parseAttributeValue, parseElements, type ScalarType, type ValueType } from '../attributes/attribute-value.ts';
+import { customerIdFault, type CustomerType } from '../attributes/customer-id.ts';
+import type { Json } from '../attributes/field-conversion.ts';
+import { sayType, scalarText, textOf } from '../attributes/json-value.ts';
+import {
+  type AttributeRules, findAttributeOf, type ImportAttribute, refused, type RefusedRow, type SetRow, sorDeleted, type ValueRow,
+} from '../attributes/value-row.ts';
+import { numberText } from '../core/exact-json.ts';
+import { readNumber } from '../core/number-value.ts';
+import { quote } from '../core/text-limits.ts';
+import type { ImportErrorType } from '../imports/import-error-type.ts';
+import type { CustomerField, MappedRecord } from './record-mapping.ts';
+
+/** What records are checked against; `sorDeleted` once the SoR is gone. */
+export type RecordRules = AttributeRules & { sorDeleted: boolean };
+
+/** Every value of a record is a row or a refusal. */
+export type CheckedRecord = { rows: (ValueRow | SetRow)[]; refusals: RefusedRow[] };
+
+type Person = { customerId: string; customerType: CustomerType };
+
+/**
+ * What a mapped record does to the attributes of a SoR, by the rules of imports. Where nothing can be written, since the
+ * customer id is no sound text or number, or the SoR is gone, that is the one refusal.
+ *
+ * null removes, from a Set all elements. A scalar takes the text of a CSV field; a Number and a String also a number, a
+ * Boolean and a String also true and false. A Set is replaced by an array of texts, numbers and booleans, an empty one
+ * of which empties it, or by a text with its elements between `;`.
+ */
+export function checkRecord(mapped: MappedRecord, rules: RecordRules, customer: CustomerField): CheckedRecord {
+  const { customerId } = mapped;
+  if (rules.sorDeleted) return { rows: [], refusals: [sorDeleted(textOf(customerId))] };
+  const fault = idFault(customerId, customer.field);
+  if (fault !== undefined) return { rows: [], refusals: [refused('INVALID_CUSTOMER_ID', fault, textOf(customerId))] };
+  const person = { customerId: idText(customerId)!, customerType: customer.type };
+  const checked: CheckedRecord = { rows: [], refusals: [] };
+  for (const [key, value] of mapped.values) {
+    const outcome = checkValue(person, key, value, rules);
+    if ('errorType' in outcome) checked.refusals.push(outcome);
+    else checked.rows.push(outcome);
+  }
+  for (const { errorType, message, to } of mapped.faults) {
+    checked.refusals.push(refused(errorType, message, person.customerId, to));
+  }
+  return checked;
+}
+
+/** The customer that a mapped record names; null where that is none. */
+export function customerIdOf({ customerId }: MappedRecord): string | null {
+  const text = idText(customerId);
+  return text === undefined || customerIdFault(text) !== undefined ? null : text;
+}
+
+/** A number by its digits, without an exponent; undefined for what names nobody. */
+function idText(value: Json | undefined): string | undefined {
+  if (typeof value === 'string') return value;
+  const reading = readNumber(numberText(value) ?? '');
+  return reading.ok ? reading.value : undefined;
+}
+
+function idFault(value: Json | undefined, field: string): string | undefined {
+  const text = idText(value);
+  if (text !== undefined) return customerIdFault(text);
+  if (value === undefined) return `the field ${quote(field)} is missing`;
+  const digits = numberText(value);
+  if (digits !== undefined) return `the field ${quote(field)} is the number ${digits}, which is too large or too long: send a text`;
+  return `the field ${quote(field)} is ${sayType(value)}: it must be a text or a number`;
+}
+
+function checkValue(person: Person, key: string, value: Json, rules: RecordRules): ValueRow | SetRow | RefusedRow {
+  const attribute = findAttributeOf(person.customerId, key, rules);
+  if ('errorType' in attribute) return attribute;
+  return attribute.valueType === 'Set'
+    ? checkSet(person, attribute, value)
+    : checkScalar(person, { ...attribute, valueType: attribute.valueType }, value);
+}
+
+function checkScalar(
+  person: Person, { id, key, valueType }: ImportAttribute & { valueType: ScalarType }, value: Json,
+): ValueRow | RefusedRow {
+  const row = { kind: 'value', attributeId: id, valueType, ...person } as const;
+  if (value === null) return { ...row, action: 'remove', value: null };
+  const text = isTextToo(valueType, value) ? String(value) : scalarText(valueType, value);
+  if (text === undefined) return wrongType(person, { key, valueType }, value);
+  const parsed = parseAttributeValue(valueType, text);
+  return parsed.ok ? { ...row, action: 'set', value: parsed.value } : refused(parsed.errorType, parsed.message, person.customerId, key);
+}
+
+/** A String takes what a feed's doesn't: sources have types of their own. */
+function isTextToo(type: ScalarType, value: Json): value is number | boolean {
+  return type === 'String' && (typeof value === 'number' || typeof value === 'boolean');
+}
+
+function checkSet(person: Person, { id, key }: ImportAttribute, value: Json): SetRow | RefusedRow {
+  const row = { kind: 'set', attributeId: id, valueType: 'Set', ...person } as const;
+  if (value === null || (Array.isArray(value) && value.length === 0)) return { ...row, action: 'DEL', elements: [] };
+  const parsed = Array.isArray(value) ? readElements(value) : typeof value === 'string' && parseAttributeValue('Set', value);
+  if (parsed === false) return wrongType(person, { key, valueType: 'Set' }, value);
+  if (!parsed.ok) return refused(parsed.errorType, parsed.message, person.customerId, key);
+  return { ...row, action: 'UPSERT', elements: parsed.value };
+}
+
+type ElementsReading = { ok: true; value: string[] } | { ok: false; errorType: ImportErrorType; message: string };
+
+function readElements(values: readonly Json[]): ElementsReading {
+  const texts: string[] = [];
+  for (const value of values) {
+    const text = typeof value === 'boolean' ? String(value) : textOf(value);
+    if (text === undefined) {
+      const message = `an element is ${sayType(value)}: a Set takes texts, numbers, true and false`;
+      return { ok: false, errorType: 'INVALID_VALUE', message };
+    }
+    texts.push(text);
+  }
+  return parseElements(texts);
+}
+
+const ADVICE: Record<ValueType, string> = {
+  String: 'map it as: string',
+  Number: 'send a number, or a text that holds one',
+  Boolean: 'send true or false, or map it as: boolean',
+  Date: 'send YYYY-MM-DD, or map it as: date with its format, such as unix',
+  Datetime: 'send ISO 8601, or map it as: datetime with its format, such as unix',
+  Set: 'send an array or a text, or map it as: set',
+};
+
+function wrongType({ customerId }: Person, { key, valueType }: Pick<ImportAttribute, 'key' | 'valueType'>, value: Json): RefusedRow {
+  const isScalarMeant = typeof value === 'object' && valueType !== 'Set' && valueType !== 'String';
+  const advice = isScalarMeant ? 'map it as: string, to a String' : ADVICE[valueType];
+  return refused('INVALID_VALUE', `${sayType(value)} is no value of a ${valueType}: ${advice}`, customerId, key);
+}

@@ -1,0 +1,54 @@
+import { aligned, MAX_NAME, oneLine, reasonOf } from '../core/mail-text.ts';
+
+/** What there is to tell of a sync's run: why, and how it ended. */
+export type SyncReport = {
+  syncId: string;
+  runId: string;
+  alert: 'failed' | 'paused' | 'recovered' | 'records' | 'held';
+  /** The status of the run's failure. */
+  failure: string | null;
+  counts: { read: number; written: number; unchanged: number; ignored: number; failed: number };
+  /** ISO 8601. */
+  startedAt: string;
+  endedAt: string;
+  link: string;
+};
+
+const HEADLINES: Record<SyncReport['alert'], string> = {
+  failed: 'a run failed',
+  paused: 'paused, since it keeps failing',
+  recovered: 'works again',
+  records: 'records failed',
+  held: 'nothing was removed',
+};
+
+/**
+ * The mail about a run that somebody should know of: identifiers, counts and a link. It has nothing that somebody else chose:
+ * nothing of a record, since a mail cannot be erased, no name and no message of an outside system.
+ */
+export function syncMail(report: SyncReport): { subject: string; text: string } {
+  const title = `Sync ${oneLine(report.syncId, MAX_NAME)}`;
+  const parts = [
+    [`${title}: ${HEADLINES[report.alert]}.`, ...reasonLines(report)],
+    ['Records', ...aligned(Object.entries(report.counts))],
+    adviceLines(report),
+    [oneLine(report.link)],
+    [`Run ${oneLine(report.runId, MAX_NAME)}, from ${oneLine(report.startedAt, MAX_NAME)} to ${oneLine(report.endedAt, MAX_NAME)}`],
+  ];
+  const text = parts.filter((lines) => lines.length > 0).map((lines) => lines.join('\n')).join('\n\n');
+  return { subject: `${title}: ${HEADLINES[report.alert]}`, text: `${text}\n` };
+}
+
+function reasonLines({ failure, alert }: SyncReport): string[] {
+  if (failure !== null) return [reasonOf(failure)];
+  return alert === 'held' ? ['More records have vanished from the source than the sync may remove.'] : [];
+}
+
+function adviceLines({ alert, syncId, runId, counts }: SyncReport): string[] {
+  const [sync, run] = [oneLine(syncId, MAX_NAME), oneLine(runId, MAX_NAME)];
+  const lines = [];
+  if (alert === 'paused') lines.push(`Mend it, then: millrace syncs resume ${sync}`);
+  if (alert === 'held') lines.push(`If they are really gone: millrace syncs run ${sync} --confirm-removals`);
+  if (counts.failed > 0) lines.push(`Failed records: millrace syncs errors ${run}; mend them, then: millrace syncs redrive ${run}`);
+  return lines;
+}

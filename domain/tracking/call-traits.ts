@@ -1,0 +1,96 @@
+import type { Json } from '../attributes/field-conversion.ts';
+import { isDate } from '../core/date-value.ts';
+import { plainJson } from '../core/plain-json.ts';
+import { storable } from '../core/text-limits.ts';
+import { type CallFault, type Fields, fieldsOf, invalid, isAbsent, isFault, isObject } from './call-fields.ts';
+import { readId } from './call-subject.ts';
+import type { CallType, Trait } from './tracked-call.ts';
+
+/** Segment's names for what the global System of Records has an attribute for. */
+const GLOBAL = new Map([
+  ['firstName', 'first_name'], ['first_name', 'first_name'], ['lastName', 'last_name'], ['last_name', 'last_name'],
+  ['email', 'email'], ['birthday', 'date_of_birth'], ['gender', 'gender'], ['avatar', 'profile_picture_url'],
+  ['address.city', 'city'], ['address.country', 'country'], ['address.state', 'region'],
+]);
+/** analytics-android puts the ids of a call among its traits. */
+const IDS = new Set(['userId', 'anonymousId']);
+
+/**
+ * What a call tells of its person. Of an identify its `traits`; of a group its `groupId` and its `traits`, as those of
+ * the person's group; of these and of track, page and screen `context.traits`, where nothing before says it. Objects are
+ * flattened one level: what lies deeper stays an object, which the merge refuses as it does all that is no value.
+ */
+export function readTraits(type: CallType, fields: Fields, contextTraits: unknown): { traits: Trait[] } | CallFault {
+  if (type === 'alias') return { traits: [] };
+  const own = fieldsOf(type === 'identify' || type === 'group' ? fields.traits : undefined);
+  if (own === undefined) return invalid('traits', 'must be an object');
+  // Of a context nothing has a call refused.
+  const surrounding = isObject(contextTraits) ? contextTraits : {};
+  const traits = new Traits();
+  if (type === 'group') {
+    const group = isAbsent(fields.groupId) ? invalid('groupId', 'must stand in a group call') : readId('groupId', fields.groupId);
+    if (isFault(group)) return group;
+    traits.add('app', 'group_id', group.id);
+    for (const [key, value] of flatten(own)) traits.add('app', `group_${key}`, value);
+  }
+  addPersonal(traits, [...(type === 'identify' ? flatten(own) : []), ...flatten(surrounding)]);
+  return { traits: traits.all() };
+}
+
+/** Each attribute once: the first that is added stays. */
+class Traits {
+  readonly #found = new Map<string, Trait>();
+
+  add(sor: Trait['sor'], key: string, value: Json): void {
+    const name = `${sor} ${key}`;
+    if (!this.#found.has(name)) this.#found.set(name, { sor, key, value });
+  }
+
+  hasGlobal(key: string): boolean {
+    return this.#found.has(`global ${key}`);
+  }
+
+  all(): Trait[] {
+    return [...this.#found.values()];
+  }
+}
+
+function* flatten(traits: Fields): Iterable<[key: string, value: Json]> {
+  for (const [name, value] of Object.entries(traits)) {
+    if (!isObject(value)) yield [storable(name), traitValue(value)];
+    else for (const [inner, member] of Object.entries(value)) yield [storable(`${name}.${inner}`), traitValue(member)];
+  }
+}
+
+/** An array of texts, numbers and booleans is a Set: its elements are texts. */
+function traitValue(value: unknown): Json {
+  const json = plainJson(value);
+  const isSet = Array.isArray(json) && json.every((element) => element !== null && typeof element !== 'object');
+  return isSet ? json.map(String) : json;
+}
+
+function addPersonal(traits: Traits, given: Iterable<[key: string, value: Json]>): void {
+  let fullName: string | null | undefined;
+  for (const [key, value] of given) {
+    const global = GLOBAL.get(key);
+    if (global !== undefined) traits.add('global', global, global === 'date_of_birth' ? datePart(value) : value);
+    else if (key === 'name' && (value === null || typeof value === 'string')) fullName ??= value;
+    else if (!IDS.has(key)) traits.add('app', key, value);
+  }
+  if (fullName !== undefined) addFullName(traits, fullName);
+}
+
+/** A name alone is split at its last space; beside a first or a last name it is an attribute like others. */
+function addFullName(traits: Traits, fullName: string | null): void {
+  if (traits.hasGlobal('first_name') || traits.hasGlobal('last_name')) return traits.add('app', 'name', fullName);
+  const words = fullName === null ? [] : fullName.trim().split(/\s+/);
+  const lastName = words.length > 1 ? words.pop()! : null;
+  traits.add('global', 'first_name', fullName === null ? null : words.join(' '));
+  if (lastName !== null || fullName === null) traits.add('global', 'last_name', lastName);
+}
+
+/** SDKs write a day as the midnight of it. */
+function datePart(value: Json): Json {
+  const day = typeof value === 'string' && /^[\d-]{10}[T ]/.test(value) ? value.slice(0, 'YYYY-MM-DD'.length) : value;
+  return typeof day === 'string' && isDate(day) ? day : value;
+}

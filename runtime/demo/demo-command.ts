@@ -1,0 +1,16 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { refuse } from '../../domain/core/refusal.ts';
+
+const MAIN = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
+const run = promisify(execFile);
+
+/** What `millrace` prints, called as from a terminal whose environment has `env`; a status other than 0 is refused. */
+export async function millrace(env: Record<string, string>, args: string[]): Promise<string> {
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+  const { stdout } = await run(process.execPath, [MAIN, ...args], { env: { PATH, HOME, NODE_COMPILE_CACHE, ...env } })
+    .catch(({ stdout: said = '', stderr = '', code }: Error & { stdout?: string; stderr?: string; code?: unknown }) =>
+      refuse(500, 'command', `millrace ${args[0]} ended with ${String(code)}: ${said}${stderr}`.trim()));
+  return stdout.trim();
+}

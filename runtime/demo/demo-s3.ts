@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { CreateBucketCommand, GetObjectCommand, S3Client, type S3ServiceException } from '@aws-sdk/client-s3';
+import { CannotStart } from '../cannot-start.ts';
+import { keptSecret } from '../embedded/kept-secret.ts';
+import { startS3 } from '../embedded/s3.ts';
+import type { Say } from '../embedded/say.ts';
+
+/** A bucket of an S3 that runs on this machine. */
+export type DemoBucket = {
+  name: string;
+  endpoint: string;
+  region: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+  /** Its objects, as files. */
+  folder: string;
+  read(key: string): Promise<Buffer>;
+  stop(): Promise<void>;
+};
+
+const NAME = 'demo-exports';
+const ACCESS_KEY_ID = 'millrace-demo';
+const SECRET_BYTES = 20;
+
+/** Null, and the reason said, where the program can't be had. Its key stays: exporters of earlier demos go on with it. */
+export async function startDemoS3(dataDir: string, say: Say): Promise<DemoBucket | null> {
+  const accessKeyId = ACCESS_KEY_ID;
+  const secretAccessKey = await keptSecret(join(dataDir, 's3-secret-key'), () => randomBytes(SECRET_BYTES).toString('hex'));
+  try {
+    const { endpoint, region, stop } = await startS3({ dataDir, say, accessKeyId, secretAccessKey });
+    const client = new S3Client({ endpoint, region, forcePathStyle: true, credentials: { accessKeyId, secretAccessKey } });
+    const bucket: DemoBucket = {
+      name: NAME, endpoint, region, accessKeyId, secretAccessKey, folder: join(dataDir, 's3', NAME),
+      async read(Key) {
+        const { Body } = await client.send(new GetObjectCommand({ Bucket: NAME, Key }));
+        return Buffer.from(await Body!.transformToByteArray());
+      },
+      async stop() {
+        client.destroy();
+        await stop();
+      },
+    };
+    await makeBucket(client).catch(async (error: Error) => {
+      await bucket.stop();
+      throw new CannotStart(`It makes no bucket: ${error.message}`, { cause: error });
+    });
+    return bucket;
+  } catch (error) {
+    if (!(error instanceof CannotStart)) throw error;
+    say(`s3: the demo goes on without it, and shows no export\n${error.message}`);
+    return null;
+  }
+}
+
+/** An earlier demo in the same data folder has made it. */
+async function makeBucket(client: S3Client): Promise<void> {
+  await client.send(new CreateBucketCommand({ Bucket: NAME })).catch((error: S3ServiceException) => {
+    if (error.name !== 'BucketAlreadyOwnedByYou') throw error;
+  });
+}

@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
+import { findAttributeValues, type StoredValue } from '../../store/attributes/attribute-values.ts';
+import type { SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
+import { type Tx, write } from '../../store/core/database.ts';
+import type { Person } from '../../store/gdpr/tombstones.ts';
+import { findLastUser } from '../../store/tracking/installations.ts';
+import type { ApiVersion } from '../http/api-version.ts';
+import { audit } from '../http/audit.ts';
+import type { Caller } from '../http/caller.ts';
+import { customerId, identifier, queryFlag } from '../http/input.ts';
+import { rawNumber } from '../http/raw-json.ts';
+import { type Circumstances, type Route, route } from '../http/route.ts';
+import type { RouteNeeds } from '../needs.ts';
+import { findVisibleSor } from './sor-record.ts';
+
+const SHARED = {
+  method: 'GET',
+  tag: 'Attribute values',
+  right: 'sor_manage',
+  query: z.object({
+    sor_id: identifier,
+    customer_id: customerId,
+    customer_type: z.enum(CUSTOMER_TYPES),
+    with_validity_dates: queryFlag.default(false),
+  }),
+} as const;
+
+const Values = z.record(z.string(), z.unknown()).describe('Each key with its value, or { value, since }');
+
+const readAttributeValues = route({
+  ...SHARED,
+  path: '/api/attribute_values',
+  summary: 'Read the attribute values of a customer',
+  description: 'Not for massive retrieval.',
+  result: z.object({ customer_id: z.string(), customer_id_type: z.enum(CUSTOMER_TYPES), attribute_values: Values }),
+  handle: async (asked, needs) => ({
+    customer_id: asked.query.customer_id,
+    customer_id_type: asked.query.customer_type,
+    attribute_values: await readValues(asked, needs),
+  }),
+});
+
+const readCustomerAttributeValues = route({
+  ...SHARED,
+  path: '/api/customer_attribute_values',
+  summary: 'Read the attribute values of a customer, as a flat map',
+  description: 'As `/api/attribute_values`, of which the result is the values alone.',
+  result: Values,
+  handle: readValues,
+});
+
+type Asked = Circumstances & { query: z.output<typeof SHARED.query>; caller: Caller };
+
+/** Shows the values by key, and writes down who read them. */
+async function readValues({ query, version, ...who }: Asked, { db, secrets }: RouteNeeds): Promise<Record<string, unknown>> {
+  const { entityId } = who.caller;
+  const values = await write(db, async (tx) => {
+    const sor = await findVisibleSor(tx, entityId, query.sor_id, version);
+    const { customerType, customerId: id } = await customerMeant(tx, entityId, sor, query);
+    const customerHash = secrets.customerHash(entityId, customerType, id);
+    await audit(tx, who, { action: 'read', subjectKind: 'customer', customerHash, details: { sor: sor.identifier } });
+    return findAttributeValues(tx, entityId, sor.id, customerType, id);
+  });
+  const show = query.with_validity_dates ? (value: StoredValue) => showDated(value, version) : showValue;
+  return Object.fromEntries(values.map((value) => [value.key, show(value)]));
+}
+
+/** Of a SoR that is not custom, a device stands for whoever used it last, if anybody was named (reference: Customer attribute values). */
+async function customerMeant(
+  tx: Tx, entityId: number, { type, appId }: SystemOfRecord, { customer_id, customer_type }: Asked['query'],
+): Promise<Person> {
+  const asked: Person = { customerType: customer_type, customerId: customer_id };
+  if (customer_type === 'user_id' || type === 'custom') return asked;
+  const user = await findLastUser(tx, entityId, appId, customer_id);
+  return user === null ? asked : { customerType: 'user_id', customerId: user };
+}
+
+function showValue({ valueType, value, elements }: StoredValue): unknown {
+  if (elements) return elements.map((element) => element.value);
+  if (valueType === 'Number' && typeof value === 'string') return rawNumber(value);
+  return value;         // a Date becomes ISO in UTC with milliseconds
+}
+
+/** v2 also dates each element of a Set (reference: Customer attribute values). */
+function showDated(stored: StoredValue, version: ApiVersion): unknown {
+  const dated = { value: showValue(stored), since: stored.since };
+  return version === 2 && stored.elements ? { ...dated, elements: stored.elements } : dated;
+}
+
+export const attributeValueRoutes: Route[] = [readAttributeValues, readCustomerAttributeValues];

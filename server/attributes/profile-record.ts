@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import type { ValueType } from '../../domain/attributes/attribute-value.ts';
+import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
+import type { ProfileValue } from '../../store/attributes/profile-values.ts';
+import { type Person, personKey } from '../../store/gdpr/tombstones.ts';
+import type { Application } from '../../store/tracking/installations.ts';
+import { rawNumber } from '../http/raw-json.ts';
+import type { ProfileSelection } from './profile-selection.ts';
+
+/** Reference: Customer profile. */
+export const ProfileRecord = z.object({
+  customer_id: z.string(),
+  customer_id_type: z.enum(CUSTOMER_TYPES),
+  attributes: z.record(z.string(), z.record(z.string(), z.unknown()))
+    .describe('`global`, and one member for each SoR: key to value, or with updated_since to { value, removed }'),
+  applications: z.array(z.object({
+    app_id: z.string(), sor_id: z.string(), installations: z.array(z.object({ device_id: z.string() })),
+  })),
+});
+
+type Found = { customer: Person; values: ProfileValue[] };
+/** The apps of a page's customers, by `personKey`. */
+export type Applications = ReadonlyMap<string, readonly Application[]>;
+type Members = Record<string, Record<string, unknown>>;
+
+/** Shows all attributes that are selected, those without a value as null. */
+export function fullProfiles({ sors }: ProfileSelection, applications: Applications): (found: Found) => z.input<typeof ProfileRecord> {
+  const empty = sors.map(({ name, attributes }) =>
+    [name, Object.assign(blank(), Object.fromEntries(attributes.map(({ key }) => [key, null])))] as const);
+  const places = placesOf(sors);
+  return ({ customer, values }) => {
+    const members: Members = blank();
+    for (const [name, nulls] of empty) members[name] = Object.assign(blank(), nulls);
+    for (const value of values) {
+      const place = places.get(value.attributeId)!;
+      if (!value.isRemoved) members[place.sor]![place.key] = showValue(place.valueType, value);
+    }
+    return record(customer, members, applications);
+  };
+}
+
+/** Shows the values that there are as `{ value, removed }`. */
+export function changedProfiles({ sors }: ProfileSelection, applications: Applications): (found: Found) => z.input<typeof ProfileRecord> {
+  const places = placesOf(sors);
+  return ({ customer, values }) => {
+    const members: Members = blank();
+    members.global = blank();
+    for (const value of values) {
+      const place = places.get(value.attributeId)!;
+      members[place.sor] ??= blank();
+      members[place.sor]![place.key] = { value: showValue(place.valueType, value), removed: value.isRemoved };
+    }
+    return record(customer, members, applications);
+  };
+}
+
+function placesOf(sors: ProfileSelection['sors']): Map<number, { sor: string; key: string; valueType: ValueType }> {
+  return new Map(sors.flatMap(({ name, attributes }) =>
+    attributes.map(({ id, key, valueType }) => [id, { sor: name, key, valueType }] as const)));
+}
+
+/** Without a prototype, so that a key like __proto__ is one like any other. */
+function blank<T extends object>(): T {
+  return Object.create(null) as T;
+}
+
+function record(customer: Person, attributes: Members, applications: Applications) {
+  const { customerId, customerType } = customer;
+  const seenIn = (applications.get(personKey(customer)) ?? []).map(({ appIdentifier, sorIdentifier, deviceIds }) => ({
+    app_id: appIdentifier, sor_id: sorIdentifier, installations: deviceIds.map((id) => ({ device_id: id })),
+  }));
+  return { customer_id: customerId, customer_id_type: customerType, attributes, applications: seenIn };
+}
+
+function showValue(valueType: ValueType, { value, elements }: ProfileValue): unknown {
+  if (elements || value === null) return elements;
+  switch (valueType) {
+    case 'Number': return rawNumber(value);
+    case 'Boolean': return value === 'true';
+    case 'Datetime': return new Date(Number(value)).toISOString();
+    default: return value;
+  }
+}

@@ -1,0 +1,37 @@
+import type { CustomerAttribute } from '../../store/attributes/customer-attributes.ts';
+import { listCustomerAttributesOf } from '../../store/attributes/customer-attributes.ts';
+import type { ValueSelection } from '../../store/attributes/profile-values.ts';
+import { listSors } from '../../store/attributes/systems-of-records.ts';
+import type { Queryable } from '../../store/core/database.ts';
+import { refuseParam } from './profile-query.ts';
+
+/** A SoR as a member of a profile's `attributes`. */
+export type ProfileSor = { name: string; attributes: CustomerAttribute[] };
+
+/** What of each profile is shown; `values` is the same for the store. */
+export type ProfileSelection = { sors: ProfileSor[]; values: ValueSelection };
+
+type Asked = { sor_identifiers?: string[] | undefined; attribute_keys?: string[] | undefined };
+
+/**
+ * The SoRs asked for, by default all, and of these the attributes asked for, by default all. `global` is always a member;
+ * of the others those that have none of the keys asked for are left out. Refuses SoRs that are unknown.
+ */
+export async function findProfileSelection(
+  db: Queryable, entityId: number, { sor_identifiers: identifiers, attribute_keys: keys }: Asked,
+): Promise<ProfileSelection> {
+  const all = await listSors(db, entityId, ['global', 'app', 'custom']);
+  const known = new Set(['global', ...all.map(({ identifier }) => identifier)]);
+  if (identifiers?.some((identifier) => !known.has(identifier))) {
+    refuseParam('sor_identifiers', 'names a System of Records that is unknown');
+  }
+  const asked = all.filter(({ type, identifier }) =>
+    !identifiers || identifiers.includes(identifier) || (type === 'global' && identifiers.includes('global')));
+  const attributes = (await listCustomerAttributesOf(db, entityId, asked.map(({ id }) => id)))
+    .filter(({ key }) => !keys || keys.includes(key));
+  const sors = asked.map(({ id, type, identifier }) => ({
+    name: type === 'global' ? 'global' : identifier, attributes: attributes.filter(({ sorId }) => sorId === id),
+  })).filter((sor) => !keys || sor.attributes.length > 0 || sor.name === 'global');
+  if (!sors.some(({ name }) => name === 'global')) sors.unshift({ name: 'global', attributes: [] });
+  return { sors, values: attributes };
+}

@@ -1,0 +1,115 @@
+import { z } from 'zod';
+import { refuse, refuseField } from '../../domain/core/refusal.ts';
+import { backfillWindow, daysFault } from '../../domain/exports/export-window.ts';
+import { findEntityZone } from '../../store/accounts/entities.ts';
+import { type Tx, write } from '../../store/core/database.ts';
+import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
+import { lockExporter } from '../../store/exports/data-exporters.ts';
+import type { ExportRun, NewExportRun } from '../../store/exports/export-run-record.ts';
+import { findExportRunOfWindow, findWaitingExportRun, insertExportRun } from '../../store/exports/export-runs.ts';
+import { audit } from '../http/audit.ts';
+import type { Caller } from '../http/caller.ts';
+import { identifier, text } from '../http/input.ts';
+import { type Circumstances, type KeepReply, type Route, route } from '../http/route.ts';
+import type { RouteNeeds } from '../needs.ts';
+import { ExportRunRecord, knownExportRun, showExportRun } from './export-run-record.ts';
+import { startExportSoon } from './exporter-flows.ts';
+import { knownExporter } from './exporter-record.ts';
+
+/** Runs that somebody asks for. */
+const SHARED = { tag: 'Data exporters', right: ['sor_manage', 'usage_analytics_view'] } as const;
+const PATH = '/api/data_exporters/:exporter_id';
+const params = z.object({ exporter_id: identifier });
+
+const runNow = route({
+  ...SHARED,
+  method: 'POST',
+  path: `${PATH}/runs`,
+  summary: 'Export now what has come since the last good run',
+  description: 'Also of an exporter that is not active, or is paused: so a mended one is tried. It begins once the run under way has '
+    + 'ended, and 30 s from now at the earliest, when all that was received until now is committed.',
+  params,
+  result: ExportRunRecord,
+  async handle({ params: { exporter_id }, ...who }, needs) {
+    return startRun(exporter_id, who, needs, async (tx, { entityId, id }) => {
+      const waiting = await findWaitingExportRun(tx, entityId, id);
+      if (waiting !== null) refuse(409, 'conflict', `A run that was asked for waits already: ${waiting}`);
+      return { cause: 'request', window: { start: null, end: new Date(Math.floor(Date.now() / 1000) * 1000) } };
+    });
+  },
+});
+
+const rerun = route({
+  ...SHARED,
+  method: 'POST',
+  path: `${PATH}/runs/:run_id/rerun`,
+  summary: 'Export the window of a run again',
+  description: 'As the exporter is now. The new manifest takes the place of the old one, in one go; where the next run begins stays.',
+  params: z.object({ exporter_id: identifier, run_id: identifier }),
+  result: ExportRunRecord,
+  async handle({ params: { exporter_id, run_id }, ...who }, needs) {
+    return startRun(exporter_id, who, needs, async (tx, { entityId, id }) => {
+      const run = await knownExportRun(tx, entityId, exporter_id, run_id);
+      refuseUnfinished(run);
+      const rerunOf = run.rerunOf ?? run.id;
+      const underWay = await findExportRunOfWindow(tx, entityId, id, { rerunOf });
+      if (underWay !== null) refuse(409, 'conflict', `A rerun of it is under way already: ${underWay}`);
+      return { cause: 'rerun', rerunOf, days: run.days, window: { start: run.window.start ?? '-infinity', end: run.window.end } };
+    });
+  },
+});
+
+function refuseUnfinished({ state, isCovered }: ExportRun): void {
+  if (state === 'accepted' || state === 'running') refuse(409, 'conflict', 'The run has not ended yet');
+  if (state !== 'finished') {
+    refuse(400, 'bad_request', 'Only a run that has finished is run again: what one of each day did not export the next one does, and '
+      + 'a backfill is asked for anew');
+  }
+  if (isCovered) refuse(400, 'bad_request', 'The run had nothing to export: an earlier run had exported all of its window');
+}
+
+const day = text({ max: 10 }).describe('A day of the entity\'s zone, such as 2026-01-31');
+
+const backfill = route({
+  ...SHARED,
+  method: 'POST',
+  path: `${PATH}/backfills`,
+  summary: 'Export what happened from one day to another, both included',
+  description: 'By when events happened, into a folder of its own: backfill/<from>_<to>. Daily runs go on as they would without it.',
+  params,
+  body: z.object({ from: day, to: day }),
+  result: ExportRunRecord,
+  async handle({ params: { exporter_id }, body: { from, to }, ...who }, needs) {
+    return startRun(exporter_id, who, needs, async (tx, { entityId, id }) => {
+      const zone = await findEntityZone(tx, entityId);
+      const days = { from, to };
+      const fault = daysFault(days, zone, new Date());
+      if (fault) refuseField(fault.element, fault.message);
+      const underWay = await findExportRunOfWindow(tx, entityId, id, { days });
+      if (underWay !== null) refuse(409, 'conflict', `A backfill of these days is under way already: ${underWay}`);
+      return { cause: 'backfill', days, window: backfillWindow(days, zone) };
+    });
+  },
+});
+
+type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller; keepReply: KeepReply };
+type Plan = (tx: Tx, exporter: DataExporter) => Promise<Omit<NewExportRun, 'exporterId'>>;
+
+/** Writes a run as `plan` says it, which may refuse, and starts it. */
+async function startRun(exporterId: string, { log, keepReply, ...who }: Who, needs: RouteNeeds, plan: Plan) {
+  const { entityId, userId } = who.caller;
+  let made: ExportRun | null = null;
+  const answer = await write(needs.db, async (tx) => {
+    const exporter = await knownExporter(tx, entityId, exporterId, lockExporter);
+    const planned = await plan(tx, exporter);
+    made = (await insertExportRun(tx, entityId, { ...planned, exporterId: exporter.id, requestedBy: userId }))!;
+    const details = { run: made.identifier, cause: made.cause };
+    await audit(tx, who, { action: 'create', subjectKind: 'export_run', subject: exporterId, details });
+    return keepReply(tx, await showExportRun(tx, made));
+  });
+  const { id: runId, identifier: name } = made!;
+  await startExportSoon(needs, log, { entityId, runId, identifier: name });
+  return answer;
+}
+
+export const exportActionRoutes: Route[] = [runNow, rerun, backfill];

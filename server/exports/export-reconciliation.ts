@@ -1,0 +1,120 @@
+import { z } from 'zod';
+import { openExportBucket } from '../../connectors/s3/export-bucket.ts';
+import { findEntityZone, findExternalId } from '../../store/accounts/entities.ts';
+import type { Queryable } from '../../store/core/database.ts';
+import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
+import { openExporterSecrets } from '../../store/exports/data-exporters.ts';
+import { type ExportFile, listExportFiles, listExportRecords } from '../../store/exports/export-files.ts';
+import type { ExportRun } from '../../store/exports/export-run-record.ts';
+import {
+  countExportedWindows, type ExportedWindow, findRunBehind, listExportedWindows, type WindowRange,
+} from '../../store/exports/export-windows.ts';
+import { exporterAccess } from '../../store/exports/exporter-access.ts';
+import { isSameBucket } from '../../store/exports/same-bucket.ts';
+import { identifier, pageNumber, queryFlag } from '../http/input.ts';
+import { pageOf, rowsOf, showPage } from '../http/page.ts';
+import { type Route, route } from '../http/route.ts';
+import type { RouteNeeds } from '../needs.ts';
+import { dueUntil } from './export-due.ts';
+import { checkManifest, type ManifestState, verifyFiles } from './export-verification.ts';
+import { knownExporter } from './exporter-record.ts';
+import { ReconciledWindow, showExported, showGap, showMissing, type Verified } from './reconciled-windows.ts';
+
+/** Two months of days. */
+const MOST_WINDOWS = 62;
+
+const moment = z.union([z.iso.datetime({ offset: true }), z.iso.date()], {
+  error: 'must be a date such as 2026-01-31, or a time such as 2026-01-31T00:00:00Z',
+}).transform((value) => new Date(value));
+
+const viewReconciliation = route({
+  method: 'GET',
+  path: '/api/data_exporters/:exporter_id/reconciliation',
+  tag: 'Data exporters',
+  right: ['sor_manage', 'usage_analytics_view'],
+  summary: 'Compare what an exporter was due to export with what lies in the bucket',
+  description: 'Window by window, in the order of time, the ones that are missing among them. With verify each file is looked up in '
+    + 'the bucket by its size and checksum, and manifests by their content and signature; nothing else is downloaded.',
+  params: z.object({ exporter_id: identifier }),
+  query: z.object({
+    from: moment.optional().describe('Windows that end after this; default all'),
+    to: moment.optional().describe('Windows that begin before this; default all'),
+    verify: queryFlag.optional().describe('Look into the bucket'),
+    page: pageNumber({ min: 1, max: 1_000_000, otherwise: 1 }),
+    per_page: pageNumber({ min: 1, max: MOST_WINDOWS, otherwise: MOST_WINDOWS }),
+  }),
+  result: pageOf(ReconciledWindow),
+  async handle({ params: { exporter_id }, query, caller: { entityId }, log }, needs) {
+    const { from = null, to = null, verify = false, ...page } = query;
+    const exporter = await knownExporter(needs.db, entityId, exporter_id);
+    const range = { from, to };
+    const { id } = exporter;
+    const total = await countExportedWindows(needs.db, entityId, id, range);
+    const windows = await listExportedWindows(needs.db, entityId, id, { ...range, ...rowsOf(page) });
+    const verified = verify ? await verifyAll(needs, exporter, windows.map(({ run }) => run), log) : new Map<number, Verified>();
+    const items = await showWindows(needs.db, exporter, windows, verified);
+    const isLastPage = page.page * page.per_page >= total;
+    if (isLastPage) items.push(...await missingAtEnd(needs.db, exporter, range));
+    return showPage(needs.settings, `/api/data_exporters/${exporter_id}/reconciliation`, page, total, items);
+  },
+});
+
+type Shown = z.input<typeof ReconciledWindow>;
+
+async function showWindows(
+  db: Queryable, exporter: DataExporter, windows: ExportedWindow[], verified: Map<number, Verified>,
+): Promise<Shown[]> {
+  const ids = windows.map(({ run }) => run.id);
+  const records = Map.groupBy(await listExportRecords(db, exporter.entityId, ids), ({ runId }) => runId);
+  const files = Map.groupBy(await listExportFiles(db, exporter.entityId, ids), ({ runId }) => runId);
+  return windows.flatMap(({ run, before }) => [
+    ...before && run.window.start && before < run.window.start ? [showGap(before, run.window.start)] : [],
+    showExported(run, {
+      records: records.get(run.id) ?? [], files: files.get(run.id) ?? [], verified: verified.get(run.id) ?? null,
+      isElsewhere: !isSameBucket(run.definition!, exporter),
+    }),
+  ]);
+}
+
+/** What was due by now and is behind, after all that is exported. */
+async function missingAtEnd(db: Queryable, exporter: DataExporter, { from, to }: WindowRange): Promise<Shown[]> {
+  const { entityId, id, exportedUntil, exportsSince, paused } = exporter;
+  const due = dueUntil(exporter, await findEntityZone(db, entityId), new Date());
+  const start = exportedUntil ?? exportsSince;
+  if (!due || (start && start >= due) || (from && from >= due) || (to && start && to <= start)) return [];
+  return [showMissing(start, due, await findRunBehind(db, entityId, id, start), paused && paused.reason)];
+}
+
+/** By the ids of the runs. Refuses in the bucket's words. */
+async function verifyAll(
+  needs: RouteNeeds, exporter: DataExporter, runs: ExportRun[], log: Parameters<RouteNeeds['connectorCalls']['run']>[0]['log'],
+): Promise<Map<number, Verified>> {
+  const { db, secrets, connectorCalls, limits } = needs;
+  const { entityId, id } = exporter;
+  const here = runs.filter(({ definition, manifestKey }) => manifestKey !== null && isSameBucket(definition!, exporter));
+  const files = await listExportFiles(db, entityId, here.map((run) => run.id));
+  const secretSettings = await openExporterSecrets(db, secrets, entityId, id);
+  const access = exporterAccess(exporter, secretSettings, await findExternalId(db, entityId));
+  const outcome = await connectorCalls.run({ entityId, withinMs: limits.discoverMs, log, secretSettings }, async (context) => {
+    const bucket = openExportBucket(access, context);
+    try {
+      return await verifyRuns(bucket, needs, here, files);
+    } finally {
+      bucket.close();
+    }
+  });
+  if (!outcome.ok) throw outcome.refusal;
+  return outcome.value;
+}
+
+async function verifyRuns(
+  bucket: ReturnType<typeof openExportBucket>, { secrets }: Pick<RouteNeeds, 'secrets'>, runs: ExportRun[], files: ExportFile[],
+): Promise<Map<number, Verified>> {
+  // First: what is wrong with the access is told in the bucket's words, which an answer to HEAD has none of.
+  const manifests = new Map<number, ManifestState>();
+  for (const run of runs) manifests.set(run.id, await checkManifest(bucket, secrets, run));
+  const states = await verifyFiles(bucket, files);
+  return new Map([...manifests].map(([id, manifest]) => [id, { files: states, manifest }]));
+}
+
+export const exportReconciliationRoutes: Route[] = [viewReconciliation];

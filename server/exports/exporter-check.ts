@@ -1,0 +1,42 @@
+import { openExportBucket } from '../../connectors/s3/export-bucket.ts';
+import { probeBucket } from '../../connectors/s3/probe-bucket.ts';
+import { findExternalId } from '../../store/accounts/entities.ts';
+import { write } from '../../store/core/database.ts';
+import { exporterAccess } from '../../store/exports/exporter-access.ts';
+import { audit } from '../http/audit.ts';
+import type { Caller } from '../http/caller.ts';
+import type { Circumstances } from '../http/route.ts';
+import type { Limits, RouteNeeds } from '../needs.ts';
+import type { Definition } from './exporter-definition.ts';
+
+type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller };
+
+/**
+ * Tries what a run does in the bucket: writes, reads and deletes. Refuses in the provider's words. `subject` is the exporter's
+ * identifier, null before there is one. Not within a transaction: it may take as long as the provider does.
+ */
+export async function checkBucket(
+  { log, ...who }: Who, { db, connectorCalls, limits }: RouteNeeds, subject: string | null, definition: Definition,
+): Promise<void> {
+  const { entityId } = who.caller;
+  const access = exporterAccess(definition, definition.secrets, await findExternalId(db, entityId));
+  const call = { entityId, withinMs: limits.checkMs, log, secretSettings: definition.secrets };
+  const outcome = await connectorCalls.run(call, async (context) => {
+    const bucket = openExportBucket(access, context, patienceFor(limits));
+    try {
+      await probeBucket(bucket, definition.subfolder);
+    } finally {
+      bucket.close();
+    }
+  });
+  // Of a refusal its status alone: messages name hosts.
+  const details = { ok: outcome.ok, ...(outcome.ok ? {} : { status: outcome.refusal.status }) };
+  await write(db, (tx) => audit(tx, who, { action: 'check', subjectKind: 'data_exporter', subject, details }));
+  if (!outcome.ok) throw outcome.refusal;
+}
+
+/** Somebody waits: what is wrong is told by the bucket itself, before the time of the whole check is over. */
+function patienceFor({ checkMs }: Limits) {
+  const ms = checkMs / 4;
+  return { connectMs: ms, idleMs: ms, answerMs: ms, retryMs: checkMs / 15 };
+}

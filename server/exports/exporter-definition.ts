@@ -1,0 +1,201 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type FieldFault, refuseFields } from '../../domain/core/refusal.ts';
+import { offsetsIn, toInstant } from '../../domain/core/zoned-time.ts';
+import { exportDataType } from '../../domain/exports/export-data-type.ts';
+import { encryptionKeyFault } from '../../domain/exports/file-encryption.ts';
+import { findEntityZone } from '../../store/accounts/entities.ts';
+import { listAppIds } from '../../store/apps/apps.ts';
+import { listSorIds, listSorNames } from '../../store/attributes/systems-of-records.ts';
+import type { Queryable } from '../../store/core/database.ts';
+import type { ExporterSecrets, NewExporter } from '../../store/exports/data-exporter-record.ts';
+import type { ExporterChange } from './exporter-body.ts';
+import type { StoredExporter } from './stored-exporter.ts';
+
+const DEFAULTS = { region: 'eu-west-1', roleName: 'millrace-exporter', partBytes: 512 * 1024 ** 2 };
+
+/** What a caller says of an exporter, with its secrets. */
+export type Definition = NewExporter & { secrets: ExporterSecrets };
+
+/** What a part of the body gives, with what is wrong with it. */
+type Read<T> = { faults: FieldFault[]; value: T };
+
+/** The parts by the members of the body that say them. */
+const MEMBERS = {
+  name: 'name', type: 'export_configuration', bucketName: 'bucket_name', subfolder: 'subfolder', region: 'aws_region',
+  endpoint: 'endpoint', accountId: 'aws_account_id', roleName: 'aws_role_name', appIds: 'app_ids', sorIds: 'sor_ids',
+  exportedData: 'exported_data', format: 'format', includeHeaders: 'include_headers', encryptionType: 'encryption_type',
+  partBytes: 'part_bytes', exportsSince: 'export_since', notifyEmails: 'notify_emails',
+} as const satisfies Record<keyof NewExporter, keyof ExporterChange>;
+
+const SECRET_MEMBERS = {
+  accessKeyId: 'aws_access_key_id', secretAccessKey: 'aws_secret_access_key', encryptionKey: 'encryption_key',
+} as const satisfies Record<keyof ExporterSecrets, keyof ExporterChange>;
+
+/**
+ * An exporter as a caller says it; what is left out is as in `before`, or by default. Refuses, each by its wire element, all
+ * that does not exist or does not go together in what comes of it.
+ */
+export async function readExporter(
+  db: Queryable, entityId: number, body: ExporterChange, before: StoredExporter | null,
+): Promise<Definition> {
+  const place = {
+    type: or(body.export_configuration, before?.type)!,
+    bucketName: or(body.bucket_name, before?.bucketName)!,
+    region: or(body.aws_region, before?.region) ?? DEFAULTS.region,
+    endpoint: or(body.endpoint, before?.endpoint) ?? null,
+  };
+  const access = readAccess(body, place, before);
+  const encryption = readEncryption(body, before);
+  const exported = await readExported(db, entityId, body, before);
+  const since = await readSince(db, entityId, body, before);
+  refuseFields([...access.faults, ...encryption.faults, ...exported.faults, ...since.faults]);
+  const { accessKeyId, secretAccessKey, ...account } = access.value;
+  const { encryptionKey, encryptionType } = encryption.value;
+  return {
+    ...place, ...account, ...exported.value, encryptionType,
+    name: or(body.name, before?.name) ?? `Export to ${place.bucketName}`,
+    subfolder: or(body.subfolder, before?.subfolder) ?? '',
+    format: or(body.format, before?.format) ?? 'csv',
+    includeHeaders: or(body.include_headers, before?.includeHeaders) ?? false,
+    partBytes: or(body.part_bytes, before?.partBytes) ?? DEFAULTS.partBytes,
+    exportsSince: since.value,
+    notifyEmails: or(body.notify_emails, before?.notifyEmails) ?? [],
+    secrets: { accessKeyId, secretAccessKey, encryptionKey },
+  };
+}
+
+/** The members of the body that made a difference. */
+export function changedMembers(before: StoredExporter, after: Definition): string[] {
+  const open = Object.entries(MEMBERS).filter(([part]) =>
+    !isDeepStrictEqual(before[part as keyof NewExporter], after[part as keyof NewExporter]));
+  const secret = Object.entries(SECRET_MEMBERS).filter(([part]) =>
+    before.secrets[part as keyof ExporterSecrets] !== after.secrets[part as keyof ExporterSecrets]);
+  return [...open, ...secret].map(([, member]) => member);
+}
+
+/** What is given, where null may be; else what was before. */
+function or<T>(given: T | undefined, before: T | undefined): T | undefined {
+  return given === undefined ? before : given;
+}
+
+type Place = Pick<NewExporter, 'type' | 'bucketName' | 'region' | 'endpoint'>;
+type Access = Pick<NewExporter, 'accountId' | 'roleName'> & Omit<ExporterSecrets, 'encryptionKey'>;
+
+function readAccess(body: ExporterChange, place: Place, before: StoredExporter | null): Read<Access> {
+  const { faults, value } = place.type === 'aws_account_id' ? readRole(body, before) : readKeys(body, place, before);
+  return { faults: [...misplaced(body, place.type), ...faults], value };
+}
+
+const OF_ACCESS = {
+  aws_account_id: ['aws_account_id', 'aws_role_name'], aws_secret_key: ['aws_access_key_id', 'aws_secret_access_key'],
+} as const;
+
+/** What belongs to the other way of access. */
+function misplaced(body: ExporterChange, type: NewExporter['type']): FieldFault[] {
+  const other = type === 'aws_account_id' ? 'aws_secret_key' : 'aws_account_id';
+  return OF_ACCESS[other].filter((member) => typeof body[member] === 'string').map((member) => ({
+    element: member, message: `is of export_configuration ${other}, and this one is ${type}`,
+  }));
+}
+
+function readRole(body: ExporterChange, before: StoredExporter | null): Read<Access> {
+  const accountId = or(body.aws_account_id, before?.accountId) ?? null;
+  const roleName = or(body.aws_role_name, before?.roleName) ?? DEFAULTS.roleName;
+  const faults = accountId === null ? [missing('aws_account_id', 'export_configuration aws_account_id')] : [];
+  return { faults, value: { accountId, roleName, accessKeyId: null, secretAccessKey: null } };
+}
+
+function readKeys(body: ExporterChange, place: Place, before: StoredExporter | null): Read<Access> {
+  const accessKeyId = or(body.aws_access_key_id, before?.secrets.accessKeyId) ?? null;
+  const secretAccessKey = or(body.aws_secret_access_key, before?.secrets.secretAccessKey) ?? null;
+  const without = ([['aws_access_key_id', accessKeyId], ['aws_secret_access_key', secretAccessKey]] as const)
+    .filter(([, key]) => key === null).map(([member]) => missing(member, 'export_configuration aws_secret_key'));
+  const faults = without.length > 0 ? without : ledElsewhere(body, { ...place, accessKeyId }, before);
+  return { faults, value: { accountId: null, roleName: null, accessKeyId, secretAccessKey } };
+}
+
+/** Whoever may change an exporter could have its secret used elsewhere than whoever gave it meant. */
+function ledElsewhere(body: ExporterChange, after: Place & Pick<Access, 'accessKeyId'>, before: StoredExporter | null): FieldFault[] {
+  if (before?.type !== 'aws_secret_key' || typeof body.aws_secret_access_key === 'string') return [];
+  const leading = (['bucketName', 'region', 'endpoint'] as const).filter((part) => before[part] !== after[part])
+    .map((part): string => MEMBERS[part]);
+  const changed = before.secrets.accessKeyId === after.accessKeyId ? leading : [...leading, 'aws_access_key_id'];
+  return changed.length === 0 ? [] : [{
+    element: 'aws_secret_access_key',
+    message: `must be given anew, since ${changed.join(', ')} changed: a stored secret is used nowhere else than where it was given for`,
+  }];
+}
+
+function readEncryption(
+  { encryption_type: type, encryption_key: key }: ExporterChange, before: StoredExporter | null,
+): Read<{ encryptionType: string | null; encryptionKey: string | null }> {
+  const encryptionType = (type === undefined ? before?.encryptionType : type) || null;
+  if (encryptionType === null) {
+    const value = { encryptionType, encryptionKey: null };
+    return { value, faults: typeof key === 'string' ? [missing('encryption_type', 'encryption_key')] : [] };
+  }
+  const earlier = before?.encryptionType ?? null;
+  const isSame = earlier?.toUpperCase() === encryptionType.toUpperCase();
+  const encryptionKey = key === undefined && isSame ? before!.secrets.encryptionKey : key ?? null;
+  return { value: { encryptionType, encryptionKey }, faults: keyFaults(encryptionType, encryptionKey, earlier !== null && !isSame) };
+}
+
+function keyFaults(type: string, key: string | null, isOther: boolean): FieldFault[] {
+  if (key === null) {
+    return [isOther ? { element: 'encryption_key', message: 'must be given anew with another encryption_type' }
+      : missing('encryption_key', 'encryption_type')];
+  }
+  const message = encryptionKeyFault(type, key);
+  return message === undefined ? [] : [{ element: 'encryption_key', message }];
+}
+
+type Exported = Pick<NewExporter, 'appIds' | 'sorIds' | 'exportedData'>;
+
+async function readExported(db: Queryable, entityId: number, body: ExporterChange, before: StoredExporter | null): Promise<Read<Exported>> {
+  const exportedData = or(body.exported_data, before?.exportedData)!;
+  const apps = body.app_ids === undefined ? { value: before!.appIds, faults: [] }
+    : named('app_ids', 'app', body.app_ids, await listAppIds(db, entityId, body.app_ids));
+  const sors = body.sor_ids === undefined ? { value: before?.sorIds ?? [], faults: [] }
+    : named('sor_ids', 'System of Records', body.sor_ids, await listSorIds(db, entityId, body.sor_ids));
+  const value = { appIds: apps.value, sorIds: sors.value, exportedData };
+  const faults = [...apps.faults, ...sors.faults];
+  if (faults.length > 0 || !exportedData.map(exportDataType).includes('attributes')) return { value, faults };
+  const living = await listSorNames(db, entityId, sors.value);
+  const message = 'must name at least one System of Records, since attributes are exported';
+  return { value, faults: living.size > 0 ? [] : [{ element: 'sor_ids', message }] };
+}
+
+/** The ids of what is named, each once. */
+function named(element: string, what: string, identifiers: string[], ids: Map<string, number>): Read<number[]> {
+  return {
+    value: [...new Set(identifiers.map((identifier) => ids.get(identifier)!))],
+    faults: [...identifiers.entries()].filter(([, identifier]) => !ids.has(identifier))
+      .map(([index]) => ({ element: `${element}.${index}`, message: `names no ${what} of the entity` })),
+  };
+}
+
+async function readSince(
+  db: Queryable, entityId: number, { export_since: given }: ExporterChange, before: StoredExporter | null,
+): Promise<Read<Date | null>> {
+  const earlier = before?.exportsSince ?? null;
+  if (given === undefined) return { value: earlier, faults: [] };
+  const value = given === null ? null : wholeSeconds('at' in given ? given.at : await startOfDay(db, entityId, given.day));
+  const hasRun = before !== null && (before.exportedUntil !== null || before.initialRunAt !== null);
+  const message = hasRun && value?.getTime() !== earlier?.getTime()
+    ? 'stays once it has exported: the next export begins where the last one ended'
+    : !hasRun && value !== null && value > new Date() ? 'must not be in the future: until then nothing would be exported' : undefined;
+  return { value, faults: message === undefined ? [] : [{ element: 'export_since', message }] };
+}
+
+async function startOfDay(db: Queryable, entityId: number, day: string): Promise<Date> {
+  return new Date(toInstant(offsetsIn(await findEntityZone(db, entityId)), Date.parse(`${day}T00:00:00Z`)));
+}
+
+/** As times of exporters are shown. */
+function wholeSeconds(time: Date): Date {
+  return new Date(Math.floor(time.getTime() / 1000) * 1000);
+}
+
+function missing(element: string, reason: string): FieldFault {
+  return { element, message: `is required with ${reason}` };
+}

@@ -1,0 +1,75 @@
+import { type AuditEntry, insertAuditEntries } from '../../store/accounts/audit-log.ts';
+import { findSorsByApiKeys, type ShownKey, type SorOfKey } from '../../store/attributes/systems-of-records.ts';
+import { type Database, type Tx, write } from '../../store/core/database.ts';
+import type { Secrets } from '../../store/core/secrets.ts';
+import { insertFeedRequests, type NewFeedRequest } from '../../store/feed/feed-requests.ts';
+import { gathered } from '../http/gathered.ts';
+
+/** A request to accept; `answer` makes its answer in the transaction that accepts it. */
+type Intake = {
+  entityId: number;
+  request: NewFeedRequest;
+  entry: Omit<AuditEntry, 'subject'>;
+  answer(tx: Tx, requestId: string): Promise<unknown>;
+};
+
+type Outcome = PromiseSettledResult<unknown>;
+
+export type FeedIntake = {
+  /** The SoR that the key belongs to, of whatever entity. */
+  findSor(shown: ShownKey): Promise<SorOfKey | null>;
+  /** Settles with the answer once the request is committed. */
+  accept(intake: Intake): Promise<unknown>;
+};
+
+/** Two, so that one's rows are sent while the other one's are written to disk. */
+const ROUNDS = 2;
+const MOST_CALLS = 200;
+const MOST_BYTES = 16 * 1024 ** 2;
+
+/** Takes requests in: those that come at the same time share the round trips and the commit of one transaction. */
+export function feedIntake(db: Database, secrets: Secrets): FeedIntake {
+  const acceptTogether = gathered((intakes: Intake[]) => acceptOfEach(db, intakes), {
+    rounds: ROUNDS, calls: MOST_CALLS, weight: MOST_BYTES, weigh: ({ request }) => request.body.length,
+  });
+  return {
+    findSor: gathered((shown: ShownKey[]) => findSorsByApiKeys(db, secrets, shown), {
+      rounds: ROUNDS, calls: MOST_CALLS, weight: MOST_CALLS, weigh: () => 1,
+    }),
+    async accept(intake) {
+      const outcome = await acceptTogether(intake);
+      if (outcome.status === 'rejected') throw outcome.reason;
+      return outcome.value;
+    },
+  };
+}
+
+async function acceptOfEach(db: Database, intakes: Intake[]): Promise<Outcome[]> {
+  const outcomes = new Map<Intake, Outcome>();
+  for (const [entityId, own] of Map.groupBy(intakes, (intake) => intake.entityId)) {
+    const settled = await acceptAll(db, entityId, own);
+    for (const [index, intake] of own.entries()) outcomes.set(intake, settled[index]!);
+  }
+  return intakes.map((intake) => outcomes.get(intake)!);
+}
+
+/** In one transaction; where that fails, by whose fault ever, each in its own. */
+async function acceptAll(db: Database, entityId: number, intakes: Intake[]): Promise<Outcome[]> {
+  try {
+    const answers = await write(db, (tx) => insertAll(tx, entityId, intakes));
+    return answers.map((value) => ({ status: 'fulfilled', value }));
+  } catch (reason) {
+    if (intakes.length === 1) return [{ status: 'rejected', reason }];
+  }
+  const outcomes: Outcome[] = [];
+  for (const intake of intakes) outcomes.push(...await acceptAll(db, entityId, [intake]));
+  return outcomes;
+}
+
+async function insertAll(tx: Tx, entityId: number, intakes: Intake[]): Promise<unknown[]> {
+  const requestIds = await insertFeedRequests(tx, entityId, intakes.map(({ request }) => request));
+  await insertAuditEntries(tx, entityId, intakes.map(({ entry }, index) => ({ ...entry, subject: requestIds[index]! })));
+  const answers: unknown[] = [];
+  for (const [index, { answer }] of intakes.entries()) answers.push(await answer(tx, requestIds[index]!));
+  return answers;
+}

@@ -1,0 +1,48 @@
+import { faultOf } from '../../domain/core/fault.ts';
+
+const WAKE_EVERY_MS = 1_000;
+
+type WakerNeeds = {
+  flows: { wakeFeed(entityId: number): Promise<void> };
+  log: { warn(fields: object, message: string): void };
+};
+type Rest = { timer: NodeJS.Timeout; isAsked: boolean };
+
+/**
+ * Wakes the feeds of entities, each at most once a second: the first request at once, all that come within the second
+ * after it together at its end. Nobody waits for it, and one that fails is made up for by the sweep.
+ */
+export class FeedWaker {
+  readonly #needs: WakerNeeds;
+  readonly #resting = new Map<number, Rest>();
+
+  constructor(needs: WakerNeeds) {
+    this.#needs = needs;
+  }
+
+  wake(entityId: number): void {
+    const rest = this.#resting.get(entityId);
+    if (rest) rest.isAsked = true;
+    else this.#signal(entityId);
+  }
+
+  /** What was put off is left to the sweep. */
+  close(): void {
+    for (const { timer } of this.#resting.values()) clearTimeout(timer);
+    this.#resting.clear();
+  }
+
+  #signal(entityId: number): void {
+    const timer = setTimeout(() => this.#endRest(entityId), WAKE_EVERY_MS).unref();
+    this.#resting.set(entityId, { timer, isAsked: false });
+    this.#needs.flows.wakeFeed(entityId).catch((error: unknown) => {
+      this.#needs.log.warn({ entityId, fault: faultOf(error) }, 'a feed could not be woken yet');
+    });
+  }
+
+  #endRest(entityId: number): void {
+    const isAsked = this.#resting.get(entityId)?.isAsked;
+    this.#resting.delete(entityId);
+    if (isAsked) this.#signal(entityId);
+  }
+}

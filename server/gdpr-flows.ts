@@ -1,9 +1,0 @@
-import type { FastifyBaseLogger } from 'fastify';
-import type { GdprRequest } from '../store/gdpr/request-record.ts';
-import { leftToSweep } from './left-to-sweep.ts';
-import type { RouteNeeds } from './needs.ts';
-
-export async function startGdprSoon({ flows }: RouteNeeds, log: FastifyBaseLogger, request: GdprRequest): Promise<void> {
-  const { entityId, id: runId, identifier, type } = request;
-  await leftToSweep(log, flows.startGdprRequest({ entityId, runId, identifier }, type), { gdprRequest: identifier }, 'a GDPR request');
-}

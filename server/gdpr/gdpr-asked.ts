@@ -1,0 +1,43 @@
+import type { z } from 'zod';
+import { type Tx, write } from '../../store/core/database.ts';
+import { findRequesterEmail } from '../../store/gdpr/mails.ts';
+import type { GdprRequest, GdprRequestType } from '../../store/gdpr/request-record.ts';
+import { insertGdprRequest } from '../../store/gdpr/requests.ts';
+import { auditEach } from '../http/audit.ts';
+import type { Caller } from '../http/caller.ts';
+import type { Circumstances, KeepReply } from '../http/route.ts';
+import type { RouteNeeds } from '../needs.ts';
+import type { AskedBody } from './gdpr-body.ts';
+import { startGdprSoon } from './gdpr-flows.ts';
+
+type Asked = Circumstances & { body: z.output<typeof AskedBody>; caller: Caller; keepReply: KeepReply };
+
+/** Where the status of either type of request is. */
+const STATUS = { access: '/api/gdpr_request/export', delete: '/api/gdpr_request/delete' };
+
+/** Writes a request down, with an audit entry for each person, and has it begun. The answer names nobody. */
+export async function takeRequest(type: GdprRequestType, { body, keepReply, ...who }: Asked, needs: RouteNeeds) {
+  const { made, answer } = await write(needs.db, async (tx) => {
+    const request = await insertAsked(tx, type, body, who.caller);
+    const hashes = body.users.map((userId) => needs.secrets.customerHash(request.entityId, 'user_id', userId));
+    const entry = { action: 'create', subjectKind: 'gdpr_request', subject: request.identifier, details: { type } } as const;
+    await auditEach(tx, who, hashes.map((customerHash) => ({ ...entry, customerHash })));
+    const callbackUrl = `${needs.settings.publicUrl}${STATUS[type]}?request_id=${request.identifier}`;
+    return { made: request, answer: await keepReply(tx, { callback_url: callbackUrl }) };
+  });
+  await startGdprSoon(needs, who.log, made);
+  return answer;
+}
+
+async function insertAsked(
+  tx: Tx, type: GdprRequestType, { users, skip_email: skipEmail }: Asked['body'], { entityId, userId, serviceTokenId }: Caller,
+): Promise<GdprRequest> {
+  const requester = serviceTokenId === null
+    ? { kind: 'user', id: userId } as const
+    : { kind: 'service_token', id: serviceTokenId } as const;
+  const email = skipEmail ? null : await findRequesterEmail(tx, { entityId, requester });
+  return insertGdprRequest(tx, entityId, {
+    type, requester, skipEmail, source: 'api', appId: null, emails: email === null ? [] : [email], state: 'accepted',
+    people: users.map((each) => ({ userId: each, deviceId: null })),
+  });
+}

@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { refuse } from '../../domain/core/refusal.ts';
+import { type Tx, write } from '../../store/core/database.ts';
+import { updateDecision } from '../../store/gdpr/decisions.ts';
+import type { GdprRequest } from '../../store/gdpr/request-record.ts';
+import { findGdprRequest } from '../../store/gdpr/requests.ts';
+import { audit } from '../http/audit.ts';
+import type { Caller } from '../http/caller.ts';
+import { identifier } from '../http/input.ts';
+import { type Circumstances, type KeepReply, type Route, route } from '../http/route.ts';
+import { startGdprSoon } from './gdpr-flows.ts';
+import { listItems, RequestItem } from './gdpr-record.ts';
+
+/** What becomes of a deletion that was asked for from a device. */
+const SHARED = {
+  tag: 'GDPR', right: 'gdpr_data_manage', method: 'POST', params: z.object({ request_id: identifier }),
+  result: RequestItem,
+} as const;
+const PATH = '/api/gdpr/requests/:request_id';
+
+const DECISIONS = { approve: 'accepted', decline: 'declined' } as const;
+type Decision = keyof typeof DECISIONS;
+
+const approve = route({
+  ...SHARED,
+  path: `${PATH}/approve`,
+  summary: 'Approve a deletion that waits for it: it begins',
+  async handle({ params, log, keepReply, ...who }, needs) {
+    const { request, answer } = await write(needs.db, (tx) => decide(tx, who, params.request_id, 'approve', keepReply));
+    await startGdprSoon(needs, log, request);
+    return answer;
+  },
+});
+
+const decline = route({
+  ...SHARED,
+  path: `${PATH}/decline`,
+  summary: 'Decline a deletion that waits for approval: nothing is deleted',
+  description: 'It is shown for a week as declined. To tell the person why is up to you.',
+  async handle({ params, keepReply, ...who }, { db }) {
+    return (await write(db, (tx) => decide(tx, who, params.request_id, 'decline', keepReply))).answer;
+  },
+});
+
+async function decide(
+  tx: Tx, { caller, address }: Pick<Circumstances, 'address'> & { caller: Caller }, requestId: string, decision: Decision,
+  keepReply: KeepReply,
+) {
+  const { entityId, userId } = caller;
+  const request = await updateDecision(tx, entityId, requestId, { state: DECISIONS[decision], decidedBy: userId })
+    ?? refuseUndecidable(await findGdprRequest(tx, entityId, requestId), decision);
+  await audit(tx, { caller, address }, { action: decision, subjectKind: 'gdpr_request', subject: requestId });
+  const [item] = await listItems(tx, entityId, [request]);
+  return { request, answer: await keepReply(tx, item!) };
+}
+
+function refuseUndecidable(request: GdprRequest | null, decision: Decision): never {
+  if (!request) return refuse(404, 'not_found', 'Request not found');
+  return refuse(409, 'conflict', `Request ${request.identifier} is ${request.state}: only one that is waiting can be ${decision}d`);
+}
+
+export const gdprDecisionRoutes: Route[] = [approve, decline];

@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { refuse } from '../../domain/core/refusal.ts';
+import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
+import { write } from '../../store/core/database.ts';
+import { isArchiveSignature } from '../../store/gdpr/archive-link.ts';
+import { findArchive, type FoundArchive } from '../../store/gdpr/archives-across-entities.ts';
+import { identifier } from '../http/input.ts';
+import { Reply } from '../http/reply.ts';
+import { type Route, route } from '../http/route.ts';
+
+const downloadArchive = route({
+  method: 'GET',
+  path: '/api/gdpr/downloads/:request_id/:ordinal/:signature',
+  summary: 'Download the archive of a person',
+  description: 'As a link in download_urls or in the mail leads to it: whoever has the link needs no token. It works until the request is '
+    + 'discarded, or the person is deleted.',
+  tag: 'GDPR',
+  auth: 'none',
+  params: z.object({ request_id: identifier, ordinal: identifier, signature: identifier }),
+  contentType: 'application/zip',
+  async handle({ params, address }, { db, files, secrets }) {
+    const { request, person } = await write(db, async (tx) => {
+      const found = /^[1-9]\d{0,8}$/.test(params.ordinal) ? await findArchive(tx, params.request_id, Number(params.ordinal)) : null;
+      if (!found || !isArchiveSignature(secrets, found, params.signature)) return refuseUnknown();
+      await insertAuditEntry(tx, found.entityId, {
+        actorKind: 'system', address, action: 'read', subjectKind: 'gdpr_request', subject: found.request.identifier,
+        customerHash: found.person.subject, details: { archive: found.person.ordinal },
+      });
+      return found;
+    });
+    const { key, bytes } = person.archive!;
+    // Should it be gone, nothing was sent yet.
+    if (await files.size(key) === null) return refuseUnknown();
+    return new Reply(files.read(key), 200, headersOf({ request, person }, bytes));
+  },
+});
+
+/** Of the name of the file nobody learns whose it is; no cache between keeps it. */
+function headersOf({ request, person }: Pick<FoundArchive, 'request' | 'person'>, bytes: number): Record<string, string> {
+  return {
+    'content-type': 'application/zip', 'content-length': String(bytes), 'cache-control': 'no-store',
+    'content-disposition': `attachment; filename="personal-data-${request.identifier}-${person.ordinal}.zip"`,
+  };
+}
+
+function refuseUnknown(): never {
+  return refuse(404, 'not_found',
+    'This link leads to nothing, or no longer: archives are kept for a week after the request was treated. Ask for the data again.');
+}
+
+export const gdprDownloadRoutes: Route[] = [downloadArchive];

@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { refuse, refuseField } from '../../domain/core/refusal.ts';
+import { type OpenDeletion, lockOpenDeletions } from '../../store/gdpr/open-deletions.ts';
+import { readmit } from '../../store/gdpr/tombstone-batches.ts';
+import type { Person } from '../../store/gdpr/tombstones.ts';
+import { auditEach } from '../http/audit.ts';
+import { customerId } from '../http/input.ts';
+import { type Route, route } from '../http/route.ts';
+
+const MOST_PEOPLE = 1_000;
+const MOST_NAMED = 5;
+
+/** A text is no list, also in a web form: `ada,bob` taken for one id would readmit nobody. */
+function idsOf(what: 'user' | 'device') {
+  return z.array(customerId, { error: `must be an array of ${what} ids; in a web form ${what}s[], repeated` })
+    .max(MOST_PEOPLE, `must have at most ${MOST_PEOPLE} ${what} ids`);
+}
+
+const Readmitted = z.object({
+  readmitted: z.int().describe('Ids whose data comes in again'),
+  unknown: z.int().describe('Ids of nobody who was erased: nothing was done'),
+});
+
+const readmitPeople = route({
+  tag: 'GDPR', right: 'gdpr_data_manage', method: 'POST',
+  path: '/api/gdpr/readmit',
+  summary: 'Take in the data of people again who were erased',
+  description: 'What was erased does not come back. Their devices are not known any more: name those that are to be taken in again.',
+  body: z.object({
+    users: idsOf('user').optional().describe('User ids'),
+    devices: idsOf('device').optional().describe('Device ids'),
+  }),
+  result: Readmitted,
+  async handle({ body, keepReply, ...who }, { db, files, secrets }) {
+    const { entityId } = who.caller;
+    const people = peopleOf(body);
+    if (people.length === 0) refuseField('users', 'is required, or devices: the ids to be taken in again');
+    const hashes = people.map(({ customerType, customerId: id }) => secrets.customerHash(entityId, customerType, id));
+    let answer = { readmitted: 0, unknown: people.length };
+    await readmit({ db, files }, entityId, hashes, async (tx, readmitted) => {
+      refuseWhileDeleted(await lockOpenDeletions(tx, entityId, people, ['pending', 'held']));
+      await auditEach(tx, who, readmitted.map((customerHash) => ({ action: 'readmit', subjectKind: 'customer', customerHash })));
+      answer = await keepReply(tx, { readmitted: readmitted.length, unknown: people.length - readmitted.length });
+    });
+    return answer;
+  },
+});
+
+/** Each of them once. */
+function peopleOf({ users = [], devices = [] }: { users?: string[] | undefined; devices?: string[] | undefined }): Person[] {
+  return [
+    ...Array.from(new Set(users), (id): Person => ({ customerType: 'user_id', customerId: id })),
+    ...Array.from(new Set(devices), (id): Person => ({ customerType: 'device_id', customerId: id })),
+  ];
+}
+
+function refuseWhileDeleted(open: readonly OpenDeletion[]): void {
+  if (open.length === 0) return;
+  const named = open.slice(0, MOST_NAMED).map(({ identifier }) => identifier).join(', ');
+  refuse(409, 'conflict', `Some of them are being deleted by ${named}: readmit them once it is treated`);
+}
+
+export const gdprReadmissionRoutes: Route[] = [readmitPeople];

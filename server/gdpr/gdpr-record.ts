@@ -1,0 +1,168 @@
+import { z } from 'zod';
+import { refuse } from '../../domain/core/refusal.ts';
+import { type App, listAppsById } from '../../store/apps/apps.ts';
+import type { Queryable } from '../../store/core/database.ts';
+import { archiveUrl } from '../../store/gdpr/archive-link.ts';
+import type { PolledPerson } from '../../store/gdpr/latest.ts';
+import { findRequesterEmail } from '../../store/gdpr/mails.ts';
+import type { GdprPerson, GdprRequest, GdprRequestType } from '../../store/gdpr/request-record.ts';
+import { countPeopleOfRequests, findGdprRequest, listGdprPeople } from '../../store/gdpr/requests.ts';
+import { listWaitingPeople, type WaitingPerson } from '../../store/gdpr/waiting.ts';
+import type { RouteNeeds } from '../needs.ts';
+import { ListQuery, TYPES } from './gdpr-body.ts';
+
+const instant = z.iso.datetime();
+const counts = z.record(z.string(), z.int());
+const texts = z.record(z.string(), z.string().nullable());
+
+/** What either status tells. */
+const status = {
+  status: z.enum(['received', 'treated']),
+  requested_at: instant,
+  skip_email: z.boolean(),
+  email: z.string().nullable().describe('Of whoever asked, or made the service token that did; null of a device, and of one who is gone'),
+  state: ListQuery.shape.state.unwrap(),
+  progress: z.object({
+    stage: z.string().nullable(),
+    erased: counts.describe('Rows and files that are gone, by place'),
+    survivors: counts.describe('What the last look still found, by place'),
+    looked_at: instant.nullable(),
+    fault: z.string().nullable().describe('What keeps it for now'),
+  }),
+  waiting: z.record(z.string(), z.string()).describe('By user id: what a person who is on hold waits for'),
+  expires_at: instant.nullable().describe('When it is discarded; null until it is treated or declined'),
+};
+const downloadUrls = texts.describe('By user id: null while pending, then where the archive is, or a text where there is none');
+const userIds = texts.describe('By user id: null while pending, then treated');
+
+export const AccessStatus = z.object({ ...status, download_urls: downloadUrls });
+export const DeletionStatus = z.object({ ...status, user_ids: userIds });
+
+const request = {
+  request_id: z.string(),
+  type: z.enum(TYPES),
+  source: ListQuery.shape.source.unwrap().describe('restore: people came back with a restored backup, and are erased again'),
+  app_id: z.string().nullable().describe('Of one from a device'),
+  treated_at: instant.nullable(),
+};
+
+export const RequestView = z.object({ ...request, ...status, download_urls: downloadUrls.optional(), user_ids: userIds.optional() });
+
+export const RequestItem = z.object({
+  ...request, status: status.status, state: status.state, requested_at: instant, expires_at: status.expires_at,
+  stage: z.string().nullable(), fault: z.string().nullable(),
+  people: z.object({ asked: z.int(), treated: z.int(), held: z.int() }),
+});
+
+export const PolledRequest = z.object({
+  user_id: z.string().nullable().describe('Null: asked for from a device, for what it sent itself'),
+  received_at: instant,
+  request_type: z.enum(TYPES),
+  forwarded_to_emails: z.array(z.string()),
+  forwarded_at: instant.nullable(),
+  treated_by_svc_at: instant.nullable(),
+  download_link: z.string().nullable().optional().describe('Of an access request'),
+  source: z.enum(['api', 'sdk']),
+  app_id: z.string().nullable().optional().describe('Of a request from a device'),
+  request_id: z.string(),
+});
+
+/** A request of the caller's entity, of that type, whose week is not over. The refusal has the reference's words. */
+export async function knownGdprRequest(db: Queryable, entityId: number, id: string, type: GdprRequestType): Promise<GdprRequest> {
+  const found = await findGdprRequest(db, entityId, id);
+  if (found?.type === type) return found;
+  const message = `No request found or request expired for request id ${id}`;
+  return refuse(400, 'bad_request', message, {
+    messages: [{ element: 'request_id', severity: 'error', message }], errors: [`request_id: ${message}`],
+  });
+}
+
+type Shown = Pick<RouteNeeds, 'secrets' | 'settings'>;
+
+export async function showAccess(db: Queryable, needs: Shown, asked: GdprRequest): Promise<z.input<typeof AccessStatus>> {
+  const people = await listGdprPeople(db, asked.entityId, asked.id);
+  const urls = byName(people, (person) => downloadOf(needs, asked, person) ?? person.message);
+  return { ...await showStatus(db, asked, people), download_urls: urls };
+}
+
+export async function showDeletion(db: Queryable, asked: GdprRequest): Promise<z.input<typeof DeletionStatus>> {
+  const people = await listGdprPeople(db, asked.entityId, asked.id);
+  const states = byName(people, ({ state }) => (state === 'treated' ? 'treated' : null));
+  return { ...await showStatus(db, asked, people), user_ids: states };
+}
+
+async function showStatus(db: Queryable, asked: GdprRequest, people: GdprPerson[]) {
+  const { stage, erased, survivors, lookedAt, fault } = asked;
+  const isAnyHeld = people.some(({ state }) => state === 'held');
+  return {
+    status: statusOf(asked),
+    requested_at: asked.receivedAt.toISOString(),
+    skip_email: asked.skipEmail,
+    email: await findRequesterEmail(db, asked),
+    state: asked.state,
+    progress: { stage, erased, survivors, looked_at: iso(lookedAt), fault },
+    waiting: isAnyHeld ? showWaiting(people, await listWaitingPeople(db, asked.entityId, asked.id)) : {},
+    expires_at: iso(asked.expiresAt),
+  };
+}
+
+function showWaiting(people: GdprPerson[], waiting: WaitingPerson[]): Record<string, string> {
+  const byOrdinal = new Map(waiting.map((person) => [person.ordinal, person]));
+  return byName(people.filter(({ state }) => state === 'held'), ({ ordinal }) => sayWaiting(byOrdinal.get(ordinal)));
+}
+
+/** Of one whose hold went just now the flow does not know yet. */
+function sayWaiting(on: WaitingPerson | undefined): string {
+  if (!on) return 'no longer on hold: it goes on soon';
+  return `${on.kind === 'hold' ? 'on hold' : 'restricted'} since ${on.since.toISOString()} (${on.reason})`;
+}
+
+/** As the status of its type, and which request it is. */
+export async function viewRequest(db: Queryable, needs: Shown, asked: GdprRequest): Promise<z.input<typeof RequestView>> {
+  const apps = await listAppsById(db, asked.entityId, asked.appId === null ? [] : [asked.appId]);
+  const shown = asked.type === 'access' ? await showAccess(db, needs, asked) : await showDeletion(db, asked);
+  return { ...showRequest(asked, apps), ...shown };
+}
+
+export async function listItems(db: Queryable, entityId: number, requests: GdprRequest[]): Promise<z.input<typeof RequestItem>[]> {
+  const people = await countPeopleOfRequests(db, entityId, requests.map(({ id }) => id));
+  const apps = await listAppsById(db, entityId, requests.flatMap(({ appId }) => appId ?? []));
+  return requests.map((asked) => {
+    const { people: all, treated, held } = people.get(asked.id) ?? { people: 0, treated: 0, held: 0 };
+    return {
+      ...showRequest(asked, apps), status: statusOf(asked), state: asked.state, requested_at: asked.receivedAt.toISOString(),
+      expires_at: iso(asked.expiresAt), stage: asked.stage, fault: asked.fault, people: { asked: all, treated, held },
+    };
+  });
+}
+
+function showRequest({ identifier, type, source, appId, treatedAt }: GdprRequest, apps: Map<number, App>) {
+  return { request_id: identifier, type, source, app_id: apps.get(appId ?? 0)?.identifier ?? null, treated_at: iso(treatedAt) };
+}
+
+export function showPolled(needs: Shown, { request: asked, app, person, forwardedAt }: PolledPerson): z.input<typeof PolledRequest> {
+  const source = asked.source === 'sdk' ? 'sdk' : 'api';
+  return {
+    user_id: person.userId, received_at: asked.receivedAt.toISOString(), request_type: asked.type,
+    forwarded_to_emails: forwardedAt ? asked.emails : [], forwarded_at: iso(forwardedAt), treated_by_svc_at: iso(person.treatedAt),
+    ...asked.type === 'access' ? { download_link: downloadOf(needs, asked, person) } : {},
+    source, ...source === 'sdk' ? { app_id: app } : {}, request_id: asked.identifier,
+  };
+}
+
+function downloadOf({ secrets, settings }: Shown, asked: Pick<GdprRequest, 'identifier'>, person: GdprPerson): string | null {
+  return archiveUrl(settings.publicUrl, secrets, asked, person);
+}
+
+function statusOf({ state }: GdprRequest) {
+  return state === 'treated' ? 'treated' as const : 'received' as const;
+}
+
+/** A device that nobody used by name stands for its user. */
+function byName<T>(people: GdprPerson[], tell: (person: GdprPerson) => T): Record<string, T> {
+  return Object.fromEntries(people.map((person) => [person.userId ?? person.deviceId ?? '', tell(person)]));
+}
+
+function iso(time: Date | null): string | null {
+  return time?.toISOString() ?? null;
+}

@@ -1,0 +1,53 @@
+import multipart from '@fastify/multipart';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { refuse } from '../../domain/core/refusal.ts';
+import type { RouteNeeds } from '../needs.ts';
+import { parseJsonBody } from './json-body.ts';
+import { verifyBody } from './verify-body.ts';
+
+const JSON_TYPES = /^application\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
+const FORM_FIELDS = 200;
+const FORM_FIELD_BYTES = 1024 ** 2;
+
+/** Reads bodies: JSON, web forms, and forms with files, whose parts are left to be read as they come. */
+export async function readBodies(app: FastifyInstance, needs: RouteNeeds): Promise<void> {
+  const { limits } = needs;
+  app.removeAllContentTypeParsers();
+  const whole = { parseAs: 'buffer', bodyLimit: limits.bodyBytes } as const;
+  app.addContentTypeParser(JSON_TYPES, whole, async (request: FastifyRequest, bytes: Buffer) => {
+    refuseOtherCharset(request);
+    await verifyBody(request, bytes, 'json', needs);
+    return parseJsonBody(bytes, limits.nesting, request.routeOptions.config.route);
+  });
+  const form = 'application/x-www-form-urlencoded';
+  app.addContentTypeParser(form, whole, async (request: FastifyRequest, bytes: Buffer) => {
+    refuseOtherCharset(request);
+    await verifyBody(request, bytes, 'form', needs);
+    return gather(new URLSearchParams(bytes.toString()));
+  });
+  await app.register(multipart, {
+    limits: { fields: FORM_FIELDS, fieldSize: FORM_FIELD_BYTES, files: 1, fileSize: Infinity, parts: FORM_FIELDS + 1 },
+    throwFileSizeLimit: false,
+  });
+}
+
+/** Pairs by name: a repeated name, or one written `name[]`, gives an array. */
+export function gather(pairs: Iterable<[string, unknown]>): Record<string, unknown> {
+  const gathered = new Map<string, { isArray: boolean; values: unknown[] }>();
+  for (const [written, value] of pairs) {
+    const isArray = written.endsWith('[]') || Array.isArray(value);
+    const name = written.endsWith('[]') ? written.slice(0, -2) : written;
+    const known = gathered.get(name);
+    if (known) known.values.push(value);
+    else gathered.set(name, { isArray, values: [value] });
+  }
+  return Object.fromEntries([...gathered].map(([name, { isArray, values }]) =>
+    [name, isArray || values.length > 1 ? values.flat() : values[0]]));
+}
+
+function refuseOtherCharset(request: FastifyRequest): void {
+  const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1];
+  if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
+    refuse(415, 'unsupported_media_type', 'Content-type: send the body as UTF-8');
+  }
+}

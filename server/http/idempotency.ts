@@ -1,0 +1,159 @@
+import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
+import type { FastifyBaseLogger } from 'fastify';
+import { faultOf } from '../../domain/core/fault.ts';
+import { refuse, refuseField } from '../../domain/core/refusal.ts';
+import type { Queryable } from '../../store/core/database.ts';
+import {
+  deleteUnanswered, type EarlierRequest, insertRequest, type KeptReply, type KeyHolder, updateReply,
+} from '../../store/core/idempotent-requests.ts';
+import { findSorOfKey } from '../imports/receive-import.ts';
+import type { RouteNeeds } from '../needs.ts';
+import type { ApiVersion } from './api-version.ts';
+import type { Caller } from './caller.ts';
+import { JSON_HEADERS, Reply, toReply } from './reply.ts';
+import type { KeepReply, Route } from './route.ts';
+
+/**
+ * `Idempotency-Key`: a POST that is repeated under its key gets the first reply and has no second effect.
+ *
+ * The key is taken before the route's `handle`, which keeps its reply in the transaction of its effect: either both
+ * are there or neither, wherever the process dies. A refusal or a fault frees the key.
+ */
+
+const HEADER = 'Idempotency-Key';
+const PRINTABLE_ASCII = /^[ -~]{1,255}$/;
+
+/** All that a request says; equal requests under one key are one request. */
+type Asked = {
+  route: Route;
+  caller: Caller | undefined;
+  version: ApiVersion;
+  params: unknown;
+  query: unknown;
+  /** The fields as they came, whatever their order. */
+  fields: unknown;
+  /** What tells the uploaded file from any other; null without one. */
+  content: string | null;
+  /** What the route takes, read by its schemas: it holds the key of the SoR where that is who asks. */
+  input: object;
+  log: FastifyBaseLogger;
+};
+
+type Work = (keepReply: KeepReply) => Promise<unknown>;
+/** Either the earlier request's reply, or the right to do the work. */
+type Turn = { earlier: Reply; run?: never } | { run(work: Work): Promise<unknown> };
+
+/**
+ * Whether a route goes by the header. Without `auth` there is no caller to tell keys apart by, and the keyed hash of
+ * a login would be a fast one of a password.
+ */
+export function takesIdempotencyKey({ method, auth, idempotencyKey }: Route): boolean {
+  return method === 'POST' && auth !== 'none' && idempotencyKey !== 'ignored';
+}
+
+/** The key that a request came with, if its route goes by it. Refuses what is not 1 to 255 printable ASCII characters. */
+export function idempotencyKey(route: Route, headers: Record<string, string | string[] | undefined>): string | undefined {
+  const key = headers[HEADER.toLowerCase()]?.toString();
+  if (key === undefined || !takesIdempotencyKey(route)) return undefined;
+  return PRINTABLE_ASCII.test(key) ? key : refuseField(HEADER, 'must have 1 to 255 printable ASCII characters');
+}
+
+/** Takes the key for this request. Refuses with 409 what is no repeat, and a repeat that has no reply to get. */
+export async function takeTurn(key: string | undefined, asked: Asked, needs: RouteNeeds): Promise<Turn> {
+  if (key === undefined) return { run: (work) => work(async (_tx, result) => result) };
+  const { entityId, scope } = await scopeOf(asked, needs);
+  const { route: { method, path }, version, params, query, fields, content } = asked;
+  const hash = (...parts: unknown[]) => needs.secrets.lookup(canonicalJson([HEADER, ...parts]));
+  const holder: KeyHolder = { keyHash: hash(scope, method, path, key), holder: randomUUID() };
+  const fingerprint = hash(version, params, query, fields, content);
+  const earlier = await insertRequest(needs.db, entityId, { ...holder, fingerprint });
+  if (earlier) return { earlier: replyAgain(earlier, fingerprint) };
+  return { run: (work) => runAsHolder(work, needs, entityId, holder, asked) };
+}
+
+/** The same key of another caller is another key. A SoR's key is checked here: before it holds, nothing is told. */
+async function scopeOf({ caller, input }: Asked, needs: RouteNeeds): Promise<{ entityId: number; scope: unknown[] }> {
+  if (caller) return { entityId: caller.entityId, scope: callerScope(caller) };
+  const { sor_id, sor: shown = sor_id, api_key } = input as { sor_id: string; sor?: string; api_key: string };
+  const sor = await findSorOfKey(needs, shown, api_key);
+  return { entityId: sor.entityId, scope: ['sor', sor.id, api_key] };
+}
+
+function callerScope({ userId, serviceTokenId }: Caller): unknown[] {
+  return serviceTokenId === null ? ['user', userId] : ['service_token', serviceTokenId];
+}
+
+function replyAgain({ fingerprint, reply }: EarlierRequest, asked: Buffer): Reply {
+  if (!fingerprint.equals(asked)) {
+    return refuse(409, 'conflict', `Another request came with this ${HEADER}: give each request a key of its own`);
+  }
+  if (!reply) {
+    const message = `The first request with this ${HEADER} is still under way: try again in a moment`;
+    return refuse(409, 'conflict', message, { retry_after: 1 });
+  }
+  if (reply.body === null) {
+    const message = `The request with this ${HEADER} was done already; its reply holds secrets and was not kept`;
+    return refuse(409, 'conflict', message, reply.identifier === null ? {} : { identifier: reply.identifier });
+  }
+  return new Reply(Buffer.from(reply.body), reply.status, { ...JSON_HEADERS, 'idempotency-replayed': 'true' });
+}
+
+async function runAsHolder(
+  work: Work, { db }: RouteNeeds, entityId: number, holder: KeyHolder, { route, log }: Asked,
+): Promise<unknown> {
+  let isKept = false;
+  const keepReply: KeepReply = async (tx, result, { secretOf } = {}) => {
+    const reply = toReply(result);
+    if (!isSuccess(reply)) return result;
+    isKept = true;
+    return await updateReply(tx, entityId, holder, keptForm(reply, secretOf)) ? result : refuseLateHolder();
+  };
+  const freeKey = () => deleteUnanswered(db, entityId, holder)
+    .catch((error: unknown) => log.warn({ fault: faultOf(error) }, 'an Idempotency-Key stays taken until its lease ends'));
+  try {
+    const answered = await work(keepReply);
+    if (isKept) return answered;
+    if (isSuccess(toReply(answered))) await keepAfterwards(keepReply, db, answered, { route, log });
+    else await freeKey();
+    return answered;
+  } catch (error) {
+    await freeKey();          // unless the reply was committed: then the work was done
+    throw error;
+  }
+}
+
+/** For a handler that did not keep its reply: a repeat after a kill just before this has the effect twice. */
+async function keepAfterwards(
+  keepReply: KeepReply, db: Queryable, answered: unknown, { route, log }: Pick<Asked, 'route' | 'log'>,
+): Promise<void> {
+  log.error({ route: route.path }, 'a POST did not keep its reply in the transaction of its effect');
+  await keepReply(db, answered).catch((error: unknown) => {
+    log.error({ route: route.path, fault: faultOf(error) }, 'the reply of a POST was not kept');
+  });
+}
+
+function isSuccess({ status }: Reply): boolean {
+  return status >= 200 && status < 300;
+}
+
+/** Only text is kept: of a streamed reply a repeat is told as of a secret one. */
+function keptForm({ status, body }: Reply, secretOf: string | undefined): KeptReply {
+  const isText = !(body instanceof Readable) && !Buffer.isBuffer(body);
+  const isShown = secretOf === undefined && isText;
+  return { status, body: isShown ? JSON.stringify(body) : null, identifier: secretOf ?? null };
+}
+
+/** Slower than its lease: a repeat does the work, or has done it. This one's transaction is rolled back. */
+function refuseLateHolder(): never {
+  const message = `This took so long that a repeat with the same ${HEADER} took over: try again in a moment`;
+  return refuse(409, 'conflict', message, { retry_after: 1 });
+}
+
+/** JSON in which members stand in the order of their names. */
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_name, member: unknown) => {
+    if (typeof member !== 'object' || member === null || Array.isArray(member)) return member;
+    return Object.fromEntries(Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}

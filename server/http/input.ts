@@ -1,0 +1,137 @@
+import { z } from 'zod';
+import { customerIdFault } from '../../domain/attributes/customer-id.ts';
+import { readDatetime } from '../../domain/core/date-value.ts';
+import { NestingError, parseJsonAtOnce, sayNesting } from '../../domain/core/parse-json.ts';
+import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../../domain/core/text-limits.ts';
+import { sayUnknown } from './say-unknown.ts';
+
+/** Arrays and objects within each other, of a body as of JSON in a web form. */
+export const MAX_NESTING = 64;
+
+/** Of an account, as a login takes them. */
+export const EMAIL_CHARS = 320;
+export const PASSWORD_CHARS = 1_024;
+
+/** Text that can be stored: 1 to `max` Unicode code points. */
+export function text({ max = MAX_CODE_POINTS } = {}) {
+  return z.string()
+    .refine((value) => value !== '', { error: 'must not be empty', abort: true })
+    .refine((value) => !isLongerThan(value, max), { error: `must have at most ${max} characters`, abort: true })
+    .refine(isStorable, 'must not hold NUL or half a surrogate pair')
+    .meta({ minLength: 1, maxLength: max });
+}
+
+/** A name that a person reads: text that is more than spaces. */
+export const name = text().refine((value) => value.trim() !== '', 'must not be blank');
+
+export const email = z.email({ error: ({ input }) => input === undefined ? 'is required' : 'must be an e-mail address' })
+  .max(254, 'must have at most 254 characters');
+
+/** A password to be set. */
+export const newPassword = text({ max: PASSWORD_CHARS })
+  .refine((value) => Array.from(value).length >= 8, 'must have at least 8 characters');
+
+/** The token of a mailed link, or the whole link, of which it is the last part. */
+export const linkToken = text({ max: 1_024 }).transform((value) => value.trim().replace(/^.*\//s, ''))
+  .meta({ description: 'Of a mailed link: its last part, or the whole link' });
+
+/** An identifier that a caller shows. An unknown one is for the route to refuse. */
+export const identifier = text();
+
+export const customerId = z.string()
+  .check((ctx) => {
+    const fault = customerIdFault(ctx.value);
+    if (fault !== undefined) ctx.issues.push({ code: 'custom', message: `is not valid: ${fault}`, input: ctx.value });
+  })
+  .meta({ minLength: 1, maxLength: MAX_CODE_POINTS });
+
+/** A flag in a query: bare it is true. */
+export const queryFlag = z.enum(['', 'true', 'false', '1', '0'], { error: 'must be true or false' })
+  .transform((value) => value !== 'false' && value !== '0');
+
+/** A flag in a JSON body or a web form, where every value is text. */
+export const bodyFlag = z.union([z.boolean(), z.enum(['true', 'false', '1', '0'])], { error: 'must be true or false' })
+  .transform((value) => value === true || value === 'true' || value === '1');
+
+/** A whole number in a JSON body or a web form, where every value is text. */
+export function bodyInteger({ min, max }: { min: number; max: number }) {
+  const message = `must be a whole number from ${min} to ${max}`;
+  return z.union([z.int(), z.string().regex(/^\d{1,15}$/).transform(Number)], { error: message })
+    .refine((value) => value >= min && value <= max, message);
+}
+
+/** An object in a JSON body; in a web form, where every value is text, its JSON. */
+export function jsonObject<S extends z.ZodType>(schema: S) {
+  return orItsJson('an object', schema);
+}
+
+/** The same of an array of `min` to `max` objects. */
+export function jsonArray<S extends z.ZodType>(schema: S, max: number, min = 0) {
+  return orItsJson('an array', z.array(schema).min(min).max(max));
+}
+
+function orItsJson<S extends z.ZodType>(what: string, schema: S) {
+  return z.preprocess((value, ctx) => {
+    if (typeof value !== 'string') return value;
+    try {
+      return parseJsonAtOnce(Buffer.from(value), { maxNesting: MAX_NESTING });
+    } catch (error) {
+      const message = error instanceof NestingError ? sayNesting(MAX_NESTING) : `must be ${what}, or in a web form its JSON`;
+      ctx.issues.push({ code: 'custom', message, input: value });
+      return z.NEVER;
+    }
+  }, schema);
+}
+
+/** An array of `min` to `max` texts in a JSON body; in a web form a single one may stand for it, and an empty one for none. */
+export function textArray<S extends z.ZodType>(element: S, max: number, min = 0) {
+  return z.preprocess((value) => (typeof value === 'string' ? [value].filter((only) => only !== '') : value),
+    z.array(element).min(min).max(max));
+}
+
+/** An object with these members and no others: one that is misspelt is told, and not passed over. */
+export function closedObject<S extends z.ZodRawShape>(shape: S) {
+  const known = Object.keys(shape);
+  return z.strictObject(shape, {
+    error: (issue) => (issue.code === 'unrecognized_keys' ? sayUnknown(issue.keys[0]!, known) : undefined),
+  });
+}
+
+/** An array in a JSON body; in a web form it may be a single value. */
+export function bodyList<S extends z.ZodType>(element: S, most: number) {
+  return z.preprocess((value) => (typeof value === 'string' ? [value] : value),
+    z.array(element, { error: 'must be an array' }).max(most, `must have at most ${most} elements`));
+}
+
+/** An array in a query: comma-separated, repeated, or as `name[]`. Empty elements are dropped. */
+export const commaList = z.union([z.string(), z.array(z.string())], { error: 'must be a comma-separated list' })
+  .transform((value) => [value].flat().flatMap((part) => part.split(',')).filter((element) => element !== ''))
+  .meta({ description: 'Comma-separated, repeated, or as name[]' });
+
+/** The same of elements that are each sound, and at least one: a list that came out empty by mistake asks for nobody. */
+export function commaListOf<S extends z.ZodType<string, string>>(element: S) {
+  return commaList.pipe(z.array(element).min(1));
+}
+
+/** The zone of a date in an address whose + was not written %2B. */
+const SPACE_FOR_PLUS = /\d \d\d(:?\d\d)?$/;
+
+/** A date and time in any ISO 8601 form; UTC where no zone is given. */
+export const isoDatetime = z.string()
+  .transform((value, ctx) => {
+    const instant = readDatetime(value);
+    if (instant !== undefined) return new Date(instant);
+    const hint = SPACE_FOR_PLUS.test(value) ? ': in an address + is written %2B' : ', such as 2026-01-31T12:30:00Z';
+    ctx.issues.push({ code: 'custom', message: `must be a date and time in ISO 8601${hint}`, input: value });
+    return z.NEVER;
+  })
+  .meta({ format: 'date-time' });
+
+/** A whole number in a query; a value that is none, or out of range, is ignored (reference: Conventions, 6). */
+export function pageNumber({ min, max, otherwise }: { min: number; max: number; otherwise: number }) {
+  return z.string().regex(/^\d{1,15}$/).transform(Number)
+    .refine((value) => value >= min && value <= max)
+    .catch(otherwise)
+    .default(otherwise)
+    .meta({ description: `From ${min} to ${max}, default ${otherwise}; any other value is ignored` });
+}

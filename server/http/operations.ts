@@ -1,0 +1,69 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import type { FastifyInstance } from 'fastify';
+import { refuse } from '../../domain/core/refusal.ts';
+import type { Readiness, ServerNeeds } from '../needs.ts';
+
+/** Everything the page needs comes from this server: it works without internet. */
+const PAGE_CSP = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
+const JSON_TYPE = 'application/json; charset=utf-8';
+/** Called by machines every few seconds: neither counted nor traced. */
+const PROBE = { config: { rateLimit: false, isProbe: true } } as const;
+
+/** However often health and metrics are asked, they cost once in this time. */
+const KEPT_MS = 1_000;
+
+/** What operators and their tools call: health, metrics and the API page. Bodies are bare, and no token of a user is needed. */
+export async function serveOperations(
+  app: FastifyInstance, needs: Pick<ServerNeeds, 'metrics' | 'ready' | 'settings'>, document: object,
+): Promise<void> {
+  app.get('/health/live', PROBE, async () => ({ live: true, version: needs.settings.version }));
+  const readyParts = keptFor(KEPT_MS, () => needs.ready());
+  app.get('/health/ready', PROBE, async (_request, reply) => {
+    const parts = await readyParts();
+    const ready = parts.every((part) => part.ready);
+    return reply.status(ready ? 200 : 503).send({ ready, parts: parts satisfies Readiness[] });
+  });
+  if (!needs.settings.hasMetricsElsewhere) serveMetrics(app, needs.metrics, needs.settings.metricsToken);
+  const json = JSON.stringify(document);
+  app.get('/openapi.json', async (_request, reply) => reply.type(JSON_TYPE).send(json));
+  await app.register(swagger, { mode: 'static', specification: { document: document as never } });
+  await app.register(swaggerUi, {
+    routePrefix: '/docs', staticCSP: PAGE_CSP, uiConfig: { validatorUrl: null, displayRequestDuration: true },
+  });
+}
+
+/** `GET /metrics`, where there is a token only for those who have it. */
+export function serveMetrics(app: FastifyInstance, metrics: Pick<ServerNeeds['metrics'], 'text' | 'contentType'>, token?: string): void {
+  const text = keptFor(KEPT_MS, () => metrics.text());
+  app.get('/metrics', PROBE, async ({ headers: { authorization } }, reply) => {
+    if (token !== undefined && !isBearer(authorization, token)) {
+      reply.header('www-authenticate', 'Bearer');
+      return refuse(401, 'unauthorized', 'Metrics need the header Authorization: Bearer <MILLRACE_METRICS_TOKEN>');
+    }
+    return reply.type(metrics.contentType).send(await text());
+  });
+}
+
+/** Hashes have one length, and compare in the same time wherever they differ. */
+function isBearer(header: string | undefined, token: string): boolean {
+  const [scheme = '', given = ''] = (header ?? '').split(' ', 2);
+  return scheme.toLowerCase() === 'bearer' && timingSafeEqual(sha256(given), sha256(token));
+}
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest();
+
+/** Asks `work` at most once in so many milliseconds; a failure is not kept. */
+function keptFor<T>(ms: number, work: () => Promise<T>): () => Promise<T> {
+  let kept: { answer: Promise<T>; at: number } | undefined;
+  return async () => {
+    if (kept && performance.now() - kept.at < ms) return kept.answer;
+    const own = { answer: work(), at: performance.now() };
+    kept = own;
+    own.answer.catch(() => {
+      if (kept === own) kept = undefined;
+    });
+    return own.answer;
+  };
+}

@@ -1,0 +1,76 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { refusedPage } from '../../domain/accounts/account-page.ts';
+import { faultOf } from '../../domain/core/fault.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
+import { PAGE_HEADERS } from './html-reply.ts';
+
+/** A caller who is still sending when refused gets so long to read why, then the connection ends. */
+const LINGER_MS = 5_000;
+
+/** The body of a refusal (reference: Errors, 2): the message stands as `error_message` and as `message`. */
+export function refusalBody({ status, message, extra }: Refusal): Record<string, unknown> {
+  return { success: false, status, error_message: message, message, ...extra };
+}
+
+/**
+ * The one place where anything thrown becomes an answer.
+ * What is nobody's refusal is ours: logged with its id, never shown. `retry_after` (seconds) is also a header.
+ */
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refusal = toRefusal(error) ?? ourFault(error, request);
+  endUnreadBody(request);
+  const { retry_after } = refusal.extra;
+  if (typeof retry_after === 'number') reply.header('retry-after', retry_after);
+  if (isForBrowser(request)) return reply.status(refusal.http).headers(PAGE_HEADERS).send(refusedPage(refusal.message));
+  return reply
+    .status(refusal.http)
+    .header('x-request-id', request.id)
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify({ ...refusalBody(refusal), ...errorCode(refusal, request) }));
+}
+
+/** A person with a browser, at a page: programs that call it are answered as everywhere. */
+function isForBrowser({ headers: { accept }, routeOptions }: FastifyRequest): boolean {
+  return routeOptions?.config?.route?.contentType === 'text/html' && /\btext\/html\b/i.test(accept ?? '');
+}
+
+function errorCode({ message, http }: Refusal, { routeOptions }: FastifyRequest): object {
+  return routeOptions?.config?.route?.errorCodes ? { errorMessage: message, errorCode: http } : {};
+}
+
+function ourFault(error: unknown, request: FastifyRequest): Refusal {
+  request.log.error({ fault: faultOf(error) }, 'a request failed');
+  const message = `Something went wrong on our side. Please try again later; if it stays, report the id ${request.id}`;
+  return new Refusal(500, 'internal_error', message, { id: request.id });
+}
+
+/** Fastify's own errors that are the caller's to mend. */
+function toRefusal(error: unknown): Refusal | null {
+  if (error instanceof Refusal) return error;
+  switch ((error as FastifyError).code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new Refusal(413, 'payload_too_large', 'The body is too large');
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+    case 'FST_ERR_CTP_INVALID_TYPE':
+      return new Refusal(415, 'unsupported_media_type', 'Content-type: send JSON (application/json) or a web form');
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new Refusal(400, 'bad_request', 'The body does not have the length that Content-length says');
+    case 'FST_ERR_BAD_URL':
+      return new Refusal(400, 'bad_request', 'The path has a % that is not followed by the hex digits of a UTF-8 byte');
+    case 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE':      // which Fastify asks of QUERY alone
+      return new Refusal(405, 'method_not_allowed', 'No path takes QUERY');
+    case 'ECONNRESET':
+      return new Refusal(400, 'bad_request', 'The request was cut off');
+    default:
+      return null;
+  }
+}
+
+/** Without this the server would read a refused upload to its end, for as long as that takes. */
+function endUnreadBody({ raw }: FastifyRequest): void {
+  if (raw.complete || raw.readableEnded || raw.destroyed) return;
+  raw.unpipe();
+  raw.resume();
+  const timer = setTimeout(() => raw.destroy(), LINGER_MS).unref();
+  raw.once('end', () => clearTimeout(timer));
+}

@@ -1,0 +1,127 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Refusal, refuse } from '../../domain/core/refusal.ts';
+import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
+import type { RouteNeeds } from '../needs.ts';
+import { apiVersion } from './api-version.ts';
+import { gather } from './bodies.ts';
+import { findCaller, type Caller } from './caller.ts';
+import { readForm, type Form } from './form.ts';
+import { idempotencyKey, takeTurn } from './idempotency.ts';
+import { toReply } from './reply.ts';
+import type { Circumstances, Role, Route } from './route.ts';
+import { validate } from './validate.ts';
+import { MAX_OPEN_BYTES } from './verify-body.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller | null;
+    /** Of a write key that came before the body. */
+    trackingTarget?: TrackingTarget;
+  }
+  interface FastifyContextConfig {
+    route?: Route;
+    /** Called by machines every few seconds. */
+    isProbe?: boolean;
+  }
+}
+
+/** Finds out who asks before the request is counted, so that a token has a share of its own. */
+export function authenticate(app: FastifyInstance, { db, settings }: RouteNeeds): void {
+  app.decorateRequest('caller', null);
+  app.addHook('onRequest', async (request) => {
+    if (request.routeOptions.config.route?.auth !== 'token') return;
+    request.caller = await findCaller(db, request.headers.authorization, settings.tokenTtlDays);
+  });
+}
+
+/** Refuses who may not ask once the request is counted, before its body is read. */
+export function authorise(app: FastifyInstance): void {
+  app.addHook('preParsing', async (request) => {
+    const { caller, routeOptions: { config: { route } } } = request;
+    if (route?.auth !== 'token') return;
+    if (!caller) return refuse(401, 'unauthorized', 'Invalid or missing token');
+    if (route.role && !hasRole(caller, route.role)) refuse(403, 'forbidden', ROLE_MISSING[route.role]);
+    const missing = route.rights.find((right) => !caller.rights.has(right));
+    if (missing) refuse(403, 'forbidden', `This needs the right ${missing}`);
+    request.verified();
+  });
+}
+
+const ROLE_MISSING: Record<Role, string> = {
+  person: 'This needs a user who has logged in: a service token may not do it',
+  admin: 'This needs an admin of the entity',
+  superadmin: 'This needs a superadmin',
+};
+
+function hasRole({ serviceTokenId, admin, superadmin }: Caller, role: Role): boolean {
+  if (role === 'person') return serviceTokenId === null;
+  return superadmin || (role === 'admin' && admin);
+}
+
+export function serveRoute(app: FastifyInstance, route: Route, needs: RouteNeeds): void {
+  app.route({
+    method: route.method,
+    url: route.path,
+    ...route.auth === 'none' ? { bodyLimit: MAX_OPEN_BYTES } : {},
+    config: route.auth === 'app_key' ? { route, rateLimit: false } : { route },
+    handler: async (request, reply) => send(reply, await answer(route, request, needs)),
+  });
+}
+
+async function answer(route: Route, request: FastifyRequest, needs: RouteNeeds): Promise<unknown> {
+  const circumstances = circumstancesOf(request);
+  const key = idempotencyKey(route, request.headers);
+  const params = route.params ? validate(route.params, request.params, 'path') : {};
+  const asked = gather(Object.entries(request.query as object));
+  const query = route.query ? validate(route.query, asked, 'query', route.malformedQuery) : {};
+  const { fields, file } = await readInput(route, request, circumstances, needs);
+  const upload = file === undefined ? undefined : route.upload;
+  try {
+    const body = route.body ? validate(route.body, fields, 'body', route.malformed) : {};
+    const caller = request.caller ?? undefined;
+    const { version, log } = circumstances;
+    const content = upload?.identify(file) ?? null;
+    const input = { ...query, ...body as object };
+    const turn = await takeTurn(key, { route, caller, version, params, query: asked, fields, content, input, log }, needs);
+    if (turn.run) return await turn.run((keepReply) =>
+      route.handle({ ...circumstances, params, query, body, file, caller, keepReply }, needs));
+    await upload?.discard(file, needs);
+    return turn.earlier;
+  } catch (error) {
+    // After an unexpected error nobody knows whether the file is in use: what isn't, upkeep clears away.
+    if (error instanceof Refusal) await upload?.discard(file, needs);
+    throw error;
+  } finally {
+    upload?.release(file);
+  }
+}
+
+async function readInput(
+  route: Route, request: FastifyRequest, circumstances: Circumstances, needs: RouteNeeds,
+): Promise<Omit<Form, 'fields'> & { fields: unknown }> {
+  return request.isMultipart()
+    ? readForm(request, route, circumstances, needs)
+    : { fields: request.body ?? {} };
+}
+
+function circumstancesOf(request: FastifyRequest): Circumstances {
+  const { ip: address, id: requestId, log, trackingTarget = null } = request;
+  return { version: apiVersion(request.headers.accept), address, trackingTarget, requestId, log, verified: () => request.verified() };
+}
+
+/** Numbers of attribute values are raw JSON, which only the engine's own JSON.stringify writes. */
+function send(reply: FastifyReply, answered: unknown): FastifyReply {
+  const { body, status, headers } = toReply(answered);
+  return reply
+    .status(status)
+    .headers({ 'cache-control': 'no-store', vary: 'Accept', ...headers })
+    .send(body instanceof Readable || Buffer.isBuffer(body) ? unlessHead(reply, body) : JSON.stringify(body));
+}
+
+/** Fastify reads a stream to its end to answer HEAD. Headers, a known length among them, were set before. */
+function unlessHead({ request }: FastifyReply, body: Readable | Buffer): Readable | Buffer {
+  if (request.method !== 'HEAD' || Buffer.isBuffer(body)) return body;
+  body.destroy();
+  return Readable.from([]);
+}

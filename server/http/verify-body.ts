@@ -1,0 +1,123 @@
+import type { FastifyRequest } from 'fastify';
+import { refuse } from '../../domain/core/refusal.ts';
+import { refuseKey } from '../imports/receive-import.ts';
+import type { RouteNeeds } from '../needs.ts';
+import type { Auth, Route } from './route.ts';
+
+/** Bytes of a body, or of the fields of a form, that may come without valid credentials. */
+export const MAX_UNVERIFIED_BYTES = 64 * 1024;
+/** The same where nothing of it is a credential: a login has an address of mail and a password. */
+export const MAX_OPEN_BYTES = 16 * 1024;
+/** A body that is no larger costs little to parse: its credentials are looked at after. */
+const PARSED_AT_ONCE_BYTES = 8 * 1024;
+
+/** Names of the members that hold a body's credentials. */
+const NAMES: Partial<Record<Auth, { id: readonly string[]; key: string; say: string }>> = {
+  sor_key: { id: ['sor', 'sor_id'], key: 'api_key', say: 'the System of Record and api_key' },
+  app_key: { id: [], key: 'writeKey', say: 'the write key as the user of Basic authentication, or writeKey' },
+};
+const MEMBER = /"(sor|sor_id|api_key|writeKey)"\s*:\s*("(?:[^"\\]|\\.)*")/g;
+const FIELD = /(?:^|&)(sor|sor_id|api_key)=([^&]*)/g;
+
+/** A body of a System of Records that is larger shows its key within its first 64 KiB: what comes behind costs memory. */
+const MAX_KEYLESS_BYTES = 256 * 1024;
+
+export type BodyForm = 'json' | 'form';
+type Needs = Pick<RouteNeeds, 'trackingApps' | 'feedIntake'>;
+
+/**
+ * Refuses a body without valid credentials before it is parsed. They are looked for in its first and its last 64 KiB, where serialisers
+ * put them; which of several counts is for the route to say.
+ */
+export async function verifyBody(request: FastifyRequest, bytes: Buffer, form: BodyForm, needs: Needs): Promise<void> {
+  const { ip: address, routeOptions: { config: { route } } } = request;
+  const names = route && NAMES[route.auth];
+  if (names === undefined || bytes.length <= PARSED_AT_ONCE_BYTES) return;
+  const found = Map.groupBy(credentialsIn(bytes, form), ([name]) => name);
+  const shown = (name: string) => firstAndLast((found.get(name) ?? []).map(([, value]) => value));
+  const [ids, keys] = [names.id.flatMap(shown), shown(names.key)];
+  const isMissing = keys.length === 0 || (names.id.length > 0 && ids.length === 0);
+  if (isMissing && bytes.length > MAX_UNVERIFIED_BYTES) return refuseLarge(`${names.say} within its first or last 64 KiB`);
+  await (names.id.length > 0 ? verifySorKeys(ids, keys, needs) : verifyWriteKeys(keys, address, needs));
+  request.verified();
+}
+
+/**
+ * Looks at a body as it comes, piece by piece: a key in its first 64 KiB has to be a living one, and without one there the body may have
+ * 256 KiB at most. Whether it is the key of the System of Records that the body names shows at its end (`verifyBody`).
+ */
+export function keyGate(
+  { routeOptions: { config: { route } } }: FastifyRequest, form: BodyForm, needs: Needs,
+): (chunk: Buffer) => Promise<void> {
+  if (route?.auth !== 'sor_key') return async () => {};
+  let [head, bytes, isKnown]: [Buffer[] | null, number, boolean] = [[], 0, false];
+  return async (chunk) => {
+    bytes += chunk.length;
+    head?.push(chunk);
+    if (isKnown || bytes < MAX_UNVERIFIED_BYTES) return;
+    if (head) {
+      const keys = keysIn(Buffer.concat(head), form);
+      head = null;
+      isKnown = keys.length > 0;
+      const found = await Promise.all(keys.map((apiKey) => needs.feedIntake.findSor({ identifier: null, apiKey })));
+      if (isKnown && !found.some(Boolean)) refuseKey();
+    }
+    if (!isKnown && bytes > MAX_KEYLESS_BYTES) {
+      refuse(413, 'payload_too_large', 'A body of more than 256 KiB needs api_key within its first 64 KiB');
+    }
+  };
+}
+
+function keysIn(bytes: Buffer, form: BodyForm): string[] {
+  return firstAndLast([...credentialsIn(bytes.subarray(0, MAX_UNVERIFIED_BYTES), form)]
+    .flatMap(([name, value]) => (name === 'api_key' ? [value] : [])));
+}
+
+/** The same of a form whose fields so far are these. */
+export async function verifyFields({ auth }: Route, fields: Record<string, unknown>, needs: Needs): Promise<void> {
+  const names = NAMES[auth];
+  if (names === undefined) return refuse(413, 'payload_too_large', 'The fields of the form are too large together');
+  const ids = names.id.map((name) => fields[name]).filter((value) => typeof value === 'string');
+  const key = fields[names.key];
+  if (typeof key !== 'string' || ids.length === 0) return refuseLarge(`${names.say} before other fields`);
+  return verifySorKeys(ids, [key], needs);
+}
+
+async function verifySorKeys(ids: string[], keys: string[], { feedIntake }: Needs): Promise<void> {
+  for (const apiKey of keys) {
+    for (const identifier of ids) if (await feedIntake.findSor({ identifier, apiKey })) return;
+  }
+  refuseKey();
+}
+
+async function verifyWriteKeys(keys: string[], address: string, { trackingApps }: Needs): Promise<void> {
+  for (const key of keys) if (await trackingApps.find(key, address)) return;
+  refuse(401, 'unauthorized', 'Invalid or missing write key');
+}
+
+function refuseLarge(say: string): never {
+  refuse(413, 'payload_too_large', `A body of more than 64 KiB needs ${say}`);
+}
+
+function *credentialsIn(bytes: Buffer, form: BodyForm): Generator<[name: string, value: string]> {
+  const beginsLast = Math.max(MAX_UNVERIFIED_BYTES, bytes.length - MAX_UNVERIFIED_BYTES);
+  const ends = [bytes.subarray(0, MAX_UNVERIFIED_BYTES), bytes.subarray(beginsLast)];
+  for (const end of ends) {
+    for (const [, name, written] of end.toString('latin1').matchAll(form === 'json' ? MEMBER : FIELD)) {
+      const value = form === 'json' ? unescaped(written!) : new URLSearchParams(`v=${written}`).get('v')!;
+      if (value !== undefined && value !== '') yield [name!, value];
+    }
+  }
+}
+
+function unescaped(json: string): string | undefined {
+  try {
+    return JSON.parse(json) as string;
+  } catch {
+    return undefined;
+  }
+}
+
+function firstAndLast(values: string[]): string[] {
+  return [...new Set([values.at(0), values.at(-1)].filter((value) => value !== undefined))];
+}

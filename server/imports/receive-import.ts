@@ -1,0 +1,61 @@
+import type { Readable } from 'node:stream';
+import { refuse } from '../../domain/core/refusal.ts';
+import { findSorByApiKey, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
+import type { PinnedFile } from '../../store/imports/import-record.ts';
+import { pinFile } from '../../store/imports/pin-file.ts';
+import type { Circumstances, Upload } from '../http/route.ts';
+import type { RouteNeeds } from '../needs.ts';
+
+/** `release` gives back what the file took of its address's share. */
+export type ReceivedFile = { pinned: PinnedFile; release: () => void };
+
+/** The file of a batch import: pinned as it comes, on credit where its credentials are still to come. */
+export const importUpload: Upload<ReceivedFile> = {
+  part: 'file',
+  async receive(stream, fields, circumstances, needs) {
+    const { sor_id, api_key } = fields;
+    if (typeof sor_id !== 'string' || typeof api_key !== 'string') {
+      return receiveUnverified(stream, circumstances, needs);
+    }
+    await findSorOfKey(needs, sor_id, api_key);
+    circumstances.verified();
+    return { pinned: await pinFile(needs.files, stream, needs.limits), release: () => {} };
+  },
+  identify: ({ pinned }) => `${pinned.sourceBytes} ${pinned.sourceSha256.toString('hex')}`,
+  discard: ({ pinned }, { files }) => files.delete(pinned.fileKey),
+  release: ({ release }) => release(),
+};
+
+/** The SoR that the key belongs to, or a 401: whether SoR or key is wrong is not told. */
+export async function findSorOfKey(
+  { db, secrets }: Pick<RouteNeeds, 'db' | 'secrets'>, sorId: string, apiKey: string,
+): Promise<SystemOfRecord & { entityId: number }> {
+  return await findSorByApiKey(db, secrets, sorId, apiKey)
+    ?? refuseKey();
+}
+
+export function refuseKey(): never {
+  return refuse(401, 'unauthorized', 'Invalid sor_id or api_key');
+}
+
+async function receiveUnverified(
+  stream: Readable, { address }: Circumstances, { files, limits, unverified }: RouteNeeds,
+): Promise<ReceivedFile> {
+  let taken = 0;
+  const release = () => {
+    unverified.giveBack(address, taken);
+    taken = 0;
+  };
+  const onStore = (bytes: number) => {
+    if (!unverified.take(address, bytes)) {
+      refuse(413, 'payload_too_large', 'Too much is stored without credentials: put sor_id and api_key before the file');
+    }
+    taken += bytes;
+  };
+  try {
+    return { pinned: await pinFile(files, stream, { ...limits, onStore }), release };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}

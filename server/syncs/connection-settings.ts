@@ -1,0 +1,103 @@
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { connectors, findConnector } from '../../connectors/catalog.ts';
+import { type AnyConnector, harmlessMembers, secretMembers, settingMembers } from '../../connectors/core/contract.ts';
+import { refuseField } from '../../domain/core/refusal.ts';
+import { isStorable } from '../../domain/core/text-limits.ts';
+import type { SettingValues, SplitSettings } from '../../store/syncs/connections.ts';
+import { sayUnknown } from '../http/say-unknown.ts';
+import { validate } from '../http/validate.ts';
+
+const MOST_CHARS = 256 * 1024;
+
+/** In the place of a secret, whether it is set. Whoever sends it back means the secret that is there. */
+const SecretMarker = z.strictObject({ set: z.boolean() });
+
+/** The connector of a name that a caller gives; an unknown one is refused with the nearest known. */
+export function connectorNamed(name: string): AnyConnector {
+  const known = connectors.map((each) => each.name);
+  return findConnector(name) ?? refuseField('connector', sayUnknown(name, known));
+}
+
+/**
+ * Settings as a caller gives them, apart by what is secret; of the secrets that are left out, those that are `kept`.
+ * Refuses what the connector does not take, by `settings.<member>`.
+ */
+export function readSettings(connector: AnyConnector, given: SettingValues, kept: SettingValues = {}): SplitSettings {
+  for (const [member, value] of Object.entries(given)) refuseMember(connector, member, value);
+  if (JSON.stringify(given).length > MOST_CHARS) refuseField('settings', `must have at most ${MOST_CHARS} characters as JSON`);
+  const secretNames = secretMembers(connector.settings);
+  const isSecret = (member: string) => secretNames.includes(member);
+  const settings = Object.fromEntries(Object.entries(given).filter(([member]) => !isSecret(member)));
+  const secretSettings = Object.fromEntries(secretNames
+    .map((member): [string, unknown] => [member, isLeftOut(given[member]) ? kept[member] : given[member]])
+    .filter(([, value]) => value !== undefined && value !== null));
+  parseSettings(connector, { settings, secretSettings });
+  return { settings, secretSettings };
+}
+
+/** Settings as the connector's functions take them. */
+export function parseSettings(connector: AnyConnector, { settings, secretSettings }: SplitSettings): unknown {
+  return validate(z.object({ settings: connector.settings }), { settings: { ...settings, ...secretSettings } }, 'settings').settings;
+}
+
+function refuseMember({ settings }: AnyConnector, member: string, value: unknown): void {
+  const known = Object.keys(settingMembers(settings));
+  if (!known.includes(member)) {
+    refuseField(`settings.${member}`, sayUnknown(member, known));
+  }
+  if (!isStorableValue(value)) refuseField(`settings.${member}`, 'must not hold NUL or half a surrogate pair');
+}
+
+function isStorableValue(value: unknown): boolean {
+  if (typeof value === 'string') return isStorable(value);
+  if (typeof value !== 'object' || value === null) return true;
+  return Object.entries(value).every(([name, member]) => isStorable(name) && isStorableValue(member));
+}
+
+function isLeftOut(value: unknown): boolean {
+  return value === undefined || SecretMarker.safeParse(value).success;
+}
+
+/** The members that differ, secret ones among them. */
+export function changedMembers(before: SplitSettings, after: SplitSettings): string[] {
+  const [old, now] = [before, after].map(({ settings, secretSettings }): SettingValues => ({ ...settings, ...secretSettings }));
+  return [...new Set([...Object.keys(old!), ...Object.keys(now!)])].filter((name) => !isDeepStrictEqual(old![name], now![name]))
+    .toSorted();
+}
+
+/**
+ * Refuses to go on with a stored secret where it could be sent elsewhere than whoever gave it meant: who may change a
+ * connection could read its secrets otherwise.
+ */
+export function refuseSecretsElsewhere(connector: AnyConnector, given: SettingValues, stored: SplitSettings, changed: string[]): void {
+  const free = new Set([...harmlessMembers(connector.settings), ...secretMembers(connector.settings)]);
+  const leading = changed.filter((member) => !free.has(member));
+  const kept = Object.keys(stored.secretSettings).filter((member) => isLeftOut(given[member]));
+  if (leading.length === 0 || kept.length === 0) return;
+  refuseField(`settings.${kept[0]}`,
+    `must be given anew, since ${leading.join(', ')} changed: a stored secret is sent nowhere else than where it was given for`);
+}
+
+/** What is shown of settings: in the place of each secret, whether it is set. */
+export function showSettings(
+  { connector: name, settings, secretNames }: { connector: string; settings: SettingValues; secretNames: string[] },
+): SettingValues {
+  const connector = findConnector(name);
+  const secrets = new Set([...connector ? secretMembers(connector.settings) : [], ...secretNames]);
+  const markers = [...secrets].map((member) => [member, { set: secretNames.includes(member) }]);
+  return { ...settings, ...Object.fromEntries(markers) as SettingValues };
+}
+
+/** The JSON schema of a connector's settings, its secret members `writeOnly`. */
+export function settingsSchema({ settings }: AnyConnector): Record<string, unknown> {
+  const schema = z.toJSONSchema(settings, { io: 'input', unrepresentable: 'any', override: ({ jsonSchema }) => showMarks(jsonSchema) });
+  delete schema.$schema;
+  return schema;
+}
+
+function showMarks(schema: Record<string, unknown>): void {
+  if (schema['secret'] === true) schema['writeOnly'] = true;
+  delete schema['secret'];
+  delete schema['harmless'];
+}

@@ -1,0 +1,83 @@
+import type { FastifyBaseLogger } from 'fastify';
+import type { ConnectorContext, WaysOut } from '../../connectors/core/contract.ts';
+import { masked } from '../../connectors/core/masked.ts';
+import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
+import { Refusal, refuse } from '../../domain/core/refusal.ts';
+
+const RETRY_SECONDS = 5;
+
+/** Who calls a connector, for how long at most, and the secret settings, which are struck out of whatever it says. */
+export type ConnectorCall = { entityId: number; withinMs: number; log: FastifyBaseLogger; secretSettings: object };
+
+/** What the connector gave, or why it refused. */
+export type CallOutcome<T> = { ok: true; value: T } | { ok: false; refusal: Refusal };
+
+/** Calls of connectors within requests: bounded in time, and for each entity in number. */
+export class ConnectorCalls {
+  readonly #outside: WaysOut;
+  readonly #atOnce: number;
+  readonly #counts = new Map<number, number>();
+  readonly #underWay = new Set<AbortController>();
+
+  constructor(outside: WaysOut, atOnce: number) {
+    this.#outside = outside;
+    this.#atOnce = atOnce;
+  }
+
+  /** Refuses with 429 where the entity has too many under way; a refusal of the connector, and no answer in time, are outcomes. */
+  async run<T>(call: ConnectorCall, work: (context: ConnectorContext) => Promise<T>): Promise<CallOutcome<T>> {
+    const { entityId, withinMs, log, secretSettings } = call;
+    this.#take(entityId);
+    const ending = new AbortController();
+    this.#underWay.add(ending);
+    const timer = setTimeout(() => ending.abort(tooSlow(withinMs)), withinMs);
+    const isAborted = aborted(ending.signal);
+    const say = (line: string) => log.debug({ connector: masked(line, secretSettings) }, 'a connector says');
+    // One that does not heed the signal keeps its place until it ends: others would pile up behind it.
+    const working = (async () => work({ ...this.#outside, signal: ending.signal, log: say }))().finally(() => this.#give(entityId));
+    try {
+      return { ok: true, value: await Promise.race([working, isAborted]) };
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      const { http, status, message, extra } = error;
+      return { ok: false, refusal: new Refusal(http, status, masked(message, secretSettings), extra) };
+    } finally {
+      clearTimeout(timer);
+      this.#underWay.delete(ending);
+      working.catch(() => {});          // what comes too late
+    }
+  }
+
+  /** Ends those that are under way. */
+  close(): void {
+    for (const ending of this.#underWay) {
+      ending.abort(sourceRefusal('source_unavailable', 'The server is stopping: try again in a moment', { retry_after: RETRY_SECONDS }));
+    }
+  }
+
+  #take(entityId: number): void {
+    const count = this.#counts.get(entityId) ?? 0;
+    if (count >= this.#atOnce) {
+      const message = `${this.#atOnce} checks are under way already: try again in ${RETRY_SECONDS} seconds`;
+      refuse(429, 'too_many_requests', message, { retry_after: RETRY_SECONDS });
+    }
+    this.#counts.set(entityId, count + 1);
+  }
+
+  #give(entityId: number): void {
+    const count = this.#counts.get(entityId)! - 1;
+    if (count === 0) this.#counts.delete(entityId);
+    else this.#counts.set(entityId, count);
+  }
+}
+
+function tooSlow(withinMs: number): Refusal {
+  return sourceRefusal('source_unavailable', `No answer came within ${withinMs / 1_000} s: check the address, and whether it is busy`);
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the reason is the refusal that it was aborted with
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}

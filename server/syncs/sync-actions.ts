@@ -1,0 +1,134 @@
+import { z } from 'zod';
+import { refuse } from '../../domain/core/refusal.ts';
+import { untoldOf } from '../../domain/syncs/schema-change.ts';
+import { type Queryable, write } from '../../store/core/database.ts';
+import type { Sync } from '../../store/syncs/sync-record.ts';
+import type { NewRun, SyncRun } from '../../store/syncs/sync-run-record.ts';
+import { cancelRunsOf, findLastRuns, findWaitingRun, insertRun } from '../../store/syncs/sync-runs.ts';
+import { findSync, lockSync, updateKnownFields, updatePaused, updateReadFields } from '../../store/syncs/syncs.ts';
+import { audit } from '../http/audit.ts';
+import type { Caller } from '../http/caller.ts';
+import { bodyFlag, bodyInteger, identifier } from '../http/input.ts';
+import { type Circumstances, type KeepReply, type Route, route } from '../http/route.ts';
+import type { RouteNeeds } from '../needs.ts';
+import { followSoon, startSoon } from './sync-flows.ts';
+import { knownSync, showSync, SyncRecord } from './sync-record.ts';
+import { showRun, SyncRunRecord } from './sync-run-record.ts';
+import { refOf } from './sync-run.ts';
+
+/** What is done with a sync besides changing it. */
+const SHARED = { tag: 'Syncs', right: 'sor_manage', params: z.object({ sync_id: identifier }) } as const;
+const PATH = '/api/syncs/:sync_id';
+const DRY_RUN_RECORDS = { usual: 1_000, most: 10_000 };
+
+const pauseSync = route({
+  ...SHARED,
+  method: 'POST',
+  path: `${PATH}/pause`,
+  summary: 'Pause a sync: its schedule starts no run',
+  description: 'A run under way goes on, and can be canceled; those that wait are canceled. By hand it can be run all the same.',
+  result: SyncRecord,
+  async handle({ params: { sync_id }, ...who }, needs) {
+    return changeState(sync_id, who, needs, 'paused', async (tx, { entityId, id, paused }) => {
+      if (!paused) await updatePaused(tx, entityId, id, 'by hand');
+      await cancelRunsOf(tx, entityId, id, 'scheduled');
+    });
+  },
+});
+
+const resumeSync = route({
+  ...SHARED,
+  method: 'POST',
+  path: `${PATH}/resume`,
+  summary: 'Let a paused sync go on by its schedule',
+  result: SyncRecord,
+  async handle({ params: { sync_id }, ...who }, needs) {
+    return changeState(sync_id, who, needs, 'resumed', (tx, { entityId, id }) => updatePaused(tx, entityId, id, null));
+  },
+});
+
+const acceptSchema = route({
+  ...SHARED,
+  method: 'POST',
+  path: `${PATH}/accept_schema`,
+  summary: 'Accept the fields that the source has now',
+  description: 'The next run takes them as they are, whatever was known before.',
+  result: SyncRecord,
+  async handle({ params: { sync_id }, ...who }, needs) {
+    return changeState(sync_id, who, needs, 'schema accepted', acceptFields);
+  },
+});
+
+/** What the source tells of is taken as it is by the next run; what came up in records alone only this one knows. */
+async function acceptFields(tx: Queryable, { entityId, id, knownFields }: Sync): Promise<void> {
+  const last = (await findLastRuns(tx, entityId, [id])).get(id);
+  const untold = untoldOf([...knownFields ?? [], ...last?.schemaChange?.added ?? []]);
+  const fields = [...new Map(untold.map((field) => [field.name, field])).values()];
+  await updateKnownFields(tx, entityId, id, fields.length === 0 ? null : fields);
+  await updateReadFields(tx, entityId, id, null);
+}
+
+const runSync = route({
+  ...SHARED,
+  method: 'POST',
+  path: `${PATH}/run`,
+  summary: 'Run a sync now, or once the run under way has ended',
+  body: z.object({
+    fresh: bodyFlag.optional().describe('From the beginning, and each record is written again, whatever is known of it'),
+    confirm_removals: bodyFlag.optional().describe('What has vanished is removed, however much it is'),
+  }),
+  result: SyncRunRecord,
+  async handle({ params: { sync_id }, body, ...who }, needs) {
+    const asked = { fresh: body.fresh ?? false, removalsConfirmed: body.confirm_removals ?? false };
+    return startRun(sync_id, who, needs, { cause: 'request', ...asked });
+  },
+});
+
+const dryRunSync = route({
+  ...SHARED,
+  method: 'POST',
+  path: `${PATH}/dry_run`,
+  summary: 'Tell what a run would write of the first records, and write nothing',
+  description: 'What would change of some of them: GET /api/syncs/<sync_id>/runs/<run_id>/sample.',
+  body: z.object({
+    records: bodyInteger({ min: 1, max: DRY_RUN_RECORDS.most }).optional().describe('So many are looked at; by default 1,000'),
+  }),
+  result: SyncRunRecord,
+  async handle({ params: { sync_id }, body, ...who }, needs) {
+    const dryRunRecords = body.records ?? DRY_RUN_RECORDS.usual;
+    return startRun(sync_id, who, needs, { cause: 'request', dryRun: true, dryRunRecords });
+  },
+});
+
+type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller; keepReply: KeepReply };
+type Change = (tx: Parameters<typeof lockSync>[0], sync: Awaited<ReturnType<typeof knownSync>>) => Promise<void>;
+
+async function changeState(syncId: string, { log, keepReply, ...who }: Who, needs: RouteNeeds, change: string, apply: Change) {
+  const { entityId } = who.caller;
+  const answer = await write(needs.db, async (tx) => {
+    await apply(tx, await knownSync(tx, entityId, syncId, lockSync));
+    await audit(tx, who, { action: 'update', subjectKind: 'sync', subject: syncId, details: { change } });
+    return keepReply(tx, await showSync(tx, (await findSync(tx, entityId, syncId))!));
+  });
+  const sync = await findSync(needs.db, entityId, syncId);
+  if (sync) await followSoon(needs, log, sync);
+  return answer;
+}
+
+async function startRun(syncId: string, { log, keepReply, ...who }: Who, needs: RouteNeeds, asked: Omit<NewRun, 'syncId'>) {
+  const { entityId, userId } = who.caller;
+  let made: SyncRun | null = null;
+  const answer = await write(needs.db, async (tx) => {
+    const sync = await knownSync(tx, entityId, syncId, lockSync);
+    const waiting = await findWaitingRun(tx, entityId, sync.id, asked.dryRun ?? false);
+    if (waiting !== null) refuse(409, 'conflict', `A run that was asked for waits already: ${waiting}`);
+    made = (await insertRun(tx, entityId, { ...asked, syncId: sync.id, requestedBy: userId }))!;
+    const details = { run: made.identifier, dry_run: made.dryRun, fresh: made.fresh };
+    await audit(tx, who, { action: 'create', subjectKind: 'sync_run', subject: syncId, details });
+    return keepReply(tx, showRun(made, { now: new Date(), rootIdentifier: null, redriven: null }));
+  });
+  await startSoon(needs, log, refOf(made!));
+  return answer;
+}
+
+export const syncActionRoutes: Route[] = [pauseSync, resumeSync, acceptSchema, runSync, dryRunSync];

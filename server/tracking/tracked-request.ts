@@ -1,0 +1,92 @@
+import { hash } from 'node:crypto';
+import { shorten } from '../../domain/core/text-limits.ts';
+import { type Fields, fieldsOf, isAbsent, isFault, isObject, textOrNumber } from '../../domain/tracking/call-fields.ts';
+import type { TrackedBatch } from '../../domain/tracking/read-batch.ts';
+import { readCall } from '../../domain/tracking/read-call.ts';
+import type { CallType, RefusedCall } from '../../domain/tracking/tracked-call.ts';
+import type { Person } from '../../store/gdpr/tombstones.ts';
+import type { IngestedCall } from '../../store/tracking/ingested-call.ts';
+import type { RefusedWith } from '../../store/tracking/refusals.ts';
+import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
+import { appOfCall } from './tracking-apps.ts';
+
+/** A request's calls as they go to the store, and those that can't. */
+export type TrackedRequest = { calls: IngestedCall[]; refused: RefusedWith[] };
+
+/** A device's clock may be ahead by so much. */
+const AHEAD_MS = 86_400_000;
+/** Of a refused call so much is kept. */
+const RAW_LENGTH = 4_000;
+
+const sha256 = (text: string) => hash('sha256', text, 'hex');
+
+/** Reads the calls of a request; `type` is that of a path for single calls. */
+export function readRequest(
+  { calls: given, sentAt, context }: Pick<TrackedBatch, 'calls' | 'sentAt' | 'context'>, target: TrackingTarget, receivedAt: number,
+  type?: CallType,
+): TrackedRequest {
+  const by = {
+    receivedAt, sentAt, sha256, batchContext: context,
+    oldest: monthsBefore(receivedAt, target.retentionMonths), newest: receivedAt + AHEAD_MS,
+    ...type && { type },
+  };
+  const request: TrackedRequest = { calls: [], refused: [] };
+  for (const [index, each] of given.entries()) {
+    const read = readCall(each, index, by);
+    if ('refused' in read) {
+      request.refused.push(keep(read.refused, each, context, target));
+      continue;
+    }
+    const app = appOfCall(target.apps, read.call.context);
+    if (isFault(app)) request.refused.push(keep({ index, messageId: read.call.messageId, ...app }, each, context, target));
+    else {
+      const { appId, sorId, sessionTimeout } = app;
+      request.calls.push(Object.assign(read.call, { appId, sorId, sessionTimeout, globalSorId: target.globalSorId }));
+    }
+  }
+  return request;
+}
+
+/** As Postgres reckons: the last day of a shorter month. */
+function monthsBefore(instantMs: number, months: number): number {
+  const date = new Date(instantMs);
+  const day = date.getUTCDate();
+  date.setUTCDate(1);
+  date.setUTCMonth(date.getUTCMonth() - months);
+  const days = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate();
+  return date.setUTCDate(Math.min(day, days));
+}
+
+/** The app of a call that can't be read is told only where its key has no other. */
+function keep(refused: RefusedCall, given: unknown, beneath: Fields, { apps }: TrackingTarget): RefusedWith {
+  return { ...refused, appId: apps.length === 1 ? apps[0].appId : null, raw: rawOf(given, beneath), people: peopleIn(given, beneath) };
+}
+
+/** Whom it is of comes first, so that cutting it leaves that, by which a person's calls are found; also where its batch tells it. */
+function rawOf(given: unknown, beneath: Fields): string {
+  if (!isObject(given)) return shorten(JSON.stringify(given), RAW_LENGTH);
+  const { userId, anonymousId, previousId, context, ...others } = given;
+  const raw = { userId, anonymousId, previousId, context: deviceFirst(context, beneath), ...others, writeKey: undefined };
+  return shorten(JSON.stringify(raw), RAW_LENGTH);
+}
+
+function deviceFirst(context: unknown, beneath: Fields): unknown {
+  const id = deviceIdIn(context) ?? deviceIdIn(beneath);
+  const { device: told, ...others } = fieldsOf(context) ?? { device: context };
+  const device = fieldsOf(told);
+  return isAbsent(id) || device === undefined ? context : { device: { id, ...device }, ...others };
+}
+
+/** Whom a call may be of that can't be read: each id may be a user's or a device's. */
+function peopleIn(given: unknown, beneath: Fields): Person[] {
+  if (!isObject(given)) return [];
+  const { userId, anonymousId, previousId, context } = given;
+  const ids = [userId, anonymousId, previousId, deviceIdIn(context), deviceIdIn(beneath)].map(textOrNumber);
+  return ids.filter((id) => id !== undefined && id !== '').flatMap((id): Person[] => [
+    { customerType: 'user_id', customerId: id! }, { customerType: 'device_id', customerId: id! },
+  ]);
+}
+
+function deviceIdIn(context: unknown): unknown {
+  return fieldsOf(fieldsOf(context)?.device)?.id;
+}

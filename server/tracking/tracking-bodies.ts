@@ -1,0 +1,95 @@
+import { Readable } from 'node:stream';
+import { promisify } from 'node:util';
+import { createGunzip, gunzip } from 'node:zlib';
+import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
+import { Refusal, refuse, refuseField } from '../../domain/core/refusal.ts';
+import { parseJsonBody } from '../http/json-body.ts';
+import { sendError } from '../http/refusal-reply.ts';
+import { turns } from '../http/turns.ts';
+import { MAX_UNVERIFIED_BYTES, verifyBody } from '../http/verify-body.ts';
+import type { RouteNeeds } from '../needs.ts';
+
+/** Segment's limit of a batch, as it comes and unzipped. */
+const MAX_BODY_BYTES = 500 * 1024;
+/** Arrays and objects of a body. Of a call fewer are taken (`readCall`), so that one which nests too deep is refused by itself. */
+const NESTING = 1_000;
+/** Bodies that wait to be parsed, which `TrackingRoom` does not know of yet. */
+const MOST_WAITING = 64;
+const TYPES = /^(?:application\/json|text\/plain)\s*(?:;|$)/i;
+
+const unzip = promisify(gunzip);
+
+/** What SDKs send: JSON, whatever they call it, maybe zipped. What is too large is a 400, at which they give up. */
+export function readTrackingBodies(app: FastifyInstance, needs: RouteNeeds): void {
+  const turn = turns(MOST_WAITING);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(TYPES, { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, async (request: FastifyRequest, bytes: Buffer) => {
+    const json = await verifiedJson(request, bytes, needs);
+    await turn();
+    return sized(json);
+  });
+  app.setErrorHandler((error, request, reply) => sendError(toTrackingRefusal(error as FastifyError), request, reply));
+}
+
+const sizes = new WeakMap<object, number>();
+
+/** How many bytes of JSON a body was. */
+export function bytesOfBody(body: unknown): number {
+  return typeof body === 'object' && body !== null ? sizes.get(body) ?? 0 : 0;
+}
+
+async function sized(bytes: Buffer): Promise<unknown> {
+  const body = await parseJsonBody(bytes, NESTING, { exactNumbers: true });
+  if (typeof body === 'object' && body !== null) sizes.set(body, bytes.length);
+  return body;
+}
+
+/** Of a zipped body whose key stands in it no more is unzipped, before that holds, than may come without one. */
+async function verifiedJson(request: FastifyRequest, bytes: Buffer, needs: RouteNeeds): Promise<Buffer> {
+  if (request.trackingTarget) return unpacked(request, bytes);
+  const isZipped = request.headers['content-encoding'] !== undefined;
+  const head = isZipped ? await unzippedHead(bytes) : bytes;
+  await verifyBody(request, head, 'json', needs);
+  const isWhole = isZipped && head.length > 0 && head.length <= MAX_UNVERIFIED_BYTES;
+  return isWhole ? head : unpacked(request, bytes);
+}
+
+/** What a zipped body begins with, one byte more than may come without credentials; what is no gzip is left to `unpacked`. */
+async function unzippedHead(bytes: Buffer): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const piece of Readable.from([bytes]).pipe(createGunzip())) {
+      pieces.push(piece as Buffer);
+      length += (piece as Buffer).length;
+      if (length > MAX_UNVERIFIED_BYTES) break;
+    }
+  } catch {
+    return Buffer.alloc(0);
+  }
+  return Buffer.concat(pieces).subarray(0, MAX_UNVERIFIED_BYTES + 1);
+}
+
+async function unpacked({ headers }: FastifyRequest, bytes: Buffer): Promise<Buffer> {
+  const encoding = headers['content-encoding']?.toLowerCase() ?? 'identity';
+  if (encoding === 'identity') return bytes;
+  if (encoding !== 'gzip') return refuse(415, 'unsupported_media_type', 'Content-Encoding: gzip, or none');
+  try {
+    return await unzip(bytes, { maxOutputLength: MAX_BODY_BYTES });
+  } catch (error) {
+    if ((error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge();
+    return refuseField('body', 'is not gzip, as Content-Encoding says');
+  }
+}
+
+function tooLarge(): Refusal {
+  return new Refusal(400, 'too_large', `body: must have at most ${MAX_BODY_BYTES / 1024} KiB, also unzipped: send smaller batches`);
+}
+
+function toTrackingRefusal(error: FastifyError): unknown {
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return tooLarge();
+  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    return new Refusal(415, 'unsupported_media_type', 'Content-Type: JSON as application/json or text/plain');
+  }
+  return error;
+}

@@ -1,0 +1,170 @@
+import { z } from 'zod';
+import { refuse, refuseField } from '../../domain/core/refusal.ts';
+import { fieldsOf, isFault, isObject } from '../../domain/tracking/call-fields.ts';
+import { readSubject } from '../../domain/tracking/call-subject.ts';
+import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
+import { listAppTokenKeys } from '../../store/apps/app-token-keys.ts';
+import { type Tx, write } from '../../store/core/database.ts';
+import {
+  type AskedByDevice, type AskingDevice, countOpenOfDevices, type DeviceRequest, findEarlierRequest, listDeviceRequests, lockAskingDevice,
+  lockDeviceRequests, secondsUntilFewer,
+} from '../../store/gdpr/device-requests.ts';
+import type { GdprRequestType } from '../../store/gdpr/request-record.ts';
+import { insertGdprRequest } from '../../store/gdpr/requests.ts';
+import { requireApp } from '../apps/find-app.ts';
+import { STATES, TYPES } from '../gdpr/gdpr-body.ts';
+import { startGdprSoon } from '../gdpr/gdpr-flows.ts';
+import { audit } from '../http/audit.ts';
+import { identifier } from '../http/input.ts';
+import { pageOf, pageQuery, rowsOf, showPage } from '../http/page.ts';
+import { type Route, route } from '../http/route.ts';
+import type { RouteNeeds } from '../needs.ts';
+import { requireTarget } from './tracking-target.ts';
+import { verifyUserToken } from './user-token.ts';
+
+const AskedBody = z.custom<unknown>(() => true).meta({
+  type: 'object',
+  description: '`type`: access or delete; the device as `deviceId`, `context.device.id` or `anonymousId`; `userToken`, which vouches for '
+    + 'its user; `userId` to check that the token names the same user; `writeKey` where it is not the user of Basic authentication',
+});
+
+const COVERS = ['device', 'user'] as const;
+
+const ask = route({
+  tag: 'Tracking', auth: 'app_key', method: 'POST', idempotencyKey: 'ignored',
+  path: '/v1/privacy',
+  summary: 'Ask from a device for the data of it or of its user, or for its deletion',
+  description: 'It covers what the device itself sent; with a `userToken`, which the app\'s server signs, the user that the token names. A '
+    + 'deletion waits for approval, unless the app is set to do without; all else begins at once. The same again within a day, or while it '
+    + 'is open, is one request.',
+  body: AskedBody,
+  result: z.object({
+    identifier: z.string(), type: z.enum(TYPES), state: z.enum(STATES), received_at: z.iso.datetime(),
+    covers: z.enum(COVERS).describe('user: all data of the user that the userToken names; device: what the device itself sent'),
+    notice: z.string().optional().describe('What of the body did not count'),
+  }),
+  async handle({ body, log, ...circumstances }, needs) {
+    const { entityId, apps } = await requireTarget(needs, circumstances, body);
+    const given = readAsked(body);
+    const { userId, request, isNew } = await write(needs.db, (tx) =>
+      takeAsked(tx, needs, { entityId, appIds: apps.map(({ appId }) => appId), given, address: circumstances.address }));
+    if (isNew && request.state === 'accepted') await startGdprSoon(needs, log, request);
+    return {
+      identifier: request.identifier, type: given.type, state: request.state, received_at: request.receivedAt.toISOString(),
+      covers: coverage(userId), ...given.userId !== null && userId === null ? { notice: UNVOUCHED } : {},
+    };
+  },
+});
+
+type Asked = { entityId: number; appIds: number[]; given: Given; address: string };
+
+/** Writes down what is asked for, unless the same was before. */
+async function takeAsked(tx: Tx, needs: RouteNeeds, { entityId, appIds, given, address }: Asked) {
+  const device = await lockAskingDevice(tx, entityId, appIds, given.deviceId)
+    ?? refuse(404, 'not_found', 'Device not found: nothing is known of it');
+  const userId = await vouchedUser(tx, needs, { entityId, device, given });
+  const asked = { device, userId, type: given.type };
+  const earlier = await findEarlierRequest(tx, entityId, asked);
+  if (earlier) return { userId, request: earlier, isNew: false };
+  await refuseTooMany(tx, entityId, asked);
+  return { userId, request: await insertAsked(tx, needs, { entityId, asked, address }), isNew: true };
+}
+
+function coverage(userId: string | null): (typeof COVERS)[number] {
+  return userId === null ? 'device' : 'user';
+}
+
+const UNVOUCHED = 'userId counts only with a userToken that vouches for it: this request covers what the device itself sent';
+
+type Given = { type: GdprRequestType; deviceId: string; userId: string | null; userToken: unknown };
+
+/** The user that a token names; null without one: what a device says of its user is no reason to show or erase data of that user. */
+async function vouchedUser(
+  tx: Tx, { secrets }: RouteNeeds, { entityId, device, given }: { entityId: number; device: AskingDevice; given: Given },
+): Promise<string | null> {
+  if (given.userToken === undefined || given.userToken === null) return null;
+  const userId = await verifyUserToken(await listAppTokenKeys(tx, secrets, entityId, device.appId), given.userToken);
+  if (given.userId !== null && given.userId !== userId) return refuseField('userId', 'is not whom the userToken names as sub');
+  return userId;
+}
+
+/** So many requests of a type in a day: of a device, and of a person. */
+const MAX_A_DAY = 3;
+/** So many of an app's devices are open that no user token vouches for: the app's key is enough to make devices up. */
+const MAX_OPEN_OF_DEVICES = 1_000;
+const RETRY_SECONDS = 3_600;
+
+async function refuseTooMany(tx: Tx, entityId: number, asked: AskedByDevice): Promise<void> {
+  await lockDeviceRequests(tx, entityId);
+  const seconds = await secondsUntilFewer(tx, entityId, asked, MAX_A_DAY);
+  if (seconds > 0) {
+    const message = `There were ${MAX_A_DAY} requests of this type within a day, the most of a device and of a person: try again in `
+      + `${seconds} seconds`;
+    refuse(429, 'too_many_requests', message, { retry_after: seconds });
+  }
+  // A person for whom the app's server vouches isn't kept from asking by made-up devices.
+  if (asked.userId !== null || await countOpenOfDevices(tx, entityId, asked.device.appId) < MAX_OPEN_OF_DEVICES) return;
+  const message = `${MAX_OPEN_OF_DEVICES} requests from devices of this app are open, which is the most: try again later`;
+  refuse(429, 'too_many_requests', message, { retry_after: RETRY_SECONDS });
+}
+
+type NewRequest = { entityId: number; asked: AskedByDevice; address: string };
+
+async function insertAsked(tx: Tx, { secrets }: RouteNeeds, { entityId, asked: { device, userId, type }, address }: NewRequest) {
+  const { appId, deviceId, gdprApproval } = device;
+  const state = type === 'delete' && gdprApproval ? 'waiting' : 'accepted';
+  const request = await insertGdprRequest(tx, entityId, {
+    type, source: 'sdk', appId, requester: { kind: 'device', id: null }, skipEmail: false, emails: [], state,
+    people: [{ userId, deviceId }],
+  });
+  const customerHash = userId === null
+    ? secrets.customerHash(entityId, 'device_id', deviceId) : secrets.customerHash(entityId, 'user_id', userId);
+  await insertAuditEntry(tx, entityId, {
+    actorKind: 'system', address, action: 'create', subjectKind: 'gdpr_request', subject: request.identifier, customerHash,
+    details: { type, source: 'sdk', covers: coverage(userId) },
+  });
+  return request;
+}
+
+function readAsked(body: unknown): Given {
+  const fields = isObject(body) ? body : {};
+  const type = TYPES.find((known) => known === fields.type) ?? refuseField('type', 'must be access or delete');
+  const device = fields.deviceId === undefined ? fieldsOf(fieldsOf(fields.context)?.device) ?? {} : { id: fields.deviceId };
+  const subject = readSubject('track', fields, device);
+  if (isFault(subject) && subject.code !== 'nobody') return refuse(400, subject.code, subject.message);
+  if (isFault(subject) || subject.deviceId === null) {
+    return refuseField('deviceId', 'is required: what the SDK has as context.device.id, or anonymousId');
+  }
+  return { type, deviceId: subject.deviceId, userId: subject.userId, userToken: fields.userToken };
+}
+
+const PrivacyRequestRecord = z.object({
+  identifier: z.string(), type: z.enum(TYPES), state: z.enum(STATES),
+  device_id: z.string().nullable().describe('Null once the person was erased'),
+  user_id: z.string().nullable().describe('The user for which a user token vouched; null: it covers what the device itself sent'),
+  received_at: z.iso.datetime(),
+});
+
+const list = route({
+  tag: 'SDK data', right: 'gdpr_data_manage', method: 'GET',
+  path: '/api/apps/:app_identifier/privacy_requests',
+  summary: 'List what was asked for from devices of an app, newest first',
+  params: z.object({ app_identifier: identifier }),
+  query: z.object(pageQuery),
+  result: pageOf(PrivacyRequestRecord),
+  async handle({ params, query, ...who }, { db, settings }) {
+    const { entityId } = who.caller;
+    const { app, found: { total, requests } } = await write(db, async (tx) => {
+      const wanted = await requireApp(tx, entityId, params.app_identifier);
+      await audit(tx, who, { action: 'read', subjectKind: 'app', subject: wanted.identifier, details: { what: 'privacy_requests' } });
+      return { app: wanted, found: await listDeviceRequests(tx, entityId, wanted.id, rowsOf(query)) };
+    });
+    return showPage(settings, `/api/apps/${app.identifier}/privacy_requests`, query, total, requests.map(show));
+  },
+});
+
+function show({ identifier: own, type, state, deviceId, userId, receivedAt }: DeviceRequest): z.input<typeof PrivacyRequestRecord> {
+  return { identifier: own, type, state, device_id: deviceId, user_id: userId, received_at: receivedAt.toISOString() };
+}
+
+export const trackingPrivacyRoutes: Route[] = [ask, list];

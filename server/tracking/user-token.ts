@@ -1,0 +1,75 @@
+import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
+import { customerIdFault } from '../../domain/attributes/customer-id.ts';
+import { refuse } from '../../domain/core/refusal.ts';
+import type { AppTokenKey } from '../../store/apps/app-token-keys.ts';
+
+/** What may stand in a token is short; longer ones are not even parsed. */
+const MAX_TOKEN_CHARS = 8_192;
+const MAX_LIFE_SECONDS = 3_600;
+/** Clocks of the app's server and of this one may differ by so much. */
+const CLOCK_SKEW_SECONDS = 60;
+/** Fixed: a token doesn't choose how it is checked. */
+const ALGORITHM = 'HS256';
+
+/**
+ * The user for which a user token vouches: a JWT (RFC 7519) that one of the app's keys signed with HS256, with `sub` and an `exp` at
+ * most an hour away (docs/user-tokens.md). Refuses all else with 401, and says why; what stands in the token is never said back.
+ */
+export async function verifyUserToken(keys: readonly AppTokenKey[], token: unknown): Promise<string> {
+  if (typeof token !== 'string') return refuseToken('must be a text, a JWT');
+  if (token.length > MAX_TOKEN_CHARS) return refuseToken(`must have at most ${MAX_TOKEN_CHARS} characters`);
+  const { sub, exp } = await verifyBySome(namedKeys(keys, token), token);
+  if (exp! > Date.now() / 1_000 + MAX_LIFE_SECONDS + CLOCK_SKEW_SECONDS) refuseToken('its exp must be at most an hour away');
+  const fault = typeof sub === 'string' ? customerIdFault(sub) : 'it is no text';
+  return fault === undefined ? sub! : refuseToken(`its sub must be a user id: ${fault}`);
+}
+
+/** The one key that `kid` names, else all of them. */
+function namedKeys(keys: readonly AppTokenKey[], token: string): readonly AppTokenKey[] {
+  const kid = kidOf(token);
+  return kid === undefined ? keys : keys.filter(({ identifier }) => identifier === kid);
+}
+
+function kidOf(token: string): unknown {
+  try {
+    return decodeProtectedHeader(token).kid;
+  } catch {
+    return refuseToken(UNREADABLE);
+  }
+}
+
+async function verifyBySome(keys: readonly AppTokenKey[], token: string): Promise<JWTPayload> {
+  for (const { secret } of keys) {
+    const payload = await verifyBy(secret, token);
+    if (payload !== null) return payload;
+  }
+  return refuseToken('is signed by no key that the app has now');
+}
+
+/** Null where another key signed it. */
+async function verifyBy(secret: string, token: string): Promise<JWTPayload | null> {
+  const options = { algorithms: [ALGORITHM], clockTolerance: CLOCK_SKEW_SECONDS, requiredClaims: ['sub', 'exp'] };
+  try {
+    return (await jwtVerify(token, Buffer.from(secret), options)).payload;
+  } catch (error) {
+    if (error instanceof errors.JWSSignatureVerificationFailed) return null;
+    if (error instanceof errors.JOSEError) return refuseToken(sayWrong(error));
+    throw error;
+  }
+}
+
+const UNREADABLE = 'must be a JWT in its compact form';
+
+function sayWrong(error: errors.JOSEError): string {
+  if (error instanceof errors.JOSEAlgNotAllowed) return `must be signed with ${ALGORITHM}`;
+  if (error instanceof errors.JWTExpired) return 'has expired (exp): the app\'s server has to make a new one';
+  if (error instanceof errors.JWTClaimValidationFailed) return `its ${error.claim} is missing, or not as it must be`;
+  return UNREADABLE;
+}
+
+function refuseToken(fault: string): never {
+  const message = `userToken: ${fault}`;
+  return refuse(401, 'unauthorized', message, {
+    messages: [{ element: 'userToken', severity: 'error', message: fault }], errors: [message],
+  });
+}

@@ -1,0 +1,97 @@
+import type { Queryable } from '../core/database.ts';
+import type { AuditEntry } from './audit-log.ts';
+
+/** An entry as it is read. */
+export type StoredAuditEntry = {
+  id: number;
+  happenedAt: Date;
+  /** The same to the microsecond, since the epoch: with the id the place of the entry in the log. */
+  happenedAtMicros: number;
+  actorKind: AuditEntry['actorKind'];
+  actorId: number | null;
+  /** uid of a user, identifier of a service token or a SoR; null once it is gone. */
+  actor: string | null;
+  /** E-mail address of one who still belongs to the entity, name of a service token or a SoR. */
+  actorName: string | null;
+  address: string | null;
+  action: AuditEntry['action'];
+  subjectKind: AuditEntry['subjectKind'];
+  subject: string | null;
+  customerHash: Buffer | null;
+  details: NonNullable<AuditEntry['details']>;
+};
+
+/** What a reader wants to see; members left out filter nothing. */
+export type AuditFilter = {
+  from?: Date | undefined;
+  till?: Date | undefined;
+  action?: string | undefined;
+  subjectKind?: string | undefined;
+  subject?: string | undefined;
+  actorKind?: string | undefined;
+  /** uid, identifier or integer id. */
+  actor?: string | undefined;
+  customerHash?: Buffer | undefined;
+};
+
+/** The place of an entry: those that come after it in the list are older. */
+export type AuditPlace = Pick<StoredAuditEntry, 'happenedAtMicros' | 'id'>;
+
+const PAGE_ROWS = 1_000;
+
+type AuditRow = {
+  id: number; happened_at: Date; micros: number; actor_kind: AuditEntry['actorKind']; actor_id: number | null; actor: string | null;
+  actor_name: string | null; address: string | null; action: AuditEntry['action'];
+  subject_kind: AuditEntry['subjectKind']; subject: string | null; customer_hash: Buffer | null;
+  details: StoredAuditEntry['details'];
+};
+
+/** The newest entries, or those that are older than the one at `after`. Relies on audit_log_by_time, or _by_customer. */
+export async function listAuditEntries(
+  db: Queryable, entityId: number, filter: AuditFilter, after: AuditPlace | null, limit: number,
+): Promise<StoredAuditEntry[]> {
+  const { rows } = await db.query<AuditRow>(
+    `SELECT a.*, (extract(epoch FROM a.happened_at) * 1000000)::bigint AS micros,
+       coalesce(u.uid, t.identifier, s.identifier) AS actor,
+       coalesce(CASE WHEN m.user_id IS NOT NULL THEN u.email END, t.name, s.name) AS actor_name
+     FROM audit_log a ${ACTORS}
+     WHERE a.entity_id = $1
+       AND ($2::timestamptz IS NULL OR a.happened_at >= $2) AND ($3::timestamptz IS NULL OR a.happened_at < $3)
+       AND ($4::text IS NULL OR a.action = $4) AND ($5::text IS NULL OR a.subject_kind = $5)
+       AND ($6::text IS NULL OR a.subject = $6) AND ($7::text IS NULL OR a.actor_kind = $7)
+       AND ($8::text IS NULL OR $8 IN (u.uid, t.identifier, s.identifier, a.actor_id::text))
+       AND ($9::bytea IS NULL OR a.customer_hash = $9)
+       AND ($10::bigint IS NULL OR (a.happened_at, a.id) < ('epoch'::timestamptz + $10 * interval '1 microsecond', $11::bigint))
+     ORDER BY a.happened_at DESC, a.id DESC LIMIT $12`,
+    [entityId, filter.from ?? null, filter.till ?? null, filter.action ?? null, filter.subjectKind ?? null,
+      filter.subject ?? null, filter.actorKind ?? null, filter.actor ?? null, filter.customerHash ?? null,
+      after?.happenedAtMicros ?? null, after?.id ?? null, limit]);
+  return rows.map(toEntry);
+}
+
+/** Actors by their keys. Of a user who belongs to other entities only, the uid is all that is told. */
+const ACTORS = `
+  LEFT JOIN users u ON a.actor_kind = 'user' AND u.id = a.actor_id
+  LEFT JOIN memberships m ON m.user_id = u.id AND m.entity_id = a.entity_id
+  LEFT JOIN service_tokens t ON a.actor_kind = 'service_token' AND t.entity_id = a.entity_id AND t.id = a.actor_id
+  LEFT JOIN systems_of_records s ON a.actor_kind = 'sor_key' AND s.entity_id = a.entity_id AND s.id = a.actor_id`;
+
+/** All entries that match, newest first, read a page at a time. What is written meanwhile is newer, and left out. */
+export async function* streamAuditEntries(
+  db: Queryable, entityId: number, filter: AuditFilter,
+): AsyncGenerator<StoredAuditEntry> {
+  for (let after: AuditPlace | null = null; ;) {
+    const page = await listAuditEntries(db, entityId, filter, after, PAGE_ROWS);
+    yield* page;
+    if (page.length < PAGE_ROWS) return;
+    after = page.at(-1)!;
+  }
+}
+
+function toEntry(row: AuditRow): StoredAuditEntry {
+  return {
+    id: row.id, happenedAt: row.happened_at, happenedAtMicros: row.micros, actorKind: row.actor_kind,
+    actorId: row.actor_id, actor: row.actor, actorName: row.actor_name, address: row.address, action: row.action,
+    subjectKind: row.subject_kind, subject: row.subject, customerHash: row.customer_hash, details: row.details,
+  };
+}

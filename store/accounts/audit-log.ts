@@ -1,0 +1,44 @@
+import type { Queryable } from '../core/database.ts';
+
+export const ACTOR_KINDS = ['user', 'service_token', 'sor_key', 'system'] as const;
+export const AUDIT_ACTIONS = [
+  'create', 'read', 'update', 'delete', 'import', 'feed', 'login', 'logout', 'check', 'discover',
+  'approve', 'decline', 'erase', 'readmit', 'accept',
+] as const;
+export const SUBJECT_KINDS = [
+  'session', 'system_of_record', 'customer_attribute', 'customer', 'import', 'feed_request', 'user', 'service_token', 'entity', 'audit_log',
+  'connection', 'sync', 'sync_run', 'app', 'app_group', 'api_key', 'user_token_key', 'push_certificate', 'label', 'event_definition',
+  'data_wallet', 'legal_text', 'data_category', 'recipient', 'purpose', 'data_exporter', 'export_run',
+  'gdpr_request', 'gdpr_hold', 'gdpr_receipt', 'invitation', 'password_reset',
+] as const;
+
+export type AuditEntry = {
+  actorKind: (typeof ACTOR_KINDS)[number];
+  actorId?: number | null;
+  /** The caller's network address. */
+  address?: string | null;
+  action: (typeof AUDIT_ACTIONS)[number];
+  subjectKind: (typeof SUBJECT_KINDS)[number];
+  /** An identifier of ours, never a customer's. */
+  subject?: string | null;
+  /** The person concerned, as `Secrets.customerHash` names them. */
+  customerHash?: Buffer | null;
+  /** Names and counts; never a value of a customer. */
+  details?: Record<string, string | number | boolean | null>;
+};
+
+/** Appends one entry. Within a transaction it stands or falls with what it tells of. */
+export function insertAuditEntry(db: Queryable, entityId: number, entry: AuditEntry): Promise<void> {
+  return insertAuditEntries(db, entityId, [entry]);
+}
+
+/** The same for several, in one statement. */
+export async function insertAuditEntries(db: Queryable, entityId: number, entries: AuditEntry[]): Promise<void> {
+  const column = <T>(read: (entry: AuditEntry) => T) => entries.map(read);
+  await db.query(
+    `INSERT INTO audit_log (entity_id, actor_kind, actor_id, address, action, subject_kind, subject, customer_hash, details)
+     SELECT $1, * FROM unnest($2::text[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[], $9::jsonb[])`,
+    [entityId, column(({ actorKind }) => actorKind), column(({ actorId }) => actorId ?? null), column(({ address }) => address ?? null),
+      column(({ action }) => action), column(({ subjectKind }) => subjectKind), column(({ subject }) => subject ?? null),
+      column(({ customerHash }) => customerHash ?? null), column(({ details }) => JSON.stringify(details ?? {}))]);
+}

@@ -1,0 +1,54 @@
+import type { Queryable } from '../core/database.ts';
+
+/**
+ * What an entity has in which nothing is kept: its users, its keys, its global SoR, what was written down about it or proved, and its
+ * apps with what was set up beside them, which nobody can delete one by one; and of exporters that are deleted, what tells of
+ * their runs. Any other table is looked into, also those that later migrations bring.
+ */
+const OF_EMPTY_ENTITIES = [
+  'memberships', 'invitations', 'tokens', 'service_tokens', 'systems_of_records', 'customer_attributes', 'tombstones', 'tombstone_batches',
+  'audit_log', 'gdpr_receipts', 'export_deletions', 'idempotent_requests', 'connections', 'syncs', 'key_lookups',
+  'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'push_certificates', 'event_definitions', 'labels',
+  'label_targets', 'notify_mails',
+  'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
+  'data_exporters', 'export_runs', 'export_records', 'export_files',
+];
+
+/** What counts in tables of which something is in empty entities, too: not the SoRs that come with an entity and its apps. */
+const HELD_IN_PART = {
+  systems_of_records: "(type = 'custom' OR deleted_at IS NOT NULL)", connections: 'deleted_at IS NULL', syncs: 'deleted_at IS NULL',
+  data_exporters: 'deleted_at IS NULL',
+};
+
+/** The names of tables in which something of the entity lies; nothing comes in meanwhile where the caller has locked it (`lockEntity`). */
+export async function listHoldings(tx: Queryable, entityId: number): Promise<string[]> {
+  const { rows: tables } = await tx.query<{ name: string }>(
+    `SELECT c.relname AS name FROM pg_class c
+     JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = 'public'
+     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'entity_id' AND NOT a.attisdropped
+     WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname <> ALL ($1) ORDER BY c.relname`,
+    [OF_EMPTY_ENTITIES]);
+  const held: string[] = [];
+  for (const { name } of tables) {
+    const { rows } = await tx.query(`SELECT FROM "${name}" WHERE entity_id = $1 LIMIT 1`, [entityId]);
+    if (rows.length > 0) held.push(name);
+  }
+  for (const [name, condition] of Object.entries(HELD_IN_PART)) {
+    const { rows } = await tx.query(`SELECT FROM ${name} WHERE entity_id = $1 AND ${condition} LIMIT 1`, [entityId]);
+    if (rows.length > 0) held.push(name);
+  }
+  return held;
+}
+
+/** Deletes an entity that is empty, with its apps, its memberships and invitations, and the users who belonged to no other. */
+export async function deleteEntity(tx: Queryable, entityId: number): Promise<void> {
+  const { rows } = await tx.query<{ id: number }>(
+    `SELECT u.id FROM users u JOIN memberships m ON m.user_id = u.id WHERE m.entity_id = $1 ORDER BY u.id FOR UPDATE OF u`,
+    [entityId]);
+  // Before the entity: its look-ups would go before the keys that refer to them.
+  await tx.query('DELETE FROM apps WHERE entity_id = $1', [entityId]);
+  await tx.query('DELETE FROM entities WHERE id = $1', [entityId]);
+  await tx.query(
+    'DELETE FROM users u WHERE id = ANY ($1) AND NOT EXISTS (SELECT FROM memberships WHERE user_id = u.id)',
+    [rows.map(({ id }) => id)]);
+}

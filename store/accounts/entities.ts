@@ -1,0 +1,143 @@
+import { insertGlobalSor } from '../attributes/systems-of-records.ts';
+import type { Queryable } from '../core/database.ts';
+import { newApiKey, newIdentifier } from '../core/identifiers.ts';
+import type { Secrets } from '../core/secrets.ts';
+
+export type Entity = {
+  id: number;
+  identifier: string;
+  name: string;
+  description: string;
+  active: boolean;
+  defaultTz: string;
+  dataRetentionInMonths: number;
+  qaApiKey: string;
+  prodApiKey: string;
+};
+
+type EntityRow = {
+  id: number; identifier: string; name: string; description: string; active: boolean; default_tz: string;
+  data_retention_in_months: number; qa_api_key: string; prod_api_key: string;
+};
+
+export type EntityChanges = {
+  name?: string | undefined;
+  description?: string | undefined;
+  defaultTz?: string | undefined;
+  dataRetentionInMonths?: number | undefined;
+  active?: boolean | undefined;
+};
+
+/** A new entity with its two API keys and the global SoR that each entity always has. */
+export async function insertEntity(
+  tx: Queryable, secrets: Secrets, name: string, changes: Omit<EntityChanges, 'name'> = {},
+): Promise<Entity> {
+  const identifier = newIdentifier('ent');
+  const { rows } = await tx.query<{ id: number }>(
+    `INSERT INTO entities (identifier, name, qa_api_key, prod_api_key) VALUES ($1, $2, '', '') RETURNING id`,
+    [identifier, name]);
+  const id = rows[0]!.id;
+  await tx.query('UPDATE entities SET qa_api_key = $2, prod_api_key = $3 WHERE id = $1',
+    [id, secrets.seal(newApiKey(), keyPlace(id, 'qa_api_key')), secrets.seal(newApiKey(), keyPlace(id, 'prod_api_key'))]);
+  await insertGlobalSor(tx, id);
+  return updateEntity(tx, secrets, id, changes);
+}
+
+/** Changes what is given, and leaves the rest. */
+export async function updateEntity(tx: Queryable, secrets: Secrets, id: number, changes: EntityChanges): Promise<Entity> {
+  const { rows } = await tx.query<EntityRow>(
+    `UPDATE entities SET name = coalesce($2, name), description = coalesce($3, description),
+       default_tz = coalesce($4, default_tz), data_retention_in_months = coalesce($5, data_retention_in_months),
+       active = coalesce($6, active)
+     WHERE id = $1 RETURNING *`,
+    [id, changes.name ?? null, changes.description ?? null, changes.defaultTz ?? null,
+      changes.dataRetentionInMonths ?? null, changes.active ?? null]);
+  return toEntity(secrets, rows[0]!);
+}
+
+/** By identifier or integer id. */
+export async function findEntity(db: Queryable, secrets: Secrets, entity: string): Promise<Entity | null> {
+  const { rows } = await db.query<EntityRow>('SELECT * FROM entities WHERE identifier = $1 OR id::text = $1', [entity]);
+  return rows[0] ? toEntity(secrets, rows[0]) : null;
+}
+
+/** As findEntity; until the transaction ends nobody changes it, and nothing that refers to it is added. */
+export async function lockEntity(tx: Queryable, secrets: Secrets, entity: string): Promise<Entity | null> {
+  const { rows } = await tx.query<EntityRow>(
+    'SELECT * FROM entities WHERE identifier = $1 OR id::text = $1 FOR UPDATE', [entity]);
+  return rows[0] ? toEntity(secrets, rows[0]) : null;
+}
+
+/** A page of all entities in the order of their ids: for superadmins. */
+export async function listEntities(
+  db: Queryable, secrets: Secrets, { offset, limit }: { offset: number; limit: number },
+): Promise<Entity[]> {
+  const { rows } = await db.query<EntityRow>('SELECT * FROM entities ORDER BY id OFFSET $1 LIMIT $2', [offset, limit]);
+  return rows.map((row) => toEntity(secrets, row));
+}
+
+export async function countEntities(db: Queryable): Promise<number> {
+  const { rows } = await db.query<{ count: number }>('SELECT count(*) FROM entities');
+  return rows[0]!.count;
+}
+
+/** By whose clocks an entity's days begin. */
+export async function findEntityZone(db: Queryable, entityId: number): Promise<string> {
+  const { rows } = await db.query<{ default_tz: string }>('SELECT default_tz FROM entities WHERE id = $1', [entityId]);
+  return rows[0]!.default_tz;
+}
+
+/** The entities that a user belongs to, oldest first. */
+export async function listEntitiesOf(db: Queryable, secrets: Secrets, userId: number): Promise<Entity[]> {
+  const { rows } = await db.query<EntityRow>(
+    'SELECT e.* FROM entities e JOIN memberships m ON m.entity_id = e.id WHERE m.user_id = $1 ORDER BY e.id', [userId]);
+  return rows.map((row) => toEntity(secrets, row));
+}
+
+function toEntity(secrets: Secrets, row: EntityRow): Entity {
+  return {
+    id: row.id,
+    identifier: row.identifier,
+    name: row.name,
+    description: row.description,
+    active: row.active,
+    defaultTz: row.default_tz,
+    dataRetentionInMonths: row.data_retention_in_months,
+    qaApiKey: secrets.open(row.qa_api_key, keyPlace(row.id, 'qa_api_key')),
+    prodApiKey: secrets.open(row.prod_api_key, keyPlace(row.id, 'prod_api_key')),
+  };
+}
+
+function keyPlace(entityId: number, column: 'qa_api_key' | 'prod_api_key') {
+  return { table: 'entities', column, entityId, row: String(entityId) };
+}
+
+/**
+ * Keeps an active entity from being deleted until the transaction ends: for rows that no foreign key ties to it. Null where there
+ * is none; else whether it ever erased anyone (`hasErased`).
+ */
+export async function holdEntity(tx: Queryable, entityId: number): Promise<{ hasErased: boolean } | null> {
+  const { rows: [held] } = await tx.query<{ has_erased: boolean }>({
+    name: 'hold-entity',
+    text: `SELECT EXISTS (SELECT FROM tombstones t WHERE t.entity_id = e.id) AS has_erased
+           FROM entities e WHERE e.id = $1 AND e.active FOR KEY SHARE`,
+    values: [entityId],
+  });
+  return held ? { hasErased: held.has_erased } : null;
+}
+
+/** What a role in a customer's AWS account asks for before it is assumed; it is no secret. */
+export async function findExternalId(db: Queryable, entityId: number): Promise<string> {
+  const { rows } = await db.query<{ external_id: string }>('SELECT external_id FROM entities WHERE id = $1', [entityId]);
+  return rows[0]!.external_id;
+}
+
+export async function findEntityName(db: Queryable, entityId: number): Promise<string> {
+  const { rows } = await db.query<{ name: string }>('SELECT name FROM entities WHERE id = $1', [entityId]);
+  return rows[0]!.name;
+}
+
+export async function findEntityIdentifier(db: Queryable, entityId: number): Promise<string> {
+  const { rows } = await db.query<{ identifier: string }>('SELECT identifier FROM entities WHERE id = $1', [entityId]);
+  return rows[0]!.identifier;
+}

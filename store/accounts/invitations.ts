@@ -1,0 +1,88 @@
+import type { Right } from '../../domain/accounts/rights.ts';
+import type { Queryable } from '../core/database.ts';
+import { newIdentifier } from '../core/identifiers.ts';
+import type { MailState } from '../core/mails.ts';
+
+/** An invitation that nobody has accepted or withdrawn: it gives nothing until the owner of the address accepts it. */
+export type Invitation = {
+  entityId: number;
+  id: number;
+  identifier: string;
+  email: string;
+  firstName: string;
+  lastName: string;
+  rights: Right[];
+  admin: boolean;
+  superadmin: boolean;
+  /** A user's id. */
+  invitedBy: number;
+  createdAt: Date;
+  expiresAt: Date;
+  mail: { state: MailState | null; reason: string | null };
+};
+
+export type NewInvitation = Pick<Invitation, 'email' | 'rights' | 'admin' | 'superadmin' | 'invitedBy'>
+  & { firstName?: string | undefined; lastName?: string | undefined };
+
+export type InvitationRow = {
+  entity_id: number; id: number; identifier: string; email: string; first_name: string; last_name: string; rights: Right[];
+  admin: boolean; superadmin: boolean; invited_by: number; created_at: Date; expires_at: Date; mail_state: MailState | null;
+  mail_reason: string | null;
+};
+
+/** Null where the address is invited into the entity already. The mail goes with the next sweep. */
+export async function insertInvitation(tx: Queryable, entityId: number, invitation: NewInvitation): Promise<Invitation | null> {
+  const { email, firstName = '', lastName = '', rights, admin, superadmin, invitedBy } = invitation;
+  await tx.query('DELETE FROM invitations WHERE entity_id = $1 AND lower(email) = lower($2) AND expires_at <= now()', [entityId, email]);
+  const { rows } = await tx.query<InvitationRow>(
+    `INSERT INTO invitations (entity_id, identifier, email, first_name, last_name, rights, admin, superadmin, invited_by)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (entity_id, lower(email)) DO NOTHING RETURNING *`,
+    [entityId, newIdentifier('inv'), email, firstName, lastName, rights, admin, superadmin, invitedBy]);
+  return rows[0] ? toInvitation(rows[0]) : null;
+}
+
+/** A page of those that are open, oldest first. */
+export async function listInvitations(
+  db: Queryable, entityId: number, { offset, limit }: { offset: number; limit: number },
+): Promise<Invitation[]> {
+  const { rows } = await db.query<InvitationRow>(
+    'SELECT * FROM invitations WHERE entity_id = $1 AND expires_at > now() ORDER BY id OFFSET $2 LIMIT $3', [entityId, offset, limit]);
+  return rows.map(toInvitation);
+}
+
+export async function countInvitations(db: Queryable, entityId: number): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    'SELECT count(*) FROM invitations WHERE entity_id = $1 AND expires_at > now()', [entityId]);
+  return rows[0]!.count;
+}
+
+/** Has the mail of an open one sent again for another day; the link of the mail before ends. Null where there is none. */
+export async function resendInvitation(tx: Queryable, entityId: number, identifier: string): Promise<Invitation | null> {
+  const { rows } = await tx.query<InvitationRow>(
+    `UPDATE invitations SET mail_state = NULL, mail_tries = 0, mail_reason = NULL, token_hash = NULL, expires_at = now() + interval '1 day'
+     WHERE entity_id = $1 AND identifier = $2 AND expires_at > now() RETURNING *`, [entityId, identifier]);
+  return rows[0] ? toInvitation(rows[0]) : null;
+}
+
+/** Withdraws one that is open; null where there is none. */
+export async function deleteInvitation(tx: Queryable, entityId: number, identifier: string): Promise<Invitation | null> {
+  const { rows } = await tx.query<InvitationRow>(
+    'DELETE FROM invitations WHERE entity_id = $1 AND identifier = $2 AND expires_at > now() RETURNING *', [entityId, identifier]);
+  return rows[0] ? toInvitation(rows[0]) : null;
+}
+
+/** Takes the invitation that a link opens, which then opens nothing; null where it has gone meanwhile, or has another link. */
+export async function takeInvitation(tx: Queryable, { entityId, id }: Invitation, tokenHash: Buffer): Promise<Invitation | null> {
+  const { rows } = await tx.query<InvitationRow>(
+    'DELETE FROM invitations WHERE entity_id = $1 AND id = $2 AND token_hash = $3 AND expires_at > now() RETURNING *',
+    [entityId, id, tokenHash]);
+  return rows[0] ? toInvitation(rows[0]) : null;
+}
+
+export function toInvitation(row: InvitationRow): Invitation {
+  return {
+    entityId: row.entity_id, id: row.id, identifier: row.identifier, email: row.email, firstName: row.first_name, lastName: row.last_name,
+    rights: row.rights, admin: row.admin, superadmin: row.superadmin, invitedBy: row.invited_by, createdAt: row.created_at,
+    expiresAt: row.expires_at, mail: { state: row.mail_state, reason: row.mail_reason },
+  };
+}

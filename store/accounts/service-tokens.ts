@@ -1,0 +1,120 @@
+import type { Right } from '../../domain/accounts/rights.ts';
+import type { Queryable } from '../core/database.ts';
+import { newIdentifier, newToken } from '../core/identifiers.ts';
+import { tokenHash } from '../core/secrets.ts';
+import type { TokenOwner } from './tokens.ts';
+
+/** Tells service tokens from those of a login, for readers and for tools that look for secrets left lying about. */
+const PREFIX = 'mst_';
+
+/** The last use is written down once a minute. */
+const NOTED_AFTER = "interval '1 minute'";
+
+export type ServiceToken = {
+  id: number;
+  identifier: string;
+  name: string;
+  rights: Right[];
+  /** Null once the creator's account is gone: the token then opens nothing any more. */
+  createdBy: { id: number; uid: string } | null;
+  createdAt: Date;
+  usedAt: Date | null;
+  expiresAt: Date;
+};
+
+type ServiceTokenRow = {
+  id: number; identifier: string; name: string; rights: Right[]; creator_id: number | null; creator_uid: string;
+  created_at: Date; used_at: Date | null; expires_at: Date;
+};
+
+const SERVICE_TOKENS = `SELECT s.id, s.identifier, s.name, s.rights, u.id AS creator_id, u.uid AS creator_uid,
+  s.created_at, s.used_at, s.expires_at FROM service_tokens s LEFT JOIN users u ON u.id = s.created_by`;
+/** Of one creator, or of all where it is null. */
+const LIVING = 's.entity_id = $1 AND s.revoked_at IS NULL AND ($2::integer IS NULL OR s.created_by = $2)';
+
+export type NewServiceToken = { name: string; rights: readonly Right[]; createdBy: number; expiresAt: Date };
+
+/** Draws the token, which is shown this once: only its hash is kept. */
+export async function insertServiceToken(
+  tx: Queryable, entityId: number, { name, rights, createdBy, expiresAt }: NewServiceToken,
+): Promise<{ serviceToken: ServiceToken; token: string }> {
+  const token = `${PREFIX}${newToken()}`;
+  const identifier = newIdentifier('stk');
+  await tx.query(
+    `INSERT INTO service_tokens (entity_id, identifier, name, token_hash, rights, created_by, expires_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    [entityId, identifier, name, tokenHash(token), rights, createdBy, expiresAt]);
+  return { serviceToken: (await findServiceToken(tx, entityId, identifier, null))!, token };
+}
+
+/** Those that are not revoked, also expired ones; `createdBy` null: whoever made them. */
+export async function listServiceTokens(
+  db: Queryable, entityId: number, createdBy: number | null, { offset, limit }: { offset: number; limit: number },
+): Promise<ServiceToken[]> {
+  const { rows } = await db.query<ServiceTokenRow>(
+    `${SERVICE_TOKENS} WHERE ${LIVING} ORDER BY s.id OFFSET $3 LIMIT $4`, [entityId, createdBy, offset, limit]);
+  return rows.map(toServiceToken);
+}
+
+export async function countServiceTokens(db: Queryable, entityId: number, createdBy: number | null): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    `SELECT count(*) FROM service_tokens s WHERE ${LIVING}`, [entityId, createdBy]);
+  return rows[0]!.count;
+}
+
+async function findServiceToken(
+  db: Queryable, entityId: number, identifier: string, createdBy: number | null,
+): Promise<ServiceToken | null> {
+  const { rows } = await db.query<ServiceTokenRow>(
+    `${SERVICE_TOKENS} WHERE ${LIVING} AND s.identifier = $3`, [entityId, createdBy, identifier]);
+  return rows[0] ? toServiceToken(rows[0]) : null;
+}
+
+/** From the commit on it opens nothing. False: there is none of that identifier and creator. */
+export async function revokeServiceToken(
+  tx: Queryable, entityId: number, identifier: string, createdBy: number | null,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `UPDATE service_tokens s SET revoked_at = now() WHERE ${LIVING} AND s.identifier = $3`, [entityId, createdBy, identifier]);
+  return rowCount === 1;
+}
+
+/** Whether it can only be a service token: those of a login have no such prefix. */
+export function isServiceToken(token: string): boolean {
+  return token.startsWith(PREFIX);
+}
+
+/**
+ * Whom a service token acts for: its creator as they stand now in the entity, and the rights that it was made with.
+ * Null when it is revoked, expired or made up, its entity is inactive, or its creator no longer belongs to it.
+ */
+export async function findServiceTokenOwner(
+  db: Queryable, token: string,
+): Promise<{ id: number; tokenRights: Right[]; creator: TokenOwner } | null> {
+  const { rows } = await db.query<{
+    id: number; entity_id: number; user_id: number; token_rights: Right[]; rights: Right[]; admin: boolean;
+    superadmin: boolean; stale: boolean;
+  }>(
+    `SELECT s.id, s.entity_id, m.user_id, s.rights AS token_rights, m.rights, m.admin, u.superadmin,
+       s.used_at IS NULL OR s.used_at < now() - ${NOTED_AFTER} AS stale
+     FROM service_tokens s
+     JOIN memberships m ON m.user_id = s.created_by AND m.entity_id = s.entity_id
+     JOIN users u ON u.id = m.user_id
+     JOIN entities e ON e.id = s.entity_id AND e.active
+     WHERE s.token_hash = $1 AND s.revoked_at IS NULL AND s.expires_at > now()`, [tokenHash(token)]);
+  const row = rows[0];
+  if (!row) return null;
+  if (row.stale) {
+    await db.query('UPDATE service_tokens SET used_at = now() WHERE entity_id = $1 AND id = $2', [row.entity_id, row.id]);
+  }
+  const { user_id: userId, entity_id: entityId, rights, admin, superadmin } = row;
+  return { id: row.id, tokenRights: row.token_rights, creator: { userId, entityId, rights, admin, superadmin } };
+}
+
+function toServiceToken(row: ServiceTokenRow): ServiceToken {
+  return {
+    id: row.id, identifier: row.identifier, name: row.name, rights: row.rights,
+    createdBy: row.creator_id === null ? null : { id: row.creator_id, uid: row.creator_uid },
+    createdAt: row.created_at, usedAt: row.used_at, expiresAt: row.expires_at,
+  };
+}

@@ -1,0 +1,50 @@
+import type { Right } from '../../domain/accounts/rights.ts';
+import type { Queryable } from '../core/database.ts';
+import { newToken } from '../core/identifiers.ts';
+import { tokenHash } from '../core/secrets.ts';
+
+/** Who a token speaks for, in the one entity that it acts in. */
+export type TokenOwner = { userId: number; entityId: number; rights: Right[]; admin: boolean; superadmin: boolean };
+
+/** A use within this time of the last one is not written down: a busy token costs no writes. */
+const RENEWED_AFTER = "interval '1 hour'";
+
+/** Draws a session token that lives `ttlDays` beyond its last use; only its hash is kept. */
+export async function insertToken(db: Queryable, userId: number, entityId: number, ttlDays: number): Promise<string> {
+  const token = newToken();
+  await db.query(
+    `INSERT INTO tokens (token_hash, user_id, entity_id, expires_at) VALUES ($1, $2, $3, now() + make_interval(days => $4))`,
+    [tokenHash(token), userId, entityId, ttlDays]);
+  return token;
+}
+
+/** The owner of a living token, whose life this use renews; null for any other. */
+export async function findTokenOwner(db: Queryable, token: string, ttlDays: number): Promise<TokenOwner | null> {
+  const hash = tokenHash(token);
+  const { rows } = await db.query<{
+    user_id: number; entity_id: number; rights: Right[]; admin: boolean; superadmin: boolean; stale: boolean;
+  }>(
+    `SELECT t.user_id, t.entity_id, m.rights, m.admin, u.superadmin, t.used_at < now() - ${RENEWED_AFTER} AS stale
+     FROM tokens t
+     JOIN memberships m ON m.user_id = t.user_id AND m.entity_id = t.entity_id
+     JOIN users u ON u.id = t.user_id
+     JOIN entities e ON e.id = t.entity_id AND e.active
+     WHERE t.token_hash = $1 AND t.expires_at > now()`, [hash]);
+  const row = rows[0];
+  if (!row) return null;
+  if (row.stale) {
+    await db.query('UPDATE tokens SET used_at = now(), expires_at = now() + make_interval(days => $2) WHERE token_hash = $1',
+      [hash, ttlDays]);
+  }
+  return { userId: row.user_id, entityId: row.entity_id, rights: row.rights, admin: row.admin, superadmin: row.superadmin };
+}
+
+/** Ends all sessions of a user, in every entity, but for the one whose token is given. */
+export async function deleteTokensOf(tx: Queryable, userId: number, kept?: string): Promise<void> {
+  await tx.query('DELETE FROM tokens WHERE user_id = $1 AND token_hash IS DISTINCT FROM $2',
+    [userId, kept === undefined ? null : tokenHash(kept)]);
+}
+
+export async function deleteToken(db: Queryable, token: string): Promise<void> {
+  await db.query('DELETE FROM tokens WHERE token_hash = $1', [tokenHash(token)]);
+}

@@ -1,0 +1,119 @@
+import type { Right } from '../../domain/accounts/rights.ts';
+import type { Queryable } from '../core/database.ts';
+import { newIdentifier } from '../core/identifiers.ts';
+
+export type User = {
+  id: number;
+  uid: string;
+  email: string;
+  firstName: string;
+  lastName: string;
+  passwordHash: string;
+  superadmin: boolean;
+  preferedEntityId: number | null;
+};
+
+export type Membership = { userId: number; entityId: number; rights: Right[]; admin: boolean };
+
+type UserRow = {
+  id: number; uid: string; email: string; first_name: string; last_name: string; password_hash: string;
+  superadmin: boolean; prefered_entity_id: number | null;
+};
+
+export type NewUser = {
+  email: string;
+  passwordHash: string;
+  firstName?: string;
+  lastName?: string;
+  superadmin?: boolean;
+  preferedEntityId: number;
+};
+
+export async function insertUser(tx: Queryable, user: NewUser): Promise<User> {
+  const { rows } = await tx.query<UserRow>(
+    `INSERT INTO users (uid, email, first_name, last_name, password_hash, superadmin, prefered_entity_id)
+     VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING *`,
+    [newIdentifier('usr'), user.email, user.firstName ?? '', user.lastName ?? '', user.passwordHash,
+      user.superadmin ?? false, user.preferedEntityId]);
+  return toUser(rows[0]!);
+}
+
+export async function insertMembership(tx: Queryable, { userId, entityId, rights, admin }: Membership): Promise<void> {
+  await tx.query('INSERT INTO memberships (user_id, entity_id, rights, admin) VALUES ($1, $2, $3, $4)',
+    [userId, entityId, rights, admin]);
+}
+
+/** True once anybody may log in: the first start is over. */
+export async function hasUsers(db: Queryable): Promise<boolean> {
+  const { rows } = await db.query<{ found: boolean }>('SELECT EXISTS (SELECT FROM users) AS found');
+  return rows[0]!.found;
+}
+
+export async function findUser(db: Queryable, userId: number): Promise<User | null> {
+  const { rows } = await db.query<UserRow>('SELECT * FROM users WHERE id = $1', [userId]);
+  return rows[0] ? toUser(rows[0]) : null;
+}
+
+/** E-mail addresses are compared without regard to case. */
+export async function findUserByEmail(db: Queryable, email: string): Promise<User | null> {
+  const { rows } = await db.query<UserRow>('SELECT * FROM users WHERE lower(email) = lower($1)', [email]);
+  return rows[0] ? toUser(rows[0]) : null;
+}
+
+/** As findUserByEmail; the user stays until the transaction ends. */
+export async function lockUserByEmail(tx: Queryable, email: string): Promise<User | null> {
+  const { rows } = await tx.query<UserRow>('SELECT * FROM users WHERE lower(email) = lower($1) FOR SHARE', [email]);
+  return rows[0] ? toUser(rows[0]) : null;
+}
+
+/** The membership of a user whose password is still the one that was checked; both stay until the transaction ends. */
+export async function lockLogin(tx: Queryable, user: User, entityId: number): Promise<Membership | null> {
+  const { rows } = await tx.query<{ rights: Right[]; admin: boolean }>(
+    `SELECT m.rights, m.admin FROM users u JOIN memberships m ON m.user_id = u.id
+     WHERE u.id = $1 AND u.password_hash = $2 AND m.entity_id = $3 FOR SHARE`, [user.id, user.passwordHash, entityId]);
+  return rows[0] ? { userId: user.id, entityId, ...rows[0] } : null;
+}
+
+export type UserChanges = {
+  email?: string | undefined;
+  firstName?: string | undefined;
+  lastName?: string | undefined;
+  passwordHash?: string | undefined;
+  superadmin?: boolean | undefined;
+};
+
+/** Changes what is given, and leaves the rest. */
+export async function updateUser(tx: Queryable, userId: number, changes: UserChanges): Promise<void> {
+  await tx.query(
+    `UPDATE users SET email = coalesce($2, email), first_name = coalesce($3, first_name),
+       last_name = coalesce($4, last_name), password_hash = coalesce($5, password_hash), superadmin = coalesce($6, superadmin)
+     WHERE id = $1`,
+    [userId, changes.email ?? null, changes.firstName ?? null, changes.lastName ?? null, changes.passwordHash ?? null,
+      changes.superadmin ?? null]);
+}
+
+/** The ids of the entities that a user belongs to. */
+export async function listEntityIdsOf(db: Queryable, userId: number): Promise<number[]> {
+  const { rows } = await db.query<{ entity_id: number }>(
+    'SELECT entity_id FROM memberships WHERE user_id = $1 ORDER BY entity_id', [userId]);
+  return rows.map((row) => row.entity_id);
+}
+
+/** How many superadmins there are; they stay so until the transaction ends. */
+export async function lockSuperadmins(tx: Queryable): Promise<number> {
+  const { rows } = await tx.query('SELECT FROM users WHERE superadmin ORDER BY id FOR UPDATE');
+  return rows.length;
+}
+
+function toUser(row: UserRow): User {
+  return {
+    id: row.id,
+    uid: row.uid,
+    email: row.email,
+    firstName: row.first_name,
+    lastName: row.last_name,
+    passwordHash: row.password_hash,
+    superadmin: row.superadmin,
+    preferedEntityId: row.prefered_entity_id,
+  };
+}

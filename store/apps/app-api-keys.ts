@@ -1,0 +1,129 @@
+import type { Queryable } from '../core/database.ts';
+import { newApiKey, newIdentifier } from '../core/identifiers.ts';
+import type { Secrets } from '../core/secrets.ts';
+import type { AppType } from './app-settings.ts';
+
+/** A key by which an app's SDK may send. */
+export type AppApiKey = {
+  id: number;
+  identifier: string;
+  apiKey: string;
+  revoked: boolean;
+  createdAt: Date;
+  updatedAt: Date;
+};
+
+/** Why a value can't be a key of an app: it is one of it already, or somebody else's. */
+export type KeyTaken = 'of this app' | 'elsewhere';
+
+/** An app that a key speaks for, as what is sent to it is kept. */
+export type KeyedApp = {
+  entityId: number;
+  appId: number;
+  sorId: number;
+  identifier: string;
+  packageName: string;
+  appType: AppType;
+  timezone: string;
+  /** Seconds. */
+  sessionTimeout: number;
+};
+
+type KeyRow = { id: number; identifier: string; api_key: string; revoked: boolean; created_at: Date; updated_at: Date };
+
+const COLUMNS = 'id, identifier, api_key, revoked, created_at, updated_at';
+
+export async function listAppApiKeys(db: Queryable, secrets: Secrets, entityId: number, appId: number): Promise<AppApiKey[]> {
+  const { rows } = await db.query<KeyRow>(
+    `SELECT ${COLUMNS} FROM app_api_keys WHERE entity_id = $1 AND app_id = $2 ORDER BY id`, [entityId, appId]);
+  return rows.map((row) => toKey(secrets, entityId, row));
+}
+
+export async function findAppApiKey(
+  db: Queryable, secrets: Secrets, entityId: number, appId: number, identifier: string,
+): Promise<AppApiKey | null> {
+  const { rows } = await db.query<KeyRow>(
+    `SELECT ${COLUMNS} FROM app_api_keys WHERE entity_id = $1 AND app_id = $2 AND identifier = $3`, [entityId, appId, identifier]);
+  return rows[0] ? toKey(secrets, entityId, rows[0]) : null;
+}
+
+/** As `findAppApiKey`, and holds it as it is until the transaction ends. */
+export async function lockAppApiKey(
+  tx: Queryable, secrets: Secrets, entityId: number, appId: number, identifier: string,
+): Promise<AppApiKey | null> {
+  await tx.query('SELECT FROM app_api_keys WHERE entity_id = $1 AND identifier = $2 FOR UPDATE', [entityId, identifier]);
+  return findAppApiKey(tx, secrets, entityId, appId, identifier);
+}
+
+type NewKey = { appId: number; apiKey?: string | undefined; revoked: boolean };
+
+/** A random key unless one is given. */
+export async function insertAppApiKey(
+  tx: Queryable, secrets: Secrets, entityId: number, { appId, apiKey = newApiKey(), revoked }: NewKey,
+): Promise<{ identifier: string } | { taken: KeyTaken }> {
+  const lookup = secrets.lookup(apiKey);
+  if (!await claimLookup(tx, entityId, lookup)) return { taken: 'elsewhere' };
+  const identifier = newIdentifier('key');
+  const { rowCount } = await tx.query(
+    `INSERT INTO app_api_keys (entity_id, app_id, identifier, lookup, api_key, revoked) VALUES ($1, $2, $3, $4, $5, $6)
+     ON CONFLICT (entity_id, app_id, lookup) DO NOTHING`,
+    [entityId, appId, identifier, lookup, secrets.seal(apiKey, keyPlace(entityId, identifier)), revoked]);
+  return rowCount === 1 ? { identifier } : { taken: 'of this app' };
+}
+
+export async function updateAppApiKey(
+  tx: Queryable, secrets: Secrets, entityId: number, appId: number, before: AppApiKey,
+  { apiKey, revoked }: { apiKey: string; revoked: boolean },
+): Promise<KeyTaken | null> {
+  const lookup = secrets.lookup(apiKey);
+  if (!await claimLookup(tx, entityId, lookup)) return 'elsewhere';
+  const { rowCount } = await tx.query(
+    `UPDATE app_api_keys SET lookup = $3, api_key = $4, revoked = $5, updated_at = now() WHERE entity_id = $1 AND id = $2
+       AND NOT EXISTS (SELECT FROM app_api_keys WHERE entity_id = $1 AND app_id = $6 AND lookup = $3 AND id <> $2)`,
+    [entityId, before.id, lookup, secrets.seal(apiKey, keyPlace(entityId, before.identifier)), revoked, appId]);
+  return rowCount === 1 ? null : 'of this app';
+}
+
+/**
+ * The apps, of whatever entity is active, that have the key and have not revoked it: all of one entity, by their ids.
+ * No other entity gets a value that one had, so what old SDKs send is never taken for somebody else's.
+ */
+export async function findAppsByKey(db: Queryable, secrets: Secrets, writeKey: string): Promise<KeyedApp[]> {
+  // By the primary key of key_lookups, then app_api_keys_by_value.
+  const { rows } = await db.query<{
+    entity_id: number; id: number; sor_id: number; identifier: string; package_name: string; app_type: AppType; default_tz: string;
+    session_timeout: number;
+  }>(
+    `SELECT a.entity_id, a.id, s.id AS sor_id, a.identifier, a.package_name, a.app_type, a.default_tz, a.session_timeout
+     FROM key_lookups l
+     JOIN entities e ON e.id = l.entity_id AND e.active
+     JOIN app_api_keys k ON k.entity_id = l.entity_id AND k.lookup = l.lookup AND NOT k.revoked
+     JOIN apps a ON a.entity_id = k.entity_id AND a.id = k.app_id
+     JOIN systems_of_records s ON s.entity_id = a.entity_id AND s.app_id = a.id AND s.deleted_at IS NULL
+     WHERE l.lookup = $1 AND l.kind = 'app' ORDER BY a.id`, [secrets.lookup(writeKey)]);
+  return rows.map((row) => ({
+    entityId: row.entity_id, appId: row.id, sorId: row.sor_id, identifier: row.identifier, packageName: row.package_name,
+    appType: row.app_type, timezone: row.default_tz, sessionTimeout: row.session_timeout,
+  }));
+}
+
+/** Makes a value the entity's, for good; false where it is another's, or a SoR's. */
+async function claimLookup(tx: Queryable, entityId: number, lookup: Buffer): Promise<boolean> {
+  await tx.query(
+    `INSERT INTO key_lookups (lookup, kind, entity_id, owner_id) VALUES ($1, 'app', $2, 0) ON CONFLICT (lookup) DO NOTHING`,
+    [lookup, entityId]);
+  const { rowCount } = await tx.query(
+    `SELECT FROM key_lookups WHERE lookup = $1 AND kind = 'app' AND entity_id = $2`, [lookup, entityId]);
+  return rowCount === 1;
+}
+
+function keyPlace(entityId: number, identifier: string) {
+  return { table: 'app_api_keys', column: 'api_key', entityId, row: identifier };
+}
+
+function toKey(secrets: Secrets, entityId: number, row: KeyRow): AppApiKey {
+  return {
+    id: row.id, identifier: row.identifier, apiKey: secrets.open(row.api_key, keyPlace(entityId, row.identifier)),
+    revoked: row.revoked, createdAt: row.created_at, updatedAt: row.updated_at,
+  };
+}

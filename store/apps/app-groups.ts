@@ -1,0 +1,92 @@
+import type { Queryable } from '../core/database.ts';
+import { newIdentifier } from '../core/identifiers.ts';
+
+/** Apps that belong together, for whoever looks through many. */
+export type AppGroup = {
+  id: number;
+  identifier: string;
+  name: string;
+  createdAt: Date;
+  /** Identifiers, in the order in which the apps were made. */
+  apps: string[];
+};
+
+type GroupRow = { id: number; identifier: string; name: string; created_at: Date; apps: string[] };
+
+const GROUPS = `SELECT g.id, g.identifier, g.name, g.created_at, ARRAY(
+    SELECT a.identifier FROM app_group_members m JOIN apps a ON a.entity_id = m.entity_id AND a.id = m.app_id
+    WHERE m.entity_id = g.entity_id AND m.group_id = g.id ORDER BY a.id) AS apps
+  FROM app_groups g`;
+
+export async function listAppGroups(db: Queryable, entityId: number): Promise<AppGroup[]> {
+  const { rows } = await db.query<GroupRow>(`${GROUPS} WHERE g.entity_id = $1 ORDER BY g.id`, [entityId]);
+  return rows.map(toGroup);
+}
+
+export async function findAppGroup(db: Queryable, entityId: number, identifier: string): Promise<AppGroup | null> {
+  const { rows } = await db.query<GroupRow>(`${GROUPS} WHERE g.entity_id = $1 AND g.identifier = $2`, [entityId, identifier]);
+  return rows[0] ? toGroup(rows[0]) : null;
+}
+
+/** As `findAppGroup`, and holds it as it is until the transaction ends. */
+export async function lockAppGroup(tx: Queryable, entityId: number, identifier: string): Promise<AppGroup | null> {
+  await tx.query('SELECT FROM app_groups WHERE entity_id = $1 AND identifier = $2 FOR UPDATE', [entityId, identifier]);
+  return findAppGroup(tx, entityId, identifier);
+}
+
+/** The ids of some groups by their identifiers; unknown ones are left out. They stay until the transaction ends. */
+export async function listAppGroupIds(tx: Queryable, entityId: number, identifiers: string[]): Promise<Map<string, number>> {
+  const { rows } = await tx.query<{ id: number; identifier: string }>(
+    'SELECT id, identifier FROM app_groups WHERE entity_id = $1 AND identifier = ANY ($2) ORDER BY id FOR KEY SHARE',
+    [entityId, identifiers]);
+  return new Map(rows.map(({ id, identifier }) => [identifier, id]));
+}
+
+export async function isAppGroupNameTaken(db: Queryable, entityId: number, name: string, exceptId: number | null): Promise<boolean> {
+  const { rowCount } = await db.query(
+    'SELECT FROM app_groups WHERE entity_id = $1 AND name = $2 AND id IS DISTINCT FROM $3', [entityId, name, exceptId]);
+  return rowCount! > 0;
+}
+
+/** Its name is not taken: a collision fails. */
+export async function insertAppGroup(tx: Queryable, entityId: number, name: string): Promise<{ id: number; identifier: string }> {
+  const identifier = newIdentifier('grp');
+  const { rows } = await tx.query<{ id: number }>(
+    'INSERT INTO app_groups (entity_id, identifier, name) VALUES ($1, $2, $3) RETURNING id', [entityId, identifier, name]);
+  return { id: rows[0]!.id, identifier };
+}
+
+export async function renameAppGroup(tx: Queryable, entityId: number, id: number, name: string): Promise<void> {
+  await tx.query('UPDATE app_groups SET name = $3 WHERE entity_id = $1 AND id = $2', [entityId, id, name]);
+}
+
+/** Its apps stay. */
+export async function deleteAppGroup(tx: Queryable, entityId: number, id: number): Promise<void> {
+  await tx.query('DELETE FROM app_groups WHERE entity_id = $1 AND id = $2', [entityId, id]);
+}
+
+/** These apps, and no others, are in the group. */
+export function updateAppsOfGroup(tx: Queryable, entityId: number, groupId: number, appIds: number[]): Promise<void> {
+  return updateMembers(tx, entityId, ['group_id', groupId], ['app_id', appIds]);
+}
+
+/** The app is in these groups, and in no others. */
+export function updateGroupsOfApp(tx: Queryable, entityId: number, appId: number, groupIds: number[]): Promise<void> {
+  return updateMembers(tx, entityId, ['app_id', appId], ['group_id', groupIds]);
+}
+
+type Side = 'app_id' | 'group_id';
+
+async function updateMembers(
+  tx: Queryable, entityId: number, [one, id]: [Side, number], [other, others]: [Side, number[]],
+): Promise<void> {
+  await tx.query(
+    `DELETE FROM app_group_members WHERE entity_id = $1 AND ${one} = $2 AND ${other} <> ALL ($3)`, [entityId, id, others]);
+  await tx.query(
+    `INSERT INTO app_group_members (entity_id, ${one}, ${other}) SELECT $1, $2, other FROM unnest($3::integer[]) AS other
+     ON CONFLICT DO NOTHING`, [entityId, id, others]);
+}
+
+function toGroup(row: GroupRow): AppGroup {
+  return { id: row.id, identifier: row.identifier, name: row.name, createdAt: row.created_at, apps: row.apps };
+}

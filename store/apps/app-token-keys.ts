@@ -1,0 +1,47 @@
+import type { Queryable } from '../core/database.ts';
+import { newIdentifier, newToken } from '../core/identifiers.ts';
+import type { Secrets } from '../core/secrets.ts';
+
+/** A key by which an app's server signs user tokens: one in use, and one to change over to. */
+export type AppTokenKey = {
+  /** The `kid` of the tokens that it signs. */
+  identifier: string;
+  /** 32 random bytes as base64url. The text as it stands is the key of HS256: nobody decodes it. */
+  secret: string;
+  createdAt: Date;
+};
+
+export const MAX_TOKEN_KEYS = 2;
+
+type KeyRow = { identifier: string; secret: string; created_at: Date };
+
+/** The oldest first. */
+export async function listAppTokenKeys(db: Queryable, secrets: Secrets, entityId: number, appId: number): Promise<AppTokenKey[]> {
+  const { rows } = await db.query<KeyRow>(
+    'SELECT identifier, secret, created_at FROM app_token_keys WHERE entity_id = $1 AND app_id = $2 ORDER BY id', [entityId, appId]);
+  return rows.map((row) => ({
+    identifier: row.identifier, secret: secrets.open(row.secret, secretPlace(entityId, row.identifier)), createdAt: row.created_at,
+  }));
+}
+
+/** A random key for an app that is held; null where the app has as many as it may. */
+export async function insertAppTokenKey(tx: Queryable, secrets: Secrets, entityId: number, appId: number): Promise<AppTokenKey | null> {
+  const identifier = newIdentifier('utk');
+  const secret = newToken();
+  const { rows } = await tx.query<{ created_at: Date }>(
+    `INSERT INTO app_token_keys (entity_id, app_id, identifier, secret) SELECT $1, $2, $3, $4
+     WHERE (SELECT count(*) FROM app_token_keys WHERE entity_id = $1 AND app_id = $2) < ${MAX_TOKEN_KEYS} RETURNING created_at`,
+    [entityId, appId, identifier, secrets.seal(secret, secretPlace(entityId, identifier))]);
+  return rows[0] ? { identifier, secret, createdAt: rows[0].created_at } : null;
+}
+
+/** False where the app has no such key. */
+export async function deleteAppTokenKey(tx: Queryable, entityId: number, appId: number, identifier: string): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    'DELETE FROM app_token_keys WHERE entity_id = $1 AND app_id = $2 AND identifier = $3', [entityId, appId, identifier]);
+  return rowCount === 1;
+}
+
+function secretPlace(entityId: number, identifier: string) {
+  return { table: 'app_token_keys', column: 'secret', entityId, row: identifier };
+}

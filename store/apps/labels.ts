@@ -1,0 +1,72 @@
+import type { Queryable } from '../core/database.ts';
+
+export type Label = {
+  id: number;
+  name: string;
+  createdAt: Date;
+  /** How many things bear it. */
+  targets: number;
+};
+
+/** What may bear labels, by its integer id. */
+export type LabelTarget = { kind: 'event_definition'; id: number };
+
+type LabelRow = { id: number; name: string; created_at: Date; targets: number };
+
+// Counted along the primary key of label_targets, which begins with the label.
+const LABELS = `SELECT l.id, l.name, l.created_at,
+    (SELECT count(*) FROM label_targets t WHERE t.entity_id = l.entity_id AND t.label_id = l.id) AS targets
+  FROM labels l`;
+
+export async function listLabels(db: Queryable, entityId: number): Promise<Label[]> {
+  const { rows } = await db.query<LabelRow>(`${LABELS} WHERE l.entity_id = $1 ORDER BY l.id`, [entityId]);
+  return rows.map(toLabel);
+}
+
+/** Null: the entity has a label of that name. */
+export async function insertLabel(tx: Queryable, entityId: number, name: string): Promise<Label | null> {
+  const { rows } = await tx.query<LabelRow>(
+    `INSERT INTO labels (entity_id, name) VALUES ($1, $2) ON CONFLICT (entity_id, name) DO NOTHING
+     RETURNING id, name, created_at, 0 AS targets`, [entityId, name]);
+  return rows[0] ? toLabel(rows[0]) : null;
+}
+
+/** By its name; it stays as it is until the transaction ends. */
+export async function lockLabel(tx: Queryable, entityId: number, name: string): Promise<Label | null> {
+  const { rows } = await tx.query<LabelRow>(
+    `${LABELS} WHERE l.entity_id = $1 AND l.name = $2 FOR UPDATE OF l`, [entityId, name]);
+  return rows[0] ? toLabel(rows[0]) : null;
+}
+
+/** False: another label of the entity has the name. */
+export async function renameLabel(tx: Queryable, entityId: number, id: number, name: string): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `UPDATE labels SET name = $3 WHERE entity_id = $1 AND id = $2
+       AND NOT EXISTS (SELECT FROM labels o WHERE o.entity_id = $1 AND o.name = $3 AND o.id <> $2)`, [entityId, id, name]);
+  return rowCount === 1;
+}
+
+/** What bore it stays, without it. False: there is none of that name. */
+export async function deleteLabel(tx: Queryable, entityId: number, name: string): Promise<boolean> {
+  const { rowCount } = await tx.query('DELETE FROM labels WHERE entity_id = $1 AND name = $2', [entityId, name]);
+  return rowCount === 1;
+}
+
+/** The target then bears these labels and no others; those that don't exist yet are made. */
+export async function setLabels(tx: Queryable, entityId: number, { kind, id }: LabelTarget, names: readonly string[]): Promise<void> {
+  // The update of those that stand changes nothing: it gives their ids, and keeps them from being deleted meanwhile.
+  const { rows } = await tx.query<{ id: number }>(
+    `INSERT INTO labels (entity_id, name) SELECT DISTINCT $1::integer, name FROM unnest($2::text[]) AS name ORDER BY name
+     ON CONFLICT (entity_id, name) DO UPDATE SET name = EXCLUDED.name RETURNING id`, [entityId, names]);
+  const labels = rows.map((row) => row.id);
+  await tx.query(
+    `DELETE FROM label_targets WHERE entity_id = $1 AND target_kind = $2 AND target_id = $3 AND label_id <> ALL ($4::integer[])`,
+    [entityId, kind, id, labels]);
+  await tx.query(
+    `INSERT INTO label_targets (entity_id, label_id, target_kind, target_id)
+     SELECT $1, label_id, $2, $3 FROM unnest($4::integer[]) AS label_id ON CONFLICT DO NOTHING`, [entityId, kind, id, labels]);
+}
+
+function toLabel({ id, name, created_at, targets }: LabelRow): Label {
+  return { id, name, createdAt: created_at, targets };
+}

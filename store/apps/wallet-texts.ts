@@ -1,0 +1,59 @@
+import type { Texts } from '../../domain/apps/wallet-defaults.ts';
+import type { Queryable } from '../core/database.ts';
+import { type IdentifierKind, newIdentifier } from '../core/identifiers.ts';
+
+/** What a data wallet says in several languages. */
+export type WalletTextKind = 'legal_text' | 'data_category' | 'purpose';
+
+/** `body`: the text of a legal text, the description of the others. */
+export type WalletText = { id: number; identifier: string; technicalName: string; title: Texts; body: Texts };
+export type NewWalletText = Pick<WalletText, 'technicalName' | 'title' | 'body'>;
+
+type Row = { id: number; identifier: string; technical_name: string; title: Texts; body: Texts };
+
+const COLUMNS = 'id, identifier, technical_name, title, body';
+const PREFIXES: Record<WalletTextKind, IdentifierKind> = { legal_text: 'lgt', data_category: 'cat', purpose: 'pur' };
+
+/** Those of an app in the order they were made; with `address`, the one of that identifier or technical name. */
+export async function listWalletTexts(
+  db: Queryable, entityId: number, appId: number, kind: WalletTextKind, address: string | null = null,
+): Promise<WalletText[]> {
+  const { rows } = await db.query<Row>(
+    `SELECT ${COLUMNS} FROM wallet_texts WHERE entity_id = $1 AND app_id = $2 AND kind = $3
+     AND ($4::text IS NULL OR identifier = $4 OR technical_name = $4) ORDER BY id`, [entityId, appId, kind, address]);
+  return rows.map(toText);
+}
+
+/** Null where the app has one of that kind and technical name. */
+export async function insertWalletText(
+  tx: Queryable, entityId: number, appId: number, kind: WalletTextKind, text: NewWalletText,
+): Promise<WalletText | null> {
+  const { rows } = await tx.query<Row>(
+    `INSERT INTO wallet_texts (entity_id, app_id, kind, identifier, technical_name, title, body) VALUES ($1, $2, $3, $4, $5, $6, $7)
+     ON CONFLICT (entity_id, app_id, kind, technical_name) DO NOTHING RETURNING ${COLUMNS}`,
+    [entityId, appId, kind, newIdentifier(PREFIXES[kind]), text.technicalName, text.title, text.body]);
+  return rows[0] ? toText(rows[0]) : null;
+}
+
+/** Changes what is given. False where another one of the app has that kind and technical name; relies on `lockWallet`. */
+export async function updateWalletText(
+  tx: Queryable, entityId: number, id: number, { technicalName, title, body }: Partial<NewWalletText>,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `UPDATE wallet_texts t SET technical_name = coalesce($3, technical_name), title = coalesce($4, title), body = coalesce($5, body),
+       updated_at = now()
+     WHERE entity_id = $1 AND id = $2 AND NOT EXISTS (
+       SELECT FROM wallet_texts o
+       WHERE o.entity_id = $1 AND o.app_id = t.app_id AND o.kind = t.kind AND o.technical_name = $3 AND o.id <> $2)`,
+    [entityId, id, technicalName ?? null, title ?? null, body ?? null]);
+  return rowCount === 1;
+}
+
+/** A purpose goes with what it names; a category must be used by nobody any more. */
+export async function deleteWalletText(tx: Queryable, entityId: number, id: number): Promise<void> {
+  await tx.query('DELETE FROM wallet_texts WHERE entity_id = $1 AND id = $2', [entityId, id]);
+}
+
+function toText({ technical_name: technicalName, ...row }: Row): WalletText {
+  return { ...row, technicalName };
+}

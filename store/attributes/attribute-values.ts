@@ -1,0 +1,43 @@
+import type { ValueType } from '../../domain/attributes/attribute-value.ts';
+import type { CustomerType } from '../../domain/attributes/customer-id.ts';
+import type { Queryable } from '../core/database.ts';
+
+/** How `customer_type` is stored in attribute_values. */
+export const CUSTOMER_TYPE_CODE: Record<CustomerType, number> = { user_id: 0, device_id: 1 };
+
+/** A scalar is the text the database keeps: a decimal, YYYY-MM-DD, a string; a datetime is a Date. */
+export type StoredValue = {
+  key: string;
+  valueType: ValueType;
+  value: string | boolean | Date | null;
+  /** For a Set, in the order in which elements came. */
+  elements: { value: string; since: Date }[] | null;
+  since: Date;
+};
+
+type ValueRow = {
+  key: string; value_type: ValueType; changed_at: Date; string_value: string | null; number_value: string | null;
+  boolean_value: boolean | null; date_value: string | null; datetime_value: Date | null;
+  set_elements: string[] | null; set_times: Date[] | null;
+};
+
+/** The values that a customer has in one SoR, by key; removed ones and those of deleted attributes are left out. */
+export async function findAttributeValues(
+  db: Queryable, entityId: number, sorId: number, customerType: CustomerType, customerId: string,
+): Promise<StoredValue[]> {
+  // One range of attribute_values' key.
+  const { rows } = await db.query<ValueRow>(
+    `SELECT a.key, a.value_type, v.changed_at, v.string_value, v.number_value, v.boolean_value, v.date_value,
+            v.datetime_value, v.set_elements, v.set_times
+     FROM attribute_values v
+     JOIN customer_attributes a ON a.entity_id = v.entity_id AND a.id = v.attribute_id AND a.deleted_at IS NULL
+     WHERE v.entity_id = $1 AND v.sor_id = $2 AND v.customer_id = $3 AND v.customer_type = $4 AND v.removed_at IS NULL
+     ORDER BY a.key`, [entityId, sorId, customerId, CUSTOMER_TYPE_CODE[customerType]]);
+  return rows.map((row) => ({
+    key: row.key,
+    valueType: row.value_type,
+    value: row.string_value ?? row.number_value ?? row.boolean_value ?? row.date_value ?? row.datetime_value,
+    elements: row.set_elements?.map((value, index) => ({ value, since: row.set_times![index]! })) ?? null,
+    since: row.changed_at,
+  }));
+}

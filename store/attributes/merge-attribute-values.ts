@@ -1,0 +1,116 @@
+import { type AttributeChange, type FoldedSet, FoldedSets, type ScalarChange } from '../../domain/attributes/attribute-change.ts';
+import type { Tx } from '../core/database.ts';
+import type { Secrets } from '../core/secrets.ts';
+import { personKey, findErased, hasErased } from '../gdpr/tombstones.ts';
+import { mergeScalars, stagedLine, type StagedScalars, stageScalars } from './merge-scalars.ts';
+import { mergeSets, type SetRefusal } from './merge-sets.ts';
+import { dryRunSets, storedSets } from './stored-sets.ts';
+
+/** A row that only the merge could refuse: an erased person, or a Set that grew too large. */
+export type MergeRefusal = { line: number; erasedHash: Buffer } | SetRefusal;
+
+/** With fewer values of each customer a scan of them is no faster than to look each one up. */
+const ROWS_OF_A_CUSTOMER = 4;
+
+/** What a merge takes: scalars as COPY text in the order of their lines, Sets folded. */
+export type PreparedChanges = StagedScalars & {
+  sets: readonly FoldedSet[];
+  /** The changes themselves: looked at only where somebody was erased. */
+  changes: () => Promise<readonly AttributeChange[]>;
+};
+
+/**
+ * All of a merge that needs no database, so that it can be done while the merge before it runs. Takes the changes bit
+ * by bit: a few thousand of them that are let go at once cost the garbage collector next to nothing, while a batch
+ * that is kept until its end costs as much as all other work on its rows.
+ */
+export class ChangesPreparation {
+  readonly #staged: Buffer[] = [];
+  readonly #sets = new FoldedSets();
+  readonly #attributes = new Set<number>();
+  #scalars = 0;
+  /** How often a scalar is of another customer than the one before. */
+  #runs = 0;
+  #lastCustomer = '';
+
+  add(changes: readonly AttributeChange[]): void {
+    let lines = '';
+    for (const change of changes) {
+      if (change.kind === 'value') {
+        lines += stagedLine(change);
+        this.#count(change);
+      } else this.#sets.add(change);
+    }
+    if (lines !== '') this.#staged.push(Buffer.from(lines));
+  }
+
+  #count({ customerId, attributeId }: ScalarChange): void {
+    this.#scalars += 1;
+    this.#attributes.add(attributeId);
+    if (customerId === this.#lastCustomer) return;
+    this.#runs += 1;
+    this.#lastCustomer = customerId;
+  }
+
+  /** So that a scan of all these attributes of all these customers reads at most twice as many values as are staged. */
+  get #isByCustomer(): boolean {
+    return this.#scalars >= ROWS_OF_A_CUSTOMER * this.#runs && 2 * this.#scalars >= this.#runs * this.#attributes.size;
+  }
+
+  /** How many different Sets are to be changed so far. */
+  get sets(): number {
+    return this.#sets.size;
+  }
+
+  /** `changes` makes them once more. */
+  prepared(changes: () => Promise<readonly AttributeChange[]>): PreparedChanges {
+    return { staged: this.#staged, isByCustomer: this.#isByCustomer, sets: this.#sets.all(), changes };
+  }
+}
+
+/** The same for changes that are all at hand. */
+export function prepareChanges(changes: readonly AttributeChange[]): PreparedChanges {
+  const preparation = new ChangesPreparation();
+  preparation.add(changes);
+  return preparation.prepared(async () => changes);
+}
+
+/**
+ * The one way in for attribute values: leaves out the erased and merges the rest. A value that stays the
+ * same is not written, and keeps its time.
+ *
+ * Runs in the caller's transaction, which runs again when a key it inserted came from elsewhere meanwhile
+ * (`write` with `collide`). Keys are locked in the order of the primary key. For the import `dryRunOf` it does the
+ * same and takes it back: no value changes, and what could not be done is told as ever.
+ */
+export async function mergeAttributeValues(
+  tx: Tx, secrets: Secrets, entityId: number, sorId: number, prepared: PreparedChanges, dryRunOf: number | null = null,
+): Promise<MergeRefusal[]> {
+  const { living, refusals } = await leaveOutErased(tx, secrets, entityId, prepared);
+  if (living.staged.length > 0) {
+    await stageScalars(tx, living);
+    if (dryRunOf === null) await mergeScalars(tx, entityId, sorId, living);
+    else await takenBack(tx, () => mergeScalars(tx, entityId, sorId, living));
+  }
+  const sets = dryRunOf === null ? storedSets(tx, entityId, sorId) : dryRunSets(tx, entityId, sorId, dryRunOf);
+  return [...refusals, ...await mergeSets(tx, sets, living.sets)];
+}
+
+async function takenBack(tx: Tx, work: () => Promise<void>): Promise<void> {
+  await tx.query('SAVEPOINT before_dry_run');
+  await work();
+  await tx.query('ROLLBACK TO SAVEPOINT before_dry_run');
+}
+
+async function leaveOutErased(tx: Tx, secrets: Secrets, entityId: number, prepared: PreparedChanges) {
+  const refusals: MergeRefusal[] = [];
+  if (!await hasErased(tx, entityId)) return { living: prepared, refusals };
+  const changes = await prepared.changes();
+  const erased = await findErased(tx, secrets, entityId, () => changes);
+  const living = changes.filter((change) => {
+    const erasedHash = erased.get(personKey(change));
+    if (erasedHash) refusals.push({ line: change.line, erasedHash });
+    return !erasedHash;
+  });
+  return { living: refusals.length > 0 ? prepareChanges(living) : prepared, refusals };
+}

@@ -1,0 +1,121 @@
+import { pipeline } from 'node:stream/promises';
+import { from as copyFrom } from 'pg-copy-streams';
+import type { ScalarChange } from '../../domain/attributes/attribute-change.ts';
+import type { ScalarType } from '../../domain/attributes/attribute-value.ts';
+import { escaped } from '../core/copy-text.ts';
+import { RowsMoved, type Tx } from '../core/database.ts';
+import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
+import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
+
+export type StagedScalars = {
+  /** COPY text, made by `stagedLine`, in the order of the lines. */
+  staged: readonly Buffer[];
+  /** Whether the scalars of a customer stand together, and those of all customers are of much the same attributes. */
+  isByCustomer: boolean;
+};
+
+/**
+ * Temporary, so nothing of it outlives the session or reaches the write-ahead log. One round trip for all:
+ * between two of them Postgres waits for us.
+ */
+const PREPARE_STAGING = `${LOOK_UP_BY_KEY};
+CREATE TEMPORARY TABLE IF NOT EXISTS staged_values (
+  customer_id text COLLATE "C", customer_type smallint, attribute_id integer, line bigint, value_type smallint,
+  value text COLLATE "C") ON COMMIT DELETE ROWS;
+TRUNCATE staged_values`;
+
+/** Puts them where `mergeScalars` takes them from. */
+export async function stageScalars(tx: Tx, { staged, isByCustomer }: StagedScalars): Promise<void> {
+  await tx.query(isByCustomer ? `${PREPARE_STAGING};SET LOCAL enable_hashjoin = on` : PREPARE_STAGING);
+  await pipeline(staged, tx.query(copyFrom('COPY staged_values FROM STDIN')));
+}
+
+/** staged_values.value_type. */
+const TYPE_CODE: Record<ScalarType, number> = { String: 0, Number: 1, Boolean: 2, Date: 3, Datetime: 4 };
+
+/** By hand and not by `copyLine`, since it is made for every row. A value that is removed is NULL. */
+export function stagedLine({ customerId, customerType, attributeId, line, valueType, value }: ScalarChange): string {
+  const text = value === null ? '\\N' : valueType === 'String' ? escaped(value as string) : String(value);
+  return `${escaped(customerId)}\t${CUSTOMER_TYPE_CODE[customerType]}\t${attributeId}\t${line}\t${TYPE_CODE[valueType]}\t${text}\n`;
+}
+
+/**
+ * Looks each staged row up once; then updates in place, by their place in the table, those that differ,
+ * and inserts those that are missing. Unchanged rows stay untouched, and a plain INSERT is much cheaper
+ * than ON CONFLICT. All goes in the order of the primary key, so that merges of the same keys wait for
+ * each other and never in a circle. Those whose values changed go into the change log.
+ */
+export async function mergeScalars(tx: Tx, entityId: number, sorId: number, { isByCustomer }: StagedScalars): Promise<void> {
+  const statement = isByCustomer ? MERGE_BY_CUSTOMER : MERGE_BY_KEY;
+  const { rows } = await tx.query<{ differing: number; updated: number }>(statement, [entityId, sorId]);
+  // A row that another transaction changed since it was looked up lies elsewhere now, and was passed over.
+  if (rows[0]!.updated < rows[0]!.differing) throw new RowsMoved();
+}
+
+/**
+ * The staged values, of each key the one of the last line, in the order of the primary key.
+ *
+ * The entity and the SoR come from this side, as columns that the planner can't see through. As constants
+ * on the other side it would guess how many rows they have, guess one where the last ANALYZE is older than
+ * the SoR, and read all of the SoR for every staged row.
+ */
+const STAGED_IN_ORDER = `(
+  SELECT $1::integer AS entity_id, $2::integer AS sor_id, customer_id, customer_type, attribute_id, value IS NULL AS removed,
+    CASE value_type WHEN ${TYPE_CODE.String} THEN value END AS string_value,
+    CASE value_type WHEN ${TYPE_CODE.Number} THEN value::numeric END AS number_value,
+    CASE value_type WHEN ${TYPE_CODE.Boolean} THEN value::boolean END AS boolean_value,
+    CASE value_type WHEN ${TYPE_CODE.Date} THEN value::date END AS date_value,
+    CASE value_type WHEN ${TYPE_CODE.Datetime} THEN value::timestamptz END AS datetime_value
+  FROM (
+    SELECT DISTINCT ON (customer_id, customer_type, attribute_id) * FROM staged_values
+    ORDER BY customer_id, customer_type, attribute_id, line DESC) last_lines
+  OFFSET 0)`;
+
+const SAME_KEY = `v.entity_id = s.entity_id AND v.sor_id = s.sor_id AND v.customer_id = s.customer_id
+  AND v.customer_type = s.customer_type AND v.attribute_id = s.attribute_id`;
+
+const DIFFERS = `(s.removed, s.string_value, s.number_value, s.boolean_value, s.date_value, s.datetime_value) IS DISTINCT FROM
+  (v.removed_at IS NOT NULL, v.string_value, v.number_value, v.boolean_value, v.date_value, v.datetime_value)`;
+
+/** Each staged row is looked up by its key, in the order of the keys. */
+const FOUND_BY_KEY = `SELECT s.*, v.ctid AS place FROM ${STAGED_IN_ORDER} s LEFT JOIN attribute_values v ON ${SAME_KEY}
+  WHERE CASE WHEN v.entity_id IS NULL THEN NOT s.removed ELSE ${DIFFERS} END`;
+
+/**
+ * One scan reads the values of all staged customers, which lie side by side in the index. That they are matched by a hash
+ * is what a full join leaves, whatever the planner takes the tables for.
+ */
+const FOUND_BY_CUSTOMER = `SELECT s.*, v.place FROM ${STAGED_IN_ORDER} s FULL JOIN (
+    SELECT ctid AS place, * FROM attribute_values
+    WHERE entity_id = $1 AND sor_id = $2 AND customer_id = ANY (ARRAY(SELECT DISTINCT customer_id FROM staged_values))
+      AND customer_type = ANY (ARRAY(SELECT DISTINCT customer_type FROM staged_values))
+      AND attribute_id = ANY (ARRAY(SELECT DISTINCT attribute_id FROM staged_values))
+    OFFSET 0) v
+  ON v.customer_id = s.customer_id AND v.customer_type = s.customer_type AND v.attribute_id = s.attribute_id
+  WHERE CASE WHEN s.entity_id IS NULL THEN false WHEN v.entity_id IS NULL THEN NOT s.removed ELSE ${DIFFERS} END`;
+
+const merge = (found: string, sorted: string) => `
+  WITH found AS MATERIALIZED (${found}),
+  updated AS (
+    UPDATE attribute_values v SET
+      string_value = f.string_value, number_value = f.number_value, boolean_value = f.boolean_value,
+      date_value = f.date_value, datetime_value = f.datetime_value,
+      changed_at = now(), removed_at = CASE WHEN f.removed THEN now() END
+    FROM ${sorted} f WHERE v.ctid = f.place
+    RETURNING 1
+  ), inserted AS (
+    INSERT INTO attribute_values (entity_id, sor_id, customer_type, attribute_id, customer_id, changed_at,
+      string_value, number_value, boolean_value, date_value, datetime_value)
+    SELECT entity_id, sor_id, customer_type, attribute_id, customer_id, now(),
+      string_value, number_value, boolean_value, date_value, datetime_value
+    FROM ${sorted} f WHERE place IS NULL
+  ), logged AS (
+    INSERT INTO attribute_change_log (entity_id, sor_id, customer_type, customer_ids, pending)
+    SELECT $1, $2, customer_type, array_agg(customer_id), place IS NULL FROM found GROUP BY customer_type, place IS NULL
+  )
+  SELECT (SELECT count(*) FROM found WHERE place IS NOT NULL) AS differing, (SELECT count(*) FROM updated) AS updated`;
+
+const MERGE_BY_KEY = merge(FOUND_BY_KEY, 'found');
+
+const MERGE_BY_CUSTOMER = merge(
+  FOUND_BY_CUSTOMER, '(SELECT * FROM found ORDER BY customer_id, customer_type, attribute_id OFFSET 0)');

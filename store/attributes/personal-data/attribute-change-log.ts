@@ -1,0 +1,17 @@
+import { idsOfType } from '../../gdpr/people-keys.ts';
+import type { KnownBy, PersonalDataPlace } from '../../gdpr/place.ts';
+import { countLogged, eraseFromChangeLog, listLogged } from '../attribute-change-log.ts';
+
+export const attributeChangeLog: PersonalDataPlace = {
+  name: 'attribute_change_log',
+  columns: ['customer_type', 'customer_ids', 'received_at', 'committed_at'],
+  otherColumns: ['entity_id', 'id', 'sor_id', 'pending'],
+  foundBy: 'customer_type and customer_ids, through all entries of the entity',
+  count: ({ db }, entityId, people) => countLogged(db, entityId, idsByType(people)),
+  export: ({ db }, entityId, people) => listLogged(db, entityId, idsByType(people)),
+  erase: ({ db, tally }, entityId, people) => eraseFromChangeLog(db, entityId, idsByType(people), tally),
+};
+
+function idsByType(people: KnownBy[]): [users: string[], devices: string[]] {
+  return [idsOfType(people, 'user_id'), idsOfType(people, 'device_id')];
+}

@@ -1,0 +1,135 @@
+import type { FoldedSet } from '../../domain/attributes/attribute-change.ts';
+import type { StoredElement } from '../../domain/attributes/set-actions.ts';
+import type { Tx } from '../core/database.ts';
+import { insertChanges } from './attribute-change-log.ts';
+import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
+
+/** A Set as the merge leaves it; `isNew` where no row is stored for it, not even a removed one. */
+export type ChangedSet = { set: FoldedSet; elements: StoredElement[]; isNew: boolean };
+
+/** Where a merge finds its Sets and leaves them. Maps are by a set's place in the list that was asked for. */
+export type StoredSets = {
+  /** How many elements each stored Set has. What is to be changed is locked, in the order of the primary key. */
+  lock(sets: readonly FoldedSet[]): Promise<Map<number, number>>;
+  /** The elements of each stored Set, none for a removed one. */
+  find(sets: readonly FoldedSet[]): Promise<Map<number, StoredElement[]>>;
+  save(changed: ChangedSet[]): Promise<void>;
+};
+
+type SetRow = { ordinal: number; set_elements: string[] | null; set_times: string[] | null };
+
+/** The Sets of a SoR, within the caller's transaction. */
+export function storedSets(tx: Tx, entityId: number, sorId: number): StoredSets {
+  return {
+    async lock(sets) {
+      const { rows } = await tx.query<{ ordinal: number; size: number }>(
+        `SELECT k.ordinal, coalesce(cardinality(v.set_elements), 0) AS size
+         FROM ${KEYS} JOIN attribute_values v ON ${SAME_KEY}
+         ORDER BY v.customer_id, v.customer_type, v.attribute_id FOR UPDATE OF v`, [entityId, sorId, ...keyArrays(sets)]);
+      return new Map(rows.map(({ ordinal, size }) => [ordinal, size]));
+    },
+    async find(sets) {
+      const { rows } = await tx.query<SetRow>(
+        `SELECT k.ordinal, CASE WHEN v.removed_at IS NULL THEN v.set_elements END AS set_elements, v.set_times::text[] AS set_times
+         FROM ${KEYS} JOIN attribute_values v ON ${SAME_KEY}`, [entityId, sorId, ...keyArrays(sets)]);
+      return elementsByOrdinal(rows);
+    },
+    async save(changed) {
+      await updateSets(tx, entityId, sorId, changed.filter(({ isNew }) => !isNew));
+      await insertSets(tx, entityId, sorId, changed.filter(({ isNew }) => isNew));
+      await insertChanges(tx, entityId, sorId, changed.map(({ set, isNew }) => ({ ...set, isNew })));
+    },
+  };
+}
+
+/**
+ * The Sets of a SoR as a dry run has left them so far: what it came by lies beside the values, so that its later
+ * rows meet the Sets that those of the import itself would meet.
+ */
+export function dryRunSets(tx: Tx, entityId: number, sorId: number, importId: number): StoredSets {
+  return {
+    async lock(sets) {
+      const { rows } = await tx.query<{ ordinal: number; size: number }>(
+        `SELECT k.ordinal, coalesce(cardinality(coalesce(d.set_elements, v.set_elements)), 0) AS size
+         FROM ${KEYS} ${DRY_RUN_JOINS}`, [entityId, sorId, ...keyArrays(sets), importId]);
+      return new Map(rows.map(({ ordinal, size }) => [ordinal, size]));
+    },
+    async find(sets) {
+      const { rows } = await tx.query<SetRow>(
+        `SELECT k.ordinal, coalesce(d.set_elements, CASE WHEN v.removed_at IS NULL THEN v.set_elements END) AS set_elements,
+           coalesce(d.set_times, v.set_times)::text[] AS set_times
+         FROM ${KEYS} ${DRY_RUN_JOINS}`, [entityId, sorId, ...keyArrays(sets), importId]);
+      return elementsByOrdinal(rows);
+    },
+    async save(changed) {
+      if (changed.length === 0) return;
+      await tx.query(
+        `INSERT INTO dry_run_sets (entity_id, import_id, customer_id, customer_type, attribute_id, set_elements, set_times)
+         SELECT entity_id, $4, customer_id, customer_type, attribute_id, elements, times FROM ${CHANGED}
+         ON CONFLICT (entity_id, import_id, customer_id, customer_type, attribute_id)
+           DO UPDATE SET set_elements = excluded.set_elements, set_times = excluded.set_times`,
+        [entityId, sorId, toJson(changed), importId]);
+    },
+  };
+}
+
+/** The keys asked for. Entity and SoR stand on this side, as in mergeScalars. */
+const KEYS = `(
+    SELECT $1::integer AS entity_id, $2::integer AS sor_id, customer_id, customer_type, attribute_id, ordinal::integer - 1 AS ordinal
+    FROM unnest($3::text[], $4::smallint[], $5::integer[]) WITH ORDINALITY AS keys (customer_id, customer_type, attribute_id, ordinal)
+    OFFSET 0) k`;
+
+const SAME_CUSTOMER_AND_ATTRIBUTE = (table: string, keys: string) =>
+  ['customer_id', 'customer_type', 'attribute_id'].map((column) => `${table}.${column} = ${keys}.${column}`).join(' AND ');
+
+const SAME_KEY = `v.entity_id = k.entity_id AND v.sor_id = k.sor_id AND ${SAME_CUSTOMER_AND_ATTRIBUTE('v', 'k')}`;
+
+const DRY_RUN_JOINS = `LEFT JOIN attribute_values v ON ${SAME_KEY}
+  LEFT JOIN dry_run_sets d ON d.entity_id = k.entity_id AND d.import_id = $6 AND ${SAME_CUSTOMER_AND_ATTRIBUTE('d', 'k')}`;
+
+function elementsByOrdinal(rows: SetRow[]): Map<number, StoredElement[]> {
+  return new Map(rows.map(({ ordinal, set_elements: elements, set_times: times }) =>
+    [ordinal, (elements ?? []).map((element, index) => ({ element, since: times![index]! }))]));
+}
+
+/** Sets travel as JSON, since Postgres has no arrays of arrays of different lengths. */
+const CHANGED = `(
+    SELECT $1::integer AS entity_id, $2::integer AS sor_id, * FROM jsonb_to_recordset($3::jsonb)
+      AS sets (customer_id text, customer_type smallint, attribute_id integer, elements text[], times timestamptz[])
+    ORDER BY customer_id COLLATE "C", customer_type, attribute_id) s`;
+
+function toJson(changed: ChangedSet[]): string {
+  return JSON.stringify(changed.map(({ set, elements }) => ({
+    customer_id: set.customerId,
+    customer_type: CUSTOMER_TYPE_CODE[set.customerType],
+    attribute_id: set.attributeId,
+    elements: elements.map(({ element }) => element),
+    times: elements.map(({ since }) => since),
+  })));
+}
+
+async function updateSets(tx: Tx, entityId: number, sorId: number, changed: ChangedSet[]): Promise<void> {
+  if (changed.length === 0) return;
+  await tx.query(
+    `UPDATE attribute_values v
+     SET set_elements = s.elements, set_times = s.times, changed_at = now(), removed_at = NULL
+     FROM ${CHANGED}
+     WHERE v.entity_id = s.entity_id AND v.sor_id = s.sor_id AND ${SAME_CUSTOMER_AND_ATTRIBUTE('v', 's')}`,
+    [entityId, sorId, toJson(changed)]);
+}
+
+async function insertSets(tx: Tx, entityId: number, sorId: number, changed: ChangedSet[]): Promise<void> {
+  if (changed.length === 0) return;
+  await tx.query(
+    `INSERT INTO attribute_values (entity_id, sor_id, customer_type, attribute_id, customer_id, changed_at, set_elements, set_times)
+     SELECT entity_id, sor_id, customer_type, attribute_id, customer_id, now(), elements, times FROM ${CHANGED}`,
+    [entityId, sorId, toJson(changed)]);
+}
+
+function keyArrays(sets: readonly FoldedSet[]): [string[], number[], number[]] {
+  return [
+    sets.map(({ customerId }) => customerId),
+    sets.map(({ customerType }) => CUSTOMER_TYPE_CODE[customerType]),
+    sets.map(({ attributeId }) => attributeId),
+  ];
+}

@@ -1,0 +1,154 @@
+import type { ExportDataType } from '../../domain/exports/export-data-type.ts';
+import type { Queryable, Tx } from '../core/database.ts';
+import { newIdentifier } from '../core/identifiers.ts';
+
+/** Where reading of a type goes on: JSON that only its source understands, and nothing of people. */
+export type ExportPlace = Record<string, string | number>;
+
+/** What a run wrote of one type of data. */
+export type ExportRecord = {
+  runId: number;
+  dataType: ExportDataType;
+  identifier: string;
+  /** Rows that were counted before the first was written; null: not yet. */
+  expected: number | null;
+  rows: number;
+  files: number;
+  /** Where the next file begins; null: with the first row. */
+  place: ExportPlace | null;
+  isDone: boolean;
+  /** What was visible before the first row was read: other rows of the window came late. */
+  snapshot: string | null;
+  /** How many came late, when it was looked last; null: nobody looked, or nobody can tell. */
+  lateRows: number | null;
+  lateCheckedAt: Date | null;
+};
+
+/** Its hashes are hexadecimal. */
+export type ExportFile = {
+  runId: number;
+  dataType: ExportDataType;
+  /** From 1. */
+  part: number;
+  key: string;
+  rows: number;
+  /** As they lie in the bucket. */
+  bytes: number;
+  sha256: string;
+  /** Before encryption. */
+  contentBytes: number;
+  contentSha256: string;
+  /** As the bucket told it. */
+  bucketChecksum: string | null;
+  writtenAt: Date;
+  /** A later run of the window took its place. */
+  removedAt: Date | null;
+};
+
+export type WrittenFile = Omit<ExportFile, 'runId' | 'writtenAt' | 'removedAt'>;
+
+type RecordRow = {
+  run_id: number; data_type: ExportDataType; identifier: string; expected: number | null; rows: number; files: number;
+  place: ExportPlace | null; is_done: boolean; snapshot: string | null; late_rows: number | null; late_checked_at: Date | null;
+};
+
+type FileRow = {
+  run_id: number; data_type: ExportDataType; part: number; key: string; rows: number; bytes: number; sha256: Buffer; content_bytes: number;
+  content_sha256: Buffer; bucket_checksum: string | null; written_at: Date; removed_at: Date | null;
+};
+
+/** A record for each type, in the order in which they are written; those that are there already stay. */
+export async function insertExportRecords(tx: Tx, entityId: number, runId: number, types: readonly ExportDataType[]): Promise<void> {
+  await tx.query(
+    `INSERT INTO export_records (entity_id, run_id, data_type, identifier, ordinal)
+     SELECT $1, $2, data_type, identifier, ordinal
+     FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS type (data_type, identifier, ordinal)
+     ON CONFLICT (entity_id, run_id, data_type) DO NOTHING`, [entityId, runId, types, types.map(() => newIdentifier('rec'))]);
+}
+
+/** What some runs wrote, each in the order in which it writes. */
+export async function listExportRecords(db: Queryable, entityId: number, runIds: readonly number[]): Promise<ExportRecord[]> {
+  const { rows } = await db.query<RecordRow>(
+    'SELECT * FROM export_records WHERE entity_id = $1 AND run_id = ANY ($2) ORDER BY run_id, ordinal', [entityId, runIds]);
+  return rows.map(toRecord);
+}
+
+/** The record of that identifier, for instance to find its run. */
+export async function findExportRecord(db: Queryable, entityId: number, identifier: string): Promise<ExportRecord | null> {
+  const { rows } = await db.query<RecordRow>(
+    'SELECT * FROM export_records WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]);
+  return rows[0] ? toRecord(rows[0]) : null;
+}
+
+/** A type's reading begins: what there is, and what was visible then. */
+export async function updateRecordBegun(
+  tx: Tx, entityId: number, { runId, dataType }: ExportRecord, { expected, snapshot }: Pick<ExportRecord, 'expected' | 'snapshot'>,
+): Promise<void> {
+  await tx.query('UPDATE export_records SET expected = $4, snapshot = $5 WHERE entity_id = $1 AND run_id = $2 AND data_type = $3',
+    [entityId, runId, dataType, expected, snapshot]);
+}
+
+/** A type is written from its beginning again: what there was of it counts no more. Returns the record as it is then. */
+export async function updateRecordRestarted(tx: Tx, entityId: number, { runId, dataType }: ExportRecord): Promise<ExportRecord> {
+  await tx.query('DELETE FROM export_files WHERE entity_id = $1 AND run_id = $2 AND data_type = $3', [entityId, runId, dataType]);
+  const { rows } = await tx.query<RecordRow>(
+    `UPDATE export_records SET expected = NULL, snapshot = NULL, rows = 0, files = 0, place = NULL
+     WHERE entity_id = $1 AND run_id = $2 AND data_type = $3 RETURNING *`, [entityId, runId, dataType]);
+  return toRecord(rows[0]!);
+}
+
+/** All of a type is written. */
+export async function updateRecordDone(tx: Tx, entityId: number, { runId, dataType }: ExportRecord): Promise<void> {
+  await tx.query('UPDATE export_records SET is_done = true WHERE entity_id = $1 AND run_id = $2 AND data_type = $3',
+    [entityId, runId, dataType]);
+}
+
+/** Notes down a file that lies in the bucket, and where the one after it begins; null: that was all of its type. */
+export async function insertExportFile(
+  tx: Tx, entityId: number, runId: number, file: WrittenFile, next: ExportPlace | null,
+): Promise<void> {
+  await tx.query(
+    `WITH written AS (
+       INSERT INTO export_files (
+         entity_id, run_id, data_type, part, key, rows, bytes, sha256, content_bytes, content_sha256, bucket_checksum)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11))
+     UPDATE export_records SET rows = rows + $6, files = files + 1, place = coalesce($12::jsonb, place), is_done = $12 IS NULL
+     WHERE entity_id = $1 AND run_id = $2 AND data_type = $3`,
+    [entityId, runId, file.dataType, file.part, file.key, file.rows, file.bytes, Buffer.from(file.sha256, 'hex'), file.contentBytes,
+      Buffer.from(file.contentSha256, 'hex'), file.bucketChecksum, next && JSON.stringify(next)]);
+}
+
+/** The files of some runs, each in the order in which it wrote them. */
+export async function listExportFiles(db: Queryable, entityId: number, runIds: readonly number[]): Promise<ExportFile[]> {
+  const { rows } = await db.query<FileRow>(
+    `SELECT f.* FROM export_files f JOIN export_records r USING (entity_id, run_id, data_type)
+     WHERE f.entity_id = $1 AND f.run_id = ANY ($2) ORDER BY f.run_id, r.ordinal, f.part`, [entityId, runIds]);
+  return rows.map(toFile);
+}
+
+/** How many rows came late; returns how many more they are than when it was looked last. */
+export async function updateLateRows(
+  tx: Tx, entityId: number, { runId, dataType }: ExportRecord, lateRows: number | null,
+): Promise<number> {
+  const { rows } = await tx.query<{ more: number }>(
+    `WITH before AS (SELECT late_rows FROM export_records WHERE entity_id = $1 AND run_id = $2 AND data_type = $3)
+     UPDATE export_records r SET late_rows = coalesce($4, r.late_rows), late_checked_at = now() FROM before
+     WHERE entity_id = $1 AND run_id = $2 AND data_type = $3
+     RETURNING coalesce(r.late_rows, 0) - coalesce(before.late_rows, 0) AS more`, [entityId, runId, dataType, lateRows]);
+  return Math.max(0, rows[0]?.more ?? 0);
+}
+
+function toRecord(row: RecordRow): ExportRecord {
+  return {
+    runId: row.run_id, dataType: row.data_type, identifier: row.identifier, expected: row.expected, rows: row.rows, files: row.files,
+    place: row.place, isDone: row.is_done, snapshot: row.snapshot, lateRows: row.late_rows, lateCheckedAt: row.late_checked_at,
+  };
+}
+
+function toFile(row: FileRow): ExportFile {
+  return {
+    runId: row.run_id, dataType: row.data_type, part: row.part, key: row.key, rows: row.rows, bytes: row.bytes,
+    sha256: row.sha256.toString('hex'), contentBytes: row.content_bytes, contentSha256: row.content_sha256.toString('hex'),
+    bucketChecksum: row.bucket_checksum, writtenAt: row.written_at, removedAt: row.removed_at,
+  };
+}

@@ -1,0 +1,98 @@
+import type pg from 'pg';
+import { to as copyTo } from 'pg-copy-streams';
+import type { Database, Queryable, Tx } from '../core/database.ts';
+
+/** A session of its own for reading much: see `openExportSession`. */
+export type ExportSession = Tx;
+
+/**
+ * Rows come in the order in which they lie: no scan begins in the middle of a table because another is just there, none is
+ * shared out among workers, and no join sorts or swaps its sides. What is joined to a row is looked up, whatever the planner
+ * takes the table for. Texts don't depend on what the database is set to. A statement may wait for whoever takes its rows.
+ */
+const SETTINGS = {
+  synchronize_seqscans: 'off', max_parallel_workers_per_gather: '0', enable_hashjoin: 'off', enable_mergejoin: 'off',
+  enable_seqscan: 'off', jit: 'off',
+  timezone: 'UTC', datestyle: 'ISO', extra_float_digits: '1', bytea_output: 'hex',
+  default_transaction_read_only: 'on', transaction_timeout: '0', statement_timeout: '0', idle_session_timeout: '0',
+  idle_in_transaction_session_timeout: '0',
+};
+
+/**
+ * A session that reads what is exported. `release` ends it: one whose stream was broken off is of no use to anybody, and
+ * a new one costs less than to tell them apart.
+ */
+export async function exportSession(db: Database): Promise<{ session: ExportSession; release: () => void }> {
+  const session = await db.connect();
+  try {
+    await session.query(Object.entries(SETTINGS).map(([name, value]) => `SET ${name} = '${value}'`).join(';'));
+  } catch (error) {
+    session.release(true);
+    throw error;
+  }
+  return { session, release: () => session.release(true) };
+}
+
+/**
+ * All that the session reads from now on stands as it is now, until `letSnapshotGo`: rows that change meanwhile move about, and
+ * whoever reads slice by slice would meet them twice or never. Vacuum waits for it.
+ */
+export async function holdSnapshot(session: Queryable): Promise<void> {
+  await session.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+}
+
+export async function letSnapshotGo(session: Queryable): Promise<void> {
+  await session.query('COMMIT');
+}
+
+/** One statement that may read a table as a whole. */
+export async function readWhole<Row extends pg.QueryResultRow>(session: Queryable, statement: string): Promise<Row[]> {
+  await session.query('SET enable_seqscan = on');
+  const { rows } = await session.query<Row>(statement);
+  await session.query('SET enable_seqscan = off');
+  return rows;
+}
+
+export type CopiedOut = {
+  bytes: AsyncIterable<Buffer>;
+  /** How many rows these were, by Postgres's own count; once all bytes were taken. */
+  rows: () => number;
+};
+
+/**
+ * Runs `COPY … TO STDOUT`; it goes on as bytes are taken. Whoever stops taking them ends the session: what Postgres still has
+ * to say would come as an answer to the next statement.
+ */
+export function copyOut(session: ExportSession, statement: string): CopiedOut {
+  let rows: number | null = null;
+  async function* taken(): AsyncGenerator<Buffer> {
+    const stream = session.query(copyTo(statement));
+    // The stream ends before the count of its rows is there. An error may come after its end, too.
+    const answered = new Promise<void>((resolve, reject) => {
+      Object.assign(stream, { handleReadyForQuery: resolve });
+      stream.on('error', reject);
+    });
+    answered.catch(() => {});
+    let isWhole = false;
+    try {
+      yield* stream as AsyncIterable<Buffer>;
+      await answered;
+      isWhole = true;
+      rows = stream.rowCount;
+    } finally {
+      if (!isWhole) endNow(session);
+    }
+  }
+  return {
+    bytes: taken(),
+    rows() {
+      if (rows === null) throw new Error('rows of a COPY are counted when all of its bytes were taken');
+      return rows;
+    },
+  };
+}
+
+/** Without waiting for its statement. */
+function endNow(session: ExportSession): void {
+  (session as Tx & { end(): Promise<void> }).end().catch(() => {});
+}

@@ -1,0 +1,25 @@
+import type { ExportDataType } from '../../domain/exports/export-data-type.ts';
+import type { Queryable } from '../core/database.ts';
+
+/** What the newest run of a window wrote of one type of data. */
+export type RecentExport = { identifier: string; windowEnd: Date; dataType: ExportDataType; files: number; rows: number };
+
+const DAYS = 31;
+
+/** Of the runs of an exporter that finished in the last 31 days, by windows and in the order in which they were written. */
+export async function listRecentExports(db: Queryable, entityId: number, exporterId: number): Promise<RecentExport[]> {
+  // A backfill of days may end at the same time as a window: both are shown.
+  const { rows } = await db.query<{ identifier: string; window_end: Date; data_type: ExportDataType; files: number; rows: number }>(
+    `SELECT r.identifier, run.window_end, r.data_type, r.files, r.rows
+     FROM (
+       SELECT DISTINCT ON (window_end, window_start, days) entity_id, id, window_end FROM export_runs
+       WHERE entity_id = $1 AND exporter_id = $2 AND state = 'finished' AND NOT is_covered
+         AND ended_at >= now() - make_interval(days => ${DAYS})
+       ORDER BY window_end, window_start, days, id DESC
+     ) run
+     JOIN export_records r ON r.entity_id = run.entity_id AND r.run_id = run.id
+     ORDER BY run.window_end, run.id, r.ordinal`, [entityId, exporterId]);
+  return rows.map((row) => ({
+    identifier: row.identifier, windowEnd: row.window_end, dataType: row.data_type, files: row.files, rows: row.rows,
+  }));
+}

@@ -1,0 +1,118 @@
+import type { Queryable, Tx } from '../core/database.ts';
+import { newIdentifier } from '../core/identifiers.ts';
+
+/**
+ * The JSON feed's inbox. Requests are merged in the order of their ids. A client that sends a request after an earlier
+ * one was answered has the higher id for it: ids are drawn from one sequence, and an answer comes after the commit. For
+ * the same reason whoever sees the later one sees the earlier. Requests under way at the same time have no order that
+ * anybody could know; of those, one whose transaction commits late is found by its state, whatever was done meanwhile.
+ */
+
+/** The first key of the advisory lock that makes one drainer of an entity's inbox; the second is the entity's id. */
+const FEED_LOCK = 1_750_002;
+
+/** Most requests looked at together. */
+const MOST_REQUESTS = 2_000;
+
+export type FeedCounts = { valuesOk: number; valuesIgnored: number; valuesFailed: number };
+
+export type FeedRequest = {
+  id: number;
+  identifier: string;
+  sorId: number;
+  version: 2 | 3;
+  receivedAt: Date;
+  valuesIn: number;
+  /** Null until it is done. */
+  doneAt: Date | null;
+} & FeedCounts;
+
+/** A request that is to be merged; `body` is its values, a JSON array. */
+export type WaitingFeedRequest = { id: number; sorId: number; version: 2 | 3; body: string };
+
+export type NewFeedRequest = Omit<WaitingFeedRequest, 'id'> & { valuesIn: number };
+
+type FeedRow = {
+  id: number; identifier: string; sor_id: number; version: 2 | 3; received_at: Date; done_at: Date | null; values_in: number;
+  values_ok: number | null; values_ignored: number | null; values_failed: number | null;
+};
+
+/** Accepts a request: nothing is lost of it once the transaction commits. Returns its identifier. */
+export async function insertFeedRequest(tx: Queryable, entityId: number, request: NewFeedRequest): Promise<string> {
+  return (await insertFeedRequests(tx, entityId, [request]))[0]!;
+}
+
+/** The same for several, in one statement. */
+export async function insertFeedRequests(tx: Queryable, entityId: number, requests: NewFeedRequest[]): Promise<string[]> {
+  const identifiers = requests.map(() => newIdentifier('req'));
+  await tx.query(
+    `INSERT INTO feed_requests (entity_id, identifier, sor_id, version, values_in, body, body_bytes)
+     SELECT $1, given.*, octet_length(given.body)
+     FROM unnest($2::text[], $3::integer[], $4::smallint[], $5::integer[], $6::text[])
+       AS given (identifier, sor_id, version, values_in, body)`,
+    [entityId, identifiers, requests.map(({ sorId }) => sorId), requests.map(({ version }) => version),
+      requests.map(({ valuesIn }) => valuesIn), requests.map(({ body }) => body)]);
+  return identifiers;
+}
+
+export async function findFeedRequest(db: Queryable, entityId: number, identifier: string): Promise<FeedRequest | null> {
+  const { rows } = await db.query<FeedRow>(
+    `SELECT id, identifier, sor_id, version, received_at, done_at, values_in, values_ok, values_ignored, values_failed
+     FROM feed_requests WHERE entity_id = $1 AND identifier = $2`, [entityId, identifier]);
+  return rows[0] ? toFeedRequest(rows[0]) : null;
+}
+
+/** What waits in the entity's inbox: requests, and bytes of their bodies. */
+export async function findFeedInbox(db: Queryable, entityId: number): Promise<{ requests: number; bytes: number }> {
+  // feed_inbox holds all that is read.
+  const { rows } = await db.query<{ requests: number; bytes: number }>(
+    `SELECT count(*) AS requests, coalesce(sum(body_bytes), 0)::bigint AS bytes FROM feed_requests
+     WHERE entity_id = $1 AND done_at IS NULL`, [entityId]);
+  return rows[0]!;
+}
+
+/**
+ * Until the transaction ends nobody else takes requests out of this entity's inbox, or changes one. Statements that
+ * follow see all that the holder before has done.
+ */
+export async function lockFeed(tx: Tx, entityId: number): Promise<void> {
+  await tx.query('SELECT pg_advisory_xact_lock($1, $2)', [FEED_LOCK, entityId]);
+}
+
+/** The oldest requests of the inbox, which has to be locked: at least one, and no more than fit into so many values and bytes. */
+export async function listWaitingFeedRequests(
+  tx: Tx, entityId: number, { values, bytes }: { values: number; bytes: number },
+): Promise<WaitingFeedRequest[]> {
+  const { rows } = await tx.query<{ id: number; sor_id: number; version: 2 | 3; body: string }>(
+    `SELECT id, sor_id, version, body FROM feed_requests
+     WHERE entity_id = $1 AND id = ANY (ARRAY(
+       SELECT id FROM (
+         SELECT id, values_in, sum(values_in) OVER oldest_first AS values_so_far,
+           body_bytes, sum(body_bytes) OVER oldest_first AS bytes_so_far, row_number() OVER oldest_first AS place
+         FROM (
+           SELECT id, values_in, body_bytes FROM feed_requests
+           WHERE entity_id = $1 AND done_at IS NULL ORDER BY id LIMIT ${MOST_REQUESTS}) AS oldest
+         WINDOW oldest_first AS (ORDER BY id)) AS measured
+       WHERE place = 1 OR (values_so_far <= $2 AND bytes_so_far <= $3)))
+     ORDER BY id`, [entityId, values, bytes]);
+  return rows.map((row) => ({ id: row.id, sorId: row.sor_id, version: row.version, body: row.body }));
+}
+
+/** In the transaction of the values and errors that they count. What the requests held goes. */
+export async function updateFeedRequestsDone(tx: Tx, entityId: number, done: ({ id: number } & FeedCounts)[]): Promise<void> {
+  await tx.query(
+    `UPDATE feed_requests r
+     SET done_at = clock_timestamp(), body = NULL, values_ok = d.ok, values_ignored = d.ignored, values_failed = d.failed
+     FROM unnest($2::bigint[], $3::integer[], $4::integer[], $5::integer[]) AS d (id, ok, ignored, failed)
+     WHERE r.entity_id = $1 AND r.id = d.id`,
+    [entityId, done.map(({ id }) => id), done.map(({ valuesOk }) => valuesOk), done.map(({ valuesIgnored }) => valuesIgnored),
+      done.map(({ valuesFailed }) => valuesFailed)]);
+}
+
+function toFeedRequest(row: FeedRow): FeedRequest {
+  return {
+    id: row.id, identifier: row.identifier, sorId: row.sor_id, version: row.version, receivedAt: row.received_at,
+    doneAt: row.done_at, valuesIn: row.values_in, valuesOk: row.values_ok ?? 0, valuesIgnored: row.values_ignored ?? 0,
+    valuesFailed: row.values_failed ?? 0,
+  };
+}

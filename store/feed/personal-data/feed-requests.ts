@@ -1,0 +1,15 @@
+import type { PersonalDataPlace } from '../../gdpr/place.ts';
+import { eraseWaitingValuesOf, listWaitingValuesOf } from '../feed-requests-of-people.ts';
+
+export const feedRequests: PersonalDataPlace = {
+  name: 'feed_requests',
+  columns: ['body'],
+  otherColumns: ['entity_id', 'id', 'identifier', 'sor_id', 'version', 'received_at', 'body_bytes', 'values_in', 'values_ok',
+    'values_ignored', 'values_failed', 'done_at'],
+  foundBy: 'customer_id and customer_id_type of each value that still waits to be merged; then the body is gone',
+  async count({ db }, entityId, people) {
+    return (await Array.fromAsync(listWaitingValuesOf(db, entityId, people))).length;
+  },
+  export: ({ db }, entityId, people) => listWaitingValuesOf(db, entityId, people),
+  erase: eraseWaitingValuesOf,
+};

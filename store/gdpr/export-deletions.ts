@@ -1,0 +1,186 @@
+import { createHmac } from 'node:crypto';
+import type { ListedHmacs } from '../../domain/gdpr/deletion-list.ts';
+import type { Queryable } from '../core/database.ts';
+import { newIdentifier } from '../core/identifiers.ts';
+import type { Secrets } from '../core/secrets.ts';
+import { findDeletionKey } from './deletion-keys.ts';
+import { isCustomer } from './people-keys.ts';
+import type { KnownBy } from './place.ts';
+import type { Person } from './tombstones.ts';
+
+/** A round of a request for deletion. */
+export type DeletionRound = { entityId: number; requestIdentifier: string; round: number };
+
+/** A list of whom to delete from what an exporter has exported. */
+export type ExportDeletion = {
+  entityId: number;
+  id: number;
+  identifier: string;
+  exporterId: number;
+  requestIdentifier: string;
+  round: number;
+  /** From 1: a list is bounded. */
+  part: number;
+  erasedAt: Date;
+  /** How many ids it names. */
+  ids: number;
+  /** Null once it lies in the bucket, or never will. */
+  hmacs: ListedHmacs | null;
+  state: 'pending' | 'notified' | 'not_notified';
+  /** In the bucket. */
+  key: string | null;
+  sha256: Buffer | null;
+  tries: number;
+  /** Why the last try came to nothing. */
+  fault: string | null;
+  notifiedAt: Date | null;
+  createdAt: Date;
+};
+
+type DeletionRow = {
+  entity_id: number; id: number; identifier: string; exporter_id: number; request_identifier: string; round: number; part: number;
+  erased_at: Date; people: number; hmacs: ListedHmacs | null; state: ExportDeletion['state']; key: string | null; sha256: Buffer | null;
+  tries: number; fault: string | null; notified_at: Date | null; created_at: Date;
+};
+
+function toDeletion(row: DeletionRow): ExportDeletion {
+  return {
+    entityId: row.entity_id, id: row.id, identifier: row.identifier, exporterId: row.exporter_id, requestIdentifier: row.request_identifier,
+    round: row.round, part: row.part, erasedAt: row.erased_at, ids: row.people, hmacs: row.hmacs, state: row.state, key: row.key,
+    sha256: row.sha256, tries: row.tries, fault: row.fault, notifiedAt: row.notified_at, createdAt: row.created_at,
+  };
+}
+
+const DELETED_EXPORTER = 'The exporter was deleted, and its access with it: what it exported still lies in its bucket';
+
+const IDS_OF_A_LIST = 10_000;
+
+/**
+ * A list of these people for each exporter that has ever written anything, also for deleted ones, of which nobody can be told.
+ * Of a round that has its lists, these stay.
+ */
+export async function insertDeletionLists(
+  tx: Queryable, { secrets }: { secrets: Secrets }, round: DeletionRound & { erasedAt: Date }, people: readonly KnownBy[],
+): Promise<void> {
+  const named = people.filter(isCustomer);
+  if (named.length === 0 || await hasLists(tx, round)) return;
+  // By export_runs_of_exporter for each exporter; an entity has few.
+  const { rows: exporters } = await tx.query<{ id: number }>(
+    `SELECT x.id FROM data_exporters x WHERE x.entity_id = $1 AND (x.initial_run_at IS NOT NULL OR EXISTS (
+       SELECT FROM export_runs r WHERE r.entity_id = $1 AND r.exporter_id = x.id AND r.attempt > 0)) ORDER BY x.id`, [round.entityId]);
+  for (const { id } of exporters) {
+    const key = await findDeletionKey(tx, secrets, { entityId: round.entityId, id });
+    if (key === null) await insertList(tx, round, { exporterId: id, part: 1, ids: named.length, hmacs: null });
+    for (let from = 0, part = 1; key !== null && from < named.length; from += IDS_OF_A_LIST, part += 1) {
+      const of = named.slice(from, from + IDS_OF_A_LIST);
+      await insertList(tx, round, { exporterId: id, part, ids: of.length, hmacs: hmacsOf(key, of) });
+    }
+  }
+}
+
+async function hasLists(tx: Queryable, { entityId, requestIdentifier, round }: DeletionRound): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    'SELECT FROM export_deletions WHERE entity_id = $1 AND request_identifier = $2 AND round = $3 LIMIT 1',
+    [entityId, requestIdentifier, round]);
+  return rowCount! > 0;
+}
+
+type NewList = Pick<ExportDeletion, 'exporterId' | 'part' | 'ids' | 'hmacs'>;
+
+async function insertList(
+  tx: Queryable, { entityId, requestIdentifier, round, erasedAt }: DeletionRound & { erasedAt: Date }, list: NewList,
+): Promise<void> {
+  const isDeleted = list.hmacs === null;
+  await tx.query(
+    `INSERT INTO export_deletions
+       (entity_id, identifier, exporter_id, request_identifier, round, part, erased_at, people, hmacs, state, fault)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+     ON CONFLICT (entity_id, exporter_id, request_identifier, round, part) DO NOTHING`,
+    [entityId, newIdentifier('del'), list.exporterId, requestIdentifier, round, list.part, erasedAt, list.ids,
+      list.hmacs && JSON.stringify(list.hmacs), isDeleted ? 'not_notified' : 'pending', isDeleted ? DELETED_EXPORTER : null]);
+}
+
+/** In the order of the hashes, which tells nothing of who is who. */
+function hmacsOf(key: string, people: readonly Person[]): ListedHmacs {
+  const keyBytes = Buffer.from(key, 'hex');
+  const of = (kind: Person['customerType']) => people.filter(({ customerType }) => customerType === kind)
+    .map(({ customerId }) => createHmac('sha256', keyBytes).update(customerId).digest('hex'))
+    .toSorted((a, b) => (a < b ? -1 : 1));
+  return { user_id: of('user_id'), device_id: of('device_id') };
+}
+
+/** Of a round, those to be put now into the buckets of their exporters. */
+export async function listDueLists(db: Queryable, { entityId, requestIdentifier, round }: DeletionRound): Promise<ExportDeletion[]> {
+  const { rows } = await db.query<DeletionRow>(
+    `SELECT * FROM export_deletions WHERE entity_id = $1 AND request_identifier = $2 AND round = $3 AND state = 'pending'
+       AND coalesce(waits_until <= now(), true) ORDER BY id`, [entityId, requestIdentifier, round]);
+  return rows.map(toDeletion);
+}
+
+/** When a list of the round is due next, in milliseconds from now; null: none of them is pending. */
+export async function findNextListMs(db: Queryable, { entityId, requestIdentifier, round }: DeletionRound): Promise<number | null> {
+  const { rows: [next] } = await db.query<{ ms: number | null }>(
+    `SELECT min(greatest(0, ceil(1000 * extract(epoch FROM coalesce(waits_until, now()) - clock_timestamp()))))::float8 AS ms
+     FROM export_deletions WHERE entity_id = $1 AND request_identifier = $2 AND round = $3 AND state = 'pending'`,
+    [entityId, requestIdentifier, round]);
+  return next!.ms;
+}
+
+/** Those that an exporter's bucket did not take, of any request, and that could still be put there. The oldest first. */
+export async function listLeftLists(db: Queryable, entityId: number, exporterId: number, limit: number): Promise<ExportDeletion[]> {
+  const { rows } = await db.query<DeletionRow>(
+    `SELECT * FROM export_deletions WHERE entity_id = $1 AND exporter_id = $2 AND state <> 'notified' AND hmacs IS NOT NULL
+     ORDER BY id LIMIT $3`, [entityId, exporterId, limit]);
+  return rows.map(toDeletion);
+}
+
+/** Newest first. */
+export async function listDeletions(
+  db: Queryable, entityId: number, exporterId: number, { offset, limit }: { offset: number; limit: number },
+): Promise<ExportDeletion[]> {
+  const { rows } = await db.query<DeletionRow>(
+    'SELECT * FROM export_deletions WHERE entity_id = $1 AND exporter_id = $2 ORDER BY id DESC OFFSET $3 LIMIT $4',
+    [entityId, exporterId, offset, limit]);
+  return rows.map(toDeletion);
+}
+
+export async function countDeletions(db: Queryable, entityId: number, exporterId: number): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    'SELECT count(*) FROM export_deletions WHERE entity_id = $1 AND exporter_id = $2', [entityId, exporterId]);
+  return rows[0]!.count;
+}
+
+type ListKey = Pick<ExportDeletion, 'entityId' | 'id'>;
+
+/** A try begins: one that dies with its process counts, too. */
+export async function raiseTries(db: Queryable, entityId: number, ids: readonly number[], waitMs: number): Promise<void> {
+  await db.query(
+    `UPDATE export_deletions SET tries = tries + 1, waits_until = now() + $3 * interval '1 millisecond'
+     WHERE entity_id = $1 AND id = ANY ($2)`, [entityId, ids, waitMs]);
+}
+
+/** It lies in the bucket: what it says of people is forgotten here. */
+export async function updateNotified(
+  db: Queryable, { entityId, id }: ListKey, { key, sha256 }: { key: string; sha256: Buffer },
+): Promise<void> {
+  await db.query(
+    `UPDATE export_deletions SET state = 'notified', notified_at = coalesce(notified_at, now()), key = $3, sha256 = $4, hmacs = NULL,
+       fault = NULL, waits_until = NULL WHERE entity_id = $1 AND id = $2`, [entityId, id, key, sha256]);
+}
+
+/** Why the bucket did not take it. `againInMs` null: it is given up for now; what it says is kept for the exporter's next run. */
+export async function updateListFault(
+  db: Queryable, { entityId, id }: ListKey, { fault, againInMs }: { fault: string; againInMs: number | null },
+): Promise<void> {
+  await db.query(
+    `UPDATE export_deletions SET fault = $3, waits_until = now() + $4 * interval '1 millisecond',
+       state = CASE WHEN $4::float8 IS NULL THEN 'not_notified' ELSE state END
+     WHERE entity_id = $1 AND id = $2 AND state <> 'notified'`, [entityId, id, fault, againInMs]);
+}
+
+/** The exporter is no more: nobody can be told any more. */
+export async function updateNeverNotified(db: Queryable, { entityId, id }: ListKey): Promise<void> {
+  await db.query(
+    `UPDATE export_deletions SET state = 'not_notified', fault = $3, hmacs = NULL, waits_until = NULL
+     WHERE entity_id = $1 AND id = $2 AND state <> 'notified'`, [entityId, id, DELETED_EXPORTER]);
+}

@@ -1,0 +1,60 @@
+import { auditLog } from '../accounts/personal-data/audit-log.ts';
+import { attributeChangeLog } from '../attributes/personal-data/attribute-change-log.ts';
+import { attributeValues } from '../attributes/personal-data/attribute-values.ts';
+import { customers } from '../attributes/personal-data/customers.ts';
+import { feedRequests } from '../feed/personal-data/feed-requests.ts';
+import { importErrors } from '../imports/personal-data/import-errors.ts';
+import { pinnedFiles } from '../imports/personal-data/pinned-files.ts';
+import { dryRunSets } from '../syncs/personal-data/dry-run-sets.ts';
+import { syncBatches } from '../syncs/personal-data/sync-batches.ts';
+import { syncLog } from '../syncs/personal-data/sync-log.ts';
+import { syncPinnedBatches } from '../syncs/personal-data/sync-pinned-batches.ts';
+import { syncRecords } from '../syncs/personal-data/sync-records.ts';
+import { syncRuns } from '../syncs/personal-data/sync-runs.ts';
+import { syncs } from '../syncs/personal-data/syncs.ts';
+import { crashes } from '../tracking/personal-data/crashes.ts';
+import { deviceUsers } from '../tracking/personal-data/device-users.ts';
+import { devices } from '../tracking/personal-data/devices.ts';
+import { events } from '../tracking/personal-data/events.ts';
+import { locations } from '../tracking/personal-data/locations.ts';
+import { refusedCalls } from '../tracking/personal-data/refused-calls.ts';
+import { sessionHeads } from '../tracking/personal-data/session-heads.ts';
+import { sessions } from '../tracking/personal-data/sessions.ts';
+import { userAliases } from '../tracking/personal-data/user-aliases.ts';
+import { archives } from './personal-data/archives.ts';
+import { gdprHolds } from './personal-data/gdpr-holds.ts';
+import { gdprIdentifiers } from './personal-data/gdpr-identifiers.ts';
+import { gdprLeftIdentifiers } from './personal-data/gdpr-left-identifiers.ts';
+import { gdprReceipts } from './personal-data/gdpr-receipts.ts';
+import { gdprRequestPeople } from './personal-data/gdpr-request-people.ts';
+import { idempotentRequests } from './personal-data/idempotent-requests.ts';
+import { outboxMails } from './personal-data/outbox.ts';
+import { tombstoneBatches } from './personal-data/tombstone-batches.ts';
+import { tombstones } from './personal-data/tombstones.ts';
+import type { PersonalDataPlace } from './place.ts';
+
+/**
+ * Every place that may hold something about a customer, in the order in which somebody is erased: the change log before
+ * the customers, which are added from it, and batches before the records and errors that come of them; heads before the
+ * sessions, and devices before who used them, by which they are found; archives before the rows that name their
+ * files. A new table or file area joins here, or the list below.
+ */
+export const personalData: PersonalDataPlace[] = [
+  attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches, syncPinnedBatches, syncRecords,
+  syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, devices, deviceUsers, userAliases, crashes,
+  refusedCalls, idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers, gdprRequestPeople, gdprHolds, auditLog,
+  tombstones, tombstoneBatches, gdprReceipts,
+];
+
+/** Tables and file areas that hold nothing about customers. */
+export const withoutPersonalData = [
+  'schema_migrations', 'entities', 'users', 'memberships', 'tokens', 'service_tokens', 'login_attempts', 'invitations', 'password_resets',
+  'server_keys', 'key_lookups',
+  'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'connections', 'keys/',
+  'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'event_definitions', 'event_messages', 'ingested_batches',
+  'push_certificates', 'labels', 'label_targets',
+  'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
+  'data_exporters', 'export_runs', 'export_records', 'export_files',
+  // Names nobody: of people there are ids in gdpr_request_people, and keyed hashes for exporters' lists, which go with the request.
+  'gdpr_requests', 'gdpr_mails', 'notify_mails', 'export_deletions', 'tombstones/',
+];

@@ -1,0 +1,73 @@
+import { type Database, write } from '../../core/database.ts';
+import { archivePrefix } from '../archives.ts';
+import { idsOf } from '../people-keys.ts';
+import { countRows, type PersonalDataPlace, type PlaceNeeds } from '../place.ts';
+import { IN_REQUESTS } from './gdpr-request-people.ts';
+
+const ARCHIVES_OF_THEM = `${IN_REQUESTS} AND p.archive_key IS NOT NULL`;
+
+/** Archives that were made for requests for access. */
+export const archives: PersonalDataPlace = {
+  name: 'access/',
+  columns: [],
+  otherColumns: [],
+  foundBy: 'the archives of requests for access in whose people the id stands; those that nobody knows any more',
+  async count(needs, entityId, people) {
+    const unknown = await Array.fromAsync(listUnknown(needs, entityId));
+    return unknown.length + await countRows(needs.db, ARCHIVES_OF_THEM, idsOf(entityId, people));
+  },
+  async* export({ db }, entityId, people) {
+    const { rows } = await db.query(
+      `SELECT r.identifier AS request, p.ordinal, coalesce(p.user_id, p.device_id) AS customer_id, p.archive_key, p.archive_bytes
+       FROM ${ARCHIVES_OF_THEM} AND p.state = 'treated' ORDER BY r.id, p.ordinal`, idsOf(entityId, people));
+    yield* rows;
+  },
+  // One that is being written is left to its writer, who gives up when its row says so.
+  async erase(needs, entityId, people) {
+    const { rows } = await needs.db.query<ArchiveRow>(
+      `SELECT p.request_id, p.ordinal, p.archive_key FROM ${ARCHIVES_OF_THEM} AND p.state <> 'building'`, idsOf(entityId, people));
+    let deleted = 0;
+    for (const row of rows) deleted += await deleteArchive(needs, entityId, row);
+    for await (const key of listUnknown(needs, entityId)) {
+      await write(needs.db, async (tx) => needs.tally?.(tx, 1));
+      await needs.files.delete(key);
+      deleted += 1;
+    }
+    return deleted;
+  },
+};
+
+type ArchiveRow = { request_id: number; ordinal: number; archive_key: string };
+
+/** The file goes before the row lets go of its key: whoever is killed between does both again, and counts it once. */
+function deleteArchive({ db, files, tally }: PlaceNeeds, entityId: number, row: ArchiveRow): Promise<number> {
+  return write(db, async (tx) => {
+    const { rowCount } = await tx.query(
+      `UPDATE gdpr_request_people SET archive_key = NULL, archive_bytes = NULL, archive_sha256 = NULL
+       WHERE entity_id = $1 AND request_id = $2 AND ordinal = $3 AND archive_key = $4`,
+      [entityId, row.request_id, row.ordinal, row.archive_key]);
+    if (rowCount === 1) await tally?.(tx, 1);
+    await files.delete(row.archive_key);
+    return rowCount!;
+  });
+}
+
+/** What was left by somebody who wrote an archive and was killed, or given up: no row has its key. */
+async function* listUnknown({ db, files }: Pick<PlaceNeeds, 'db' | 'files'>, entityId: number): AsyncGenerator<string> {
+  for (const request of await listAccessRequests(db, entityId)) {
+    const keys: string[] = [];
+    for await (const { key } of files.list(archivePrefix({ identifier: request }))) keys.push(key);
+    if (keys.length === 0) continue;
+    const { rows } = await db.query<{ key: string }>(
+      `SELECT key FROM unnest($3::text[]) AS stored (key) WHERE NOT EXISTS (
+         SELECT FROM gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = $1 AND r.id = p.request_id AND r.identifier = $2
+         WHERE p.entity_id = $1 AND p.archive_key = stored.key)`, [entityId, request, keys]);
+    yield* rows.map(({ key }) => key);
+  }
+}
+
+async function listAccessRequests(db: Database, entityId: number): Promise<string[]> {
+  const { rows } = await db.query<{ identifier: string }>(
+    `SELECT identifier FROM gdpr_requests WHERE entity_id = $1 AND request_type = 'access' ORDER BY id`, [entityId]);
+  return rows.map(({ identifier }) => identifier);
+}

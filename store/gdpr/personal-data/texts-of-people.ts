@@ -1,0 +1,133 @@
+import { type Database, read, write } from '../../core/database.ts';
+import { changeRows } from '../../core/in-batches.ts';
+import { LOOK_UP_BY_KEY } from '../../core/look-up-by-key.ts';
+import type { ErasingPlace, KnownBy, PlaceNeeds } from '../place.ts';
+import { peopleFinder, type TextNames, textNames } from './named-in.ts';
+import { TextMatches } from './text-matches.ts';
+
+/** What comes before all that a column of a key has, by its type. */
+const LEAST = { integer: '0', text: '', timestamptz: '-infinity', bigint: '0', bytea: String.raw`\x` };
+
+/**
+ * Rows of a table in whose texts people may be named. Conditions and expressions are over the columns, and over what `textNames`
+ * gives: $2 and $3 for `namedIn`, $4 the ids, $5 their types, $6 their keyed hashes.
+ */
+type TextsOfPeople = {
+  table: string;
+  /** The primary key behind the entity. */
+  keys: Record<string, keyof typeof LEAST>;
+  /** All texts of a row that may name somebody, as one; NULL: none does. */
+  text: string;
+  /** Which of the rows do name somebody. */
+  naming: string;
+  /** Which of these are theirs by an id column, and the columns that an archive shows of them. */
+  own?: { condition: string; shown: string };
+  /** In what a row lies, as a text: all that an archive says of the others. */
+  within: string;
+  /** The statement that takes it away, up to its condition. */
+  change: string;
+  /** Which of the rows may go now. */
+  changeable?: string;
+  rowsAtOnce?: number;
+};
+
+/** So many rows are looked at at once. */
+const PAGE = 1_000;
+/** So many pairs of a row and a name are tried by a statement: a pattern costs some microseconds. */
+const PAIRS = 20_000;
+
+/**
+ * Ways to count, show and change them. All texts of the entity are gone through once, in pages along the primary key, for all people
+ * together; rows that may name somebody are asked for once more, with the few names that may stand in them.
+ */
+export function textsOfPeople(texts: TextsOfPeople): Pick<ErasingPlace, 'count' | 'export' | 'erase'> {
+  const { table, change, changeable = 'true' } = texts;
+  const named = `entity_id = $1 AND ctid = ANY ($7::tid[]) AND ($2::text[], $3::text[], $4::text[], $5::text[], $6::bytea[]) IS NOT NULL
+    AND (${texts.naming})`;
+  return {
+    async count(needs, entityId, people) {
+      let total = 0;
+      for await (const some of listCandidates(needs, texts, entityId, people)) {
+        const { rows } = await needs.db.query<{ rows: number }>(`SELECT count(*) AS rows FROM ${table} WHERE ${named}`, some);
+        total += rows[0]!.rows;
+      }
+      return total;
+    },
+    // A text in which an id stands may be about somebody else, above all where the id is a common word: such texts are counted.
+    async* export(needs, entityId, people) {
+      const { condition = 'false', shown = 'NULL' } = texts.own ?? {};
+      const matches = new TextMatches();
+      for await (const some of listCandidates(needs, texts, entityId, people)) {
+        const { rows } = await needs.db.query<Record<string, unknown>>(
+          `SELECT ${shown} FROM ${table} WHERE ${named} AND (${condition}) ORDER BY ${Object.keys(texts.keys).join(', ')}`, some);
+        if (texts.own) yield* rows;
+        const { rows: counted } = await needs.db.query<{ within: string | null; matches: number }>(
+          `SELECT ${texts.within} AS within, count(*) AS matches FROM ${table}
+           WHERE ${named} AND (${condition}) IS NOT TRUE GROUP BY 1`, some);
+        for (const { within, matches: more } of counted) matches.add(within, more);
+      }
+      yield* matches.records();
+    },
+    async erase(needs, entityId, people) {
+      let total = 0;
+      for await (const some of listCandidates(needs, texts, entityId, people)) {
+        total += await write(needs.db, (tx) => changeRows(tx, `${change} WHERE ${named} AND ${changeable}`, some, needs.tally));
+      }
+      return total;
+    },
+  };
+}
+
+type Candidate = { place: string; people: KnownBy[] };
+/** The parameters of a statement about some rows. */
+type Some = [...TextNames, places: string[]];
+
+async function* listCandidates(
+  { db, secrets }: PlaceNeeds, texts: TextsOfPeople, entityId: number, known: KnownBy[],
+): AsyncGenerator<Some> {
+  const people = known.some(isWhole) ? known.filter((one) => !isWhole(one)) : known;      // its id comes as the device's, too
+  for await (const page of listPages(db, texts, entityId)) {
+    const candidates = page.map(({ place, text }) => ({ place, people: text === null ? [] : peopleFinder(people)(text) }));
+    for (const { places, named } of inChunks(candidates.filter((row) => row.people.length > 0))) {
+      yield [...textNames(secrets, entityId, named), places];
+    }
+  }
+}
+
+const isWhole = ({ customerType }: KnownBy) => customerType === 'whole_device';
+
+function* inChunks(candidates: Candidate[]): Generator<{ places: string[]; named: KnownBy[] }> {
+  let [places, named] = [[] as string[], new Set<KnownBy>()];
+  for (const { place, people } of candidates) {
+    const together = new Set([...named, ...people]);
+    if (places.length > 0 && together.size * (places.length + 1) > PAIRS) {
+      yield { places, named: [...named] };
+      [places, named] = [[], new Set(people)];
+    } else {
+      named = together;
+    }
+    places.push(place);
+  }
+  if (places.length > 0) yield { places, named: [...named] };
+}
+
+type Row = { place: string; text: string | null; key: string[] };
+
+async function* listPages(
+  db: Database, { table, keys, text, rowsAtOnce = PAGE }: TextsOfPeople, entityId: number,
+): AsyncGenerator<Row[]> {
+  const columns = Object.keys(keys);
+  const after = Object.values(keys).map((type, index) => `$${index + 2}::${type}`);
+  const statement = `SELECT ctid::text AS place, ${text} AS text, ARRAY[${columns.map((column) => `${column}::text`).join(', ')}] AS key
+    FROM ${table} WHERE entity_id = $1 AND (${columns.join(', ')}) > (${after.join(', ')})
+    ORDER BY ${columns.map((column) => `${table}.${column}`).join(', ')} LIMIT ${rowsAtOnce}`;
+  for (let key = Object.values(keys).map((type) => LEAST[type]); ;) {
+    const { rows } = await read(db, async (tx) => {
+      await tx.query(LOOK_UP_BY_KEY);
+      return tx.query<Row>(statement, [entityId, ...key]);
+    });
+    if (rows.length > 0) yield rows;
+    if (rows.length < rowsAtOnce) return;
+    key = rows.at(-1)!.key;
+  }
+}

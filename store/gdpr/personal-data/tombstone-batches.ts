@@ -1,0 +1,11 @@
+import type { PersonalDataPlace } from '../place.ts';
+import { keyedHashes } from './keyed-hashes.ts';
+
+export const tombstoneBatches: PersonalDataPlace = {
+  name: 'tombstone_batches',
+  columns: ['hashes'],
+  otherColumns: ['entity_id', 'key', 'kind', 'made_at', 'search_pending'],
+  foundBy: 'hashes: the tombstones as the file store has them, too',
+  ...keyedHashes(
+    'SELECT made_at, kind FROM tombstone_batches WHERE entity_id = $1 AND hashes && $2::bytea[] ORDER BY made_at'),
+};

@@ -1,0 +1,11 @@
+import type { PersonalDataPlace } from '../place.ts';
+import { keyedHashes } from './keyed-hashes.ts';
+
+export const tombstones: PersonalDataPlace = {
+  name: 'tombstones',
+  columns: ['customer_hash'],
+  otherColumns: ['entity_id', 'raised_at'],
+  foundBy: 'customer_hash: it is what keeps an erased person erased',
+  ...keyedHashes(
+    'SELECT raised_at FROM tombstones WHERE entity_id = $1 AND customer_hash = ANY ($2::bytea[])'),
+};

@@ -1,0 +1,51 @@
+import type { CustomerType } from '../../domain/attributes/customer-id.ts';
+import type { Database, Queryable } from '../core/database.ts';
+import type { Files } from '../core/files.ts';
+import type { Tally } from '../core/in-batches.ts';
+import type { Secrets } from '../core/secrets.ts';
+
+/**
+ * What somebody is known by: places are asked with all of it. `whole_device`: all that the device has sent is asked for, under whatever
+ * name; it comes beside the `device_id`.
+ */
+export type KnownBy = { customerType: CustomerType | 'push_token' | 'whole_device'; customerId: string };
+
+export type PlaceNeeds = {
+  db: Database;
+  files: Files;
+  /** The folder of mails that no server took. */
+  outbox: Files;
+  secrets: Secrets;
+  tally?: Tally;
+  /** Where a test may end the process. */
+  boundary?: (name: string) => void;
+};
+
+/** One table, or one area of the file store, that may hold something about a customer. */
+export type PersonalDataPlace = {
+  /** A table's name, or a file area's with its `/`. */
+  name: string;
+  /** The columns that may tell something about the person. */
+  columns: string[];
+  /** The other columns of the table. */
+  otherColumns: string[];
+  /** How a person is found there, for the documentation. */
+  foundBy: string;
+  /** Rows or files that still tell something about any of these people. */
+  count(needs: PlaceNeeds, entityId: number, people: KnownBy[]): Promise<number>;
+  /** What is told of them, one record a row. */
+  export(needs: PlaceNeeds, entityId: number, people: KnownBy[]): AsyncIterable<Record<string, unknown>>;
+  /** Takes it away in bounded batches, and tells how many rows or files it changed. Null: nothing here names anyone. */
+  erase: ((needs: PlaceNeeds, entityId: number, people: KnownBy[]) => Promise<number>) | null;
+};
+
+/** A place that names people. */
+export type ErasingPlace = PersonalDataPlace & { erase: NonNullable<PersonalDataPlace['erase']> };
+
+/** So many rows go at once. */
+export const BATCH = 5_000;
+
+export async function countRows(db: Queryable, from: string, parameters: unknown[]): Promise<number> {
+  const { rows } = await db.query<{ rows: number }>(`SELECT count(*) AS rows FROM ${from}`, parameters);
+  return rows[0]!.rows;
+}

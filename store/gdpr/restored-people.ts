@@ -1,0 +1,140 @@
+import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
+import { textOf } from '../../domain/attributes/json-value.ts';
+import { parseExactJson } from '../../domain/core/exact-json.ts';
+import type { WaitingValue } from '../../domain/feed/feed-batch.ts';
+import { readCustomerType } from '../../domain/feed/feed-value.ts';
+import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
+import type { Secrets } from '../core/secrets.ts';
+import { UNDER_WAY } from './request-record.ts';
+import { insertGdprRequest } from './requests.ts';
+import { type Person, personKey } from './tombstones.ts';
+
+type Needs = { db: Database; secrets: Secrets };
+
+const IDS_A_PAGE = 5_000;
+/** Each of up to 10 MB. */
+const BODIES_A_PAGE = 4;
+const PEOPLE_A_REQUEST = 100;
+
+/** Columns that hold ids and nothing else; null: of either type. */
+const ID_COLUMNS: [table: string, columns: string[], type: Person['customerType'] | null][] = [
+  ['devices', ['device_id'], 'device_id'],
+  ['devices', ['current_user_id', 'last_user_id'], 'user_id'],
+  ['user_aliases', ['previous_id', 'user_id'], 'user_id'],
+  ['user_aliases', ['device_id'], 'device_id'],
+  ...['device_users', 'events', 'sessions', 'locations'].flatMap((table): typeof ID_COLUMNS => [
+    [table, ['user_id'], 'user_id'], [table, ['device_id'], 'device_id']]),
+  ['sync_records', ['key', 'customer_id'], null],
+  ['import_errors', ['customer_id'], null],
+];
+
+const TYPE_BY_CODE = "CASE customer_type WHEN 0 THEN 'user_id' ELSE 'device_id' END";
+const ASKED = `FROM gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = $1 AND r.id = p.request_id
+  WHERE p.entity_id = $1 AND r.request_type = 'access'`;
+
+/** Every id that a table of the entity ($1) holds as one. NULL for `type`: it may be of either. What texts hold is no id of its own. */
+const IDS = [
+  `SELECT ${TYPE_BY_CODE} AS type, customer_id AS id FROM customers WHERE entity_id = $1`,
+  `SELECT ${TYPE_BY_CODE}, customer_id FROM attribute_values WHERE entity_id = $1`,
+  `SELECT ${TYPE_BY_CODE}, unnest(customer_ids) FROM attribute_change_log WHERE entity_id = $1`,
+  ...ID_COLUMNS.flatMap(([table, columns, type]) => columns.map((column) =>
+    `SELECT ${type === null ? 'NULL' : `'${type}'`}, ${column} FROM ${table} WHERE entity_id = $1`)),
+  `SELECT 'user_id', p.user_id ${ASKED}`,
+  `SELECT 'device_id', p.device_id ${ASKED}`,
+].join('\n  UNION ');
+
+/**
+ * Whoever was erased after the backup that the database went back to is in it again. They are found by hashing every id there is,
+ * and become deletion requests, which the sweep starts; how many they are. `session` may take its time.
+ */
+export async function eraseRestoredPeople({ db, secrets }: Needs, session: Tx): Promise<number> {
+  const { rows } = await session.query<{ entity_id: number; keys: string[] }>(
+    'SELECT entity_id, array_agg(key) AS keys FROM tombstone_batches WHERE search_pending GROUP BY entity_id ORDER BY entity_id');
+  let people = 0;
+  for (const { entity_id: entityId, keys } of rows) {
+    await noteSought(session, entityId, keys);
+    const found = await findSought({ session, secrets }, entityId);
+    await write(db, (tx) => insertRequests(tx, entityId, found, keys));
+    people += found.length;
+  }
+  return people;
+}
+
+async function noteSought(session: Tx, entityId: number, keys: string[]): Promise<void> {
+  await session.query('DROP TABLE IF EXISTS pg_temp.sought');
+  await session.query('CREATE TEMP TABLE sought (hash bytea PRIMARY KEY)');
+  await session.query(
+    `INSERT INTO sought SELECT DISTINCT hash FROM tombstone_batches b CROSS JOIN LATERAL unnest(b.hashes) AS hash
+     WHERE b.entity_id = $1 AND b.key = ANY ($2)
+       AND EXISTS (SELECT FROM tombstones t WHERE t.entity_id = $1 AND t.customer_hash = hash)`, [entityId, keys]);
+}
+
+type Search = { session: Tx; secrets: Secrets };
+
+async function findSought({ session, secrets }: Search, entityId: number): Promise<Person[]> {
+  const found = new Map<string, Person>();
+  const look = async (people: Person[]) => {
+    for (const person of await filterSought({ session, secrets }, entityId, people)) found.set(personKey(person), person);
+  };
+  await session.query('BEGIN READ ONLY');
+  // Read once, whichever way is the fastest through all of it.
+  await session.query({ text: `DECLARE ids NO SCROLL CURSOR FOR ${IDS}`, values: [entityId] });
+  for (;;) {
+    const { rows } = await session.query<{ type: Person['customerType'] | null; id: string | null }>(`FETCH ${IDS_A_PAGE} FROM ids`);
+    if (rows.length === 0) break;
+    await look(rows.flatMap(({ type, id }) => peopleOf(type, id)));
+  }
+  await session.query('COMMIT');
+  for await (const people of listWaitingPeople(session, entityId)) await look(people);
+  return [...found.values()];
+}
+
+function peopleOf(type: Person['customerType'] | null, id: string | null): Person[] {
+  if (id === null) return [];
+  return (type === null ? [...CUSTOMER_TYPES] : [type]).map((customerType) => ({ customerType, customerId: id }));
+}
+
+async function filterSought({ session, secrets }: Search, entityId: number, people: Person[]): Promise<Person[]> {
+  const byHash = new Map(people.map((person) =>
+    [secrets.customerHash(entityId, person.customerType, person.customerId).toString('hex'), person]));
+  const { rows } = await session.query<{ hash: string }>(
+    `SELECT encode(hash, 'hex') AS hash FROM sought WHERE hash = ANY (SELECT decode(h, 'hex') FROM unnest($1::text[]) AS h)`,
+    [[...byHash.keys()]]);
+  return rows.map(({ hash }) => byHash.get(hash)!);
+}
+
+/** Of the values that wait in feeds. */
+async function* listWaitingPeople(session: Tx, entityId: number): AsyncGenerator<Person[]> {
+  for (let after = 0; ;) {
+    const { rows } = await session.query<{ id: number; body: string }>(
+      `SELECT id, body FROM feed_requests WHERE entity_id = $1 AND done_at IS NULL AND id > $2 ORDER BY id LIMIT ${BODIES_A_PAGE}`,
+      [entityId, after]);
+    if (rows.length === 0) return;
+    for (const { body } of rows) {
+      yield (parseExactJson(body) as WaitingValue[]).flatMap((value) => (typeof value === 'string' ? []
+        : peopleOf(readCustomerType(value.customer_id_type) ?? null, textOf(value.customer_id) ?? null)));
+    }
+    after = rows.at(-1)!.id;
+  }
+}
+
+async function insertRequests(tx: Tx, entityId: number, found: Person[], keys: string[]): Promise<void> {
+  for (let from = 0; from < found.length; from += PEOPLE_A_REQUEST) {
+    await insertGdprRequest(tx, entityId, {
+      type: 'delete', source: 'restore', appId: null, requester: { kind: 'system', id: null }, skipEmail: true, emails: [],
+      state: 'accepted', people: found.slice(from, from + PEOPLE_A_REQUEST).map(({ customerType, customerId }) => ({
+        userId: customerType === 'user_id' ? customerId : null, deviceId: customerType === 'device_id' ? customerId : null,
+      })),
+    });
+  }
+  await tx.query('UPDATE tombstone_batches SET search_pending = false WHERE entity_id = $1 AND key = ANY ($2)', [entityId, keys]);
+}
+
+/** Who is still to be erased again, and by how many requests. By gdpr_requests_under_way. */
+export async function countRestoredPeople(db: Queryable): Promise<{ people: number; requests: number }> {
+  const { rows } = await db.query<{ people: number; requests: number }>(
+    `SELECT count(*) AS people, count(DISTINCT (r.entity_id, r.id)) AS requests
+     FROM gdpr_requests r JOIN gdpr_request_people p ON p.entity_id = r.entity_id AND p.request_id = r.id
+     WHERE r.${UNDER_WAY} AND r.source = 'restore' AND p.state <> 'treated'`);
+  return rows[0]!;
+}

@@ -1,0 +1,121 @@
+import type { TombstoneBatchKind } from '../../domain/gdpr/tombstone-batch.ts';
+import { findEntityIdentifier } from '../accounts/entities.ts';
+import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
+import type { Files } from '../core/files.ts';
+import { putTombstoneBatch, tombstoneBatchKey } from './tombstone-batch-files.ts';
+import { findRaisedAt, insertTombstone } from './tombstones.ts';
+
+type Needs = { db: Database; files: Files };
+/** Done in the transaction that raised these, or takes them away. */
+type Note = (tx: Tx, hashes: Buffer[]) => Promise<void>;
+
+/** The first key of the advisory lock under which batches of an entity are dated; the second is the entity's id. */
+const BATCHES_LOCK = 1_380_215_901;
+const HASHES_A_BATCH = 10_000;
+const TRIES = 20;
+
+/**
+ * From when it returns on, no merge brings these people back, and no backup either: the hashes lie in the file store before
+ * the database has them. Those that stand already make no new batch, and are not given to `note`. Since when all of them have stood.
+ */
+export async function raiseTombstones(
+  { db, files }: Needs, entityId: number, hashes: Buffer[], note: Note = async () => {},
+): Promise<Date> {
+  // Whoever readmits some of them meanwhile is waited for: what is about to go does not stand.
+  const missing = await write(db, async (tx) => {
+    await lockBatches(tx, entityId);
+    return listMissingTombstones(tx, entityId, hashes);
+  });
+  for (let from = 0; from < missing.length; from += HASHES_A_BATCH) {
+    await raiseBatch({ db, files }, entityId, missing.slice(from, from + HASHES_A_BATCH), note);
+  }
+  return await findRaisedAt(db, entityId, hashes) ?? new Date();
+}
+
+/**
+ * Takes tombstones away, and notes it with `note` in the same transaction: it is given those that stood, maybe none, and may still
+ * refuse. `choose` tells, while no other tombstone is raised or taken away, which of them may go. How many stood. The file store has
+ * it after the database: whoever is cut off in between leaves somebody out rather than letting him in unnoticed. Repeating makes up
+ * for it.
+ */
+export async function readmit(
+  { db, files }: Needs, entityId: number, hashes: Buffer[], note: Note, choose = async (_tx: Tx): Promise<Buffer[]> => hashes,
+): Promise<number> {
+  const readmitted = await write(db, async (tx) => {
+    await lockBatches(tx, entityId);
+    const { rows } = await tx.query<{ customer_hash: Buffer }>(
+      'DELETE FROM tombstones WHERE entity_id = $1 AND customer_hash = ANY ($2::bytea[]) RETURNING customer_hash',
+      [entityId, await choose(tx)]);
+    const stood = rows.map((row) => row.customer_hash);
+    if (stood.length > 0) await insertBatch(tx, entityId, await draftBatch(tx, entityId, 'readmitted', stood));
+    await note(tx, stood);
+    return stood.length;
+  });
+  await putReadmissions({ db, files }, entityId, hashes);
+  return readmitted;
+}
+
+type Batch = { key: string; entity: string; kind: TombstoneBatchKind; madeAt: Date; hashes: Buffer[] };
+
+/** Nothing is locked while the file is on its way: it is dated anew when another batch of the entity came first. */
+async function raiseBatch({ db, files }: Needs, entityId: number, hashes: Buffer[], note: Note): Promise<void> {
+  for (let attempt = 1; attempt <= TRIES; attempt += 1) {
+    const batch = await draftBatch(db, entityId, 'raised', hashes);
+    await putTombstoneBatch(files, batch.key, batch);
+    if (await write(db, (tx) => commitRaised(tx, entityId, batch, note))) return;
+    await files.delete(batch.key);
+  }
+  throw new Error('tombstones of this entity are raised by too many at once');
+}
+
+async function commitRaised(tx: Tx, entityId: number, batch: Batch, note: Note): Promise<boolean> {
+  await lockBatches(tx, entityId);
+  const { rowCount } = await tx.query(
+    'SELECT FROM tombstone_batches WHERE entity_id = $1 AND made_at >= $2 AND key <> $3 LIMIT 1', [entityId, batch.madeAt, batch.key]);
+  if (rowCount! > 0) return false;
+  await insertBatch(tx, entityId, batch);
+  await note(tx, await insertTombstone(tx, entityId, ...batch.hashes));
+  return true;
+}
+
+/** Dated after all batches of the entity, by the database's clock. */
+async function draftBatch(db: Queryable, entityId: number, kind: TombstoneBatchKind, hashes: Buffer[]): Promise<Batch> {
+  const entity = await findEntityIdentifier(db, entityId);
+  const { rows } = await db.query<{ made_at: Date }>(
+    `SELECT greatest(date_trunc('milliseconds', clock_timestamp()), max(made_at) + interval '1 ms') AS made_at
+     FROM tombstone_batches WHERE entity_id = $1`, [entityId]);
+  const madeAt = rows[0]!.made_at;
+  return { key: tombstoneBatchKey(entity, madeAt), entity, kind, madeAt, hashes };
+}
+
+async function insertBatch(tx: Tx, entityId: number, { key, kind, madeAt, hashes }: Batch): Promise<void> {
+  // A process that starts at this moment may have found the file already.
+  await tx.query(
+    `INSERT INTO tombstone_batches (entity_id, key, kind, made_at, hashes) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (entity_id, key) DO NOTHING`, [entityId, key, kind, madeAt, hashes]);
+}
+
+/** Dates of batches, and the tombstones that follow from them, are one transaction's at a time. */
+export async function lockBatches(tx: Tx, entityId: number): Promise<void> {
+  await tx.query('SELECT pg_advisory_xact_lock($1, $2)', [BATCHES_LOCK, entityId]);
+}
+
+/** Those of some tombstones that do not stand. */
+export async function listMissingTombstones(db: Queryable, entityId: number, hashes: Buffer[]): Promise<Buffer[]> {
+  const { rows } = await db.query<{ hash: Buffer }>(
+    `SELECT DISTINCT hash FROM unnest($2::bytea[]) AS hash
+     WHERE NOT EXISTS (SELECT FROM tombstones WHERE entity_id = $1 AND customer_hash = hash)`, [entityId, hashes]);
+  return rows.map(({ hash }) => hash);
+}
+
+/** Those of these people that the file store lacks; mostly the one that was just committed. */
+async function putReadmissions({ db, files }: Needs, entityId: number, hashes: Buffer[]): Promise<void> {
+  const entity = await findEntityIdentifier(db, entityId);
+  const { rows } = await db.query<{ key: string; made_at: Date; hashes: Buffer[] }>(
+    `SELECT key, made_at, hashes FROM tombstone_batches
+     WHERE entity_id = $1 AND kind = 'readmitted' AND hashes && $2::bytea[] ORDER BY made_at`, [entityId, hashes]);
+  for (const { key, made_at: madeAt, hashes: named } of rows) {
+    if (await files.size(key) !== null) continue;
+    await putTombstoneBatch(files, key, { entity, kind: 'readmitted', madeAt, hashes: named });
+  }
+}

@@ -1,0 +1,57 @@
+import type { CustomerType } from '../../domain/attributes/customer-id.ts';
+import type { Queryable } from '../core/database.ts';
+import type { Secrets } from '../core/secrets.ts';
+
+export type Person = { customerType: CustomerType; customerId: string };
+
+/** Whether the entity ever erased anyone: only then anybody pays for tombstones. */
+export async function hasErased(tx: Queryable, entityId: number): Promise<boolean> {
+  const { rows } = await tx.query('SELECT FROM tombstones WHERE entity_id = $1 LIMIT 1', [entityId]);
+  return rows.length > 0;
+}
+
+/** Which of these people were erased, as `personKey` → keyed hash. They are asked for where the entity has erased anyone at all. */
+export async function findErased(
+  tx: Queryable, secrets: Secrets, entityId: number, people: () => Iterable<Person>,
+): Promise<Map<string, Buffer>> {
+  return await hasErased(tx, entityId) ? listErased(tx, secrets, entityId, people()) : new Map<string, Buffer>();
+}
+
+/** The same, of an entity that has erased somebody. */
+export async function listErased(
+  tx: Queryable, secrets: Secrets, entityId: number, people: Iterable<Person>,
+): Promise<Map<string, Buffer>> {
+  const distinct = new Map<string, Person>();
+  for (const person of people) distinct.set(personKey(person), person);
+  const keysByHash = new Map<string, string>();
+  for (const [key, { customerType, customerId }] of distinct) {
+    keysByHash.set(secrets.customerHash(entityId, customerType, customerId).toString('hex'), key);
+  }
+  const { rows } = await tx.query<{ customer_hash: Buffer }>(
+    `SELECT customer_hash FROM tombstones
+     WHERE entity_id = $1 AND customer_hash = ANY (SELECT decode(h, 'hex') FROM unnest($2::text[]) AS h)`,
+    [entityId, [...keysByHash.keys()]]);
+  return new Map(rows.map(({ customer_hash: hash }) => [keysByHash.get(hash.toString('hex'))!, hash]));
+}
+
+export function personKey({ customerType, customerId }: Person): string {
+  return `${customerType}/${customerId}`;
+}
+
+/**
+ * From its commit on, no merge brings these people back. A restored backup does: see `raiseTombstones`. Gives those that did not
+ * stand before.
+ */
+export async function insertTombstone(tx: Queryable, entityId: number, ...customerHashes: Buffer[]): Promise<Buffer[]> {
+  const { rows } = await tx.query<{ customer_hash: Buffer }>(
+    `INSERT INTO tombstones (entity_id, customer_hash) SELECT $1, unnest($2::bytea[]) ON CONFLICT DO NOTHING RETURNING customer_hash`,
+    [entityId, customerHashes]);
+  return rows.map(({ customer_hash: hash }) => hash);
+}
+
+/** When the last of these tombstones was raised; null where none of them stands. */
+export async function findRaisedAt(db: Queryable, entityId: number, hashes: readonly Buffer[]): Promise<Date | null> {
+  const { rows } = await db.query<{ at: Date | null }>(
+    'SELECT max(raised_at) AS at FROM tombstones WHERE entity_id = $1 AND customer_hash = ANY ($2::bytea[])', [entityId, hashes]);
+  return rows[0]!.at;
+}

@@ -1,0 +1,115 @@
+import { pipeline } from 'node:stream/promises';
+import { from as copyFrom } from 'pg-copy-streams';
+import type { ImportError } from '../../domain/imports/import-error.ts';
+import { copyLine } from '../core/copy-text.ts';
+import type { Queryable, Tx } from '../core/database.ts';
+
+export type StoredImportError = ImportError & {
+  happenedAt: Date;
+  /** The import that brought the row after all. */
+  redrivenBy: string | null;
+};
+
+type ErrorRow = {
+  line: number; error_type: ImportError['errorType']; outcome: ImportError['outcome']; stage: ImportError['stage']; message: string;
+  customer_id: string | null; attribute_key: string | null; raw: string | null;
+  original_line: number | null; customer_hash: Buffer | null;
+  happened_at: Date; redriven_by: string | null;
+};
+
+/** A page holds at most this many errors, and ends early once their records are this long together. */
+const PAGE_ROWS = 1_000;
+const PAGE_BYTES = 4 * 1024 * 1024;
+
+/** Copies the errors of one batch, in the transaction of the rows that it counts. */
+export function insertImportErrors(tx: Tx, entityId: number, importId: number, errors: ImportError[]): Promise<void> {
+  return insertErrorsOf(tx, entityId, errors.map((error) => ({ importId, error })));
+}
+
+/** The same for errors of several imports, requests of a feed or runs of syncs: their ids come from one sequence. */
+export async function insertErrorsOf(tx: Tx, entityId: number, errors: { importId: number; error: ImportError }[]): Promise<void> {
+  if (errors.length === 0) return;
+  const lines = errors.map(({ importId, error }) => copyLine([
+    entityId, importId, error.line, error.errorType, error.outcome, error.stage, error.message, error.customerId,
+    error.attributeKey, error.raw, error.originalLine, error.customerHash && `\\x${Buffer.from(error.customerHash).toString('hex')}`,
+  ]));
+  await pipeline([Buffer.from(lines.join(''))], tx.query(copyFrom(
+    `COPY import_errors (entity_id, import_id, line, error_type, outcome, stage, message, customer_id, attribute_key,
+       raw, original_line, customer_hash) FROM STDIN`)));
+}
+
+/**
+ * Notes down that these lines of the import, or of a sync's run, `rootId` came after all, by another one: there, and wherever a
+ * re-drive has refused them since. Told of each line once.
+ */
+export async function updateErrorsRedriven(
+  tx: Tx, entityId: number, rootId: number, lines: number[], redrivenBy: number,
+): Promise<void> {
+  await tx.query(
+    `UPDATE import_errors SET redriven_by = $4
+     WHERE entity_id = $1 AND import_id = $2 AND line = ANY ($3::bigint[]) AND redriven_by IS NULL`,
+    [entityId, rootId, lines, redrivenBy]);
+  await tx.query(
+    `UPDATE import_errors SET redriven_by = $4
+     WHERE entity_id = $1 AND original_line = ANY ($3::bigint[]) AND redriven_by IS NULL AND import_id IN (
+       SELECT id FROM imports WHERE entity_id = $1 AND root_id = $2 AND id <> $4
+       UNION ALL SELECT id FROM sync_runs WHERE entity_id = $1 AND root_id = $2 AND id <> $4)`,
+    [entityId, rootId, lines, redrivenBy]);
+}
+
+/** Why the file as a whole could not be imported, or its end not be read; null when nothing was wrong with it. */
+export async function findFileError(db: Queryable, entityId: number, importId: number): Promise<string | null> {
+  const { rows } = await db.query<{ message: string }>(
+    'SELECT message FROM import_errors WHERE entity_id = $1 AND import_id = $2 AND line = 0', [entityId, importId]);
+  return rows[0]?.message ?? null;
+}
+
+/** How many rows of an import came after all, by another one. */
+export async function countErrorsRedriven(db: Queryable, entityId: number, importId: number): Promise<number> {
+  // import_errors_redriven holds only these.
+  const { rows } = await db.query<{ count: number }>(
+    'SELECT count(*) FROM import_errors WHERE entity_id = $1 AND import_id = $2 AND redriven_by IS NOT NULL', [entityId, importId]);
+  return rows[0]!.count;
+}
+
+/** What a reader wants to see: of one type, of one customer, of rows that no re-drive has brought since. */
+export type ImportErrorFilter = { errorType?: string | undefined; customerId?: string | undefined; isOpen?: boolean | undefined };
+
+/** All errors of an import in the order of the file, read a page at a time: a million of them fit. */
+export async function* streamImportErrors(
+  db: Queryable, entityId: number, importId: number, filter: ImportErrorFilter = {},
+): AsyncGenerator<StoredImportError> {
+  for (let after = -1; ;) {
+    const page = await listErrorsAfter(db, entityId, importId, filter, after);
+    if (page.length === 0) return;
+    yield* page;
+    after = page.at(-1)!.line;
+  }
+}
+
+/** The first errors behind a line; none at the end. */
+export async function listErrorsAfter(
+  db: Queryable, entityId: number, importId: number, filter: ImportErrorFilter, after: number,
+): Promise<StoredImportError[]> {
+  // octet_length reads no more of a long record than its size.
+  const { rows } = await db.query<ErrorRow>(
+    `SELECT line, error_type, outcome, stage, message, customer_id, attribute_key, raw, original_line, customer_hash, happened_at,
+       coalesce(
+         (SELECT identifier FROM imports i WHERE i.entity_id = $1 AND i.id = measured.redriven_by),
+         (SELECT identifier FROM sync_runs r WHERE r.entity_id = $1 AND r.id = measured.redriven_by)) AS redriven_by
+     FROM (
+       SELECT *, sum(bytes) OVER (ORDER BY line) - bytes AS bytes_before
+       FROM (
+         SELECT *, coalesce(octet_length(raw), 0) AS bytes FROM import_errors
+         WHERE entity_id = $1 AND import_id = $2 AND line > $3
+           AND ($4::text IS NULL OR error_type = $4) AND ($5::text IS NULL OR customer_id = $5)
+           AND NOT ($6 AND redriven_by IS NOT NULL)
+         ORDER BY line LIMIT ${PAGE_ROWS}) AS page) AS measured
+     WHERE bytes_before < ${PAGE_BYTES} ORDER BY line`,
+    [entityId, importId, after, filter.errorType ?? null, filter.customerId ?? null, filter.isOpen ?? false]);
+  return rows.map((row) => ({
+    line: row.line, errorType: row.error_type, outcome: row.outcome, stage: row.stage, message: row.message,
+    customerId: row.customer_id, attributeKey: row.attribute_key, raw: row.raw, originalLine: row.original_line,
+    customerHash: row.customer_hash, happenedAt: row.happened_at, redrivenBy: row.redriven_by,
+  }));
+}

@@ -1,0 +1,64 @@
+import type { RunErrorType } from '../../domain/imports/import-error-type.ts';
+import type { Queryable, Tx } from '../core/database.ts';
+
+export type ErrorCounts = Partial<Record<RunErrorType, number>>;
+
+/** Counts of rows (records), the header left out; rowsIn is the sum of the others. */
+export type RowCounts = { rowsIn: number; rowsOk: number; rowsIgnored: number; rowsFailed: number; errorsByType: ErrorCounts };
+
+/** How far a lane of an import is: rows of it that begin before `nextOffset` are done. */
+export type LaneProgress = RowCounts & { nextOffset: number; nextLine: number };
+
+/** One lane, and the generation of the import that may go on with it. */
+export type LaneRef = { entityId: number; importId: number; generation: number; lane: number };
+
+type LaneRow = {
+  next_offset: number; next_line: number; rows_in: number; rows_ok: number; rows_ignored: number; rows_failed: number;
+  errors_by_type: ErrorCounts;
+};
+
+const COLUMNS = 'next_offset, next_line, rows_in, rows_ok, rows_ignored, rows_failed, errors_by_type';
+
+/** The lanes of an import in their order. */
+export async function listImportLanes(db: Queryable, entityId: number, importId: number): Promise<LaneProgress[]> {
+  const { rows } = await db.query<LaneRow>(
+    `SELECT ${COLUMNS} FROM import_lanes WHERE entity_id = $1 AND import_id = $2 ORDER BY lane`, [entityId, importId]);
+  return rows.map(toLane);
+}
+
+/**
+ * Holds the lane until the transaction ends. Null when another generation has taken over, or the import has ended:
+ * both raise the generation of all lanes.
+ */
+export async function lockImportLane(tx: Tx, { entityId, importId, generation, lane }: LaneRef): Promise<LaneProgress | null> {
+  const { rows } = await tx.query<LaneRow>(
+    `SELECT ${COLUMNS} FROM import_lanes
+     WHERE entity_id = $1 AND import_id = $2 AND lane = $3 AND generation = $4 FOR UPDATE`,
+    [entityId, importId, lane, generation]);
+  return rows[0] ? toLane(rows[0]) : null;
+}
+
+/** In the transaction of the rows that it counts. */
+export async function updateImportLane(tx: Tx, { entityId, importId, lane }: LaneRef, progress: LaneProgress): Promise<void> {
+  await tx.query(
+    `UPDATE import_lanes SET next_offset = $4, next_line = $5, rows_in = $6, rows_ok = $7, rows_ignored = $8,
+       rows_failed = $9, errors_by_type = $10 WHERE entity_id = $1 AND import_id = $2 AND lane = $3`,
+    [entityId, importId, lane, progress.nextOffset, progress.nextLine, progress.rowsIn, progress.rowsOk,
+      progress.rowsIgnored, progress.rowsFailed, progress.errorsByType]);
+}
+
+function toLane(row: LaneRow): LaneProgress {
+  return {
+    nextOffset: row.next_offset, nextLine: row.next_line, rowsIn: row.rows_in, rowsOk: row.rows_ok,
+    rowsIgnored: row.rows_ignored, rowsFailed: row.rows_failed, errorsByType: row.errors_by_type,
+  };
+}
+
+/** Adds up counts by error type. */
+export function sumErrors(counts: readonly ErrorCounts[]): ErrorCounts {
+  const sum: ErrorCounts = {};
+  for (const each of counts) {
+    for (const [type, count] of Object.entries(each) as [RunErrorType, number][]) sum[type] = (sum[type] ?? 0) + count;
+  }
+  return sum;
+}

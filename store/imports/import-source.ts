@@ -1,0 +1,72 @@
+import { redactedUrl } from '../../domain/core/source-url.ts';
+import type { Queryable, Tx } from '../core/database.ts';
+import type { Secrets } from '../core/secrets.ts';
+import type { PinnedFile } from './import-record.ts';
+
+/** Where a file is fetched from. Its query may hold a signature, its headers a password: both are kept sealed. */
+export type RemoteSource = { url: string; headers: Record<string, string> };
+
+type ImportKey = { entityId: number; importId: number; generation: number };
+
+/** The source as it is stored. */
+export function sealSource(
+  secrets: Secrets, entityId: number, identifier: string, { url, headers }: RemoteSource,
+): { shownUrl: string; url: string; headers: string } {
+  return {
+    shownUrl: redactedUrl(url),
+    url: secrets.seal(url, place(entityId, identifier, 'file_url')),
+    headers: secrets.seal(JSON.stringify(headers), place(entityId, identifier, 'request_headers')),
+  };
+}
+
+/** The source of an import whose file is still to be fetched by this generation; else null. */
+export async function findImportSource(
+  db: Queryable, secrets: Secrets, { entityId, importId, generation }: ImportKey,
+): Promise<RemoteSource | null> {
+  const { rows } = await db.query<{ identifier: string; file_url: string; request_headers: string }>(
+    `SELECT identifier, file_url, request_headers FROM imports
+     WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' AND file_key IS NULL`,
+    [entityId, importId, generation]);
+  if (!rows[0]) return null;
+  const { identifier, file_url: url, request_headers: headers } = rows[0];
+  return {
+    url: secrets.open(url, place(entityId, identifier, 'file_url')),
+    headers: JSON.parse(secrets.open(headers, place(entityId, identifier, 'request_headers'))) as Record<string, string>,
+  };
+}
+
+/** How much of the file has come. False when the import is not this generation's any more, or has ended. */
+export async function updateFetchedBytes(db: Queryable, { entityId, importId, generation }: ImportKey, bytes: number): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `UPDATE imports SET fetched_bytes = $4 WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running'`,
+    [entityId, importId, generation, bytes]);
+  return rowCount === 1;
+}
+
+/** Why an attempt came to nothing. Returns how many there were. */
+export async function updateFetchFault(db: Queryable, { entityId, importId, generation }: ImportKey, fault: string): Promise<number> {
+  const { rows } = await db.query<{ fetch_tries: number }>(
+    `UPDATE imports SET fetch_tries = fetch_tries + 1, fetch_fault = $4, fetched_bytes = NULL
+     WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' RETURNING fetch_tries`,
+    [entityId, importId, generation, fault]);
+  return rows[0]?.fetch_tries ?? 0;
+}
+
+/**
+ * The file is stored; its address and headers go. False when it is not wanted any more: the import has ended, is
+ * another generation's, or has a file already.
+ */
+export async function updateImportFile(tx: Tx, { entityId, importId, generation }: ImportKey, file: PinnedFile): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `UPDATE imports SET file_key = $4, file_bytes = $5, file_sha256 = $6, source_bytes = $7, source_sha256 = $8,
+       source_gzip = $9, source_defect = $10, fetched_bytes = $7, fetch_tries = fetch_tries + 1, fetch_fault = NULL,
+       file_url = NULL, request_headers = NULL
+     WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' AND file_key IS NULL`,
+    [entityId, importId, generation, file.fileKey, file.fileBytes, file.fileSha256, file.sourceBytes, file.sourceSha256,
+      file.sourceGzip, file.sourceDefect]);
+  return rowCount === 1;
+}
+
+function place(entityId: number, identifier: string, column: 'file_url' | 'request_headers') {
+  return { table: 'imports', column, entityId, row: identifier };
+}

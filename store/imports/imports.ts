@@ -1,0 +1,119 @@
+import type { Queryable, Tx } from '../core/database.ts';
+import { newIdentifier } from '../core/identifiers.ts';
+import type { Secrets } from '../core/secrets.ts';
+import { type Import, type ImportRow, IMPORTS, type ImportState, type NewImport, toImport } from './import-record.ts';
+import { sealSource } from './import-source.ts';
+
+export type { Import };
+
+/** In how many lanes a new import is merged; chosen by measuring (docs/benchmarks.md). */
+const LANES = 2;
+
+/** The generation of an ended import's lanes: no step has it. */
+const SHUT = -1;
+
+export async function insertImport(tx: Queryable, secrets: Secrets, entityId: number, job: NewImport): Promise<Import> {
+  const identifier = newIdentifier('imp');
+  const file = 'url' in job.source ? null : job.source;
+  const sealed = 'url' in job.source ? sealSource(secrets, entityId, identifier, job.source) : null;
+  const { rows } = await tx.query<{ id: number }>(
+    `INSERT INTO imports (entity_id, identifier, jid, sor_id, version, skip_email, dry_run, parent_id, root_id, file_key,
+       file_bytes, file_sha256, source_bytes, source_sha256, source_gzip, source_defect, shown_url, file_url, request_headers)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) RETURNING id`,
+    [entityId, identifier, newIdentifier('job'), job.sorId, job.version, job.skipEmail, job.dryRun ?? false,
+      job.parentId ?? null, job.rootId ?? null, file?.fileKey, file?.fileBytes, file?.fileSha256, file?.sourceBytes, file?.sourceSha256,
+      file?.sourceGzip, file?.sourceDefect, sealed?.shownUrl, sealed?.url, sealed?.headers]);
+  await tx.query(
+    `INSERT INTO import_lanes (entity_id, import_id, lane, generation)
+     SELECT $1, $2, lane, 0 FROM generate_series(0, $3::integer - 1) AS lane`, [entityId, rows[0]!.id, LANES]);
+  return (await findImport(tx, entityId, identifier))!;
+}
+
+export async function findImport(db: Queryable, entityId: number, identifier: string): Promise<Import | null> {
+  const { rows } = await db.query<ImportRow>(`${IMPORTS} WHERE i.entity_id = $1 AND i.identifier = $2`, [entityId, identifier]);
+  return rows[0] ? toImport(rows[0]) : null;
+}
+
+export async function findImportById(db: Queryable, entityId: number, id: number): Promise<Import | null> {
+  const { rows } = await db.query<ImportRow>(`${IMPORTS} WHERE i.entity_id = $1 AND i.id = $2`, [entityId, id]);
+  return rows[0] ? toImport(rows[0]) : null;
+}
+
+/** By import id or job id: the older interface takes either (reference: Batch CSV import of attribute values). */
+export async function findImportByJob(db: Queryable, entityId: number, jobId: string): Promise<Import | null> {
+  // The entity's own imports, of a week: a range of the key.
+  const { rows } = await db.query<ImportRow>(
+    `${IMPORTS} WHERE i.entity_id = $1 AND (i.identifier = $2 OR i.jid = $2)`, [entityId, jobId]);
+  return rows[0] ? toImport(rows[0]) : null;
+}
+
+/** The imports into any SoR of the entity, newest first. */
+export async function listImports(
+  db: Queryable, entityId: number,
+): Promise<{ identifier: string; receivedAt: Date }[]> {
+  const { rows } = await db.query<{ identifier: string; received_at: Date }>(
+    'SELECT identifier, received_at FROM imports WHERE entity_id = $1 ORDER BY received_at DESC, id DESC', [entityId]);
+  return rows.map((row) => ({ identifier: row.identifier, receivedAt: row.received_at }));
+}
+
+/** The imports that re-drive this one's errors, oldest first; dry runs left out. */
+export async function listRedrives(db: Queryable, entityId: number, id: number): Promise<Import[]> {
+  const { rows } = await db.query<ImportRow>(
+    `${IMPORTS} WHERE i.entity_id = $1 AND i.parent_id = $2 AND NOT i.dry_run ORDER BY i.id`, [entityId, id]);
+  return rows.map(toImport);
+}
+
+/**
+ * Makes the row this workflow run's, and tells the generation that its steps carry; a repeat by the same
+ * run succeeds. Null when it belongs to another run or has ended.
+ */
+export async function claimImport(
+  db: Queryable, entityId: number, id: number, runId: string,
+): Promise<{ generation: number; isPinned: boolean } | null> {
+  const { rows } = await db.query<{ generation: number; is_pinned: boolean }>(
+    `UPDATE imports SET state = 'running', run_id = $3, started_at = coalesce(started_at, now())
+     WHERE entity_id = $1 AND id = $2 AND (state = 'accepted' OR (state = 'running' AND run_id = $3))
+     RETURNING generation, file_key IS NOT NULL AS is_pinned`, [entityId, id, runId]);
+  return rows[0] ? { generation: rows[0].generation, isPinned: rows[0].is_pinned } : null;
+}
+
+/** Holds the row until the transaction ends. Null when another generation has taken over, or it has ended. */
+export async function lockImport(tx: Tx, entityId: number, id: number, generation: number): Promise<Import | null> {
+  const { rows } = await tx.query<ImportRow>(
+    `${IMPORTS} WHERE i.entity_id = $1 AND i.id = $2 AND i.generation = $3 AND i.state = 'running' FOR NO KEY UPDATE OF i`,
+    [entityId, id, generation]);
+  return rows[0] ? toImport(rows[0]) : null;
+}
+
+/** What the rows of its file look like, once the header is read. */
+export async function updateImportFormat(
+  db: Queryable, { entityId, id }: Import, { columns, hasErrorColumns }: { columns: 3 | 4; hasErrorColumns: boolean },
+): Promise<void> {
+  await db.query(
+    'UPDATE imports SET columns = $3, has_error_columns = $4 WHERE entity_id = $1 AND id = $2 AND columns IS NULL',
+    [entityId, id, columns, hasErrorColumns]);
+}
+
+/** Ends a locked import. */
+export async function updateImportEnded(tx: Tx, { entityId, id }: Import, state: 'finished' | 'failed'): Promise<void> {
+  await end(tx, entityId, id, state);
+}
+
+/** Ends an import where it stands: what is merged stays. Null for an unknown one, false for one that has ended. */
+export async function cancelImport(tx: Tx, entityId: number, identifier: string): Promise<boolean | null> {
+  const { rows } = await tx.query<{ id: number; state: ImportState }>(
+    'SELECT id, state FROM imports WHERE entity_id = $1 AND identifier = $2 FOR NO KEY UPDATE', [entityId, identifier]);
+  if (!rows[0]) return null;
+  if (rows[0].state !== 'accepted' && rows[0].state !== 'running') return false;
+  await end(tx, entityId, rows[0].id, 'canceled');
+  return true;
+}
+
+/** Shuts the lanes as well: a step that is still about commits nothing more. What is secret of the source goes. */
+async function end(tx: Tx, entityId: number, id: number, state: ImportState): Promise<void> {
+  await tx.query(
+    `WITH ended AS (
+       UPDATE imports SET state = $3, ended_at = now(), file_url = NULL, request_headers = NULL WHERE entity_id = $1 AND id = $2)
+     UPDATE import_lanes SET generation = ${SHUT} WHERE entity_id = $1 AND import_id = $2`,
+    [entityId, id, state]);
+}

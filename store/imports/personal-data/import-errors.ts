@@ -1,0 +1,24 @@
+import { ERASED, hashOfNamed, namedIn } from '../../gdpr/personal-data/named-in.ts';
+import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
+import type { PersonalDataPlace } from '../../gdpr/place.ts';
+
+/** By customer_id; where nobody could read that out of the record, by the id's standing in it, or in what is told of it. */
+export const importErrors: PersonalDataPlace = {
+  name: 'import_errors',
+  columns: ['customer_id', 'attribute_key', 'message', 'raw', 'customer_hash'],
+  otherColumns: ['entity_id', 'import_id', 'line', 'error_type', 'outcome', 'happened_at', 'stage', 'redriven_by', 'original_line'],
+  foundBy: 'customer_id, and the record and message of any error of which nobody could tell it',
+  ...textsOfPeople({
+    table: 'import_errors',
+    keys: { import_id: 'bigint', line: 'bigint' },
+    text: `coalesce(customer_id, concat_ws(E'\\n', raw, message))`,
+    naming: `customer_id = ANY ($4) OR customer_id IS NULL AND (${namedIn('raw')} OR ${namedIn('message')})`,
+    own: { condition: 'customer_id = ANY ($4)', shown: 'line, error_type, happened_at, message, customer_id, attribute_key, raw' },
+    within: `coalesce(
+      (SELECT i.identifier FROM imports i WHERE i.entity_id = $1 AND i.id = import_id),
+      (SELECT r.identifier FROM sync_runs r WHERE r.entity_id = $1 AND r.id = import_id))`,
+    // The rows stay, since the import's counts rest on them; what they tell of the person goes.
+    change: `UPDATE import_errors SET customer_id = NULL, raw = NULL, attribute_key = NULL, message = '${ERASED}',
+      customer_hash = ${hashOfNamed(['raw', 'message'], 'customer_id')}`,
+  }),
+};

@@ -1,0 +1,25 @@
+import { TextMatches } from '../../gdpr/personal-data/text-matches.ts';
+import type { PersonalDataPlace } from '../../gdpr/place.ts';
+import { deletePinnedFilesOf, listPinnedLinesOf } from '../pinned-files.ts';
+
+export const pinnedFiles: PersonalDataPlace = {
+  name: 'imports/',
+  columns: [],
+  otherColumns: [],
+  foundBy: 'the pinned files of the entity in one of whose records a field is the id',
+  async count(needs, entityId, people) {
+    const files = new Set<string>();
+    for await (const { fileKey } of listPinnedLinesOf(needs, entityId, people)) files.add(fileKey);
+    return files.size;
+  },
+  async* export(needs, entityId, people) {
+    const matches = new TextMatches();
+    for await (const { fileKey, line, isOwn } of listPinnedLinesOf(needs, entityId, people)) {
+      if (isOwn) yield { file: fileKey, line };
+      else matches.add(fileKey);
+    }
+    yield* matches.records();
+  },
+  // A pinned file is only kept to show what an import read: the whole file goes once the import has ended.
+  erase: deletePinnedFilesOf,
+};

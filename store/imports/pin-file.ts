@@ -1,0 +1,111 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { gunzip, type GzipDefect, MAX_DECOMPRESSED_BYTES } from '../../domain/core/gunzip.ts';
+import { refuse } from '../../domain/core/refusal.ts';
+import type { Files } from '../core/files.ts';
+import type { PinnedFile } from './import-record.ts';
+
+const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
+const GIB = 1024 ** 3;
+
+/** The largest file as it comes, and decompressed (docs/imports.md), in bytes. */
+export const FILE_LIMITS = { uploadBytes: 10 * GIB, decompressedBytes: MAX_DECOMPRESSED_BYTES };
+
+export type PinOptions = {
+  uploadBytes: number;
+  decompressedBytes: number;
+  /** Ends it between two pieces of what comes out of a gzip file, with the signal's reason. */
+  signal?: AbortSignal;
+  /** Told of each piece before it is stored; may refuse. */
+  onStore?: (bytes: number) => void;
+};
+
+/**
+ * Stores a file decompressed under a new key, with sizes and SHA-256 of both forms. Gzip is known by
+ * its first bytes. Of a gzip file that is cut off or corrupt, what came out before is stored, and
+ * `sourceDefect` says what happened. Refuses files beyond the limits; then nothing is left.
+ */
+export async function pinFile(files: Files, source: AsyncIterable<Uint8Array>, options: PinOptions): Promise<PinnedFile> {
+  const fileKey = `imports/${randomUUID()}.csv`;
+  const came = tally();
+  const stored = tally();
+  const state: SourceState = { isGzip: false, defect: null };
+  const pieces = decompressed(measured(source, came, options.uploadBytes), state, options);
+  await files.put(fileKey, tallied(pieces, stored, options));
+  return {
+    fileKey,
+    fileBytes: stored.bytes,
+    fileSha256: stored.hash.digest(),
+    sourceBytes: came.bytes,
+    sourceSha256: came.hash.digest(),
+    sourceGzip: state.isGzip,
+    sourceDefect: state.defect,
+  };
+}
+
+type SourceState = { isGzip: boolean; defect: string | null };
+
+function tally() {
+  return { bytes: 0, hash: createHash('sha256') };
+}
+
+type Tally = ReturnType<typeof tally>;
+
+async function* measured(source: AsyncIterable<Uint8Array>, came: Tally, most: number): AsyncGenerator<Buffer> {
+  for await (const bytes of source) {
+    const piece = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    came.bytes += piece.length;
+    if (came.bytes > most) refuse(413, 'payload_too_large', `file: must have at most ${most} bytes`);
+    came.hash.update(piece);
+    yield piece;
+  }
+}
+
+async function* tallied(pieces: AsyncIterable<Buffer>, stored: Tally, { onStore }: PinOptions): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) {
+    stored.bytes += piece.length;
+    onStore?.(piece.length);
+    stored.hash.update(piece);
+    yield piece;
+  }
+}
+
+async function* decompressed(
+  pieces: AsyncGenerator<Buffer>, state: SourceState, { decompressedBytes: maxBytes, signal }: PinOptions,
+): AsyncGenerator<Buffer> {
+  const head = await readHead(pieces);
+  const whole = behindHead(head, pieces);
+  state.isGzip = head.subarray(0, GZIP_MAGIC.length).equals(GZIP_MAGIC);
+  if (!state.isGzip) return yield* whole;
+  const defect = yield* gunzip(whole, { maxBytes, signal });
+  if (defect === 'too_large') refuse(413, 'payload_too_large', `file: must have at most ${maxBytes} bytes when decompressed`);
+  if (!defect) return;
+  state.defect = DEFECTS[defect];
+  await readForChecksum(pieces);
+}
+
+const DEFECTS: Record<Exclude<GzipDefect, 'too_large'>, string> = {
+  cut_off: 'the gzip file is cut off: its end is missing',
+  corrupt: 'the gzip file is corrupt: it can be decompressed only in part',
+};
+
+/** Once the file has proved defective. */
+async function readForChecksum(pieces: AsyncGenerator<Buffer>): Promise<void> {
+  while (!(await pieces.next()).done);
+}
+
+/** Enough of the beginning to know gzip by, however small the pieces come. */
+async function readHead(pieces: AsyncGenerator<Buffer>): Promise<Buffer> {
+  let head = Buffer.alloc(0);
+  while (head.length < GZIP_MAGIC.length) {
+    const { value, done } = await pieces.next();
+    if (done) break;
+    head = Buffer.concat([head, value]);
+  }
+  return head;
+}
+
+/** Leaves what is left of the pieces to be read by somebody else. */
+async function* behindHead(head: Buffer, pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  if (head.length > 0) yield head;
+  for (let next = await pieces.next(); !next.done; next = await pieces.next()) yield next.value;
+}

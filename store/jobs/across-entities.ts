@@ -1,0 +1,182 @@
+import { deleteOldEntries } from '../attributes/attribute-change-log.ts';
+import { addPendingCustomers, deleteValueless, lockCustomers } from '../attributes/customers.ts';
+import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
+import { KEY_KEPT_FOR } from '../core/idempotent-requests.ts';
+import { inBatches } from '../core/in-batches.ts';
+import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
+
+/** The functions that look beyond one entity: what the sweep finds, and what it clears away. Of runs: runs-across-entities.ts. */
+
+export type ImportRef = { entityId: number; importId: number; identifier: string };
+export type RunningImport = ImportRef & { runId: string; generation: number };
+
+const BATCH = 5_000;
+
+type RefRow = { entity_id: number; id: number; identifier: string; run_id: string; generation: number };
+
+/** Imports accepted more than `graceSeconds` ago that no workflow has claimed, oldest first. */
+export async function listUnclaimedImports(db: Queryable, graceSeconds: number): Promise<ImportRef[]> {
+  const { rows } = await db.query<RefRow>(
+    `SELECT entity_id, id, identifier FROM imports
+     WHERE state = 'accepted' AND received_at < now() - make_interval(secs => $1)
+     ORDER BY received_at LIMIT 1000`, [graceSeconds]);
+  return rows.map(toRef);
+}
+
+export async function listRunningImports(db: Queryable): Promise<RunningImport[]> {
+  const { rows } = await db.query<RefRow>(
+    `SELECT entity_id, id, identifier, run_id, generation FROM imports
+     WHERE state = 'running' ORDER BY received_at LIMIT 1000`);
+  return rows.map((row) => ({ ...toRef(row), runId: row.run_id, generation: row.generation }));
+}
+
+/** Takes the row from a run that Temporal no longer knows: steps of its generation end, and it may be claimed again. */
+export async function resetImport(db: Queryable, { entityId, importId, runId, generation }: RunningImport): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `WITH reset AS (
+       UPDATE imports SET state = 'accepted', generation = generation + 1, run_id = NULL
+       WHERE entity_id = $1 AND id = $2 AND state = 'running' AND run_id = $3 AND generation = $4
+       RETURNING generation)
+     UPDATE import_lanes l SET generation = reset.generation FROM reset WHERE l.entity_id = $1 AND l.import_id = $2`,
+    [entityId, importId, runId, generation]);
+  return rowCount! > 0;
+}
+
+/** Ended imports older than a week (reference: Limits), with the keys of their pinned files. */
+export async function listExpiredImports(db: Queryable): Promise<(ImportRef & { fileKey: string | null })[]> {
+  const { rows } = await db.query<RefRow & { file_key: string | null }>(
+    `SELECT entity_id, id, identifier, file_key FROM imports
+     WHERE received_at < now() - interval '7 days' AND ended_at < now() - interval '7 days'
+     ORDER BY received_at LIMIT 100`);
+  return rows.map((row) => ({ ...toRef(row), fileKey: row.file_key }));
+}
+
+/** What dry runs that have ended left beside the values. */
+export async function deleteDryRunRemains(db: Database): Promise<void> {
+  await inBatches(db, `DELETE FROM dry_run_sets WHERE ctid = ANY (ARRAY(
+    SELECT d.ctid FROM dry_run_sets d JOIN imports i ON i.entity_id = d.entity_id AND i.id = d.import_id
+    WHERE i.ended_at IS NOT NULL LIMIT ${BATCH}))`, []);
+}
+
+/** Deletes the errors in bounded batches, then the job. */
+export async function deleteImport(db: Database, { entityId, importId }: ImportRef): Promise<void> {
+  await inBatches(db, `DELETE FROM import_errors WHERE entity_id = $1 AND import_id = $2 AND line IN (
+    SELECT line FROM import_errors WHERE entity_id = $1 AND import_id = $2 ORDER BY line LIMIT ${BATCH})`,
+  [entityId, importId]);
+  await db.query('DELETE FROM imports WHERE entity_id = $1 AND id = $2', [entityId, importId]);
+}
+
+export async function isFileOfImport(db: Queryable, fileKey: string): Promise<boolean> {
+  const { rowCount } = await db.query('SELECT FROM imports WHERE file_key = $1 LIMIT 1', [fileKey]);
+  return rowCount === 1;
+}
+
+/**
+ * Clears what deleted attributes and SoRs left behind: values in bounded batches, then their own rows. The
+ * row of a SoR stays as long as an import tells of it.
+ */
+export async function deleteRemains(db: Database): Promise<void> {
+  const { rows: attributes } = await db.query<{ entity_id: number; sor_id: number; id: number }>(
+    `SELECT a.entity_id, a.sor_id, a.id FROM customer_attributes a WHERE a.deleted_at IS NOT NULL`);
+  for (const { entity_id: entityId, sor_id: sorId, id } of attributes) {
+    await deleteValues(db, entityId, sorId, id);
+    await db.query('DELETE FROM customer_attributes WHERE entity_id = $1 AND id = $2', [entityId, id]);
+  }
+  const { rows: sors } = await db.query<{ entity_id: number; id: number }>(
+    'SELECT entity_id, id FROM systems_of_records WHERE deleted_at IS NOT NULL');
+  for (const { entity_id: entityId, id } of sors) {
+    await deleteValues(db, entityId, id, null);
+    await db.query(
+      `DELETE FROM systems_of_records s WHERE entity_id = $1 AND id = $2
+         AND NOT EXISTS (SELECT FROM imports i WHERE i.entity_id = s.entity_id AND i.sor_id = s.id)`, [entityId, id]);
+  }
+}
+
+export async function deleteExpiredTokens(db: Queryable): Promise<void> {
+  await db.query('DELETE FROM tokens WHERE expires_at < now()');
+}
+
+/** Idempotency keys whose time is over, with the replies kept under them. */
+export async function deleteOldRequests(db: Database): Promise<void> {
+  await inBatches(db, `DELETE FROM idempotent_requests WHERE (entity_id, key_hash) IN (
+    SELECT entity_id, key_hash FROM idempotent_requests WHERE received_at < now() - ${KEY_KEPT_FOR}
+    ORDER BY received_at LIMIT ${BATCH})`, []);
+}
+
+/** Entities in whose feed a request has waited for more than `graceSeconds`. */
+export async function listWaitingFeeds(db: Queryable, graceSeconds: number): Promise<number[]> {
+  // feed_inbox holds only what waits, and all that is read.
+  const { rows } = await db.query<{ entity_id: number }>(
+    `SELECT DISTINCT entity_id FROM feed_requests
+     WHERE done_at IS NULL AND received_at < now() - make_interval(secs => $1)`, [graceSeconds]);
+  return rows.map((row) => row.entity_id);
+}
+
+/** Entities of which customers have been pending for more than `graceSeconds`: while merges follow each other ten times as long. */
+export async function listEntitiesWithPendingCustomers(db: Queryable, graceSeconds: number): Promise<number[]> {
+  const { rows } = await db.query<{ entity_id: number }>(
+    `SELECT entity_id FROM attribute_change_log WHERE pending GROUP BY entity_id
+     HAVING max(received_at) < now() - make_interval(secs => $1)
+       OR min(received_at) < now() - make_interval(secs => 10 * $1)`, [graceSeconds]);
+  return rows.map((row) => row.entity_id);
+}
+
+/** Requests of feeds that were done more than a week ago, after their errors (reference: Limits). */
+export async function deleteOldFeedRequests(db: Database): Promise<void> {
+  await inBatches(db, `DELETE FROM import_errors WHERE ctid = ANY (ARRAY(
+    SELECT e.ctid FROM feed_requests r JOIN import_errors e ON e.entity_id = r.entity_id AND e.import_id = r.id
+    WHERE r.done_at < now() - interval '7 days' LIMIT ${BATCH}))`, []);
+  await inBatches(db, `DELETE FROM feed_requests WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM feed_requests r WHERE done_at < now() - interval '7 days'
+      AND NOT EXISTS (SELECT FROM import_errors e WHERE e.entity_id = r.entity_id AND e.import_id = r.id)
+    ORDER BY done_at LIMIT ${BATCH}))`, []);
+}
+
+/** Entries of the change log whose time is over. */
+export async function deleteOldChanges(db: Database): Promise<void> {
+  const { rows } = await db.query<{ id: number }>('SELECT id FROM entities');
+  for (const { id } of rows) await deleteOldEntries(db, id);
+}
+
+/** The values of a SoR, or of one of its attributes. */
+type ValuesOf = { entityId: number; sorId: number; attributeId: number | null };
+
+/** Behind this one, in the order of the primary key. */
+type ValuePlace = { customer_id: string; customer_type: number; attribute_id: number };
+
+/** Deletes values, and with each batch the customers who have none left. */
+async function deleteValues(db: Database, entityId: number, sorId: number, attributeId: number | null): Promise<void> {
+  await addPendingCustomers(db, entityId);
+  for (let after: ValuePlace | null = { customer_id: '', customer_type: 0, attribute_id: 0 }; after;) {
+    const place: ValuePlace = after;
+    after = await write(db, (tx) => deleteSomeValues(tx, { entityId, sorId, attributeId }, place));
+  }
+}
+
+async function deleteSomeValues(tx: Tx, { entityId, sorId, attributeId }: ValuesOf, after: ValuePlace): Promise<ValuePlace | null> {
+  await lockCustomers(tx, entityId);
+  await tx.query(LOOK_UP_BY_KEY);
+  // One walk along the primary key for all batches: none reads again what was deleted, or belongs to other attributes.
+  const { rows } = await tx.query<ValuePlace & { users: string; devices: string }>(
+    `WITH deleted AS (
+       DELETE FROM attribute_values WHERE ctid = ANY (ARRAY(
+         SELECT ctid FROM attribute_values
+         WHERE entity_id = $1 AND sor_id = $2 AND ($3::integer IS NULL OR attribute_id = $3)
+           AND (customer_id, customer_type, attribute_id) > ($4, $5::smallint, $6::integer)
+         ORDER BY customer_id, customer_type, attribute_id LIMIT ${BATCH}))
+       RETURNING customer_id, customer_type, attribute_id
+     ), by_type AS (
+       SELECT coalesce(array_agg(customer_id) FILTER (WHERE customer_type = 0), '{}')::text AS users,
+         coalesce(array_agg(customer_id) FILTER (WHERE customer_type = 1), '{}')::text AS devices FROM deleted)
+     SELECT deleted.*, users, devices FROM deleted, by_type
+     ORDER BY customer_id DESC, customer_type DESC, attribute_id DESC LIMIT 1`,
+    [entityId, sorId, attributeId, after.customer_id, after.customer_type, after.attribute_id]);
+  const [last] = rows;
+  if (!last) return null;
+  await deleteValueless(tx, entityId, { user_id: last.users, device_id: last.devices });
+  return last;
+}
+
+function toRef(row: RefRow): ImportRef {
+  return { entityId: row.entity_id, importId: row.id, identifier: row.identifier };
+}

@@ -1,0 +1,143 @@
+import type { Queryable } from '../core/database.ts';
+import { newIdentifier } from '../core/identifiers.ts';
+import type { Secrets } from '../core/secrets.ts';
+
+/** Members of a connector's settings by their names, as they were given. */
+export type SettingValues = { [member: string]: unknown };
+
+/** Settings, apart from those members that nobody is shown. */
+export type SplitSettings = { settings: SettingValues; secretSettings: SettingValues };
+
+export type Connection = {
+  id: number;
+  identifier: string;
+  name: string;
+  connector: string;
+  settings: SettingValues;
+  /** The secret members that are set. */
+  secretNames: string[];
+  /** Opened by `openSecretSettings` alone. */
+  sealedSecrets: string | null;
+  /** Raised by each change of settings or secrets. */
+  revision: number;
+  /** Null once the creator's account is gone. */
+  createdBy: { id: number; uid: string } | null;
+  createdAt: Date;
+  updatedAt: Date;
+};
+
+type ConnectionRow = {
+  id: number; identifier: string; name: string; connector: string; settings: SettingValues; secret_names: string[];
+  sealed_secrets: string | null; revision: number; creator_id: number | null; creator_uid: string; created_at: Date;
+  updated_at: Date;
+};
+
+const CONNECTIONS = `SELECT c.id, c.identifier, c.name, c.connector, c.settings, c.secret_names, c.sealed_secrets, c.revision,
+  u.id AS creator_id, u.uid AS creator_uid, c.created_at, c.updated_at
+  FROM connections c LEFT JOIN users u ON u.id = c.created_by`;
+const LIVING = 'c.entity_id = $1 AND c.deleted_at IS NULL';
+
+export type NewConnection = SplitSettings & { name: string; connector: string; createdBy: number };
+
+/** Null: another connection of the entity has the name. */
+export async function insertConnection(
+  tx: Queryable, secrets: Secrets, entityId: number, { name, connector, createdBy, ...split }: NewConnection,
+): Promise<Connection | null> {
+  const identifier = newIdentifier('con');
+  const { rowCount } = await tx.query(
+    `INSERT INTO connections (entity_id, identifier, name, connector, created_by, settings, secret_names, sealed_secrets)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (entity_id, name) WHERE deleted_at IS NULL DO NOTHING`,
+    [entityId, identifier, name, connector, createdBy, ...settingColumns(secrets, entityId, identifier, split)]);
+  return rowCount === 1 ? findConnection(tx, entityId, identifier) : null;
+}
+
+export async function listConnections(
+  db: Queryable, entityId: number, { offset, limit }: { offset: number; limit: number },
+): Promise<Connection[]> {
+  const { rows } = await db.query<ConnectionRow>(
+    `${CONNECTIONS} WHERE ${LIVING} ORDER BY c.id OFFSET $2 LIMIT $3`, [entityId, offset, limit]);
+  return rows.map(toConnection);
+}
+
+export async function countConnections(db: Queryable, entityId: number): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(`SELECT count(*) FROM connections c WHERE ${LIVING}`, [entityId]);
+  return rows[0]!.count;
+}
+
+/** Identifiers and names of some connections by their ids, those of deleted ones too. */
+export async function listConnectionNames(
+  db: Queryable, entityId: number, ids: number[],
+): Promise<Map<number, { identifier: string; name: string }>> {
+  const { rows } = await db.query<{ id: number; identifier: string; name: string }>(
+    'SELECT id, identifier, name FROM connections WHERE entity_id = $1 AND id = ANY ($2)', [entityId, ids]);
+  return new Map(rows.map(({ id, identifier, name }) => [id, { identifier, name }]));
+}
+
+export async function findConnection(db: Queryable, entityId: number, identifier: string): Promise<Connection | null> {
+  const { rows } = await db.query<ConnectionRow>(`${CONNECTIONS} WHERE ${LIVING} AND c.identifier = $2`, [entityId, identifier]);
+  return rows[0] ? toConnection(rows[0]) : null;
+}
+
+export async function findConnectionById(db: Queryable, entityId: number, id: number): Promise<Connection | null> {
+  const { rows } = await db.query<ConnectionRow>(`${CONNECTIONS} WHERE ${LIVING} AND c.id = $2`, [entityId, id]);
+  return rows[0] ? toConnection(rows[0]) : null;
+}
+
+/** As `findConnection`, and holds it as it is until the transaction ends. */
+export async function lockConnection(tx: Queryable, entityId: number, identifier: string): Promise<Connection | null> {
+  const { rows } = await tx.query<ConnectionRow>(
+    `${CONNECTIONS} WHERE ${LIVING} AND c.identifier = $2 FOR UPDATE OF c`, [entityId, identifier]);
+  return rows[0] ? toConnection(rows[0]) : null;
+}
+
+/** The secret members by their names. */
+export function openSecretSettings(secrets: Secrets, entityId: number, { identifier, sealedSecrets }: Connection): SettingValues {
+  if (sealedSecrets === null) return {};
+  return JSON.parse(secrets.open(sealedSecrets, secretsPlace(entityId, identifier))) as SettingValues;
+}
+
+/** False: another connection of the entity has the name. */
+export async function renameConnection(tx: Queryable, entityId: number, id: number, name: string): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `UPDATE connections c SET name = $3, updated_at = now() WHERE entity_id = $1 AND id = $2
+       AND NOT EXISTS (SELECT FROM connections o WHERE o.entity_id = $1 AND o.name = $3 AND o.id <> $2 AND o.deleted_at IS NULL)`,
+    [entityId, id, name]);
+  return rowCount === 1;
+}
+
+export async function updateConnectionSettings(
+  tx: Queryable, secrets: Secrets, entityId: number, { id, identifier }: Connection, split: SplitSettings,
+): Promise<void> {
+  await tx.query(
+    `UPDATE connections SET settings = $3, secret_names = $4, sealed_secrets = $5, revision = revision + 1, updated_at = now()
+     WHERE entity_id = $1 AND id = $2`, [entityId, id, ...settingColumns(secrets, entityId, identifier, split)]);
+}
+
+/** Its name is free again, and its secrets are gone. */
+export async function deleteConnection(tx: Queryable, entityId: number, id: number): Promise<void> {
+  await tx.query(
+    `UPDATE connections SET deleted_at = now(), settings = '{}', secret_names = '{}', sealed_secrets = NULL
+     WHERE entity_id = $1 AND id = $2`, [entityId, id]);
+}
+
+/** The values of settings, secret_names and sealed_secrets. */
+function settingColumns(
+  secrets: Secrets, entityId: number, identifier: string, { settings, secretSettings }: SplitSettings,
+): [string, string[], string | null] {
+  const names = Object.keys(secretSettings);
+  const sealed = names.length === 0 ? null : secrets.seal(JSON.stringify(secretSettings), secretsPlace(entityId, identifier));
+  return [JSON.stringify(settings), names, sealed];
+}
+
+function secretsPlace(entityId: number, identifier: string) {
+  return { table: 'connections', column: 'sealed_secrets', entityId, row: identifier };
+}
+
+function toConnection(row: ConnectionRow): Connection {
+  return {
+    id: row.id, identifier: row.identifier, name: row.name, connector: row.connector, settings: row.settings,
+    secretNames: row.secret_names, sealedSecrets: row.sealed_secrets, revision: row.revision,
+    createdBy: row.creator_id === null ? null : { id: row.creator_id, uid: row.creator_uid },
+    createdAt: row.created_at, updatedAt: row.updated_at,
+  };
+}

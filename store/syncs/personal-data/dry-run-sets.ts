@@ -1,0 +1,22 @@
+import { inBatches } from '../../core/in-batches.ts';
+import { peopleKeys } from '../../gdpr/people-keys.ts';
+import { BATCH, countRows, type PersonalDataPlace } from '../../gdpr/place.ts';
+
+const DRY_RUN_SETS_OF_PEOPLE = `WHERE d.entity_id = $1
+  AND (d.customer_id, d.customer_type) IN (SELECT * FROM unnest($2::text[], $3::smallint[]))`;
+
+export const dryRunSets: PersonalDataPlace = {
+  name: 'dry_run_sets',
+  columns: ['customer_id', 'customer_type', 'set_elements', 'set_times'],
+  otherColumns: ['entity_id', 'import_id', 'attribute_id'],
+  foundBy: 'customer_type and customer_id, among the few Sets of dry runs under way',
+  count: ({ db }, entityId, people) => countRows(db, `dry_run_sets d ${DRY_RUN_SETS_OF_PEOPLE}`, peopleKeys(entityId, people)),
+  async* export({ db }, entityId, people) {
+    const { rows } = await db.query(
+      `SELECT d.customer_id, d.set_elements, d.set_times FROM dry_run_sets d ${DRY_RUN_SETS_OF_PEOPLE}`, peopleKeys(entityId, people));
+    yield* rows;
+  },
+  erase: ({ db, tally }, entityId, people) => inBatches(db,
+    `DELETE FROM dry_run_sets WHERE ctid = ANY (ARRAY(
+       SELECT d.ctid FROM dry_run_sets d ${DRY_RUN_SETS_OF_PEOPLE} LIMIT ${BATCH}))`, peopleKeys(entityId, people), tally),
+};

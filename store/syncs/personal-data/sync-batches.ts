@@ -1,0 +1,22 @@
+import { namedIn } from '../../gdpr/personal-data/named-in.ts';
+import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
+import type { PersonalDataPlace } from '../../gdpr/place.ts';
+
+export const syncBatches: PersonalDataPlace = {
+  name: 'sync_batches',
+  columns: ['batch'],
+  otherColumns: ['entity_id', 'run_id', 'identifier'],
+  foundBy: 'the id in the records of a batch on its way, one for each run at most',
+  ...textsOfPeople({
+    table: 'sync_batches', keys: { run_id: 'bigint' }, rowsAtOnce: 10,
+    text: 'batch', naming: namedIn('batch'), within: 'identifier',
+    /**
+     * The batch of a run under way stays until its outcomes are noted down: it may have been sent, so that after a crash the
+     * very same has to be sent again, or nobody could tell what arrived. That is a matter of one step, or of minutes while the
+     * destination is down; whoever erases looks again. Of a run that has ended the batch is never sent, and goes as a whole.
+     */
+    change: 'DELETE FROM sync_batches',
+    changeable: `NOT EXISTS (
+      SELECT FROM sync_runs r WHERE r.entity_id = $1 AND r.id = sync_batches.run_id AND r.ended_at IS NULL)`,
+  }),
+};

@@ -1,0 +1,15 @@
+import { ERASED, namedIn } from '../../gdpr/personal-data/named-in.ts';
+import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
+import type { PersonalDataPlace } from '../../gdpr/place.ts';
+
+export const syncLog: PersonalDataPlace = {
+  name: 'sync_log',
+  columns: ['line'],
+  otherColumns: ['entity_id', 'run_id', 'id', 'logged_at'],
+  foundBy: 'the id in a line',
+  ...textsOfPeople({
+    table: 'sync_log', keys: { run_id: 'bigint', id: 'bigint' }, text: 'line', naming: namedIn('line'),
+    within: '(SELECT r.identifier FROM sync_runs r WHERE r.entity_id = $1 AND r.id = sync_log.run_id)',
+    change: `UPDATE sync_log SET line = '${ERASED}'`,
+  }),
+};

@@ -1,0 +1,62 @@
+import { inBatches } from '../../core/in-batches.ts';
+import { customerKeys } from '../../gdpr/people-keys.ts';
+import { namedIn } from '../../gdpr/personal-data/named-in.ts';
+import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
+import { BATCH, countRows, type PersonalDataPlace } from '../../gdpr/place.ts';
+
+const PEOPLE = 'unnest($2::text[], $3::text[]) AS p (customer_id, customer_type)';
+
+/**
+ * Where the destination is attributes the key is the customer's id: one look by the primary key for each sync and person.
+ * Of other destinations those that name the customer are in an index.
+ */
+const FOUND = `
+  SELECT r.ctid FROM ${PEOPLE}
+  JOIN syncs s ON s.entity_id = $1 AND s.sor_id IS NOT NULL AND s.mapping -> 'customer' ->> 'type' = p.customer_type
+  CROSS JOIN LATERAL (SELECT ctid FROM sync_records WHERE entity_id = $1 AND sync_id = s.id AND key = p.customer_id OFFSET 0) r
+  UNION
+  SELECT r.ctid FROM ${PEOPLE}
+  CROSS JOIN LATERAL (SELECT ctid, sync_id FROM sync_records WHERE entity_id = $1 AND customer_id = p.customer_id OFFSET 0) r
+  JOIN syncs s ON s.entity_id = $1 AND s.id = r.sync_id
+    AND coalesce(s.mapping -> 'customer' ->> 'type', p.customer_type) = p.customer_type`;
+
+const RECORDS_OF_PEOPLE = `sync_records k WHERE k.ctid = ANY (ARRAY(${FOUND}))`;
+
+const SYNC = '(SELECT s.identifier FROM syncs s WHERE s.entity_id = $1 AND s.id = sync_id) AS sync';
+
+/** The keys of other destinations, in which the id may stand under another name, are gone through. */
+const keysOfOthers = textsOfPeople({
+  table: 'sync_records',
+  keys: { sync_id: 'integer', key: 'text' },
+  text: `CASE WHEN sync_id IN (SELECT id FROM syncs WHERE entity_id = $1 AND destination_id IS NOT NULL)
+    THEN concat_ws(E'\\n', key, customer_id) END`,
+  naming: `${namedIn('key')} AND NOT EXISTS (
+    SELECT FROM unnest($4::text[], $5::text[]) AS p (id, type) JOIN syncs s ON s.entity_id = $1 AND s.id = sync_records.sync_id
+      AND coalesce(s.mapping -> 'customer' ->> 'type', p.type) = p.type
+    WHERE p.id = sync_records.customer_id AND p.type <> 'push_token')`,
+  within: '(SELECT s.identifier FROM syncs s WHERE s.entity_id = $1 AND s.id = sync_records.sync_id)',
+  change: 'DELETE FROM sync_records',
+});
+
+export const syncRecords: PersonalDataPlace = {
+  name: 'sync_records',
+  columns: ['key', 'customer_id', 'checksum'],
+  otherColumns: ['entity_id', 'sync_id', 'run_id', 'seen_by'],
+  foundBy: 'key, where it is the customer\'s id; customer_id; the id in the keys of other destinations',
+  async count(needs, entityId, people) {
+    return await countRows(needs.db, RECORDS_OF_PEOPLE, customerKeys(entityId, people)) + await keysOfOthers.count(needs, entityId, people);
+  },
+  async* export(needs, entityId, people) {
+    const { rows } = await needs.db.query(
+      `SELECT ${SYNC}, k.key, k.customer_id FROM ${RECORDS_OF_PEOPLE}`, customerKeys(entityId, people));
+    yield* rows;
+    yield* keysOfOthers.export(needs, entityId, people);
+  },
+  // Should the source still have the record, it counts as new: of an erased person it is refused then.
+  async erase(needs, entityId, people) {
+    const found = await inBatches(needs.db,
+      `DELETE FROM sync_records WHERE ctid = ANY (ARRAY(SELECT ctid FROM (${FOUND}) found LIMIT ${BATCH}))`,
+      customerKeys(entityId, people), needs.tally);
+    return found + await keysOfOthers.erase(needs, entityId, people);
+  },
+};

@@ -1,0 +1,27 @@
+import { shorten } from '../../domain/core/text-limits.ts';
+import type { Queryable } from '../core/database.ts';
+
+/** A run keeps so many lines, each of at most so many characters. */
+export const LOG_LINES = 2_000;
+const LINE_CHARS = 2_000;
+
+export type LogLine = { loggedAt: Date; line: string };
+
+export async function insertLogLines(db: Queryable, entityId: number, runId: number, lines: readonly string[]): Promise<void> {
+  await db.query(
+    'INSERT INTO sync_log (entity_id, run_id, line) SELECT $1, $2, line FROM unnest($3::text[]) WITH ORDINALITY AS l (line, n) ORDER BY n',
+    [entityId, runId, lines.map((line) => shorten(line, LINE_CHARS))]);
+}
+
+export async function countLogLines(db: Queryable, entityId: number, runId: number): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    'SELECT count(*) FROM sync_log WHERE entity_id = $1 AND run_id = $2', [entityId, runId]);
+  return rows[0]!.count;
+}
+
+/** The lines of a run in their order. */
+export async function listLogLines(db: Queryable, entityId: number, runId: number): Promise<LogLine[]> {
+  const { rows } = await db.query<{ logged_at: Date; line: string }>(
+    'SELECT logged_at, line FROM sync_log WHERE entity_id = $1 AND run_id = $2 ORDER BY id', [entityId, runId]);
+  return rows.map((row) => ({ loggedAt: row.logged_at, line: row.line }));
+}

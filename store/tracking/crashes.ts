@@ -1,0 +1,93 @@
+import type { Tx } from '../core/database.ts';
+import { newIdentifier } from '../core/identifiers.ts';
+import { type IngestedCall, timestamp } from './ingested-call.ts';
+
+type Crash = { appId: number; fingerprint: string; title: string; occurrences: number; firstAt: number; lastAt: number };
+type Found = { id: number; place: number };
+
+/** Errors of one kind that came together, and the id of their kind. */
+export type CountedCrash = Crash & { id: number };
+
+/** The kinds of errors among calls, made where they are new. What they count is added by `updateCrashCounts`. */
+export async function findOrInsertCrashes(tx: Tx, entityId: number, calls: readonly IngestedCall[]): Promise<Map<string, CountedCrash>> {
+  const crashes = [...countCrashes(calls).values()];
+  if (crashes.length === 0) return new Map();
+  let found = await findCrashes(tx, entityId, crashes);
+  if (found.length < crashes.length) {
+    const known = new Set(found.map(({ place }) => place));
+    await insertCrashes(tx, entityId, crashes.filter((_, at) => !known.has(at + 1)));
+    found = await findCrashes(tx, entityId, crashes);
+  }
+  return new Map(found.map(({ id, place }) => {
+    const crash = crashes[place - 1]!;
+    return [keyOf(crash.appId, crash.fingerprint), { ...crash, id }];
+  }));
+}
+
+/** The kind of a call's error; null where it is none. */
+export function crashOf(crashes: ReadonlyMap<string, CountedCrash>, { appId, event }: IngestedCall): number | null {
+  return event?.fingerprint ? crashes.get(keyOf(appId, event.fingerprint))!.id : null;
+}
+
+/** Everybody's errors of a kind count in one row: to be called last, so that others wait for it as briefly as can be. */
+export async function updateCrashCounts(tx: Tx, entityId: number, crashes: Iterable<CountedCrash>): Promise<void> {
+  const counted = [...crashes];
+  if (counted.length === 0) return;
+  // Locked in the order of the key before any is changed.
+  await tx.query({
+    name: 'update-crash-counts',
+    text: `UPDATE crashes c SET occurrences = c.occurrences + g.occurrences, title = coalesce(nullif(c.title, ''), g.title),
+             first_seen_at = least(c.first_seen_at, g.first_at), last_seen_at = greatest(c.last_seen_at, g.last_at)
+           FROM (
+             SELECT c.entity_id, c.id, asked.occurrences, asked.title, asked.first_at, asked.last_at
+             FROM (SELECT $1::integer AS entity_id, * FROM unnest($2::integer[], $3::integer[], $4::text[], $5::timestamptz[],
+               $6::timestamptz[]) AS given (id, occurrences, title, first_at, last_at) ORDER BY id OFFSET 0) asked
+             JOIN crashes c ON c.entity_id = asked.entity_id AND c.id = asked.id FOR UPDATE OF c) g
+           WHERE c.entity_id = g.entity_id AND c.id = g.id`,
+    values: [entityId, counted.map(({ id }) => id), counted.map(({ occurrences }) => occurrences), counted.map(({ title }) => title),
+      counted.map(({ firstAt }) => timestamp(firstAt)), counted.map(({ lastAt }) => timestamp(lastAt))],
+  });
+}
+
+function countCrashes(calls: readonly IngestedCall[]): Map<string, Crash> {
+  const crashes = new Map<string, Crash>();
+  for (const { appId, event, happenedAt } of calls) {
+    if (!event?.fingerprint) continue;
+    const { fingerprint, crashTitle } = event;
+    const key = keyOf(appId, fingerprint);
+    const crash = crashes.get(key) ?? { appId, fingerprint, title: '', occurrences: 0, firstAt: happenedAt, lastAt: happenedAt };
+    crash.title ||= crashTitle ?? '';
+    crash.occurrences += 1;
+    crash.firstAt = Math.min(crash.firstAt, happenedAt);
+    crash.lastAt = Math.max(crash.lastAt, happenedAt);
+    crashes.set(key, crash);
+  }
+  return crashes;
+}
+
+function keyOf(appId: number, fingerprint: string): string {
+  return `${appId} ${fingerprint}`;
+}
+
+/** `place` counts from 1. */
+async function findCrashes(tx: Tx, entityId: number, crashes: Crash[]): Promise<Found[]> {
+  const { rows } = await tx.query<Found>({
+    name: 'find-crashes',
+    text: `SELECT c.id, g.place FROM (SELECT $1::integer AS entity_id, app_id, decode(fingerprint, 'hex') AS fingerprint, place
+             FROM unnest($2::integer[], $3::text[]) WITH ORDINALITY AS given (app_id, fingerprint, place) OFFSET 0) g
+           JOIN crashes c ON c.entity_id = g.entity_id AND c.app_id = g.app_id AND c.fingerprint = g.fingerprint`,
+    values: [entityId, crashes.map(({ appId }) => appId), crashes.map(({ fingerprint }) => fingerprint)],
+  });
+  return rows;
+}
+
+async function insertCrashes(tx: Tx, entityId: number, crashes: Crash[]): Promise<void> {
+  await tx.query(
+    `INSERT INTO crashes (entity_id, app_id, identifier, fingerprint, title, first_seen_at, last_seen_at, occurrences)
+     SELECT $1, app_id, identifier, decode(fingerprint, 'hex'), title, first_at, last_at, 0
+     FROM unnest($2::integer[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::timestamptz[])
+       AS given (app_id, identifier, fingerprint, title, first_at, last_at)
+     ORDER BY app_id, fingerprint ON CONFLICT (entity_id, app_id, fingerprint) DO NOTHING`,
+    [entityId, crashes.map(({ appId }) => appId), crashes.map(() => newIdentifier('crs')), crashes.map(({ fingerprint }) => fingerprint),
+      crashes.map(({ title }) => title), crashes.map(({ firstAt }) => timestamp(firstAt)), crashes.map(({ lastAt }) => timestamp(lastAt))]);
+}

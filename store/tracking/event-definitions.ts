@@ -1,0 +1,110 @@
+import type { LogType } from '../../domain/tracking/tracked-call.ts';
+import type { Queryable } from '../core/database.ts';
+
+/** A kind of events that came, and what people call it. */
+export type EventDefinition = {
+  id: number;
+  logType: LogType;
+  name: string;
+  /** Null: it goes by its name. */
+  displayName: string | null;
+  /** A key event. */
+  goal: boolean;
+  labels: string[];
+};
+
+/** What a definition is made by. */
+export type EventKind = Pick<EventDefinition, 'logType' | 'name'>;
+
+/** An app has no more: events of further kinds have none. */
+export const MOST_DEFINITIONS = 10_000;
+
+type EventDefinitionRow = {
+  id: number; log_type: LogType; name: string; display_name: string | null; goal: boolean; labels: string[];
+};
+
+// Labels by label_targets_by_target and the primary key of labels.
+const DEFINITIONS = `SELECT d.id, d.log_type, d.name, d.display_name, d.goal,
+    ARRAY(SELECT l.name FROM label_targets t JOIN labels l ON l.entity_id = t.entity_id AND l.id = t.label_id
+      WHERE t.entity_id = d.entity_id AND t.target_kind = 'event_definition' AND t.target_id = d.id ORDER BY l.name) AS labels
+  FROM event_definitions d`;
+
+/** Those of an app's kinds that have no definition, each once. */
+export async function listMissingKinds(
+  db: Queryable, entityId: number, appId: number, kinds: readonly EventKind[],
+): Promise<EventKind[]> {
+  const { rows } = await db.query<{ log_type: LogType; name: string }>({
+    name: 'find-missing-event-definitions',
+    text: `SELECT g.log_type, g.name
+           FROM (SELECT DISTINCT $1::integer AS entity_id, $2::integer AS app_id, log_type, name COLLATE "C" AS name
+             FROM unnest($3::smallint[], $4::text[]) AS given (log_type, name) OFFSET 0) g
+           LEFT JOIN event_definitions d
+             ON d.entity_id = g.entity_id AND d.app_id = g.app_id AND d.log_type = g.log_type AND d.name = g.name
+           WHERE d.id IS NULL`,
+    values: [entityId, appId, kinds.map(({ logType }) => logType), kinds.map(({ name }) => name)],
+  });
+  return rows.map(({ log_type: logType, name }) => ({ logType, name }));
+}
+
+/**
+ * Makes those kinds of an app's events that are new, the first ones where there is no room for all: then false. Known ones are
+ * only read. Holds the app until the transaction ends, so that several at once don't make more.
+ */
+export async function insertEventDefinitions(
+  tx: Queryable, entityId: number, appId: number, kinds: readonly EventKind[], most = MOST_DEFINITIONS,
+): Promise<boolean> {
+  if (kinds.length === 0) return true;
+  const { rowCount: apps } = await tx.query('SELECT FROM apps WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE', [entityId, appId]);
+  if (apps === 0) return true;
+  await tx.query(
+    `INSERT INTO event_definitions (entity_id, app_id, log_type, name)
+     SELECT $1, $2, log_type, name FROM (
+       SELECT log_type, name COLLATE "C" AS name, min(place) AS place
+       FROM unnest($3::smallint[], $4::text[]) WITH ORDINALITY AS given (log_type, name, place) GROUP BY 1, 2) g
+     WHERE NOT EXISTS (SELECT FROM event_definitions d
+       WHERE d.entity_id = $1 AND d.app_id = $2 AND d.log_type = g.log_type AND d.name = g.name)
+     ORDER BY place
+     LIMIT greatest(0, $5 - (SELECT count(*) FROM event_definitions WHERE entity_id = $1 AND app_id = $2))`,
+    [entityId, appId, kinds.map(({ logType }) => logType), kinds.map(({ name }) => name), most]);
+  return (await listMissingKinds(tx, entityId, appId, kinds)).length === 0;
+}
+
+export async function listEventDefinitions(
+  db: Queryable, entityId: number, appId: number, { offset, limit }: { offset: number; limit: number },
+): Promise<EventDefinition[]> {
+  const { rows } = await db.query<EventDefinitionRow>(
+    `${DEFINITIONS} WHERE d.entity_id = $1 AND d.app_id = $2 ORDER BY d.id OFFSET $3 LIMIT $4`, [entityId, appId, offset, limit]);
+  return rows.map(toDefinition);
+}
+
+export async function countEventDefinitions(db: Queryable, entityId: number, appId: number): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    'SELECT count(*) FROM event_definitions WHERE entity_id = $1 AND app_id = $2', [entityId, appId]);
+  return rows[0]!.count;
+}
+
+export async function findEventDefinition(
+  db: Queryable, entityId: number, appId: number, id: number,
+): Promise<EventDefinition | null> {
+  const { rows } = await db.query<EventDefinitionRow>(
+    `${DEFINITIONS} WHERE d.entity_id = $1 AND d.app_id = $2 AND d.id = $3`, [entityId, appId, id]);
+  return rows[0] ? toDefinition(rows[0]) : null;
+}
+
+/** What is left out stays. False: the app has no such definition; else it is held until the transaction ends. */
+export async function updateEventDefinition(
+  tx: Queryable, entityId: number, appId: number, id: number,
+  { displayName, goal }: { displayName?: string | null | undefined; goal?: boolean | undefined },
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `UPDATE event_definitions SET display_name = CASE WHEN $4 THEN $5 ELSE display_name END, goal = coalesce($6, goal)
+     WHERE entity_id = $1 AND app_id = $2 AND id = $3`,
+    [entityId, appId, id, displayName !== undefined, displayName ?? null, goal ?? null]);
+  return rowCount === 1;
+}
+
+function toDefinition(row: EventDefinitionRow): EventDefinition {
+  return {
+    id: row.id, logType: row.log_type, name: row.name, displayName: row.display_name, goal: row.goal, labels: row.labels,
+  };
+}

@@ -1,0 +1,190 @@
+import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
+import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
+import { dropOldPartitions, listPartitions, nameOf, type Partition } from './event-partitions.ts';
+
+/** Rows that one short transaction looks at. */
+const BATCH = 5_000;
+
+/** Whether a pass may go on: asked before each transaction. */
+type IsTimeLeft = () => boolean;
+
+/**
+ * Lets go of what SDKs sent: partitions that no entity needs any more, then rows whose time is over, in short transactions, as
+ * long as there is time. A later pass goes on where this one ended; one that finds nothing to do asks a few small questions.
+ */
+export async function keepRetention(db: Database, now: Date, isTimeLeft: IsTimeLeft): Promise<void> {
+  await dropOldPartitions(db, now);
+  for (const statement of BY_AGE) {
+    if (!await deleteByAge(db, statement, now, isTimeLeft)) return;
+  }
+  for (const entity of await listEntitiesToClear(db, now)) {
+    const place = await clearEntity(db, entity, placesIn(db).get(entity.id), isTimeLeft);
+    if (place) {
+      placesIn(db).set(entity.id, place);
+      return;
+    }
+    placesIn(db).delete(entity.id);
+    await db.query('UPDATE entities SET events_kept_since = $2 WHERE id = $1', [entity.id, entity.cutOff]);
+  }
+}
+
+/** What is kept for a number of days whatever the entity's retention; $1 is now. By event_messages_by_age and primary keys. */
+const BY_AGE = [
+  `DELETE FROM event_messages WHERE ctid = ANY (ARRAY(SELECT ctid FROM event_messages
+     WHERE received_at < $1::timestamptz - interval '90 days' ORDER BY received_at LIMIT ${BATCH}))`,
+  ...([['refused_calls', 30], ['ingested_batches', 400]] as const).map(([table, days]) =>
+    `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+       SELECT r.ctid FROM entities e CROSS JOIN LATERAL (
+         SELECT ctid FROM ${table} WHERE entity_id = e.id AND received_at < $1::timestamptz - interval '${days} days'
+         ORDER BY received_at LIMIT ${BATCH}) r LIMIT ${BATCH}))`),
+];
+
+async function deleteByAge(db: Database, statement: string, now: Date, isTimeLeft: IsTimeLeft): Promise<boolean> {
+  while (isTimeLeft()) {
+    const deleted = await write(db, async (tx) => {
+      await tx.query(LOOK_UP_BY_KEY);
+      return (await tx.query(statement, [now])).rowCount!;
+    });
+    if (deleted < BATCH) return true;
+  }
+  return false;
+}
+
+/** How far an entity was cleared up to a cut-off when the time was over: the walk, and the last key that it looked at. */
+type Place = { cutOff: string; walk: string; after: string[] };
+
+/** `cutOff`: the beginning of a UTC day, as Postgres writes it. */
+type EntityToClear = { id: number; cutOff: string; isLongest: boolean };
+
+/** By entity. In this process alone: a key may be a person's id, and one who starts anew looks again at what stays, no more. */
+const places = new WeakMap<Database, Map<number, Place>>();
+
+function placesIn(db: Database): Map<number, Place> {
+  if (!places.has(db)) places.set(db, new Map());
+  return places.get(db)!;
+}
+
+/** Entities whose retention ends at another day than when they were last cleared: each once a day, and when it changes. */
+async function listEntitiesToClear(db: Queryable, now: Date): Promise<EntityToClear[]> {
+  const { rows } = await db.query<{ id: number; cut_off: string; is_longest: boolean }>(
+    `SELECT * FROM (
+       SELECT id, events_kept_since, data_retention_in_months = max(data_retention_in_months) OVER () AS is_longest,
+         date_trunc('day', $1::timestamptz - make_interval(months => data_retention_in_months), 'UTC')::text AS cut_off
+       FROM entities) AS e
+     WHERE events_kept_since IS DISTINCT FROM cut_off::timestamptz ORDER BY id`, [now]);
+  return rows.map(({ id, cut_off: cutOff, is_longest: isLongest }) => ({ id, cutOff, isLongest }));
+}
+
+/**
+ * Goes on where the last pass ended, or a walk over millions of devices that stay would begin anew for ever. Answers its place
+ * when the time was over before the end. Rows of the longest retention go with the partition of their month.
+ */
+async function clearEntity(
+  db: Database, entity: EntityToClear, place: Place | undefined, isTimeLeft: IsTimeLeft,
+): Promise<Place | null> {
+  const walks = [...entity.isLongest ? [] : await walksOfPartitions(db, entity), ...WALKS];
+  const begun = place?.cutOff === entity.cutOff ? place : null;
+  const first = Math.max(0, walks.findIndex(({ name }) => name === begun?.walk));
+  for (const walk of walks.slice(first)) {
+    const from = walk.name === begun?.walk ? begun.after : walk.keys.map(([, type]) => LEAST[type]);
+    const after = await deleteOld(db, entity, walk, from, isTimeLeft);
+    if (after) return { cutOff: entity.cutOff, walk: walk.name, after };
+  }
+  return null;
+}
+
+const TIME_OF = { events: 'happened_at', sessions: 'started_at', locations: 'happened_at' };
+
+/** The partitions that end before the cut-off as a whole; of the one of its month each app's part before it. */
+async function walksOfPartitions(db: Queryable, { id, cutOff }: EntityToClear): Promise<Walk[]> {
+  const { rows: apps } = await db.query<{ id: number }>('SELECT id FROM apps WHERE entity_id = $1 ORDER BY id', [id]);
+  const month = cutOff.slice(0, 7);
+  const partitions = (await listPartitions(db)).filter((partition) => partition.month <= month);
+  return partitions.flatMap((partition) =>
+    (partition.month < month ? [walkOfAll(partition)] : apps.map((app) => walkOfApp(partition, app.id))));
+}
+
+function walkOfAll(partition: Partition): Walk {
+  const [name, time] = [nameOf(partition), TIME_OF[partition.table]];
+  const keys: Walk['keys'] = [['app_id', 'integer'], [time, 'timestamptz'], ['id', 'bigint']];
+  return { name, table: name, keys, within: 'true', isOld: `r.${time} < $2` };
+}
+
+function walkOfApp(partition: Partition, appId: number): Walk {
+  const [table, time] = [nameOf(partition), TIME_OF[partition.table]];
+  return {
+    name: `${table} of ${appId}`, table, keys: [[time, 'timestamptz'], ['id', 'bigint']],
+    within: `r.app_id = ${appId} AND r.${time} < $2`, isOld: `r.${time} < $2`,
+  };
+}
+
+/** A walk along the primary key of a table, `r`; $1 is the entity, $2 the cut-off. No two have the same name. */
+type Walk = { name: string; table: string; keys: (readonly [column: string, type: keyof typeof LEAST])[]; within: string; isOld: string };
+
+const LEAST = { integer: '0', bigint: '0', text: '', timestamptz: '-infinity' };
+
+/** No customer of this id and type has values: what links it to a person is not needed to find them. */
+const hasNoValues = (id: string, type: number) =>
+  `NOT EXISTS (SELECT FROM customers c WHERE c.entity_id = $1 AND c.customer_id = ${id} AND c.customer_type = ${type})`;
+
+const WALKS: Walk[] = ([
+  {
+    table: 'session_heads', keys: [['app_id', 'integer'], ['subject', 'text']], within: 'true',
+    isOld: 'r.ended_at < $2',
+  },
+  {
+    table: 'devices', keys: [['app_id', 'integer'], ['device_id', 'text']], within: 'true',
+    isOld: 'r.last_seen_at < $2',
+  },
+  {
+    table: 'device_users', keys: [['app_id', 'integer'], ['device_id', 'text'], ['user_id', 'text']], within: 'true',
+    isOld: `r.last_seen_at < $2 AND ${hasNoValues('r.device_id', 1)} AND NOT EXISTS (
+      SELECT FROM devices d WHERE d.entity_id = $1 AND d.app_id = r.app_id AND d.device_id = r.device_id
+        AND r.user_id IN (d.last_user_id, d.current_user_id))`,
+  },
+  {
+    table: 'user_aliases', keys: [['previous_id', 'text'], ['user_id', 'text']], within: 'true',
+    isOld: `r.first_seen_at < $2 AND ${hasNoValues('r.previous_id', 0)}`,
+  },
+  {
+    table: 'crashes', keys: [['id', 'integer']], within: 'true',
+    isOld: `r.last_seen_at < $2 AND NOT EXISTS (
+      SELECT FROM events e WHERE e.entity_id = $1 AND e.app_id = r.app_id AND e.crash_id = r.id)`,
+  },
+] satisfies Omit<Walk, 'name'>[]).map((walk) => ({ name: walk.table, ...walk }));
+
+/** Null at the end of the walk; else, when the time was over, the last key that it looked at. */
+async function deleteOld(
+  db: Database, entity: EntityToClear, walk: Walk, from: string[], isTimeLeft: IsTimeLeft,
+): Promise<string[] | null> {
+  let after = from;
+  while (isTimeLeft()) {
+    const last = await write(db, (tx) => deleteOldOfPage(tx, entity, walk, after));
+    if (!last) return null;
+    after = last;
+  }
+  return after;
+}
+
+/**
+ * Deletes the old rows of the next page, and tells its last key: no page begins where deleted rows still lie. A row that is
+ * written to meanwhile is looked at again as it is then.
+ */
+async function deleteOldOfPage(
+  tx: Tx, { id, cutOff }: EntityToClear, { table, keys, within, isOld }: Walk, after: string[],
+): Promise<string[] | null> {
+  await tx.query(LOOK_UP_BY_KEY);
+  const columns = keys.map(([column]) => column);
+  const place = keys.map(([, type], index) => `$${index + 3}::${type}`);
+  const { rows } = await tx.query<{ last: string[] }>(
+    `WITH page AS MATERIALIZED (
+       SELECT ctid AS place, ${columns.join(', ')} FROM ${table} AS r
+       WHERE entity_id = $1 AND ${within} AND (${columns.join(', ')}) > (${place.join(', ')})
+       ORDER BY ${columns.join(', ')} LIMIT ${BATCH}
+     ), gone AS (
+       DELETE FROM ${table} AS r WHERE ctid = ANY (ARRAY(SELECT place FROM page)) AND ${isOld})
+     SELECT ARRAY[${columns.map((column) => `${column}::text`).join(', ')}] AS last FROM page
+     ORDER BY ${columns.map((column) => `page.${column} DESC`).join(', ')} LIMIT 1`,
+    [id, cutOff, ...after]);
+  return rows[0]?.last ?? null;
+}

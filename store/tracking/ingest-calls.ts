@@ -1,0 +1,112 @@
+import type { RefusalCode } from '../../domain/tracking/tracked-call.ts';
+import type { Tx } from '../core/database.ts';
+import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
+import type { Secrets } from '../core/secrets.ts';
+import { findOrInsertCrashes, crashOf, updateCrashCounts } from './crashes.ts';
+import { upsertDevices } from './devices.ts';
+import { findErasedCalls, peopleOf } from './erased-calls.ts';
+import { insertMessages } from './event-messages.ts';
+import { copyEvents, copyLocations } from './events.ts';
+import { ingestSessions } from './ingest-sessions.ts';
+import { insertTraits } from './ingest-traits.ts';
+import type { IngestedCall, SubjectCalls } from './ingested-call.ts';
+import { insertIngestedBatches, keepRefusedCalls, type KeptRefusal, type TakenIn } from './refused-calls.ts';
+import { findExcessAliases, insertUserAliases, MAX_ALIASES } from './user-aliases.ts';
+
+/** Of the transaction that `ingestCalls` runs in. */
+export const INGESTING = { settings: LOOK_UP_BY_KEY };
+
+/** Why a call is refused that could be read. */
+export const STORE_REFUSALS = {
+  erased: 'this person was erased',
+  too_many_aliases: `an id may have at most ${MAX_ALIASES} aliases: staff can refuse those that are wrong`,
+} as const satisfies Partial<Record<RefusalCode, string>>;
+
+export type CallOutcome = 'accepted' | 'duplicate' | keyof typeof STORE_REFUSALS;
+
+/**
+ * Takes calls in, of one or of several requests, and tells what became of each, in their order: events and locations,
+ * sessions, devices, errors, traits for the feed. A call of an erased person is refused, and kept without what it told; so is an
+ * alias too many of somebody, which is kept as it came.
+ *
+ * Runs in the caller's transaction (`write` with INGESTING), which holds the entity (`holdEntity`), with as many statements
+ * whatever the number of calls. Before it, the caller makes the partitions of all `happenedAt` (`ensurePartitions`), the new
+ * attributes (`insertNewAttributes`) and the new kinds of events (`insertNewKinds`); after its commit it wakes the feed.
+ * Whatever another transaction may hold as well is locked kind by kind, each kind in the order of its key, so transactions
+ * wait for each other in no circle.
+ */
+export async function ingestCalls(
+  tx: Tx, secrets: Secrets, entityId: number, batch: readonly IngestedCall[], { hasErased }: { hasErased: boolean },
+): Promise<CallOutcome[]> {
+  if (batch.length === 0) return [];
+  const erased = await findErasedCalls(tx, secrets, entityId, batch, hasErased);
+  const living = erased.size === 0 ? batch : batch.filter((call) => !erased.has(call));
+  const excess = await findExcessAliases(tx, entityId, living);
+  const wanted = excess.size === 0 ? living : living.filter((call) => !excess.has(call));
+  const repeats = await insertMessages(tx, entityId, wanted);
+  const accepted = wanted.filter((call) => !repeats.has(call)).toSorted((a, b) => a.happenedAt - b.happenedAt);
+  if (accepted.length > 0) await takeIn(tx, entityId, accepted);
+  const refused = new Map([...erased].map(([call, hash]) => [call, erasedCall(call, hash)]));
+  for (const call of excess) refused.set(call, excessAlias(call));
+  for (const [appId, ofApp] of refusalsByApp(refused)) await keepRefusedCalls(tx, entityId, appId, ofApp);
+  const outcomes = batch.map((call): CallOutcome =>
+    erased.has(call) ? 'erased' : excess.has(call) ? 'too_many_aliases' : repeats.has(call) ? 'duplicate' : 'accepted');
+  await insertIngestedBatches(tx, entityId, countByApp(batch, outcomes));
+  return outcomes;
+}
+
+/** New calls, in the order of time. */
+async function takeIn(tx: Tx, entityId: number, calls: IngestedCall[]): Promise<void> {
+  const crashes = await findOrInsertCrashes(tx, entityId, calls);
+  await insertUserAliases(tx, entityId, calls);
+  const { subjects, sessions } = await ingestSessions(tx, entityId, bySubject(calls));
+  await copyEvents(tx, entityId, calls, sessions, (call) => crashOf(crashes, call));
+  await copyLocations(tx, entityId, calls, sessions);
+  await upsertDevices(tx, entityId, subjects);
+  await insertTraits(tx, entityId, calls);
+  await updateCrashCounts(tx, entityId, crashes.values());
+}
+
+function refusalsByApp(refused: ReadonlyMap<IngestedCall, KeptRefusal>): [number, KeptRefusal[]][] {
+  const byApp = Map.groupBy(refused, ([{ appId }]) => appId);
+  return [...byApp].toSorted(([a], [b]) => a - b).map(([appId, entries]) => [appId, entries.map(([, refusal]) => refusal)]);
+}
+
+function erasedCall(call: IngestedCall, customerHash: Buffer): KeptRefusal {
+  return { index: call.index, messageId: namelessId(call), code: 'erased', message: STORE_REFUSALS.erased, raw: null, customerHash };
+}
+
+function excessAlias({ index, messageId, type, userId, previousId, deviceId }: IngestedCall): KeptRefusal {
+  const raw = JSON.stringify({ type, userId, previousId, deviceId });
+  return { index, messageId, code: 'too_many_aliases', message: STORE_REFUSALS.too_many_aliases, raw };
+}
+
+/** Its messageId, unless an id of whom it is of stands in it: what names the erased is not kept. */
+function namelessId(call: IngestedCall): string | null {
+  const { messageId } = call;
+  return messageId !== null && peopleOf(call).some(({ customerId }) => messageId.includes(customerId)) ? null : messageId;
+}
+
+function bySubject(calls: IngestedCall[]): SubjectCalls[] {
+  const subjects = new Map<string, SubjectCalls>();
+  for (const call of calls) {
+    const subject = call.deviceId === null ? `u${call.userId!}` : `d${call.deviceId}`;
+    const key = `${call.appId} ${subject}`;
+    const own = subjects.get(key);
+    if (own) own.calls.push(call);
+    else subjects.set(key, { appId: call.appId, subject, deviceId: call.deviceId, calls: [call] });
+  }
+  return [...subjects.values()];
+}
+
+function countByApp(batch: readonly IngestedCall[], outcomes: readonly CallOutcome[]): TakenIn[] {
+  const byApp = new Map<number, TakenIn>();
+  for (const [at, { appId }] of batch.entries()) {
+    const taken = byApp.get(appId) ?? { appId, accepted: 0, duplicates: 0, refused: 0 };
+    byApp.set(appId, taken);
+    if (outcomes[at] === 'accepted') taken.accepted += 1;
+    else if (outcomes[at] === 'duplicate') taken.duplicates += 1;
+    else taken.refused += 1;
+  }
+  return [...byApp.values()];
+}

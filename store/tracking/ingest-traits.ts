@@ -1,0 +1,163 @@
+import type { ValueType } from '../../domain/attributes/attribute-value.ts';
+import { firstSightType } from '../../domain/attributes/first-sight-type.ts';
+import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../../domain/core/text-limits.ts';
+import { traitValues } from '../../domain/tracking/trait-values.ts';
+import { raiseSorRevision } from '../attributes/customer-attributes.ts';
+import { lockSorRules } from '../attributes/sor-rules-lock.ts';
+import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
+import { newIdentifier } from '../core/identifiers.ts';
+import type { Secrets } from '../core/secrets.ts';
+import { insertFeedRequests, type NewFeedRequest } from '../feed/feed-requests.ts';
+import { findErasedCalls } from './erased-calls.ts';
+import type { IngestedCall } from './ingested-call.ts';
+
+/** A System of Records gets no more attributes by itself; what comes beyond is ignored as undefined. */
+const MOST_ATTRIBUTES = 500;
+
+/** One transaction merges a request: as many values as one of a client may have, and so much text. */
+const REQUEST_VALUES = 3_000;
+const REQUEST_LENGTH = 4 * 1024 ** 2;
+
+/** What keys were first seen with, of one System of Records. */
+type NewKeys = Map<string, ValueType>;
+
+/**
+ * Makes the attributes that an app's calls tell of for the first time, in transactions of their own: to be called before
+ * the one that takes the calls in. Their lock waits for merges that go by the rules as they are, and no batch of calls
+ * should be kept waiting along with it. Calls of the erased make none. Repeats are not told apart here: what they repeat
+ * has made theirs.
+ */
+export async function insertNewAttributes(
+  db: Database, secrets: Secrets, entityId: number, calls: readonly IngestedCall[],
+): Promise<void> {
+  for (const [sorId, keys] of keysBySor(calls)) {
+    if (await hasAll(db, entityId, sorId, keys)) continue;
+    // Only now: hardly any batch has a new key.
+    const erased = await findErasedCalls(db, secrets, entityId, calls);
+    const told = erased.size === 0 ? keys : keysBySor(calls.filter((call) => !erased.has(call))).get(sorId);
+    if (told === undefined) continue;
+    await write(db, async (tx) => {
+      await lockSorRules(tx, sorId);
+      if (await insertMissing(tx, entityId, sorId, told)) await raiseSorRevision(tx, entityId, sorId);
+    });
+  }
+}
+
+function keysBySor(calls: readonly IngestedCall[]): Map<number, NewKeys> {
+  const bySor = new Map<number, NewKeys>();
+  for (const { sorId, traits } of calls) {
+    if (sorId === null) continue;
+    for (const { sor, key, value } of traits) {
+      const type = sor === 'app' && canBeKey(key) ? firstSightType(value) : null;
+      if (type === null) continue;
+      const keys = bySor.get(sorId) ?? new Map<string, ValueType>();
+      if (!keys.has(key)) keys.set(key, type);
+      bySor.set(sorId, keys);
+    }
+  }
+  return bySor;
+}
+
+function canBeKey(key: string): boolean {
+  return key !== '' && isStorable(key) && !isLongerThan(key, MAX_CODE_POINTS);
+}
+
+/** Or so many that there is no room for more. */
+async function hasAll(db: Queryable, entityId: number, sorId: number, keys: NewKeys): Promise<boolean> {
+  const { rows } = await db.query<{ count: number; known: number }>({
+    name: 'count-attributes-of-keys',
+    text: `SELECT count(*), count(*) FILTER (WHERE key = ANY ($3)) AS known FROM customer_attributes
+           WHERE entity_id = $1 AND sor_id = $2 AND deleted_at IS NULL`,
+    values: [entityId, sorId, [...keys.keys()]],
+  });
+  return rows[0]!.known === keys.size || rows[0]!.count >= MOST_ATTRIBUTES;
+}
+
+/** With the lock of the SoR's rules. Returns whether any was missing that has room. */
+async function insertMissing(tx: Tx, entityId: number, sorId: number, keys: NewKeys): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `INSERT INTO customer_attributes (entity_id, sor_id, identifier, key, label, value_type)
+     SELECT $1, $2, identifier, key, key, value_type
+     FROM unnest($3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS given (identifier, key, value_type, place)
+     WHERE NOT EXISTS (SELECT FROM customer_attributes a
+       WHERE a.entity_id = $1 AND a.sor_id = $2 AND a.key = given.key AND a.deleted_at IS NULL)
+       AND EXISTS (SELECT FROM systems_of_records WHERE entity_id = $1 AND id = $2 AND deleted_at IS NULL)
+     ORDER BY place
+     LIMIT greatest(0, ${MOST_ATTRIBUTES} - (
+       SELECT count(*) FROM customer_attributes WHERE entity_id = $1 AND sor_id = $2 AND deleted_at IS NULL))
+     ON CONFLICT (entity_id, sor_id, key) WHERE deleted_at IS NULL DO NOTHING`,
+    [entityId, sorId, Array.from(keys, () => newIdentifier('atr')), [...keys.keys()], [...keys.values()]]);
+  return rowCount! > 0;
+}
+
+/** Hands the traits to the feed, each customer's in the order of time. Whoever commits this wakes the feed. */
+export async function insertTraits(tx: Tx, entityId: number, calls: readonly IngestedCall[]): Promise<void> {
+  const telling = calls.filter(({ traits }) => traits.length > 0);
+  if (telling.length === 0) return;
+  const types = await findTypes(tx, entityId, telling);
+  const requests = new Map<number, RequestBodies>();
+  for (const call of telling) {
+    const customer = call.userId === null
+      ? { customerId: call.deviceId!, customerType: 'device_id' as const }
+      : { customerId: call.userId, customerType: 'user_id' as const };
+    for (const { sor, key, value } of call.traits) {
+      const sorId = sorOf(call, sor);
+      if (sorId === null) continue;
+      const bodies = requests.get(sorId) ?? new RequestBodies(sorId);
+      requests.set(sorId, bodies);
+      for (const given of traitValues(customer, key, value, types.get(typeKey(sorId, key)) ?? null)) bodies.add(JSON.stringify(given));
+    }
+  }
+  const made = [...requests.values()].flatMap((bodies) => bodies.all());
+  if (made.length > 0) await insertFeedRequests(tx, entityId, made);
+}
+
+function sorOf(call: IngestedCall, sor: 'app' | 'global'): number | null {
+  return sor === 'app' ? call.sorId : call.globalSorId ?? null;
+}
+
+async function findTypes(tx: Tx, entityId: number, calls: IngestedCall[]): Promise<Map<string, ValueType>> {
+  const keys = new Set(calls.flatMap(({ traits }) => traits.map(({ key }) => key)));
+  const sorIds = new Set(calls.flatMap((call) => [call.sorId, call.globalSorId ?? null]));
+  sorIds.delete(null);
+  const { rows } = await tx.query<{ sor_id: number; key: string; value_type: ValueType }>({
+    name: 'list-types-of-keys',
+    text: `SELECT sor_id, key, value_type FROM customer_attributes
+           WHERE entity_id = $1 AND sor_id = ANY ($2) AND key = ANY ($3) AND deleted_at IS NULL`,
+    values: [entityId, [...sorIds], [...keys]],
+  });
+  return new Map(rows.map((row) => [typeKey(row.sor_id, row.key), row.value_type]));
+}
+
+function typeKey(sorId: number, key: string): string {
+  return `${sorId} ${key}`;
+}
+
+/** Values into one System of Records, cut into requests. */
+class RequestBodies {
+  readonly #sorId: number;
+  readonly #done: NewFeedRequest[] = [];
+  #values: string[] = [];
+  #length = 0;
+
+  constructor(sorId: number) {
+    this.#sorId = sorId;
+  }
+
+  add(value: string): void {
+    if (this.#values.length === REQUEST_VALUES || (this.#values.length > 0 && this.#length + value.length > REQUEST_LENGTH)) this.#end();
+    this.#values.push(value);
+    this.#length += value.length;
+  }
+
+  all(): NewFeedRequest[] {
+    if (this.#values.length > 0) this.#end();
+    return this.#done;
+  }
+
+  #end(): void {
+    this.#done.push({ sorId: this.#sorId, version: 3, valuesIn: this.#values.length, body: `[${this.#values.join(',')}]` });
+    this.#values = [];
+    this.#length = 0;
+  }
+}

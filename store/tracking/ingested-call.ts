@@ -1,0 +1,54 @@
+import type { SessionWindow } from '../../domain/tracking/session-windows.ts';
+import type { TrackedCall } from '../../domain/tracking/tracked-call.ts';
+
+/** A call with what is known of the app that it came by. */
+export type IngestedCall = TrackedCall & {
+  appId: number;
+  /** The app's SDK System of Records and the entity's global one; without one its traits are left out. */
+  sorId: number | null;
+  globalSorId?: number | null;
+  /** Seconds; the same for all calls of an app. */
+  sessionTimeout: number;
+};
+
+/** The calls of one device of an app, or of one person without a device, in the order of time: never none. */
+export type SubjectCalls = { appId: number; subject: string; deviceId: string | null; calls: IngestedCall[] };
+
+/** A session that calls fell into; `foundAt` is where it began before, null where they began it. */
+export type PlacedSession = { subject: SubjectCalls; session: SessionWindow; foundAt: number | null; calls: IngestedCall[] };
+
+/** What came of a subject's calls. `head` is its latest session as it was before them, `latest` as it is now. */
+export type PlacedSubject = SubjectCalls & { head: SessionWindow | null; latest: SessionWindow; placed: PlacedSession[] };
+
+/** The session of each call; it has its id by now. */
+export type SessionsOfCalls = ReadonlyMap<IngestedCall, SessionWindow>;
+
+const MINUTE_MS = 60_000;
+/** Up to its seconds, the minute of the last one: calls go to the store in the order of time, and to write all of it takes longer. */
+let known = { minute: Number.NaN, text: '' };
+
+/** A call's time, in whole milliseconds, as Postgres reads it. */
+export function timestamp(instantMs: number): string {
+  const minute = Math.floor(instantMs / MINUTE_MS);
+  if (minute !== known.minute) known = { minute, text: new Date(minute * MINUTE_MS).toISOString().slice(0, -'SS.mmmZ'.length) };
+  const rest = String(instantMs - minute * MINUTE_MS).padStart('SSmmm'.length, '0');
+  return `${known.text}${rest.slice(0, 2)}.${rest.slice(2)}Z`;
+}
+
+/** Of the values that calls tell of something, the last; null where none does. */
+export function lastTold<T>(calls: readonly IngestedCall[], tell: (call: IngestedCall) => T | null): T | null {
+  for (let at = calls.length - 1; at >= 0; at -= 1) {
+    const told = tell(calls[at]!);
+    if (told !== null) return told;
+  }
+  return null;
+}
+
+/** The same, the first. */
+export function firstTold<T>(calls: readonly IngestedCall[], tell: (call: IngestedCall) => T | null): T | null {
+  for (const call of calls) {
+    const told = tell(call);
+    if (told !== null) return told;
+  }
+  return null;
+}

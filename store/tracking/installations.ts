@@ -1,0 +1,49 @@
+import type { Queryable } from '../core/database.ts';
+import { idsOf } from '../gdpr/people-keys.ts';
+import { type Person, personKey } from '../gdpr/tombstones.ts';
+
+/** An app that a customer was seen in, with its SDK System of Records, and the devices. */
+export type Application = { appIdentifier: string; sorIdentifier: string; deviceIds: string[] };
+
+/** Of so many devices of a customer is told, those seen last. */
+const MOST_DEVICES = 1_000;
+
+/** The apps of a page's customers, by `personKey`; those who were seen in none are left out. */
+export async function listApplications(db: Queryable, entityId: number, people: readonly Person[]): Promise<Map<string, Application[]>> {
+  const found = new Map<string, Application[]>();
+  const { rows: apps } = await db.query('SELECT FROM apps WHERE entity_id = $1 LIMIT 1', [entityId]);
+  if (apps.length === 0) return found;
+  // Users by device_users_by_user; a device by the primary key, in each app.
+  type Row = { customer_type: Person['customerType']; customer_id: string; app: string; sor: string; devices: string[] };
+  const { rows } = await db.query<Row>(
+    `SELECT seen.customer_type, seen.customer_id, a.identifier AS app, s.identifier AS sor,
+       array_agg(seen.device_id ORDER BY seen.device_id) AS devices
+     FROM (
+       SELECT 'user_id' AS customer_type, asked.user_id AS customer_id, u.app_id, u.device_id
+       FROM unnest($2::text[]) AS asked (user_id) CROSS JOIN LATERAL (
+         SELECT app_id, device_id FROM device_users
+         WHERE entity_id = $1 AND user_id = asked.user_id ORDER BY last_seen_at DESC LIMIT ${MOST_DEVICES}) u
+       UNION ALL
+       SELECT 'device_id', d.device_id, d.app_id, d.device_id
+       FROM (SELECT id FROM apps WHERE entity_id = $1) AS own JOIN devices d ON d.entity_id = $1 AND d.app_id = own.id
+         AND d.device_id = ANY ($3::text[])
+     ) seen
+     JOIN apps a ON a.entity_id = $1 AND a.id = seen.app_id
+     JOIN systems_of_records s ON s.entity_id = $1 AND s.app_id = a.id AND s.deleted_at IS NULL
+     GROUP BY seen.customer_type, seen.customer_id, a.id, a.identifier, s.identifier ORDER BY a.id`,
+    idsOf(entityId, people));
+  for (const { customer_type: customerType, customer_id: customerId, app, sor, devices } of rows) {
+    const key = personKey({ customerType, customerId });
+    found.set(key, [...found.get(key) ?? [], { appIdentifier: app, sorIdentifier: sor, deviceIds: devices }]);
+  }
+  return found;
+}
+
+/** Who used a device last: in an app, or with `appId` null in whichever saw it last. Null: nobody was named. */
+export async function findLastUser(db: Queryable, entityId: number, appId: number | null, deviceId: string): Promise<string | null> {
+  const { rows } = await db.query<{ last_user_id: string }>(
+    `SELECT d.last_user_id FROM (SELECT id FROM apps WHERE entity_id = $1 AND ($2::integer IS NULL OR id = $2)) AS own
+     JOIN devices d ON d.entity_id = $1 AND d.app_id = own.id AND d.device_id = $3
+     WHERE d.last_user_id IS NOT NULL ORDER BY d.last_seen_at DESC LIMIT 1`, [entityId, appId, deviceId]);
+  return rows[0]?.last_user_id ?? null;
+}

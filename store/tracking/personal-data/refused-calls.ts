@@ -1,0 +1,23 @@
+import { ERASED, hashOfNamed, namedIn } from '../../gdpr/personal-data/named-in.ts';
+import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
+import type { PersonalDataPlace } from '../../gdpr/place.ts';
+
+const TEXTS = ['raw', 'message', 'message_id'];
+
+export const refusedCalls: PersonalDataPlace = {
+  name: 'refused_calls',
+  columns: ['message_id', 'message_hash', 'message', 'raw', 'customer_hash'],
+  otherColumns: ['entity_id', 'id', 'received_at', 'app_id', 'index', 'code'],
+  foundBy: 'the id in the call, or in what is told of it, through the 30 days that these are kept',
+  ...textsOfPeople({
+    table: 'refused_calls',
+    keys: { received_at: 'timestamptz', id: 'bigint' },
+    text: `concat_ws(E'\\n', ${TEXTS.join(', ')})`,
+    naming: TEXTS.map(namedIn).join(' OR '),
+    within: '(SELECT a.identifier FROM apps a WHERE a.entity_id = $1 AND a.id = refused_calls.app_id)',
+    // The rows stay, since counts rest on them.
+    change: `UPDATE refused_calls SET raw = NULL, message = '${ERASED}', customer_hash = ${hashOfNamed(TEXTS)},
+      message_id = CASE WHEN ${namedIn('message_id')} THEN NULL ELSE message_id END,
+      message_hash = CASE WHEN ${namedIn('message_id')} THEN NULL ELSE message_hash END`,
+  }),
+};

@@ -1,0 +1,20 @@
+import type { PersonalDataPlace } from '../../gdpr/place.ts';
+import { rowsOfPeople } from '../../gdpr/rows-of-people.ts';
+
+const KEY = 'previous_id, user_id';
+
+/** By the primary key, user_aliases_by_user and user_aliases_by_device. */
+export const userAliases: PersonalDataPlace = {
+  name: 'user_aliases',
+  columns: ['previous_id', 'user_id', 'first_seen_at', 'device_id'],
+  otherColumns: ['entity_id', 'app_id', 'witnessed', 'decision', 'decided_by', 'decided_at'],
+  foundBy: 'either id; the device that said so',
+  ...rowsOfPeople({
+    table: 'user_aliases',
+    keys: { previous_id: 'text', user_id: 'text' },
+    found: `SELECT ${KEY} FROM user_aliases WHERE entity_id = $1 AND previous_id = ANY ($2)
+      UNION SELECT ${KEY} FROM user_aliases WHERE entity_id = $1 AND user_id = ANY ($2)
+      UNION SELECT ${KEY} FROM user_aliases WHERE entity_id = $1 AND device_id = ANY ($3)`,
+    shown: 'r.previous_id, r.user_id, r.first_seen_at, r.app_id, r.device_id',
+  }),
+};

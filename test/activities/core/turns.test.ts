@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest';
+import { turns } from '../../../activities/core/turns.ts';
+
+it('gives no more turns at once than it has, and the next to whoever has waited longest', async () => {
+  const turn = turns(2);
+  const given: string[] = [];
+  const take = (who: string) => turn().then((end) => {
+    given.push(who);
+    return end;
+  });
+  const [first, second] = [await take('first'), await take('second')];
+  const third = take('third');
+  const fourth = take('fourth');
+  await Promise.resolve();
+  expect(given).toEqual(['first', 'second']);
+  second();
+  second();         // ending a turn twice ends one turn
+  const endThird = await third;
+  expect(given).toEqual(['first', 'second', 'third']);
+  first();
+  await fourth;
+  expect(given).toEqual(['first', 'second', 'third', 'fourth']);
+  endThird();
+  await take('fifth');
+  expect(given).toHaveLength(5);
+});

@@ -1,0 +1,179 @@
+import { mkdtemp, readdir, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { endExportRun, type ExportEnd } from '../../../activities/exports/export-end.ts';
+import { mailExportAlert } from '../../../activities/exports/export-mail.ts';
+import type { Needs } from '../../../activities/needs.ts';
+import { openMailer } from '../../../connectors/smtp/mail.ts';
+import type { DataExporter, NewExporter } from '../../../store/exports/data-exporter-record.ts';
+import { findExporterById, updateActive } from '../../../store/exports/data-exporters.ts';
+import { insertExportRecords, listExportRecords, updateLateRows } from '../../../store/exports/export-files.ts';
+import type { ExportRun, NewExportRun } from '../../../store/exports/export-run-record.ts';
+import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { makeWorld, type World } from '../../harness/core/world.ts';
+import { claimed, instant, keyOf, runNow, storedExportRun } from '../../harness/exports/export-runs.ts';
+import { storedExporter } from '../../harness/exports/stored-exporters.ts';
+
+let store: TestStore;
+let world: World;
+let needs: Needs;
+let exporter: DataExporter;
+let outbox: string;
+let counted: [string, number?][] = [];
+let days = 0;
+
+beforeAll(async () => {
+  store = await testStore();
+  world = await makeWorld(store);
+});
+
+async function useExporter(more: Partial<NewExporter> = {}): Promise<void> {
+  exporter = await storedExporter(store.db, store.secrets, world, more);
+  await updateActive(store.db, world.entity.id, exporter.id, true);
+}
+
+beforeEach(async () => {
+  outbox = await mkdtemp(join(tmpdir(), 'outbox-'));
+  counted = [];
+  needs = {
+    db: store.db, boundary() {}, publicUrl: 'http://millrace.test',
+    mailer: openMailer({ smtpUrl: undefined, outbox, from: 'm@example.com' }),
+    countExportRuns: (outcome: string) => counted.push([outcome]), countExportRows: (rows: number) => counted.push(['rows', rows]),
+  } as unknown as Needs;
+  await useExporter();
+});
+
+const FAILED: ExportEnd = { failure: { status: 'AccessDenied', message: 'the policy lacks s3:PutObject' } };
+const GOOD: ExportEnd = { failure: null };
+const stands = async () => (await findExporterById(store.db, world.entity.id, exporter.id))!;
+
+/** A run of a day after those before it, claimed. */
+async function begun(more: Partial<NewExportRun> = {}): Promise<ExportRun> {
+  days += 1;
+  const scheduledFor = new Date(Date.UTC(2026, 0, days, 3));
+  const run = await storedExportRun(store, exporter, new Date(Date.UTC(2026, 0, days)), { cause: 'schedule', scheduledFor, ...more });
+  return (await claimed(store, run))!;
+}
+
+async function ended(end: ExportEnd, more: Partial<NewExportRun> = {}): Promise<ExportRun> {
+  const run = await begun(more);
+  expect(await endExportRun(needs, keyOf(run), end)).toBe(true);
+  return runNow(store, run);
+}
+
+/** What was mailed about a run. */
+async function mailed(run: ExportRun): Promise<string[]> {
+  expect(await mailExportAlert(needs, keyOf(run))).toBeNull();
+  const mails = await Promise.all((await readdir(outbox)).map((name) => readFile(join(outbox, name), 'utf8')));
+  return mails.map((mail) => mail.replaceAll('=\r\n', ''));
+}
+
+describe('the end of a run', () => {
+  it('that is good moves the cursor on, once, and tells nobody', async () => {
+    const run = await begun();
+    expect(await endExportRun(needs, keyOf(run), GOOD)).toBe(true);
+    expect(await endExportRun(needs, keyOf(run), FAILED)).toBe(false);
+    expect(await runNow(store, run)).toMatchObject({ state: 'finished', alert: null, failure: null });
+    const { window: { end: exportedUntil }, startedAt } = run;
+    expect(await stands()).toMatchObject({ exportedUntil, initialRunAt: startedAt, lastRunAt: startedAt, failures: 0 });
+    expect(counted).toEqual([['finished'], ['rows', 0]]);
+  });
+
+  it('that failed leaves the cursor, so that the next run carries its window', async () => {
+    const [good, failed] = [await ended(GOOD), await ended(FAILED)];
+    expect(failed).toMatchObject({ state: 'failed', failure: { status: 'AccessDenied' }, alert: 'failed' });
+    expect((await begun()).window.start).toEqual(good.window.end);
+    expect(counted).toEqual([['finished'], ['rows', 0], ['failed']]);
+  });
+
+  it('of a rerun or a backfill moves nothing, nor does one that had nothing to write', async () => {
+    const good = await ended(GOOD);
+    const window = { start: instant('2025-01-01T00:00:00Z'), end: instant('2027-01-01T00:00:00Z') };
+    await ended(GOOD, { cause: 'rerun', scheduledFor: null, window });
+    await ended(GOOD, { cause: 'backfill', scheduledFor: null, window, days: { from: '2025-01-01', to: '2026-12-31' } });
+    const covered = await ended(GOOD, { cause: 'request', scheduledFor: null, window: { start: null, end: window.start } });
+    expect(covered).toMatchObject({ isCovered: true, state: 'finished' });
+    expect(await stands()).toMatchObject({ exportedUntil: good.window.end, lastRunAt: good.startedAt });
+  });
+
+  it('stands or falls with what commits alongside', async () => {
+    const run = await begun();
+    const alongside = async () => Promise.reject(new Error('taken over'));
+    await expect(endExportRun(needs, keyOf(run), { ...GOOD, alongside })).rejects.toThrow('taken over');
+    expect([(await runNow(store, run)).state, (await stands()).exportedUntil]).toEqual(['running', null]);
+  });
+});
+
+describe('an exporter that keeps failing', () => {
+  it('is told of once, paused after three scheduled runs in a row, and cancels the one that waits', async () => {
+    const runs = [await ended(FAILED), await ended(FAILED)];
+    expect((await stands()).paused).toBeNull();
+    const third = await begun();
+    const due = await storedExportRun(store, exporter, new Date(), { cause: 'schedule', scheduledFor: new Date() });
+    const asked = await storedExportRun(store, exporter, new Date());
+    await endExportRun(needs, keyOf(third), FAILED);
+    runs.push(await runNow(store, third));
+    expect(runs.map(({ alert }) => alert)).toEqual(['failed', null, 'paused']);
+    expect(await stands()).toMatchObject({
+      active: true, failures: 3, paused: { reason: '3 scheduled runs failed in a row: the policy lacks s3:PutObject' },
+    });
+    expect([(await runNow(store, due)).state, (await runNow(store, asked)).state]).toEqual(['canceled', 'accepted']);
+  });
+
+  it('is not paused by runs that were asked for, each of which is told of', async () => {
+    for (let time = 0; time < 4; time += 1) {
+      expect(await ended(FAILED, { cause: 'request', scheduledFor: null })).toMatchObject({ alert: 'failed' });
+    }
+    expect(await stands()).toMatchObject({ paused: null, failures: 0 });
+  });
+
+  it('is told to work again by the first good run; one that failed in between counts anew', async () => {
+    await ended(FAILED);
+    expect(await ended(GOOD)).toMatchObject({ alert: 'recovered' });
+    expect(await ended(FAILED)).toMatchObject({ alert: 'failed' });
+    expect(await stands()).toMatchObject({ failures: 1, paused: null });
+  });
+
+  it('stays paused where a run that was asked for is good, and the mail says how that ends', async () => {
+    for (let time = 0; time < 3; time += 1) await ended(FAILED);
+    const good = await ended(GOOD, { cause: 'request', scheduledFor: null });
+    expect(good).toMatchObject({ alert: 'recovered' });
+    expect(await stands()).toMatchObject({ failures: 0, paused: { reason: expect.any(String) } });
+    expect((await mailed(good))[0]).toContain(`millrace exporters activate ${exporter.identifier}`);
+  });
+});
+
+describe('the mail of a run', () => {
+  it('goes to whoever made the exporter, once, and is told in the run', async () => {
+    const run = await ended(FAILED);
+    const [mail, ...others] = await mailed(run);
+    expect(mail).toContain(`To: ${world.user.email}`);
+    expect(mail).not.toContain('the policy lacks s3:PutObject');       // words of an outside system: they stand behind the link
+    expect(mail).toContain(`http://millrace.test/api/data_exporters/${exporter.identifier}/runs/${run.identifier}`);
+    expect([others, await mailed(run)]).toEqual([[], [mail]]);
+    expect((await runNow(store, run)).mail).toEqual({ state: 'sent', tries: 1, reason: null });
+  });
+
+  it('goes to those whom the exporter names; of a run that nobody need know of there is none', async () => {
+    await useExporter({ notifyEmails: ['lake@example.com', 'night@example.com'] });
+    expect(await mailed(await ended(GOOD))).toEqual([]);
+    const [mail] = await mailed(await ended(FAILED));
+    expect(mail).toContain('To: lake@example.com, night@example.com');
+    expect(mail).not.toContain(world.user.email);
+  });
+
+  it('tells of rows that came late, by their windows, and how to export them', async () => {
+    const early = await ended(GOOD);
+    const late = await ended({
+      failure: null,
+      async alongside(tx) {
+        await insertExportRecords(tx, early.entityId, early.id, ['logs']);
+        const [record] = await listExportRecords(tx, early.entityId, [early.id]);
+        return { lateRows: await updateLateRows(tx, early.entityId, record!, 5) };
+      },
+    });
+    expect(late).toMatchObject({ alert: 'late', state: 'finished' });
+    expect((await mailed(late))[0]).toContain(`: 5 of logs; millrace exporters rerun ${early.identifier}`);
+  });
+});

@@ -1,0 +1,97 @@
+import fc from 'fast-check';
+import { describe, expect, it, test } from 'vitest';
+import { type BatchRecord, decideFates, notesOf, progressAfter } from '../../../activities/syncs/fates.ts';
+import type { ImportError } from '../../../domain/imports/import-error.ts';
+import type { KnownRecord } from '../../../store/syncs/sync-records.ts';
+import type { RunProgress, SyncRun } from '../../../store/syncs/sync-run-record.ts';
+
+const RUN = { id: 10, fresh: false, rootId: null } as SyncRun;
+const sum = (text: string) => Buffer.from(text);
+const errorAt = (line: number, outcome: ImportError['outcome']): ImportError => ({
+  line, errorType: 'INVALID_VALUE', outcome, stage: 'validation', message: 'x', customerId: null, attributeKey: null, raw: null,
+  originalLine: null, customerHash: null,
+});
+
+type Sketch = { key: 'a' | 'b' | 'c' | null; says: string; fault: ImportError['outcome'] | null };
+
+const sketch = fc.record({
+  key: fc.constantFrom('a', 'b', 'c', null), says: fc.constantFrom('1', '2'), fault: fc.constantFrom(null, null, null, 'failed', 'ignored'),
+}) as fc.Arbitrary<Sketch>;
+const sketches = fc.array(sketch, { maxLength: 12 });
+
+function toRecords(some: Sketch[], from = 0): BatchRecord[] {
+  return some.map(({ key, says, fault }, index) => ({
+    ordinal: from + index + 1, rootLine: null, key, checksum: fault === null ? sum(says) : null,
+    error: fault === null ? null : errorAt(from + index + 1, fault),
+  }));
+}
+
+/** What is known once a batch has been noted down. */
+function known(before: Map<string, KnownRecord>, records: BatchRecord[], run = RUN): Map<string, KnownRecord> {
+  const { handled } = notesOf(records, decideFates(records, before, run), run);
+  return new Map([...before, ...handled.map(({ key, checksum }): [string, KnownRecord] => [key, { checksum, runId: run.id }])]);
+}
+
+describe('records of a batch', () => {
+  test('have the same fates, and leave the same behind, in one batch as in two', () => {
+    fc.assert(fc.property(sketches, sketches, fc.boolean(), (first, second, isFresh) => {
+      const run = { ...RUN, fresh: isFresh };
+      const start = new Map<string, KnownRecord>([['a', { checksum: sum('1'), runId: 5 }]]);
+      const together = toRecords([...first, ...second]);
+      const [one, two] = [toRecords(first), toRecords(second, first.length)];
+      const between = known(start, one, run);
+      expect(decideFates(together, start, run)).toEqual([...decideFates(one, start, run), ...decideFates(two, between, run)]);
+      expect(known(start, together, run)).toEqual(known(between, two, run));
+    }));
+  });
+
+  test('are unchanged exactly where the last of their key said the same', () => {
+    fc.assert(fc.property(sketches, (some) => {
+      const records = toRecords(some);
+      for (const [index, fate] of decideFates(records, new Map(), RUN).entries()) {
+        const { key, says, fault } = some[index]!;
+        const before = key === null ? undefined : some.slice(0, index).findLast((other) => other.key === key);
+        const isSame = fault === null && before?.fault === null && before.says === says;
+        expect(fate).toBe(fault ?? (isSame ? 'unchanged' : 'written'));
+      }
+    }));
+  });
+
+  test('are each counted once', () => {
+    const none: RunProgress = {
+      read: 0, written: 0, unchanged: 0, ignored: 0, failed: 0, errorsByType: {}, bytes: 0, unnamed: 0, position: null, unmappedFields: [],
+      batchesTaken: 0, recordsTaken: 0, lanesDone: [0, 0],
+    };
+    fc.assert(fc.property(sketches, (some) => {
+      const records = toRecords(some);
+      const fates = decideFates(records, new Map(), RUN);
+      const errors = records.flatMap(({ error }) => error ?? []);
+      const after = progressAfter(none, { fates, records, errors });
+      const { read, written, unchanged, ignored, failed, unnamed } = after;
+      expect(written + unchanged + ignored + failed).toBe(read);
+      expect(failed + ignored).toBe(errors.length);
+      expect(unnamed).toBe(some.filter(({ key, fault }) => key === null && fault !== null).length);
+    }));
+  });
+});
+
+describe('an old record that is re-driven', () => {
+  const redrive = { ...RUN, rootId: 3 } as SyncRun;
+  const old: BatchRecord = { ordinal: 1, rootLine: 7, key: 'a', checksum: sum('old'), error: null };
+
+  it.each([
+    ['nothing is known of it', new Map(), 'written'],
+    ['the run in which it failed is the last that knew of it', new Map([['a', { checksum: null, runId: 3 }]]), 'written'],
+    ['a run before that one wrote it', new Map([['a', { checksum: sum('older'), runId: 2 }]]), 'written'],
+    ['a run since has written it', new Map([['a', { checksum: sum('new'), runId: 5 }]]), 'superseded'],
+    ['a run since has failed at it', new Map([['a', { checksum: null, runId: 5 }]]), 'superseded'],
+    ['this re-drive wrote it before', new Map([['a', { checksum: sum('other'), runId: 10 }]]), 'written'],
+  ] as [string, Map<string, KnownRecord>, string][])('where %s: %s', (_, before, fate) => {
+    expect(decideFates([old], before, redrive)).toEqual([fate]);
+  });
+
+  it('leaves no trace where it fails again', () => {
+    const failed = { ...old, checksum: null, error: errorAt(1, 'failed') };
+    expect(notesOf([failed], ['failed'], redrive)).toEqual({ handled: [], seen: [] });
+  });
+});

@@ -1,0 +1,90 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import type { AnyConnector, Batch, ConnectorContext } from '../../../connectors/core/contract.ts';
+import { httpFile } from '../../../connectors/http-file/http-file.ts';
+import { s3 } from '../../../connectors/s3/s3.ts';
+import { type Answer, endlessBytes, file, httpSource } from '../../harness/core/http-source.ts';
+import { waitFor } from '../../harness/core/wait.ts';
+import { testContext } from '../core/contract.ts';
+
+const MIB = 1024 ** 2;
+const web = await httpSource();
+
+type Kind = { connector: AnyConnector; settings(path: string): object };
+const inBucket = {
+  endpoint: `http://127.0.0.1:${web.port}`, region: 'eu-central-1', bucket: 'people', access_key_id: 'who', secret_access_key: 'what',
+};
+const KINDS: [string, Kind][] = [
+  ['http-file', { connector: httpFile, settings: (path) => ({ url: `http://127.0.0.1:${web.port}${path}` }) }],
+  ['s3', { connector: s3, settings: (path) => ({ ...inBucket, key: path.replace('/people/', '') }) }],
+];
+
+let files = 0;
+function open({ connector, settings }: Kind, answer: Answer, more: Partial<ConnectorContext> = {}) {
+  const path = `/people/file-${files++}.jsonl`;
+  web.serve(path, answer);
+  const parsed = connector.settings.parse({ format: 'jsonl', ...settings(path) });
+  const context = { ...testContext(AbortSignal.timeout(60_000)), ...more };
+  const reading = { stream: 'any', mode: 'full', cursorField: null, cursor: null } as const;
+  return {
+    check: () => connector.source!.check(parsed, context),
+    batches: connector.source!.read(parsed, reading, context)[Symbol.asyncIterator]() as AsyncGenerator<Batch>,
+  };
+}
+
+const ROWS = '{"customer_id":"somebody","plan":"gold"}\n';
+/** Rows of 4 MiB, in 5 KiB. */
+const MEMBER = gzipSync(ROWS.repeat(100_000));
+const isLeft = () => waitFor('the source to be left alone', async () => web.connections() === 0);
+
+describe.for(KINDS)('a gzip file of %s', ([, kind]) => {
+  it('that expands beyond the limit is refused as the source\'s fault, and read no further', async () => {
+    const { batches } = open(kind, endlessBytes(MEMBER), { maxDecompressedBytes: 10 * MIB });
+    const before = process.memoryUsage.rss();
+    let bytes = 0;
+    await expect((async () => { for await (const batch of batches) bytes += batch.bytes; })()).rejects.toMatchObject({
+      status: 'too_large', message: expect.stringMatching(/expands to over 10,485,760 bytes, the most that is taken: split it/),
+    });
+    expect(bytes).toBeLessThanOrEqual(10 * MIB);
+    expect(process.memoryUsage.rss() - before).toBeLessThan(100 * MIB);
+    await isLeft();
+  });
+
+  it('of empty lines alone keeps no check busy beyond its time', async () => {
+    const late = new AbortController();
+    const { check } = open(kind, endlessBytes(gzipSync(Buffer.alloc(10 * MIB, '\n'))), { signal: late.signal });
+    const checked = check();
+    setImmediate(() => late.abort(new Error('time is up')));
+    await expect(checked).rejects.toThrow('time is up');
+    await isLeft();
+  });
+
+  it('is read no further once the run is canceled, whatever the source still sends', async () => {
+    const run = new AbortController();
+    const { batches } = open(kind, endlessBytes(MEMBER), { signal: run.signal });
+    await batches.next();
+    run.abort(new Error('the run was canceled'));
+    await expect(Array.fromAsync(batches)).rejects.toThrow('the run was canceled');
+    await isLeft();
+  });
+
+  it('is decompressed no further once the run is canceled, whatever has come already', async () => {
+    const run = new AbortController();
+    const whole = gzipSync(Buffer.alloc(100 * MIB, ROWS));
+    const { batches } = open(kind, file(whole), { signal: run.signal });
+    await batches.next();
+    run.abort(new Error('the run was canceled'));
+    let bytes = 0;
+    await expect((async () => { for await (const batch of batches) bytes += batch.bytes; })()).rejects.toThrow('the run was canceled');
+    expect(bytes).toBeLessThan(8 * MIB);
+    await isLeft();
+  });
+
+  it('is left at once by a dry run that has read enough, even when the source sends no more', async () => {
+    const stopsAfter = Math.floor(MEMBER.length / 2);
+    const { batches } = open(kind, file(MEMBER, { stopsAfter }));
+    await batches.next();
+    await batches.return(undefined);
+    expect(await isLeft()).toBe(true);
+  });
+});

@@ -1,0 +1,85 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Piece } from '../../../domain/core/csv-pieces.ts';
+import { createCsvSplitter } from '../../../domain/core/csv-splitter.ts';
+import { checkPieces, type CheckedRows, type Rules } from '../../../domain/imports/import-batch.ts';
+import { type HeaderReading, parseHeader } from '../../../domain/imports/import-file.ts';
+
+const header = parseHeader(split(Buffer.from('user_id,attribute_key,value\n'))[0], 'v2') as HeaderReading & { ok: true };
+
+const rules: Rules = {
+  ...header.format,
+  attributes: new Map([
+    ['plan', { id: 1, key: 'plan', valueType: 'String', disabled: false }],
+    ['score', { id: 2, key: 'score', valueType: 'Number', disabled: false }],
+    ['tags', { id: 3, key: 'tags', valueType: 'Set', disabled: false }],
+  ]),
+  sorDisabled: false,
+  sorDeleted: false,
+};
+
+function split(bytes: Buffer, startOffset = 0, startLine = 1): Piece[] {
+  const splitter = createCsvSplitter({ maxRunBytes: 64, startOffset, startLine });
+  return [...splitter.push(bytes), ...splitter.end()];
+}
+
+/** Sound rows, rows that fail for each reason, rows without a customer, and records that can't be read. */
+const record = fc.oneof(
+  { weight: 6, arbitrary: fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'é'), fc.constantFrom('plan', 'score', 'tags', 'none'),
+    fc.constantFrom('1', 'x', '', 'x;y', '"q,""r"""', '"two\nlines"')).map((fields) => fields.join(',')) },
+  fc.constantFrom(',plan,1', 'a,plan', '"st"ray,plan,1', 'a,plan,"open', 'a\u0001,plan,1'),
+  fc.constant(Buffer.from([0x62, 0x2c, 0xff])),
+);
+
+const file = fc.array(record, { maxLength: 40 }).map((records) =>
+  Buffer.concat(records.flatMap((each) => [Buffer.from(each as string), Buffer.from('\n')])));
+
+function lines({ changes, errors }: CheckedRows): number[] {
+  return [...changes, ...errors].map(({ line }) => line);
+}
+
+const byLine = (one: { line: number }, other: { line: number }) => one.line - other.line;
+
+describe('an import in lanes', () => {
+  it('finds in all lanes together what it would find in one', () => {
+    fc.assert(fc.property(file, fc.integer({ min: 2, max: 5 }), (bytes, count) => {
+      const pieces = split(bytes);
+      const [whole] = checkPieces(pieces, rules, [0]);
+      const lanes = checkPieces(pieces, rules, Array.from({ length: count }, () => 0));
+      expect(lanes).toHaveLength(count);
+      expect(lanes.flatMap(({ changes }) => changes).toSorted(byLine)).toEqual(whole!.changes);
+      expect(lanes.flatMap(({ errors }) => errors).toSorted(byLine)).toEqual(whole!.errors);
+      for (const lane of lanes) expect(lane.rowsIn).toBe(lane.changes.length + lane.errors.length);
+    }));
+  });
+
+  it('keeps each customer\'s rows in one lane, in the order of the file', () => {
+    fc.assert(fc.property(file, fc.integer({ min: 2, max: 5 }), (bytes, count) => {
+      const owners = new Map<string, number>();
+      for (const [lane, { changes }] of checkPieces(split(bytes), rules, Array.from({ length: count }, () => 0)).entries()) {
+        expect(changes).toEqual(changes.toSorted(byLine));
+        for (const { customerId } of changes) {
+          expect(owners.get(customerId) ?? lane).toBe(lane);
+          owners.set(customerId, lane);
+        }
+      }
+    }));
+  });
+
+  it('takes each row once, wherever its lanes stopped before', () => {
+    fc.assert(fc.property(file, fc.array(fc.nat(), { minLength: 1, maxLength: 4 }), (bytes, stops) => {
+      const pieces = split(bytes);
+      const ends = [{ endOffset: 0, endLine: 1 }, ...pieces];
+      const reached = stops.map((stop) => ends[stop % ends.length]!);
+      const cursors = reached.map(({ endOffset }) => endOffset);
+      const none = cursors.map(() => 0);
+      const first = reached.toSorted((one, other) => one.endOffset - other.endOffset)[0]!;
+      const rest = split(bytes.subarray(first.endOffset), first.endOffset, first.endLine);
+      const again = checkPieces(rest, rules, cursors);
+      for (const [lane, all] of checkPieces(pieces, rules, none).entries()) {
+        const before = checkPieces(pieces.filter(({ endOffset }) => endOffset <= cursors[lane]!), rules, none)[lane]!;
+        expect([...lines(before), ...lines(again[lane]!)].toSorted((a, b) => a - b)).toEqual(lines(all).toSorted((a, b) => a - b));
+      }
+    }));
+  });
+});

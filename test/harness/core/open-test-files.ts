@@ -1,0 +1,17 @@
+import { type Files, folderFiles } from '../../../store/core/files.ts';
+import { s3Files } from '../../../store/core/s3-files.ts';
+
+/** As settings of a connector that uses S3. */
+export type S3Settings = { endpoint: string; region: string; bucket: string; access_key_id: string; secret_access_key: string };
+
+export const FILES_PREFIX = 'test/files';
+
+/** The files of a test's store, in this process or a worker's. */
+export function openTestFiles({ filesFolder, s3 }: { filesFolder: string; s3: S3Settings | null }): Files {
+  return s3 ? filesInS3(s3) : folderFiles(filesFolder);
+}
+
+export function filesInS3({ endpoint, region, bucket, ...keys }: S3Settings): Files {
+  const credentials = { accessKeyId: keys.access_key_id, secretAccessKey: keys.secret_access_key };
+  return s3Files({ bucket, prefix: FILES_PREFIX }, { endpoint, region, forcePathStyle: true, credentials });
+}

@@ -1,0 +1,17 @@
+import { openDatabase } from '../../../store/core/database.ts';
+import { folderFiles } from '../../../store/core/files.ts';
+import { rotateDataKey, rotateSecretKey } from '../../../store/core/rotate-keys.ts';
+
+/** A rotation that ends by SIGKILL the nth time it gets somewhere: `<url> <files> <from> <to, or -> <boundary> <n>`. */
+const [url, folder, from, to, where, times] = process.argv.slice(2) as [string, string, string, string, string, string];
+let left = Number(times);
+const needs = {
+  db: openDatabase({ url }), files: folderFiles(folder),
+  boundary(at: string) {
+    if (at !== where) return;
+    left -= 1;
+    if (left === 0) process.kill(process.pid, 'SIGKILL');
+  },
+};
+const key = (text: string) => Buffer.from(text, 'base64');
+await (to === '-' ? rotateDataKey(needs, key(from)) : rotateSecretKey(needs, key(from), key(to)));

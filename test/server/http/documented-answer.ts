@@ -1,0 +1,31 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { openApiDocument } from '../../../server/http/openapi.ts';
+import type { Route } from '../../../server/http/route.ts';
+import type { ServerSettings } from '../../../server/needs.ts';
+import { routes } from '../../../server/routes.ts';
+import { nameOf } from './samples.ts';
+
+type Responses = Record<string, { content?: Record<string, { schema: object }> }>;
+type Document = { paths: Record<string, Record<string, { responses: Responses }>> };
+
+// The patterns that zod writes beside its formats say the same.
+const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+const validators = new Map<string, ValidateFunction>();
+
+const SETTINGS = { publicUrl: 'https://millrace.example', version: '1' } as ServerSettings;
+
+let document: Document | undefined;
+
+/** What is wrong with the body of a route's answer by the API document; empty where nothing is. */
+export function documentedFaults(route: Route, body: unknown): string[] {
+  const validate = validators.get(nameOf(route)) ?? ajv.compile(schemaOf(route));
+  validators.set(nameOf(route), validate);
+  validate(body);
+  return (validate.errors ?? []).map(({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`);
+}
+
+function schemaOf(route: Route): object {
+  document ??= openApiDocument(routes, SETTINGS) as Document;
+  const operation = document.paths[route.path.replaceAll(/:(\w+)/g, '{$1}')]![route.method.toLowerCase()]!;
+  return operation.responses[200]!.content!['application/json']!.schema;
+}

@@ -1,0 +1,237 @@
+import type { FastifyInstance } from 'fastify';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import type { Route } from '../../../server/http/route.ts';
+import { routes } from '../../../server/routes.ts';
+import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { type Call, goodCalls, makeSample, nameOf, type Sample, send, untouchedSamples } from './samples.ts';
+import { testServer } from './test-server.ts';
+
+/** Bad input of every kind, made from each route's own schemas: a 4xx that names the field, never a 500. */
+
+type Part = 'params' | 'query' | 'body';
+type Schema = { type?: string; properties?: Record<string, Schema>; required?: string[]; enum?: unknown[] };
+
+/** Where a value is taken although it looks odd: the reference ignores it, or a text may hold anything. */
+const TAKEN = new Set([
+  'GET /api/system_of_records query.type: empty', 'GET /api/system_of_records query.type: long',
+  'GET /api/system_of_records query.type: unknown', 'GET /api/system_of_records query.type: NUL',
+  // A filter that matches nothing, a customer of whom nothing is known, the parameter of the other version.
+  'GET /api/attribute_values query.customer_id: unknown', 'GET /api/customer_attribute_values query.customer_id: unknown',
+  'GET /api/attribute_values/import_errors query.customer_id: unknown',
+  'GET /api/attribute_values/import_errors query.job_id: unknown', 'GET /api/gdpr/receipts query.user_id: unknown',
+  'GET /api/gdpr/latest_requests query.users: unknown',
+  'GET /api/syncs/:sync_id/runs/:run_id/errors query.customer_id: unknown',
+  'GET /api/syncs/:sync_id/runs/:run_id/errors.csv query.customer_id: unknown',
+  // A single value, which is judged when it is merged.
+  'POST /api/attribute_values body.customer_attribute_values: an object',
+  'GET /api/customer_profiles query.customer_ids: unknown', 'GET /api/customer_profiles query.attribute_keys: unknown',
+  'GET /api/customer_profiles/:customer_id params.customer_id: unknown',
+  'GET /api/customer_profiles/:customer_id query.attribute_keys: unknown',
+  // Names may be anything.
+  'POST /api/system_of_records body.name: unknown', 'PUT /api/system_of_records/:sor_identifier body.name: unknown',
+  'POST /api/customer_attributes body.key: unknown', 'POST /api/customer_attributes body.label: unknown',
+  'PUT /api/customer_attributes/:ca_identifier body.label: unknown',
+  'POST /api/users body.first_name: unknown', 'POST /api/users body.last_name: unknown',
+  'PUT /api/users/:user_id body.first_name: unknown', 'PUT /api/users/:user_id body.last_name: unknown',
+  'POST /api/service_tokens body.name: unknown', 'POST /api/connections body.name: unknown',
+  'PUT /api/connections/:connection_id body.name: unknown',
+  ...['POST /api/syncs', 'POST /api/syncs/validate', 'PUT /api/syncs/:sync_id'].flatMap((name) => [
+    `${name} body.name: unknown`,
+    // A field of the source, which is not asked; none, where the source keeps its own state; no schedule.
+    `${name} body.cursor_field: unknown`, `${name} body.cursor_field: null`, `${name} body.schedule: null`,
+  ]),
+  // What an app is without, in the other notation, or of another than a web app.
+  ...['POST /api/apps', 'PUT /api/apps/:app_identifier'].flatMap((name) => [
+    ...[
+      'store_id', 'sku', 'parent_identifier', 'icon', 'cv_icon', 'primary_category', 'secondary_category', 'fcm_key', 'inbox_days_to_live',
+      'rate_limit',
+    ].map((field) => `${name} body.${field}: null`),
+    ...['name', 'package_name', 'store_id', 'sku', 'primary_category', 'secondary_category', 'fcm_key']
+      .map((field) => `${name} body.${field}: unknown`),
+    ...['domains', 'gdpr_emails', 'app_groups'].map((field) => `${name} body.${field}: empty`),
+    `${name} body.fcm_key: long`,
+  ]),
+  ...['POST /api/app_groups', 'PUT /api/app_groups/:group_identifier'].flatMap((name) => [
+    `${name} body.name: unknown`, `${name} body.apps: empty`,
+  ]),
+  // None of what an exporter can do without; a key is judged by the bucket, and a folder may have any name.
+  ...['POST /api/data_exporters', 'PUT /api/data_exporters/:exporter_id'].flatMap((name) => [
+    ...['aws_account_id', 'aws_role_name', 'endpoint', 'export_since'].flatMap((field) => [
+      `${name} body.${field}: empty`, `${name} body.${field}: null`,
+    ]),
+    ...['name', 'subfolder', 'aws_access_key_id', 'aws_secret_access_key'].map((field) => `${name} body.${field}: unknown`),
+    `${name} body.subfolder: empty`, `${name} body.subfolder: long`, `${name} body.notify_emails: empty`,
+  ]),
+  'POST /api/gdpr/holds body.user_id: unknown', 'POST /api/gdpr/holds body.reason: unknown', 'POST /api/gdpr/holds body.reason: long',
+  'GET /api/gdpr/holds query.user_id: unknown', 'GET /api/gdpr/identifiers query.user_id: unknown',
+  'GET /api/gdpr/aliases query.user_id: unknown',
+  'POST /api/labels body.name: unknown', 'PUT /api/labels/:name body.new_name: unknown',
+  'PUT /api/apps/:app_identifier/event_definitions/:event_id body.display_name: unknown',
+  'PUT /api/apps/:app_identifier/event_definitions/:event_id body.display_name: null',
+  'PUT /api/apps/:app_identifier/event_definitions/:event_id body.labels: unknown',
+  ...['legal_texts', 'categories', 'recipients', 'purposes'].flatMap((part) => {
+    const path = `/api/apps/:app_identifier/data_wallet/${part}`;
+    const param = { legal_texts: 'legal_text', categories: 'category', recipients: 'recipient', purposes: 'purpose' }[part];
+    const fields = part === 'recipients' ? ['technical_name', 'display_name'] : ['technical_name'];
+    return [`POST ${path}`, `PUT ${path}/:${param}_identifier`, `PATCH ${path}/:${param}_identifier`]
+      .flatMap((name) => fields.map((field) => `${name} body.${field}: unknown`));
+  }),
+  'POST /api/entities body.name: unknown', 'PUT /api/entities/:entity_id body.name: unknown',
+  ...['POST /api/entities', 'PUT /api/entities/:entity_id'].flatMap((name) => [
+    `${name} body.description: unknown`, `${name} body.description: long`,
+  ]),
+  // So may passwords, and they may be long.
+  ...[
+    'PUT /api/users/me/password body.new_password', 'POST /api/invitations/accept body.password', 'POST /invite/:token body.password',
+    'POST /api/password_resets/confirm body.password', 'POST /reset/:token body.password',
+  ].flatMap((field) => [`${field}: unknown`, `${field}: long`]),
+  ...['POST /api/invitations/accept', 'POST /invite/:token'].flatMap((name) =>
+    ['first_name', 'last_name'].map((field) => `${name} body.${field}: unknown`)),
+  // A field of a form that was left empty.
+  'POST /invite/:token body.first_name: empty', 'POST /invite/:token body.last_name: empty',
+  // Pages that are none are ignored.
+  ...[
+    'GET /api/users', 'GET /api/invitations', 'GET /api/service_tokens', 'GET /api/entities', 'GET /api/connections', 'GET /api/syncs',
+    'GET /api/syncs/:sync_id/runs', 'GET /api/data_exporters/:exporter_id/runs', 'GET /api/data_exporters/:exporter_id/reconciliation',
+    'GET /api/data_exporters/:exporter_id/deletion_lists', 'GET /api/gdpr/receipts',
+    'GET /api/apps/:app_identifier/event_definitions', 'GET /api/gdpr/requests', 'GET /api/gdpr/holds',
+    'GET /api/gdpr/identifiers', 'GET /api/gdpr/requests/:request_id/identifiers', 'GET /api/gdpr/aliases',
+  ].flatMap((name) =>
+    ['page', 'per_page'].flatMap((field) =>
+      ['empty', 'long', 'unknown', 'NUL'].map((kind) => `${name} query.${field}: ${kind}`))),
+  ...['empty', 'long', 'unknown', 'NUL'].flatMap((kind) => [
+    `GET /api/audit_log query.per_page: ${kind}`, `GET /api/apps/:app_identifier/refused_calls query.per_page: ${kind}`,
+    `GET /api/apps/:app_identifier/ingestion query.days: ${kind}`,
+    ...['crashes', 'privacy_requests'].flatMap((list) => ['page', 'per_page'].map((field) =>
+      `GET /api/apps/:app_identifier/${list} query.${field}: ${kind}`)),
+  ]),
+  'GET /api/apps/:app_identifier/refused_calls query.message_id: unknown',
+  ...['subject', 'actor', 'customer_id'].flatMap((field) => [
+    `GET /api/audit_log query.${field}: unknown`, `GET /api/audit_log.csv query.${field}: unknown`,
+  ]),
+]);
+
+const MIB = 'x'.repeat(1024 * 1024);
+
+/** Kinds of bad text; a path or a query holds nothing else. */
+const BAD_TEXTS: Record<string, string> = {
+  empty: '', long: 'x'.repeat(300), unknown: 'nothing_of_that_name', NUL: 'a\0b',
+};
+
+/** Kinds of bad JSON values. */
+const BAD_VALUES: Record<string, unknown> = {
+  ...BAD_TEXTS, 'a lone surrogate': 'a\ud800b', 'a MiB': MIB, 'a number': 12.5, 'an array': [['x']],
+  'an object': { a: { b: 'c' } }, null: null,
+};
+
+let store: TestStore;
+let app: FastifyInstance;
+
+beforeAll(async () => {
+  store = await testStore();
+  ({ app } = await testServer(store));
+});
+
+function fieldsOf(schema: z.ZodType | undefined): Record<string, Schema> {
+  if (!schema) return {};
+  const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Schema;
+  return json.properties ?? {};
+}
+
+type Case = { name: string; route: Route; part: Part; field: string; kind: string; value: unknown };
+
+function casesOf(route: Route): Case[] {
+  const make = (part: Part, values: Record<string, unknown>) => Object.entries(fieldsOf(route[part])).flatMap(([field, schema]) =>
+    Object.entries(values).filter(([, value]) => !isSound(schema, value)).map(([kind, value]) =>
+      ({ name: `${nameOf(route)} ${part}.${field}: ${kind}`, route, part, field, kind, value })));
+  return [...make('params', BAD_TEXTS), ...make('query', BAD_TEXTS), ...(route.upload ? [] : make('body', BAD_VALUES))];
+}
+
+/** Whether a value is what the field asks for: an optional null, a number for a number. */
+function isSound({ type, enum: known }: Schema, value: unknown): boolean {
+  if (known) return known.includes(value);
+  return type === 'number' || type === 'integer' ? typeof value === 'number' : type === 'boolean' && typeof value === 'boolean';
+}
+
+/** A good call with one value exchanged. */
+function spoilt(call: Call, part: Part, field: string, value: unknown): Call {
+  return { ...call, [part]: { ...call[part], [field]: value } };
+}
+
+const cases = routes.flatMap(casesOf);
+
+const untouched = untouchedSamples();
+
+/** What reads changes nothing either. */
+function sampleOfTaken(route: Route): Promise<Sample> {
+  return route.method === 'GET' ? untouched(store, route) : makeSample(store, route);
+}
+
+/** What is refused changes nothing, but for the counting of wrong passwords. */
+function sampleFor(route: Route): Promise<Sample> {
+  return route.path === '/api/login' ? makeSample(store, route) : untouched(store, route);
+}
+
+describe('bad input', () => {
+  it.for(cases.filter(({ name }) => !TAKEN.has(name)))('is refused by name: $name', async ({ route, part, field, value, kind }) => {
+    const own = await sampleFor(route);
+    const reply = await send(app, route, spoilt(goodCalls[nameOf(route)]!(own), part, field, value), own, own.token);
+    const answer = reply.json() as { success: boolean; status: unknown; error_message: string; messages?: { element: string }[] };
+    expect(answer).toMatchObject({ success: false, error_message: expect.any(String) as string });
+    expect(reply.statusCode).toBeGreaterThanOrEqual(400);
+    expect(reply.statusCode).toBeLessThan(500);
+    // Of so much nothing is parsed before its credentials are found.
+    if (kind === 'a MiB' && route.auth !== 'token' && reply.statusCode === 413) return;
+    // An unknown name is a missing object, or wrong credentials; all else is told by the field's name.
+    const isMissing = answer.status === 'not_found' || [401, 404, 405].includes(reply.statusCode);
+    const isUnknown = isMissing && (kind === 'unknown' || kind === 'long' || kind === 'empty');
+    if (!isUnknown) expect(answer.messages?.map(({ element }) => element.split('.')[0]!.split('[')[0])).toContain(field);
+  });
+
+  const taken = [...TAKEN].map((name) => cases.find((one) => one.name === name)!);
+
+  it.for(taken)('is passed over where it is known to be: $name', async ({ route, part, field, value }) => {
+    const own = await sampleOfTaken(route);
+    const reply = await send(app, route, spoilt(goodCalls[nameOf(route)]!(own), part, field, value), own, own.token);
+    expect(reply.statusCode).toBe(200);
+  });
+
+  const required = routes.filter(({ upload }) => !upload).flatMap((route) => (['query', 'body'] as const).flatMap((part) => {
+    const schema = route[part];
+    const json = schema ? z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Schema : {};
+    return (json.required ?? []).map((field) => ({ name: `${nameOf(route)} ${part}.${field}`, route, part, field }));
+  }));
+
+  it.for(required)('is refused by name where it is missing: $name', async ({ route, part, field }) => {
+    const own = await sampleFor(route);
+    const call = goodCalls[nameOf(route)]!(own);
+    const rest = Object.fromEntries(Object.entries(call[part]!).filter(([name]) => name !== field));
+    const reply = await send(app, route, { ...call, [part]: rest }, own, own.token);
+    expect(reply.statusCode).toBe(400);
+    const { messages } = reply.json() as { messages: { element: string }[] };
+    expect(messages.map(({ element }) => element)).toContain(field);
+  });
+
+  const BODIES: [string, string, string][] = [
+    ['broken JSON', 'application/json', '{"name": '],
+    ['an array', 'application/json', '[1]'],
+    ['a text', 'application/json', '"name"'],
+    ['10,000 levels', 'application/json', `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`],
+    ['another type', 'application/xml', '<name/>'],
+    ['an open form', 'multipart/form-data; boundary=b', '--b\r\ncontent-disposition: form-data; name="x"\r\n\r\n'],
+  ];
+  const withBody = routes.filter(({ body }) => Object.keys(fieldsOf(body)).length > 0);
+
+  it.for(withBody.flatMap((route) => BODIES.map(([kind, type, body]) => ({ name: `${nameOf(route)}: ${kind}`, route, type, body }))))(
+    'as a body is refused: $name', async ({ route, type, body }) => {
+      const own = await sampleFor(route);
+      const { params } = goodCalls[nameOf(route)]!(own);
+      const path = route.path.replaceAll(/:(\w+)/g, (_, name: string) => params![name]!);
+      const headers = { 'content-type': type, authorization: `Token ${own.token}` };
+      const reply = await app.inject({ method: route.method, url: path, headers, payload: body });
+      expect(reply.json()).toMatchObject({ success: false, error_message: expect.any(String) as string });
+      expect(reply.statusCode).toBeGreaterThanOrEqual(400);
+      expect(reply.statusCode).toBeLessThan(500);
+    });
+});

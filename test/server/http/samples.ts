@@ -1,0 +1,492 @@
+import type { FastifyInstance } from 'fastify';
+import { hashPassword } from '../../../server/accounts/passwords.ts';
+import { readPushCertificate } from '../../../server/apps/read-push-certificate.ts';
+import type { Route } from '../../../server/http/route.ts';
+import { type Entity, insertEntity } from '../../../store/accounts/entities.ts';
+import { insertServiceToken } from '../../../store/accounts/service-tokens.ts';
+import { insertMembership, insertUser, type User } from '../../../store/accounts/users.ts';
+import type { App } from '../../../store/apps/apps.ts';
+import { insertLabel } from '../../../store/apps/labels.ts';
+import { insertPushCertificate } from '../../../store/apps/push-certificates.ts';
+import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
+import { insertAppSor, insertCustomSor } from '../../../store/attributes/systems-of-records.ts';
+import { write } from '../../../store/core/database.ts';
+import { insertFeedRequest } from '../../../store/feed/feed-requests.ts';
+import { insertImportErrors } from '../../../store/imports/import-errors.ts';
+import { insertConnection, type SettingValues } from '../../../store/syncs/connections.ts';
+import { insertEventDefinitions, listEventDefinitions } from '../../../store/tracking/event-definitions.ts';
+import { insertSampleApp } from '../../harness/apps/apps.ts';
+import type { TestStore } from '../../harness/core/database.ts';
+import { personId, rememberSecret } from '../../harness/core/people.ts';
+import { makeWorld, type World } from '../../harness/core/world.ts';
+import { importForm, insertUpload } from '../../harness/imports/imports.ts';
+import { insertSampleApps, type SampleApps, wholeApp } from '../apps/sample-apps.ts';
+import { sampleCertificate } from '../apps/sample-certificates.ts';
+import { insertSampleWallet, type SampleWallet } from '../apps/sample-wallet.ts';
+import { anotherExporter, insertSampleExporter, type SampleExporter } from '../exports/sample-exporter.ts';
+import { insertSampleArchive, type SampleArchive } from '../gdpr/sample-archive.ts';
+import { insertSampleDeviceRequest, type SampleDeviceRequest } from '../gdpr/sample-device-request.ts';
+import { insertSampleGdpr, type SampleGdpr } from '../gdpr/sample-gdpr.ts';
+import { anotherSync, insertSampleSync, type SampleSync } from '../syncs/sample-sync.ts';
+import { insertSampleLinks, type SampleLinks } from './sample-links.ts';
+
+/** A world in which every kind of object stands once, and a person has a value. */
+export type Sample = World & {
+  importId: string;
+  requestId: string;
+  person: string;
+  password: string;
+  /** Another user of the entity. */
+  colleague: User;
+  links: SampleLinks;
+  serviceTokenId: string;
+  /** To the test's own database. */
+  connection: { identifier: string; settings: SettingValues };
+  /** That no sync uses. */
+  spareConnectionId: string;
+  /** A SoR that no sync writes to. */
+  spareSorId: string;
+  sync: SampleSync;
+  apps: SampleApps;
+  /** An iOS App. */
+  app: App;
+  certificateId: string;
+  /** A certificate that the app does not have yet. */
+  anotherCertificate: { x509_pem: string; pkey_pem: string };
+  label: string;
+  eventId: string;
+  exporter: SampleExporter;
+  wallet: SampleWallet;
+  gdpr: SampleGdpr & SampleArchive;
+  asked: SampleDeviceRequest;
+  /** Another entity, in which nothing is. */
+  emptyEntity: Entity;
+};
+
+/** What a good call of a route sends. */
+export type Call = {
+  params?: Record<string, string>;
+  query?: Record<string, string>;
+  body?: Record<string, unknown>;
+  /** Sent as a web form with this file. */
+  file?: string;
+};
+
+const FILE = 'user_id,attribute_key,value\n';
+
+/** A good call of each route in a world. A new route joins with a line here. */
+export const goodCalls: Record<string, (own: Sample) => Call> = {
+  'GET /.well-known/jwks.json': () => ({}),
+  'POST /api/login': ({ user, password }) => ({ body: { email: user.email, password } }),
+  'POST /api/logout': () => ({}),
+  'GET /api/system_of_records': () => ({ query: { type: 'custom' } }),
+  'GET /api/system_of_records/:sor_identifier': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
+  'POST /api/system_of_records': () => ({ body: { name: 'Another' } }),
+  'PUT /api/system_of_records/:sor_identifier': (own) => ({ params: { sor_identifier: own.sor.identifier }, body: { name: 'Renamed' } }),
+  'DELETE /api/system_of_records/:sor_identifier': (own) => ({ params: { sor_identifier: own.spareSorId } }),
+  'PUT /api/system_of_records/:sor_identifier/disable': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
+  'PUT /api/system_of_records/:sor_identifier/enable': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
+  'GET /api/system_of_records/:sor_identifier/notify_emails': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
+  'PUT /api/system_of_records/:sor_identifier/notify_emails': (own) => ({
+    params: { sor_identifier: own.sor.identifier }, body: { notify_emails: ['data@example.com'] },
+  }),
+  'GET /api/customer_attributes/:ca_identifier': (own) => ({ params: { ca_identifier: own.attributes.plan!.identifier } }),
+  'POST /api/customer_attributes': (own) => ({
+    body: { sor_id: own.sor.identifier, key: 'colour', label: 'Colour', value_type: 'String' },
+  }),
+  'PUT /api/customer_attributes/:ca_identifier': (own) => ({
+    params: { ca_identifier: own.attributes.plan!.identifier }, body: { label: 'Tariff', disabled: true },
+  }),
+  'DELETE /api/customer_attributes/:ca_identifier': (own) => ({ params: { ca_identifier: own.attributes.plan!.identifier } }),
+  'GET /api/attribute_values': (own) => ({
+    query: { sor_id: own.sor.identifier, customer_id: own.person, customer_type: 'user_id', with_validity_dates: 'true' },
+  }),
+  'GET /api/customer_attribute_values': (own) => ({
+    query: { sor_id: own.sor.identifier, customer_id: own.person, customer_type: 'user_id' },
+  }),
+  'GET /api/customer_profiles': (own) => ({
+    query: {
+      sor_identifiers: own.sor.identifier, attribute_keys: 'plan', customer_ids: own.person, customer_id_type: 'user_id',
+      num_per_page: '10',
+    },
+  }),
+  'GET /api/customer_profiles/:customer_id': (own) => ({ params: { customer_id: own.person }, query: { customer_id_type: 'user_id' } }),
+  'GET /api/attribute_values/template': (own) => ({ query: { sor_id: own.sor.identifier, api_key: own.apiKey } }),
+  'POST /api/attribute_values/imports/:import_id/cancel': (own) => ({ params: { import_id: own.importId } }),
+  'GET /api/attribute_values/imports/:import_id/errors.csv': (own) => ({ params: { import_id: own.importId } }),
+  'POST /api/attribute_values/batch_import': () => ({ file: FILE }),
+  'GET /api/attribute_values/import_jobs': () => ({}),
+  'GET /api/attribute_values/import_errors': (own) => ({ query: { import_id: own.importId } }),
+  'GET /api/attribute_values/imports/:import_id': (own) => ({ params: { import_id: own.importId } }),
+  'GET /api/users': () => ({}),
+  'GET /api/users/:user_id': (own) => ({ params: { user_id: own.colleague.uid } }),
+  'POST /api/users': (own) => ({
+    body: {
+      email: `new-${own.entity.id}@example.com`, first_name: 'Ada', last_name: 'Byron',
+      enable: { sor_manage: true }, admin: false, superadmin: false,
+    },
+  }),
+  'PUT /api/users/:user_id': (own) => ({
+    params: { user_id: own.colleague.uid }, body: { first_name: 'Ada', enable: { comments: true } },
+  }),
+  'DELETE /api/users/:user_id': (own) => ({ params: { user_id: own.colleague.uid } }),
+  'PUT /api/users/me/password': ({ password }) => ({ body: { password, new_password: `${password}, new` } }),
+  'POST /api/users/:user_id/password_reset': (own) => ({ params: { user_id: own.colleague.uid } }),
+  'GET /api/invitations': () => ({}),
+  'POST /api/invitations/:invitation_id/send': ({ links }) => ({ params: { invitation_id: links.invitationId } }),
+  'DELETE /api/invitations/:invitation_id': ({ links }) => ({ params: { invitation_id: links.invitationId } }),
+  'POST /api/invitations/accept': ({ links }) => ({
+    body: { token: links.invitationToken, password: 'long enough', first_name: 'Ada', last_name: 'Byron' },
+  }),
+  'POST /api/password_resets': ({ user }) => ({ body: { email: user.email } }),
+  'POST /api/password_resets/confirm': ({ links }) => ({ body: { token: links.resetToken, password: 'long enough' } }),
+  'GET /invite/:token': ({ links }) => ({ params: { token: links.invitationToken } }),
+  'POST /invite/:token': ({ links }) => ({
+    params: { token: links.invitationToken }, body: { password: 'long enough', first_name: 'Ada', last_name: '' },
+  }),
+  'GET /reset': () => ({}),
+  'POST /reset': ({ user }) => ({ body: { email: user.email } }),
+  'GET /reset/:token': ({ links }) => ({ params: { token: links.resetToken } }),
+  'POST /reset/:token': ({ links }) => ({ params: { token: links.resetToken }, body: { password: 'long enough' } }),
+  'GET /api/service_tokens': () => ({}),
+  'POST /api/service_tokens': () => ({ body: { name: 'Nightly load', rights: ['sor_manage'], expires_in_days: 30 } }),
+  'DELETE /api/service_tokens/:token_identifier': (own) => ({ params: { token_identifier: own.serviceTokenId } }),
+  'GET /api/entities': () => ({}),
+  'GET /api/entities/:entity_id': (own) => ({ params: { entity_id: own.entity.identifier } }),
+  'POST /api/entities': () => ({
+    body: { name: 'New', description: 'A new one', default_tz: 'Europe/Paris', data_retention_in_months: 12 },
+  }),
+  'PUT /api/entities/:entity_id': (own) => ({ params: { entity_id: own.entity.identifier }, body: { name: 'Renamed' } }),
+  'DELETE /api/entities/:entity_id': (own) => ({ params: { entity_id: own.emptyEntity.identifier } }),
+  'GET /api/audit_log': () => ({}),
+  'GET /api/audit_log.csv': () => ({}),
+  'GET /api/connectors': () => ({}),
+  'GET /api/connections': () => ({}),
+  'POST /api/connections': (own) => ({ body: { name: 'Another', connector: 'postgres', settings: own.connection.settings } }),
+  'GET /api/connections/:connection_id': (own) => ({ params: { connection_id: own.connection.identifier } }),
+  'PUT /api/connections/:connection_id': (own) => ({
+    params: { connection_id: own.connection.identifier }, body: { name: 'Renamed', settings: own.connection.settings },
+  }),
+  'DELETE /api/connections/:connection_id': (own) => ({ params: { connection_id: own.spareConnectionId } }),
+  'POST /api/connections/check': (own) => ({ body: { connector: 'postgres', settings: own.connection.settings, as: 'source' } }),
+  'POST /api/connections/:connection_id/check': (own) => ({ params: { connection_id: own.connection.identifier }, body: { as: 'source' } }),
+  'GET /api/connections/:connection_id/streams': (own) => ({
+    params: { connection_id: own.connection.identifier }, query: { as: 'source' },
+  }),
+  'GET /api/apps': () => ({ query: { unwanted: 'true' } }),
+  'GET /api/apps/:app_identifier': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
+  'POST /api/apps': ({ apps }) => ({ body: { ...wholeApp(apps), store_fetched: false } }),
+  'PUT /api/apps/:app_identifier': ({ apps }) => ({ params: { app_identifier: apps.appId }, body: wholeApp(apps) }),
+  'GET /api/app_groups': () => ({}),
+  'GET /api/app_groups/:group_identifier': ({ apps }) => ({ params: { group_identifier: apps.groupId } }),
+  'POST /api/app_groups': ({ apps }) => ({ body: { name: 'Another', apps: [apps.appId] } }),
+  'PUT /api/app_groups/:group_identifier': ({ apps }) => ({
+    params: { group_identifier: apps.groupId }, body: { name: 'Renamed', apps: [apps.parentId] },
+  }),
+  'DELETE /api/app_groups/:group_identifier': ({ apps }) => ({ params: { group_identifier: apps.groupId } }),
+  'GET /api/apps/:app_identifier/api_keys': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
+  'GET /api/apps/:app_identifier/api_keys/:key_identifier': ({ apps }) => ({
+    params: { app_identifier: apps.appId, key_identifier: apps.keyId },
+  }),
+  'POST /api/apps/:app_identifier/api_keys': ({ apps }) => ({
+    params: { app_identifier: apps.appId }, body: { api_key: `Another-key-of-${apps.appId}-1`, revoked: false },
+  }),
+  'PUT /api/apps/:app_identifier/api_keys/:key_identifier': ({ apps }) => ({
+    params: { app_identifier: apps.appId, key_identifier: apps.keyId }, body: { api_key: `New-key-of-${apps.appId}-1`, revoked: true },
+  }),
+  ...Object.fromEntries(['batch', 'b', 'import'].map((name) => [`POST /v1/${name}`, ({ apps }: Sample): Call => ({
+    body: { writeKey: apps.apiKey, batch: [{ type: 'track', event: 'Tapped', messageId: 'sample', anonymousId: apps.deviceId }] },
+  })])),
+  ...Object.fromEntries([
+    'track', 't', 'identify', 'i', 'page', 'p', 'screen', 's', 'group', 'g', 'alias', 'a',
+  ].map((name) => [`POST /v1/${name}`, ({ apps, person }: Sample): Call => ({
+    body: { writeKey: apps.apiKey, event: 'Tapped', groupId: 'acme', previousId: apps.deviceId, userId: person, messageId: 'sample' },
+  })])),
+  'GET /v1/projects/:write_key/settings': ({ apps }) => ({ params: { write_key: apps.apiKey } }),
+  'POST /v1/privacy': ({ apps }) => ({ body: { writeKey: apps.apiKey, type: 'access', deviceId: apps.deviceId } }),
+  'GET /api/apps/:app_identifier/user_token_keys': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
+  'POST /api/apps/:app_identifier/user_token_keys': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
+  'DELETE /api/apps/:app_identifier/user_token_keys/:key_identifier': ({ apps }) => ({
+    params: { app_identifier: apps.appId, key_identifier: apps.tokenKeyId },
+  }),
+  'GET /api/apps/:app_identifier/privacy_requests': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
+  'GET /api/apps/:app_identifier/refused_calls': ({ apps }) => ({
+    params: { app_identifier: apps.appId }, query: { code: 'invalid', message_id: 'sample', per_page: '10' },
+  }),
+  'GET /api/apps/:app_identifier/ingestion': ({ apps }) => ({ params: { app_identifier: apps.appId }, query: { days: '30' } }),
+  'GET /api/apps/:app_identifier/crashes': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
+  'GET /api/syncs': () => ({}),
+  'POST /api/syncs': (own) => ({ body: anotherSync(own) }),
+  'POST /api/syncs/validate': (own) => ({ body: { ...anotherSync(own), sync_id: own.sync.identifier } }),
+  'GET /api/syncs/:sync_id': ofSync,
+  'PUT /api/syncs/:sync_id': (own) => ({ ...ofSync(own), body: { ...anotherSync(own), name: 'Renamed' } }),
+  'DELETE /api/syncs/:sync_id': ofSync,
+  'POST /api/syncs/:sync_id/pause': ofSync,
+  'POST /api/syncs/:sync_id/resume': ofSync,
+  'POST /api/syncs/:sync_id/accept_schema': ofSync,
+  'POST /api/syncs/:sync_id/run': (own) => ({ ...ofSync(own), body: { fresh: true, confirm_removals: false } }),
+  'POST /api/syncs/:sync_id/dry_run': (own) => ({ ...ofSync(own), body: { records: 100 } }),
+  'GET /api/syncs/:sync_id/runs': ofSync,
+  'GET /api/syncs/:sync_id/runs/:run_id': (own) => ofRun(own, 'endedRunId'),
+  'GET /api/sync_runs/:run_id': (own) => ({ params: { run_id: own.sync.endedRunId } }),
+  'POST /api/syncs/:sync_id/runs/:run_id/cancel': (own) => ofRun(own, 'waitingRunId'),
+  'POST /api/syncs/:sync_id/runs/:run_id/redrive': (own) => ofRun(own, 'endedRunId'),
+  'GET /api/syncs/:sync_id/runs/:run_id/log': (own) => ofRun(own, 'endedRunId'),
+  'GET /api/syncs/:sync_id/runs/:run_id/sample': (own) => ofRun(own, 'dryRunId'),
+  'GET /api/syncs/:sync_id/runs/:run_id/errors': (own) => ofRun(own, 'endedRunId'),
+  'GET /api/syncs/:sync_id/runs/:run_id/errors.csv': (own) => ofRun(own, 'endedRunId'),
+  'POST /api/attribute_values': (own) => ({
+    body: {
+      sor: own.sor.identifier, api_key: own.apiKey,
+      customer_attribute_values: [{ attribute_key: 'plan', attribute_value: 'gold', customer_id: own.person }],
+    },
+  }),
+  'GET /api/apps/:app_identifier/push_certificates': ofApp,
+  'GET /api/apps/:app_identifier/push_certificates/:cert_identifier': ofCertificate,
+  'POST /api/apps/:app_identifier/push_certificates': (own) => ({ ...ofApp(own), body: own.anotherCertificate }),
+  'PUT /api/apps/:app_identifier/push_certificates/:cert_identifier': (own) => ({ ...ofCertificate(own), body: { revoked: true } }),
+  'GET /api/labels': () => ({}),
+  'POST /api/labels': () => ({ body: { name: 'Another label' } }),
+  'PUT /api/labels/:name': (own) => ({ params: { name: own.label }, body: { new_name: 'Renamed' } }),
+  'DELETE /api/labels/:name': (own) => ({ params: { name: own.label } }),
+  'GET /api/apps/:app_identifier/event_definitions': ofApp,
+  'PUT /api/apps/:app_identifier/event_definitions/:event_id': (own) => ({
+    params: { app_identifier: own.app.identifier, event_id: own.eventId },
+    body: { display_name: 'Bought', goal: true, labels: ['Checkout', own.label] },
+  }),
+  'GET /api/data_exporters': () => ({}),
+  'POST /api/data_exporters': (own) => ({ body: anotherExporter(own) }),
+  'GET /api/data_exporters/:exporter_id': ofExporter,
+  'PUT /api/data_exporters/:exporter_id': (own) => ({ ...ofExporter(own), body: anotherExporter(own) }),
+  'DELETE /api/data_exporters/:exporter_id': ofExporter,
+  'GET /api/data_exporters/:exporter_id/reconciliation': ofExporter,
+  'GET /api/data_exporters/:exporter_id/deletion_lists': ofExporter,
+  'PUT /api/data_exporters/:exporter_id/activate': ofExporter,
+  'PUT /api/data_exporters/:exporter_id/deactivate': ofExporter,
+  'POST /api/data_exporters/:exporter_id/check': ofExporter,
+  'GET /api/data_exporters/:exporter_id/policy': ofExporter,
+  'GET /api/data_exporters/:exporter_id/exports/:export_identifier': (own) =>
+    ({ params: { ...ofExporter(own).params, export_identifier: own.exporter.exportId } }),
+  'GET /api/data_exporters/:exporter_id/runs': ofExporter,
+  'POST /api/data_exporters/:exporter_id/runs': ofExporter,
+  'GET /api/data_exporters/:exporter_id/runs/:run_id': (own) => ofExportRun(own, 'endedRunId'),
+  'GET /api/export_runs/:run_id': (own) => ({ params: { run_id: own.exporter.endedRunId } }),
+  'POST /api/data_exporters/:exporter_id/runs/:run_id/cancel': (own) => ofExportRun(own, 'waitingRunId'),
+  'POST /api/data_exporters/:exporter_id/runs/:run_id/rerun': (own) => ofExportRun(own, 'endedRunId'),
+  'POST /api/data_exporters/:exporter_id/backfills': (own) => ({ ...ofExporter(own), body: { from: '2026-01-01', to: '2026-01-31' } }),
+  'GET /api/attribute_values/feeds/:request_id': (own) => ({ params: { request_id: own.requestId } }),
+  'GET /api/gdpr/requests/:request_id/receipt': (own) => ({ params: { request_id: own.gdpr.receiptedId } }),
+  'GET /api/gdpr/receipts': (own) => ({ query: { user_id: own.person } }),
+  'POST /api/gdpr/access_user_data': (own) => ({ body: { users: [own.person], skip_email: true } }),
+  'GET /api/gdpr_request/export': (own) => ({ query: { request_id: own.gdpr.accessId } }),
+  'POST /api/gdpr/delete_user_data': (own) => ({ body: { users: [own.person], skip_email: true } }),
+  'GET /api/gdpr_request/delete': (own) => ({ query: { request_id: own.gdpr.deletionId } }),
+  'GET /api/gdpr/latest_requests': (own) => ({
+    query: { users: own.person, request_types: 'access,delete', modified_since: new Date(Date.now() - 86_400_000).toISOString() },
+  }),
+  'GET /api/gdpr/requests': () => ({}),
+  'GET /api/gdpr/downloads/:request_id/:ordinal/:signature': ({ gdpr: { archiveId, signature } }) => ({
+    params: { request_id: archiveId, ordinal: '1', signature },
+  }),
+  'GET /api/gdpr/requests/:request_id': (own) => ({ params: { request_id: own.gdpr.accessId } }),
+  'POST /api/gdpr/requests/:request_id/approve': ({ asked }) => ({ params: { request_id: asked.requestId } }),
+  'POST /api/gdpr/requests/:request_id/decline': ({ asked }) => ({ params: { request_id: asked.requestId } }),
+  'GET /api/gdpr/holds': ({ person }) => ({ query: { user_id: person } }),
+  'POST /api/gdpr/holds': () => ({ body: { user_id: personId(1), kind: 'restriction', reason: 'a dispute over what is stored' } }),
+  'DELETE /api/gdpr/holds/:hold_id': ({ asked }) => ({ params: { hold_id: asked.holdId } }),
+  'GET /api/gdpr/identifiers': ({ person }) => ({ query: { user_id: person } }),
+  'GET /api/gdpr/requests/:request_id/identifiers': ({ asked }) => ({ params: { request_id: asked.requestId } }),
+  'GET /api/gdpr/aliases': ({ asked }) => ({ query: { user_id: asked.later } }),
+  'PUT /api/gdpr/aliases': ({ asked: { earlier, later } }) => (
+    { body: { previous_id: earlier, user_id: later, decision: 'confirmed' } }),
+  'POST /api/gdpr/readmit': ({ asked, apps }) => ({ body: { users: [asked.erased], devices: [apps.deviceId] } }),
+  ...walletCalls(),
+};
+
+function ofApp({ app }: Sample): Call {
+  return { params: { app_identifier: app.identifier } };
+}
+
+function ofCertificate({ app, certificateId }: Sample): Call {
+  return { params: { app_identifier: app.identifier, cert_identifier: certificateId } };
+}
+
+function ofExporter({ exporter }: Sample): Call {
+  return { params: { exporter_id: exporter.identifier } };
+}
+
+function ofExportRun({ exporter }: Sample, run: 'endedRunId' | 'waitingRunId'): Call {
+  return { params: { exporter_id: exporter.identifier, run_id: exporter[run] } };
+}
+
+/** Of the five parts of a data wallet, which are alike. */
+function walletCalls(): Record<string, (own: Sample) => Call> {
+  const path = '/api/apps/:app_identifier/data_wallet';
+  const app = ({ wallet }: Sample) => ({ app_identifier: wallet.appId });
+  const languages = (own: Sample) => ({ params: app(own), body: { languages: [{ identifier: 'fr' }, { identifier: 'en' }] } });
+  const part = (
+    name: string, param: string, body: Call['body'], identifier: keyof SampleWallet, unused = identifier,
+  ): Record<string, (own: Sample) => Call> => {
+    const one = (own: Sample) => ({ ...app(own), [param]: own.wallet[identifier] });
+    return {
+      [`GET ${path}/${name}`]: (own) => ({ params: app(own) }),
+      [`POST ${path}/${name}`]: (own) => ({ params: app(own), body: body! }),
+      [`GET ${path}/${name}/:${param}`]: (own) => ({ params: one(own) }),
+      [`PUT ${path}/${name}/:${param}`]: (own) => ({ params: one(own), body: body! }),
+      [`PATCH ${path}/${name}/:${param}`]: (own) => ({ params: one(own), body: body! }),
+      [`DELETE ${path}/${name}/:${param}`]: (own) => ({ params: { ...one(own), [param]: own.wallet[unused] } }),
+    };
+  };
+  const says = { technical_name: 'another', title: { en: 'Another' } };
+  const element = { technical_name: 'orders', display_name: 'Orders', data_category: { technical_name: 'usage' } };
+  return {
+    [`GET ${path}/settings`]: (own) => ({ params: app(own) }),
+    [`PUT ${path}/settings`]: languages,
+    [`PATCH ${path}/settings`]: languages,
+    ...part('legal_texts', 'legal_text_identifier', { ...says, text: { en: 'Text' } }, 'legalTextId'),
+    ...part('categories', 'category_identifier', { ...says, description: { en: 'What it is' } }, 'categoryId', 'spareCategoryId'),
+    ...part('recipients', 'recipient_identifier',
+      { technical_name: 'another', display_name: 'Another', data_elements: [element] }, 'recipientId'),
+    ...part('purposes', 'purpose_identifier', {
+      ...says, description: { en: 'What for' }, data_elements: [{ technical_name: 'basket', recipient: { technical_name: 'crm' } }],
+    }, 'purposeId'),
+  };
+}
+
+function ofSync({ sync }: Sample): Call {
+  return { params: { sync_id: sync.identifier } };
+}
+
+function ofRun({ sync }: Sample, run: 'endedRunId' | 'dryRunId' | 'waitingRunId'): Call {
+  return { params: { sync_id: sync.identifier, run_id: sync[run] } };
+}
+
+export function nameOf({ method, path }: Route): string {
+  return `${method} ${path}`;
+}
+
+export type SampleOptions = { rights?: readonly []; admin?: boolean; isSuper?: boolean };
+
+/**
+ * The enabled SoR that most calls want, or the disabled one that `enable` needs. The user is an admin with every right,
+ * and a superadmin where the route needs one.
+ */
+export async function makeSample(store: TestStore, route: Route, { isSuper = true, ...options }: SampleOptions = {}): Promise<Sample> {
+  const world = await makeWorld(store, options);
+  const { db, secrets } = store;
+  const { entity, sor, user } = world;
+  const person = personId(900_000 + entity.id);
+  const password = `password of ${entity.identifier}`;
+  await db.query('UPDATE users SET password_hash = $2 WHERE id = $1', [user.id, await hashPassword(password)]);
+  const made = await write(db, async (tx) => {
+    const { id: attributeId } = world.attributes.plan!;
+    const key = { customerType: 'user_id', customerId: person } as const;
+    await mergeAttributeValues(tx, secrets, entity.id, sor.id, prepareChanges([
+      { kind: 'value', line: 1, attributeId, ...key, valueType: 'String', value: `plan of ${entity.identifier}` },
+    ]));
+    const job = await insertUpload(tx, store, world);
+    await insertImportErrors(tx, entity.id, job.id, [{
+      line: 2, errorType: 'INVALID_VALUE', outcome: 'failed', stage: 'validation', message: 'is no number', customerId: person,
+      attributeKey: 'score', raw: `${person},score,many`, originalLine: null, customerHash: null,
+    }]);
+    const requestId = await insertFeedRequest(tx, entity.id, { sorId: sor.id, version: 3, valuesIn: 0, body: '[]' });
+    return { importId: job.identifier, requestId };
+  });
+  if (route.role === 'superadmin' && isSuper) await db.query('UPDATE users SET superadmin = true WHERE id = $1', [user.id]);
+  if (route.path.endsWith('/enable')) await db.query('UPDATE systems_of_records SET disabled = true WHERE id = $1', [sor.id]);
+  const others = { ...await insertOthers(store, world, person), ...await insertBesideApps(store, world, route.path) };
+  return { ...world, ...made, person, password, ...others };
+}
+
+/** The same samples for all tests in which nothing of them may change. */
+export function untouchedSamples(): (store: TestStore, route: Route, options?: SampleOptions) => Promise<Sample> {
+  const made = new Map<string, Promise<Sample>>();
+  return (store, route, options = {}) => {
+    const kind = JSON.stringify([route.role === 'superadmin', route.path.endsWith('/enable'), options]);
+    const sample = made.get(kind) ?? makeSample(store, route, options);
+    made.set(kind, sample);
+    return sample;
+  };
+}
+
+/** An app, and what is kept beside it. */
+async function insertBesideApps(
+  { db, secrets }: TestStore, world: World, path: string,
+): Promise<Pick<Sample, 'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'eventId' | 'exporter' | 'asked'>> {
+  const { entity } = world;
+  const [certificate, anotherCertificate] = [await sampleCertificate(0), await sampleCertificate(1)];
+  return write(db, async (tx) => {
+    const app = await insertSampleApp(tx, entity.id, 'com.example.shop');
+    await insertAppSor(tx, entity.id, app.id);
+    const read = readPushCertificate(certificate, new Date());
+    const { identifier: certificateId } = (await insertPushCertificate(tx, secrets, entity.id, app.id, read))!;
+    const { name: label } = (await insertLabel(tx, entity.id, `Label of ${entity.identifier}`))!;
+    await insertEventDefinitions(tx, entity.id, app.id, [{ logType: 2, name: `Event of ${entity.identifier}` }]);
+    const [{ id } = { id: 0 }] = await listEventDefinitions(tx, entity.id, app.id, { offset: 0, limit: 1 });
+    const exporter = await insertSampleExporter(tx, secrets, world, path, app.id);
+    const asked = await insertSampleDeviceRequest(tx, secrets, entity.id, { appId: app.id, userId: world.user.id });
+    return { app, certificateId, anotherCertificate, label, eventId: String(id), exporter, asked };
+  });
+}
+
+async function insertOthers(
+  { db, files, secrets, url }: TestStore, world: World, person: string,
+): Promise<Pick<
+  Sample,
+  'colleague' | 'links' | 'serviceTokenId' | 'connection' | 'spareConnectionId' | 'spareSorId' | 'sync' | 'apps' | 'wallet' | 'gdpr'
+  | 'emptyEntity'
+>> {
+  const { entity, user } = world;
+  return write(db, async (tx) => {
+    const colleague = await insertUser(tx, { email: `colleague-of-${user.email}`, passwordHash: '', preferedEntityId: entity.id });
+    await insertMembership(tx, { userId: colleague.id, entityId: entity.id, rights: ['sor_manage'], admin: false });
+    const expiresAt = new Date(Date.now() + 60_000);
+    const asked = { name: 'Load', rights: ['sor_manage'], createdBy: user.id, expiresAt } as const;
+    const { serviceToken } = await insertServiceToken(tx, entity.id, asked);
+    const settings = postgresSettings(url);
+    const { password, ...shown } = settings;
+    const split = { settings: shown, secretSettings: { password } };
+    const insert = async (name: string) =>
+      (await insertConnection(tx, secrets, entity.id, { name, connector: 'postgres', createdBy: user.id, ...split }))!;
+    const { id, identifier } = await insert('Warehouse');
+    const { identifier: spareConnectionId } = await insert('Spare');
+    const { identifier: spareSorId } = await insertCustomSor(tx, secrets, entity.id, 'Spare', user.id);
+    const connection = { identifier, settings };
+    const sync = await insertSampleSync(tx, world, id, person);
+    const apps = await insertSampleApps(tx, secrets, entity.id);
+    const wallet = await insertSampleWallet(tx, entity.id);
+    const gdpr = {
+      ...await insertSampleGdpr(tx, secrets, world, person),
+      ...await insertSampleArchive(tx, { files, secrets }, world, person),
+    };
+    const emptyEntity = await insertEntity(tx, secrets, 'Empty');
+    const links = await insertSampleLinks(tx, world, colleague);
+    const made = { colleague, links, connection, spareConnectionId, spareSorId, sync, apps, wallet, gdpr, emptyEntity };
+    return { ...made, serviceTokenId: serviceToken.identifier };
+  });
+}
+
+/** The settings of a connection to the Postgres that `url` names. */
+export function postgresSettings(url: string): SettingValues & { password: string } {
+  const { hostname: host, port, pathname, username: user, password } = new URL(url);
+  rememberSecret(decodeURIComponent(password));
+  return { host, port: Number(port), database: pathname.slice(1), user, password: decodeURIComponent(password), tls: 'off' };
+}
+
+/** Sends a call; `token` null sends none. A file goes with the SoR and key of `own`. */
+export async function send(
+  app: FastifyInstance, route: Route, call: Call, own: World, token: string | null, headers: Record<string, string> = {},
+) {
+  const path = route.path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(call.params?.[name] ?? ''));
+  const query = new URLSearchParams(call.query).toString();
+  const form = call.file === undefined ? null : importForm(own, call.file);
+  return app.inject({
+    method: route.method,
+    url: query ? `${path}?${query}` : path,
+    headers: {
+      accept: 'application/vnd.svc.v3', ...form?.headers, ...(token === null ? {} : { authorization: `Token ${token}` }),
+      ...(call.body === undefined ? {} : { 'content-type': 'application/json' }), ...headers,
+    },
+    ...(form ? { payload: form.payload } : call.body === undefined ? {} : { payload: JSON.stringify(call.body) }),
+  });
+}

@@ -1,0 +1,226 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
+import { type AddressInfo, createConnection } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { findImportSource } from '../../../store/imports/import-source.ts';
+import { claimImport, findImport } from '../../../store/imports/imports.ts';
+import { waitFor } from '../../harness/core/wait.ts';
+import { makeWorld } from '../../harness/core/world.ts';
+import { type Answer, testServer, webForm } from '../http/test-server.ts';
+import { useServer } from '../http/use-server.ts';
+
+const PATH = '/api/attribute_values/batch_import';
+const CSV = Buffer.from('user_id,attribute_key,value\nu1,plan,gold\nu2,plan,silver\n');
+
+const { store, server, world } = useServer();
+let credentials: [string, string][];
+
+beforeAll(async () => {
+  credentials = [['sor_id', world.sor.identifier], ['api_key', world.apiKey]];
+});
+
+let keptBefore: string[];
+beforeEach(async () => {
+  keptBefore = await kept();
+});
+
+async function kept(): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { key } of store.files.list('imports/')) keys.push(key);
+  return keys.toSorted();
+}
+
+const send = (parts: [string, string | Buffer][], { v3 = false, to = server } = {}): Promise<Answer> =>
+  to.call('POST', PATH, { v3, ...webForm(parts) });
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+
+async function importOf({ body }: Answer) {
+  const job = (await findImport(store.db, world.entity.id, body.result.import_id))!;
+  const file = job.file!;
+  return { job, file, stored: (await store.files.readAll(file.fileKey))! };
+}
+
+describe('an upload', () => {
+  test.each([
+    ['before the file', true], ['after it', false],
+  ])('with its fields %s is accepted, pinned and started', async (_where, before) => {
+    const file: [string, Buffer] = ['file', CSV];
+    const answer = await send(before ? [...credentials, file] : [file, ...credentials]);
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual({ success: true, result: { jid: expect.any(String), import_id: expect.any(String) } });
+    const { job, file: pinned, stored } = await importOf(answer);
+    expect(stored).toEqual(CSV);
+    expect(job).toMatchObject({
+      state: 'accepted', version: 2, skipEmail: false, sorId: world.sor.id, jid: answer.body.result.jid,
+      file: { fileBytes: CSV.length, sourceBytes: CSV.length, sourceGzip: false, sourceDefect: null },
+    });
+    expect(pinned.fileSha256.toString('hex')).toBe(sha256(CSV));
+    expect(server.started).toContainEqual({ entityId: world.entity.id, importId: job.id, identifier: job.identifier });
+  });
+
+  test('of gzip is known by its content and kept decompressed, with both checksums', async () => {
+    const gzip = gzipSync(CSV);
+    const answer = await send([...credentials, ['skip_email', 'true'], ['file', gzip]], { v3: true });
+    const { job, file, stored } = await importOf(answer);
+    expect(stored).toEqual(CSV);
+    expect(job).toMatchObject({ version: 3, skipEmail: true, file: { sourceGzip: true } });
+    expect([file.sourceBytes, file.fileBytes]).toEqual([gzip.length, CSV.length]);
+    expect([file.sourceSha256.toString('hex'), file.fileSha256.toString('hex')]).toEqual([sha256(gzip), sha256(CSV)]);
+  });
+
+  test('is written into the audit log of the entity', async () => {
+    const { job } = await importOf(await send([...credentials, ['file', CSV]]));
+    const { rows } = await store.db.query(
+      'SELECT actor_kind, actor_id, action FROM audit_log WHERE entity_id = $1 AND subject = $2',
+      [world.entity.id, job.identifier]);
+    expect(rows).toEqual([{ actor_kind: 'sor_key', actor_id: world.sor.id, action: 'import' }]);
+  });
+
+  test('whose workflow cannot be started is accepted all the same', async () => {
+    const down = await testServer(store, { startImport: async () => { throw new Error('zqsecret'); } });
+    expect((await send([...credentials, ['file', CSV]], { to: down })).status).toBe(200);
+    expect(down.logs).toContainEqual(expect.objectContaining({ level: 40, msg: 'an import could not be started yet' }));
+    expect(JSON.stringify(down.logs)).not.toContain('zqsecret');
+  });
+
+  test('waits no longer than a moment for a Temporal that does not answer', async () => {
+    const hanging = await testServer(store, { startImport: () => new Promise(() => {}) });
+    expect((await send([...credentials, ['file', CSV]], { to: hanging })).status).toBe(200);
+  });
+});
+
+describe('a file to be fetched', () => {
+  test('is accepted, with its address and headers sealed', async () => {
+    const headers = { Authorization: 'Bearer of-the-source' };
+    const url = 'https://files.example.com/exports/a.csv?X-Amz-Signature=of-the-url';
+    const fields = { ...Object.fromEntries(credentials), file_url: url };
+    const asJson = await server.call('POST', PATH, { body: { ...fields, request_headers: headers, dry_run: true }, v3: true });
+    const asForm = await send(Object.entries({ ...fields, request_headers: JSON.stringify(headers) }));
+    for (const answer of [asJson, asForm]) {
+      expect(answer.body).toEqual({ success: true, result: { jid: expect.any(String), import_id: expect.any(String) } });
+      const job = (await findImport(store.db, world.entity.id, answer.body.result.import_id))!;
+      expect(job).toMatchObject({ state: 'accepted', file: null, shownUrl: 'https://files.example.com/exports/a.csv?…' });
+      const { rows } = await store.db.query('SELECT imports::text AS row FROM imports WHERE id = $1', [job.id]);
+      expect(rows[0].row).not.toMatch(/of-the-source|of-the-url/);
+      const claim = (await claimImport(store.db, world.entity.id, job.id, 'run'))!;
+      expect(claim.isPinned).toBe(false);
+      const ref = { entityId: world.entity.id, importId: job.id, generation: claim.generation };
+      expect(await findImportSource(store.db, store.secrets, ref)).toEqual({ url, headers });
+    }
+    expect((await findImport(store.db, world.entity.id, asJson.body.result.import_id))!.dryRun).toBe(true);
+  });
+});
+
+describe('a refused upload leaves nothing behind', () => {
+  const stranger: [string, string][] = [['sor_id', 'sor_unknown'], ['api_key', 'nonsense']];
+  test.each([
+    ['an unknown SoR before the file', 401, 'Invalid sor_id or api_key', () => [...stranger, ['file', CSV]]],
+    ['an unknown SoR after the file', 401, 'Invalid sor_id or api_key', () => [['file', CSV], ...stranger]],
+    ['a wrong key', 401, 'Invalid sor_id or api_key', () => [credentials[0], ['api_key', 'nonsense'], ['file', CSV]]],
+    ['no key', 400, 'api_key: is required', () => [credentials[0], ['file', CSV]]],
+    ['no file', 400, 'file: is required: send the file as the web-form part `file`, or its address as file_url', () => credentials],
+    ['another name', 400, 'csv: takes no file; send one file, as `file`', () => [...credentials, ['csv', CSV]]],
+    ['two files', 400, 'The form has more than one file', () => [...credentials, ['file', CSV], ['file', CSV]]],
+    ['a bad flag', 400, 'skip_email: must be true or false', () => [
+      ...credentials, ['skip_email', 'perhaps'], ['file', CSV],
+    ]],
+  ])('for %s', async (_why, status, message, parts) => {
+    const refused = await send(parts() as [string, string | Buffer][]);
+    expect([refused.status, refused.body.error_message]).toEqual([status, message]);
+    expect(await kept()).toEqual(keptBefore);
+  });
+
+  test.each([
+    ['file_url', { file_url: 'ftp://files.example.com/a.csv' }],
+    ['file_url', { file_url: 'https://user:secret@files.example.com/a.csv' }],
+    ['request_headers', { file_url: 'https://files.example.com/a.csv', request_headers: { 'Transfer-Encoding': 'chunked' } }],
+    ['request_headers', { file_url: 'https://files.example.com/a.csv', request_headers: 'no JSON' }],
+    ['request_headers.X-Number', { file_url: 'https://files.example.com/a.csv', request_headers: { 'X-Number': 1 } }],
+    ['request_headers', { request_headers: { 'X-Key': 'k' } }],
+    ['redrive_of', { file_url: 'https://files.example.com/a.csv', redrive_of: 'imp_unknown' }],
+  ])('for a wrong %s, by the name of the field', async (element, fields) => {
+    const refused = await server.call('POST', PATH, { body: { ...Object.fromEntries(credentials), ...fields } });
+    expect([refused.status, refused.body.messages?.[0].element]).toEqual([400, element]);
+    expect(refused.text).not.toContain('secret');
+  });
+
+  test('for a file beside a file_url', async () => {
+    const refused = await send([...credentials, ['file_url', 'https://files.example.com/a.csv'], ['file', CSV]]);
+    expect([refused.status, refused.body.messages[0].element]).toEqual([400, 'file_url']);
+    expect(await kept()).toEqual(keptBefore);
+  });
+
+  test('for a key of another SoR, and for a SoR that was deleted', async () => {
+    const other = await makeWorld(store);
+    expect((await send([credentials[0]!, ['api_key', other.apiKey], ['file', CSV]])).status).toBe(401);
+    await server.call('DELETE', `/api/system_of_records/${other.sor.identifier}`, { token: other.token });
+    expect((await send([['sor_id', other.sor.identifier], ['api_key', other.apiKey], ['file', CSV]])).status).toBe(401);
+    expect(await kept()).toEqual(keptBefore);
+  });
+
+  test('for one that is too large, as it comes or decompressed, or on credit', async () => {
+    const limits = { uploadBytes: 500, decompressedBytes: 2_000, unverifiedBytes: 100 };
+    const small = await testServer(store, { settings: { limits } });
+    const bomb = gzipSync(Buffer.alloc(100_000, 'a'));
+    const plain = Buffer.alloc(600, 'a');
+    const late: [string, string | Buffer][] = [['file', Buffer.alloc(200, 'a')], ...credentials];
+    for (const parts of [[...credentials, ['file', plain]], [...credentials, ['file', bomb]], late]) {
+      const refused = await send(parts as [string, string | Buffer][], { to: small });
+      expect([refused.status, refused.body.status]).toEqual([413, 'payload_too_large']);
+    }
+    const fits = () => send([['file', Buffer.alloc(80, 'a')], ...credentials], { to: small });
+    expect([(await fits()).status, (await fits()).status]).toEqual([200, 200]);
+    expect(await kept()).toHaveLength(keptBefore.length + 2);
+
+    await store.db.query('ALTER TABLE imports ADD CONSTRAINT never CHECK (false) NOT VALID');
+    expect((await fits()).status).toBe(500);
+    await store.db.query('ALTER TABLE imports DROP CONSTRAINT never');
+    expect((await fits()).status, 'after a fault of ours its share is free again').toBe(200);
+  });
+
+  test('for fields that are too large together', async () => {
+    const small = await testServer(store, { settings: { limits: { bodyBytes: 5_000 } } });
+    const long: [string, string][] = Array.from({ length: 60 }, (_, index) => [`field_${index}`, 'x'.repeat(100)]);
+    const refused = await send([...credentials, ...long, ['file', CSV]], { to: small });
+    expect([refused.status, refused.body.error_message]).toEqual([413, 'The fields of the form are too large together']);
+    expect(await kept()).toEqual(keptBefore);
+  });
+});
+
+describe('over a socket', () => {
+  let port: number;
+  beforeAll(async () => {
+    await server.app.listen({ port: 0, host: '127.0.0.1' });
+    ({ port } = server.app.server.address() as AddressInfo);
+  });
+
+  const open = (parts: [string, string | Buffer][], length: number) => {
+    const { body, headers } = webForm(parts);
+    const socket = createConnection(port, '127.0.0.1');
+    socket.on('error', () => {});
+    const head = ['Host: x', `Content-Type: ${headers['content-type']}`, `Content-Length: ${length}`];
+    socket.write(`POST ${PATH} HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n`);
+    socket.write(body.subarray(0, body.length - 60));
+    return socket;
+  };
+
+  test('an upload whose caller hangs up in the middle leaves nothing behind', async () => {
+    const socket = open([...credentials, ['file', Buffer.alloc(300_000, 'a')]], 1_000_000);
+    await waitFor('the upload to be under way', async () => (await unfinished()).length > 0);
+    socket.destroy();
+    await waitFor('the unfinished file to go', async () => (await unfinished()).length === 0);
+    expect(await kept()).toEqual(keptBefore);
+  });
+
+  test('a wrong key before the file is refused while the file still comes', async () => {
+    const wrong: [string, string][] = [['sor_id', 'sor_unknown'], ['api_key', 'nonsense']];
+    const socket = open([...wrong, ['file', Buffer.alloc(300_000, 'a')]], 1_000_000_000);
+    const [reply] = await once(socket, 'data') as [Buffer];
+    expect(String(reply)).toMatch(/^HTTP\/1.1 401 /);
+    socket.destroy();
+  });
+
+  const unfinished = () => readdir(`${store.filesFolder}/.unfinished`).catch(() => []);
+});

@@ -1,0 +1,162 @@
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { AttributeChange } from '../../../domain/attributes/attribute-change.ts';
+import { parseAttributeValue } from '../../../domain/attributes/attribute-value.ts';
+import type { CustomerType } from '../../../domain/attributes/customer-id.ts';
+import { insertCustomerAttribute } from '../../../store/attributes/customer-attributes.ts';
+import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
+import { deleteSor, insertAppSor } from '../../../store/attributes/systems-of-records.ts';
+import { write } from '../../../store/core/database.ts';
+import type { ExportScope } from '../../../store/exports/export-sources.ts';
+import { insertSampleApp } from '../../harness/apps/apps.ts';
+import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { personId } from '../../harness/core/people.ts';
+import { makeWorld, type World } from '../../harness/core/world.ts';
+import { exportedRows, readExported } from '../../harness/exports/exported-rows.ts';
+
+let store: TestStore;
+
+beforeAll(async () => {
+  store = await testStore();
+});
+
+let line = 1;
+
+type Change = { key: string; value?: string | boolean | null; add?: string[]; type?: CustomerType; who?: number };
+
+function change({ attributes }: World, { key, value = null, add, type = 'user_id', who = 1 }: Change): AttributeChange {
+  const { id, valueType } = attributes[key]!;
+  const whose = { line: line++, attributeId: id, customerType: type, customerId: personId(who) };
+  return add
+    ? { kind: 'set', action: 'UPSERT', elements: add, ...whose }
+    : { kind: 'value', valueType: valueType as 'String', value, ...whose };
+}
+
+/** Returns when the transaction began, as Postgres writes it. */
+async function merge(world: World, changes: Change[], sorId = world.sor.id): Promise<string> {
+  return write(store.db, async (tx) => {
+    await mergeAttributeValues(tx, store.secrets, world.entity.id, sorId, prepareChanges(changes.map((given) => change(world, given))));
+    return (await tx.query<{ at: string }>('SELECT now()::text AS at')).rows[0]!.at;
+  });
+}
+
+const HOUR_MS = 3_600_000;
+
+/** With a start of late they are read by the log of changes, from the beginning by the table. */
+const WAYS = { 'by the log of changes': () => new Date(Date.now() - HOUR_MS), 'by the table': () => null };
+
+const scopeOf = ({ entity, sor }: Pick<World, 'entity' | 'sor'>, start: Date | null, changes: Partial<ExportScope> = {}): ExportScope => ({
+  entityId: entity.id, apps: [], sors: [sor], format: 'csv',
+  window: { kind: 'received', start, end: new Date(Date.now() + HOUR_MS) }, ...changes,
+});
+
+const GIVEN: Change[] = [
+  { key: 'plan', value: 'gold, "silver";\nand \u{1F600}' }, { key: 'score', value: '9007199254740993.10' }, { key: 'vip', value: false },
+  { key: 'born', value: '0099-02-28' }, { key: 'seen', value: '2026-01-02T03:04:05.670Z' }, { key: 'tags', add: ['b', 'a,"', 'c'] },
+];
+
+describe.each(Object.entries(WAYS))('attributes that are exported %s', (_, start) => {
+  it('have all columns, and values that an import reads as what they were', async () => {
+    const world = await makeWorld(store);
+    const at = await merge(world, GIVEN);
+    const rows = await exportedRows(store.db, 'attributes', scopeOf(world, start()));
+    expect(rows).toHaveLength(GIVEN.length);
+    for (const { key, value, add } of GIVEN) {
+      const { identifier, valueType } = world.attributes[key]!;
+      const found = rows.find((row) => row.customer_attribute_key === key)!;
+      expect(found).toEqual({
+        system_of_record_identifier: world.sor.identifier, customer_attribute_identifier: identifier, customer_attribute_key: key,
+        customer_attribute_value: add ? 'b;a,";c' : String(value), customer_id_type: 'user_id', customer_id: personId(1),
+        changed_at: `${at.slice(0, 10)}T${at.slice(11).replace(/\+00$/, '').padEnd(15, '0').slice(0, 12)}Z`, removed: 'false',
+      });
+      expect(parseAttributeValue(valueType as 'String', found.customer_attribute_value!)).toEqual({ ok: true, value: add ?? value });
+    }
+  });
+
+  it('tell of what was removed, once, and of an empty Set', async () => {
+    const world = await makeWorld(store);
+    await merge(world, [...GIVEN, { key: 'plan', value: 'iron', type: 'device_id' }]);
+    await merge(world, [{ key: 'plan' }, { key: 'tags', add: [] }]);
+    const rows = await exportedRows(store.db, 'attributes', scopeOf(world, start()));
+    expect(rows).toHaveLength(GIVEN.length + 1);
+    const told = rows.map((row) => [row.customer_attribute_key, row.customer_id_type, row.customer_attribute_value, row.removed]);
+    expect(told).toContainEqual(['plan', 'user_id', null, 'true']);
+    expect(told).toContainEqual(['plan', 'device_id', 'iron', 'false']);
+    expect(told).toContainEqual(['tags', 'user_id', '', 'false']);
+  });
+
+  it('are those of the Systems of Records asked for, of SDKs too, that live', async () => {
+    const world = await makeWorld(store);
+    const other = await makeWorld(store);
+    const app = await insertSampleApp(store.db, world.entity.id, `com.example.of-${world.entity.id}`);
+    const ofApp = await insertAppSor(store.db, world.entity.id, app.id);
+    const given = { key: 'trait', label: 'Trait', valueType: 'String' } as const;
+    const attribute = (await insertCustomerAttribute(store.db, world.entity.id, ofApp.id, given))!;
+    await merge(world, GIVEN);
+    await merge(other, GIVEN);
+    await merge({ ...world, attributes: { trait: attribute } }, [{ key: 'trait', value: 'told' }], ofApp.id);
+    const read = async (sors: ExportScope['sors']) => (await exportedRows(store.db, 'attributes', scopeOf(world, start(), { sors })))
+      .map((row) => [row.system_of_record_identifier, row.customer_attribute_key]);
+    expect(await read([ofApp])).toEqual([[ofApp.identifier, 'trait']]);
+    expect(await read([ofApp, world.sor, other.sor])).toHaveLength(GIVEN.length + 1);
+    expect(await read([other.sor])).toEqual([]);
+    expect(await read([])).toEqual([]);
+    await store.db.query('UPDATE customer_attributes SET deleted_at = now() WHERE entity_id = $1 AND id = $2',
+      [world.entity.id, world.attributes.plan!.id]);
+    expect(await read([world.sor])).toHaveLength(GIVEN.length - 1);
+    await write(store.db, (tx) => deleteSor(tx, world.entity.id, world.sor.id));
+    expect(await read([ofApp, world.sor])).toEqual([[ofApp.identifier, 'trait']]);
+  });
+
+  it('are in one of adjacent windows each, and as lines of JSON the same', async () => {
+    const world = await makeWorld(store);
+    for (let who = 0; who < 6; who += 1) await merge(world, GIVEN.map((given) => ({ ...given, who })));
+    await merge(world, [{ key: 'score', value: '7', who: 2 }, { key: 'tags', add: ['x'], who: 2 }]);
+    const { rows: moments } = await store.db.query<{ at: Date }>(
+      'SELECT DISTINCT changed_at AS at FROM attribute_values WHERE entity_id = $1 ORDER BY 1', [world.entity.id]);
+    const all = await readExported(store.db, 'attributes', scopeOf(world, start()));
+    expect(all.rows).toBe(36);
+    expect(all.expected).toBe(36);
+    const end = new Date(Date.now() + HOUR_MS);
+    await fc.assert(fc.asyncProperty(fc.subarray(moments.map(({ at }) => at)), async (cuts) => {
+      const bounds = [start(), ...cuts, end];
+      const texts: string[] = [];
+      for (const [at, until] of bounds.slice(1).entries()) {
+        const window = { kind: 'received' as const, start: bounds[at]!, end: until! };
+        texts.push(...(await readExported(store.db, 'attributes', scopeOf(world, null, { window }))).text.split('\n').slice(0, -1));
+      }
+      expect(texts.toSorted()).toEqual(all.text.split('\n').slice(0, -1).toSorted());
+    }), { numRuns: 8 });
+    const json = (await readExported(store.db, 'attributes', scopeOf(world, start(), { format: 'jsonl' }))).text.split('\n').slice(0, -1);
+    expect(json.map((text) => (JSON.parse(text) as { customer_attribute_value: string }).customer_attribute_value))
+      .toEqual((await exportedRows(store.db, 'attributes', scopeOf(world, start()))).map((row) => row.customer_attribute_value));
+  });
+
+  it('go on at each place with the same bytes', async () => {
+    const world = await makeWorld(store);
+    const customers = [...Array(9_000).keys()];
+    for (const key of ['plan', 'vip', 'plan']) {
+      await merge(world, customers.map((who) => ({ key, who, value: key === 'vip' ? true : `${key} ${line} ${'x'.repeat(100)}` })));
+    }
+    const scope = scopeOf(world, start());
+    const whole = await readExported(store.db, 'attributes', scope);
+    expect(whole.slices.length).toBeGreaterThan(1);
+    expect(whole.rows).toBe(18_000);
+    expect(JSON.stringify(whole.slices.map(({ next }) => next))).not.toContain(personId(1));
+    for (const [at, { next }] of whole.slices.entries()) {
+      expect((await readExported(store.db, 'attributes', scope, next)).slices).toEqual(whole.slices.slice(at + 1));
+    }
+  });
+});
+
+it('attributes of a window that the log of changes may lose while it is read are exported by the table', async () => {
+  const world = await makeWorld(store);
+  await merge(world, GIVEN);
+  const daysAgo = (days: number) => new Date(Date.now() - days * 24 * HOUR_MS);
+  const since = async (days: number) => readExported(store.db, 'attributes', scopeOf(world, daysAgo(days)));
+  const [late, early] = [await since(30), await since(35)];
+  expect(late.slices.every(({ next }) => 'changedSince' in next)).toBe(true);
+  expect(early.slices.some(({ next }) => 'changedSince' in next)).toBe(false);
+  expect(early.text.split('\n').toSorted()).toEqual(late.text.split('\n').toSorted());
+  expect(early.rows).toBe(GIVEN.length);
+});

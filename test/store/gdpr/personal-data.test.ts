@@ -1,0 +1,296 @@
+import { randomBytes } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openMailer } from '../../../connectors/smtp/mail.ts';
+import { fieldWords, placeWords } from '../../../domain/gdpr/personal-data-words.ts';
+import { insertAuditEntry } from '../../../store/accounts/audit-log.ts';
+import { insertPasswordReset } from '../../../store/accounts/password-resets.ts';
+import { updateUser } from '../../../store/accounts/users.ts';
+import { addPendingCustomers } from '../../../store/attributes/customers.ts';
+import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
+import { dryRunSets } from '../../../store/attributes/stored-sets.ts';
+import { type Tx, write } from '../../../store/core/database.ts';
+import { asBytes } from '../../../store/core/files.ts';
+import { insertFeedRequest } from '../../../store/feed/feed-requests.ts';
+import { personalData, withoutPersonalData } from '../../../store/gdpr/personal-data.ts';
+import type { Person } from '../../../store/gdpr/tombstones.ts';
+import { insertImportErrors } from '../../../store/imports/import-errors.ts';
+import { insertPinnedBatch } from '../../../store/syncs/pinned-batches.ts';
+import { insertBatch } from '../../../store/syncs/sync-batches.ts';
+import { insertLogLines } from '../../../store/syncs/sync-log.ts';
+import type { Sync } from '../../../store/syncs/sync-record.ts';
+import { upsertRecords } from '../../../store/syncs/sync-records.ts';
+import { accountPost } from '../../harness/accounts/accounts.ts';
+import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { personId } from '../../harness/core/people.ts';
+import { makeWorld, type World } from '../../harness/core/world.ts';
+import { insertUpload } from '../../harness/imports/imports.ts';
+import { storedRun, storedSync } from '../../harness/syncs/stored-syncs.ts';
+import { ensureSampleMonths, sampleApp, sampleSdkData } from '../../harness/tracking/sdk-samples.ts';
+
+let store: TestStore;
+
+beforeAll(async () => {
+  store = await testStore();
+});
+
+const registered = new Map(personalData.map((place) => [place.name, place]));
+
+describe('the personal-data registry', () => {
+  it('knows every table, and every column of those that may tell of a person', async () => {
+    const { rows } = await store.db.query<{ table_name: string; columns: string[] }>(
+      `SELECT table_name, array_agg(column_name::text) AS columns FROM information_schema.columns
+       WHERE table_schema = 'public' AND NOT (SELECT relispartition FROM pg_class WHERE oid = table_name::regclass)
+       GROUP BY table_name`);
+    const tables = new Map(rows.map((row) => [row.table_name, row.columns]));
+    const named = [...registered.keys(), ...withoutPersonalData].filter((name) => !name.endsWith('/'));
+    expect(new Set(named)).toEqual(new Set(tables.keys()));
+    for (const [name, columns] of tables) {
+      const place = registered.get(name);
+      if (place) expect([name, new Set([...place.columns, ...place.otherColumns])]).toEqual([name, new Set(columns)]);
+    }
+  });
+
+  it('knows every area of the file store', async () => {
+    await samplePerson(await makeWorld(store), 1);
+    const areas = [...registered.keys(), ...withoutPersonalData].filter((name) => name.endsWith('/'));
+    const found = new Set<string>();
+    for await (const { key } of store.files.list('')) {
+      expect(areas).toContain(`${key.split('/')[0]}/`);
+      found.add(`${key.split('/')[0]}/`);
+    }
+    expect(found).toEqual(new Set(areas));
+  });
+
+  it.for(personalData.map(({ name }) => name))('finds, shows and erases a person in %s, and nobody else', async (name) => {
+    const place = registered.get(name)!;
+    const world = await makeWorld(store);
+    const [person, another] = [await samplePerson(world, 2), await samplePerson(world, 3)];
+    const records = await Array.fromAsync(place.export(store, world.entity.id, [person]));
+    const unexplained = records.flatMap(Object.keys).filter((field) => fieldWords(placeWords(name), field) === undefined);
+    expect([placeWords(name).about === '', unexplained]).toEqual([false, []]);
+    const shown = JSON.stringify(records);
+    expect(shown).not.toBe('[]');
+    if (!place.erase) return expect(shown).not.toContain(person.customerId);      // it names nobody
+    // Theirs are shown; texts that only hold their id are counted.
+    expect(shown).toMatch(new RegExp(`${RegExp.escape(person.customerId)}|"matches":[1-9]`));
+    expect(await place.count(store, world.entity.id, [person])).toBeGreaterThan(0);
+    const before = await Array.fromAsync(place.export(store, world.entity.id, [another]));
+    expect(await place.erase(store, world.entity.id, [person])).toBeGreaterThan(0);
+    expect(await place.count(store, world.entity.id, [person])).toBe(0);
+    expect(await place.erase(store, world.entity.id, [person])).toBe(0);
+    const left = await Array.fromAsync(place.export(store, world.entity.id, [person]));
+    // Their request for deletion tells that it was done, for a week.
+    expect(JSON.stringify(left.filter((row) => row['request_type'] !== 'delete'))).not.toContain(person.customerId);
+    expect(await Array.fromAsync(place.export(store, world.entity.id, [another]))).toEqual(before);
+  });
+});
+
+it('a pinned file whose end was noted before its deleter was killed goes, and is counted once', async () => {
+  const world = await makeWorld(store);
+  const person = await samplePerson(world, 4);
+  const place = registered.get('imports/')!;
+  let tallied = 0;
+  const tally = async (_tx: unknown, files: number) => void (tallied += files);
+  const killed = { ...store, tally, files: { ...store.files, delete: () => Promise.reject(new Error('killed')) } };
+  await expect(place.erase!(killed, world.entity.id, [person])).rejects.toThrow('killed');
+  expect([tallied, await place.count(store, world.entity.id, [person])]).toEqual([1, 1]);
+  expect(await place.erase!({ ...store, tally }, world.entity.id, [person])).toBe(0);
+  expect([tallied, await place.count(store, world.entity.id, [person])]).toEqual([1, 0]);
+});
+
+it('an archive shows no link that sets a colleague\'s password, whose address is asked for as a customer\'s', async () => {
+  const world = await makeWorld(store);
+  const person = await samplePerson(world, 6);
+  await insertPasswordReset(store.db, { email: person.customerId, userId: world.user.id });
+  await updateUser(store.db, world.user.id, { email: person.customerId });
+  const outbox = join(store.filesFolder, 'outbox');
+  await (await accountPost(store, openMailer({ outbox, from: 'millrace@example.com' }))).deliver();
+  const files = (await readdir(outbox)).filter((name) => name.endsWith('.eml'));
+  const mails = await Promise.all(files.map((file) => readFile(join(outbox, file), 'utf8')));
+  expect(mails.filter((mail) => mail.includes('A new password for Millrace'))).toHaveLength(1);
+  const shown = JSON.stringify(await Array.fromAsync(registered.get('outbox/')!.export(store, world.entity.id, [person])));
+  expect(shown).toBe('[{"within":null,"matches":1}]');
+});
+
+it('an archive that is being written for somebody is given up before its row goes', async () => {
+  const world = await makeWorld(store);
+  const person = await samplePerson(world, 5);
+  await store.db.query(
+    `UPDATE gdpr_request_people SET state = 'building' WHERE entity_id = $1 AND archive_key IS NOT NULL`, [world.entity.id]);
+  const look = async (): Promise<number[]> => {
+    for (const name of ['access/', 'gdpr_request_people']) await registered.get(name)!.erase!(store, world.entity.id, [person]);
+    return Promise.all(['access/', 'gdpr_request_people'].map((name) => registered.get(name)!.count(store, world.entity.id, [person])));
+  };
+  expect(await look()).toEqual([1, 1]);
+  expect(await look()).toEqual([0, 0]);
+});
+
+describe('every table of an entity', () => {
+  const EXCEPTED = [
+    'entities', 'users', 'memberships', 'tokens', 'password_resets', 'key_lookups', 'login_attempts', 'server_keys', 'schema_migrations',
+  ];
+
+  it('has a key that begins with the entity', async () => {
+    const { rows } = await store.db.query<{ table_name: string; first: string }>(
+      `SELECT c.relname AS table_name, a.attname AS first FROM pg_index i
+       JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+       JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
+       WHERE i.indisprimary AND n.nspname = 'public'`);
+    const others = rows.filter(({ first }) => first !== 'entity_id').map(({ table_name: name }) => name);
+    expect(new Set(others)).toEqual(new Set(EXCEPTED));
+  });
+});
+
+/** A person of whom every place knows something. */
+async function samplePerson(world: World, number: number): Promise<Person> {
+  const { entity, sor, attributes } = world;
+  const person: Person = { customerType: 'user_id', customerId: personId(number * 1_000_000 + entity.id) };
+  const { customerId } = person;
+  const customerHash = store.secrets.customerHash(entity.id, 'user_id', customerId);
+  const fileKey = `imports/${entity.identifier}-${number}.csv`;
+  const lines = `user_id,attribute_key,value\n${customerId},plan,gold\n`;
+  await store.files.put(fileKey, Readable.from([Buffer.from(lines)]));
+  await ensureSampleMonths(store.db);
+  await write(store.db, async (tx) => {
+    const key = { ...person, attributeId: attributes.plan!.id };
+    await mergeAttributeValues(tx, store.secrets, entity.id, sor.id, prepareChanges([
+      { kind: 'value', line: 1, ...key, valueType: 'String', value: 'gold' },
+      { kind: 'set', line: 2, ...key, attributeId: attributes.tags!.id, action: 'ADD', elements: ['a'] },
+    ]));
+    const job = await insertUpload(tx, store, { entity, sor }, { file: { fileKey, fileBytes: 1, sourceBytes: 1 } });
+    await tx.query(`UPDATE imports SET state = 'finished', ended_at = now() WHERE id = $1`, [job.id]);
+    const error = {
+      errorType: 'INVALID_VALUE', outcome: 'failed', stage: 'validation', message: 'is no number', attributeKey: 'score',
+      originalLine: null, customerHash: null,
+    } as const;
+    await insertImportErrors(tx, entity.id, job.id, [
+      { ...error, line: 2, customerId, raw: `${customerId},score,many` },
+      { ...error, line: 3, customerId: null, raw: `a broken line with ${customerId}` },
+    ]);
+    const operations = [{ line: 4, action: 'ADD', elements: ['a'] }] as const;
+    const set = { ...person, attributeId: attributes.tags!.id, operations: [...operations] };
+    const elements = [{ element: 'a', since: '2026-01-01T00:00:00Z' }];
+    await dryRunSets(tx, entity.id, sor.id, job.id).save([{ set, elements, isNew: true }]);
+    const values = [{ customer_id: customerId, attribute_key: 'score', attribute_value: 12 }, { customer_id: `${customerId}0` }];
+    await insertFeedRequest(tx, entity.id, { sorId: sor.id, version: 3, valuesIn: 2, body: JSON.stringify(values) });
+    await insertAuditEntry(tx, entity.id, { actorKind: 'system', action: 'read', subjectKind: 'customer', customerHash });
+    await sampleSyncs(tx, world, customerId);
+    await sampleSdkData(tx, entity.id, { appId: await sampleApp(tx, entity.id), userId: customerId, deviceId: `device-${number}` });
+    await tx.query('INSERT INTO tombstones (entity_id, customer_hash) VALUES ($1, $2)', [entity.id, customerHash]);
+    await sampleRequests(tx, world, { customerId, customerHash });
+  });
+  await addPendingCustomers(store.db, entity.id);
+  const mail = `Subject: =?utf-8?B?${base64(`Row of ${customerId}`)}?=\n\nIt failed.\n`;
+  await store.outbox.put(`${entity.identifier}-${number}.eml`, asBytes(mail));
+  return person;
+}
+
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+
+/** Requests for access and deletion, a hold, and what is kept of them by keyed hashes. */
+async function sampleRequests(
+  tx: Tx, { entity }: World, { customerId, customerHash }: { customerId: string; customerHash: Buffer },
+): Promise<void> {
+  for (const type of ['access', 'delete']) {
+    const identifier = `gdp_${randomBytes(8).toString('hex')}`;
+    const key = type === 'access' ? `access/${identifier}/1-abc.zip` : null;
+    if (key) await store.files.put(key, asBytes('PK'));
+    const { rows: [request] } = await tx.query<{ id: number }>(
+      `INSERT INTO gdpr_requests (entity_id, identifier, request_type, source, requester_kind) VALUES ($1, $2, $3, 'api', 'user')
+       RETURNING id`, [entity.id, identifier, type]);
+    await tx.query(
+      `INSERT INTO gdpr_request_people (entity_id, request_id, ordinal, user_id, state, archive_key) VALUES ($1, $2, 1, $3, 'treated', $4)`,
+      [entity.id, request!.id, customerId, key]);
+    await tx.query(
+      `INSERT INTO gdpr_identifiers (entity_id, request_id, kind, value, ordinal, origin) VALUES ($1, $2, 'user_id', $3, 1, 'asked')`,
+      [entity.id, request!.id, customerId]);
+    await tx.query(
+      `INSERT INTO gdpr_left_identifiers (entity_id, request_id, kind, value, ordinal, via, reason)
+       VALUES ($1, $2, 'user_id', $3, 2, 'another', 'unconfirmed')`, [entity.id, request!.id, customerId]);
+    await tx.query(
+      `INSERT INTO gdpr_receipts (entity_id, identifier, request_identifier, request_type, round, subjects, document)
+       VALUES ($1, $2, $2, $3, 1, ARRAY[$4::bytea], '{}')`, [entity.id, identifier, type, customerHash]);
+  }
+  const key = `tombstones/${entity.identifier}/${randomBytes(4).toString('hex')}.json`;
+  await store.files.put(key, asBytes('{}'));
+  await tx.query(
+    `INSERT INTO tombstone_batches (entity_id, key, kind, made_at, hashes) VALUES ($1, $2, 'raised', now(), ARRAY[$3::bytea])`,
+    [entity.id, key, customerHash]);
+  await tx.query(
+    `INSERT INTO gdpr_holds (entity_id, identifier, customer_type, customer_id, kind, reason)
+     VALUES ($1, $2, 'user_id', $3, 'hold', 'A claim')`,
+    [entity.id, `hld_${randomBytes(8).toString('hex')}`, customerId]);
+  await tx.query(
+    `INSERT INTO idempotent_requests (entity_id, key_hash, fingerprint, holder, leased_until, http_status, reply)
+     VALUES ($1, $2, '', gen_random_uuid(), now(), 200, $3)`,
+    [entity.id, randomBytes(16), JSON.stringify({ result: { user_id: customerId } })]);
+}
+
+/** A sync into attributes and one to another destination, each of which knows the person. */
+async function sampleSyncs(tx: Tx, world: World, customerId: string): Promise<void> {
+  const into = await storedSync(tx, world);
+  const toOther = await storedSync(tx, world, {
+    destination: { connectionId: 2, stream: 'contacts', key: ['id'] }, mapping: { ...into.mapping, customer: null },
+  });
+  const toNamed = await storedSync(tx, world, { destination: { connectionId: 2, stream: 'contacts', key: ['id'] } });
+  const cursor = JSON.stringify({ email: customerId });
+  const run = await storedRun(tx, into, { state: 'finished' });
+  const records = (sync: Sync, key: string, named: string | null) => upsertRecords(
+    tx, world.entity.id, { syncId: sync.id, runId: run.id, isSeen: false }, [{ key, customerId: named, checksum: Buffer.alloc(16) }]);
+  await records(into, customerId, null);
+  await records(toOther, JSON.stringify([customerId]), null);
+  await records(toNamed, JSON.stringify([personNumber(customerId)]), customerId);
+  const reason = `it failed: ${customerId} is no number`;
+  await tx.query('UPDATE syncs SET cursor = $2, paused_reason = $3 WHERE id = $1', [into.id, cursor, reason]);
+  await tx.query(
+    `UPDATE sync_runs SET cursor_before = $2, position = $2, fault = $3, failure = $3, removal_reason = $3, sample = $4 WHERE id = $1`,
+    [run.id, cursor, `the source says ${customerId}`, JSON.stringify([{ line: 1, outcome: 'written', customer_id: customerId }])]);
+  const batch = JSON.stringify({ items: [{ source: { email: customerId }, record: null, sent: 0 }], records: [{ id: customerId }] });
+  await insertBatch(tx, world.entity.id, run.id, { identifier: `${run.identifier}-0`, batch });
+  const items = JSON.stringify([{ kind: 'record', record: { email: customerId } }]);
+  await insertPinnedBatch(tx, world.entity.id, run.id, { number: 1, recordsBefore: 0, position: cursor, items });
+  const lines = ['reading', `GET /people?after=${encodeURIComponent(customerId)}`, `${customerId} read`];
+  await insertLogLines(tx, world.entity.id, run.id, lines);
+}
+
+/** Names them to nobody but us. */
+function personNumber(customerId: string): number {
+  return Number(/\d+/.exec(customerId)![0]);
+}
+
+describe('an id that is part of another, and one with quotes', () => {
+  const person = (customerId: string): Person => ({ customerType: 'user_id', customerId });
+  const [errors, files] = ['import_errors', 'imports/'].map((name) => registered.get(name)!);
+  let world: World;
+
+  beforeAll(async () => {
+    world = await makeWorld(store);
+    const fileKey = `imports/${world.entity.identifier}.csv`;
+    const lines = ['user_id,attribute_key,value', '17,plan,gold', '42,score,70', '"o""neil",plan,gold', '7x"y,plan', 'a 7 b"c,d'];
+    await store.files.put(fileKey, Readable.from([Buffer.from(lines.join('\n'))]));
+    await write(store.db, async (tx) => {
+      const job = await insertUpload(tx, store, world, { file: { fileKey, fileBytes: 1, sourceBytes: 1 } });
+      const error = {
+        errorType: 'PARSING_FAILED', outcome: 'failed', stage: 'parsing', message: 'x', attributeKey: null,
+        originalLine: null, customerHash: null, customerId: null,
+      } as const;
+      await insertImportErrors(tx, world.entity.id, job.id, lines.map((raw, index) => ({ ...error, line: index + 1, raw })));
+    });
+  });
+
+  it.each([
+    ['7', [], 1],
+    ['17', ['17,plan,gold'], 1],
+    ['o"neil', ['"o""neil",plan,gold'], 1],
+    ['gold', [], 2],
+  ])('%s is shown in its own records only, and counted elsewhere', async (id, own, named) => {
+    const shown = await Array.fromAsync(files!.export(store, world.entity.id, [person(id)]));
+    const file = `imports/${world.entity.identifier}.csv`;
+    expect(shown).toEqual([...own.map((line) => ({ file, line })), ...own.length < named ? [{ within: file, matches: named }] : []]);
+    const [counted, ...more] = await Array.fromAsync(errors!.export(store, world.entity.id, [person(id)]));
+    expect([counted!['matches'], typeof counted!['within'], more]).toEqual([named, 'string', []]);
+  });
+});

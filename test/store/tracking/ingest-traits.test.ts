@@ -1,0 +1,136 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { mergeFeed } from '../../../activities/feed/feed-merge.ts';
+import type { Trait } from '../../../domain/tracking/tracked-call.ts';
+import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
+import { listCustomerAttributesOf } from '../../../store/attributes/customer-attributes.ts';
+import { insertCustomSor } from '../../../store/attributes/systems-of-records.ts';
+import { write } from '../../../store/core/database.ts';
+import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
+import { insertNewAttributes } from '../../../store/tracking/ingest-traits.ts';
+import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { personId } from '../../harness/core/people.ts';
+import { makeTrackedWorld, type SampleCall, sampleCall, takeIn, type TrackedWorld } from '../../harness/tracking/tracked-calls.ts';
+
+let store: TestStore;
+let world: TrackedWorld;
+
+beforeAll(async () => {
+  store = await testStore();
+  world = await makeTrackedWorld(store);
+});
+
+function identify(traits: Record<string, Trait['value']>, given: SampleCall = {}) {
+  const told = Object.entries(traits).map(([key, value]): Trait => ({ sor: 'app', key, value }));
+  return sampleCall(world, { type: 'identify', event: null, traits: told, ...given });
+}
+
+async function send(...calls: ReturnType<typeof identify>[]): Promise<void> {
+  await insertNewAttributes(store.db, store.secrets, world.entity.id, calls);
+  await takeIn(store, world, calls);
+}
+
+async function merged(): Promise<void> {
+  const needs = { ...store, countValues: createMetrics().countValues, batchRecords: 3_000, boundary: () => {} };
+  while (await mergeFeed(needs, world.entity.id) !== null);
+}
+
+async function valuesOf(customerId: string): Promise<Record<string, unknown>> {
+  await merged();
+  const { rows } = await store.db.query<{ key: string; value: unknown }>(
+    `SELECT a.key, coalesce(to_jsonb(v.set_elements), to_jsonb(v.string_value), to_jsonb(v.number_value), to_jsonb(v.boolean_value),
+       to_jsonb(v.date_value), to_jsonb(v.datetime_value)) AS value
+     FROM attribute_values v JOIN customer_attributes a ON a.entity_id = v.entity_id AND a.id = v.attribute_id
+     WHERE v.entity_id = $1 AND v.customer_id = $2 AND v.removed_at IS NULL`, [world.entity.id, customerId]);
+  return Object.fromEntries(rows.map(({ key, value }) => [key, value]));
+}
+
+const typesOf = async (sorId: number) =>
+  Object.fromEntries((await listCustomerAttributesOf(store.db, world.entity.id, [sorId])).map(({ key, valueType }) => [key, valueType]));
+
+describe('traits', () => {
+  it('become values of attributes that are made by their first value', async () => {
+    const traits = {
+      height: 1.82, member: true, joined: '2020-02-29', lastOrder: '2026-11-03T10:00:00+01:00', colors: ['red', 'green'], nickname: 'Zoë',
+      nothing: null, blank: '', nested: { too: 'deep' },
+    };
+    await send(identify(traits, { userId: personId(1) }));
+    expect(await typesOf(world.sor.id)).toMatchObject({
+      height: 'Number', member: 'Boolean', joined: 'Date', lastOrder: 'Datetime', colors: 'Set', nickname: 'String',
+    });
+    for (const key of ['nothing', 'blank', 'nested']) expect(await typesOf(world.sor.id)).not.toHaveProperty(key);
+    expect(await valuesOf(personId(1))).toEqual({
+      height: 1.82, member: true, joined: '2020-02-29', lastOrder: '2026-11-03T09:00:00+00:00', colors: ['red', 'green'], nickname: 'Zoë',
+    });
+  });
+
+  it('replace and remove, the last in time counting', async () => {
+    const who = { userId: personId(2) };
+    await send(
+      identify({ plan: 'late', tags: ['x', 'y'], score: 5 }, { ...who, second: 20 }), identify({ plan: 'early' }, { ...who, second: 10 }));
+    expect(await valuesOf(personId(2))).toEqual({ plan: 'late', tags: ['x', 'y'], score: 5 });
+    await send(identify({ plan: 7, tags: ['a;b', 'c', 4], score: null }, { ...who, second: 30 }));
+    expect(await valuesOf(personId(2))).toEqual({ plan: '7', tags: ['a;b', 'c', '4'] });
+    await send(identify({ tags: [] }, { ...who, second: 40 }));
+    expect(await valuesOf(personId(2))).toEqual({ plan: '7', tags: [] });
+    await send(identify({ tags: 'single' }, { ...who, second: 50 }));
+    expect(await valuesOf(personId(2))).toEqual({ plan: '7', tags: ['single'] });
+  });
+
+  it('of a device without a user are the device\'s', async () => {
+    await send(identify({ plan: 'anonymous' }, { deviceId: 'anonymous-device' }));
+    expect(await valuesOf('anonymous-device')).toEqual({ plan: 'anonymous' });
+  });
+
+  it('of a repeated message are handed on once', async () => {
+    const told = identify({ plan: 'once' }, { userId: personId(3), messageId: 'once' });
+    await send(told, told);
+    await send(told);
+    await merged();
+    const { rows } = await store.db.query(
+      'SELECT values_in AS values FROM feed_requests WHERE entity_id = $1 ORDER BY id DESC LIMIT 1', [world.entity.id]);
+    expect(rows).toEqual([{ values: 1 }]);
+  });
+
+  it('that name a global attribute go into the global System of Records', async () => {
+    const { rows } = await store.db.query<{ id: number }>(
+      `SELECT id FROM systems_of_records WHERE entity_id = $1 AND type = 'global'`, [world.entity.id]);
+    const named = (value: string): Trait[] => [{ sor: 'global', key: 'first_name', value }];
+    const call = identify({}, { userId: personId(4), globalSorId: rows[0]!.id, traits: named('Ada') });
+    await send(call, { ...call, globalSorId: null, traits: named('Nobody') });
+    expect(await valuesOf(personId(4))).toEqual({ first_name: 'Ada' });
+  });
+});
+
+describe('a System of Records', () => {
+  const attributes = (from: number, to: number) =>
+    Object.fromEntries(Array.from({ length: to - from }, (_, at) => [`key ${from + at}`, 'value']));
+
+  it('gets at most 500 attributes by itself, also from two servers at once', async () => {
+    const sor = await write(store.db, (tx) => insertCustomSor(tx, store.secrets, world.entity.id, 'Many', world.user.id));
+    const insert = (from: number, to: number) =>
+      insertNewAttributes(store.db, store.secrets, world.entity.id, [identify(attributes(from, to), { sorId: sor.id })]);
+    await insert(0, 300);
+    await Promise.all([insert(200, 450), insert(250, 600), insert(550, 700)]);
+    expect(Object.keys(await typesOf(sor.id)).length).toBe(500);
+    await insert(5_000, 5_001);
+    expect(await typesOf(sor.id)).not.toHaveProperty('key 5000');
+  });
+
+  it('has what was read by its old rules read again', async () => {
+    const revision = async () => (await store.db.query<{ revision: number }>(
+      'SELECT revision FROM systems_of_records WHERE entity_id = $1 AND id = $2', [world.entity.id, world.sor.id])).rows[0]!.revision;
+    const before = await revision();
+    await insertNewAttributes(store.db, store.secrets, world.entity.id, [identify({ plan: 'known' })]);
+    expect(await revision()).toBe(before);
+    await insertNewAttributes(store.db, store.secrets, world.entity.id, [identify({ unheardOf: 1 })]);
+    expect(await revision()).toBe(before + 1);
+  });
+
+  it('gets none by what somebody told who was erased', async () => {
+    await insertTombstone(store.db, world.entity.id, store.secrets.customerHash(world.entity.id, 'user_id', personId(80)));
+    const theirs = identify({ theirs: 'first', shared: 'a text' }, { userId: personId(80) });
+    await send(theirs, identify({ shared: 5, another: true }, { userId: personId(81) }));
+    expect(await typesOf(world.sor.id)).toMatchObject({ shared: 'Number', another: 'Boolean' });
+    expect(await typesOf(world.sor.id)).not.toHaveProperty('theirs');
+  });
+});

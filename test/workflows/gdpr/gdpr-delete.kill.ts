@@ -1,0 +1,68 @@
+import { personalData } from '../../../store/gdpr/personal-data.ts';
+import { listReceipts } from '../../../store/gdpr/receipts.ts';
+import type { GdprRequest } from '../../../store/gdpr/request-record.ts';
+import { findGdprRequestById, listGdprPeople } from '../../../store/gdpr/requests.ts';
+import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
+import { personId } from '../../harness/core/people.ts';
+import { askFor, insertPeople, leftOf } from '../../harness/gdpr/gdpr.ts';
+import { drawnBySeed, type FlowUnderKill } from '../../harness/jobs/under-kill.ts';
+import { makeTrackedWorld, type TrackedWorld } from '../../harness/tracking/tracked-calls.ts';
+
+const PEOPLE = 600;
+/** Of each a value, three events, a device and its user. */
+const ROWS = PEOPLE * 6;
+const IDS = Array.from({ length: PEOPLE }, (_, number) => personId(500_000 + number));
+const OTHERS = Array.from({ length: 20 }, (_, number) => personId(600_000 + number));
+
+/** All places from which people are erased: between any two of them nothing may be lost. Each run is killed after others of them. */
+const PLACES = personalData.filter(({ erase }) => erase !== null).map(({ name }) => name);
+const PLACES_KILLED_AT = 3;
+
+/** Several people who are in several places. */
+export const gdprDeleteUnderKill: FlowUnderKill<{ world: TrackedWorld; request: GdprRequest }, TrackedWorld> = {
+  name: 'a deletion of 600 people',
+  boundaries: [
+    { name: 'gdpr: claimed', hit: 1 },
+    { name: 'gdpr: collected', hit: 2 },
+    { name: 'gdpr: raised', hit: 1 },
+    { name: 'gdpr: erasing begun', hit: 1 },
+    ...drawnBySeed(PLACES, PLACES_KILLED_AT).map((place) => ({ name: `gdpr: erased ${place}`, hit: 1 })),
+    { name: 'gdpr: looked', hit: 1 },
+    { name: 'gdpr: lists recorded', hit: 1 },
+    { name: 'gdpr: before the receipt commits', hit: 1 },
+    { name: 'gdpr: after the receipt committed', hit: 1 },
+  ],
+  async prepare({ store }) {
+    await ensurePartitions(store.db, [new Date('2026-11-05T10:00:00Z')]);
+    const world = await makeTrackedWorld(store);
+    await insertPeople(store, world, [...IDS, ...OTHERS]);
+    return world;
+  },
+  begin: async (stack, world) => ({ world, request: await askFor(stack, 'delete', world, IDS) }),
+  async progress({ store }, { request }) {
+    const { erased } = (await findGdprRequestById(store.db, request.entityId, request.id))!;
+    return Object.values(erased).reduce((sum, rows) => sum + rows, 0);
+  },
+  size: ROWS,
+  // The workflow goes on for a week: what is left to be killed is over once the mail is, of which there is none.
+  hasEnded: async ({ store, temporal }, { request }) => {
+    const found = (await findGdprRequestById(store.db, request.entityId, request.id))!;
+    if (found.state !== 'treated') return false;
+    const { raw } = await temporal.workflow.getHandle(`gdpr/${request.identifier}`).describe();
+    return (raw.pendingActivities ?? []).length === 0 && (raw.pendingWorkflowTask ?? null) === null;
+  },
+  async outcome({ store }, { world, request }) {
+    const found = (await findGdprRequestById(store.db, request.entityId, request.id))!;
+    const people = await listGdprPeople(store.db, request.entityId, request.id);
+    const receipts = await listReceipts(store.db, request.entityId, request.identifier);
+    const of = (ids: string[]) => leftOf(store, world.entity.id, ids);
+    return {
+      state: found.state, round: found.round, erased: found.erased, survivors: found.survivors, fault: found.fault,
+      people: people.map(({ state, round }) => `${state} ${round}`), left: await of(IDS), others: await of(OTHERS),
+      identifiers: (await store.db.query('SELECT FROM gdpr_identifiers WHERE request_id = $1', [request.id])).rowCount,
+      receipts: receipts.map((receipt) => ({
+        round: receipt.round, subjects: receipt.subjects.length, places: 'copies' in receipt ? receipt.places : null,
+      })),
+    };
+  },
+};

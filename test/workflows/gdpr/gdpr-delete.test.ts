@@ -1,0 +1,179 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { GDPR_HOLDS_CHANGED, gdprWorkflowId } from '../../../domain/jobs/workflow-id.ts';
+import { write } from '../../../store/core/database.ts';
+import { deleteHold, insertHold, listHolds } from '../../../store/gdpr/holds.ts';
+import { listReceipts } from '../../../store/gdpr/receipts.ts';
+import type { GdprRequest } from '../../../store/gdpr/request-record.ts';
+import { findGdprRequestById, listGdprPeople } from '../../../store/gdpr/requests.ts';
+import type { Person } from '../../../store/gdpr/tombstones.ts';
+import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
+import { INGESTING } from '../../../store/tracking/ingest-calls.ts';
+import { personId } from '../../harness/core/people.ts';
+import { useStack } from '../../harness/core/stack.ts';
+import { waitFor } from '../../harness/core/wait.ts';
+import { askFor, insertPeople, leftOf, requestTreated, requestWhen } from '../../harness/gdpr/gdpr.ts';
+import { ingestHeld, makeTrackedWorld, sampleCall, takeIn, type TrackedWorld } from '../../harness/tracking/tracked-calls.ts';
+
+const stack = useStack();
+let world: TrackedWorld;
+let people = 0;
+
+beforeAll(async () => {
+  stack.startWorker();
+  await ensurePartitions(stack.store.db, [new Date('2026-11-05T10:00:00Z')]);
+  world = await makeTrackedWorld(stack.store);
+});
+
+/** So many people, of each of whom a value, a device and three events are known. */
+async function known(count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => personId(700_000 + (people += 1)));
+  await insertPeople(stack.store, world, ids);
+  return ids;
+}
+
+const user = (customerId: string): Person => ({ customerType: 'user_id', customerId });
+const left = (ids: string[]) => leftOf(stack.store, world.entity.id, ids);
+const treated = (request: GdprRequest) => requestTreated(stack.store, request);
+const receipts = ({ entityId, identifier }: GdprRequest) => listReceipts(stack.store.db, entityId, identifier);
+const hold = (customerId: string) => write(stack.store.db, (tx) => insertHold(tx, world.entity.id, {
+  ...user(customerId), kind: 'hold', reason: 'a lawsuit', createdBy: world.user.id,
+}));
+const countIdentifiers = async ({ id }: GdprRequest) =>
+  (await stack.store.db.query('SELECT FROM gdpr_identifiers WHERE request_id = $1', [id])).rowCount;
+
+it('5,000 people of one request are deleted, and nobody else', async () => {
+  const ids = await known(5_000);
+  const others = await known(200);
+  const before = await left(others);
+  const request = await treated(await askFor(stack, 'delete', world, ids));
+  expect(await left(ids)).toEqual({});
+  expect(await left(others)).toEqual(before);
+  expect(request).toMatchObject({ fault: null, stage: null, survivors: {} });
+  expect(Math.round((request.expiresAt!.getTime() - request.treatedAt!.getTime()) / 3_600_000)).toBe(7 * 24);
+  expect(await countIdentifiers(request)).toBe(0);
+  const [receipt] = await receipts(request);
+  expect(receipt).toMatchObject({ type: 'erasure', round: 1, request: request.identifier, requested_by: { kind: 'user' } });
+  expect(receipt!.subjects).toHaveLength(5_000);
+  expect(receipt!.subjects[0]!.identifiers).toEqual({ user_id: 1, device_id: 1, push_token: 1 });
+});
+
+it('two requests for the same person, at once, both end treated', async () => {
+  const [id] = await known(1);
+  const both = await Promise.all([askFor(stack, 'delete', world, [id!]), askFor(stack, 'delete', world, [id!])]);
+  for (const request of both) await treated(request);
+  expect(await left([id!])).toEqual({});
+  for (const request of both) expect(await receipts(request)).toHaveLength(1);
+});
+
+const confirmAlias = (previousId: string, userId: string) => stack.store.db.query(
+  `INSERT INTO user_aliases (entity_id, previous_id, user_id, decision) VALUES ($1, $2, $3, 'confirmed')`,
+  [world.entity.id, previousId, userId]);
+
+it('an id that staff confirmed goes with the person, and what only their device knows; who shares a device stays', async () => {
+  const [ana, ben, before] = await known(3);
+  await confirmAlias(before!, ana!);
+  await stack.store.db.query(
+    `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) VALUES ($1, $2, $3, $4, now())`,
+    [world.entity.id, world.app.id, `device of ${ben}`, ana]);
+  await treated(await askFor(stack, 'delete', world, [ana!]));
+  expect(await left([ana!, before!])).toEqual({});
+  expect(await left([ben!])).toMatchObject({ attribute_values: 1, devices: 1, device_users: 1, events: 3 });
+  expect(await takeIn(stack.store, world, [sampleCall(world, { userId: ben!, deviceId: `device of ${ben}` })])).toEqual(['accepted']);
+  expect(await takeIn(stack.store, world, [sampleCall(world, { userId: before!, deviceId: 'a new one' })])).toEqual(['erased']);
+});
+
+it('of somebody who writes events meanwhile nothing is left', async () => {
+  const [id] = await known(1);
+  let isOver = false;
+  let accepted = 0;
+  let refused = 0;
+  const writing = (async () => {
+    for (let second = 0; !isOver; second += 1) {
+      const [outcome] = await takeIn(stack.store, world, [sampleCall(world, {
+        second, userId: second % 2 === 0 ? id! : null, deviceId: `device of ${id}`, traits: [{ sor: 'app', key: 'plan', value: 'x' }],
+      })]);
+      if (outcome === 'accepted') accepted += 1;
+      else refused += 1;
+    }
+  })();
+  await waitFor('some events', async () => accepted > 5);
+  const request = await treated(await askFor(stack, 'delete', world, [id!]));
+  isOver = true;
+  await writing;
+  expect(refused).toBeGreaterThan(0);
+  expect(await left([id!])).toEqual({});
+  expect(request.survivors).toEqual({});
+});
+
+it('a writer that looked before the tombstone is waited for: what it commits late is deleted, and what it links too', async () => {
+  const [[id], linked] = [await known(1), personId(890_001)];
+  const writer = await stack.store.db.connect();
+  await writer.query('BEGIN');
+  await writer.query(INGESTING.settings);
+  const [outcome] = await ingestHeld(writer, stack.store.secrets, world.entity.id, [
+    sampleCall(world, { userId: id!, previousId: linked, deviceId: `device of ${id}` }),
+    sampleCall(world, { userId: linked, deviceId: `device of ${id}` }),
+  ]);
+  expect(outcome).toBe('accepted');
+  const request = await askFor(stack, 'delete', world, [id!]);
+  await requestWhen(stack.store, request, 'with its tombstones', ({ stage }) => stage === 'raising tombstones');
+  expect(await left([id!])).not.toEqual({});
+  await writer.query('COMMIT');
+  writer.release();
+  await treated(request);
+  expect(await left([id!, linked])).toEqual({});
+});
+
+describe('somebody on hold', () => {
+  it('stays, with whoever is the same, until the hold goes; the others are deleted, each round with its receipt', async () => {
+    const [ana, ben, bens] = await known(3);
+    await confirmAlias(bens!, ben!);
+    await hold(bens!);
+    const request = await askFor(stack, 'delete', world, [ana!, ben!]);
+    await requestWhen(stack.store, request, 'on hold', ({ stage }) => stage === 'on hold');
+    expect(await left([ana!])).toEqual({});
+    expect(await left([ben!])).toMatchObject({ attribute_values: 1, events: 3 });
+    expect((await listGdprPeople(stack.store.db, world.entity.id, request.id)).map(({ state }) => state)).toEqual(['treated', 'held']);
+    expect(await takeIn(stack.store, world, [sampleCall(world, { userId: ben!, deviceId: `device of ${ben}` })])).toEqual(['accepted']);
+    const { holds } = await listHolds(stack.store.db, world.entity.id, user(bens!), { offset: 0, limit: 1 });
+    await write(stack.store.db, (tx) => deleteHold(tx, world.entity.id, holds[0]!.identifier));
+    await stack.temporal.workflow.getHandle(gdprWorkflowId(request.identifier)).signal(GDPR_HOLDS_CHANGED);
+    await treated(request);
+    expect(await left([ben!, bens!])).toEqual({});
+    expect((await receipts(request)).map(({ round, subjects }) => [round, subjects.length])).toEqual([[1, 1], [2, 1]]);
+  });
+
+  it('after their tombstones were raised, and before anything is gone, is taken in again', async () => {
+    const [id] = await known(1);
+    const writer = await stack.store.db.connect();
+    await writer.query('BEGIN');
+    await writer.query('UPDATE entities SET name = name WHERE id = $1', [world.entity.id]);
+    const request = await askFor(stack, 'delete', world, [id!]);
+    await requestWhen(stack.store, request, 'with its tombstones', ({ stage }) => stage === 'raising tombstones');
+    await waitFor('the tombstones', async () => (await writer.query(
+      'SELECT FROM tombstones WHERE entity_id = $1 AND customer_hash = $2',
+      [world.entity.id, stack.store.secrets.customerHash(world.entity.id, 'user_id', id!)])).rowCount === 1);
+    await hold(id!);
+    await writer.query('COMMIT');
+    writer.release();
+    await requestWhen(stack.store, request, 'on hold', ({ stage }) => stage === 'on hold');
+    expect(await left([id!])).toMatchObject({ attribute_values: 1, events: 3 });
+    expect(await takeIn(stack.store, world, [sampleCall(world, { userId: id!, deviceId: `device of ${id}` })])).toEqual(['accepted']);
+  });
+});
+
+it('a request whose workflow is lost starts again; after its week it is discarded, though its workflow be lost then, too', async () => {
+  const [id, other] = await known(2);
+  await hold(other!);
+  const request = await askFor(stack, 'delete', world, [id!, other!]);
+  await requestWhen(stack.store, request, 'on hold', ({ stage }) => stage === 'on hold');
+  const handle = stack.temporal.workflow.getHandle(gdprWorkflowId(request.identifier));
+  await handle.terminate('lost');
+  await stack.store.db.query('DELETE FROM gdpr_holds WHERE entity_id = $1 AND customer_id = $2', [world.entity.id, other]);
+  expect(await treated(request)).toMatchObject({ generation: 1, round: 2 });
+  expect(await receipts(request)).toHaveLength(2);
+  await handle.terminate('lost');
+  await stack.store.db.query(`UPDATE gdpr_requests SET expires_at = now() - interval '1 second' WHERE id = $1`, [request.id]);
+  await waitFor('the request to be gone', async () => !await findGdprRequestById(stack.store.db, world.entity.id, request.id));
+  expect(await receipts(request)).toHaveLength(2);
+});

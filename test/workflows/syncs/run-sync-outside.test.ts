@@ -1,0 +1,289 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
+import { findRun } from '../../../store/syncs/sync-runs.ts';
+import { httpSource } from '../../harness/core/http-source.ts';
+import { lockWaits } from '../../harness/core/lock-waits.ts';
+import { personId, rememberSecret } from '../../harness/core/people.ts';
+import { useStack } from '../../harness/core/stack.ts';
+import { waitFor } from '../../harness/core/wait.ts';
+import { makeWorld, type World } from '../../harness/core/world.ts';
+import { ask, askForRun, makeSync, openShop, runEnded, runErrors, runSync, type Shop } from '../../harness/syncs/syncs.ts';
+
+type Received = { batch_id: string; stream: string; removal: boolean; records: { id: number; email: string }[] };
+
+const stack = useStack({ impatient: true });
+let world: World;
+let shop: Shop;
+const web = await httpSource();
+const SECRET = 'zqwebhooksecret-outside';
+rememberSecret(SECRET);
+
+beforeAll(async () => {
+  world = await makeWorld(stack.store);
+  shop = await openShop(stack, world);
+});
+
+/** A receiver that keeps what it is sent, and refuses the records whose e-mail address begins with `bad`. */
+async function receiver(name: string): Promise<{ connection: string; received: Received[] }> {
+  const received: Received[] = [];
+  const take = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = await json(request) as Received;
+    received.push(body);
+    const outcomes = body.records.map(({ email }) => (email?.startsWith('bad') ? { ok: false, message: 'no such address' } : { ok: true }));
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ outcomes }));
+  };
+  const url = web.serve(`/${name}`, (request, response) => void take(request, response));
+  const { identifier: connection } = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
+    name, connector: 'webhook', settings: { url, secret: SECRET, batch_records: 5_000 },
+  });
+  return { connection, received };
+}
+
+async function people(name: string, count: number): Promise<string> {
+  const table = shop.table(name);
+  await shop.db.query(`CREATE TABLE ${table} (id integer PRIMARY KEY, email text, tariff text); ALTER TABLE ${table} OWNER TO ${shop.role};
+    INSERT INTO ${table} SELECT n, '${name}-' || n || '@example.com', 'gold' FROM generate_series(1, ${count}) n`);
+  return table;
+}
+
+const syncTo = (stream: string, connection: string, more: object = {}) => makeSync(stack, world, {
+  source: { connection: shop.connection, stream }, destination: { connection, stream: 'people', key: ['id'] }, removes: true,
+  mapping: { customer: { field: 'email' }, fields: [{ from: 'id' }, { from: 'email' }, { from: 'tariff', to: 'plan' }] }, ...more,
+});
+
+describe('a sync to a webhook', () => {
+  it('sends what is new or changed, what vanished as a removal, and tells of what was refused', async () => {
+    const worker = stack.startWorker();
+    const table = await people('sent', 20);
+    await shop.db.query(`UPDATE ${table} SET email = 'bad@example.com' WHERE id = 7`);
+    const { connection, received } = await receiver('sent');
+    const sync = await syncTo('sent', connection);
+    const first = await runSync(stack, world, sync);
+    expect(first.progress).toMatchObject({ read: 20, written: 19, failed: 1, errorsByType: { DELIVERY_FAILED: 1 } });
+    expect(received).toMatchObject([{ stream: 'people', removal: false, batch_id: `${first.identifier}-0` }]);
+    expect(received[0]!.records[0]).toEqual({ id: 1, email: 'sent-1@example.com', plan: 'gold' });
+    const errors = await runErrors(stack.store, world, first);
+    expect(errors).toMatchObject([{ line: 7, message: 'no such address', customerId: 'bad@example.com' }]);
+    await shop.db.query(`UPDATE ${table} SET tariff = 'iron' WHERE id = 3; DELETE FROM ${table} WHERE id = 20`);
+    const second = await runSync(stack, world, sync);
+    expect(second).toMatchObject({ progress: { read: 19, written: 1, unchanged: 17, failed: 1 }, removed: 1, removal: { state: 'done' } });
+    expect(received.slice(1)).toMatchObject([
+      { removal: false, records: [{ id: 3, plan: 'iron' }, { id: 7 }] }, { removal: true, records: [{ id: 20 }] }]);
+    await worker.stop();
+  });
+
+  it('tells of each of two equal records that the one which was sent for both was refused', async () => {
+    const worker = stack.startWorker();
+    const table = await people('equal', 3);
+    await shop.db.query(`UPDATE ${table} SET email = 'bad-equal@example.com' WHERE id < 3`);
+    const { connection, received } = await receiver('equal');
+    const sync = await syncTo('equal', connection, {
+      destination: { connection, stream: 'people', key: ['email'] },
+      mapping: { customer: { field: 'email' }, fields: [{ from: 'email' }, { from: 'tariff', to: 'plan' }] },
+    });
+    expect((await runSync(stack, world, sync)).progress).toMatchObject({ read: 3, written: 1, unchanged: 0, failed: 2 });
+    expect(received[0]!.records).toHaveLength(2);
+    await worker.stop();
+  });
+
+  it('shows a long record by its beginning, in a dry run', async () => {
+    const worker = stack.startWorker();
+    const table = await people('long', 2);
+    await shop.db.query(`UPDATE ${table} SET tariff = repeat('x', 3000000) WHERE id = 2`);
+    const { connection } = await receiver('long');
+    const sync = await syncTo('long', connection);
+    const dry = await runSync(stack, world, sync, {}, 'dry_run');
+    const path = `/api/syncs/${sync}/runs/${dry.identifier}/sample`;
+    const { records } = await ask<{ records: { record: unknown }[] }>(stack.app, world, 'GET', path);
+    expect(records[0]!.record).toEqual({ id: 1, email: 'long-1@example.com', plan: 'gold' });
+    expect(records[1]!.record).toMatch(/^\{"id":2,"email":"long-2@example.com","plan":"x{9000,10000}…$/);
+    await worker.stop();
+  });
+
+  it('sends nothing of people who were erased', async () => {
+    const worker = stack.startWorker();
+    const table = await people('erasing', 3);
+    await shop.db.query(`UPDATE ${table} SET email = $1 WHERE id = 2`, [personId(2)]);
+    await insertTombstone(stack.store.db, world.entity.id, stack.store.secrets.customerHash(world.entity.id, 'user_id', personId(2)));
+    const { connection, received } = await receiver('erasing');
+    const run = await runSync(stack, world, await syncTo('erasing', connection));
+    expect(run.progress).toMatchObject({ read: 3, written: 2, failed: 1 });
+    expect(received[0]!.records.map(({ id }) => id)).toEqual([1, 3]);
+    expect(await runErrors(stack.store, world, run)).toMatchObject([{ line: 2, message: 'erased', raw: null, customerId: null }]);
+    await worker.stop();
+  });
+
+  it('sends nothing of somebody who is erased between the look and the writing down, and notes nothing of them', async () => {
+    const worker = stack.startWorker();
+    const table = await people('overtaken', 3);
+    await shop.db.query(`UPDATE ${table} SET email = $1 WHERE id = 2`, [personId(3)]);
+    const { connection, received } = await receiver('overtaken');
+    const sync = await syncTo('overtaken', connection);
+    const locking = await stack.store.db.connect();
+    await locking.query('BEGIN');
+    await locking.query('LOCK TABLE sync_records IN ACCESS EXCLUSIVE MODE');
+    const running = runSync(stack, world, sync);
+    await lockWaits(stack.store);
+    await insertTombstone(stack.store.db, world.entity.id, stack.store.secrets.customerHash(world.entity.id, 'user_id', personId(3)));
+    await locking.query('COMMIT');
+    locking.release();
+    const { progress } = await running;
+    expect(progress).toMatchObject({ read: 3, written: 2, failed: 1 });
+    expect(received.flatMap(({ records }) => records.map(({ id }) => id))).toEqual([1, 3]);
+    expect((await stack.store.db.query('SELECT FROM sync_records WHERE customer_id = $1', [personId(3)])).rowCount).toBe(0);
+    await worker.stop();
+  });
+
+  it('ends the run where the receiver takes nothing like this, and brings all with the next one', async () => {
+    const worker = stack.startWorker();
+    await people('refusing', 5);
+    const bodies: Received[] = [];
+    const url = web.serve('/refusing', (request, response, nth) => void json(request).then((body) => {
+      bodies.push(body as Received);
+      response.writeHead(nth === 0 ? 401 : 200).end();
+    }));
+    const { identifier: connection } = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
+      name: 'refusing', connector: 'webhook', settings: { url, secret: SECRET },
+    });
+    const sync = await syncTo('refusing', connection);
+    const { id, state, failure, progress } = await runSync(stack, world, sync);
+    expect({ state, read: progress.read }).toEqual({ state: 'failed', read: 0 });
+    expect(failure).toEqual({ status: 'source_refused', message: expect.stringMatching(/answered 401 Unauthorized: .*secret/) as string });
+    const { rows } = await stack.store.db.query('SELECT FROM sync_batches WHERE run_id = $1', [id]);
+    expect(rows).toEqual([]);
+    expect((await runSync(stack, world, sync)).progress).toMatchObject({ read: 5, written: 5 });
+    expect(bodies.map(({ records }) => records.length)).toEqual([5, 5]);
+    await worker.stop();
+  });
+
+  it.for(['sync: batch written down', 'sync: batch sent', 'sync: before a batch commits'])(
+    'sends the very same batch again under its name when it was killed at "%s"', async (boundary) => {
+      const name = `killed${boundary.length}`;
+      await people(name, 12_000);
+      const { connection, received } = await receiver(name);
+      const sync = await syncTo(name, connection);
+      const dying = stack.startWorker({ kill: { boundary, hit: 2 } });
+      const run = await askForRun(stack, world, sync);
+      expect((await dying.ended).signal).toBe('SIGKILL');
+      const before = received.length;
+      await shop.db.query(`UPDATE ${shop.table(name)} SET tariff = 'changed'`);
+      const worker = stack.startWorker();
+      const ended = await runEnded(stack.store, world, run);
+      expect(ended).toMatchObject({ state: 'finished', progress: { read: 12_000, written: 12_000, failed: 0 } });
+      const byName = Map.groupBy(received, ({ batch_id: id }) => id);
+      expect(byName.size).toBe(3);
+      for (const [first, ...again] of byName.values()) for (const repeat of again) expect(repeat).toEqual(first);
+      expect(received.length).toBe(boundary === 'sync: batch written down' ? 3 : 4);
+      expect(before).toBe(boundary === 'sync: batch written down' ? 1 : 2);
+      expect([...byName.values()].flatMap(([first]) => first!.records)).toHaveLength(12_000);
+      await worker.stop();
+    });
+});
+
+describe('a run that is canceled while a batch is on its way', () => {
+  const COUNT = 10_500;
+
+  /** It takes the second batch, and then does what `then` says. */
+  async function receiverOfTwo(name: string, then: (response: ServerResponse) => void) {
+    const received: Received[] = [];
+    const url = web.serve(`/${name}`, (request, response) => void json(request).then((body) => {
+      received.push(body as Received);
+      if (received.length === 2) then(response);
+      else response.writeHead(200).end();
+    }));
+    const { identifier: connection } = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
+      name, connector: 'webhook', settings: { url, secret: SECRET, batch_records: 5_000 },
+    });
+    await people(name, COUNT);
+    const sync = await syncTo(name, connection, { removes: false, mode: 'incremental', cursor_field: 'id' });
+    const run = await askForRun(stack, world, sync);
+    await waitFor('the second batch to arrive', async () => received.length === 2);
+    await ask(stack.app, world, 'POST', `/api/syncs/${sync}/runs/${run}/cancel`);
+    const read = (count: number) => waitFor(`${count} records to be counted`, async () => {
+      const found = (await findRun(stack.store.db, world.entity.id, run))!;
+      return found.progress.read === count ? found : null;
+    });
+    return { received, sync, read };
+  }
+
+  const idsOf = ({ records }: Received) => [records[0]!.id, records.at(-1)!.id];
+
+  it('tells of each of its records that nobody knows whether it arrived, and does not read them again by itself', async () => {
+    const worker = stack.startWorker();
+    const { received, sync, read } = await receiverOfTwo('unknowing', () => undefined);
+    const canceled = await read(10_000);
+    expect(canceled).toMatchObject({
+      state: 'canceled', progress: { written: 5_000, failed: 5_000, errorsByType: { DELIVERY_UNKNOWN: 5_000 } },
+    });
+    const message = expect.stringContaining('nobody can tell') as string;
+    const errors = await runErrors(stack.store, world, canceled);
+    expect(errors[0]).toMatchObject({ line: 5_001, customerId: 'unknowing-5001@example.com', message });
+    expect((await runSync(stack, world, sync)).progress).toMatchObject({ read: 500, written: 500 });
+    const path = `/api/syncs/${sync}/runs/${canceled.identifier}/redrive`;
+    const { run_id: redrive } = await ask<{ run_id: string }>(stack.app, world, 'POST', path, {});
+    expect((await runEnded(stack.store, world, redrive)).progress).toMatchObject({ read: 5_000, written: 5_000 });
+    expect(received.slice(0, 3).map(idsOf)).toEqual([[1, 5_000], [5_001, 10_000], [10_001, COUNT]]);
+    expect(received.slice(3).flatMap(({ records }) => records.map(({ id }) => id))).toEqual(received[1]!.records.map(({ id }) => id));
+    await worker.stop();
+  });
+
+  it('takes the answer that still comes for what it is', async () => {
+    const worker = stack.startWorker();
+    const { promise: canceled, resolve: cancel } = Promise.withResolvers<void>();
+    const answering = receiverOfTwo('answering', (response) => void canceled.then(() => response.writeHead(200).end()));
+    await waitFor('the run to be canceled', async () => {
+      const { rows } = await stack.store.db.query(`SELECT FROM sync_runs r JOIN syncs s USING (entity_id)
+        WHERE s.id = r.sync_id AND s.stream = 'answering' AND r.state = 'canceled'`);
+      return rows.length > 0;
+    });
+    cancel();
+    const { sync, read } = await answering;
+    const { progress } = await read(10_000);
+    // Where it was too late nobody knows; else it was written. Never is anything of it left out, or counted twice.
+    expect(progress.written + progress.failed).toBe(10_000);
+    expect((await runSync(stack, world, sync)).progress).toMatchObject({ read: 500, written: 500 });
+    await worker.stop();
+  });
+});
+
+describe('a dry run', () => {
+  it('asks another destination whether it has the stream and its fields', async () => {
+    const worker = stack.startWorker();
+    await people('asking', 3);
+    const dryRunTo = async (destination: object, fields: object[] = []) => {
+      const sync = await syncTo('asking', shop.connection, {
+        destination: { connection: shop.connection, key: ['id'], ...destination }, mapping: { fields, other_fields: 'keep' },
+      });
+      const { state, failure } = await runSync(stack, world, sync, {}, 'dry_run');
+      return failure?.message ?? state;
+    };
+    expect(await dryRunTo({ stream: 'askin' })).toBe('The destination has no stream askin: did you mean asking?');
+    expect(await dryRunTo({ stream: 'asking' }, [{ from: 'tariff', to: 'tarif' }]))
+      .toBe('The stream asking of the destination has no field tarif: did you mean tariff?');
+    expect(await dryRunTo({ stream: 'asking' })).toBe('finished');
+    await worker.stop();
+  });
+});
+
+describe('Postgres to attributes and back', () => {
+  it('gives a table what it had', async () => {
+    const worker = stack.startWorker();
+    const table = await people('origin', 6_000);
+    const copy = shop.table('copy');
+    await shop.db.query(`CREATE TABLE ${copy} (LIKE ${table} INCLUDING ALL); ALTER TABLE ${copy} OWNER TO ${shop.role}`);
+    const sync = await syncTo('origin', shop.connection, {
+      destination: { connection: shop.connection, stream: 'copy', key: ['id'] }, mapping: { customer: { field: 'email' } },
+    });
+    const copied = async () => (await shop.db.query(`SELECT * FROM ${copy} ORDER BY id`)).rows as unknown;
+    const original = async () => (await shop.db.query(`SELECT * FROM ${table} ORDER BY id`)).rows as unknown;
+    const first = await runSync(stack, world, sync);
+    expect(first.progress).toMatchObject({ read: 6_000, written: 6_000 });
+    expect(await copied()).toEqual(await original());
+    await shop.db.query(`DELETE FROM ${table} WHERE id > 5000`);
+    expect(await runSync(stack, world, sync)).toMatchObject({ removed: 1_000, progress: { unchanged: 5_000 } });
+    expect(await copied()).toEqual(await original());
+    await worker.stop();
+  });
+});
