@@ -20,6 +20,11 @@ const directions = Object.entries(MAY_IMPORT).flatMap(([from, allowed]) => FOLDE
   .filter((to) => to !== from && !allowed.includes(to))
   .map((to) => forbid(`${from}-not-to-${to}`, { path: `^${from}/` }, { path: `^${to}/` })));
 
+/** Layers whose folders are features; what lies beside these folders puts the layer together. */
+const WITH_FEATURES = '(?:domain|store|activities|server|cli)';
+/** Each location lies in the folder of its feature; the registry lists them, and copies elsewhere are found by those of syncs. */
+const PERSONAL_DATA = ['^store/[^/]+/personal-data/', '^store/gdpr/(personal-data|copies)\\.ts$'];
+
 const BUILT_IN = { dependencyTypes: ['core'] };
 /** Without I/O; of luxon only what asks no clock, which its users see to. */
 const PURE_PACKAGES = 'node_modules/(csv-parse/(lib|dist/[^/]+)/sync\\.|croner/|canonicalize/|fastest-levenshtein/|(@types/)?luxon/|zod/)';
@@ -32,6 +37,12 @@ const PACKAGE = { dependencyTypesNot: ['core', 'local'] };
 export default {
   forbidden: [
     ...directions,
+    forbid('core-not-to-features', { path: `^${WITH_FEATURES}/core/` }, { path: `^${WITH_FEATURES}/(?!core/|http/|migrations/)[^/]+/` }),
+    // A caller is a user, a System of Records or an app.
+    forbid('http-not-to-features', { path: '^server/http/' },
+      { path: ['^server/(?!http/)[^/]+/', '^(?:domain|store)/(?!core/|accounts/|attributes/|tracking/)[^/]+/'] }),
+    forbid('feature-not-into-another', { path: '^([^/]+/[^/]+/)', pathNot: ['^(?:test|bench)/', ...PERSONAL_DATA] },
+      { path: `^${WITH_FEATURES}/[^/]+/[^/]+/`, pathNot: '^$1' }),
     forbid('domain-not-to-built-ins', { path: '^domain/', pathNot: [CRYPTOGRAPHY, DECOMPRESSION] },
       { ...BUILT_IN, pathNot: '^(node:)?buffer$' }),
     forbid('domain-cryptography-not-to-other-built-ins', { path: CRYPTOGRAPHY },

@@ -1,5 +1,6 @@
 import type { Check } from './check.ts';
 import { dependencyCruiser } from './dependency-cruiser.ts';
+import { folders } from './folders.ts';
 import { knip } from './knip.ts';
 import { links } from './links.ts';
 import { oxlint } from './oxlint.ts';
@@ -8,4 +9,4 @@ import { text } from './text.ts';
 import { typescript } from './typescript.ts';
 
 /** In the order in which they run. */
-export const CHECKS: Check[] = [typescript, oxlint, dependencyCruiser, knip, text, links, regexps];
+export const CHECKS: Check[] = [typescript, oxlint, dependencyCruiser, folders, knip, text, links, regexps];

@@ -1,10 +1,8 @@
+import type { Json } from '../core/plain-json.ts';
 import { quote } from '../core/text-limits.ts';
 import { type DateConversion, dateReader, sayExpectedDate } from './date-conversion.ts';
 import { jsonText, sayType } from './json-value.ts';
 import { type NumberConversion, numberReader } from './number-conversion.ts';
-
-/** A number that a double would round stands as its text. */
-export type Json = null | boolean | number | string | Json[] | { [member: string]: Json };
 
 /** What is done to a field's value on its way. */
 export type Conversion =

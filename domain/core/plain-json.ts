@@ -1,7 +1,9 @@
-import type { Json } from '../attributes/field-conversion.ts';
 import { numberText } from './exact-json.ts';
 import { isKeptByDouble } from './number-value.ts';
 import { storable } from './text-limits.ts';
+
+/** A number that a double would round stands as its text. */
+export type Json = null | boolean | number | string | Json[] | { [member: string]: Json };
 
 /**
  * A value of `parseExactJson` as plain JSON that Postgres can store: a number that a double would round becomes its text,

@@ -1,12 +1,12 @@
 import { parseAttributeValue, parseElements, type ScalarType, type ValueType } from '../attributes/attribute-value.ts';
 import { customerIdFault, type CustomerType } from '../attributes/customer-id.ts';
-import type { Json } from '../attributes/field-conversion.ts';
 import { sayType, scalarText, textOf } from '../attributes/json-value.ts';
 import {
   type AttributeRules, findAttributeOf, type ImportAttribute, refused, type RefusedRow, type SetRow, sorDeleted, type ValueRow,
 } from '../attributes/value-row.ts';
 import { numberText } from '../core/exact-json.ts';
 import { readNumber } from '../core/number-value.ts';
+import type { Json } from '../core/plain-json.ts';
 import { quote } from '../core/text-limits.ts';
 import type { ImportErrorType } from '../imports/import-error-type.ts';
 import type { CustomerField, MappedRecord } from './record-mapping.ts';

@@ -1,5 +1,4 @@
-import type { Json } from '../attributes/field-conversion.ts';
-import { plainJson } from '../core/plain-json.ts';
+import { type Json, plainJson } from '../core/plain-json.ts';
 import { isLongerThan, MAX_CODE_POINTS, storable } from '../core/text-limits.ts';
 import { type CallFault, type Fields, fieldsOf, invalid, isAbsent, isFault, textOrNumber } from './call-fields.ts';
 import { crashOf, type Sha256 } from './crash-report.ts';

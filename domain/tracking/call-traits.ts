@@ -1,6 +1,5 @@
-import type { Json } from '../attributes/field-conversion.ts';
 import { isDate } from '../core/date-value.ts';
-import { plainJson } from '../core/plain-json.ts';
+import { type Json, plainJson } from '../core/plain-json.ts';
 import { storable } from '../core/text-limits.ts';
 import { type CallFault, type Fields, fieldsOf, invalid, isAbsent, isFault, isObject } from './call-fields.ts';
 import { readId } from './call-subject.ts';

@@ -1,4 +1,4 @@
-import type { Json } from '../attributes/field-conversion.ts';
+import type { Json } from '../core/plain-json.ts';
 
 /** The calls of Segment's tracking API. */
 export const CALL_TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias'] as const;

@@ -5,7 +5,7 @@ import { type FeedRequest, findFeedRequest } from '../../store/feed/feed-request
 import { identifier } from '../http/input.ts';
 import { bare, type Reply } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
-import { refuseKey } from '../imports/receive-import.ts';
+import { refuseKey } from '../http/sor-key.ts';
 import { feedBody } from './feed-body.ts';
 
 const TAG = 'Feed';

@@ -7,12 +7,12 @@ import type { Queryable } from '../../store/core/database.ts';
 import {
   deleteUnanswered, type EarlierRequest, insertRequest, type KeptReply, type KeyHolder, updateReply,
 } from '../../store/core/idempotent-requests.ts';
-import { findSorOfKey } from '../imports/receive-import.ts';
 import type { RouteNeeds } from '../needs.ts';
 import type { ApiVersion } from './api-version.ts';
 import type { Caller } from './caller.ts';
 import { JSON_HEADERS, Reply, toReply } from './reply.ts';
 import type { KeepReply, Route } from './route.ts';
+import { findSorOfKey } from './sor-key.ts';
 
 /**
  * `Idempotency-Key`: a POST that is repeated under its key gets the first reply and has no second effect.

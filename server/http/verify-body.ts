@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import { refuse } from '../../domain/core/refusal.ts';
-import { refuseKey } from '../imports/receive-import.ts';
 import type { RouteNeeds } from '../needs.ts';
 import type { Auth, Route } from './route.ts';
+import { refuseKey } from './sor-key.ts';
 
 /** Bytes of a body, or of the fields of a form, that may come without valid credentials. */
 export const MAX_UNVERIFIED_BYTES = 64 * 1024;

@@ -11,8 +11,9 @@ import { findImport, insertImport } from '../../store/imports/imports.ts';
 import type { ImportRef } from '../../store/jobs/across-entities.ts';
 import { bodyFlag, identifier, jsonObject, text } from '../http/input.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
+import { findSorOfKey } from '../http/sor-key.ts';
 import type { RouteNeeds } from '../needs.ts';
-import { findSorOfKey, importUpload, type ReceivedFile } from './receive-import.ts';
+import { importUpload, type ReceivedFile } from './receive-import.ts';
 
 /** The reply waits so long for the workflow's start; the sweep starts what was accepted and never began. */
 const START_WITHIN_MS = 2_000;

@@ -4,7 +4,7 @@ import { listCustomerAttributesOf } from '../../store/attributes/customer-attrib
 import { identifier, text } from '../http/input.ts';
 import { csvFile } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
-import { findSorOfKey } from './receive-import.ts';
+import { findSorOfKey } from '../http/sor-key.ts';
 
 const importTemplate = route({
   method: 'GET',

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
 import { refuse } from '../../domain/core/refusal.ts';
-import { findSorByApiKey, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
 import type { PinnedFile } from '../../store/imports/import-record.ts';
 import { pinFile } from '../../store/imports/pin-file.ts';
 import type { Circumstances, Upload } from '../http/route.ts';
+import { findSorOfKey } from '../http/sor-key.ts';
 import type { RouteNeeds } from '../needs.ts';
 
 /** `release` gives back what the file took of its address's share. */
@@ -25,18 +25,6 @@ export const importUpload: Upload<ReceivedFile> = {
   discard: ({ pinned }, { files }) => files.delete(pinned.fileKey),
   release: ({ release }) => release(),
 };
-
-/** The SoR that the key belongs to, or a 401: whether SoR or key is wrong is not told. */
-export async function findSorOfKey(
-  { db, secrets }: Pick<RouteNeeds, 'db' | 'secrets'>, sorId: string, apiKey: string,
-): Promise<SystemOfRecord & { entityId: number }> {
-  return await findSorByApiKey(db, secrets, sorId, apiKey)
-    ?? refuseKey();
-}
-
-export function refuseKey(): never {
-  return refuse(401, 'unauthorized', 'Invalid sor_id or api_key');
-}
 
 async function receiveUnverified(
   stream: Readable, { address }: Circumstances, { files, limits, unverified }: RouteNeeds,

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { DateTime, Settings } from 'luxon';
 import { describe, expect, test } from 'vitest';
-import { type Conversion, type Json, prepareConversion } from '../../../domain/attributes/field-conversion.ts';
+import { type Conversion, prepareConversion } from '../../../domain/attributes/field-conversion.ts';
 import { isDate, readDatetime } from '../../../domain/core/date-value.ts';
 import { readNumber } from '../../../domain/core/number-value.ts';
+import type { Json } from '../../../domain/core/plain-json.ts';
 import { cpuTime } from '../../harness/core/cpu-time.ts';
 
 function convert(conversion: Conversion, value: Json) {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Json } from '../../../domain/attributes/field-conversion.ts';
+import type { Json } from '../../../domain/core/plain-json.ts';
 import { mappingFaults } from '../../../domain/syncs/mapping-faults.ts';
 import { type MappedField, type Mapping, prepareMapping, type SourceRecord } from '../../../domain/syncs/record-mapping.ts';
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MAX_SET_SIZE, VALUE_TYPES } from '../../../domain/attributes/attribute-value.ts';
 import { customerIdFault } from '../../../domain/attributes/customer-id.ts';
-import type { Json } from '../../../domain/attributes/field-conversion.ts';
+import type { Json } from '../../../domain/core/plain-json.ts';
 import { isLongerThan, isStorable } from '../../../domain/core/text-limits.ts';
 import { IMPORT_ERROR_TYPES } from '../../../domain/imports/import-error-type.ts';
 import { checkRow } from '../../../domain/imports/import-row.ts';

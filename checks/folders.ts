@@ -1,0 +1,45 @@
+import { dirname } from 'node:path';
+import type { Check, Finding } from './check.ts';
+import { projectFiles } from './project-files.ts';
+
+/** What more files than this are about cannot be seen at a glance. */
+const MAX_FILES = 40;
+
+const FEATURES = [
+  'core', 'jobs', 'accounts', 'attributes', 'imports', 'feed', 'syncs', 'apps', 'tracking', 'analytics', 'files', 'exports', 'gdpr',
+  'sends', 'campaigns',
+];
+/** Folders of features, and what each has besides. */
+const LAYERS: Record<string, string[]> = {
+  domain: [],
+  store: ['migrations'],
+  activities: ['index.ts', 'needs.ts'],
+  server: ['http', 'app.ts', 'needs.ts', 'routes.ts'],
+  cli: ['main.ts', 'millrace.js', 'run-command.ts'],
+};
+
+/** Every folder can be seen at a glance, and those of the layers are the features, under the same names in each (docs/architecture.md). */
+export const folders: Check = {
+  name: 'folders',
+
+  rules: async () => ['folder-size', 'feature'],
+
+  async run(root) {
+    const files = await projectFiles(root);
+    return { findings: [...tooMany(files), ...files.flatMap(outsideFeatures)], filesLookedAt: files.length };
+  },
+};
+
+/** One for each folder, at the first of its files. */
+function tooMany(files: string[]): Finding[] {
+  return [...Map.groupBy(files, dirname)].flatMap(([folder, inside]) => (inside.length <= MAX_FILES ? [] : [
+    { rule: 'folder-size', file: inside[0]!, message: `${folder} has ${inside.length} files, more than ${MAX_FILES}` },
+  ]));
+}
+
+function outsideFeatures(file: string): Finding[] {
+  const [layer = '', name = ''] = file.replace(/^test\//, '').split('/');
+  const own = LAYERS[layer];
+  if (own === undefined || FEATURES.includes(name) || own.includes(name) || (file.startsWith('test/') && name.endsWith('.ts'))) return [];
+  return [{ rule: 'feature', file, message: `${name} is no feature of ${layer}: see FEATURES in checks/folders.ts` }];
+}
