@@ -1,5 +1,6 @@
 import { accountMailSteps } from './accounts/account-mails.ts';
 import { heartbeating } from './core/heartbeat.ts';
+import type { Dependencies } from './dependencies.ts';
 import { exportDailySteps } from './exports/export-daily.ts';
 import { exportTickSteps } from './exports/export-tick.ts';
 import { feedAttributesSteps } from './feed/feed-attributes.ts';
@@ -8,17 +9,16 @@ import { gdprDeleteSteps } from './gdpr/gdpr-delete.ts';
 import { gdprSweepSteps } from './gdpr/sweep.ts';
 import { importAttributesSteps } from './imports/import-attributes.ts';
 import { sweepSteps } from './jobs/sweep.ts';
-import type { Needs } from './needs.ts';
 import { runSyncSteps } from './syncs/run-sync.ts';
 import { syncTickSteps } from './syncs/sync-tick.ts';
 
 /** Every step, bound to what it uses; a worker of any queue can run any of them. */
-export function allSteps(needs: Needs) {
+export function allSteps(deps: Dependencies) {
   return {
-    ...importAttributesSteps(needs), ...feedAttributesSteps(needs), ...runSyncSteps(needs), ...syncTickSteps(needs),
-    ...exportDailySteps(needs), ...exportTickSteps(needs), ...gdprAccessSteps(needs), ...gdprDeleteSteps(needs),
-    ...heartbeatingEach(sweepSteps(needs)), ...heartbeatingEach(gdprSweepSteps(needs)),
-    ...heartbeatingEach(accountMailSteps(needs)),
+    ...importAttributesSteps(deps), ...feedAttributesSteps(deps), ...runSyncSteps(deps), ...syncTickSteps(deps),
+    ...exportDailySteps(deps), ...exportTickSteps(deps), ...gdprAccessSteps(deps), ...gdprDeleteSteps(deps),
+    ...heartbeatingEach(sweepSteps(deps)), ...heartbeatingEach(gdprSweepSteps(deps)),
+    ...heartbeatingEach(accountMailSteps(deps)),
   };
 }
 

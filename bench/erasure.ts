@@ -7,8 +7,8 @@ import { type Database, openDatabase, write } from '../store/core/database.ts';
 import { folderFiles } from '../store/core/files.ts';
 import { migrate } from '../store/core/migrate.ts';
 import { openSecrets, type Secrets } from '../store/core/secrets.ts';
+import type { KnownBy, PlaceDependencies } from '../store/gdpr/personal-data-location.ts';
 import { personalData } from '../store/gdpr/personal-data.ts';
-import type { KnownBy, PlaceNeeds } from '../store/gdpr/place.ts';
 import { ensurePartitions } from '../store/tracking/event-partitions.ts';
 import type { Line, Size } from './line.ts';
 import { atMostTimes, type Figure, median } from './report.ts';
@@ -136,15 +136,15 @@ function sample(events: number, people: number): Whom {
   return { users: ids.map((id) => `user-${id}`), devices: ids.map((id) => `device-${id}`) };
 }
 
-async function eraseEverywhere(needs: PlaceNeeds, entityId: number, { users, devices }: Whom): Promise<number> {
+async function eraseEverywhere(deps: PlaceDependencies, entityId: number, { users, devices }: Whom): Promise<number> {
   const people: KnownBy[] = [
     ...users.map((customerId) => ({ customerType: 'user_id' as const, customerId })),
     ...devices.map((customerId) => ({ customerType: 'device_id' as const, customerId })),
   ];
   const began = performance.now();
-  for (const place of personalData) await place.erase?.(needs, entityId, people);
+  for (const place of personalData) await place.erase?.(deps, entityId, people);
   for (const place of personalData) {
-    if (await place.count(needs, entityId, people) > 0) throw new Error(`${place.name} still knows somebody`);
+    if (await place.count(deps, entityId, people) > 0) throw new Error(`${place.name} still knows somebody`);
   }
   return (performance.now() - began) / 1000;
 }

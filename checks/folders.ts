@@ -13,8 +13,8 @@ const FEATURES = [
 const LAYERS: Record<string, string[]> = {
   domain: [],
   store: ['migrations'],
-  activities: ['index.ts', 'needs.ts'],
-  server: ['http', 'app.ts', 'needs.ts', 'routes.ts'],
+  activities: ['index.ts', 'dependencies.ts'],
+  server: ['http', 'app.ts', 'dependencies.ts', 'routes.ts'],
   cli: ['main.ts', 'millrace.js', 'run-command.ts'],
 };
 

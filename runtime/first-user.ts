@@ -6,7 +6,7 @@ import { hashPassword } from '../server/accounts/passwords.ts';
 import { insertEntity } from '../store/accounts/entities.ts';
 import { hasUsers, insertMembership, insertUser } from '../store/accounts/users.ts';
 import { write } from '../store/core/database.ts';
-import type { House } from './house.ts';
+import type { AppContext } from './app-context.ts';
 
 /** The first user as made by this start; `password` only when it was drawn here, and then this once. */
 export type FirstUser = { email: string; password: string | null; passwordPath: string | null };
@@ -16,7 +16,7 @@ const FIRST_ENTITY = 'Millrace';
 const FIRST_USER_LOCK = 5_717_023_442;
 
 /** On a database without users: one entity, and a superadmin with every right. Null when somebody is there already. */
-export async function ensureFirstUser({ config, db, secrets }: House): Promise<FirstUser | null> {
+export async function ensureFirstUser({ config, db, secrets }: AppContext): Promise<FirstUser | null> {
   if (await hasUsers(db)) return null;
   const email = config.MILLRACE_ADMIN_EMAIL;
   const password = config.MILLRACE_ADMIN_PASSWORD ?? randomBytes(15).toString('base64url');

@@ -6,11 +6,11 @@ import { tellHoldsChanged } from '../activities/gdpr/tell-holds-changed.ts';
 import { startImport } from '../activities/imports/start-import.ts';
 import { followExporter, followSchedule } from '../activities/jobs/follow-schedule.ts';
 import { startSyncRun } from '../activities/syncs/start-sync-run.ts';
-import type { ServerNeeds } from '../server/needs.ts';
+import type { ServerDependencies } from '../server/dependencies.ts';
 import type { Database } from '../store/core/database.ts';
 
 /** What requests tell Temporal. Each call fails after `withinMs`, so that no request waits for a Temporal that is away. */
-export function flowsOver({ db, temporal }: { db: Database; temporal: Client }, withinMs: number): ServerNeeds['flows'] {
+export function flowsOver({ db, temporal }: { db: Database; temporal: Client }, withinMs: number): ServerDependencies['flows'] {
   const within = (call: () => Promise<void>) => temporal.connection.withDeadline(Date.now() + withinMs, call);
   return {
     startImport: (ref) => within(() => startImport(temporal, ref)),

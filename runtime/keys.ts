@@ -5,11 +5,11 @@ import { migrate } from '../store/core/migrate.ts';
 import { rotateDataKey, rotateSecretKey } from '../store/core/rotate-keys.ts';
 import { haveAlone } from '../store/core/running.ts';
 import { chooseSecretKey, fingerprintOf } from '../store/core/server-keys.ts';
+import { withDatabase } from './backends.ts';
 import { CannotStart } from './cannot-start.ts';
 import { type Config, readConfig } from './config.ts';
 import { drawSecretKey, replaceSecretKey } from './embedded/secret-key.ts';
 import { saidPlainly } from './entry.ts';
-import { withDatabase } from './grounds.ts';
 import { keyTable } from './key-table.ts';
 import { openFiles } from './open-files.ts';
 
@@ -26,10 +26,10 @@ await saidPlainly(async () => {
   const command = readCommand(process.argv.slice(2));
   if (command === 'help') return say(USAGE);
   const config = readConfig(process.env);
-  await withDatabase(config, sayAside, async (grounds) => {
-    const db = openDatabase({ url: grounds.databaseUrl, name: 'millrace-keys', max: 4 });
+  await withDatabase(config, sayAside, async (backends) => {
+    const db = openDatabase({ url: backends.databaseUrl, name: 'millrace-keys', max: 4 });
     try {
-      await (command === 'show' ? show(config, db) : haveAlone(db, () => rotate(config, db, { ...grounds, command })));
+      await (command === 'show' ? show(config, db) : haveAlone(db, () => rotate(config, db, { ...backends, command })));
     } finally {
       await db.end();
     }
@@ -58,7 +58,7 @@ async function show(config: Config, db: Database): Promise<void> {
   say(await keyTable(db, await openFiles(config)));
 }
 
-type Needs = { db: Database; files: Files };
+type Dependencies = { db: Database; files: Files };
 type Rotation = { command: Command; secretKey: Buffer; newSecretKey: Buffer | undefined };
 
 async function rotate(config: Config, db: Database, { command, secretKey, newSecretKey }: Rotation): Promise<void> {
@@ -71,11 +71,11 @@ async function rotate(config: Config, db: Database, { command, secretKey, newSec
     dropped.join(', ')} is gone`}`);
 }
 
-async function wrap(config: Config, needs: Needs, { secretKey, newSecretKey }: Omit<Rotation, 'command'>): Promise<void> {
+async function wrap(config: Config, deps: Dependencies, { secretKey, newSecretKey }: Omit<Rotation, 'command'>): Promise<void> {
   const isKept = config.MILLRACE_SECRET_KEY === undefined;
   const to = newSecretKey ?? (isKept ? await drawSecretKey(config.MILLRACE_DATA_DIR) : refuseNoKey());
   sayAside(`from the secret key with fingerprint ${fingerprintOf(secretKey)} to that with ${fingerprintOf(to)}`);
-  const keys = await rotateSecretKey(needs, secretKey, to);
+  const keys = await rotateSecretKey(deps, secretKey, to);
   const place = isKept ? `${await replaceSecretKey(config.MILLRACE_DATA_DIR)} holds the one before` : 'keep the one before';
   say(`${keys} keys are wrapped by the new secret key, in the database and the file store; ${place}, for older backups`);
   if (!isKept) say('set MILLRACE_SECRET_KEY to what MILLRACE_NEW_SECRET_KEY is, and MILLRACE_NEW_SECRET_KEY no more');

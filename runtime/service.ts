@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import { turns } from '../activities/core/turns.ts';
+import { semaphore } from '../activities/core/semaphore.ts';
 import { type Commands, readCommandsFile } from '../connectors/commands/commands-file.ts';
 import type { WaysOut } from '../connectors/core/contract.ts';
 import { type FetchAllow, readFetchAllow } from '../connectors/core/fetch-allow.ts';
@@ -11,18 +11,18 @@ import { openMailer } from '../connectors/smtp/mail.ts';
 import { faultOf } from '../domain/core/fault.ts';
 import { TASK_QUEUES, type TaskQueue } from '../domain/jobs/workflow-id.ts';
 import { buildMetricsServer, buildServer } from '../server/app.ts';
-import type { Readiness } from '../server/needs.ts';
+import type { Readiness } from '../server/dependencies.ts';
 import { folderFiles } from '../store/core/files.ts';
 import { countRequestsUnderWay } from '../store/gdpr/across-entities.ts';
 import { countRestoredPeople } from '../store/gdpr/restored-people.ts';
+import type { AppContext } from './app-context.ts';
 import { ConfigError, readAddress } from './config.ts';
 import { area } from './embedded/data-folder.ts';
 import { ensureFirstUser, type FirstUser } from './first-user.ts';
 import { flowsOver } from './flows.ts';
-import type { House } from './house.ts';
-import { ensureTemporal, keepTemporal } from './keeper.ts';
 import { releaseUnusedMemory } from './memory.ts';
 import { scratch } from './scratch.ts';
+import { ensureTemporal, superviseTemporal } from './supervisor.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
 import { installTemporalRuntime, startWorkers, SYNCS_AT_ONCE, type Workers } from './workers.ts';
 import { workflowBundle } from './workflow-bundle.ts';
@@ -45,16 +45,16 @@ const START_WITHIN_MS = 3_000;
 /** Ctrl-C comes from the terminal, and once more from npm, which passes it on. */
 const SAME_WISH_MS = 5_000;
 
-/** Server, workers, or both, over an open house. `stop` drains: no new work, then 30 s for what runs. */
-export async function startService(house: House, { serves, works }: ServiceParts): Promise<Service> {
+/** Server, workers, or both, over an open context. `stop` drains: no new work, then 30 s for what runs. */
+export async function startService(context: AppContext, { serves, works }: ServiceParts): Promise<Service> {
   const metrics = createMetrics();
-  metrics.followGdprRequests(() => countRequestsUnderWay(house.db));
+  metrics.followGdprRequests(() => countRequestsUnderWay(context.db));
   const stopping = new AbortController();
-  const keeperOptions = { temporal: house.temporal, log: house.log, sweepSeconds: SWEEP_SECONDS };
-  await ensureTemporal(keeperOptions).catch(() => {});      // out of reach for now: the keeper says so, and stays at it
-  const keeper = keepTemporal(keeperOptions, stopping.signal);
+  const supervisorOptions = { temporal: context.temporal, log: context.log, sweepSeconds: SWEEP_SECONDS };
+  await ensureTemporal(supervisorOptions).catch(() => {});      // out of reach for now: the supervisor says so, and stays at it
+  const supervisor = superviseTemporal(supervisorOptions, stopping.signal);
   const release = releaseUnusedMemory(stopping.signal)
-    .catch((error: unknown) => house.log.warn({ fault: faultOf(error) }, 'unused memory is not given back any more'));
+    .catch((error: unknown) => context.log.warn({ fault: faultOf(error) }, 'unused memory is not given back any more'));
   let app: FastifyInstance | null = null;
   let metricsApp: FastifyInstance | null = null;
   let workers: Workers | null = null;
@@ -63,15 +63,15 @@ export async function startService(house: House, { serves, works }: ServiceParts
     await app?.close();
     await workers?.stop();
     await metricsApp?.close();
-    await keeper;
+    await supervisor;
     await release;
   };
   try {
-    metricsApp = await listenForMetrics(house, metrics);
-    announce(await ensureFirstUser(house));
-    if (works) workers = await startAllWorkers(house, metrics);
-    if (serves) app = await listen(house, metrics, workers);
-    return { url: app ? publicUrl(house) : null, stop };
+    metricsApp = await listenForMetrics(context, metrics);
+    announce(await ensureFirstUser(context));
+    if (works) workers = await startAllWorkers(context, metrics);
+    if (serves) app = await listen(context, metrics, workers);
+    return { url: app ? publicUrl(context) : null, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -85,24 +85,24 @@ function announce(firstUser: FirstUser | null): void {
   process.stderr.write(`first user: ${email}, password ${password} (kept in ${passwordPath})\n`);
 }
 
-async function startAllWorkers(house: House, metrics: Metrics): Promise<Workers> {
-  const { config, db, files, secrets, temporal, temporalSettings, traces, identity, log } = house;
+async function startAllWorkers(context: AppContext, metrics: Metrics): Promise<Workers> {
+  const { config, db, files, secrets, temporal, temporalSettings, traces, identity, log } = context;
   installTemporalRuntime(log);
-  const url = publicUrl(house);
+  const url = publicUrl(context);
   const outbox = area(config.MILLRACE_DATA_DIR, 'outbox');
-  const mailer = openMailer({ smtpUrl: config.SMTP_URL, outbox, from: sender(house) });
+  const mailer = openMailer({ smtpUrl: config.SMTP_URL, outbox, from: sender(context) });
   const workers = startWorkers({
     temporal: temporalSettings,
     bundlePath: await workflowBundle(join(config.MILLRACE_DATA_DIR, 'cache'), { traced: traces !== null }),
     queues: TASK_QUEUES,
     identity, log, metrics, traces,
-    needs: {
+    deps: {
       db, files, secrets, log, temporal, countRows: metrics.countRows, countValues: metrics.countValues,
       countRecords: metrics.countRecords, countExportRuns: metrics.countExportRuns, countExportRows: metrics.countExportRows,
-      syncTurn: turns(SYNCS_AT_ONCE), exportTurn: turns(EXPORTS_AT_ONCE), gdprTurn: turns(GDPR_AT_ONCE),
-      batchRecords: IMPORT_BATCH_RECORDS, turn: turns(IMPORT_BATCHES_AT_ONCE), boundary: () => {}, mailer, publicUrl: url,
+      takeSyncSlot: semaphore(SYNCS_AT_ONCE), takeExportSlot: semaphore(EXPORTS_AT_ONCE), takeGdprSlot: semaphore(GDPR_AT_ONCE),
+      batchRecords: IMPORT_BATCH_RECORDS, takeBatchSlot: semaphore(IMPORT_BATCHES_AT_ONCE), boundary: () => {}, mailer, publicUrl: url,
       outbox: folderFiles(outbox),
-      outside: outside(house),
+      outside: outside(context),
     },
   });
   return {
@@ -115,27 +115,27 @@ async function startAllWorkers(house: House, metrics: Metrics): Promise<Workers>
 }
 
 /** An address has no mail domain. */
-function sender(house: House): string {
-  const { hostname } = new URL(publicUrl(house));
-  return house.config.MILLRACE_MAIL_FROM ?? `millrace@${isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? hostname : 'localhost'}`;
+function sender(context: AppContext): string {
+  const { hostname } = new URL(publicUrl(context));
+  return context.config.MILLRACE_MAIL_FROM ?? `millrace@${isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? hostname : 'localhost'}`;
 }
 
 /** The ways out to addresses that users set. */
-function outside({ config }: House): WaysOut {
+function outside({ config }: AppContext): WaysOut {
   const allow = readFetchAllow(config.MILLRACE_FETCH_ALLOW ?? '') as FetchAllow;      // checked with the configuration
   const commands = config.MILLRACE_TAPS === undefined ? new Map() : readCommandsFile(config.MILLRACE_TAPS) as Commands;
   return { fetch: guardedFetch(allow), allow, commands, scratch: scratch(config.MILLRACE_DATA_DIR) };
 }
 
-async function listen(house: House, metrics: Metrics, workers: Workers | null): Promise<FastifyInstance> {
-  const { config, db, files, secrets, log, traces } = house;
+async function listen(context: AppContext, metrics: Metrics, workers: Workers | null): Promise<FastifyInstance> {
+  const { config, db, files, secrets, log, traces } = context;
   const app = await buildServer({
     db, files, secrets, log, metrics, traceRequest: traces?.traceRequest,
-    flows: flowsOver(house, START_WITHIN_MS),
-    outside: outside(house),
-    ready: () => readiness(house, workers),
+    flows: flowsOver(context, START_WITHIN_MS),
+    outside: outside(context),
+    ready: () => readiness(context, workers),
     settings: {
-      publicUrl: publicUrl(house),
+      publicUrl: publicUrl(context),
       tokenTtlDays: config.MILLRACE_TOKEN_TTL_DAYS,
       rateLimitPerMinute: config.MILLRACE_RATE_LIMIT,
       ingestLimitPerMinute: config.MILLRACE_INGEST_LIMIT,
@@ -151,7 +151,7 @@ async function listen(house: House, metrics: Metrics, workers: Workers | null): 
 }
 
 /** Where metrics have an address of their own. */
-async function listenForMetrics({ config, log }: House, metrics: Metrics): Promise<FastifyInstance | null> {
+async function listenForMetrics({ config, log }: AppContext, metrics: Metrics): Promise<FastifyInstance | null> {
   const address = config.MILLRACE_METRICS_ADDRESS;
   if (address === undefined) return null;
   const app = buildMetricsServer({ log, metrics }, config.MILLRACE_METRICS_TOKEN);
@@ -165,11 +165,11 @@ async function listenAt(app: FastifyInstance, at: { host: string; port: number }
   });
 }
 
-function publicUrl({ config }: House): string {
+function publicUrl({ config }: AppContext): string {
   return (config.MILLRACE_PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`).replace(/\/$/, '');
 }
 
-async function readiness({ db, temporal }: House, workers: Workers | null): Promise<Readiness[]> {
+async function readiness({ db, temporal }: AppContext, workers: Workers | null): Promise<Readiness[]> {
   const part = (name: string, check: Promise<unknown>): Promise<Readiness> =>
     check.then(() => ({ name, ready: true }), () => ({ name, ready: false, reason: 'out of reach' }));
   const parts = await Promise.all([
@@ -182,7 +182,7 @@ async function readiness({ db, temporal }: House, workers: Workers | null): Prom
 }
 
 /** Named while it lasts, and ready: an exporter's bucket that is away for a day must not keep everything from being served. */
-async function restoredReadiness(db: House['db']): Promise<Readiness[]> {
+async function restoredReadiness(db: AppContext['db']): Promise<Readiness[]> {
   const { people, requests } = await countRestoredPeople(db);
   return people === 0 ? [] : [{
     name: 'people of a restored backup', ready: true,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
+import type { Log, Dependencies } from '../activities/dependencies.ts';
 import { allSteps } from '../activities/index.ts';
-import type { Log, Needs } from '../activities/needs.ts';
 import { faultOf } from '../domain/core/fault.ts';
 import type { TaskQueue } from '../domain/jobs/workflow-id.ts';
 import { activityInterceptor } from './telemetry/activity-interceptor.ts';
@@ -16,7 +16,7 @@ export type WorkersOptions = {
   queues: readonly TaskQueue[];
   /** What histories show of this process. */
   identity: string;
-  needs: Omit<Needs, 'draining'>;
+  deps: Omit<Dependencies, 'draining'>;
   log: Log;
   metrics: Metrics;
   /** With these the bundle is a traced one. */
@@ -81,7 +81,7 @@ export function installTemporalRuntime(log: Log): void {
 export function startWorkers(options: WorkersOptions): Workers {
   const draining = new AbortController();
   const live = new Map<TaskQueue, Worker>();
-  const steps = allSteps({ ...options.needs, draining: draining.signal });
+  const steps = allSteps({ ...options.deps, draining: draining.signal });
   const runs = options.queues.map(async (queue) => {
     while (!draining.signal.aborted) {
       await runOnce(queue, { ...options, steps, live, draining: draining.signal });

@@ -4,8 +4,9 @@ import helmet from '@fastify/helmet';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { faultOf } from '../domain/core/fault.ts';
 import { refuse } from '../domain/core/refusal.ts';
+import { type Limits, LIMITS, type RouteDependencies, type ServerDependencies, type ServerSettings } from './dependencies.ts';
+import { FeedAdmissionLimit } from './feed/feed-admission-limit.ts';
 import { feedIntake } from './feed/feed-intake.ts';
-import { FeedRoom } from './feed/feed-room.ts';
 import { FeedWaker } from './feed/feed-waker.ts';
 import { readBodies } from './http/bodies.ts';
 import { connectionOptions, endAnswered, limitSlowBodies } from './http/connection-limits.ts';
@@ -21,50 +22,49 @@ import { authenticate, authorise, serveRoute } from './http/serve-route.ts';
 import { refuseUnknownPaths } from './http/unknown-path.ts';
 import { boundUnverifiedBodies } from './http/unverified-bodies.ts';
 import { uploadBudget } from './http/upload-budget.ts';
-import { type Limits, LIMITS, type RouteNeeds, type ServerNeeds, type ServerSettings } from './needs.ts';
 import { routes as allRoutes } from './routes.ts';
 import { ConnectorCalls } from './syncs/connector-calls.ts';
 import { serveTracking } from './tracking/serve-tracking.ts';
+import { TrackingAdmissionLimit } from './tracking/tracking-admission-limit.ts';
 import { TrackingApps } from './tracking/tracking-apps.ts';
 import { trackingIntake } from './tracking/tracking-intake.ts';
-import { TrackingRoom } from './tracking/tracking-room.ts';
 
 /** The whole HTTP surface, ready to listen. `routes` is for tests of the surface itself. */
-export async function buildServer(needs: ServerNeeds, routes: readonly Route[] = allRoutes): Promise<FastifyInstance> {
-  const limits = { ...LIMITS, ...needs.settings.limits };
-  const feedWaker = new FeedWaker(needs);
-  const connectorCalls = new ConnectorCalls(needs.outside, limits.connectorCalls);
-  const routeNeeds: RouteNeeds = {
-    ...needs, limits, unverified: uploadBudget(limits),
-    feedIntake: feedIntake(needs.db, needs.secrets), feedRoom: new FeedRoom(needs.db, limits), feedWaker, figures: new Map(),
+export async function buildServer(deps: ServerDependencies, routes: readonly Route[] = allRoutes): Promise<FastifyInstance> {
+  const limits = { ...LIMITS, ...deps.settings.limits };
+  const feedWaker = new FeedWaker(deps);
+  const connectorCalls = new ConnectorCalls(deps.outside, limits.connectorCalls);
+  const routeDependencies: RouteDependencies = {
+    ...deps, limits, unverified: uploadBudget(limits),
+    feedIntake: feedIntake(deps.db, deps.secrets), feedAdmission: new FeedAdmissionLimit(deps.db, limits), feedWaker, figures: new Map(),
     connectorCalls,
-    trackingApps: new TrackingApps(needs.db, needs.secrets), trackingIntake: trackingIntake(needs.db, needs.secrets),
-    keyRates: new KeyRates(needs.settings.ingestLimitPerMinute), trackingRoom: new TrackingRoom(limits.trackingBytes),
+    trackingApps: new TrackingApps(deps.db, deps.secrets), trackingIntake: trackingIntake(deps.db, deps.secrets),
+    keyRates: new KeyRates(deps.settings.ingestLimitPerMinute), trackingAdmission: new TrackingAdmissionLimit(limits.trackingBytes),
   };
-  const app = newApp(needs.log, limits, needs.settings.trustProxy);
+  const app = newApp(deps.log, limits, deps.settings.trustProxy);
   app.server.maxConnections = limits.connections;
   app.addHook('preClose', async () => connectorCalls.close());
   app.addHook('onClose', async () => feedWaker.close());
   app.setErrorHandler(sendError);
-  logRequests(app, needs);
-  traceRequests(app, needs.traceRequest);
+  logRequests(app, deps);
+  traceRequests(app, deps.traceRequest);
   limitSlowBodies(app, limits);
   endAnswered(app);
   await protectBrowsers(app);
-  await readBodies(app, routeNeeds);
-  authenticate(app, routeNeeds);
+  await readBodies(app, routeDependencies);
+  authenticate(app, routeDependencies);
   authorise(app);
-  await limitRates(app, needs.settings.rateLimitPerMinute);
-  boundUnverifiedBodies(app, routeNeeds);
-  for (const route of routes.filter(({ auth }) => auth !== 'app_key')) serveRoute(app, route, routeNeeds);
-  await serveTracking(app, routes.filter(({ auth }) => auth === 'app_key'), routeNeeds);
-  await serveOperations(app, needs, openApiDocument(routes, needs.settings));
+  await limitRates(app, deps.settings.rateLimitPerMinute);
+  boundUnverifiedBodies(app, routeDependencies);
+  for (const route of routes.filter(({ auth }) => auth !== 'app_key')) serveRoute(app, route, routeDependencies);
+  await serveTracking(app, routes.filter(({ auth }) => auth === 'app_key'), routeDependencies);
+  await serveOperations(app, deps, openApiDocument(routes, deps.settings));
   refuseUnknownPaths(app, routes);
   return app;
 }
 
 /** Metrics alone, for an address of their own: also of a process that serves nothing else. */
-export function buildMetricsServer({ log, metrics }: Pick<ServerNeeds, 'log' | 'metrics'>, token?: string): FastifyInstance {
+export function buildMetricsServer({ log, metrics }: Pick<ServerDependencies, 'log' | 'metrics'>, token?: string): FastifyInstance {
   const app = newApp(log, LIMITS);
   app.server.maxConnections = LIMITS.connections;
   app.setErrorHandler(sendError);
@@ -73,7 +73,7 @@ export function buildMetricsServer({ log, metrics }: Pick<ServerNeeds, 'log' | '
   return app;
 }
 
-function newApp(log: ServerNeeds['log'], limits: Limits, trustProxy: ServerSettings['trustProxy'] = false): FastifyInstance {
+function newApp(log: ServerDependencies['log'], limits: Limits, trustProxy: ServerSettings['trustProxy'] = false): FastifyInstance {
   // Fastify logs errors of its own accord, too: what they quote stays out.
   const quiet = log.child({}, { serializers: { err: faultOf, req: () => undefined, res: () => undefined } });
   const app = fastify({

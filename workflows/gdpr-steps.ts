@@ -1,8 +1,8 @@
 import { ActivityFailure, ApplicationFailure, sleep } from '@temporalio/workflow';
-import type { Again } from '../activities/core/again.ts';
+import type { RetryAfter } from '../activities/core/retry-after.ts';
 
 /** Takes a step until it wants no more. */
-export async function repeat(step: () => Promise<Again | null>): Promise<void> {
+export async function repeat(step: () => Promise<RetryAfter | null>): Promise<void> {
   for (let again = await step(); again; again = await step()) await sleep(again.againInMs);
 }
 

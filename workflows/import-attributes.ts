@@ -1,5 +1,5 @@
 import { proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
-import type { Again } from '../activities/core/again.ts';
+import type { RetryAfter } from '../activities/core/retry-after.ts';
 import type { ImportAttributesSteps, ImportRef } from '../activities/imports/import-attributes.ts';
 import { CLAIM_TIMEOUT, HEARTBEAT_TIMEOUT, RETRY } from './patience.ts';
 
@@ -33,6 +33,6 @@ export async function importAttributes(ref: ImportRef): Promise<void> {
 }
 
 /** As often as the step asks for, which says how long to wait. */
-async function untilSettled(step: () => Promise<Again | null>): Promise<void> {
+async function untilSettled(step: () => Promise<RetryAfter | null>): Promise<void> {
   for (let outcome = await step(); outcome; outcome = await step()) await sleep(outcome.againInMs);
 }

@@ -13,17 +13,17 @@ import { type Tx, write } from '../../store/core/database.ts';
 import { newToken } from '../../store/core/identifiers.ts';
 import type { LinkRow } from '../../store/core/mails.ts';
 import { tokenHash } from '../../store/core/secrets.ts';
-import { type MailNeeds, mailOnce } from '../core/mail-once.ts';
-import type { Needs } from '../needs.ts';
+import { type MailDependencies, mailOnce } from '../core/mail-once.ts';
+import type { Dependencies } from '../dependencies.ts';
 
-type Dependencies = MailNeeds & Pick<Needs, 'log'>;
+type AccountMailDependencies = MailDependencies & Pick<Dependencies, 'log'>;
 
 /** A server of mail that is slow keeps the rest of the sweep waiting no longer; what is left goes with the next one. */
 const MAILS_WITHIN_MS = 5_000;
 
 export type AccountMailSteps = ReturnType<typeof accountMailSteps>;
 
-export const accountMailSteps = (deps: Dependencies) => ({
+export const accountMailSteps = (deps: AccountMailDependencies) => ({
   /** Mails invitations and links that set a password anew, with tokens that are drawn here and are in nothing but the mail. */
   async sendAccountMails(): Promise<void> {
     const until = performance.now() + MAILS_WITHIN_MS;
@@ -40,14 +40,14 @@ export const accountMailSteps = (deps: Dependencies) => ({
   },
 });
 
-async function mailInvitation(deps: Dependencies, { entityId, id, identifier, email }: Invitation): Promise<void> {
+async function mailInvitation(deps: AccountMailDependencies, { entityId, id, identifier, email }: Invitation): Promise<void> {
   const entityName = await findEntityName(deps.db, entityId);
   await mailLink(deps, { table: 'invitations', entityId, id }, { identifier, to: email, path: 'invite' },
     (link) => invitationMail({ entityName, link }));
 }
 
 /** To the account's own address. Where the account has gone, nothing is left of the request. */
-async function mailReset(deps: Dependencies, { id, identifier, ...asked }: DueReset): Promise<void> {
+async function mailReset(deps: AccountMailDependencies, { id, identifier, ...asked }: DueReset): Promise<void> {
   const to = await write(deps.db, (tx) => findResetAddress(tx, { id, ...asked }));
   if (to === null) return deletePasswordReset(deps.db, id);
   await mailLink(deps, { table: 'password_resets', id }, { identifier, to, path: 'reset' }, (link) => resetMail({ link }));
@@ -70,7 +70,7 @@ async function findResetAddress(tx: Tx, { id, userId, email, address }: Omit<Due
 type LinkMail = { identifier: string; to: string; path: 'invite' | 'reset' };
 
 async function mailLink(
-  deps: Dependencies, row: LinkRow, { identifier, to, path }: LinkMail, words: (link: string) => Omit<Mail, 'to' | 'messageId'>,
+  deps: AccountMailDependencies, row: LinkRow, { identifier, to, path }: LinkMail, words: (link: string) => Omit<Mail, 'to' | 'messageId'>,
 ): Promise<void> {
   const token = newToken();
   const hash = tokenHash(token);
@@ -80,6 +80,6 @@ async function mailLink(
 }
 
 /** What one mail meets keeps none of the others. */
-async function alone({ log }: Dependencies, { identifier }: { identifier: string }, work: () => Promise<void>): Promise<void> {
+async function alone({ log }: AccountMailDependencies, { identifier }: { identifier: string }, work: () => Promise<void>): Promise<void> {
   await work().catch((error: unknown) => log.warn({ accountLink: identifier, ...faultOf(error) }, 'a mail about an account was not sent'));
 }

@@ -1,14 +1,14 @@
 import type { Mail } from '../../connectors/smtp/mailer.ts';
 import { write } from '../../store/core/database.ts';
 import { beginMail, type Mailed, updateMail } from '../../store/core/mails.ts';
-import type { Needs } from '../needs.ts';
-import type { Again } from './again.ts';
+import type { Dependencies } from '../dependencies.ts';
+import type { RetryAfter } from './retry-after.ts';
 
 /** A mail that the server could not take is tried again so often, the last time about half an hour later. */
 const TRIES = 6;
 const FIRST_WAIT_MS = 60_000;
 
-export type MailNeeds = Pick<Needs, 'db' | 'mailer' | 'publicUrl' | 'boundary'>;
+export type MailDependencies = Pick<Dependencies, 'db' | 'mailer' | 'publicUrl' | 'boundary'>;
 
 /**
  * Sends the one mail that something has: the only way by which a mail leaves, so here those of an entity are limited. The attempt is
@@ -16,20 +16,20 @@ export type MailNeeds = Pick<Needs, 'db' | 'mailer' | 'publicUrl' | 'boundary'>;
  * that of the flow's boundaries; by the identifier of what it tells of, a mail that comes twice is known.
  */
 export async function mailOnce(
-  needs: MailNeeds, { identifier, ...mailed }: Mailed & { identifier: string }, unnamed: Omit<Mail, 'messageId'>, name: string,
-): Promise<Again | null> {
-  const { db, boundary, publicUrl } = needs;
+  deps: MailDependencies, { identifier, ...mailed }: Mailed & { identifier: string }, unnamed: Omit<Mail, 'messageId'>, name: string,
+): Promise<RetryAfter | null> {
+  const { db, boundary, publicUrl } = deps;
   const mail = { ...unnamed, messageId: `<${identifier}@${new URL(publicUrl).hostname}>` };
   const attempt = await write(db, (tx) => beginMail(tx, mailed, mail.to.length));
   if (!attempt) return null;
   boundary(`${name}: mail noted`);
-  const sent = await send(needs, mail);
+  const sent = await send(deps, mail);
   boundary(`${name}: mail sent`);
   await updateMail(db, mailed, sent.outcome, sent.reason);
   return sent.isRetryable && attempt.tries < TRIES ? { againInMs: FIRST_WAIT_MS * 2 ** (attempt.tries - 1) } : null;
 }
 
-async function send({ mailer }: MailNeeds, mail: Mail) {
+async function send({ mailer }: MailDependencies, mail: Mail) {
   const result = await mailer.send(mail);
   if (result.outcome !== 'sent') {
     const { outcome, reason } = result;

@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import { type AttemptKey, isAttemptCurrent } from '../../store/exports/export-run-progress.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 
 /** The run was canceled, deleted, or another attempt or workflow has it. */
 export class ExportGone extends Error {
@@ -16,7 +16,7 @@ export type AttemptScope = { signal: AbortSignal; throwIfEnding(): void; end(err
  * Ends what an attempt has begun outside when the run is canceled or taken over, or Temporal gives the step up; a process that
  * drains still ends its file.
  */
-export function openAttemptScope({ db }: Pick<Needs, 'db'>, key: AttemptKey): AttemptScope {
+export function openAttemptScope({ db }: Pick<Dependencies, 'db'>, key: AttemptKey): AttemptScope {
   const gone = new AbortController();
   const signal = AbortSignal.any([gone.signal, Context.current().cancellationSignal]);
   const look = async () => {

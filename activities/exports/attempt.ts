@@ -1,6 +1,6 @@
 import { type Tx, write } from '../../store/core/database.ts';
 import { type AttemptKey, lockAttempt } from '../../store/exports/export-run-progress.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import type { AttemptScope } from './attempt-scope.ts';
 import { ExportGone } from './attempt-scope.ts';
 import type { ExportJob } from './job.ts';
@@ -14,7 +14,7 @@ export type OpenAttempt = ExportJob & OpenBucket & { key: AttemptKey; scope: Att
 export type Attempt = OpenAttempt & { sessions: SliceSessions };
 
 /** A transaction that holds the run; throws `ExportGone` where it is no longer this attempt's. */
-export function writeHeld<T>({ db }: Pick<Needs, 'db'>, key: AttemptKey, work: (tx: Tx) => Promise<T>): Promise<T> {
+export function writeHeld<T>({ db }: Pick<Dependencies, 'db'>, key: AttemptKey, work: (tx: Tx) => Promise<T>): Promise<T> {
   return write(db, async (tx) => {
     if (!await lockAttempt(tx, key)) throw new ExportGone();
     return work(tx);

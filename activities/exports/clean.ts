@@ -8,7 +8,7 @@ import { listExportFiles } from '../../store/exports/export-files.ts';
 import { findFinishedBefore, listRunsToClean, updateCleaned } from '../../store/exports/export-run-progress.ts';
 import { findExportRunById } from '../../store/exports/export-runs.ts';
 import { isSameBucket } from '../../store/exports/same-bucket.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import type { OpenAttempt } from './attempt.ts';
 import type { ExportClaim } from './claim.ts';
 import { type ExportJob, findExportJob } from './job.ts';
@@ -18,18 +18,18 @@ import { makeManifest, manifestBody, manifestKey } from './publish.ts';
 type Cleaned = Pick<ExportJob, 'run' | 'exporter' | 'definition'>;
 
 /** What runs that ended before this one have left behind: canceled ones, failed ones, ones whose worker died. */
-export async function cleanRunsBefore(needs: Needs, { run, exporter, bucket, scope }: OpenAttempt): Promise<void> {
-  for (const id of await listRunsToClean(needs.db, run.entityId, run.exporterId)) {
+export async function cleanRunsBefore(deps: Dependencies, { run, exporter, bucket, scope }: OpenAttempt): Promise<void> {
+  for (const id of await listRunsToClean(deps.db, run.entityId, run.exporterId)) {
     scope.throwIfEnding();
-    const earlier = await findExportRunById(needs.db, run.entityId, id);
+    const earlier = await findExportRunById(deps.db, run.entityId, id);
     if (!earlier?.definition) continue;
     const job = { run: earlier, definition: earlier.definition, exporter };
     // Nothing of another run's can be unfinished: this one is the only one that runs.
     if (isSameBucket(job.definition, exporter)) {
       await bucket.abortUnfinished(job.definition.folder);
-      await cleanRun(needs, job, bucket);
+      await cleanRun(deps, job, bucket);
     }
-    await write(needs.db, (tx) => updateCleaned(tx, { entityId: run.entityId, runId: id }));
+    await write(deps.db, (tx) => updateCleaned(tx, { entityId: run.entityId, runId: id }));
   }
 }
 
@@ -37,19 +37,19 @@ export async function cleanRunsBefore(needs: Needs, { run, exporter, bucket, sco
  * Removes what a run that has ended leaves behind. Where that can't be done now, the exporter's next run does it: the run stays as
  * it ended.
  */
-export async function cleanEnded(needs: Needs, claim: ExportClaim): Promise<void> {
-  const job = await findExportJob(needs, claim);
+export async function cleanEnded(deps: Dependencies, claim: ExportClaim): Promise<void> {
+  const job = await findExportJob(deps, claim);
   if (!job || job.run.state === 'running' || job.run.attempt === 0) return;
   const { entityId, runId } = claim;
-  const open = await openBucketOf(needs, job, Context.current().cancellationSignal).catch(nullWhereRefused);
+  const open = await openBucketOf(deps, job, Context.current().cancellationSignal).catch(nullWhereRefused);
   if (!open) return;
   try {
-    await cleanRun(needs, job, open.bucket);
-    needs.boundary('export: after the old was removed');
-    await write(needs.db, (tx) => updateCleaned(tx, { entityId, runId }));
+    await cleanRun(deps, job, open.bucket);
+    deps.boundary('export: after the old was removed');
+    await write(deps.db, (tx) => updateCleaned(tx, { entityId, runId }));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    needs.log.warn({ entityId, run: job.run.identifier, ...faultOf(error) }, 'what an export left behind stays for now');
+    deps.log.warn({ entityId, run: job.run.identifier, ...faultOf(error) }, 'what an export left behind stays for now');
   } finally {
     open.bucket.close();
   }
@@ -65,10 +65,10 @@ function nullWhereRefused(error: unknown): null {
  * of higher numbers. Whoever reads the bucket may have moved the manifest away, or spoiled it: what counts by our own notes stays,
  * too.
  */
-async function cleanRun(needs: Needs, job: Cleaned, bucket: ExportBucket): Promise<void> {
+async function cleanRun(deps: Dependencies, job: Cleaned, bucket: ExportBucket): Promise<void> {
   const { folder } = job.definition;
-  if (job.run.state !== 'finished') await takeManifestBack(needs, job, bucket);
-  const named = new Set([...await keysNamed(bucket, folder), ...await keysThatCount(needs, job)]);
+  if (job.run.state !== 'finished') await takeManifestBack(deps, job, bucket);
+  const named = new Set([...await keysNamed(bucket, folder), ...await keysThatCount(deps, job)]);
   const old: string[] = [];
   for await (const { key } of bucket.list(folder)) {
     const generation = Number(/^\/(\d{4,})\//.exec(key.slice(folder.length))?.[1] ?? Number.POSITIVE_INFINITY);
@@ -78,16 +78,16 @@ async function cleanRun(needs: Needs, job: Cleaned, bucket: ExportBucket): Promi
 }
 
 /** A run that ended between its manifest and its end has not taken the place of what was there before. */
-async function takeManifestBack(needs: Needs, { run, exporter, definition }: Cleaned, bucket: ExportBucket): Promise<void> {
+async function takeManifestBack(deps: Dependencies, { run, exporter, definition }: Cleaned, bucket: ExportBucket): Promise<void> {
   const key = manifestKey(definition.folder);
   if ((await readManifest(bucket, key))?.run !== run.identifier) return;
-  const before = await findFinishedBefore(needs.db, run);
-  const earlier = before === null ? null : await findExportRunById(needs.db, run.entityId, before);
+  const before = await findFinishedBefore(deps.db, run);
+  const earlier = before === null ? null : await findExportRunById(deps.db, run.entityId, before);
   if (!earlier) {
     await bucket.delete([key]);
     return;
   }
-  const manifest = await makeManifest(needs, earlier, exporter.identifier);
+  const manifest = await makeManifest(deps, earlier, exporter.identifier);
   await bucket.put(key, manifestBody(manifest), 'application/json');
 }
 
@@ -97,9 +97,9 @@ async function keysNamed(bucket: ExportBucket, folder: string): Promise<Set<stri
 }
 
 /** The files of the last run that finished in the folder, up to this one. */
-async function keysThatCount(needs: Needs, { run }: Cleaned): Promise<string[]> {
-  const id = run.state === 'finished' ? run.id : await findFinishedBefore(needs.db, run);
-  return id === null ? [] : (await listExportFiles(needs.db, run.entityId, [id])).map(({ key }) => key);
+async function keysThatCount(deps: Dependencies, { run }: Cleaned): Promise<string[]> {
+  const id = run.state === 'finished' ? run.id : await findFinishedBefore(deps.db, run);
+  return id === null ? [] : (await listExportFiles(deps.db, run.entityId, [id])).map(({ key }) => key);
 }
 
 /** Null where there is none, or something else lies in its place. */

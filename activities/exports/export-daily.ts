@@ -3,9 +3,9 @@ import { findWindowOpenMs } from '../../store/core/open-window.ts';
 import { lockExporterById } from '../../store/exports/data-exporters.ts';
 import { claimExportRun, findExportRunById, findNextExportRun } from '../../store/exports/export-runs.ts';
 import type { RunRef } from '../../store/syncs/sync-runs.ts';
-import type { Again } from '../core/again.ts';
 import { heartbeating } from '../core/heartbeat.ts';
-import type { Needs } from '../needs.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
+import type { Dependencies } from '../dependencies.ts';
 import type { ExportClaim } from './claim.ts';
 import { endExportRun } from './export-end.ts';
 import { mailExportAlert } from './export-mail.ts';
@@ -14,41 +14,41 @@ import { startExportRun } from './start-export-run.ts';
 
 export type ExportDailySteps = ReturnType<typeof exportDailySteps>;
 
-export const exportDailySteps = (needs: Needs) => ({
+export const exportDailySteps = (deps: Dependencies) => ({
   /**
    * Makes the row this workflow run's, with its window; null when it is another's, or over, or has to wait for another run of the
    * exporter. `isCovered`: there is nothing to be written.
    */
   async claimExport(ref: RunRef, workflowRunId: string): Promise<(ExportClaim & { isCovered: boolean }) | null> {
-    const found = await findExportRunById(needs.db, ref.entityId, ref.runId);
-    const claimed = found && await write(needs.db, async (tx) => {
+    const found = await findExportRunById(deps.db, ref.entityId, ref.runId);
+    const claimed = found && await write(deps.db, async (tx) => {
       const exporter = await lockExporterById(tx, ref.entityId, found.exporterId);
       return exporter && claimExportRun(tx, exporter, ref.runId, workflowRunId);
     });
-    needs.boundary('export: claimed');
+    deps.boundary('export: claimed');
     return claimed && { ...ref, generation: claimed.generation, isCovered: claimed.isCovered };
   },
 
   /** Null once nobody writes into the window any more; else when to look again. A backfill takes what is there. */
-  async windowClosed({ entityId, runId }: ExportClaim): Promise<Again | null> {
-    const run = await findExportRunById(needs.db, entityId, runId);
+  async windowClosed({ entityId, runId }: ExportClaim): Promise<RetryAfter | null> {
+    const run = await findExportRunById(deps.db, entityId, runId);
     if (run?.state !== 'running' || run.window.kind === 'happened') return null;
-    const openMs = await findWindowOpenMs(needs.db, run.window.end);
+    const openMs = await findWindowOpenMs(deps.db, run.window.end);
     return openMs > 0 ? { againInMs: openMs } : null;
   },
 
   /** Writes what is left, and ends the run; null where nothing is left to do. */
-  exportFiles: (claim: ExportClaim): Promise<Again | null> => heartbeating(() => exportFiles(needs, claim)),
+  exportFiles: (claim: ExportClaim): Promise<RetryAfter | null> => heartbeating(() => exportFiles(deps, claim)),
 
   /** Ends a run that had nothing to write, and starts the one that waits for it. Tells whether anybody wants to be told. */
   async endExport({ entityId, runId, generation }: ExportClaim): Promise<{ mails: boolean }> {
-    const run = await findExportRunById(needs.db, entityId, runId);
-    if (run?.isCovered) await endExportRun(needs, { entityId, runId, generation }, { failure: null });
-    if (run?.state === 'canceled') needs.countExportRuns('canceled');
-    const next = run && await findNextExportRun(needs.db, entityId, run.exporterId);
-    if (next) await startExportRun(needs.temporal, next);
+    const run = await findExportRunById(deps.db, entityId, runId);
+    if (run?.isCovered) await endExportRun(deps, { entityId, runId, generation }, { failure: null });
+    if (run?.state === 'canceled') deps.countExportRuns('canceled');
+    const next = run && await findNextExportRun(deps.db, entityId, run.exporterId);
+    if (next) await startExportRun(deps.temporal, next);
     return { mails: run?.generation === generation && run.alert !== null };
   },
 
-  mailExportAlert: (claim: ExportClaim): Promise<Again | null> => heartbeating(() => mailExportAlert(needs, claim)),
+  mailExportAlert: (claim: ExportClaim): Promise<RetryAfter | null> => heartbeating(() => mailExportAlert(deps, claim)),
 });

@@ -6,7 +6,7 @@ import {
   cancelExportRunsOf, countExportedRows, findExportRunById, lockExportRun, updateExportRunEnded,
 } from '../../store/exports/export-runs.ts';
 import type { RunKey } from '../../store/syncs/sync-runs.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 
 /** After so many scheduled runs that failed in a row the exporter is paused. */
 const PAUSE_AFTER = 3;
@@ -22,8 +22,8 @@ export type ExportEnd = {
  * Ends a run. In the same transaction the cursor moves on, failures of scheduled runs in a row are counted, the exporter is paused
  * where they are too many, and what there is to be mailed is noted down. False where the run was another's, or over.
  */
-export async function endExportRun(needs: Needs, key: RunKey, { failure, alongside }: ExportEnd): Promise<boolean> {
-  const ended = await write(needs.db, async (tx) => {
+export async function endExportRun(deps: Dependencies, key: RunKey, { failure, alongside }: ExportEnd): Promise<boolean> {
+  const ended = await write(deps.db, async (tx) => {
     const found = await findExportRunById(tx, key.entityId, key.runId);
     // The exporter before its run, as whoever cancels or claims does.
     const exporter = found && await lockExporterById(tx, key.entityId, found.exporterId);
@@ -36,9 +36,9 @@ export async function endExportRun(needs: Needs, key: RunKey, { failure, alongsi
     return { rows: await countExportedRows(tx, run.entityId, run.id) };
   });
   if (!ended) return false;
-  needs.boundary('export: after the end committed');
-  needs.countExportRuns(failure ? 'failed' : 'finished');
-  if (!failure) needs.countExportRows(ended.rows);
+  deps.boundary('export: after the end committed');
+  deps.countExportRuns(failure ? 'failed' : 'finished');
+  if (!failure) deps.countExportRows(ended.rows);
   return true;
 }
 

@@ -5,28 +5,28 @@ import { findExporterById } from '../../store/exports/data-exporters.ts';
 import type { ExportAlert, ExportRun } from '../../store/exports/export-run-record.ts';
 import { countExportedRows, findExportRunById, listExportRunIdentifiers, listLateRows } from '../../store/exports/export-runs.ts';
 import type { RunKey } from '../../store/syncs/sync-runs.ts';
-import type { Again } from '../core/again.ts';
 import { mailOnce } from '../core/mail-once.ts';
-import type { Needs } from '../needs.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
+import type { Dependencies } from '../dependencies.ts';
 
 /** Tells those whom the exporter names, else its maker, of a run that somebody should know of. */
-export async function mailExportAlert(needs: Needs, { entityId, runId }: Omit<RunKey, 'generation'>): Promise<Again | null> {
-  const run = await findExportRunById(needs.db, entityId, runId);
-  const exporter = run && await findExporterById(needs.db, entityId, run.exporterId);
+export async function mailExportAlert(deps: Dependencies, { entityId, runId }: Omit<RunKey, 'generation'>): Promise<RetryAfter | null> {
+  const run = await findExportRunById(deps.db, entityId, runId);
+  const exporter = run && await findExporterById(deps.db, entityId, run.exporterId);
   if (!exporter || !run.alert) return null;
-  const to = exporter.notifyEmails.length > 0 ? exporter.notifyEmails : await makerOf(needs, exporter);
+  const to = exporter.notifyEmails.length > 0 ? exporter.notifyEmails : await makerOf(deps, exporter);
   if (to.length === 0) return null;
-  const { subject, text } = exportMail(await reportOf(needs, exporter, { ...run, alert: run.alert }));
-  return mailOnce(needs, { table: 'export_runs', entityId, id: runId, identifier: run.identifier }, { to, subject, text }, 'export');
+  const { subject, text } = exportMail(await reportOf(deps, exporter, { ...run, alert: run.alert }));
+  return mailOnce(deps, { table: 'export_runs', entityId, id: runId, identifier: run.identifier }, { to, subject, text }, 'export');
 }
 
-async function makerOf({ db }: Needs, { createdBy }: DataExporter): Promise<string[]> {
+async function makerOf({ db }: Dependencies, { createdBy }: DataExporter): Promise<string[]> {
   const user = createdBy && await findUser(db, createdBy.id);
   return user ? [user.email] : [];
 }
 
 async function reportOf(
-  { db, publicUrl }: Needs, exporter: DataExporter, run: ExportRun & { alert: ExportAlert },
+  { db, publicUrl }: Dependencies, exporter: DataExporter, run: ExportRun & { alert: ExportAlert },
 ): Promise<ExportReport> {
   const { entityId, id, identifier, cause, alert, failure, days, window, startedAt, endedAt, receivedAt } = run;
   const late = alert === 'late' ? await listLateRows(db, entityId, exporter.id, startedAt ?? receivedAt) : [];
@@ -43,7 +43,7 @@ async function reportOf(
 }
 
 /** Of the run whose window it exports again. */
-async function identifierOf(db: Needs['db'], { entityId, rerunOf }: ExportRun): Promise<string | null> {
+async function identifierOf(db: Dependencies['db'], { entityId, rerunOf }: ExportRun): Promise<string | null> {
   return rerunOf === null ? null : (await listExportRunIdentifiers(db, entityId, [rerunOf])).get(rerunOf) ?? null;
 }
 

@@ -4,7 +4,7 @@ import { type Tx, write } from '../../store/core/database.ts';
 import { lockExporterById } from '../../store/exports/data-exporters.ts';
 import { coverExportTime, insertExportRun } from '../../store/exports/export-runs.ts';
 import type { RunRef } from '../../store/syncs/sync-runs.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { startExportRun } from './start-export-run.ts';
 
 /** Which exporter, by its row and by the name that the API shows. */
@@ -12,7 +12,7 @@ export type ExporterRef = { entityId: number; exporterId: number; identifier: st
 
 export type ExportTickSteps = ReturnType<typeof exportTickSteps>;
 
-export const exportTickSteps = ({ db, temporal, boundary }: Pick<Needs, 'db' | 'temporal' | 'boundary'>) => ({
+export const exportTickSteps = ({ db, temporal, boundary }: Pick<Dependencies, 'db' | 'temporal' | 'boundary'>) => ({
   /**
    * Writes the run that was due at `scheduledFor` (ISO 8601, UTC), unless another run covers it, and starts it. Where later
    * times have come meanwhile it is the last one's, and covers this one: what was missed is exported at once.

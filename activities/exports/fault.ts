@@ -1,4 +1,4 @@
-import { masked } from '../../connectors/core/masked.ts';
+import { redacted } from '../../connectors/core/redacted.ts';
 import type { Refusal } from '../../domain/core/refusal.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
 import { write } from '../../store/core/database.ts';
@@ -6,23 +6,23 @@ import type { ExporterSecrets } from '../../store/exports/data-exporter-record.t
 import { updateExportFault } from '../../store/exports/export-run-progress.ts';
 import { lockExportRun } from '../../store/exports/export-runs.ts';
 import type { RunKey } from '../../store/syncs/sync-runs.ts';
-import type { Again } from '../core/again.ts';
-import type { Needs } from '../needs.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { endExportRun } from './export-end.ts';
 import { waitForBucket } from './wait-for-bucket.ts';
 
 /** What a run keeps of what was said of it. */
-const MOST_CHARS = 2_000;
+const MAX_CHARS = 2_000;
 
 /**
  * Tells how long to wait before the next try, or ends the run as failed, in words for its owner: then null. A no that is final is
  * asked for again twice, too: rights take a moment to spread.
  */
 export async function waitOrFailExport(
-  needs: Needs, key: RunKey, refusal: Refusal, secrets: ExporterSecrets | null,
-): Promise<Again | null> {
-  const message = shorten(masked(refusal.message, { ...secrets }), MOST_CHARS);
-  const waiting = await write(needs.db, async (tx) => {
+  deps: Dependencies, key: RunKey, refusal: Refusal, secrets: ExporterSecrets | null,
+): Promise<RetryAfter | null> {
+  const message = shorten(redacted(refusal.message, { ...secrets }), MAX_CHARS);
+  const waiting = await write(deps.db, async (tx) => {
     const run = await lockExportRun(tx, key);
     if (!run) return 'gone';
     const tries = run.tries + 1;
@@ -32,6 +32,6 @@ export async function waitOrFailExport(
     return { againInMs };
   });
   if (waiting === 'gone') return null;
-  if (waiting === null) await endExportRun(needs, key, { failure: { status: String(refusal.status), message } });
+  if (waiting === null) await endExportRun(deps, key, { failure: { status: String(refusal.status), message } });
   return waiting;
 }

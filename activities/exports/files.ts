@@ -4,9 +4,9 @@ import { write } from '../../store/core/database.ts';
 import { insertExportRecords, listExportRecords } from '../../store/exports/export-files.ts';
 import { type AttemptKey, raiseAttempt } from '../../store/exports/export-run-progress.ts';
 import { exportSession } from '../../store/exports/export-session.ts';
-import type { Again } from '../core/again.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { tellWhatIsLeft } from '../gdpr/tell-exporters.ts';
-import type { Needs } from '../needs.ts';
 import { type AttemptScope, ExportGone, openAttemptScope } from './attempt-scope.ts';
 import type { Attempt, OpenAttempt } from './attempt.ts';
 import type { ExportClaim } from './claim.ts';
@@ -23,32 +23,32 @@ import { writeType } from './type-files.ts';
  * Writes what is left of a run into its bucket, and ends it. Null: there is nothing left to do, or the run has failed; else
  * when to try again.
  */
-export async function exportFiles(needs: Needs, claim: ExportClaim): Promise<Again | null> {
-  const endTurn = await needs.exportTurn();
+export async function exportFiles(deps: Dependencies, claim: ExportClaim): Promise<RetryAfter | null> {
+  const freeSlot = await deps.takeExportSlot();
   try {
     Context.current().cancellationSignal.throwIfAborted();
-    needs.draining.throwIfAborted();
-    const again = await exportInTurn(needs, claim);
-    await cleanEnded(needs, claim);
+    deps.draining.throwIfAborted();
+    const again = await exportInTurn(deps, claim);
+    await cleanEnded(deps, claim);
     return again;
   } finally {
-    endTurn();
+    freeSlot();
   }
 }
 
-async function exportInTurn(needs: Needs, claim: ExportClaim): Promise<Again | null> {
-  const key = await beginAttempt(needs, claim);
-  const job = key && await findExportJob(needs, claim);
+async function exportInTurn(deps: Dependencies, claim: ExportClaim): Promise<RetryAfter | null> {
+  const key = await beginAttempt(deps, claim);
+  const job = key && await findExportJob(deps, claim);
   if (!job) return null;
-  const scope = openAttemptScope(needs, key);
+  const scope = openAttemptScope(deps, key);
   let open: OpenBucket | null = null;
   try {
-    open = await openBucketOf(needs, job, scope.signal);
-    await refuseAnotherKey(needs, { ...job, ...open, key });
-    await exportAll(needs, { ...job, ...open, key, scope });
+    open = await openBucketOf(deps, job, scope.signal);
+    await refuseAnotherKey(deps, { ...job, ...open, key });
+    await exportAll(deps, { ...job, ...open, key, scope });
     return null;
   } catch (thrown) {
-    return await afterFault(needs, claim, thrown, { scope, open });
+    return await afterFault(deps, claim, thrown, { scope, open });
   } finally {
     open?.bucket.close();
     scope.close();
@@ -57,43 +57,43 @@ async function exportInTurn(needs: Needs, claim: ExportClaim): Promise<Again | n
 
 type Opened = { scope: AttemptScope; open: OpenBucket | null };
 
-async function afterFault(needs: Needs, claim: ExportClaim, thrown: unknown, { scope, open }: Opened): Promise<Again | null> {
+async function afterFault(deps: Dependencies, claim: ExportClaim, thrown: unknown, { scope, open }: Opened): Promise<RetryAfter | null> {
   // What was aborted tells that alone; why, the scope knows.
   const error: unknown = scope.signal.aborted ? scope.signal.reason : thrown;
-  if (error instanceof ExportGone) return moved(needs, claim);
-  if (error instanceof Refusal) return waitOrFailExport(needs, claim, error, open && open.secrets);
+  if (error instanceof ExportGone) return moved(deps, claim);
+  if (error instanceof Refusal) return waitOrFailExport(deps, claim, error, open && open.secrets);
   throw error;
 }
 
 /** An attempt that Temporal had given up may have woken, and taken the run: then it is taken back from there. */
-async function moved(needs: Needs, claim: ExportClaim): Promise<Again | null> {
-  return (await findExportJob(needs, claim))?.run.state === 'running' ? { againInMs: 1_000 } : null;
+async function moved(deps: Dependencies, claim: ExportClaim): Promise<RetryAfter | null> {
+  return (await findExportJob(deps, claim))?.run.state === 'running' ? { againInMs: 1_000 } : null;
 }
 
 /** Makes the run this attempt's, and its records where there are none; null where it has ended or is another workflow's. */
-async function beginAttempt(needs: Needs, claim: ExportClaim): Promise<AttemptKey | null> {
+async function beginAttempt(deps: Dependencies, claim: ExportClaim): Promise<AttemptKey | null> {
   const { entityId, runId, generation } = claim;
-  const job = await findExportJob(needs, claim);
+  const job = await findExportJob(deps, claim);
   if (job?.run.state !== 'running') return null;
-  const key = await write(needs.db, async (tx) => {
+  const key = await write(deps.db, async (tx) => {
     const attempt = await raiseAttempt(tx, { entityId, runId, generation });
     if (attempt === null) return null;
     await insertExportRecords(tx, entityId, runId, typesOf(job.definition));
     return { entityId, runId, generation, attempt };
   });
-  if (key) needs.boundary('export: attempt begun');
+  if (key) deps.boundary('export: attempt begun');
   return key;
 }
 
-async function exportAll(needs: Needs, given: OpenAttempt): Promise<void> {
+async function exportAll(deps: Dependencies, given: OpenAttempt): Promise<void> {
   await given.bucket.abortUnfinished(given.definition.folder);
-  await cleanRunsBefore(needs, given);
-  await tellWhatIsLeft(needs, given);
-  const one = await exportSession(needs.db);
+  await cleanRunsBefore(deps, given);
+  await tellWhatIsLeft(deps, given);
+  const one = await exportSession(deps.db);
   try {
-    const other = await exportSession(needs.db);
+    const other = await exportSession(deps.db);
     try {
-      await writeAll(needs, { ...given, sessions: [one.session, other.session] });
+      await writeAll(deps, { ...given, sessions: [one.session, other.session] });
     } finally {
       other.release();
     }
@@ -102,11 +102,11 @@ async function exportAll(needs: Needs, given: OpenAttempt): Promise<void> {
   }
 }
 
-async function writeAll(needs: Needs, attempt: Attempt): Promise<void> {
+async function writeAll(deps: Dependencies, attempt: Attempt): Promise<void> {
   const { entityId, runId } = attempt.key;
-  for (const record of await listExportRecords(needs.db, entityId, [runId])) {
-    if (!record.isDone) await writeType(needs, attempt, record);
+  for (const record of await listExportRecords(deps.db, entityId, [runId])) {
+    if (!record.isDone) await writeType(deps, attempt, record);
   }
-  await lookForLateRows(needs, attempt);
-  await publish(needs, attempt);
+  await lookForLateRows(deps, attempt);
+  await publish(deps, attempt);
 }

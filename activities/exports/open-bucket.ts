@@ -5,20 +5,20 @@ import type { ExporterSecrets } from '../../store/exports/data-exporter-record.t
 import { openExporterSecrets } from '../../store/exports/data-exporters.ts';
 import { exporterAccess } from '../../store/exports/exporter-access.ts';
 import { isSameBucket } from '../../store/exports/same-bucket.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import type { ExportJob } from './job.ts';
 
 export type OpenBucket = { bucket: ExportBucket; secrets: ExporterSecrets };
 
 /** The bucket of a run, and its exporter's secrets. Refuses with `source_refused` where the exporter has another one by now. */
 export async function openBucketOf(
-  needs: Pick<Needs, 'db' | 'secrets' | 'outside'>, job: ExportJob, signal: AbortSignal,
+  deps: Pick<Dependencies, 'db' | 'secrets' | 'outside'>, job: ExportJob, signal: AbortSignal,
 ): Promise<OpenBucket> {
   if (!isSameBucket(job.definition, job.exporter) || job.definition.encryptionType !== job.exporter.encryptionType) {
     throw sourceRefusal('source_refused', 'The exporter was changed while the run was under way: run it again');
   }
   const { entityId, id } = job.exporter;
-  const secrets = await openExporterSecrets(needs.db, needs.secrets, entityId, id);
-  const access = exporterAccess(job.exporter, secrets, await findExternalId(needs.db, entityId));
-  return { bucket: openExportBucket(access, { allow: needs.outside.allow, signal }), secrets };
+  const secrets = await openExporterSecrets(deps.db, deps.secrets, entityId, id);
+  const access = exporterAccess(job.exporter, secrets, await findExternalId(deps.db, entityId));
+  return { bucket: openExportBucket(access, { allow: deps.outside.allow, signal }), secrets };
 }

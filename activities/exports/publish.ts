@@ -7,7 +7,7 @@ import { findEntityIdentifier } from '../../store/accounts/entities.ts';
 import { type ExportFile, type ExportRecord, listExportFiles, listExportRecords } from '../../store/exports/export-files.ts';
 import { findLateRowsFound, updatePublished } from '../../store/exports/export-run-progress.ts';
 import type { ExportRun } from '../../store/exports/export-run-record.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { ExportGone } from './attempt-scope.ts';
 import { type Attempt, writeHeld } from './attempt.ts';
 import { endExportRun } from './export-end.ts';
@@ -21,15 +21,15 @@ export function manifestKey(folder: string): string {
  * Puts the manifest into the bucket: in one request readers see the new files instead of those of an earlier run. Then the run has
  * finished, and the next window begins where this one ends.
  */
-export async function publish(needs: Needs, { run, exporter, bucket, definition, key }: Attempt): Promise<void> {
-  const manifest = await makeManifest(needs, { ...run, attempt: key.attempt }, exporter.identifier);
+export async function publish(deps: Dependencies, { run, exporter, bucket, definition, key }: Attempt): Promise<void> {
+  const manifest = await makeManifest(deps, { ...run, attempt: key.attempt }, exporter.identifier);
   const published = { key: manifestKey(definition.folder), body: manifestBody(manifest) };
-  needs.boundary('export: before the manifest');
+  deps.boundary('export: before the manifest');
   // As late as can be: whoever comes behind a cancel, or another attempt, puts nothing.
-  await writeHeld(needs, key, async () => {});
+  await writeHeld(deps, key, async () => {});
   await bucket.put(published.key, published.body, 'application/json');
-  needs.boundary('export: after the manifest');
-  await endExportRun(needs, key, {
+  deps.boundary('export: after the manifest');
+  await endExportRun(deps, key, {
     failure: null,
     async alongside(tx, { attempt }) {
       if (attempt !== key.attempt) throw new ExportGone();
@@ -46,7 +46,7 @@ export function manifestBody(manifest: ExportManifest): Buffer {
 
 /** What a run wrote, signed. Its definition is known, and all of it is written. */
 export async function makeManifest(
-  { db, secrets }: Pick<Needs, 'db' | 'secrets'>, run: ExportRun, exporter: string,
+  { db, secrets }: Pick<Dependencies, 'db' | 'secrets'>, run: ExportRun, exporter: string,
 ): Promise<ExportManifest> {
   const { entityId, id, identifier, cause, window, attempt } = run;
   const { name, format, includeHeaders, encryptionType } = run.definition!;

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { heartbeating } from '../core/heartbeat.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { feedBatchValues, mergeFeed } from './feed-merge.ts';
 
 export type FeedAttributesSteps = ReturnType<typeof feedAttributesSteps>;
@@ -11,26 +11,26 @@ const STEP_MS = 60_000;
 /** After a batch that was far from full: many small transactions cost much more than a few large ones. */
 const PAUSE_MS = 100;
 
-export const feedAttributesSteps = (needs: Needs) => ({
+export const feedAttributesSteps = (deps: Dependencies) => ({
   /** Merges the entity's inbox, batch by batch, until nothing is left or its time is over. */
   drainFeed: (entityId: number): Promise<{ isEmpty: boolean }> => heartbeating(async () => {
     const until = performance.now() + STEP_MS;
     while (performance.now() < until) {
-      needs.draining.throwIfAborted();
-      const merged = await mergeInTurn(needs, entityId);
+      deps.draining.throwIfAborted();
+      const merged = await mergeInTurn(deps, entityId);
       if (merged === null) return { isEmpty: true };
-      if (merged < feedBatchValues(needs) / 2) await delay(PAUSE_MS);
+      if (merged < feedBatchValues(deps) / 2) await delay(PAUSE_MS);
     }
     return { isEmpty: false };
   }),
 });
 
 /** Bodies of several batches at once would take memory without bound. */
-async function mergeInTurn(needs: Needs, entityId: number): Promise<number | null> {
-  const endTurn = await needs.turn();
+async function mergeInTurn(deps: Dependencies, entityId: number): Promise<number | null> {
+  const freeSlot = await deps.takeBatchSlot();
   try {
-    return await mergeFeed(needs, entityId);
+    return await mergeFeed(deps, entityId);
   } finally {
-    endTurn();
+    freeSlot();
   }
 }

@@ -12,18 +12,18 @@ import { type Tx, write } from '../../store/core/database.ts';
 import { type FeedCounts, lockFeed, listWaitingFeedRequests, updateFeedRequestsDone } from '../../store/feed/feed-requests.ts';
 import { insertErrorsOf } from '../../store/imports/import-errors.ts';
 import { sorRules } from '../attributes/sor-rules.ts';
-import { tellErased } from '../gdpr/tell-erased.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { redactErased } from '../gdpr/redact-erased.ts';
 
 /** A batch ends before it comes to more than this; a larger request is one of its own. */
 const BATCH_BYTES = 4 * 1024 ** 2;
 /** Where each of them changes a Set of 1,000 elements, a transaction takes half of the time that it may take. */
 const BATCH_VALUES = 3_000;
 
-type FeedNeeds = Pick<Needs, 'db' | 'secrets' | 'countValues' | 'batchRecords' | 'boundary'>;
+type FeedDependencies = Pick<Dependencies, 'db' | 'secrets' | 'countValues' | 'batchRecords' | 'boundary'>;
 
 /** How many values a batch has where enough wait. */
-export function feedBatchValues({ batchRecords }: Pick<Needs, 'batchRecords'>): number {
+export function feedBatchValues({ batchRecords }: Pick<Dependencies, 'batchRecords'>): number {
   return Math.min(batchRecords, BATCH_VALUES);
 }
 
@@ -32,10 +32,10 @@ export function feedBatchValues({ batchRecords }: Pick<Needs, 'batchRecords'>): 
  * transaction. Of two that do so at once the second waits, and then finds what the first has left. Returns how many
  * values there were, or null when no request waited.
  */
-export async function mergeFeed(needs: FeedNeeds, entityId: number): Promise<number | null> {
-  const counts = await write(needs.db, async (tx) => {
+export async function mergeFeed(deps: FeedDependencies, entityId: number): Promise<number | null> {
+  const counts = await write(deps.db, async (tx) => {
     await lockFeed(tx, entityId);
-    const waiting = await listWaitingFeedRequests(tx, entityId, { values: feedBatchValues(needs), bytes: BATCH_BYTES });
+    const waiting = await listWaitingFeedRequests(tx, entityId, { values: feedBatchValues(deps), bytes: BATCH_BYTES });
     if (waiting.length === 0) return null;
     const requests = waiting.map(({ body, ...request }) => ({ ...request, values: parseExactJson(body) as WaitingValue[] }));
     const errors: FeedError[] = [];
@@ -43,29 +43,29 @@ export async function mergeFeed(needs: FeedNeeds, entityId: number): Promise<num
     const sorIds = [...new Set(requests.map(({ sorId }) => sorId))].toSorted((a, b) => a - b);
     for (const sorId of sorIds) {
       const own = requests.filter((request) => request.sorId === sorId);
-      for (const error of await mergeInto(tx, needs, { entityId, sorId }, own)) errors.push(error);
+      for (const error of await mergeInto(tx, deps, { entityId, sorId }, own)) errors.push(error);
     }
     await insertErrorsOf(tx, entityId, errors.map(({ requestId, error }) => ({ importId: requestId, error })));
     const done = countsOf(requests, errors);
     await updateFeedRequestsDone(tx, entityId, done);
-    needs.boundary('feed: before a batch commits');
+    deps.boundary('feed: before a batch commits');
     return done;
   }, { collide: true });
   if (counts === null) return null;
-  needs.boundary('feed: after a batch committed');
-  return countValues(needs, counts);
+  deps.boundary('feed: after a batch committed');
+  return countValues(deps, counts);
 }
 
 type Target = { entityId: number; sorId: number };
 
 /** By the SoR's rules as they are now, and stay until the transaction ends. */
 async function mergeInto(
-  tx: Tx, { secrets }: FeedNeeds, { entityId, sorId }: Target, requests: WaitingRequest[],
+  tx: Tx, { secrets }: FeedDependencies, { entityId, sorId }: Target, requests: WaitingRequest[],
 ): Promise<FeedError[]> {
   await holdSorRevision(tx, entityId, sorId);
   const { changes, errors } = checkFeed(requests, await sorRules(tx, entityId, sorId));
   const refusals = await mergeAttributeValues(tx, secrets, entityId, sorId, prepareChanges(changes));
-  const told = await tellErased(tx, { secrets }, entityId, errors.map(({ error }) => error));
+  const told = await redactErased(tx, { secrets }, entityId, errors.map(({ error }) => error));
   return [
     ...errors.map(({ requestId }, index) => ({ requestId, error: told[index]! })),
     ...refusals.map((refusal) => refusalError(requests, refusal)),
@@ -93,7 +93,7 @@ function countsOf(requests: WaitingRequest[], errors: FeedError[]): ({ id: numbe
 }
 
 /** Returns how many values there were. */
-function countValues({ countValues: count }: FeedNeeds, counts: FeedCounts[]): number {
+function countValues({ countValues: count }: FeedDependencies, counts: FeedCounts[]): number {
   const sum = (outcome: keyof FeedCounts) => counts.reduce((total, request) => total + request[outcome], 0);
   const [ok, ignored, failed] = [sum('valuesOk'), sum('valuesIgnored'), sum('valuesFailed')];
   count('ok', ok);

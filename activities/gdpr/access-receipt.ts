@@ -6,11 +6,11 @@ import { hashesOf } from '../../store/gdpr/people-keys.ts';
 import { type GdprClaim, lockGdprRequest, treatRequest } from '../../store/gdpr/progress.ts';
 import { insertReceipt } from '../../store/gdpr/receipts.ts';
 import { listGdprPeople } from '../../store/gdpr/requests.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { tellSubjects } from './receipt-subjects.ts';
 
 /** Signs what was shown, forgets by what its people were known, and has the request treated, all at once. */
-export async function finishAccess({ db, secrets, boundary }: Needs, claim: GdprClaim): Promise<void> {
+export async function finishAccess({ db, secrets, boundary }: Dependencies, claim: GdprClaim): Promise<void> {
   await write(db, async (tx) => {
     const request = await lockGdprRequest(tx, claim);
     if (!request) return;             // a repeat: it is treated

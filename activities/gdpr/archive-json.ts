@@ -1,9 +1,9 @@
 import type { ArchiveHead, PageSection } from '../../domain/gdpr/archive-page.ts';
 import { archiveRecord, type ShownWith } from '../../domain/gdpr/archive-record.ts';
-import { placeWords } from '../../domain/gdpr/personal-data-words.ts';
+import { locationWords } from '../../domain/gdpr/personal-data-words.ts';
 
 /** A place and what it tells of the person, record by record. */
-export type ToldPlace = { name: string; records: AsyncIterable<Record<string, unknown>> };
+export type ToldLocation = { name: string; records: AsyncIterable<Record<string, unknown>> };
 
 /** What of a place the page shows: so many records at most, and of their JSON so many characters. */
 const SHOWN_RECORDS = 1_000;
@@ -17,7 +17,7 @@ const PIECE = 64 * 1024;
  * and how many there are, is in `sections` once all of it was taken.
  */
 export async function* archiveJson(
-  head: ArchiveHead, places: Iterable<ToldPlace>, shownWith: ShownWith, sections: PageSection[],
+  head: ArchiveHead, places: Iterable<ToldLocation>, shownWith: ShownWith, sections: PageSection[],
 ): AsyncGenerator<string> {
   let piece = `${opening(head)},"data":{`;
   for (const { name, records } of places) {
@@ -26,7 +26,7 @@ export async function* archiveJson(
     sections.push(section);
     let room = SHOWN_CHARS;
     for await (const record of records) {
-      const shown = archiveRecord(placeWords(name), record, shownWith);
+      const shown = archiveRecord(locationWords(name), record, shownWith);
       const json = JSON.stringify(shown);
       piece += `${section.total === 0 ? '' : ','}\n${json}`;
       section.total += 1;

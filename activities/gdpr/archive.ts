@@ -4,7 +4,7 @@ import { ZipFile } from 'yazl';
 import { archivePage, type ArchiveHead, type PageSection } from '../../domain/gdpr/archive-page.ts';
 import type { ShownWith } from '../../domain/gdpr/archive-record.ts';
 import type { Files } from '../../store/core/files.ts';
-import { archiveJson, countsOf, type ToldPlace } from './archive-json.ts';
+import { archiveJson, countsOf, type ToldLocation } from './archive-json.ts';
 
 export type Archived = {
   bytes: number;
@@ -28,7 +28,7 @@ It holds personal data: keep it where nobody else can read it, and delete it whe
  */
 export async function putArchive(
   files: Files, key: string, head: ArchiveHead, { places, shownWith, isWanted }:
-  { places: Iterable<ToldPlace>; shownWith: ShownWith; isWanted: () => Promise<void> },
+  { places: Iterable<ToldLocation>; shownWith: ShownWith; isWanted: () => Promise<void> },
 ): Promise<Archived> {
   const hash = createHash('sha256');
   const sections: PageSection[] = [];

@@ -2,8 +2,8 @@ import { archivePrefix } from '../../store/gdpr/archives.ts';
 import { deleteGdprRequest } from '../../store/gdpr/progress.ts';
 import type { GdprRef } from '../../store/gdpr/request-record.ts';
 import { findGdprRequestById } from '../../store/gdpr/requests.ts';
-import type { Again } from '../core/again.ts';
-import type { Needs } from '../needs.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
+import type { Dependencies } from '../dependencies.ts';
 
 /** Not to be slept for in one go: the time may be changed meanwhile. */
 const LOOK_EVERY_MS = 24 * 3_600_000;
@@ -13,8 +13,8 @@ const LOOK_EVERY_MS = 24 * 3_600_000;
  * now; else when its time is over.
  */
 export async function discardGdprRequest(
-  { db, files, boundary }: Pick<Needs, 'db' | 'files' | 'boundary'>, { entityId, runId }: Pick<GdprRef, 'entityId' | 'runId'>,
-): Promise<Again | null> {
+  { db, files, boundary }: Pick<Dependencies, 'db' | 'files' | 'boundary'>, { entityId, runId }: Pick<GdprRef, 'entityId' | 'runId'>,
+): Promise<RetryAfter | null> {
   const request = await findGdprRequestById(db, entityId, runId);
   if (!request?.expiresAt) return null;
   const leftMs = request.expiresAt.getTime() - Date.now();

@@ -1,12 +1,12 @@
 import { Context } from '@temporalio/activity';
 import { write } from '../../store/core/database.ts';
 import { findSyncCopies, noteSyncCopies } from '../../store/gdpr/copies.ts';
+import type { ErasingLocation, KnownBy } from '../../store/gdpr/personal-data-location.ts';
 import { personalData } from '../../store/gdpr/personal-data.ts';
-import type { ErasingPlace, KnownBy } from '../../store/gdpr/place.ts';
 import {
   addErased, type GdprClaim, GdprGone, holdGdprRequest, isGdprCurrent, updateStage, updateSurvivors,
 } from '../../store/gdpr/progress.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { listGoingIdentifiers } from './going.ts';
 import { tellFault } from './tell-fault.ts';
 
@@ -15,41 +15,41 @@ const PEOPLE_AT_ONCE = 1_000;
 const IDS_AT_ONCE = 5_000;
 
 /** Where anything of people may be. What the others have is named nowhere. */
-export const PLACES = personalData.filter((place): place is ErasingPlace => place.erase !== null);
+export const PLACES = personalData.filter((place): place is ErasingLocation => place.erase !== null);
 
 export type Pass = { erased: number; survivors: number };
 
 /** Takes away what all places have of the people who go, in their order, and looks whether anything is left. */
-export async function erasePeople(needs: Needs, claim: GdprClaim): Promise<Pass> {
-  const endTurn = await needs.gdprTurn();
+export async function erasePeople(deps: Dependencies, claim: GdprClaim): Promise<Pass> {
+  const freeSlot = await deps.takeGdprSlot();
   try {
-    const chunks = chunksOf(await listGoingIdentifiers(needs.db, claim));
-    await updateStage(needs.db, claim, 'erasing');
-    await noteCopies(needs, claim, chunks);
-    const erased = await atEachPlace(needs, claim, async (place) => {
-      const rows = await eraseAt(needs, claim, place, chunks);
-      needs.boundary(`gdpr: erased ${place.name}`);
+    const chunks = chunksOf(await listGoingIdentifiers(deps.db, claim));
+    await updateStage(deps.db, claim, 'erasing');
+    await noteCopies(deps, claim, chunks);
+    const erased = await atEachPlace(deps, claim, async (place) => {
+      const rows = await eraseAt(deps, claim, place, chunks);
+      deps.boundary(`gdpr: erased ${place.name}`);
       return rows;
     });
-    await updateStage(needs.db, claim, 'looking again');
-    const survivors = await atEachPlace(needs, claim, (place) => countAt(needs, claim, place, chunks));
-    await updateSurvivors(needs.db, claim, Object.fromEntries([...survivors].filter(([, rows]) => rows > 0)));
-    needs.boundary('gdpr: looked');
+    await updateStage(deps.db, claim, 'looking again');
+    const survivors = await atEachPlace(deps, claim, (place) => countAt(deps, claim, place, chunks));
+    await updateSurvivors(deps.db, claim, Object.fromEntries([...survivors].filter(([, rows]) => rows > 0)));
+    deps.boundary('gdpr: looked');
     return { erased: sum(erased), survivors: sum(survivors) };
   } finally {
-    endTurn();
+    freeSlot();
   }
 }
 
 /** Which systems outside know them, while that can be told. */
-async function noteCopies(needs: Needs, claim: GdprClaim, chunks: KnownBy[][]): Promise<void> {
+async function noteCopies(deps: Dependencies, claim: GdprClaim, chunks: KnownBy[][]): Promise<void> {
   const found = new Set<string>();
   for (const people of chunks) {
-    const some = await findSyncCopies(needs, claim.entityId, people)
-      .catch((error: unknown) => tellFault(needs, claim, 'whom else they are known to could not be looked up', error));
+    const some = await findSyncCopies(deps, claim.entityId, people)
+      .catch((error: unknown) => tellFault(deps, claim, 'whom else they are known to could not be looked up', error));
     for (const sync of some) found.add(sync);
   }
-  await write(needs.db, async (tx) => {
+  await write(deps.db, async (tx) => {
     const { entityId, identifier: requestIdentifier, round } = await holdGdprRequest(tx, claim);
     await noteSyncCopies(tx, { entityId, requestIdentifier, round }, found);
   });
@@ -57,29 +57,29 @@ async function noteCopies(needs: Needs, claim: GdprClaim, chunks: KnownBy[][]): 
 
 /** Place by place, as long as the request is this generation's and the step is wanted. What fails is told of, and tried again. */
 async function atEachPlace(
-  needs: Needs, claim: GdprClaim, work: (place: ErasingPlace) => Promise<number>,
+  deps: Dependencies, claim: GdprClaim, work: (place: ErasingLocation) => Promise<number>,
 ): Promise<Map<string, number>> {
   const rows = new Map<string, number>();
   for (const place of PLACES) {
-    needs.draining.throwIfAborted();
+    deps.draining.throwIfAborted();
     Context.current().cancellationSignal.throwIfAborted();
-    if (!await isGdprCurrent(needs.db, claim)) throw new GdprGone();
+    if (!await isGdprCurrent(deps.db, claim)) throw new GdprGone();
     rows.set(place.name, await work(place)
-      .catch((error: unknown) => tellFault(needs, claim, `${place.name} could not be erased`, error)));
+      .catch((error: unknown) => tellFault(deps, claim, `${place.name} could not be erased`, error)));
   }
   return rows;
 }
 
-async function eraseAt(needs: Needs, claim: GdprClaim, place: ErasingPlace, chunks: KnownBy[][]): Promise<number> {
+async function eraseAt(deps: Dependencies, claim: GdprClaim, place: ErasingLocation, chunks: KnownBy[][]): Promise<number> {
   const tally = (tx: Parameters<typeof addErased>[0], rows: number) => addErased(tx, claim, place.name, rows);
   let rows = 0;
-  for (const people of chunks) rows += await place.erase({ ...needs, tally }, claim.entityId, people);
+  for (const people of chunks) rows += await place.erase({ ...deps, tally }, claim.entityId, people);
   return rows;
 }
 
-async function countAt(needs: Needs, { entityId }: GdprClaim, place: ErasingPlace, chunks: KnownBy[][]): Promise<number> {
+async function countAt(deps: Dependencies, { entityId }: GdprClaim, place: ErasingLocation, chunks: KnownBy[][]): Promise<number> {
   let rows = 0;
-  for (const people of chunks) rows += await place.count(needs, entityId, people);
+  for (const people of chunks) rows += await place.count(deps, entityId, people);
   return rows;
 }
 

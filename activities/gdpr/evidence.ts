@@ -11,50 +11,50 @@ import { insertReceipt } from '../../store/gdpr/receipts.ts';
 import type { GdprRequest } from '../../store/gdpr/request-record.ts';
 import { findGdprRequestById } from '../../store/gdpr/requests.ts';
 import { findRaisedAt } from '../../store/gdpr/tombstones.ts';
-import type { Again } from '../core/again.ts';
-import type { Needs } from '../needs.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { PLACES } from './erase.ts';
 import { listGoing, listGoingIdentifiers } from './going.ts';
 import { tellSubjects } from './receipt-subjects.ts';
 import { tellExporters } from './tell-exporters.ts';
 
 /** Writes down whom exporters are to be told of, while it is known. */
-export async function listForExporters(needs: Needs, claim: GdprClaim): Promise<void> {
-  await updateStage(needs.db, claim, 'telling exporters');
-  const people = await listGoingIdentifiers(needs.db, claim);
-  await write(needs.db, async (tx) => {
+export async function listForExporters(deps: Dependencies, claim: GdprClaim): Promise<void> {
+  await updateStage(deps.db, claim, 'telling exporters');
+  const people = await listGoingIdentifiers(deps.db, claim);
+  await write(deps.db, async (tx) => {
     const { entityId, identifier: requestIdentifier, round } = await holdGdprRequest(tx, claim);
-    await insertDeletionLists(tx, needs, { entityId, requestIdentifier, round, erasedAt: await findNow(tx) }, people);
+    await insertDeletionLists(tx, deps, { entityId, requestIdentifier, round, erasedAt: await findNow(tx) }, people);
   });
-  needs.boundary('gdpr: lists recorded');
+  deps.boundary('gdpr: lists recorded');
 }
 
 /** Null once each exporter's bucket has its list, or was given up; else when to try again. */
-export async function tellExportersOf(needs: Needs, claim: GdprClaim): Promise<Again | null> {
-  const { entityId, identifier: requestIdentifier, round } = await write(needs.db, (tx) => holdGdprRequest(tx, claim));
-  return tellExporters(needs, { entityId, requestIdentifier, round });
+export async function tellExportersOf(deps: Dependencies, claim: GdprClaim): Promise<RetryAfter | null> {
+  const { entityId, identifier: requestIdentifier, round } = await write(deps.db, (tx) => holdGdprRequest(tx, claim));
+  return tellExporters(deps, { entityId, requestIdentifier, round });
 }
 
 /**
  * Signs what was done in this round, forgets by what its people were known, and has them treated, all at once; with the last of them
  * the request is. Tells whether it is; of a round that has ended already, too.
  */
-export async function finishRound(needs: Needs, claim: GdprClaim): Promise<{ isTreated: boolean }> {
-  await write(needs.db, async (tx) => {
+export async function finishRound(deps: Dependencies, claim: GdprClaim): Promise<{ isTreated: boolean }> {
+  await write(deps.db, async (tx) => {
     const request = await lockGdprRequest(tx, claim);
     const people = request ? await listGoing(tx, claim) : [];
     if (!request || people.length === 0) return;
     const identifiers = await listGoingIdentifiers(tx, claim);
-    const hashes = hashesOf(needs.secrets, request.entityId, identifiers);
-    const subjects = await tellSubjects(tx, needs.secrets, request, people, identifiers);
+    const hashes = hashesOf(deps.secrets, request.entityId, identifiers);
+    const subjects = await tellSubjects(tx, deps.secrets, request, people, identifiers);
     const told = await tellOfRound(tx, request, { hashes, subjects });
     const { isLast } = await endRound(tx, request);
     if (isLast) await treatRequest(tx, request.entityId, request.id);
-    await insertReceipt(tx, needs.secrets, request.entityId, { ...told, kept: await listKept(tx, request) }, hashes);
-    needs.boundary('gdpr: before the receipt commits');
+    await insertReceipt(tx, deps.secrets, request.entityId, { ...told, kept: await listKept(tx, request) }, hashes);
+    deps.boundary('gdpr: before the receipt commits');
   });
-  needs.boundary('gdpr: after the receipt committed');
-  const now = await findGdprRequestById(needs.db, claim.entityId, claim.runId);
+  deps.boundary('gdpr: after the receipt committed');
+  const now = await findGdprRequestById(deps.db, claim.entityId, claim.runId);
   return { isTreated: now?.state === 'treated' };
 }
 

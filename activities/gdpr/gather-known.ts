@@ -1,9 +1,9 @@
 import { collectIdentifiers, updateSubjects } from '../../store/gdpr/identifiers.ts';
 import { type GdprClaim, updateStage } from '../../store/gdpr/progress.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 
 /** Gathers what the people are known by; `added`: how many ids are new. */
-export async function gatherKnown({ db, secrets, boundary }: Needs, claim: GdprClaim): Promise<{ added: number }> {
+export async function gatherKnown({ db, secrets, boundary }: Dependencies, claim: GdprClaim): Promise<{ added: number }> {
   const { entityId, runId } = claim;
   await updateStage(db, claim, 'gathering');
   await updateSubjects(db, secrets, entityId, runId);

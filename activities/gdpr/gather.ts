@@ -10,33 +10,33 @@ import { listGdprPeople } from '../../store/gdpr/requests.ts';
 import { listIdsToRefuse } from '../../store/gdpr/shared-ids.ts';
 import { listMissingTombstones, lockBatches, raiseTombstones, readmit } from '../../store/gdpr/tombstone-batches.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';
-import type { Again } from '../core/again.ts';
-import type { Needs } from '../needs.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { gatherKnown } from './gather-known.ts';
 import { type Counted, setApart } from './held.ts';
 
 export type Gathered = Counted & { added: number };
 
 /** Gathers what the people are known by, and sets those apart who are on hold. */
-export async function gatherPeople(needs: Needs, claim: GdprClaim): Promise<Gathered> {
-  const { added } = await gatherKnown(needs, claim);
-  const { going, held } = await sortOut(needs, claim, false);
+export async function gatherPeople(deps: Dependencies, claim: GdprClaim): Promise<Gathered> {
+  const { added } = await gatherKnown(deps, claim);
+  const { going, held } = await sortOut(deps, claim, false);
   return { going, held, added };
 }
 
 /** From here on nothing of them is taken in. When that was, by the database's clock. */
-export async function refusePeople(needs: Needs, claim: GdprClaim): Promise<{ sinceMs: number }> {
-  const { db } = needs;
+export async function refusePeople(deps: Dependencies, claim: GdprClaim): Promise<{ sinceMs: number }> {
+  const { db } = deps;
   const { entityId, runId } = claim;
   await updateStage(db, claim, 'raising tombstones');
-  const people = hashed(needs, entityId, await listIdsToRefuse(db, entityId, runId));
-  await raiseTombstones(needs, entityId, people.map(({ hash }) => hash), (tx, raised) => updateRaised(tx, claim, people, raised));
-  needs.boundary('gdpr: raised');
+  const people = hashed(deps, entityId, await listIdsToRefuse(db, entityId, runId));
+  await raiseTombstones(deps, entityId, people.map(({ hash }) => hash), (tx, raised) => updateRaised(tx, claim, people, raised));
+  deps.boundary('gdpr: raised');
   return { sinceMs: (await findNow(db)).getTime() };
 }
 
 /** Null once nobody writes any more who had looked for tombstones before they were there; else when to look again. */
-export async function waitForOlderWriters({ db }: Needs, claim: GdprClaim, sinceMs: number): Promise<Again | null> {
+export async function waitForOlderWriters({ db }: Dependencies, claim: GdprClaim, sinceMs: number): Promise<RetryAfter | null> {
   if (!await isGdprCurrent(db, claim)) throw new GdprGone();
   // Whoever begins within the millisecond in which that was told has looked after it, or is waited for, too.
   const openMs = await findOlderWritersMs(db, new Date(sinceMs + 1));
@@ -47,27 +47,27 @@ export async function waitForOlderWriters({ db }: Needs, claim: GdprClaim, since
  * The last look for holds: from here on one comes too late for those who go. Null where a tombstone of theirs does not stand any
  * more, since another request took it away for somebody on hold, or a device is theirs alone again: then nothing has begun.
  */
-export async function beginErasingPeople(needs: Needs, claim: GdprClaim): Promise<Counted | null> {
-  const { isMissing, ...counted } = await sortOut(needs, claim, true);
-  needs.boundary('gdpr: erasing begun');
+export async function beginErasingPeople(deps: Dependencies, claim: GdprClaim): Promise<Counted | null> {
+  const { isMissing, ...counted } = await sortOut(deps, claim, true);
+  deps.boundary('gdpr: erasing begun');
   return isMissing ? null : counted;
 }
 
 /** `isMissing`: a tombstone of theirs does not stand, which is looked at where erasing `begins`. */
 type Sorted = Counted & { isMissing: boolean };
 
-async function sortOut(needs: Needs, claim: GdprClaim, begins: boolean): Promise<Sorted> {
+async function sortOut(deps: Dependencies, claim: GdprClaim, begins: boolean): Promise<Sorted> {
   const letIn = new Set<string>();
   for (;;) {
-    const { refused, ...sorted } = await write(needs.db, (tx) => sortOnce(tx, needs, claim, { begins, letIn }));
-    if (sorted.held > 0 || refused.length > 0) await takeInAgain(needs, claim, refused);
+    const { refused, ...sorted } = await write(deps.db, (tx) => sortOnce(tx, deps, claim, { begins, letIn }));
+    if (sorted.held > 0 || refused.length > 0) await takeInAgain(deps, claim, refused);
     if (refused.length === 0) return sorted;
     for (const { customerId } of refused) letIn.add(customerId);
   }
 }
 
 async function sortOnce(
-  tx: Tx, needs: Needs, claim: GdprClaim, { begins, letIn }: { begins: boolean; letIn: ReadonlySet<string> },
+  tx: Tx, deps: Dependencies, claim: GdprClaim, { begins, letIn }: { begins: boolean; letIn: ReadonlySet<string> },
 ): Promise<Sorted & { refused: Person[] }> {
   const { entityId, runId } = claim;
   // Whoever takes tombstones away locks them first, and requests after that.
@@ -75,7 +75,7 @@ async function sortOnce(
   const request = await holdGdprRequest(tx, claim);
   const counted = await setApart(tx, claim, letIn);
   if (!begins || counted.refused.length > 0) return { ...counted, isMissing: false };
-  const hashes = hashesOf(needs.secrets, entityId, await listIdsToRefuse(tx, entityId, runId));
+  const hashes = hashesOf(deps.secrets, entityId, await listIdsToRefuse(tx, entityId, runId));
   const isMissing = (await listMissingTombstones(tx, entityId, hashes)).length > 0;
   if (!isMissing) await beginErasing(tx, request);
   return { ...counted, isMissing };
@@ -85,14 +85,14 @@ async function sortOnce(
  * Who was put on hold after this request had raised their tombstones, and before anything of them was gone; and devices that turned
  * out to be somebody else's, too. Nobody whom another request has erased since, or is erasing.
  */
-async function takeInAgain(needs: Needs, claim: GdprClaim, devices: readonly Person[]): Promise<void> {
+async function takeInAgain(deps: Dependencies, claim: GdprClaim, devices: readonly Person[]): Promise<void> {
   const { entityId, runId } = claim;
-  const held = (await listGdprPeople(needs.db, entityId, runId)).filter(({ state }) => state === 'held').map(({ ordinal }) => ordinal);
-  const raised = hashed(needs, entityId, [...await listRaised(needs.db, claim, held), ...devices]);
+  const held = (await listGdprPeople(deps.db, entityId, runId)).filter(({ state }) => state === 'held').map(({ ordinal }) => ordinal);
+  const raised = hashed(deps, entityId, [...await listRaised(deps.db, claim, held), ...devices]);
   if (raised.length === 0) return;
-  await readmit(needs, entityId, raised.map(({ hash }) => hash), async () => {}, (tx) => listNotErased(tx, claim, raised));
+  await readmit(deps, entityId, raised.map(({ hash }) => hash), async () => {}, (tx) => listNotErased(tx, claim, raised));
 }
 
-function hashed(needs: Needs, entityId: number, people: readonly Person[]): Hashed[] {
-  return people.map((person) => ({ ...person, hash: needs.secrets.customerHash(entityId, person.customerType, person.customerId) }));
+function hashed(deps: Dependencies, entityId: number, people: readonly Person[]): Hashed[] {
+  return people.map((person) => ({ ...person, hash: deps.secrets.customerHash(entityId, person.customerType, person.customerId) }));
 }

@@ -1,8 +1,8 @@
 import { type GdprClaim, updateStage } from '../../store/gdpr/progress.ts';
 import type { GdprRef } from '../../store/gdpr/request-record.ts';
-import type { Again } from '../core/again.ts';
 import { heartbeating } from '../core/heartbeat.ts';
-import type { Needs } from '../needs.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { type ClaimedRequest, claimRequest } from './claim.ts';
 import { discardGdprRequest } from './discard.ts';
 import { erasePeople, type Pass } from './erase.ts';
@@ -17,32 +17,32 @@ export type { GdprClaim, GdprRef };
 export type GdprDeleteSteps = ReturnType<typeof gdprDeleteSteps>;
 
 /** A step of a request that another workflow has taken over, or that is no more, is refused as `request_gone`. */
-export const gdprDeleteSteps = (needs: Needs) => ({
-  claimDeletion: (ref: GdprRef, workflowRunId: string): Promise<ClaimedRequest | null> => claimRequest(needs, ref, workflowRunId),
+export const gdprDeleteSteps = (deps: Dependencies) => ({
+  claimDeletion: (ref: GdprRef, workflowRunId: string): Promise<ClaimedRequest | null> => claimRequest(deps, ref, workflowRunId),
 
   /** Histories from before have it wait where somebody had too many ids. */
-  collectIdentifiers: (claim: GdprClaim): Promise<Gathered | Again> =>
-    told(needs, claim, 'what they are known by could not be gathered', () => gatherPeople(needs, claim)),
+  collectIdentifiers: (claim: GdprClaim): Promise<Gathered | RetryAfter> =>
+    told(deps, claim, 'what they are known by could not be gathered', () => gatherPeople(deps, claim)),
   raiseTombstones: (claim: GdprClaim): Promise<{ sinceMs: number }> =>
-    told(needs, claim, 'tombstones could not be raised', () => refusePeople(needs, claim)),
-  olderWriters: (claim: GdprClaim, sinceMs: number): Promise<Again | null> => waitForOlderWriters(needs, claim, sinceMs),
+    told(deps, claim, 'tombstones could not be raised', () => refusePeople(deps, claim)),
+  olderWriters: (claim: GdprClaim, sinceMs: number): Promise<RetryAfter | null> => waitForOlderWriters(deps, claim, sinceMs),
   /** Null: what was raised does not stand any more. */
   beginErasing: (claim: GdprClaim): Promise<Counted | null> =>
-    told(needs, claim, 'erasing could not begin', () => beginErasingPeople(needs, claim)),
-  erasePass: (claim: GdprClaim): Promise<Pass> => heartbeating(() => erasePeople(needs, claim)),
-  listForExporters: (claim: GdprClaim): Promise<void> => heartbeating(() => listForExporters(needs, claim)),
-  tellExporters: (claim: GdprClaim): Promise<Again | null> => heartbeating(() => tellExportersOf(needs, claim)),
-  writeReceipt: (claim: GdprClaim): Promise<{ isTreated: boolean }> => heartbeating(() => finishRound(needs, claim)),
-  waitForHolds: (claim: GdprClaim): Promise<void> => updateStage(needs.db, claim, 'on hold'),
+    told(deps, claim, 'erasing could not begin', () => beginErasingPeople(deps, claim)),
+  erasePass: (claim: GdprClaim): Promise<Pass> => heartbeating(() => erasePeople(deps, claim)),
+  listForExporters: (claim: GdprClaim): Promise<void> => heartbeating(() => listForExporters(deps, claim)),
+  tellExporters: (claim: GdprClaim): Promise<RetryAfter | null> => heartbeating(() => tellExportersOf(deps, claim)),
+  writeReceipt: (claim: GdprClaim): Promise<{ isTreated: boolean }> => heartbeating(() => finishRound(deps, claim)),
+  waitForHolds: (claim: GdprClaim): Promise<void> => updateStage(deps.db, claim, 'on hold'),
 
-  mailAboutDeletion: ({ entityId, runId: requestId }: GdprClaim, kind: 'held' | 'treated'): Promise<Again | null> =>
-    heartbeating(() => mailGdpr(needs, { entityId, requestId }, kind)),
+  mailAboutDeletion: ({ entityId, runId: requestId }: GdprClaim, kind: 'held' | 'treated'): Promise<RetryAfter | null> =>
+    heartbeating(() => mailGdpr(deps, { entityId, requestId }, kind)),
 
   /** Null once it is gone; else when its time is over. */
-  discardDeletion: (ref: GdprRef): Promise<Again | null> => heartbeating(() => discardGdprRequest(needs, ref)),
+  discardDeletion: (ref: GdprRef): Promise<RetryAfter | null> => heartbeating(() => discardGdprRequest(deps, ref)),
 });
 
 /** What keeps the step stands in the status, until it goes on. */
-function told<T>(needs: Needs, claim: GdprClaim, what: string, work: () => Promise<T>): Promise<T> {
-  return heartbeating(() => work().catch((error: unknown) => tellFault(needs, claim, what, error)));
+function told<T>(deps: Dependencies, claim: GdprClaim, what: string, work: () => Promise<T>): Promise<T> {
+  return heartbeating(() => work().catch((error: unknown) => tellFault(deps, claim, what, error)));
 }

@@ -6,11 +6,11 @@ import {
 } from '../../store/gdpr/mails.ts';
 import type { GdprRequest } from '../../store/gdpr/request-record.ts';
 import { countPeopleOfRequests, findGdprRequestById, listGdprPeople } from '../../store/gdpr/requests.ts';
-import type { Again } from '../core/again.ts';
-import { type MailNeeds, mailOnce } from '../core/mail-once.ts';
-import type { Needs } from '../needs.ts';
+import { type MailDependencies, mailOnce } from '../core/mail-once.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
+import type { Dependencies } from '../dependencies.ts';
 
-type GdprMailNeeds = MailNeeds & Pick<Needs, 'secrets'>;
+type GdprMailDependencies = MailDependencies & Pick<Dependencies, 'secrets'>;
 
 /** What the law gives for a request (GDPR, article 12 (3): one month). */
 const DAYS = 30;
@@ -21,25 +21,25 @@ const DAY_MS = 86_400_000;
  * mail is wanted, or none of them may see such requests any more.
  */
 export async function mailGdpr(
-  needs: GdprMailNeeds, { entityId, requestId }: { entityId: number; requestId: number }, kind: GdprMailKind,
-): Promise<Again | null> {
-  const request = await findGdprRequestById(needs.db, entityId, requestId);
+  deps: GdprMailDependencies, { entityId, requestId }: { entityId: number; requestId: number }, kind: GdprMailKind,
+): Promise<RetryAfter | null> {
+  const request = await findGdprRequestById(deps.db, entityId, requestId);
   if (!request || request.skipEmail) return null;
-  const to = await recipientsOf(needs, request, kind);
-  const { id, identifier } = await write(needs.db, async (tx) => {
+  const to = await recipientsOf(deps, request, kind);
+  const { id, identifier } = await write(deps.db, async (tx) => {
     const mail = await upsertGdprMail(tx, request, kind);
     await updateRecipients(tx, request, mail.id, to);
     return mail;
   });
   if (to.length === 0) {
-    await write(needs.db, (tx) => updateNobodyTold(tx, entityId, id));
+    await write(deps.db, (tx) => updateNobodyTold(tx, entityId, id));
     return null;
   }
-  const { subject, text } = gdprMail(await reportOf(needs, request, kind));
-  return mailOnce(needs, { table: 'gdpr_mails', entityId, id, identifier }, { to, subject, text }, 'gdpr');
+  const { subject, text } = gdprMail(await reportOf(deps, request, kind));
+  return mailOnce(deps, { table: 'gdpr_mails', entityId, id, identifier }, { to, subject, text }, 'gdpr');
 }
 
-async function recipientsOf({ db }: GdprMailNeeds, request: GdprRequest, kind: GdprMailKind): Promise<string[]> {
+async function recipientsOf({ db }: GdprMailDependencies, request: GdprRequest, kind: GdprMailKind): Promise<string[]> {
   if (request.source !== 'sdk') {
     const email = await findRequesterEmail(db, request);
     return email === null ? [] : [email];
@@ -49,22 +49,22 @@ async function recipientsOf({ db }: GdprMailNeeds, request: GdprRequest, kind: G
   return named.length === 0 && kind === 'near_deadline' ? listMembersToTell(db, request.entityId) : named;
 }
 
-async function reportOf(needs: GdprMailNeeds, request: GdprRequest, kind: GdprMailKind): Promise<GdprReport> {
+async function reportOf(deps: GdprMailDependencies, request: GdprRequest, kind: GdprMailKind): Promise<GdprReport> {
   const { identifier, type, source, receivedAt, expiresAt } = request;
   const passedMs = Date.now() - receivedAt.getTime();
-  const counted = await countPeopleOfRequests(needs.db, request.entityId, [request.id]);
+  const counted = await countPeopleOfRequests(deps.db, request.entityId, [request.id]);
   const { people, held } = counted.get(request.id) ?? { people: 0, held: 0 };
   return {
     kind, identifier, type, isFromDevice: source === 'sdk', people, held,
-    archives: kind === 'treated' && type === 'access' ? await listArchives(needs, request) : [],
+    archives: kind === 'treated' && type === 'access' ? await listArchives(deps, request) : [],
     receivedAt: receivedAt.toISOString(), expiresAt: expiresAt?.toISOString() ?? null,
     daysLeft: Math.max(0, Math.floor((DAYS * DAY_MS - passedMs) / DAY_MS)),
-    link: `${needs.publicUrl}/api/gdpr/requests/${identifier}`, receiptLink: `${needs.publicUrl}/api/gdpr/requests/${identifier}/receipt`,
+    link: `${deps.publicUrl}/api/gdpr/requests/${identifier}`, receiptLink: `${deps.publicUrl}/api/gdpr/requests/${identifier}/receipt`,
   };
 }
 
 /** A link or a sentence of ours for each. Whoever was erased meanwhile is not among them any more. */
-async function listArchives({ db, secrets, publicUrl }: GdprMailNeeds, request: GdprRequest): Promise<GdprReport['archives']> {
+async function listArchives({ db, secrets, publicUrl }: GdprMailDependencies, request: GdprRequest): Promise<GdprReport['archives']> {
   const people = await listGdprPeople(db, request.entityId, request.id);
   return people.map((person) => ({
     ordinal: person.ordinal, told: archiveUrl(publicUrl, secrets, request, person) ?? person.message ?? '',

@@ -1,18 +1,18 @@
 import { Context } from '@temporalio/activity';
 import type { ArchiveHead } from '../../domain/gdpr/archive-page.ts';
 import type { ShownWith } from '../../domain/gdpr/archive-record.ts';
-import { placeWords } from '../../domain/gdpr/personal-data-words.ts';
+import { locationWords } from '../../domain/gdpr/personal-data-words.ts';
 import { findEntityName } from '../../store/accounts/entities.ts';
 import { write } from '../../store/core/database.ts';
 import {
   archivePrefix, type BegunArchive, beginArchive, isArchiveWanted, listAppNames, listIdentifiersOf, recordArchive, type Told,
 } from '../../store/gdpr/archives.ts';
+import type { KnownBy } from '../../store/gdpr/personal-data-location.ts';
 import { personalData } from '../../store/gdpr/personal-data.ts';
-import type { KnownBy } from '../../store/gdpr/place.ts';
 import { type GdprClaim, updateStage } from '../../store/gdpr/progress.ts';
 import { atMostEach } from '../core/at-most-each.ts';
-import type { Needs } from '../needs.ts';
-import type { ToldPlace } from './archive-json.ts';
+import type { Dependencies } from '../dependencies.ts';
+import type { ToldLocation } from './archive-json.ts';
 import { type Archived, putArchive } from './archive.ts';
 import { tellFault } from './tell-fault.ts';
 
@@ -28,61 +28,61 @@ class Unwanted extends Error {
 }
 
 /** Writes the archive of each person of a request who has none yet, one after another. What keeps it is told, and tried again. */
-export async function showPeople(needs: Needs, claim: GdprClaim): Promise<void> {
-  await updateStage(needs.db, claim, 'writing archives');
+export async function showPeople(deps: Dependencies, claim: GdprClaim): Promise<void> {
+  await updateStage(deps.db, claim, 'writing archives');
   for (;;) {
-    needs.draining.throwIfAborted();
+    deps.draining.throwIfAborted();
     Context.current().cancellationSignal.throwIfAborted();
-    const endTurn = await needs.gdprTurn();
+    const freeSlot = await deps.takeGdprSlot();
     try {
-      const begun = await write(needs.db, (tx) => beginArchive(tx, claim));
+      const begun = await write(deps.db, (tx) => beginArchive(tx, claim));
       if (!begun) return;
-      needs.boundary('gdpr: archive begun');
-      await showOne(needs, claim, begun);
+      deps.boundary('gdpr: archive begun');
+      await showOne(deps, claim, begun);
     } catch (error) {
       if (error instanceof Unwanted || Context.current().cancellationSignal.aborted) throw error;
-      await tellFault(needs, claim, 'an archive could not be written', error);
+      await tellFault(deps, claim, 'an archive could not be written', error);
     } finally {
-      endTurn();
+      freeSlot();
     }
   }
 }
 
 /** Of somebody who was erased meanwhile nothing stays; an attempt that another has taken over from ends. */
-async function showOne(needs: Needs, claim: GdprClaim, { person, key }: BegunArchive): Promise<void> {
-  const { db, files } = needs;
+async function showOne(deps: Dependencies, claim: GdprClaim, { person, key }: BegunArchive): Promise<void> {
+  const { db, files } = deps;
   const begun = { ...claim, ordinal: person.ordinal, key };
-  await deleteOthers(needs, claim, begun);
+  await deleteOthers(deps, claim, begun);
   try {
-    const told = await tellOf(needs, claim, { person, key });
-    needs.boundary('gdpr: archive put');
+    const told = await tellOf(deps, claim, { person, key });
+    deps.boundary('gdpr: archive put');
     if (!await write(db, (tx) => recordArchive(tx, begun, told))) throw new Unwanted();
   } catch (error) {
     await files.delete(key).catch(() => {});      // else the next attempt does, or the sweep
     if (!(error instanceof Unwanted)) throw error;
     if (await isArchiveWanted(db, { ...begun, key: null })) throw error;
   }
-  needs.boundary('gdpr: archive recorded');
+  deps.boundary('gdpr: archive recorded');
 }
 
 /** What attempts left behind that were broken off. */
-async function deleteOthers({ files }: Needs, claim: GdprClaim, { ordinal, key }: { ordinal: number; key: string }): Promise<void> {
+async function deleteOthers({ files }: Dependencies, claim: GdprClaim, { ordinal, key }: { ordinal: number; key: string }): Promise<void> {
   for await (const { key: found } of files.list(`${archivePrefix(claim)}${ordinal}-`)) if (found !== key) await files.delete(found);
 }
 
-async function tellOf(needs: Needs, claim: GdprClaim, { person, key }: BegunArchive): Promise<Told> {
-  const { db, files } = needs;
+async function tellOf(deps: Dependencies, claim: GdprClaim, { person, key }: BegunArchive): Promise<Told> {
+  const { db, files } = deps;
   const known = await listIdentifiersOf(db, claim, person);
-  const { shown, ...archive } = await archiveOf(needs, claim, { person, key, known });
+  const { shown, ...archive } = await archiveOf(deps, claim, { person, key, known });
   if (hasData(shown)) return { shown, archive, message: null };
   await files.delete(key);
   return { shown, archive: null, message: NOTHING_KNOWN };
 }
 
 async function archiveOf(
-  needs: Needs, claim: GdprClaim, { person, key, known }: BegunArchive & { known: KnownBy[] },
+  deps: Dependencies, claim: GdprClaim, { person, key, known }: BegunArchive & { known: KnownBy[] },
 ): Promise<Archived> {
-  const { db, files } = needs;
+  const { db, files } = deps;
   const { entityId } = claim;
   const head: ArchiveHead = {
     request: claim.identifier, person: person.ordinal, company: await findEntityName(db, entityId),
@@ -94,14 +94,14 @@ async function archiveOf(
     Context.current().cancellationSignal.throwIfAborted();
     if (!await isArchiveWanted(db, { ...claim, ordinal: person.ordinal, key })) throw new Unwanted();
   }, performance.now());
-  return putArchive(files, key, head, { places: placesOf(needs, entityId, known), shownWith, isWanted });
+  return putArchive(files, key, head, { places: placesOf(deps, entityId, known), shownWith, isWanted });
 }
 
-function placesOf(needs: Needs, entityId: number, known: KnownBy[]): ToldPlace[] {
-  return personalData.map((place) => ({ name: place.name, records: place.export(needs, entityId, known) }));
+function placesOf(deps: Dependencies, entityId: number, known: KnownBy[]): ToldLocation[] {
+  return personalData.map((place) => ({ name: place.name, records: place.export(deps, entityId, known) }));
 }
 
 /** That somebody asked about a person is no reason for an archive. */
 function hasData(shown: Record<string, number>): boolean {
-  return Object.entries(shown).some(([place, rows]) => rows > 0 && !placeWords(place).isOfRequests);
+  return Object.entries(shown).some(([place, rows]) => rows > 0 && !locationWords(place).isOfRequests);
 }

@@ -1,9 +1,9 @@
 import type { PinnedImport } from '../../store/imports/import-record.ts';
 import { claimImport, findImport, updateImportFormat } from '../../store/imports/imports.ts';
 import type { ImportRef } from '../../store/jobs/across-entities.ts';
-import type { Again } from '../core/again.ts';
 import { heartbeating } from '../core/heartbeat.ts';
-import type { Needs } from '../needs.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
+import type { Dependencies } from '../dependencies.ts';
 import type { ImportClaim } from './import-claim.ts';
 import { fetchFile } from './import-fetch.ts';
 import { loadLanes, type Outcome } from './import-lanes.ts';
@@ -15,49 +15,49 @@ export type { ImportRef };
 
 export type ImportAttributesSteps = ReturnType<typeof importAttributesSteps>;
 
-export const importAttributesSteps = (needs: Needs) => ({
+export const importAttributesSteps = (deps: Dependencies) => ({
   /** Makes the row this run's; null when it is another's, or over. */
   async claimImport(ref: ImportRef, runId: string): Promise<ImportClaim | null> {
-    const claimed = await claimImport(needs.db, ref.entityId, ref.importId, runId);
-    needs.boundary('import: claimed');
+    const claimed = await claimImport(deps.db, ref.entityId, ref.importId, runId);
+    deps.boundary('import: claimed');
     return claimed && { ...ref, generation: claimed.generation, toFetch: !claimed.isPinned };
   },
 
   /** Fetches and pins the file of an address. */
-  fetchFile: (claim: ImportClaim): Promise<Again | null> => heartbeating(() => fetchFile(needs, claim)),
+  fetchFile: (claim: ImportClaim): Promise<RetryAfter | null> => heartbeating(() => fetchFile(deps, claim)),
 
   /** Merges what is left of the file, batch by batch; each lane's part commits with its counts, its errors and its cursor. */
   loadRows: (claim: ImportClaim): Promise<void> => heartbeating(async () => {
     for (let outcome: Outcome = 'moved'; outcome === 'moved';) {
-      const job = await findClaimed(needs, claim);
-      outcome = job ? await loadFromCursor(needs, job) : 'done';
+      const job = await findClaimed(deps, claim);
+      outcome = job ? await loadFromCursor(deps, job) : 'done';
     }
   }),
 
   /** The file is through. Tells whether anybody wants to be told. */
   async endImport(claim: ImportClaim): Promise<{ mails: boolean }> {
-    const job = await findClaimed(needs, claim);
-    if (job) await finishImport(needs, job);
-    const ended = await findImport(needs.db, claim.entityId, claim.identifier);
+    const job = await findClaimed(deps, claim);
+    if (job) await finishImport(deps, job);
+    const ended = await findImport(deps.db, claim.entityId, claim.identifier);
     const isOurs = ended?.generation === claim.generation && (ended.state === 'finished' || ended.state === 'failed');
     return { mails: isOurs && !ended.skipEmail };
   },
 
-  mailReport: (claim: ImportClaim): Promise<Again | null> => heartbeating(() => mailReport(needs, claim)),
+  mailReport: (claim: ImportClaim): Promise<RetryAfter | null> => heartbeating(() => mailReport(deps, claim)),
 });
 
 /** Null when another generation has taken over, or the import has ended. */
-async function findClaimed({ db }: Needs, { entityId, identifier, generation }: ImportClaim): Promise<PinnedImport | null> {
+async function findClaimed({ db }: Dependencies, { entityId, identifier, generation }: ImportClaim): Promise<PinnedImport | null> {
   const job = await findImport(db, entityId, identifier);
   return job?.state === 'running' && job.generation === generation && job.file ? { ...job, file: job.file } : null;
 }
 
-async function loadFromCursor(needs: Needs, job: PinnedImport): Promise<Outcome> {
-  const header = await pinnedHeader(needs.files, job);
+async function loadFromCursor(deps: Dependencies, job: PinnedImport): Promise<Outcome> {
+  const header = await pinnedHeader(deps.files, job);
   if (!header.ok) {
-    await failImport(needs, { ...job, importId: job.id }, header);
+    await failImport(deps, { ...job, importId: job.id }, header);
     return 'done';
   }
-  await updateImportFormat(needs.db, job, header.format);
-  return loadLanes(needs, job, header);
+  await updateImportFormat(deps.db, job, header.format);
+  return loadLanes(deps, job, header);
 }

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Piece } from '../../domain/core/csv-pieces.ts';
 import { createCsvSplitter } from '../../domain/core/csv-splitter.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 
 /** Consecutive pieces of the file, merged together: from `offset` up to where the next batch begins. */
 export type Batch = { pieces: Piece[]; place: BatchPlace };
@@ -43,7 +43,7 @@ function placeAt(offset: number, line: number): BatchPlace {
 
 /** The pieces of a batch once more: a batch ends where a piece does, so what lies in it is split as before. */
 export async function readBatchAgain(
-  { files }: Pick<Needs, 'files'>, fileKey: string, { offset, line, nextOffset }: BatchPlace,
+  { files }: Pick<Dependencies, 'files'>, fileKey: string, { offset, line, nextOffset }: BatchPlace,
 ): Promise<Piece[]> {
   const bytes = files.read(fileKey, offset, nextOffset - offset);
   const splitter = createCsvSplitter({ startOffset: offset, startLine: line, maxRunBytes: RUN_BYTES });

@@ -4,7 +4,7 @@ import type { Piece } from '../../domain/core/csv-pieces.ts';
 import { type CheckedRows, checkPieces, type LaneCursors, nothingChecked } from '../../domain/imports/import-batch.ts';
 import { ChangesPreparation, type PreparedChanges } from '../../store/attributes/merge-attribute-values.ts';
 import type { PinnedImport } from '../../store/imports/import-record.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { type Batch, type BatchPlace, readBatchAgain } from './import-batches.ts';
 import type { ImportRules } from './import-rules.ts';
 
@@ -22,40 +22,40 @@ export type LanePart = {
  * A lane merges so many Sets in one transaction, or a few more: where each holds 1,000 elements that takes some five
  * seconds, and a transaction may take thirty.
  */
-const MOST_SETS = 1_000;
+const MAX_SETS = 1_000;
 
 /** Parses and checks a batch: a part for each lane, more than once where it changes many Sets. */
 export async function* checkBatch(
-  needs: Needs, job: PinnedImport, { pieces, place }: Batch, lanes: LaneCursors, rules: ImportRules,
+  deps: Dependencies, job: PinnedImport, { pieces, place }: Batch, lanes: LaneCursors, rules: ImportRules,
 ): AsyncGenerator<LanePart[]> {
   let { offset, line } = place;
-  let check = new BatchCheck(needs, job, lanes, rules);
+  let check = new BatchCheck(deps, job, lanes, rules);
   for (const piece of pieces) {
     await check.add(piece);
-    if (check.mostSets < MOST_SETS && piece !== pieces.at(-1)) continue;
+    if (check.mostSets < MAX_SETS && piece !== pieces.at(-1)) continue;
     yield check.parts({ offset, line, nextOffset: piece.endOffset, nextLine: piece.endLine });
     ({ endOffset: offset, endLine: line } = piece);
-    check = new BatchCheck(needs, job, lanes, rules);
+    check = new BatchCheck(deps, job, lanes, rules);
   }
 }
 
 /** The same rows once more, by other rules. */
-export async function checkAgain(needs: Needs, job: PinnedImport, part: LanePart, rules: ImportRules): Promise<LanePart> {
-  const check = new BatchCheck(needs, job, part.lanes, rules);
-  for (const piece of await readBatchAgain(needs, job.file.fileKey, part.place)) await check.add(piece);
+export async function checkAgain(deps: Dependencies, job: PinnedImport, part: LanePart, rules: ImportRules): Promise<LanePart> {
+  const check = new BatchCheck(deps, job, part.lanes, rules);
+  for (const piece of await readBatchAgain(deps, job.file.fileKey, part.place)) await check.add(piece);
   return check.parts(part.place)[part.lane]!;
 }
 
 class BatchCheck {
-  readonly #needs: Needs;
+  readonly #deps: Dependencies;
   readonly #job: PinnedImport;
   readonly #lanes: LaneCursors;
   readonly #rules: ImportRules;
   readonly #checked: CheckedRows[];
   readonly #prepared: { changes: ChangesPreparation; kept: AttributeChange[] }[];
 
-  constructor(needs: Needs, job: PinnedImport, lanes: LaneCursors, rules: ImportRules) {
-    this.#needs = needs;
+  constructor(deps: Dependencies, job: PinnedImport, lanes: LaneCursors, rules: ImportRules) {
+    this.#deps = deps;
     this.#job = job;
     this.#lanes = lanes;
     this.#rules = rules;
@@ -84,12 +84,12 @@ class BatchCheck {
 
   /** What was added lies at `place`. */
   parts(place: BatchPlace): LanePart[] {
-    const [needs, job, lanes, rules] = [this.#needs, this.#job, this.#lanes, this.#rules];
+    const [deps, job, lanes, rules] = [this.#deps, this.#job, this.#lanes, this.#rules];
     return this.#checked.map((rows, lane) => {
       const { changes, kept } = this.#prepared[lane]!;
       const again = async () => {
         if (rules.hasErased) return kept;
-        const samePieces = await readBatchAgain(needs, job.file.fileKey, place);
+        const samePieces = await readBatchAgain(deps, job.file.fileKey, place);
         return checkPieces(samePieces, rules, lanes, cutOffAt(job))[lane]!.changes;
       };
       return { place, lane, lanes, rules, rows, prepared: changes.prepared(again) };

@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { HeaderReading } from '../../domain/imports/import-file.ts';
 import { listImportLanes } from '../../store/imports/import-lanes.ts';
 import type { PinnedImport } from '../../store/imports/import-record.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { type Batch, readBatches } from './import-batches.ts';
 import { checkBatch, type LanePart } from './import-check.ts';
 import { mergePart } from './import-merge.ts';
@@ -24,12 +24,12 @@ const BATCHES_AHEAD = 2;
  * session of its own. A lane takes its parts in the order of the file; lanes don't wait for each other, but for
  * the batches that may be on their way.
  */
-export async function loadLanes(needs: Needs, job: PinnedImport, header: HeaderReading & { ok: true }): Promise<Outcome> {
-  const cursors = (await listImportLanes(needs.db, job.entityId, job.id)).map(({ nextOffset }) => nextOffset);
+export async function loadLanes(deps: Dependencies, job: PinnedImport, header: HeaderReading & { ok: true }): Promise<Outcome> {
+  const cursors = (await listImportLanes(deps.db, job.entityId, job.id)).map(({ nextOffset }) => nextOffset);
   const start = job.nextOffset > 0 ? { offset: job.nextOffset, line: job.nextLine } : header;
-  const open = () => needs.files.read(job.file.fileKey, start.offset);
-  const batches = readBatches(open, start.offset, start.line, needs.batchRecords);
-  const lanes = new Lanes(needs, job, cursors, await importRules(needs.db, job, header.format));
+  const open = () => deps.files.read(job.file.fileKey, start.offset);
+  const batches = readBatches(open, start.offset, start.line, deps.batchRecords);
+  const lanes = new Lanes(deps, job, cursors, await importRules(deps.db, job, header.format));
   try {
     await lanes.takeAll(batches);
     return 'done';
@@ -43,7 +43,7 @@ export async function loadLanes(needs: Needs, job: PinnedImport, header: HeaderR
 }
 
 class Lanes {
-  readonly #needs: Needs;
+  readonly #deps: Dependencies;
   readonly #job: PinnedImport;
   /** Where each lane stood at the beginning: rows before it are done. */
   readonly #done: readonly number[];
@@ -53,8 +53,8 @@ class Lanes {
   readonly #tails: Promise<void>[];
   #rules: ImportRules;
 
-  constructor(needs: Needs, job: PinnedImport, cursors: readonly number[], rules: ImportRules) {
-    this.#needs = needs;
+  constructor(deps: Dependencies, job: PinnedImport, cursors: readonly number[], rules: ImportRules) {
+    this.#deps = deps;
     this.#job = job;
     this.#done = cursors;
     this.#cursors = [...cursors];
@@ -67,7 +67,7 @@ class Lanes {
     for (let merged = await this.#begin(batches); merged; merged = await this.#begin(batches)) {
       underWay.push(merged.end);
       if (underWay.length >= BATCHES_AHEAD) await underWay.shift();
-      leaveWhenAsked(this.#needs.draining);
+      leaveWhenAsked(this.#deps.draining);
     }
     await Promise.all(underWay);
   }
@@ -79,7 +79,7 @@ class Lanes {
 
   /** Reads and checks the next batch, and hands it to the lanes; it keeps its turn until they have merged it. */
   async #begin(batches: AsyncGenerator<Batch>): Promise<{ end: Promise<unknown> } | null> {
-    const endTurn = await this.#needs.turn();
+    const freeSlot = await this.#deps.takeBatchSlot();
     let end: Promise<unknown> = Promise.resolve();
     try {
       const { value: batch, done } = await batches.next();
@@ -91,19 +91,19 @@ class Lanes {
       }
       return { end };
     } finally {
-      end.then(endTurn, endTurn);       // a failure is for whoever waits for the end; nobody may, after an earlier one
+      end.then(freeSlot, freeSlot);       // a failure is for whoever waits for the end; nobody may, after an earlier one
     }
   }
 
   async #handOver(batch: Batch): Promise<void> {
-    for await (const parts of checkBatch(this.#needs, this.#job, batch, this.#done, this.#rules)) {
+    for await (const parts of checkBatch(this.#deps, this.#job, batch, this.#done, this.#rules)) {
       for (const part of parts) this.#tails[part.lane] = this.#tails[part.lane]!.then(() => this.#merge(part));
     }
   }
 
   async #merge(part: LanePart): Promise<void> {
     if (part.place.nextOffset <= this.#cursors[part.lane]!) return;
-    const rules = await mergePart(this.#needs, this.#job, part, this.#cursors[part.lane]!);
+    const rules = await mergePart(this.#deps, this.#job, part, this.#cursors[part.lane]!);
     if (!rules) throw new LaneMoved();
     this.#rules = rules;
     this.#cursors[part.lane] = part.place.nextOffset;

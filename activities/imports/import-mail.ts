@@ -4,20 +4,20 @@ import { findFileError } from '../../store/imports/import-errors.ts';
 import { findMailFacts } from '../../store/imports/import-mails.ts';
 import type { Import } from '../../store/imports/import-record.ts';
 import { findImport, findImportById } from '../../store/imports/imports.ts';
-import type { Again } from '../core/again.ts';
 import { mailOnce } from '../core/mail-once.ts';
-import type { Needs } from '../needs.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
+import type { Dependencies } from '../dependencies.ts';
 import type { ImportClaim } from './import-claim.ts';
 
 /** Tells the people of the System of Records how the import ended. */
-export async function mailReport(needs: Needs, { entityId, importId, identifier }: ImportClaim): Promise<Again | null> {
-  const job = await findImport(needs.db, entityId, identifier);
+export async function mailReport(deps: Dependencies, { entityId, importId, identifier }: ImportClaim): Promise<RetryAfter | null> {
+  const job = await findImport(deps.db, entityId, identifier);
   if (!job) return null;
-  return mailOnce(needs, { table: 'imports', entityId, id: importId, identifier }, await composed(needs, job), 'import');
+  return mailOnce(deps, { table: 'imports', entityId, id: importId, identifier }, await composed(deps, job), 'import');
 }
 
 /** All that can fail without a mail on its way. */
-async function composed({ db, publicUrl }: Needs, job: Import): Promise<Omit<Mail, 'messageId'>> {
+async function composed({ db, publicUrl }: Dependencies, job: Import): Promise<Omit<Mail, 'messageId'>> {
   const { sorIdentifier, to } = await findMailFacts(db, job.entityId, job.sorId);
   const parent = job.parentId === null ? null : await findImportById(db, job.entityId, job.parentId);
   const fileError = await findFileError(db, job.entityId, job.id);

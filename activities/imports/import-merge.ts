@@ -11,8 +11,8 @@ import {
 } from '../../store/imports/import-lanes.ts';
 import type { Import, PinnedImport } from '../../store/imports/import-record.ts';
 import { lockImport, updateImportEnded } from '../../store/imports/imports.ts';
-import { tellErased } from '../gdpr/tell-erased.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { redactErased } from '../gdpr/redact-erased.ts';
 import { type Batch, readBatchAgain } from './import-batches.ts';
 import { checkAgain, type LanePart } from './import-check.ts';
 import { importRules, type ImportRules } from './import-rules.ts';
@@ -21,39 +21,39 @@ import { importRules, type ImportRules } from './import-rules.ts';
  * Commits a lane's part of a batch: its values, its errors, its counts and the lane's cursor, in one transaction
  * that holds the lane. Returns the rules it went by, or null when the lane is not at `cursor` any more.
  */
-export async function mergePart(needs: Needs, job: PinnedImport, part: LanePart, cursor: number): Promise<ImportRules | null> {
+export async function mergePart(deps: Dependencies, job: PinnedImport, part: LanePart, cursor: number): Promise<ImportRules | null> {
   const lane: LaneRef = { entityId: job.entityId, importId: job.id, generation: job.generation, lane: part.lane };
-  const merged = await write(needs.db, async (tx) => {
+  const merged = await write(deps.db, async (tx) => {
     const held = await lockImportLane(tx, lane);
     if (held?.nextOffset !== cursor) return null;
-    const current = await recheckIfChanged(tx, needs, job, part);
-    const errors = await mergeRows(tx, needs, job, current);
+    const current = await recheckIfChanged(tx, deps, job, part);
+    const errors = await mergeRows(tx, deps, job, current);
     await insertImportErrors(tx, job.entityId, job.id, errors);
     await updateImportLane(tx, lane, progressAfter(held, current, errors));
-    needs.boundary('import: before a batch commits');
+    deps.boundary('import: before a batch commits');
     return { rules: current.rules, rowsIn: current.rows.rowsIn, errors };
   }, { collide: true });
   if (!merged) return null;
-  needs.boundary('import: after a batch committed');
-  countRows(needs, merged.rowsIn, merged.errors);
+  deps.boundary('import: after a batch committed');
+  countRows(deps, merged.rowsIn, merged.errors);
   return merged.rules;
 }
 
 /** Attributes, or the SoR itself, may have changed since the rows were checked; from here on they can't. */
-async function recheckIfChanged(tx: Tx, needs: Needs, job: PinnedImport, part: LanePart): Promise<LanePart> {
+async function recheckIfChanged(tx: Tx, deps: Dependencies, job: PinnedImport, part: LanePart): Promise<LanePart> {
   const revision = await holdSorRevision(tx, job.entityId, job.sorId);
   if (revision === part.rules.revision) return part;
-  return checkAgain(needs, job, part, await importRules(tx, job, part.rules));
+  return checkAgain(deps, job, part, await importRules(tx, job, part.rules));
 }
 
 /** Merges the rows that hold, and returns the errors of all others. */
-async function mergeRows(tx: Tx, needs: Needs, job: PinnedImport, part: LanePart): Promise<ImportError[]> {
+async function mergeRows(tx: Tx, deps: Dependencies, job: PinnedImport, part: LanePart): Promise<ImportError[]> {
   const { entityId, sorId } = job;
-  const refusals = await mergeAttributeValues(tx, needs.secrets, entityId, sorId, part.prepared, job.dryRun ? job.id : null);
+  const refusals = await mergeAttributeValues(tx, deps.secrets, entityId, sorId, part.prepared, job.dryRun ? job.id : null);
   await settleCorrected(tx, job, part.rows, refusals);
-  const errors = await tellErased(tx, needs, entityId, part.rows.errors);
+  const errors = await redactErased(tx, deps, entityId, part.rows.errors);
   if (refusals.length === 0) return errors;
-  const pieces = await readBatchAgain(needs, job.file.fileKey, part.place);
+  const pieces = await readBatchAgain(deps, job.file.fileKey, part.place);
   return [...errors, ...refusals.map((refusal) => refusalError(pieces, refusal, part))];
 }
 
@@ -94,7 +94,7 @@ function addErrors(before: ErrorCounts, errors: ImportError[]): ErrorCounts {
   return sumErrors([before, counts]);
 }
 
-function countRows({ countRows: count }: Needs, rowsIn: number, errors: ImportError[]): void {
+function countRows({ countRows: count }: Dependencies, rowsIn: number, errors: ImportError[]): void {
   const ignored = countIgnored(errors);
   count('ok', rowsIn - errors.length);
   count('ignored', ignored);
@@ -108,22 +108,22 @@ function countIgnored(errors: ImportError[]): number {
 type ImportKey = { entityId: number; importId: number; generation: number };
 
 /** The file as a whole can't be imported: one error, and no row was read. */
-export async function failImport(needs: Needs, job: ImportKey, { errorType, message }: FileFailure): Promise<void> {
-  await endWith(needs, job, 'failed', fileError(errorType, errorType === 'FILE_TRANSFER_ERROR' ? 'transfer' : 'parsing', message));
+export async function failImport(deps: Dependencies, job: ImportKey, { errorType, message }: FileFailure): Promise<void> {
+  await endWith(deps, job, 'failed', fileError(errorType, errorType === 'FILE_TRANSFER_ERROR' ? 'transfer' : 'parsing', message));
 }
 
 /** All rows are through. Where the source broke off, the import says so beside their errors. */
-export async function finishImport(needs: Needs, job: Import): Promise<void> {
+export async function finishImport(deps: Dependencies, job: Import): Promise<void> {
   const defect = job.file?.sourceDefect ?? null;
   const error = defect === null ? null : fileError('FILE_TRANSFER_ERROR', 'transfer', defect);
-  await endWith(needs, { ...job, importId: job.id }, 'finished', error);
+  await endWith(deps, { ...job, importId: job.id }, 'finished', error);
 }
 
 /** An error of the file as a whole is counted in the first lane, and as no row. */
 async function endWith(
-  needs: Needs, { entityId, importId, generation }: ImportKey, state: 'finished' | 'failed', error: ImportError | null,
+  deps: Dependencies, { entityId, importId, generation }: ImportKey, state: 'finished' | 'failed', error: ImportError | null,
 ): Promise<void> {
-  await write(needs.db, async (tx) => {
+  await write(deps.db, async (tx) => {
     const held = await lockImport(tx, entityId, importId, generation);
     if (!held) return;
     if (error) {
@@ -133,7 +133,7 @@ async function endWith(
         { ...first!, errorsByType: addErrors(first!.errorsByType, [error]) });
     }
     await updateImportEnded(tx, held, state);
-    needs.boundary('import: before the end commits');
+    deps.boundary('import: before the end commits');
   });
-  needs.boundary('import: after the end committed');
+  deps.boundary('import: after the end committed');
 }

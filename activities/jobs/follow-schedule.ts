@@ -6,12 +6,12 @@ import { updateScheduledUntil as updateExporterScheduledUntil } from '../../stor
 import { listScheduledExporters, listScheduledSyncs } from '../../store/jobs/runs-across-entities.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import { updateScheduledUntil } from '../../store/syncs/syncs.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import {
   deleteSchedule, EXPORTER_SCHEDULES, listSchedules, type ListedSchedule, putSchedule, type ScheduleKind, SYNC_SCHEDULES, type TickRef,
 } from './schedules.ts';
 
-type FollowNeeds = Pick<Needs, 'db' | 'temporal'>;
+type FollowDependencies = Pick<Dependencies, 'db' | 'temporal'>;
 
 /** What a row says of its Schedule. */
 type Wanted = {
@@ -29,23 +29,23 @@ type Wanted = {
 const TIMES_LEFT = 50;
 
 /** Makes Temporal's Schedule of a sync what its row says: none where it has none, or is paused. */
-export function followSchedule(needs: FollowNeeds, sync: Sync): Promise<void> {
-  return follow(needs, wantedBySync(needs, sync));
+export function followSchedule(deps: FollowDependencies, sync: Sync): Promise<void> {
+  return follow(deps, wantedBySync(deps, sync));
 }
 
 /** The same of an exporter, by the clocks of its entity: none while it is not active, is paused, or is deleted. */
-export async function followExporter(needs: FollowNeeds, exporter: DataExporter): Promise<void> {
-  return follow(needs, wantedByExporter(needs, exporter, await findEntityZone(needs.db, exporter.entityId)));
+export async function followExporter(deps: FollowDependencies, exporter: DataExporter): Promise<void> {
+  return follow(deps, wantedByExporter(deps, exporter, await findEntityZone(deps.db, exporter.entityId)));
 }
 
 /** Makes Temporal's Schedules what the rows say: those that are missing, of an earlier revision, running out, or too many. */
-export async function repairSchedules(needs: Pick<Needs, 'db' | 'temporal' | 'boundary'>): Promise<void> {
-  await repair(needs, SYNC_SCHEDULES, async () => (await listScheduledSyncs(needs.db)).map((sync) => wantedBySync(needs, sync)));
-  await repair(needs, EXPORTER_SCHEDULES, async () =>
-    (await listScheduledExporters(needs.db)).map(({ exporter, zone }) => wantedByExporter(needs, exporter, zone)));
+export async function repairSchedules(deps: Pick<Dependencies, 'db' | 'temporal' | 'boundary'>): Promise<void> {
+  await repair(deps, SYNC_SCHEDULES, async () => (await listScheduledSyncs(deps.db)).map((sync) => wantedBySync(deps, sync)));
+  await repair(deps, EXPORTER_SCHEDULES, async () =>
+    (await listScheduledExporters(deps.db)).map(({ exporter, zone }) => wantedByExporter(deps, exporter, zone)));
 }
 
-function wantedBySync({ db }: FollowNeeds, sync: Sync): Wanted {
+function wantedBySync({ db }: FollowDependencies, sync: Sync): Wanted {
   const { entityId, id: syncId, identifier, schedule, revision, paused, scheduledUntil } = sync;
   return {
     kind: SYNC_SCHEDULES, ref: { entityId, syncId, identifier }, schedule: paused ? null : schedule, revision, scheduledUntil,
@@ -53,7 +53,7 @@ function wantedBySync({ db }: FollowNeeds, sync: Sync): Wanted {
   };
 }
 
-function wantedByExporter({ db }: FollowNeeds, exporter: DataExporter, zone: string): Wanted {
+function wantedByExporter({ db }: FollowDependencies, exporter: DataExporter, zone: string): Wanted {
   const { entityId, id: exporterId, identifier, active, paused, revision, scheduledUntil } = exporter;
   return {
     kind: EXPORTER_SCHEDULES, ref: { entityId, exporterId, identifier },
@@ -62,25 +62,25 @@ function wantedByExporter({ db }: FollowNeeds, exporter: DataExporter, zone: str
   };
 }
 
-async function follow({ temporal }: FollowNeeds, { kind, ref, schedule, revision, note }: Wanted): Promise<void> {
+async function follow({ temporal }: FollowDependencies, { kind, ref, schedule, revision, note }: Wanted): Promise<void> {
   if (!schedule) return deleteSchedule(temporal, kind, ref.identifier);
   await note(await putSchedule(temporal, kind, { ref, schedule, revision }, new Date()));
 }
 
 async function repair(
-  needs: Pick<Needs, 'db' | 'temporal' | 'boundary'>, kind: ScheduleKind, listRows: () => Promise<Wanted[]>,
+  deps: Pick<Dependencies, 'db' | 'temporal' | 'boundary'>, kind: ScheduleKind, listRows: () => Promise<Wanted[]>,
 ): Promise<void> {
   const listed = new Map<string, ListedSchedule>();
-  for await (const schedule of listSchedules(needs.temporal, kind)) listed.set(schedule.identifier, schedule);
+  for await (const schedule of listSchedules(deps.temporal, kind)) listed.set(schedule.identifier, schedule);
   // After the Schedules: one that a new row has got meanwhile would be taken for one too many.
   for (const wanted of await listRows()) {
     const found = listed.get(wanted.ref.identifier);
     listed.delete(wanted.ref.identifier);
     if (isCurrent(wanted, found)) continue;
-    await follow(needs, wanted);
-    needs.boundary('sweep: between schedules');
+    await follow(deps, wanted);
+    deps.boundary('sweep: between schedules');
   }
-  for (const { identifier } of listed.values()) await deleteSchedule(needs.temporal, kind, identifier);
+  for (const { identifier } of listed.values()) await deleteSchedule(deps.temporal, kind, identifier);
 }
 
 function isCurrent({ schedule, revision, scheduledUntil }: Wanted, found: ListedSchedule | undefined): boolean {

@@ -17,10 +17,10 @@ import {
 import { ensurePartitionsAhead } from '../../store/tracking/event-partitions.ts';
 import { keepRetention } from '../../store/tracking/event-retention.ts';
 import { atMostEach } from '../core/at-most-each.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { startExportRun } from '../exports/start-export-run.ts';
 import { wakeFeed } from '../feed/wake-feed.ts';
 import { startImport } from '../imports/start-import.ts';
-import type { Needs } from '../needs.ts';
 import { startSyncRun } from '../syncs/start-sync-run.ts';
 import { repairSchedules } from './follow-schedule.ts';
 
@@ -42,7 +42,7 @@ export type SweepSteps = ReturnType<typeof sweepSteps>;
 const ORPHANS_EVERY_MS = 3_600_000;
 
 export const sweepSteps = (
-  { db, files, temporal, log, boundary }: Pick<Needs, 'db' | 'files' | 'temporal' | 'log' | 'boundary'>,
+  { db, files, temporal, log, boundary }: Pick<Dependencies, 'db' | 'files' | 'temporal' | 'log' | 'boundary'>,
   deleteOrphans = atMostEach(ORPHANS_EVERY_MS, () => deleteOrphanedFiles(db, files)),
 ) => ({
   /** Takes running rows back from workflows that Temporal does not know, or has closed. */
@@ -118,7 +118,7 @@ const RUNS = {
   gdpr: { workflowId: gdprWorkflowId, field: 'gdprRequest', words: 'a lost request of people for their data or its deletion starts again' },
 } satisfies Record<RunKind, object>;
 
-async function resetLostRunsOf(kind: RunKind, { db, temporal, log }: Pick<Needs, 'db' | 'temporal' | 'log'>): Promise<void> {
+async function resetLostRunsOf(kind: RunKind, { db, temporal, log }: Pick<Dependencies, 'db' | 'temporal' | 'log'>): Promise<void> {
   const { workflowId, field, words } = RUNS[kind];
   for (const run of await listRunningRuns(db, kind)) {
     if (await isAlive(temporal, workflowId(run.identifier), run.workflowRunId)) continue;

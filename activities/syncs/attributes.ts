@@ -5,10 +5,10 @@ import type { CustomerField } from '../../domain/syncs/record-mapping.ts';
 import { checkRecord, customerIdOf } from '../../domain/syncs/record-values.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import { sorRules, type SorRules } from '../attributes/sor-rules.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { checksumOfRows } from './checksum.ts';
-import type { BatchRecord } from './fates.ts';
 import type { SyncItem } from './items.ts';
+import type { BatchRecord } from './outcomes.ts';
 import type { RecordMapper } from './record-mapper.ts';
 
 /** A record of a batch, checked against the attributes of its SoR; its key is the customer. */
@@ -23,7 +23,7 @@ export type CheckedBatch = { records: CheckedRecord[]; rules: SorRules };
 
 /** Checks a batch, which follows `read` records of its run, by the SoR's rules as they are now. */
 export async function checkBatch(
-  { db }: Pick<Needs, 'db'>, { entityId, mapping }: Sync, { sorId, mapper }: { sorId: number; mapper: RecordMapper },
+  { db }: Pick<Dependencies, 'db'>, { entityId, mapping }: Sync, { sorId, mapper }: { sorId: number; mapper: RecordMapper },
   items: readonly SyncItem[], read: number,
 ): Promise<CheckedBatch> {
   const rules = await sorRules(db, entityId, sorId);
@@ -39,7 +39,7 @@ export function checkRecords(items: readonly SyncItem[], checks: Checks, before:
 
 /** The same records once more, by the SoR's rules as they are now. */
 export async function checkAgain(
-  { db }: Pick<Needs, 'db'>, { entityId, mapping }: Sync, { sorId, mapper }: { sorId: number; mapper: RecordMapper },
+  { db }: Pick<Dependencies, 'db'>, { entityId, mapping }: Sync, { sorId, mapper }: { sorId: number; mapper: RecordMapper },
   records: readonly CheckedRecord[],
 ): Promise<CheckedBatch> {
   const rules = await sorRules(db, entityId, sorId);

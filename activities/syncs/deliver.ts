@@ -1,5 +1,5 @@
 import type { SourceRecord, WriteOutcome } from '../../connectors/core/contract.ts';
-import { masked } from '../../connectors/core/masked.ts';
+import { redacted } from '../../connectors/core/redacted.ts';
 import { textOf } from '../../domain/attributes/json-value.ts';
 import { quote, shorten } from '../../domain/core/text-limits.ts';
 import type { RunErrorType } from '../../domain/imports/import-error-type.ts';
@@ -12,22 +12,25 @@ import { updateRunProgress } from '../../store/syncs/sync-run-progress.ts';
 import type { RunProgress, SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { lockRun, lockRunOfBatch } from '../../store/syncs/sync-runs.ts';
 import { findSyncById, updateSyncCursor } from '../../store/syncs/syncs.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { isAnyErased } from './erased.ts';
-import { countRecords, decideFates, type Fate, progressAfter, progressTaken } from './fates.ts';
 import type { Gathered } from './items.ts';
 import type { SyncJob } from './job.ts';
-import { noteRecords } from './note.ts';
 import type { OpenConnection } from './open-connection.ts';
+import { countRecords, decideOutcomes, type RecordOutcome, progressAfter, progressTaken } from './outcomes.ts';
 import { forgetErased, type Outgoing, outgoingOf, sendable } from './outgoing.ts';
 import { placeBehind, placeToNote } from './place.ts';
 import type { RecordMapper } from './record-mapper.ts';
+import { recordOutcomes } from './record-outcomes.ts';
 import type { RunScope } from './scope.ts';
 
 export type StreamTarget = { stream: string; key: string[]; open: OpenConnection; scope: RunScope };
 
-/** A batch on its way: what becomes of its records, and those that are sent, each key once. */
-type Delivery = { items: Outgoing[]; fates: Fate[]; records: SourceRecord[]; bytes: number; position: string | null };
+/**
+ * A batch on its way: what becomes of its records, and those that are sent, each key once. `fates` are the outcomes of its records, by
+ * the name that batches have which earlier versions wrote down.
+ */
+type Delivery = { items: Outgoing[]; fates: RecordOutcome[]; records: SourceRecord[]; bytes: number; position: string | null };
 
 /**
  * Sends a batch to a stream of another connection. It is written down before it is sent, and its outcomes before the next
@@ -35,29 +38,29 @@ type Delivery = { items: Outgoing[]; fates: Fate[]; records: SourceRecord[]; byt
  * `stopped` where the sync is not to write what has new fields.
  */
 export async function deliverBatch(
-  needs: Needs, job: SyncJob, target: StreamTarget & { mapper: RecordMapper }, batch: Gathered, before: RunProgress,
+  deps: Dependencies, job: SyncJob, target: StreamTarget & { mapper: RecordMapper }, batch: Gathered, before: RunProgress,
 ): Promise<RunProgress | 'stopped' | null> {
   const { entityId, id: syncId } = job.sync;
-  const items = await outgoingOf(needs, job.sync, target, batch.items, before.recordsTaken);
+  const items = await outgoingOf(deps, job.sync, target, batch.items, before.recordsTaken);
   if (target.mapper.isToStop) return 'stopped';
-  const known = await findKnownRecords(needs.db, entityId, syncId, items.flatMap(({ key }) => key ?? []));
-  const fates = decideFates(items, known, job.run);
+  const known = await findKnownRecords(deps.db, entityId, syncId, items.flatMap(({ key }) => key ?? []));
+  const fates = decideOutcomes(items, known, job.run);
   const taken = { ...slim(sendable(items, fates)), fates, bytes: batch.bytes };
   const identifier = `${job.run.identifier}-${before.read}`;
-  const held = await write(needs.db, async (tx) => {
+  const held = await write(deps.db, async (tx) => {
     const run = await lockRun(tx, job.key);
     if (run?.progress.read !== before.read) return null;
     // An erasure waits for transactions that began before it, and for nothing that is held in memory.
-    if (await isAnyErased(tx, needs, job.sync, items.map(({ customerId }) => customerId))) return 'erased';
-    const position = await placeToNote(tx, needs, job.sync, { before: run.progress.position, behind: placeBehind(batch) });
+    if (await isAnyErased(tx, deps, job.sync, items.map(({ customerId }) => customerId))) return 'erased';
+    const position = await placeToNote(tx, deps, job.sync, { before: run.progress.position, behind: placeBehind(batch) });
     const delivery: Delivery = { ...taken, position };
     await insertBatch(tx, entityId, run.id, { identifier, batch: JSON.stringify(delivery) });
     return delivery;
   });
   // Somebody was erased since the batch was mapped: it is mapped again, without them.
-  if (held === 'erased') return deliverBatch(needs, job, target, batch, before);
-  needs.boundary('sync: batch written down');
-  return held && send(needs, job, target, identifier, held);
+  if (held === 'erased') return deliverBatch(deps, job, target, batch, before);
+  deps.boundary('sync: batch written down');
+  return held && send(deps, job, target, identifier, held);
 }
 
 /** What is written down, and held while it is sent: of each record at most what is sent, and what an error of it would show. */
@@ -66,9 +69,9 @@ function slim({ items, records }: Pick<Delivery, 'items' | 'records'>): Pick<Del
 }
 
 /** Sends what an attempt before this one had written down, if there is something. */
-export async function deliverPending(needs: Needs, job: SyncJob, target: StreamTarget): Promise<void> {
-  const pending = await findBatch(needs.db, job.sync.entityId, job.run.id);
-  if (pending) await send(needs, job, target, pending.identifier, revived(JSON.parse(pending.batch) as Delivery));
+export async function deliverPending(deps: Dependencies, job: SyncJob, target: StreamTarget): Promise<void> {
+  const pending = await findBatch(deps.db, job.sync.entityId, job.run.id);
+  if (pending) await send(deps, job, target, pending.identifier, revived(JSON.parse(pending.batch) as Delivery));
 }
 
 /** Checksums and hashes are bytes, which JSON has none of. */
@@ -81,63 +84,64 @@ function revived(delivery: Delivery): Delivery {
 }
 
 async function send(
-  needs: Needs, job: SyncJob, { stream, key, open, scope }: StreamTarget, identifier: string, delivery: Delivery,
+  deps: Dependencies, job: SyncJob, { stream, key, open, scope }: StreamTarget, identifier: string, delivery: Delivery,
 ): Promise<RunProgress | null> {
   const { connector, settings, secretSettings } = open;
   const writing = { stream, key, batchId: identifier, records: delivery.records, isRemoval: false };
   const outcomes = delivery.records.length === 0 ? [] : await connector.destination!.write(settings, writing, scope.context);
-  needs.boundary('sync: batch sent');
+  deps.boundary('sync: batch sent');
   const told = outcomes.map((outcome) =>
-    (outcome.kind === 'failed' ? { ...outcome, message: shorten(masked(outcome.message, secretSettings)) } : outcome));
-  return note(needs, job, delivery, told);
+    (outcome.kind === 'failed' ? { ...outcome, message: shorten(redacted(outcome.message, secretSettings)) } : outcome));
+  return note(deps, job, delivery, told);
 }
 
 /** What became of the batch, the counts and the source's place behind it, in one transaction that holds the run. */
-async function note(needs: Needs, { key, sync }: SyncJob, delivery: Delivery, outcomes: WriteOutcome[]): Promise<RunProgress | null> {
+async function note(deps: Dependencies, { key, sync }: SyncJob, delivery: Delivery, outcomes: WriteOutcome[]): Promise<RunProgress | null> {
   const told = withOutcomes(delivery, outcomes);
-  const noted = await write(needs.db, async (tx) => {
+  const noted = await write(deps.db, async (tx) => {
     const run = await lockRunOfBatch(tx, key);
     if (!run || !await findBatch(tx, sync.entityId, run.id)) return null;
-    return { before: run.progress, after: await noteDelivery(tx, needs, { sync, run }, { ...delivery, ...told }) };
+    return { before: run.progress, after: await noteDelivery(tx, deps, { sync, run }, { ...delivery, ...told }) };
   });
-  if (noted) countRecords(needs, noted.before, noted.after);
-  needs.boundary('sync: after a batch committed');
+  if (noted) countRecords(deps, noted.before, noted.after);
+  deps.boundary('sync: after a batch committed');
   return noted && noted.after;
 }
 
 const UNKNOWN = 'the run was canceled while it was on its way: nobody can tell whether it arrived';
 
 /** Notes down that nobody can tell what became of the batch that a canceled run had on its way. `tx` holds sync and run. */
-export async function noteUnknown(tx: Tx, needs: Needs, { sync, run }: { sync: Sync; run: SyncRun }): Promise<void> {
+export async function noteUnknown(tx: Tx, deps: Dependencies, { sync, run }: { sync: Sync; run: SyncRun }): Promise<void> {
   const pending = await findBatch(tx, sync.entityId, run.id);
   if (!pending) return;
   // A sync that has written nothing yet may have got another destination meanwhile, where the keys say nothing.
   if ('sorId' in sync.destination) return deleteBatch(tx, sync.entityId, run.id);
   const delivery = revived(JSON.parse(pending.batch) as Delivery);
   const outcomes = delivery.records.map((): WriteOutcome => ({ kind: 'failed', message: UNKNOWN, later: true }));
-  await noteDelivery(tx, needs, { sync, run }, { ...delivery, ...withOutcomes(delivery, outcomes, 'DELIVERY_UNKNOWN') });
+  await noteDelivery(tx, deps, { sync, run }, { ...delivery, ...withOutcomes(delivery, outcomes, 'DELIVERY_UNKNOWN') });
 }
 
 async function noteDelivery(
-  tx: Tx, needs: Needs, { sync, run }: { sync: Sync; run: SyncRun }, { items, fates, bytes, position: behind }: Omit<Delivery, 'records'>,
+  tx: Tx, deps: Dependencies, { sync, run }: { sync: Sync; run: SyncRun },
+  { items, fates, bytes, position: behind }: Omit<Delivery, 'records'>,
 ): Promise<RunProgress> {
   await deleteBatch(tx, sync.entityId, run.id);
-  const records = await forgetErased(tx, needs, sync, items);
-  const errors = await noteRecords(tx, needs, { sync, run }, { records, fates, known: null });
-  const position = await placeToNote(tx, needs, sync, { before: run.progress.position, behind });
+  const records = await forgetErased(tx, deps, sync, items);
+  const errors = await recordOutcomes(tx, deps, { sync, run }, { records, outcomes: fates, known: null });
+  const position = await placeToNote(tx, deps, sync, { before: run.progress.position, behind });
   const taken = progressTaken(run.progress, records.length, { bytes, position, unmappedFields: run.progress.unmappedFields });
-  const after = progressAfter(taken, { records, fates, errors });
+  const after = progressAfter(taken, { records, outcomes: fates, errors });
   await updateRunProgress(tx, run, after);
   // What is read, or by which field, may have been changed once a run was canceled.
   const movesCursor = run.state === 'running' || (await findSyncById(tx, sync.entityId, sync.id))?.cursor === run.progress.position;
   if (movesCursor && sync.mode === 'incremental' && run.rootId === null) await updateSyncCursor(tx, sync, position);
-  needs.boundary('sync: before a batch commits');
+  deps.boundary('sync: before a batch commits');
   return after;
 }
 
 function withOutcomes(
   { items, fates, records }: Delivery, outcomes: WriteOutcome[], errorType: DeliveryErrorType = 'DELIVERY_FAILED',
-): { items: Outgoing[]; fates: Fate[] } {
+): { items: Outgoing[]; fates: RecordOutcome[] } {
   const outcomeOf = ({ sent }: Outgoing) => (sent === null ? null : outcomes[sent]!);
   return {
     items: items.map((item) => {

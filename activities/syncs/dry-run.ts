@@ -13,50 +13,50 @@ import { updateRunProgress, updateSample } from '../../store/syncs/sync-run-prog
 import type { RunProgress, SampleRecord } from '../../store/syncs/sync-run-record.ts';
 import { lockRun } from '../../store/syncs/sync-runs.ts';
 import { sorRules, type SorRules } from '../attributes/sor-rules.ts';
-import { tellErased } from '../gdpr/tell-erased.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { redactErased } from '../gdpr/redact-erased.ts';
 import { checkRecords, type CheckedRecord } from './attributes.ts';
 import { erasedAmong, isAnyErased } from './erased.ts';
-import { type BatchRecord, decideFates, type Fate, progressAfter, progressTaken } from './fates.ts';
 import type { Gathered } from './items.ts';
 import type { SyncJob } from './job.ts';
+import { type BatchRecord, decideOutcomes, type RecordOutcome, progressAfter, progressTaken } from './outcomes.ts';
 import { outgoingOf } from './outgoing.ts';
 import { placeBehind, placeToNote } from './place.ts';
 import type { RecordMapper } from './record-mapper.ts';
 
 /** So many records are shown, changed ones first. */
-const MOST_SHOWN = 20;
+const MAX_SHOWN = 20;
 /** Of a record as JSON. */
-const MOST_SHOWN_CHARS = 10_000;
+const MAX_SHOWN_CHARS = 10_000;
 
 /** What a dry run finds out of a batch; `people`: the ids of the customers that it tells of. */
-type Findings = { records: readonly BatchRecord[]; people: (string | null)[]; fates: Fate[]; sample: SampleRecord[] };
+type Findings = { records: readonly BatchRecord[]; people: (string | null)[]; outcomes: RecordOutcome[]; sample: SampleRecord[] };
 
 /** Looks at a batch as a run would, and notes down what that would write; nothing is written. */
 export async function dryRunBatch(
-  needs: Needs, job: SyncJob, mapper: RecordMapper, batch: Gathered, before: RunProgress,
+  deps: Dependencies, job: SyncJob, mapper: RecordMapper, batch: Gathered, before: RunProgress,
 ): Promise<RunProgress | 'stopped' | null> {
   const items = batch.items.slice(0, job.run.dryRunRecords! - before.read);
   const { destination } = job.sync;
   const findings = 'sorId' in destination
-    ? await lookAtAttributes(needs, job, destination.sorId, mapper, items, before.read)
-    : await lookAtRecords(needs, job, destination.key, mapper, items, before.read);
+    ? await lookAtAttributes(deps, job, destination.sorId, mapper, items, before.read)
+    : await lookAtRecords(deps, job, destination.key, mapper, items, before.read);
   if (mapper.isToStop) return 'stopped';
-  const noted = await write(needs.db, async (tx) => {
+  const noted = await write(deps.db, async (tx) => {
     const run = await lockRun(tx, job.key);
     if (run?.progress.read !== before.read) return null;
-    if (await isAnyErased(tx, needs, job.sync, findings.people)) return 'erased';
-    const errors = await tellErased(tx, needs, job.sync.entityId, findings.records.flatMap(({ error }) => error ?? []));
+    if (await isAnyErased(tx, deps, job.sync, findings.people)) return 'erased';
+    const errors = await redactErased(tx, deps, job.sync.entityId, findings.records.flatMap(({ error }) => error ?? []));
     await insertImportErrors(tx, job.sync.entityId, run.id, errors);
-    await updateSample(tx, run, shownFirst([...run.sample ?? [], ...findings.sample]).slice(0, MOST_SHOWN));
-    const position = await placeToNote(tx, needs, job.sync, { before: run.progress.position, behind: placeBehind(batch) });
+    await updateSample(tx, run, shownFirst([...run.sample ?? [], ...findings.sample]).slice(0, MAX_SHOWN));
+    const position = await placeToNote(tx, deps, job.sync, { before: run.progress.position, behind: placeBehind(batch) });
     const taken = progressTaken(run.progress, items.length, { bytes: batch.bytes, position, unmappedFields: [...mapper.unmapped] });
     const progress = progressAfter(taken, { ...findings, errors });
     await updateRunProgress(tx, run, progress);
     return progress;
   });
   // Somebody was erased since it was looked at: it is looked at again, without them.
-  return noted === 'erased' ? dryRunBatch(needs, job, mapper, batch, before) : noted;
+  return noted === 'erased' ? dryRunBatch(deps, job, mapper, batch, before) : noted;
 }
 
 /** Those that would be written before the others. */
@@ -65,24 +65,24 @@ function shownFirst(sample: SampleRecord[]): SampleRecord[] {
 }
 
 async function lookAtAttributes(
-  needs: Needs, { sync }: SyncJob, sorId: number, mapper: RecordMapper, items: Gathered['items'], before: number,
+  deps: Dependencies, { sync }: SyncJob, sorId: number, mapper: RecordMapper, items: Gathered['items'], before: number,
 ): Promise<Findings> {
-  const rules = await sorRules(needs.db, sync.entityId, sorId);
+  const rules = await sorRules(deps.db, sync.entityId, sorId);
   const customer = sync.mapping.customer!;
   const checked = checkRecords(items, { rules, mapper, customer }, before);
-  const records = await withoutErased(needs, sync, checked);
+  const records = await withoutErased(deps, sync, checked);
   const ids = [...new Set(records.flatMap(({ key }) => key ?? []))];
   const people = ids.map((customerId) => ({ customerType: customer.type, customerId }));
-  const stored = await storedValues(needs, sync.entityId, sorId, rules, people);
+  const stored = await storedValues(deps, sync.entityId, sorId, rules, people);
   const looked = records.map((record) => lookAt(record, rules, stored));
   return {
-    records, people: records.map(({ key }) => key), fates: looked.map(({ outcome }) => outcome), sample: looked.slice(0, MOST_SHOWN * 10),
+    records, people: records.map(({ key }) => key), outcomes: looked.map(({ outcome }) => outcome), sample: looked.slice(0, MAX_SHOWN * 10),
   };
 }
 
 /** As the merge leaves them out. */
-async function withoutErased(needs: Needs, sync: SyncJob['sync'], records: CheckedRecord[]): Promise<CheckedRecord[]> {
-  const erased = await erasedAmong(needs.db, needs, sync, () => records.map(({ key }) => key));
+async function withoutErased(deps: Dependencies, sync: SyncJob['sync'], records: CheckedRecord[]): Promise<CheckedRecord[]> {
+  const erased = await erasedAmong(deps.db, deps, sync, () => records.map(({ key }) => key));
   return records.map((record) => {
     const hash = erased(record.key);
     return hash ? { ...record, key: null, rows: [], checksum: null, error: erasedError(record.ordinal, hash) } : record;
@@ -93,7 +93,7 @@ async function withoutErased(needs: Needs, sync: SyncJob['sync'], records: Check
 type StoredValues = Map<string, Map<number, string | string[]>>;
 
 async function storedValues(
-  { db }: Needs, entityId: number, sorId: number, { attributes }: SorRules, people: Person[],
+  { db }: Dependencies, entityId: number, sorId: number, { attributes }: SorRules, people: Person[],
 ): Promise<StoredValues> {
   const selection = [...attributes.values()].map(({ id, valueType }) => ({ id, sorId, valueType }));
   const stored: StoredValues = new Map();
@@ -144,18 +144,18 @@ function digits(number: string): string {
 /** One that is too long is shown by its beginning, as a text: a sample is read whenever its run is. */
 function shownRecord(record: SourceRecord | null): unknown {
   const text = JSON.stringify(record);
-  return text.length > MOST_SHOWN_CHARS ? `${shorten(text, MOST_SHOWN_CHARS)}…` : record;
+  return text.length > MAX_SHOWN_CHARS ? `${shorten(text, MAX_SHOWN_CHARS)}…` : record;
 }
 
 async function lookAtRecords(
-  needs: Needs, { sync, run }: SyncJob, key: string[], mapper: RecordMapper, items: Gathered['items'], before: number,
+  deps: Dependencies, { sync, run }: SyncJob, key: string[], mapper: RecordMapper, items: Gathered['items'], before: number,
 ): Promise<Findings> {
-  const outgoing = await outgoingOf(needs, sync, { key, mapper }, items, before);
-  const known = await findKnownRecords(needs.db, sync.entityId, sync.id, outgoing.flatMap((item) => item.key ?? []));
-  const fates = decideFates(outgoing, known, run);
+  const outgoing = await outgoingOf(deps, sync, { key, mapper }, items, before);
+  const known = await findKnownRecords(deps.db, sync.entityId, sync.id, outgoing.flatMap((item) => item.key ?? []));
+  const outcomes = decideOutcomes(outgoing, known, run);
   const sample = outgoing.map(({ ordinal: line, customerId, record, error }, index): SampleRecord => ({
-    line, outcome: fates[index] as SampleRecord['outcome'], customer_id: customerId, record: shownRecord(record),
+    line, outcome: outcomes[index] as SampleRecord['outcome'], customer_id: customerId, record: shownRecord(record),
     ...(error ? { message: error.message } : {}),
   }));
-  return { records: outgoing, people: outgoing.map(({ customerId }) => customerId), fates, sample: sample.slice(0, MOST_SHOWN * 10) };
+  return { records: outgoing, people: outgoing.map(({ customerId }) => customerId), outcomes, sample: sample.slice(0, MAX_SHOWN * 10) };
 }

@@ -3,14 +3,14 @@ import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { RunAlert, SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { cancelRunsOf, findRunById, lockRun, type RunKey, updateRunEnded } from '../../store/syncs/sync-runs.ts';
 import { lockSyncById, updateFailures, updatePaused } from '../../store/syncs/syncs.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 
 /**
  * Ends a run as finished, or as failed for a reason in words for its owner. In the same transaction failures in a row are
  * counted, the sync is paused where they are too many, and what there is to be mailed is noted down.
  */
-export async function endSyncRun(needs: Needs, key: RunKey, failure: SyncRun['failure']): Promise<void> {
-  await write(needs.db, async (tx) => {
+export async function endSyncRun(deps: Dependencies, key: RunKey, failure: SyncRun['failure']): Promise<void> {
+  await write(deps.db, async (tx) => {
     const found = await findRunById(tx, key.entityId, key.runId);
     // The sync before its run, as whoever cancels or claims does.
     const sync = found && await lockSyncById(tx, key.entityId, found.syncId);
@@ -18,9 +18,9 @@ export async function endSyncRun(needs: Needs, key: RunKey, failure: SyncRun['fa
     if (!run) return;
     const alert = sync && !run.dryRun && run.rootId === null ? await settle(tx, sync, run, failure) : null;
     await updateRunEnded(tx, run, { state: failure ? 'failed' : 'finished', failure, alert });
-    needs.boundary('sync: before the end commits');
+    deps.boundary('sync: before the end commits');
   });
-  needs.boundary('sync: after the end committed');
+  deps.boundary('sync: after the end committed');
 }
 
 /** What the sync's own state becomes, and what there is to be told. */

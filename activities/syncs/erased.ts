@@ -1,11 +1,11 @@
 import type { Queryable, Tx } from '../../store/core/database.ts';
 import { findErased, personKey } from '../../store/gdpr/tombstones.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 
 /** Which of a sync's customers, by their ids, were erased: gives the keyed hash of one who was. */
 export async function erasedAmong(
-  db: Queryable, { secrets }: Pick<Needs, 'secrets'>, { entityId, mapping: { customer } }: Sync, ids: () => (string | null)[],
+  db: Queryable, { secrets }: Pick<Dependencies, 'secrets'>, { entityId, mapping: { customer } }: Sync, ids: () => (string | null)[],
 ): Promise<(id: string | null) => Buffer | undefined> {
   if (customer === null) return () => undefined;
   const personOf = (customerId: string) => ({ customerType: customer.type, customerId });
@@ -17,7 +17,7 @@ export async function erasedAmong(
  * Whether any of them was erased, as a transaction sees it that writes what is of them: whoever looked before it began is waited for
  * by nobody.
  */
-export async function isAnyErased(tx: Tx, needs: Pick<Needs, 'secrets'>, sync: Sync, ids: (string | null)[]): Promise<boolean> {
-  const erased = await erasedAmong(tx, needs, sync, () => ids);
+export async function isAnyErased(tx: Tx, deps: Pick<Dependencies, 'secrets'>, sync: Sync, ids: (string | null)[]): Promise<boolean> {
+  const erased = await erasedAmong(tx, deps, sync, () => ids);
   return ids.some((id) => erased(id) !== undefined);
 }

@@ -3,8 +3,8 @@ import { write } from '../../store/core/database.ts';
 import { updateRunFault, updateRunFromStart } from '../../store/syncs/sync-run-progress.ts';
 import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { lockRun } from '../../store/syncs/sync-runs.ts';
-import type { Again } from '../core/again.ts';
-import type { Needs } from '../needs.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { endSyncRun } from './end.ts';
 import { type SyncEnds, type SyncJob, withoutSecrets } from './job.ts';
 
@@ -19,9 +19,9 @@ const LONGEST_ASKED_MS = 24 * 3_600_000;
 const PASSING = new Set<string | number>(['source_unavailable', 'transfer_broken', 'source_changed']);
 
 /** Tells how long to wait before the next try, or ends the run as failed, in words for its owner: then null. */
-export async function waitOrFail(needs: Needs, job: SyncJob, refusal: Refusal, ends: SyncEnds | null): Promise<Again | null> {
+export async function waitOrFail(deps: Dependencies, job: SyncJob, refusal: Refusal, ends: SyncEnds | null): Promise<RetryAfter | null> {
   const { status, message, extra } = withoutSecrets(refusal, ends);
-  const waiting = await write(needs.db, async (tx) => {
+  const waiting = await write(deps.db, async (tx) => {
     const run = await lockRun(tx, job.key);
     if (!run) return 'gone';
     const before = triesBefore(job.run, run, status);
@@ -32,7 +32,7 @@ export async function waitOrFail(needs: Needs, job: SyncJob, refusal: Refusal, e
     return { againInMs: waitMs };
   });
   if (waiting === 'gone') return null;
-  if (waiting === null) await endSyncRun(needs, job.key, { status: String(status), message });
+  if (waiting === null) await endSyncRun(deps, job.key, { status: String(status), message });
   return waiting;
 }
 

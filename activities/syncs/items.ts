@@ -8,7 +8,7 @@ export type SyncItem = ReadItem & { rootLine?: number; wasNamed?: boolean };
 export type Gathered = { items: SyncItem[]; bytes: number; cursor: Cursor | null; fields: Field[] | null };
 
 /** Two batches of the source at most, or what comes to so many values. */
-const MOST_BYTES = 2 * BATCH_BYTES;
+const MAX_BYTES = 2 * BATCH_BYTES;
 
 /** Puts small batches together, so that they are written at once. One that tells of other fields stands at the beginning of the next. */
 export async function* gather(batches: AsyncIterable<Batch>, mostValues: number, mapping: Mapping): AsyncGenerator<Gathered> {
@@ -20,7 +20,7 @@ export async function* gather(batches: AsyncIterable<Batch>, mostValues: number,
     }
     if (held === null) held = { items, bytes, cursor, fields: fields ?? null };
     else held = { items: [...held.items, ...items], bytes: held.bytes + bytes, cursor, fields: held.fields };
-    if (held.items.length * valuesOf(held, mapping) < mostValues && held.bytes < MOST_BYTES) continue;
+    if (held.items.length * valuesOf(held, mapping) < mostValues && held.bytes < MAX_BYTES) continue;
     yield held;
     held = null;
   }

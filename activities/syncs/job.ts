@@ -1,4 +1,4 @@
-import { masked } from '../../connectors/core/masked.ts';
+import { redacted } from '../../connectors/core/redacted.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
 import { findSorById } from '../../store/attributes/systems-of-records.ts';
@@ -6,7 +6,7 @@ import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { findRunById, type RunKey } from '../../store/syncs/sync-runs.ts';
 import { findSyncById } from '../../store/syncs/syncs.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import type { RunClaim } from './claim.ts';
 import { type OpenConnection, openConnection } from './open-connection.ts';
 
@@ -14,7 +14,7 @@ import { type OpenConnection, openConnection } from './open-connection.ts';
 export type SyncJob = { run: SyncRun; sync: Sync; key: RunKey };
 
 /** Null when another generation has taken over, or the run has ended, or the sync is deleted. */
-export async function findJob({ db }: Pick<Needs, 'db'>, { entityId, runId, generation }: RunClaim): Promise<SyncJob | null> {
+export async function findJob({ db }: Pick<Dependencies, 'db'>, { entityId, runId, generation }: RunClaim): Promise<SyncJob | null> {
   const run = await findRunById(db, entityId, runId);
   if (run?.state !== 'running' || run.generation !== generation) return null;
   const sync = await findSyncById(db, entityId, run.syncId);
@@ -24,22 +24,22 @@ export async function findJob({ db }: Pick<Needs, 'db'>, { entityId, runId, gene
 /** What a run reaches outside. */
 export type SyncEnds = { source: OpenConnection; destination: OpenConnection | null };
 
-export async function openEnds(needs: Needs, { sync }: SyncJob): Promise<SyncEnds> {
+export async function openEnds(deps: Dependencies, { sync }: SyncJob): Promise<SyncEnds> {
   const { entityId, destination } = sync;
-  if ('sorId' in destination && !await findSorById(needs.db, entityId, destination.sorId)) {
+  if ('sorId' in destination && !await findSorById(deps.db, entityId, destination.sorId)) {
     throw new Refusal(409, 'sor_deleted', 'The System of Record that it writes to was deleted: make another sync');
   }
   return {
-    source: await openConnection(needs, entityId, sync.connectionId),
-    destination: 'sorId' in destination ? null : await openConnection(needs, entityId, destination.connectionId),
+    source: await openConnection(deps, entityId, sync.connectionId),
+    destination: 'sorId' in destination ? null : await openConnection(deps, entityId, destination.connectionId),
   };
 }
 
 /** What a run keeps of what was said of it. */
-const MOST_CHARS = 2_000;
+const MAX_CHARS = 2_000;
 
 /** A refusal without any secret of the connections, should a connector have quoted one. */
 export function withoutSecrets(refusal: Refusal, ends: SyncEnds | null): Refusal {
   const secretSettings = [ends?.source.secretSettings ?? {}, ends?.destination?.secretSettings ?? {}];
-  return new Refusal(refusal.http, refusal.status, shorten(masked(refusal.message, secretSettings), MOST_CHARS), refusal.extra);
+  return new Refusal(refusal.http, refusal.status, shorten(redacted(refusal.message, secretSettings), MAX_CHARS), refusal.extra);
 }

@@ -5,13 +5,13 @@ import { updateRunProgress } from '../../store/syncs/sync-run-progress.ts';
 import type { RunProgress } from '../../store/syncs/sync-run-record.ts';
 import { lockRun } from '../../store/syncs/sync-runs.ts';
 import { updateSyncCursor } from '../../store/syncs/syncs.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { checkBatch, type CheckedBatch } from './attributes.ts';
 import { erasedAmong } from './erased.ts';
-import { progressTaken, type Taken } from './fates.ts';
 import type { Gathered, SyncItem } from './items.ts';
 import type { SyncJob } from './job.ts';
 import { type Merged, mergePart, type Part, type Target } from './merge.ts';
+import { progressTaken, type Taken } from './outcomes.ts';
 import { isErasedNamed, placeBehind, placeToNote } from './place.ts';
 import { RunGone, type RunScope } from './scope.ts';
 
@@ -28,7 +28,7 @@ const BATCHES_AHEAD = 2;
  * one lane, in their order.
  */
 export class AttributeLanes {
-  readonly #needs: Needs;
+  readonly #deps: Dependencies;
   readonly #job: SyncJob;
   readonly #target: Target;
   readonly #scope: RunScope;
@@ -39,8 +39,8 @@ export class AttributeLanes {
   /** Whether what was merged last had few values to write: then so has what follows, or so it is taken. */
   #isQuiet = false;
 
-  constructor(needs: Needs, job: SyncJob, target: Target, scope: RunScope) {
-    this.#needs = needs;
+  constructor(deps: Dependencies, job: SyncJob, target: Target, scope: RunScope) {
+    this.#deps = deps;
     this.#job = job;
     this.#target = target;
     this.#scope = scope;
@@ -50,8 +50,8 @@ export class AttributeLanes {
   /** Merges what an attempt before this one had pinned. */
   async resume(): Promise<void> {
     const { sync, run: { id, progress } } = this.#job;
-    for (const { number, recordsBefore, position, items } of await listPinnedBatches(this.#needs.db, sync.entityId, id)) {
-      const checked = await checkBatch(this.#needs, sync, this.#target, JSON.parse(items) as SyncItem[], recordsBefore);
+    for (const { number, recordsBefore, position, items } of await listPinnedBatches(this.#deps.db, sync.entityId, id)) {
+      const checked = await checkBatch(this.#deps, sync, this.#target, JSON.parse(items) as SyncItem[], recordsBefore);
       this.#merge(checked, { number, position }, progress.lanesDone);
     }
     await this.settled();
@@ -77,7 +77,7 @@ export class AttributeLanes {
   async #mergeAtOnce(checked: CheckedBatch, taken: Taken, before: RunProgress): Promise<RunProgress | null> {
     await this.settled();
     const { sync, run: { rootId } } = this.#job;
-    const merged = await mergePart(this.#needs, this.#job, this.#target, {
+    const merged = await mergePart(this.#deps, this.#job, this.#target, {
       checked,
       isNext: ({ batchesTaken }) => batchesTaken === before.batchesTaken,
       advance: async (progress, tx) => {
@@ -94,7 +94,7 @@ export class AttributeLanes {
 
   async #pin(items: SyncItem[], checked: CheckedBatch, taken: Taken, before: RunProgress): Promise<RunProgress | null> {
     const { key, sync: { entityId } } = this.#job;
-    const after = await write(this.#needs.db, async (tx) => {
+    const after = await write(this.#deps.db, async (tx) => {
       const run = await lockRun(tx, key);
       if (run?.progress.batchesTaken !== before.batchesTaken) return null;
       const progress = progressTaken(run.progress, items.length, await this.#noted(tx, taken, run.progress.position));
@@ -103,21 +103,21 @@ export class AttributeLanes {
       const kept = await this.#withoutErased(tx, items, checked);
       await insertPinnedBatch(tx, entityId, run.id, { number, recordsBefore, position, items: JSON.stringify(kept) });
       await updateRunProgress(tx, run, progress);
-      this.#needs.boundary('sync: before a batch is pinned');
+      this.#deps.boundary('sync: before a batch is pinned');
       return progress;
     });
-    this.#needs.boundary('sync: after a batch was pinned');
+    this.#deps.boundary('sync: after a batch was pinned');
     return after;
   }
 
   /** As it is noted down, with the place that may be. */
   async #noted(tx: Tx, taken: Taken, before: string | null): Promise<Taken> {
-    return { ...taken, position: await placeToNote(tx, this.#needs, this.#job.sync, { before, behind: taken.position }) };
+    return { ...taken, position: await placeToNote(tx, this.#deps, this.#job.sync, { before, behind: taken.position }) };
   }
 
   /** What is written down of the erased is that there was a record. */
   async #withoutErased(tx: Tx, items: SyncItem[], { records }: CheckedBatch): Promise<SyncItem[]> {
-    const erased = await erasedAmong(tx, this.#needs, this.#job.sync, () => records.map(({ key }) => key));
+    const erased = await erasedAmong(tx, this.#deps, this.#job.sync, () => records.map(({ key }) => key));
     return items.map((item, index) => (erased(records[index]!.key) ? { kind: 'malformed', raw: '', message: 'erased' } : item));
   }
 
@@ -133,7 +133,7 @@ export class AttributeLanes {
 
   #mergeIn(lane: number, checked: CheckedBatch, place: Place): Promise<void> {
     const merged = this.#lanes[lane]!.then(async () => {
-      const merged = await mergePart(this.#needs, this.#job, this.#target, this.#partOf(lane, checked, place));
+      const merged = await mergePart(this.#deps, this.#job, this.#target, this.#partOf(lane, checked, place));
       if (!merged) throw new RunGone();
       this.#learn(checked, merged, this.#lanes.length);
     });
@@ -166,7 +166,7 @@ export class AttributeLanes {
     await deletePinnedBatch(tx, sync.entityId, id, number);
     if (sync.mode !== 'incremental' || rootId !== null) return;
     // Somebody may have been erased since the batch was pinned.
-    if (!await isErasedNamed(tx, this.#needs, sync.entityId, position)) await updateSyncCursor(tx, sync, position);
+    if (!await isErasedNamed(tx, this.#deps, sync.entityId, position)) await updateSyncCursor(tx, sync, position);
   }
 }
 

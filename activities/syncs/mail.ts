@@ -1,15 +1,15 @@
 import { syncMail } from '../../domain/syncs/sync-mail.ts';
 import { findRunById } from '../../store/syncs/sync-runs.ts';
 import { findSyncById } from '../../store/syncs/syncs.ts';
-import type { Again } from '../core/again.ts';
 import { mailOnce } from '../core/mail-once.ts';
-import type { Needs } from '../needs.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
+import type { Dependencies } from '../dependencies.ts';
 import type { RunClaim } from './claim.ts';
 
 /** Tells those whom the sync names of a run that somebody should know of. */
-export async function mailAlert(needs: Needs, { entityId, runId }: RunClaim): Promise<Again | null> {
-  const run = await findRunById(needs.db, entityId, runId);
-  const sync = run && await findSyncById(needs.db, entityId, run.syncId);
+export async function mailAlert(deps: Dependencies, { entityId, runId }: RunClaim): Promise<RetryAfter | null> {
+  const run = await findRunById(deps.db, entityId, runId);
+  const sync = run && await findSyncById(deps.db, entityId, run.syncId);
   if (!sync || !run.alert || sync.alerts.emails.length === 0) return null;
   const { read, written, unchanged, ignored, failed } = run.progress;
   const { subject, text } = syncMail({
@@ -17,8 +17,8 @@ export async function mailAlert(needs: Needs, { entityId, runId }: RunClaim): Pr
     failure: run.failure?.status ?? null,
     counts: { read, written, unchanged, ignored, failed },
     startedAt: (run.startedAt ?? run.receivedAt).toISOString(), endedAt: (run.endedAt ?? run.receivedAt).toISOString(),
-    link: `${needs.publicUrl}/api/syncs/${sync.identifier}/runs/${run.identifier}`,
+    link: `${deps.publicUrl}/api/syncs/${sync.identifier}/runs/${run.identifier}`,
   });
   const mailed = { table: 'sync_runs', entityId, id: runId, identifier: run.identifier } as const;
-  return mailOnce(needs, mailed, { to: sync.alerts.emails, subject, text }, 'sync');
+  return mailOnce(deps, mailed, { to: sync.alerts.emails, subject, text }, 'sync');
 }

@@ -7,20 +7,20 @@ import { findKnownRecords, type KnownRecord } from '../../store/syncs/sync-recor
 import { updateRunProgress } from '../../store/syncs/sync-run-progress.ts';
 import type { RunProgress } from '../../store/syncs/sync-run-record.ts';
 import { findRunById, lockRun } from '../../store/syncs/sync-runs.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { changesOf, checkAgain, type CheckedBatch, type CheckedRecord } from './attributes.ts';
 import { erasedAmong } from './erased.ts';
-import { countRecords, decideFates, type Fate, progressAfter } from './fates.ts';
 import type { SyncJob } from './job.ts';
-import { noteRecords } from './note.ts';
+import { countRecords, decideOutcomes, type RecordOutcome, progressAfter } from './outcomes.ts';
 import type { RecordMapper } from './record-mapper.ts';
+import { recordOutcomes } from './record-outcomes.ts';
 
 /**
  * A transaction merges so many values, of which so many may be Sets: where each of these holds 1,000 elements that takes some
  * five seconds, and a transaction may take thirty.
  */
-const MOST_VALUES = 200_000;
-const MOST_SETS = 1_000;
+const MAX_VALUES = 200_000;
+const MAX_SETS = 1_000;
 
 export type Target = { sorId: number; mapper: RecordMapper };
 
@@ -38,7 +38,7 @@ export type Part = {
 /** How far a run was before some records were merged, and is after them. */
 export type Merged = { before: RunProgress; after: RunProgress };
 
-type Prepared = CheckedBatch & { known: Map<string, KnownRecord>; fates: Fate[] };
+type Prepared = CheckedBatch & { known: Map<string, KnownRecord>; outcomes: RecordOutcome[] };
 /** By the lines of the changes that were refused since their people are erased. */
 type Erased = Map<number, Buffer>;
 /** `moved`: another attempt has the run; `rules`: the SoR's attributes have changed since the records were checked. */
@@ -59,34 +59,34 @@ class Hindered extends Error {
  * how far the run is, in one transaction that ends by holding the run. Where there are too many values for one, the others go
  * before it: merged once more after a crash, they change nothing. Null when another attempt has moved the run on.
  */
-export async function mergePart(needs: Needs, job: SyncJob, target: Target, part: Part): Promise<Merged | null> {
+export async function mergePart(deps: Dependencies, job: SyncJob, target: Target, part: Part): Promise<Merged | null> {
   const { entityId, id: syncId } = job.sync;
   for (let { checked } = part; ;) {
-    const known = await findKnownRecords(needs.db, entityId, syncId, checked.records.flatMap(({ key }) => key ?? []));
-    const fates = decideFates(checked.records, known, job.run);
-    const outcome = await mergePrepared(needs, job, target, part, { ...checked, known, fates });
+    const known = await findKnownRecords(deps.db, entityId, syncId, checked.records.flatMap(({ key }) => key ?? []));
+    const outcomes = decideOutcomes(checked.records, known, job.run);
+    const outcome = await mergePrepared(deps, job, target, part, { ...checked, known, outcomes });
     if (outcome === 'moved') return null;
     if (outcome !== 'rules') return outcome;
-    checked = await checkAgain(needs, job.sync, target, checked.records);
+    checked = await checkAgain(deps, job.sync, target, checked.records);
   }
 }
 
 async function mergePrepared(
-  needs: Needs, job: SyncJob, { sorId }: Target, part: Part, prepared: Prepared,
+  deps: Dependencies, job: SyncJob, { sorId }: Target, part: Part, prepared: Prepared,
 ): Promise<Merged | Hindrance> {
-  const { records, fates } = prepared;
-  const changing = records.filter((_, index) => fates[index] !== 'unchanged' && fates[index] !== 'superseded');
+  const { records, outcomes } = prepared;
+  const changing = records.filter((_, index) => outcomes[index] !== 'unchanged' && outcomes[index] !== 'superseded');
   const portions = [...portionsOf(changesOf(changing))];
   const last = portions.pop() ?? [];
   const erased: Erased = new Map();
-  const merge = mergerOf(needs, job, sorId, part, { prepared, erased });
+  const merge = mergerOf(deps, job, sorId, part, { prepared, erased });
   try {
     for (const portion of portions) {
-      await write(needs.db, (tx) => merge(tx, portion, async () => heldRun(tx, job, part)), { collide: true });
+      await write(deps.db, (tx) => merge(tx, portion, async () => heldRun(tx, job, part)), { collide: true });
     }
-    const merged = await write(needs.db, (tx) => merge(tx, last, () => note(tx, needs, job, part, prepared, erased)), { collide: true });
-    countRecords(needs, merged.before, merged.after);
-    needs.boundary('sync: after a batch committed');
+    const merged = await write(deps.db, (tx) => merge(tx, last, () => note(tx, deps, job, part, prepared, erased)), { collide: true });
+    countRecords(deps, merged.before, merged.after);
+    deps.boundary('sync: after a batch committed');
     return merged;
   } catch (error) {
     if (error instanceof Hindered) return error.hindrance;
@@ -101,7 +101,7 @@ type Merger = <T>(tx: Tx, changes: AttributeChange[], end: () => Promise<T>) => 
  * than for a commit; one that has been moved on takes all of it back.
  */
 function mergerOf(
-  { secrets }: Needs, { key, sync: { entityId } }: SyncJob, sorId: number, part: Part,
+  { secrets }: Dependencies, { key, sync: { entityId } }: SyncJob, sorId: number, part: Part,
   { prepared: { rules }, erased }: { prepared: Prepared; erased: Erased },
 ): Merger {
   return async (tx, changes, end) => {
@@ -130,7 +130,7 @@ function* portionsOf(changes: AttributeChange[]): Generator<AttributeChange[]> {
   let start = 0;
   let sets = 0;
   for (const [index, { kind }] of changes.entries()) {
-    if (index - start >= MOST_VALUES || sets >= MOST_SETS) {
+    if (index - start >= MAX_VALUES || sets >= MAX_SETS) {
       yield changes.slice(start, index);
       start = index;
       sets = 0;
@@ -142,23 +142,23 @@ function* portionsOf(changes: AttributeChange[]): Generator<AttributeChange[]> {
 
 /** All that is to be kept of the records besides their values, in the transaction of the last of them. */
 async function note(
-  tx: Tx, needs: Needs, job: SyncJob, part: Part, prepared: Prepared, erased: Erased,
+  tx: Tx, deps: Dependencies, job: SyncJob, part: Part, prepared: Prepared, erased: Erased,
 ): Promise<Merged> {
   const { sync } = job;
   // The merge has told of those whose values it was given: a record may have none, be as it was, or come twice.
-  const isErased = await erasedAmong(tx, needs, sync, () => prepared.records.map(({ key }) => key));
+  const isErased = await erasedAmong(tx, deps, sync, () => prepared.records.map(({ key }) => key));
   for (const { ordinal, key } of prepared.records) {
     const hash = isErased(key);
     if (hash) erased.set(ordinal, hash);
   }
   const records = prepared.records.map((record) => withoutErased(record, erased));
-  const fates = prepared.fates.map((fate, index) => (erased.has(records[index]!.ordinal) ? 'failed' : fate));
-  const errors = await noteRecords(tx, needs, job, { records, fates, known: prepared.known });
+  const outcomes = prepared.outcomes.map((outcome, index) => (erased.has(records[index]!.ordinal) ? 'failed' : outcome));
+  const errors = await recordOutcomes(tx, deps, job, { records, outcomes, known: prepared.known });
   const run = await heldRun(tx, job, part);
-  const after = progressAfter(await part.advance(run.progress, tx), { records, fates, errors });
+  const after = progressAfter(await part.advance(run.progress, tx), { records, outcomes, errors });
   await updateRunProgress(tx, run, after);
   await part.commitWith(tx, after);
-  needs.boundary('sync: before a batch commits');
+  deps.boundary('sync: before a batch commits');
   return { before: run.progress, after };
 }
 

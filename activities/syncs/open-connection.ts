@@ -2,14 +2,14 @@ import { connectorOf } from '../../connectors/catalog.ts';
 import type { AnyConnector } from '../../connectors/core/contract.ts';
 import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
 import { findConnectionById, openSecretSettings, type SettingValues } from '../../store/syncs/connections.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 
 /** A connection with its settings as its connector takes them. */
 export type OpenConnection = { connector: AnyConnector; settings: unknown; secretSettings: SettingValues };
 
 /** Refuses with `source_refused` where it is gone, or an earlier version stored what its connector does not take any more. */
 export async function openConnection(
-  { db, secrets }: Pick<Needs, 'db' | 'secrets'>, entityId: number, connectionId: number,
+  { db, secrets }: Pick<Dependencies, 'db' | 'secrets'>, entityId: number, connectionId: number,
 ): Promise<OpenConnection> {
   const connection = await findConnectionById(db, entityId, connectionId);
   if (!connection) throw sourceRefusal('source_refused', 'The connection was deleted: give the sync another');

@@ -7,11 +7,11 @@ import type { MappedRecord } from '../../domain/syncs/record-mapping.ts';
 import { customerIdOf } from '../../domain/syncs/record-values.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { checksumOfRecord } from './checksum.ts';
 import { erasedAmong } from './erased.ts';
-import type { BatchRecord, Fate } from './fates.ts';
 import type { SyncItem } from './items.ts';
+import type { BatchRecord, RecordOutcome } from './outcomes.ts';
 import type { RecordMapper } from './record-mapper.ts';
 
 /** A record on its way to a destination other than attributes. */
@@ -27,15 +27,15 @@ export type Outgoing = BatchRecord & {
 };
 
 /** A longer key would not fit into an index. */
-const MOST_KEY_CHARS = 1_000;
+const MAX_KEY_CHARS = 1_000;
 
 /** Maps a batch; of erased people nothing is left. */
 export async function outgoingOf(
-  needs: Pick<Needs, 'db' | 'secrets'>, sync: Sync, { key, mapper }: { key: string[]; mapper: RecordMapper }, items: readonly SyncItem[],
-  before: number,
+  deps: Pick<Dependencies, 'db' | 'secrets'>, sync: Sync, { key, mapper }: { key: string[]; mapper: RecordMapper },
+  items: readonly SyncItem[], before: number,
 ): Promise<Outgoing[]> {
   const outgoing = items.map((item, index) => toOutgoing(item, before + index + 1, sync, key, mapper));
-  return withoutErased(needs, sync, outgoing);
+  return withoutErased(deps, sync, outgoing);
 }
 
 function toOutgoing(item: SyncItem, ordinal: number, { mapping }: Sync, keyFields: string[], mapper: RecordMapper): Outgoing {
@@ -63,14 +63,14 @@ function refusalsOf({ faults }: MappedRecord, record: SourceRecord, key: string[
   return [
     ...lacking.map((field) => refused('INVALID_CUSTOMER_ID', `the field ${quote(field)}, which names the record, is missing`)),
     ...customerField === null ? [] : [refused('INVALID_CUSTOMER_ID', `the field ${quote(customerField)} names no customer`)],
-    ...JSON.stringify(key.map((field) => record[field])).length > MOST_KEY_CHARS
-      ? [refused('INVALID_CUSTOMER_ID', `the fields that name the record have over ${MOST_KEY_CHARS} characters`)] : [],
+    ...JSON.stringify(key.map((field) => record[field])).length > MAX_KEY_CHARS
+      ? [refused('INVALID_CUSTOMER_ID', `the fields that name the record have over ${MAX_KEY_CHARS} characters`)] : [],
     ...faults.map(({ errorType, message, to }) => refused(errorType, message, undefined, to)),
   ];
 }
 
-async function withoutErased(needs: Pick<Needs, 'db' | 'secrets'>, sync: Sync, outgoing: Outgoing[]): Promise<Outgoing[]> {
-  const erased = await erasedAmong(needs.db, needs, sync, () => outgoing.map(({ customerId }) => customerId));
+async function withoutErased(deps: Pick<Dependencies, 'db' | 'secrets'>, sync: Sync, outgoing: Outgoing[]): Promise<Outgoing[]> {
+  const erased = await erasedAmong(deps.db, deps, sync, () => outgoing.map(({ customerId }) => customerId));
   return outgoing.map((item) => {
     const hash = erased(item.customerId);
     if (!hash) return item;
@@ -81,9 +81,9 @@ async function withoutErased(needs: Pick<Needs, 'db' | 'secrets'>, sync: Sync, o
 
 /** What is noted of those that are on their way, or were: of people who were erased meanwhile, not which record they were. */
 export async function forgetErased(
-  db: Queryable, needs: Pick<Needs, 'secrets'>, sync: Sync, outgoing: readonly Outgoing[],
+  db: Queryable, deps: Pick<Dependencies, 'secrets'>, sync: Sync, outgoing: readonly Outgoing[],
 ): Promise<Outgoing[]> {
-  const erased = await erasedAmong(db, needs, sync, () => outgoing.map(({ customerId }) => customerId));
+  const erased = await erasedAmong(db, deps, sync, () => outgoing.map(({ customerId }) => customerId));
   return outgoing.map((item) => (erased(item.customerId) ? { ...item, key: null, customerId: null, checksum: null, source: null } : item));
 }
 
@@ -91,13 +91,13 @@ export async function forgetErased(
  * Those that are to be written, of each key the last: the ones before it share its outcome, and so does one that is as the one
  * before it.
  */
-export function sendable(items: readonly Outgoing[], fates: readonly Fate[]): { items: Outgoing[]; records: SourceRecord[] } {
+export function sendable(items: readonly Outgoing[], outcomes: readonly RecordOutcome[]): { items: Outgoing[]; records: SourceRecord[] } {
   const records: SourceRecord[] = [];
   const places = new Map<string, number>();
   const placed = items.map((item, index) => {
     const known = item.key === null ? undefined : places.get(item.key);
-    if (fates[index] === 'unchanged' && known !== undefined) return { ...item, sent: known };
-    if (fates[index] !== 'written' || item.record === null) return item;
+    if (outcomes[index] === 'unchanged' && known !== undefined) return { ...item, sent: known };
+    if (outcomes[index] !== 'written' || item.record === null) return item;
     const sent = known ?? records.length;
     records[sent] = item.record;
     if (item.key !== null) places.set(item.key, sent);

@@ -3,7 +3,7 @@ import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
 import type { Tx } from '../../store/core/database.ts';
 import { findErased } from '../../store/gdpr/tombstones.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import type { Gathered } from './items.ts';
 
 /** What no id of a person has in it where it stands in an address, a list, or a text with other words. */
@@ -20,17 +20,17 @@ export function placeBehind({ cursor }: Gathered): string | null {
  * them nothing is kept. Asked in the transaction that notes it down.
  */
 export async function placeToNote(
-  tx: Tx, needs: Pick<Needs, 'secrets'>, { entityId, destination }: Pick<Sync, 'entityId' | 'destination'>,
+  tx: Tx, deps: Pick<Dependencies, 'secrets'>, { entityId, destination }: Pick<Sync, 'entityId' | 'destination'>,
   { before, behind }: { before: string | null; behind: string | null },
 ): Promise<string | null> {
   // Records that no key names would all be sent once more.
   const isReadAgain = 'sorId' in destination || destination.key.length > 0;
-  return isReadAgain && await isErasedNamed(tx, needs, entityId, behind) ? before : behind;
+  return isReadAgain && await isErasedNamed(tx, deps, entityId, behind) ? before : behind;
 }
 
 /** Whether a place names somebody who was erased. */
 export async function isErasedNamed(
-  tx: Tx, { secrets }: Pick<Needs, 'secrets'>, entityId: number, position: string | null,
+  tx: Tx, { secrets }: Pick<Dependencies, 'secrets'>, entityId: number, position: string | null,
 ): Promise<boolean> {
   if (position === null) return false;
   const erased = await findErased(tx, secrets, entityId, () => [...wordsOf(JSON.parse(position) as Json)].flatMap((customerId) =>

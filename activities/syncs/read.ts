@@ -4,7 +4,7 @@ import { type Tx, write } from '../../store/core/database.ts';
 import { updateRunRead, updateSchemaChange } from '../../store/syncs/sync-run-progress.ts';
 import type { RunProgress, SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { lockRun } from '../../store/syncs/sync-runs.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { gather, type Gathered, oneAhead } from './items.ts';
 import type { SyncEnds, SyncJob } from './job.ts';
 import { RecordMapper } from './record-mapper.ts';
@@ -17,28 +17,28 @@ import { batchWriter, type BatchWriter, type PreparedBatch } from './write.ts';
 const MAX_VALUES = 20_000;
 
 /** Reads what is left of the source, and writes it batch by batch; each commits with what follows from it. */
-export async function readSource(needs: Needs, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
+export async function readSource(deps: Dependencies, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
   const mapper = new RecordMapper(job.sync, job.run.progress.unmappedFields);
-  const writer = batchWriter(needs, job, ends, { mapper, scope });
+  const writer = batchWriter(deps, job, ends, { mapper, scope });
   await writer.resume();
   try {
-    await takeAll(needs, job, { mapper, writer, scope }, batchesOf(needs, job, ends, scope));
+    await takeAll(deps, job, { mapper, writer, scope }, batchesOf(deps, job, ends, scope));
   } finally {
     await writer.settled();                // also before a fault of the source is told
   }
   scope.throwIfEnding();
-  await write(needs.db, async (tx) => updateRunRead(tx, await noteNews(tx, job, mapper)));
+  await write(deps.db, async (tx) => updateRunRead(tx, await noteNews(tx, job, mapper)));
 }
 
 type Tools = { mapper: RecordMapper; writer: BatchWriter; scope: RunScope };
 
-async function takeAll(needs: Needs, job: SyncJob, tools: Tools, batches: AsyncIterable<Batch>): Promise<void> {
+async function takeAll(deps: Dependencies, job: SyncJob, tools: Tools, batches: AsyncIterable<Batch>): Promise<void> {
   let { progress } = job.run;
-  const gathered = gather(batches, Math.min(needs.batchRecords, MAX_VALUES), job.sync.mapping);
-  const takeFields = takeWhileRead(needs, job, tools.scope);
+  const gathered = gather(batches, Math.min(deps.batchRecords, MAX_VALUES), job.sync.mapping);
+  const takeFields = takeWhileRead(deps, job, tools.scope);
   const learn = (fields: Field[]) => { if (job.sync.readFields === null) tools.mapper.learn(fields); };
   for await (const prepared of oneAhead(prepareEach(gathered, tools.writer, learn, progress.recordsTaken))) {
-    progress = await orEnd(tools.scope, take(needs, job, { ...tools, prepared, takeFields, progress }));
+    progress = await orEnd(tools.scope, take(deps, job, { ...tools, prepared, takeFields, progress }));
     if (job.run.dryRun && progress.read >= job.run.dryRunRecords!) break;
   }
 }
@@ -68,7 +68,7 @@ async function* prepareEach(
 type TakeFields = ReturnType<typeof takeWhileRead>;
 type Step = Tools & { prepared: PreparedBatch; takeFields: TakeFields; progress: RunProgress };
 
-async function take(needs: Needs, job: SyncJob, { prepared, takeFields, ...step }: Step): Promise<RunProgress> {
+async function take(deps: Dependencies, job: SyncJob, { prepared, takeFields, ...step }: Step): Promise<RunProgress> {
   const { writer, mapper, scope, progress } = step;
   scope.throwIfEnding();
   const { fields } = prepared.batch;
@@ -78,7 +78,7 @@ async function take(needs: Needs, job: SyncJob, { prepared, takeFields, ...step 
   }
   const after = mapper.isToStop ? 'stopped' : await writer.write(prepared, progress);
   if (after === 'stopped') {
-    await write(needs.db, (tx) => noteNews(tx, job, mapper));
+    await write(deps.db, (tx) => noteNews(tx, job, mapper));
     throw schemaRefusal(`new: ${[...mapper.news].join(', ')}`);
   }
   if (!after) throw new RunGone();
@@ -95,10 +95,10 @@ async function noteNews(tx: Tx, { key }: SyncJob, { news }: RecordMapper): Promi
   return run;
 }
 
-function batchesOf(needs: Needs, job: SyncJob, { source }: SyncEnds, scope: RunScope): AsyncIterable<Batch> {
+function batchesOf(deps: Dependencies, job: SyncJob, { source }: SyncEnds, scope: RunScope): AsyncIterable<Batch> {
   const { run, sync } = job;
   const cursor = cursorOf(job);
-  if (run.rootId !== null) return readErrors(needs, sync.entityId, run.rootId, cursor);
+  if (run.rootId !== null) return readErrors(deps, sync.entityId, run.rootId, cursor);
   const { stream, mode, cursorField } = sync;
   return source.connector.source!.read(source.settings, { stream, mode, cursorField, cursor }, scope.context);
 }

@@ -3,7 +3,7 @@ import { type MappedRecord, type Mapping, prepareMapping, type SourceRecord } fr
 import { toldFields } from '../../domain/syncs/schema-change.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 
-const MOST_NAMES = 100;
+const MAX_NAMES = 100;
 
 /**
  * Maps a sync's records. Of the fields that no entry of the mapping names, those are left out that came up since the sync
@@ -48,11 +48,11 @@ export class RecordMapper {
   #isTaken(field: string, hasPlace: (field: string) => boolean): boolean {
     const shown = shorten(field);
     if (this.#known !== null && !this.#known.has(shown)) {
-      if (this.news.size < MOST_NAMES) this.news.add(shown);
+      if (this.news.size < MAX_NAMES) this.news.add(shown);
       return false;
     }
     if (hasPlace(field)) return true;
-    if (this.unmapped.size < MOST_NAMES) this.unmapped.add(shown);
+    if (this.unmapped.size < MAX_NAMES) this.unmapped.add(shown);
     return false;
   }
 }

@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { Refusal } from '../../domain/core/refusal.ts';
-import type { Again } from '../core/again.ts';
-import type { Needs } from '../needs.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
+import type { Dependencies } from '../dependencies.ts';
 import type { RunClaim } from './claim.ts';
 import { deliverPending } from './deliver.ts';
 import { waitOrFail } from './fault.ts';
@@ -15,43 +15,43 @@ import { openScope, RunGone } from './scope.ts';
  * Reads and writes what is left of a run, and removes what has vanished. Null: there is nothing left to do, or the run has
  * failed; else when to try again.
  */
-export async function syncRecords(needs: Needs, claim: RunClaim): Promise<Again | null> {
-  const endTurn = await needs.syncTurn();
+export async function syncRecords(deps: Dependencies, claim: RunClaim): Promise<RetryAfter | null> {
+  const freeSlot = await deps.takeSyncSlot();
   try {
     Context.current().cancellationSignal.throwIfAborted();
-    needs.draining.throwIfAborted();
-    return await syncInTurn(needs, claim);
+    deps.draining.throwIfAborted();
+    return await syncInTurn(deps, claim);
   } finally {
-    endTurn();
+    freeSlot();
   }
 }
 
-async function syncInTurn(needs: Needs, claim: RunClaim): Promise<Again | null> {
-  const job = await findJob(needs, claim);
+async function syncInTurn(deps: Dependencies, claim: RunClaim): Promise<RetryAfter | null> {
+  const job = await findJob(deps, claim);
   if (!job) return null;
   let ends: SyncEnds | null = null;
   try {
-    ends = await openEnds(needs, job);
-    await syncWith(needs, job, ends);
+    ends = await openEnds(deps, job);
+    await syncWith(deps, job, ends);
     return null;
   } catch (error) {
-    if (error instanceof RunGone) return moved(needs, claim);
-    if (error instanceof Refusal) return waitOrFail(needs, job, error, ends);
+    if (error instanceof RunGone) return moved(deps, claim);
+    if (error instanceof Refusal) return waitOrFail(deps, job, error, ends);
     throw error;
   }
 }
 
-async function syncWith(needs: Needs, job: SyncJob, ends: SyncEnds): Promise<void> {
-  const scope = await openScope(needs, job, ends);
+async function syncWith(deps: Dependencies, job: SyncJob, ends: SyncEnds): Promise<void> {
+  const scope = await openScope(deps, job, ends);
   try {
-    if (job.run.isRead) return await removeVanished(needs, job, ends, scope);
-    if (!job.run.isBegun && job.run.rootId === null) await lookAtSchema(needs, job, ends, scope);
-    if (ends.destination) await deliverPending(needs, job, { ...streamOf(job), open: ends.destination, scope });
+    if (job.run.isRead) return await removeVanished(deps, job, ends, scope);
+    if (!job.run.isBegun && job.run.rootId === null) await lookAtSchema(deps, job, ends, scope);
+    if (ends.destination) await deliverPending(deps, job, { ...streamOf(job), open: ends.destination, scope });
     // With the fields that were taken just now, and the place behind what was pending.
-    const current = await findJob(needs, { ...job.key, identifier: job.run.identifier });
+    const current = await findJob(deps, { ...job.key, identifier: job.run.identifier });
     if (!current) throw new RunGone();
-    await readSource(needs, current, ends, scope);
-    await removeVanished(needs, current, ends, scope);
+    await readSource(deps, current, ends, scope);
+    await removeVanished(deps, current, ends, scope);
   } finally {
     await scope.close();
   }
@@ -62,6 +62,6 @@ function streamOf({ sync: { destination } }: SyncJob): { stream: string; key: st
 }
 
 /** Another attempt at this step may have moved the run on: then this one goes on from there. */
-async function moved(needs: Needs, claim: RunClaim): Promise<Again | null> {
-  return await findJob(needs, claim) ? { againInMs: 1_000 } : null;
+async function moved(deps: Dependencies, claim: RunClaim): Promise<RetryAfter | null> {
+  return await findJob(deps, claim) ? { againInMs: 1_000 } : null;
 }

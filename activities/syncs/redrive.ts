@@ -1,7 +1,7 @@
 import type { Batch, Cursor } from '../../connectors/core/contract.ts';
 import type { SourceRecord } from '../../domain/syncs/record-mapping.ts';
 import { listErrorsAfter, type StoredImportError } from '../../store/imports/import-errors.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import type { SyncItem } from './items.ts';
 
 /** Where a re-drive is: the line of the last error that it took. */
@@ -9,7 +9,7 @@ type Place = { line: number };
 
 /** The records of a run's errors that nobody has brought since, as a source: those that are known whole. */
 export async function* readErrors(
-  { db }: Pick<Needs, 'db'>, entityId: number, rootId: number, cursor: Cursor | null,
+  { db }: Pick<Dependencies, 'db'>, entityId: number, rootId: number, cursor: Cursor | null,
 ): AsyncGenerator<Omit<Batch, 'items'> & { items: SyncItem[] }> {
   let after = (cursor as Place | null)?.line ?? 0;
   for (;;) {

@@ -1,5 +1,5 @@
 import type { Json, SourceRecord, WriteOutcome } from '../../connectors/core/contract.ts';
-import { masked } from '../../connectors/core/masked.ts';
+import { redacted } from '../../connectors/core/redacted.ts';
 import type { AttributeChange } from '../../domain/attributes/attribute-change.ts';
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
@@ -13,32 +13,34 @@ import { countRecords, deleteRecords, listVanished } from '../../store/syncs/syn
 import { updateRunRemoval } from '../../store/syncs/sync-run-progress.ts';
 import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { findRunById, lockRun } from '../../store/syncs/sync-runs.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { checksumOfRecord } from './checksum.ts';
 import type { SyncEnds, SyncJob } from './job.ts';
 import { targetsOf } from './record-mapper.ts';
 import { RunGone, type RunScope } from './scope.ts';
 
 /** So many values are removed in one transaction, or records of another destination at once. */
-const MOST_VALUES = 20_000;
-const MOST_RECORDS = 500;
+const MAX_VALUES = 20_000;
+const MAX_RECORDS = 500;
 
 /**
  * Removes what a complete reading did not bring any more. Nothing is removed where nobody can tell what vanished, or where
  * it is more than the sync allows unasked.
  */
-export async function removeVanished(needs: Needs, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
+export async function removeVanished(deps: Dependencies, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
   const { sync, run } = job;
   if (!sync.removes || sync.mode !== 'full' || run.dryRun || run.rootId !== null || run.removal) return;
-  const reason = await reasonAgainst(needs, job);
-  if (reason) return settle(needs, job, 0, reason);
+  const reason = await reasonAgainst(deps, job);
+  if (reason) return settle(deps, job, 0, reason);
   const failures = 'sorId' in sync.destination
-    ? await removeAttributes(needs, job, sync.destination.sorId, scope) : await removeRecords(needs, job, ends, scope);
+    ? await removeAttributes(deps, job, sync.destination.sorId, scope) : await removeRecords(deps, job, ends, scope);
   const left = failures.count === 0 ? null : `${failures.count} could not be removed, and will be tried again: ${failures.message}`;
-  await settle(needs, job, 0, { state: 'done', reason: left });
+  await settle(deps, job, 0, { state: 'done', reason: left });
 }
 
-async function reasonAgainst({ db }: Needs, { sync, run: { id, removed, removalsConfirmed } }: SyncJob): Promise<SyncRun['removal']> {
+async function reasonAgainst(
+  { db }: Dependencies, { sync, run: { id, removed, removalsConfirmed } }: SyncJob,
+): Promise<SyncRun['removal']> {
   const run = await findRunById(db, sync.entityId, id);
   const unnamed = run?.progress.unnamed ?? 0;
   if (unnamed > 0) {
@@ -51,7 +53,7 @@ async function reasonAgainst({ db }: Needs, { sync, run: { id, removed, removals
   return { state: 'held', reason: `${found}: run it with confirm_removals if that is right` };
 }
 
-async function settle({ db, boundary }: Needs, { key }: SyncJob, removed: number, removal: SyncRun['removal']): Promise<void> {
+async function settle({ db, boundary }: Dependencies, { key }: SyncJob, removed: number, removal: SyncRun['removal']): Promise<void> {
   await write(db, async (tx) => {
     const run = await lockRun(tx, key);
     if (!run) throw new RunGone();
@@ -63,29 +65,29 @@ async function settle({ db, boundary }: Needs, { key }: SyncJob, removed: number
 type Failures = { count: number; message: string };
 
 async function removeAttributes(
-  needs: Needs, { sync, key, run: { id: runId } }: SyncJob, sorId: number, scope: RunScope,
+  deps: Dependencies, { sync, key, run: { id: runId } }: SyncJob, sorId: number, scope: RunScope,
 ): Promise<Failures> {
   const { entityId, id: syncId } = sync;
   for (let after: string | null = '', from = after; after !== null;) {
     scope.throwIfEnding();
     from = after;
-    after = await write(needs.db, async (tx) => {
+    after = await write(deps.db, async (tx) => {
       const run = await lockRun(tx, key);
       if (!run) throw new RunGone();
       await holdSorRevision(tx, entityId, sorId);
       const attributes = await attributesOf(tx, sync, sorId);
-      const limit = Math.max(1, Math.floor(MOST_VALUES / Math.max(1, attributes.length)));
+      const limit = Math.max(1, Math.floor(MAX_VALUES / Math.max(1, attributes.length)));
       const vanished = await listVanished(tx, entityId, { syncId, runId }, from, limit);
       if (vanished.length === 0) return null;
       const keys = vanished.map((record) => record.key);
       const changes = removals(keys, attributes, sync.mapping.customer!.type);
-      if (changes.length > 0) await mergeAttributeValues(tx, needs.secrets, entityId, sorId, prepareChanges(changes));
+      if (changes.length > 0) await mergeAttributeValues(tx, deps.secrets, entityId, sorId, prepareChanges(changes));
       await deleteRecords(tx, entityId, syncId, keys);
       await updateRunRemoval(tx, run, keys.length, null);
-      needs.boundary('sync: before a removal commits');
+      deps.boundary('sync: before a removal commits');
       return keys.at(-1)!;
     }, { collide: true });
-    if (after !== null) needs.boundary('sync: after a removal committed');
+    if (after !== null) deps.boundary('sync: after a removal committed');
   }
   return { count: 0, message: '' };
 }
@@ -110,30 +112,30 @@ function removals(customerIds: string[], attributes: CustomerAttribute[], custom
 
 /** A removal that is sent again does no harm: what is gone already counts as unchanged. */
 async function removeRecords(
-  needs: Needs, { sync, key, run }: SyncJob, { destination: open }: SyncEnds, scope: RunScope,
+  deps: Dependencies, { sync, key, run }: SyncJob, { destination: open }: SyncEnds, scope: RunScope,
 ): Promise<Failures> {
   const { entityId, id: syncId } = sync;
   const { stream, key: fields } = sync.destination as { stream: string; key: string[] };
   const failures: Failures = { count: 0, message: '' };
   for (let after = ''; ;) {
     scope.throwIfEnding();
-    const vanished = await listVanished(needs.db, entityId, { syncId, runId: run.id }, after, MOST_RECORDS);
+    const vanished = await listVanished(deps.db, entityId, { syncId, runId: run.id }, after, MAX_RECORDS);
     if (vanished.length === 0) return failures;
     const records = vanished.map((record) => recordOf(fields, record.key));
     const batchId = `${run.identifier}-${checksumOfRecord({ vanished }).toString('hex')}`;
     const writing = { stream, key: fields, batchId, records, isRemoval: true };
     const outcomes = await open!.connector.destination!.write(open!.settings, writing, scope.context);
-    needs.boundary('sync: removal sent');
+    deps.boundary('sync: removal sent');
     const gone = vanished.filter((_, index) => outcomes[index]!.kind !== 'failed').map((record) => record.key);
     const failed = outcomes.find((outcome) => outcome.kind === 'failed');
     failures.count += vanished.length - gone.length;
-    if (failed) failures.message = shorten(masked(sayFailed(failed), open!.secretSettings));
-    await write(needs.db, async (tx) => {
+    if (failed) failures.message = shorten(redacted(sayFailed(failed), open!.secretSettings));
+    await write(deps.db, async (tx) => {
       const held = await lockRun(tx, key);
       if (!held) throw new RunGone();
       await deleteRecords(tx, entityId, syncId, gone);
       await updateRunRemoval(tx, held, gone.length, null);
-      needs.boundary('sync: before a removal commits');
+      deps.boundary('sync: before a removal commits');
     });
     after = vanished.at(-1)!.key;
   }

@@ -1,44 +1,44 @@
 import { write } from '../../store/core/database.ts';
 import { claimRun, findNextRun, findRunById } from '../../store/syncs/sync-runs.ts';
 import { lockSyncById } from '../../store/syncs/syncs.ts';
-import type { Again } from '../core/again.ts';
 import { heartbeating } from '../core/heartbeat.ts';
-import type { Needs } from '../needs.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { settleAbandonedBatches, settleRunsOf } from './abandoned-batches.ts';
 import type { RunClaim, RunRef } from './claim.ts';
 import { endSyncRun } from './end.ts';
-import { settleLetGo, settleRunsOf } from './let-go.ts';
 import { mailAlert } from './mail.ts';
 import { syncRecords } from './records.ts';
 import { startSyncRun } from './start-sync-run.ts';
 
 export type RunSyncSteps = ReturnType<typeof runSyncSteps>;
 
-export const runSyncSteps = (needs: Needs) => ({
+export const runSyncSteps = (deps: Dependencies) => ({
   /** Makes the row this workflow run's; null when it is another's, or over, or has to wait for another run of the sync. */
   async claimSyncRun(ref: RunRef, workflowRunId: string): Promise<RunClaim | null> {
-    const found = await findRunById(needs.db, ref.entityId, ref.runId);
+    const found = await findRunById(deps.db, ref.entityId, ref.runId);
     if (!found) return null;
-    const claimed = await write(needs.db, async (tx) => {
+    const claimed = await write(deps.db, async (tx) => {
       const sync = await lockSyncById(tx, ref.entityId, found.syncId);
-      if (sync) await settleLetGo(tx, needs, sync);
+      if (sync) await settleAbandonedBatches(tx, deps, sync);
       return sync && claimRun(tx, ref.entityId, ref.runId, workflowRunId);
     });
-    needs.boundary('sync: claimed');
+    deps.boundary('sync: claimed');
     return claimed && { ...ref, generation: claimed.generation };
   },
 
   /** Reads and writes what is left; null where nothing is. */
-  syncRecords: (claim: RunClaim): Promise<Again | null> => heartbeating(() => syncRecords(needs, claim)),
+  syncRecords: (claim: RunClaim): Promise<RetryAfter | null> => heartbeating(() => syncRecords(deps, claim)),
 
   /** Ends what has not failed, and starts the run that waits for it. Tells whether anybody wants to be told. */
   async endSyncRun({ entityId, runId, generation }: RunClaim): Promise<{ mails: boolean }> {
-    await endSyncRun(needs, { entityId, runId, generation }, null);
-    const ended = await findRunById(needs.db, entityId, runId);
-    if (ended?.state === 'canceled') await settleRunsOf(needs, entityId, ended.syncId);
-    const next = ended && await findNextRun(needs.db, entityId, ended.syncId);
-    if (next) await startSyncRun(needs.temporal, next);
+    await endSyncRun(deps, { entityId, runId, generation }, null);
+    const ended = await findRunById(deps.db, entityId, runId);
+    if (ended?.state === 'canceled') await settleRunsOf(deps, entityId, ended.syncId);
+    const next = ended && await findNextRun(deps.db, entityId, ended.syncId);
+    if (next) await startSyncRun(deps.temporal, next);
     return { mails: ended?.generation === generation && ended.alert !== null };
   },
 
-  mailSyncAlert: (claim: RunClaim): Promise<Again | null> => heartbeating(() => mailAlert(needs, claim)),
+  mailSyncAlert: (claim: RunClaim): Promise<RetryAfter | null> => heartbeating(() => mailAlert(deps, claim)),
 });

@@ -13,21 +13,21 @@ import type { Sync } from '../../store/syncs/sync-record.ts';
 import { updateRunBegun, updateSchemaChange } from '../../store/syncs/sync-run-progress.ts';
 import { lockRun } from '../../store/syncs/sync-runs.ts';
 import { updateKnownFields, updateReadFields } from '../../store/syncs/syncs.ts';
-import type { Needs } from '../needs.ts';
-import { checkDestination, fieldsNamedInVain, sayInVain, streamNamed } from './fit.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { checkDestination, fieldsNamedInVain, sayInVain, streamNamed } from './check-schema.ts';
 import type { SyncEnds, SyncJob } from './job.ts';
 import type { RunScope } from './scope.ts';
 import { RunGone } from './scope.ts';
 
 /** Looks at the source's fields before it is read, and does what the sync's rule says where they are others than before. */
-export async function lookAtSchema(needs: Needs, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
+export async function lookAtSchema(deps: Dependencies, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
   const { connector, settings } = ends.source;
   const stream = streamNamed(await connector.source!.discover(settings, scope.context), job.sync.stream, 'source');
   const inVain = fieldsNamedInVain(job.sync, stream).map((name) => shorten(name));
   if (inVain.length > 0) scope.log(sayInVain(inVain, stream));
   if (job.run.dryRun) await checkDestination(job.sync, ends, scope.context);
-  await takeKnown(needs, job, stream.fields, scope);
-  await write(needs.db, async (tx) => {
+  await takeKnown(deps, job, stream.fields, scope);
+  await write(deps.db, async (tx) => {
     const run = await lockRun(tx, job.key);
     if (!run) throw new RunGone();
     await updateRunBegun(tx, run, { position: job.sync.mode === 'incremental' ? run.cursorBefore : null, missingFields: inVain });
@@ -35,19 +35,19 @@ export async function lookAtSchema(needs: Needs, job: SyncJob, ends: SyncEnds, s
 }
 
 /** Takes the fields that the source tells of before it is read: they are compared with what it told then before. */
-async function takeKnown(needs: Needs, job: SyncJob, told: readonly NamedField[], scope: RunScope): Promise<void> {
+async function takeKnown(deps: Dependencies, job: SyncJob, told: readonly NamedField[], scope: RunScope): Promise<void> {
   const { sync } = job;
   const fields = fieldsAt(named(told), sync.knownFields ?? []);
   const isFirst = takesAsTheyAre(sync);
   const change = schemaChange(isFirst ? fields : sync.knownFields!, fields);
-  await takeFields(needs, job, { fields, isFirst, change, keep: (tx) => updateKnownFields(tx, sync.entityId, sync.id, fields) }, scope);
+  await takeFields(deps, job, { fields, isFirst, change, keep: (tx) => updateKnownFields(tx, sync.entityId, sync.id, fields) }, scope);
 }
 
 /**
  * Takes those that it tells of while it is read, as often as it does: they are compared with what earlier readings told. What
  * this one does not tell of may come yet, and is no change.
  */
-export function takeWhileRead(needs: Needs, job: SyncJob, scope: RunScope): (told: readonly NamedField[]) => Promise<void> {
+export function takeWhileRead(deps: Dependencies, job: SyncJob, scope: RunScope): (told: readonly NamedField[]) => Promise<void> {
   const { sync } = job;
   const isFirst = sync.readFields === null;
   let known = sync.readFields ?? [];
@@ -57,7 +57,7 @@ export function takeWhileRead(needs: Needs, job: SyncJob, scope: RunScope): (tol
     const change = isFirst ? null : schemaChange(known, after);
     if (isFirst || sync.schemaRule === 'follow') known = after;
     const keep = (tx: Tx) => updateReadFields(tx, sync.entityId, sync.id, after);
-    await takeFields(needs, job, { fields, isFirst, change, keep }, scope);
+    await takeFields(deps, job, { fields, isFirst, change, keep }, scope);
   };
 }
 
@@ -68,10 +68,12 @@ function named(told: readonly NamedField[]): NamedField[] {
 type Told = { fields: NamedField[]; isFirst: boolean; change: SchemaChange | null; keep: (tx: Tx) => Promise<void> };
 
 /** Does what the sync's rule says. */
-async function takeFields(needs: Needs, { key, sync }: SyncJob, { fields, isFirst, change, keep }: Told, scope: RunScope): Promise<void> {
+async function takeFields(
+  deps: Dependencies, { key, sync }: SyncJob, { fields, isFirst, change, keep }: Told, scope: RunScope,
+): Promise<void> {
   const isStopped = change !== null && sync.schemaRule === 'stop';
   let isNews = false;
-  const defined = await write(needs.db, async (tx) => {
+  const defined = await write(deps.db, async (tx) => {
     const run = await lockRun(tx, key);
     if (!run) throw new RunGone();
     const noticed = joinChanges(run.schemaChange, change);

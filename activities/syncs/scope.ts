@@ -1,9 +1,9 @@
 import { Context } from '@temporalio/activity';
 import type { ConnectorContext } from '../../connectors/core/contract.ts';
-import { masked } from '../../connectors/core/masked.ts';
+import { redacted } from '../../connectors/core/redacted.ts';
 import { countLogLines, insertLogLines, LOG_LINES } from '../../store/syncs/sync-log.ts';
 import { isRunCurrent } from '../../store/syncs/sync-runs.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import type { SyncEnds, SyncJob } from './job.ts';
 
 /** The run was canceled, deleted, or another attempt or workflow has it. */
@@ -29,21 +29,21 @@ export type RunScope = {
  * Ends what the step has begun outside when the run is canceled or taken over, the process drains, or Temporal gives the step
  * up; and writes the run's log each second.
  */
-export async function openScope(needs: Needs, { key, run }: SyncJob, ends: SyncEnds): Promise<RunScope> {
+export async function openScope(deps: Dependencies, { key, run }: SyncJob, ends: SyncEnds): Promise<RunScope> {
   const gone = new AbortController();
-  const signal = AbortSignal.any([gone.signal, needs.draining, Context.current().cancellationSignal]);
-  const log = await openLog(needs, run);
+  const signal = AbortSignal.any([gone.signal, deps.draining, Context.current().cancellationSignal]);
+  const log = await openLog(deps, run);
   const look = async () => {
-    if (!await isRunCurrent(needs.db, key)) gone.abort(new RunGone());
+    if (!await isRunCurrent(deps.db, key)) gone.abort(new RunGone());
   };
   const secretSettings = [ends.source.secretSettings, ends.destination?.secretSettings ?? {}];
   const timer = setInterval(() => {
     log.write().catch(() => {});
     look().catch(() => {});
   }, LOOK_EVERY_MS);
-  const say = (line: string) => log.add(masked(line, secretSettings));
+  const say = (line: string) => log.add(redacted(line, secretSettings));
   return {
-    context: { ...needs.outside, signal, log: say },
+    context: { ...deps.outside, signal, log: say },
     throwIfEnding: () => signal.throwIfAborted(),
     end: () => gone.abort(new RunGone()),
     log: say,
@@ -55,7 +55,7 @@ export async function openScope(needs: Needs, { key, run }: SyncJob, ends: SyncE
 }
 
 /** Lines that could not be written are let go: a run does not fail for its log. */
-async function openLog({ db }: Needs, { entityId, id }: SyncJob['run']) {
+async function openLog({ db }: Dependencies, { entityId, id }: SyncJob['run']) {
   let room = LOG_LINES - await countLogLines(db, entityId, id);
   let lines: string[] = [];
   return {

@@ -1,7 +1,7 @@
 import { write } from '../../store/core/database.ts';
 import { coverScheduledTime, insertRun, type RunRef } from '../../store/syncs/sync-runs.ts';
 import { lockSyncById } from '../../store/syncs/syncs.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { startSyncRun } from './start-sync-run.ts';
 
 /** Which sync, by its row and by the name that the API shows. */
@@ -9,7 +9,7 @@ export type SyncRef = { entityId: number; syncId: number; identifier: string };
 
 export type SyncTickSteps = ReturnType<typeof syncTickSteps>;
 
-export const syncTickSteps = ({ db, temporal, boundary }: Pick<Needs, 'db' | 'temporal' | 'boundary'>) => ({
+export const syncTickSteps = ({ db, temporal, boundary }: Pick<Dependencies, 'db' | 'temporal' | 'boundary'>) => ({
   /** Writes the run that was due at `scheduledFor` (ISO 8601, UTC), unless another run covers it, and starts it. */
   async startScheduledRun({ entityId, syncId }: SyncRef, scheduledFor: string): Promise<void> {
     const due = new Date(scheduledFor);

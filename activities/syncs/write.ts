@@ -1,5 +1,5 @@
 import type { RunProgress } from '../../store/syncs/sync-run-record.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { type CheckedBatch, checkBatch } from './attributes.ts';
 import { deliverBatch } from './deliver.ts';
 import { dryRunBatch } from './dry-run.ts';
@@ -28,24 +28,24 @@ export type BatchWriter = {
 
 type Tools = { mapper: RecordMapper; scope: RunScope };
 
-export function batchWriter(needs: Needs, job: SyncJob, ends: SyncEnds, { mapper, scope }: Tools): BatchWriter {
+export function batchWriter(deps: Dependencies, job: SyncJob, ends: SyncEnds, { mapper, scope }: Tools): BatchWriter {
   const { destination } = job.sync;
   const nothing = async () => {};
   const atOnce = { resume: nothing, settled: nothing };
   const asItIs = async (batch: Gathered): Promise<PreparedBatch> => ({ batch, checked: null });
   if (job.run.dryRun) {
-    return { ...atOnce, prepare: asItIs, write: ({ batch }, progress) => dryRunBatch(needs, job, mapper, batch, progress) };
+    return { ...atOnce, prepare: asItIs, write: ({ batch }, progress) => dryRunBatch(deps, job, mapper, batch, progress) };
   }
   if ('sorId' in destination) {
     const target = { sorId: destination.sorId, mapper };
-    const lanes = new AttributeLanes(needs, job, target, scope);
+    const lanes = new AttributeLanes(deps, job, target, scope);
     return {
       resume: () => lanes.resume(),
       settled: () => lanes.settled(),
-      prepare: async (batch, read) => ({ batch, checked: await checkBatch(needs, job.sync, target, batch.items, read) }),
+      prepare: async (batch, read) => ({ batch, checked: await checkBatch(deps, job.sync, target, batch.items, read) }),
       write: ({ batch, checked }, progress) => lanes.take(batch, checked!, progress),
     };
   }
   const target = { ...destination, open: ends.destination!, mapper, scope };
-  return { ...atOnce, prepare: asItIs, write: ({ batch }, progress) => deliverBatch(needs, job, target, batch, progress) };
+  return { ...atOnce, prepare: asItIs, write: ({ batch }, progress) => deliverBatch(deps, job, target, batch, progress) };
 }

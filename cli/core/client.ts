@@ -15,7 +15,7 @@ type Request = {
   idempotencyKey?: string | undefined;
 };
 
-const MOST_TRIES = 3;
+const MAX_TRIES = 3;
 const RETRY_MS = 300;
 const LONGEST_WAIT_SECONDS = 60;
 /** The request did not get through, or its answer did not. */
@@ -32,7 +32,7 @@ export async function call<T>(
 ): Promise<T> {
   const request = { method, path, body, idempotencyKey };
   const isRepeatable = method === 'GET' || idempotencyKey !== undefined;
-  return withTries(isRepeatable ? MOST_TRIES : 1, async () => {
+  return withTries(isRepeatable ? MAX_TRIES : 1, async () => {
     const reply = await send(server, request);
     const envelope = await readEnvelope(server, reply);
     if (reply.ok && envelope?.success) return envelope.result as T;
@@ -42,7 +42,7 @@ export async function call<T>(
 
 /** The body of a GET as it comes; a connection that fails half-way ends it with a refusal. */
 export async function download(server: Server, path: string): Promise<AsyncIterable<Uint8Array>> {
-  const reply = await withTries(MOST_TRIES, () => send(server, { method: 'GET', path }));
+  const reply = await withTries(MAX_TRIES, () => send(server, { method: 'GET', path }));
   if (!reply.ok) return refuseReply(server, reply, await readEnvelope(server, reply));
   return wholeBody(server, reply);
 }

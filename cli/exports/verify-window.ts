@@ -28,7 +28,7 @@ export type VerifiedWindow = {
 export type Verification = { bucket: ExportsBucket; keys: readonly SigningKey[] | null; isDeep: boolean };
 
 /** A rerun may swap the manifest while its files are looked at: then all is looked at again. */
-const MOST_LOOKS = 3;
+const MAX_LOOKS = 3;
 
 export async function verifyWindow(verification: Verification, folder: WindowFolder): Promise<VerifiedWindow> {
   const key = `${folder.path}/manifest.json`;
@@ -37,7 +37,7 @@ export async function verifyWindow(verification: Verification, folder: WindowFol
     const verified = written === null
       ? { ...nothingKnown(folder, key), extra: await stillThere(verification, folder.keys), faults: ['is missing'] }
       : await verifyWritten(verification, folder, key, written);
-    if (isWhole(verified) || look === MOST_LOOKS || await readText(verification.bucket, key) === written) return verified;
+    if (isWhole(verified) || look === MAX_LOOKS || await readText(verification.bucket, key) === written) return verified;
   }
 }
 

@@ -30,7 +30,7 @@ export const airbyte = connector({
       const status = await answer(source, 'CONNECTION_STATUS', ['check', '--config', configFile(source)], context);
       const { status: word, message } = isObject(status) ? status : {};
       if (word === 'SUCCEEDED') return;
-      const words = typeof message === 'string' ? source.mask(message).slice(0, 500) : 'it does not say why';
+      const words = typeof message === 'string' ? source.redact(message).slice(0, 500) : 'it does not say why';
       throw sourceRefusal('source_refused', `${source.name} can't reach what it reads: ${words}`);
     },
 

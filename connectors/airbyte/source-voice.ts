@@ -18,14 +18,14 @@ export type SourceVoice = {
   throwFailure(): void;
 };
 
-export function sourceVoice({ name, mask }: NamedCommand, { log, signal }: ConnectorContext): SourceVoice {
+export function sourceVoice({ name, redact }: NamedCommand, { log, signal }: ConnectorContext): SourceVoice {
   let lines = 0;
   let failure: { kind: unknown; words: string } | undefined;
   let quietUntil: number | undefined;
 
   const say = (text: string) => {
     lines += 1;
-    if (lines <= LOGGED_LINES) log(`${name}: ${mask(text.trim()).slice(0, LOGGED_LETTERS)}`);
+    if (lines <= LOGGED_LINES) log(`${name}: ${redact(text.trim()).slice(0, LOGGED_LETTERS)}`);
     else if (lines === LOGGED_LINES + 1) log(`${name}: and more lines, left out`);
   };
 
@@ -34,7 +34,7 @@ export function sourceVoice({ name, mask }: NamedCommand, { log, signal }: Conne
     if (trace['type'] === 'ERROR' && isObject(error)) {
       const { message, failure_type: kind } = error;
       // The stack and the internal message may hold records.
-      failure = { kind, words: mask(typeof message === 'string' ? message : 'it does not say why').slice(0, 500) };
+      failure = { kind, words: redact(typeof message === 'string' ? message : 'it does not say why').slice(0, 500) };
     }
     if (trace['type'] === 'STREAM_STATUS' && isObject(status)) quietUntil = resetOf(status) ?? quietUntil;
   };

@@ -88,12 +88,12 @@ function failure({ name, fault }: CommandCall, code: number | null, words: strin
 }
 
 /** Brings what it says into the log, and gives its last word. */
-async function logged(stderr: Readable, { name, mask }: CommandCall, { log }: ConnectorContext): Promise<string> {
+async function logged(stderr: Readable, { name, redact }: CommandCall, { log }: ConnectorContext): Promise<string> {
   let last = '';
   let count = 0;
   try {
     for await (const { text } of boundedLines(stderr, LOGGED_BYTES)) {
-      const line = mask(text.trimEnd());
+      const line = redact(text.trimEnd());
       if (isWord(line)) last = line.trim().slice(0, 500);
       count += 1;
       if (count <= LOGGED_LINES) log(`${name}: ${line}`);

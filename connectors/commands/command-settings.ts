@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type ConnectorContext, secret } from '../core/contract.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import type { Command } from './commands-file.ts';
-import { type Mask, secretMask } from './secret-mask.ts';
+import { type Redact, secretRedactor } from './secret-redactor.ts';
 
 /** What the connectors that run a command are set by. */
 export const commandSettings = z.object({
@@ -15,7 +15,7 @@ export const commandSettings = z.object({
 export type CommandSettings = { tap: string; config: Record<string, unknown> };
 
 /** An entry of the operator's file with what a user has set for it. */
-export type NamedCommand = { name: string; command: Command; config: string; mask: Mask };
+export type NamedCommand = { name: string; command: Command; config: string; redact: Redact };
 
 /** Refuses a name that no entry of this kind has. */
 export function findCommand(kind: Command['kind'], settings: CommandSettings, { commands }: ConnectorContext): NamedCommand {
@@ -26,6 +26,6 @@ export function findCommand(kind: Command['kind'], settings: CommandSettings, { 
     const message = `tap: no ${kind} command has this name in the file that an operator names in MILLRACE_TAPS, ${choice}`;
     throw sourceRefusal('source_refused', message);
   }
-  const mask = secretMask([settings.config, command.env]);
-  return { name: settings.tap, command, config: JSON.stringify(settings.config), mask };
+  const redact = secretRedactor([settings.config, command.env]);
+  return { name: settings.tap, command, config: JSON.stringify(settings.config), redact };
 }

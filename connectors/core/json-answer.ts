@@ -5,7 +5,7 @@ import type { GuardedAnswer } from './guarded-fetch.ts';
 import { MAX_OUTSIDE_NESTING, sayDepth } from './json-record.ts';
 import { sourceRefusal } from './source-refusal.ts';
 
-const MOST_BYTES = 4 * 1024 * 1024;
+const MAX_BYTES = 4 * 1024 * 1024;
 
 /**
  * What an answer says, with the digits of its numbers (`parseExactJson`); undefined where it is empty or, by its
@@ -18,7 +18,7 @@ export async function jsonAnswer({ url, body, headers }: GuardedAnswer): Promise
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > MOST_BYTES) throw sourceRefusal('source_unavailable', `${host} answered with more than 4 MiB`);
+    if (bytes > MAX_BYTES) throw sourceRefusal('source_unavailable', `${host} answered with more than 4 MiB`);
     chunks.push(chunk);
   }
   if (bytes === 0 || !/^application\/(?:[\w.-]+\+)?json\b/i.test(headers['content-type'] ?? '')) return undefined;

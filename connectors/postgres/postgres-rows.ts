@@ -8,7 +8,7 @@ import type { PostgresSession } from './postgres-session.ts';
 export type PostgresRow = { cells: (string | null)[]; line: Buffer; isCut: boolean };
 
 /** A wider row is not read whole. */
-export const MOST_ROW_BYTES = BATCH_BYTES;
+export const MAX_ROW_BYTES = BATCH_BYTES;
 /** Of which so much is kept: more than the columns of a key can have, which come first. */
 const KEPT_BYTES = 64 * 1024;
 
@@ -53,15 +53,15 @@ async function inTime<T>(session: PostgresSession, wait: () => Promise<T>): Prom
   }
 }
 
-/** Makes rows of chunks, and holds no more of a row than MOST_ROW_BYTES. */
+/** Makes rows of chunks, and holds no more of a row than MAX_ROW_BYTES. */
 function lineSplitter(): (chunk: Buffer) => PostgresRow[] {
   let begun: Buffer[] = [];
   let size = 0;
   const take = (piece: Buffer) => {
     size += piece.length;
-    if (size <= MOST_ROW_BYTES) begun.push(piece);
+    if (size <= MAX_ROW_BYTES) begun.push(piece);
     // From here on only its beginning is of use.
-    else if (size - piece.length <= MOST_ROW_BYTES) begun = [beginningOf([...begun, piece])];
+    else if (size - piece.length <= MAX_ROW_BYTES) begun = [beginningOf([...begun, piece])];
   };
   return (chunk) => {
     const rows: PostgresRow[] = [];
@@ -69,7 +69,7 @@ function lineSplitter(): (chunk: Buffer) => PostgresRow[] {
       const end = chunk.indexOf(NEW_LINE, from);
       take(chunk.subarray(from, end === -1 ? chunk.length : end));
       if (end === -1) break;
-      rows.push(toRow(begun.length === 1 ? begun[0]! : Buffer.concat(begun), size > MOST_ROW_BYTES));
+      rows.push(toRow(begun.length === 1 ? begun[0]! : Buffer.concat(begun), size > MAX_ROW_BYTES));
       begun = [];
       size = 0;
       from = end + 1;

@@ -70,7 +70,7 @@ type TableRow = {
   uniques: { isPrimary: boolean; isImmediate: boolean; columns: string[] }[];
 };
 
-const MOST_TABLES = 2_000;
+const MAX_TABLES = 2_000;
 
 /** Of a partitioned table its partitions are left out: they are read through it. Columns that the user may read only. */
 const TABLES = `
@@ -94,7 +94,7 @@ const TABLES = `
   ) uniques
   WHERE n.nspname = $1 AND has_schema_privilege(n.oid, 'USAGE') AND ($2::text IS NULL OR c.relname = $2)
     AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition AND has_any_column_privilege(c.oid, 'SELECT')
-  ORDER BY c.relname LIMIT ${MOST_TABLES}`;
+  ORDER BY c.relname LIMIT ${MAX_TABLES}`;
 
 /** The tables and views that the user may read, all or the one of this name. */
 export async function listTables(session: PostgresSession, name: string | null = null): Promise<PostgresStream[]> {

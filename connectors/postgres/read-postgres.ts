@@ -7,7 +7,7 @@ import { sayDepth } from '../core/json-record.ts';
 import { malformed } from '../core/malformed.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { MAX_COLUMN_NESTING } from './postgres-kind.ts';
-import { MOST_ROW_BYTES, type PostgresRow, postgresRows } from './postgres-rows.ts';
+import { MAX_ROW_BYTES, type PostgresRow, postgresRows } from './postgres-rows.ts';
 import { openSession, type PostgresSession } from './postgres-session.ts';
 import type { PostgresSettings } from './postgres-settings.ts';
 import { findStream, type PostgresColumn, type PostgresStream } from './postgres-stream.ts';
@@ -133,18 +133,18 @@ async function* batches(session: PostgresSession, plan: Plan, select: string): A
 }
 
 /** Of a value that a reading goes by. An index of Postgres holds none of this length. */
-const MOST_POSITION = 10_000;
+const MAX_POSITION = 10_000;
 
 function positionOf({ stream, order }: Plan, { cells }: PostgresRow): PostgresCursor {
   return order.map((column, place) => {
     const cell = cells[place];
-    if (typeof cell === 'string' && cell.length <= MOST_POSITION) return cell;
+    if (typeof cell === 'string' && cell.length <= MAX_POSITION) return cell;
     throw sourceRefusal('source_refused', `${stream.name} cannot be read by ${column}: it has values that are too long for that`);
   });
 }
 
 function toItem({ stream, order }: Plan, { cells, line, isCut }: PostgresRow): ReadItem {
-  if (isCut) return malformed(line, `The row has more than ${MOST_ROW_BYTES / 1024 / 1024} MiB`);
+  if (isCut) return malformed(line, `The row has more than ${MAX_ROW_BYTES / 1024 / 1024} MiB`);
   const record: [string, SourceRecord[string]][] = [];
   for (const [place, column] of stream.columns.entries()) {
     const cell = cells[order.length + place] ?? null;

@@ -20,7 +20,7 @@ export type BucketChanges = {
 const CONTENT_TYPE = 'application/octet-stream';
 const LONGEST_LATER_MS = 3_200;
 /** Of a request (Amazon S3 API reference: DeleteObjects). */
-const MOST_DELETED = 1_000;
+const MAX_DELETED = 1_000;
 
 /**
  * Each request with the CRC-32 of its bytes, which the bucket compares: of all checksums the one that Amazon, MinIO and versitygw
@@ -42,8 +42,8 @@ export function bucketChanges(Bucket: string, { ask }: ExportClient, stored: Sto
     put, abort,
     uploadOf: (key) => uploadSteps(Bucket, key, { ask, stored, put, abort }),
     async delete(keys) {
-      for (let from = 0; from < keys.length; from += MOST_DELETED) {
-        await deleteSome(Bucket, keys.slice(from, from + MOST_DELETED), ask);
+      for (let from = 0; from < keys.length; from += MAX_DELETED) {
+        await deleteSome(Bucket, keys.slice(from, from + MAX_DELETED), ask);
       }
     },
   };

@@ -7,11 +7,11 @@ import { amazonS3 } from './amazon-s3.ts';
 import type { BucketAccess } from './bucket-access.ts';
 import { type ExportRight, refusalOfBucket } from './export-refusal.ts';
 import { handlerOver } from './guarded-handler.ts';
-import { type Persistence, persistent } from './persistent.ts';
 import { type CredentialSource, keyCredentials, roleCredentials } from './role-credentials.ts';
+import { type RetryOptions, withRetries } from './with-retries.ts';
 
 /** How long a bucket may take, and be troubled. */
-export type Patience = PoolLimits & { retryMs: number } & Pick<Persistence, 'firstWaitMs'>;
+export type Patience = PoolLimits & { retryMs: number } & Pick<RetryOptions, 'firstWaitMs'>;
 
 /** A connection that moves nothing for a minute stalls; to put a file of many parts together may take two. */
 export const PATIENCE: Patience = { connectMs: 10_000, idleMs: 60_000, answerMs: 120_000, retryMs: 60_000 };
@@ -54,7 +54,7 @@ export function exportClient(
         });
       };
       const { retryMs: withinMs, firstWaitMs } = patience;
-      return persistent(once, { signal: ends, withinMs, firstWaitMs, renew: isRole ? () => source.renew(used) : null });
+      return withRetries(once, { signal: ends, withinMs, firstWaitMs, renew: isRole ? () => source.renew(used) : null });
     },
     close() {
       client.destroy();

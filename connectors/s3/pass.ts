@@ -26,7 +26,7 @@ export type Pass = z.output<typeof passCursor>;
 export const FIRST_PASS: Pass = { isDone: false, since: null, done: [], next: [], dropped: null, after: null, key: null, file: null };
 
 /** They stand in each cursor. */
-const MOST_SEEN = 1_000;
+const MAX_SEEN = 1_000;
 /** A file may be seen so much later than it says it was modified: one that is put in parts tells when that began. */
 const LATE_MS = 24 * 3_600_000;
 /** After this, no file of the same second comes any more. */
@@ -42,10 +42,10 @@ export function isDue({ since, done }: Pass, file: BucketFile): boolean {
 export function behind(pass: Pass, file: BucketFile): Pass {
   const hash = hashOf(file);
   const known: Pass['next'] = [...pass.next.filter(([other]) => other !== hash), [hash, file.modifiedMs]];
-  const next = known.length > MOST_SEEN ? known.toSorted(([, a], [, b]) => b - a) : known;
-  const dropped = next.slice(MOST_SEEN).map(([, modifiedMs]) => modifiedMs);
+  const next = known.length > MAX_SEEN ? known.toSorted(([, a], [, b]) => b - a) : known;
+  const dropped = next.slice(MAX_SEEN).map(([, modifiedMs]) => modifiedMs);
   return {
-    ...pass, after: file.key, key: null, file: null, next: next.slice(0, MOST_SEEN),
+    ...pass, after: file.key, key: null, file: null, next: next.slice(0, MAX_SEEN),
     dropped: dropped.length === 0 ? pass.dropped : Math.max(pass.dropped ?? 0, ...dropped),
   };
 }

@@ -11,7 +11,7 @@ import { EXPORT_RIGHTS } from './export-refusal.ts';
 export type StoredFile = { bytes: number; checksum: string | null };
 export type ListedFile = { key: string; bytes: number; modifiedAt: Date };
 /** A manifest of 100,000 files has less. */
-const MOST_WHOLE_BYTES = 64 * 1024 ** 2;
+const MAX_WHOLE_BYTES = 64 * 1024 ** 2;
 
 type UnfinishedUpload = { key: string; uploadId: string };
 
@@ -86,7 +86,7 @@ async function gathered(body: AsyncIterable<Uint8Array>, key: string): Promise<B
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > MOST_WHOLE_BYTES) throw sourceRefusal('too_large', `${key} has over 64 MiB, which nothing has that an exporter reads back`);
+    if (bytes > MAX_WHOLE_BYTES) throw sourceRefusal('too_large', `${key} has over 64 MiB, which nothing has that an exporter reads back`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

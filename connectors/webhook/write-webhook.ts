@@ -3,8 +3,8 @@ import type { ConnectorContext, WriteOutcome, Writing } from '../core/contract.t
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { bodyOf, refusedStatus, sendToWebhook, type WebhookBody, type WebhookTarget } from './send-to-webhook.ts';
 
-const MOST_BODY_BYTES = 1024 * 1024;
-const MOST_MESSAGE = 300;
+const MAX_BODY_BYTES = 1024 * 1024;
+const MAX_MESSAGE = 300;
 
 const Answer = z.object({
   outcomes: z.array(z.object({ ok: z.boolean(), message: z.string().optional(), later: z.boolean().optional() })).optional(),
@@ -28,7 +28,7 @@ export async function writeWebhook(
 
 /** A record that is too large for a request of its own is in none. */
 function partsOf({ batchId, stream, isRemoval, records }: Writing, most: number): Part[] {
-  const room = MOST_BODY_BYTES - Buffer.byteLength(bodyOf({ batchId, stream, isRemoval, records: [] }));
+  const room = MAX_BODY_BYTES - Buffer.byteLength(bodyOf({ batchId, stream, isRemoval, records: [] }));
   const parts: Part[] = [];
   let left = 0;
   for (const [place, record] of records.entries()) {
@@ -64,5 +64,5 @@ async function outcomesOf(target: WebhookTarget, body: WebhookBody, context: Con
 
 function toOutcome({ ok, message, later }: { ok: boolean; message?: string; later?: boolean }): WriteOutcome {
   if (ok) return { kind: 'ok' };
-  return { kind: 'failed', message: (message ?? '').slice(0, MOST_MESSAGE) || 'The receiver did not take it', later: later ?? false };
+  return { kind: 'failed', message: (message ?? '').slice(0, MAX_MESSAGE) || 'The receiver did not take it', later: later ?? false };
 }

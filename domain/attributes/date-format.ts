@@ -1,6 +1,6 @@
 import { DateTime, FixedOffsetZone, IANAZone } from 'luxon';
 import { offsetsOf, toInstant, type WrittenTime } from '../core/zoned-time.ts';
-import { meantFormat } from './meant-format.ts';
+import { suggestDateFormat } from './suggest-date-format.ts';
 
 const UTC = { zone: FixedOffsetZone.utcInstance, setZone: true } as const;
 const LONGEST_FORMAT = 100;
@@ -76,7 +76,7 @@ const BEGINNING = [0, 1, 1, 0, 0, 0, 0];
 export function formatFault(format: string): string | undefined {
   const fault = ownFault(format);
   if (fault === undefined || format.length > LONGEST_FORMAT) return fault;
-  const meant = meantFormat(format);
+  const meant = suggestDateFormat(format);
   if (meant === format || ownFault(meant) !== undefined) return fault;
   return `${fault}: did you mean ${meant}? yyyy is the year, MM the month, dd the day, HH:mm:ss the time`;
 }

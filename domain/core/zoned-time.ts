@@ -10,7 +10,7 @@ export type OffsetAt = (instantMs: number) => number;
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 /** So many days are remembered: 27 years. */
-const MOST_DAYS = 10_000;
+const MAX_DAYS = 10_000;
 
 /** The offsets of a zone that `isTimeZone` knows; of UTC when left out. */
 export function offsetsIn(zoneName = 'UTC'): OffsetAt {
@@ -31,7 +31,7 @@ function remembered(offsetAt: OffsetAt): OffsetAt {
     if (offset === undefined) {
       const atStart = offsetAt(day * DAY);
       offset = atStart === offsetAt((day + 1) * DAY) ? atStart : null;
-      if (days.size >= MOST_DAYS) days.clear();
+      if (days.size >= MAX_DAYS) days.clear();
       days.set(day, offset);
     }
     return offset ?? offsetAt(instantMs);

@@ -4,7 +4,7 @@ export const BUCKET_NAME = /^[a-z\d][a-z\d.-]{1,61}[a-z\d]$/;
 /** The name of a region, such as eu-central-1; of an S3 that is not Amazon's it may be any word. */
 export const REGION_NAME = /^[a-z\d-]{1,64}$/;
 
-const MOST_SUBFOLDER_CHARS = 512;
+const MAX_SUBFOLDER_CHARS = 512;
 /** Those that every tool and SDK writes into an address alike (Amazon S3 user guide: Naming objects, safe characters). */
 const UNSAFE = /[^A-Za-z\d!_.*'()/-]/u;
 
@@ -18,7 +18,7 @@ export function trimSlashes(folder: string): string {
 /** What is wrong with a folder of a bucket that has no slashes at its ends, to be put behind the field's name. */
 export function subfolderFault(folder: string): string | undefined {
   if (folder === '') return undefined;
-  if (folder.length > MOST_SUBFOLDER_CHARS) return `must have at most ${MOST_SUBFOLDER_CHARS} characters`;
+  if (folder.length > MAX_SUBFOLDER_CHARS) return `must have at most ${MAX_SUBFOLDER_CHARS} characters`;
   if (UNSAFE.test(folder)) return 'must have letters of ASCII, digits and ! - _ . * \' ( ) alone, with / between folders';
   const parts = folder.split('/');
   if (parts.includes('')) return 'must not have two slashes in a row: that is a folder without a name';

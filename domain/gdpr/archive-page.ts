@@ -1,7 +1,7 @@
 import { numberText } from '../core/exact-json.ts';
 import { escaped } from '../core/html.ts';
 import { thousands } from '../core/mail-text.ts';
-import { fieldWords, type PlaceWords, placeWords } from './personal-data-words.ts';
+import { fieldWords, type LocationWords, locationWords } from './personal-data-words.ts';
 
 /** The records that a page shows of a place, and how many there are. */
 export type PageSection = { place: string; records: Record<string, unknown>[]; total: number };
@@ -46,10 +46,10 @@ export function archivePage(head: ArchiveHead, sections: PageSection[]): string 
 <body>
 ${introduction(head)}
 <h2>What is in here</h2>
-${list(found.map(({ place, total }) => `<a href="#${escaped(place)}">${escaped(placeWords(place).title)}</a>: ${thousands(total)}`))}
+${list(found.map(({ place, total }) => `<a href="#${escaped(place)}">${escaped(locationWords(place).title)}</a>: ${thousands(total)}`))}
 ${found.map(sectionOf).join('\n')}
 <h2>Looked for, and nothing found</h2>
-${list(empty.map(({ place }) => escaped(placeWords(place).title)))}
+${list(empty.map(({ place }) => escaped(locationWords(place).title)))}
 </body>
 </html>
 `;
@@ -65,7 +65,7 @@ kept and what rights you have, ask ${escaped(company)}.</p>`;
 }
 
 function sectionOf({ place, records, total }: PageSection): string {
-  const words = placeWords(place);
+  const words = locationWords(place);
   const names = columnsOf(records);
   const rows = records.map((record) => `<tr>${names.map((name) => `<td dir="auto">${cell(record[name])}</td>`).join('')}</tr>`);
   return `<section>
@@ -99,7 +99,7 @@ function columnsOf(records: Record<string, unknown>[]): string[] {
   return [...names];
 }
 
-function meaningOf(words: PlaceWords, name: string): string {
+function meaningOf(words: LocationWords, name: string): string {
   return `<dt>${escaped(name)}</dt><dd>${escaped(fieldWords(words, name) ?? 'As it is stored')}</dd>`;
 }
 

@@ -1,4 +1,4 @@
-import { APP, APP_NAME, DEVICE, type PlaceWords, TEXT_MATCHES, TIME_ZONE, USER } from './place-words.ts';
+import { APP, APP_NAME, DEVICE, type LocationWords, TEXT_MATCHES, TIME_ZONE, USER } from './location-words.ts';
 
 const CONTEXT = {
   app_version: 'The app\'s version', os_version: 'The operating system\'s version',
@@ -92,4 +92,4 @@ export const APP_WORDS = {
     about: 'What an app has reported about the person and could not be taken in. It is kept for 30 days.',
     fields: TEXT_MATCHES,
   },
-} satisfies Record<string, PlaceWords>;
+} satisfies Record<string, LocationWords>;

@@ -1,4 +1,4 @@
-import { APP, APP_NAME, DEVICE, type PlaceWords, TEXT_MATCHES, USER } from './place-words.ts';
+import { APP, APP_NAME, DEVICE, type LocationWords, TEXT_MATCHES, USER } from './location-words.ts';
 
 /** What is known of requests like the one that an archive answers, and of who looked at a person's data. */
 export const REQUEST_WORDS = {
@@ -124,4 +124,4 @@ export const REQUEST_WORDS = {
     others: 'Part of what is kept of the list',
     isOfRequests: true,
   },
-} satisfies Record<string, PlaceWords>;
+} satisfies Record<string, LocationWords>;

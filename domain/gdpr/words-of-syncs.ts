@@ -1,4 +1,4 @@
-import { type PlaceWords, SYNC, TEXT_MATCHES } from './place-words.ts';
+import { type LocationWords, SYNC, TEXT_MATCHES } from './location-words.ts';
 
 /** What transfers between systems hold of people. */
 export const SYNC_WORDS = {
@@ -35,4 +35,4 @@ export const SYNC_WORDS = {
     about: 'What the systems between which records are transferred said about the person. It is kept for 30 days.',
     fields: TEXT_MATCHES,
   },
-} satisfies Record<string, PlaceWords>;
+} satisfies Record<string, LocationWords>;

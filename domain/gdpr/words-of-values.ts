@@ -1,4 +1,4 @@
-import { type PlaceWords, TEXT_MATCHES } from './place-words.ts';
+import { type LocationWords, TEXT_MATCHES } from './location-words.ts';
 
 /** Values of attributes, and what came with imports and feeds. */
 export const VALUE_WORDS = {
@@ -66,4 +66,4 @@ export const VALUE_WORDS = {
     fields: TEXT_MATCHES,
     others: 'Part of the answer as it is kept',
   },
-} satisfies Record<string, PlaceWords>;
+} satisfies Record<string, LocationWords>;

@@ -21,14 +21,14 @@ export type MappingUse = {
   knownFields?: readonly string[];
 };
 
-const MOST_FIELDS = 1_000;
+const MAX_FIELDS = 1_000;
 /** Of what is worth reading at once. */
-const MOST_FAULTS = 50;
+const MAX_FAULTS = 50;
 
 /** Everything that is wrong with a mapping, the first 50; empty where it can be prepared. */
 export function mappingFaults(mapping: GivenMapping, { needsCustomer, knownFields }: MappingUse): MappingFault[] {
   const { customer, fields, otherFields } = mapping;
-  if (fields.length > MOST_FIELDS) return [{ element: 'mapping.fields', message: `has over ${MOST_FIELDS} entries` }];
+  if (fields.length > MAX_FIELDS) return [{ element: 'mapping.fields', message: `has over ${MAX_FIELDS} entries` }];
   const faults: MappingFault[] = [];
   if (customer !== null) faults.push(...sourceFieldFaults('mapping.customer.field', customer.field, knownFields));
   else if (needsCustomer) faults.push({ element: 'mapping.customer', message: 'is missing: attributes are of a customer' });
@@ -37,10 +37,10 @@ export function mappingFaults(mapping: GivenMapping, { needsCustomer, knownField
   }
   const targets = new Map<string, number>();
   for (const [index, field] of fields.entries()) {
-    if (faults.length >= MOST_FAULTS) break;
+    if (faults.length >= MAX_FAULTS) break;
     faults.push(...fieldFaults(field, `mapping.fields.${index}`, knownFields), ...targetFaults(field, index, targets));
   }
-  return faults.slice(0, MOST_FAULTS);
+  return faults.slice(0, MAX_FAULTS);
 }
 
 /** What is wrong with an entry by itself, whatever the others are. */
@@ -130,6 +130,6 @@ function wordFaults(element: string, { true: yes, false: no }: { true?: readonly
 
 function wordListFaults(element: string, words: readonly string[] | undefined): MappingFault[] {
   if (words === undefined) return [];
-  if (words.length === 0 || words.length > MOST_FIELDS) return [{ element, message: `must have 1 to ${MOST_FIELDS} words` }];
+  if (words.length === 0 || words.length > MAX_FIELDS) return [{ element, message: `must have 1 to ${MAX_FIELDS} words` }];
   return words.flatMap((word, index) => nameFaults(`${element}.${index}`, word.trim()));
 }

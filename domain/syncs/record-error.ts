@@ -3,7 +3,7 @@ import { shorten } from '../core/text-limits.ts';
 import { type ImportError, type ImportStage, refusalError, showJson, showRaw } from '../imports/import-error.ts';
 import type { SourceRecord } from './record-mapping.ts';
 
-const MOST_TOLD = 5;
+const MAX_TOLD = 5;
 
 /** The one error of a record of which something was refused: the first that failed, or else was ignored, tells of the others. */
 export function recordError(
@@ -21,7 +21,7 @@ export function malformedError(ordinal: number, raw: string, message: string): I
 
 function tellAll(main: RefusedRow, refusals: readonly RefusedRow[]): string {
   const further = refusals.filter((refusal) => refusal !== main);
-  const told = further.slice(0, MOST_TOLD)
+  const told = further.slice(0, MAX_TOLD)
     .map(({ key, message }) => `; also: ${key === undefined ? '' : `${key}: `}${message}`);
   const untold = further.length - told.length;
   return `${main.message}${told.join('')}${untold > 0 ? `; and ${untold} more` : ''}`;

@@ -59,7 +59,7 @@ export function joinChanges(one: SchemaChange | null, other: SchemaChange | null
   };
 }
 
-const MOST_TOLD = 10;
+const MAX_TOLD = 10;
 
 /** A change in words, for whoever has to decide. */
 export function sayChange({ added, removed, retyped }: SchemaChange): string {
@@ -73,6 +73,6 @@ export function sayChange({ added, removed, retyped }: SchemaChange): string {
 
 function say(what: string, names: string[]): string {
   if (names.length === 0) return '';
-  const told = names.slice(0, MOST_TOLD).join(', ');
-  return `${what}: ${told}${names.length > MOST_TOLD ? ` and ${names.length - MOST_TOLD} more` : ''}`;
+  const told = names.slice(0, MAX_TOLD).join(', ');
+  return `${what}: ${told}${names.length > MAX_TOLD ? ` and ${names.length - MAX_TOLD} more` : ''}`;
 }

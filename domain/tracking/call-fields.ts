@@ -52,7 +52,7 @@ export function wordOf(value: unknown): string | null {
 
 /** Longer ones are hardly ever shared. */
 const MAX_KNOWN_LENGTH = 32;
-const MOST_KNOWN = 2_000;
+const MAX_KNOWN = 2_000;
 const known = new Map<string, string | null>();
 
 /**
@@ -64,7 +64,7 @@ export function sharedWordOf(value: unknown): string | null {
   let word = known.get(value);
   if (word === undefined) {
     word = wordOf(value);
-    if (known.size >= MOST_KNOWN) known.clear();
+    if (known.size >= MAX_KNOWN) known.clear();
     known.set(value, word);
   }
   return word;

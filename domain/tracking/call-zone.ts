@@ -5,7 +5,7 @@ const MINUTE_MS = 60_000;
 const FIXED = /^(?:GMT|UTC)?(?<sign>[+-])(?<hours>\d{1,2}):?(?<minutes>\d{2})?$/;
 
 /** More than there are zones: what is none is remembered, too. */
-const MOST_ZONES = 2_000;
+const MAX_ZONES = 2_000;
 const zones = new Map<string, OffsetAt | null>();
 
 /**
@@ -37,7 +37,7 @@ function zoneNamed(name: string): OffsetAt | null {
   let offsetAt = zones.get(spelled);
   if (offsetAt === undefined) {
     offsetAt = isTimeZone(name) ? offsetsIn(properName(name)) : null;
-    if (zones.size >= MOST_ZONES) zones.clear();
+    if (zones.size >= MAX_ZONES) zones.clear();
     zones.set(spelled, offsetAt);
   }
   return offsetAt;

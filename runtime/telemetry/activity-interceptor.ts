@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Context } from '@temporalio/activity';
 import { ApplicationFailure, TemporalFailure } from '@temporalio/common';
 import type { ActivityInterceptors } from '@temporalio/worker';
-import type { Log } from '../../activities/needs.ts';
+import type { Log } from '../../activities/dependencies.ts';
 import { faultOf } from '../../domain/core/fault.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import type { Metrics } from './metrics.ts';

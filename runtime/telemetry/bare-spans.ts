@@ -1,6 +1,6 @@
 import type { Attributes } from '@opentelemetry/api';
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-base';
-import type { Log } from '../../activities/needs.ts';
+import type { Log } from '../../activities/dependencies.ts';
 import { faultOf } from '../../domain/core/fault.ts';
 
 /** What may be told of a span. All else stays here, since it may quote a value: messages, stacks, unknown attributes. */

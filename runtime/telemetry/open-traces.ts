@@ -1,4 +1,4 @@
-import type { Log } from '../../activities/needs.ts';
+import type { Log } from '../../activities/dependencies.ts';
 import type { Config } from '../config.ts';
 import type { Traces } from './traces.ts';
 

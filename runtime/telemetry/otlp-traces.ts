@@ -7,7 +7,7 @@ import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trac
 import { OpenTelemetryWorkflowClientInterceptor } from '@temporalio/interceptors-opentelemetry/lib/client/index.js';
 import { makeWorkflowExporter, OpenTelemetryActivityInboundInterceptor } from '@temporalio/interceptors-opentelemetry/lib/worker/index.js';
 import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
-import type { Log } from '../../activities/needs.ts';
+import type { Log } from '../../activities/dependencies.ts';
 import { faultOf } from '../../domain/core/fault.ts';
 import { bareExporter } from './bare-spans.ts';
 import { requestTracer } from './request-tracer.ts';

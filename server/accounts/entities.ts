@@ -17,7 +17,7 @@ import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { EntityRecord, showEntity } from './entity-record.ts';
 
-/** The entities of the whole house: for superadmins, who see all of them. */
+/** All entities of the service: for superadmins, who see all of them. */
 const SHARED = { tag: 'Entities', role: 'superadmin' } as const;
 const PATH = '/api/entities';
 const ONE = `${PATH}/:entity_id`;
@@ -86,8 +86,8 @@ const updateAnEntity = route({
   params,
   body: z.object({ name: name.optional(), ...optional, active: bodyFlag.optional() }),
   result: WholeEntity,
-  async handle({ params: { entity_id }, body, log, ...who }, needs) {
-    const { db, secrets } = needs;
+  async handle({ params: { entity_id }, body, log, ...who }, deps) {
+    const { db, secrets } = deps;
     let zoned: number | null = null;
     const answer = await write(db, async (tx) => {
       const entity = await lockEntity(tx, secrets, entity_id) ?? refuse(404, 'not_found', NOT_FOUND);
@@ -104,7 +104,7 @@ const updateAnEntity = route({
       return showWhole(changed);
     });
     const exporters = zoned === null ? [] : await listExporters(db, zoned);
-    await Promise.all(exporters.filter(({ active }) => active).map((exporter) => followExporterSoon(needs, log, exporter)));
+    await Promise.all(exporters.filter(({ active }) => active).map((exporter) => followExporterSoon(deps, log, exporter)));
     return answer;
   },
 });

@@ -17,7 +17,7 @@ import { refuseGiving } from './user-rules.ts';
 const SHARED = { tag: 'Service tokens', role: 'person' } as const;
 const PATH = '/api/service_tokens';
 
-const MOST_DAYS = 730;
+const MAX_DAYS = 730;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 const ServiceTokenRecord = z.object({
@@ -55,7 +55,7 @@ const createServiceToken = route({
   body: z.object({
     name,
     rights: z.array(z.enum(RIGHTS)).min(1, 'must name at least one right'),
-    expires_in_days: bodyInteger({ min: 1, max: MOST_DAYS }).optional(),
+    expires_in_days: bodyInteger({ min: 1, max: MAX_DAYS }).optional(),
     expires_at: isoDatetime.optional().describe('Instead of expires_in_days; within two years'),
   }),
   result: ServiceTokenRecord.extend({ token: z.string() }),
@@ -102,7 +102,7 @@ function expiryOf({ expires_in_days: days, expires_at: at }: { expires_in_days?:
   }
   if (!at) return refuseField('expires_in_days', 'is required, or expires_at');
   if (at.getTime() <= now) return refuseField('expires_at', 'must lie in the future');
-  if (at.getTime() > now + MOST_DAYS * DAY_MS) return refuseField('expires_at', `must be within ${MOST_DAYS} days`);
+  if (at.getTime() > now + MAX_DAYS * DAY_MS) return refuseField('expires_at', `must be within ${MAX_DAYS} days`);
   return at;
 }
 

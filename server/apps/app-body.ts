@@ -7,13 +7,13 @@ import { validate } from '../http/validate.ts';
 
 /** An app as a caller says it (docs/apps.md). */
 
-const MOST_DAYS = 3_650;
-const MOST_SECONDS = 31_536_000;
-const MOST_DOMAINS = 200;
-const MOST_EMAILS = 20;
-const MOST_GROUPS = 200;
-const MOST_VERSIONS = 1_000;
-const MOST_LANGUAGES = 200;
+const MAX_DAYS = 3_650;
+const MAX_SECONDS = 31_536_000;
+const MAX_DOMAINS = 200;
+const MAX_EMAILS = 20;
+const MAX_GROUPS = 200;
+const MAX_VERSIONS = 1_000;
+const MAX_LANGUAGES = 200;
 
 const HOST = /^(?:\*\.)?(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?\.)*[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?(?::\d{1,5})?$/u;
 
@@ -50,7 +50,7 @@ const Status = closedObject({
 
 const RateLimit = closedObject({
   message_limit: bodyInteger({ min: 1, max: 1_000_000 }).nullable().default(null),
-  period: bodyInteger({ min: 1, max: MOST_SECONDS }).nullable().default(null).describe('Seconds'),
+  period: bodyInteger({ min: 1, max: MAX_SECONDS }).nullable().default(null).describe('Seconds'),
 }).superRefine(({ message_limit, period }, ctx) => {
   if ((message_limit === null) === (period === null)) return;
   const [missing, given] = period === null ? ['period', 'message_limit'] : ['message_limit', 'period'];
@@ -67,18 +67,18 @@ const others = {
     .describe('Host names of a Web App; passed over for others'),
   default_tz: text().refine(isTimeZone, 'must be a zone of the IANA database, such as Europe/Paris').optional()
     .describe('By default Europe/Paris'),
-  app_groups: textArray(identifier, MOST_GROUPS).optional().describe('Identifiers of app groups'),
-  localizations: jsonArray(Localization, MOST_LANGUAGES).optional(),
+  app_groups: textArray(identifier, MAX_GROUPS).optional().describe('Identifiers of app groups'),
+  localizations: jsonArray(Localization, MAX_LANGUAGES).optional(),
   icon: jsonObject(Icon.nullable()).optional(),
   cv_icon: jsonObject(Icon.nullable()).optional(),
   primary_category: text().nullable().optional(),
   secondary_category: text().nullable().optional(),
-  statuses: jsonArray(Status, MOST_VERSIONS).optional(),
+  statuses: jsonArray(Status, MAX_VERSIONS).optional(),
   fcm_key: text({ max: 10_000 }).nullable().optional(),
   crm_syncable: bodyFlag.optional().describe('By default false'),
-  inbox_days_to_live: bodyInteger({ min: 1, max: MOST_DAYS }).nullable().optional(),
+  inbox_days_to_live: bodyInteger({ min: 1, max: MAX_DAYS }).nullable().optional(),
   rate_limit: jsonObject(RateLimit.nullable()).optional(),
-  gdpr_emails: textArray(email, MOST_EMAILS).optional(),
+  gdpr_emails: textArray(email, MAX_EMAILS).optional(),
   gdpr_approval: bodyFlag.optional().describe('Deletions asked for from its devices wait for approval; by default true'),
   session_timeout: bodyInteger({ min: 15, max: 3_600 }).optional().describe('Seconds; by default 120'),
 };
@@ -95,7 +95,7 @@ export const AppChangeBody = z.object({ name: name.optional(), package_name: pac
 export type AppChangeBody = z.output<typeof AppChangeBody>;
 
 const host = text({ max: 260 }).regex(HOST, 'must be a host name, such as www.example.com');
-const WebApp = z.object({ domains: textArray(host, MOST_DOMAINS).optional() });
+const WebApp = z.object({ domains: textArray(host, MAX_DOMAINS).optional() });
 
 /** The domains that a body gives a web app; undefined where it gives none. */
 export function readDomains(domains: unknown): string[] | undefined {

@@ -15,10 +15,10 @@ import { type Route, route } from '../http/route.ts';
 const SHARED = { tag: 'App groups' } as const;
 const PATH = '/api/app_groups';
 const ONE = `${PATH}/:group_identifier`;
-const MOST_APPS = 1_000;
+const MAX_APPS = 1_000;
 
 const params = z.object({ group_identifier: identifier });
-const apps = textArray(identifier, MOST_APPS).optional().describe('Identifiers of all its apps');
+const apps = textArray(identifier, MAX_APPS).optional().describe('Identifiers of all its apps');
 const Group = z.object({
   identifier: z.string(), name: z.string(), created_at: z.int().describe('Seconds since the epoch'), apps: z.array(z.string()),
 });

@@ -8,7 +8,7 @@ export const WALLET = { tag: 'Data wallet', right: 'gdpr_data_manage' } as const
 export const WALLET_PATH = '/api/apps/:app_identifier/data_wallet';
 
 /** Lists come as a whole: so large may one be. */
-const MOST_MIB = 20;
+const MAX_MIB = 20;
 
 /** The data wallet of an app of the caller's entity, or the 404 of an unknown app. */
 export async function ownWallet(db: Queryable, entityId: number, appIdentifier: string): Promise<WalletRef> {
@@ -24,7 +24,7 @@ export async function holdWallet(tx: Queryable, entityId: number, appIdentifier:
 
 /** After a change, in its transaction: a wallet whose lists would be too large to be answered. */
 export async function refuseTooLarge(tx: Queryable, { entityId, appId }: WalletRef): Promise<void> {
-  if (await findWalletBytes(tx, entityId, appId) <= MOST_MIB * 1024 ** 2) return;
+  if (await findWalletBytes(tx, entityId, appId) <= MAX_MIB * 1024 ** 2) return;
   refuse(400, 'bad_request', `The data wallet would be too large: with the titles of what its elements belong to, its texts have `
-    + `at most ${MOST_MIB} MiB. Shorten some, or delete what is not used`);
+    + `at most ${MAX_MIB} MiB. Shorten some, or delete what is not used`);
 }

@@ -11,12 +11,12 @@ import { sayUnknown } from '../http/say-unknown.ts';
 import { description, technicalName, Texts, title, withoutRepeats } from './wallet-body.ts';
 import { walletRoutes } from './wallet-routes.ts';
 
-const MOST_ELEMENTS = 1_000;
+const MAX_ELEMENTS = 1_000;
 const named = z.object({ technical_name: z.string() });
 
 const dataElements = withoutRepeats(z.object({
   technical_name: text(), recipient: z.object({ technical_name: text() }),
-}), { max: MOST_ELEMENTS, path: ['technical_name'], nameOf: (element) => JSON.stringify([element.recipient, element.technical_name]) });
+}), { max: MAX_ELEMENTS, path: ['technical_name'], nameOf: (element) => JSON.stringify([element.recipient, element.technical_name]) });
 
 const others = { title: title.optional(), description: description.optional(), data_elements: dataElements.optional() };
 

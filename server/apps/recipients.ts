@@ -13,11 +13,11 @@ import { sayUnknown } from '../http/say-unknown.ts';
 import { technicalName, Texts, withoutRepeats } from './wallet-body.ts';
 import { walletRoutes } from './wallet-routes.ts';
 
-const MOST_ELEMENTS = 1_000;
+const MAX_ELEMENTS = 1_000;
 
 const dataElements = withoutRepeats(z.object({
   technical_name: technicalName, display_name: name, data_category: z.object({ technical_name: text() }),
-}), { max: MOST_ELEMENTS, path: ['technical_name'], nameOf: (element) => element.technical_name });
+}), { max: MAX_ELEMENTS, path: ['technical_name'], nameOf: (element) => element.technical_name });
 
 const RecipientRecord = z.object({
   identifier: z.string().optional().describe('Absent on the default recipient'),

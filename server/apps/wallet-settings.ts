@@ -9,7 +9,7 @@ import { holdWallet, ownWallet, WALLET, WALLET_PATH } from './own-wallet.ts';
 import { languageFault, withoutRepeats } from './wallet-body.ts';
 
 /** More than there are codes. */
-const MOST_LANGUAGES = 200;
+const MAX_LANGUAGES = 200;
 const PATH = `${WALLET_PATH}/settings`;
 const params = z.object({ app_identifier: identifier });
 
@@ -20,7 +20,7 @@ const language = text().check((ctx) => {
 
 const LanguagesBody = z.object({
   languages: withoutRepeats(z.object({ identifier: language }), {
-    min: 1, max: MOST_LANGUAGES, path: ['identifier'], nameOf: (each) => each.identifier,
+    min: 1, max: MAX_LANGUAGES, path: ['identifier'], nameOf: (each) => each.identifier,
   }).describe('All languages that the wallet then has'),
 });
 

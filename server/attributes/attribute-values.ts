@@ -5,13 +5,13 @@ import type { SystemOfRecord } from '../../store/attributes/systems-of-records.t
 import { type Tx, write } from '../../store/core/database.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';
 import { findLastUser } from '../../store/tracking/installations.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import type { ApiVersion } from '../http/api-version.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { customerId, identifier, queryFlag } from '../http/input.ts';
 import { rawNumber } from '../http/raw-json.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
-import type { RouteNeeds } from '../needs.ts';
 import { findVisibleSor } from './sor-record.ts';
 
 const SHARED = {
@@ -34,10 +34,10 @@ const readAttributeValues = route({
   summary: 'Read the attribute values of a customer',
   description: 'Not for massive retrieval.',
   result: z.object({ customer_id: z.string(), customer_id_type: z.enum(CUSTOMER_TYPES), attribute_values: Values }),
-  handle: async (asked, needs) => ({
+  handle: async (asked, deps) => ({
     customer_id: asked.query.customer_id,
     customer_id_type: asked.query.customer_type,
-    attribute_values: await readValues(asked, needs),
+    attribute_values: await readValues(asked, deps),
   }),
 });
 
@@ -53,7 +53,7 @@ const readCustomerAttributeValues = route({
 type Asked = Circumstances & { query: z.output<typeof SHARED.query>; caller: Caller };
 
 /** Shows the values by key, and writes down who read them. */
-async function readValues({ query, version, ...who }: Asked, { db, secrets }: RouteNeeds): Promise<Record<string, unknown>> {
+async function readValues({ query, version, ...who }: Asked, { db, secrets }: RouteDependencies): Promise<Record<string, unknown>> {
   const { entityId } = who.caller;
   const values = await write(db, async (tx) => {
     const sor = await findVisibleSor(tx, entityId, query.sor_id, version);

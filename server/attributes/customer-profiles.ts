@@ -5,11 +5,11 @@ import { addPendingCustomers, countCustomers, listCustomers } from '../../store/
 import { streamProfileValues } from '../../store/attributes/profile-values.ts';
 import { write } from '../../store/core/database.ts';
 import { listApplications } from '../../store/tracking/installations.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { auditReads } from '../http/audit.ts';
 import { customerId } from '../http/input.ts';
 import { type Reply, streamedList, streamedResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
-import type { RouteNeeds } from '../needs.ts';
 import { type AskedProfiles, auditPage } from './profile-audit.ts';
 import { listProfileChanges } from './profile-changes.ts';
 import { nextUrl, openAllCursor } from './profile-cursor.ts';
@@ -31,34 +31,34 @@ const listProfiles = route({
     next: z.string().nullable().describe('The address of the next page; null at the end'),
     profiles: z.array(ProfileRecord),
   }),
-  handle: (asked, needs) => asked.query.updated_since
-    ? listProfileChanges(asked, needs, asked.query.updated_since)
-    : listAllProfiles(asked, needs),
+  handle: (asked, deps) => asked.query.updated_since
+    ? listProfileChanges(asked, deps, asked.query.updated_since)
+    : listAllProfiles(asked, deps),
 });
 
-async function listAllProfiles(asked: AskedProfiles, needs: RouteNeeds): Promise<Reply> {
+async function listAllProfiles(asked: AskedProfiles, deps: RouteDependencies): Promise<Reply> {
   const { caller: { entityId }, query } = asked;
   const { num_per_page: perPage } = query;
   const filter = { customerType: query.customer_id_type ?? null, customerIds: query.customer_ids ?? null };
-  const cursor = openAllCursor(needs.secrets, entityId, query);
+  const cursor = openAllCursor(deps.secrets, entityId, query);
   const page = cursor?.page ?? query.page;
   const start = cursor ? { after: cursor.after } : { offset: (page - 1) * perPage };
-  await addPendingCustomers(needs.db, entityId);
-  const { selection, total, customers } = await write(needs.db, async (tx) => {
+  await addPendingCustomers(deps.db, entityId);
+  const { selection, total, customers } = await write(deps.db, async (tx) => {
     const found = {
       selection: await findProfileSelection(tx, entityId, query),
       total: cursor?.total ?? await countCustomers(tx, entityId, filter),
       customers: await listCustomers(tx, entityId, filter, { ...start, limit: perPage + 1 }),
     };
-    await auditPage(tx, asked, needs, Math.min(perPage, found.customers.length));
+    await auditPage(tx, asked, deps, Math.min(perPage, found.customers.length));
     return found;
   });
   const shown = customers.slice(0, perPage);
   const next = customers.length > perPage
-    ? nextUrl(needs, entityId, query, { after: shown.at(-1)!, total, page: page + 1 }) : null;
-  const found = streamProfileValues(needs.db, entityId, shown, selection.values);
+    ? nextUrl(deps, entityId, query, { after: shown.at(-1)!, total, page: page + 1 }) : null;
+  const found = streamProfileValues(deps.db, entityId, shown, selection.values);
   const totals = { total_pages: Math.ceil(total / perPage), total_profiles: total, next };
-  const applications = await listApplications(needs.db, entityId, shown);
+  const applications = await listApplications(deps.db, entityId, shown);
   return streamedResult('profiles', each(found, fullProfiles(selection, applications)), totals);
 }
 

@@ -6,13 +6,13 @@ import { email, identifier } from '../http/input.ts';
 import { type Route, route } from '../http/route.ts';
 import { findVisibleSor } from './sor-record.ts';
 
-const MOST_ADDRESSES = 20;
+const MAX_ADDRESSES = 20;
 const SHARED = { tag: 'Systems of Records', right: 'sor_manage' } as const;
 const PATH = '/api/system_of_records/:sor_identifier/notify_emails';
 const params = z.object({ sor_identifier: identifier });
 
 const NotifyEmails = z.object({
-  notify_emails: z.array(email).max(MOST_ADDRESSES, `must have at most ${MOST_ADDRESSES} addresses`),
+  notify_emails: z.array(email).max(MAX_ADDRESSES, `must have at most ${MAX_ADDRESSES} addresses`),
 });
 
 const viewNotifyEmails = route({

@@ -4,8 +4,8 @@ import { addPendingCustomers } from '../../store/attributes/customers.ts';
 import { streamProfileValues } from '../../store/attributes/profile-values.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import { listApplications } from '../../store/tracking/installations.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { type Reply, streamedResult } from '../http/reply.ts';
-import type { RouteNeeds } from '../needs.ts';
 import { type AskedProfiles, auditPage } from './profile-audit.ts';
 import { type ChangesCursor, nextUrl, openChangesCursor } from './profile-cursor.ts';
 import { refuseParam } from './profile-query.ts';
@@ -15,26 +15,26 @@ import { findProfileSelection, type ProfileSelection } from './profile-selection
 type Changes = ReturnType<typeof streamProfileValues>;
 
 /** A page of what changed since a date. */
-export async function listProfileChanges(asked: AskedProfiles, needs: RouteNeeds, since: Date): Promise<Reply> {
+export async function listProfileChanges(asked: AskedProfiles, deps: RouteDependencies, since: Date): Promise<Reply> {
   const { caller: { entityId }, query } = asked;
   const filter = { customerType: query.customer_id_type ?? null, customerIds: query.customer_ids ?? null };
-  const cursor = openChangesCursor(needs.secrets, entityId, query);
-  const walk = cursor ?? await begin(needs.db, since, filter.customerIds !== null);
-  if (walk.log === undefined) await addPendingCustomers(needs.db, entityId);
-  const { selection, changed, next } = await write(needs.db, async (tx) => {
+  const cursor = openChangesCursor(deps.secrets, entityId, query);
+  const walk = cursor ?? await begin(deps.db, since, filter.customerIds !== null);
+  if (walk.log === undefined) await addPendingCustomers(deps.db, entityId);
+  const { selection, changed, next } = await write(deps.db, async (tx) => {
     // A walk that was left lying until the log forgot what it was to read next.
     if (cursor?.log && !await isLogKept(tx, cursor.log.receivedAt)) refuseParam('cursor', 'is too old: begin again');
     const selected = await findProfileSelection(tx, entityId, query);
     const place = walk.log === undefined ? { after: walk.after ?? null } : { log: walk.log };
     const page = await listChangedCustomers(
       tx, entityId, { ...walk, filter, selection: selected.values }, place, query.num_per_page);
-    await auditPage(tx, asked, needs, page.changed.length);
+    await auditPage(tx, asked, deps, page.changed.length);
     return { selection: selected, ...page };
   });
-  const found = streamProfileValues(needs.db, entityId, changed, selection.values);
-  const applications = await listApplications(needs.db, entityId, changed);
+  const found = streamProfileValues(deps.db, entityId, changed, selection.values);
+  const applications = await listApplications(deps.db, entityId, changed);
   return streamedResult('profiles', withChanges(found, selection, applications), {
-    updated_until: walk.until, next: next && nextUrl(needs, entityId, query, moved(walk, next)),
+    updated_until: walk.until, next: next && nextUrl(deps, entityId, query, moved(walk, next)),
   });
 }
 

@@ -5,13 +5,13 @@ import {
 } from '../../store/attributes/systems-of-records.ts';
 import { write } from '../../store/core/database.ts';
 import { listSyncsInto } from '../../store/syncs/syncs.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { commaList, identifier, name } from '../http/input.ts';
 import { noResult, type Reply } from '../http/reply.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { refuseWhileUsed } from '../http/while-used.ts';
-import type { RouteNeeds } from '../needs.ts';
 import { findVisibleSor, isVisible, showSor, SorRecord } from './sor-record.ts';
 
 const TYPES = ['app', 'custom', 'global'] as const;
@@ -113,7 +113,7 @@ const disableSystemOfRecord = route({
   summary: 'Disable a System of Records',
   description: 'All its attributes then count as disabled.',
   params,
-  handle: (input, needs) => switchSor(input, needs, true),
+  handle: (input, deps) => switchSor(input, deps, true),
 });
 
 const enableSystemOfRecord = route({
@@ -122,13 +122,13 @@ const enableSystemOfRecord = route({
   path: '/api/system_of_records/:sor_identifier/enable',
   summary: 'Enable a System of Records',
   params,
-  handle: (input, needs) => switchSor(input, needs, false),
+  handle: (input, deps) => switchSor(input, deps, false),
 });
 
 type Switch = Circumstances & { params: z.output<typeof params>; caller: Caller };
 
 async function switchSor(
-  { params: { sor_identifier }, version, ...who }: Switch, { db }: RouteNeeds, disabled: boolean,
+  { params: { sor_identifier }, version, ...who }: Switch, { db }: RouteDependencies, disabled: boolean,
 ): Promise<Reply> {
   await write(db, async (tx) => {
     const sor = await findVisibleSor(tx, who.caller.entityId, sor_identifier, version, lockSor);

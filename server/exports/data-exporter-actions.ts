@@ -4,11 +4,11 @@ import { findExternalId } from '../../store/accounts/entities.ts';
 import { write } from '../../store/core/database.ts';
 import { lockExporter, updateActive } from '../../store/exports/data-exporters.ts';
 import { cancelExportRunsOf } from '../../store/exports/export-runs.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { identifier } from '../http/input.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
-import type { RouteNeeds } from '../needs.ts';
 import { checkBucket } from './exporter-check.ts';
 import { followExporterSoon } from './exporter-flows.ts';
 import { ExporterRecord, knownExporter, showExporter } from './exporter-record.ts';
@@ -28,10 +28,10 @@ const activateExporter = route({
   description: 'The bucket is tried first: where it refuses (4xx) or cannot be reached (5xx), the exporter stays as it is. '
     + 'Where failures had paused it, it goes on.',
   result: ExporterRecord,
-  async handle({ params: { exporter_id }, ...who }, needs) {
-    const { secrets, ...tried } = await storedExporter(needs.db, needs, who.caller.entityId, exporter_id);
-    await checkBucket(who, needs, exporter_id, { ...tried, secrets });
-    return changeActive(exporter_id, who, needs, true, tried.revision);
+  async handle({ params: { exporter_id }, ...who }, deps) {
+    const { secrets, ...tried } = await storedExporter(deps.db, deps, who.caller.entityId, exporter_id);
+    await checkBucket(who, deps, exporter_id, { ...tried, secrets });
+    return changeActive(exporter_id, who, deps, true, tried.revision);
   },
 });
 
@@ -43,8 +43,8 @@ const deactivateExporter = route({
   description: 'A run under way goes on, and can be canceled; those of the schedule that wait are canceled. By hand it can be run all '
     + 'the same.',
   result: ExporterRecord,
-  async handle({ params: { exporter_id }, ...who }, needs) {
-    return changeActive(exporter_id, who, needs, false, null);
+  async handle({ params: { exporter_id }, ...who }, deps) {
+    return changeActive(exporter_id, who, deps, false, null);
   },
 });
 
@@ -56,9 +56,9 @@ const checkExporter = route({
   description: 'A failure has the provider\'s own words: 4xx where something must change first, 5xx where the bucket cannot '
     + 'be reached.',
   result: z.object({ ok: z.literal(true) }),
-  async handle({ params: { exporter_id }, keepReply, ...who }, needs) {
-    await checkBucket(who, needs, exporter_id, await storedExporter(needs.db, needs, who.caller.entityId, exporter_id));
-    return write(needs.db, (tx) => keepReply(tx, { ok: true as const }));
+  async handle({ params: { exporter_id }, keepReply, ...who }, deps) {
+    await checkBucket(who, deps, exporter_id, await storedExporter(deps.db, deps, who.caller.entityId, exporter_id));
+    return write(deps.db, (tx) => keepReply(tx, { ok: true as const }));
   },
 });
 
@@ -87,9 +87,9 @@ const viewPolicy = route({
 type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller };
 
 /** `tried` is the revision with which the bucket was tried. */
-async function changeActive(exporterId: string, { log, ...who }: Who, needs: RouteNeeds, active: boolean, tried: number | null) {
+async function changeActive(exporterId: string, { log, ...who }: Who, deps: RouteDependencies, active: boolean, tried: number | null) {
   const { entityId } = who.caller;
-  const after = await write(needs.db, async (tx) => {
+  const after = await write(deps.db, async (tx) => {
     const before = await knownExporter(tx, entityId, exporterId, lockExporter);
     if (tried !== null) refuseChangedMeanwhile(before, tried);
     await updateActive(tx, entityId, before.id, active);
@@ -98,8 +98,8 @@ async function changeActive(exporterId: string, { log, ...who }: Who, needs: Rou
     await audit(tx, who, { action: 'update', subjectKind: 'data_exporter', subject: exporterId, details });
     return knownExporter(tx, entityId, exporterId);
   });
-  await followExporterSoon(needs, log, after);
-  return showExporter(needs.db, after);
+  await followExporterSoon(deps, log, after);
+  return showExporter(deps.db, after);
 }
 
 export const dataExporterActionRoutes: Route[] = [activateExporter, deactivateExporter, checkExporter, viewPolicy];

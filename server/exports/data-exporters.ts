@@ -20,7 +20,7 @@ import { refuseChangedMeanwhile, storedExporter } from './stored-exporter.ts';
 /** Daily exports to customers' S3 buckets (reference: Data exporters; docs/exports.md). */
 const SHARED = { tag: 'Data exporters', right: ['sor_manage', 'usage_analytics_view'] } as const;
 const PATH = '/api/data_exporters';
-const MOST_EXPORTERS = 100;
+const MAX_EXPORTERS = 100;
 const params = z.object({ exporter_id: identifier });
 
 const listTheExporters = route({
@@ -42,11 +42,11 @@ const viewExporter = route({
   description: 'The audit log tells who was shown secrets.',
   params,
   result: RevealedExporter,
-  async handle({ params: { exporter_id }, ...who }, needs) {
-    return write(needs.db, async (tx) => {
-      const { secrets, ...exporter } = await storedExporter(tx, needs, who.caller.entityId, exporter_id);
+  async handle({ params: { exporter_id }, ...who }, deps) {
+    return write(deps.db, async (tx) => {
+      const { secrets, ...exporter } = await storedExporter(tx, deps, who.caller.entityId, exporter_id);
       await audit(tx, who, { action: 'read', subjectKind: 'data_exporter', subject: exporter_id });
-      return revealExporter(tx, needs.secrets, exporter, secrets);
+      return revealExporter(tx, deps.secrets, exporter, secrets);
     });
   },
 });
@@ -59,17 +59,17 @@ const createExporter = route({
   description: 'It exports daily once it is activated: PUT /api/data_exporters/<exporter_id>/activate.',
   body: ExporterBody,
   result: RevealedExporter,
-  async handle({ body, keepReply, ...who }, needs) {
+  async handle({ body, keepReply, ...who }, deps) {
     const { entityId, userId } = who.caller;
-    const definition = await read(needs.db, (tx) => readExporter(tx, entityId, body, null));
-    if (body.check) await checkBucket(who, needs, null, definition);
-    return write(needs.db, async (tx) => {
-      if (await lockExporterCount(tx, entityId) >= MOST_EXPORTERS) {
-        refuse(409, 'conflict', `The entity has ${MOST_EXPORTERS} data exporters, which is the most: delete one first`);
+    const definition = await read(deps.db, (tx) => readExporter(tx, entityId, body, null));
+    if (body.check) await checkBucket(who, deps, null, definition);
+    return write(deps.db, async (tx) => {
+      if (await lockExporterCount(tx, entityId) >= MAX_EXPORTERS) {
+        refuse(409, 'conflict', `The entity has ${MAX_EXPORTERS} data exporters, which is the most: delete one first`);
       }
-      const exporter = await insertExporter(tx, needs.secrets, entityId, { ...definition, createdBy: userId });
+      const exporter = await insertExporter(tx, deps.secrets, entityId, { ...definition, createdBy: userId });
       await audit(tx, who, { action: 'create', subjectKind: 'data_exporter', subject: exporter.identifier });
-      return keepReply(tx, await revealExporter(tx, needs.secrets, exporter, definition.secrets), { secretOf: exporter.identifier });
+      return keepReply(tx, await revealExporter(tx, deps.secrets, exporter, definition.secrets), { secretOf: exporter.identifier });
     });
   },
 });
@@ -84,26 +84,26 @@ const changeExporter = route({
   params,
   body: ExporterChange,
   result: ExporterRecord,
-  async handle({ params: { exporter_id }, body, log, ...who }, needs) {
+  async handle({ params: { exporter_id }, body, log, ...who }, deps) {
     const { entityId } = who.caller;
     let tried: number | null = null;
     if (body.check) {
-      const before = await storedExporter(needs.db, needs, entityId, exporter_id);
-      await checkBucket({ log, ...who }, needs, exporter_id, await readExporter(needs.db, entityId, body, before));
+      const before = await storedExporter(deps.db, deps, entityId, exporter_id);
+      await checkBucket({ log, ...who }, deps, exporter_id, await readExporter(deps.db, entityId, body, before));
       tried = before.revision;
     }
-    const after = await write(needs.db, async (tx) => {
-      const before = await storedExporter(tx, needs, entityId, exporter_id, lockExporter);
+    const after = await write(deps.db, async (tx) => {
+      const before = await storedExporter(tx, deps, entityId, exporter_id, lockExporter);
       if (tried !== null) refuseChangedMeanwhile(before, tried);
       const definition = await readExporter(tx, entityId, body, before);
       const changed = changedMembers(before, definition);
-      if (changed.length > 0) await updateExporter(tx, needs.secrets, before, definition);
+      if (changed.length > 0) await updateExporter(tx, deps.secrets, before, definition);
       const details = { members: changed.join(' ') };
       await audit(tx, who, { action: 'update', subjectKind: 'data_exporter', subject: exporter_id, details });
       return knownExporter(tx, entityId, exporter_id);
     });
-    await followExporterSoon(needs, log, after);
-    return showExporter(needs.db, after);
+    await followExporterSoon(deps, log, after);
+    return showExporter(deps.db, after);
   },
 });
 
@@ -115,17 +115,17 @@ const deleteTheExporter = route({
   description: 'Answers it as it was. A run that is under way is canceled.',
   params,
   result: RevealedExporter,
-  async handle({ params: { exporter_id }, log, ...who }, needs) {
+  async handle({ params: { exporter_id }, log, ...who }, deps) {
     const { entityId } = who.caller;
-    const { deleted, shown } = await write(needs.db, async (tx) => {
-      const { secrets, ...exporter } = await storedExporter(tx, needs, entityId, exporter_id, lockExporter);
-      const answer = await revealExporter(tx, needs.secrets, exporter, secrets);
+    const { deleted, shown } = await write(deps.db, async (tx) => {
+      const { secrets, ...exporter } = await storedExporter(tx, deps, entityId, exporter_id, lockExporter);
+      const answer = await revealExporter(tx, deps.secrets, exporter, secrets);
       await cancelExportRunsOf(tx, entityId, exporter.id, 'all');
       await deleteExporter(tx, entityId, exporter.id);
       await audit(tx, who, { action: 'delete', subjectKind: 'data_exporter', subject: exporter_id, details: { secrets_shown: true } });
       return { deleted: exporter, shown: answer };
     });
-    await followExporterSoon(needs, log, { ...deleted, active: false });
+    await followExporterSoon(deps, log, { ...deleted, active: false });
     return shown;
   },
 });

@@ -7,11 +7,11 @@ import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
 import { lockExporter } from '../../store/exports/data-exporters.ts';
 import type { ExportRun, NewExportRun } from '../../store/exports/export-run-record.ts';
 import { findExportRunOfWindow, findWaitingExportRun, insertExportRun } from '../../store/exports/export-runs.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { identifier, text } from '../http/input.ts';
 import { type Circumstances, type KeepReply, type Route, route } from '../http/route.ts';
-import type { RouteNeeds } from '../needs.ts';
 import { ExportRunRecord, knownExportRun, showExportRun } from './export-run-record.ts';
 import { startExportSoon } from './exporter-flows.ts';
 import { knownExporter } from './exporter-record.ts';
@@ -30,8 +30,8 @@ const runNow = route({
     + 'ended, and 30 s from now at the earliest, when all that was received until now is committed.',
   params,
   result: ExportRunRecord,
-  async handle({ params: { exporter_id }, ...who }, needs) {
-    return startRun(exporter_id, who, needs, async (tx, { entityId, id }) => {
+  async handle({ params: { exporter_id }, ...who }, deps) {
+    return startRun(exporter_id, who, deps, async (tx, { entityId, id }) => {
       const waiting = await findWaitingExportRun(tx, entityId, id);
       if (waiting !== null) refuse(409, 'conflict', `A run that was asked for waits already: ${waiting}`);
       return { cause: 'request', window: { start: null, end: new Date(Math.floor(Date.now() / 1000) * 1000) } };
@@ -47,8 +47,8 @@ const rerun = route({
   description: 'As the exporter is now. The new manifest takes the place of the old one, in one go; where the next run begins stays.',
   params: z.object({ exporter_id: identifier, run_id: identifier }),
   result: ExportRunRecord,
-  async handle({ params: { exporter_id, run_id }, ...who }, needs) {
-    return startRun(exporter_id, who, needs, async (tx, { entityId, id }) => {
+  async handle({ params: { exporter_id, run_id }, ...who }, deps) {
+    return startRun(exporter_id, who, deps, async (tx, { entityId, id }) => {
       const run = await knownExportRun(tx, entityId, exporter_id, run_id);
       refuseUnfinished(run);
       const rerunOf = run.rerunOf ?? run.id;
@@ -79,8 +79,8 @@ const backfill = route({
   params,
   body: z.object({ from: day, to: day }),
   result: ExportRunRecord,
-  async handle({ params: { exporter_id }, body: { from, to }, ...who }, needs) {
-    return startRun(exporter_id, who, needs, async (tx, { entityId, id }) => {
+  async handle({ params: { exporter_id }, body: { from, to }, ...who }, deps) {
+    return startRun(exporter_id, who, deps, async (tx, { entityId, id }) => {
       const zone = await findEntityZone(tx, entityId);
       const days = { from, to };
       const fault = daysFault(days, zone, new Date());
@@ -96,10 +96,10 @@ type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller; keepReply:
 type Plan = (tx: Tx, exporter: DataExporter) => Promise<Omit<NewExportRun, 'exporterId'>>;
 
 /** Writes a run as `plan` says it, which may refuse, and starts it. */
-async function startRun(exporterId: string, { log, keepReply, ...who }: Who, needs: RouteNeeds, plan: Plan) {
+async function startRun(exporterId: string, { log, keepReply, ...who }: Who, deps: RouteDependencies, plan: Plan) {
   const { entityId, userId } = who.caller;
   let made: ExportRun | null = null;
-  const answer = await write(needs.db, async (tx) => {
+  const answer = await write(deps.db, async (tx) => {
     const exporter = await knownExporter(tx, entityId, exporterId, lockExporter);
     const planned = await plan(tx, exporter);
     made = (await insertExportRun(tx, entityId, { ...planned, exporterId: exporter.id, requestedBy: userId }))!;
@@ -108,7 +108,7 @@ async function startRun(exporterId: string, { log, keepReply, ...who }: Who, nee
     return keepReply(tx, await showExportRun(tx, made));
   });
   const { id: runId, identifier: name } = made!;
-  await startExportSoon(needs, log, { entityId, runId, identifier: name });
+  await startExportSoon(deps, log, { entityId, runId, identifier: name });
   return answer;
 }
 

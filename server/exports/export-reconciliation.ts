@@ -11,17 +11,17 @@ import {
 } from '../../store/exports/export-windows.ts';
 import { exporterAccess } from '../../store/exports/exporter-access.ts';
 import { isSameBucket } from '../../store/exports/same-bucket.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { identifier, pageNumber, queryFlag } from '../http/input.ts';
 import { pageOf, rowsOf, showPage } from '../http/page.ts';
 import { type Route, route } from '../http/route.ts';
-import type { RouteNeeds } from '../needs.ts';
 import { dueUntil } from './export-due.ts';
 import { checkManifest, type ManifestState, verifyFiles } from './export-verification.ts';
 import { knownExporter } from './exporter-record.ts';
 import { ReconciledWindow, showExported, showGap, showMissing, type Verified } from './reconciled-windows.ts';
 
 /** Two months of days. */
-const MOST_WINDOWS = 62;
+const MAX_WINDOWS = 62;
 
 const moment = z.union([z.iso.datetime({ offset: true }), z.iso.date()], {
   error: 'must be a date such as 2026-01-31, or a time such as 2026-01-31T00:00:00Z',
@@ -41,21 +41,21 @@ const viewReconciliation = route({
     to: moment.optional().describe('Windows that begin before this; default all'),
     verify: queryFlag.optional().describe('Look into the bucket'),
     page: pageNumber({ min: 1, max: 1_000_000, otherwise: 1 }),
-    per_page: pageNumber({ min: 1, max: MOST_WINDOWS, otherwise: MOST_WINDOWS }),
+    per_page: pageNumber({ min: 1, max: MAX_WINDOWS, otherwise: MAX_WINDOWS }),
   }),
   result: pageOf(ReconciledWindow),
-  async handle({ params: { exporter_id }, query, caller: { entityId }, log }, needs) {
+  async handle({ params: { exporter_id }, query, caller: { entityId }, log }, deps) {
     const { from = null, to = null, verify = false, ...page } = query;
-    const exporter = await knownExporter(needs.db, entityId, exporter_id);
+    const exporter = await knownExporter(deps.db, entityId, exporter_id);
     const range = { from, to };
     const { id } = exporter;
-    const total = await countExportedWindows(needs.db, entityId, id, range);
-    const windows = await listExportedWindows(needs.db, entityId, id, { ...range, ...rowsOf(page) });
-    const verified = verify ? await verifyAll(needs, exporter, windows.map(({ run }) => run), log) : new Map<number, Verified>();
-    const items = await showWindows(needs.db, exporter, windows, verified);
+    const total = await countExportedWindows(deps.db, entityId, id, range);
+    const windows = await listExportedWindows(deps.db, entityId, id, { ...range, ...rowsOf(page) });
+    const verified = verify ? await verifyAll(deps, exporter, windows.map(({ run }) => run), log) : new Map<number, Verified>();
+    const items = await showWindows(deps.db, exporter, windows, verified);
     const isLastPage = page.page * page.per_page >= total;
-    if (isLastPage) items.push(...await missingAtEnd(needs.db, exporter, range));
-    return showPage(needs.settings, `/api/data_exporters/${exporter_id}/reconciliation`, page, total, items);
+    if (isLastPage) items.push(...await missingAtEnd(deps.db, exporter, range));
+    return showPage(deps.settings, `/api/data_exporters/${exporter_id}/reconciliation`, page, total, items);
   },
 });
 
@@ -87,9 +87,9 @@ async function missingAtEnd(db: Queryable, exporter: DataExporter, { from, to }:
 
 /** By the ids of the runs. Refuses in the bucket's words. */
 async function verifyAll(
-  needs: RouteNeeds, exporter: DataExporter, runs: ExportRun[], log: Parameters<RouteNeeds['connectorCalls']['run']>[0]['log'],
+  deps: RouteDependencies, exporter: DataExporter, runs: ExportRun[], log: Parameters<RouteDependencies['connectorCalls']['run']>[0]['log'],
 ): Promise<Map<number, Verified>> {
-  const { db, secrets, connectorCalls, limits } = needs;
+  const { db, secrets, connectorCalls, limits } = deps;
   const { entityId, id } = exporter;
   const here = runs.filter(({ definition, manifestKey }) => manifestKey !== null && isSameBucket(definition!, exporter));
   const files = await listExportFiles(db, entityId, here.map((run) => run.id));
@@ -98,7 +98,7 @@ async function verifyAll(
   const outcome = await connectorCalls.run({ entityId, withinMs: limits.discoverMs, log, secretSettings }, async (context) => {
     const bucket = openExportBucket(access, context);
     try {
-      return await verifyRuns(bucket, needs, here, files);
+      return await verifyRuns(bucket, deps, here, files);
     } finally {
       bucket.close();
     }
@@ -108,7 +108,7 @@ async function verifyAll(
 }
 
 async function verifyRuns(
-  bucket: ReturnType<typeof openExportBucket>, { secrets }: Pick<RouteNeeds, 'secrets'>, runs: ExportRun[], files: ExportFile[],
+  bucket: ReturnType<typeof openExportBucket>, { secrets }: Pick<RouteDependencies, 'secrets'>, runs: ExportRun[], files: ExportFile[],
 ): Promise<Map<number, Verified>> {
   // First: what is wrong with the access is told in the bucket's words, which an answer to HEAD has none of.
   const manifests = new Map<number, ManifestState>();

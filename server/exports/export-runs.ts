@@ -92,17 +92,17 @@ const cancelTheRun = route({
   description: 'No manifest tells of what it has written, and the next run exports its window. A canceled rerun leaves what was there.',
   params,
   result: ExportRunRecord,
-  async handle({ params: { exporter_id, run_id }, keepReply, log, ...who }, needs) {
+  async handle({ params: { exporter_id, run_id }, keepReply, log, ...who }, deps) {
     const { entityId } = who.caller;
-    const { id, exporterId } = await knownExportRun(needs.db, entityId, exporter_id, run_id);
-    const answer = await write(needs.db, async (tx) => {
+    const { id, exporterId } = await knownExportRun(deps.db, entityId, exporter_id, run_id);
+    const answer = await write(deps.db, async (tx) => {
       const canceled = await cancelExportRun(tx, entityId, run_id);
       if (!canceled) refuse(400, 'bad_request', 'The run has ended already');
       await audit(tx, who, { action: 'update', subjectKind: 'export_run', subject: run_id, details: { change: 'canceled' } });
       return keepReply(tx, await showExportRun(tx, (await findExportRunById(tx, entityId, id))!));
     });
-    const next = await findNextExportRun(needs.db, entityId, exporterId);
-    if (next) await startExportSoon(needs, log, next);
+    const next = await findNextExportRun(deps.db, entityId, exporterId);
+    if (next) await startExportSoon(deps, log, next);
     return answer;
   },
 });

@@ -16,12 +16,12 @@ export type ManifestState = (typeof MANIFEST_STATES)[number];
 
 const AT_ONCE = 16;
 /** Each is a request to the bucket. */
-const MOST_FILES = 5_000;
+const MAX_FILES = 5_000;
 
 /** By their keys. Sizes and the bucket's own checksums are compared; nothing is downloaded. */
 export async function verifyFiles(bucket: ExportBucket, files: readonly ExportFile[]): Promise<Map<string, FileState>> {
   const states = new Map<string, FileState>(files.map(({ key }) => [key, 'unchecked']));
-  const waiting = files.slice(0, MOST_FILES).values();
+  const waiting = files.slice(0, MAX_FILES).values();
   await Promise.all(Array.from({ length: AT_ONCE }, async () => {
     for (const file of waiting) states.set(file.key, await stateOf(bucket, file));
   }));

@@ -9,8 +9,8 @@ import { bodyFlag, bodyInteger, email, identifier, name, text, textArray } from 
 
 /** An exporter as a caller says it (reference: Data exporters; docs/exports.md). */
 
-const MOST_EMAILS = 20;
-const MOST_NAMED = 1_000;
+const MAX_EMAILS = 20;
+const MAX_NAMED = 1_000;
 const MIB = 1024 ** 2;
 const PART_BYTES = { min: MIB, max: 5 * 1024 * MIB };
 
@@ -64,7 +64,7 @@ const encryptionType = z.string().refine((value) => value === '' || parseEncrypt
 const required = {
   export_configuration: z.enum(EXPORTER_TYPES),
   bucket_name: text().regex(BUCKET_NAME, 'must be the name of a bucket, without s3://: 3 to 63 small letters, digits, dots and dashes'),
-  app_ids: textArray(identifier, MOST_NAMED, 1).describe('Apps of the entity'),
+  app_ids: textArray(identifier, MAX_NAMED, 1).describe('Apps of the entity'),
   exported_data: exportedData.describe(`Of ${EXPORT_DATA_TYPES.join(', ')}`),
 };
 
@@ -79,14 +79,14 @@ const others = {
   aws_access_key_id: orNone(accessKeyId).describe('Required for aws_secret_key'),
   aws_secret_access_key: orNone(secretAccessKey).describe('Required for aws_secret_key'),
   endpoint: orNone(endpoint).describe('The address of an S3 that is not Amazon\'s; the bucket goes into the path'),
-  sor_ids: textArray(identifier, MOST_NAMED).optional().describe('Systems of Records; at least one when attributes are exported'),
+  sor_ids: textArray(identifier, MAX_NAMED).optional().describe('Systems of Records; at least one when attributes are exported'),
   format: z.enum(EXPORT_FORMATS).optional().describe('By default csv'),
   include_headers: bodyFlag.optional().describe('A line of column names in each CSV file; by default false'),
   encryption_type: encryptionType.optional().describe('Such as AES-256-CBC; by default empty: none'),
   encryption_key: orNone(text()).describe('Required with encryption_type'),
   part_bytes: bodyInteger(PART_BYTES).optional().describe('Of a file before compression; by default 512 MiB'),
   export_since: orNone(since).describe('Where the first export begins: a date or a date and time; by default all there is'),
-  notify_emails: textArray(email, MOST_EMAILS).optional().describe('Who is told of failures; by default whoever made it'),
+  notify_emails: textArray(email, MAX_EMAILS).optional().describe('Who is told of failures; by default whoever made it'),
   check: bodyFlag.optional().describe('Try the bucket first: where that fails, nothing is stored'),
 };
 

@@ -3,10 +3,10 @@ import { probeBucket } from '../../connectors/s3/probe-bucket.ts';
 import { findExternalId } from '../../store/accounts/entities.ts';
 import { write } from '../../store/core/database.ts';
 import { exporterAccess } from '../../store/exports/exporter-access.ts';
+import type { Limits, RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import type { Circumstances } from '../http/route.ts';
-import type { Limits, RouteNeeds } from '../needs.ts';
 import type { Definition } from './exporter-definition.ts';
 
 type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller };
@@ -16,7 +16,7 @@ type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller };
  * identifier, null before there is one. Not within a transaction: it may take as long as the provider does.
  */
 export async function checkBucket(
-  { log, ...who }: Who, { db, connectorCalls, limits }: RouteNeeds, subject: string | null, definition: Definition,
+  { log, ...who }: Who, { db, connectorCalls, limits }: RouteDependencies, subject: string | null, definition: Definition,
 ): Promise<void> {
   const { entityId } = who.caller;
   const access = exporterAccess(definition, definition.secrets, await findExternalId(db, entityId));

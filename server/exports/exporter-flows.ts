@@ -1,14 +1,14 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
 import type { RunRef } from '../../store/syncs/sync-runs.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { leftToSweep } from '../http/left-to-sweep.ts';
-import type { RouteNeeds } from '../needs.ts';
 
-export async function startExportSoon({ flows }: RouteNeeds, log: FastifyBaseLogger, ref: RunRef): Promise<void> {
+export async function startExportSoon({ flows }: RouteDependencies, log: FastifyBaseLogger, ref: RunRef): Promise<void> {
   await leftToSweep(log, flows.startExportRun(ref), { exportRun: ref.identifier }, 'a run of an exporter');
 }
 
 /** One that was deleted is followed as one that is not active. */
-export async function followExporterSoon({ flows }: RouteNeeds, log: FastifyBaseLogger, exporter: DataExporter): Promise<void> {
+export async function followExporterSoon({ flows }: RouteDependencies, log: FastifyBaseLogger, exporter: DataExporter): Promise<void> {
   await leftToSweep(log, flows.followExporter(exporter), { exporter: exporter.identifier }, 'the schedule of an exporter');
 }

@@ -2,14 +2,14 @@ import { refuse } from '../../domain/core/refusal.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { DataExporter, ExporterSecrets } from '../../store/exports/data-exporter-record.ts';
 import { type lockExporter, openExporterSecrets } from '../../store/exports/data-exporters.ts';
-import type { RouteNeeds } from '../needs.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { knownExporter } from './exporter-record.ts';
 
 export type StoredExporter = DataExporter & { secrets: ExporterSecrets };
 
 /** The caller's exporter with its secrets; found or, with `lockExporter`, held. */
 export async function storedExporter(
-  db: Queryable, { secrets }: Pick<RouteNeeds, 'secrets'>, entityId: number, identifier: string, find?: typeof lockExporter,
+  db: Queryable, { secrets }: Pick<RouteDependencies, 'secrets'>, entityId: number, identifier: string, find?: typeof lockExporter,
 ): Promise<StoredExporter> {
   const exporter = await knownExporter(db, entityId, identifier, find);
   return { ...exporter, secrets: await openExporterSecrets(db, secrets, entityId, exporter.id) };

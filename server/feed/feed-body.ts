@@ -5,7 +5,7 @@ import type { FeedValue } from '../../domain/feed/feed-value.ts';
 import { identifier, MAX_NESTING, text } from '../http/input.ts';
 
 /** One transaction merges a request, also where each of its values changes a Set of 1,000 elements. */
-const MOST_VALUES = 3_000;
+const MAX_VALUES = 3_000;
 
 const MEMBERS = {
   attribute_key: { type: 'string' },
@@ -24,7 +24,7 @@ export const feedBody = z.object({
   sor: identifier.describe('The identifier of the System of Record'),
   api_key: text().describe('The key of that System of Record'),
   customer_attribute_values: z.preprocess(toArray, z.array(feedValue, { error: sayArray }))
-    .describe(`An array of at most ${MOST_VALUES} values, or a single one`),
+    .describe(`An array of at most ${MAX_VALUES} values, or a single one`),
 });
 
 function sayArray({ input }: { input?: unknown }): string {
@@ -34,8 +34,8 @@ function sayArray({ input }: { input?: unknown }): string {
 function toArray(given: unknown, ctx: z.core.$RefinementCtx): unknown {
   const values = typeof given === 'string' ? parsed(given, ctx) : given;
   if (!Array.isArray(values)) return isObject(values) ? [values] : values;
-  if (values.length <= MOST_VALUES) return values;
-  ctx.issues.push({ code: 'custom', message: `must have at most ${MOST_VALUES} values`, input: given });
+  if (values.length <= MAX_VALUES) return values;
+  ctx.issues.push({ code: 'custom', message: `must have at most ${MAX_VALUES} values`, input: given });
   return z.NEVER;
 }
 

@@ -3,7 +3,7 @@ import { findSorsByApiKeys, type ShownKey, type SorOfKey } from '../../store/att
 import { type Database, type Tx, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import { insertFeedRequests, type NewFeedRequest } from '../../store/feed/feed-requests.ts';
-import { gathered } from '../http/gathered.ts';
+import { microBatch } from '../http/micro-batch.ts';
 
 /** A request to accept; `answer` makes its answer in the transaction that accepts it. */
 type Intake = {
@@ -24,17 +24,17 @@ export type FeedIntake = {
 
 /** Two, so that one's rows are sent while the other one's are written to disk. */
 const ROUNDS = 2;
-const MOST_CALLS = 200;
-const MOST_BYTES = 16 * 1024 ** 2;
+const MAX_CALLS = 200;
+const MAX_BYTES = 16 * 1024 ** 2;
 
 /** Takes requests in: those that come at the same time share the round trips and the commit of one transaction. */
 export function feedIntake(db: Database, secrets: Secrets): FeedIntake {
-  const acceptTogether = gathered((intakes: Intake[]) => acceptOfEach(db, intakes), {
-    rounds: ROUNDS, calls: MOST_CALLS, weight: MOST_BYTES, weigh: ({ request }) => request.body.length,
+  const acceptTogether = microBatch((intakes: Intake[]) => acceptOfEach(db, intakes), {
+    rounds: ROUNDS, calls: MAX_CALLS, weight: MAX_BYTES, weigh: ({ request }) => request.body.length,
   });
   return {
-    findSor: gathered((shown: ShownKey[]) => findSorsByApiKeys(db, secrets, shown), {
-      rounds: ROUNDS, calls: MOST_CALLS, weight: MOST_CALLS, weigh: () => 1,
+    findSor: microBatch((shown: ShownKey[]) => findSorsByApiKeys(db, secrets, shown), {
+      rounds: ROUNDS, calls: MAX_CALLS, weight: MAX_CALLS, weigh: () => 1,
     }),
     async accept(intake) {
       const outcome = await acceptTogether(intake);

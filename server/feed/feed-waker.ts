@@ -2,7 +2,7 @@ import { faultOf } from '../../domain/core/fault.ts';
 
 const WAKE_EVERY_MS = 1_000;
 
-type WakerNeeds = {
+type WakerDependencies = {
   flows: { wakeFeed(entityId: number): Promise<void> };
   log: { warn(fields: object, message: string): void };
 };
@@ -13,11 +13,11 @@ type Rest = { timer: NodeJS.Timeout; isAsked: boolean };
  * after it together at its end. Nobody waits for it, and one that fails is made up for by the sweep.
  */
 export class FeedWaker {
-  readonly #needs: WakerNeeds;
+  readonly #deps: WakerDependencies;
   readonly #resting = new Map<number, Rest>();
 
-  constructor(needs: WakerNeeds) {
-    this.#needs = needs;
+  constructor(deps: WakerDependencies) {
+    this.#deps = deps;
   }
 
   wake(entityId: number): void {
@@ -35,8 +35,8 @@ export class FeedWaker {
   #signal(entityId: number): void {
     const timer = setTimeout(() => this.#endRest(entityId), WAKE_EVERY_MS).unref();
     this.#resting.set(entityId, { timer, isAsked: false });
-    this.#needs.flows.wakeFeed(entityId).catch((error: unknown) => {
-      this.#needs.log.warn({ entityId, fault: faultOf(error) }, 'a feed could not be woken yet');
+    this.#deps.flows.wakeFeed(entityId).catch((error: unknown) => {
+      this.#deps.log.warn({ entityId, fault: faultOf(error) }, 'a feed could not be woken yet');
     });
   }
 

@@ -22,12 +22,12 @@ const feedAttributeValues = route({
   errorCodes: true,
   body: feedBody,
   result: z.object({ requestId: z.string() }),
-  async handle({ body: { sor: shown, api_key: apiKey, customer_attribute_values: values }, version, address, keepReply }, needs) {
-    const sor = await needs.feedIntake.findSor({ identifier: shown, apiKey }) ?? refuseKey();
+  async handle({ body: { sor: shown, api_key: apiKey, customer_attribute_values: values }, version, address, keepReply }, deps) {
+    const sor = await deps.feedIntake.findSor({ identifier: shown, apiKey }) ?? refuseKey();
     const { entityId } = sor;
     const body = JSON.stringify(values);
-    await needs.feedRoom.take(entityId, body.length);
-    const answer = await needs.feedIntake.accept({
+    await deps.feedAdmission.take(entityId, body.length);
+    const answer = await deps.feedIntake.accept({
       entityId,
       request: { sorId: sor.id, version, valuesIn: values.length, body },
       entry: {
@@ -36,7 +36,7 @@ const feedAttributeValues = route({
       },
       answer: (tx, requestId) => keepReply(tx, bare({ success: true, result: { requestId }, errorMessage: null, errorCode: 0 })),
     });
-    needs.feedWaker.wake(entityId);
+    deps.feedWaker.wake(entityId);
     return answer as Reply;
   },
 });

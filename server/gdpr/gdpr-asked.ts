@@ -3,10 +3,10 @@ import { type Tx, write } from '../../store/core/database.ts';
 import { findRequesterEmail } from '../../store/gdpr/mails.ts';
 import type { GdprRequest, GdprRequestType } from '../../store/gdpr/request-record.ts';
 import { insertGdprRequest } from '../../store/gdpr/requests.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { auditEach } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import type { Circumstances, KeepReply } from '../http/route.ts';
-import type { RouteNeeds } from '../needs.ts';
 import type { AskedBody } from './gdpr-body.ts';
 import { startGdprSoon } from './gdpr-flows.ts';
 
@@ -16,16 +16,16 @@ type Asked = Circumstances & { body: z.output<typeof AskedBody>; caller: Caller;
 const STATUS = { access: '/api/gdpr_request/export', delete: '/api/gdpr_request/delete' };
 
 /** Writes a request down, with an audit entry for each person, and has it begun. The answer names nobody. */
-export async function takeRequest(type: GdprRequestType, { body, keepReply, ...who }: Asked, needs: RouteNeeds) {
-  const { made, answer } = await write(needs.db, async (tx) => {
+export async function takeRequest(type: GdprRequestType, { body, keepReply, ...who }: Asked, deps: RouteDependencies) {
+  const { made, answer } = await write(deps.db, async (tx) => {
     const request = await insertAsked(tx, type, body, who.caller);
-    const hashes = body.users.map((userId) => needs.secrets.customerHash(request.entityId, 'user_id', userId));
+    const hashes = body.users.map((userId) => deps.secrets.customerHash(request.entityId, 'user_id', userId));
     const entry = { action: 'create', subjectKind: 'gdpr_request', subject: request.identifier, details: { type } } as const;
     await auditEach(tx, who, hashes.map((customerHash) => ({ ...entry, customerHash })));
-    const callbackUrl = `${needs.settings.publicUrl}${STATUS[type]}?request_id=${request.identifier}`;
+    const callbackUrl = `${deps.settings.publicUrl}${STATUS[type]}?request_id=${request.identifier}`;
     return { made: request, answer: await keepReply(tx, { callback_url: callbackUrl }) };
   });
-  await startGdprSoon(needs, who.log, made);
+  await startGdprSoon(deps, who.log, made);
   return answer;
 }
 

@@ -5,13 +5,13 @@ import type { Malformed } from '../http/route.ts';
 
 /** What is asked in requests of people for their data or its deletion (reference: GDPR). */
 
-const MOST_PEOPLE = 10_000;
+const MAX_PEOPLE = 10_000;
 
 /** A text is no list, also in a web form: taken for one id it would erase nobody, and say that it did. */
 export const AskedBody = z.object({
   users: z.array(customerId, {
     error: ({ input }) => (input === undefined ? 'is required' : 'must be an array of user ids; in a web form users[], repeated'),
-  }).min(1, 'must have at least one user id').max(MOST_PEOPLE, `must have at most ${MOST_PEOPLE} user ids`)
+  }).min(1, 'must have at least one user id').max(MAX_PEOPLE, `must have at most ${MAX_PEOPLE} user ids`)
     .transform((users) => [...new Set(users)])
     .describe('User ids; one that comes twice counts once'),
   skip_email: bodyFlag.default(false).describe('Send no e-mail when it is done'),

@@ -25,9 +25,9 @@ const approve = route({
   ...SHARED,
   path: `${PATH}/approve`,
   summary: 'Approve a deletion that waits for it: it begins',
-  async handle({ params, log, keepReply, ...who }, needs) {
-    const { request, answer } = await write(needs.db, (tx) => decide(tx, who, params.request_id, 'approve', keepReply));
-    await startGdprSoon(needs, log, request);
+  async handle({ params, log, keepReply, ...who }, deps) {
+    const { request, answer } = await write(deps.db, (tx) => decide(tx, who, params.request_id, 'approve', keepReply));
+    await startGdprSoon(deps, log, request);
     return answer;
   },
 });

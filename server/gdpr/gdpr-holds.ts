@@ -14,7 +14,7 @@ import { ofOne, personAsked } from './person-asked.ts';
 /** People who are not deleted for now. */
 const SHARED = { tag: 'GDPR', right: 'gdpr_data_manage' } as const;
 const PATH = '/api/gdpr/holds';
-const MOST_REASON = 500;
+const MAX_REASON = 500;
 
 const NOT_BOTH = 'a hold is of one of them';
 
@@ -28,7 +28,7 @@ const createHold = route({
   body: z.object({
     ...ofOne,
     kind: z.enum(HOLD_KINDS).optional().describe('By default hold: a legal one; restriction: of processing (GDPR, article 18)'),
-    reason: text({ max: MOST_REASON }).describe('Shown with requests that wait for it'),
+    reason: text({ max: MAX_REASON }).describe('Shown with requests that wait for it'),
   }),
   result: HoldRecord.extend({ deletion_under_way: z.boolean() }),
   async handle({ body, keepReply, ...who }, { db, secrets }) {
@@ -79,19 +79,19 @@ const releaseHold = route({
   description: 'Unless another hold stands for the same person. The answer is the hold that is gone.',
   params: z.object({ hold_id: identifier }),
   result: HoldRecord,
-  async handle({ params: { hold_id }, log, ...who }, needs) {
+  async handle({ params: { hold_id }, log, ...who }, deps) {
     const { entityId } = who.caller;
-    const { hold, waiting } = await write(needs.db, async (tx) => {
+    const { hold, waiting } = await write(deps.db, async (tx) => {
       const released = await deleteHold(tx, entityId, hold_id) ?? refuse(404, 'not_found', 'Hold not found');
       const { kind, customerType, customerId: id } = released;
       await audit(tx, who, {
         action: 'delete', subjectKind: 'gdpr_hold', subject: hold_id, details: { kind },
-        customerHash: needs.secrets.customerHash(entityId, customerType, id),
+        customerHash: deps.secrets.customerHash(entityId, customerType, id),
       });
       const isFree = (await listHoldsOf(tx, entityId, [released])).length === 0;
       return { hold: released, waiting: isFree ? await lockOpenDeletions(tx, entityId, [released], ['held']) : [] };
     });
-    await tellHoldsChanged(needs, log, waiting.map((request) => request.identifier));
+    await tellHoldsChanged(deps, log, waiting.map((request) => request.identifier));
     return showHold(hold);
   },
 });

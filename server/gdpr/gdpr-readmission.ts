@@ -7,13 +7,13 @@ import { auditEach } from '../http/audit.ts';
 import { customerId } from '../http/input.ts';
 import { type Route, route } from '../http/route.ts';
 
-const MOST_PEOPLE = 1_000;
-const MOST_NAMED = 5;
+const MAX_PEOPLE = 1_000;
+const MAX_NAMED = 5;
 
 /** A text is no list, also in a web form: `ada,bob` taken for one id would readmit nobody. */
 function idsOf(what: 'user' | 'device') {
   return z.array(customerId, { error: `must be an array of ${what} ids; in a web form ${what}s[], repeated` })
-    .max(MOST_PEOPLE, `must have at most ${MOST_PEOPLE} ${what} ids`);
+    .max(MAX_PEOPLE, `must have at most ${MAX_PEOPLE} ${what} ids`);
 }
 
 const Readmitted = z.object({
@@ -56,7 +56,7 @@ function peopleOf({ users = [], devices = [] }: { users?: string[] | undefined; 
 
 function refuseWhileDeleted(open: readonly OpenDeletion[]): void {
   if (open.length === 0) return;
-  const named = open.slice(0, MOST_NAMED).map(({ identifier }) => identifier).join(', ');
+  const named = open.slice(0, MAX_NAMED).map(({ identifier }) => identifier).join(', ');
   refuse(409, 'conflict', `Some of them are being deleted by ${named}: readmit them once it is treated`);
 }
 

@@ -8,7 +8,7 @@ import { findRequesterEmail } from '../../store/gdpr/mails.ts';
 import type { GdprPerson, GdprRequest, GdprRequestType } from '../../store/gdpr/request-record.ts';
 import { countPeopleOfRequests, findGdprRequest, listGdprPeople } from '../../store/gdpr/requests.ts';
 import { listWaitingPeople, type WaitingPerson } from '../../store/gdpr/waiting.ts';
-import type { RouteNeeds } from '../needs.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { ListQuery, TYPES } from './gdpr-body.ts';
 
 const instant = z.iso.datetime();
@@ -77,11 +77,11 @@ export async function knownGdprRequest(db: Queryable, entityId: number, id: stri
   });
 }
 
-type Shown = Pick<RouteNeeds, 'secrets' | 'settings'>;
+type Shown = Pick<RouteDependencies, 'secrets' | 'settings'>;
 
-export async function showAccess(db: Queryable, needs: Shown, asked: GdprRequest): Promise<z.input<typeof AccessStatus>> {
+export async function showAccess(db: Queryable, deps: Shown, asked: GdprRequest): Promise<z.input<typeof AccessStatus>> {
   const people = await listGdprPeople(db, asked.entityId, asked.id);
-  const urls = byName(people, (person) => downloadOf(needs, asked, person) ?? person.message);
+  const urls = byName(people, (person) => downloadOf(deps, asked, person) ?? person.message);
   return { ...await showStatus(db, asked, people), download_urls: urls };
 }
 
@@ -118,9 +118,9 @@ function sayWaiting(on: WaitingPerson | undefined): string {
 }
 
 /** As the status of its type, and which request it is. */
-export async function viewRequest(db: Queryable, needs: Shown, asked: GdprRequest): Promise<z.input<typeof RequestView>> {
+export async function viewRequest(db: Queryable, deps: Shown, asked: GdprRequest): Promise<z.input<typeof RequestView>> {
   const apps = await listAppsById(db, asked.entityId, asked.appId === null ? [] : [asked.appId]);
-  const shown = asked.type === 'access' ? await showAccess(db, needs, asked) : await showDeletion(db, asked);
+  const shown = asked.type === 'access' ? await showAccess(db, deps, asked) : await showDeletion(db, asked);
   return { ...showRequest(asked, apps), ...shown };
 }
 
@@ -140,12 +140,12 @@ function showRequest({ identifier, type, source, appId, treatedAt }: GdprRequest
   return { request_id: identifier, type, source, app_id: apps.get(appId ?? 0)?.identifier ?? null, treated_at: iso(treatedAt) };
 }
 
-export function showPolled(needs: Shown, { request: asked, app, person, forwardedAt }: PolledPerson): z.input<typeof PolledRequest> {
+export function showPolled(deps: Shown, { request: asked, app, person, forwardedAt }: PolledPerson): z.input<typeof PolledRequest> {
   const source = asked.source === 'sdk' ? 'sdk' : 'api';
   return {
     user_id: person.userId, received_at: asked.receivedAt.toISOString(), request_type: asked.type,
     forwarded_to_emails: forwardedAt ? asked.emails : [], forwarded_at: iso(forwardedAt), treated_by_svc_at: iso(person.treatedAt),
-    ...asked.type === 'access' ? { download_link: downloadOf(needs, asked, person) } : {},
+    ...asked.type === 'access' ? { download_link: downloadOf(deps, asked, person) } : {},
     source, ...source === 'sdk' ? { app_id: app } : {}, request_id: asked.identifier,
   };
 }

@@ -35,12 +35,12 @@ const viewTheRequest = route({
   summary: 'View how a request stands, for data or for deletion, however it came',
   params: z.object({ request_id: identifier }),
   result: RequestView,
-  async handle({ params: { request_id }, ...who }, needs) {
-    return write(needs.db, async (tx) => {
+  async handle({ params: { request_id }, ...who }, deps) {
+    return write(deps.db, async (tx) => {
       const asked = await findGdprRequest(tx, who.caller.entityId, request_id)
         ?? refuse(404, 'not_found', 'Request not found, or its week is over');
       await audit(tx, who, { action: 'read', subjectKind: 'gdpr_request', subject: asked.identifier });
-      return viewRequest(tx, needs, asked);
+      return viewRequest(tx, deps, asked);
     });
   },
 });

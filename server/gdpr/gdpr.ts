@@ -19,7 +19,7 @@ const askForAccess = route({
   path: '/api/gdpr/access_user_data',
   summary: 'Ask for all data of users',
   description: 'At the callback_url there is an archive for each of them, for a week after the last is done.',
-  handle: (asked, needs) => takeRequest('access', asked, needs),
+  handle: (asked, deps) => takeRequest('access', asked, deps),
 });
 
 const askForDeletion = route({
@@ -27,7 +27,7 @@ const askForDeletion = route({
   path: '/api/gdpr/delete_user_data',
   summary: 'Ask for the deletion of all data of users',
   description: 'The callback_url tells when a second look has found nothing of them.',
-  handle: (asked, needs) => takeRequest('delete', asked, needs),
+  handle: (asked, deps) => takeRequest('delete', asked, deps),
 });
 
 const polling = { ...SHARED, method: 'GET', malformedQuery: wrongRequestId, query: StatusQuery } as const;
@@ -37,11 +37,11 @@ const viewAccess = route({
   path: '/api/gdpr_request/export',
   summary: 'View how a request for data stands',
   result: AccessStatus,
-  async handle({ query: { request_id }, ...who }, needs) {
-    return write(needs.db, async (tx) => {
+  async handle({ query: { request_id }, ...who }, deps) {
+    return write(deps.db, async (tx) => {
       const asked = await knownGdprRequest(tx, who.caller.entityId, request_id, 'access');
       await audit(tx, who, { action: 'read', subjectKind: 'gdpr_request', subject: asked.identifier });
-      return showAccess(tx, needs, asked);
+      return showAccess(tx, deps, asked);
     });
   },
 });
@@ -62,27 +62,27 @@ const viewDeletion = route({
 
 const WEEK_MS = 7 * 24 * 3_600_000;
 /** Whoever has more asks for some of their users. */
-const MOST_POLLED = 10_000;
+const MAX_POLLED = 10_000;
 
 const pollLatest = route({
   ...SHARED,
   method: 'GET',
   path: '/api/gdpr/latest_requests',
   summary: 'List the people of requests that changed lately',
-  description: `Those that changed last first, at most ${MOST_POLLED}.`,
+  description: `Those that changed last first, at most ${MAX_POLLED}.`,
   malformedQuery: wrongTypes,
   query: LatestQuery,
   result: z.array(PolledRequest),
-  async handle({ query: { users = null, request_types: types = TYPES, modified_since: asked }, ...who }, needs) {
+  async handle({ query: { users = null, request_types: types = TYPES, modified_since: asked }, ...who }, deps) {
     const { entityId } = who.caller;
     const weekAgo = new Date(Date.now() - WEEK_MS);
     const since = asked && asked > weekAgo ? asked : weekAgo;
-    return write(needs.db, async (tx) => {
-      const polled = await listLatestRequests(tx, entityId, { users: users && [...new Set(users)], types, since, limit: MOST_POLLED });
+    return write(deps.db, async (tx) => {
+      const polled = await listLatestRequests(tx, entityId, { users: users && [...new Set(users)], types, since, limit: MAX_POLLED });
       const details = { gdpr_requests: polled.length };
       if (!users) await audit(tx, who, { action: 'read', subjectKind: 'gdpr_request', details });
-      else await auditReads(tx, who, users.map((user) => needs.secrets.customerHash(entityId, 'user_id', user)), details);
-      return polled.map((each) => showPolled(needs, each));
+      else await auditReads(tx, who, users.map((user) => deps.secrets.customerHash(entityId, 'user_id', user)), details);
+      return polled.map((each) => showPolled(deps, each));
     });
   },
 });

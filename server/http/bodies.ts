@@ -1,7 +1,7 @@
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { refuse } from '../../domain/core/refusal.ts';
-import type { RouteNeeds } from '../needs.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { parseJsonBody } from './json-body.ts';
 import { verifyBody } from './verify-body.ts';
 
@@ -10,19 +10,19 @@ const FORM_FIELDS = 200;
 const FORM_FIELD_BYTES = 1024 ** 2;
 
 /** Reads bodies: JSON, web forms, and forms with files, whose parts are left to be read as they come. */
-export async function readBodies(app: FastifyInstance, needs: RouteNeeds): Promise<void> {
-  const { limits } = needs;
+export async function readBodies(app: FastifyInstance, deps: RouteDependencies): Promise<void> {
+  const { limits } = deps;
   app.removeAllContentTypeParsers();
   const whole = { parseAs: 'buffer', bodyLimit: limits.bodyBytes } as const;
   app.addContentTypeParser(JSON_TYPES, whole, async (request: FastifyRequest, bytes: Buffer) => {
     refuseOtherCharset(request);
-    await verifyBody(request, bytes, 'json', needs);
+    await verifyBody(request, bytes, 'json', deps);
     return parseJsonBody(bytes, limits.nesting, request.routeOptions.config.route);
   });
   const form = 'application/x-www-form-urlencoded';
   app.addContentTypeParser(form, whole, async (request: FastifyRequest, bytes: Buffer) => {
     refuseOtherCharset(request);
-    await verifyBody(request, bytes, 'form', needs);
+    await verifyBody(request, bytes, 'form', deps);
     return gather(new URLSearchParams(bytes.toString()));
   });
   await app.register(multipart, {
@@ -33,15 +33,15 @@ export async function readBodies(app: FastifyInstance, needs: RouteNeeds): Promi
 
 /** Pairs by name: a repeated name, or one written `name[]`, gives an array. */
 export function gather(pairs: Iterable<[string, unknown]>): Record<string, unknown> {
-  const gathered = new Map<string, { isArray: boolean; values: unknown[] }>();
+  const microBatch = new Map<string, { isArray: boolean; values: unknown[] }>();
   for (const [written, value] of pairs) {
     const isArray = written.endsWith('[]') || Array.isArray(value);
     const name = written.endsWith('[]') ? written.slice(0, -2) : written;
-    const known = gathered.get(name);
+    const known = microBatch.get(name);
     if (known) known.values.push(value);
-    else gathered.set(name, { isArray, values: [value] });
+    else microBatch.set(name, { isArray, values: [value] });
   }
-  return Object.fromEntries([...gathered].map(([name, { isArray, values }]) =>
+  return Object.fromEntries([...microBatch].map(([name, { isArray, values }]) =>
     [name, isArray || values.length > 1 ? values.flat() : values[0]]));
 }
 

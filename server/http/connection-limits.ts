@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import { type Server, STATUS_CODES } from 'node:http';
 import type { FastifyHttpOptions, FastifyInstance } from 'fastify';
 import { Refusal } from '../../domain/core/refusal.ts';
-import type { Limits } from '../needs.ts';
+import type { Limits } from '../dependencies.ts';
 import { refusalBody } from './refusal-reply.ts';
 
 declare module 'fastify' {

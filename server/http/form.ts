@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { Refusal, refuse, refuseField } from '../../domain/core/refusal.ts';
-import type { RouteNeeds } from '../needs.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { gather } from './bodies.ts';
 import type { Circumstances, Route } from './route.ts';
 import { MAX_UNVERIFIED_BYTES, verifyFields } from './verify-body.ts';
@@ -12,21 +12,21 @@ export type Form = { fields: Record<string, unknown>; file?: unknown };
  * turns out to be broken, cut off or refused.
  */
 export async function readForm(
-  request: FastifyRequest, route: Route, circumstances: Circumstances, needs: RouteNeeds,
+  request: FastifyRequest, route: Route, circumstances: Circumstances, deps: RouteDependencies,
 ): Promise<Form> {
   const { upload } = route;
   const pairs: [string, unknown][] = [];
   let fieldBytes = 0;
-  let maxFieldBytes = route.auth === 'token' ? needs.limits.bodyBytes : Math.min(needs.limits.bodyBytes, MAX_UNVERIFIED_BYTES);
+  let maxFieldBytes = route.auth === 'token' ? deps.limits.bodyBytes : Math.min(deps.limits.bodyBytes, MAX_UNVERIFIED_BYTES);
   let file: unknown;
   try {
     for await (const part of request.parts()) {
       if (part.type === 'field') {
         fieldBytes += Buffer.byteLength(String(part.value));
         if (part.valueTruncated) refuseField(part.fieldname, 'is too long');
-        if (fieldBytes > maxFieldBytes && maxFieldBytes < needs.limits.bodyBytes) {
-          await verifyFields(route, gather(pairs), needs);
-          maxFieldBytes = needs.limits.bodyBytes;
+        if (fieldBytes > maxFieldBytes && maxFieldBytes < deps.limits.bodyBytes) {
+          await verifyFields(route, gather(pairs), deps);
+          maxFieldBytes = deps.limits.bodyBytes;
         }
         if (fieldBytes > maxFieldBytes) refuse(413, 'payload_too_large', 'The fields of the form are too large together');
         pairs.push([part.fieldname, part.value]);
@@ -34,12 +34,12 @@ export async function readForm(
         part.file.destroy();
         refuseField(part.fieldname, upload ? `takes no file; send one file, as \`${upload.part}\`` : 'takes no file');
       } else {
-        file = await upload.receive(part.file, gather(pairs), circumstances, needs)
+        file = await upload.receive(part.file, gather(pairs), circumstances, deps)
           .finally(() => part.file.destroy());
       }
     }
   } catch (error) {
-    if (upload && file !== undefined) await upload.discard(file, needs).finally(() => upload.release(file));
+    if (upload && file !== undefined) await upload.discard(file, deps).finally(() => upload.release(file));
     throw refusalOf(error);
   }
   return { fields: gather(pairs), file };

@@ -7,7 +7,7 @@ import type { Queryable } from '../../store/core/database.ts';
 import {
   deleteUnanswered, type EarlierRequest, insertRequest, type KeptReply, type KeyHolder, updateReply,
 } from '../../store/core/idempotent-requests.ts';
-import type { RouteNeeds } from '../needs.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import type { ApiVersion } from './api-version.ts';
 import type { Caller } from './caller.ts';
 import { JSON_HEADERS, Reply, toReply } from './reply.ts';
@@ -60,23 +60,23 @@ export function idempotencyKey(route: Route, headers: Record<string, string | st
 }
 
 /** Takes the key for this request. Refuses with 409 what is no repeat, and a repeat that has no reply to get. */
-export async function takeTurn(key: string | undefined, asked: Asked, needs: RouteNeeds): Promise<Turn> {
+export async function takeTurn(key: string | undefined, asked: Asked, deps: RouteDependencies): Promise<Turn> {
   if (key === undefined) return { run: (work) => work(async (_tx, result) => result) };
-  const { entityId, scope } = await scopeOf(asked, needs);
+  const { entityId, scope } = await scopeOf(asked, deps);
   const { route: { method, path }, version, params, query, fields, content } = asked;
-  const hash = (...parts: unknown[]) => needs.secrets.lookup(canonicalJson([HEADER, ...parts]));
+  const hash = (...parts: unknown[]) => deps.secrets.lookup(canonicalJson([HEADER, ...parts]));
   const holder: KeyHolder = { keyHash: hash(scope, method, path, key), holder: randomUUID() };
   const fingerprint = hash(version, params, query, fields, content);
-  const earlier = await insertRequest(needs.db, entityId, { ...holder, fingerprint });
+  const earlier = await insertRequest(deps.db, entityId, { ...holder, fingerprint });
   if (earlier) return { earlier: replyAgain(earlier, fingerprint) };
-  return { run: (work) => runAsHolder(work, needs, entityId, holder, asked) };
+  return { run: (work) => runAsHolder(work, deps, entityId, holder, asked) };
 }
 
 /** The same key of another caller is another key. A SoR's key is checked here: before it holds, nothing is told. */
-async function scopeOf({ caller, input }: Asked, needs: RouteNeeds): Promise<{ entityId: number; scope: unknown[] }> {
+async function scopeOf({ caller, input }: Asked, deps: RouteDependencies): Promise<{ entityId: number; scope: unknown[] }> {
   if (caller) return { entityId: caller.entityId, scope: callerScope(caller) };
   const { sor_id, sor: shown = sor_id, api_key } = input as { sor_id: string; sor?: string; api_key: string };
-  const sor = await findSorOfKey(needs, shown, api_key);
+  const sor = await findSorOfKey(deps, shown, api_key);
   return { entityId: sor.entityId, scope: ['sor', sor.id, api_key] };
 }
 
@@ -100,7 +100,7 @@ function replyAgain({ fingerprint, reply }: EarlierRequest, asked: Buffer): Repl
 }
 
 async function runAsHolder(
-  work: Work, { db }: RouteNeeds, entityId: number, holder: KeyHolder, { route, log }: Asked,
+  work: Work, { db }: RouteDependencies, entityId: number, holder: KeyHolder, { route, log }: Asked,
 ): Promise<unknown> {
   let isKept = false;
   const keepReply: KeepReply = async (tx, result, { secretOf } = {}) => {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ServerSettings } from '../needs.ts';
+import type { ServerSettings } from '../dependencies.ts';
 import { takesIdempotencyKey } from './idempotency.ts';
 import type { Route } from './route.ts';
 

@@ -3,7 +3,7 @@ import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import { refuse } from '../../domain/core/refusal.ts';
-import type { Readiness, ServerNeeds } from '../needs.ts';
+import type { Readiness, ServerDependencies } from '../dependencies.ts';
 
 /** Everything the page needs comes from this server: it works without internet. */
 const PAGE_CSP = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
@@ -16,16 +16,16 @@ const KEPT_MS = 1_000;
 
 /** What operators and their tools call: health, metrics and the API page. Bodies are bare, and no token of a user is needed. */
 export async function serveOperations(
-  app: FastifyInstance, needs: Pick<ServerNeeds, 'metrics' | 'ready' | 'settings'>, document: object,
+  app: FastifyInstance, deps: Pick<ServerDependencies, 'metrics' | 'ready' | 'settings'>, document: object,
 ): Promise<void> {
-  app.get('/health/live', PROBE, async () => ({ live: true, version: needs.settings.version }));
-  const readyParts = keptFor(KEPT_MS, () => needs.ready());
+  app.get('/health/live', PROBE, async () => ({ live: true, version: deps.settings.version }));
+  const readyParts = keptFor(KEPT_MS, () => deps.ready());
   app.get('/health/ready', PROBE, async (_request, reply) => {
     const parts = await readyParts();
     const ready = parts.every((part) => part.ready);
     return reply.status(ready ? 200 : 503).send({ ready, parts: parts satisfies Readiness[] });
   });
-  if (!needs.settings.hasMetricsElsewhere) serveMetrics(app, needs.metrics, needs.settings.metricsToken);
+  if (!deps.settings.hasMetricsElsewhere) serveMetrics(app, deps.metrics, deps.settings.metricsToken);
   const json = JSON.stringify(document);
   app.get('/openapi.json', async (_request, reply) => reply.type(JSON_TYPE).send(json));
   await app.register(swagger, { mode: 'static', specification: { document: document as never } });
@@ -35,7 +35,9 @@ export async function serveOperations(
 }
 
 /** `GET /metrics`, where there is a token only for those who have it. */
-export function serveMetrics(app: FastifyInstance, metrics: Pick<ServerNeeds['metrics'], 'text' | 'contentType'>, token?: string): void {
+export function serveMetrics(
+  app: FastifyInstance, metrics: Pick<ServerDependencies['metrics'], 'text' | 'contentType'>, token?: string,
+): void {
   const text = keptFor(KEPT_MS, () => metrics.text());
   app.get('/metrics', PROBE, async ({ headers: { authorization } }, reply) => {
     if (token !== undefined && !isBearer(authorization, token)) {

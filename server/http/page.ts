@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import type { ServerSettings } from '../needs.ts';
+import type { ServerSettings } from '../dependencies.ts';
 import { pageNumber } from './input.ts';
 
 /** Pages of lists (reference: Conventions, 6). */
 
-const MOST_ROWS = 10_000;
+const MAX_ROWS = 10_000;
 
 export const pageQuery = {
   page: pageNumber({ min: 1, max: 1_000_000, otherwise: 1 }),
-  per_page: pageNumber({ min: 1, max: MOST_ROWS, otherwise: 1_000 }),
+  per_page: pageNumber({ min: 1, max: MAX_ROWS, otherwise: 1_000 }),
 };
 
 export type PageQuery = { page: number; per_page: number };

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { ServerNeeds } from '../needs.ts';
+import type { ServerDependencies } from '../dependencies.ts';
 
 /** One line and one observation per request, by the route's pattern: the address may hold a customer's id. */
-export function logRequests(app: FastifyInstance, { metrics }: Pick<ServerNeeds, 'metrics'>): void {
+export function logRequests(app: FastifyInstance, { metrics }: Pick<ServerDependencies, 'metrics'>): void {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
   });

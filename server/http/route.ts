@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import type { Right } from '../../domain/accounts/rights.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
-import type { RouteNeeds } from '../needs.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import type { ApiVersion } from './api-version.ts';
 import type { Caller } from './caller.ts';
 import type { Reply } from './reply.ts';
@@ -48,12 +48,12 @@ export type Upload<F> = {
   part: string;
   /** Reads the stream to its end or refuses; `fields` are those that came before the file. */
   receive(
-    stream: Readable, fields: Record<string, unknown>, circumstances: Circumstances, needs: RouteNeeds,
+    stream: Readable, fields: Record<string, unknown>, circumstances: Circumstances, deps: RouteDependencies,
   ): Promise<F>;
   /** The content as it came, told apart from any other: its size and checksum. */
   identify(file: F): string;
   /** Takes back what was received: the request was refused, or done before. */
-  discard(file: F, needs: RouteNeeds): Promise<void>;
+  discard(file: F, deps: RouteDependencies): Promise<void>;
   /** The request is over, however it ended. */
   release(file: F): void;
 };
@@ -107,7 +107,7 @@ type Spec<
       file: F | undefined;
       keepReply: KeepReply;
     },
-    needs: RouteNeeds,
+    deps: RouteDependencies,
   ): Promise<z.input<R> | Reply>;
 };
 
@@ -137,7 +137,7 @@ export type Route = {
   upload?: Upload<unknown>;
   handle(
     input: Circumstances & Record<'params' | 'query' | 'body' | 'caller' | 'file', unknown> & { keepReply: KeepReply },
-    needs: RouteNeeds,
+    deps: RouteDependencies,
   ): Promise<unknown>;
 };
 

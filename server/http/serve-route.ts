@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
-import type { RouteNeeds } from '../needs.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { apiVersion } from './api-version.ts';
 import { gather } from './bodies.ts';
 import { findCaller, type Caller } from './caller.ts';
@@ -27,7 +27,7 @@ declare module 'fastify' {
 }
 
 /** Finds out who asks before the request is counted, so that a token has a share of its own. */
-export function authenticate(app: FastifyInstance, { db, settings }: RouteNeeds): void {
+export function authenticate(app: FastifyInstance, { db, settings }: RouteDependencies): void {
   app.decorateRequest('caller', null);
   app.addHook('onRequest', async (request) => {
     if (request.routeOptions.config.route?.auth !== 'token') return;
@@ -59,23 +59,23 @@ function hasRole({ serviceTokenId, admin, superadmin }: Caller, role: Role): boo
   return superadmin || (role === 'admin' && admin);
 }
 
-export function serveRoute(app: FastifyInstance, route: Route, needs: RouteNeeds): void {
+export function serveRoute(app: FastifyInstance, route: Route, deps: RouteDependencies): void {
   app.route({
     method: route.method,
     url: route.path,
     ...route.auth === 'none' ? { bodyLimit: MAX_OPEN_BYTES } : {},
     config: route.auth === 'app_key' ? { route, rateLimit: false } : { route },
-    handler: async (request, reply) => send(reply, await answer(route, request, needs)),
+    handler: async (request, reply) => send(reply, await answer(route, request, deps)),
   });
 }
 
-async function answer(route: Route, request: FastifyRequest, needs: RouteNeeds): Promise<unknown> {
+async function answer(route: Route, request: FastifyRequest, deps: RouteDependencies): Promise<unknown> {
   const circumstances = circumstancesOf(request);
   const key = idempotencyKey(route, request.headers);
   const params = route.params ? validate(route.params, request.params, 'path') : {};
   const asked = gather(Object.entries(request.query as object));
   const query = route.query ? validate(route.query, asked, 'query', route.malformedQuery) : {};
-  const { fields, file } = await readInput(route, request, circumstances, needs);
+  const { fields, file } = await readInput(route, request, circumstances, deps);
   const upload = file === undefined ? undefined : route.upload;
   try {
     const body = route.body ? validate(route.body, fields, 'body', route.malformed) : {};
@@ -83,14 +83,14 @@ async function answer(route: Route, request: FastifyRequest, needs: RouteNeeds):
     const { version, log } = circumstances;
     const content = upload?.identify(file) ?? null;
     const input = { ...query, ...body as object };
-    const turn = await takeTurn(key, { route, caller, version, params, query: asked, fields, content, input, log }, needs);
+    const turn = await takeTurn(key, { route, caller, version, params, query: asked, fields, content, input, log }, deps);
     if (turn.run) return await turn.run((keepReply) =>
-      route.handle({ ...circumstances, params, query, body, file, caller, keepReply }, needs));
-    await upload?.discard(file, needs);
+      route.handle({ ...circumstances, params, query, body, file, caller, keepReply }, deps));
+    await upload?.discard(file, deps);
     return turn.earlier;
   } catch (error) {
     // After an unexpected error nobody knows whether the file is in use: what isn't, upkeep clears away.
-    if (error instanceof Refusal) await upload?.discard(file, needs);
+    if (error instanceof Refusal) await upload?.discard(file, deps);
     throw error;
   } finally {
     upload?.release(file);
@@ -98,10 +98,10 @@ async function answer(route: Route, request: FastifyRequest, needs: RouteNeeds):
 }
 
 async function readInput(
-  route: Route, request: FastifyRequest, circumstances: Circumstances, needs: RouteNeeds,
+  route: Route, request: FastifyRequest, circumstances: Circumstances, deps: RouteDependencies,
 ): Promise<Omit<Form, 'fields'> & { fields: unknown }> {
   return request.isMultipart()
-    ? readForm(request, route, circumstances, needs)
+    ? readForm(request, route, circumstances, deps)
     : { fields: request.body ?? {} };
 }
 

@@ -3,7 +3,7 @@ import { refuse } from '../../domain/core/refusal.ts';
 import type { Malformed } from './route.ts';
 
 /** A body of ten million wrong things is told about the first few. */
-const MOST_FAULTS = 50;
+const MAX_FAULTS = 50;
 
 type Issue = z.core.$ZodRawIssue;
 
@@ -40,7 +40,7 @@ export function validate<S extends z.ZodType>(
 ): z.output<S> {
   const outcome = schema.safeParse(input, { error: sayIssue });
   if (outcome.success) return outcome.data;
-  const messages = outcome.error.issues.slice(0, MOST_FAULTS).map((issue) => {
+  const messages = outcome.error.issues.slice(0, MAX_FAULTS).map((issue) => {
     const path = issue.code === 'unrecognized_keys' ? [...issue.path, issue.keys[0]!] : issue.path;
     return { element: path.length === 0 ? whole : path.join('.'), severity: 'error' as const, message: issue.message };
   });

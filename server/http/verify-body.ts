@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { refuse } from '../../domain/core/refusal.ts';
-import type { RouteNeeds } from '../needs.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import type { Auth, Route } from './route.ts';
 import { refuseKey } from './sor-key.ts';
 
@@ -23,13 +23,13 @@ const FIELD = /(?:^|&)(sor|sor_id|api_key)=([^&]*)/g;
 const MAX_KEYLESS_BYTES = 256 * 1024;
 
 export type BodyForm = 'json' | 'form';
-type Needs = Pick<RouteNeeds, 'trackingApps' | 'feedIntake'>;
+type Dependencies = Pick<RouteDependencies, 'trackingApps' | 'feedIntake'>;
 
 /**
  * Refuses a body without valid credentials before it is parsed. They are looked for in its first and its last 64 KiB, where serialisers
  * put them; which of several counts is for the route to say.
  */
-export async function verifyBody(request: FastifyRequest, bytes: Buffer, form: BodyForm, needs: Needs): Promise<void> {
+export async function verifyBody(request: FastifyRequest, bytes: Buffer, form: BodyForm, deps: Dependencies): Promise<void> {
   const { ip: address, routeOptions: { config: { route } } } = request;
   const names = route && NAMES[route.auth];
   if (names === undefined || bytes.length <= PARSED_AT_ONCE_BYTES) return;
@@ -38,7 +38,7 @@ export async function verifyBody(request: FastifyRequest, bytes: Buffer, form: B
   const [ids, keys] = [names.id.flatMap(shown), shown(names.key)];
   const isMissing = keys.length === 0 || (names.id.length > 0 && ids.length === 0);
   if (isMissing && bytes.length > MAX_UNVERIFIED_BYTES) return refuseLarge(`${names.say} within its first or last 64 KiB`);
-  await (names.id.length > 0 ? verifySorKeys(ids, keys, needs) : verifyWriteKeys(keys, address, needs));
+  await (names.id.length > 0 ? verifySorKeys(ids, keys, deps) : verifyWriteKeys(keys, address, deps));
   request.verified();
 }
 
@@ -47,7 +47,7 @@ export async function verifyBody(request: FastifyRequest, bytes: Buffer, form: B
  * 256 KiB at most. Whether it is the key of the System of Records that the body names shows at its end (`verifyBody`).
  */
 export function keyGate(
-  { routeOptions: { config: { route } } }: FastifyRequest, form: BodyForm, needs: Needs,
+  { routeOptions: { config: { route } } }: FastifyRequest, form: BodyForm, deps: Dependencies,
 ): (chunk: Buffer) => Promise<void> {
   if (route?.auth !== 'sor_key') return async () => {};
   let [head, bytes, isKnown]: [Buffer[] | null, number, boolean] = [[], 0, false];
@@ -59,7 +59,7 @@ export function keyGate(
       const keys = keysIn(Buffer.concat(head), form);
       head = null;
       isKnown = keys.length > 0;
-      const found = await Promise.all(keys.map((apiKey) => needs.feedIntake.findSor({ identifier: null, apiKey })));
+      const found = await Promise.all(keys.map((apiKey) => deps.feedIntake.findSor({ identifier: null, apiKey })));
       if (isKnown && !found.some(Boolean)) refuseKey();
     }
     if (!isKnown && bytes > MAX_KEYLESS_BYTES) {
@@ -74,23 +74,23 @@ function keysIn(bytes: Buffer, form: BodyForm): string[] {
 }
 
 /** The same of a form whose fields so far are these. */
-export async function verifyFields({ auth }: Route, fields: Record<string, unknown>, needs: Needs): Promise<void> {
+export async function verifyFields({ auth }: Route, fields: Record<string, unknown>, deps: Dependencies): Promise<void> {
   const names = NAMES[auth];
   if (names === undefined) return refuse(413, 'payload_too_large', 'The fields of the form are too large together');
   const ids = names.id.map((name) => fields[name]).filter((value) => typeof value === 'string');
   const key = fields[names.key];
   if (typeof key !== 'string' || ids.length === 0) return refuseLarge(`${names.say} before other fields`);
-  return verifySorKeys(ids, [key], needs);
+  return verifySorKeys(ids, [key], deps);
 }
 
-async function verifySorKeys(ids: string[], keys: string[], { feedIntake }: Needs): Promise<void> {
+async function verifySorKeys(ids: string[], keys: string[], { feedIntake }: Dependencies): Promise<void> {
   for (const apiKey of keys) {
     for (const identifier of ids) if (await feedIntake.findSor({ identifier, apiKey })) return;
   }
   refuseKey();
 }
 
-async function verifyWriteKeys(keys: string[], address: string, { trackingApps }: Needs): Promise<void> {
+async function verifyWriteKeys(keys: string[], address: string, { trackingApps }: Dependencies): Promise<void> {
   for (const key of keys) if (await trackingApps.find(key, address)) return;
   refuse(401, 'unauthorized', 'Invalid or missing write key');
 }

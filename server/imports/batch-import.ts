@@ -9,10 +9,10 @@ import { type Queryable, write } from '../../store/core/database.ts';
 import type { Import, ImportSource } from '../../store/imports/import-record.ts';
 import { findImport, insertImport } from '../../store/imports/imports.ts';
 import type { ImportRef } from '../../store/jobs/across-entities.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { bodyFlag, identifier, jsonObject, text } from '../http/input.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { findSorOfKey } from '../http/sor-key.ts';
-import type { RouteNeeds } from '../needs.ts';
 import { importUpload, type ReceivedFile } from './receive-import.ts';
 
 /** The reply waits so long for the workflow's start; the sweep starts what was accepted and never began. */
@@ -50,12 +50,12 @@ const batchImport = route({
   body: batchImportBody,
   upload: importUpload,
   result: z.object({ jid: z.string(), import_id: z.string() }),
-  async handle({ body, file, version, keepReply, ...circumstances }, needs) {
-    const sor = await findSorOfKey(needs, body.sor_id, body.api_key);
+  async handle({ body, file, version, keepReply, ...circumstances }, deps) {
+    const sor = await findSorOfKey(deps, body.sor_id, body.api_key);
     const source = sourceOf(file, body);
-    const { job, answer } = await write(needs.db, async (tx) => {
+    const { job, answer } = await write(deps.db, async (tx) => {
       const parent = body.redrive_of === undefined ? null : await findParent(tx, sor, body.redrive_of);
-      const accepted = await insertImport(tx, needs.secrets, sor.entityId, {
+      const accepted = await insertImport(tx, deps.secrets, sor.entityId, {
         source, sorId: sor.id, version: parent?.version ?? version, skipEmail: body.skip_email, dryRun: body.dry_run,
         parentId: parent?.id ?? null, rootId: parent && rootOf(parent),
       });
@@ -65,7 +65,7 @@ const batchImport = route({
       });
       return { job: accepted, answer: await keepReply(tx, { jid: accepted.jid, import_id: accepted.identifier }) };
     });
-    await startSoon(job, needs, circumstances);
+    await startSoon(job, deps, circumstances);
     return answer;
   },
 });
@@ -94,7 +94,7 @@ async function findParent(tx: Queryable, sor: { id: number; entityId: number }, 
 }
 
 /** A start that fails, or takes long, never fails the request: the import is accepted already. */
-async function startSoon(job: Import, { flows }: RouteNeeds, { log }: Pick<Circumstances, 'log'>): Promise<void> {
+async function startSoon(job: Import, { flows }: RouteDependencies, { log }: Pick<Circumstances, 'log'>): Promise<void> {
   const ref: ImportRef = { entityId: job.entityId, importId: job.id, identifier: job.identifier };
   const waiting = new AbortController();
   const started = flows.startImport(ref)

@@ -15,9 +15,9 @@ const importTemplate = route({
   auth: 'sor_key',
   query: z.object({ sor_id: identifier, api_key: text() }),
   contentType: 'text/csv',
-  async handle({ query, version }, needs) {
-    const sor = await findSorOfKey(needs, query.sor_id, query.api_key);
-    const attributes = sor.disabled ? [] : await listCustomerAttributesOf(needs.db, sor.entityId, [sor.id]);
+  async handle({ query, version }, deps) {
+    const sor = await findSorOfKey(deps, query.sor_id, query.api_key);
+    const attributes = sor.disabled ? [] : await listCustomerAttributesOf(deps.db, sor.entityId, [sor.id]);
     const keys = attributes.filter(({ disabled }) => !disabled).map(({ key }) => key);
     return csvFile(`template-${sor.identifier}`, templateRows(version === 3 ? 'v3' : 'v2', keys));
   },

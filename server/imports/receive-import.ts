@@ -2,9 +2,9 @@ import type { Readable } from 'node:stream';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { PinnedFile } from '../../store/imports/import-record.ts';
 import { pinFile } from '../../store/imports/pin-file.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import type { Circumstances, Upload } from '../http/route.ts';
 import { findSorOfKey } from '../http/sor-key.ts';
-import type { RouteNeeds } from '../needs.ts';
 
 /** `release` gives back what the file took of its address's share. */
 export type ReceivedFile = { pinned: PinnedFile; release: () => void };
@@ -12,14 +12,14 @@ export type ReceivedFile = { pinned: PinnedFile; release: () => void };
 /** The file of a batch import: pinned as it comes, on credit where its credentials are still to come. */
 export const importUpload: Upload<ReceivedFile> = {
   part: 'file',
-  async receive(stream, fields, circumstances, needs) {
+  async receive(stream, fields, circumstances, deps) {
     const { sor_id, api_key } = fields;
     if (typeof sor_id !== 'string' || typeof api_key !== 'string') {
-      return receiveUnverified(stream, circumstances, needs);
+      return receiveUnverified(stream, circumstances, deps);
     }
-    await findSorOfKey(needs, sor_id, api_key);
+    await findSorOfKey(deps, sor_id, api_key);
     circumstances.verified();
-    return { pinned: await pinFile(needs.files, stream, needs.limits), release: () => {} };
+    return { pinned: await pinFile(deps.files, stream, deps.limits), release: () => {} };
   },
   identify: ({ pinned }) => `${pinned.sourceBytes} ${pinned.sourceSha256.toString('hex')}`,
   discard: ({ pinned }, { files }) => files.delete(pinned.fileKey),
@@ -27,7 +27,7 @@ export const importUpload: Upload<ReceivedFile> = {
 };
 
 async function receiveUnverified(
-  stream: Readable, { address }: Circumstances, { files, limits, unverified }: RouteNeeds,
+  stream: Readable, { address }: Circumstances, { files, limits, unverified }: RouteDependencies,
 ): Promise<ReceivedFile> {
   let taken = 0;
   const release = () => {

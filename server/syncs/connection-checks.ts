@@ -4,11 +4,11 @@ import { type AnyConnector, type ConnectorContext, FIELD_TYPES, type Stream } fr
 import { refuseField } from '../../domain/core/refusal.ts';
 import { write } from '../../store/core/database.ts';
 import { openSecretSettings, type SplitSettings } from '../../store/syncs/connections.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { identifier, jsonObject } from '../http/input.ts';
 import { type Circumstances, type KeepReply, type Route, route } from '../http/route.ts';
-import type { RouteNeeds } from '../needs.ts';
 import { knownConnection } from './connection-record.ts';
 import { connectorNamed, parseSettings, readSettings } from './connection-settings.ts';
 import type { CallOutcome, ConnectorCall } from './connector-calls.ts';
@@ -49,10 +49,10 @@ const checkSettings = route({
   summary: 'Try settings that are not stored',
   body: z.object({ connector: identifier, settings: jsonObject(z.record(z.string(), z.unknown())), as }),
   result: CheckRecord,
-  async handle({ body, ...who }, needs) {
+  async handle({ body, ...who }, deps) {
     const connector = connectorNamed(body.connector);
     const side = sideOf(connector, body.as);
-    return check({ connector, side, split: readSettings(connector, body.settings) }, null, who, needs);
+    return check({ connector, side, split: readSettings(connector, body.settings) }, null, who, deps);
   },
 });
 
@@ -64,8 +64,8 @@ const checkConnection = route({
   params,
   body: z.object({ as }),
   result: CheckRecord,
-  async handle({ params: { connection_id }, body, ...who }, needs) {
-    return check(await findAsked(connection_id, body.as, who.caller, needs), connection_id, who, needs);
+  async handle({ params: { connection_id }, body, ...who }, deps) {
+    return check(await findAsked(connection_id, body.as, who.caller, deps), connection_id, who, deps);
   },
 });
 
@@ -77,14 +77,14 @@ const listStreams = route({
   params,
   query: z.object({ as }),
   result: z.object({ streams: z.array(StreamRecord).nullable().describe('Null: a destination that takes anything') }),
-  async handle({ params: { connection_id }, query, log, ...who }, needs) {
-    const asked = await findAsked(connection_id, query.as, who.caller, needs);
+  async handle({ params: { connection_id }, query, log, ...who }, deps) {
+    const asked = await findAsked(connection_id, query.as, who.caller, deps);
     const { entityId } = who.caller;
-    const outcome = await call(asked, { entityId, withinMs: needs.limits.discoverMs, log }, needs, (settings, context) =>
+    const outcome = await call(asked, { entityId, withinMs: deps.limits.discoverMs, log }, deps, (settings, context) =>
       // Each side has its own type of answer.
       asked.connector[asked.side]!.discover(settings, context) as Promise<Stream[] | null>);
     const details = outcome.ok ? { ...detailsOf(asked, outcome), streams: outcome.value?.length ?? null } : detailsOf(asked, outcome);
-    await write(needs.db, (tx) => audit(tx, who, { action: 'discover', subjectKind: 'connection', subject: connection_id, details }));
+    await write(deps.db, (tx) => audit(tx, who, { action: 'discover', subjectKind: 'connection', subject: connection_id, details }));
     if (!outcome.ok) throw outcome.refusal;
     return { streams: outcome.value };
   },
@@ -92,18 +92,18 @@ const listStreams = route({
 
 type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller; keepReply: KeepReply };
 
-async function check(asked: Asked, subject: string | null, { log, keepReply, ...who }: Who, needs: RouteNeeds) {
+async function check(asked: Asked, subject: string | null, { log, keepReply, ...who }: Who, deps: RouteDependencies) {
   const { entityId } = who.caller;
-  const outcome = await call(asked, { entityId, withinMs: needs.limits.checkMs, log }, needs, (settings, context) =>
+  const outcome = await call(asked, { entityId, withinMs: deps.limits.checkMs, log }, deps, (settings, context) =>
     asked.connector[asked.side]!.check(settings, context));
-  return write(needs.db, async (tx) => {
+  return write(deps.db, async (tx) => {
     await audit(tx, who, { action: 'check', subjectKind: 'connection', subject, details: detailsOf(asked, outcome) });
     return keepReply(tx, showOutcome(outcome));
   });
 }
 
 function call<T>(
-  { connector, split }: Asked, options: Omit<ConnectorCall, 'secretSettings'>, { connectorCalls }: RouteNeeds,
+  { connector, split }: Asked, options: Omit<ConnectorCall, 'secretSettings'>, { connectorCalls }: RouteDependencies,
   work: (settings: unknown, context: ConnectorContext) => Promise<T>,
 ): Promise<CallOutcome<T>> {
   const settings = parseSettings(connector, split);
@@ -111,7 +111,7 @@ function call<T>(
 }
 
 async function findAsked(
-  connectionId: string, wanted: Side | undefined, { entityId }: Caller, { db, secrets }: RouteNeeds,
+  connectionId: string, wanted: Side | undefined, { entityId }: Caller, { db, secrets }: RouteDependencies,
 ): Promise<Asked> {
   const connection = await knownConnection(db, entityId, connectionId);
   const connector = connectorOf(connection);

@@ -8,7 +8,7 @@ import type { SettingValues, SplitSettings } from '../../store/syncs/connections
 import { sayUnknown } from '../http/say-unknown.ts';
 import { validate } from '../http/validate.ts';
 
-const MOST_CHARS = 256 * 1024;
+const MAX_CHARS = 256 * 1024;
 
 /** In the place of a secret, whether it is set. Whoever sends it back means the secret that is there. */
 const SecretMarker = z.strictObject({ set: z.boolean() });
@@ -25,7 +25,7 @@ export function connectorNamed(name: string): AnyConnector {
  */
 export function readSettings(connector: AnyConnector, given: SettingValues, kept: SettingValues = {}): SplitSettings {
   for (const [member, value] of Object.entries(given)) refuseMember(connector, member, value);
-  if (JSON.stringify(given).length > MOST_CHARS) refuseField('settings', `must have at most ${MOST_CHARS} characters as JSON`);
+  if (JSON.stringify(given).length > MAX_CHARS) refuseField('settings', `must have at most ${MAX_CHARS} characters as JSON`);
   const secretNames = secretMembers(connector.settings);
   const isSecret = (member: string) => secretNames.includes(member);
   const settings = Object.fromEntries(Object.entries(given).filter(([member]) => !isSecret(member)));

@@ -7,13 +7,13 @@ import {
   renameConnection, type SettingValues, updateConnectionSettings,
 } from '../../store/syncs/connections.ts';
 import { listSyncsOf } from '../../store/syncs/syncs.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import { identifier, jsonObject, name } from '../http/input.ts';
 import { pageOf, pageQuery, rowsOf, showPage } from '../http/page.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { refuseWhileUsed } from '../http/while-used.ts';
-import type { RouteNeeds } from '../needs.ts';
 import { ConnectionRecord, knownConnection, showConnection } from './connection-record.ts';
 import { changedMembers, connectorNamed, readSettings, refuseSecretsElsewhere } from './connection-settings.ts';
 
@@ -81,14 +81,14 @@ const changeConnection = route({
   params,
   body: z.object({ name: name.optional(), settings: settings.optional() }),
   result: ConnectionRecord,
-  async handle({ params: { connection_id }, body, ...who }, needs) {
+  async handle({ params: { connection_id }, body, ...who }, deps) {
     const { entityId } = who.caller;
     // Of two that give the same name at once, the second finds it taken.
-    return write(needs.db, async (tx) => {
+    return write(deps.db, async (tx) => {
       const before = await knownConnection(tx, entityId, connection_id, lockConnection);
       const isRenamed = body.name !== undefined && body.name !== before.name;
       if (isRenamed && !await renameConnection(tx, entityId, before.id, body.name!)) refuseField('name', NAME_TAKEN);
-      const changed = body.settings === undefined ? [] : await changeSettings(tx, needs, entityId, before, body.settings);
+      const changed = body.settings === undefined ? [] : await changeSettings(tx, deps, entityId, before, body.settings);
       const details = { ...(isRenamed ? { name: true } : {}), ...(changed.length > 0 ? { settings: changed.join(' ') } : {}) };
       await audit(tx, who, { action: 'update', subjectKind: 'connection', subject: before.identifier, details });
       return showConnection(await knownConnection(tx, entityId, connection_id));
@@ -98,7 +98,7 @@ const changeConnection = route({
 
 /** The names of the members that changed. */
 async function changeSettings(
-  tx: Tx, { secrets }: RouteNeeds, entityId: number, before: Connection, given: SettingValues,
+  tx: Tx, { secrets }: RouteDependencies, entityId: number, before: Connection, given: SettingValues,
 ): Promise<string[]> {
   const connector = connectorOf(before);
   const stored = { settings: before.settings, secretSettings: openSecretSettings(secrets, entityId, before) };

@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { ConnectorContext, WaysOut } from '../../connectors/core/contract.ts';
-import { masked } from '../../connectors/core/masked.ts';
+import { redacted } from '../../connectors/core/redacted.ts';
 import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
 
@@ -32,7 +32,7 @@ export class ConnectorCalls {
     this.#underWay.add(ending);
     const timer = setTimeout(() => ending.abort(tooSlow(withinMs)), withinMs);
     const isAborted = aborted(ending.signal);
-    const say = (line: string) => log.debug({ connector: masked(line, secretSettings) }, 'a connector says');
+    const say = (line: string) => log.debug({ connector: redacted(line, secretSettings) }, 'a connector says');
     // One that does not heed the signal keeps its place until it ends: others would pile up behind it.
     const working = (async () => work({ ...this.#outside, signal: ending.signal, log: say }))().finally(() => this.#give(entityId));
     try {
@@ -40,7 +40,7 @@ export class ConnectorCalls {
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       const { http, status, message, extra } = error;
-      return { ok: false, refusal: new Refusal(http, status, masked(message, secretSettings), extra) };
+      return { ok: false, refusal: new Refusal(http, status, redacted(message, secretSettings), extra) };
     } finally {
       clearTimeout(timer);
       this.#underWay.delete(ending);

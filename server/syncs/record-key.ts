@@ -6,7 +6,7 @@ import type { Sync } from '../../store/syncs/sync-record.ts';
 export type RecordKey = Record<string, unknown>;
 
 /** A longer one is sent nowhere (docs/syncs.md). */
-const MOST_CHARS = 1_000;
+const MAX_CHARS = 1_000;
 
 /**
  * Tells of errors which record each is of, where the destination is another than attributes. It comes out of the record that
@@ -21,7 +21,7 @@ export function recordKeys({ destination, mapping }: Sync): (error: StoredImport
     if (record === null) return null;
     const values = new Map(map(record).values);
     const named = key.flatMap((field) => ((values.get(field) ?? null) === null ? [] : [[field, values.get(field)!] as const]));
-    return named.length === 0 || JSON.stringify(named).length > MOST_CHARS ? null : Object.fromEntries(named);
+    return named.length === 0 || JSON.stringify(named).length > MAX_CHARS ? null : Object.fromEntries(named);
   };
 }
 

@@ -6,11 +6,11 @@ import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { NewRun, SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { cancelRunsOf, findLastRuns, findWaitingRun, insertRun } from '../../store/syncs/sync-runs.ts';
 import { findSync, lockSync, updateKnownFields, updatePaused, updateReadFields } from '../../store/syncs/syncs.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { bodyFlag, bodyInteger, identifier } from '../http/input.ts';
 import { type Circumstances, type KeepReply, type Route, route } from '../http/route.ts';
-import type { RouteNeeds } from '../needs.ts';
 import { followSoon, startSoon } from './sync-flows.ts';
 import { knownSync, showSync, SyncRecord } from './sync-record.ts';
 import { showRun, SyncRunRecord } from './sync-run-record.ts';
@@ -28,8 +28,8 @@ const pauseSync = route({
   summary: 'Pause a sync: its schedule starts no run',
   description: 'A run under way goes on, and can be canceled; those that wait are canceled. By hand it can be run all the same.',
   result: SyncRecord,
-  async handle({ params: { sync_id }, ...who }, needs) {
-    return changeState(sync_id, who, needs, 'paused', async (tx, { entityId, id, paused }) => {
+  async handle({ params: { sync_id }, ...who }, deps) {
+    return changeState(sync_id, who, deps, 'paused', async (tx, { entityId, id, paused }) => {
       if (!paused) await updatePaused(tx, entityId, id, 'by hand');
       await cancelRunsOf(tx, entityId, id, 'scheduled');
     });
@@ -42,8 +42,8 @@ const resumeSync = route({
   path: `${PATH}/resume`,
   summary: 'Let a paused sync go on by its schedule',
   result: SyncRecord,
-  async handle({ params: { sync_id }, ...who }, needs) {
-    return changeState(sync_id, who, needs, 'resumed', (tx, { entityId, id }) => updatePaused(tx, entityId, id, null));
+  async handle({ params: { sync_id }, ...who }, deps) {
+    return changeState(sync_id, who, deps, 'resumed', (tx, { entityId, id }) => updatePaused(tx, entityId, id, null));
   },
 });
 
@@ -54,8 +54,8 @@ const acceptSchema = route({
   summary: 'Accept the fields that the source has now',
   description: 'The next run takes them as they are, whatever was known before.',
   result: SyncRecord,
-  async handle({ params: { sync_id }, ...who }, needs) {
-    return changeState(sync_id, who, needs, 'schema accepted', acceptFields);
+  async handle({ params: { sync_id }, ...who }, deps) {
+    return changeState(sync_id, who, deps, 'schema accepted', acceptFields);
   },
 });
 
@@ -78,9 +78,9 @@ const runSync = route({
     confirm_removals: bodyFlag.optional().describe('What has vanished is removed, however much it is'),
   }),
   result: SyncRunRecord,
-  async handle({ params: { sync_id }, body, ...who }, needs) {
+  async handle({ params: { sync_id }, body, ...who }, deps) {
     const asked = { fresh: body.fresh ?? false, removalsConfirmed: body.confirm_removals ?? false };
-    return startRun(sync_id, who, needs, { cause: 'request', ...asked });
+    return startRun(sync_id, who, deps, { cause: 'request', ...asked });
   },
 });
 
@@ -94,31 +94,31 @@ const dryRunSync = route({
     records: bodyInteger({ min: 1, max: DRY_RUN_RECORDS.most }).optional().describe('So many are looked at; by default 1,000'),
   }),
   result: SyncRunRecord,
-  async handle({ params: { sync_id }, body, ...who }, needs) {
+  async handle({ params: { sync_id }, body, ...who }, deps) {
     const dryRunRecords = body.records ?? DRY_RUN_RECORDS.usual;
-    return startRun(sync_id, who, needs, { cause: 'request', dryRun: true, dryRunRecords });
+    return startRun(sync_id, who, deps, { cause: 'request', dryRun: true, dryRunRecords });
   },
 });
 
 type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller; keepReply: KeepReply };
 type Change = (tx: Parameters<typeof lockSync>[0], sync: Awaited<ReturnType<typeof knownSync>>) => Promise<void>;
 
-async function changeState(syncId: string, { log, keepReply, ...who }: Who, needs: RouteNeeds, change: string, apply: Change) {
+async function changeState(syncId: string, { log, keepReply, ...who }: Who, deps: RouteDependencies, change: string, apply: Change) {
   const { entityId } = who.caller;
-  const answer = await write(needs.db, async (tx) => {
+  const answer = await write(deps.db, async (tx) => {
     await apply(tx, await knownSync(tx, entityId, syncId, lockSync));
     await audit(tx, who, { action: 'update', subjectKind: 'sync', subject: syncId, details: { change } });
     return keepReply(tx, await showSync(tx, (await findSync(tx, entityId, syncId))!));
   });
-  const sync = await findSync(needs.db, entityId, syncId);
-  if (sync) await followSoon(needs, log, sync);
+  const sync = await findSync(deps.db, entityId, syncId);
+  if (sync) await followSoon(deps, log, sync);
   return answer;
 }
 
-async function startRun(syncId: string, { log, keepReply, ...who }: Who, needs: RouteNeeds, asked: Omit<NewRun, 'syncId'>) {
+async function startRun(syncId: string, { log, keepReply, ...who }: Who, deps: RouteDependencies, asked: Omit<NewRun, 'syncId'>) {
   const { entityId, userId } = who.caller;
   let made: SyncRun | null = null;
-  const answer = await write(needs.db, async (tx) => {
+  const answer = await write(deps.db, async (tx) => {
     const sync = await knownSync(tx, entityId, syncId, lockSync);
     const waiting = await findWaitingRun(tx, entityId, sync.id, asked.dryRun ?? false);
     if (waiting !== null) refuse(409, 'conflict', `A run that was asked for waits already: ${waiting}`);
@@ -127,7 +127,7 @@ async function startRun(syncId: string, { log, keepReply, ...who }: Who, needs: 
     await audit(tx, who, { action: 'create', subjectKind: 'sync_run', subject: syncId, details });
     return keepReply(tx, showRun(made, { now: new Date(), rootIdentifier: null, redriven: null }));
   });
-  await startSoon(needs, log, refOf(made!));
+  await startSoon(deps, log, refOf(made!));
   return answer;
 }
 

@@ -9,9 +9,9 @@ import { ScheduleBody } from './sync-schedule.ts';
 
 /** A sync as a caller says it (docs/syncs.md). */
 
-const MOST_EMAILS = 20;
-const MOST_KEY_FIELDS = 10;
-const MOST_FIELDS = 1_000;
+const MAX_EMAILS = 20;
+const MAX_KEY_FIELDS = 10;
+const MAX_FIELDS = 1_000;
 
 const field = text();
 /** Shown beside an identifier, so what is shown may be sent back. */
@@ -25,7 +25,7 @@ const destinationMembers = {
   sor: identifier.optional().describe('The attributes of this System of Record; or'),
   connection: identifier.optional().describe('a stream of this connection'),
   stream: text({ max: 1_000 }).optional(),
-  key: z.array(field).max(MOST_KEY_FIELDS).optional().describe('The fields that name a record there'),
+  key: z.array(field).max(MAX_KEY_FIELDS).optional().describe('The fields that name a record there'),
 } satisfies EachMember<'destination', z.ZodType>;
 
 const DestinationBody = closedObject({ ...destinationMembers, name: shownName });
@@ -37,7 +37,7 @@ const FieldBody = EntryBody.superRefine((entry, ctx) => {
   }
 });
 
-const FieldsBody = z.array(FieldBody).max(MOST_FIELDS).superRefine((entries, ctx) => {
+const FieldsBody = z.array(FieldBody).max(MAX_FIELDS).superRefine((entries, ctx) => {
   const targets = new Map<string, number>();
   for (const [index, entry] of entries.entries()) {
     const faults = targetFaults(givenField(entry), index, targets);
@@ -57,7 +57,7 @@ const MappingBody = closedObject({
 } satisfies EachMember<'mapping', z.ZodType>);
 
 const AlertsBody = closedObject({
-  emails: z.array(email).max(MOST_EMAILS).optional().describe('By default who makes the sync'),
+  emails: z.array(email).max(MAX_EMAILS).optional().describe('By default who makes the sync'),
   failed_records: bodyInteger({ min: 1, max: 1_000_000_000 }).nullable().optional()
     .describe('A run with so many failed records is told of; null: none is'),
   pause_after: bodyInteger({ min: 1, max: 1_000 }).nullable().optional()

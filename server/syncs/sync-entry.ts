@@ -6,7 +6,7 @@ import { closedObject, text } from '../http/input.ts';
 
 /** An entry of a mapping as a caller says it (docs/syncs.md). */
 
-const MOST_WORDS = 1_000;
+const MAX_WORDS = 1_000;
 
 const field = text();
 
@@ -19,8 +19,8 @@ export const EntryBody = closedObject({
   format: text().optional().describe('Of a date or datetime: tokens of Luxon, or unix, or unix_ms'),
   zone: text().optional().describe('Of times without an offset: an IANA zone, by default UTC'),
   decimal: z.enum(['.', ',']).optional(),
-  true: z.array(field).max(MOST_WORDS).optional(),
-  false: z.array(field).max(MOST_WORDS).optional(),
+  true: z.array(field).max(MAX_WORDS).optional(),
+  false: z.array(field).max(MAX_WORDS).optional(),
   separator: text().optional().describe('Of a set'),
 } satisfies EachMember<'mapping.fields', z.ZodType>);
 

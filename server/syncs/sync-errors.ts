@@ -4,12 +4,12 @@ import { write } from '../../store/core/database.ts';
 import { type StoredImportError, streamImportErrors } from '../../store/imports/import-errors.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { customerId, identifier, queryFlag } from '../http/input.ts';
 import { streamedCsvFile, streamedResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
-import type { RouteNeeds } from '../needs.ts';
 import { type RecordKey, recordKeys } from './record-key.ts';
 import { knownSync } from './sync-record.ts';
 import { knownRun } from './sync-run.ts';
@@ -45,10 +45,10 @@ const listErrors = route({
   path: `${PATH}/errors`,
   summary: 'Read the failed and ignored records of a run, each with the reason',
   result: z.object({ errors: z.array(RecordError) }),
-  async handle({ params: { sync_id, run_id }, query, caller, address }, needs) {
-    const { run, sync } = await readableRun(needs, sync_id, run_id, { caller, address });
+  async handle({ params: { sync_id, run_id }, query, caller, address }, deps) {
+    const { run, sync } = await readableRun(deps, sync_id, run_id, { caller, address });
     const keyOf = recordKeys(sync);
-    return streamedResult('errors', each(errorsOf(needs, run, query), (error) => showError(error, keyOf(error))));
+    return streamedResult('errors', each(errorsOf(deps, run, query), (error) => showError(error, keyOf(error))));
   },
 });
 
@@ -60,20 +60,20 @@ const readErrorsFile = route({
   summary: 'Get the failed and ignored records of a run as a CSV file',
   description: `The columns are ${HEADER.join(', ')}. Those of erased people are left out.`,
   contentType: 'text/csv',
-  async handle({ params: { sync_id, run_id }, query, caller, address }, needs) {
-    const { run, sync } = await readableRun(needs, sync_id, run_id, { caller, address });
-    return streamedCsvFile(`errors-${run.identifier}`, HEADER, rows(errorsOf(needs, run, query), recordKeys(sync)));
+  async handle({ params: { sync_id, run_id }, query, caller, address }, deps) {
+    const { run, sync } = await readableRun(deps, sync_id, run_id, { caller, address });
+    return streamedCsvFile(`errors-${run.identifier}`, HEADER, rows(errorsOf(deps, run, query), recordKeys(sync)));
   },
 });
 
 type Query = { error_type?: StoredImportError['errorType'] | undefined; customer_id?: string | undefined; open: boolean };
 
-function errorsOf({ db }: RouteNeeds, { entityId, id }: SyncRun, query: Query): AsyncGenerator<StoredImportError> {
+function errorsOf({ db }: RouteDependencies, { entityId, id }: SyncRun, query: Query): AsyncGenerator<StoredImportError> {
   return streamImportErrors(db, entityId, id, { errorType: query.error_type, customerId: query.customer_id, isOpen: query.open });
 }
 
 function readableRun(
-  { db }: RouteNeeds, syncId: string, runId: string, who: { caller: Caller; address: string },
+  { db }: RouteDependencies, syncId: string, runId: string, who: { caller: Caller; address: string },
 ): Promise<{ run: SyncRun; sync: Sync }> {
   return write(db, async (tx) => {
     const run = await knownRun(tx, who.caller.entityId, syncId, runId);

@@ -1,13 +1,13 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { RunRef } from '../../store/syncs/sync-runs.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { leftToSweep } from '../http/left-to-sweep.ts';
-import type { RouteNeeds } from '../needs.ts';
 
-export async function startSoon({ flows }: RouteNeeds, log: FastifyBaseLogger, ref: RunRef): Promise<void> {
+export async function startSoon({ flows }: RouteDependencies, log: FastifyBaseLogger, ref: RunRef): Promise<void> {
   await leftToSweep(log, flows.startSyncRun(ref), { syncRun: ref.identifier }, 'a run of a sync');
 }
 
-export async function followSoon({ flows }: RouteNeeds, log: FastifyBaseLogger, sync: Sync): Promise<void> {
+export async function followSoon({ flows }: RouteDependencies, log: FastifyBaseLogger, sync: Sync): Promise<void> {
   await leftToSweep(log, flows.followSchedule(sync), { sync: sync.identifier }, 'the schedule of a sync');
 }

@@ -75,18 +75,18 @@ const cancelTheRun = route({
   description: 'What it has written stays; the next run of an incremental sync goes on where it was.',
   params,
   result: SyncRunRecord,
-  async handle({ params: { sync_id, run_id }, keepReply, log, ...who }, needs) {
+  async handle({ params: { sync_id, run_id }, keepReply, log, ...who }, deps) {
     const { entityId } = who.caller;
-    const { id } = await knownRun(needs.db, entityId, sync_id, run_id);
-    const answer = await write(needs.db, async (tx) => {
+    const { id } = await knownRun(deps.db, entityId, sync_id, run_id);
+    const answer = await write(deps.db, async (tx) => {
       const canceled = await cancelRun(tx, entityId, run_id);
       if (!canceled) refuse(400, 'bad_request', 'The run has ended already');
       await audit(tx, who, { action: 'update', subjectKind: 'sync_run', subject: run_id, details: { change: 'canceled' } });
       return keepReply(tx, await showWhole(tx, (await findRunById(tx, entityId, id))!));
     });
-    const { syncId } = (await findRunById(needs.db, entityId, id))!;
-    const next = await findNextRun(needs.db, entityId, syncId);
-    if (next) await startSoon(needs, log, next);
+    const { syncId } = (await findRunById(deps.db, entityId, id))!;
+    const next = await findNextRun(deps.db, entityId, syncId);
+    if (next) await startSoon(deps, log, next);
     return answer;
   },
 });
@@ -100,10 +100,10 @@ const redriveRun = route({
     + 'brought a later state is left out; so is what could not be read as a record.',
   params,
   result: SyncRunRecord,
-  async handle({ params: { sync_id, run_id }, keepReply, log, ...who }, needs) {
+  async handle({ params: { sync_id, run_id }, keepReply, log, ...who }, deps) {
     const { entityId, userId } = who.caller;
     let made: SyncRun | null = null;
-    const answer = await write(needs.db, async (tx) => {
+    const answer = await write(deps.db, async (tx) => {
       const sync = await knownSync(tx, entityId, sync_id, lockSync);
       const run = await knownRun(tx, entityId, sync_id, run_id);
       const root = run.rootId === null ? run : await findRunById(tx, entityId, run.rootId) ?? refuse(404, 'not_found', 'Run not found');
@@ -113,7 +113,7 @@ const redriveRun = route({
       await audit(tx, who, { action: 'create', subjectKind: 'sync_run', subject: sync_id, details });
       return keepReply(tx, await showWhole(tx, made));
     });
-    await startSoon(needs, log, refOf(made!));
+    await startSoon(deps, log, refOf(made!));
     return answer;
   },
 });

@@ -59,16 +59,16 @@ const createSync = route({
   description: 'It runs when its schedule says so, or when asked to: POST /api/syncs/<sync_id>/run.',
   body: SyncBody,
   result: SyncRecord,
-  async handle({ body, keepReply, log, ...who }, needs) {
+  async handle({ body, keepReply, log, ...who }, deps) {
     const { entityId, userId } = who.caller;
     let made: Sync | null = null;
-    const answer = await write(needs.db, async (tx) => {
+    const answer = await write(deps.db, async (tx) => {
       const definition = await readDefinition(tx, entityId, body, null, await emailsOf(tx, who.caller));
       made = await insertSync(tx, entityId, definition, userId) ?? refuseField('name', NAME_TAKEN);
       await audit(tx, who, { action: 'create', subjectKind: 'sync', subject: made.identifier });
       return keepReply(tx, await showSync(tx, made));
     });
-    await followSoon(needs, log, made!);
+    await followSoon(deps, log, made!);
     return answer;
   },
 });
@@ -103,9 +103,9 @@ const changeSync = route({
   params,
   body: SyncChange,
   result: SyncRecord,
-  async handle({ params: { sync_id }, body, log, ...who }, needs) {
+  async handle({ params: { sync_id }, body, log, ...who }, deps) {
     const { entityId } = who.caller;
-    const after = await write(needs.db, async (tx) => {
+    const after = await write(deps.db, async (tx) => {
       const before = await knownSync(tx, entityId, sync_id, lockSync);
       const definition = await readDefinition(tx, entityId, body, before, []);
       await refuseOtherRecords(tx, before, definition);
@@ -115,8 +115,8 @@ const changeSync = route({
       await audit(tx, who, { action: 'update', subjectKind: 'sync', subject: sync_id, details: { members: Object.keys(body).join(' ') } });
       return (await findSync(tx, entityId, sync_id))!;
     }, { collide: true });
-    await followSoon(needs, log, after);
-    return showSync(needs.db, after);
+    await followSoon(deps, log, after);
+    return showSync(deps.db, after);
   },
 });
 
@@ -127,16 +127,16 @@ const deleteTheSync = route({
   summary: 'Delete a sync; what it wrote stays',
   description: 'A run that is under way is canceled. What its runs noted down is deleted soon after.',
   params,
-  async handle({ params: { sync_id }, log, ...who }, needs) {
+  async handle({ params: { sync_id }, log, ...who }, deps) {
     const { entityId } = who.caller;
-    const deleted = await write(needs.db, async (tx) => {
+    const deleted = await write(deps.db, async (tx) => {
       const sync = await knownSync(tx, entityId, sync_id, lockSync);
       await cancelRunsOf(tx, entityId, sync.id, 'all');
       await deleteSync(tx, entityId, sync.id);
       await audit(tx, who, { action: 'delete', subjectKind: 'sync', subject: sync_id });
       return sync;
     });
-    await followSoon(needs, log, { ...deleted, schedule: null });
+    await followSoon(deps, log, { ...deleted, schedule: null });
     return noResult();
   },
 });

@@ -14,7 +14,7 @@ import { type Route, route } from '../http/route.ts';
 /** The kinds of events that an app sent, and what people call them. */
 const TAG = 'Event definitions';
 const LIST = '/api/apps/:app_identifier/event_definitions';
-const MOST_LABELS = 100;
+const MAX_LABELS = 100;
 const params = z.object({ app_identifier: identifier, event_id: identifier });
 
 const EventDefinitionRecord = z.object({
@@ -54,7 +54,7 @@ const changeDefinition = route({
   body: z.object({
     display_name: name.nullable().optional().describe('Null: it goes by its name again'),
     goal: bodyFlag.optional(),
-    labels: bodyList(name, MOST_LABELS).optional().describe('These and no others; those that do not exist yet are made'),
+    labels: bodyList(name, MAX_LABELS).optional().describe('These and no others; those that do not exist yet are made'),
   }),
   result: EventDefinitionRecord,
   async handle({ params: { app_identifier, event_id }, body, ...who }, { db }) {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
+import type { RouteDependencies } from '../dependencies.ts';
 import type { Route } from '../http/route.ts';
 import { serveRoute } from '../http/serve-route.ts';
-import type { RouteNeeds } from '../needs.ts';
 import { readTrackingBodies } from './tracking-bodies.ts';
 import { targetOfKey } from './tracking-target.ts';
 
@@ -17,16 +17,16 @@ const PREFLIGHT = {
 };
 
 /** The paths of Segment's tracking API, with bodies, limits and headers of their own, apart from all others. */
-export async function serveTracking(app: FastifyInstance, routes: readonly Route[], needs: RouteNeeds): Promise<void> {
+export async function serveTracking(app: FastifyInstance, routes: readonly Route[], deps: RouteDependencies): Promise<void> {
   await app.register(async (scope) => {
-    readTrackingBodies(scope, needs);
+    readTrackingBodies(scope, deps);
     scope.addHook('onRequest', async (_request, reply) => {
       reply.headers(CORS);
     });
     scope.addHook('preParsing', async (request) => {
       const writeKey = basicUserOf(request.headers.authorization);
       if (writeKey === '') return;
-      request.trackingTarget = await targetOfKey(needs, writeKey, request.ip);
+      request.trackingTarget = await targetOfKey(deps, writeKey, request.ip);
       request.verified();
     });
     scope.options('/v1/*', { config: { rateLimit: false } }, async ({ headers }, reply) => {
@@ -34,7 +34,7 @@ export async function serveTracking(app: FastifyInstance, routes: readonly Route
       const asked = headers['access-control-request-headers'] ?? 'Authorization, Content-Type, Content-Encoding';
       return reply.headers({ ...PREFLIGHT, 'access-control-allow-headers': asked }).status(204).send();
     });
-    for (const route of routes) serveRoute(scope, route, needs);
+    for (const route of routes) serveRoute(scope, route, deps);
   });
 }
 

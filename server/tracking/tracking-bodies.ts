@@ -3,28 +3,28 @@ import { promisify } from 'node:util';
 import { createGunzip, gunzip } from 'node:zlib';
 import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
 import { Refusal, refuse, refuseField } from '../../domain/core/refusal.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { parseJsonBody } from '../http/json-body.ts';
 import { sendError } from '../http/refusal-reply.ts';
-import { turns } from '../http/turns.ts';
 import { MAX_UNVERIFIED_BYTES, verifyBody } from '../http/verify-body.ts';
-import type { RouteNeeds } from '../needs.ts';
+import { yieldToEventLoop } from '../http/yield-to-event-loop.ts';
 
 /** Segment's limit of a batch, as it comes and unzipped. */
 const MAX_BODY_BYTES = 500 * 1024;
 /** Arrays and objects of a body. Of a call fewer are taken (`readCall`), so that one which nests too deep is refused by itself. */
 const NESTING = 1_000;
-/** Bodies that wait to be parsed, which `TrackingRoom` does not know of yet. */
-const MOST_WAITING = 64;
+/** Bodies that wait to be parsed, which `TrackingAdmissionLimit` does not know of yet. */
+const MAX_WAITING = 64;
 const TYPES = /^(?:application\/json|text\/plain)\s*(?:;|$)/i;
 
 const unzip = promisify(gunzip);
 
 /** What SDKs send: JSON, whatever they call it, maybe zipped. What is too large is a 400, at which they give up. */
-export function readTrackingBodies(app: FastifyInstance, needs: RouteNeeds): void {
-  const turn = turns(MOST_WAITING);
+export function readTrackingBodies(app: FastifyInstance, deps: RouteDependencies): void {
+  const turn = yieldToEventLoop(MAX_WAITING);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(TYPES, { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, async (request: FastifyRequest, bytes: Buffer) => {
-    const json = await verifiedJson(request, bytes, needs);
+    const json = await verifiedJson(request, bytes, deps);
     await turn();
     return sized(json);
   });
@@ -45,11 +45,11 @@ async function sized(bytes: Buffer): Promise<unknown> {
 }
 
 /** Of a zipped body whose key stands in it no more is unzipped, before that holds, than may come without one. */
-async function verifiedJson(request: FastifyRequest, bytes: Buffer, needs: RouteNeeds): Promise<Buffer> {
+async function verifiedJson(request: FastifyRequest, bytes: Buffer, deps: RouteDependencies): Promise<Buffer> {
   if (request.trackingTarget) return unpacked(request, bytes);
   const isZipped = request.headers['content-encoding'] !== undefined;
   const head = isZipped ? await unzippedHead(bytes) : bytes;
-  await verifyBody(request, head, 'json', needs);
+  await verifyBody(request, head, 'json', deps);
   const isWhole = isZipped && head.length > 0 && head.length <= MAX_UNVERIFIED_BYTES;
   return isWhole ? head : unpacked(request, bytes);
 }

@@ -9,7 +9,7 @@ import { insertNewKinds } from '../../store/tracking/ingest-kinds.ts';
 import { insertNewAttributes } from '../../store/tracking/ingest-traits.ts';
 import type { IngestedCall } from '../../store/tracking/ingested-call.ts';
 import { insertRefusals } from '../../store/tracking/refusals.ts';
-import { gathered } from '../http/gathered.ts';
+import { microBatch } from '../http/micro-batch.ts';
 import type { TrackedRequest } from './tracked-request.ts';
 
 /** What became of a request's calls; the refused ones in the order of their index. */
@@ -22,9 +22,9 @@ type Outcome = PromiseSettledResult<TakenIn>;
 
 /** Two, so that one's rows are sent while the other one's are written to disk. */
 const ROUNDS = 2;
-const MOST_REQUESTS = 100;
+const MAX_REQUESTS = 100;
 /** More at once are no faster: they outlive V8's young generation, and answers come in bursts. */
-const MOST_CALLS = 1_000;
+const MAX_CALLS = 1_000;
 
 /**
  * Requests of an entity that come at the same time share the statements and the commit of one transaction. No entity waits
@@ -35,8 +35,8 @@ export function trackingIntake(db: Database, secrets: Secrets): TrackingIntake {
   const ofEntity = (entityId: number) => {
     const known = byEntity.get(entityId);
     if (known) return known;
-    const takeTogether = gathered((intakes: TrackedRequest[]) => takeAll(db, secrets, entityId, intakes), {
-      rounds: ROUNDS, calls: MOST_REQUESTS, weight: MOST_CALLS, weigh: ({ calls, refused }) => calls.length + refused.length,
+    const takeTogether = microBatch((intakes: TrackedRequest[]) => takeAll(db, secrets, entityId, intakes), {
+      rounds: ROUNDS, calls: MAX_REQUESTS, weight: MAX_CALLS, weigh: ({ calls, refused }) => calls.length + refused.length,
       subject: firstDevice,
     });
     byEntity.set(entityId, takeTogether);

@@ -12,13 +12,13 @@ import {
 import type { GdprRequestType } from '../../store/gdpr/request-record.ts';
 import { insertGdprRequest } from '../../store/gdpr/requests.ts';
 import { requireApp } from '../apps/find-app.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { STATES, TYPES } from '../gdpr/gdpr-body.ts';
 import { startGdprSoon } from '../gdpr/gdpr-flows.ts';
 import { audit } from '../http/audit.ts';
 import { identifier } from '../http/input.ts';
 import { pageOf, pageQuery, rowsOf, showPage } from '../http/page.ts';
 import { type Route, route } from '../http/route.ts';
-import type { RouteNeeds } from '../needs.ts';
 import { requireTarget } from './tracking-target.ts';
 import { verifyUserToken } from './user-token.ts';
 
@@ -43,12 +43,12 @@ const ask = route({
     covers: z.enum(COVERS).describe('user: all data of the user that the userToken names; device: what the device itself sent'),
     notice: z.string().optional().describe('What of the body did not count'),
   }),
-  async handle({ body, log, ...circumstances }, needs) {
-    const { entityId, apps } = await requireTarget(needs, circumstances, body);
+  async handle({ body, log, ...circumstances }, deps) {
+    const { entityId, apps } = await requireTarget(deps, circumstances, body);
     const given = readAsked(body);
-    const { userId, request, isNew } = await write(needs.db, (tx) =>
-      takeAsked(tx, needs, { entityId, appIds: apps.map(({ appId }) => appId), given, address: circumstances.address }));
-    if (isNew && request.state === 'accepted') await startGdprSoon(needs, log, request);
+    const { userId, request, isNew } = await write(deps.db, (tx) =>
+      takeAsked(tx, deps, { entityId, appIds: apps.map(({ appId }) => appId), given, address: circumstances.address }));
+    if (isNew && request.state === 'accepted') await startGdprSoon(deps, log, request);
     return {
       identifier: request.identifier, type: given.type, state: request.state, received_at: request.receivedAt.toISOString(),
       covers: coverage(userId), ...given.userId !== null && userId === null ? { notice: UNVOUCHED } : {},
@@ -59,15 +59,15 @@ const ask = route({
 type Asked = { entityId: number; appIds: number[]; given: Given; address: string };
 
 /** Writes down what is asked for, unless the same was before. */
-async function takeAsked(tx: Tx, needs: RouteNeeds, { entityId, appIds, given, address }: Asked) {
+async function takeAsked(tx: Tx, deps: RouteDependencies, { entityId, appIds, given, address }: Asked) {
   const device = await lockAskingDevice(tx, entityId, appIds, given.deviceId)
     ?? refuse(404, 'not_found', 'Device not found: nothing is known of it');
-  const userId = await vouchedUser(tx, needs, { entityId, device, given });
+  const userId = await vouchedUser(tx, deps, { entityId, device, given });
   const asked = { device, userId, type: given.type };
   const earlier = await findEarlierRequest(tx, entityId, asked);
   if (earlier) return { userId, request: earlier, isNew: false };
   await refuseTooMany(tx, entityId, asked);
-  return { userId, request: await insertAsked(tx, needs, { entityId, asked, address }), isNew: true };
+  return { userId, request: await insertAsked(tx, deps, { entityId, asked, address }), isNew: true };
 }
 
 function coverage(userId: string | null): (typeof COVERS)[number] {
@@ -80,7 +80,7 @@ type Given = { type: GdprRequestType; deviceId: string; userId: string | null; u
 
 /** The user that a token names; null without one: what a device says of its user is no reason to show or erase data of that user. */
 async function vouchedUser(
-  tx: Tx, { secrets }: RouteNeeds, { entityId, device, given }: { entityId: number; device: AskingDevice; given: Given },
+  tx: Tx, { secrets }: RouteDependencies, { entityId, device, given }: { entityId: number; device: AskingDevice; given: Given },
 ): Promise<string | null> {
   if (given.userToken === undefined || given.userToken === null) return null;
   const userId = await verifyUserToken(await listAppTokenKeys(tx, secrets, entityId, device.appId), given.userToken);
@@ -110,7 +110,7 @@ async function refuseTooMany(tx: Tx, entityId: number, asked: AskedByDevice): Pr
 
 type NewRequest = { entityId: number; asked: AskedByDevice; address: string };
 
-async function insertAsked(tx: Tx, { secrets }: RouteNeeds, { entityId, asked: { device, userId, type }, address }: NewRequest) {
+async function insertAsked(tx: Tx, { secrets }: RouteDependencies, { entityId, asked: { device, userId, type }, address }: NewRequest) {
   const { appId, deviceId, gdprApproval } = device;
   const state = type === 'delete' && gdprApproval ? 'waiting' : 'accepted';
   const request = await insertGdprRequest(tx, entityId, {

@@ -3,10 +3,10 @@ import { refuse } from '../../domain/core/refusal.ts';
 import { readBatch, type TrackedBatch } from '../../domain/tracking/read-batch.ts';
 import type { CallType, RefusedCall } from '../../domain/tracking/tracked-call.ts';
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { identifier } from '../http/input.ts';
 import { bare, type Reply } from '../http/reply.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
-import type { RouteNeeds } from '../needs.ts';
 import { readRequest } from './tracked-request.ts';
 import { bytesOfBody } from './tracking-bodies.ts';
 import type { TakenIn } from './tracking-intake.ts';
@@ -40,11 +40,11 @@ const batchRoutes = BATCHES.map((name) => route({
   body: anyBody('`batch`: the calls, at most 2,500; `sentAt`; `context`; `writeKey` where it is not the user of Basic authentication'),
   result: Answer,
   bare: true,
-  async handle({ body, ...circumstances }, needs) {
-    const target = await requireTarget(needs, circumstances, body);
+  async handle({ body, ...circumstances }, deps) {
+    const target = await requireTarget(deps, circumstances, body);
     const read = readBatch(body);
     if ('refused' in read) return refuse(400, read.refused.code, read.refused.message);
-    return answer(await needs.trackingRoom.within(bytesOfBody(body), () => takeIn(needs, circumstances, target, read.batch)));
+    return answer(await deps.trackingAdmission.within(bytesOfBody(body), () => takeIn(deps, circumstances, target, read.batch)));
   },
 }));
 
@@ -56,10 +56,10 @@ const singleRoutes = Object.entries(SINGLES).map(([name, type]) => route({
   body: anyBody('The call, with `writeKey` where it is not the user of Basic authentication'),
   result: Answer,
   bare: true,
-  async handle({ body, ...circumstances }, needs) {
-    const target = await requireTarget(needs, circumstances, body);
-    const taken = await needs.trackingRoom.within(
-      bytesOfBody(body), () => takeIn(needs, circumstances, target, batchOfOne(body), type));
+  async handle({ body, ...circumstances }, deps) {
+    const target = await requireTarget(deps, circumstances, body);
+    const taken = await deps.trackingAdmission.within(
+      bytesOfBody(body), () => takeIn(deps, circumstances, target, batchOfOne(body), type));
     const [refused] = taken.refused;
     if (refused) return refuse(400, refused.code, refused.message, { message_id: refused.messageId });
     return answer(taken);
@@ -72,14 +72,14 @@ function batchOfOne(body: unknown): Pick<TrackedBatch, 'calls' | 'sentAt' | 'con
 }
 
 async function takeIn(
-  { feedRoom, feedWaker, trackingIntake, metrics }: RouteNeeds, { log }: Circumstances, target: TrackingTarget,
+  { feedAdmission, feedWaker, trackingIntake, metrics }: RouteDependencies, { log }: Circumstances, target: TrackingTarget,
   batch: Pick<TrackedBatch, 'calls' | 'sentAt' | 'context'>, type?: CallType,
 ): Promise<TakenIn> {
   const { entityId } = target;
   const request = readRequest(batch, target, Date.now(), type);
   batch.calls.length = 0;              // held until the answer, they would outlive V8's young generation
   const traits = request.calls.flatMap((call) => call.traits);
-  if (traits.length > 0) await feedRoom.take(entityId, JSON.stringify(traits).length);
+  if (traits.length > 0) await feedAdmission.take(entityId, JSON.stringify(traits).length);
   const taken = await trackingIntake(entityId, request);
   if (traits.length > 0) feedWaker.wake(entityId);
   metrics.countCalls('accepted', taken.accepted);

@@ -7,7 +7,7 @@ import {
   unwrap, wrap,
 } from './server-keys.ts';
 
-export type RotationNeeds = {
+export type RotationDependencies = {
   db: Database;
   files: Files;
   /** Called after each part that stays though the process ends there. */
@@ -22,7 +22,7 @@ export type DataKeyRotated = { id: number; resealed: number; dropped: number[] }
  * Draws a new data key, seals everything again by it, and drops those before, in the database and the file store. One that was
  * killed meanwhile is gone on with. Nothing else may run on the database: others know only the keys that were there when they started.
  */
-export async function rotateDataKey({ db, files, boundary = () => {} }: RotationNeeds, secretKey: Buffer): Promise<DataKeyRotated> {
+export async function rotateDataKey({ db, files, boundary = () => {} }: RotationDependencies, secretKey: Buffer): Promise<DataKeyRotated> {
   await openSecrets(db, files, secretKey);          // that it is the right one, and that there is a key to rotate
   const id = await drawDataKey({ db, files }, secretKey);
   boundary('drawn');
@@ -40,7 +40,7 @@ export async function rotateDataKey({ db, files, boundary = () => {} }: Rotation
 }
 
 /** The id of the newest: of a rotation that was not finished, else a new one. */
-async function drawDataKey({ db, files }: RotationNeeds, secretKey: Buffer): Promise<number> {
+async function drawDataKey({ db, files }: RotationDependencies, secretKey: Buffer): Promise<number> {
   return write(db, async (tx) => {
     await lockKeys(tx);
     const ids = await listKeyIds(tx, 'data');
@@ -51,7 +51,7 @@ async function drawDataKey({ db, files }: RotationNeeds, secretKey: Buffer): Pro
   });
 }
 
-async function dropDataKeys({ db, files, boundary = () => {} }: RotationNeeds, newestId: number): Promise<number[]> {
+async function dropDataKeys({ db, files, boundary = () => {} }: RotationDependencies, newestId: number): Promise<number[]> {
   const old = new Set([...await listKeyIds(db, 'data'), ...await listFileKeyIds(files, 'data')].filter((id) => id < newestId));
   for (const id of old) {
     await files.delete(keyFile('data', id));
@@ -65,7 +65,7 @@ async function dropDataKeys({ db, files, boundary = () => {} }: RotationNeeds, n
  * Wraps all keys by `to` instead of `from`. The database has all of them changed at once: that decides which secret key is the right
  * one. Copies in the file store follow; where this was cut off, a start with `to`, or repeating it, goes on. How many keys there are.
  */
-export async function rotateSecretKey({ db, files, boundary = () => {} }: RotationNeeds, from: Buffer, to: Buffer): Promise<number> {
+export async function rotateSecretKey({ db, files, boundary = () => {} }: RotationDependencies, from: Buffer, to: Buffer): Promise<number> {
   await openSecrets(db, files, await chooseSecretKey(db, [from, to]));         // the database knows all keys now
   await write(db, async (tx) => {
     await lockKeys(tx);

@@ -11,7 +11,7 @@ import { isLaterThan } from './export-sources/late-rows.ts';
 import { locations } from './export-sources/locations.ts';
 import { logs } from './export-sources/logs.ts';
 import { sessions, sessionsWithCarrier } from './export-sources/sessions.ts';
-import { countInTable, countWhere, sliceTable, type TablePlace } from './export-sources/table-slices.ts';
+import { countInTable, countWhere, sliceTable, type TableLocation } from './export-sources/table-slices.ts';
 import type { TableSource } from './export-sources/table-source.ts';
 
 export type { ExportScope } from './export-sources/export-scope.ts';
@@ -39,11 +39,11 @@ export async function* slicesOf(
   if (isOfNothing(type, scope)) return;
   if (type !== 'attributes') {
     const source = SOURCES[type];
-    if (source !== null) yield* sliceTable(session, source, scope, from as TablePlace | null);
+    if (source !== null) yield* sliceTable(session, source, scope, from as TableLocation | null);
     return;
   }
   const named = await listNamedAttributes(session, scope);
-  if (!await isReadByLog(session, scope, from)) yield* sliceTable(session, attributes(named), scope, from as TablePlace | null);
+  if (!await isReadByLog(session, scope, from)) yield* sliceTable(session, attributes(named), scope, from as TableLocation | null);
   else for await (const { statement, next } of sliceLog(session, named, scope, from as LogPlace | null)) yield { statement, next };
 }
 

@@ -12,7 +12,7 @@ import { newIdentifier } from '../core/identifiers.ts';
 const FEED_LOCK = 1_750_002;
 
 /** Most requests looked at together. */
-const MOST_REQUESTS = 2_000;
+const MAX_REQUESTS = 2_000;
 
 export type FeedCounts = { valuesOk: number; valuesIgnored: number; valuesFailed: number };
 
@@ -91,7 +91,7 @@ export async function listWaitingFeedRequests(
            body_bytes, sum(body_bytes) OVER oldest_first AS bytes_so_far, row_number() OVER oldest_first AS place
          FROM (
            SELECT id, values_in, body_bytes FROM feed_requests
-           WHERE entity_id = $1 AND done_at IS NULL ORDER BY id LIMIT ${MOST_REQUESTS}) AS oldest
+           WHERE entity_id = $1 AND done_at IS NULL ORDER BY id LIMIT ${MAX_REQUESTS}) AS oldest
          WINDOW oldest_first AS (ORDER BY id)) AS measured
        WHERE place = 1 OR (values_so_far <= $2 AND bytes_so_far <= $3)))
      ORDER BY id`, [entityId, values, bytes]);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Queryable, Tx } from '../core/database.ts';
-import type { KnownBy } from './place.ts';
+import type { KnownBy } from './personal-data-location.ts';
 import { holdGdprRequest, type GdprKey, touchRequest } from './progress.ts';
 import { type GdprPerson, type GdprPersonRow, type GdprRequest, toGdprPerson } from './request-record.ts';
 import { OF_ANY_APP } from './rows-of-people.ts';

@@ -5,7 +5,7 @@ import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { findDeletionKey } from './deletion-keys.ts';
 import { isCustomer } from './people-keys.ts';
-import type { KnownBy } from './place.ts';
+import type { KnownBy } from './personal-data-location.ts';
 import type { Person } from './tombstones.ts';
 
 /** A round of a request for deletion. */

@@ -2,7 +2,7 @@ import { type Database, type Queryable, type Tx, write } from '../core/database.
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { deleteFollowed, deleteLeft, type FoundId, insertLeftDevices, type LinkedId } from './left-identifiers.ts';
-import type { KnownBy } from './place.ts';
+import type { KnownBy } from './personal-data-location.ts';
 import { OF_ANY_APP } from './rows-of-people.ts';
 import { COUNTS, IS_CUSTOMER, listShared } from './shared-ids.ts';
 

@@ -1,7 +1,7 @@
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { collectIdentifiersIn, type GdprIdentifier } from './identifiers.ts';
 import type { LeftReason } from './left-identifiers.ts';
-import type { KnownBy } from './place.ts';
+import type { KnownBy } from './personal-data-location.ts';
 import { insertGdprRequest } from './requests.ts';
 
 /**

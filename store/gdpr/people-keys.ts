@@ -1,6 +1,6 @@
 import { CUSTOMER_TYPE_CODE } from '../attributes/attribute-values.ts';
 import type { Secrets } from '../core/secrets.ts';
-import type { KnownBy } from './place.ts';
+import type { KnownBy } from './personal-data-location.ts';
 import type { Person } from './tombstones.ts';
 
 /** Whether it is an id that values may be kept under. */

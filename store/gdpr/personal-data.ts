@@ -21,6 +21,7 @@ import { refusedCalls } from '../tracking/personal-data/refused-calls.ts';
 import { sessionHeads } from '../tracking/personal-data/session-heads.ts';
 import { sessions } from '../tracking/personal-data/sessions.ts';
 import { userAliases } from '../tracking/personal-data/user-aliases.ts';
+import type { PersonalDataLocation } from './personal-data-location.ts';
 import { archives } from './personal-data/archives.ts';
 import { gdprHolds } from './personal-data/gdpr-holds.ts';
 import { gdprIdentifiers } from './personal-data/gdpr-identifiers.ts';
@@ -31,7 +32,6 @@ import { idempotentRequests } from './personal-data/idempotent-requests.ts';
 import { outboxMails } from './personal-data/outbox.ts';
 import { tombstoneBatches } from './personal-data/tombstone-batches.ts';
 import { tombstones } from './personal-data/tombstones.ts';
-import type { PersonalDataPlace } from './place.ts';
 
 /**
  * Every place that may hold something about a customer, in the order in which somebody is erased: the change log before
@@ -39,7 +39,7 @@ import type { PersonalDataPlace } from './place.ts';
  * sessions, and devices before who used them, by which they are found; archives before the rows that name their
  * files. A new table or file area joins here, or the list below.
  */
-export const personalData: PersonalDataPlace[] = [
+export const personalData: PersonalDataLocation[] = [
   attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches, syncPinnedBatches, syncRecords,
   syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, devices, deviceUsers, userAliases, crashes,
   refusedCalls, idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers, gdprRequestPeople, gdprHolds, auditLog,

@@ -18,7 +18,7 @@ export type Reconciled = {
   people: number;
 };
 
-type Needs = { db: Database; files: Files; secrets: Secrets };
+type Dependencies = { db: Database; files: Files; secrets: Secrets };
 
 /** One process at a time; any number that no other program takes as an advisory lock of this database. */
 const RECONCILE_LOCK = 5_717_023_443;
@@ -30,7 +30,7 @@ const FILES_AT_ONCE = 16;
  * batch that names somebody counts. Whoever came back with the database is written down to be erased again. A process that is
  * killed meanwhile leaves to the next what it had not done. Before anything is served; costs a listing when nothing is to do.
  */
-export async function reconcileTombstones({ db, files, secrets }: Needs): Promise<Reconciled> {
+export async function reconcileTombstones({ db, files, secrets }: Dependencies): Promise<Reconciled> {
   const session = await db.connect();
   try {
     await session.query('SET transaction_timeout = 0');
@@ -70,7 +70,7 @@ async function countUnknown(session: Tx): Promise<number> {
 
 type Lacking = { entity_id: number; key: string };
 
-async function takeFromFiles({ db, files }: Omit<Needs, 'secrets'>, session: Tx): Promise<{ restored: number; unreadable: number }> {
+async function takeFromFiles({ db, files }: Omit<Dependencies, 'secrets'>, session: Tx): Promise<{ restored: number; unreadable: number }> {
   const { rows: lacking } = await session.query<Lacking>(
     `SELECT e.id AS entity_id, l.key FROM listed l JOIN entities e ON e.identifier = l.entity
      WHERE NOT EXISTS (SELECT FROM tombstone_batches b WHERE b.entity_id = e.id AND b.key = l.key) ORDER BY e.id, l.key`);

@@ -9,7 +9,7 @@ import { UNDER_WAY } from './request-record.ts';
 import { insertGdprRequest } from './requests.ts';
 import { type Person, personKey } from './tombstones.ts';
 
-type Needs = { db: Database; secrets: Secrets };
+type Dependencies = { db: Database; secrets: Secrets };
 
 const IDS_A_PAGE = 5_000;
 /** Each of up to 10 MB. */
@@ -47,7 +47,7 @@ const IDS = [
  * Whoever was erased after the backup that the database went back to is in it again. They are found by hashing every id there is,
  * and become deletion requests, which the sweep starts; how many they are. `session` may take its time.
  */
-export async function eraseRestoredPeople({ db, secrets }: Needs, session: Tx): Promise<number> {
+export async function eraseRestoredPeople({ db, secrets }: Dependencies, session: Tx): Promise<number> {
   const { rows } = await session.query<{ entity_id: number; keys: string[] }>(
     'SELECT entity_id, array_agg(key) AS keys FROM tombstone_batches WHERE search_pending GROUP BY entity_id ORDER BY entity_id');
   let people = 0;

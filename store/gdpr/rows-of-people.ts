@@ -3,7 +3,7 @@ import { type Database, read, write } from '../core/database.ts';
 import { changeRows } from '../core/in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { rowIdsOf } from './people-keys.ts';
-import { BATCH, countRows, type PersonalDataPlace, type PlaceNeeds } from './place.ts';
+import { BATCH, countRows, type PersonalDataLocation, type PlaceDependencies } from './personal-data-location.ts';
 
 /**
  * Rows of a table that are somebody's as a whole. `keys`: its primary key behind the entity; `found`: a query for the keys of
@@ -13,18 +13,18 @@ import { BATCH, countRows, type PersonalDataPlace, type PlaceNeeds } from './pla
 type RowsOfPeople = { table: string; keys: Record<string, 'integer' | 'text' | 'timestamptz' | 'bigint'>; found: string; shown: string };
 
 /** Ways to count, show and delete them, by the indexes that `found` names, a batch in a transaction. */
-export function rowsOfPeople(rows: RowsOfPeople): Pick<PersonalDataPlace, 'count' | 'export' | 'erase'> {
+export function rowsOfPeople(rows: RowsOfPeople): Pick<PersonalDataLocation, 'count' | 'export' | 'erase'> {
   return {
     count: ({ db }, entityId, people) => read(
       db, (tx) => countRows(tx, allOf(rows.found), rowIdsOf(entityId, people)), { settings: LOOK_UP_BY_KEY }),
     export: ({ db }, entityId, people) => listRows(db, rows, rowIdsOf(entityId, people)),
-    erase: (needs, entityId, people) => changeFound(needs, `DELETE FROM ${rows.table} AS r USING found`, rows, rowIdsOf(entityId, people)),
+    erase: (deps, entityId, people) => changeFound(deps, `DELETE FROM ${rows.table} AS r USING found`, rows, rowIdsOf(entityId, people)),
   };
 }
 
 /** Changes the rows in batches, each of those found first, until few are left: `change` is all of the statement before WHERE. */
 export async function changeFound(
-  { db, tally }: Pick<PlaceNeeds, 'db' | 'tally'>, change: string,
+  { db, tally }: Pick<PlaceDependencies, 'db' | 'tally'>, change: string,
   { keys, found }: Pick<RowsOfPeople, 'keys' | 'found'>, parameters: unknown[],
 ): Promise<number> {
   const statement = `WITH found AS MATERIALIZED (SELECT * FROM ${allOf(found)} LIMIT ${BATCH})

@@ -5,7 +5,7 @@ import type { Files } from '../core/files.ts';
 import { putTombstoneBatch, tombstoneBatchKey } from './tombstone-batch-files.ts';
 import { findRaisedAt, insertTombstone } from './tombstones.ts';
 
-type Needs = { db: Database; files: Files };
+type Dependencies = { db: Database; files: Files };
 /** Done in the transaction that raised these, or takes them away. */
 type Note = (tx: Tx, hashes: Buffer[]) => Promise<void>;
 
@@ -19,7 +19,7 @@ const TRIES = 20;
  * the database has them. Those that stand already make no new batch, and are not given to `note`. Since when all of them have stood.
  */
 export async function raiseTombstones(
-  { db, files }: Needs, entityId: number, hashes: Buffer[], note: Note = async () => {},
+  { db, files }: Dependencies, entityId: number, hashes: Buffer[], note: Note = async () => {},
 ): Promise<Date> {
   // Whoever readmits some of them meanwhile is waited for: what is about to go does not stand.
   const missing = await write(db, async (tx) => {
@@ -39,7 +39,7 @@ export async function raiseTombstones(
  * for it.
  */
 export async function readmit(
-  { db, files }: Needs, entityId: number, hashes: Buffer[], note: Note, choose = async (_tx: Tx): Promise<Buffer[]> => hashes,
+  { db, files }: Dependencies, entityId: number, hashes: Buffer[], note: Note, choose = async (_tx: Tx): Promise<Buffer[]> => hashes,
 ): Promise<number> {
   const readmitted = await write(db, async (tx) => {
     await lockBatches(tx, entityId);
@@ -58,7 +58,7 @@ export async function readmit(
 type Batch = { key: string; entity: string; kind: TombstoneBatchKind; madeAt: Date; hashes: Buffer[] };
 
 /** Nothing is locked while the file is on its way: it is dated anew when another batch of the entity came first. */
-async function raiseBatch({ db, files }: Needs, entityId: number, hashes: Buffer[], note: Note): Promise<void> {
+async function raiseBatch({ db, files }: Dependencies, entityId: number, hashes: Buffer[], note: Note): Promise<void> {
   for (let attempt = 1; attempt <= TRIES; attempt += 1) {
     const batch = await draftBatch(db, entityId, 'raised', hashes);
     await putTombstoneBatch(files, batch.key, batch);
@@ -109,7 +109,7 @@ export async function listMissingTombstones(db: Queryable, entityId: number, has
 }
 
 /** Those of these people that the file store lacks; mostly the one that was just committed. */
-async function putReadmissions({ db, files }: Needs, entityId: number, hashes: Buffer[]): Promise<void> {
+async function putReadmissions({ db, files }: Dependencies, entityId: number, hashes: Buffer[]): Promise<void> {
   const entity = await findEntityIdentifier(db, entityId);
   const { rows } = await db.query<{ key: string; made_at: Date; hashes: Buffer[] }>(
     `SELECT key, made_at, hashes FROM tombstone_batches

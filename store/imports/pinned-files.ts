@@ -5,15 +5,15 @@ import { createNameFinder } from '../../domain/core/name-finder.ts';
 import { type Database, write } from '../core/database.ts';
 import type { Files } from '../core/files.ts';
 import type { Tally } from '../core/in-batches.ts';
-import type { KnownBy } from '../gdpr/place.ts';
+import type { KnownBy } from '../gdpr/personal-data-location.ts';
 
-type PinnedNeeds = { db: Database; files: Files; tally?: Tally };
+type PinnedDependencies = { db: Database; files: Files; tally?: Tally };
 /** `isOwn`: the id stands where a line has its customer's; else it may be about somebody else. */
 type PinnedLine = { fileKey: string; line: string; isOwn: boolean };
 
 /** The lines of the entity's pinned import files in which one of these ids stands. */
 export async function* listPinnedLinesOf(
-  { db, files }: Pick<PinnedNeeds, 'db' | 'files'>, entityId: number, people: KnownBy[],
+  { db, files }: Pick<PinnedDependencies, 'db' | 'files'>, entityId: number, people: KnownBy[],
 ): AsyncGenerator<PinnedLine> {
   const { rows } = await db.query<{ file_key: string }>(
     'SELECT file_key FROM imports WHERE entity_id = $1 AND file_key IS NOT NULL', [entityId]);
@@ -26,7 +26,7 @@ export async function* listPinnedLinesOf(
  * before it goes, so that one is counted once, and goes though the process that noted it was killed.
  */
 export async function deletePinnedFilesOf(
-  { db, files, tally }: PinnedNeeds, entityId: number, people: KnownBy[],
+  { db, files, tally }: PinnedDependencies, entityId: number, people: KnownBy[],
 ): Promise<number> {
   const { rows } = await db.query<{ id: number; file_key: string; is_noted: boolean }>(
     `SELECT id, file_key, file_erased_at IS NOT NULL AS is_noted FROM imports
@@ -45,7 +45,7 @@ export async function deletePinnedFilesOf(
 }
 
 /** False when somebody else noted it first. */
-function noteErased({ db, tally }: Pick<PinnedNeeds, 'db' | 'tally'>, entityId: number, importId: number): Promise<boolean> {
+function noteErased({ db, tally }: Pick<PinnedDependencies, 'db' | 'tally'>, entityId: number, importId: number): Promise<boolean> {
   return write(db, async (tx) => {
     const { rowCount } = await tx.query(
       'UPDATE imports SET file_erased_at = now() WHERE entity_id = $1 AND id = $2 AND file_erased_at IS NULL', [entityId, importId]);

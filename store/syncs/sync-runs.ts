@@ -125,7 +125,7 @@ export async function lockRunOfBatch(tx: Tx, { entityId, runId, generation }: Ru
 }
 
 /** Canceled runs of a sync that had a batch on its way, oldest first; held until the transaction ends. */
-export async function lockRunsLetGo(tx: Tx, entityId: number, syncId: number): Promise<SyncRun[]> {
+export async function lockRunsWithAbandonedBatches(tx: Tx, entityId: number, syncId: number): Promise<SyncRun[]> {
   const { rows } = await tx.query<RunRow>(
     `SELECT * FROM sync_runs r WHERE entity_id = $1 AND sync_id = $2 AND state = 'canceled'
        AND EXISTS (SELECT FROM sync_batches b WHERE b.entity_id = $1 AND b.run_id = r.id)

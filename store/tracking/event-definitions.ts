@@ -17,7 +17,7 @@ export type EventDefinition = {
 export type EventKind = Pick<EventDefinition, 'logType' | 'name'>;
 
 /** An app has no more: events of further kinds have none. */
-export const MOST_DEFINITIONS = 10_000;
+export const MAX_DEFINITIONS = 10_000;
 
 type EventDefinitionRow = {
   id: number; log_type: LogType; name: string; display_name: string | null; goal: boolean; labels: string[];
@@ -51,7 +51,7 @@ export async function listMissingKinds(
  * only read. Holds the app until the transaction ends, so that several at once don't make more.
  */
 export async function insertEventDefinitions(
-  tx: Queryable, entityId: number, appId: number, kinds: readonly EventKind[], most = MOST_DEFINITIONS,
+  tx: Queryable, entityId: number, appId: number, kinds: readonly EventKind[], most = MAX_DEFINITIONS,
 ): Promise<boolean> {
   if (kinds.length === 0) return true;
   const { rowCount: apps } = await tx.query('SELECT FROM apps WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE', [entityId, appId]);

@@ -2,11 +2,11 @@ import { type Database, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { findErasedCalls } from './erased-calls.ts';
-import { type EventKind, insertEventDefinitions, listMissingKinds, MOST_DEFINITIONS } from './event-definitions.ts';
+import { type EventKind, insertEventDefinitions, listMissingKinds, MAX_DEFINITIONS } from './event-definitions.ts';
 import type { IngestedCall } from './ingested-call.ts';
 
 /** Of all apps together; a name has at most 256 characters. */
-const MOST_KNOWN = 10_000;
+const MAX_KNOWN = 10_000;
 
 /** The kinds of one app that have a definition, by `keyOf`; once it is full no other ever gets one. */
 type KnownKinds = { kinds: Set<string>; isFull: boolean };
@@ -20,7 +20,7 @@ const seen = new WeakMap<Database, Map<number, KnownKinds>>();
  * of the erased define none. Repeats are not told apart here: what they repeat has defined theirs.
  */
 export async function insertNewKinds(
-  db: Database, secrets: Secrets, entityId: number, calls: readonly IngestedCall[], most = MOST_DEFINITIONS,
+  db: Database, secrets: Secrets, entityId: number, calls: readonly IngestedCall[], most = MAX_DEFINITIONS,
 ): Promise<void> {
   const apps = seenIn(db);
   for (const [appId, own] of Map.groupBy(calls, (call) => call.appId)) {
@@ -72,7 +72,7 @@ function seenIn(db: Database): Map<number, KnownKinds> {
 function remember(apps: Map<number, KnownKinds>, appId: number, known: KnownKinds, defined: Map<string, EventKind> | null): void {
   let size = defined?.size ?? 0;
   for (const { kinds } of apps.values()) size += kinds.size + 1;
-  if (size > MOST_KNOWN) {
+  if (size > MAX_KNOWN) {
     apps.clear();
     known.kinds.clear();
   }

@@ -1,5 +1,5 @@
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
-import { firstSightType } from '../../domain/attributes/first-sight-type.ts';
+import { inferValueType } from '../../domain/attributes/infer-value-type.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../../domain/core/text-limits.ts';
 import { traitValues } from '../../domain/tracking/trait-values.ts';
 import { raiseSorRevision } from '../attributes/customer-attributes.ts';
@@ -12,7 +12,7 @@ import { findErasedCalls } from './erased-calls.ts';
 import type { IngestedCall } from './ingested-call.ts';
 
 /** A System of Records gets no more attributes by itself; what comes beyond is ignored as undefined. */
-const MOST_ATTRIBUTES = 500;
+const MAX_ATTRIBUTES = 500;
 
 /** One transaction merges a request: as many values as one of a client may have, and so much text. */
 const REQUEST_VALUES = 3_000;
@@ -48,7 +48,7 @@ function keysBySor(calls: readonly IngestedCall[]): Map<number, NewKeys> {
   for (const { sorId, traits } of calls) {
     if (sorId === null) continue;
     for (const { sor, key, value } of traits) {
-      const type = sor === 'app' && canBeKey(key) ? firstSightType(value) : null;
+      const type = sor === 'app' && canBeKey(key) ? inferValueType(value) : null;
       if (type === null) continue;
       const keys = bySor.get(sorId) ?? new Map<string, ValueType>();
       if (!keys.has(key)) keys.set(key, type);
@@ -70,7 +70,7 @@ async function hasAll(db: Queryable, entityId: number, sorId: number, keys: NewK
            WHERE entity_id = $1 AND sor_id = $2 AND deleted_at IS NULL`,
     values: [entityId, sorId, [...keys.keys()]],
   });
-  return rows[0]!.known === keys.size || rows[0]!.count >= MOST_ATTRIBUTES;
+  return rows[0]!.known === keys.size || rows[0]!.count >= MAX_ATTRIBUTES;
 }
 
 /** With the lock of the SoR's rules. Returns whether any was missing that has room. */
@@ -83,7 +83,7 @@ async function insertMissing(tx: Tx, entityId: number, sorId: number, keys: NewK
        WHERE a.entity_id = $1 AND a.sor_id = $2 AND a.key = given.key AND a.deleted_at IS NULL)
        AND EXISTS (SELECT FROM systems_of_records WHERE entity_id = $1 AND id = $2 AND deleted_at IS NULL)
      ORDER BY place
-     LIMIT greatest(0, ${MOST_ATTRIBUTES} - (
+     LIMIT greatest(0, ${MAX_ATTRIBUTES} - (
        SELECT count(*) FROM customer_attributes WHERE entity_id = $1 AND sor_id = $2 AND deleted_at IS NULL))
      ON CONFLICT (entity_id, sor_id, key) WHERE deleted_at IS NULL DO NOTHING`,
     [entityId, sorId, Array.from(keys, () => newIdentifier('atr')), [...keys.keys()], [...keys.values()]]);

@@ -6,7 +6,7 @@ import { type Person, personKey } from '../gdpr/tombstones.ts';
 export type Application = { appIdentifier: string; sorIdentifier: string; deviceIds: string[] };
 
 /** Of so many devices of a customer is told, those seen last. */
-const MOST_DEVICES = 1_000;
+const MAX_DEVICES = 1_000;
 
 /** The apps of a page's customers, by `personKey`; those who were seen in none are left out. */
 export async function listApplications(db: Queryable, entityId: number, people: readonly Person[]): Promise<Map<string, Application[]>> {
@@ -22,7 +22,7 @@ export async function listApplications(db: Queryable, entityId: number, people: 
        SELECT 'user_id' AS customer_type, asked.user_id AS customer_id, u.app_id, u.device_id
        FROM unnest($2::text[]) AS asked (user_id) CROSS JOIN LATERAL (
          SELECT app_id, device_id FROM device_users
-         WHERE entity_id = $1 AND user_id = asked.user_id ORDER BY last_seen_at DESC LIMIT ${MOST_DEVICES}) u
+         WHERE entity_id = $1 AND user_id = asked.user_id ORDER BY last_seen_at DESC LIMIT ${MAX_DEVICES}) u
        UNION ALL
        SELECT 'device_id', d.device_id, d.app_id, d.device_id
        FROM (SELECT id FROM apps WHERE entity_id = $1) AS own JOIN devices d ON d.entity_id = $1 AND d.app_id = own.id

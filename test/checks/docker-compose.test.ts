@@ -106,8 +106,8 @@ describe('the services of docker-compose.yml', () => {
   });
 
   it('wait for one that has a health check, or ends', () => {
-    for (const [name, { depends_on: needs }] of services) {
-      for (const [needed, { condition }] of Object.entries(needs)) {
+    for (const [name, { depends_on: deps }] of services) {
+      for (const [needed, { condition }] of Object.entries(deps)) {
         const { healthcheck, restart } = compose.services[needed]!;
         const comes = condition === 'service_healthy' ? healthcheck !== undefined : restart !== 'unless-stopped';
         expect([name, needed, comes]).toEqual([name, needed, true]);

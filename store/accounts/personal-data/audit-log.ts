@@ -1,7 +1,7 @@
+import type { PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { keyedHashes } from '../../gdpr/personal-data/keyed-hashes.ts';
-import type { PersonalDataPlace } from '../../gdpr/place.ts';
 
-export const auditLog: PersonalDataPlace = {
+export const auditLog: PersonalDataLocation = {
   name: 'audit_log',
   columns: ['customer_hash'],
   otherColumns: ['entity_id', 'id', 'happened_at', 'actor_kind', 'actor_id', 'address', 'action', 'subject_kind', 'subject', 'details'],

@@ -1,8 +1,8 @@
 import { idsOfType } from '../../gdpr/people-keys.ts';
-import type { KnownBy, PersonalDataPlace } from '../../gdpr/place.ts';
+import type { KnownBy, PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { countLogged, eraseFromChangeLog, listLogged } from '../attribute-change-log.ts';
 
-export const attributeChangeLog: PersonalDataPlace = {
+export const attributeChangeLog: PersonalDataLocation = {
   name: 'attribute_change_log',
   columns: ['customer_type', 'customer_ids', 'received_at', 'committed_at'],
   otherColumns: ['entity_id', 'id', 'sor_id', 'pending'],

@@ -1,13 +1,13 @@
 import { inBatches } from '../../core/in-batches.ts';
 import { peopleKeys } from '../../gdpr/people-keys.ts';
-import { BATCH, countRows, type PersonalDataPlace } from '../../gdpr/place.ts';
+import { BATCH, countRows, type PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 
 /** Each SoR of the entity and each person: one range of the primary key a pair. */
 const VALUES_OF_PEOPLE = `WHERE v.entity_id = $1
   AND v.sor_id IN (SELECT id FROM systems_of_records WHERE entity_id = $1)
   AND (v.customer_id, v.customer_type) IN (SELECT * FROM unnest($2::text[], $3::smallint[]))`;
 
-export const attributeValues: PersonalDataPlace = {
+export const attributeValues: PersonalDataLocation = {
   name: 'attribute_values',
   columns: ['customer_id', 'customer_type', 'string_value', 'number_value', 'boolean_value', 'date_value',
     'datetime_value', 'set_elements', 'set_times', 'changed_at', 'removed_at'],

@@ -1,11 +1,11 @@
 import { inBatches } from '../../core/in-batches.ts';
 import { peopleKeys } from '../../gdpr/people-keys.ts';
-import { BATCH, countRows, type PersonalDataPlace } from '../../gdpr/place.ts';
+import { BATCH, countRows, type PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 
 const CUSTOMERS_AMONG = `WHERE c.entity_id = $1
   AND (c.customer_id, c.customer_type) IN (SELECT * FROM unnest($2::text[], $3::smallint[]))`;
 
-export const customers: PersonalDataPlace = {
+export const customers: PersonalDataLocation = {
   name: 'customers',
   columns: ['customer_id', 'customer_type'],
   otherColumns: ['entity_id'],

@@ -7,7 +7,7 @@ import { copyStatement } from './printed.ts';
 import type { TableSource } from './table-source.ts';
 
 /** Where the next file begins: a block of a table, of the month's partition where there are partitions. No personal data. */
-export type TablePlace = { month: string; block: number };
+export type TableLocation = { month: string; block: number };
 
 /** Slices begin at multiples of this, so that whoever goes on in the middle finds the same ones. */
 const SLICE_BLOCKS = 128;
@@ -72,8 +72,8 @@ const blockOf = (place: string): number => Number(/\d+/.exec(place)![0]);
 
 /** Reads the rows in the order in which they lie, each slice by one statement, so that no transaction lasts. */
 export async function* sliceTable(
-  session: Queryable, source: TableSource, scope: ExportScope, from: TablePlace | null,
-): AsyncGenerator<{ statement: string; next: TablePlace }> {
+  session: Queryable, source: TableSource, scope: ExportScope, from: TableLocation | null,
+): AsyncGenerator<{ statement: string; next: TableLocation }> {
   for (const part of await listParts(session, source, scope)) {
     if (from !== null && part.month < from.month) continue;
     const known = keptLooks(session).get(lookOf(source, scope, part));

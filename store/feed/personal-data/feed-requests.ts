@@ -1,7 +1,7 @@
-import type { PersonalDataPlace } from '../../gdpr/place.ts';
+import type { PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { eraseWaitingValuesOf, listWaitingValuesOf } from '../feed-requests-of-people.ts';
 
-export const feedRequests: PersonalDataPlace = {
+export const feedRequests: PersonalDataLocation = {
   name: 'feed_requests',
   columns: ['body'],
   otherColumns: ['entity_id', 'id', 'identifier', 'sor_id', 'version', 'received_at', 'body_bytes', 'values_in', 'values_ok',

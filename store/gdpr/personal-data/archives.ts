@@ -1,20 +1,20 @@
 import { type Database, write } from '../../core/database.ts';
 import { archivePrefix } from '../archives.ts';
 import { idsOf } from '../people-keys.ts';
-import { countRows, type PersonalDataPlace, type PlaceNeeds } from '../place.ts';
+import { countRows, type PersonalDataLocation, type PlaceDependencies } from '../personal-data-location.ts';
 import { IN_REQUESTS } from './gdpr-request-people.ts';
 
 const ARCHIVES_OF_THEM = `${IN_REQUESTS} AND p.archive_key IS NOT NULL`;
 
 /** Archives that were made for requests for access. */
-export const archives: PersonalDataPlace = {
+export const archives: PersonalDataLocation = {
   name: 'access/',
   columns: [],
   otherColumns: [],
   foundBy: 'the archives of requests for access in whose people the id stands; those that nobody knows any more',
-  async count(needs, entityId, people) {
-    const unknown = await Array.fromAsync(listUnknown(needs, entityId));
-    return unknown.length + await countRows(needs.db, ARCHIVES_OF_THEM, idsOf(entityId, people));
+  async count(deps, entityId, people) {
+    const unknown = await Array.fromAsync(listUnknown(deps, entityId));
+    return unknown.length + await countRows(deps.db, ARCHIVES_OF_THEM, idsOf(entityId, people));
   },
   async* export({ db }, entityId, people) {
     const { rows } = await db.query(
@@ -23,14 +23,14 @@ export const archives: PersonalDataPlace = {
     yield* rows;
   },
   // One that is being written is left to its writer, who gives up when its row says so.
-  async erase(needs, entityId, people) {
-    const { rows } = await needs.db.query<ArchiveRow>(
+  async erase(deps, entityId, people) {
+    const { rows } = await deps.db.query<ArchiveRow>(
       `SELECT p.request_id, p.ordinal, p.archive_key FROM ${ARCHIVES_OF_THEM} AND p.state <> 'building'`, idsOf(entityId, people));
     let deleted = 0;
-    for (const row of rows) deleted += await deleteArchive(needs, entityId, row);
-    for await (const key of listUnknown(needs, entityId)) {
-      await write(needs.db, async (tx) => needs.tally?.(tx, 1));
-      await needs.files.delete(key);
+    for (const row of rows) deleted += await deleteArchive(deps, entityId, row);
+    for await (const key of listUnknown(deps, entityId)) {
+      await write(deps.db, async (tx) => deps.tally?.(tx, 1));
+      await deps.files.delete(key);
       deleted += 1;
     }
     return deleted;
@@ -40,7 +40,7 @@ export const archives: PersonalDataPlace = {
 type ArchiveRow = { request_id: number; ordinal: number; archive_key: string };
 
 /** The file goes before the row lets go of its key: whoever is killed between does both again, and counts it once. */
-function deleteArchive({ db, files, tally }: PlaceNeeds, entityId: number, row: ArchiveRow): Promise<number> {
+function deleteArchive({ db, files, tally }: PlaceDependencies, entityId: number, row: ArchiveRow): Promise<number> {
   return write(db, async (tx) => {
     const { rowCount } = await tx.query(
       `UPDATE gdpr_request_people SET archive_key = NULL, archive_bytes = NULL, archive_sha256 = NULL
@@ -53,7 +53,7 @@ function deleteArchive({ db, files, tally }: PlaceNeeds, entityId: number, row: 
 }
 
 /** What was left by somebody who wrote an archive and was killed, or given up: no row has its key. */
-async function* listUnknown({ db, files }: Pick<PlaceNeeds, 'db' | 'files'>, entityId: number): AsyncGenerator<string> {
+async function* listUnknown({ db, files }: Pick<PlaceDependencies, 'db' | 'files'>, entityId: number): AsyncGenerator<string> {
   for (const request of await listAccessRequests(db, entityId)) {
     const keys: string[] = [];
     for await (const { key } of files.list(archivePrefix({ identifier: request }))) keys.push(key);

@@ -1,12 +1,12 @@
 import { inBatches } from '../../core/in-batches.ts';
 import { customerKeys } from '../people-keys.ts';
-import { BATCH, countRows, type PersonalDataPlace } from '../place.ts';
+import { BATCH, countRows, type PersonalDataLocation } from '../personal-data-location.ts';
 
 const HOLDS_OF_THEM = `gdpr_holds h WHERE h.entity_id = $1
   AND (h.customer_id, h.customer_type) IN (SELECT * FROM unnest($2::text[], $3::text[]))`;
 
 /** Nobody is erased while a hold stands; one that comes when somebody is being erased comes too late, and goes with them. */
-export const gdprHolds: PersonalDataPlace = {
+export const gdprHolds: PersonalDataLocation = {
   name: 'gdpr_holds',
   columns: ['customer_type', 'customer_id', 'kind', 'reason', 'created_at'],
   otherColumns: ['entity_id', 'id', 'identifier', 'created_by'],

@@ -1,6 +1,6 @@
 import { inBatches } from '../../core/in-batches.ts';
 import { idsOfType } from '../people-keys.ts';
-import { BATCH, countRows, type KnownBy, type PersonalDataPlace } from '../place.ts';
+import { BATCH, countRows, type KnownBy, type PersonalDataLocation } from '../personal-data-location.ts';
 
 /** What was gathered for requests for access; that of a request for deletion goes with its end. */
 const GATHERED = `gdpr_requests r CROSS JOIN LATERAL (
@@ -15,7 +15,7 @@ function kindsAndValues(entityId: number, people: KnownBy[]): unknown[] {
     [...people.map(({ customerId }) => customerId), ...devices]];
 }
 
-export const gdprIdentifiers: PersonalDataPlace = {
+export const gdprIdentifiers: PersonalDataLocation = {
   name: 'gdpr_identifiers',
   columns: ['kind', 'value', 'origin', 'via'],
   otherColumns: ['entity_id', 'request_id', 'ordinal', 'raised'],

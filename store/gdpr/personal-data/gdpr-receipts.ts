@@ -1,7 +1,7 @@
-import type { PersonalDataPlace } from '../place.ts';
+import type { PersonalDataLocation } from '../personal-data-location.ts';
 import { keyedHashes } from './keyed-hashes.ts';
 
-export const gdprReceipts: PersonalDataPlace = {
+export const gdprReceipts: PersonalDataLocation = {
   name: 'gdpr_receipts',
   columns: ['subjects'],
   otherColumns: ['entity_id', 'id', 'identifier', 'request_identifier', 'request_type', 'round', 'issued_at', 'document'],

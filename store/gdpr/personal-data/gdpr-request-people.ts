@@ -1,7 +1,7 @@
 import { write } from '../../core/database.ts';
 import { inBatches } from '../../core/in-batches.ts';
 import { idsOf } from '../people-keys.ts';
-import { BATCH, countRows, type PersonalDataPlace } from '../place.ts';
+import { BATCH, countRows, type PersonalDataLocation } from '../personal-data-location.ts';
 import { KEPT_FOR } from '../request-record.ts';
 
 /** $1 the entity, $2 user ids, $3 device ids: by gdpr_people_by_user and gdpr_people_by_device. */
@@ -11,7 +11,7 @@ export const IN_REQUESTS = `gdpr_request_people p JOIN gdpr_requests r ON r.enti
 /** A request for deletion stays as it was asked for until its week is over: it is how one knows that it was done. */
 const SHOWN_TO_THEM = `${IN_REQUESTS} AND r.request_type = 'access'`;
 
-export const gdprRequestPeople: PersonalDataPlace = {
+export const gdprRequestPeople: PersonalDataLocation = {
   name: 'gdpr_request_people',
   columns: ['user_id', 'device_id', 'subject', 'state', 'treated_at', 'round', 'archive_key', 'archive_bytes', 'archive_sha256', 'message',
     'shown'],

@@ -1,8 +1,8 @@
-import type { PersonalDataPlace } from '../place.ts';
+import type { PersonalDataLocation } from '../personal-data-location.ts';
 import { namedIn } from './named-in.ts';
 import { textsOfPeople } from './texts-of-people.ts';
 
-export const idempotentRequests: PersonalDataPlace = {
+export const idempotentRequests: PersonalDataLocation = {
   name: 'idempotent_requests',
   columns: ['reply'],
   otherColumns: ['entity_id', 'key_hash', 'fingerprint', 'holder', 'received_at', 'leased_until', 'http_status', 'identifier'],

@@ -1,8 +1,8 @@
 import { hashesOf } from '../people-keys.ts';
-import type { PersonalDataPlace } from '../place.ts';
+import type { PersonalDataLocation } from '../personal-data-location.ts';
 
 /** Of a place that has keyed hashes alone: it names nobody, and stays. `shown`: a query from $1 the entity and $2 the hashes. */
-export function keyedHashes(shown: string): Pick<PersonalDataPlace, 'count' | 'export' | 'erase'> {
+export function keyedHashes(shown: string): Pick<PersonalDataLocation, 'count' | 'export' | 'erase'> {
   return {
     count: async () => 0,
     async* export({ db, secrets }, entityId, people) {

@@ -1,6 +1,6 @@
 import { createNameFinder } from '../../../domain/core/name-finder.ts';
 import type { Secrets } from '../../core/secrets.ts';
-import type { KnownBy } from '../place.ts';
+import type { KnownBy } from '../personal-data-location.ts';
 
 /** What is left of a text that told of a person. */
 export const ERASED = 'erased';

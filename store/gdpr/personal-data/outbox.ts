@@ -1,38 +1,38 @@
 import { buffer } from 'node:stream/consumers';
 import PostalMime from 'postal-mime';
 import { type Queryable, write } from '../../core/database.ts';
-import type { KnownBy, PersonalDataPlace, PlaceNeeds } from '../place.ts';
+import type { KnownBy, PersonalDataLocation, PlaceDependencies } from '../personal-data-location.ts';
 import { itemsNaming } from './items-naming.ts';
 import { peopleFinder, namesOf } from './named-in.ts';
 import { TextMatches } from './text-matches.ts';
 
 /** Mails that no server took, since there is none: they lie in a folder until somebody takes them away. */
-export const outboxMails: PersonalDataPlace = {
+export const outboxMails: PersonalDataLocation = {
   name: 'outbox/',
   columns: [],
   otherColumns: [],
   foundBy: 'the id in subject, text or addresses of a mail, once it is decoded',
-  async count(needs, entityId, people) {
-    return (await Array.fromAsync(listMails(needs, entityId, people))).length;
+  async count(deps, entityId, people) {
+    return (await Array.fromAsync(listMails(deps, entityId, people))).length;
   },
-  async* export(needs, entityId, people) {
+  async* export(deps, entityId, people) {
     const matches = new TextMatches();
-    const mails = await Array.fromAsync(listMails(needs, entityId, people));
+    const mails = await Array.fromAsync(listMails(deps, entityId, people));
     if (mails.length > 0) matches.add(null, mails.length);
     yield* matches.records();
   },
-  async erase(needs, entityId, people) {
+  async erase(deps, entityId, people) {
     let deleted = 0;
-    for await (const { file } of listMails(needs, entityId, people)) {
-      await write(needs.db, async (tx) => needs.tally?.(tx, 1));
-      await needs.outbox.delete(file);
+    for await (const { file } of listMails(deps, entityId, people)) {
+      await write(deps.db, async (tx) => deps.tally?.(tx, 1));
+      await deps.outbox.delete(file);
       deleted += 1;
     }
     return deleted;
   },
 };
 
-async function* listMails({ db, outbox }: PlaceNeeds, entityId: number, people: KnownBy[]): AsyncGenerator<{ file: string }> {
+async function* listMails({ db, outbox }: PlaceDependencies, entityId: number, people: KnownBy[]): AsyncGenerator<{ file: string }> {
   for await (const { key } of outbox.list('')) {
     if (!key.endsWith('.eml')) continue;
     const mail = await PostalMime.parse(await buffer(outbox.read(key)));

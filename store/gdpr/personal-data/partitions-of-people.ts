@@ -2,7 +2,7 @@ import { type Database, read, type Tx, write } from '../../core/database.ts';
 import { changeRows } from '../../core/in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../../core/look-up-by-key.ts';
 import { listPartitions, nameOf, type Partition } from '../../tracking/event-partitions.ts';
-import { countRows, type PlaceNeeds } from '../place.ts';
+import { countRows, type PlaceDependencies } from '../personal-data-location.ts';
 
 /** So many rows go in a transaction: a second or two, however their pages lie. */
 const ROWS = 20_000;
@@ -24,7 +24,7 @@ export type PeopleOfPartitions = {
   time: string | null;
 };
 
-type Needed = Pick<PlaceNeeds, 'db' | 'tally'>;
+type Needed = Pick<PlaceDependencies, 'db' | 'tally'>;
 
 /** Rows that are found by an index: those of some ids in a column. */
 type Walk = { ids: string[]; column: 'user_id' | PeopleOfPartitions['byDevice']; among?: string; time: string | null };
@@ -47,14 +47,14 @@ const rowsOf = ({ byDevice }: PeopleOfPartitions) =>
  * while its pages are at hand: that marks the entries of the indexes as dead, which spares whoever looks again the pages, by then
  * written and forgotten.
  */
-export async function eraseFromPartitions(needs: Needed, entityId: number, people: PeopleOfPartitions): Promise<number> {
+export async function eraseFromPartitions(deps: Needed, entityId: number, people: PeopleOfPartitions): Promise<number> {
   let total = 0;
-  for (const partition of await listNames(needs.db, people)) {
+  for (const partition of await listNames(deps.db, people)) {
     await inSlices(people, async (slice) => {
-      const gone = await deleteSlice(needs, entityId, partition, slice);
+      const gone = await deleteSlice(deps, entityId, partition, slice);
       total += gone;
-      if (gone === ROWS) total += await eraseLargeSlice(needs, entityId, partition, slice);
-      else if (gone > 0) await countSlice(needs, entityId, partition, slice);
+      if (gone === ROWS) total += await eraseLargeSlice(deps, entityId, partition, slice);
+      else if (gone > 0) await countSlice(deps, entityId, partition, slice);
       return ROWS_OF_A_SLICE / gone;
     });
   }
@@ -125,9 +125,9 @@ async function unlessDropped(rows: Promise<number>): Promise<number> {
 }
 
 /** There may be more rows of them than one transaction takes. */
-async function eraseLargeSlice(needs: Needed, entityId: number, partition: string, slice: PeopleOfPartitions): Promise<number> {
+async function eraseLargeSlice(deps: Needed, entityId: number, partition: string, slice: PeopleOfPartitions): Promise<number> {
   let total = 0;
-  for (const walk of walksOf(slice)) total += await eraseAlong(needs, entityId, partition, walk);
+  for (const walk of walksOf(slice)) total += await eraseAlong(deps, entityId, partition, walk);
   return total;
 }
 

@@ -1,7 +1,7 @@
 import { type Database, read, write } from '../../core/database.ts';
 import { changeRows } from '../../core/in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../../core/look-up-by-key.ts';
-import type { ErasingPlace, KnownBy, PlaceNeeds } from '../place.ts';
+import type { ErasingLocation, KnownBy, PlaceDependencies } from '../personal-data-location.ts';
 import { peopleFinder, type TextNames, textNames } from './named-in.ts';
 import { TextMatches } from './text-matches.ts';
 
@@ -40,38 +40,38 @@ const PAIRS = 20_000;
  * Ways to count, show and change them. All texts of the entity are gone through once, in pages along the primary key, for all people
  * together; rows that may name somebody are asked for once more, with the few names that may stand in them.
  */
-export function textsOfPeople(texts: TextsOfPeople): Pick<ErasingPlace, 'count' | 'export' | 'erase'> {
+export function textsOfPeople(texts: TextsOfPeople): Pick<ErasingLocation, 'count' | 'export' | 'erase'> {
   const { table, change, changeable = 'true' } = texts;
   const named = `entity_id = $1 AND ctid = ANY ($7::tid[]) AND ($2::text[], $3::text[], $4::text[], $5::text[], $6::bytea[]) IS NOT NULL
     AND (${texts.naming})`;
   return {
-    async count(needs, entityId, people) {
+    async count(deps, entityId, people) {
       let total = 0;
-      for await (const some of listCandidates(needs, texts, entityId, people)) {
-        const { rows } = await needs.db.query<{ rows: number }>(`SELECT count(*) AS rows FROM ${table} WHERE ${named}`, some);
+      for await (const some of listCandidates(deps, texts, entityId, people)) {
+        const { rows } = await deps.db.query<{ rows: number }>(`SELECT count(*) AS rows FROM ${table} WHERE ${named}`, some);
         total += rows[0]!.rows;
       }
       return total;
     },
     // A text in which an id stands may be about somebody else, above all where the id is a common word: such texts are counted.
-    async* export(needs, entityId, people) {
+    async* export(deps, entityId, people) {
       const { condition = 'false', shown = 'NULL' } = texts.own ?? {};
       const matches = new TextMatches();
-      for await (const some of listCandidates(needs, texts, entityId, people)) {
-        const { rows } = await needs.db.query<Record<string, unknown>>(
+      for await (const some of listCandidates(deps, texts, entityId, people)) {
+        const { rows } = await deps.db.query<Record<string, unknown>>(
           `SELECT ${shown} FROM ${table} WHERE ${named} AND (${condition}) ORDER BY ${Object.keys(texts.keys).join(', ')}`, some);
         if (texts.own) yield* rows;
-        const { rows: counted } = await needs.db.query<{ within: string | null; matches: number }>(
+        const { rows: counted } = await deps.db.query<{ within: string | null; matches: number }>(
           `SELECT ${texts.within} AS within, count(*) AS matches FROM ${table}
            WHERE ${named} AND (${condition}) IS NOT TRUE GROUP BY 1`, some);
         for (const { within, matches: more } of counted) matches.add(within, more);
       }
       yield* matches.records();
     },
-    async erase(needs, entityId, people) {
+    async erase(deps, entityId, people) {
       let total = 0;
-      for await (const some of listCandidates(needs, texts, entityId, people)) {
-        total += await write(needs.db, (tx) => changeRows(tx, `${change} WHERE ${named} AND ${changeable}`, some, needs.tally));
+      for await (const some of listCandidates(deps, texts, entityId, people)) {
+        total += await write(deps.db, (tx) => changeRows(tx, `${change} WHERE ${named} AND ${changeable}`, some, deps.tally));
       }
       return total;
     },
@@ -83,7 +83,7 @@ type Candidate = { place: string; people: KnownBy[] };
 type Some = [...TextNames, places: string[]];
 
 async function* listCandidates(
-  { db, secrets }: PlaceNeeds, texts: TextsOfPeople, entityId: number, known: KnownBy[],
+  { db, secrets }: PlaceDependencies, texts: TextsOfPeople, entityId: number, known: KnownBy[],
 ): AsyncGenerator<Some> {
   const people = known.some(isWhole) ? known.filter((one) => !isWhole(one)) : known;      // its id comes as the device's, too
   for await (const page of listPages(db, texts, entityId)) {

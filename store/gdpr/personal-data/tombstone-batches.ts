@@ -1,7 +1,7 @@
-import type { PersonalDataPlace } from '../place.ts';
+import type { PersonalDataLocation } from '../personal-data-location.ts';
 import { keyedHashes } from './keyed-hashes.ts';
 
-export const tombstoneBatches: PersonalDataPlace = {
+export const tombstoneBatches: PersonalDataLocation = {
   name: 'tombstone_batches',
   columns: ['hashes'],
   otherColumns: ['entity_id', 'key', 'kind', 'made_at', 'search_pending'],

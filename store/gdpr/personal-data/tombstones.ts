@@ -1,7 +1,7 @@
-import type { PersonalDataPlace } from '../place.ts';
+import type { PersonalDataLocation } from '../personal-data-location.ts';
 import { keyedHashes } from './keyed-hashes.ts';
 
-export const tombstones: PersonalDataPlace = {
+export const tombstones: PersonalDataLocation = {
   name: 'tombstones',
   columns: ['customer_hash'],
   otherColumns: ['entity_id', 'raised_at'],

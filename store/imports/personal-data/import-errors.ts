@@ -1,9 +1,9 @@
+import type { PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { ERASED, hashOfNamed, namedIn } from '../../gdpr/personal-data/named-in.ts';
 import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
-import type { PersonalDataPlace } from '../../gdpr/place.ts';
 
 /** By customer_id; where nobody could read that out of the record, by the id's standing in it, or in what is told of it. */
-export const importErrors: PersonalDataPlace = {
+export const importErrors: PersonalDataLocation = {
   name: 'import_errors',
   columns: ['customer_id', 'attribute_key', 'message', 'raw', 'customer_hash'],
   otherColumns: ['entity_id', 'import_id', 'line', 'error_type', 'outcome', 'happened_at', 'stage', 'redriven_by', 'original_line'],

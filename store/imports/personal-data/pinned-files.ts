@@ -1,20 +1,20 @@
+import type { PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { TextMatches } from '../../gdpr/personal-data/text-matches.ts';
-import type { PersonalDataPlace } from '../../gdpr/place.ts';
 import { deletePinnedFilesOf, listPinnedLinesOf } from '../pinned-files.ts';
 
-export const pinnedFiles: PersonalDataPlace = {
+export const pinnedFiles: PersonalDataLocation = {
   name: 'imports/',
   columns: [],
   otherColumns: [],
   foundBy: 'the pinned files of the entity in one of whose records a field is the id',
-  async count(needs, entityId, people) {
+  async count(deps, entityId, people) {
     const files = new Set<string>();
-    for await (const { fileKey } of listPinnedLinesOf(needs, entityId, people)) files.add(fileKey);
+    for await (const { fileKey } of listPinnedLinesOf(deps, entityId, people)) files.add(fileKey);
     return files.size;
   },
-  async* export(needs, entityId, people) {
+  async* export(deps, entityId, people) {
     const matches = new TextMatches();
-    for await (const { fileKey, line, isOwn } of listPinnedLinesOf(needs, entityId, people)) {
+    for await (const { fileKey, line, isOwn } of listPinnedLinesOf(deps, entityId, people)) {
       if (isOwn) yield { file: fileKey, line };
       else matches.add(fileKey);
     }

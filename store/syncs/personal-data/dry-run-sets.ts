@@ -1,11 +1,11 @@
 import { inBatches } from '../../core/in-batches.ts';
 import { peopleKeys } from '../../gdpr/people-keys.ts';
-import { BATCH, countRows, type PersonalDataPlace } from '../../gdpr/place.ts';
+import { BATCH, countRows, type PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 
 const DRY_RUN_SETS_OF_PEOPLE = `WHERE d.entity_id = $1
   AND (d.customer_id, d.customer_type) IN (SELECT * FROM unnest($2::text[], $3::smallint[]))`;
 
-export const dryRunSets: PersonalDataPlace = {
+export const dryRunSets: PersonalDataLocation = {
   name: 'dry_run_sets',
   columns: ['customer_id', 'customer_type', 'set_elements', 'set_times'],
   otherColumns: ['entity_id', 'import_id', 'attribute_id'],

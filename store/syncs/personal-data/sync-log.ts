@@ -1,8 +1,8 @@
+import type { PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { ERASED, namedIn } from '../../gdpr/personal-data/named-in.ts';
 import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
-import type { PersonalDataPlace } from '../../gdpr/place.ts';
 
-export const syncLog: PersonalDataPlace = {
+export const syncLog: PersonalDataLocation = {
   name: 'sync_log',
   columns: ['line'],
   otherColumns: ['entity_id', 'run_id', 'id', 'logged_at'],

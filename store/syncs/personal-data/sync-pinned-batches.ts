@@ -1,8 +1,8 @@
+import type { PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { namedIn } from '../../gdpr/personal-data/named-in.ts';
 import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
-import type { PersonalDataPlace } from '../../gdpr/place.ts';
 
-export const syncPinnedBatches: PersonalDataPlace = {
+export const syncPinnedBatches: PersonalDataLocation = {
   name: 'sync_pinned_batches',
   columns: ['position', 'items'],
   otherColumns: ['entity_id', 'run_id', 'number', 'records_before'],

@@ -1,8 +1,8 @@
 import { inBatches } from '../../core/in-batches.ts';
 import { customerKeys } from '../../gdpr/people-keys.ts';
+import { BATCH, countRows, type PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { namedIn } from '../../gdpr/personal-data/named-in.ts';
 import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
-import { BATCH, countRows, type PersonalDataPlace } from '../../gdpr/place.ts';
 
 const PEOPLE = 'unnest($2::text[], $3::text[]) AS p (customer_id, customer_type)';
 
@@ -38,25 +38,25 @@ const keysOfOthers = textsOfPeople({
   change: 'DELETE FROM sync_records',
 });
 
-export const syncRecords: PersonalDataPlace = {
+export const syncRecords: PersonalDataLocation = {
   name: 'sync_records',
   columns: ['key', 'customer_id', 'checksum'],
   otherColumns: ['entity_id', 'sync_id', 'run_id', 'seen_by'],
   foundBy: 'key, where it is the customer\'s id; customer_id; the id in the keys of other destinations',
-  async count(needs, entityId, people) {
-    return await countRows(needs.db, RECORDS_OF_PEOPLE, customerKeys(entityId, people)) + await keysOfOthers.count(needs, entityId, people);
+  async count(deps, entityId, people) {
+    return await countRows(deps.db, RECORDS_OF_PEOPLE, customerKeys(entityId, people)) + await keysOfOthers.count(deps, entityId, people);
   },
-  async* export(needs, entityId, people) {
-    const { rows } = await needs.db.query(
+  async* export(deps, entityId, people) {
+    const { rows } = await deps.db.query(
       `SELECT ${SYNC}, k.key, k.customer_id FROM ${RECORDS_OF_PEOPLE}`, customerKeys(entityId, people));
     yield* rows;
-    yield* keysOfOthers.export(needs, entityId, people);
+    yield* keysOfOthers.export(deps, entityId, people);
   },
   // Should the source still have the record, it counts as new: of an erased person it is refused then.
-  async erase(needs, entityId, people) {
-    const found = await inBatches(needs.db,
+  async erase(deps, entityId, people) {
+    const found = await inBatches(deps.db,
       `DELETE FROM sync_records WHERE ctid = ANY (ARRAY(SELECT ctid FROM (${FOUND}) found LIMIT ${BATCH}))`,
-      customerKeys(entityId, people), needs.tally);
-    return found + await keysOfOthers.erase(needs, entityId, people);
+      customerKeys(entityId, people), deps.tally);
+    return found + await keysOfOthers.erase(deps, entityId, people);
   },
 };

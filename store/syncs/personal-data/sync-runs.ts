@@ -1,6 +1,6 @@
+import type { PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { ERASED, namedIn } from '../../gdpr/personal-data/named-in.ts';
 import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
-import type { PersonalDataPlace } from '../../gdpr/place.ts';
 
 /** A record of a sample that names one: its line and outcome name nobody. */
 const NAMED_RECORD = namedIn(`(record - '{line,outcome}'::text[])::text`);
@@ -17,7 +17,7 @@ const WITHOUT_THEM = [
      WHERE NOT ${NAMED_RECORD}) ELSE sample END`,
 ].join(',\n  ');
 
-export const syncRuns: PersonalDataPlace = {
+export const syncRuns: PersonalDataLocation = {
   name: 'sync_runs',
   columns: [...PLACES, ...TEXTS, 'sample'],
   otherColumns: ['entity_id', 'id', 'identifier', 'sync_id', 'cause', 'requested_by', 'scheduled_for', 'covers', 'dry_run',

@@ -1,8 +1,8 @@
+import type { PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { ERASED, namedIn } from '../../gdpr/personal-data/named-in.ts';
 import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
-import type { PersonalDataPlace } from '../../gdpr/place.ts';
 
-export const syncs: PersonalDataPlace = {
+export const syncs: PersonalDataLocation = {
   name: 'syncs',
   columns: ['cursor', 'paused_reason'],
   otherColumns: ['entity_id', 'id', 'identifier', 'name', 'connection_id', 'stream', 'sor_id', 'destination_id', 'destination_stream',

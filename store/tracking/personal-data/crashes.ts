@@ -1,9 +1,9 @@
+import type { PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { ERASED, namedIn } from '../../gdpr/personal-data/named-in.ts';
 import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
-import type { PersonalDataPlace } from '../../gdpr/place.ts';
 
 /** Crashes are nobody's, but a title may quote the message of one that happened to somebody. */
-export const crashes: PersonalDataPlace = {
+export const crashes: PersonalDataLocation = {
   name: 'crashes',
   columns: ['title'],
   otherColumns: ['entity_id', 'app_id', 'id', 'identifier', 'fingerprint', 'first_seen_at', 'last_seen_at', 'occurrences'],

@@ -1,10 +1,10 @@
-import type { PersonalDataPlace } from '../../gdpr/place.ts';
+import type { PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { OF_ANY_APP, rowsOfPeople } from '../../gdpr/rows-of-people.ts';
 
 const KEY = 'app_id, device_id, user_id';
 
 /** By device_users_by_user. Who else used a device of theirs is not theirs, unless the device itself asks. */
-export const deviceUsers: PersonalDataPlace = {
+export const deviceUsers: PersonalDataLocation = {
   name: 'device_users',
   columns: ['device_id', 'user_id', 'last_seen_at'],
   otherColumns: ['entity_id', 'app_id'],

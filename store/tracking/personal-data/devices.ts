@@ -1,6 +1,6 @@
 import { inBatches } from '../../core/in-batches.ts';
 import { idsOfType, rowIdsOf } from '../../gdpr/people-keys.ts';
-import { BATCH, countRows, type PersonalDataPlace } from '../../gdpr/place.ts';
+import { BATCH, countRows, type PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { changeFound, OF_ANY_APP, rowsOfPeople } from '../../gdpr/rows-of-people.ts';
 
 const KEY = 'app_id, device_id';
@@ -29,28 +29,28 @@ const { count, export: show } = rowsOfPeople({
 /** A device that somebody else uses may have a token of theirs: it was handed on, or sent by mistake. All devices are gone through. */
 const WITH_THEIR_TOKEN = 'devices WHERE entity_id = $1 AND push_token = ANY ($2::text[])';
 
-export const devices: PersonalDataPlace = {
+export const devices: PersonalDataLocation = {
   name: 'devices',
   columns: ['device_id', 'current_user_id', 'last_user_id', 'push_token', 'opt_in', 'opt_out', 'uninstalled', 'number_of_sessions',
     'number_of_crashes', 'app_version', 'os_version', 'sdk_version', 'device_model', 'device_type', 'country', 'lang', 'last_city',
     'last_latitude', 'last_longitude', 'utc_offset', 'first_seen_at', 'last_seen_at'],
   otherColumns: ['entity_id', 'app_id', 'received_at'],
   foundBy: 'device_id, where nobody else uses the device, or it asks itself; last_user_id and current_user_id; push_token',
-  async count(needs, entityId, people) {
+  async count(deps, entityId, people) {
     const tokens = idsOfType(people, 'push_token');
-    const withToken = tokens.length === 0 ? 0 : await countRows(needs.db, WITH_THEIR_TOKEN, [entityId, tokens]);
-    return await count(needs, entityId, people) + withToken;
+    const withToken = tokens.length === 0 ? 0 : await countRows(deps.db, WITH_THEIR_TOKEN, [entityId, tokens]);
+    return await count(deps, entityId, people) + withToken;
   },
   export: show,
   // Of a device that another uses, too, or that is not theirs, only the name of the one who used it last goes, and where they were.
-  async erase(needs, entityId, people) {
+  async erase(deps, entityId, people) {
     const parameters = rowIdsOf(entityId, people);
-    const deleted = await changeFound(needs, 'DELETE FROM devices AS r USING found', { keys, found: OWN }, parameters);
+    const deleted = await changeFound(deps, 'DELETE FROM devices AS r USING found', { keys, found: OWN }, parameters);
     const tokens = idsOfType(people, 'push_token');
-    const emptied = tokens.length === 0 ? 0 : await inBatches(needs.db,
+    const emptied = tokens.length === 0 ? 0 : await inBatches(deps.db,
       `UPDATE devices SET push_token = NULL, received_at = now()
-       WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${WITH_THEIR_TOKEN} LIMIT ${BATCH}))`, [entityId, tokens], needs.tally);
-    return deleted + emptied + await changeFound(needs,
+       WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${WITH_THEIR_TOKEN} LIMIT ${BATCH}))`, [entityId, tokens], deps.tally);
+    return deleted + emptied + await changeFound(deps,
       `UPDATE devices AS r SET last_user_id = CASE WHEN last_user_id <> ALL ($2) THEN last_user_id END,
          current_user_id = CASE WHEN current_user_id <> ALL ($2) THEN current_user_id END,
          last_city = NULL, last_latitude = NULL, last_longitude = NULL, received_at = now()

@@ -1,10 +1,10 @@
 import { idsOfType } from '../../gdpr/people-keys.ts';
+import type { KnownBy, PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { countInPartitions, eraseFromPartitions, type PeopleOfPartitions } from '../../gdpr/personal-data/partitions-of-people.ts';
-import type { KnownBy, PersonalDataPlace } from '../../gdpr/place.ts';
 import { byUserOrDevice, rowsOfPeople } from '../../gdpr/rows-of-people.ts';
 
 /** By events_by_user and events_by_device. */
-export const events: PersonalDataPlace = {
+export const events: PersonalDataLocation = {
   name: 'events',
   columns: ['happened_at', 'utc_offset', 'device_id', 'user_id', 'name', 'detail'],
   otherColumns: ['entity_id', 'app_id', 'received_at', 'id', 'session_id', 'crash_id', 'log_type'],
@@ -15,8 +15,8 @@ export const events: PersonalDataPlace = {
     found: byUserOrDevice('app_id, happened_at, id', 'events'),
     shown: 'r.happened_at, r.utc_offset, r.app_id, r.session_id, r.device_id, r.user_id, r.log_type, r.name, r.detail::text AS detail',
   }),
-  count: (needs, entityId, people) => countInPartitions(needs, entityId, of(people)),
-  erase: (needs, entityId, people) => eraseFromPartitions(needs, entityId, of(people)),
+  count: (deps, entityId, people) => countInPartitions(deps, entityId, of(people)),
+  erase: (deps, entityId, people) => eraseFromPartitions(deps, entityId, of(people)),
 };
 
 function of(people: KnownBy[]): PeopleOfPartitions {

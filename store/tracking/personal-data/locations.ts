@@ -1,10 +1,10 @@
 import { idsOfType } from '../../gdpr/people-keys.ts';
+import type { KnownBy, PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { countInPartitions, eraseFromPartitions, type PeopleOfPartitions } from '../../gdpr/personal-data/partitions-of-people.ts';
-import type { KnownBy, PersonalDataPlace } from '../../gdpr/place.ts';
 import { byUserOrDevice, rowsOfPeople } from '../../gdpr/rows-of-people.ts';
 
 /** By locations_by_user and locations_by_device. */
-export const locations: PersonalDataPlace = {
+export const locations: PersonalDataLocation = {
   name: 'locations',
   columns: ['happened_at', 'latitude', 'longitude', 'device_id', 'user_id'],
   otherColumns: ['entity_id', 'app_id', 'received_at', 'id', 'session_id'],
@@ -15,8 +15,8 @@ export const locations: PersonalDataPlace = {
     found: byUserOrDevice('app_id, happened_at, id', 'locations'),
     shown: 'r.happened_at, r.app_id, r.session_id, r.latitude, r.longitude, r.device_id, r.user_id',
   }),
-  count: (needs, entityId, people) => countInPartitions(needs, entityId, of(people)),
-  erase: (needs, entityId, people) => eraseFromPartitions(needs, entityId, of(people)),
+  count: (deps, entityId, people) => countInPartitions(deps, entityId, of(people)),
+  erase: (deps, entityId, people) => eraseFromPartitions(deps, entityId, of(people)),
 };
 
 function of(people: KnownBy[]): PeopleOfPartitions {

@@ -1,10 +1,10 @@
+import type { PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { ERASED, hashOfNamed, namedIn } from '../../gdpr/personal-data/named-in.ts';
 import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
-import type { PersonalDataPlace } from '../../gdpr/place.ts';
 
 const TEXTS = ['raw', 'message', 'message_id'];
 
-export const refusedCalls: PersonalDataPlace = {
+export const refusedCalls: PersonalDataLocation = {
   name: 'refused_calls',
   columns: ['message_id', 'message_hash', 'message', 'raw', 'customer_hash'],
   otherColumns: ['entity_id', 'id', 'received_at', 'app_id', 'index', 'code'],

@@ -1,4 +1,4 @@
-import type { PersonalDataPlace } from '../../gdpr/place.ts';
+import type { PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { DEVICE_SUBJECTS, OF_ANY_APP, rowsOfPeople, USER_SUBJECTS, WHOLE_SUBJECTS } from '../../gdpr/rows-of-people.ts';
 
 const KEY = 'app_id, subject';
@@ -9,7 +9,7 @@ const IS_ANOTHERS = `EXISTS (
     AND s.user_id IS NOT NULL AND s.user_id <> ALL ($2::text[]))`;
 
 /** Erased before the sessions, by which some are found: one left behind would lead calls to come into a session that is gone. */
-export const sessionHeads: PersonalDataPlace = {
+export const sessionHeads: PersonalDataLocation = {
   name: 'session_heads',
   columns: ['subject', 'started_at', 'ended_at', 'backgrounded_at'],
   otherColumns: ['entity_id', 'app_id', 'session_id'],

@@ -1,12 +1,12 @@
 import { idsOfType } from '../../gdpr/people-keys.ts';
+import type { KnownBy, PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { countInPartitions, eraseFromPartitions, type PeopleOfPartitions } from '../../gdpr/personal-data/partitions-of-people.ts';
-import type { KnownBy, PersonalDataPlace } from '../../gdpr/place.ts';
 import { DEVICE_SUBJECTS, rowsOfPeople, WHOLE_SUBJECTS } from '../../gdpr/rows-of-people.ts';
 
 const KEY = 'app_id, started_at, id';
 
 /** By sessions_by_user and sessions_by_subject. */
-export const sessions: PersonalDataPlace = {
+export const sessions: PersonalDataLocation = {
   name: 'sessions',
   columns: ['started_at', 'ended_at', 'background_seconds', 'utc_offset', 'subject', 'device_id', 'user_id', 'app_version', 'sdk_version',
     'os_version', 'device_type', 'device_model', 'idiom', 'country', 'lang', 'carrier'],
@@ -22,8 +22,8 @@ export const sessions: PersonalDataPlace = {
     shown: `r.started_at, r.ended_at, r.background_seconds, r.utc_offset, r.app_id, r.id, r.device_id, r.user_id, r.app_version,
       r.sdk_version, r.os_version, r.device_type, r.device_model, r.idiom, r.country, r.lang, r.carrier`,
   }),
-  count: (needs, entityId, people) => countInPartitions(needs, entityId, of(people)),
-  erase: (needs, entityId, people) => eraseFromPartitions(needs, entityId, of(people)),
+  count: (deps, entityId, people) => countInPartitions(deps, entityId, of(people)),
+  erase: (deps, entityId, people) => eraseFromPartitions(deps, entityId, of(people)),
 };
 
 function of(people: KnownBy[]): PeopleOfPartitions {

@@ -1,10 +1,10 @@
-import type { PersonalDataPlace } from '../../gdpr/place.ts';
+import type { PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { rowsOfPeople } from '../../gdpr/rows-of-people.ts';
 
 const KEY = 'previous_id, user_id';
 
 /** By the primary key, user_aliases_by_user and user_aliases_by_device. */
-export const userAliases: PersonalDataPlace = {
+export const userAliases: PersonalDataLocation = {
   name: 'user_aliases',
   columns: ['previous_id', 'user_id', 'first_seen_at', 'device_id'],
   otherColumns: ['entity_id', 'app_id', 'witnessed', 'decision', 'decided_by', 'decided_at'],

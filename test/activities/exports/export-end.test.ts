@@ -2,9 +2,9 @@ import { mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Dependencies } from '../../../activities/dependencies.ts';
 import { endExportRun, type ExportEnd } from '../../../activities/exports/export-end.ts';
 import { mailExportAlert } from '../../../activities/exports/export-mail.ts';
-import type { Needs } from '../../../activities/needs.ts';
 import { openMailer } from '../../../connectors/smtp/mail.ts';
 import type { DataExporter, NewExporter } from '../../../store/exports/data-exporter-record.ts';
 import { findExporterById, updateActive } from '../../../store/exports/data-exporters.ts';
@@ -17,7 +17,7 @@ import { storedExporter } from '../../harness/exports/stored-exporters.ts';
 
 let store: TestStore;
 let world: World;
-let needs: Needs;
+let deps: Dependencies;
 let exporter: DataExporter;
 let outbox: string;
 let counted: [string, number?][] = [];
@@ -36,11 +36,11 @@ async function useExporter(more: Partial<NewExporter> = {}): Promise<void> {
 beforeEach(async () => {
   outbox = await mkdtemp(join(tmpdir(), 'outbox-'));
   counted = [];
-  needs = {
+  deps = {
     db: store.db, boundary() {}, publicUrl: 'http://millrace.test',
     mailer: openMailer({ smtpUrl: undefined, outbox, from: 'm@example.com' }),
     countExportRuns: (outcome: string) => counted.push([outcome]), countExportRows: (rows: number) => counted.push(['rows', rows]),
-  } as unknown as Needs;
+  } as unknown as Dependencies;
   await useExporter();
 });
 
@@ -58,13 +58,13 @@ async function begun(more: Partial<NewExportRun> = {}): Promise<ExportRun> {
 
 async function ended(end: ExportEnd, more: Partial<NewExportRun> = {}): Promise<ExportRun> {
   const run = await begun(more);
-  expect(await endExportRun(needs, keyOf(run), end)).toBe(true);
+  expect(await endExportRun(deps, keyOf(run), end)).toBe(true);
   return runNow(store, run);
 }
 
 /** What was mailed about a run. */
 async function mailed(run: ExportRun): Promise<string[]> {
-  expect(await mailExportAlert(needs, keyOf(run))).toBeNull();
+  expect(await mailExportAlert(deps, keyOf(run))).toBeNull();
   const mails = await Promise.all((await readdir(outbox)).map((name) => readFile(join(outbox, name), 'utf8')));
   return mails.map((mail) => mail.replaceAll('=\r\n', ''));
 }
@@ -72,8 +72,8 @@ async function mailed(run: ExportRun): Promise<string[]> {
 describe('the end of a run', () => {
   it('that is good moves the cursor on, once, and tells nobody', async () => {
     const run = await begun();
-    expect(await endExportRun(needs, keyOf(run), GOOD)).toBe(true);
-    expect(await endExportRun(needs, keyOf(run), FAILED)).toBe(false);
+    expect(await endExportRun(deps, keyOf(run), GOOD)).toBe(true);
+    expect(await endExportRun(deps, keyOf(run), FAILED)).toBe(false);
     expect(await runNow(store, run)).toMatchObject({ state: 'finished', alert: null, failure: null });
     const { window: { end: exportedUntil }, startedAt } = run;
     expect(await stands()).toMatchObject({ exportedUntil, initialRunAt: startedAt, lastRunAt: startedAt, failures: 0 });
@@ -100,7 +100,7 @@ describe('the end of a run', () => {
   it('stands or falls with what commits alongside', async () => {
     const run = await begun();
     const alongside = async () => Promise.reject(new Error('taken over'));
-    await expect(endExportRun(needs, keyOf(run), { ...GOOD, alongside })).rejects.toThrow('taken over');
+    await expect(endExportRun(deps, keyOf(run), { ...GOOD, alongside })).rejects.toThrow('taken over');
     expect([(await runNow(store, run)).state, (await stands()).exportedUntil]).toEqual(['running', null]);
   });
 });
@@ -112,7 +112,7 @@ describe('an exporter that keeps failing', () => {
     const third = await begun();
     const due = await storedExportRun(store, exporter, new Date(), { cause: 'schedule', scheduledFor: new Date() });
     const asked = await storedExportRun(store, exporter, new Date());
-    await endExportRun(needs, keyOf(third), FAILED);
+    await endExportRun(deps, keyOf(third), FAILED);
     runs.push(await runNow(store, third));
     expect(runs.map(({ alert }) => alert)).toEqual(['failed', null, 'paused']);
     expect(await stands()).toMatchObject({

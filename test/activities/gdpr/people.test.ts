@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { Dependencies } from '../../../activities/dependencies.ts';
 import { finishAccess } from '../../../activities/gdpr/access-receipt.ts';
 import { finishRound } from '../../../activities/gdpr/evidence.ts';
 import { gatherKnown } from '../../../activities/gdpr/gather-known.ts';
 import { beginErasingPeople, gatherPeople, refusePeople } from '../../../activities/gdpr/gather.ts';
-import type { Needs } from '../../../activities/needs.ts';
 import { write } from '../../../store/core/database.ts';
 import { beginArchive, recordArchive } from '../../../store/gdpr/archives.ts';
 import { updateDecision } from '../../../store/gdpr/decisions.ts';
@@ -27,7 +27,7 @@ import { makeTrackedWorld, type TrackedWorld } from '../../harness/tracking/trac
 
 let store: TestStore;
 let world: TrackedWorld;
-let needs: Needs;
+let deps: Dependencies;
 let people = 0;
 
 beforeAll(async () => {
@@ -35,7 +35,7 @@ beforeAll(async () => {
   await ensurePartitions(store.db, [new Date('2026-11-05T10:00:00Z')]);
   world = await makeTrackedWorld(store);
   // Of what these steps use nothing is outside the store.
-  needs = { ...store, boundary() {} } as unknown as Needs;
+  deps = { ...store, boundary() {} } as unknown as Dependencies;
 });
 
 async function known(count: number): Promise<string[]> {
@@ -69,10 +69,10 @@ describe('a receipt is found by each id of a person, also those that were only g
     const [[id], before] = [await known(1), guest()];
     await alias(before, id!);
     const claim = await claimed('delete', [id!]);
-    await gatherPeople(needs, claim);
-    await refusePeople(needs, claim);
-    await beginErasingPeople(needs, claim);
-    await finishRound(needs, claim);
+    await gatherPeople(deps, claim);
+    await refusePeople(deps, claim);
+    await beginErasingPeople(deps, claim);
+    await finishRound(deps, claim);
     const found = await Promise.all([hashOf(id!), hashOf(before), hashOf(`device of ${id}`, 'device_id')].map(receiptsOf));
     expect(found.map((receipts) => receipts.map(({ request }) => request))).toEqual(Array(3).fill([claim.identifier]));
   });
@@ -81,8 +81,8 @@ describe('a receipt is found by each id of a person, also those that were only g
     const [[id], before] = [await known(1), guest()];
     await alias(before, id!);
     const claim = await claimed('access', [id!]);
-    await gatherKnown(needs, claim);
-    await finishAccess(needs, claim);
+    await gatherKnown(deps, claim);
+    await finishAccess(deps, claim);
     const found = await Promise.all([hashOf(id!), hashOf(before), hashOf(`device of ${id}`, 'device_id')].map(receiptsOf));
     expect(found.map((receipts) => receipts.map(({ request }) => request))).toEqual(Array(3).fill([claim.identifier]));
   });
@@ -94,11 +94,11 @@ describe('an id from which several users came', () => {
     for (const id of [ana, ben]) await alias(shared, id!);
     await alias(earlier, ana!);
     const claim = await claimed('delete', [ana!]);
-    await gatherPeople(needs, claim);
+    await gatherPeople(deps, claim);
     expect((await idsOf(claim)).filter((id) => !id.includes(' '))).toEqual([ana, earlier]);
     expect(await leftOf(claim)).toEqual([['user_id', shared, ana, 'shared']]);
     const asked = await claimed('delete', [shared]);
-    await gatherPeople(needs, asked);
+    await gatherPeople(deps, asked);
     expect((await idsOf(asked)).filter((id) => !id.includes(' '))).toEqual([shared]);
     expect(await leftOf(asked)).toEqual([['user_id', ana, shared, 'unconfirmed'], ['user_id', ben, shared, 'unconfirmed']]);
   });
@@ -108,14 +108,14 @@ describe('an id from which several users came', () => {
     for (const [from, to] of [[once, ana], [once, renamed], [shared, renamed], [shared, ben]]) await alias(from!, to!);
     await alias(ana!, renamed!, { decision: 'confirmed' });
     const one = await claimed('delete', [ana!]);
-    await gatherPeople(needs, one);
+    await gatherPeople(deps, one);
     expect(new Set((await idsOf(one)).filter((id) => !id.includes(' ')))).toEqual(new Set([ana, renamed, once]));
     const all = await claimed('delete', [ben!, ana!]);
-    await gatherPeople(needs, all);
+    await gatherPeople(deps, all);
     expect(await idsOf(all)).toContain(shared);
     expect(await leftOf(all)).toEqual([]);
     const shown = await claimed('access', [ben!, ana!]);
-    await gatherKnown(needs, shown);
+    await gatherKnown(deps, shown);
     expect(await idsOf(shown)).not.toContain(shared);
   });
 });
@@ -127,7 +127,7 @@ describe('whose word links ids', () => {
     await alias(mine!, another!);
     for (const type of ['access', 'delete'] as const) {
       const claim = await claimed(type, [mine!]);
-      await gatherKnown(needs, claim);
+      await gatherKnown(deps, claim);
       expect((await idsOf(claim)).filter((id) => !id.includes(' '))).toEqual([mine]);
       expect(await leftOf(claim)).toEqual([['user_id', victim, mine, 'unconfirmed'], ['user_id', another, mine, 'unconfirmed']]);
     }
@@ -136,7 +136,7 @@ describe('whose word links ids', () => {
     await decide(victim!, mine!, 'refused');
     await decide(mine!, another!, 'confirmed');
     const claim = await claimed('delete', [mine!]);
-    await gatherPeople(needs, claim);
+    await gatherPeople(deps, claim);
     expect((await idsOf(claim)).filter((id) => !id.includes(' '))).toEqual([mine, another]);
     expect(await leftOf(claim)).toEqual([]);
   });
@@ -147,16 +147,16 @@ describe('whose word links ids', () => {
       customerType: 'user_id', customerId: held!, kind: 'hold', reason: 'a lawsuit', createdBy: world.user.id,
     }));
     await alias(held!, mine!);
-    expect(await gatherPeople(needs, await claimed('delete', [held!, mine!]))).toMatchObject({ going: 1, held: 1 });
+    expect(await gatherPeople(deps, await claimed('delete', [held!, mine!]))).toMatchObject({ going: 1, held: 1 });
     await write(store.db, (tx) => updateAlias(tx, world.entity.id, { previousId: held!, userId: mine! }, 'confirmed', world.user.id));
-    expect(await gatherPeople(needs, await claimed('delete', [held!, mine!]))).toMatchObject({ going: 0, held: 2 });
+    expect(await gatherPeople(deps, await claimed('delete', [held!, mine!]))).toMatchObject({ going: 0, held: 2 });
   });
 
   it('of an id that is in use elsewhere nobody else\'s', async () => {
     const [[mine], victim] = [await known(1), guest()];
     await alias(victim, mine!, { witnessed: false });
     const claim = await claimed('delete', [mine!]);
-    await gatherPeople(needs, claim);
+    await gatherPeople(deps, claim);
     expect(await idsOf(claim)).not.toContain(victim);
     expect(await leftOf(claim)).toEqual([['user_id', victim, mine, 'unconfirmed']]);
   });
@@ -173,16 +173,16 @@ describe('whose word links ids', () => {
        SELECT $1, $3, 'device ' || n || ' of ' || $2, $2, now() + interval '1 s' FROM generate_series(1, 1100) n`,
       [world.entity.id, flooded, world.app.id]);
     const claim = await claimed('delete', [flooded!, other!]);
-    expect(await gatherPeople(needs, claim)).toMatchObject({ going: 2, held: 0 });
+    expect(await gatherPeople(deps, claim)).toMatchObject({ going: 2, held: 0 });
     const ids = await idsOf(claim);
     expect(ids.filter((id) => id.startsWith('guest ')).length).toBe(998);
     expect(ids).toEqual(expect.arrayContaining([first, other, `device of ${flooded}`, `device of ${other}`]));
     const left = await leftOf(claim);
     expect(left.filter(([kind]) => kind === 'user_id').length).toBe(102);
     expect(left.every(([, , , reason]) => reason === 'too_many')).toBe(true);
-    await refusePeople(needs, claim);
-    await beginErasingPeople(needs, claim);
-    expect(await finishRound(needs, claim)).toEqual({ isTreated: true });
+    await refusePeople(deps, claim);
+    await beginErasingPeople(deps, claim);
+    expect(await finishRound(deps, claim)).toEqual({ isTreated: true });
     const [receipt] = await receiptsOf(hashOf(flooded!));
     const told = receipt!.subjects.find(({ subject }) => subject === hashOf(flooded!).toString('hex'))!;
     expect(told).toMatchObject({ identifiers: { push_token: 1 }, origins: { asked: 1, alias: 999, confirmed: 0, device: 1001 } });
@@ -209,7 +209,7 @@ describe('a device that asks for itself', () => {
       `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) VALUES ($1, $2, $3, $4, now())`,
       [world.entity.id, world.app.id, `device of ${mine}`, other]);
     const claim = await asked(`device of ${mine}`);
-    await gatherPeople(needs, claim);
+    await gatherPeople(deps, claim);
     expect(new Set(await idsOf(claim))).toEqual(new Set([`device of ${mine}`, `token of ${mine}`]));
     expect(await countAll(claim)).toEqual({ events: 3, devices: 2, device_users: 2 });      // the device by its id, and by its token
     const ids = await listIdentifiers(store.db, world.entity.id, claim.runId);
@@ -227,7 +227,7 @@ describe('a device that asks for itself', () => {
     await write(store.db, (tx) => insertHold(tx, world.entity.id, {
       customerType: 'user_id', customerId: id!, kind: 'hold', reason: 'a lawsuit', createdBy: world.user.id,
     }));
-    expect(await gatherPeople(needs, await asked(`device of ${id}`))).toMatchObject({ going: 0, held: 1 });
+    expect(await gatherPeople(deps, await asked(`device of ${id}`))).toMatchObject({ going: 0, held: 1 });
   });
 });
 
@@ -237,41 +237,41 @@ describe('tombstones', () => {
   }));
   const standing = async (...hashes: Buffer[]) => hashes.length - (await listMissingTombstones(store.db, world.entity.id, hashes)).length;
   const erase = async (claim: GdprClaim) => {
-    await gatherPeople(needs, claim);
-    await refusePeople(needs, claim);
-    expect(await beginErasingPeople(needs, claim)).not.toBeNull();
+    await gatherPeople(deps, claim);
+    await refusePeople(deps, claim);
+    expect(await beginErasingPeople(deps, claim)).not.toBeNull();
   };
 
   it('of somebody whom another request has erased stay, though a hold comes then, and this one waits for it', async () => {
     const [id] = await known(1);
     const early = await claimed('delete', [id!]);
-    await gatherPeople(needs, early);
-    await refusePeople(needs, early);
+    await gatherPeople(deps, early);
+    await refusePeople(deps, early);
     const late = await claimed('delete', [id!]);
     await erase(late);
     await hold(id!);
-    expect(await gatherPeople(needs, early)).toMatchObject({ held: 1, going: 0 });
+    expect(await gatherPeople(deps, early)).toMatchObject({ held: 1, going: 0 });
     expect(await standing(hashOf(id!))).toBe(1);
-    await finishRound(needs, late);
-    await gatherPeople(needs, early);
+    await finishRound(deps, late);
+    await gatherPeople(deps, early);
     expect(await standing(hashOf(id!), hashOf(`device of ${id}`, 'device_id'))).toBe(2);
   });
 
   it('that were taken away meanwhile are raised again before anything is gone', async () => {
     const [id] = await known(1);
     const claim = await claimed('delete', [id!]);
-    await gatherPeople(needs, claim);
-    await refusePeople(needs, claim);
+    await gatherPeople(deps, claim);
+    await refusePeople(deps, claim);
     await readmit(store, world.entity.id, [hashOf(id!)], async () => {});
-    expect(await beginErasingPeople(needs, claim)).toBeNull();
+    expect(await beginErasingPeople(deps, claim)).toBeNull();
     await erase(claim);
   });
 
   it('of a device go again, and nothing of it does, when somebody else came to use it', async () => {
     const [id, other] = await known(2);
     const claim = await claimed('delete', [id!]);
-    await gatherPeople(needs, claim);
-    await refusePeople(needs, claim);
+    await gatherPeople(deps, claim);
+    await refusePeople(deps, claim);
     const device = hashOf(`device of ${id}`, 'device_id');
     expect(await standing(device)).toBe(1);
     await store.db.query(
@@ -311,7 +311,7 @@ it('who polls for news is told of states, and not of every batch', async () => {
   expect(await updatedAt(deletion)).toBe(before);
   expect(await findGdprRequestById(store.db, world.entity.id, deletion.runId)).toMatchObject({ stage: 'erasing', erased: { events: 3 } });
   const access = await claimed('access', await known(2));
-  await gatherKnown(needs, access);
+  await gatherKnown(deps, access);
   const asked = await updatedAt(access);
   const { person, key } = (await write(store.db, (tx) => beginArchive(tx, access)))!;
   await write(store.db, (tx) => recordArchive(tx, { ...access, ordinal: person.ordinal, key }, { shown: {}, archive: null, message: 'x' }));

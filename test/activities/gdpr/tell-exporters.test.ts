@@ -14,7 +14,7 @@ import { deleteExporter } from '../../../store/exports/data-exporters.ts';
 import { listCopies } from '../../../store/gdpr/copies.ts';
 import { findDeletionKey } from '../../../store/gdpr/deletion-keys.ts';
 import { type DeletionRound, type ExportDeletion, insertDeletionLists, listDeletions } from '../../../store/gdpr/export-deletions.ts';
-import type { KnownBy } from '../../../store/gdpr/place.ts';
+import type { KnownBy } from '../../../store/gdpr/personal-data-location.ts';
 import { runDocumented } from '../../cli/core/run-documented.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { codeOf, documented } from '../../harness/core/documented.ts';

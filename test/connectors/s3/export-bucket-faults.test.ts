@@ -1,8 +1,8 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { ExportBucket } from '../../../connectors/s3/export-bucket.ts';
 import type { Patience } from '../../../connectors/s3/export-client.ts';
-import { FIRST_WAIT_MS } from '../../../connectors/s3/persistent.ts';
 import { probeBucket } from '../../../connectors/s3/probe-bucket.ts';
+import { FIRST_WAIT_MS } from '../../../connectors/s3/with-retries.ts';
 import { certificate, trust } from '../../harness/core/http-source.ts';
 import {
   breakAfter, breakAnswer, damage, loseAnswer, s3Answer, s3Error, type S3Match, type S3Proxy, s3Proxy, silence, SLOW_DOWN, stall,

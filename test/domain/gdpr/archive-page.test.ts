@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { archivePage } from '../../../domain/gdpr/archive-page.ts';
 import { archiveRecord } from '../../../domain/gdpr/archive-record.ts';
-import { placeWords } from '../../../domain/gdpr/personal-data-words.ts';
+import { locationWords } from '../../../domain/gdpr/personal-data-words.ts';
 
 const HEAD = {
   request: 'gdp_1', person: 1, company: 'Acme', madeAt: '2026-11-22T10:00:00.000Z', ids: [{ kind: 'user_id', id: 'ada' }],
@@ -34,8 +34,8 @@ test('shows columns that have something, explains them, and says how many entrie
 test('a record has apps by their names, numbers with all digits, and of nobody else an id', () => {
   const shownWith = { apps: new Map([[7, { identifier: 'app_1', name: 'Shop' }]]), ids: new Set(['ada']) };
   const device = { app_id: 7, current_user_id: 'ada', last_user_id: 'ben', push_token: null };
-  const record = archiveRecord(placeWords('devices'), device, shownWith);
+  const record = archiveRecord(locationWords('devices'), device, shownWith);
   expect(record).toEqual({ app_id: 'app_1', app_name: 'Shop', current_user_id: 'ada', last_user_id: 'another person', push_token: null });
-  const value = archiveRecord(placeWords('attribute_values'), { number_value: '12345678901234567890.10' }, shownWith);
+  const value = archiveRecord(locationWords('attribute_values'), { number_value: '12345678901234567890.10' }, shownWith);
   expect(JSON.stringify(value)).toBe('{"number_value":12345678901234567890.10}');
 });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ValueType } from '../../../domain/attributes/attribute-value.ts';
-import { firstSightType } from '../../../domain/attributes/first-sight-type.ts';
+import { inferValueType } from '../../../domain/attributes/infer-value-type.ts';
 import { parseExactJson } from '../../../domain/core/exact-json.ts';
 import { traitValues } from '../../../domain/tracking/trait-values.ts';
 
@@ -9,7 +9,7 @@ it.each<[unknown, ValueType | null]>([
   ['2024-02-29T10:00:00Z', 'Datetime'], ['2024-02-29 10:00', 'Datetime'], ['12', 'String'], ['true', 'String'], [['a'], 'Set'], [[], 'Set'],
   [' ', 'String'], ['', null], [null, null], [{ a: 1 }, null],
 ])('an attribute whose first value is %j is made as %s', (value, type) => {
-  expect(firstSightType(value)).toBe(type);
+  expect(inferValueType(value)).toBe(type);
 });
 
 it.each<[string, unknown, ValueType | null, [unknown, string?][]]>([

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { accountMailSteps } from '../../../activities/accounts/account-mails.ts';
-import type { Needs } from '../../../activities/needs.ts';
+import type { Dependencies } from '../../../activities/dependencies.ts';
 import { openMailer } from '../../../connectors/smtp/mail.ts';
 import type { Mailer } from '../../../connectors/smtp/mailer.ts';
 import { onFileEnd } from '../core/clean-up.ts';
@@ -15,7 +15,7 @@ export type AccountMail = { to: string; subject: string; text: string; link: str
 
 export type Post = {
   /** Does what the sweep does, and returns the mails that lie in the outbox since. */
-  deliver(boundary?: Needs['boundary']): Promise<AccountMail[]>;
+  deliver(boundary?: Dependencies['boundary']): Promise<AccountMail[]>;
   /** The link's token in the one mail to the address. */
   tokenFor(email: string): Promise<string>;
 };

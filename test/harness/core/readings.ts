@@ -12,7 +12,7 @@ type Decoder = (text: string, bytes: Buffer) => Decoded[] | Promise<Decoded[]>;
 const DEPTH = 5;
 const ESCAPES_IN_A_ROW = 3;
 /** Of what an encoding hides at most: what is more is an attack on the reader, and no test's. */
-const MOST_BYTES = 256 * 1024 ** 2;
+const MAX_BYTES = 256 * 1024 ** 2;
 
 /**
  * The bytes themselves, and all that they turn into when each of the encodings that Millrace writes, or is sent, is undone: nested
@@ -97,7 +97,7 @@ function together(encoded: readonly string[], encoding: 'hex' | 'base64', starts
   return [...pieces.filter(isPacked), joined(others.filter(isReadable)), { leaf: joined(others) }];
 }
 
-const UNPACK = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: MOST_BYTES };
+const UNPACK = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: MAX_BYTES };
 
 /** Where it stands, each time. */
 function at(bytes: Buffer, what: Buffer): number[] {

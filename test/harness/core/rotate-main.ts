@@ -5,7 +5,7 @@ import { rotateDataKey, rotateSecretKey } from '../../../store/core/rotate-keys.
 /** A rotation that ends by SIGKILL the nth time it gets somewhere: `<url> <files> <from> <to, or -> <boundary> <n>`. */
 const [url, folder, from, to, where, times] = process.argv.slice(2) as [string, string, string, string, string, string];
 let left = Number(times);
-const needs = {
+const deps = {
   db: openDatabase({ url }), files: folderFiles(folder),
   boundary(at: string) {
     if (at !== where) return;
@@ -14,4 +14,4 @@ const needs = {
   },
 };
 const key = (text: string) => Buffer.from(text, 'base64');
-await (to === '-' ? rotateDataKey(needs, key(from)) : rotateSecretKey(needs, key(from), key(to)));
+await (to === '-' ? rotateDataKey(deps, key(from)) : rotateSecretKey(deps, key(from), key(to)));

@@ -8,7 +8,7 @@ import type { FastifyInstance } from 'fastify';
 import { NOTHING_ALLOWED } from '../../../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { flowsOver } from '../../../runtime/flows.ts';
-import { ensureTemporal, SWEEP } from '../../../runtime/keeper.ts';
+import { ensureTemporal, SWEEP } from '../../../runtime/supervisor.ts';
 import { createLog } from '../../../runtime/telemetry/log.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
 import { openTemporalClient } from '../../../runtime/temporal-client.ts';
@@ -48,8 +48,8 @@ export async function openStack(store: TestStore, options: WorkersOptions = {}):
   const namespace = `test-${randomBytes(5).toString('hex')}`;
   const temporal = await openTemporalClient({ address: inject('temporal').address, namespace }, 'test-server');
   // A namespace is registered at once, and seen by all of Temporal a moment later.
-  const keeper = { temporal, log: quiet, sweepSeconds: options.sweepSeconds ?? SWEEP_SECONDS };
-  await waitFor('the namespace', () => ensureTemporal(keeper).then(() => true, () => false));
+  const supervisor = { temporal, log: quiet, sweepSeconds: options.sweepSeconds ?? SWEEP_SECONDS };
+  await waitFor('the namespace', () => ensureTemporal(supervisor).then(() => true, () => false));
   onFileEnd(async () => {
     await endSweep(temporal);
     await temporal.connection.close();

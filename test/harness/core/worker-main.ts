@@ -1,12 +1,12 @@
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
-import { turns } from '../../../activities/core/turns.ts';
+import { semaphore } from '../../../activities/core/semaphore.ts';
 import type { Command } from '../../../connectors/commands/commands-file.ts';
 import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { openMailer } from '../../../connectors/smtp/mail.ts';
 import { TASK_QUEUES } from '../../../domain/jobs/workflow-id.ts';
-import { keepTemporal } from '../../../runtime/keeper.ts';
+import { superviseTemporal } from '../../../runtime/supervisor.ts';
 import { createLog } from '../../../runtime/telemetry/log.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
 import { openTemporalClient } from '../../../runtime/temporal-client.ts';
@@ -65,17 +65,17 @@ async function startWorker(settings: WorkerSettings): Promise<() => Promise<void
   const temporal = { address: settings.temporalAddress, namespace: settings.namespace };
   const client = await openTemporalClient(temporal, identity);
   const stopping = new AbortController();
-  const keeper = keepTemporal({ temporal: client, log, sweepSeconds: settings.sweepSeconds }, stopping.signal);
+  const supervisor = superviseTemporal({ temporal: client, log, sweepSeconds: settings.sweepSeconds }, stopping.signal);
   const allow = readFetchAllow(settings.fetchAllow ?? '127.0.0.1') as FetchAllow;
   const scratch = await mkdtemp(join(settings.filesFolder, 'scratch-'));
   const workers = startWorkers({
     temporal, bundlePath: settings.bundlePath, queues: TASK_QUEUES, identity, log, metrics: createMetrics(),
     ...(settings.patience ? { patience: settings.patience } : {}),
-    needs: {
+    deps: {
       db, files, secrets, log, temporal: client, countRows: () => {}, countValues: () => {}, countRecords: () => {},
       countExportRuns: () => {}, countExportRows: () => {},
       batchRecords: settings.batchRecords ?? 1_000,
-      turn: turns(4), syncTurn: turns(SYNCS_AT_ONCE), exportTurn: turns(2), gdprTurn: turns(2),
+      takeBatchSlot: semaphore(4), takeSyncSlot: semaphore(SYNCS_AT_ONCE), takeExportSlot: semaphore(2), takeGdprSlot: semaphore(2),
       outside: { allow, fetch: guardedFetch(allow), commands: new Map(settings.commands), scratch },
       mailer: openMailer({ smtpUrl: settings.smtpUrl, outbox: join(settings.filesFolder, 'outbox'), from: 'millrace@example.com' }),
       outbox: folderFiles(join(settings.filesFolder, 'outbox')),
@@ -86,7 +86,7 @@ async function startWorker(settings: WorkerSettings): Promise<() => Promise<void
   return async () => {
     stopping.abort();
     await workers.stop();
-    await keeper;
+    await supervisor;
     await client.connection.close();
     await db.end();
   };

@@ -18,8 +18,8 @@ export type FlowUnderBlows<Run> = Omit<FlowUnderKill<Run>, 'prepare'> & {
 };
 
 /** Of the work: so much is done at most between two blows, or so often a boundary is come to. */
-const MOST_BETWEEN = 0.2;
-const MOST_HITS = 8;
+const MAX_BETWEEN = 0.2;
+const MAX_HITS = 8;
 /** Temporal waits longer before each attempt at a step, up to 30 s, and there is an attempt for each blow. */
 const ENDS_WITHIN_MS = 600_000;
 const TEST_MS = ENDS_WITHIN_MS + 60_000;
@@ -95,7 +95,7 @@ class Blows<Run> {
 
   /** The only worker ends itself there. */
   async #killAt(boundary: string): Promise<void> {
-    const worker = this.#start({ kill: { boundary, hit: 1 + Math.floor(this.#random() * (this.#flow.mostHits ?? MOST_HITS)) } });
+    const worker = this.#start({ kill: { boundary, hit: 1 + Math.floor(this.#random() * (this.#flow.mostHits ?? MAX_HITS)) } });
     const { signal } = await waitFor(`a kill at ${boundary}`, async () => {
       await this.#expectUnderWay();
       return worker.exit;
@@ -162,7 +162,7 @@ class Blows<Run> {
 
   /** Until some more of the work is done. */
   async #goOn(): Promise<void> {
-    const until = await this.#progress() + 1 + Math.floor(this.#random() * MOST_BETWEEN * this.#flow.size);
+    const until = await this.#progress() + 1 + Math.floor(this.#random() * MAX_BETWEEN * this.#flow.size);
     await waitFor(`progress of ${until}`, async () => await this.#progress() >= until);
   }
 

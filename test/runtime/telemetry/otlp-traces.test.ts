@@ -17,8 +17,8 @@ async function modulesLoaded(env: Record<string, string>): Promise<string[]> {
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', `
     import { createRequire } from 'node:module';
     import { readConfig } from './runtime/config.ts';
-    import { openTraces } from './runtime/open-traces.ts';
-    await Promise.all([import('./runtime/service.ts'), import('./runtime/house.ts')]);
+    import { openTraces } from './runtime/telemetry/open-traces.ts';
+    await Promise.all([import('./runtime/service.ts'), import('./runtime/app-context.ts')]);
     await openTraces(readConfig(process.env), { warn() {} });
     const paths = Object.keys(createRequire(import.meta.url).cache);
     console.log(JSON.stringify(paths.map((path) => /(@opentelemetry|interceptors-opentelemetry)([/\\\\][\\w-]+)/.exec(path)?.[0])));

@@ -3,7 +3,7 @@ import { verifyDocument } from '../../../domain/core/signed-document.ts';
 import { receiptSchema } from '../../../domain/gdpr/gdpr-receipt.ts';
 import { write } from '../../../store/core/database.ts';
 import { findSyncCopies, listCopies, noteSyncCopies } from '../../../store/gdpr/copies.ts';
-import type { KnownBy } from '../../../store/gdpr/place.ts';
+import type { KnownBy } from '../../../store/gdpr/personal-data-location.ts';
 import { insertReceipt } from '../../../store/gdpr/receipts.ts';
 import { upsertRecords } from '../../../store/syncs/sync-records.ts';
 import { personId } from '../../harness/core/people.ts';

@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import type { ServerSettings } from '../../../server/dependencies.ts';
 import { openApiDocument } from '../../../server/http/openapi.ts';
 import type { Route } from '../../../server/http/route.ts';
-import type { ServerSettings } from '../../../server/needs.ts';
 import { routes } from '../../../server/routes.ts';
 import { nameOf } from './samples.ts';
 

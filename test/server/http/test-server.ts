@@ -5,8 +5,8 @@ import { pino } from 'pino';
 import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { buildServer } from '../../../server/app.ts';
+import type { ObservedRequest, Readiness, ServerDependencies, ServerSettings } from '../../../server/dependencies.ts';
 import type { Route } from '../../../server/http/route.ts';
-import type { ObservedRequest, Readiness, ServerNeeds, ServerSettings } from '../../../server/needs.ts';
 import type { ImportRef } from '../../../store/jobs/across-entities.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import type { TestStore } from '../../harness/core/database.ts';
@@ -39,14 +39,14 @@ type Options = {
   ready?: () => Promise<Readiness[]>;
   /** MILLRACE_FETCH_ALLOW. */
   allowed?: string;
-  startImport?: ServerNeeds['flows']['startImport'];
-  wakeFeed?: ServerNeeds['flows']['wakeFeed'];
-  startSyncRun?: ServerNeeds['flows']['startSyncRun'];
-  followSchedule?: ServerNeeds['flows']['followSchedule'];
-  startExportRun?: ServerNeeds['flows']['startExportRun'];
-  startGdprRequest?: ServerNeeds['flows']['startGdprRequest'];
-  tellHoldsChanged?: ServerNeeds['flows']['tellHoldsChanged'];
-  followExporter?: ServerNeeds['flows']['followExporter'];
+  startImport?: ServerDependencies['flows']['startImport'];
+  wakeFeed?: ServerDependencies['flows']['wakeFeed'];
+  startSyncRun?: ServerDependencies['flows']['startSyncRun'];
+  followSchedule?: ServerDependencies['flows']['followSchedule'];
+  startExportRun?: ServerDependencies['flows']['startExportRun'];
+  startGdprRequest?: ServerDependencies['flows']['startGdprRequest'];
+  tellHoldsChanged?: ServerDependencies['flows']['tellHoldsChanged'];
+  followExporter?: ServerDependencies['flows']['followExporter'];
 };
 
 /** The HTTP surface over a test's store; workflows are only noted down. */
@@ -88,7 +88,7 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
   return { app, started, woken, logs, observed, call: (method, url, asked) => call(app, method, url, asked) };
 }
 
-function outsideOf(allowed: string): ServerNeeds['outside'] {
+function outsideOf(allowed: string): ServerDependencies['outside'] {
   const allow = readFetchAllow(allowed) as FetchAllow;
   return { allow, fetch: guardedFetch(allow), commands: new Map(), scratch: tmpdir() };
 }

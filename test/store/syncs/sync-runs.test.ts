@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Needs } from '../../../activities/needs.ts';
+import type { Dependencies } from '../../../activities/dependencies.ts';
 import { endSyncRun } from '../../../activities/syncs/end.ts';
 import { write } from '../../../store/core/database.ts';
 import { listUnclaimedRuns, resetRun } from '../../../store/jobs/runs-across-entities.ts';
@@ -43,7 +43,7 @@ describe('runs of a sync', () => {
     expect(await claim(second, 'hasty')).toBeNull();
     const unclaimed = await listUnclaimedRuns(store.db, 'sync', 0);
     expect(unclaimed.filter(({ entityId }) => entityId === world.entity.id)).toEqual([]);
-    await endSyncRun(needs(), { entityId: world.entity.id, runId: first.id, generation: 1 }, null);
+    await endSyncRun(deps(), { entityId: world.entity.id, runId: first.id, generation: 1 }, null);
     expect(await findNextRun(store.db, world.entity.id, sync.id)).toMatchObject({ runId: second.id });
     expect((await claim(second, 'hasty'))?.state).toBe('running');
   });
@@ -52,9 +52,9 @@ describe('runs of a sync', () => {
     const [first, due, byHand] = [await asked(), await asked({ cause: 'schedule', scheduledFor: new Date() }), await asked()];
     await claim(first, 'failing');
     const key = { entityId: world.entity.id, runId: first.id, generation: 0 };
-    await endSyncRun(needs(), key, { status: 'source_refused', message: 'no such table' });
+    await endSyncRun(deps(), key, { status: 'source_refused', message: 'no such table' });
     expect(await Promise.all([first, due, byHand].map(stateOf))).toEqual(['failed', 'canceled', 'accepted']);
   });
 });
 
-const needs = () => ({ db: store.db, boundary: () => {} }) as unknown as Needs;
+const deps = () => ({ db: store.db, boundary: () => {} }) as unknown as Dependencies;

@@ -30,8 +30,8 @@ async function send(...calls: ReturnType<typeof identify>[]): Promise<void> {
 }
 
 async function merged(): Promise<void> {
-  const needs = { ...store, countValues: createMetrics().countValues, batchRecords: 3_000, boundary: () => {} };
-  while (await mergeFeed(needs, world.entity.id) !== null);
+  const deps = { ...store, countValues: createMetrics().countValues, batchRecords: 3_000, boundary: () => {} };
+  while (await mergeFeed(deps, world.entity.id) !== null);
 }
 
 async function valuesOf(customerId: string): Promise<Record<string, unknown>> {

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { write } from '../../../store/core/database.ts';
+import type { KnownBy } from '../../../store/gdpr/personal-data-location.ts';
 import { personalData } from '../../../store/gdpr/personal-data.ts';
-import type { KnownBy } from '../../../store/gdpr/place.ts';
 import type { Person } from '../../../store/gdpr/tombstones.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';

@@ -44,7 +44,7 @@ async function erasedOf({ store }: Stack, { entityId, identifier }: GdprRequest)
   return Object.fromEntries(receipt.places.filter(({ erased }) => erased > 0).map(({ place, erased }) => [place, erased]));
 }
 
-describe('while the house\'s S3 is away', () => {
+describe('while Millrace\'s own S3 is away', () => {
   let stack: Stack;
   let s3: BrokenS3;
   let world: TrackedWorld;

@@ -10,7 +10,7 @@ const ROWS = 120_000;
 const PEOPLE = 5_000;
 const SMALL_ROWS = 10;
 /** Law 6: of a worker, whatever it does at once. */
-const MOST_MIB = 512;
+const MAX_MIB = 512;
 
 type Posted = { world: World; id: string };
 /** Of all imports as they stood at one moment, in the order in which they came. */
@@ -80,6 +80,6 @@ describe('ten imports at once, on one worker', () => {
   });
 
   it('all together are merged in bounded memory', () => {
-    expect(peakMib(pid)).toBeLessThan(MOST_MIB);
+    expect(peakMib(pid)).toBeLessThan(MAX_MIB);
   });
 });

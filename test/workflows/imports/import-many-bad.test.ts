@@ -11,7 +11,7 @@ import { badFile } from '../../harness/imports/import-files.ts';
 import { importEnded, postImport } from '../../harness/imports/imports.ts';
 
 /** Law 6, of a worker and of a server. */
-const MOST_MIB = 512;
+const MAX_MIB = 512;
 const ROUNDS = 50_000;
 
 const file = badFile(ROUNDS);
@@ -39,7 +39,7 @@ describe('a file of half a million bad rows', () => {
     const errorsByType: Record<string, number> = {};
     for (const { errorType } of file.round) errorsByType[errorType] = (errorsByType[errorType] ?? 0) + ROUNDS;
     expect(job).toMatchObject({ state: 'finished', rowsIn: rows, rowsOk: 0, rowsIgnored: 0, rowsFailed: rows, errorsByType });
-    expect(peakMib(worker.pid)).toBeLessThan(MOST_MIB);
+    expect(peakMib(worker.pid)).toBeLessThan(MAX_MIB);
   });
 
   it('keeps every row\'s error, with its line, its type and the row itself', async () => {
@@ -70,7 +70,7 @@ describe('a file of half a million bad rows', () => {
       read(json).then((body) => expectEveryLine(linesOfJson(body))),
       read(csv).then((body) => expectEveryLine(linesOfCsv(body))),
     ]);
-    expect(peakMib(server.pid)).toBeLessThan(MOST_MIB);
+    expect(peakMib(server.pid)).toBeLessThan(MAX_MIB);
     for (const body of still) await body.cancel();
   });
 });

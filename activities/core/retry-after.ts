@@ -1,2 +1,2 @@
 /** A step's answer that it wants to be tried again, and when. */
-export type Again = { againInMs: number };
+export type RetryAfter = { againInMs: number };

@@ -13,7 +13,7 @@ export type RoundLimits<T> = {
  * the next one. A call alone is done at once. `work` gives a result for each item, in their order; where it fails, so do
  * all calls of the round.
  */
-export function gathered<T, R>(work: (items: T[]) => Promise<R[]>, limits: RoundLimits<T>): (item: T) => Promise<R> {
+export function microBatch<T, R>(work: (items: T[]) => Promise<R[]>, limits: RoundLimits<T>): (item: T) => Promise<R> {
   const { subject = () => null } = limits;
   const waiting: Call<T, R>[] = [];
   const underWay = new Set<string | null>();

@@ -7,7 +7,7 @@ export type FieldKind = 'json' | 'app' | 'person';
 type Field = { means: string; kind?: FieldKind };
 
 /** What an archive says about a place where something about a person may lie, for a reader who knows nothing of Millrace. */
-export type PlaceWords = {
+export type LocationWords = {
   title: string;
   /** A sentence or two: what lies there, since when or how long. */
   about: string;

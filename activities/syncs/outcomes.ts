@@ -2,7 +2,7 @@ import type { ImportError } from '../../domain/imports/import-error.ts';
 import { sumErrors } from '../../store/imports/import-lanes.ts';
 import type { HandledRecord, KnownRecord } from '../../store/syncs/sync-records.ts';
 import type { RecordCounts, RunProgress, SyncRun } from '../../store/syncs/sync-run-record.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 
 /** What a batch tells of a record, whatever its destination. */
 export type BatchRecord = {
@@ -20,15 +20,15 @@ export type BatchRecord = {
 };
 
 /** `superseded`: a run since has brought a later state of a record that is re-driven. */
-export type Fate = keyof Omit<RecordCounts, 'read'> | 'superseded';
+export type RecordOutcome = keyof Omit<RecordCounts, 'read'> | 'superseded';
 
 /**
  * What is to become of each record, in their order, by what is known of those with their keys: of two with one key the
  * second meets what the first leaves, in whichever batch they come.
  */
-export function decideFates(
+export function decideOutcomes(
   records: readonly BatchRecord[], known: ReadonlyMap<string, KnownRecord>, { id, fresh, rootId }: SyncRun,
-): Fate[] {
+): RecordOutcome[] {
   const last = new Map<string, Buffer | null>();
   return records.map(({ key, checksum, error, wasNamed = false }) => {
     const before = key === null ? undefined : known.get(key);
@@ -59,15 +59,17 @@ function isOutdated(before: KnownRecord | undefined, { id, rootId, wasNamed }: {
  * record that a re-drive could not bring, nothing: it would pass for a later state than the one that is known.
  */
 export function notesOf(
-  records: readonly (BatchRecord & { customerId?: string | null })[], fates: readonly Fate[], { rootId }: Pick<SyncRun, 'rootId'>,
+  records: readonly (BatchRecord & { customerId?: string | null })[], outcomes: readonly RecordOutcome[],
+  { rootId }: Pick<SyncRun, 'rootId'>,
 ): { handled: HandledRecord[]; seen: string[] } {
   const handled = new Map<string, HandledRecord>();
   const seen = new Set<string>();
   for (const [index, { key, checksum, customerId = null }] of records.entries()) {
-    const fate = fates[index]!;
-    if (key === null || fate === 'superseded') continue;
-    if (fate === 'unchanged') seen.add(key);
-    else if (fate === 'written' || rootId === null) handled.set(key, { key, customerId, checksum: fate === 'written' ? checksum : null });
+    const outcome = outcomes[index]!;
+    if (key === null || outcome === 'superseded') continue;
+    if (outcome === 'unchanged') seen.add(key);
+    else if (outcome === 'written') handled.set(key, { key, customerId, checksum });
+    else if (rootId === null) handled.set(key, { key, customerId, checksum: null });
   }
   // Of a record that was written and then came again as it was, the first note holds.
   return { handled: [...handled.values()], seen: [...seen].filter((key) => !handled.has(key)) };
@@ -84,15 +86,15 @@ export function progressTaken(before: RunProgress, records: number, { bytes, pos
   };
 }
 
-type Came = { fates: readonly Fate[]; records: readonly BatchRecord[]; errors: readonly ImportError[] };
+type Came = { outcomes: readonly RecordOutcome[]; records: readonly BatchRecord[]; errors: readonly ImportError[] };
 
 /** The counts of a run after some records of a batch that it has taken over. */
-export function progressAfter(before: RunProgress, { fates, records, errors }: Came): RunProgress {
-  const count = (...of: Fate[]) => fates.filter((fate) => of.includes(fate)).length;
+export function progressAfter(before: RunProgress, { outcomes, records, errors }: Came): RunProgress {
+  const count = (...of: RecordOutcome[]) => outcomes.filter((outcome) => of.includes(outcome)).length;
   const types = errors.map(({ errorType }) => ({ [errorType]: 1 }));
   return {
     ...before,
-    read: before.read + fates.length,
+    read: before.read + outcomes.length,
     written: before.written + count('written'),
     unchanged: before.unchanged + count('unchanged', 'superseded'),
     ignored: before.ignored + count('ignored'),
@@ -103,17 +105,17 @@ export function progressAfter(before: RunProgress, { fates, records, errors }: C
 }
 
 /** The errors of records that are open for good: not those of an old state. */
-export function errorsOf(records: readonly BatchRecord[], fates: readonly Fate[]): ImportError[] {
-  return records.flatMap(({ error }, index) => (error && fates[index] !== 'superseded' ? [error] : []));
+export function errorsOf(records: readonly BatchRecord[], outcomes: readonly RecordOutcome[]): ImportError[] {
+  return records.flatMap(({ error }, index) => (error && outcomes[index] !== 'superseded' ? [error] : []));
 }
 
 /** Tells the metrics what became of a batch's records. */
-export function countRecords({ countRecords: count }: Pick<Needs, 'countRecords'>, before: RunProgress, after: RunProgress): void {
+export function countRecords({ countRecords: count }: Pick<Dependencies, 'countRecords'>, before: RunProgress, after: RunProgress): void {
   for (const outcome of ['written', 'unchanged', 'ignored', 'failed'] as const) count(outcome, after[outcome] - before[outcome]);
 }
 
 /** The lines of the first run that a re-drive has settled. */
-export function settledLines(records: readonly BatchRecord[], fates: readonly Fate[]): number[] {
-  const isOpen = (fate: Fate) => fate === 'failed' || fate === 'ignored';
-  return records.flatMap(({ rootLine }, index) => (rootLine === null || isOpen(fates[index]!) ? [] : [rootLine]));
+export function settledLines(records: readonly BatchRecord[], outcomes: readonly RecordOutcome[]): number[] {
+  const isOpen = (outcome: RecordOutcome) => outcome === 'failed' || outcome === 'ignored';
+  return records.flatMap(({ rootLine }, index) => (rootLine === null || isOpen(outcomes[index]!) ? [] : [rootLine]));
 }

@@ -3,7 +3,7 @@ import {
   type Client, isGrpcServiceError, ScheduleAlreadyRunning, ScheduleNotFoundError, ScheduleOverlapPolicy,
 } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
-import type { Log } from '../activities/needs.ts';
+import type { Log } from '../activities/dependencies.ts';
 import { faultOf } from '../domain/core/fault.ts';
 import type { TaskQueue } from '../domain/jobs/workflow-id.ts';
 
@@ -16,19 +16,19 @@ const RETENTION = msToTs('3 days');
 export const SWEEP = 'sweep';
 const FLOWS: TaskQueue = 'flows';
 
-export type KeeperOptions = { temporal: Client; log: Log; sweepSeconds: number };
+export type SupervisorOptions = { temporal: Client; log: Log; sweepSeconds: number };
 
 /**
  * Makes Temporal what the rows expect: the namespace is registered and the sweep is scheduled. Temporal
  * may have lost its database, so this is looked at again every few seconds; the sweep does the rest.
  */
-export async function ensureTemporal({ temporal, sweepSeconds }: KeeperOptions): Promise<void> {
+export async function ensureTemporal({ temporal, sweepSeconds }: SupervisorOptions): Promise<void> {
   await ensureNamespace(temporal);
   await ensureSweep(temporal, sweepSeconds);
 }
 
 /** Keeps at it until `stopping`; Temporal out of reach is waited for, and said once. */
-export async function keepTemporal(options: KeeperOptions, stopping: AbortSignal): Promise<void> {
+export async function superviseTemporal(options: SupervisorOptions, stopping: AbortSignal): Promise<void> {
   let isReachable = true;
   while (!stopping.aborted) {
     try {

@@ -7,19 +7,19 @@ const LOOK_EVERY_MS = 1_000;
 const RETRY_SECONDS = 5;
 
 /** What may wait in one entity's inbox: requests, and bytes of their values. */
-type RoomLimits = { waitingRequests: number; waitingBytes: number };
+type AdmissionLimits = { waitingRequests: number; waitingBytes: number };
 type Known = { requests: number; bytes: number; at: number };
 
 /**
  * Whether an entity's inbox has room. It is looked at once a second, so several servers together may take in somewhat
  * more than the limit; what has been accepted is never dropped.
  */
-export class FeedRoom {
+export class FeedAdmissionLimit {
   readonly #db: Queryable;
-  readonly #limits: RoomLimits;
+  readonly #limits: AdmissionLimits;
   readonly #known = new Map<number, Promise<Known>>();
 
-  constructor(db: Queryable, limits: RoomLimits) {
+  constructor(db: Queryable, limits: AdmissionLimits) {
     this.#db = db;
     this.#limits = limits;
   }

@@ -10,7 +10,7 @@ import type { Secrets } from '../core/secrets.ts';
  */
 export type KnownBy = { customerType: CustomerType | 'push_token' | 'whole_device'; customerId: string };
 
-export type PlaceNeeds = {
+export type PlaceDependencies = {
   db: Database;
   files: Files;
   /** The folder of mails that no server took. */
@@ -22,7 +22,7 @@ export type PlaceNeeds = {
 };
 
 /** One table, or one area of the file store, that may hold something about a customer. */
-export type PersonalDataPlace = {
+export type PersonalDataLocation = {
   /** A table's name, or a file area's with its `/`. */
   name: string;
   /** The columns that may tell something about the person. */
@@ -32,15 +32,15 @@ export type PersonalDataPlace = {
   /** How a person is found there, for the documentation. */
   foundBy: string;
   /** Rows or files that still tell something about any of these people. */
-  count(needs: PlaceNeeds, entityId: number, people: KnownBy[]): Promise<number>;
+  count(deps: PlaceDependencies, entityId: number, people: KnownBy[]): Promise<number>;
   /** What is told of them, one record a row. */
-  export(needs: PlaceNeeds, entityId: number, people: KnownBy[]): AsyncIterable<Record<string, unknown>>;
+  export(deps: PlaceDependencies, entityId: number, people: KnownBy[]): AsyncIterable<Record<string, unknown>>;
   /** Takes it away in bounded batches, and tells how many rows or files it changed. Null: nothing here names anyone. */
-  erase: ((needs: PlaceNeeds, entityId: number, people: KnownBy[]) => Promise<number>) | null;
+  erase: ((deps: PlaceDependencies, entityId: number, people: KnownBy[]) => Promise<number>) | null;
 };
 
 /** A place that names people. */
-export type ErasingPlace = PersonalDataPlace & { erase: NonNullable<PersonalDataPlace['erase']> };
+export type ErasingLocation = PersonalDataLocation & { erase: NonNullable<PersonalDataLocation['erase']> };
 
 /** So many rows go at once. */
 export const BATCH = 5_000;

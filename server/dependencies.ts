@@ -10,17 +10,17 @@ import { FILE_LIMITS } from '../store/imports/pin-file.ts';
 import type { ImportRef } from '../store/jobs/across-entities.ts';
 import type { Sync } from '../store/syncs/sync-record.ts';
 import type { RunRef } from '../store/syncs/sync-runs.ts';
+import type { FeedAdmissionLimit } from './feed/feed-admission-limit.ts';
 import type { FeedIntake } from './feed/feed-intake.ts';
-import type { FeedRoom } from './feed/feed-room.ts';
 import type { FeedWaker } from './feed/feed-waker.ts';
 import { MAX_NESTING } from './http/input.ts';
 import type { KeyRates } from './http/key-rates.ts';
 import type { TraceRequest } from './http/request-trace.ts';
 import type { UploadBudget } from './http/upload-budget.ts';
 import type { ConnectorCalls } from './syncs/connector-calls.ts';
+import type { TrackingAdmissionLimit } from './tracking/tracking-admission-limit.ts';
 import type { TrackingApps } from './tracking/tracking-apps.ts';
 import type { TrackingIntake } from './tracking/tracking-intake.ts';
-import type { TrackingRoom } from './tracking/tracking-room.ts';
 
 /** What bounds a request. Sizes are in bytes. */
 export type Limits = {
@@ -96,8 +96,8 @@ export type ObservedRequest = { method: string; route: string; status: number; s
 
 export type Readiness = { name: string; ready: boolean; reason?: string };
 
-/** What the HTTP surface uses of the rest of the house. */
-export type ServerNeeds = {
+/** What the HTTP surface uses of the other layers. */
+export type ServerDependencies = {
   db: Database;
   files: Files;
   secrets: Secrets;
@@ -129,16 +129,16 @@ export type ServerNeeds = {
 };
 
 /** What a route uses. */
-export type RouteNeeds = ServerNeeds & {
+export type RouteDependencies = ServerDependencies & {
   limits: Limits;
   unverified: UploadBudget;
   feedIntake: FeedIntake;
-  feedRoom: FeedRoom;
+  feedAdmission: FeedAdmissionLimit;
   feedWaker: FeedWaker;
   connectorCalls: ConnectorCalls;
   trackingApps: TrackingApps;
   trackingIntake: TrackingIntake;
   keyRates: KeyRates;
-  trackingRoom: TrackingRoom;
+  trackingAdmission: TrackingAdmissionLimit;
   figures: KeptFigures;
 };

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { turns } from '../../../server/http/turns.ts';
+import { yieldToEventLoop } from '../../../server/http/yield-to-event-loop.ts';
 
 test('each has a turn of the event loop of its own, in their order', async () => {
-  const turn = turns(10);
+  const turn = yieldToEventLoop(10);
   let looped = 0;
   let isOver = false;
   const count = () => {
@@ -23,7 +23,7 @@ test('each has a turn of the event loop of its own, in their order', async () =>
 });
 
 test('beyond so many nobody waits', async () => {
-  const turn = turns(2);
+  const turn = yieldToEventLoop(2);
   const seen: string[] = [];
   await Promise.all(['a', 'b', 'c'].map(async (name) => {
     await turn();

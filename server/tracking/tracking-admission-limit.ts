@@ -3,7 +3,7 @@ import { refuse } from '../../domain/core/refusal.ts';
 const RETRY_SECONDS = 1;
 
 /** Bounds what waits to be taken in: bytes of bodies, of which each is let in where it is alone. */
-export class TrackingRoom {
+export class TrackingAdmissionLimit {
   readonly #mostBytes: number;
   #bytes = 0;
 

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { gathered } from '../../../server/http/gathered.ts';
+import { microBatch } from '../../../server/http/micro-batch.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 
 const limits = { rounds: 1, calls: 3, weight: 100, weigh: (item: number) => item };
 
 it('what is asked for while a round is under way is done by the next ones, within their bounds', async () => {
   const rounds: number[][] = [];
-  const double = gathered(async (items: number[]) => {
+  const double = microBatch(async (items: number[]) => {
     rounds.push(items);
     return items.map((item) => item * 2);
   }, limits);
@@ -15,7 +15,7 @@ it('what is asked for while a round is under way is done by the next ones, withi
 });
 
 it('a round that fails fails its own calls, and the next one is done', async () => {
-  const half = gathered(async (items: number[]) => {
+  const half = microBatch(async (items: number[]) => {
     if (items.includes(2)) throw new Error('two');
     return items.map((item) => item / 2);
   }, limits);
@@ -26,7 +26,7 @@ it('a round that fails fails its own calls, and the next one is done', async () 
 it('what is of one subject is never in two rounds at once, and the rest does not wait for it', async () => {
   const open: { items: string[]; end(): void }[] = [];
   const done: string[] = [];
-  const work = gathered(async (items: string[]) => {
+  const work = microBatch(async (items: string[]) => {
     await new Promise<void>((resolve) => { open.push({ items, end: resolve }); });
     return items;
   }, { rounds: 2, calls: 2, weight: 100, weigh: () => 1, subject: (item: string) => item[0] ?? null });

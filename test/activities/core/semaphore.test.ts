@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { turns } from '../../../activities/core/turns.ts';
+import { semaphore } from '../../../activities/core/semaphore.ts';
 
 it('gives no more turns at once than it has, and the next to whoever has waited longest', async () => {
-  const turn = turns(2);
+  const turn = semaphore(2);
   const given: string[] = [];
   const take = (who: string) => turn().then((end) => {
     given.push(who);

@@ -1,8 +1,8 @@
 /** Takes a turn, first come, first served; what it gives back ends it. */
-export type Turns = () => Promise<() => void>;
+export type Semaphore = () => Promise<() => void>;
 
 /** At most `atOnce` turns at a time. */
-export function turns(atOnce: number): Turns {
+export function semaphore(atOnce: number): Semaphore {
   let free = atOnce;
   const waiting: (() => void)[] = [];
   const pass = () => {

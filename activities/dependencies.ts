@@ -4,13 +4,13 @@ import type { Mailer } from '../connectors/smtp/mailer.ts';
 import type { Database } from '../store/core/database.ts';
 import type { Files } from '../store/core/files.ts';
 import type { Secrets } from '../store/core/secrets.ts';
-import type { Turns } from './core/turns.ts';
+import type { Semaphore } from './core/semaphore.ts';
 
 /** Structured logging: fields first, never a value of a customer. */
 export type Log = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>;
 
 /** What steps use. Each takes the part it names. */
-export type Needs = {
+export type Dependencies = {
   db: Database;
   files: Files;
   secrets: Secrets;
@@ -30,16 +30,16 @@ export type Needs = {
   /** About so many records of an import are read and merged together. */
   batchRecords: number;
   /** Taken for each batch: imports that run at once take turns, and what they hold in memory stays bounded. */
-  turn: Turns;
+  takeBatchSlot: Semaphore;
   /**
    * Taken by each run of a sync for as long as it reads: what they hold in memory stays bounded. Their queue has no more slots than
    * that; runs that began when they shared one with imports may come beside them.
    */
-  syncTurn: Turns;
+  takeSyncSlot: Semaphore;
   /** The same for runs of exporters: each holds what is between its database and its bucket. */
-  exportTurn: Turns;
+  takeExportSlot: Semaphore;
   /** The same for steps that erase people or show what is known of them. */
-  gdprTurn: Turns;
+  takeGdprSlot: Semaphore;
   countRecords: (outcome: 'written' | 'unchanged' | 'ignored' | 'failed', records: number) => void;
   countExportRuns: (outcome: 'finished' | 'failed' | 'canceled') => void;
   /** Of runs that finished. */

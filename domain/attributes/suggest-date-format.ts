@@ -8,7 +8,7 @@ const STRFTIME: Record<string, string> = {
  * The format in Luxon's tokens that was probably meant by one with tokens of Moment, Java or strftime, or in the wrong
  * case: `dd/MM/yyyy` for `DD/MM/YYYY`. Nobody has looked whether it is a sound one.
  */
-export function meantFormat(format: string): string {
+export function suggestDateFormat(format: string): string {
   if (format.includes('%')) return format.replace(/%-?([A-Za-z])/g, (whole, letter: string) => STRFTIME[letter] ?? whole);
   // What stands in quotes is no token.
   const tokens = (change: (text: string) => string) => (text: string) =>

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { secretMask } from '../../../connectors/commands/secret-mask.ts';
+import { secretRedactor } from '../../../connectors/commands/secret-redactor.ts';
 
-const mask = secretMask([{ password: 'Pl4nted-s3cret' }]);
+const mask = secretRedactor([{ password: 'Pl4nted-s3cret' }]);
 
 test('a line loses its secrets, addresses of mail and what may be a part of a record', () => {
   expect(mask('a Pl4nted-s3cret of <bea@example.com>, bea@example.com: {"name": 1}')).toBe('a *** of <***>, *** …');

@@ -6,7 +6,7 @@ import type { ValueType } from './attribute-value.ts';
  * The type of an attribute that is made for the first value that came of it. Null where the value tells of none: null, an
  * empty text, an object.
  */
-export function firstSightType(value: unknown): ValueType | null {
+export function inferValueType(value: unknown): ValueType | null {
   if (typeof value === 'boolean') return 'Boolean';
   if (numberText(value) !== undefined) return 'Number';
   if (Array.isArray(value)) return 'Set';

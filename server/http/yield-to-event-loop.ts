@@ -2,7 +2,7 @@
  * One at a time gets a turn of the event loop for work that would hold up others: what came from the database meanwhile goes between.
  * Where `most` wait already nobody else does: what they hold is bounded so.
  */
-export function turns(most: number): () => Promise<void> {
+export function yieldToEventLoop(most: number): () => Promise<void> {
   const waiting: (() => void)[] = [];
   const next = () => {
     waiting.shift()!();

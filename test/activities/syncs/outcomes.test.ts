@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { type BatchRecord, decideFates, notesOf, progressAfter } from '../../../activities/syncs/fates.ts';
+import { type BatchRecord, decideOutcomes, notesOf, progressAfter } from '../../../activities/syncs/outcomes.ts';
 import type { ImportError } from '../../../domain/imports/import-error.ts';
 import type { KnownRecord } from '../../../store/syncs/sync-records.ts';
 import type { RunProgress, SyncRun } from '../../../store/syncs/sync-run-record.ts';
@@ -28,7 +28,7 @@ function toRecords(some: Sketch[], from = 0): BatchRecord[] {
 
 /** What is known once a batch has been noted down. */
 function known(before: Map<string, KnownRecord>, records: BatchRecord[], run = RUN): Map<string, KnownRecord> {
-  const { handled } = notesOf(records, decideFates(records, before, run), run);
+  const { handled } = notesOf(records, decideOutcomes(records, before, run), run);
   return new Map([...before, ...handled.map(({ key, checksum }): [string, KnownRecord] => [key, { checksum, runId: run.id }])]);
 }
 
@@ -40,7 +40,7 @@ describe('records of a batch', () => {
       const together = toRecords([...first, ...second]);
       const [one, two] = [toRecords(first), toRecords(second, first.length)];
       const between = known(start, one, run);
-      expect(decideFates(together, start, run)).toEqual([...decideFates(one, start, run), ...decideFates(two, between, run)]);
+      expect(decideOutcomes(together, start, run)).toEqual([...decideOutcomes(one, start, run), ...decideOutcomes(two, between, run)]);
       expect(known(start, together, run)).toEqual(known(between, two, run));
     }));
   });
@@ -48,11 +48,11 @@ describe('records of a batch', () => {
   test('are unchanged exactly where the last of their key said the same', () => {
     fc.assert(fc.property(sketches, (some) => {
       const records = toRecords(some);
-      for (const [index, fate] of decideFates(records, new Map(), RUN).entries()) {
+      for (const [index, outcome] of decideOutcomes(records, new Map(), RUN).entries()) {
         const { key, says, fault } = some[index]!;
         const before = key === null ? undefined : some.slice(0, index).findLast((other) => other.key === key);
         const isSame = fault === null && before?.fault === null && before.says === says;
-        expect(fate).toBe(fault ?? (isSame ? 'unchanged' : 'written'));
+        expect(outcome).toBe(fault ?? (isSame ? 'unchanged' : 'written'));
       }
     }));
   });
@@ -64,9 +64,9 @@ describe('records of a batch', () => {
     };
     fc.assert(fc.property(sketches, (some) => {
       const records = toRecords(some);
-      const fates = decideFates(records, new Map(), RUN);
+      const outcomes = decideOutcomes(records, new Map(), RUN);
       const errors = records.flatMap(({ error }) => error ?? []);
-      const after = progressAfter(none, { fates, records, errors });
+      const after = progressAfter(none, { outcomes, records, errors });
       const { read, written, unchanged, ignored, failed, unnamed } = after;
       expect(written + unchanged + ignored + failed).toBe(read);
       expect(failed + ignored).toBe(errors.length);
@@ -86,8 +86,8 @@ describe('an old record that is re-driven', () => {
     ['a run since has written it', new Map([['a', { checksum: sum('new'), runId: 5 }]]), 'superseded'],
     ['a run since has failed at it', new Map([['a', { checksum: null, runId: 5 }]]), 'superseded'],
     ['this re-drive wrote it before', new Map([['a', { checksum: sum('other'), runId: 10 }]]), 'written'],
-  ] as [string, Map<string, KnownRecord>, string][])('where %s: %s', (_, before, fate) => {
-    expect(decideFates([old], before, redrive)).toEqual([fate]);
+  ] as [string, Map<string, KnownRecord>, string][])('where %s: %s', (_, before, outcome) => {
+    expect(decideOutcomes([old], before, redrive)).toEqual([outcome]);
   });
 
   it('leaves no trace where it fails again', () => {

@@ -1,3 +1,4 @@
+import type { Backends } from './app-context.ts';
 import { type Config, ConfigError } from './config.ts';
 import { endChildrenLeftBehind } from './embedded/children.ts';
 import { lockDataFolder, openDataFolder } from './embedded/data-folder.ts';
@@ -5,10 +6,9 @@ import { startPostgres } from './embedded/postgres.ts';
 import type { Say } from './embedded/say.ts';
 import { drawnSecretKey, keptSecretKey } from './embedded/secret-key.ts';
 import { startTemporal } from './embedded/temporal.ts';
-import type { Grounds } from './house.ts';
 import type { TemporalSettings } from './temporal-client.ts';
 
-export type EmbeddedGrounds = Grounds & {
+export type EmbeddedBackends = Backends & {
   temporalUi: string | null;
   /** Settles, with what to tell, when a part ends by itself. */
   lost: Promise<string>;
@@ -16,7 +16,7 @@ export type EmbeddedGrounds = Grounds & {
 };
 
 /** Starts whatever no address is configured for, under a locked data folder. */
-export async function startGrounds(config: Config, say: Say): Promise<EmbeddedGrounds> {
+export async function openBackends(config: Config, say: Say): Promise<EmbeddedBackends> {
   const dataDir = config.MILLRACE_DATA_DIR;
   await openDataFolder(dataDir);
   const unlock = lockDataFolder(dataDir);
@@ -47,7 +47,7 @@ export async function startGrounds(config: Config, say: Say): Promise<EmbeddedGr
 }
 
 /** The addresses of one process among several: all of them must be configured. */
-export function configuredGrounds(config: Config): Grounds {
+export function configuredBackends(config: Config): Backends {
   const missing = (['DATABASE_URL', 'TEMPORAL_ADDRESS'] as const).filter((name) => !config[name]);
   if (missing.length > 0) {
     throw new ConfigError(missing.map((name) => `${name} is required here: only npm start has parts of its own`).join('\n'));
@@ -55,7 +55,7 @@ export function configuredGrounds(config: Config): Grounds {
   return { databaseUrl: config.DATABASE_URL!, temporal: temporalSettings(config), ...givenKeys(config) };
 }
 
-type SecretKeys = Pick<Grounds, 'secretKey' | 'newSecretKey'>;
+type SecretKeys = Pick<Backends, 'secretKey' | 'newSecretKey'>;
 
 async function secretKeys(config: Config): Promise<SecretKeys> {
   if (config.MILLRACE_SECRET_KEY) return givenKeys(config);
@@ -68,7 +68,7 @@ function givenKeys(config: Config): SecretKeys {
 
 /** The database alone, with the data folder locked: for what runs instead of the service. */
 export async function withDatabase(
-  config: Config, say: Say, work: (grounds: SecretKeys & { databaseUrl: string }) => Promise<void>,
+  config: Config, say: Say, work: (backends: SecretKeys & { databaseUrl: string }) => Promise<void>,
 ): Promise<void> {
   const dataDir = config.MILLRACE_DATA_DIR;
   await openDataFolder(dataDir);

@@ -3,7 +3,7 @@ const LEAST_CHARS = 4;
 const STRUCK_OUT = '***';
 
 /** `text` without any string that stands somewhere in `secretSettings`, should a connector have quoted one. */
-export function masked(text: string, secretSettings: object): string {
+export function redacted(text: string, secretSettings: object): string {
   const longestFirst = stringsIn(secretSettings).toSorted((a, b) => b.length - a.length);
   return longestFirst.reduce((rest, secret) => rest.replaceAll(secret, STRUCK_OUT), text);
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Refusal } from '../../domain/core/refusal.ts';
 
-export type Persistence = {
+export type RetryOptions = {
   signal: AbortSignal;
   /** How long after the first failure a new try may begin. */
   withinMs: number;
@@ -21,8 +21,8 @@ const PASSING = new Set<string | number>(['source_unavailable', 'transfer_broken
  * Tries again what was refused for a while only, each time after a longer wait, or after the one that was asked for. Expired
  * credentials are renewed. `again` tells the try that earlier ones may have got through without our knowing.
  */
-export async function persistent<T>(
-  act: (again: boolean) => Promise<T>, { signal, withinMs, renew, firstWaitMs = FIRST_WAIT_MS }: Persistence,
+export async function withRetries<T>(
+  act: (again: boolean) => Promise<T>, { signal, withinMs, renew, firstWaitMs = FIRST_WAIT_MS }: RetryOptions,
 ): Promise<T> {
   let deadline: number | undefined;
   let renewals = 0;

@@ -15,8 +15,8 @@ import { openTraces } from './telemetry/open-traces.ts';
 import type { Traces } from './telemetry/traces.ts';
 import { openTemporalClient, type TemporalSettings } from './temporal-client.ts';
 
-/** Where the parts are that Millrace stands on, embedded or not. */
-export type Grounds = {
+/** Where Postgres and Temporal are, embedded or not, and the secret key. */
+export type Backends = {
   databaseUrl: string;
   temporal: TemporalSettings;
   secretKey: Buffer;
@@ -25,7 +25,7 @@ export type Grounds = {
 };
 
 /** What server and workers share. */
-export type House = {
+export type AppContext = {
   config: Config;
   log: Logger;
   db: Database;
@@ -40,20 +40,20 @@ export type House = {
   close(): Promise<void>;
 };
 
-/** Opens the house for as long as `live` takes. */
-export async function withHouse(
-  config: Config, grounds: Grounds, log: Logger, live: (house: House) => Promise<void>,
+/** Opens the backends for as long as `live` takes. */
+export async function withAppContext(
+  config: Config, backends: Backends, log: Logger, live: (context: AppContext) => Promise<void>,
 ): Promise<void> {
-  const house = await openHouse(config, grounds, log);
+  const context = await openAppContext(config, backends, log);
   try {
-    await live(house);
+    await live(context);
   } finally {
-    await house.close();
+    await context.close();
   }
 }
 
 /** Opens database (migrated), files, keys and the Temporal client. */
-async function openHouse(config: Config, { databaseUrl, ...grounds }: Grounds, log: Logger): Promise<House> {
+async function openAppContext(config: Config, { databaseUrl, ...backends }: Backends, log: Logger): Promise<AppContext> {
   const identity = `millrace-${process.pid}`;
   const db = openDatabase({
     url: databaseUrl, name: identity, max: 21,         // one says that this process runs
@@ -62,7 +62,7 @@ async function openHouse(config: Config, { databaseUrl, ...grounds }: Grounds, l
   let ended = () => {};
   try {
     ended = await sayRunning(db);
-    return await furnish(config, db, { ...grounds, identity, log, ended });
+    return await openParts(config, db, { ...backends, identity, log, ended });
   } catch (error) {
     ended();
     await db.end();
@@ -70,11 +70,11 @@ async function openHouse(config: Config, { databaseUrl, ...grounds }: Grounds, l
   }
 }
 
-type Furnishing = Omit<Grounds, 'databaseUrl'> & Pick<House, 'identity' | 'log'> & { ended(): void };
+type Parts = Omit<Backends, 'databaseUrl'> & Pick<AppContext, 'identity' | 'log'> & { ended(): void };
 
-async function furnish(
-  config: Config, db: Database, { temporal, secretKey, newSecretKey, identity, log, ended }: Furnishing,
-): Promise<House> {
+async function openParts(
+  config: Config, db: Database, { temporal, secretKey, newSecretKey, identity, log, ended }: Parts,
+): Promise<AppContext> {
   const files = await openFiles(config);
   const { applied } = await migrate(db);
   if (applied.length > 0) log.info({ applied }, 'database migrated');
@@ -96,7 +96,7 @@ async function furnish(
 
 /** The new one once the database has it, though whoever changed it was cut off, or has not set it in the old one's place yet. */
 async function rightSecretKey(
-  db: Database, { secretKey, newSecretKey, log }: Pick<Furnishing, 'secretKey' | 'newSecretKey' | 'log'>,
+  db: Database, { secretKey, newSecretKey, log }: Pick<Parts, 'secretKey' | 'newSecretKey' | 'log'>,
 ): Promise<Buffer> {
   if (!newSecretKey) return secretKey;
   const right = await chooseSecretKey(db, [secretKey, newSecretKey]);
@@ -106,7 +106,7 @@ async function rightSecretKey(
 }
 
 /** Who was erased stays so, whichever backup database or file store were restored from. */
-async function keepErased({ db, files, secrets, log }: Pick<House, 'db' | 'files' | 'secrets' | 'log'>): Promise<void> {
+async function keepErased({ db, files, secrets, log }: Pick<AppContext, 'db' | 'files' | 'secrets' | 'log'>): Promise<void> {
   const { restored, written, unknown, unreadable, people } = await reconcileTombstones({ db, files, secrets });
   if (restored + written > 0) log.info({ restored, written }, 'tombstones that database or file store lacked were put back');
   if (people > 0) log.warn({ people }, 'people who had been erased came back with the database, and are erased again');

@@ -4,14 +4,14 @@ import { insertImportErrors, updateErrorsRedriven } from '../../store/imports/im
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import { updateRecordsSeen, upsertRecords } from '../../store/syncs/sync-records.ts';
 import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
-import { tellErased } from '../gdpr/tell-erased.ts';
-import type { Needs } from '../needs.ts';
-import { type BatchRecord, errorsOf, type Fate, notesOf, settledLines } from './fates.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { redactErased } from '../gdpr/redact-erased.ts';
+import { type BatchRecord, errorsOf, type RecordOutcome, notesOf, settledLines } from './outcomes.ts';
 
 /** What became of records, whatever their destination. */
-export type NotedRecords = {
+export type RecordedOutcomes = {
   records: readonly (BatchRecord & { customerId?: string | null })[];
-  fates: readonly Fate[];
+  outcomes: readonly RecordOutcome[];
   /** By their keys, those that had a note before; null where nobody has looked. */
   known: { has(key: string): boolean } | null;
 };
@@ -20,15 +20,16 @@ export type NotedRecords = {
  * Notes down what became of records: the errors, what is known of each, and which errors of the first run a re-drive has
  * settled. The counts and the place of the source follow in the same transaction. Returns the errors as they are kept.
  */
-export async function noteRecords(
-  tx: Tx, needs: Needs, { sync, run }: { sync: Sync; run: Pick<SyncRun, 'id' | 'rootId'> }, { records, fates, known }: NotedRecords,
+export async function recordOutcomes(
+  tx: Tx, deps: Dependencies, { sync, run }: { sync: Sync; run: Pick<SyncRun, 'id' | 'rootId'> },
+  { records, outcomes, known }: RecordedOutcomes,
 ): Promise<ImportError[]> {
   const { entityId, id: syncId } = sync;
-  const errors = await tellErased(tx, needs, entityId, errorsOf(records, fates));
+  const errors = await redactErased(tx, deps, entityId, errorsOf(records, outcomes));
   await insertImportErrors(tx, entityId, run.id, errors);
-  const { handled, seen } = notesOf(records, fates, run);
+  const { handled, seen } = notesOf(records, outcomes, run);
   await upsertRecords(tx, entityId, { syncId, runId: run.id, isSeen: sync.removes }, handled, known);
   if (sync.removes) await updateRecordsSeen(tx, entityId, { syncId, runId: run.id }, seen);
-  if (run.rootId !== null) await updateErrorsRedriven(tx, entityId, run.rootId, settledLines(records, fates), run.id);
+  if (run.rootId !== null) await updateErrorsRedriven(tx, entityId, run.rootId, settledLines(records, outcomes), run.id);
   return errors;
 }

@@ -1,5 +1,5 @@
 /** Takes the secrets out of a text, and what may be a part of a record: JSON and addresses of mail. */
-export type Mask = (text: string) => string;
+export type Redact = (text: string) => string;
 
 /** A shorter text is masked only where it stands alone, or it would take the log's own words apart. */
 const SHORT = 4;
@@ -8,7 +8,7 @@ const SHORT = 4;
  * Masks every text and long number within the values, also where it is written as in JSON or in a URL. A value of several
  * lines is masked line by line, since a log is read so.
  */
-export function secretMask(values: unknown[]): Mask {
+export function secretRedactor(values: unknown[]): Redact {
   const lines = values.flatMap(textsIn).flatMap((text) => text.split(/\r?\n/)).filter((line) => line.trim() !== '');
   const texts = new Set(lines.flatMap(spellings));
   if (texts.size === 0) return withoutData;

@@ -3,11 +3,11 @@ import { erasedError } from '../../domain/gdpr/erased-error.ts';
 import type { ImportError } from '../../domain/imports/import-error.ts';
 import type { Tx } from '../../store/core/database.ts';
 import { findErased, personKey } from '../../store/gdpr/tombstones.ts';
-import type { Needs } from '../needs.ts';
+import type { Dependencies } from '../dependencies.ts';
 
 /** The errors of rows, those of erased people told as such: a row is no less theirs for being a bad one. */
-export async function tellErased(
-  tx: Tx, { secrets }: Pick<Needs, 'secrets'>, entityId: number, errors: ImportError[],
+export async function redactErased(
+  tx: Tx, { secrets }: Pick<Dependencies, 'secrets'>, entityId: number, errors: ImportError[],
 ): Promise<ImportError[]> {
   if (errors.length === 0) return errors;
   const people = (error: ImportError) => {
