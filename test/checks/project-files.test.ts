@@ -35,12 +35,12 @@ beforeAll(async () => {
   await git(folder, 'init', '--quiet');
   await put('package.json', JSON.stringify({ name: 'checked', type: 'module', private: true }));
   await put('.gitignore', '/.millrace-demo/\n/service-data/\n/docs/draft/\nnode_modules\n');
-  await put('runtime/start.ts', `import { name } from '../domain/name.ts';\n\nprocess.title = name;\n`);
+  await put('runtime/start.ts', `import { name } from '../domain/core/name.ts';\n\nprocess.title = name;\n`);
   await put('domain/deleted.ts', BROKEN_CODE);
   await put('docs/page.md', '[the start](../runtime/start.ts)\n');
   await git(folder, 'add', '.');
   await rm(join(folder, 'domain/deleted.ts'));
-  await put('domain/name.ts', `export const name = 'new, and not yet added';\n`);
+  await put('domain/core/name.ts', `export const name = 'new, and not yet added';\n`);
   for (const [path, content] of Object.entries(IGNORED)) await put(path, content);
   await put(`${UNREADABLE}/base.ts`, BROKEN_CODE);
   await chmod(join(folder, UNREADABLE), 0);
@@ -61,7 +61,7 @@ const copied = async () => {
 
 test('what is checked is what git has, and what is new and not ignored', async () => {
   expect(await projectFiles(await copied())).toEqual([
-    '.gitignore', '.oxlintrc.json', 'docs/page.md', 'domain/name.ts', 'package.json', 'runtime/start.ts', 'tsconfig.json',
+    '.gitignore', '.oxlintrc.json', 'docs/page.md', 'domain/core/name.ts', 'package.json', 'runtime/start.ts', 'tsconfig.json',
   ]);
 });
 
