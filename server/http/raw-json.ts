@@ -5,3 +5,16 @@ export type RawJson = { rawJSON: string };
 export function rawNumber(decimal: string): RawJson {
   return (JSON as unknown as { rawJSON(text: string): RawJson }).rawJSON(decimal);
 }
+
+/** What is JSON already. */
+export class JsonText {
+  readonly json: string;
+
+  constructor(json: string) {
+    this.json = json;
+  }
+}
+
+export function toJson(value: unknown): string {
+  return value instanceof JsonText ? value.json : JSON.stringify(value);
+}

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { stringify } from 'csv-stringify/sync';
+import { toJson } from './raw-json.ts';
 
 /** A piece of a streamed body is about this long, so that a million short rows don't make a million writes. */
 const PIECE_CHARS = 64 * 1024;
@@ -103,7 +104,7 @@ async function* pieces(
   let piece = start;
   try {
     for (let at = first, comma = ''; !at.done; at = await rest.next(), comma = ',') {
-      piece += comma + JSON.stringify(at.value);
+      piece += comma + toJson(at.value);
       if (piece.length < PIECE_CHARS) continue;
       yield piece;
       piece = '';

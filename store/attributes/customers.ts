@@ -20,9 +20,12 @@ const LOOKED_UP = 'OFFSET 0';
 const FILTERED = `entity_id = $1 AND ($2::smallint IS NULL OR customer_type = $2)
   AND ($3::text[] IS NULL OR customer_id = ANY ($3))`;
 
-/** Exact, by the primary key alone. */
+/**
+ * Exact. Of an entity's whole list the planner decides: to read the table of one that has most of it takes a third of the time of its
+ * range of the primary key, and before the first ANALYZE it takes the range.
+ */
 export async function countCustomers(tx: Tx, entityId: number, filter: CustomerFilter): Promise<number> {
-  await tx.query(LOOK_UP_BY_KEY);
+  if (filter.customerIds !== null) await tx.query(LOOK_UP_BY_KEY);
   const { rows } = await tx.query<{ count: number }>(`SELECT count(*) FROM customers WHERE ${FILTERED}`, keys(entityId, filter));
   return rows[0]!.count;
 }

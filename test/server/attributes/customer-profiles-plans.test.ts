@@ -6,7 +6,10 @@ import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { testServer } from '../http/test-server.ts';
 
-/** No page of profiles reads a table from its beginning to its end, whatever the planner knows of it. */
+/**
+ * No page of profiles reads a table from its beginning to its end, whatever the planner knows of it; only the total of an entity that is
+ * known to have most of the customers counts them so, once.
+ */
 
 const CUSTOMERS = 30_000;
 
@@ -48,15 +51,15 @@ describe.each(['before', 'after'])('%s the tables are analyzed', (when) => {
   });
 
   test.each([
-    ['the first page and its total', {}, 2000],
-    ['a page far down', { page: '14' }, 2000],
+    ['the first page and its total', {}, 2000, 1],
+    ['a page far down', { page: '14' }, 2000, 1],
     ['one by name', { customer_ids: personId(7) }, 1],
-    ['a type', { customer_id_type: 'device_id' }, 0],
+    ['a type', { customer_id_type: 'device_id' }, 0, 1],
     ['changes by the log', { updated_since: since(3) }, 2000],
     ['changes of some by name', { updated_since: since(3), customer_ids: personId(7) }, 1],
     ['changes of long ago', { updated_since: since(24 * 50) }, 2000],
     ['no changes', { updated_since: since(1) }, 0],
-  ])('%s: by index alone', async (_, query, profiles) => {
+  ] as [string, object, number, number?][])('%s: by index alone', async (_, query, profiles, totals = 0) => {
     // One session, which tells of its scans when it ends.
     const db = openDatabase({ url: store.url, max: 1 });
     const server = await testServer({ ...store, db });
@@ -69,6 +72,6 @@ describe.each(['before', 'after'])('%s the tables are analyzed', (when) => {
       const now = await scans();
       return now.read > before.read && now;
     });
-    expect(after.scanned).toBe(before.scanned);
+    expect(after.scanned - before.scanned).toBe(when === 'after' ? totals : 0);
   });
 });
