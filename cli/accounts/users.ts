@@ -51,7 +51,7 @@ function addMembers(users: Command, run: Run): void {
 
 function addInvitations(users: Command, run: Run): void {
   users.command('invite')
-    .description('mail somebody a link that makes them a user of the entity')
+    .description('mail a person a link that makes them a user of the entity')
     .argument('<email>')
     .option('--first-name <name>')
     .option('--last-name <name>')

@@ -8,5 +8,5 @@ export async function readPeople(
 ): Promise<string[]> {
   const listed = file === undefined ? [] : (await readText(io, file)).replace(/^\uFEFF/, '').split(/\r?\n/).filter((line) => line !== '');
   const people = [...new Set([...given, ...listed])];
-  return people.length > 0 ? people : refuse(400, 'nobody', 'Nobody was named: give user ids, or a --file with one a line.');
+  return people.length > 0 ? people : refuse(400, 'nobody', 'No user ids were given: name them, or give a --file with one a line.');
 }

@@ -49,7 +49,7 @@ export function reportDocument(verified: VerifiedDocument): string {
   const title = kind === 'unknown' ? 'document' : kind;
   const lines = kind === 'receipt' ? receiptLines(facts) : kind === 'manifest' ? manifestLines(facts)
     : kind === 'deletion list' ? listLines(facts) : ['It is of no form that this version knows.'];
-  const claimed = verified.signature === 'valid' ? [] : ['What it says, which nobody vouches for:'];
+  const claimed = verified.signature === 'valid' ? [] : ['What it says, unverified:'];
   return [`${[title, ...id === null ? [] : [printable(id)]].join(' ')}: ${verdict(verified)}`, ...claimed, ...lines].join('\n');
 }
 

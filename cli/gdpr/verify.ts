@@ -7,10 +7,10 @@ import { isSound, reportDocument, verifyOne } from './verified-document.ts';
 
 type Options = { jwks: string; json?: true };
 
-const HINT = 'give a receipt, the answer that has several, a list of whom to delete, or the manifest.json of an export';
+const HINT = 'give a receipt, the answer that has several, a deletion list, or the manifest.json of an export';
 
 export const addVerifyDocumentCommand = (program: Command, run: Run) => program.command('verify')
-  .description('tell whether a receipt, a list of whom to delete or a manifest is as the server signed it. No server is asked for it')
+  .description('tell whether a receipt, a deletion list or a manifest is as the server signed it. No server is asked for it')
   .argument('<file>', 'as `millrace gdpr receipt` writes it, or as it lies in the bucket; - is standard input')
   .requiredOption('--jwks <file|url>', 'the server\'s public keys, /.well-known/jwks.json')
   .option('--json', 'print what was found as JSON')

@@ -42,7 +42,7 @@ export function gdprMail(report: GdprReport): { subject: string; text: string } 
 
 function headline({ kind, daysLeft }: GdprReport): string {
   if (kind === 'waiting') return 'waits for approval';
-  if (kind === 'held') return 'somebody is on hold';
+  if (kind === 'held') return 'a person is on hold';
   if (kind === 'treated') return 'treated';
   return daysLeft > 0 ? `${days(daysLeft)} left` : 'its 30 days are over';
 }
@@ -57,7 +57,7 @@ function partsOf(report: GdprReport): string[][] {
 function waitingLines({ identifier }: GdprReport): string[] {
   const name = oneLine(identifier, MAX_NAME);
   return [
-    'Nothing is deleted until somebody approves it; 30 days from its receipt are what the law gives.',
+    'Nothing is deleted until a user approves it; 30 days from its receipt are what the law gives.',
     `To approve it: millrace gdpr approve ${name}; to decline it: millrace gdpr decline ${name}`,
   ];
 }
@@ -85,7 +85,7 @@ function deadlineLines({ daysLeft }: GdprReport): string[] {
 function erasedLines({ people: count, receiptLink }: GdprReport): string[] {
   return [
     `Deleted: ${people(count)}, of whom a second look found nothing any more.`,
-    'The signed receipt, which names nobody and stays:', receiptLink,
+    'The signed receipt, which holds no ids and stays:', receiptLink,
   ];
 }
 

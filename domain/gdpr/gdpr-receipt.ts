@@ -19,7 +19,7 @@ const subject = z.object({
   })).optional(),
 });
 
-/** What lies elsewhere. `notified`: a list of whom to delete lies there; `elsewhere`: it is for whoever runs that system. */
+/** What lies elsewhere. `notified`: a deletion list lies there; `elsewhere`: whoever runs that system has to delete it. */
 const copy = z.object({
   kind: z.enum(['exporter', 'sync']), id: z.string(),
   state: z.enum(['notified', 'not_notified', 'elsewhere']),

@@ -17,7 +17,7 @@ export const REQUEST_WORDS = {
       source: 'api: asked for by the company on the person\'s behalf; sdk: by the person, in an app; restore: found in a backup',
       app_id: APP, app_name: APP_NAME, ordinal: 'The person\'s place in the request, counted from 1', user_id: USER, device_id: DEVICE,
       received_at: 'When it was asked for (UTC)', requested_at: 'When it was asked for (UTC)',
-      state: 'How far it is: pending, held (somebody must not be deleted yet), building (an archive is being written) or treated',
+      state: 'How far it is: pending, held (must not be deleted yet), building (an archive is being written) or treated',
       treated_at: 'When it was done (UTC)', round: 'In which round it was done', message: 'What was answered instead of an archive',
       archive_key: 'The archive: its name here', archive_bytes: 'How large the archive is, in bytes',
     },
@@ -35,7 +35,7 @@ export const REQUEST_WORDS = {
   },
   gdpr_left_identifiers: {
     title: 'Ids that were left alone',
-    about: 'That an app has linked the person\'s id to somebody whose data was asked for, and that it was left alone.',
+    about: 'That an app has linked the person\'s id to another person whose data was asked for, and that it was left alone.',
     fields: {
       request: 'The request: its identifier here', identifier: 'The request: its identifier here',
       kind: 'user_id or device_id', value: 'The id',
@@ -85,7 +85,7 @@ export const REQUEST_WORDS = {
   },
   audit_log: {
     title: 'Who looked at the data',
-    about: 'Each time somebody of the company looked at or changed the person\'s data by name. It is kept without the person\'s name.',
+    about: 'Each time a member of the company looked at or changed the person\'s data by name. It is kept without the person\'s name.',
     fields: {
       happened_at: 'When (UTC)', actor_kind: 'Who: a user of the company, a service_token or sor_key (a program), or the system itself',
       actor_id: 'Who it was: their number here', action: 'What was done', subject_kind: 'To what', subject: 'To which: its identifier here',

@@ -49,7 +49,7 @@ it('asks for users of the command line and of a file, each once, and tells how t
   expect(out).toContain(`${request}: accepted, data asked for`);
   expect(out.match(/pending/g)).toHaveLength(2);
   expect((await millrace([])).out).toMatch(new RegExp(`${request} +access +api +accepted .* 2 +0 +0$`, 'm'));
-  expect((await millrace(['access'])).err).toContain('Nobody was named');
+  expect((await millrace(['access'])).err).toContain('No user ids were given');
 });
 
 it('deletes only when that was said, and waits until all of them are treated', async () => {

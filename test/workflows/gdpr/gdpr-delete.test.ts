@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { GDPR_HOLDS_CHANGED, gdprWorkflowId } from '../../../domain/jobs/workflow-id.ts';
+import { jobWorkflowId } from '../../../domain/jobs/job.ts';
+import { GDPR_HOLDS_CHANGED } from '../../../domain/jobs/workflow-id.ts';
 import { write } from '../../../store/core/database.ts';
 import { deleteHold, insertHold, listHolds } from '../../../store/gdpr/holds.ts';
 import { listReceipts } from '../../../store/gdpr/receipts.ts';
@@ -137,7 +138,7 @@ describe('somebody on hold', () => {
     expect(await takeIn(stack.store, world, [sampleCall(world, { userId: ben!, deviceId: `device of ${ben}` })])).toEqual(['accepted']);
     const { holds } = await listHolds(stack.store.db, world.entity.id, user(bens!), { offset: 0, limit: 1 });
     await write(stack.store.db, (tx) => deleteHold(tx, world.entity.id, holds[0]!.identifier));
-    await stack.temporal.workflow.getHandle(gdprWorkflowId(request.identifier)).signal(GDPR_HOLDS_CHANGED);
+    await stack.temporal.workflow.getHandle(jobWorkflowId('delete', request.identifier)).signal(GDPR_HOLDS_CHANGED);
     await treated(request);
     expect(await left([ben!, bens!])).toEqual({});
     expect((await receipts(request)).map(({ round, subjects }) => [round, subjects.length])).toEqual([[1, 1], [2, 1]]);
@@ -167,7 +168,7 @@ it('a request whose workflow is lost starts again; after its week it is discarde
   await hold(other!);
   const request = await askFor(stack, 'delete', world, [id!, other!]);
   await requestWhen(stack.store, request, 'on hold', ({ stage }) => stage === 'on hold');
-  const handle = stack.temporal.workflow.getHandle(gdprWorkflowId(request.identifier));
+  const handle = stack.temporal.workflow.getHandle(jobWorkflowId('delete', request.identifier));
   await handle.terminate('lost');
   await stack.store.db.query('DELETE FROM gdpr_holds WHERE entity_id = $1 AND customer_id = $2', [world.entity.id, other]);
   expect(await treated(request)).toMatchObject({ generation: 1, round: 2 });

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { gdprWorkflowId } from '../../../domain/jobs/workflow-id.ts';
+import { jobWorkflowId } from '../../../domain/jobs/job.ts';
 import { write } from '../../../store/core/database.ts';
 import { asBytes } from '../../../store/core/files.ts';
 import { insertHold } from '../../../store/gdpr/holds.ts';
@@ -169,7 +169,7 @@ describe('with a mail server that comes and goes', () => {
     await tried(request, 'near_deadline');
     smtp.behave({});
     await triedAgo(request, '6 hours 1 minute', 7);       // more often than its workflow tries
-    await arrival(request, 'somebody is on hold');
+    await arrival(request, 'a person is on hold');
     const { to, mail: { text } } = await arrival(request, '3 days left');
     expect(to).toEqual([world.user.email]);
     expect(text).toContain('It is not treated, and 3 days of its 30 are left.');
@@ -182,7 +182,7 @@ describe('with a mail server that comes and goes', () => {
     expect(metrics).toContain('millrace_gdpr_requests_from_devices{type="delete",state="waiting"} 2\n');
     expect(metrics).toContain('millrace_gdpr_requests_from_devices{type="delete",state="running"} 0\n');
     expect(metrics).toContain('millrace_gdpr_requests_near_deadline{type="delete"} 1\n');
-    expect([received(request, '3 days left').length, received(request, 'somebody is on hold').length]).toEqual([1, 1]);
+    expect([received(request, '3 days left').length, received(request, 'a person is on hold').length]).toEqual([1, 1]);
   });
 });
 
@@ -227,7 +227,7 @@ it('of two workers one is killed in the middle of a deletion: the other ends it 
     await gate.query('SELECT pg_advisory_lock(77)');
     request = await askFor(stack, 'delete', world, ids);
     await requestWhen(stack.store, request, 'in the middle', ({ erased }) => (erased.devices ?? 0) > 0);
-    const { raw } = await stack.temporal.workflow.getHandle(gdprWorkflowId(request.identifier)).describe();
+    const { raw } = await stack.temporal.workflow.getHandle(jobWorkflowId('delete', request.identifier)).describe();
     const identity = raw.pendingActivities?.[0]?.lastWorkerIdentity;
     const busy = workers.filter(({ pid }) => identity === `test-worker-${pid}`);
     expect(busy).toHaveLength(1);
