@@ -1,15 +1,13 @@
 import type { Logger } from 'pino';
 import type { WaysOut } from '../connectors/core/contract.ts';
+import type { JobKind, JobRef } from '../domain/jobs/job.ts';
 import type { KeptFigures } from '../store/apps/app-figures.ts';
 import type { Database } from '../store/core/database.ts';
 import type { Files } from '../store/core/files.ts';
 import type { Secrets } from '../store/core/secrets.ts';
 import type { DataExporter } from '../store/exports/data-exporter-record.ts';
-import type { GdprRef, GdprRequestType } from '../store/gdpr/request-record.ts';
 import { FILE_LIMITS } from '../store/imports/pin-file.ts';
-import type { ImportRef } from '../store/jobs/across-entities.ts';
 import type { Sync } from '../store/syncs/sync-record.ts';
-import type { RunRef } from '../store/syncs/sync-runs.ts';
 import type { FeedAdmissionLimit } from './feed/feed-admission-limit.ts';
 import type { FeedIntake } from './feed/feed-intake.ts';
 import type { FeedWaker } from './feed/feed-waker.ts';
@@ -112,12 +110,9 @@ export type ServerDependencies = {
   traceRequest?: TraceRequest | undefined;
   /** Starts what a request has written down; a start that fails is made up for by the sweep. */
   flows: {
-    startImport(ref: ImportRef): Promise<void>;
+    startJob(kind: JobKind, ref: JobRef): Promise<void>;
     wakeFeed(entityId: number): Promise<void>;
-    startSyncRun(ref: RunRef): Promise<void>;
     followSchedule(sync: Sync): Promise<void>;
-    startExportRun(ref: RunRef): Promise<void>;
-    startGdprRequest(ref: GdprRef, type: GdprRequestType): Promise<void>;
     /** Of these requests, by their identifiers. */
     tellHoldsChanged(requests: readonly string[]): Promise<void>;
     followExporter(exporter: DataExporter): Promise<void>;

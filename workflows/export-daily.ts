@@ -1,6 +1,6 @@
 import { continueAsNew, proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
 import type { ExportDailySteps } from '../activities/exports/export-daily.ts';
-import type { RunRef } from '../activities/syncs/claim.ts';
+import type { JobRef } from '../domain/jobs/job.ts';
 import { HEARTBEAT_TIMEOUT, RETRY, SHORT_STEP_TIMEOUT } from './patience.ts';
 
 const { claimExport, windowClosed, endExport } = proxyActivities<ExportDailySteps>({
@@ -29,7 +29,7 @@ const WAITS_OF_A_RUN = 50;
  * Brings what an exporter is due into its bucket once nobody writes it any more, and tells of it where somebody has to act. A test
  * may have it go on in a new run after fewer waits.
  */
-export async function exportDaily(ref: RunRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
+export async function exportDaily(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   const claim = await claimExport(ref, workflowInfo().firstExecutionRunId);
   if (!claim) return;                 // another has it, it has ended, or the run before it starts it
   for (let waits = 1; !claim.isCovered; waits += 1) {

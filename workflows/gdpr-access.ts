@@ -1,6 +1,6 @@
 import { continueAsNew, proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
 import type { GdprAccessSteps } from '../activities/gdpr/gdpr-access.ts';
-import type { GdprRef } from '../activities/gdpr/gdpr-delete.ts';
+import type { JobRef } from '../domain/jobs/job.ts';
 import { isRequestGone, repeat } from './gdpr-steps.ts';
 import { HEARTBEAT_TIMEOUT, RETRY, SHORT_STEP_TIMEOUT } from './patience.ts';
 
@@ -24,7 +24,7 @@ const { mailAboutAccess } = proxyActivities<GdprAccessSteps>({
 const WAITS_OF_A_RUN = 50;
 
 /** Shows people on request what is known of them: an archive for each, which can be fetched for a week. */
-export async function gdprAccess(ref: GdprRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
+export async function gdprAccess(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   const claim = await claimAccess(ref, workflowInfo().firstExecutionRunId);
   if (!claim) return;                 // another has it, or it is over
   try {

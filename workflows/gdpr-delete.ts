@@ -1,5 +1,6 @@
 import { condition, continueAsNew, defineSignal, proxyActivities, setHandler, sleep, workflowInfo } from '@temporalio/workflow';
-import type { GdprClaim, GdprDeleteSteps, GdprRef } from '../activities/gdpr/gdpr-delete.ts';
+import type { GdprClaim, GdprDeleteSteps } from '../activities/gdpr/gdpr-delete.ts';
+import type { JobRef } from '../domain/jobs/job.ts';
 import { GDPR_HOLDS_CHANGED } from '../domain/jobs/workflow-id.ts';
 import { isRequestGone, repeat } from './gdpr-steps.ts';
 import { HEARTBEAT_TIMEOUT, RETRY, SHORT_STEP_TIMEOUT } from './patience.ts';
@@ -33,7 +34,7 @@ const LOOK_FOR_HOLDS_EVERY = '1 hour';
 const WAITS_OF_A_RUN = 50;
 
 /** Erases people on request, and says "treated" only when a second look finds nothing of them. */
-export async function gdprDelete(ref: GdprRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
+export async function gdprDelete(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   let haveHoldsChanged = false;
   setHandler(defineSignal(GDPR_HOLDS_CHANGED), () => { haveHoldsChanged = true; });
   const claim = await claimDeletion(ref, workflowInfo().firstExecutionRunId);

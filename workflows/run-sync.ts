@@ -1,6 +1,6 @@
 import { continueAsNew, proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
-import type { RunRef } from '../activities/syncs/claim.ts';
 import type { RunSyncSteps } from '../activities/syncs/run-sync.ts';
+import type { JobRef } from '../domain/jobs/job.ts';
 import { CLAIM_TIMEOUT, HEARTBEAT_TIMEOUT, RETRY } from './patience.ts';
 
 const { claimSyncRun, endSyncRun } = proxyActivities<RunSyncSteps>({
@@ -29,7 +29,7 @@ const WAITS_OF_A_RUN = 50;
  * Brings what a source has into its destination, each record or why not, and tells of it where somebody has to act. A test may have
  * it go on in a new run after fewer waits.
  */
-export async function runSync(ref: RunRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
+export async function runSync(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   const claim = await claimSyncRun(ref, workflowInfo().firstExecutionRunId);
   if (!claim) return;                 // another has it, it has ended, or the run before it starts it
   for (let waits = 1; ; waits += 1) {

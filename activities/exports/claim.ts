@@ -1,4 +1,4 @@
-import type { RunRef } from '../../store/syncs/sync-runs.ts';
 
 /** A run as one workflow holds it: a step of an older generation ends without effect. */
-export type ExportClaim = RunRef & { generation: number };
+export type ExportClaim = JobRef & { generation: number };import type { JobRef } from '../../domain/jobs/job.ts';
+

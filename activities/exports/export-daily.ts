@@ -1,16 +1,16 @@
+import type { JobRef } from '../../domain/jobs/job.ts';
 import { write } from '../../store/core/database.ts';
 import { findWindowOpenMs } from '../../store/core/open-window.ts';
 import { lockExporterById } from '../../store/exports/data-exporters.ts';
 import { claimExportRun, findExportRunById, findNextExportRun } from '../../store/exports/export-runs.ts';
-import type { RunRef } from '../../store/syncs/sync-runs.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { startJob } from '../jobs/start-job.ts';
 import type { ExportClaim } from './claim.ts';
 import { endExportRun } from './export-end.ts';
 import { mailExportAlert } from './export-mail.ts';
 import { exportFiles } from './files.ts';
-import { startExportRun } from './start-export-run.ts';
 
 export type ExportDailySteps = ReturnType<typeof exportDailySteps>;
 
@@ -19,7 +19,7 @@ export const exportDailySteps = (deps: Dependencies) => ({
    * Makes the row this workflow run's, with its window; null when it is another's, or over, or has to wait for another run of the
    * exporter. `isCovered`: there is nothing to be written.
    */
-  async claimExport(ref: RunRef, workflowRunId: string): Promise<(ExportClaim & { isCovered: boolean }) | null> {
+  async claimExport(ref: JobRef, workflowRunId: string): Promise<(ExportClaim & { isCovered: boolean }) | null> {
     const found = await findExportRunById(deps.db, ref.entityId, ref.runId);
     const claimed = found && await write(deps.db, async (tx) => {
       const exporter = await lockExporterById(tx, ref.entityId, found.exporterId);
@@ -46,7 +46,7 @@ export const exportDailySteps = (deps: Dependencies) => ({
     if (run?.isCovered) await endExportRun(deps, { entityId, runId, generation }, { failure: null });
     if (run?.state === 'canceled') deps.countExportRuns('canceled');
     const next = run && await findNextExportRun(deps.db, entityId, run.exporterId);
-    if (next) await startExportRun(deps.temporal, next);
+    if (next) await startJob(deps.temporal, 'export', next);
     return { mails: run?.generation === generation && run.alert !== null };
   },
 

@@ -1,11 +1,11 @@
 import { exportSchedule, lastMidnight, latestDue } from '../../domain/exports/export-schedule.ts';
+import type { JobRef } from '../../domain/jobs/job.ts';
 import { findEntityZone } from '../../store/accounts/entities.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { lockExporterById } from '../../store/exports/data-exporters.ts';
 import { coverExportTime, insertExportRun } from '../../store/exports/export-runs.ts';
-import type { RunRef } from '../../store/syncs/sync-runs.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { startExportRun } from './start-export-run.ts';
+import { startJob } from '../jobs/start-job.ts';
 
 /** Which exporter, by its row and by the name that the API shows. */
 export type ExporterRef = { entityId: number; exporterId: number; identifier: string };
@@ -21,11 +21,11 @@ export const exportTickSteps = ({ db, temporal, boundary }: Pick<Dependencies, '
     const run = await write(db, (tx) => writeDueRun(tx, ref, new Date(scheduledFor)));
     boundary('export: due run written');
     // One that can't be started now is started by the sweep.
-    if (run) await startExportRun(temporal, run).catch(() => {});
+    if (run) await startJob(temporal, 'export', run).catch(() => {});
   },
 });
 
-async function writeDueRun(tx: Tx, { entityId, exporterId }: ExporterRef, due: Date): Promise<RunRef | null> {
+async function writeDueRun(tx: Tx, { entityId, exporterId }: ExporterRef, due: Date): Promise<JobRef | null> {
   const exporter = await lockExporterById(tx, entityId, exporterId);
   if (!exporter?.active || exporter.paused) return null;
   const zone = await findEntityZone(tx, entityId);

@@ -1,5 +1,5 @@
+import type { JobRef } from '../../domain/jobs/job.ts';
 import { claimGdprRequest, type GdprClaim } from '../../store/gdpr/progress.ts';
-import type { GdprRef } from '../../store/gdpr/request-record.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** `isTreated`: only its time is waited for. */
@@ -7,7 +7,7 @@ export type ClaimedRequest = GdprClaim & { isTreated: boolean };
 
 /** Makes the row this workflow run's; null when it is another's, or over. */
 export async function claimRequest(
-  { db, boundary }: Pick<Dependencies, 'db' | 'boundary'>, ref: GdprRef, workflowRunId: string,
+  { db, boundary }: Pick<Dependencies, 'db' | 'boundary'>, ref: JobRef, workflowRunId: string,
 ): Promise<ClaimedRequest | null> {
   const claimed = await claimGdprRequest(db, ref, workflowRunId);
   boundary('gdpr: claimed');

@@ -1,6 +1,6 @@
+import type { JobRef } from '../../domain/jobs/job.ts';
 import { archivePrefix } from '../../store/gdpr/archives.ts';
 import { deleteGdprRequest } from '../../store/gdpr/progress.ts';
-import type { GdprRef } from '../../store/gdpr/request-record.ts';
 import { findGdprRequestById } from '../../store/gdpr/requests.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -13,7 +13,7 @@ const LOOK_EVERY_MS = 24 * 3_600_000;
  * now; else when its time is over.
  */
 export async function discardGdprRequest(
-  { db, files, boundary }: Pick<Dependencies, 'db' | 'files' | 'boundary'>, { entityId, runId }: Pick<GdprRef, 'entityId' | 'runId'>,
+  { db, files, boundary }: Pick<Dependencies, 'db' | 'files' | 'boundary'>, { entityId, runId }: Pick<JobRef, 'entityId' | 'runId'>,
 ): Promise<RetryAfter | null> {
   const request = await findGdprRequestById(db, entityId, runId);
   if (!request?.expiresAt) return null;

@@ -84,6 +84,6 @@ async function listKept(tx: Tx, { entityId, id }: GdprRequest): Promise<Erasure[
       place: 'gdpr_requests', why: 'whom the request asked for, so that its status can be read',
       until: now?.expiresAt?.toISOString() ?? null,
     },
-    { place: 'backups', why: 'copies made before; whoever comes back with one is erased again', until: null },
+    { place: 'backups', why: 'copies made before; people who come back with one are erased again', until: null },
   ];
 }

@@ -1,5 +1,5 @@
+import type { JobRef } from '../../domain/jobs/job.ts';
 import type { GdprClaim } from '../../store/gdpr/progress.ts';
-import type { GdprRef } from '../../store/gdpr/request-record.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -14,7 +14,7 @@ export type GdprAccessSteps = ReturnType<typeof gdprAccessSteps>;
 
 /** A step of a request that another workflow has taken over, or that is no more, is refused as `request_gone`. */
 export const gdprAccessSteps = (deps: Dependencies) => ({
-  claimAccess: (ref: GdprRef, workflowRunId: string): Promise<ClaimedRequest | null> => claimRequest(deps, ref, workflowRunId),
+  claimAccess: (ref: JobRef, workflowRunId: string): Promise<ClaimedRequest | null> => claimRequest(deps, ref, workflowRunId),
 
   /** Null; histories from before have it wait where somebody had too many ids. Holds keep nobody's data from themselves. */
   gatherToShow: (claim: GdprClaim): Promise<RetryAfter | null> => heartbeating(async () => {
@@ -28,5 +28,5 @@ export const gdprAccessSteps = (deps: Dependencies) => ({
     heartbeating(() => mailGdpr(deps, { entityId, requestId }, 'treated')),
 
   /** Null once it is gone; else when its time is over. */
-  discardAccess: (ref: GdprRef): Promise<RetryAfter | null> => heartbeating(() => discardGdprRequest(deps, ref)),
+  discardAccess: (ref: JobRef): Promise<RetryAfter | null> => heartbeating(() => discardGdprRequest(deps, ref)),
 });

@@ -1,5 +1,5 @@
+import type { JobRef } from '../../domain/jobs/job.ts';
 import { type GdprClaim, updateStage } from '../../store/gdpr/progress.ts';
-import type { GdprRef } from '../../store/gdpr/request-record.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -12,13 +12,13 @@ import { mailGdpr } from './gdpr-mail.ts';
 import type { Counted } from './held.ts';
 import { tellFault } from './tell-fault.ts';
 
-export type { GdprClaim, GdprRef };
+export type { GdprClaim, JobRef };
 
 export type GdprDeleteSteps = ReturnType<typeof gdprDeleteSteps>;
 
 /** A step of a request that another workflow has taken over, or that is no more, is refused as `request_gone`. */
 export const gdprDeleteSteps = (deps: Dependencies) => ({
-  claimDeletion: (ref: GdprRef, workflowRunId: string): Promise<ClaimedRequest | null> => claimRequest(deps, ref, workflowRunId),
+  claimDeletion: (ref: JobRef, workflowRunId: string): Promise<ClaimedRequest | null> => claimRequest(deps, ref, workflowRunId),
 
   /** Histories from before have it wait where somebody had too many ids. */
   collectIdentifiers: (claim: GdprClaim): Promise<Gathered | RetryAfter> =>
@@ -39,7 +39,7 @@ export const gdprDeleteSteps = (deps: Dependencies) => ({
     heartbeating(() => mailGdpr(deps, { entityId, requestId }, kind)),
 
   /** Null once it is gone; else when its time is over. */
-  discardDeletion: (ref: GdprRef): Promise<RetryAfter | null> => heartbeating(() => discardGdprRequest(deps, ref)),
+  discardDeletion: (ref: JobRef): Promise<RetryAfter | null> => heartbeating(() => discardGdprRequest(deps, ref)),
 });
 
 /** What keeps the step stands in the status, until it goes on. */

@@ -3,10 +3,10 @@ import { listDueMails, listExpiredRequests } from '../../store/gdpr/across-entit
 import { findGdprRequestById } from '../../store/gdpr/requests.ts';
 import { listUnclaimedRuns } from '../../store/jobs/runs-across-entities.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { startJob } from '../jobs/start-job.ts';
 import { GRACE_SECONDS } from '../jobs/sweep.ts';
 import { discardGdprRequest } from './discard.ts';
 import { mailGdpr } from './gdpr-mail.ts';
-import { startGdprRequest } from './start-gdpr.ts';
 
 export type GdprSweepSteps = ReturnType<typeof gdprSweepSteps>;
 type SweepDependencies = Pick<Dependencies, 'db' | 'files' | 'secrets' | 'temporal' | 'mailer' | 'publicUrl' | 'boundary' | 'log'>;
@@ -21,7 +21,7 @@ export const gdprSweepSteps = (deps: SweepDependencies) => ({
     for (const ref of await listUnclaimedRuns(db, 'gdpr', GRACE_SECONDS)) {
       await alone(deps, ref, 'a request of people could not be started', async () => {
         const request = await findGdprRequestById(db, ref.entityId, ref.runId);
-        if (request) await startGdprRequest(temporal, ref, request.type);
+        if (request) await startJob(temporal, request.type, ref);
       });
     }
     for (const { entityId, requestId, kind } of await listDueMails(db)) {

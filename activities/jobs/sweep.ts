@@ -1,5 +1,5 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { exportRunWorkflowId, gdprWorkflowId, importWorkflowId, syncRunWorkflowId } from '../../domain/jobs/workflow-id.ts';
+import { jobWorkflowId } from '../../domain/jobs/job.ts';
 import { deleteExpiredAccountLinks } from '../../store/accounts/account-links-across-entities.ts';
 import { deleteOldAttempts } from '../../store/accounts/login-attempts.ts';
 import { addPendingCustomers } from '../../store/attributes/customers.ts';
@@ -18,11 +18,9 @@ import { ensurePartitionsAhead } from '../../store/tracking/event-partitions.ts'
 import { keepRetention } from '../../store/tracking/event-retention.ts';
 import { atMostEach } from '../core/at-most-each.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { startExportRun } from '../exports/start-export-run.ts';
 import { wakeFeed } from '../feed/wake-feed.ts';
-import { startImport } from '../imports/start-import.ts';
-import { startSyncRun } from '../syncs/start-sync-run.ts';
 import { repairSchedules } from './follow-schedule.ts';
+import { startJob } from './start-job.ts';
 
 /** A row younger than this is left to the request that is just starting its workflow. */
 export const GRACE_SECONDS = 5;
@@ -48,7 +46,7 @@ export const sweepSteps = (
   /** Takes running rows back from workflows that Temporal does not know, or has closed. */
   async resetLostRuns(): Promise<void> {
     for (const run of await listRunningImports(db)) {
-      if (await isAlive(temporal, importWorkflowId(run.identifier), run.runId)) continue;
+      if (await isAlive(temporal, jobWorkflowId('import', run.identifier), run.runId)) continue;
       if (await resetImport(db, run)) log.warn({ import: run.identifier, lostRun: run.runId }, 'a lost import starts again');
       boundary('sweep: between resets');
     }
@@ -60,11 +58,11 @@ export const sweepSteps = (
   /** Starts what was accepted and never began, and feeds whose inbox nobody empties. */
   async startUnclaimed(): Promise<void> {
     for (const ref of await listUnclaimedImports(db, GRACE_SECONDS)) {
-      await startImport(temporal, ref);
+      await startJob(temporal, 'import', { ...ref, runId: ref.importId });
       boundary('sweep: between starts');
     }
-    for (const ref of await listUnclaimedRuns(db, 'sync', GRACE_SECONDS)) await startSyncRun(temporal, ref);
-    for (const ref of await listUnclaimedRuns(db, 'export', GRACE_SECONDS)) await startExportRun(temporal, ref);
+    for (const ref of await listUnclaimedRuns(db, 'sync', GRACE_SECONDS)) await startJob(temporal, 'sync', ref);
+    for (const ref of await listUnclaimedRuns(db, 'export', GRACE_SECONDS)) await startJob(temporal, 'export', ref);
     for (const entityId of await listWaitingFeeds(db, GRACE_SECONDS)) await wakeFeed(temporal, entityId);
   },
 
@@ -111,17 +109,17 @@ export const sweepSteps = (
   },
 });
 
-/** By kind: the names of workflows, and of the field that is logged. */
+/** By kind: the job, whose workflows have the ids, and how the log names it. */
 const RUNS = {
-  sync: { workflowId: syncRunWorkflowId, field: 'syncRun', words: 'a lost run of a sync starts again' },
-  export: { workflowId: exportRunWorkflowId, field: 'exportRun', words: 'a lost run of an exporter starts again' },
-  gdpr: { workflowId: gdprWorkflowId, field: 'gdprRequest', words: 'a lost request of people for their data or its deletion starts again' },
-} satisfies Record<RunKind, object>;
+  sync: { job: 'sync', field: 'syncRun', words: 'a lost run of a sync starts again' },
+  export: { job: 'export', field: 'exportRun', words: 'a lost run of an exporter starts again' },
+  gdpr: { job: 'delete', field: 'gdprRequest', words: 'a lost request of people for their data or its deletion starts again' },
+} as const satisfies Record<RunKind, object>;
 
 async function resetLostRunsOf(kind: RunKind, { db, temporal, log }: Pick<Dependencies, 'db' | 'temporal' | 'log'>): Promise<void> {
-  const { workflowId, field, words } = RUNS[kind];
+  const { job, field, words } = RUNS[kind];
   for (const run of await listRunningRuns(db, kind)) {
-    if (await isAlive(temporal, workflowId(run.identifier), run.workflowRunId)) continue;
+    if (await isAlive(temporal, jobWorkflowId(job, run.identifier), run.workflowRunId)) continue;
     if (await resetRun(db, kind, run)) log.warn({ [field]: run.identifier, lostRun: run.workflowRunId }, words);
   }
 }

@@ -1,6 +1,6 @@
-import type { RunRef } from '../../store/syncs/sync-runs.ts';
 
-export type { RunRef };
+export type { JobRef };
 
 /** A run as one workflow holds it: a step of an older generation ends without effect. */
-export type RunClaim = RunRef & { generation: number };
+export type RunClaim = JobRef & { generation: number };import type { JobRef } from '../../domain/jobs/job.ts';
+

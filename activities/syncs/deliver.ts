@@ -108,7 +108,7 @@ async function note(deps: Dependencies, { key, sync }: SyncJob, delivery: Delive
   return noted && noted.after;
 }
 
-const UNKNOWN = 'the run was canceled while it was on its way: nobody can tell whether it arrived';
+const UNKNOWN = 'the run was canceled while it was on its way: whether it arrived is unknown';
 
 /** Notes down that nobody can tell what became of the batch that a canceled run had on its way. `tx` holds sync and run. */
 export async function noteUnknown(tx: Tx, deps: Dependencies, { sync, run }: { sync: Sync; run: SyncRun }): Promise<void> {

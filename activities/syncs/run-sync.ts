@@ -1,21 +1,22 @@
+import type { JobRef } from '../../domain/jobs/job.ts';
 import { write } from '../../store/core/database.ts';
 import { claimRun, findNextRun, findRunById } from '../../store/syncs/sync-runs.ts';
 import { lockSyncById } from '../../store/syncs/syncs.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { startJob } from '../jobs/start-job.ts';
 import { settleAbandonedBatches, settleRunsOf } from './abandoned-batches.ts';
-import type { RunClaim, RunRef } from './claim.ts';
+import type { RunClaim } from './claim.ts';
 import { endSyncRun } from './end.ts';
 import { mailAlert } from './mail.ts';
 import { syncRecords } from './records.ts';
-import { startSyncRun } from './start-sync-run.ts';
 
 export type RunSyncSteps = ReturnType<typeof runSyncSteps>;
 
 export const runSyncSteps = (deps: Dependencies) => ({
   /** Makes the row this workflow run's; null when it is another's, or over, or has to wait for another run of the sync. */
-  async claimSyncRun(ref: RunRef, workflowRunId: string): Promise<RunClaim | null> {
+  async claimSyncRun(ref: JobRef, workflowRunId: string): Promise<RunClaim | null> {
     const found = await findRunById(deps.db, ref.entityId, ref.runId);
     if (!found) return null;
     const claimed = await write(deps.db, async (tx) => {
@@ -36,7 +37,7 @@ export const runSyncSteps = (deps: Dependencies) => ({
     const ended = await findRunById(deps.db, entityId, runId);
     if (ended?.state === 'canceled') await settleRunsOf(deps, entityId, ended.syncId);
     const next = ended && await findNextRun(deps.db, entityId, ended.syncId);
-    if (next) await startSyncRun(deps.temporal, next);
+    if (next) await startJob(deps.temporal, 'sync', next);
     return { mails: ended?.generation === generation && ended.alert !== null };
   },
 

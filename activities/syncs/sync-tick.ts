@@ -1,8 +1,9 @@
+import type { JobRef } from '../../domain/jobs/job.ts';
 import { write } from '../../store/core/database.ts';
-import { coverScheduledTime, insertRun, type RunRef } from '../../store/syncs/sync-runs.ts';
+import { coverScheduledTime, insertRun } from '../../store/syncs/sync-runs.ts';
 import { lockSyncById } from '../../store/syncs/syncs.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { startSyncRun } from './start-sync-run.ts';
+import { startJob } from '../jobs/start-job.ts';
 
 /** Which sync, by its row and by the name that the API shows. */
 export type SyncRef = { entityId: number; syncId: number; identifier: string };
@@ -13,7 +14,7 @@ export const syncTickSteps = ({ db, temporal, boundary }: Pick<Dependencies, 'db
   /** Writes the run that was due at `scheduledFor` (ISO 8601, UTC), unless another run covers it, and starts it. */
   async startScheduledRun({ entityId, syncId }: SyncRef, scheduledFor: string): Promise<void> {
     const due = new Date(scheduledFor);
-    const ref = await write(db, async (tx): Promise<RunRef | null> => {
+    const ref = await write(db, async (tx): Promise<JobRef | null> => {
       const sync = await lockSyncById(tx, entityId, syncId);
       if (!sync || sync.paused || !sync.schedule) return null;
       if (await coverScheduledTime(tx, entityId, syncId, due)) return null;
@@ -22,6 +23,6 @@ export const syncTickSteps = ({ db, temporal, boundary }: Pick<Dependencies, 'db
     });
     boundary('sync: due run written');
     // One that can't be started now is started by the sweep.
-    if (ref) await startSyncRun(temporal, ref).catch(() => {});
+    if (ref) await startJob(temporal, 'sync', ref).catch(() => {});
   },
 });

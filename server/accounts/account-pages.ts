@@ -25,7 +25,7 @@ const openInvitation = route({
   ...SHARED,
   method: 'GET',
   path: '/invite/:token',
-  summary: 'The form that accepts an invitation',
+  summary: 'Show the form that accepts an invitation',
   description: 'To open it has no effect.',
   params,
   async handle({ params: { token } }, { db }) {
@@ -39,7 +39,7 @@ const acceptByForm = route({
   ...SHARED,
   method: 'POST',
   path: '/invite/:token',
-  summary: 'Accept an invitation by its form',
+  summary: 'Submit the form that accepts an invitation',
   params,
   body: z.object({ password: text({ max: PASSWORD_CHARS }), first_name: formName, last_name: formName }),
   async handle({ params: { token }, body: { password, first_name: firstName, last_name: lastName }, address }, { db }) {
@@ -51,7 +51,7 @@ const openReset = route({
   ...SHARED,
   method: 'GET',
   path: '/reset/:token',
-  summary: 'The form that sets a new password',
+  summary: 'Show the form that sets a new password',
   description: 'To open it has no effect.',
   params,
   async handle({ params: { token } }, { db }) {
@@ -64,7 +64,7 @@ const resetByForm = route({
   ...SHARED,
   method: 'POST',
   path: '/reset/:token',
-  summary: 'Set a new password by its form',
+  summary: 'Submit the form that sets a new password',
   params,
   body: z.object({ password: newPassword }),
   async handle({ params: { token }, body: { password }, address }, { db }) {
@@ -77,7 +77,7 @@ const openForgotten = route({
   ...SHARED,
   method: 'GET',
   path: '/reset',
-  summary: 'The form that has a link mailed which sets a new password',
+  summary: 'Show the form that requests a password reset link',
   handle: async () => htmlReply(forgottenPage()),
 });
 
@@ -85,7 +85,7 @@ const askByForm = route({
   ...SHARED,
   method: 'POST',
   path: '/reset',
-  summary: 'Have a link mailed by that form',
+  summary: 'Submit the form that requests a password reset link',
   body: z.object({ email }),
   async handle({ body, address }, { db }) {
     await askForReset(db, { email: body.email, address });

@@ -43,7 +43,7 @@ const AuditEntryRecord = z.object({
   action: z.enum(AUDIT_ACTIONS),
   subject_kind: z.enum(SUBJECT_KINDS),
   subject: z.string().nullable(),
-  customer_hash: z.string().nullable().describe('The person concerned: a keyed hash that names nobody'),
+  customer_hash: z.string().nullable().describe('The person concerned, as a keyed hash'),
   details: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
 });
 
@@ -52,7 +52,7 @@ const readAuditLog = route({
   method: 'GET',
   path: PATH,
   summary: 'Read the audit log, newest first',
-  description: 'Following `next` shows each entry once, whatever is written meanwhile. Reading it is written down, too.',
+  description: 'Following `next` shows each entry once, whatever is written meanwhile. Reading it is audited, too.',
   query: z.object({
     ...filters,
     per_page: pageNumber({ min: 1, max: 1_000, otherwise: 100 }),
@@ -82,7 +82,7 @@ const exportAuditLog = route({
   ...SHARED,
   method: 'GET',
   path: `${PATH}.csv`,
-  summary: 'All entries that match, as CSV, newest first',
+  summary: 'Download the matching audit log entries as CSV, newest first',
   query: z.object(filters),
   contentType: 'text/csv',
   async handle({ query, ...who }, { db, secrets }) {

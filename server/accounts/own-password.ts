@@ -14,7 +14,7 @@ import { hashPassword } from './passwords.ts';
 const changeOwnPassword = route({
   method: 'PUT',
   path: '/api/users/me/password',
-  summary: 'Change the own password',
+  summary: 'Change your own password',
   description: 'Ends all other sessions of the user, and links that set a password. Guesses count as failed logins.',
   tag: 'Users',
   role: 'person',

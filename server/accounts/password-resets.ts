@@ -12,7 +12,7 @@ const ask = route({
   ...SHARED,
   method: 'POST',
   path: PATH,
-  summary: 'Have a link mailed that sets a new password',
+  summary: 'Request a password reset link by mail',
   description: 'The answer is the same whether there is an account with the address, and no more than three links an hour go there.',
   body: z.object({ email }),
   async handle({ body, address }, { db }) {

@@ -2,7 +2,7 @@ import { RIGHTS } from '../../domain/accounts/rights.ts';
 import type { Role, Route } from '../http/route.ts';
 
 const ROLES: Record<Role, string> = {
-  person: 'whoever has logged in; no service token',
+  person: 'any user who has logged in; no service token',
   admin: 'admins of the entity',
   superadmin: 'superadmins',
 };

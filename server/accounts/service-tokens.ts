@@ -50,7 +50,7 @@ const createServiceToken = route({
   ...SHARED,
   method: 'POST',
   path: PATH,
-  summary: 'Make a service token',
+  summary: 'Create a service token',
   description: 'The answer shows `token` this once. It acts in this entity, with its rights as far as its creator has them.',
   body: z.object({
     name,

@@ -63,7 +63,7 @@ const login = route({
 const logout = route({
   method: 'POST',
   path: '/api/logout',
-  summary: 'End the token',
+  summary: 'Log out: end the token',
   tag: 'Session',
   role: 'person',
   // What it ends is the very token it comes with: an earlier reply would leave another token alive.

@@ -8,7 +8,7 @@ const HEADERS = { ...JSON_HEADERS, 'cache-control': 'public, max-age=3600' };
 const listSigningKeys = route({
   method: 'GET',
   path: '/.well-known/jwks.json',
-  summary: 'The public keys that manifests of exports, lists of whom to delete and receipts are signed by',
+  summary: 'Get the public keys that sign export manifests, deletion lists and receipts',
   description: 'A JWK set (RFC 7517) without the envelope: Ed25519, the newest key first, older ones for ever.',
   tag: 'Data exporters',
   auth: 'none',

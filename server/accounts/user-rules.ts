@@ -53,12 +53,12 @@ export async function refuseSuperadminLoss(
 ): Promise<void> {
   refuseSuperadminChange(caller, superadmin !== member.superadmin);
   if (superadmin || !member.superadmin) return;
-  if (await lockSuperadmins(tx) === 1) refuse(400, 'bad_request', 'This is the last superadmin: make somebody else one first');
+  if (await lockSuperadmins(tx) === 1) refuse(400, 'bad_request', 'This is the last superadmin: make another user one first');
 }
 
 /** Holds within a transaction that has locked the members. */
 export async function refuseLastAdmin(tx: Queryable, entityId: number, member: Member): Promise<void> {
   if (member.admin && await countAdmins(tx, entityId) === 1) {
-    refuse(400, 'bad_request', 'This is the last admin of the entity: make somebody else one first');
+    refuse(400, 'bad_request', 'This is the last admin of the entity: make another user one first');
   }
 }

@@ -164,7 +164,7 @@ const resetPassword = route({
   ...SHARED,
   method: 'POST',
   path: `${ONE}/password_reset`,
-  summary: 'Mail a user a link that sets a new password',
+  summary: 'Mail a user a password reset link',
   description: 'To the address of the account, and nowhere else. The link works once, for 24 hours.',
   params,
   async handle({ params: { user_id }, keepReply, ...who }, { db }) {

@@ -53,7 +53,7 @@ const createGroup = route({
   right: 'apps_manage',
   method: 'POST',
   path: PATH,
-  summary: 'Make a group of apps',
+  summary: 'Create a group of apps',
   body: z.object({ name, apps }),
   result: Group,
   async handle({ body, keepReply, ...who }, { db }) {
@@ -74,7 +74,7 @@ const changeGroup = route({
   right: 'apps_manage',
   method: 'PUT',
   path: ONE,
-  summary: 'Rename a group of apps, or say which are in it',
+  summary: 'Update a group of apps',
   params,
   body: z.object({ name: name.optional(), apps }),
   result: Group,

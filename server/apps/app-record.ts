@@ -22,7 +22,7 @@ export const AppRecord = z.object({
   store_id: text,
   package_name: z.string(),
   sku: text,
-  fcm_key: text.describe('Null, too, to whoever has not the right apps_manage'),
+  fcm_key: text.describe('Null also for a caller without the right apps_manage'),
   platform: z.enum(APP_TYPES),
   platform_id: z.enum(['ios', 'android', 'web']),
   is_qa: z.boolean(),

@@ -54,7 +54,7 @@ const createApp = route({
   right: 'apps_manage',
   method: 'POST',
   path: PATH,
-  summary: 'Make an app, with the System of Records of what its SDK sends',
+  summary: 'Create an app, with the System of Records for what its SDK sends',
   description: `Its SDK can send once it has a key: POST /api/apps/<app_identifier>/api_keys. ${PRIVACY_SETTINGS}`,
   body: NewAppBody,
   result: CreatedApp,

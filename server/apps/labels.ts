@@ -49,7 +49,7 @@ const renameTheLabel = route({
   ...SHARED,
   method: 'PUT',
   path: '/api/labels/:name',
-  summary: 'Rename a label, for all that bear it',
+  summary: 'Rename a label everywhere it is used',
   params,
   body: z.object({ new_name: name }),
   result: LabelRecord,
@@ -69,7 +69,7 @@ const deleteTheLabel = route({
   ...SHARED,
   method: 'DELETE',
   path: '/api/labels/:name',
-  summary: 'Delete a label; what bore it stays',
+  summary: 'Delete a label; the objects that had it stay',
   params,
   status: 204,
   async handle({ params: { name: unwanted }, ...who }, { db }) {

@@ -93,7 +93,7 @@ const changeCertificate = route({
   ...SHARED,
   method: 'PUT',
   path: ONE,
-  summary: 'Revoke a push certificate, or take that back',
+  summary: 'Revoke or restore a push certificate',
   params,
   body: z.object({ revoked: bodyFlag }),
   result: PushCertificateRecord,

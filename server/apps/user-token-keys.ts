@@ -44,7 +44,7 @@ const createKey = route({
   ...SHARED,
   method: 'POST',
   path: PATH,
-  summary: 'Make a key by which an app\'s server signs user tokens',
+  summary: 'Create a key by which an app\'s server signs user tokens',
   description: `An app has at most ${MAX_TOKEN_KEYS}: one in use, and one to change over to.`,
   params,
   result: KeyRecord,
@@ -67,7 +67,7 @@ const deleteKey = route({
   ...SHARED,
   method: 'DELETE',
   path: `${PATH}/:key_identifier`,
-  summary: 'Delete a key for user tokens: what it signed is refused from then on',
+  summary: 'Delete a user token key: tokens signed by it are refused from then on',
   params: params.extend({ key_identifier: identifier }),
   async handle({ params: { app_identifier, key_identifier }, ...who }, { db }) {
     const { entityId } = who.caller;

@@ -19,7 +19,7 @@ const viewNotifyEmails = route({
   ...SHARED,
   method: 'GET',
   path: PATH,
-  summary: 'View who gets the mails about imports into a System of Records',
+  summary: 'Get who is mailed about imports into a System of Records',
   params,
   result: NotifyEmails,
   async handle({ params: { sor_identifier }, caller, version }, { db }) {
@@ -32,7 +32,7 @@ const changeNotifyEmails = route({
   ...SHARED,
   method: 'PUT',
   path: PATH,
-  summary: 'Name who gets the mails about imports into a System of Records; nobody: its creator',
+  summary: 'Set who is mailed about imports into a System of Records; an empty list means its creator',
   params,
   body: NotifyEmails,
   result: NotifyEmails,

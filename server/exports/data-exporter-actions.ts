@@ -39,7 +39,7 @@ const deactivateExporter = route({
   ...SHARED,
   method: 'PUT',
   path: `${PATH}/deactivate`,
-  summary: 'Deactivate a data exporter: it exports no longer daily',
+  summary: 'Deactivate a data exporter: its daily exports stop',
   description: 'A run under way goes on, and can be canceled; those of the schedule that wait are canceled. By hand it can be run all '
     + 'the same.',
   result: ExporterRecord,
@@ -52,7 +52,7 @@ const checkExporter = route({
   ...SHARED,
   method: 'POST',
   path: `${PATH}/check`,
-  summary: 'Try the bucket of a data exporter: writes, reads and deletes a file in it',
+  summary: 'Check the bucket of a data exporter: write, read and delete a file in it',
   description: 'A failure has the provider\'s own words: 4xx where something must change first, 5xx where the bucket cannot '
     + 'be reached.',
   result: z.object({ ok: z.literal(true) }),
@@ -66,7 +66,7 @@ const viewPolicy = route({
   ...SHARED,
   method: 'GET',
   path: `${PATH}/policy`,
-  summary: 'Tell which rights in AWS a data exporter needs',
+  summary: 'Show the AWS policies that a data exporter needs',
   result: z.object({
     policy: z.record(z.string(), z.unknown()).describe('The least rights of the access key or the role, as JSON of IAM'),
     trust_policy: z.record(z.string(), z.unknown()).nullable()

@@ -39,7 +39,7 @@ const viewExporter = route({
   method: 'GET',
   path: `${PATH}/:exporter_id`,
   summary: 'View a data exporter with its secrets, and what it exported in the last 31 days',
-  description: 'The audit log tells who was shown secrets.',
+  description: 'The audit log has an entry for each time secrets are shown.',
   params,
   result: RevealedExporter,
   async handle({ params: { exporter_id }, ...who }, deps) {
@@ -55,7 +55,7 @@ const createExporter = route({
   ...SHARED,
   method: 'POST',
   path: PATH,
-  summary: 'Make a data exporter, which is not active at first',
+  summary: 'Create a data exporter, inactive at first',
   description: 'It exports daily once it is activated: PUT /api/data_exporters/<exporter_id>/activate.',
   body: ExporterBody,
   result: RevealedExporter,

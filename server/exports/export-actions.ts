@@ -12,8 +12,8 @@ import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { identifier, text } from '../http/input.ts';
 import { type Circumstances, type KeepReply, type Route, route } from '../http/route.ts';
+import { startSoon } from '../jobs/start-soon.ts';
 import { ExportRunRecord, knownExportRun, showExportRun } from './export-run-record.ts';
-import { startExportSoon } from './exporter-flows.ts';
 import { knownExporter } from './exporter-record.ts';
 
 /** Runs that somebody asks for. */
@@ -25,7 +25,7 @@ const runNow = route({
   ...SHARED,
   method: 'POST',
   path: `${PATH}/runs`,
-  summary: 'Export now what has come since the last good run',
+  summary: 'Run an export now, from the end of the last successful window',
   description: 'Also of an exporter that is not active, or is paused: so a mended one is tried. It begins once the run under way has '
     + 'ended, and 30 s from now at the earliest, when all that was received until now is committed.',
   params,
@@ -43,7 +43,7 @@ const rerun = route({
   ...SHARED,
   method: 'POST',
   path: `${PATH}/runs/:run_id/rerun`,
-  summary: 'Export the window of a run again',
+  summary: 'Rerun the export of a window',
   description: 'As the exporter is now. The new manifest takes the place of the old one, in one go; where the next run begins stays.',
   params: z.object({ exporter_id: identifier, run_id: identifier }),
   result: ExportRunRecord,
@@ -74,7 +74,7 @@ const backfill = route({
   ...SHARED,
   method: 'POST',
   path: `${PATH}/backfills`,
-  summary: 'Export what happened from one day to another, both included',
+  summary: 'Backfill: export the days from one to another, both included',
   description: 'By when events happened, into a folder of its own: backfill/<from>_<to>. Daily runs go on as they would without it.',
   params,
   body: z.object({ from: day, to: day }),
@@ -108,7 +108,7 @@ async function startRun(exporterId: string, { log, keepReply, ...who }: Who, dep
     return keepReply(tx, await showExportRun(tx, made));
   });
   const { id: runId, identifier: name } = made!;
-  await startExportSoon(deps, log, { entityId, runId, identifier: name });
+  await startSoon(deps, log, 'export', { entityId, runId, identifier: name });
   return answer;
 }
 

@@ -32,7 +32,7 @@ const viewReconciliation = route({
   path: '/api/data_exporters/:exporter_id/reconciliation',
   tag: 'Data exporters',
   right: ['sor_manage', 'usage_analytics_view'],
-  summary: 'Compare what an exporter was due to export with what lies in the bucket',
+  summary: 'Compare the windows that an exporter was due to export with its bucket',
   description: 'Window by window, in the order of time, the ones that are missing among them. With verify each file is looked up in '
     + 'the bucket by its size and checksum, and manifests by their content and signature; nothing else is downloaded.',
   params: z.object({ exporter_id: identifier }),

@@ -36,7 +36,7 @@ export const ExportRunRecord = z.object({
     rows: z.int(),
     files: z.int(),
     done: z.boolean(),
-    late_rows: z.int().nullable().describe('Rows that came after the window was exported; null: nobody has looked yet, or can tell'),
+    late_rows: z.int().nullable().describe('Rows that came after the window was exported; null: not counted yet, or unknown'),
   })).describe('In the order in which they are written'),
   fault: z.string().nullable().describe('Why the bucket can\'t be written to for now'),
   tries: z.int().describe('How often it was tried since it last took something'),

@@ -12,8 +12,8 @@ import { pageOf, pageQuery, rowsOf, showPage } from '../http/page.ts';
 import { bare } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { wholeSeconds } from '../http/whole-seconds.ts';
+import { startSoon } from '../jobs/start-soon.ts';
 import { ExportRunRecord, knownExportRun, showExportRun, showExportRuns } from './export-run-record.ts';
-import { startExportSoon } from './exporter-flows.ts';
 import { ExportRecord, knownExporter } from './exporter-record.ts';
 
 /** The runs of an exporter, and what each of them exported. */
@@ -25,7 +25,7 @@ const viewExport = route({
   ...SHARED,
   method: 'GET',
   path: `${PATH}/exports/:export_identifier`,
-  summary: 'View what a run exported of one type of data',
+  summary: 'Get what a run exported of one data type',
   description: 'The answer has no envelope.',
   params: z.object({ exporter_id: identifier, export_identifier: identifier }),
   result: ExportRecord,
@@ -62,7 +62,7 @@ const viewRun = route({
   ...SHARED,
   method: 'GET',
   path: `${PATH}/runs/:run_id`,
-  summary: 'View how a run of an exporter stands',
+  summary: 'Get the status of a run of an exporter',
   params,
   result: ExportRunRecord,
   async handle({ params: { exporter_id, run_id }, caller }, { db }) {
@@ -74,7 +74,7 @@ const findTheRun = route({
   ...SHARED,
   method: 'GET',
   path: '/api/export_runs/:run_id',
-  summary: 'View how a run stands, and of which exporter it is',
+  summary: 'Get an export run and its exporter',
   params: z.object({ run_id: identifier }),
   result: ExportRunRecord.extend({ exporter: z.string() }),
   async handle({ params: { run_id }, caller: { entityId } }, { db }) {
@@ -88,7 +88,7 @@ const cancelTheRun = route({
   ...SHARED,
   method: 'POST',
   path: `${PATH}/runs/:run_id/cancel`,
-  summary: 'End a run where it stands',
+  summary: 'Cancel a run; what it has written stays',
   description: 'No manifest tells of what it has written, and the next run exports its window. A canceled rerun leaves what was there.',
   params,
   result: ExportRunRecord,
@@ -102,7 +102,7 @@ const cancelTheRun = route({
       return keepReply(tx, await showExportRun(tx, (await findExportRunById(tx, entityId, id))!));
     });
     const next = await findNextExportRun(deps.db, entityId, exporterId);
-    if (next) await startExportSoon(deps, log, next);
+    if (next) await startSoon(deps, log, 'export', next);
     return answer;
   },
 });

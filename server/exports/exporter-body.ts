@@ -86,7 +86,7 @@ const others = {
   encryption_key: orNone(text()).describe('Required with encryption_type'),
   part_bytes: bodyInteger(PART_BYTES).optional().describe('Of a file before compression; by default 512 MiB'),
   export_since: orNone(since).describe('Where the first export begins: a date or a date and time; by default all there is'),
-  notify_emails: textArray(email, MAX_EMAILS).optional().describe('Who is told of failures; by default whoever made it'),
+  notify_emails: textArray(email, MAX_EMAILS).optional().describe('Who is mailed about failures; by default its creator'),
   check: bodyFlag.optional().describe('Try the bucket first: where that fails, nothing is stored'),
 };
 

@@ -1,12 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
-import type { RunRef } from '../../store/syncs/sync-runs.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { leftToSweep } from '../http/left-to-sweep.ts';
-
-export async function startExportSoon({ flows }: RouteDependencies, log: FastifyBaseLogger, ref: RunRef): Promise<void> {
-  await leftToSweep(log, flows.startExportRun(ref), { exportRun: ref.identifier }, 'a run of an exporter');
-}
 
 /** One that was deleted is followed as one that is not active. */
 export async function followExporterSoon({ flows }: RouteDependencies, log: FastifyBaseLogger, exporter: DataExporter): Promise<void> {

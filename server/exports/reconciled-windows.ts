@@ -16,7 +16,7 @@ export const ReconciledWindow = z.object({
   window: z.object({ start: instant.nullable().describe('Null: all there is'), end: instant }),
   state: z.enum(['exported', 'gap', 'missing'])
     .describe('gap: no run has exported it, and none will by itself; missing: it was due, and is not exported yet'),
-  reason: z.string().nullable().describe('Why it is missing, where a run has told'),
+  reason: z.string().nullable().describe('Why it is missing, where a run gave a reason'),
   run: z.string().nullable().describe('The one whose files count, or that is behind'),
   run_state: z.string().nullable(),
   rows: z.int(),
@@ -25,7 +25,7 @@ export const ReconciledWindow = z.object({
     type: z.string(),
     expected: z.int().nullable().describe('Rows that were counted before the first was written'),
     written: z.int(),
-    late: z.int().nullable().describe('Rows that came after the window was exported; null: nobody has looked yet, or can tell'),
+    late: z.int().nullable().describe('Rows that came after the window was exported; null: not counted yet, or unknown'),
     files: z.array(File),
   })),
   manifest: z.object({

@@ -55,7 +55,7 @@ const FeedRequestRecord = z.object({
 const viewFeedRequest = route({
   method: 'GET',
   path: '/api/attribute_values/feeds/:request_id',
-  summary: 'View what became of a feed\'s request',
+  summary: 'Get the outcome of a feed request',
   tag: TAG,
   right: 'sor_manage',
   params: z.object({ request_id: identifier }),

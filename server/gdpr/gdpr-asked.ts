@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { jobRefOf } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { findRequesterEmail } from '../../store/gdpr/mails.ts';
 import type { GdprRequest, GdprRequestType } from '../../store/gdpr/request-record.ts';
@@ -7,8 +8,8 @@ import type { RouteDependencies } from '../dependencies.ts';
 import { auditEach } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import type { Circumstances, KeepReply } from '../http/route.ts';
+import { startSoon } from '../jobs/start-soon.ts';
 import type { AskedBody } from './gdpr-body.ts';
-import { startGdprSoon } from './gdpr-flows.ts';
 
 type Asked = Circumstances & { body: z.output<typeof AskedBody>; caller: Caller; keepReply: KeepReply };
 
@@ -25,7 +26,7 @@ export async function takeRequest(type: GdprRequestType, { body, keepReply, ...w
     const callbackUrl = `${deps.settings.publicUrl}${STATUS[type]}?request_id=${request.identifier}`;
     return { made: request, answer: await keepReply(tx, { callback_url: callbackUrl }) };
   });
-  await startGdprSoon(deps, who.log, made);
+  await startSoon(deps, who.log, made.type, jobRefOf(made));
   return answer;
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { refuse } from '../../domain/core/refusal.ts';
+import { jobRefOf } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { updateDecision } from '../../store/gdpr/decisions.ts';
 import type { GdprRequest } from '../../store/gdpr/request-record.ts';
@@ -8,7 +9,7 @@ import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { identifier } from '../http/input.ts';
 import { type Circumstances, type KeepReply, type Route, route } from '../http/route.ts';
-import { startGdprSoon } from './gdpr-flows.ts';
+import { startSoon } from '../jobs/start-soon.ts';
 import { listItems, RequestItem } from './gdpr-record.ts';
 
 /** What becomes of a deletion that was asked for from a device. */
@@ -24,10 +25,10 @@ type Decision = keyof typeof DECISIONS;
 const approve = route({
   ...SHARED,
   path: `${PATH}/approve`,
-  summary: 'Approve a deletion that waits for it: it begins',
+  summary: 'Approve a deletion request that waits for approval',
   async handle({ params, log, keepReply, ...who }, deps) {
     const { request, answer } = await write(deps.db, (tx) => decide(tx, who, params.request_id, 'approve', keepReply));
-    await startGdprSoon(deps, log, request);
+    await startSoon(deps, log, request.type, jobRefOf(request));
     return answer;
   },
 });
@@ -35,7 +36,7 @@ const approve = route({
 const decline = route({
   ...SHARED,
   path: `${PATH}/decline`,
-  summary: 'Decline a deletion that waits for approval: nothing is deleted',
+  summary: 'Decline a deletion request that waits for approval',
   description: 'It is shown for a week as declined. To tell the person why is up to you.',
   async handle({ params, keepReply, ...who }, { db }) {
     return (await write(db, (tx) => decide(tx, who, params.request_id, 'decline', keepReply))).answer;

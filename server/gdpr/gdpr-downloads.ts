@@ -12,7 +12,7 @@ const downloadArchive = route({
   method: 'GET',
   path: '/api/gdpr/downloads/:request_id/:ordinal/:signature',
   summary: 'Download the archive of a person',
-  description: 'As a link in download_urls or in the mail leads to it: whoever has the link needs no token. It works until the request is '
+  description: 'The target of the links in download_urls and in mails: it needs no token. It works until the request is '
     + 'discarded, or the person is deleted.',
   tag: 'GDPR',
   auth: 'none',

@@ -22,7 +22,7 @@ const createHold = route({
   ...SHARED,
   method: 'POST',
   path: PATH,
-  summary: 'Put somebody on hold: they are not deleted until it is released',
+  summary: 'Put a person on legal hold: they are not deleted until it is released',
   description: 'A request for their deletion waits meanwhile, and goes on with all others that it names. `deletion_under_way` is true '
     + 'where one has begun that may not stop for it any more.',
   body: z.object({
@@ -53,7 +53,7 @@ const listTheHolds = route({
   ...SHARED,
   method: 'GET',
   path: PATH,
-  summary: 'List those who are on hold, oldest first',
+  summary: 'List legal holds, oldest first',
   query: z.object({ ...pageQuery, ...ofOne }),
   result: pageOf(HoldRecord),
   async handle({ query, ...who }, { db, secrets, settings }) {

@@ -42,7 +42,7 @@ const previewUser = route({
   ...SHARED,
   method: 'GET',
   path: IDENTIFIERS,
-  summary: 'List what a request for a user would gather',
+  summary: 'List the identifiers that a request for a user would cover',
   description: DESCRIPTION,
   query: z.object({ ...pageQuery, user_id: customerId }),
   result: pageOf(LinkRecord),
@@ -60,7 +60,7 @@ const listOfRequest = route({
   ...SHARED,
   method: 'GET',
   path: '/api/gdpr/requests/:request_id/identifiers',
-  summary: 'List what the people of a request are known by',
+  summary: 'List the identifiers of the people of a request',
   description: `${DESCRIPTION} Of one that waits for approval: what it would gather now. What is theirs is forgotten once they are `
     + 'treated.',
   params: z.object({ request_id: identifier }),
@@ -121,7 +121,7 @@ const decideAlias = route({
   ...SHARED,
   method: 'PUT',
   path: ALIASES,
-  summary: 'Confirm or refuse that an id came before another',
+  summary: 'Confirm or refuse an alias between two ids',
   description: 'A confirmed alias is followed in either direction, a refused one never. It holds for requests that have not begun to '
     + 'erase; for one that is over ask again.',
   body: z.object({

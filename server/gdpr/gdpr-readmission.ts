@@ -18,14 +18,14 @@ function idsOf(what: 'user' | 'device') {
 
 const Readmitted = z.object({
   readmitted: z.int().describe('Ids whose data comes in again'),
-  unknown: z.int().describe('Ids of nobody who was erased: nothing was done'),
+  unknown: z.int().describe('Ids of people who were never erased: nothing was done'),
 });
 
 const readmitPeople = route({
   tag: 'GDPR', right: 'gdpr_data_manage', method: 'POST',
   path: '/api/gdpr/readmit',
-  summary: 'Take in the data of people again who were erased',
-  description: 'What was erased does not come back. Their devices are not known any more: name those that are to be taken in again.',
+  summary: 'Readmit erased people: accept data of them again',
+  description: 'What was erased does not come back. Their devices are not known any more: name the devices to readmit, too.',
   body: z.object({
     users: idsOf('user').optional().describe('User ids'),
     devices: idsOf('device').optional().describe('Device ids'),

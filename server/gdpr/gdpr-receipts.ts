@@ -17,7 +17,7 @@ const PATH = '/api/gdpr/receipts';
 const viewReceipts = route({
   ...SHARED,
   path: '/api/gdpr/requests/:request_id/receipt',
-  summary: 'View the signed receipts of a request, also once the request itself is gone',
+  summary: 'Get the signed receipts of a request, also after the request is deleted',
   description: 'One a round: people on hold are treated later than the others. `millrace verify` tells whether they are as they were '
     + 'signed.',
   params: z.object({ request_id: identifier }),
@@ -48,8 +48,8 @@ async function refuseNone(db: Queryable, entityId: number, requestId: string): P
 const listTheirs = route({
   ...SHARED,
   path: PATH,
-  summary: 'List the signed receipts that tell of somebody, newest first',
-  description: 'By one of their ids. A receipt names nobody: it is found by a keyed hash.',
+  summary: 'List the signed receipts of a person, newest first',
+  description: 'By one of the person\'s ids. Receipts hold no ids: they are found by a keyed hash.',
   query: z.object({ ...pageQuery, ...ofOne, user_id: ofOne.user_id.describe('Needed, or device_id') }),
   result: pageOf(receiptSchema),
   async handle({ query, ...who }, { db, secrets, settings }) {

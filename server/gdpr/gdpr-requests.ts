@@ -32,7 +32,7 @@ const listRequests = route({
 const viewTheRequest = route({
   ...SHARED,
   path: `${PATH}/:request_id`,
-  summary: 'View how a request stands, for data or for deletion, however it came',
+  summary: 'Get the status of any request, for access or deletion',
   params: z.object({ request_id: identifier }),
   result: RequestView,
   async handle({ params: { request_id }, ...who }, deps) {

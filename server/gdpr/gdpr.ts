@@ -17,7 +17,7 @@ const asking = {
 const askForAccess = route({
   ...asking,
   path: '/api/gdpr/access_user_data',
-  summary: 'Ask for all data of users',
+  summary: 'Request access to all data of users',
   description: 'At the callback_url there is an archive for each of them, for a week after the last is done.',
   handle: (asked, deps) => takeRequest('access', asked, deps),
 });
@@ -25,7 +25,7 @@ const askForAccess = route({
 const askForDeletion = route({
   ...asking,
   path: '/api/gdpr/delete_user_data',
-  summary: 'Ask for the deletion of all data of users',
+  summary: 'Request the deletion of all data of users',
   description: 'The callback_url tells when a second look has found nothing of them.',
   handle: (asked, deps) => takeRequest('delete', asked, deps),
 });
@@ -35,7 +35,7 @@ const polling = { ...SHARED, method: 'GET', malformedQuery: wrongRequestId, quer
 const viewAccess = route({
   ...polling,
   path: '/api/gdpr_request/export',
-  summary: 'View how a request for data stands',
+  summary: 'Get the status of an access request',
   result: AccessStatus,
   async handle({ query: { request_id }, ...who }, deps) {
     return write(deps.db, async (tx) => {
@@ -49,7 +49,7 @@ const viewAccess = route({
 const viewDeletion = route({
   ...polling,
   path: '/api/gdpr_request/delete',
-  summary: 'View how a request for deletion stands',
+  summary: 'Get the status of a deletion request',
   result: DeletionStatus,
   async handle({ query: { request_id }, ...who }, { db }) {
     return write(db, async (tx) => {
@@ -68,7 +68,7 @@ const pollLatest = route({
   ...SHARED,
   method: 'GET',
   path: '/api/gdpr/latest_requests',
-  summary: 'List the people of requests that changed lately',
+  summary: 'List the people of recently changed requests',
   description: `Those that changed last first, at most ${MAX_POLLED}.`,
   malformedQuery: wrongTypes,
   query: LatestQuery,

@@ -1,22 +1,19 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import { faultOf } from '../../domain/core/fault.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
 import { requestHeadersFault } from '../../domain/core/request-headers.ts';
 import { sourceUrlFault } from '../../domain/core/source-url.ts';
+import { jobRefOf } from '../../domain/jobs/job.ts';
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import type { Import, ImportSource } from '../../store/imports/import-record.ts';
 import { findImport, insertImport } from '../../store/imports/imports.ts';
-import type { ImportRef } from '../../store/jobs/across-entities.ts';
-import type { RouteDependencies } from '../dependencies.ts';
 import { bodyFlag, identifier, jsonObject, text } from '../http/input.ts';
-import { type Circumstances, type Route, route } from '../http/route.ts';
+import { type Route, route } from '../http/route.ts';
 import { findSorOfKey } from '../http/sor-key.ts';
+import { startSoon } from '../jobs/start-soon.ts';
 import { importUpload, type ReceivedFile } from './receive-import.ts';
 
 /** The reply waits so long for the workflow's start; the sweep starts what was accepted and never began. */
-const START_WITHIN_MS = 2_000;
 
 const fileUrl = z.string().superRefine((value, ctx) => {
   const fault = sourceUrlFault(value);
@@ -65,7 +62,7 @@ const batchImport = route({
       });
       return { job: accepted, answer: await keepReply(tx, { jid: accepted.jid, import_id: accepted.identifier }) };
     });
-    await startSoon(job, deps, circumstances);
+    await startSoon(deps, circumstances.log, 'import', jobRefOf(job));
     return answer;
   },
 });
@@ -91,18 +88,6 @@ async function findParent(tx: Queryable, sor: { id: number; entityId: number }, 
   if (!parent.endedAt) return refuseField('redrive_of', 'has not ended yet: its errors are not all known');
   if (parent.dryRun) return refuseField('redrive_of', 'was a dry run, which brought no row: import the whole file');
   return parent;
-}
-
-/** A start that fails, or takes long, never fails the request: the import is accepted already. */
-async function startSoon(job: Import, { flows }: RouteDependencies, { log }: Pick<Circumstances, 'log'>): Promise<void> {
-  const ref: ImportRef = { entityId: job.entityId, importId: job.id, identifier: job.identifier };
-  const waiting = new AbortController();
-  const started = flows.startImport(ref)
-    .catch((error: unknown) => {
-      log.warn({ import: ref.identifier, fault: faultOf(error) }, 'an import could not be started yet');
-    })
-    .finally(() => waiting.abort());
-  await Promise.race([started, delay(START_WITHIN_MS, undefined, { signal: waiting.signal }).catch(() => {})]);
 }
 
 export const batchImportRoutes: Route[] = [batchImport];

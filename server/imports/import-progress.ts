@@ -39,7 +39,7 @@ export const ImportProgressRecord = z.object({
   received_at: instant,
   started_at: instant,
   ended_at: instant,
-  expected_end_at: instant.describe('From the bytes read so far; null where it cannot be told'),
+  expected_end_at: instant.describe('From the bytes read so far; null where it is unknown'),
   parent_id: z.string().nullable().describe('The import whose errors this one re-drives'),
   redrives: z.array(z.object({ import_id: z.string(), state, rows })),
   mail: z.object({ state: z.enum(['sending', 'sent', 'not_sent', 'unknown']), tries: z.int(), reason: z.string().nullable() })

@@ -81,7 +81,7 @@ const viewImport = route({
   ...SHARED,
   method: 'GET',
   path: '/api/attribute_values/imports/:import_id',
-  summary: 'View how an import stands',
+  summary: 'Get the progress of an import',
   params: z.object({ import_id: identifier }),
   result: ImportProgressRecord,
   async handle({ params, caller }, { db }) {
@@ -94,7 +94,7 @@ const cancelAnImport = route({
   ...SHARED,
   method: 'POST',
   path: '/api/attribute_values/imports/:import_id/cancel',
-  summary: 'End an import where it stands',
+  summary: 'Cancel an import; rows that are merged already stay',
   description: 'What it has brought stays; the rows from `next_line` on were not all read.',
   params: z.object({ import_id: identifier }),
   result: ImportProgressRecord,

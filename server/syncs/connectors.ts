@@ -16,7 +16,7 @@ const listTheConnectors = route({
   right: 'sor_manage',
   method: 'GET',
   path: '/api/connectors',
-  summary: 'List the kinds of connections, with the settings that each takes',
+  summary: 'List connectors with the settings that each takes',
   result: z.array(ConnectorRecord),
   async handle() {
     return connectors.map((connector) => ({

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { refuse } from '../../domain/core/refusal.ts';
+import { jobRefOf } from '../../domain/jobs/job.ts';
 import { untoldOf } from '../../domain/syncs/schema-change.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
@@ -11,10 +12,10 @@ import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { bodyFlag, bodyInteger, identifier } from '../http/input.ts';
 import { type Circumstances, type KeepReply, type Route, route } from '../http/route.ts';
-import { followSoon, startSoon } from './sync-flows.ts';
+import { startSoon } from '../jobs/start-soon.ts';
+import { followSoon } from './sync-flows.ts';
 import { knownSync, showSync, SyncRecord } from './sync-record.ts';
 import { showRun, SyncRunRecord } from './sync-run-record.ts';
-import { refOf } from './sync-run.ts';
 
 /** What is done with a sync besides changing it. */
 const SHARED = { tag: 'Syncs', right: 'sor_manage', params: z.object({ sync_id: identifier }) } as const;
@@ -25,7 +26,7 @@ const pauseSync = route({
   ...SHARED,
   method: 'POST',
   path: `${PATH}/pause`,
-  summary: 'Pause a sync: its schedule starts no run',
+  summary: 'Pause the schedule of a sync',
   description: 'A run under way goes on, and can be canceled; those that wait are canceled. By hand it can be run all the same.',
   result: SyncRecord,
   async handle({ params: { sync_id }, ...who }, deps) {
@@ -40,7 +41,7 @@ const resumeSync = route({
   ...SHARED,
   method: 'POST',
   path: `${PATH}/resume`,
-  summary: 'Let a paused sync go on by its schedule',
+  summary: 'Resume the schedule of a paused sync',
   result: SyncRecord,
   async handle({ params: { sync_id }, ...who }, deps) {
     return changeState(sync_id, who, deps, 'resumed', (tx, { entityId, id }) => updatePaused(tx, entityId, id, null));
@@ -51,8 +52,8 @@ const acceptSchema = route({
   ...SHARED,
   method: 'POST',
   path: `${PATH}/accept_schema`,
-  summary: 'Accept the fields that the source has now',
-  description: 'The next run takes them as they are, whatever was known before.',
+  summary: 'Accept the current fields of the source',
+  description: 'The next run takes the current fields and compares later runs with them.',
   result: SyncRecord,
   async handle({ params: { sync_id }, ...who }, deps) {
     return changeState(sync_id, who, deps, 'schema accepted', acceptFields);
@@ -74,7 +75,7 @@ const runSync = route({
   path: `${PATH}/run`,
   summary: 'Run a sync now, or once the run under way has ended',
   body: z.object({
-    fresh: bodyFlag.optional().describe('From the beginning, and each record is written again, whatever is known of it'),
+    fresh: bodyFlag.optional().describe('Reads from the beginning and writes each record again, also those that did not change'),
     confirm_removals: bodyFlag.optional().describe('What has vanished is removed, however much it is'),
   }),
   result: SyncRunRecord,
@@ -88,7 +89,7 @@ const dryRunSync = route({
   ...SHARED,
   method: 'POST',
   path: `${PATH}/dry_run`,
-  summary: 'Tell what a run would write of the first records, and write nothing',
+  summary: 'Dry-run a sync over its first records; nothing is written',
   description: 'What would change of some of them: GET /api/syncs/<sync_id>/runs/<run_id>/sample.',
   body: z.object({
     records: bodyInteger({ min: 1, max: DRY_RUN_RECORDS.most }).optional().describe('So many are looked at; by default 1,000'),
@@ -127,7 +128,7 @@ async function startRun(syncId: string, { log, keepReply, ...who }: Who, deps: R
     await audit(tx, who, { action: 'create', subjectKind: 'sync_run', subject: syncId, details });
     return keepReply(tx, showRun(made, { now: new Date(), rootIdentifier: null, redriven: null }));
   });
-  await startSoon(deps, log, refOf(made!));
+  await startSoon(deps, log, 'sync', jobRefOf(made!));
   return answer;
 }
 

@@ -15,7 +15,7 @@ const MAX_FIELDS = 1_000;
 
 const field = text();
 /** Shown beside an identifier, so what is shown may be sent back. */
-const shownName = z.unknown().optional().describe('Passed over: the name is told by GET');
+const shownName = z.unknown().optional().describe('Ignored: GET shows the name');
 
 const SourceBody = closedObject({
   ...{ connection: identifier, stream: text({ max: 1_000 }) } satisfies EachMember<'source', z.ZodType>, name: shownName,
@@ -59,7 +59,7 @@ const MappingBody = closedObject({
 const AlertsBody = closedObject({
   emails: z.array(email).max(MAX_EMAILS).optional().describe('By default who makes the sync'),
   failed_records: bodyInteger({ min: 1, max: 1_000_000_000 }).nullable().optional()
-    .describe('A run with so many failed records is told of; null: none is'),
+    .describe('Mail about runs with at least so many failed records; null: never'),
   pause_after: bodyInteger({ min: 1, max: 1_000 }).nullable().optional()
     .describe('Failed runs in a row after which the sync is paused; by default 5, null: never'),
 } satisfies EachMember<'alerts', z.ZodType>);

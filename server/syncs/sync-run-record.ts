@@ -11,7 +11,7 @@ export const SyncRunRecord = z.object({
   scheduled_for: instant,
   missed: z.int().describe('Scheduled times that this run stands for besides its own'),
   dry_run: z.boolean().describe('It tells what a run would do, and writes nothing'),
-  fresh: z.boolean().describe('From the beginning, whatever is known'),
+  fresh: z.boolean().describe('Reads from the beginning and writes each record again'),
   redrive_of: z.string().nullable().describe('The run whose failed records it brings again'),
   received_at: z.iso.datetime(),
   started_at: instant,

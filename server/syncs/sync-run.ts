@@ -1,13 +1,8 @@
 import { refuse } from '../../domain/core/refusal.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
-import { findRun, type RunRef } from '../../store/syncs/sync-runs.ts';
+import { findRun } from '../../store/syncs/sync-runs.ts';
 import { knownSync } from './sync-record.ts';
-
-/** What names a run to its workflow. */
-export function refOf({ entityId, id, identifier }: SyncRun): RunRef {
-  return { entityId, runId: id, identifier };
-}
 
 /** A run of the caller's sync. */
 export async function knownRun(db: Queryable, entityId: number, syncId: string, runId: string): Promise<SyncRun> {

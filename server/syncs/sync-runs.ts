@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { refuse } from '../../domain/core/refusal.ts';
+import { jobRefOf } from '../../domain/jobs/job.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import { countErrorsRedriven } from '../../store/imports/import-errors.ts';
 import { listLogLines } from '../../store/syncs/sync-log.ts';
@@ -12,10 +13,10 @@ import { audit } from '../http/audit.ts';
 import { identifier } from '../http/input.ts';
 import { pageOf, pageQuery, rowsOf, showPage } from '../http/page.ts';
 import { type Route, route } from '../http/route.ts';
-import { startSoon } from './sync-flows.ts';
+import { startSoon } from '../jobs/start-soon.ts';
 import { knownSync } from './sync-record.ts';
 import { showRun, SyncRunRecord } from './sync-run-record.ts';
-import { knownRun, refOf } from './sync-run.ts';
+import { knownRun } from './sync-run.ts';
 
 /** The runs of a sync. */
 const SHARED = { tag: 'Syncs', right: 'sor_manage' } as const;
@@ -45,7 +46,7 @@ const viewRun = route({
   ...SHARED,
   method: 'GET',
   path: `${PATH}/:run_id`,
-  summary: 'View how a run of a sync stands',
+  summary: 'Get the status of a run of a sync',
   params,
   result: SyncRunRecord,
   async handle({ params: { sync_id, run_id }, caller }, { db }) {
@@ -57,7 +58,7 @@ const findTheRun = route({
   ...SHARED,
   method: 'GET',
   path: '/api/sync_runs/:run_id',
-  summary: 'View how a run stands, and of which sync it is',
+  summary: 'Get a sync run and its sync',
   params: z.object({ run_id: identifier }),
   result: SyncRunRecord.extend({ sync_id: z.string() }),
   async handle({ params: { run_id }, caller: { entityId } }, { db }) {
@@ -71,7 +72,7 @@ const cancelTheRun = route({
   ...SHARED,
   method: 'POST',
   path: `${PATH}/:run_id/cancel`,
-  summary: 'End a run where it stands',
+  summary: 'Cancel a run; what it has written stays',
   description: 'What it has written stays; the next run of an incremental sync goes on where it was.',
   params,
   result: SyncRunRecord,
@@ -86,7 +87,7 @@ const cancelTheRun = route({
     });
     const { syncId } = (await findRunById(deps.db, entityId, id))!;
     const next = await findNextRun(deps.db, entityId, syncId);
-    if (next) await startSoon(deps, log, next);
+    if (next) await startSoon(deps, log, 'sync', next);
     return answer;
   },
 });
@@ -95,7 +96,7 @@ const redriveRun = route({
   ...SHARED,
   method: 'POST',
   path: `${PATH}/:run_id/redrive`,
-  summary: 'Bring the failed records of a run again',
+  summary: 'Re-drive the failed records of a run',
   description: 'As they were read, through the mapping and into the attributes as they are now. A record of which a run since has '
     + 'brought a later state is left out; so is what could not be read as a record.',
   params,
@@ -113,7 +114,7 @@ const redriveRun = route({
       await audit(tx, who, { action: 'create', subjectKind: 'sync_run', subject: sync_id, details });
       return keepReply(tx, await showWhole(tx, made));
     });
-    await startSoon(deps, log, refOf(made!));
+    await startSoon(deps, log, 'sync', jobRefOf(made!));
     return answer;
   },
 });
@@ -134,7 +135,7 @@ const viewLog = route({
   ...SHARED,
   method: 'GET',
   path: `${PATH}/:run_id/log`,
-  summary: 'Read what the source, and the run, had to say',
+  summary: 'Read the log of a run',
   params,
   result: LogRecord,
   async handle({ params: { sync_id, run_id }, ...who }, { db }) {
@@ -161,7 +162,7 @@ const viewSample = route({
   ...SHARED,
   method: 'GET',
   path: `${PATH}/:run_id/sample`,
-  summary: 'See what a dry run would change of some records',
+  summary: 'Preview what a dry run would change, record by record',
   params,
   result: z.object({ records: z.array(SampleRow) }),
   async handle({ params: { sync_id, run_id }, ...who }, { db }) {

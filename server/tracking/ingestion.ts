@@ -22,7 +22,7 @@ const RefusedCall = z.object({
   code: z.enum(REFUSAL_CODES),
   message: z.string(),
   call: z.string().nullable().describe('What came, shortened; null of an erased person\'s'),
-  of_app: z.boolean().describe('false: its key is shared, and which app it is of was not told'),
+  of_app: z.boolean().describe('false: its key is shared by several apps, and the call named none'),
 });
 
 const listRefused = route({
@@ -68,13 +68,13 @@ const Day = z.object({
   received: z.int().describe('accepted + duplicates + refused'),
   accepted: z.int(), duplicates: z.int(), refused: z.int(),
   refused_of_no_app: z.int()
-    .describe('Where the app shares a key: of all shared keys of the entity, which app was not told. Not in `received`'),
+    .describe('Calls with a key that several apps share, which named no app; of the whole entity, and not in `received`'),
 });
 
 const countCalls = route({
   ...SHARED,
   path: `${PATH}/ingestion`,
-  summary: 'Count the calls of an app by UTC day, the last one first',
+  summary: 'Count the calls of an app by UTC day, newest first',
   query: z.object({ days: pageNumber({ min: 1, max: 31, otherwise: 7 }).describe('Today and those before it') }),
   result: z.object({ days: z.array(Day) }),
   async handle({ params, query, caller: { entityId } }, { db }) {
@@ -94,7 +94,7 @@ const Crash = z.object({
 const listAppCrashes = route({
   ...SHARED,
   path: `${PATH}/crashes`,
-  summary: 'List the kinds of errors of an app, the one last seen first',
+  summary: 'List the crashes of an app, most recently seen first',
   query: z.object(pageQuery),
   result: pageOf(Crash),
   async handle({ params, query, caller: { entityId } }, { db, settings }) {

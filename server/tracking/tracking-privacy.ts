@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
+import { jobRefOf } from '../../domain/jobs/job.ts';
 import { fieldsOf, isFault, isObject } from '../../domain/tracking/call-fields.ts';
 import { readSubject } from '../../domain/tracking/call-subject.ts';
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
@@ -14,11 +15,11 @@ import { insertGdprRequest } from '../../store/gdpr/requests.ts';
 import { requireApp } from '../apps/find-app.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { STATES, TYPES } from '../gdpr/gdpr-body.ts';
-import { startGdprSoon } from '../gdpr/gdpr-flows.ts';
 import { audit } from '../http/audit.ts';
 import { identifier } from '../http/input.ts';
 import { pageOf, pageQuery, rowsOf, showPage } from '../http/page.ts';
 import { type Route, route } from '../http/route.ts';
+import { startSoon } from '../jobs/start-soon.ts';
 import { requireTarget } from './tracking-target.ts';
 import { verifyUserToken } from './user-token.ts';
 
@@ -33,7 +34,7 @@ const COVERS = ['device', 'user'] as const;
 const ask = route({
   tag: 'Tracking', auth: 'app_key', method: 'POST', idempotencyKey: 'ignored',
   path: '/v1/privacy',
-  summary: 'Ask from a device for the data of it or of its user, or for its deletion',
+  summary: 'Request access or deletion from a device, for its own data or its user\'s',
   description: 'It covers what the device itself sent; with a `userToken`, which the app\'s server signs, the user that the token names. A '
     + 'deletion waits for approval, unless the app is set to do without; all else begins at once. The same again within a day, or while it '
     + 'is open, is one request.',
@@ -48,7 +49,7 @@ const ask = route({
     const given = readAsked(body);
     const { userId, request, isNew } = await write(deps.db, (tx) =>
       takeAsked(tx, deps, { entityId, appIds: apps.map(({ appId }) => appId), given, address: circumstances.address }));
-    if (isNew && request.state === 'accepted') await startGdprSoon(deps, log, request);
+    if (isNew && request.state === 'accepted') await startSoon(deps, log, request.type, jobRefOf(request));
     return {
       identifier: request.identifier, type: given.type, state: request.state, received_at: request.receivedAt.toISOString(),
       covers: coverage(userId), ...given.userId !== null && userId === null ? { notice: UNVOUCHED } : {},
@@ -148,7 +149,7 @@ const PrivacyRequestRecord = z.object({
 const list = route({
   tag: 'SDK data', right: 'gdpr_data_manage', method: 'GET',
   path: '/api/apps/:app_identifier/privacy_requests',
-  summary: 'List what was asked for from devices of an app, newest first',
+  summary: 'List the requests from devices of an app, newest first',
   params: z.object({ app_identifier: identifier }),
   query: z.object(pageQuery),
   result: pageOf(PrivacyRequestRecord),

@@ -35,7 +35,7 @@ const anyBody = (description: string) => z.custom<unknown>(() => true).meta({ ty
 const batchRoutes = BATCHES.map((name) => route({
   ...SHARED,
   path: `/v1/${name}`,
-  summary: 'Take a batch of calls',
+  summary: 'Receive a batch of calls',
   description: 'Answers once they are committed.',
   body: anyBody('`batch`: the calls, at most 2,500; `sentAt`; `context`; `writeKey` where it is not the user of Basic authentication'),
   result: Answer,
@@ -105,7 +105,7 @@ function answer({ accepted, duplicates, refused }: TakenIn): Reply {
 const readSettings = route({
   tag: 'Tracking', auth: 'app_key', method: 'GET',
   path: '/v1/projects/:write_key/settings',
-  summary: 'What SDKs ask before they send: where to',
+  summary: 'Get the settings of an SDK: where it sends to',
   description: 'As SDKs of browsers and mobiles want it.',
   params: z.object({ write_key: identifier }),
   result: z.object({

@@ -1,7 +1,8 @@
 import { exportFolder, windowName } from '../../domain/exports/export-window.ts';
+import type { JobRef } from '../../domain/jobs/job.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
-import type { RunKey, RunRef } from '../syncs/sync-runs.ts';
+import type { RunKey } from '../syncs/sync-runs.ts';
 import type { DataExporter } from './data-exporter-record.ts';
 import {
   type ExportAlert, type ExportRun, type ExportRunRow, type ExportRunState, type NewExportRun, toExportRun,
@@ -77,7 +78,7 @@ export async function countExportRuns(db: Queryable, entityId: number, exporterI
 }
 
 /** The oldest run of an exporter that waits to be started, where none is running. */
-export async function findNextExportRun(db: Queryable, entityId: number, exporterId: number): Promise<RunRef | null> {
+export async function findNextExportRun(db: Queryable, entityId: number, exporterId: number): Promise<JobRef | null> {
   const { rows } = await db.query<{ id: number; identifier: string }>(
     `SELECT id, identifier FROM export_runs WHERE entity_id = $1 AND exporter_id = $2 AND state = 'accepted'
        AND NOT EXISTS (SELECT FROM export_runs o WHERE o.entity_id = $1 AND o.exporter_id = $2 AND o.state = 'running')

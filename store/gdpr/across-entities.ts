@@ -1,6 +1,6 @@
 import type { GdprMailKind } from '../../domain/gdpr/gdpr-mail.ts';
+import type { JobRef } from '../../domain/jobs/job.ts';
 import type { Queryable } from '../core/database.ts';
-import type { RunRef } from '../syncs/sync-runs.ts';
 import { type GdprRequestType, UNDER_WAY } from './request-record.ts';
 
 /** As across-entities.ts, of requests of people for their data or its deletion. */
@@ -10,10 +10,10 @@ const NEAR_DEADLINE = `interval '25 days'`;
 
 type RefRow = { entity_id: number; id: number; identifier: string };
 
-const toRef = (row: RefRow): RunRef => ({ entityId: row.entity_id, runId: row.id, identifier: row.identifier });
+const toRef = (row: RefRow): JobRef => ({ entityId: row.entity_id, runId: row.id, identifier: row.identifier });
 
 /** Those whose time is over. */
-export async function listExpiredRequests(db: Queryable): Promise<RunRef[]> {
+export async function listExpiredRequests(db: Queryable): Promise<JobRef[]> {
   // By gdpr_requests_by_expiry.
   const { rows } = await db.query<RefRow>(
     'SELECT entity_id, id, identifier FROM gdpr_requests WHERE expires_at < now() ORDER BY expires_at LIMIT 100');

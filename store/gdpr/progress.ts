@@ -1,9 +1,10 @@
 import { Refusal } from '../../domain/core/refusal.ts';
+import type { JobRef } from '../../domain/jobs/job.ts';
 import type { Queryable, Tx } from '../core/database.ts';
-import { type GdprRef, type GdprRequest, type GdprRequestRow, KEPT_FOR, toGdprRequest } from './request-record.ts';
+import { type GdprRequest, type GdprRequestRow, KEPT_FOR, toGdprRequest } from './request-record.ts';
 
 /** A request as one workflow holds it: a step of an older generation ends without effect. */
-export type GdprClaim = GdprRef & { generation: number };
+export type GdprClaim = JobRef & { generation: number };
 /** The same where no identifier is needed. */
 export type GdprKey = Omit<GdprClaim, 'identifier'>;
 
@@ -19,7 +20,7 @@ export class GdprGone extends Refusal {
  * another's, waits for approval, was declined, or is no more.
  */
 export async function claimGdprRequest(
-  tx: Queryable, { entityId, runId: id }: GdprRef, workflowRunId: string,
+  tx: Queryable, { entityId, runId: id }: JobRef, workflowRunId: string,
 ): Promise<GdprRequest | null> {
   const { rows } = await tx.query<GdprRequestRow>(
     `UPDATE gdpr_requests SET run_id = $3, started_at = coalesce(started_at, now()), updated_at = now(),

@@ -1,4 +1,3 @@
-import type { RunRef } from '../syncs/sync-runs.ts';
 
 export type GdprRequestType = 'access' | 'delete';
 /** `restore`: somebody came back with a restored backup, and is erased again. */
@@ -12,9 +11,6 @@ export const KEPT_FOR = `interval '7 days'`;
 
 /** `held`: on hold; `building`: an archive is being written. */
 export type GdprPersonState = 'pending' | 'held' | 'building' | 'treated';
-
-/** The row of a request as flows name it: `runId` is the request's. */
-export type GdprRef = RunRef;
 
 export type GdprRequest = {
   entityId: number;
@@ -94,3 +90,4 @@ export function toGdprPerson(row: GdprPersonRow): GdprPerson {
     archive: row.archive_bytes === null ? null : { key: row.archive_key!, bytes: row.archive_bytes, sha256: row.archive_sha256! },
   };
 }
+

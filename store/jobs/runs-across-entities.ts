@@ -1,8 +1,8 @@
+import type { JobRef } from '../../domain/jobs/job.ts';
 import type { Database, Queryable } from '../core/database.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { type DataExporter, type ExporterRow, toExporter } from '../exports/data-exporter-record.ts';
 import { type Sync, type SyncRow, toSync } from '../syncs/sync-record.ts';
-import type { RunRef } from '../syncs/sync-runs.ts';
 
 /** As across-entities.ts, of runs: what the sweep finds, and what it clears away. */
 
@@ -16,7 +16,7 @@ const RUNS = {
 } satisfies Record<string, Runs>;
 
 export type RunKind = keyof typeof RUNS;
-export type RunningRun = RunRef & { workflowRunId: string; generation: number };
+export type RunningRun = JobRef & { workflowRunId: string; generation: number };
 
 const BATCH = 5_000;
 /** With each go some dozens of records and files. */
@@ -25,7 +25,7 @@ const RUNS_AT_ONCE = 100;
 type RefRow = { entity_id: number; id: number; identifier: string; run_id: string; generation: number };
 
 /** Runs accepted more than `graceSeconds` ago that no workflow has claimed and that no other run keeps waiting, oldest first. */
-export async function listUnclaimedRuns(db: Queryable, kind: RunKind, graceSeconds: number): Promise<RunRef[]> {
+export async function listUnclaimedRuns(db: Queryable, kind: RunKind, graceSeconds: number): Promise<JobRef[]> {
   const { table, owner, isBeside } = RUNS[kind];
   const { rows } = await db.query<RefRow>(
     `SELECT entity_id, id, identifier FROM ${table} r

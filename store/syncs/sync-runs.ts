@@ -1,9 +1,7 @@
+import type { JobRef } from '../../domain/jobs/job.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import { type NewRun, type RunAlert, type RunRow, type RunState, type SyncRun, toRun } from './sync-run-record.ts';
-
-/** What names a run to its workflow. */
-export type RunRef = { entityId: number; runId: number; identifier: string };
 
 /** A run as one workflow holds it: steps of an older generation end without effect. */
 export type RunKey = { entityId: number; runId: number; generation: number };
@@ -73,7 +71,7 @@ export async function findLastRuns(db: Queryable, entityId: number, syncIds: num
 }
 
 /** The oldest run of a sync that waits to be started, where none is running. */
-export async function findNextRun(db: Queryable, entityId: number, syncId: number): Promise<RunRef | null> {
+export async function findNextRun(db: Queryable, entityId: number, syncId: number): Promise<JobRef | null> {
   const { rows } = await db.query<{ id: number; identifier: string }>(
     `SELECT id, identifier FROM sync_runs r WHERE entity_id = $1 AND sync_id = $2 AND state = 'accepted' AND NOT dry_run
        AND NOT EXISTS (SELECT FROM sync_runs o WHERE o.entity_id = $1 AND o.sync_id = $2 AND o.state = 'running' AND NOT o.dry_run)

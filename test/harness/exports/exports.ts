@@ -3,11 +3,12 @@ import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import { parquetReadObjects } from 'hyparquet';
-import { startExportRun } from '../../../activities/exports/start-export-run.ts';
+import { startJob } from '../../../activities/jobs/start-job.ts';
 import { verifyDocument } from '../../../domain/core/signed-document.ts';
 import type { ExportDataType } from '../../../domain/exports/export-data-type.ts';
 import { type ExportManifest, manifestSchema } from '../../../domain/exports/export-manifest.ts';
 import { decryptStream } from '../../../domain/exports/file-encryption.ts';
+import { jobRefOf } from '../../../domain/jobs/job.ts';
 import { write } from '../../../store/core/database.ts';
 import type { DataExporter, NewExporter } from '../../../store/exports/data-exporter-record.ts';
 import type { ExportRun, NewExportRun } from '../../../store/exports/export-run-record.ts';
@@ -65,7 +66,7 @@ export async function askForExport(
     exporterId: exporter.id, cause: 'request', window: { start: null, end: DAY.end }, ...run,
   }));
   assert.ok(asked);
-  await startExportRun(temporal, { entityId: asked.entityId, runId: asked.id, identifier: asked.identifier });
+  await startJob(temporal, 'export', jobRefOf(asked));
   return asked;
 }
 

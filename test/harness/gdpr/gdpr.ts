@@ -1,4 +1,5 @@
-import { startGdprRequest } from '../../../activities/gdpr/start-gdpr.ts';
+import { startJob } from '../../../activities/jobs/start-job.ts';
+import { jobRefOf } from '../../../domain/jobs/job.ts';
 import { write } from '../../../store/core/database.ts';
 import { personalData } from '../../../store/gdpr/personal-data.ts';
 import type { GdprRequest, GdprRequestType } from '../../../store/gdpr/request-record.ts';
@@ -16,7 +17,7 @@ export async function askFor(
   more: Partial<NewGdprRequest> = {},
 ): Promise<GdprRequest> {
   const asked = await write(store.db, (tx) => requestByApi(tx, type, world, userIds, more));
-  await startGdprRequest(temporal, { entityId: asked.entityId, runId: asked.id, identifier: asked.identifier }, type);
+  await startJob(temporal, type, jobRefOf(asked));
   return asked;
 }
 

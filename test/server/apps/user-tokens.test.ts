@@ -14,7 +14,7 @@ import { basic, insertKeyedApp, type KeyedSampleApp } from '../tracking/sample-t
 
 const execute = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const { store, server, world } = useServer({ server: { startGdprRequest: async () => {} } });
+const { store, server, world } = useServer({ server: { startJob: async () => {} } });
 let people = 10;
 let ada: string;
 let app: KeyedSampleApp;

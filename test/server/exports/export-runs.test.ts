@@ -111,7 +111,7 @@ describe('a run', () => {
     const [run, next] = [await storedExportRun(store, exporter, MONDAY), await storedExportRun(store, exporter, TUESDAY)];
     await claimed(store, run);
     const started: string[] = [];
-    const own = await testServer(store, { startExportRun: async ({ identifier }) => void started.push(identifier) });
+    const own = await testServer(store, { startJob: async (_kind, { identifier }) => void started.push(identifier) });
     const path = `/api/data_exporters/${exporter.identifier}/runs/${run.identifier}/cancel`;
     const cancel = () => own.call('POST', path, { token: world.token });
     expect(resultOf(await cancel())).toMatchObject({ state: 'canceled', ended_at: expect.any(String) });
@@ -212,7 +212,7 @@ describe('a backfill', () => {
 
 test('what Temporal can\'t be told now is left to the sweep', async () => {
   const unreachable = async () => Promise.reject(new Error('no Temporal'));
-  const own = await testServer(store, { startExportRun: unreachable, followExporter: unreachable });
+  const own = await testServer(store, { startJob: unreachable, followExporter: unreachable });
   const run = resultOf(await own.call('POST', `/api/data_exporters/${exporter.identifier}/runs`, { token: world.token, body: {} }));
   expect(await found(run.identifier)).toMatchObject({ state: 'accepted' });
   expect(own.logs.filter(({ level }) => level === 40)).toMatchObject([{ exportRun: run.identifier }]);

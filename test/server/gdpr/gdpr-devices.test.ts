@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Right } from '../../../domain/accounts/rights.ts';
+import type { JobRef } from '../../../domain/jobs/job.ts';
 import { insertToken } from '../../../store/accounts/tokens.ts';
 import { insertMembership, insertUser } from '../../../store/accounts/users.ts';
 import { write } from '../../../store/core/database.ts';
-import type { GdprRef } from '../../../store/gdpr/request-record.ts';
 import { insertTokenKey, signUserToken } from '../../harness/apps/user-tokens.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
 import { makeWorld } from '../../harness/core/world.ts';
@@ -12,8 +12,8 @@ import { basic, insertKeyedApp, type KeyedSampleApp } from '../tracking/sample-t
 
 /** What people ask for from their devices, and who decides about it. */
 
-const started: GdprRef[] = [];
-const { store, server, world } = useServer({ server: { startGdprRequest: async (ref) => void started.push(ref) } });
+const started: JobRef[] = [];
+const { store, server, world } = useServer({ server: { startJob: async (_kind, ref) => void started.push(ref) } });
 let app: KeyedSampleApp;
 
 const call = (method: 'GET' | 'POST' | 'PUT', path: string, body?: object) =>

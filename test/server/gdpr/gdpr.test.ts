@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import type { JobRef } from '../../../domain/jobs/job.ts';
 import { insertServiceToken } from '../../../store/accounts/service-tokens.ts';
 import { write } from '../../../store/core/database.ts';
 import { insertHold } from '../../../store/gdpr/holds.ts';
 import { upsertGdprMail } from '../../../store/gdpr/mails.ts';
-import type { GdprRef } from '../../../store/gdpr/request-record.ts';
 import { findGdprRequest, insertGdprRequest, listGdprPeople, type NewGdprRequest } from '../../../store/gdpr/requests.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
@@ -13,8 +13,8 @@ import { type Answer, testServer } from '../http/test-server.ts';
 import { useServer } from '../http/use-server.ts';
 import { resultOf } from '../syncs/use-syncs.ts';
 
-const started: [GdprRef, string][] = [];
-const { store, server } = useServer({ server: { startGdprRequest: async (ref, type) => void started.push([ref, type]) } });
+const started: [JobRef, string][] = [];
+const { store, server } = useServer({ server: { startJob: async (kind, ref) => void started.push([ref, kind]) } });
 let world: World;
 
 beforeEach(async () => {
@@ -105,7 +105,7 @@ describe('a request', () => {
   });
 
   test('that can\'t be begun now is left to the sweep', async () => {
-    const own = await testServer(store, { startGdprRequest: async () => Promise.reject(new Error('no Temporal')) });
+    const own = await testServer(store, { startJob: async () => Promise.reject(new Error('no Temporal')) });
     const id = idIn(await own.call('POST', ASK.access, { token: world.token, body: { users: [ALICE] } }));
     expect(await found(id)).toMatchObject({ state: 'accepted' });
     expect(own.logs.filter(({ level }) => level === 40)).toMatchObject([{ gdprRequest: id }]);

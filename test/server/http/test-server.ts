@@ -4,17 +4,17 @@ import type { FastifyInstance, InjectOptions } from 'fastify';
 import { pino } from 'pino';
 import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
+import type { JobKind, JobRef } from '../../../domain/jobs/job.ts';
 import { buildServer } from '../../../server/app.ts';
 import type { ObservedRequest, Readiness, ServerDependencies, ServerSettings } from '../../../server/dependencies.ts';
 import type { Route } from '../../../server/http/route.ts';
-import type { ImportRef } from '../../../store/jobs/across-entities.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import type { TestStore } from '../../harness/core/database.ts';
 
 export type TestServer = {
   app: FastifyInstance;
   /** Imports whose workflow was asked for. */
-  started: ImportRef[];
+  started: [JobKind, JobRef][];
   /** Entities whose feed was woken. */
   woken: number[];
   logs: Record<string, unknown>[];
@@ -39,19 +39,16 @@ type Options = {
   ready?: () => Promise<Readiness[]>;
   /** MILLRACE_FETCH_ALLOW. */
   allowed?: string;
-  startImport?: ServerDependencies['flows']['startImport'];
+  startJob?: ServerDependencies['flows']['startJob'];
   wakeFeed?: ServerDependencies['flows']['wakeFeed'];
-  startSyncRun?: ServerDependencies['flows']['startSyncRun'];
   followSchedule?: ServerDependencies['flows']['followSchedule'];
-  startExportRun?: ServerDependencies['flows']['startExportRun'];
-  startGdprRequest?: ServerDependencies['flows']['startGdprRequest'];
   tellHoldsChanged?: ServerDependencies['flows']['tellHoldsChanged'];
   followExporter?: ServerDependencies['flows']['followExporter'];
 };
 
 /** The HTTP surface over a test's store; workflows are only noted down. */
 export async function testServer(store: TestStore, options: Options = {}): Promise<TestServer> {
-  const started: ImportRef[] = [];
+  const started: [JobKind, JobRef][] = [];
   const woken: number[] = [];
   const logs: Record<string, unknown>[] = [];
   const observed: ObservedRequest[] = [];
@@ -69,12 +66,9 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
       observeRequest: (request) => observed.push(request), countCalls: () => {}, text: async () => 'up 1\n', contentType: 'text/plain',
     },
     flows: {
-      startImport: options.startImport ?? (async (ref) => void started.push(ref)),
+      startJob: options.startJob ?? (async (kind, ref) => void started.push([kind, ref])),
       wakeFeed: options.wakeFeed ?? (async (entityId) => void woken.push(entityId)),
-      startSyncRun: options.startSyncRun ?? (async () => {}),
       followSchedule: options.followSchedule ?? (async () => {}),
-      startExportRun: options.startExportRun ?? (async () => {}),
-      startGdprRequest: options.startGdprRequest ?? (async () => {}),
       tellHoldsChanged: options.tellHoldsChanged ?? (async () => {}),
       followExporter: options.followExporter ?? (async () => {}),
     },

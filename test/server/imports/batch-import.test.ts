@@ -57,7 +57,7 @@ describe('an upload', () => {
       file: { fileBytes: CSV.length, sourceBytes: CSV.length, sourceGzip: false, sourceDefect: null },
     });
     expect(pinned.fileSha256.toString('hex')).toBe(sha256(CSV));
-    expect(server.started).toContainEqual({ entityId: world.entity.id, importId: job.id, identifier: job.identifier });
+    expect(server.started).toContainEqual(['import', { entityId: world.entity.id, runId: job.id, identifier: job.identifier }]);
   });
 
   test('of gzip is known by its content and kept decompressed, with both checksums', async () => {
@@ -79,14 +79,14 @@ describe('an upload', () => {
   });
 
   test('whose workflow cannot be started is accepted all the same', async () => {
-    const down = await testServer(store, { startImport: async () => { throw new Error('zqsecret'); } });
+    const down = await testServer(store, { startJob: async () => { throw new Error('zqsecret'); } });
     expect((await send([...credentials, ['file', CSV]], { to: down })).status).toBe(200);
-    expect(down.logs).toContainEqual(expect.objectContaining({ level: 40, msg: 'an import could not be started yet' }));
+    expect(down.logs).toContainEqual(expect.objectContaining({ level: 40, msg: 'an import is left to the sweep' }));
     expect(JSON.stringify(down.logs)).not.toContain('zqsecret');
   });
 
   test('waits no longer than a moment for a Temporal that does not answer', async () => {
-    const hanging = await testServer(store, { startImport: () => new Promise(() => {}) });
+    const hanging = await testServer(store, { startJob: () => new Promise(() => {}) });
     expect((await send([...credentials, ['file', CSV]], { to: hanging })).status).toBe(200);
   });
 });

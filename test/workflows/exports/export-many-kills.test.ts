@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { exportRunWorkflowId } from '../../../domain/jobs/workflow-id.ts';
+import { jobWorkflowId } from '../../../domain/jobs/job.ts';
 import type { Stack } from '../../harness/core/stack.ts';
 import { survivesBlows } from '../../harness/jobs/under-blows.ts';
 import { beginExport, exportDailyUnderKill, exportOutcome, type ExportUnderKill } from './export-daily.kill.ts';
@@ -21,7 +21,7 @@ survivesBlows<ExportUnderKill>({
   mostHits: 3,
   size: 3 * EVENTS,
   worker: {},
-  workflowId: ({ asked }) => exportRunWorkflowId(asked.identifier),
+  workflowId: ({ asked }) => jobWorkflowId('export', asked.identifier),
   step: 'exportFiles',
   begin: (stack) => beginExport(stack, EVENTS, 64 * 1024),
   expectSound,

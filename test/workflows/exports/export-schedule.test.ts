@@ -4,7 +4,7 @@ import { type ExporterRef, exportTickSteps } from '../../../activities/exports/e
 import { followExporter } from '../../../activities/jobs/follow-schedule.ts';
 import { EXPORTER_SCHEDULES, putSchedule } from '../../../activities/jobs/schedules.ts';
 import { exportSchedule, lastMidnight } from '../../../domain/exports/export-schedule.ts';
-import { exportRunWorkflowId } from '../../../domain/jobs/workflow-id.ts';
+import { jobWorkflowId } from '../../../domain/jobs/job.ts';
 import { nextRuns } from '../../../domain/syncs/sync-schedule.ts';
 import type { DataExporter } from '../../../store/exports/data-exporter-record.ts';
 import {
@@ -155,7 +155,7 @@ describe('a run of an exporter', () => {
     const [one, other] = [await ended(first), await ended(second)];
     expect([one, other]).toMatchObject([{ state: 'finished', isCovered: true }, { state: 'finished', isCovered: true }]);
     expect(other.startedAt! >= one.endedAt!).toBe(true);
-    await stack.temporal.workflow.getHandle(exportRunWorkflowId(second.identifier)).result();
+    await stack.temporal.workflow.getHandle(jobWorkflowId('export', second.identifier)).result();
     await worker.stop();
   });
 

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { importWorkflowId } from '../../../domain/jobs/workflow-id.ts';
+import { jobWorkflowId } from '../../../domain/jobs/job.ts';
 import type { Stack } from '../../harness/core/stack.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { mixedFile } from '../../harness/imports/import-files.ts';
@@ -22,7 +22,7 @@ survivesBlows({
   ],
   size: ROWS,
   worker: { batchRecords: 2_000 },
-  workflowId: ({ identifier }) => importWorkflowId(identifier),
+  workflowId: ({ identifier }) => jobWorkflowId('import', identifier),
   step: 'loadRows',
   async begin(stack) {
     const world = await makeWorld(stack.store);

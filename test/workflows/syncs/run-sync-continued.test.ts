@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { syncRunWorkflowId } from '../../../domain/jobs/workflow-id.ts';
+import { jobWorkflowId } from '../../../domain/jobs/job.ts';
 import type { SyncRun } from '../../../store/syncs/sync-run-record.ts';
 import { findRun, insertRun } from '../../../store/syncs/sync-runs.ts';
 import { findSync } from '../../../store/syncs/syncs.ts';
@@ -46,14 +46,14 @@ async function begin(sync: string): Promise<SyncRun> {
   const { id: syncId } = (await findSync(stack.store.db, world.entity.id, sync))!;
   const run = (await insertRun(stack.store.db, world.entity.id, { syncId, cause: 'request' }))!;
   await stack.temporal.workflow.start('runSync', {
-    workflowId: syncRunWorkflowId(run.identifier), taskQueue: 'flows',
+    workflowId: jobWorkflowId('sync', run.identifier), taskQueue: 'flows',
     args: [{ entityId: world.entity.id, runId: run.id, identifier: run.identifier }, WAITS_OF_A_RUN],
   });
   return run;
 }
 
 async function runsOfWorkflow({ identifier }: SyncRun): Promise<Set<string>> {
-  const query = `WorkflowId = "${syncRunWorkflowId(identifier)}"`;
+  const query = `WorkflowId = "${jobWorkflowId('sync', identifier)}"`;
   return new Set((await Array.fromAsync(stack.temporal.workflow.list({ query }))).map(({ runId }) => runId));
 }
 
@@ -87,7 +87,7 @@ describe('a run that waits so often that its workflow goes on in a new one', () 
     const doomed = stack.startWorker();
     const sync = await syncOfBreaking('killed');
     const run = await begin(sync);
-    const handle = stack.temporal.workflow.getHandle(syncRunWorkflowId(run.identifier));
+    const handle = stack.temporal.workflow.getHandle(jobWorkflowId('sync', run.identifier));
     const { runId: first } = await handle.describe();
     await waitFor('the next run of the workflow', async () => (await handle.describe()).runId !== first);
     await doomed.kill();

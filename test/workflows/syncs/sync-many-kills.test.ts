@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { syncRunWorkflowId } from '../../../domain/jobs/workflow-id.ts';
+import { jobWorkflowId } from '../../../domain/jobs/job.ts';
 import { personId } from '../../harness/core/people.ts';
 import type { Stack } from '../../harness/core/stack.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
@@ -27,7 +27,7 @@ survivesBlows<Run>({
   mostHits: 3,
   size: ROWS,
   worker: {},
-  workflowId: ({ identifier }) => syncRunWorkflowId(identifier),
+  workflowId: ({ identifier }) => jobWorkflowId('sync', identifier),
   step: 'syncRecords',
   async begin(stack) {
     const world = await makeWorld(stack.store);
