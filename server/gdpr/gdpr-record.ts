@@ -20,7 +20,8 @@ const status = {
   status: z.enum(['received', 'treated']),
   requested_at: instant,
   skip_email: z.boolean(),
-  email: z.string().nullable().describe('Of the requester, or of the creator of the service token; null for a device, and for a user who is removed'),
+  email: z.string().nullable()
+    .describe('Of the requester, or of the creator of the service token; null for a device, and for a user who is removed'),
   state: ListQuery.shape.state.unwrap(),
   progress: z.object({
     stage: z.string().nullable(),
