@@ -217,7 +217,7 @@ describe('a run that is canceled while a batch is on its way', () => {
     expect(canceled).toMatchObject({
       state: 'canceled', progress: { written: 5_000, failed: 5_000, errorsByType: { DELIVERY_UNKNOWN: 5_000 } },
     });
-    const message = expect.stringContaining('nobody can tell') as string;
+    const message = expect.stringContaining('whether it arrived is unknown') as string;
     const errors = await runErrors(stack.store, world, canceled);
     expect(errors[0]).toMatchObject({ line: 5_001, customerId: 'unknowing-5001@example.com', message });
     expect((await runSync(stack, world, sync)).progress).toMatchObject({ read: 500, written: 500 });
