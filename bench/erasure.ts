@@ -128,15 +128,15 @@ async function fill(db: Database, secretsOf: (db: Database) => Promise<Secrets>,
   return entity.id;
 }
 
-type Whom = { users: string[]; devices: string[] };
+type People = { users: string[]; devices: string[] };
 
-function sample(events: number, people: number): Whom {
+function sample(events: number, people: number): People {
   const all = events / EVENTS_OF_A_PERSON;
   const ids = Array.from({ length: people }, (_, index) => String(Math.floor(index * all / people) * 7_919 % 1_000_003).padStart(12, '0'));
   return { users: ids.map((id) => `user-${id}`), devices: ids.map((id) => `device-${id}`) };
 }
 
-async function eraseEverywhere(deps: PlaceDependencies, entityId: number, { users, devices }: Whom): Promise<number> {
+async function eraseEverywhere(deps: PlaceDependencies, entityId: number, { users, devices }: People): Promise<number> {
   const people: KnownBy[] = [
     ...users.map((customerId) => ({ customerType: 'user_id' as const, customerId })),
     ...devices.map((customerId) => ({ customerType: 'device_id' as const, customerId })),
@@ -150,7 +150,7 @@ async function eraseEverywhere(deps: PlaceDependencies, entityId: number, { user
 }
 
 /** What anybody would write by hand. */
-async function eraseByHand(db: Database, entityId: number, { users, devices }: Whom): Promise<number> {
+async function eraseByHand(db: Database, entityId: number, { users, devices }: People): Promise<number> {
   const tx = await db.connect();
   await tx.query('SET transaction_timeout = 0');
   const began = performance.now();

@@ -1,4 +1,4 @@
+import type { JobRef } from '../../domain/jobs/job.ts';
 
 /** A run as one workflow holds it: a step of an older generation ends without effect. */
-export type ExportClaim = JobRef & { generation: number };import type { JobRef } from '../../domain/jobs/job.ts';
-
+export type ExportClaim = JobRef & { generation: number };

@@ -29,7 +29,7 @@ export const exportDailySteps = (deps: Dependencies) => ({
     return claimed && { ...ref, generation: claimed.generation, isCovered: claimed.isCovered };
   },
 
-  /** Null once nobody writes into the window any more; else when to look again. A backfill takes what is there. */
+  /** Null once no transaction writes into the window any more; else when to look again. A backfill takes what is there. */
   async windowClosed({ entityId, runId }: ExportClaim): Promise<RetryAfter | null> {
     const run = await findExportRunById(deps.db, entityId, runId);
     if (run?.state !== 'running' || run.window.kind === 'happened') return null;

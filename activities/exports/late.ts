@@ -12,8 +12,8 @@ import { scopeOf } from './source.ts';
 const WINDOWS = 7;
 
 /**
- * Counts rows of earlier windows that nobody could see when these were exported: whatever committed later than a write may, or
- * came in by other ways. Their windows are to be exported again; it is told how many they are.
+ * Counts rows of earlier windows that were not visible when these were exported: committed later than a write may, or
+ * came in by other ways. Their windows are to be exported again; the run shows how many.
  */
 export async function lookForLateRows(deps: Dependencies, attempt: Attempt): Promise<void> {
   const { run } = attempt;

@@ -46,7 +46,7 @@ async function noteCopies(deps: Dependencies, claim: GdprClaim, chunks: KnownBy[
   const found = new Set<string>();
   for (const people of chunks) {
     const some = await findSyncCopies(deps, claim.entityId, people)
-      .catch((error: unknown) => tellFault(deps, claim, 'whom else they are known to could not be looked up', error));
+      .catch((error: unknown) => tellFault(deps, claim, 'the syncs that have copies of them could not be looked up', error));
     for (const sync of some) found.add(sync);
   }
   await write(deps.db, async (tx) => {

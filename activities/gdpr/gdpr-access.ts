@@ -16,7 +16,7 @@ export type GdprAccessSteps = ReturnType<typeof gdprAccessSteps>;
 export const gdprAccessSteps = (deps: Dependencies) => ({
   claimAccess: (ref: JobRef, workflowRunId: string): Promise<ClaimedRequest | null> => claimRequest(deps, ref, workflowRunId),
 
-  /** Null; histories from before have it wait where somebody had too many ids. Holds keep nobody's data from themselves. */
+  /** Null; histories from before have it wait where a person had too many ids. A hold keeps no one from their own data. */
   gatherToShow: (claim: GdprClaim): Promise<RetryAfter | null> => heartbeating(async () => {
     await gatherKnown(deps, claim);
     return null;

@@ -63,7 +63,7 @@ async function reportOf(deps: GdprMailDependencies, request: GdprRequest, kind: 
   };
 }
 
-/** A link or a sentence of ours for each. Whoever was erased meanwhile is not among them any more. */
+/** A link or a sentence of ours for each. People who were erased meanwhile are not among them any more. */
 async function listArchives({ db, secrets, publicUrl }: GdprMailDependencies, request: GdprRequest): Promise<GdprReport['archives']> {
   const people = await listGdprPeople(db, request.entityId, request.id);
   return people.map((person) => ({

@@ -91,7 +91,7 @@ class Lanes {
       }
       return { end };
     } finally {
-      end.then(freeSlot, freeSlot);       // a failure is for whoever waits for the end; nobody may, after an earlier one
+      end.then(freeSlot, freeSlot);       // a failure goes to the caller that waits for the end; after an earlier one none may
     }
   }
 

@@ -6,7 +6,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { noteUnknown } from './deliver.ts';
 
 /**
- * Notes down what a canceled run had on its way: whether it arrived nobody can tell any more, and each record says so. Before
+ * Notes down what a canceled run had on its way: whether it arrived is unknown, and each record says so. Before
  * the next run of the sync begins, which else would read and send it again as if it had never been sent. `tx` holds the sync.
  */
 export async function settleAbandonedBatches(tx: Tx, deps: Dependencies, sync: Sync): Promise<void> {

@@ -6,7 +6,7 @@ import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { RunClaim } from './claim.ts';
 
-/** Tells those whom the sync names of a run that somebody should know of. */
+/** Mails the addresses that the sync names about a run that needs attention. */
 export async function mailAlert(deps: Dependencies, { entityId, runId }: RunClaim): Promise<RetryAfter | null> {
   const run = await findRunById(deps.db, entityId, runId);
   const sync = run && await findSyncById(deps.db, entityId, run.syncId);

@@ -19,7 +19,7 @@ const subject = z.object({
   })).optional(),
 });
 
-/** What lies elsewhere. `notified`: a deletion list lies there; `elsewhere`: whoever runs that system has to delete it. */
+/** What lies elsewhere. `notified`: a deletion list lies there; `elsewhere`: it has to be deleted in that system. */
 const copy = z.object({
   kind: z.enum(['exporter', 'sync']), id: z.string(),
   state: z.enum(['notified', 'not_notified', 'elsewhere']),

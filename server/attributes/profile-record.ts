@@ -41,9 +41,8 @@ export function fullProfiles({ sors }: ProfileSelection, applications: Applicati
       texts[sor]![at] = shapes[sor]!.keys[at]! + valueText(valueType, value);
     }
     const attributes = shapes.map(({ name }, sor) => `${name}:{${texts[sor]!.join(',')}}`).join(',');
-    const { customer_id: id, customer_id_type: type, applications: seenIn } = record(customer, {}, applications);
-    return new JsonText(`{"customer_id":${JSON.stringify(id)},"customer_id_type":"${type}","attributes":{${attributes}},`
-      + `"applications":${seenIn.length === 0 ? '[]' : JSON.stringify(seenIn)}}`);
+    return new JsonText(`{"customer_id":${JSON.stringify(customer.customerId)},"customer_id_type":"${customer.customerType}",`
+      + `"attributes":{${attributes}},"applications":${JSON.stringify(shownApplications(customer, applications))}}`);
   };
 }
 
@@ -80,10 +79,13 @@ function blank<T extends object>(): T {
 
 function record(customer: Person, attributes: Members, applications: Applications) {
   const { customerId, customerType } = customer;
-  const seenIn = (applications.get(personKey(customer)) ?? []).map(({ appIdentifier, sorIdentifier, deviceIds }) => ({
+  return { customer_id: customerId, customer_id_type: customerType, attributes, applications: shownApplications(customer, applications) };
+}
+
+function shownApplications(customer: Person, applications: Applications) {
+  return (applications.get(personKey(customer)) ?? []).map(({ appIdentifier, sorIdentifier, deviceIds }) => ({
     app_id: appIdentifier, sor_id: sorIdentifier, installations: deviceIds.map((id) => ({ device_id: id })),
   }));
-  return { customer_id: customerId, customer_id_type: customerType, attributes, applications: seenIn };
 }
 
 function showValue(valueType: ValueType, { value, elements }: ProfileValue): unknown {

@@ -18,7 +18,7 @@ export type LeftReason = (typeof LEFT_REASONS)[number];
 
 type Some = { entityId: number; requestId: number; ordinals: number[] };
 
-/** Before gathering again. It stays for people of whom something is erased already. */
+/** Before gathering again. It stays for people whose erasure has begun. */
 export async function deleteLeft(tx: Tx, { entityId, requestId, ordinals }: Some): Promise<void> {
   await tx.query(
     `DELETE FROM gdpr_left_identifiers l USING gdpr_request_people p
