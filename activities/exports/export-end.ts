@@ -1,7 +1,8 @@
+import type { ExportAlert } from '../../domain/exports/exporter.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
 import { lockExporterById, updateExportedUntil, updateFailures, updatePaused } from '../../store/exports/data-exporters.ts';
-import type { ExportAlert, ExportRun } from '../../store/exports/export-run-record.ts';
+import type { ExportRun } from '../../store/exports/export-run-record.ts';
 import {
   cancelExportRunsOf, countExportedRows, findExportRunById, lockExportRun, updateExportRunEnded,
 } from '../../store/exports/export-runs.ts';

@@ -1,8 +1,9 @@
 import { exportMail, type ExportReport } from '../../domain/exports/export-mail.ts';
+import type { ExportAlert } from '../../domain/exports/exporter.ts';
 import { findUser } from '../../store/accounts/users.ts';
 import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
 import { findExporterById } from '../../store/exports/data-exporters.ts';
-import type { ExportAlert, ExportRun } from '../../store/exports/export-run-record.ts';
+import type { ExportRun } from '../../store/exports/export-run-record.ts';
 import { countExportedRows, findExportRunById, listExportRunIdentifiers, listLateRows } from '../../store/exports/export-runs.ts';
 import type { RunKey } from '../../store/syncs/sync-runs.ts';
 import { mailOnce } from '../core/mail-once.ts';

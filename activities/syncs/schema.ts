@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { FieldType } from '../../connectors/core/contract.ts';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { isLongerThan, MAX_CODE_POINTS, shorten } from '../../domain/core/text-limits.ts';
 import {
   fieldsAt, joinChanges, type NamedField, sayChange, type SchemaChange, schemaChange, toldFields, untoldOf,
 } from '../../domain/syncs/schema-change.ts';
+import type { FieldType } from '../../domain/syncs/sync-codes.ts';
 import { insertCustomerAttribute } from '../../store/attributes/customer-attributes.ts';
 import { findSorById } from '../../store/attributes/systems-of-records.ts';
 import { type Tx, write } from '../../store/core/database.ts';
@@ -16,8 +16,7 @@ import { updateKnownFields, updateReadFields } from '../../store/syncs/syncs.ts'
 import type { Dependencies } from '../dependencies.ts';
 import { checkDestination, fieldsNamedInVain, sayInVain, streamNamed } from './check-schema.ts';
 import type { SyncEnds, SyncJob } from './job.ts';
-import type { RunScope } from './scope.ts';
-import { RunGone } from './scope.ts';
+import { RunGone, type RunScope } from './scope.ts';
 
 /** Looks at the source's fields before it is read, and does what the sync's rule says where they are others than before. */
 export async function lookAtSchema(deps: Dependencies, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {

@@ -1,4 +1,5 @@
-import type { Field, FieldType } from '../core/contract.ts';
+import type { FieldType } from '../../domain/syncs/sync-codes.ts';
+import type { Field } from '../core/contract.ts';
 import { isObject } from '../core/json-record.ts';
 
 /** The members of a JSON schema's object as fields (json-schema.org: type, format, anyOf, oneOf). */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { FieldType } from '../../domain/syncs/sync-codes.ts';
 import type { Commands } from '../commands/commands-file.ts';
 import type { FetchAllow } from './fetch-allow.ts';
 import type { GuardedFetch } from './guarded-fetch.ts';
@@ -17,8 +18,6 @@ export type Json = null | boolean | number | string | Json[] | { [member: string
  */
 export type SourceRecord = { [field: string]: Json };
 
-export const FIELD_TYPES = ['string', 'integer', 'number', 'boolean', 'date', 'datetime', 'object', 'array'] as const;
-export type FieldType = typeof FIELD_TYPES[number];
 
 export type Field = { name: string; type: FieldType; nullable: boolean };
 

@@ -1,4 +1,5 @@
-import type { Field, FieldType, Json, SourceRecord } from '../core/contract.ts';
+import type { FieldType } from '../../domain/syncs/sync-codes.ts';
+import type { Field, Json, SourceRecord } from '../core/contract.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import type { FileBytes } from './file-bytes.ts';
 import { filePortions } from './file-portions.ts';

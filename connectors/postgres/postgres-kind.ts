@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { checkNesting } from '../../domain/core/parse-json.ts';
-import type { FieldType, Json } from '../core/contract.ts';
+import type { FieldType } from '../../domain/syncs/sync-codes.ts';
+import type { Json } from '../core/contract.ts';
 import { MAX_RECORD_NESTING } from '../core/json-record.ts';
 
 /** What a type of Postgres becomes. `parse` takes the text that Postgres writes for a value; what it can't read it throws. */

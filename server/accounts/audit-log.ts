@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { ACTOR_KINDS, AUDIT_ACTIONS, SUBJECT_KINDS } from '../../domain/accounts/audit.ts';
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
 import {
   type AuditFilter, type AuditPlace, listAuditEntries, type StoredAuditEntry, streamAuditEntries,
 } from '../../store/accounts/audit-log-entries.ts';
-import { ACTOR_KINDS, AUDIT_ACTIONS, SUBJECT_KINDS } from '../../store/accounts/audit-log.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import { audit } from '../http/audit.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { APP_TYPES, type AppType } from '../../domain/apps/app.ts';
 import { isStorable } from '../../domain/core/text-limits.ts';
 import { isTimeZone } from '../../domain/core/time-zone.ts';
-import { APP_TYPES, type AppType } from '../../store/apps/app-settings.ts';
 import { bodyFlag, bodyInteger, closedObject, email, identifier, jsonArray, jsonObject, name, text, textArray } from '../http/input.ts';
 import { validate } from '../http/validate.ts';
 

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { AppType } from '../../domain/apps/app.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { listAppGroupIds } from '../../store/apps/app-groups.ts';
-import type { AppSettings, AppType } from '../../store/apps/app-settings.ts';
+import type { AppSettings } from '../../store/apps/app-settings.ts';
 import { type App, isPackageNameTaken, isParent, lockApp, type WholeApp } from '../../store/apps/apps.ts';
 import type { Tx } from '../../store/core/database.ts';
 import type { Caller } from '../http/caller.ts';

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { isUnwanted, newestLiveStatus, newestStatus } from '../../domain/apps/app-statuses.ts';
+import { APP_TYPES, type AppType } from '../../domain/apps/app.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { type AppFigures, type KeptFigures, listAppFigures } from '../../store/apps/app-figures.ts';
-import { APP_TYPES, type AppIcon, type AppType } from '../../store/apps/app-settings.ts';
+import type { AppIcon } from '../../store/apps/app-settings.ts';
 import { findWholeApp, type WholeApp } from '../../store/apps/apps.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';

@@ -1,8 +1,7 @@
 import { z } from 'zod';
+import { MAX_TOKEN_KEYS } from '../../domain/apps/app.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import {
-  type AppTokenKey, deleteAppTokenKey, insertAppTokenKey, listAppTokenKeys, MAX_TOKEN_KEYS,
-} from '../../store/apps/app-token-keys.ts';
+import { type AppTokenKey, deleteAppTokenKey, insertAppTokenKey, listAppTokenKeys } from '../../store/apps/app-token-keys.ts';
 import { lockApp } from '../../store/apps/apps.ts';
 import { write } from '../../store/core/database.ts';
 import { audit } from '../http/audit.ts';

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { refuse } from '../../domain/core/refusal.ts';
+import { EXPORT_ALERTS, EXPORT_RUN_CAUSES, EXPORT_RUN_STATES } from '../../domain/exports/exporter.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { type ExportRecord, listExportRecords } from '../../store/exports/export-files.ts';
-import { EXPORT_ALERTS, EXPORT_RUN_CAUSES, EXPORT_RUN_STATES, type ExportRun } from '../../store/exports/export-run-record.ts';
+import type { ExportRun } from '../../store/exports/export-run-record.ts';
 import { findExportRun, listExportRunIdentifiers } from '../../store/exports/export-runs.ts';
 import { wholeSeconds } from '../http/whole-seconds.ts';
 import { knownExporter } from './exporter-record.ts';

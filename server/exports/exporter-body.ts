@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { isDate, readDatetime } from '../../domain/core/date-value.ts';
 import { sourceUrlFault } from '../../domain/core/source-url.ts';
 import { EXPORT_DATA_TYPES, EXPORT_FORMATS, exportDataType } from '../../domain/exports/export-data-type.ts';
+import { EXPORTER_TYPES } from '../../domain/exports/exporter.ts';
 import { ENCRYPTION_TYPES, parseEncryptionType } from '../../domain/exports/file-encryption.ts';
 import { BUCKET_NAME, REGION_NAME, subfolderFault, trimSlashes } from '../../domain/exports/s3-names.ts';
-import { EXPORTER_TYPES } from '../../store/exports/data-exporter-record.ts';
 import { bodyFlag, bodyInteger, email, identifier, name, text, textArray } from '../http/input.ts';
 
 /** An exporter as a caller says it (reference: Data exporters; docs/exports.md). */

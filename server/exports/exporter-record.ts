@@ -1,12 +1,13 @@
 import { z } from 'zod';
+import { APP_TYPES } from '../../domain/apps/app.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { EXPORT_FORMATS } from '../../domain/exports/export-data-type.ts';
-import { APP_TYPES } from '../../store/apps/app-settings.ts';
+import { EXPORTER_TYPES } from '../../domain/exports/exporter.ts';
 import { type App, listAppsById } from '../../store/apps/apps.ts';
 import { listSorNames, type SorType } from '../../store/attributes/systems-of-records.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
-import { type DataExporter, EXPORTER_TYPES, type ExporterSecrets } from '../../store/exports/data-exporter-record.ts';
+import type { DataExporter, ExporterSecrets } from '../../store/exports/data-exporter-record.ts';
 import { findExporter } from '../../store/exports/data-exporters.ts';
 import { listRecentExports, type RecentExport } from '../../store/exports/recent-exports.ts';
 import { findDeletionKey } from '../../store/gdpr/deletion-keys.ts';

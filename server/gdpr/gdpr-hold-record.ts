@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type GdprHold, HOLD_KINDS } from '../../store/gdpr/holds.ts';
+import { HOLD_KINDS } from '../../domain/gdpr/gdpr-codes.ts';
+import type { GdprHold } from '../../store/gdpr/holds.ts';
 
 /** A hold as it is shown (docs/gdpr.md). */
 export const HoldRecord = z.object({

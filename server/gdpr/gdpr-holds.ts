@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
+import { HOLD_KINDS } from '../../domain/gdpr/gdpr-codes.ts';
 import { write } from '../../store/core/database.ts';
-import { deleteHold, HOLD_KINDS, insertHold, listHolds, listHoldsOf } from '../../store/gdpr/holds.ts';
+import { deleteHold, insertHold, listHolds, listHoldsOf } from '../../store/gdpr/holds.ts';
 import { lockOpenDeletions } from '../../store/gdpr/open-deletions.ts';
 import { audit, auditReads } from '../http/audit.ts';
 import { identifier, text } from '../http/input.ts';

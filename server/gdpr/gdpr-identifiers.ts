@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { refuse } from '../../domain/core/refusal.ts';
+import { ALIAS_DECISIONS, LEFT_REASONS, ORIGINS } from '../../domain/gdpr/gdpr-codes.ts';
 import { write } from '../../store/core/database.ts';
-import { ORIGINS } from '../../store/gdpr/identifiers.ts';
-import { LEFT_REASONS } from '../../store/gdpr/left-identifiers.ts';
 import {
-  type Alias, ALIAS_DECISIONS, insertPreview, type Link, listAliasesOf, listLinks, previewLinks, type Said, updateAlias,
+  type Alias, insertPreview, type Link, listAliasesOf, listLinks, previewLinks, type Said, updateAlias,
 } from '../../store/gdpr/links.ts';
 import { findGdprRequest, listGdprPeople } from '../../store/gdpr/requests.ts';
 import { audit, auditReads } from '../http/audit.ts';

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { connectorOf } from '../../connectors/catalog.ts';
-import { type AnyConnector, type ConnectorContext, FIELD_TYPES, type Stream } from '../../connectors/core/contract.ts';
+import type { AnyConnector, ConnectorContext, Stream } from '../../connectors/core/contract.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
+import { FIELD_TYPES } from '../../domain/syncs/sync-codes.ts';
 import { write } from '../../store/core/database.ts';
 import { openSecretSettings, type SplitSettings } from '../../store/syncs/connections.ts';
 import type { RouteDependencies } from '../dependencies.ts';

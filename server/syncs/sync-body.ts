@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
 import { targetFaults } from '../../domain/syncs/mapping-faults.ts';
+import { SCHEMA_RULES } from '../../domain/syncs/sync-codes.ts';
 import type { EachMember } from '../../domain/syncs/sync-members.ts';
-import { SCHEMA_RULES } from '../../store/syncs/sync-record.ts';
 import { bodyFlag, bodyInteger, closedObject, email, identifier, jsonObject, name, text } from '../http/input.ts';
-import { entryFaults, EntryBody, givenField } from './sync-entry.ts';
+import { EntryBody, entryFaults, givenField } from './sync-entry.ts';
 import { ScheduleBody } from './sync-schedule.ts';
 
 /** A sync as a caller says it (docs/syncs.md). */

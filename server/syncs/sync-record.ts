@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { refuse } from '../../domain/core/refusal.ts';
 import { toldFields } from '../../domain/syncs/schema-change.ts';
+import { SCHEMA_RULES } from '../../domain/syncs/sync-codes.ts';
 import { nextRuns, type SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
 import { listSorNames } from '../../store/attributes/systems-of-records.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { listConnectionNames } from '../../store/syncs/connections.ts';
-import { type NewSync, SCHEMA_RULES, type Sync } from '../../store/syncs/sync-record.ts';
+import type { NewSync, Sync } from '../../store/syncs/sync-record.ts';
 import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { findLastRuns } from '../../store/syncs/sync-runs.ts';
 import { findSync } from '../../store/syncs/syncs.ts';

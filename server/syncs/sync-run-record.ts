@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { RUN_CAUSES, type SyncRun } from '../../store/syncs/sync-run-record.ts';
+import { RUN_CAUSES } from '../../domain/syncs/sync-codes.ts';
+import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 
 const instant = z.iso.datetime().nullable();
 

@@ -1,7 +1,7 @@
+import type { AppType } from '../../domain/apps/app.ts';
 import type { Queryable } from '../core/database.ts';
 import { newApiKey, newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
-import type { AppType } from './app-settings.ts';
 
 /** A key by which an app's SDK may send. */
 export type AppApiKey = {

@@ -1,7 +1,6 @@
+import type { AppType } from '../../domain/apps/app.ts';
 import type { Secrets } from '../core/secrets.ts';
 
-export const APP_TYPES = ['iOS App', 'Android App', 'Web App'] as const;
-export type AppType = (typeof APP_TYPES)[number];
 
 export type Localization = { language: string; original_name: string; name: string; description: string | null };
 /** Addresses of images. */

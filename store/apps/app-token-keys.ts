@@ -1,3 +1,4 @@
+import { MAX_TOKEN_KEYS } from '../../domain/apps/app.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier, newToken } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -11,7 +12,6 @@ export type AppTokenKey = {
   createdAt: Date;
 };
 
-export const MAX_TOKEN_KEYS = 2;
 
 type KeyRow = { identifier: string; secret: string; created_at: Date };
 

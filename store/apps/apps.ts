@@ -1,10 +1,9 @@
+import type { AppType } from '../../domain/apps/app.ts';
 import { insertAppSor, lockSor, renameSor } from '../attributes/systems-of-records.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
-import { type AppSettings, type AppType, type SettingsRow, toColumns, toSettings } from './app-settings.ts';
-
-export type { AppType } from './app-settings.ts';
+import { type AppSettings, type SettingsRow, toColumns, toSettings } from './app-settings.ts';
 
 /** What others know of an app. */
 export type App = { id: number; identifier: string; name: string; packageName: string; appType: AppType };

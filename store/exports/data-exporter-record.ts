@@ -1,7 +1,6 @@
 import type { ExportFormat } from '../../domain/exports/export-data-type.ts';
+import type { EXPORTER_TYPES } from '../../domain/exports/exporter.ts';
 
-/** How a customer's bucket is reached: by a role in that AWS account, or by an access key. */
-export const EXPORTER_TYPES = ['aws_account_id', 'aws_secret_key'] as const;
 
 /** What a caller says of an exporter; its secrets stand apart. */
 export type NewExporter = {

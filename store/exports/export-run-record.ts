@@ -1,17 +1,10 @@
 import type { ExportDays, ExportWindow } from '../../domain/exports/export-window.ts';
+import type { ExportAlert, ExportRunCause, ExportRunState } from '../../domain/exports/exporter.ts';
 import type { MailState } from '../core/mails.ts';
 import type { DataExporter } from './data-exporter-record.ts';
 
-export const EXPORT_RUN_STATES = ['accepted', 'running', 'finished', 'failed', 'canceled'] as const;
-export type ExportRunState = (typeof EXPORT_RUN_STATES)[number];
 
-/** Those of the first two go on where the last good run ended. */
-export const EXPORT_RUN_CAUSES = ['schedule', 'request', 'rerun', 'backfill'] as const;
-export type ExportRunCause = (typeof EXPORT_RUN_CAUSES)[number];
 
-/** What is to be mailed of a run: `late` that rows of earlier windows came after these were exported. */
-export const EXPORT_ALERTS = ['failed', 'paused', 'recovered', 'late'] as const;
-export type ExportAlert = (typeof EXPORT_ALERTS)[number];
 
 /** What a run exports, as its exporter said when it was claimed first; secrets are the exporter's. */
 export type ExportDefinition = Pick<DataExporter, 'name' | 'type' | 'bucketName' | 'subfolder' | 'region' | 'endpoint' | 'accountId'

@@ -1,12 +1,11 @@
 import { exportFolder, windowName } from '../../domain/exports/export-window.ts';
+import type { ExportAlert, ExportRunState } from '../../domain/exports/exporter.ts';
 import type { JobRef } from '../../domain/jobs/job.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { RunKey } from '../syncs/sync-runs.ts';
 import type { DataExporter } from './data-exporter-record.ts';
-import {
-  type ExportAlert, type ExportRun, type ExportRunRow, type ExportRunState, type NewExportRun, toExportRun,
-} from './export-run-record.ts';
+import { type ExportRun, type ExportRunRow, type NewExportRun, toExportRun } from './export-run-record.ts';
 
 /** Those that go on where the last good run ended, and move that on. */
 const FOLLOWS_CURSOR = `cause IN ('schedule', 'request')`;

@@ -1,10 +1,9 @@
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
+import type { HoldKind } from '../../domain/gdpr/gdpr-codes.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Person } from './tombstones.ts';
 
-export const HOLD_KINDS = ['hold', 'restriction'] as const;
-export type HoldKind = (typeof HOLD_KINDS)[number];
 
 /** While it stands, nobody who is known by this id is deleted. */
 export type GdprHold = Person & {

@@ -1,3 +1,4 @@
+import type { ORIGINS } from '../../domain/gdpr/gdpr-codes.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -11,11 +12,6 @@ const MAX_IDS_OF_A_PERSON = 1_000;
 /** So many people are gathered in a transaction, and so many ids followed by a statement. */
 const PEOPLE_AT_ONCE = 100;
 
-/**
- * Whose word an id of a person rests on. `asked`: the request; `alias`: an SDK; `confirmed`: staff, of an alias; `device`: an SDK, of
- * a device that the person used.
- */
-export const ORIGINS = ['asked', 'alias', 'confirmed', 'device'] as const;
 
 /** What somebody is known by; `ordinal`: of whom. */
 export type GdprIdentifier = KnownBy & { ordinal: number; origin: (typeof ORIGINS)[number] };

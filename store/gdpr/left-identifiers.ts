@@ -1,4 +1,5 @@
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
+import type { LeftReason } from '../../domain/gdpr/gdpr-codes.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 
@@ -8,13 +9,6 @@ export type FoundId = { ordinal: number; value: string };
 /** The same with the id that leads to it. */
 export type LinkedId = FoundId & { via: string };
 
-/**
- * Why an id that is linked to a person is left alone. `unconfirmed`: only an SDK says so, of an id that may be somebody else's;
- * `shared`: others use it, too; `too_many`: more are linked to the person than are followed.
- */
-export const LEFT_REASONS = ['unconfirmed', 'shared', 'too_many'] as const;
-
-export type LeftReason = (typeof LEFT_REASONS)[number];
 
 type Some = { entityId: number; requestId: number; ordinals: number[] };
 

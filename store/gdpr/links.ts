@@ -1,6 +1,6 @@
+import type { AliasDecision, LeftReason } from '../../domain/gdpr/gdpr-codes.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { collectIdentifiersIn, type GdprIdentifier } from './identifiers.ts';
-import type { LeftReason } from './left-identifiers.ts';
 import type { KnownBy } from './personal-data-location.ts';
 import { insertGdprRequest } from './requests.ts';
 
@@ -79,9 +79,6 @@ export async function insertPreview(tx: Tx, entityId: number, userId: string): P
   return id;
 }
 
-export const ALIAS_DECISIONS = ['confirmed', 'refused'] as const;
-
-export type AliasDecision = (typeof ALIAS_DECISIONS)[number];
 
 /** That an SDK said of `previousId` that it came before `userId`. `witnessed`: it counts without a decision of staff. */
 export type Alias = {

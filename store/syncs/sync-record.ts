@@ -1,5 +1,6 @@
 import type { Mapping } from '../../domain/syncs/record-mapping.ts';
 import type { NamedField } from '../../domain/syncs/schema-change.ts';
+import type { SCHEMA_RULES } from '../../domain/syncs/sync-codes.ts';
 import type { SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
 
 /** Attributes of a SoR, or a stream of a connection, whose records the fields of `key` name (none: nobody names them). */
@@ -14,8 +15,6 @@ export type SyncAlerts = {
   pauseAfter: number | null;
 };
 
-/** What is done when the source's fields are others than before. */
-export const SCHEMA_RULES = ['stop', 'ignore', 'follow'] as const;
 
 /** What a caller says of a sync. */
 export type NewSync = {

@@ -1,10 +1,10 @@
 import type { SchemaChange } from '../../domain/syncs/schema-change.ts';
+import type { RUN_CAUSES } from '../../domain/syncs/sync-codes.ts';
 import type { MailState } from '../core/mails.ts';
 import type { ErrorCounts } from '../imports/import-lanes.ts';
 
 export type RunState = 'accepted' | 'running' | 'finished' | 'failed' | 'canceled';
 
-export const RUN_CAUSES = ['schedule', 'request', 'redrive'] as const;
 
 /** Counts of records; read is the sum of the others. */
 export type RecordCounts = { read: number; written: number; unchanged: number; ignored: number; failed: number };

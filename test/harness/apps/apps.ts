@@ -1,4 +1,5 @@
-import type { App, AppType } from '../../../store/apps/apps.ts';
+import type { AppType } from '../../../domain/apps/app.ts';
+import type { App } from '../../../store/apps/apps.ts';
 import type { Queryable } from '../../../store/core/database.ts';
 import { newIdentifier } from '../../../store/core/identifiers.ts';
 

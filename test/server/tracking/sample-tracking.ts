@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import type { AppType } from '../../../domain/apps/app.ts';
 import { APP_DEFAULTS } from '../../../server/apps/app-change.ts';
 import { insertAppApiKey } from '../../../store/apps/app-api-keys.ts';
-import { type AppType, findApp, type App, insertApp } from '../../../store/apps/apps.ts';
+import { type App, findApp, insertApp } from '../../../store/apps/apps.ts';
 import { write } from '../../../store/core/database.ts';
 import type { TestStore } from '../../harness/core/database.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
