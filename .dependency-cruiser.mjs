@@ -5,13 +5,14 @@
  */
 const MAY_IMPORT = {
   domain: [],
+  api: ['domain'],
   store: ['domain'],
   connectors: ['domain'],
   activities: ['domain', 'store', 'connectors'],
   workflows: ['domain', 'activities'],
-  server: ['domain', 'store', 'connectors', 'workflows'],
-  cli: ['domain'],
-  web: [],
+  server: ['domain', 'api', 'store', 'connectors', 'workflows'],
+  cli: ['domain', 'api'],
+  web: ['domain', 'api'],
   checks: [],
 };
 const FOLDERS = [...Object.keys(MAY_IMPORT), 'runtime', 'test', 'bench'];
@@ -21,7 +22,9 @@ const directions = Object.entries(MAY_IMPORT).flatMap(([from, allowed]) => FOLDE
   .map((to) => forbid(`${from}-not-to-${to}`, { path: `^${from}/` }, { path: `^${to}/` })));
 
 /** Layers whose folders are features; what lies beside these folders puts the layer together. */
-const WITH_FEATURES = '(?:domain|store|activities|server|cli)';
+const WITH_FEATURES = '(?:domain|api|store|activities|server|cli)';
+/** Every call has rights, and most have ids of customers. */
+const EVERYWHERE = '^domain/(accounts/rights|attributes/customer-id)\\.ts$';
 /** Each location lies in the folder of its feature; the registry lists them, and copies elsewhere are found by those of syncs. */
 const PERSONAL_DATA = ['^store/[^/]+/personal-data/', '^store/gdpr/(personal-data|copies)\\.ts$'];
 
@@ -37,7 +40,8 @@ const PACKAGE = { dependencyTypesNot: ['core', 'local'] };
 export default {
   forbidden: [
     ...directions,
-    forbid('core-not-to-features', { path: `^${WITH_FEATURES}/core/` }, { path: `^${WITH_FEATURES}/(?!core/|http/|migrations/)[^/]+/` }),
+    forbid('core-not-to-features', { path: `^${WITH_FEATURES}/core/` },
+      { path: `^${WITH_FEATURES}/(?!core/|http/|migrations/)[^/]+/`, pathNot: EVERYWHERE }),
     // A caller is a user, a System of Records or an app.
     forbid('http-not-to-features', { path: '^server/http/' },
       { path: ['^server/(?!http/)[^/]+/', '^(?:domain|store)/(?!core/|accounts/|attributes/|tracking/)[^/]+/'] }),
@@ -50,6 +54,9 @@ export default {
     forbid('domain-decompression-not-to-other-built-ins', { path: DECOMPRESSION },
       { ...BUILT_IN, pathNot: '^(node:)?(stream|timers/promises|zlib)$' }),
     forbid('domain-not-to-packages', { path: '^domain/' }, { ...PACKAGE, pathNot: PURE_PACKAGES }),
+    // It is read by browsers, too.
+    forbid('api-not-to-built-ins', { path: '^api/' }, BUILT_IN),
+    forbid('api-not-to-packages', { path: '^api/' }, { ...PACKAGE, pathNot: 'node_modules/zod/' }),
     forbid('workflows-not-to-built-ins', { path: '^workflows/' }, BUILT_IN),
     forbid('workflows-not-to-packages', { path: '^workflows/' }, { ...PACKAGE, pathNot: 'node_modules/@temporalio/(workflow|common)/' }),
     forbid('only-store-to-pg', { pathNot: '^(store|connectors/postgres|test|bench)/' },

@@ -12,6 +12,7 @@ const FEATURES = [
 /** Folders of features, and what each has besides. */
 const LAYERS: Record<string, string[]> = {
   domain: [],
+  api: ['operations.ts', 'client.ts'],
   store: ['migrations'],
   activities: ['index.ts', 'dependencies.ts'],
   server: ['http', 'app.ts', 'dependencies.ts', 'routes.ts'],

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { MAX_NESTING } from '../api/core/input.ts';
 import type { WaysOut } from '../connectors/core/contract.ts';
 import type { JobKind, JobRef } from '../domain/jobs/job.ts';
 import type { KeptFigures } from '../store/apps/app-figures.ts';
@@ -11,7 +12,6 @@ import type { Sync } from '../store/syncs/sync-record.ts';
 import type { FeedAdmissionLimit } from './feed/feed-admission-limit.ts';
 import type { FeedIntake } from './feed/feed-intake.ts';
 import type { FeedWaker } from './feed/feed-waker.ts';
-import { MAX_NESTING } from './http/input.ts';
 import type { KeyRates } from './http/key-rates.ts';
 import type { TraceRequest } from './http/request-trace.ts';
 import type { UploadBudget } from './http/upload-budget.ts';

@@ -1,3 +1,4 @@
+import { newPassword } from '../../api/core/input.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { findInvitationByToken } from '../../store/accounts/account-links-across-entities.ts';
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
@@ -8,7 +9,6 @@ import { findUserByEmail, insertMembership, insertUser, lockUserByEmail, updateU
 import { type Database, type Tx, write } from '../../store/core/database.ts';
 import { tokenHash } from '../../store/core/secrets.ts';
 import { rightsOf } from '../http/caller.ts';
-import { newPassword } from '../http/input.ts';
 import { checkPassword } from './check-password.ts';
 import { refuseLink, withPasswordByLink } from './password-by-link.ts';
 

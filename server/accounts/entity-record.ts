@@ -1,19 +1,7 @@
-import { z } from 'zod';
+import type * as api from '../../api/accounts/entities.ts';
 import type { Entity } from '../../store/accounts/entities.ts';
 
-/** An entity as the login answer shows it (reference: Authentication). */
-export const EntityRecord = z.object({
-  id: z.int(),
-  name: z.string(),
-  description: z.string(),
-  identifier: z.string(),
-  active: z.boolean(),
-  qa_api_key: z.string(),
-  prod_api_key: z.string(),
-  data_retention_in_months: z.int(),
-});
-
-export function showEntity(entity: Entity): z.input<typeof EntityRecord> {
+export function showEntity(entity: Entity): api.Entity {
   return {
     id: entity.id,
     name: entity.name,

@@ -1,5 +1,6 @@
+import type { Role } from '../../api/core/operation.ts';
 import { RIGHTS } from '../../domain/accounts/rights.ts';
-import type { Role, Route } from '../http/route.ts';
+import type { Route } from '../http/route.ts';
 
 const ROLES: Record<Role, string> = {
   person: 'any user who has logged in; no service token',

@@ -1,25 +1,9 @@
-import { z } from 'zod';
+import type * as api from '../../api/accounts/users.ts';
 import { type Right, RIGHTS } from '../../domain/accounts/rights.ts';
 import type { Member } from '../../store/accounts/members.ts';
 import { rightsOf } from '../http/caller.ts';
 
-/** Each right with whether it is given, as the login answer shows them (reference: Authentication, 2). */
-export const Enable = z.record(z.enum(RIGHTS), z.boolean());
-
-/** A user as the admins of one entity see them. */
-export const UserRecord = z.object({
-  id: z.int(),
-  uid: z.string(),
-  email: z.string(),
-  first_name: z.string(),
-  last_name: z.string(),
-  full_name: z.string(),
-  enable: Enable,
-  admin: z.boolean(),
-  superadmin: z.boolean(),
-});
-
-export function showMember(member: Member): z.input<typeof UserRecord> {
+export function showMember(member: Member): api.User {
   return {
     id: member.id,
     uid: member.uid,

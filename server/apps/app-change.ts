@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type * as api from '../../api/apps/apps.ts';
 import type { AppType } from '../../domain/apps/app.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { listAppGroupIds } from '../../store/apps/app-groups.ts';
@@ -6,7 +7,7 @@ import type { AppSettings } from '../../store/apps/app-settings.ts';
 import { type App, isPackageNameTaken, isParent, lockApp, type WholeApp } from '../../store/apps/apps.ts';
 import type { Tx } from '../../store/core/database.ts';
 import type { Caller } from '../http/caller.ts';
-import { type AppChangeBody, readDomains } from './app-body.ts';
+import { readDomains } from './app-body.ts';
 
 /** What an app is unless its makers say otherwise. */
 export const APP_DEFAULTS: Omit<AppSettings, 'name' | 'packageName' | 'appType'> = {
@@ -23,13 +24,13 @@ const MEMBERS = {
   fcmKey: 'fcm_key', crmSyncable: 'crm_syncable', inboxDaysToLive: 'inbox_days_to_live', messageLimit: 'rate_limit',
   messagePeriod: 'rate_limit', gdprEmails: 'gdpr_emails', gdprApproval: 'gdpr_approval',
   sessionTimeoutSeconds: 'session_timeout',
-} as const satisfies Record<keyof AppSettings, keyof AppChangeBody>;
+} as const satisfies Record<keyof AppSettings, keyof api.AppChange>;
 
 /** What the reference has in the body besides `name` and `parent_identifier`; all other members are Millrace's own. */
 const OF_THE_STORE: readonly string[] = ['package_name', 'store_id', 'sku', 'app_type', 'qa', 'domains', 'default_tz'];
 
 /** The type that a body gives, once its package name is known to be free. */
-async function readAppType(tx: Tx, entityId: number, body: AppChangeBody, before: App | null): Promise<AppType> {
+async function readAppType(tx: Tx, entityId: number, body: api.AppChange, before: App | null): Promise<AppType> {
   const faults: { element: string; message: string }[] = [];
   const { package_name: packageName } = body;
   if (packageName !== undefined && await isPackageNameTaken(tx, entityId, packageName, before?.id ?? null)) {
@@ -46,7 +47,7 @@ async function readAppType(tx: Tx, entityId: number, body: AppChangeBody, before
 
 /** The settings as a body gives them; what it leaves out is as before, or as of a new app. */
 export async function readSettings(
-  tx: Tx, entityId: number, body: AppChangeBody & { name: string; package_name: string }, before: WholeApp | null,
+  tx: Tx, entityId: number, body: api.AppChange & { name: string; package_name: string }, before: WholeApp | null,
 ): Promise<AppSettings> {
   const appType = await readAppType(tx, entityId, body, before);
   const stays = before ?? APP_DEFAULTS;

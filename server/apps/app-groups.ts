@@ -1,116 +1,59 @@
-import { z } from 'zod';
+import * as api from '../../api/apps/app-groups.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import {
-  type AppGroup, deleteAppGroup, findAppGroup, insertAppGroup, isAppGroupNameTaken, listAppGroups, lockAppGroup, renameAppGroup,
-  updateAppsOfGroup,
+  type AppGroup, deleteAppGroup, findAppGroup, insertAppGroup, isAppGroupNameTaken, listAppGroups, lockAppGroup,
+  renameAppGroup, updateAppsOfGroup,
 } from '../../store/apps/app-groups.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import { audit } from '../http/audit.ts';
-import { identifier, name, textArray } from '../http/input.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 
-/** Groups of apps: an app may be in several. */
-const SHARED = { tag: 'App groups' } as const;
-const PATH = '/api/app_groups';
-const ONE = `${PATH}/:group_identifier`;
-const MAX_APPS = 1_000;
-
-const params = z.object({ group_identifier: identifier });
-const apps = textArray(identifier, MAX_APPS).optional().describe('Identifiers of all its apps');
-const Group = z.object({
-  identifier: z.string(), name: z.string(), created_at: z.int().describe('Seconds since the epoch'), apps: z.array(z.string()),
+const listGroups = route(api.listAppGroups, async ({ caller }, { db }) => {
+  return (await listAppGroups(db, caller.entityId)).map(showGroup);
 });
 
-const listGroups = route({
-  ...SHARED,
-  right: 'apps',
-  method: 'GET',
-  path: PATH,
-  summary: 'List the groups of apps',
-  result: z.array(Group),
-  async handle({ caller }, { db }) {
-    return (await listAppGroups(db, caller.entityId)).map(showGroup);
-  },
+const viewGroup = route(api.viewAppGroup, async ({ params: { group_identifier }, caller }, { db }) => {
+  return showGroup(await knownGroup(db, caller.entityId, group_identifier));
 });
 
-const viewGroup = route({
-  ...SHARED,
-  right: 'apps',
-  method: 'GET',
-  path: ONE,
-  summary: 'View a group of apps',
-  params,
-  result: Group,
-  async handle({ params: { group_identifier }, caller }, { db }) {
-    return showGroup(await knownGroup(db, caller.entityId, group_identifier));
-  },
+const createGroup = route(api.createAppGroup, async ({ body, keepReply, ...who }, { db }) => {
+  const { entityId } = who.caller;
+  return write(db, async (tx) => {
+    await refuseTakenName(tx, entityId, body.name, null);
+    const appIds = await readApps(tx, entityId, body.apps);
+    const made = await insertAppGroup(tx, entityId, body.name);
+    if (appIds) await updateAppsOfGroup(tx, entityId, made.id, appIds);
+    await audit(tx, who, { action: 'create', subjectKind: 'app_group', subject: made.identifier });
+    return keepReply(tx, showGroup(await knownGroup(tx, entityId, made.identifier)));
+  }, { collide: true });
 });
 
-const createGroup = route({
-  ...SHARED,
-  right: 'apps_manage',
-  method: 'POST',
-  path: PATH,
-  summary: 'Create a group of apps',
-  body: z.object({ name, apps }),
-  result: Group,
-  async handle({ body, keepReply, ...who }, { db }) {
-    const { entityId } = who.caller;
-    return write(db, async (tx) => {
-      await refuseTakenName(tx, entityId, body.name, null);
-      const appIds = await readApps(tx, entityId, body.apps);
-      const made = await insertAppGroup(tx, entityId, body.name);
-      if (appIds) await updateAppsOfGroup(tx, entityId, made.id, appIds);
-      await audit(tx, who, { action: 'create', subjectKind: 'app_group', subject: made.identifier });
-      return keepReply(tx, showGroup(await knownGroup(tx, entityId, made.identifier)));
-    }, { collide: true });
-  },
+const changeGroup = route(api.updateAppGroup, async ({ params: { group_identifier }, body, ...who }, { db }) => {
+  const { entityId } = who.caller;
+  return write(db, async (tx) => {
+    const { id } = await knownGroup(tx, entityId, group_identifier, lockAppGroup);
+    const appIds = await readApps(tx, entityId, body.apps);
+    if (body.name !== undefined) {
+      await refuseTakenName(tx, entityId, body.name, id);
+      await renameAppGroup(tx, entityId, id, body.name);
+    }
+    if (appIds) await updateAppsOfGroup(tx, entityId, id, appIds);
+    const details = { changed: Object.keys(body).join(' ') };
+    await audit(tx, who, { action: 'update', subjectKind: 'app_group', subject: group_identifier, details });
+    return showGroup(await knownGroup(tx, entityId, group_identifier));
+  }, { collide: true });
 });
 
-const changeGroup = route({
-  ...SHARED,
-  right: 'apps_manage',
-  method: 'PUT',
-  path: ONE,
-  summary: 'Update a group of apps',
-  params,
-  body: z.object({ name: name.optional(), apps }),
-  result: Group,
-  async handle({ params: { group_identifier }, body, ...who }, { db }) {
-    const { entityId } = who.caller;
-    return write(db, async (tx) => {
-      const { id } = await knownGroup(tx, entityId, group_identifier, lockAppGroup);
-      const appIds = await readApps(tx, entityId, body.apps);
-      if (body.name !== undefined) {
-        await refuseTakenName(tx, entityId, body.name, id);
-        await renameAppGroup(tx, entityId, id, body.name);
-      }
-      if (appIds) await updateAppsOfGroup(tx, entityId, id, appIds);
-      const details = { changed: Object.keys(body).join(' ') };
-      await audit(tx, who, { action: 'update', subjectKind: 'app_group', subject: group_identifier, details });
-      return showGroup(await knownGroup(tx, entityId, group_identifier));
-    }, { collide: true });
-  },
-});
-
-const deleteGroup = route({
-  ...SHARED,
-  right: 'apps_manage',
-  method: 'DELETE',
-  path: ONE,
-  summary: 'Delete a group of apps; the apps stay',
-  params,
-  async handle({ params: { group_identifier }, ...who }, { db }) {
-    const { entityId } = who.caller;
-    await write(db, async (tx) => {
-      const { id } = await knownGroup(tx, entityId, group_identifier, lockAppGroup);
-      await deleteAppGroup(tx, entityId, id);
-      await audit(tx, who, { action: 'delete', subjectKind: 'app_group', subject: group_identifier });
-    });
-    return noResult();
-  },
+const deleteGroup = route(api.deleteAppGroup, async ({ params: { group_identifier }, ...who }, { db }) => {
+  const { entityId } = who.caller;
+  await write(db, async (tx) => {
+    const { id } = await knownGroup(tx, entityId, group_identifier, lockAppGroup);
+    await deleteAppGroup(tx, entityId, id);
+    await audit(tx, who, { action: 'delete', subjectKind: 'app_group', subject: group_identifier });
+  });
+  return noResult();
 });
 
 async function knownGroup(db: Queryable, entityId: number, given: string, find = findAppGroup): Promise<AppGroup> {
@@ -130,7 +73,7 @@ async function readApps(tx: Queryable, entityId: number, identifiers: string[] |
   return [...ids.values()];
 }
 
-function showGroup({ identifier: id, name: called, createdAt, apps: within }: AppGroup): z.input<typeof Group> {
+function showGroup({ identifier: id, name: called, createdAt, apps: within }: AppGroup): api.AppGroup {
   return { identifier: id, name: called, created_at: Math.floor(createdAt.getTime() / 1_000), apps: within };
 }
 

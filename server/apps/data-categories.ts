@@ -1,28 +1,20 @@
-import { z } from 'zod';
+import * as api from '../../api/apps/data-wallet.ts';
 import { DEFAULT_CATEGORIES } from '../../domain/apps/wallet-defaults.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { isCategoryUsed } from '../../store/apps/wallet-recipients.ts';
 import { deleteWalletText, insertWalletText, listWalletTexts, updateWalletText } from '../../store/apps/wallet-texts.ts';
 import type { Route } from '../http/route.ts';
-import { description, technicalName, Texts, title } from './wallet-body.ts';
 import { walletRoutes } from './wallet-routes.ts';
-
-const others = { title: title.optional(), description: description.optional() };
 
 const defaults = DEFAULT_CATEGORIES.map(({ description: body, ...category }) => ({ id: null, identifier: null, body, ...category }));
 
 /** The default categories, then those of the app (reference: Data wallet). */
-export const dataCategoryRoutes: Route[] = walletRoutes({
-  name: 'data category', plural: 'data categories', path: 'categories', param: 'category_identifier', subjectKind: 'data_category',
+export const dataCategoryRoutes: Route[] = walletRoutes(api.dataCategories, {
+  subjectKind: 'data_category',
   defaults: {
     technicalNames: defaults.map((category) => category.technicalName),
     mayNotChange: 'Cannot modify a static data category', mayNotDelete: 'Cannot delete a static data category',
   },
-  record: z.object({
-    identifier: z.string().nullable().describe('null of a default category'), technical_name: z.string(), title: Texts, description: Texts,
-  }),
-  body: z.object({ technical_name: technicalName, ...others }),
-  change: z.object({ technical_name: technicalName.optional().describe('Required'), ...others }),
   async list(db, { entityId, appId }, address) {
     const asked = defaults.filter((category) => address === undefined || category.technicalName === address);
     return [...asked, ...await listWalletTexts(db, entityId, appId, 'data_category', address)];

@@ -1,16 +1,10 @@
-import { z } from 'zod';
+import * as api from '../../api/apps/data-wallet.ts';
 import { deleteWalletText, insertWalletText, listWalletTexts, updateWalletText } from '../../store/apps/wallet-texts.ts';
 import type { Route } from '../http/route.ts';
-import { legalText, technicalName, Texts, title } from './wallet-body.ts';
 import { walletRoutes } from './wallet-routes.ts';
 
-const others = { title: title.optional(), text: legalText.optional() };
-
-export const legalTextRoutes: Route[] = walletRoutes({
-  name: 'legal text', plural: 'legal texts', path: 'legal_texts', param: 'legal_text_identifier', subjectKind: 'legal_text',
-  record: z.object({ identifier: z.string(), technical_name: z.string(), title: Texts, text: Texts }),
-  body: z.object({ technical_name: technicalName, ...others }),
-  change: z.object({ technical_name: technicalName.optional(), ...others }),
+export const legalTextRoutes: Route[] = walletRoutes(api.legalTexts, {
+  subjectKind: 'legal_text',
   list: (db, { entityId, appId }, address) => listWalletTexts(db, entityId, appId, 'legal_text', address),
   show: (kept) => ({ identifier: kept.identifier, technical_name: kept.technicalName, title: kept.title, text: kept.body }),
   insert: (tx, { entityId, appId }, body) => insertWalletText(tx, entityId, appId, 'legal_text', {

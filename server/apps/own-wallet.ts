@@ -3,10 +3,6 @@ import { findWalletBytes, lockWallet, type WalletRef } from '../../store/apps/wa
 import type { Queryable } from '../../store/core/database.ts';
 import { requireApp } from './find-app.ts';
 
-/** What all routes of a data wallet share. */
-export const WALLET = { tag: 'Data wallet', right: 'gdpr_data_manage' } as const;
-export const WALLET_PATH = '/api/apps/:app_identifier/data_wallet';
-
 /** Lists come as a whole: so large may one be. */
 const MAX_MIB = 20;
 

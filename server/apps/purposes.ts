@@ -1,39 +1,17 @@
-import { z } from 'zod';
+import * as api from '../../api/apps/data-wallet.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
+import { sayUnknown } from '../../domain/core/say-unknown.ts';
 import { type ElementRef, listPurposes, type Purpose, replacePurposeElements } from '../../store/apps/wallet-purposes.ts';
 import { listRecipients } from '../../store/apps/wallet-recipients.ts';
 import type { WalletRef } from '../../store/apps/wallet-settings.ts';
 import { deleteWalletText, insertWalletText, updateWalletText } from '../../store/apps/wallet-texts.ts';
 import type { Queryable } from '../../store/core/database.ts';
-import { text } from '../http/input.ts';
 import type { Route } from '../http/route.ts';
-import { sayUnknown } from '../http/say-unknown.ts';
-import { description, technicalName, Texts, title, withoutRepeats } from './wallet-body.ts';
 import { walletRoutes } from './wallet-routes.ts';
 
-const MAX_ELEMENTS = 1_000;
-const named = z.object({ technical_name: z.string() });
-
-const dataElements = withoutRepeats(z.object({
-  technical_name: text(), recipient: z.object({ technical_name: text() }),
-}), { max: MAX_ELEMENTS, path: ['technical_name'], nameOf: (element) => JSON.stringify([element.recipient, element.technical_name]) });
-
-const others = { title: title.optional(), description: description.optional(), data_elements: dataElements.optional() };
-
-const PurposeRecord = z.object({
-  identifier: z.string(),
-  technical_name: z.string(),
-  title: Texts,
-  description: Texts,
-  data_elements: z.array(z.object({ technical_name: z.string(), display_name: z.string(), recipient: named, data_category: named })),
-});
-
 /** What the data is for (reference: Data wallet; the rest of the body and the changes are Millrace's own). */
-export const purposeRoutes: Route[] = walletRoutes({
-  name: 'purpose', plural: 'purposes', path: 'purposes', param: 'purpose_identifier', subjectKind: 'purpose',
-  record: PurposeRecord,
-  body: z.object({ technical_name: technicalName, ...others }),
-  change: z.object({ technical_name: technicalName.optional(), ...others }),
+export const purposeRoutes: Route[] = walletRoutes(api.purposes, {
+  subjectKind: 'purpose',
   list: (db, { entityId, appId }, address) => listPurposes(db, entityId, appId, address),
   show: showPurpose,
   async insert(tx, wallet, body) {
@@ -54,7 +32,7 @@ export const purposeRoutes: Route[] = walletRoutes({
 });
 
 /** The elements that are named; refuses the first that is none, or whose recipient is none, of this app. */
-async function found(tx: Queryable, { entityId, appId }: WalletRef, given: z.output<typeof dataElements>): Promise<ElementRef[]> {
+async function found(tx: Queryable, { entityId, appId }: WalletRef, given: api.PurposeElements): Promise<ElementRef[]> {
   const recipients = new Map((await listRecipients(tx, entityId, appId)).map((each) => [each.technicalName, each]));
   return given.map((asked, index) => {
     const recipient = recipients.get(asked.recipient.technical_name)
@@ -67,7 +45,7 @@ async function found(tx: Queryable, { entityId, appId }: WalletRef, given: z.out
   });
 }
 
-function showPurpose({ identifier, technicalName: name, title: shown, body, elements }: Purpose): z.input<typeof PurposeRecord> {
+function showPurpose({ identifier, technicalName: name, title: shown, body, elements }: Purpose): api.Purpose {
   return {
     identifier, technical_name: name, title: shown, description: body,
     data_elements: elements.map((element) => ({

@@ -1,54 +1,28 @@
-import { z } from 'zod';
+import * as api from '../../api/apps/data-wallet.ts';
 import { DEFAULT_CATEGORIES, DEFAULT_RECIPIENT } from '../../domain/apps/wallet-defaults.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
+import { sayUnknown } from '../../domain/core/say-unknown.ts';
 import {
   deleteRecipient, insertRecipient, listRecipients, type NewElement, type Recipient, replaceElements, updateRecipient,
 } from '../../store/apps/wallet-recipients.ts';
 import type { WalletRef } from '../../store/apps/wallet-settings.ts';
 import { listWalletTexts } from '../../store/apps/wallet-texts.ts';
 import type { Queryable } from '../../store/core/database.ts';
-import { name, text } from '../http/input.ts';
 import type { Route } from '../http/route.ts';
-import { sayUnknown } from '../http/say-unknown.ts';
-import { technicalName, Texts, withoutRepeats } from './wallet-body.ts';
 import { walletRoutes } from './wallet-routes.ts';
 
-const MAX_ELEMENTS = 1_000;
-
-const dataElements = withoutRepeats(z.object({
-  technical_name: technicalName, display_name: name, data_category: z.object({ technical_name: text() }),
-}), { max: MAX_ELEMENTS, path: ['technical_name'], nameOf: (element) => element.technical_name });
-
-const RecipientRecord = z.object({
-  identifier: z.string().optional().describe('Absent on the default recipient'),
-  technical_name: z.string(),
-  display_name: z.string(),
-  count_data_elements: z.int(),
-  data_elements: z.array(z.object({
-    technical_name: z.string(), display_name: z.string(),
-    data_category: z.object({ technical_name: z.string(), title: Texts }),
-    purposes: z.array(z.object({ identifier: z.string(), technical_name: z.string(), title: Texts })).describe('That name the element'),
-  })),
-});
-
 /** The default recipient, then those of the app (reference: Data wallet). */
-export const recipientRoutes: Route[] = walletRoutes({
-  name: 'recipient', plural: 'recipients', path: 'recipients', param: 'recipient_identifier', subjectKind: 'recipient',
+export const recipientRoutes: Route[] = walletRoutes(api.recipients, {
+  subjectKind: 'recipient',
   defaults: {
     technicalNames: [DEFAULT_RECIPIENT.technicalName],
     mayNotChange: 'You can not update a static Recipient', mayNotDelete: 'You can not delete a static Recipient',
   },
-  record: RecipientRecord,
-  body: z.object({ technical_name: technicalName, display_name: name, data_elements: dataElements.optional() }),
-  change: z.object({
-    technical_name: technicalName.optional(), display_name: name.optional(),
-    data_elements: dataElements.optional().describe('All elements that the recipient then has'),
-  }),
   list: (db, { entityId, appId }, address) => listRecipients(db, entityId, appId, address),
   show: showRecipient,
   async insert(tx, wallet, { technical_name, display_name, data_elements }) {
     const named = { technicalName: technical_name, displayName: display_name };
-    const made = await insertRecipient(tx, wallet.entityId, wallet.appId, named);
+        const made = await insertRecipient(tx, wallet.entityId, wallet.appId, named);
     if (made && data_elements) await replaceElements(tx, wallet.entityId, made.id, await categorised(tx, wallet, data_elements));
     return made;
   },
@@ -61,7 +35,7 @@ export const recipientRoutes: Route[] = walletRoutes({
 });
 
 /** The elements with their categories; refuses the first whose category the app does not have. */
-async function categorised(tx: Queryable, { entityId, appId }: WalletRef, given: z.output<typeof dataElements>): Promise<NewElement[]> {
+async function categorised(tx: Queryable, { entityId, appId }: WalletRef, given: api.RecipientElements): Promise<NewElement[]> {
   const made = await listWalletTexts(tx, entityId, appId, 'data_category');
   const ids = new Map<string, number | null>([
     ...DEFAULT_CATEGORIES.map((category) => [category.technicalName, null] as const),
@@ -75,7 +49,7 @@ async function categorised(tx: Queryable, { entityId, appId }: WalletRef, given:
   });
 }
 
-function showRecipient({ identifier, technicalName: name, displayName, elements }: Recipient): z.input<typeof RecipientRecord> {
+function showRecipient({ identifier, technicalName: name, displayName, elements }: Recipient): api.Recipient {
   return {
     ...(identifier === null ? {} : { identifier }),
     technical_name: name,

@@ -1,5 +1,5 @@
-import { z } from 'zod';
-import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
+import type { z } from 'zod';
+import * as api from '../../api/attributes/attribute-values.ts';
 import { findAttributeValues, type StoredValue } from '../../store/attributes/attribute-values.ts';
 import type { SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
 import { type Tx, write } from '../../store/core/database.ts';
@@ -9,48 +9,19 @@ import type { RouteDependencies } from '../dependencies.ts';
 import type { ApiVersion } from '../http/api-version.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
-import { customerId, identifier, queryFlag } from '../http/input.ts';
 import { rawNumber } from '../http/raw-json.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { findVisibleSor } from './sor-record.ts';
 
-const SHARED = {
-  method: 'GET',
-  tag: 'Attribute values',
-  right: 'sor_manage',
-  query: z.object({
-    sor_id: identifier,
-    customer_id: customerId,
-    customer_type: z.enum(CUSTOMER_TYPES),
-    with_validity_dates: queryFlag.default(false),
-  }),
-} as const;
+const readAttributeValues = route(api.readAttributeValues, async (asked, deps) => ({
+  customer_id: asked.query.customer_id,
+  customer_id_type: asked.query.customer_type,
+  attribute_values: await readValues(asked, deps),
+}));
 
-const Values = z.record(z.string(), z.unknown()).describe('Each key with its value, or { value, since }');
+const readCustomerAttributeValues = route(api.readCustomerAttributeValues, readValues);
 
-const readAttributeValues = route({
-  ...SHARED,
-  path: '/api/attribute_values',
-  summary: 'Read the attribute values of a customer',
-  description: 'Not for massive retrieval.',
-  result: z.object({ customer_id: z.string(), customer_id_type: z.enum(CUSTOMER_TYPES), attribute_values: Values }),
-  handle: async (asked, deps) => ({
-    customer_id: asked.query.customer_id,
-    customer_id_type: asked.query.customer_type,
-    attribute_values: await readValues(asked, deps),
-  }),
-});
-
-const readCustomerAttributeValues = route({
-  ...SHARED,
-  path: '/api/customer_attribute_values',
-  summary: 'Read the attribute values of a customer, as a flat map',
-  description: 'As `/api/attribute_values`, of which the result is the values alone.',
-  result: Values,
-  handle: readValues,
-});
-
-type Asked = Circumstances & { query: z.output<typeof SHARED.query>; caller: Caller };
+type Asked = Circumstances & { query: z.output<typeof api.ATTRIBUTE_VALUES.query>; caller: Caller };
 
 /** Shows the values by key, and writes down who read them. */
 async function readValues({ query, version, ...who }: Asked, { db, secrets }: RouteDependencies): Promise<Record<string, unknown>> {

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as api from '../../api/attributes/customer-profiles.ts';
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { addPendingCustomers, countCustomers, listCustomers } from '../../store/attributes/customers.ts';
@@ -7,34 +7,17 @@ import { write } from '../../store/core/database.ts';
 import { listApplications } from '../../store/tracking/installations.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { auditReads } from '../http/audit.ts';
-import { customerId } from '../http/input.ts';
 import { type Reply, streamedList, streamedResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { type AskedProfiles, auditPage } from './profile-audit.ts';
 import { listProfileChanges } from './profile-changes.ts';
 import { nextUrl, openAllCursor } from './profile-cursor.ts';
-import { profileFilters, profileListQuery, wrongParam } from './profile-query.ts';
-import { fullProfiles, ProfileRecord } from './profile-record.ts';
+import { fullProfiles } from './profile-record.ts';
 import { findProfileSelection } from './profile-selection.ts';
 
-const SHARED = { method: 'GET', tag: 'Customer profiles', right: 'sor_manage', malformedQuery: wrongParam } as const;
-
-const listProfiles = route({
-  ...SHARED,
-  path: '/api/customer_profiles',
-  summary: 'List customer profiles, or with updated_since what changed of them',
-  query: profileListQuery,
-  result: z.object({
-    total_pages: z.int().optional().describe('Without updated_since'),
-    total_profiles: z.int().optional().describe('Without updated_since'),
-    updated_until: z.iso.datetime().optional().describe('With updated_since: what the next walk over changes gives as its own'),
-    next: z.string().nullable().describe('The address of the next page; null at the end'),
-    profiles: z.array(ProfileRecord),
-  }),
-  handle: (asked, deps) => asked.query.updated_since
-    ? listProfileChanges(asked, deps, asked.query.updated_since)
-    : listAllProfiles(asked, deps),
-});
+const listProfiles = route(api.listCustomerProfiles, (asked, deps) => asked.query.updated_since
+  ? listProfileChanges(asked, deps, asked.query.updated_since)
+  : listAllProfiles(asked, deps));
 
 async function listAllProfiles(asked: AskedProfiles, deps: RouteDependencies): Promise<Reply> {
   const { caller: { entityId }, query } = asked;
@@ -65,31 +48,22 @@ async function listAllProfiles(asked: AskedProfiles, deps: RouteDependencies): P
 /** The path of the export in the reference, which is not served yet: no answer is to look like an empty one. */
 const EXPORT = 'export';
 
-const readProfile = route({
-  ...SHARED,
-  path: '/api/customer_profiles/:customer_id',
-  summary: 'Read the profiles of a customer id',
-  description: 'One for each type that the id is known as; none of an unknown one.',
-  params: z.object({ customer_id: customerId }),
-  query: z.object(profileFilters),
-  result: z.array(ProfileRecord),
-  async handle({ params, query, ...who }, { db, secrets }) {
-    if (params.customer_id === EXPORT) refuse(404, 'not_found', 'Profiles cannot be exported yet: list them, and follow next');
-    const { entityId } = who.caller;
-    const { customer_id_type: type } = query;
-    const filter = { customerType: type ?? null, customerIds: [params.customer_id] };
-    await addPendingCustomers(db, entityId);
-    const { selection, customers } = await write(db, async (tx) => {
-      const hashes = (type ? [type] : CUSTOMER_TYPES).map((each) => secrets.customerHash(entityId, each, params.customer_id));
-      await auditReads(tx, who, hashes, {});
-      return {
-        selection: await findProfileSelection(tx, entityId, query),
-        customers: await listCustomers(tx, entityId, filter, { limit: CUSTOMER_TYPES.length }),
-      };
-    });
-    const found = streamProfileValues(db, entityId, customers, selection.values);
-    return streamedList(each(found, fullProfiles(selection, await listApplications(db, entityId, customers))));
-  },
+const readProfile = route(api.viewCustomerProfile, async ({ params, query, ...who }, { db, secrets }) => {
+  if (params.customer_id === EXPORT) refuse(404, 'not_found', 'Profiles cannot be exported yet: list them, and follow next');
+  const { entityId } = who.caller;
+  const { customer_id_type: type } = query;
+  const filter = { customerType: type ?? null, customerIds: [params.customer_id] };
+  await addPendingCustomers(db, entityId);
+  const { selection, customers } = await write(db, async (tx) => {
+    const hashes = (type ? [type] : CUSTOMER_TYPES).map((each) => secrets.customerHash(entityId, each, params.customer_id));
+    await auditReads(tx, who, hashes, {});
+    return {
+      selection: await findProfileSelection(tx, entityId, query),
+      customers: await listCustomers(tx, entityId, filter, { limit: CUSTOMER_TYPES.length }),
+    };
+  });
+  const found = streamProfileValues(db, entityId, customers, selection.values);
+  return streamedList(each(found, fullProfiles(selection, await listApplications(db, entityId, customers))));
 });
 
 async function* each<T, R>(rows: AsyncIterable<T>, show: (row: T) => R): AsyncGenerator<R> {

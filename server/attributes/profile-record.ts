@@ -1,22 +1,10 @@
-import { z } from 'zod';
+import type * as api from '../../api/attributes/customer-profiles.ts';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
-import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
 import type { ProfileValue } from '../../store/attributes/profile-values.ts';
 import { type Person, personKey } from '../../store/gdpr/tombstones.ts';
 import type { Application } from '../../store/tracking/installations.ts';
 import { JsonText, rawNumber } from '../http/raw-json.ts';
 import type { ProfileSelection } from './profile-selection.ts';
-
-/** Reference: Customer profile. */
-export const ProfileRecord = z.object({
-  customer_id: z.string(),
-  customer_id_type: z.enum(CUSTOMER_TYPES),
-  attributes: z.record(z.string(), z.record(z.string(), z.unknown()))
-    .describe('`global`, and one member for each SoR: key to value, or with updated_since to { value, removed }'),
-  applications: z.array(z.object({
-    app_id: z.string(), sor_id: z.string(), installations: z.array(z.object({ device_id: z.string() })),
-  })),
-});
 
 type Found = { customer: Person; values: ProfileValue[] };
 /** The apps of a page's customers, by `personKey`. */
@@ -53,7 +41,7 @@ function valueText(valueType: ValueType, stored: ProfileValue): string {
 }
 
 /** Shows the values that there are as `{ value, removed }`. */
-export function changedProfiles({ sors }: ProfileSelection, applications: Applications): (found: Found) => z.input<typeof ProfileRecord> {
+export function changedProfiles({ sors }: ProfileSelection, applications: Applications): (found: Found) => api.CustomerProfile {
   const places = placesOf(sors);
   return ({ customer, values }) => {
     const members: Members = blank();

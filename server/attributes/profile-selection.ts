@@ -1,5 +1,4 @@
-import type { CustomerAttribute } from '../../store/attributes/customer-attributes.ts';
-import { listCustomerAttributesOf } from '../../store/attributes/customer-attributes.ts';
+import { type CustomerAttribute, listCustomerAttributesOf } from '../../store/attributes/customer-attributes.ts';
 import type { ValueSelection } from '../../store/attributes/profile-values.ts';
 import { listSors } from '../../store/attributes/systems-of-records.ts';
 import type { Queryable } from '../../store/core/database.ts';

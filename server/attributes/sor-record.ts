@@ -1,41 +1,19 @@
-import { z } from 'zod';
-import { VALUE_TYPES } from '../../domain/attributes/attribute-value.ts';
+import type * as api from '../../api/attributes/systems-of-records.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { CustomerAttribute } from '../../store/attributes/customer-attributes.ts';
 import { findSor, type SorType, type SorView, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { ApiVersion } from '../http/api-version.ts';
 
-/** A customer attribute as it is listed inside a SoR (reference: System of Record). */
-export const AttributeRecord = z.object({
-  identifier: z.string(),
-  key: z.string(),
-  label: z.string(),
-  value_type: z.enum(VALUE_TYPES),
-  disabled: z.boolean(),
-  sources: z.array(z.string()).optional().describe('v2 only: DEFAULT for the attributes that every entity has'),
-});
-
-export const SorRecord = z.object({
-  name: z.string(),
-  identifier: z.string(),
-  type: z.enum(['app', 'custom', 'global']),
-  api_keys: z.array(z.string()),
-  attributes_count: z.int(),
-  disabled: z.boolean(),
-  customer_attributes: z.array(AttributeRecord),
-  updated_date: z.string().optional().describe('v2 only'),
-});
-
 export function showAttribute(
   attribute: CustomerAttribute, sorType: SorType, version: ApiVersion,
-): z.input<typeof AttributeRecord> {
+): api.SorAttribute {
   const { identifier, key, label, valueType, disabled } = attribute;
   const record = { identifier, key, label, value_type: valueType, disabled };
   return version === 3 ? record : { ...record, sources: sorType === 'global' ? ['DEFAULT'] : [] };
 }
 
-export function showSor(sor: SorView, version: ApiVersion): z.input<typeof SorRecord> {
+export function showSor(sor: SorView, version: ApiVersion): api.SystemOfRecords {
   const record = {
     name: sor.name,
     identifier: sor.identifier,

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as api from '../../api/exports/export-runs.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { backfillWindow, daysFault } from '../../domain/exports/export-window.ts';
 import { findEntityZone } from '../../store/accounts/entities.ts';
@@ -10,53 +10,28 @@ import { findExportRunOfWindow, findWaitingExportRun, insertExportRun } from '..
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
-import { identifier, text } from '../http/input.ts';
 import { type Circumstances, type KeepReply, type Route, route } from '../http/route.ts';
 import { startSoon } from '../jobs/start-soon.ts';
-import { ExportRunRecord, knownExportRun, showExportRun } from './export-run-record.ts';
+import { knownExportRun, showExportRun } from './export-run-record.ts';
 import { knownExporter } from './exporter-record.ts';
 
-/** Runs that somebody asks for. */
-const SHARED = { tag: 'Data exporters', right: ['sor_manage', 'usage_analytics_view'] } as const;
-const PATH = '/api/data_exporters/:exporter_id';
-const params = z.object({ exporter_id: identifier });
-
-const runNow = route({
-  ...SHARED,
-  method: 'POST',
-  path: `${PATH}/runs`,
-  summary: 'Run an export now, from the end of the last successful window',
-  description: 'Also of an exporter that is not active, or is paused: so a mended one is tried. It begins once the run under way has '
-    + 'ended, and 30 s from now at the earliest, when all that was received until now is committed.',
-  params,
-  result: ExportRunRecord,
-  async handle({ params: { exporter_id }, ...who }, deps) {
-    return startRun(exporter_id, who, deps, async (tx, { entityId, id }) => {
-      const waiting = await findWaitingExportRun(tx, entityId, id);
-      if (waiting !== null) refuse(409, 'conflict', `A run that was asked for waits already: ${waiting}`);
-      return { cause: 'request', window: { start: null, end: new Date(Math.floor(Date.now() / 1000) * 1000) } };
-    });
-  },
+const runNow = route(api.runDataExporter, async ({ params: { exporter_id }, ...who }, deps) => {
+  return startRun(exporter_id, who, deps, async (tx, { entityId, id }) => {
+    const waiting = await findWaitingExportRun(tx, entityId, id);
+    if (waiting !== null) refuse(409, 'conflict', `A run that was asked for waits already: ${waiting}`);
+    return { cause: 'request', window: { start: null, end: new Date(Math.floor(Date.now() / 1000) * 1000) } };
+  });
 });
 
-const rerun = route({
-  ...SHARED,
-  method: 'POST',
-  path: `${PATH}/runs/:run_id/rerun`,
-  summary: 'Rerun the export of a window',
-  description: 'As the exporter is now. The new manifest takes the place of the old one, in one go; where the next run begins stays.',
-  params: z.object({ exporter_id: identifier, run_id: identifier }),
-  result: ExportRunRecord,
-  async handle({ params: { exporter_id, run_id }, ...who }, deps) {
-    return startRun(exporter_id, who, deps, async (tx, { entityId, id }) => {
-      const run = await knownExportRun(tx, entityId, exporter_id, run_id);
-      refuseUnfinished(run);
-      const rerunOf = run.rerunOf ?? run.id;
-      const underWay = await findExportRunOfWindow(tx, entityId, id, { rerunOf });
-      if (underWay !== null) refuse(409, 'conflict', `A rerun of it is under way already: ${underWay}`);
-      return { cause: 'rerun', rerunOf, days: run.days, window: { start: run.window.start ?? '-infinity', end: run.window.end } };
-    });
-  },
+const rerun = route(api.rerunExport, async ({ params: { exporter_id, run_id }, ...who }, deps) => {
+  return startRun(exporter_id, who, deps, async (tx, { entityId, id }) => {
+    const run = await knownExportRun(tx, entityId, exporter_id, run_id);
+    refuseUnfinished(run);
+    const rerunOf = run.rerunOf ?? run.id;
+    const underWay = await findExportRunOfWindow(tx, entityId, id, { rerunOf });
+    if (underWay !== null) refuse(409, 'conflict', `A rerun of it is under way already: ${underWay}`);
+    return { cause: 'rerun', rerunOf, days: run.days, window: { start: run.window.start ?? '-infinity', end: run.window.end } };
+  });
 });
 
 function refuseUnfinished({ state, isCovered }: ExportRun): void {
@@ -68,28 +43,16 @@ function refuseUnfinished({ state, isCovered }: ExportRun): void {
   if (isCovered) refuse(400, 'bad_request', 'The run had nothing to export: an earlier run had exported all of its window');
 }
 
-const day = text({ max: 10 }).describe('A day of the entity\'s zone, such as 2026-01-31');
-
-const backfill = route({
-  ...SHARED,
-  method: 'POST',
-  path: `${PATH}/backfills`,
-  summary: 'Backfill: export the days from one to another, both included',
-  description: 'By when events happened, into a folder of its own: backfill/<from>_<to>. Daily runs go on as they would without it.',
-  params,
-  body: z.object({ from: day, to: day }),
-  result: ExportRunRecord,
-  async handle({ params: { exporter_id }, body: { from, to }, ...who }, deps) {
-    return startRun(exporter_id, who, deps, async (tx, { entityId, id }) => {
-      const zone = await findEntityZone(tx, entityId);
-      const days = { from, to };
-      const fault = daysFault(days, zone, new Date());
-      if (fault) refuseField(fault.element, fault.message);
-      const underWay = await findExportRunOfWindow(tx, entityId, id, { days });
-      if (underWay !== null) refuse(409, 'conflict', `A backfill of these days is under way already: ${underWay}`);
-      return { cause: 'backfill', days, window: backfillWindow(days, zone) };
-    });
-  },
+const backfill = route(api.backfillExports, async ({ params: { exporter_id }, body: { from, to }, ...who }, deps) => {
+  return startRun(exporter_id, who, deps, async (tx, { entityId, id }) => {
+    const zone = await findEntityZone(tx, entityId);
+    const days = { from, to };
+    const fault = daysFault(days, zone, new Date());
+    if (fault) refuseField(fault.element, fault.message);
+    const underWay = await findExportRunOfWindow(tx, entityId, id, { days });
+    if (underWay !== null) refuse(409, 'conflict', `A backfill of these days is under way already: ${underWay}`);
+    return { cause: 'backfill', days, window: backfillWindow(days, zone) };
+  });
 });
 
 type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller; keepReply: KeepReply };

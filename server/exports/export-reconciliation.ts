@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as api from '../../api/exports/export-reconciliation.ts';
 import { openExportBucket } from '../../connectors/s3/export-bucket.ts';
 import { findEntityZone, findExternalId } from '../../store/accounts/entities.ts';
 import type { Queryable } from '../../store/core/database.ts';
@@ -12,54 +12,28 @@ import {
 import { exporterAccess } from '../../store/exports/exporter-access.ts';
 import { isSameBucket } from '../../store/exports/same-bucket.ts';
 import type { RouteDependencies } from '../dependencies.ts';
-import { identifier, pageNumber, queryFlag } from '../http/input.ts';
-import { pageOf, rowsOf, showPage } from '../http/page.ts';
+import { rowsOf, showPage } from '../http/page.ts';
 import { type Route, route } from '../http/route.ts';
 import { dueUntil } from './export-due.ts';
 import { checkManifest, type ManifestState, verifyFiles } from './export-verification.ts';
 import { knownExporter } from './exporter-record.ts';
-import { ReconciledWindow, showExported, showGap, showMissing, type Verified } from './reconciled-windows.ts';
+import { showExported, showGap, showMissing, type Verified } from './reconciled-windows.ts';
 
-/** Two months of days. */
-const MAX_WINDOWS = 62;
-
-const moment = z.union([z.iso.datetime({ offset: true }), z.iso.date()], {
-  error: 'must be a date such as 2026-01-31, or a time such as 2026-01-31T00:00:00Z',
-}).transform((value) => new Date(value));
-
-const viewReconciliation = route({
-  method: 'GET',
-  path: '/api/data_exporters/:exporter_id/reconciliation',
-  tag: 'Data exporters',
-  right: ['sor_manage', 'usage_analytics_view'],
-  summary: 'Compare the windows that an exporter was due to export with its bucket',
-  description: 'Window by window, in the order of time, the ones that are missing among them. With verify each file is looked up in '
-    + 'the bucket by its size and checksum, and manifests by their content and signature; nothing else is downloaded.',
-  params: z.object({ exporter_id: identifier }),
-  query: z.object({
-    from: moment.optional().describe('Windows that end after this; default all'),
-    to: moment.optional().describe('Windows that begin before this; default all'),
-    verify: queryFlag.optional().describe('Look into the bucket'),
-    page: pageNumber({ min: 1, max: 1_000_000, otherwise: 1 }),
-    per_page: pageNumber({ min: 1, max: MAX_WINDOWS, otherwise: MAX_WINDOWS }),
-  }),
-  result: pageOf(ReconciledWindow),
-  async handle({ params: { exporter_id }, query, caller: { entityId }, log }, deps) {
-    const { from = null, to = null, verify = false, ...page } = query;
-    const exporter = await knownExporter(deps.db, entityId, exporter_id);
-    const range = { from, to };
-    const { id } = exporter;
-    const total = await countExportedWindows(deps.db, entityId, id, range);
-    const windows = await listExportedWindows(deps.db, entityId, id, { ...range, ...rowsOf(page) });
-    const verified = verify ? await verifyAll(deps, exporter, windows.map(({ run }) => run), log) : new Map<number, Verified>();
-    const items = await showWindows(deps.db, exporter, windows, verified);
-    const isLastPage = page.page * page.per_page >= total;
-    if (isLastPage) items.push(...await missingAtEnd(deps.db, exporter, range));
-    return showPage(deps.settings, `/api/data_exporters/${exporter_id}/reconciliation`, page, total, items);
-  },
+const viewReconciliation = route(api.reconcileExports, async ({ params: { exporter_id }, query, caller: { entityId }, log }, deps) => {
+  const { from = null, to = null, verify = false, ...page } = query;
+  const exporter = await knownExporter(deps.db, entityId, exporter_id);
+  const range = { from, to };
+  const { id } = exporter;
+  const total = await countExportedWindows(deps.db, entityId, id, range);
+  const windows = await listExportedWindows(deps.db, entityId, id, { ...range, ...rowsOf(page) });
+  const verified = verify ? await verifyAll(deps, exporter, windows.map(({ run }) => run), log) : new Map<number, Verified>();
+  const items = await showWindows(deps.db, exporter, windows, verified);
+  const isLastPage = page.page * page.per_page >= total;
+  if (isLastPage) items.push(...await missingAtEnd(deps.db, exporter, range));
+  return showPage(deps.settings, `/api/data_exporters/${exporter_id}/reconciliation`, page, total, items);
 });
 
-type Shown = z.input<typeof ReconciledWindow>;
+type Shown = api.ReconciledWindow;
 
 async function showWindows(
   db: Queryable, exporter: DataExporter, windows: ExportedWindow[], verified: Map<number, Verified>,

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type * as api from '../../api/exports/export-reconciliation.ts';
 import type { ExportBucket } from '../../connectors/s3/export-bucket.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { verifyDocument } from '../../domain/core/signed-document.ts';
@@ -6,13 +7,9 @@ import type { Secrets } from '../../store/core/secrets.ts';
 import type { ExportFile } from '../../store/exports/export-files.ts';
 import type { ExportRun } from '../../store/exports/export-run-record.ts';
 
-/** What lies in the bucket beside what was noted down; `unchecked`: there were too many files for one request. */
-export const FILE_STATES = ['ok', 'missing', 'differs', 'unchecked'] as const;
-export type FileState = (typeof FILE_STATES)[number];
+export type FileState = (typeof api.FILE_STATES)[number];
 
-/** `differs`: not the one that the run wrote; `not_signed`: no key of this server signed it. */
-export const MANIFEST_STATES = ['ok', 'missing', 'differs', 'not_signed'] as const;
-export type ManifestState = (typeof MANIFEST_STATES)[number];
+export type ManifestState = (typeof api.MANIFEST_STATES)[number];
 
 const AT_ONCE = 16;
 /** Each is a request to the bucket. */

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type * as api from '../../api/exports/data-exporters.ts';
 import { type FieldFault, refuseFields } from '../../domain/core/refusal.ts';
 import { offsetsIn, toInstant } from '../../domain/core/zoned-time.ts';
 import { exportDataType } from '../../domain/exports/export-data-type.ts';
@@ -8,7 +9,6 @@ import { listAppIds } from '../../store/apps/apps.ts';
 import { listSorIds, listSorNames } from '../../store/attributes/systems-of-records.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { ExporterSecrets, NewExporter } from '../../store/exports/data-exporter-record.ts';
-import type { ExporterChange } from './exporter-body.ts';
 import type { StoredExporter } from './stored-exporter.ts';
 
 const DEFAULTS = { region: 'eu-west-1', roleName: 'millrace-exporter', partBytes: 512 * 1024 ** 2 };
@@ -25,18 +25,18 @@ const MEMBERS = {
   endpoint: 'endpoint', accountId: 'aws_account_id', roleName: 'aws_role_name', appIds: 'app_ids', sorIds: 'sor_ids',
   exportedData: 'exported_data', format: 'format', includeHeaders: 'include_headers', encryptionType: 'encryption_type',
   partBytes: 'part_bytes', exportsSince: 'export_since', notifyEmails: 'notify_emails',
-} as const satisfies Record<keyof NewExporter, keyof ExporterChange>;
+} as const satisfies Record<keyof NewExporter, keyof api.DataExporterChange>;
 
 const SECRET_MEMBERS = {
   accessKeyId: 'aws_access_key_id', secretAccessKey: 'aws_secret_access_key', encryptionKey: 'encryption_key',
-} as const satisfies Record<keyof ExporterSecrets, keyof ExporterChange>;
+} as const satisfies Record<keyof ExporterSecrets, keyof api.DataExporterChange>;
 
 /**
  * An exporter as a caller says it; what is left out is as in `before`, or by default. Refuses, each by its wire element, all
  * that does not exist or does not go together in what comes of it.
  */
 export async function readExporter(
-  db: Queryable, entityId: number, body: ExporterChange, before: StoredExporter | null,
+  db: Queryable, entityId: number, body: api.DataExporterChange, before: StoredExporter | null,
 ): Promise<Definition> {
   const place = {
     type: or(body.export_configuration, before?.type)!,
@@ -81,7 +81,7 @@ function or<T>(given: T | undefined, before: T | undefined): T | undefined {
 type Place = Pick<NewExporter, 'type' | 'bucketName' | 'region' | 'endpoint'>;
 type Access = Pick<NewExporter, 'accountId' | 'roleName'> & Omit<ExporterSecrets, 'encryptionKey'>;
 
-function readAccess(body: ExporterChange, place: Place, before: StoredExporter | null): Read<Access> {
+function readAccess(body: api.DataExporterChange, place: Place, before: StoredExporter | null): Read<Access> {
   const { faults, value } = place.type === 'aws_account_id' ? readRole(body, before) : readKeys(body, place, before);
   return { faults: [...misplaced(body, place.type), ...faults], value };
 }
@@ -91,21 +91,21 @@ const OF_ACCESS = {
 } as const;
 
 /** What belongs to the other way of access. */
-function misplaced(body: ExporterChange, type: NewExporter['type']): FieldFault[] {
+function misplaced(body: api.DataExporterChange, type: NewExporter['type']): FieldFault[] {
   const other = type === 'aws_account_id' ? 'aws_secret_key' : 'aws_account_id';
   return OF_ACCESS[other].filter((member) => typeof body[member] === 'string').map((member) => ({
     element: member, message: `is of export_configuration ${other}, and this one is ${type}`,
   }));
 }
 
-function readRole(body: ExporterChange, before: StoredExporter | null): Read<Access> {
+function readRole(body: api.DataExporterChange, before: StoredExporter | null): Read<Access> {
   const accountId = or(body.aws_account_id, before?.accountId) ?? null;
   const roleName = or(body.aws_role_name, before?.roleName) ?? DEFAULTS.roleName;
   const faults = accountId === null ? [missing('aws_account_id', 'export_configuration aws_account_id')] : [];
   return { faults, value: { accountId, roleName, accessKeyId: null, secretAccessKey: null } };
 }
 
-function readKeys(body: ExporterChange, place: Place, before: StoredExporter | null): Read<Access> {
+function readKeys(body: api.DataExporterChange, place: Place, before: StoredExporter | null): Read<Access> {
   const accessKeyId = or(body.aws_access_key_id, before?.secrets.accessKeyId) ?? null;
   const secretAccessKey = or(body.aws_secret_access_key, before?.secrets.secretAccessKey) ?? null;
   const without = ([['aws_access_key_id', accessKeyId], ['aws_secret_access_key', secretAccessKey]] as const)
@@ -115,7 +115,7 @@ function readKeys(body: ExporterChange, place: Place, before: StoredExporter | n
 }
 
 /** Whoever may change an exporter could have its secret used elsewhere than whoever gave it meant. */
-function ledElsewhere(body: ExporterChange, after: Place & Pick<Access, 'accessKeyId'>, before: StoredExporter | null): FieldFault[] {
+function ledElsewhere(body: api.DataExporterChange, after: Place & Pick<Access, 'accessKeyId'>, before: StoredExporter | null): FieldFault[] {
   if (before?.type !== 'aws_secret_key' || typeof body.aws_secret_access_key === 'string') return [];
   const leading = (['bucketName', 'region', 'endpoint'] as const).filter((part) => before[part] !== after[part])
     .map((part): string => MEMBERS[part]);
@@ -127,7 +127,7 @@ function ledElsewhere(body: ExporterChange, after: Place & Pick<Access, 'accessK
 }
 
 function readEncryption(
-  { encryption_type: type, encryption_key: key }: ExporterChange, before: StoredExporter | null,
+  { encryption_type: type, encryption_key: key }: api.DataExporterChange, before: StoredExporter | null,
 ): Read<{ encryptionType: string | null; encryptionKey: string | null }> {
   const encryptionType = (type === undefined ? before?.encryptionType : type) || null;
   if (encryptionType === null) {
@@ -151,7 +151,7 @@ function keyFaults(type: string, key: string | null, isOther: boolean): FieldFau
 
 type Exported = Pick<NewExporter, 'appIds' | 'sorIds' | 'exportedData'>;
 
-async function readExported(db: Queryable, entityId: number, body: ExporterChange, before: StoredExporter | null): Promise<Read<Exported>> {
+async function readExported(db: Queryable, entityId: number, body: api.DataExporterChange, before: StoredExporter | null): Promise<Read<Exported>> {
   const exportedData = or(body.exported_data, before?.exportedData)!;
   const apps = body.app_ids === undefined ? { value: before!.appIds, faults: [] }
     : named('app_ids', 'app', body.app_ids, await listAppIds(db, entityId, body.app_ids));
@@ -175,7 +175,7 @@ function named(element: string, what: string, identifiers: string[], ids: Map<st
 }
 
 async function readSince(
-  db: Queryable, entityId: number, { export_since: given }: ExporterChange, before: StoredExporter | null,
+  db: Queryable, entityId: number, { export_since: given }: api.DataExporterChange, before: StoredExporter | null,
 ): Promise<Read<Date | null>> {
   const earlier = before?.exportsSince ?? null;
   if (given === undefined) return { value: earlier, faults: [] };

@@ -1,40 +1,10 @@
-import { z } from 'zod';
+import type * as api from '../../api/exports/export-reconciliation.ts';
 import type { ExportFile, ExportRecord } from '../../store/exports/export-files.ts';
 import type { ExportRun } from '../../store/exports/export-run-record.ts';
 import { wholeSeconds } from '../http/whole-seconds.ts';
-import { FILE_STATES, type FileState, MANIFEST_STATES, type ManifestState } from './export-verification.ts';
+import type { FileState, ManifestState } from './export-verification.ts';
 
-const instant = z.iso.datetime();
-
-const File = z.object({
-  key: z.string(), part: z.int(), rows: z.int(), bytes: z.int(), sha256: z.string(),
-  state: z.enum(FILE_STATES).nullable().describe('In the bucket, where that was asked for'),
-});
-
-/** A window of an exporter, or the time between two. */
-export const ReconciledWindow = z.object({
-  window: z.object({ start: instant.nullable().describe('Null: all there is'), end: instant }),
-  state: z.enum(['exported', 'gap', 'missing'])
-    .describe('gap: no run has exported it, and none will by itself; missing: it was due, and is not exported yet'),
-  reason: z.string().nullable().describe('Why it is missing, where a run gave a reason'),
-  run: z.string().nullable().describe('The one whose files count, or that is behind'),
-  run_state: z.string().nullable(),
-  rows: z.int(),
-  bytes: z.int(),
-  types: z.array(z.object({
-    type: z.string(),
-    expected: z.int().nullable().describe('Rows that were counted before the first was written'),
-    written: z.int(),
-    late: z.int().nullable().describe('Rows that came after the window was exported; null: not counted yet, or unknown'),
-    files: z.array(File),
-  })),
-  manifest: z.object({
-    key: z.string(), sha256: z.string(),
-    state: z.enum(MANIFEST_STATES).nullable().describe('In the bucket, where that was asked for'),
-  }).nullable(),
-  elsewhere: z.boolean().describe('It lies in a bucket that the exporter no longer writes to, and is not verified'),
-});
-type Window = z.input<typeof ReconciledWindow>;
+type Window = api.ReconciledWindow;
 
 const NOTHING = { rows: 0, bytes: 0, types: [], manifest: null, elsewhere: false };
 
@@ -58,7 +28,7 @@ export function showExported(run: ExportRun, { records, files, verified, isElsew
   };
 }
 
-function showFile({ key, part, rows, bytes, sha256 }: ExportFile, verified: Verified | null): z.input<typeof File> {
+function showFile({ key, part, rows, bytes, sha256 }: ExportFile, verified: Verified | null): api.ReconciledFile {
   return { key, part, rows, bytes, sha256, state: verified?.files.get(key) ?? null };
 }
 

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as api from '../../api/gdpr/gdpr.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { findRequesterEmail } from '../../store/gdpr/mails.ts';
@@ -9,9 +9,8 @@ import { auditEach } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import type { Circumstances, KeepReply } from '../http/route.ts';
 import { startSoon } from '../jobs/start-soon.ts';
-import type { AskedBody } from './gdpr-body.ts';
 
-type Asked = Circumstances & { body: z.output<typeof AskedBody>; caller: Caller; keepReply: KeepReply };
+type Asked = Circumstances & { body: api.NewGdprRequest; caller: Caller; keepReply: KeepReply };
 
 /** Where the status of either type of request is. */
 const STATUS = { access: '/api/gdpr_request/export', delete: '/api/gdpr_request/delete' };

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as api from '../../api/gdpr/gdpr.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
@@ -7,40 +7,21 @@ import type { GdprRequest } from '../../store/gdpr/request-record.ts';
 import { findGdprRequest } from '../../store/gdpr/requests.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
-import { identifier } from '../http/input.ts';
 import { type Circumstances, type KeepReply, type Route, route } from '../http/route.ts';
 import { startSoon } from '../jobs/start-soon.ts';
-import { listItems, RequestItem } from './gdpr-record.ts';
-
-/** What becomes of a deletion that was asked for from a device. */
-const SHARED = {
-  tag: 'GDPR', right: 'gdpr_data_manage', method: 'POST', params: z.object({ request_id: identifier }),
-  result: RequestItem,
-} as const;
-const PATH = '/api/gdpr/requests/:request_id';
+import { listItems } from './gdpr-record.ts';
 
 const DECISIONS = { approve: 'accepted', decline: 'declined' } as const;
 type Decision = keyof typeof DECISIONS;
 
-const approve = route({
-  ...SHARED,
-  path: `${PATH}/approve`,
-  summary: 'Approve a deletion request that waits for approval',
-  async handle({ params, log, keepReply, ...who }, deps) {
-    const { request, answer } = await write(deps.db, (tx) => decide(tx, who, params.request_id, 'approve', keepReply));
-    await startSoon(deps, log, request.type, jobRefOf(request));
-    return answer;
-  },
+const approve = route(api.approveGdprRequest, async ({ params, log, keepReply, ...who }, deps) => {
+  const { request, answer } = await write(deps.db, (tx) => decide(tx, who, params.request_id, 'approve', keepReply));
+  await startSoon(deps, log, request.type, jobRefOf(request));
+  return answer;
 });
 
-const decline = route({
-  ...SHARED,
-  path: `${PATH}/decline`,
-  summary: 'Decline a deletion request that waits for approval',
-  description: 'It is shown for a week as declined. To tell the person why is up to you.',
-  async handle({ params, keepReply, ...who }, { db }) {
-    return (await write(db, (tx) => decide(tx, who, params.request_id, 'decline', keepReply))).answer;
-  },
+const decline = route(api.declineGdprRequest, async ({ params, keepReply, ...who }, { db }) => {
+  return (await write(db, (tx) => decide(tx, who, params.request_id, 'decline', keepReply))).answer;
 });
 
 async function decide(

@@ -1,38 +1,26 @@
-import { z } from 'zod';
+import * as api from '../../api/gdpr/gdpr-receipts.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
 import { write } from '../../store/core/database.ts';
 import { isArchiveSignature } from '../../store/gdpr/archive-link.ts';
 import { findArchive, type FoundArchive } from '../../store/gdpr/archives-across-entities.ts';
-import { identifier } from '../http/input.ts';
 import { Reply } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 
-const downloadArchive = route({
-  method: 'GET',
-  path: '/api/gdpr/downloads/:request_id/:ordinal/:signature',
-  summary: 'Download the archive of a person',
-  description: 'The target of the links in download_urls and in mails: it needs no token. It works until the request is '
-    + 'discarded, or the person is deleted.',
-  tag: 'GDPR',
-  auth: 'none',
-  params: z.object({ request_id: identifier, ordinal: identifier, signature: identifier }),
-  contentType: 'application/zip',
-  async handle({ params, address }, { db, files, secrets }) {
-    const { request, person } = await write(db, async (tx) => {
-      const found = /^[1-9]\d{0,8}$/.test(params.ordinal) ? await findArchive(tx, params.request_id, Number(params.ordinal)) : null;
-      if (!found || !isArchiveSignature(secrets, found, params.signature)) return refuseUnknown();
-      await insertAuditEntry(tx, found.entityId, {
-        actorKind: 'system', address, action: 'read', subjectKind: 'gdpr_request', subject: found.request.identifier,
-        customerHash: found.person.subject, details: { archive: found.person.ordinal },
-      });
-      return found;
+const downloadArchive = route(api.downloadArchive, async ({ params, address }, { db, files, secrets }) => {
+  const { request, person } = await write(db, async (tx) => {
+    const found = /^[1-9]\d{0,8}$/.test(params.ordinal) ? await findArchive(tx, params.request_id, Number(params.ordinal)) : null;
+    if (!found || !isArchiveSignature(secrets, found, params.signature)) return refuseUnknown();
+    await insertAuditEntry(tx, found.entityId, {
+      actorKind: 'system', address, action: 'read', subjectKind: 'gdpr_request', subject: found.request.identifier,
+      customerHash: found.person.subject, details: { archive: found.person.ordinal },
     });
-    const { key, bytes } = person.archive!;
-    // Should it be gone, nothing was sent yet.
-    if (await files.size(key) === null) return refuseUnknown();
-    return new Reply(files.read(key), 200, headersOf({ request, person }, bytes));
-  },
+    return found;
+  });
+  const { key, bytes } = person.archive!;
+  // Should it be gone, nothing was sent yet.
+  if (await files.size(key) === null) return refuseUnknown();
+  return new Reply(files.read(key), 200, headersOf({ request, person }, bytes));
 });
 
 /** Of the name of the file nobody learns whose it is; no cache between keeps it. */

@@ -1,100 +1,62 @@
-import { z } from 'zod';
+import * as api from '../../api/gdpr/gdpr-holds.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
-import { HOLD_KINDS } from '../../domain/gdpr/gdpr-codes.ts';
 import { write } from '../../store/core/database.ts';
 import { deleteHold, insertHold, listHolds, listHoldsOf } from '../../store/gdpr/holds.ts';
 import { lockOpenDeletions } from '../../store/gdpr/open-deletions.ts';
 import { audit, auditReads } from '../http/audit.ts';
-import { identifier, text } from '../http/input.ts';
-import { pageOf, pageQuery, rowsOf, showPage } from '../http/page.ts';
+import { rowsOf, showPage } from '../http/page.ts';
 import { type Route, route } from '../http/route.ts';
 import { tellHoldsChanged } from './gdpr-hold-flows.ts';
-import { HoldRecord, showHold } from './gdpr-hold-record.ts';
-import { ofOne, personAsked } from './person-asked.ts';
-
-/** People who are not deleted for now. */
-const SHARED = { tag: 'GDPR', right: 'gdpr_data_manage' } as const;
-const PATH = '/api/gdpr/holds';
-const MAX_REASON = 500;
+import { showHold } from './gdpr-hold-record.ts';
+import { personAsked } from './person-asked.ts';
 
 const NOT_BOTH = 'a hold is of one of them';
 
-const createHold = route({
-  ...SHARED,
-  method: 'POST',
-  path: PATH,
-  summary: 'Put a person on legal hold: they are not deleted until it is released',
-  description: 'A request for their deletion waits meanwhile, and goes on with all others that it names. `deletion_under_way` is true '
-    + 'where one has begun that may not stop for it any more.',
-  body: z.object({
-    ...ofOne,
-    kind: z.enum(HOLD_KINDS).optional().describe('By default hold: a legal one; restriction: of processing (GDPR, article 18)'),
-    reason: text({ max: MAX_REASON }).describe('Shown with requests that wait for it'),
-  }),
-  result: HoldRecord.extend({ deletion_under_way: z.boolean() }),
-  async handle({ body, keepReply, ...who }, { db, secrets }) {
-    const { entityId, userId } = who.caller;
-    const person = personAsked(body, NOT_BOTH) ?? refuseField('user_id', 'is required, or device_id: whom the hold is of');
-    const { kind = 'hold', reason } = body;
-    return write(db, async (tx) => {
-      const hold = await insertHold(tx, entityId, { ...person, kind, reason, createdBy: userId })
-        ?? refuse(409, 'conflict', `A ${kind} stands for them already: GET ${PATH} tells of it`);
-      const open = await lockOpenDeletions(tx, entityId, [person], ['pending']);
-      await audit(tx, who, {
-        action: 'create', subjectKind: 'gdpr_hold', subject: hold.identifier, details: { kind },
-        customerHash: secrets.customerHash(entityId, person.customerType, person.customerId),
-      });
-      const answer = { ...showHold(hold), deletion_under_way: open.some(({ state }) => state === 'running') };
-      return keepReply(tx, answer, { secretOf: hold.identifier });
+const createHold = route(api.createGdprHold, async ({ body, keepReply, ...who }, { db, secrets }) => {
+  const { entityId, userId } = who.caller;
+  const person = personAsked(body, NOT_BOTH) ?? refuseField('user_id', 'is required, or device_id: whom the hold is of');
+  const { kind = 'hold', reason } = body;
+  return write(db, async (tx) => {
+    const hold = await insertHold(tx, entityId, { ...person, kind, reason, createdBy: userId })
+      ?? refuse(409, 'conflict', `A ${kind} stands for them already: GET ${api.listGdprHolds.path} tells of it`);
+    const open = await lockOpenDeletions(tx, entityId, [person], ['pending']);
+    await audit(tx, who, {
+      action: 'create', subjectKind: 'gdpr_hold', subject: hold.identifier, details: { kind },
+      customerHash: secrets.customerHash(entityId, person.customerType, person.customerId),
     });
-  },
+    const answer = { ...showHold(hold), deletion_under_way: open.some(({ state }) => state === 'running') };
+    return keepReply(tx, answer, { secretOf: hold.identifier });
+  });
 });
 
-const listTheHolds = route({
-  ...SHARED,
-  method: 'GET',
-  path: PATH,
-  summary: 'List legal holds, oldest first',
-  query: z.object({ ...pageQuery, ...ofOne }),
-  result: pageOf(HoldRecord),
-  async handle({ query, ...who }, { db, secrets, settings }) {
-    const { entityId } = who.caller;
-    const person = personAsked(query, NOT_BOTH);
-    const { total, holds } = await write(db, async (tx) => {
-      const found = await listHolds(tx, entityId, person, rowsOf(query));
-      const seen = person ? [person] : found.holds;
-      const hashes = seen.map(({ customerType, customerId: id }) => secrets.customerHash(entityId, customerType, id));
-      await auditReads(tx, who, hashes, { what: 'holds' });
-      return found;
-    });
-    const filter = person ? `?${person.customerType}=${encodeURIComponent(person.customerId)}` : '';
-    return showPage(settings, `${PATH}${filter}`, query, total, holds.map(showHold));
-  },
+const listTheHolds = route(api.listGdprHolds, async ({ query, ...who }, { db, secrets, settings }) => {
+  const { entityId } = who.caller;
+  const person = personAsked(query, NOT_BOTH);
+  const { total, holds } = await write(db, async (tx) => {
+    const found = await listHolds(tx, entityId, person, rowsOf(query));
+    const seen = person ? [person] : found.holds;
+    const hashes = seen.map(({ customerType, customerId: id }) => secrets.customerHash(entityId, customerType, id));
+    await auditReads(tx, who, hashes, { what: 'holds' });
+    return found;
+  });
+  const filter = person ? `?${person.customerType}=${encodeURIComponent(person.customerId)}` : '';
+  return showPage(settings, `${api.listGdprHolds.path}${filter}`, query, total, holds.map(showHold));
 });
 
-const releaseHold = route({
-  ...SHARED,
-  method: 'DELETE',
-  path: `${PATH}/:hold_id`,
-  summary: 'Release a hold: requests that wait for it go on',
-  description: 'Unless another hold stands for the same person. The answer is the hold that is gone.',
-  params: z.object({ hold_id: identifier }),
-  result: HoldRecord,
-  async handle({ params: { hold_id }, log, ...who }, deps) {
-    const { entityId } = who.caller;
-    const { hold, waiting } = await write(deps.db, async (tx) => {
-      const released = await deleteHold(tx, entityId, hold_id) ?? refuse(404, 'not_found', 'Hold not found');
-      const { kind, customerType, customerId: id } = released;
-      await audit(tx, who, {
-        action: 'delete', subjectKind: 'gdpr_hold', subject: hold_id, details: { kind },
-        customerHash: deps.secrets.customerHash(entityId, customerType, id),
-      });
-      const isFree = (await listHoldsOf(tx, entityId, [released])).length === 0;
-      return { hold: released, waiting: isFree ? await lockOpenDeletions(tx, entityId, [released], ['held']) : [] };
+const releaseHold = route(api.releaseGdprHold, async ({ params: { hold_id }, log, ...who }, deps) => {
+  const { entityId } = who.caller;
+  const { hold, waiting } = await write(deps.db, async (tx) => {
+    const released = await deleteHold(tx, entityId, hold_id) ?? refuse(404, 'not_found', 'Hold not found');
+    const { kind, customerType, customerId: id } = released;
+    await audit(tx, who, {
+      action: 'delete', subjectKind: 'gdpr_hold', subject: hold_id, details: { kind },
+      customerHash: deps.secrets.customerHash(entityId, customerType, id),
     });
-    await tellHoldsChanged(deps, log, waiting.map((request) => request.identifier));
-    return showHold(hold);
-  },
+    const isFree = (await listHoldsOf(tx, entityId, [released])).length === 0;
+    return { hold: released, waiting: isFree ? await lockOpenDeletions(tx, entityId, [released], ['held']) : [] };
+  });
+  await tellHoldsChanged(deps, log, waiting.map((request) => request.identifier));
+  return showHold(hold);
 });
 
 export const gdprHoldRoutes: Route[] = [createHold, listTheHolds, releaseHold];

@@ -1,49 +1,25 @@
-import { z } from 'zod';
+import * as api from '../../api/gdpr/gdpr-readmission.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
-import { type OpenDeletion, lockOpenDeletions } from '../../store/gdpr/open-deletions.ts';
+import { lockOpenDeletions, type OpenDeletion } from '../../store/gdpr/open-deletions.ts';
 import { readmit } from '../../store/gdpr/tombstone-batches.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';
 import { auditEach } from '../http/audit.ts';
-import { customerId } from '../http/input.ts';
 import { type Route, route } from '../http/route.ts';
 
-const MAX_PEOPLE = 1_000;
 const MAX_NAMED = 5;
 
-/** A text is no list, also in a web form: `ada,bob` taken for one id would readmit nobody. */
-function idsOf(what: 'user' | 'device') {
-  return z.array(customerId, { error: `must be an array of ${what} ids; in a web form ${what}s[], repeated` })
-    .max(MAX_PEOPLE, `must have at most ${MAX_PEOPLE} ${what} ids`);
-}
-
-const Readmitted = z.object({
-  readmitted: z.int().describe('Ids whose data comes in again'),
-  unknown: z.int().describe('Ids of people who were never erased: nothing was done'),
-});
-
-const readmitPeople = route({
-  tag: 'GDPR', right: 'gdpr_data_manage', method: 'POST',
-  path: '/api/gdpr/readmit',
-  summary: 'Readmit erased people: accept data of them again',
-  description: 'What was erased does not come back. Their devices are not known any more: name the devices to readmit, too.',
-  body: z.object({
-    users: idsOf('user').optional().describe('User ids'),
-    devices: idsOf('device').optional().describe('Device ids'),
-  }),
-  result: Readmitted,
-  async handle({ body, keepReply, ...who }, { db, files, secrets }) {
-    const { entityId } = who.caller;
-    const people = peopleOf(body);
-    if (people.length === 0) refuseField('users', 'is required, or devices: the ids to be taken in again');
-    const hashes = people.map(({ customerType, customerId: id }) => secrets.customerHash(entityId, customerType, id));
-    let answer = { readmitted: 0, unknown: people.length };
-    await readmit({ db, files }, entityId, hashes, async (tx, readmitted) => {
-      refuseWhileDeleted(await lockOpenDeletions(tx, entityId, people, ['pending', 'held']));
-      await auditEach(tx, who, readmitted.map((customerHash) => ({ action: 'readmit', subjectKind: 'customer', customerHash })));
-      answer = await keepReply(tx, { readmitted: readmitted.length, unknown: people.length - readmitted.length });
-    });
-    return answer;
-  },
+const readmitPeople = route(api.readmitPeople, async ({ body, keepReply, ...who }, { db, files, secrets }) => {
+  const { entityId } = who.caller;
+  const people = peopleOf(body);
+  if (people.length === 0) refuseField('users', 'is required, or devices: the ids to be taken in again');
+  const hashes = people.map(({ customerType, customerId: id }) => secrets.customerHash(entityId, customerType, id));
+  let answer = { readmitted: 0, unknown: people.length };
+  await readmit({ db, files }, entityId, hashes, async (tx, readmitted) => {
+    refuseWhileDeleted(await lockOpenDeletions(tx, entityId, people, ['pending', 'held']));
+    await auditEach(tx, who, readmitted.map((customerHash) => ({ action: 'readmit', subjectKind: 'customer', customerHash })));
+    answer = await keepReply(tx, { readmitted: readmitted.length, unknown: people.length - readmitted.length });
+  });
+  return answer;
 });
 
 /** Each of them once. */

@@ -1,38 +1,23 @@
-import { z } from 'zod';
+import * as api from '../../api/gdpr/gdpr-receipts.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
-import { receiptSchema } from '../../domain/gdpr/gdpr-receipt.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import { countReceiptsOf, listReceipts, listReceiptsOf } from '../../store/gdpr/receipts.ts';
 import { findGdprRequest } from '../../store/gdpr/requests.ts';
 import { audit } from '../http/audit.ts';
-import { identifier } from '../http/input.ts';
-import { pageOf, pageQuery, rowsOf, showPage } from '../http/page.ts';
+import { rowsOf, showPage } from '../http/page.ts';
 import { type Route, route } from '../http/route.ts';
-import { ofOne, personAsked } from './person-asked.ts';
+import { personAsked } from './person-asked.ts';
 
-/** What was shown or erased, signed; kept for ever (docs/gdpr.md). */
-const SHARED = { tag: 'GDPR', right: 'gdpr_data_manage', method: 'GET' } as const;
-const PATH = '/api/gdpr/receipts';
-
-const viewReceipts = route({
-  ...SHARED,
-  path: '/api/gdpr/requests/:request_id/receipt',
-  summary: 'Get the signed receipts of a request, also after the request is deleted',
-  description: 'One a round: people on hold are treated later than the others. `millrace verify` tells whether they are as they were '
-    + 'signed.',
-  params: z.object({ request_id: identifier }),
-  result: z.object({ receipts: z.array(receiptSchema) }),
-  async handle({ params: { request_id }, ...who }, { db }) {
-    const { entityId } = who.caller;
-    return write(db, async (tx) => {
-      const receipts = await listReceipts(tx, entityId, request_id);
-      if (receipts.length === 0) return refuseNone(tx, entityId, request_id);
-      await audit(tx, who, {
-        action: 'read', subjectKind: 'gdpr_receipt', subject: request_id, details: { receipts: receipts.length },
-      });
-      return { receipts };
+const viewReceipts = route(api.listGdprReceipts, async ({ params: { request_id }, ...who }, { db }) => {
+  const { entityId } = who.caller;
+  return write(db, async (tx) => {
+    const receipts = await listReceipts(tx, entityId, request_id);
+    if (receipts.length === 0) return refuseNone(tx, entityId, request_id);
+    await audit(tx, who, {
+      action: 'read', subjectKind: 'gdpr_receipt', subject: request_id, details: { receipts: receipts.length },
     });
-  },
+    return { receipts };
+  });
 });
 
 async function refuseNone(db: Queryable, entityId: number, requestId: string): Promise<never> {
@@ -41,29 +26,21 @@ async function refuseNone(db: Queryable, entityId: number, requestId: string): P
   if (request.state === 'declined') return refuse(404, 'not_found', 'Request was declined: nothing was done, and there is no receipt');
   // It waited for approval when its person was erased.
   return refuse(404, 'not_found', request.state === 'treated'
-    ? `Another request deleted the person before this one was approved: GET ${PATH}?user_id=… finds its receipt`
+    ? `Another request deleted the person before this one was approved: GET ${api.listReceiptsOfPerson.path}?user_id=… finds its receipt`
     : `Request is ${request.state}: there is a receipt once it is treated`);
 }
 
-const listTheirs = route({
-  ...SHARED,
-  path: PATH,
-  summary: 'List the signed receipts of a person, newest first',
-  description: 'By one of the person\'s ids. Receipts hold no ids: they are found by a keyed hash.',
-  query: z.object({ ...pageQuery, ...ofOne, user_id: ofOne.user_id.describe('Needed, or device_id') }),
-  result: pageOf(receiptSchema),
-  async handle({ query, ...who }, { db, secrets, settings }) {
-    const { entityId } = who.caller;
-    const person = personAsked(query, 'ask for one of them')
-      ?? refuseField('user_id', 'is required, or device_id: whose receipts are asked for');
-    const hash = secrets.customerHash(entityId, person.customerType, person.customerId);
-    const { receipts, total } = await write(db, async (tx) => {
-      await audit(tx, who, { action: 'read', subjectKind: 'gdpr_receipt', customerHash: hash });
-      return { receipts: await listReceiptsOf(tx, entityId, [hash], rowsOf(query)), total: await countReceiptsOf(tx, entityId, [hash]) };
-    });
-    const asked = new URLSearchParams({ [person.customerType]: person.customerId });
-    return showPage(settings, `${PATH}?${asked}`, query, total, receipts);
-  },
+const listTheirs = route(api.listReceiptsOfPerson, async ({ query, ...who }, { db, secrets, settings }) => {
+  const { entityId } = who.caller;
+  const person = personAsked(query, 'ask for one of them')
+    ?? refuseField('user_id', 'is required, or device_id: whose receipts are asked for');
+  const hash = secrets.customerHash(entityId, person.customerType, person.customerId);
+  const { receipts, total } = await write(db, async (tx) => {
+    await audit(tx, who, { action: 'read', subjectKind: 'gdpr_receipt', customerHash: hash });
+    return { receipts: await listReceiptsOf(tx, entityId, [hash], rowsOf(query)), total: await countReceiptsOf(tx, entityId, [hash]) };
+  });
+  const asked = new URLSearchParams({ [person.customerType]: person.customerId });
+  return showPage(settings, `${api.listReceiptsOfPerson.path}?${asked}`, query, total, receipts);
 });
 
 export const gdprReceiptRoutes: Route[] = [viewReceipts, listTheirs];

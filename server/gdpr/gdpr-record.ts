@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type * as api from '../../api/gdpr/gdpr.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { type App, listAppsById } from '../../store/apps/apps.ts';
 import type { Queryable } from '../../store/core/database.ts';
@@ -9,64 +9,6 @@ import type { GdprPerson, GdprRequest, GdprRequestType } from '../../store/gdpr/
 import { countPeopleOfRequests, findGdprRequest, listGdprPeople } from '../../store/gdpr/requests.ts';
 import { listWaitingPeople, type WaitingPerson } from '../../store/gdpr/waiting.ts';
 import type { RouteDependencies } from '../dependencies.ts';
-import { ListQuery, TYPES } from './gdpr-body.ts';
-
-const instant = z.iso.datetime();
-const counts = z.record(z.string(), z.int());
-const texts = z.record(z.string(), z.string().nullable());
-
-/** What either status tells. */
-const status = {
-  status: z.enum(['received', 'treated']),
-  requested_at: instant,
-  skip_email: z.boolean(),
-  email: z.string().nullable()
-    .describe('Of the requester, or of the creator of the service token; null for a device, and for a user who is removed'),
-  state: ListQuery.shape.state.unwrap(),
-  progress: z.object({
-    stage: z.string().nullable(),
-    erased: counts.describe('Rows and files that are gone, by place'),
-    survivors: counts.describe('What the last look still found, by place'),
-    looked_at: instant.nullable(),
-    fault: z.string().nullable().describe('What keeps it for now'),
-  }),
-  waiting: z.record(z.string(), z.string()).describe('By user id: what a person who is on hold waits for'),
-  expires_at: instant.nullable().describe('When it is discarded; null until it is treated or declined'),
-};
-const downloadUrls = texts.describe('By user id: null while pending, then where the archive is, or a text where there is none');
-const userIds = texts.describe('By user id: null while pending, then treated');
-
-export const AccessStatus = z.object({ ...status, download_urls: downloadUrls });
-export const DeletionStatus = z.object({ ...status, user_ids: userIds });
-
-const request = {
-  request_id: z.string(),
-  type: z.enum(TYPES),
-  source: ListQuery.shape.source.unwrap().describe('restore: people came back with a restored backup, and are erased again'),
-  app_id: z.string().nullable().describe('Of one from a device'),
-  treated_at: instant.nullable(),
-};
-
-export const RequestView = z.object({ ...request, ...status, download_urls: downloadUrls.optional(), user_ids: userIds.optional() });
-
-export const RequestItem = z.object({
-  ...request, status: status.status, state: status.state, requested_at: instant, expires_at: status.expires_at,
-  stage: z.string().nullable(), fault: z.string().nullable(),
-  people: z.object({ asked: z.int(), treated: z.int(), held: z.int() }),
-});
-
-export const PolledRequest = z.object({
-  user_id: z.string().nullable().describe('Null: asked for from a device, for what it sent itself'),
-  received_at: instant,
-  request_type: z.enum(TYPES),
-  forwarded_to_emails: z.array(z.string()),
-  forwarded_at: instant.nullable(),
-  treated_by_svc_at: instant.nullable(),
-  download_link: z.string().nullable().optional().describe('Of an access request'),
-  source: z.enum(['api', 'sdk']),
-  app_id: z.string().nullable().optional().describe('Of a request from a device'),
-  request_id: z.string(),
-});
 
 /** A request of the caller's entity, of that type, whose week is not over. The refusal has the reference's words. */
 export async function knownGdprRequest(db: Queryable, entityId: number, id: string, type: GdprRequestType): Promise<GdprRequest> {
@@ -80,13 +22,13 @@ export async function knownGdprRequest(db: Queryable, entityId: number, id: stri
 
 type Shown = Pick<RouteDependencies, 'secrets' | 'settings'>;
 
-export async function showAccess(db: Queryable, deps: Shown, asked: GdprRequest): Promise<z.input<typeof AccessStatus>> {
+export async function showAccess(db: Queryable, deps: Shown, asked: GdprRequest): Promise<api.AccessStatus> {
   const people = await listGdprPeople(db, asked.entityId, asked.id);
   const urls = byName(people, (person) => downloadOf(deps, asked, person) ?? person.message);
   return { ...await showStatus(db, asked, people), download_urls: urls };
 }
 
-export async function showDeletion(db: Queryable, asked: GdprRequest): Promise<z.input<typeof DeletionStatus>> {
+export async function showDeletion(db: Queryable, asked: GdprRequest): Promise<api.DeletionStatus> {
   const people = await listGdprPeople(db, asked.entityId, asked.id);
   const states = byName(people, ({ state }) => (state === 'treated' ? 'treated' : null));
   return { ...await showStatus(db, asked, people), user_ids: states };
@@ -119,13 +61,13 @@ function sayWaiting(on: WaitingPerson | undefined): string {
 }
 
 /** As the status of its type, and which request it is. */
-export async function viewRequest(db: Queryable, deps: Shown, asked: GdprRequest): Promise<z.input<typeof RequestView>> {
+export async function viewRequest(db: Queryable, deps: Shown, asked: GdprRequest): Promise<api.GdprRequest> {
   const apps = await listAppsById(db, asked.entityId, asked.appId === null ? [] : [asked.appId]);
   const shown = asked.type === 'access' ? await showAccess(db, deps, asked) : await showDeletion(db, asked);
   return { ...showRequest(asked, apps), ...shown };
 }
 
-export async function listItems(db: Queryable, entityId: number, requests: GdprRequest[]): Promise<z.input<typeof RequestItem>[]> {
+export async function listItems(db: Queryable, entityId: number, requests: GdprRequest[]): Promise<api.ListedGdprRequest[]> {
   const people = await countPeopleOfRequests(db, entityId, requests.map(({ id }) => id));
   const apps = await listAppsById(db, entityId, requests.flatMap(({ appId }) => appId ?? []));
   return requests.map((asked) => {
@@ -141,7 +83,7 @@ function showRequest({ identifier, type, source, appId, treatedAt }: GdprRequest
   return { request_id: identifier, type, source, app_id: apps.get(appId ?? 0)?.identifier ?? null, treated_at: iso(treatedAt) };
 }
 
-export function showPolled(deps: Shown, { request: asked, app, person, forwardedAt }: PolledPerson): z.input<typeof PolledRequest> {
+export function showPolled(deps: Shown, { request: asked, app, person, forwardedAt }: PolledPerson): api.PolledGdprRequest {
   const source = asked.source === 'sdk' ? 'sdk' : 'api';
   return {
     user_id: person.userId, received_at: asked.receivedAt.toISOString(), request_type: asked.type,

@@ -1,9 +1,5 @@
 import { refuseField } from '../../domain/core/refusal.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';
-import { customerId } from '../http/input.ts';
-
-/** Members of a query or body that name one person, by either id. */
-export const ofOne = { user_id: customerId.optional(), device_id: customerId.optional() };
 
 /** Null where neither is given; `notBoth` says why they don't come together. */
 export function personAsked(

@@ -1,5 +1,5 @@
-import { Socket } from 'node:net';
 import { type Server, STATUS_CODES } from 'node:http';
+import { Socket } from 'node:net';
 import type { FastifyHttpOptions, FastifyInstance } from 'fastify';
 import { Refusal } from '../../domain/core/refusal.ts';
 import type { Limits } from '../dependencies.ts';

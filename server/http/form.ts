@@ -14,7 +14,7 @@ export type Form = { fields: Record<string, unknown>; file?: unknown };
 export async function readForm(
   request: FastifyRequest, route: Route, circumstances: Circumstances, deps: RouteDependencies,
 ): Promise<Form> {
-  const { upload } = route;
+  const { upload, uploadPart } = route;
   const pairs: [string, unknown][] = [];
   let fieldBytes = 0;
   let maxFieldBytes = route.auth === 'token' ? deps.limits.bodyBytes : Math.min(deps.limits.bodyBytes, MAX_UNVERIFIED_BYTES);
@@ -30,9 +30,9 @@ export async function readForm(
         }
         if (fieldBytes > maxFieldBytes) refuse(413, 'payload_too_large', 'The fields of the form are too large together');
         pairs.push([part.fieldname, part.value]);
-      } else if (part.fieldname !== upload?.part || file !== undefined) {
+      } else if (!upload || part.fieldname !== uploadPart || file !== undefined) {
         part.file.destroy();
-        refuseField(part.fieldname, upload ? `takes no file; send one file, as \`${upload.part}\`` : 'takes no file');
+        refuseField(part.fieldname, upload ? `takes no file; send one file, as \`${uploadPart}\`` : 'takes no file');
       } else {
         file = await upload.receive(part.file, gather(pairs), circumstances, deps)
           .finally(() => part.file.destroy());

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
+import type { Operation } from '../../api/core/operation.ts';
 import { faultOf } from '../../domain/core/fault.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import type { Queryable } from '../../store/core/database.ts';
@@ -48,7 +49,7 @@ type Turn = { earlier: Reply; run?: never } | { run(work: Work): Promise<unknown
  * Whether a route goes by the header. Without `auth` there is no caller to tell keys apart by, and the keyed hash of
  * a login would be a fast one of a password.
  */
-export function takesIdempotencyKey({ method, auth, idempotencyKey }: Route): boolean {
+export function takesIdempotencyKey({ method, auth, idempotencyKey }: Operation): boolean {
   return method === 'POST' && auth !== 'none' && idempotencyKey !== 'ignored';
 }
 

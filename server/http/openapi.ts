@@ -1,16 +1,19 @@
 import { z } from 'zod';
+import type { Operation } from '../../api/core/operation.ts';
 import type { ServerSettings } from '../dependencies.ts';
 import { takesIdempotencyKey } from './idempotency.ts';
-import type { Route } from './route.ts';
 
 type Json = Record<string, unknown>;
 
-/** The OpenAPI 3.1 document of these routes, from the very schemas that check them. */
-export function openApiDocument(routes: readonly Route[], { publicUrl, version }: ServerSettings): Json {
+const SCHEMAS = '#/components/schemas/';
+
+/** The OpenAPI 3.1 document of these operations, from the very schemas that check them. */
+export function openApiDocument(operations: readonly Operation[], { publicUrl, version }: Pick<ServerSettings, 'publicUrl' | 'version'>): Json {
   const paths: Record<string, Json> = {};
-  for (const route of routes) {
-    const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) };
+  const schemas: Record<string, Json> = { Refusal: REFUSAL };
+  for (const each of operations) {
+    const path = each.path.replaceAll(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [each.method.toLowerCase()]: describe(each, schemas) };
   }
   return {
     openapi: '3.1.0',
@@ -27,8 +30,9 @@ export function openApiDocument(routes: readonly Route[], { publicUrl, version }
         },
       },
       responses: {
-        Refusal: { description: 'A refusal', content: { 'application/json': { schema: REFUSAL } } },
+        Refusal: { description: 'A refusal', content: { 'application/json': { schema: { $ref: `${SCHEMAS}Refusal` } } } },
       },
+      schemas,
     },
   };
 }
@@ -58,50 +62,51 @@ const IDEMPOTENCY_KEY = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
 };
 
-function operation(route: Route): Json {
-  const { auth, body } = route;
+/** Adds the records that it names to `schemas`. */
+function describe(operation: Operation, schemas: Record<string, Json>): Json {
+  const { auth, body, status = 200 } = operation;
   return {
-    summary: route.summary,
-    description: [route.description, needOf(route)].filter(Boolean).join(' '),
-    tags: [route.tag],
+    operationId: operation.id,
+    summary: operation.summary,
+    description: [operation.description, needOf(operation)].filter(Boolean).join(' '),
+    tags: [operation.tag],
     security: auth === 'token' ? [{ token: [] }] : [],
     parameters: [
-      ...parameters(route.params, 'path'), ...parameters(route.query, 'query'),
-      ...(takesIdempotencyKey(route) ? [IDEMPOTENCY_KEY] : []),
+      ...parameters(operation.params, 'path', schemas), ...parameters(operation.query, 'query', schemas),
+      ...(takesIdempotencyKey(operation) ? [IDEMPOTENCY_KEY] : []),
     ],
-    ...(body ? { requestBody: requestBody(route, schemaOf(body, 'input')) } : {}),
-    responses: { [route.status ?? 200]: success(route), default: { $ref: '#/components/responses/Refusal' } },
+    ...(body ? { requestBody: requestBody(operation, schemaOf(body, 'input', schemas)) } : {}),
+    responses: { [status]: success(operation, schemas), default: { $ref: '#/components/responses/Refusal' } },
   };
 }
 
-function needOf({ rights, role }: Route): string {
+function needOf({ rights, role }: Operation): string {
   if (role === 'admin') return 'For admins of the entity.';
   if (role === 'superadmin') return 'For superadmins.';
   return rights.length > 0 ? `Needs the right ${rights.join(' and ')}.` : '';
 }
 
-function parameters(schema: z.ZodObject | undefined, place: 'path' | 'query'): Json[] {
+function parameters(schema: z.ZodObject | undefined, place: 'path' | 'query', schemas: Record<string, Json>): Json[] {
   if (!schema) return [];
   type ObjectSchema = { properties: Record<string, Json>; required?: string[] };
-  const { properties, required = [] } = schemaOf(schema, 'input') as ObjectSchema;
+  const { properties, required = [] } = schemaOf(schema, 'input', schemas) as ObjectSchema;
   return Object.entries(properties).map(([name, { description, ...property }]) => ({
     name, in: place, required: place === 'path' || required.includes(name), schema: property,
     ...(description === undefined ? {} : { description }),
   }));
 }
 
-function requestBody({ upload }: Route, schema: Json): Json {
+function requestBody({ uploadPart }: Operation, schema: Json): Json {
   const forms = { 'application/json': { schema }, 'application/x-www-form-urlencoded': { schema } };
-  if (!upload) return { content: forms };
-  const file = { type: 'string', format: 'binary' };
-  const withFile = { ...schema, properties: { ...(schema['properties'] as Json), [upload.part]: file } };
-  return { content: { 'multipart/form-data': { schema: withFile }, ...forms } };
+  if (uploadPart === undefined) return { content: forms };
+  const file = { type: 'object', properties: { [uploadPart]: { type: 'string', format: 'binary' } } };
+  return { content: { 'multipart/form-data': { schema: { allOf: [schema, file] } }, ...forms } };
 }
 
-function success({ result, bare, contentType, status }: Route): Json {
+function success({ result, bare, contentType, status }: Operation, schemas: Record<string, Json>): Json {
   if (status === 204) return { description: 'Done; there is no body' };
   if (contentType) return { description: 'The file', content: { [contentType]: { schema: fileSchema(contentType) } } };
-  const shown = result && schemaOf(result, 'output');
+  const shown = result && schemaOf(result, 'output', schemas);
   return { description: 'Done', content: { 'application/json': { schema: bare ? shown : enveloped(shown) } } };
 }
 
@@ -114,8 +119,20 @@ function fileSchema(contentType: string): Json {
   return contentType.startsWith('text/') ? { type: 'string' } : { type: 'string', format: 'binary' };
 }
 
-function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
-  const json: Json = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
-  delete json['$schema'];         // the document says it for all
-  return json;
+/** A record with a name is a reference, and stands in `schemas` once. */
+function schemaOf(schema: z.ZodType, io: 'input' | 'output', schemas: Record<string, Json>): Json {
+  // Within another one, the schema itself becomes a reference, too.
+  const whole = z.toJSONSchema(z.object({ schema }), { io, unrepresentable: 'any', override: ({ jsonSchema }) => dropPattern(jsonSchema) });
+  const { properties, $defs = {} } = JSON.parse(JSON.stringify(whole).replaceAll('#/$defs/', SCHEMAS)) as
+    { properties: { schema: Json }; $defs?: Record<string, Json> };
+  for (const [name, { id: _, ...definition }] of Object.entries($defs)) {
+    if (schemas[name] && JSON.stringify(schemas[name]) !== JSON.stringify(definition)) throw new Error(`Two schemas have the name ${name}`);
+    schemas[name] = definition;
+  }
+  return properties.schema;
+}
+
+/** The format says the same of a time, in a word. */
+function dropPattern(schema: Json): void {
+  if (schema['format'] === 'date-time') delete schema['pattern'];
 }

@@ -1,29 +1,5 @@
-import { z } from 'zod';
+import type { PageQuery } from '../../api/core/page.ts';
 import type { ServerSettings } from '../dependencies.ts';
-import { pageNumber } from './input.ts';
-
-/** Pages of lists (reference: Conventions, 6). */
-
-const MAX_ROWS = 10_000;
-
-export const pageQuery = {
-  page: pageNumber({ min: 1, max: 1_000_000, otherwise: 1 }),
-  per_page: pageNumber({ min: 1, max: MAX_ROWS, otherwise: 1_000 }),
-};
-
-export type PageQuery = { page: number; per_page: number };
-
-const link = z.string().nullable();
-
-export function pageOf<R extends z.ZodType>(item: R) {
-  return z.object({
-    items: z.array(item),
-    item_count: z.int(),
-    total_items: z.int(),
-    total_pages: z.int(),
-    navigation: z.object({ first: link, prev: link, next: link, last: link }),
-  });
-}
 
 /** The rows that a page stands for. */
 export function rowsOf({ page, per_page }: PageQuery): { offset: number; limit: number } {

@@ -1,15 +1,16 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Role } from '../../api/core/operation.ts';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { apiVersion } from './api-version.ts';
 import { gather } from './bodies.ts';
-import { findCaller, type Caller } from './caller.ts';
-import { readForm, type Form } from './form.ts';
+import { type Caller, findCaller } from './caller.ts';
+import { type Form, readForm } from './form.ts';
 import { idempotencyKey, takeTurn } from './idempotency.ts';
 import { toReply } from './reply.ts';
-import type { Circumstances, Role, Route } from './route.ts';
+import type { Circumstances, Route } from './route.ts';
 import { validate } from './validate.ts';
 import { MAX_OPEN_BYTES } from './verify-body.ts';
 

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
+import type { Malformed } from '../../api/core/operation.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import type { Malformed } from './route.ts';
 
 /** A body of ten million wrong things is told about the first few. */
 const MAX_FAULTS = 50;

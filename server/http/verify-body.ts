@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify';
+import type { Auth } from '../../api/core/operation.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { RouteDependencies } from '../dependencies.ts';
-import type { Auth, Route } from './route.ts';
+import type { Route } from './route.ts';
 import { refuseKey } from './sor-key.ts';
 
 /** Bytes of a body, or of the fields of a form, that may come without valid credentials. */

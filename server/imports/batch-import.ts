@@ -1,13 +1,10 @@
-import { z } from 'zod';
+import * as api from '../../api/imports/imports.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
-import { requestHeadersFault } from '../../domain/core/request-headers.ts';
-import { sourceUrlFault } from '../../domain/core/source-url.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import type { Import, ImportSource } from '../../store/imports/import-record.ts';
 import { findImport, insertImport } from '../../store/imports/imports.ts';
-import { bodyFlag, identifier, jsonObject, text } from '../http/input.ts';
 import { type Route, route } from '../http/route.ts';
 import { findSorOfKey } from '../http/sor-key.ts';
 import { startSoon } from '../jobs/start-soon.ts';
@@ -15,64 +12,31 @@ import { importUpload, type ReceivedFile } from './receive-import.ts';
 
 /** The reply waits so long for the workflow's start; the sweep starts what was accepted and never began. */
 
-const fileUrl = z.string().superRefine((value, ctx) => {
-  const fault = sourceUrlFault(value);
-  if (fault !== undefined) ctx.addIssue({ code: 'custom', message: fault });
-});
-
-const requestHeaders = jsonObject(z.record(z.string(), z.string({ error: 'must be a string' })))
-  .superRefine((value, ctx) => {
-    const fault = requestHeadersFault(value);
-    if (fault !== undefined) ctx.addIssue({ code: 'custom', message: fault });
-  });
-
-const batchImportBody = z.object({
-  sor_id: identifier,
-  api_key: text(),
-  file_url: fileUrl.optional().describe('Where to fetch the file, instead of sending it; gzipped or not'),
-  request_headers: requestHeaders.optional().describe('Sent with the request for file_url; in a web form as JSON'),
-  skip_email: bodyFlag.default(false),
-  dry_run: bodyFlag.default(false).describe('Report what the import would do, and change nothing'),
-  redrive_of: identifier.optional().describe('The import whose corrected error file this is'),
-});
-
-const batchImport = route({
-  method: 'POST',
-  path: '/api/attribute_values/batch_import',
-  summary: 'Import attribute values from a CSV file',
-  description: 'The file is a web-form part named `file`, gzipped or not, or is fetched from `file_url`. Fields may come '
-    + 'before or after the file; before it, wrong credentials are refused at once.',
-  tag: 'Imports',
-  auth: 'sor_key',
-  body: batchImportBody,
-  upload: importUpload,
-  result: z.object({ jid: z.string(), import_id: z.string() }),
-  async handle({ body, file, version, keepReply, ...circumstances }, deps) {
-    const sor = await findSorOfKey(deps, body.sor_id, body.api_key);
-    const source = sourceOf(file, body);
-    const { job, answer } = await write(deps.db, async (tx) => {
-      const parent = body.redrive_of === undefined ? null : await findParent(tx, sor, body.redrive_of);
-      const accepted = await insertImport(tx, deps.secrets, sor.entityId, {
-        source, sorId: sor.id, version: parent?.version ?? version, skipEmail: body.skip_email, dryRun: body.dry_run,
-        parentId: parent?.id ?? null, rootId: parent && rootOf(parent),
-      });
-      await insertAuditEntry(tx, sor.entityId, {
-        actorKind: 'sor_key', actorId: sor.id, address: circumstances.address, action: 'import', subjectKind: 'import',
-        subject: accepted.identifier, details: { sor: sor.identifier, bytes: accepted.file?.fileBytes ?? null, dryRun: body.dry_run },
-      });
-      return { job: accepted, answer: await keepReply(tx, { jid: accepted.jid, import_id: accepted.identifier }) };
+const batchImport = route(api.importAttributeValues, async ({ body, file, version, keepReply, ...circumstances }, deps) => {
+  const sor = await findSorOfKey(deps, body.sor_id, body.api_key);
+  const source = sourceOf(file, body);
+  const { job, answer } = await write(deps.db, async (tx) => {
+    const parent = body.redrive_of === undefined ? null : await findParent(tx, sor, body.redrive_of);
+    const accepted = await insertImport(tx, deps.secrets, sor.entityId, {
+      source, sorId: sor.id, version: parent?.version ?? version, skipEmail: body.skip_email, dryRun: body.dry_run,
+      parentId: parent?.id ?? null, rootId: parent && rootOf(parent),
     });
-    await startSoon(deps, circumstances.log, 'import', jobRefOf(job));
-    return answer;
-  },
-});
+    await insertAuditEntry(tx, sor.entityId, {
+      actorKind: 'sor_key', actorId: sor.id, address: circumstances.address, action: 'import', subjectKind: 'import',
+      subject: accepted.identifier, details: { sor: sor.identifier, bytes: accepted.file?.fileBytes ?? null, dryRun: body.dry_run },
+    });
+    return { job: accepted, answer: await keepReply(tx, { jid: accepted.jid, import_id: accepted.identifier }) };
+  });
+  await startSoon(deps, circumstances.log, 'import', jobRefOf(job));
+  return answer;
+}, importUpload);
 
 /** The import to whose lines those of the parent's error file belong. */
 function rootOf({ id, rootId, hasErrorColumns }: Import): number {
   return rootId !== null && hasErrorColumns ? rootId : id;
 }
 
-function sourceOf(file: ReceivedFile | undefined, body: z.output<typeof batchImportBody>): ImportSource {
+function sourceOf(file: ReceivedFile | undefined, body: api.NewImport): ImportSource {
   const { file_url: url, request_headers: headers } = body;
   if (file && url !== undefined) return refuseField('file_url', 'is given beside a file: send one of them');
   if (headers && url === undefined) return refuseField('request_headers', 'is only sent with file_url, which is missing');

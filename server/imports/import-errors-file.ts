@@ -1,38 +1,24 @@
-import { z } from 'zod';
+import * as api from '../../api/imports/imports.ts';
 import { errorFileHeader, errorFileRow } from '../../domain/imports/error-file.ts';
-import { IMPORT_ERROR_TYPES } from '../../domain/imports/import-error-type.ts';
 import type { ImportFormat } from '../../domain/imports/import-file.ts';
 import { write } from '../../store/core/database.ts';
 import { type StoredImportError, streamImportErrors } from '../../store/imports/import-errors.ts';
 import { findImport, type Import } from '../../store/imports/imports.ts';
 import { audit } from '../http/audit.ts';
-import { identifier } from '../http/input.ts';
 import { streamedCsvFile } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { refuseUnknownImport } from './unknown-import.ts';
 
-const readErrorsFile = route({
-  method: 'GET',
-  path: '/api/attribute_values/imports/:import_id/errors.csv',
-  summary: 'Get the refused rows of an import as a CSV file, to correct and import again',
-  description: 'The columns of the import, then line, error_type, reason and original. Left out are rows that a re-drive '
-    + 'has brought since, and those of erased people.',
-  tag: 'Imports',
-  right: 'sor_manage',
-  params: z.object({ import_id: identifier }),
-  query: z.object({ error_type: z.enum(IMPORT_ERROR_TYPES).optional() }),
-  contentType: 'text/csv',
-  async handle({ params, query, ...who }, { db }) {
-    const { entityId } = who.caller;
-    const job = await write(db, async (tx) => {
-      const found = await findImport(tx, entityId, params.import_id) ?? refuseUnknownImport(params.import_id);
-      await audit(tx, who, { action: 'read', subjectKind: 'import', subject: found.identifier });
-      return found;
-    });
-    const errors = streamImportErrors(db, entityId, job.id, { errorType: query.error_type, isOpen: true });
-    const format = columnsOf(job);
-    return streamedCsvFile(`errors-${job.identifier}`, errorFileHeader(format), eachRow(errors, format));
-  },
+const readErrorsFile = route(api.downloadImportErrors, async ({ params, query, ...who }, { db }) => {
+  const { entityId } = who.caller;
+  const job = await write(db, async (tx) => {
+    const found = await findImport(tx, entityId, params.import_id) ?? refuseUnknownImport(params.import_id);
+    await audit(tx, who, { action: 'read', subjectKind: 'import', subject: found.identifier });
+    return found;
+  });
+  const errors = streamImportErrors(db, entityId, job.id, { errorType: query.error_type, isOpen: true });
+  const format = columnsOf(job);
+  return streamedCsvFile(`errors-${job.identifier}`, errorFileHeader(format), eachRow(errors, format));
 });
 
 type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns'>;

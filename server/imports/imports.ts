@@ -1,112 +1,56 @@
-import { z } from 'zod';
+import * as api from '../../api/imports/imports.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
-import { IMPORT_ERROR_TYPES, type ImportErrorType } from '../../domain/imports/import-error-type.ts';
+import type { ImportErrorType } from '../../domain/imports/import-error-type.ts';
 import { findSorById } from '../../store/attributes/systems-of-records.ts';
 import { write } from '../../store/core/database.ts';
 import { findFeedRequest } from '../../store/feed/feed-requests.ts';
 import { type StoredImportError, streamImportErrors } from '../../store/imports/import-errors.ts';
 import { cancelImport, findImport, findImportByJob, listImports } from '../../store/imports/imports.ts';
 import { audit } from '../http/audit.ts';
-import { customerId, identifier, queryFlag } from '../http/input.ts';
 import { streamedResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
-import { ImportProgressRecord, viewImportProgress } from './import-progress.ts';
+import { viewImportProgress } from './import-progress.ts';
 import { refuseUnknownImport } from './unknown-import.ts';
 
-const SHARED = { tag: 'Imports', right: 'sor_manage' } as const;
-
-const listImportJobs = route({
-  ...SHARED,
-  method: 'GET',
-  path: '/api/attribute_values/import_jobs',
-  summary: 'List the imports of the last week',
-  result: z.record(z.string(), z.string()).describe('Import id to start time, YYYY-MM-DD hh:mm:ss in UTC'),
-  async handle({ caller }, { db }) {
-    const jobs = await listImports(db, caller.entityId);
-    return Object.fromEntries(jobs.map((job) => [job.identifier, toSeconds(job.receivedAt)]));
-  },
+const listImportJobs = route(api.listImports, async ({ caller }, { db }) => {
+  const jobs = await listImports(db, caller.entityId);
+  return Object.fromEntries(jobs.map((job) => [job.identifier, toSeconds(job.receivedAt)]));
 });
 
-const ImportErrorRecord = z.object({
-  import_id: z.string().optional().describe('v3'),
-  job_id: z.string().optional().describe('v2'),
-  error_type: z.enum(IMPORT_ERROR_TYPES).optional().describe('v3'),
-  customer_id: z.string().nullable(),
-  key: z.string().nullable(),
-  sor: z.string().nullable(),
-  date: z.iso.datetime(),
-  source: z.string().describe('The stage that found the error'),
-  message: z.string(),
-  raw: z.string().nullable(),
-  line: z.int().describe('The line on which the record starts; 0: the file as a whole. Of a feed the value\'s place, from 0'),
-  redriven_by: z.string().nullable().describe('The import that brought the row after all'),
+const listImportErrors = route(api.listImportErrors, async ({ query, version, ...who }, { db }) => {
+  const { entityId } = who.caller;
+  const [member, other] = version === 3 ? ['import_id', 'job_id'] as const : ['job_id', 'import_id'] as const;
+  const shown = query[member] ?? refuseField(member, query[other] === undefined
+    ? 'is required' : `is required: ${other} is for v${5 - version}, which Accept chooses`);
+  const { job, sor } = await write(db, async (tx) => {
+    const find = version === 3 ? findImport : findImportByJob;
+    const found = await find(tx, entityId, shown) ?? await findFeedRequest(tx, entityId, shown)
+      ?? refuse(404, 'not_found', shown.startsWith('req_') ? 'Request not found' : 'Import not found');
+    await audit(tx, who, { action: 'read', subjectKind: 'import', subject: found.identifier });
+    return { job: found, sor: await findSorById(tx, entityId, found.sorId) };
+  });
+  const filter = { customerId: query.customer_id, errorType: query.error_type, isOpen: query.open };
+  const record = (error: StoredImportError) => ({
+    [member]: shown,
+    ...(version === 3 ? { error_type: error.errorType as ImportErrorType } : {}),
+    ...showError(error, sor?.identifier ?? null),
+  });
+  return streamedResult('attribute_errors', each(streamImportErrors(db, entityId, job.id, filter), record));
 });
 
-const listImportErrors = route({
-  ...SHARED,
-  method: 'GET',
-  path: '/api/attribute_values/import_errors',
-  summary: 'Read the errors of an import, in the order of its file, or of a feed\'s request, in the order of its values',
-  query: z.object({
-    import_id: identifier.optional().describe('v3: required; an import_id, or the requestId of a feed'),
-    job_id: identifier.optional().describe('v2: required; an import_id, a jid or a requestId'),
-    customer_id: customerId.optional(),
-    error_type: z.enum(IMPORT_ERROR_TYPES).optional(),
-    open: queryFlag.default(false).describe('Without the rows that a re-drive has brought since'),
-  }),
-  result: z.object({ attribute_errors: z.array(ImportErrorRecord) }),
-  async handle({ query, version, ...who }, { db }) {
-    const { entityId } = who.caller;
-    const [member, other] = version === 3 ? ['import_id', 'job_id'] as const : ['job_id', 'import_id'] as const;
-    const shown = query[member] ?? refuseField(member, query[other] === undefined
-      ? 'is required' : `is required: ${other} is for v${5 - version}, which Accept chooses`);
-    const { job, sor } = await write(db, async (tx) => {
-      const find = version === 3 ? findImport : findImportByJob;
-      const found = await find(tx, entityId, shown) ?? await findFeedRequest(tx, entityId, shown)
-        ?? refuse(404, 'not_found', shown.startsWith('req_') ? 'Request not found' : 'Import not found');
-      await audit(tx, who, { action: 'read', subjectKind: 'import', subject: found.identifier });
-      return { job: found, sor: await findSorById(tx, entityId, found.sorId) };
-    });
-    const filter = { customerId: query.customer_id, errorType: query.error_type, isOpen: query.open };
-    const record = (error: StoredImportError) => ({
-      [member]: shown,
-      ...(version === 3 ? { error_type: error.errorType as ImportErrorType } : {}),
-      ...showError(error, sor?.identifier ?? null),
-    });
-    return streamedResult('attribute_errors', each(streamImportErrors(db, entityId, job.id, filter), record));
-  },
+const viewImport = route(api.viewImport, async ({ params, caller }, { db }) => {
+  const job = await findImport(db, caller.entityId, params.import_id) ?? refuseUnknownImport(params.import_id);
+  return viewImportProgress(db, job, new Date());
 });
 
-const viewImport = route({
-  ...SHARED,
-  method: 'GET',
-  path: '/api/attribute_values/imports/:import_id',
-  summary: 'Get the progress of an import',
-  params: z.object({ import_id: identifier }),
-  result: ImportProgressRecord,
-  async handle({ params, caller }, { db }) {
-    const job = await findImport(db, caller.entityId, params.import_id) ?? refuseUnknownImport(params.import_id);
-    return viewImportProgress(db, job, new Date());
-  },
-});
-
-const cancelAnImport = route({
-  ...SHARED,
-  method: 'POST',
-  path: '/api/attribute_values/imports/:import_id/cancel',
-  summary: 'Cancel an import; rows that are merged already stay',
-  description: 'What it has brought stays; the rows from `next_line` on were not all read.',
-  params: z.object({ import_id: identifier }),
-  result: ImportProgressRecord,
-  async handle({ params: { import_id }, keepReply, ...who }, { db }) {
-    const { entityId } = who.caller;
-    return write(db, async (tx) => {
-      const canceled = await cancelImport(tx, entityId, import_id) ?? refuseUnknownImport(import_id);
-      if (!canceled) refuse(400, 'bad_request', 'The import has ended already');
-      await audit(tx, who, { action: 'update', subjectKind: 'import', subject: import_id, details: { canceled } });
-      return keepReply(tx, await viewImportProgress(tx, (await findImport(tx, entityId, import_id))!, new Date()));
-    });
-  },
+const cancelAnImport = route(api.cancelImport, async ({ params: { import_id }, keepReply, ...who }, { db }) => {
+  const { entityId } = who.caller;
+  return write(db, async (tx) => {
+    const canceled = await cancelImport(tx, entityId, import_id) ?? refuseUnknownImport(import_id);
+    if (!canceled) refuse(400, 'bad_request', 'The import has ended already');
+    await audit(tx, who, { action: 'update', subjectKind: 'import', subject: import_id, details: { canceled } });
+    return keepReply(tx, await viewImportProgress(tx, (await findImport(tx, entityId, import_id))!, new Date()));
+  });
 });
 
 function showError(error: StoredImportError, sor: string | null) {

@@ -11,7 +11,6 @@ export type ReceivedFile = { pinned: PinnedFile; release: () => void };
 
 /** The file of a batch import: pinned as it comes, on credit where its credentials are still to come. */
 export const importUpload: Upload<ReceivedFile> = {
-  part: 'file',
   async receive(stream, fields, circumstances, deps) {
     const { sor_id, api_key } = fields;
     if (typeof sor_id !== 'string' || typeof api_key !== 'string') {

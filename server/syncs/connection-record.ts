@@ -1,22 +1,10 @@
-import { z } from 'zod';
+import type * as api from '../../api/syncs/connections.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { type Connection, findConnection } from '../../store/syncs/connections.ts';
 import { showSettings } from './connection-settings.ts';
 
-/** A connection as it is shown: its secrets are not. */
-export const ConnectionRecord = z.object({
-  identifier: z.string(),
-  name: z.string(),
-  connector: z.string(),
-  settings: z.record(z.string(), z.unknown()).describe('In the place of a secret stands { "set": true or false }'),
-  revision: z.int().describe('Raised by each change of the settings'),
-  created_by: z.object({ id: z.int(), uid: z.string() }).nullable(),
-  created_at: z.iso.datetime(),
-  updated_at: z.iso.datetime(),
-});
-
-export function showConnection(connection: Connection): z.input<typeof ConnectionRecord> {
+export function showConnection(connection: Connection): api.Connection {
   const { identifier, name, connector, revision } = connection;
   return {
     identifier, name, connector, settings: showSettings(connection), revision,

@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { connectors, findConnector } from '../../connectors/catalog.ts';
 import { type AnyConnector, harmlessMembers, secretMembers, settingMembers } from '../../connectors/core/contract.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
+import { sayUnknown } from '../../domain/core/say-unknown.ts';
 import { isStorable } from '../../domain/core/text-limits.ts';
 import type { SettingValues, SplitSettings } from '../../store/syncs/connections.ts';
-import { sayUnknown } from '../http/say-unknown.ts';
 import { validate } from '../http/validate.ts';
 
 const MAX_CHARS = 256 * 1024;

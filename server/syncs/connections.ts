@@ -1,99 +1,58 @@
-import { z } from 'zod';
+import * as api from '../../api/syncs/connections.ts';
 import { connectorOf } from '../../connectors/catalog.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import {
-  type Connection, countConnections, deleteConnection, insertConnection, listConnections, lockConnection, openSecretSettings,
-  renameConnection, type SettingValues, updateConnectionSettings,
+  type Connection, countConnections, deleteConnection, insertConnection, listConnections, lockConnection,
+  openSecretSettings, renameConnection, type SettingValues, updateConnectionSettings,
 } from '../../store/syncs/connections.ts';
 import { listSyncsOf } from '../../store/syncs/syncs.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
-import { identifier, jsonObject, name } from '../http/input.ts';
-import { pageOf, pageQuery, rowsOf, showPage } from '../http/page.ts';
+import { rowsOf, showPage } from '../http/page.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { refuseWhileUsed } from '../http/while-used.ts';
-import { ConnectionRecord, knownConnection, showConnection } from './connection-record.ts';
+import { knownConnection, showConnection } from './connection-record.ts';
 import { changedMembers, connectorNamed, readSettings, refuseSecretsElsewhere } from './connection-settings.ts';
 
-/** Settings and secrets of outside sources and destinations. */
-const SHARED = { tag: 'Connections', right: 'sor_manage' } as const;
-const PATH = '/api/connections';
 const NAME_TAKEN = 'is the name of another connection already';
-const params = z.object({ connection_id: identifier });
-const settings = jsonObject(z.record(z.string(), z.unknown()));
 
-const listTheConnections = route({
-  ...SHARED,
-  method: 'GET',
-  path: PATH,
-  summary: 'List connections, without their secrets',
-  query: z.object(pageQuery),
-  result: pageOf(ConnectionRecord),
-  async handle({ query, caller: { entityId } }, { db, settings: serverSettings }) {
-    const connections = await listConnections(db, entityId, rowsOf(query));
-    const total = await countConnections(db, entityId);
-    return showPage(serverSettings, PATH, query, total, connections.map(showConnection));
-  },
+const listTheConnections = route(api.listConnections, async ({ query, caller: { entityId } }, { db, settings: serverSettings }) => {
+  const connections = await listConnections(db, entityId, rowsOf(query));
+  const total = await countConnections(db, entityId);
+  return showPage(serverSettings, api.listConnections.path, query, total, connections.map(showConnection));
 });
 
-const viewConnection = route({
-  ...SHARED,
-  method: 'GET',
-  path: `${PATH}/:connection_id`,
-  summary: 'View a connection, without its secrets',
-  params,
-  result: ConnectionRecord,
-  async handle({ params: { connection_id }, caller }, { db }) {
-    return showConnection(await knownConnection(db, caller.entityId, connection_id));
-  },
+const viewConnection = route(api.viewConnection, async ({ params: { connection_id }, caller }, { db }) => {
+  return showConnection(await knownConnection(db, caller.entityId, connection_id));
 });
 
-const createConnection = route({
-  ...SHARED,
-  method: 'POST',
-  path: PATH,
-  summary: 'Create a connection to an outside source or destination',
-  description: 'It is stored as it is: POST /api/connections/check tells whether it works.',
-  body: z.object({ name, connector: identifier, settings: settings.describe('As GET /api/connectors tells of the connector') }),
-  result: ConnectionRecord,
-  async handle({ body, keepReply, ...who }, { db, secrets }) {
-    const { entityId, userId } = who.caller;
-    const connector = connectorNamed(body.connector);
-    const split = readSettings(connector, body.settings);
-    return write(db, async (tx) => {
-      const asked = { name: body.name, connector: connector.name, createdBy: userId, ...split };
-      const connection = await insertConnection(tx, secrets, entityId, asked) ?? refuseField('name', NAME_TAKEN);
-      const details = { connector: connector.name };
-      await audit(tx, who, { action: 'create', subjectKind: 'connection', subject: connection.identifier, details });
-      return keepReply(tx, showConnection(connection));
-    });
-  },
+const createConnection = route(api.createConnection, async ({ body, keepReply, ...who }, { db, secrets }) => {
+  const { entityId, userId } = who.caller;
+  const connector = connectorNamed(body.connector);
+  const split = readSettings(connector, body.settings);
+  return write(db, async (tx) => {
+    const asked = { name: body.name, connector: connector.name, createdBy: userId, ...split };
+    const connection = await insertConnection(tx, secrets, entityId, asked) ?? refuseField('name', NAME_TAKEN);
+    const details = { connector: connector.name };
+    await audit(tx, who, { action: 'create', subjectKind: 'connection', subject: connection.identifier, details });
+    return keepReply(tx, showConnection(connection));
+  });
 });
 
-const changeConnection = route({
-  ...SHARED,
-  method: 'PUT',
-  path: `${PATH}/:connection_id`,
-  summary: 'Update a connection',
-  description: 'Settings take the place of all those before, but a secret that is left out stays, and null removes one.',
-  params,
-  body: z.object({ name: name.optional(), settings: settings.optional() }),
-  result: ConnectionRecord,
-  async handle({ params: { connection_id }, body, ...who }, deps) {
-    const { entityId } = who.caller;
-    // Of two that give the same name at once, the second finds it taken.
-    return write(deps.db, async (tx) => {
-      const before = await knownConnection(tx, entityId, connection_id, lockConnection);
-      const isRenamed = body.name !== undefined && body.name !== before.name;
-      if (isRenamed && !await renameConnection(tx, entityId, before.id, body.name!)) refuseField('name', NAME_TAKEN);
-      const changed = body.settings === undefined ? [] : await changeSettings(tx, deps, entityId, before, body.settings);
-      const details = { ...(isRenamed ? { name: true } : {}), ...(changed.length > 0 ? { settings: changed.join(' ') } : {}) };
-      await audit(tx, who, { action: 'update', subjectKind: 'connection', subject: before.identifier, details });
-      return showConnection(await knownConnection(tx, entityId, connection_id));
-    }, { collide: true });
-  },
+const changeConnection = route(api.updateConnection, async ({ params: { connection_id }, body, ...who }, deps) => {
+  const { entityId } = who.caller;
+  // Of two that give the same name at once, the second finds it taken.
+  return write(deps.db, async (tx) => {
+    const before = await knownConnection(tx, entityId, connection_id, lockConnection);
+    const isRenamed = body.name !== undefined && body.name !== before.name;
+    if (isRenamed && !await renameConnection(tx, entityId, before.id, body.name!)) refuseField('name', NAME_TAKEN);
+    const changed = body.settings === undefined ? [] : await changeSettings(tx, deps, entityId, before, body.settings);
+    const details = { ...(isRenamed ? { name: true } : {}), ...(changed.length > 0 ? { settings: changed.join(' ') } : {}) };
+    await audit(tx, who, { action: 'update', subjectKind: 'connection', subject: before.identifier, details });
+    return showConnection(await knownConnection(tx, entityId, connection_id));
+  }, { collide: true });
 });
 
 /** The names of the members that changed. */
@@ -109,24 +68,16 @@ async function changeSettings(
   return changed;
 }
 
-const deleteTheConnection = route({
-  ...SHARED,
-  method: 'DELETE',
-  path: `${PATH}/:connection_id`,
-  summary: 'Delete a connection with its secrets',
-  description: 'One that a sync reads from or writes to is refused.',
-  params,
-  async handle({ params: { connection_id }, ...who }, { db }) {
-    await write(db, async (tx) => {
-      const { entityId } = who.caller;
-      // Held, so that no sync can take it up meanwhile.
-      const { id } = await knownConnection(tx, entityId, connection_id, lockConnection);
-      refuseWhileUsed('connection', await listSyncsOf(tx, entityId, id));
-      await deleteConnection(tx, entityId, id);
-      await audit(tx, who, { action: 'delete', subjectKind: 'connection', subject: connection_id });
-    });
-    return noResult();
-  },
+const deleteTheConnection = route(api.deleteConnection, async ({ params: { connection_id }, ...who }, { db }) => {
+  await write(db, async (tx) => {
+    const { entityId } = who.caller;
+    // Held, so that no sync can take it up meanwhile.
+    const { id } = await knownConnection(tx, entityId, connection_id, lockConnection);
+    refuseWhileUsed('connection', await listSyncsOf(tx, entityId, id));
+    await deleteConnection(tx, entityId, id);
+    await audit(tx, who, { action: 'delete', subjectKind: 'connection', subject: connection_id });
+  });
+  return noResult();
 });
 
 export const connectionRoutes: Route[] = [

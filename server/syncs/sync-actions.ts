@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as api from '../../api/syncs/syncs.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
 import { untoldOf } from '../../domain/syncs/schema-change.ts';
@@ -10,54 +10,25 @@ import { findSync, lockSync, updateKnownFields, updatePaused, updateReadFields }
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
-import { bodyFlag, bodyInteger, identifier } from '../http/input.ts';
 import { type Circumstances, type KeepReply, type Route, route } from '../http/route.ts';
 import { startSoon } from '../jobs/start-soon.ts';
 import { followSoon } from './sync-flows.ts';
-import { knownSync, showSync, SyncRecord } from './sync-record.ts';
-import { showRun, SyncRunRecord } from './sync-run-record.ts';
+import { knownSync, showSync } from './sync-record.ts';
+import { showRun } from './sync-run-record.ts';
 
-/** What is done with a sync besides changing it. */
-const SHARED = { tag: 'Syncs', right: 'sor_manage', params: z.object({ sync_id: identifier }) } as const;
-const PATH = '/api/syncs/:sync_id';
-const DRY_RUN_RECORDS = { usual: 1_000, most: 10_000 };
-
-const pauseSync = route({
-  ...SHARED,
-  method: 'POST',
-  path: `${PATH}/pause`,
-  summary: 'Pause the schedule of a sync',
-  description: 'A run under way goes on, and can be canceled; those that wait are canceled. By hand it can be run all the same.',
-  result: SyncRecord,
-  async handle({ params: { sync_id }, ...who }, deps) {
-    return changeState(sync_id, who, deps, 'paused', async (tx, { entityId, id, paused }) => {
-      if (!paused) await updatePaused(tx, entityId, id, 'by hand');
-      await cancelRunsOf(tx, entityId, id, 'scheduled');
-    });
-  },
+const pauseSync = route(api.pauseSync, async ({ params: { sync_id }, ...who }, deps) => {
+  return changeState(sync_id, who, deps, 'paused', async (tx, { entityId, id, paused }) => {
+    if (!paused) await updatePaused(tx, entityId, id, 'by hand');
+    await cancelRunsOf(tx, entityId, id, 'scheduled');
+  });
 });
 
-const resumeSync = route({
-  ...SHARED,
-  method: 'POST',
-  path: `${PATH}/resume`,
-  summary: 'Resume the schedule of a paused sync',
-  result: SyncRecord,
-  async handle({ params: { sync_id }, ...who }, deps) {
-    return changeState(sync_id, who, deps, 'resumed', (tx, { entityId, id }) => updatePaused(tx, entityId, id, null));
-  },
+const resumeSync = route(api.resumeSync, async ({ params: { sync_id }, ...who }, deps) => {
+  return changeState(sync_id, who, deps, 'resumed', (tx, { entityId, id }) => updatePaused(tx, entityId, id, null));
 });
 
-const acceptSchema = route({
-  ...SHARED,
-  method: 'POST',
-  path: `${PATH}/accept_schema`,
-  summary: 'Accept the current fields of the source',
-  description: 'The next run takes the current fields and compares later runs with them.',
-  result: SyncRecord,
-  async handle({ params: { sync_id }, ...who }, deps) {
-    return changeState(sync_id, who, deps, 'schema accepted', acceptFields);
-  },
+const acceptSchema = route(api.acceptSyncSchema, async ({ params: { sync_id }, ...who }, deps) => {
+  return changeState(sync_id, who, deps, 'schema accepted', acceptFields);
 });
 
 /** What the source tells of is taken as it is by the next run; what came up in records alone only this one knows. */
@@ -69,36 +40,14 @@ async function acceptFields(tx: Queryable, { entityId, id, knownFields }: Sync):
   await updateReadFields(tx, entityId, id, null);
 }
 
-const runSync = route({
-  ...SHARED,
-  method: 'POST',
-  path: `${PATH}/run`,
-  summary: 'Run a sync now, or once the run under way has ended',
-  body: z.object({
-    fresh: bodyFlag.optional().describe('Reads from the beginning and writes each record again, also those that did not change'),
-    confirm_removals: bodyFlag.optional().describe('What has vanished is removed, however much it is'),
-  }),
-  result: SyncRunRecord,
-  async handle({ params: { sync_id }, body, ...who }, deps) {
-    const asked = { fresh: body.fresh ?? false, removalsConfirmed: body.confirm_removals ?? false };
-    return startRun(sync_id, who, deps, { cause: 'request', ...asked });
-  },
+const runSync = route(api.runSync, async ({ params: { sync_id }, body, ...who }, deps) => {
+  const asked = { fresh: body.fresh ?? false, removalsConfirmed: body.confirm_removals ?? false };
+  return startRun(sync_id, who, deps, { cause: 'request', ...asked });
 });
 
-const dryRunSync = route({
-  ...SHARED,
-  method: 'POST',
-  path: `${PATH}/dry_run`,
-  summary: 'Dry-run a sync over its first records; nothing is written',
-  description: 'What would change of some of them: GET /api/syncs/<sync_id>/runs/<run_id>/sample.',
-  body: z.object({
-    records: bodyInteger({ min: 1, max: DRY_RUN_RECORDS.most }).optional().describe('So many are looked at; by default 1,000'),
-  }),
-  result: SyncRunRecord,
-  async handle({ params: { sync_id }, body, ...who }, deps) {
-    const dryRunRecords = body.records ?? DRY_RUN_RECORDS.usual;
-    return startRun(sync_id, who, deps, { cause: 'request', dryRun: true, dryRunRecords });
-  },
+const dryRunSync = route(api.dryRunSync, async ({ params: { sync_id }, body, ...who }, deps) => {
+  const dryRunRecords = body.records ?? api.DRY_RUN_RECORDS.usual;
+  return startRun(sync_id, who, deps, { cause: 'request', dryRun: true, dryRunRecords });
 });
 
 type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller; keepReply: KeepReply };

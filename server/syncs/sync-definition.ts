@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import * as api from '../../api/syncs/syncs.ts';
 import { connectorOf } from '../../connectors/catalog.ts';
 import { type FieldFault, Refusal, refuseField, refuseFields } from '../../domain/core/refusal.ts';
 import { mappingFaults } from '../../domain/syncs/mapping-faults.ts';
@@ -8,9 +9,7 @@ import { findSor } from '../../store/attributes/systems-of-records.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { type Connection, lockConnection } from '../../store/syncs/connections.ts';
 import type { NewSync, SyncAlerts, SyncDestination } from '../../store/syncs/sync-record.ts';
-import type { SyncChange } from './sync-body.ts';
 import { givenMapping } from './sync-mapping.ts';
-import { givenSchedule } from './sync-schedule.ts';
 
 const DEFAULTS = { removalLimit: 50, pauseAfter: 5 };
 
@@ -19,7 +18,7 @@ const DEFAULTS = { removalLimit: 50, pauseAfter: 5 };
  * exist or does not go together. What it names is held until the transaction ends.
  */
 export async function readDefinition(
-  tx: Queryable, entityId: number, body: SyncChange, before: NewSync | null, defaultEmails: string[],
+  tx: Queryable, entityId: number, body: api.SyncChange, before: NewSync | null, defaultEmails: string[],
 ): Promise<NewSync> {
   const faults: FieldFault[] = [];
   const source = body.source ? await gather(faults, () => readSource(tx, entityId, body.source!)) : null;
@@ -63,7 +62,7 @@ async function gather<T>(faults: FieldFault[], read: () => T | Promise<T>): Prom
 type Parts = Pick<NewSync, 'mode' | 'removes' | 'schemaRule'> & { destination: SyncDestination | null; mapping: Mapping | null };
 
 /** What does not go together, of parts that are right in themselves. */
-function misfits({ mode, removes, destination, schemaRule, mapping }: Parts, body: SyncChange): FieldFault[] {
+function misfits({ mode, removes, destination, schemaRule, mapping }: Parts, body: api.SyncChange): FieldFault[] {
   const faults: FieldFault[] = [];
   if (mode === 'full' && typeof body.cursor_field === 'string') {
     faults.push({ element: 'cursor_field', message: 'is of incremental readings: say mode: incremental, or leave it out' });
@@ -93,7 +92,7 @@ async function knownConnection(tx: Queryable, entityId: number, identifier: stri
 }
 
 async function readDestination(
-  tx: Queryable, entityId: number, { sor, connection, stream, key = [] }: NonNullable<SyncChange['destination']>,
+  tx: Queryable, entityId: number, { sor, connection, stream, key = [] }: NonNullable<api.SyncChange['destination']>,
 ): Promise<SyncDestination> {
   if ((sor === undefined) === (connection === undefined)) {
     return refuseField('destination', 'must have either sor, or connection and stream');
@@ -112,17 +111,17 @@ async function readDestination(
   return { connectionId: found.id, stream, key };
 }
 
-function readMapping({ mapping: body }: SyncChange, before: NewSync | null, needsCustomer: boolean): Mapping {
+function readMapping({ mapping: body }: api.SyncChange, before: NewSync | null, needsCustomer: boolean): Mapping {
   const given = body || !before ? givenMapping(body ?? {}) : before.mapping;
   refuseFields(mappingFaults(given, { needsCustomer }));
   return given as Mapping;
 }
 
-function readSchedule(body: SyncChange['schedule'], before: SyncSchedule | null): SyncSchedule | null {
-  return body === undefined ? before : body && givenSchedule(body);
+function readSchedule(body: api.SyncChange['schedule'], before: SyncSchedule | null): SyncSchedule | null {
+  return body === undefined ? before : body && api.givenSchedule(body);
 }
 
-function readAlerts(body: SyncChange['alerts'], before: SyncAlerts): SyncAlerts {
+function readAlerts(body: api.SyncChange['alerts'], before: SyncAlerts): SyncAlerts {
   return {
     emails: body?.emails ?? before.emails,
     failedRecords: body?.failed_records === undefined ? before.failedRecords : body.failed_records,

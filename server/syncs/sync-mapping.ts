@@ -1,13 +1,12 @@
+import * as api from '../../api/syncs/syncs.ts';
 import type { GivenMapping } from '../../domain/syncs/mapping-faults.ts';
 import type { MappedField } from '../../domain/syncs/record-mapping.ts';
-import type { SyncChange } from './sync-body.ts';
-import { givenField } from './sync-entry.ts';
 
 /** A mapping as it was given. */
-export function givenMapping({ customer = null, fields = [], other_fields, empty }: NonNullable<SyncChange['mapping']>): GivenMapping {
+export function givenMapping({ customer = null, fields = [], other_fields, empty }: NonNullable<api.SyncChange['mapping']>): GivenMapping {
   return {
     customer: customer && { field: customer.field, type: customer.type ?? 'user_id' },
-    fields: fields.map(givenField),
+    fields: fields.map(api.givenField),
     otherFields: other_fields ?? (fields.length === 0 ? 'keep' : 'drop'),
     empty: empty ?? 'fail',
   };

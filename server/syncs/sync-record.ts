@@ -1,7 +1,6 @@
-import { z } from 'zod';
+import type * as api from '../../api/syncs/syncs.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { toldFields } from '../../domain/syncs/schema-change.ts';
-import { SCHEMA_RULES } from '../../domain/syncs/sync-codes.ts';
 import { nextRuns, type SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
 import { listSorNames } from '../../store/attributes/systems-of-records.ts';
 import type { Queryable } from '../../store/core/database.ts';
@@ -15,63 +14,19 @@ import { showField } from './sync-mapping.ts';
 /** So many of the next runs are told. */
 const NEXT_RUNS = 3;
 
-const instant = z.iso.datetime().nullable();
-
-/** What its makers said of a sync, with what they left out. */
-export const SyncDefinition = z.object({
-  name: z.string(),
-  source: z.object({ connection: z.string(), stream: z.string(), name: z.string().describe('Of the connection') }),
-  destination: z.object({
-    sor: z.string().optional(), connection: z.string().optional(), stream: z.string().optional(), key: z.array(z.string()).optional(),
-    name: z.string().nullable().describe('Of the System of Record or connection; null once that is deleted'),
-  }),
-  mapping: z.object({
-    customer: z.object({ field: z.string(), type: z.string() }).nullable(),
-    fields: z.array(z.record(z.string(), z.unknown())),
-    other_fields: z.enum(['keep', 'drop']),
-    empty: z.enum(['fail', 'remove']),
-  }),
-  mode: z.enum(['full', 'incremental']),
-  cursor_field: z.string().nullable(),
-  removes: z.boolean(),
-  removal_limit: z.int(),
-  schedule: z.object({
-    cron: z.string().optional(), zone: z.string().optional(), every_minutes: z.int().optional(), jitter_seconds: z.int(),
-  }).nullable(),
-  on_schema_change: z.enum(SCHEMA_RULES),
-  alerts: z.object({ emails: z.array(z.string()), failed_records: z.int().nullable(), pause_after: z.int().nullable() }),
-});
-
-/** A sync as it is shown: as its makers said it, and how it stands. */
-export const SyncRecord = SyncDefinition.extend({
-  identifier: z.string(),
-  revision: z.int().describe('Raised by each change'),
-  state: z.enum(['active', 'paused']),
-  paused_at: instant,
-  paused_reason: z.string().nullable(),
-  failures: z.int().describe('Runs that failed since the last that didn\'t'),
-  next_runs: z.array(z.iso.datetime()).describe('The next scheduled times'),
-  fields: z.array(z.object({ name: z.string(), type: z.string() })).nullable()
-    .describe('Of the source, as they are known; null until a run has looked'),
-  last_run: z.object({ run_id: z.string(), state: z.string(), started_at: instant, ended_at: instant, failed_records: z.int() }).nullable(),
-  created_by: z.object({ id: z.int(), uid: z.string() }).nullable(),
-  created_at: z.iso.datetime(),
-  updated_at: z.iso.datetime(),
-});
-
 /** A sync that may not be stored, with what it names. */
-export async function showDefinition(db: Queryable, entityId: number, sync: NewSync): Promise<z.input<typeof SyncDefinition>> {
+export async function showDefinition(db: Queryable, entityId: number, sync: NewSync): Promise<api.SyncDefinition> {
   return define(sync, await namesIn(db, entityId, [sync]));
 }
 
 /** Syncs of one entity, with what they name. */
-export async function showSyncs(db: Queryable, entityId: number, syncs: Sync[], now: Date): Promise<z.input<typeof SyncRecord>[]> {
+export async function showSyncs(db: Queryable, entityId: number, syncs: Sync[], now: Date): Promise<api.Sync[]> {
   const names = await namesIn(db, entityId, syncs);
   const lastRuns = await findLastRuns(db, entityId, syncs.map(({ id }) => id));
   return syncs.map((sync) => show(sync, { ...names, lastRun: lastRuns.get(sync.id) ?? null, now }));
 }
 
-export async function showSync(db: Queryable, sync: Sync): Promise<z.input<typeof SyncRecord>> {
+export async function showSync(db: Queryable, sync: Sync): Promise<api.Sync> {
   return (await showSyncs(db, sync.entityId, [sync], new Date()))[0]!;
 }
 
@@ -92,7 +47,7 @@ async function namesIn(db: Queryable, entityId: number, syncs: NewSync[]): Promi
   return { connections, sors };
 }
 
-function show(sync: Sync, { lastRun, now, ...names }: Facts): z.input<typeof SyncRecord> {
+function show(sync: Sync, { lastRun, now, ...names }: Facts): api.Sync {
   const { schedule, paused } = sync;
   return {
     identifier: sync.identifier, ...define(sync, names),
@@ -108,7 +63,7 @@ function show(sync: Sync, { lastRun, now, ...names }: Facts): z.input<typeof Syn
   };
 }
 
-function define(sync: NewSync, { connections, sors }: NamesIn): z.input<typeof SyncDefinition> {
+function define(sync: NewSync, { connections, sors }: NamesIn): api.SyncDefinition {
   const { mapping, schedule, alerts } = sync;
   const source = connections.get(sync.connectionId)!;
   return {
@@ -122,7 +77,7 @@ function define(sync: NewSync, { connections, sors }: NamesIn): z.input<typeof S
   };
 }
 
-function showDestination({ destination }: NewSync, connections: Names, sors: Names): z.input<typeof SyncDefinition>['destination'] {
+function showDestination({ destination }: NewSync, connections: Names, sors: Names): api.SyncDefinition['destination'] {
   if ('sorId' in destination) {
     const sor = sors.get(destination.sorId);
     return { sor: sor?.identifier ?? '', name: sor?.name ?? null };
@@ -131,7 +86,7 @@ function showDestination({ destination }: NewSync, connections: Names, sors: Nam
   return { connection: identifier, stream: destination.stream, key: destination.key, name };
 }
 
-function showSchedule(schedule: SyncSchedule): NonNullable<z.input<typeof SyncDefinition>['schedule']> {
+function showSchedule(schedule: SyncSchedule): NonNullable<api.SyncDefinition['schedule']> {
   return 'cron' in schedule
     ? { cron: schedule.cron, zone: schedule.zone, jitter_seconds: schedule.jitterSeconds }
     : { every_minutes: schedule.everyMinutes, jitter_seconds: schedule.jitterSeconds };

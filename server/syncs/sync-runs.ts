@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as api from '../../api/syncs/sync-runs.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
@@ -10,113 +10,62 @@ import {
 } from '../../store/syncs/sync-runs.ts';
 import { findSyncById, lockSync } from '../../store/syncs/syncs.ts';
 import { audit } from '../http/audit.ts';
-import { identifier } from '../http/input.ts';
-import { pageOf, pageQuery, rowsOf, showPage } from '../http/page.ts';
+import { rowsOf, showPage } from '../http/page.ts';
 import { type Route, route } from '../http/route.ts';
 import { startSoon } from '../jobs/start-soon.ts';
 import { knownSync } from './sync-record.ts';
-import { showRun, SyncRunRecord } from './sync-run-record.ts';
+import { showRun } from './sync-run-record.ts';
 import { knownRun } from './sync-run.ts';
 
-/** The runs of a sync. */
-const SHARED = { tag: 'Syncs', right: 'sor_manage' } as const;
-const PATH = '/api/syncs/:sync_id/runs';
-const params = z.object({ sync_id: identifier, run_id: identifier });
-
-const listTheRuns = route({
-  ...SHARED,
-  method: 'GET',
-  path: PATH,
-  summary: 'List the runs of a sync, newest first',
-  description: 'Runs are kept for 30 days after their end.',
-  params: z.object({ sync_id: identifier }),
-  query: z.object(pageQuery),
-  result: pageOf(SyncRunRecord),
-  async handle({ params: { sync_id }, query, caller: { entityId } }, { db, settings }) {
-    const sync = await knownSync(db, entityId, sync_id);
-    const runs = await listRuns(db, entityId, sync.id, rowsOf(query));
-    const roots = await listRunIdentifiers(db, entityId, runs.flatMap(({ rootId }) => rootId ?? []));
-    const now = new Date();
-    const shown = runs.map((run) => showRun(run, { now, rootIdentifier: roots.get(run.rootId ?? 0) ?? null, redriven: null }));
-    return showPage(settings, `/api/syncs/${sync_id}/runs`, query, await countRuns(db, entityId, sync.id), shown);
-  },
+const listTheRuns = route(api.listSyncRuns, async ({ params: { sync_id }, query, caller: { entityId } }, { db, settings }) => {
+  const sync = await knownSync(db, entityId, sync_id);
+  const runs = await listRuns(db, entityId, sync.id, rowsOf(query));
+  const roots = await listRunIdentifiers(db, entityId, runs.flatMap(({ rootId }) => rootId ?? []));
+  const now = new Date();
+  const shown = runs.map((run) => showRun(run, { now, rootIdentifier: roots.get(run.rootId ?? 0) ?? null, redriven: null }));
+  return showPage(settings, `/api/syncs/${sync_id}/runs`, query, await countRuns(db, entityId, sync.id), shown);
 });
 
-const viewRun = route({
-  ...SHARED,
-  method: 'GET',
-  path: `${PATH}/:run_id`,
-  summary: 'Get the status of a run of a sync',
-  params,
-  result: SyncRunRecord,
-  async handle({ params: { sync_id, run_id }, caller }, { db }) {
-    return showWhole(db, await knownRun(db, caller.entityId, sync_id, run_id));
-  },
+const viewRun = route(api.viewSyncRun, async ({ params: { sync_id, run_id }, caller }, { db }) => {
+  return showWhole(db, await knownRun(db, caller.entityId, sync_id, run_id));
 });
 
-const findTheRun = route({
-  ...SHARED,
-  method: 'GET',
-  path: '/api/sync_runs/:run_id',
-  summary: 'Get a sync run and its sync',
-  params: z.object({ run_id: identifier }),
-  result: SyncRunRecord.extend({ sync_id: z.string() }),
-  async handle({ params: { run_id }, caller: { entityId } }, { db }) {
-    const run = await findRun(db, entityId, run_id) ?? refuse(404, 'not_found', 'Run not found');
-    const sync = await findSyncById(db, entityId, run.syncId) ?? refuse(404, 'not_found', 'Run not found');
-    return { sync_id: sync.identifier, ...await showWhole(db, run) };
-  },
+const findTheRun = route(api.findSyncRun, async ({ params: { run_id }, caller: { entityId } }, { db }) => {
+  const run = await findRun(db, entityId, run_id) ?? refuse(404, 'not_found', 'Run not found');
+  const sync = await findSyncById(db, entityId, run.syncId) ?? refuse(404, 'not_found', 'Run not found');
+  return { sync_id: sync.identifier, ...await showWhole(db, run) };
 });
 
-const cancelTheRun = route({
-  ...SHARED,
-  method: 'POST',
-  path: `${PATH}/:run_id/cancel`,
-  summary: 'Cancel a run; what it has written stays',
-  description: 'What it has written stays; the next run of an incremental sync goes on where it was.',
-  params,
-  result: SyncRunRecord,
-  async handle({ params: { sync_id, run_id }, keepReply, log, ...who }, deps) {
-    const { entityId } = who.caller;
-    const { id } = await knownRun(deps.db, entityId, sync_id, run_id);
-    const answer = await write(deps.db, async (tx) => {
-      const canceled = await cancelRun(tx, entityId, run_id);
-      if (!canceled) refuse(400, 'bad_request', 'The run has ended already');
-      await audit(tx, who, { action: 'update', subjectKind: 'sync_run', subject: run_id, details: { change: 'canceled' } });
-      return keepReply(tx, await showWhole(tx, (await findRunById(tx, entityId, id))!));
-    });
-    const { syncId } = (await findRunById(deps.db, entityId, id))!;
-    const next = await findNextRun(deps.db, entityId, syncId);
-    if (next) await startSoon(deps, log, 'sync', next);
-    return answer;
-  },
+const cancelTheRun = route(api.cancelSyncRun, async ({ params: { sync_id, run_id }, keepReply, log, ...who }, deps) => {
+  const { entityId } = who.caller;
+  const { id } = await knownRun(deps.db, entityId, sync_id, run_id);
+  const answer = await write(deps.db, async (tx) => {
+    const canceled = await cancelRun(tx, entityId, run_id);
+    if (!canceled) refuse(400, 'bad_request', 'The run has ended already');
+    await audit(tx, who, { action: 'update', subjectKind: 'sync_run', subject: run_id, details: { change: 'canceled' } });
+    return keepReply(tx, await showWhole(tx, (await findRunById(tx, entityId, id))!));
+  });
+  const { syncId } = (await findRunById(deps.db, entityId, id))!;
+  const next = await findNextRun(deps.db, entityId, syncId);
+  if (next) await startSoon(deps, log, 'sync', next);
+  return answer;
 });
 
-const redriveRun = route({
-  ...SHARED,
-  method: 'POST',
-  path: `${PATH}/:run_id/redrive`,
-  summary: 'Re-drive the failed records of a run',
-  description: 'As they were read, through the mapping and into the attributes as they are now. A record of which a run since has '
-    + 'brought a later state is left out; so is what could not be read as a record.',
-  params,
-  result: SyncRunRecord,
-  async handle({ params: { sync_id, run_id }, keepReply, log, ...who }, deps) {
-    const { entityId, userId } = who.caller;
-    let made: SyncRun | null = null;
-    const answer = await write(deps.db, async (tx) => {
-      const sync = await knownSync(tx, entityId, sync_id, lockSync);
-      const run = await knownRun(tx, entityId, sync_id, run_id);
-      const root = run.rootId === null ? run : await findRunById(tx, entityId, run.rootId) ?? refuse(404, 'not_found', 'Run not found');
-      await refuseNothingToDo(tx, root);
-      made = (await insertRun(tx, entityId, { syncId: sync.id, cause: 'redrive', rootId: root.id, requestedBy: userId }))!;
-      const details = { run: made.identifier, redrive_of: root.identifier };
-      await audit(tx, who, { action: 'create', subjectKind: 'sync_run', subject: sync_id, details });
-      return keepReply(tx, await showWhole(tx, made));
-    });
-    await startSoon(deps, log, 'sync', jobRefOf(made!));
-    return answer;
-  },
+const redriveRun = route(api.redriveSyncRun, async ({ params: { sync_id, run_id }, keepReply, log, ...who }, deps) => {
+  const { entityId, userId } = who.caller;
+  let made: SyncRun | null = null;
+  const answer = await write(deps.db, async (tx) => {
+    const sync = await knownSync(tx, entityId, sync_id, lockSync);
+    const run = await knownRun(tx, entityId, sync_id, run_id);
+    const root = run.rootId === null ? run : await findRunById(tx, entityId, run.rootId) ?? refuse(404, 'not_found', 'Run not found');
+    await refuseNothingToDo(tx, root);
+    made = (await insertRun(tx, entityId, { syncId: sync.id, cause: 'redrive', rootId: root.id, requestedBy: userId }))!;
+    const details = { run: made.identifier, redrive_of: root.identifier };
+    await audit(tx, who, { action: 'create', subjectKind: 'sync_run', subject: sync_id, details });
+    return keepReply(tx, await showWhole(tx, made));
+  });
+  await startSoon(deps, log, 'sync', jobRefOf(made!));
+  return answer;
 });
 
 async function refuseNothingToDo(tx: Queryable, root: SyncRun): Promise<void> {
@@ -129,54 +78,27 @@ async function refuseNothingToDo(tx: Queryable, root: SyncRun): Promise<void> {
   if (open === 0) refuse(400, 'bad_request', 'No record of the run is open: there is nothing to bring again');
 }
 
-const LogRecord = z.object({ lines: z.array(z.object({ at: z.iso.datetime(), line: z.string() })) });
-
-const viewLog = route({
-  ...SHARED,
-  method: 'GET',
-  path: `${PATH}/:run_id/log`,
-  summary: 'Read the log of a run',
-  params,
-  result: LogRecord,
-  async handle({ params: { sync_id, run_id }, ...who }, { db }) {
-    const { entityId } = who.caller;
-    return write(db, async (tx) => {
-      const { id } = await knownRun(tx, entityId, sync_id, run_id);
-      await audit(tx, who, { action: 'read', subjectKind: 'sync_run', subject: run_id, details: { what: 'log' } });
-      const lines = await listLogLines(tx, entityId, id);
-      return { lines: lines.map(({ loggedAt, line }) => ({ at: loggedAt.toISOString(), line })) };
-    });
-  },
+const viewLog = route(api.readSyncLog, async ({ params: { sync_id, run_id }, ...who }, { db }) => {
+  const { entityId } = who.caller;
+  return write(db, async (tx) => {
+    const { id } = await knownRun(tx, entityId, sync_id, run_id);
+    await audit(tx, who, { action: 'read', subjectKind: 'sync_run', subject: run_id, details: { what: 'log' } });
+    const lines = await listLogLines(tx, entityId, id);
+    return { lines: lines.map(({ loggedAt, line }) => ({ at: loggedAt.toISOString(), line })) };
+  });
 });
 
-const SampleRow = z.object({
-  line: z.int().describe('The record\'s ordinal, from 1'),
-  outcome: z.enum(['written', 'unchanged', 'ignored', 'failed']),
-  customer_id: z.string().nullable(),
-  changes: z.array(z.object({ key: z.string(), before: z.unknown(), after: z.unknown() })).optional().describe('Of attributes'),
-  record: z.unknown().optional().describe('Of another destination: as it would be sent'),
-  message: z.string().optional(),
+const viewSample = route(api.viewDryRunSample, async ({ params: { sync_id, run_id }, ...who }, { db }) => {
+  const { entityId } = who.caller;
+  return write(db, async (tx) => {
+    const { sample, dryRun } = await knownRun(tx, entityId, sync_id, run_id);
+    if (!dryRun) refuse(400, 'bad_request', 'Only a dry run has a sample: POST /api/syncs/<sync_id>/dry_run');
+    await audit(tx, who, { action: 'read', subjectKind: 'sync_run', subject: run_id, details: { what: 'sample' } });
+    return { records: sample ?? [] };
+  });
 });
 
-const viewSample = route({
-  ...SHARED,
-  method: 'GET',
-  path: `${PATH}/:run_id/sample`,
-  summary: 'Preview what a dry run would change, record by record',
-  params,
-  result: z.object({ records: z.array(SampleRow) }),
-  async handle({ params: { sync_id, run_id }, ...who }, { db }) {
-    const { entityId } = who.caller;
-    return write(db, async (tx) => {
-      const { sample, dryRun } = await knownRun(tx, entityId, sync_id, run_id);
-      if (!dryRun) refuse(400, 'bad_request', 'Only a dry run has a sample: POST /api/syncs/<sync_id>/dry_run');
-      await audit(tx, who, { action: 'read', subjectKind: 'sync_run', subject: run_id, details: { what: 'sample' } });
-      return { records: sample ?? [] };
-    });
-  },
-});
-
-async function showWhole(db: Queryable, run: SyncRun): Promise<z.input<typeof SyncRunRecord>> {
+async function showWhole(db: Queryable, run: SyncRun): Promise<api.SyncRun> {
   const root = run.rootId === null ? null : await findRunById(db, run.entityId, run.rootId);
   const redriven = await countErrorsRedriven(db, run.entityId, run.id);
   return showRun(run, { now: new Date(), rootIdentifier: root?.identifier ?? null, redriven });

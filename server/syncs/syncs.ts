@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as api from '../../api/syncs/syncs.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { findUser } from '../../store/accounts/users.ts';
 import { type Tx, write } from '../../store/core/database.ts';
@@ -6,139 +6,80 @@ import type { NewSync, Sync } from '../../store/syncs/sync-record.ts';
 import { hasRecords } from '../../store/syncs/sync-records.ts';
 import { cancelRunsOf, findRunUnderWay } from '../../store/syncs/sync-runs.ts';
 import {
-  countSyncs, deleteSync, deleteSyncCursor, findSync, insertSync, isSyncNameTaken, listSyncs, lockSync, updateKnownFields,
-  updateReadFields, updateSync,
+  countSyncs, deleteSync, deleteSyncCursor, findSync, insertSync, isSyncNameTaken, listSyncs, lockSync,
+  updateKnownFields, updateReadFields, updateSync,
 } from '../../store/syncs/syncs.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
-import { identifier } from '../http/input.ts';
-import { pageOf, pageQuery, rowsOf, showPage } from '../http/page.ts';
+import { rowsOf, showPage } from '../http/page.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
-import { SyncBody, SyncChange } from './sync-body.ts';
 import { isOfSameRecords, readDefinition } from './sync-definition.ts';
 import { followSoon } from './sync-flows.ts';
-import { knownSync, showDefinition, showSync, showSyncs, SyncDefinition, SyncRecord } from './sync-record.ts';
+import { knownSync, showDefinition, showSync, showSyncs } from './sync-record.ts';
 
-/** Which stream of a connection goes where, and when. */
-const SHARED = { tag: 'Syncs', right: 'sor_manage' } as const;
-const PATH = '/api/syncs';
 const NAME_TAKEN = 'is the name of another sync already';
-const params = z.object({ sync_id: identifier });
 
-const listTheSyncs = route({
-  ...SHARED,
-  method: 'GET',
-  path: PATH,
-  summary: 'List syncs with their status',
-  query: z.object(pageQuery),
-  result: pageOf(SyncRecord),
-  async handle({ query, caller: { entityId } }, { db, settings }) {
-    const syncs = await listSyncs(db, entityId, rowsOf(query));
-    return showPage(settings, PATH, query, await countSyncs(db, entityId), await showSyncs(db, entityId, syncs, new Date()));
-  },
+const listTheSyncs = route(api.listSyncs, async ({ query, caller: { entityId } }, { db, settings }) => {
+  const syncs = await listSyncs(db, entityId, rowsOf(query));
+  return showPage(settings, api.listSyncs.path, query, await countSyncs(db, entityId), await showSyncs(db, entityId, syncs, new Date()));
 });
 
-const viewSync = route({
-  ...SHARED,
-  method: 'GET',
-  path: `${PATH}/:sync_id`,
-  summary: 'View a sync with its status',
-  params,
-  result: SyncRecord,
-  async handle({ params: { sync_id }, caller }, { db }) {
-    return showSync(db, await knownSync(db, caller.entityId, sync_id));
-  },
+const viewSync = route(api.viewSync, async ({ params: { sync_id }, caller }, { db }) => {
+  return showSync(db, await knownSync(db, caller.entityId, sync_id));
 });
 
-const createSync = route({
-  ...SHARED,
-  method: 'POST',
-  path: PATH,
-  summary: 'Create a sync',
-  description: 'It runs when its schedule says so, or when asked to: POST /api/syncs/<sync_id>/run.',
-  body: SyncBody,
-  result: SyncRecord,
-  async handle({ body, keepReply, log, ...who }, deps) {
-    const { entityId, userId } = who.caller;
-    let made: Sync | null = null;
-    const answer = await write(deps.db, async (tx) => {
-      const definition = await readDefinition(tx, entityId, body, null, await emailsOf(tx, who.caller));
-      made = await insertSync(tx, entityId, definition, userId) ?? refuseField('name', NAME_TAKEN);
-      await audit(tx, who, { action: 'create', subjectKind: 'sync', subject: made.identifier });
-      return keepReply(tx, await showSync(tx, made));
-    });
-    await followSoon(deps, log, made!);
-    return answer;
-  },
+const createSync = route(api.createSync, async ({ body, keepReply, log, ...who }, deps) => {
+  const { entityId, userId } = who.caller;
+  let made: Sync | null = null;
+  const answer = await write(deps.db, async (tx) => {
+    const definition = await readDefinition(tx, entityId, body, null, await emailsOf(tx, who.caller));
+    made = await insertSync(tx, entityId, definition, userId) ?? refuseField('name', NAME_TAKEN);
+    await audit(tx, who, { action: 'create', subjectKind: 'sync', subject: made.identifier });
+    return keepReply(tx, await showSync(tx, made));
+  });
+  await followSoon(deps, log, made!);
+  return answer;
 });
 
-const validateSync = route({
-  ...SHARED,
-  method: 'POST',
-  path: `${PATH}/validate`,
-  summary: 'Validate the definition of a sync; nothing is stored',
-  description: 'Answers it with all that was left out: by default, also where sync_id is given; only its alerts.emails stay.',
-  body: SyncBody.extend({ sync_id: identifier.optional().describe('Of one that it is to take the place of') }),
-  result: z.object({ valid: z.literal(true), definition: SyncDefinition }),
-  async handle({ body: { sync_id, ...body }, keepReply, caller }, { db }) {
-    return write(db, async (tx) => {
-      const before = sync_id === undefined ? null : await knownSync(tx, caller.entityId, sync_id);
-      const emails = before?.alerts.emails ?? await emailsOf(tx, caller);
-      const definition = await readDefinition(tx, caller.entityId, body, null, emails);
-      if (before) await refuseOtherRecords(tx, before, definition);
-      if (await isSyncNameTaken(tx, caller.entityId, definition.name, before?.id ?? null)) refuseField('name', NAME_TAKEN);
-      return keepReply(tx, { valid: true as const, definition: await showDefinition(tx, caller.entityId, definition) });
-    });
-  },
+const validateSync = route(api.validateSync, async ({ body: { sync_id, ...body }, keepReply, caller }, { db }) => {
+  return write(db, async (tx) => {
+    const before = sync_id === undefined ? null : await knownSync(tx, caller.entityId, sync_id);
+    const emails = before?.alerts.emails ?? await emailsOf(tx, caller);
+    const definition = await readDefinition(tx, caller.entityId, body, null, emails);
+    if (before) await refuseOtherRecords(tx, before, definition);
+    if (await isSyncNameTaken(tx, caller.entityId, definition.name, before?.id ?? null)) refuseField('name', NAME_TAKEN);
+    return keepReply(tx, { valid: true as const, definition: await showDefinition(tx, caller.entityId, definition) });
+  });
 });
 
-const changeSync = route({
-  ...SHARED,
-  method: 'PUT',
-  path: `${PATH}/:sync_id`,
-  summary: 'Change a sync',
-  description: 'Members that are left out stay, also those of alerts; mapping and schedule are replaced as they are given. Once records '
-    + 'were written, source, destination and mapping.customer stay: they name the records.',
-  params,
-  body: SyncChange,
-  result: SyncRecord,
-  async handle({ params: { sync_id }, body, log, ...who }, deps) {
-    const { entityId } = who.caller;
-    const after = await write(deps.db, async (tx) => {
-      const before = await knownSync(tx, entityId, sync_id, lockSync);
-      const definition = await readDefinition(tx, entityId, body, before, []);
-      await refuseOtherRecords(tx, before, definition);
-      await refuseUnderWay(tx, before, definition);
-      if (!await updateSync(tx, entityId, before.id, definition)) refuseField('name', NAME_TAKEN);
-      await forgetWhatChanged(tx, before, definition);
-      await audit(tx, who, { action: 'update', subjectKind: 'sync', subject: sync_id, details: { members: Object.keys(body).join(' ') } });
-      return (await findSync(tx, entityId, sync_id))!;
-    }, { collide: true });
-    await followSoon(deps, log, after);
-    return showSync(deps.db, after);
-  },
+const changeSync = route(api.updateSync, async ({ params: { sync_id }, body, log, ...who }, deps) => {
+  const { entityId } = who.caller;
+  const after = await write(deps.db, async (tx) => {
+    const before = await knownSync(tx, entityId, sync_id, lockSync);
+    const definition = await readDefinition(tx, entityId, body, before, []);
+    await refuseOtherRecords(tx, before, definition);
+    await refuseUnderWay(tx, before, definition);
+    if (!await updateSync(tx, entityId, before.id, definition)) refuseField('name', NAME_TAKEN);
+    await forgetWhatChanged(tx, before, definition);
+    await audit(tx, who, { action: 'update', subjectKind: 'sync', subject: sync_id, details: { members: Object.keys(body).join(' ') } });
+    return (await findSync(tx, entityId, sync_id))!;
+  }, { collide: true });
+  await followSoon(deps, log, after);
+  return showSync(deps.db, after);
 });
 
-const deleteTheSync = route({
-  ...SHARED,
-  method: 'DELETE',
-  path: `${PATH}/:sync_id`,
-  summary: 'Delete a sync; what it wrote stays',
-  description: 'A run that is under way is canceled. What its runs noted down is deleted soon after.',
-  params,
-  async handle({ params: { sync_id }, log, ...who }, deps) {
-    const { entityId } = who.caller;
-    const deleted = await write(deps.db, async (tx) => {
-      const sync = await knownSync(tx, entityId, sync_id, lockSync);
-      await cancelRunsOf(tx, entityId, sync.id, 'all');
-      await deleteSync(tx, entityId, sync.id);
-      await audit(tx, who, { action: 'delete', subjectKind: 'sync', subject: sync_id });
-      return sync;
-    });
-    await followSoon(deps, log, { ...deleted, schedule: null });
-    return noResult();
-  },
+const deleteTheSync = route(api.deleteSync, async ({ params: { sync_id }, log, ...who }, deps) => {
+  const { entityId } = who.caller;
+  const deleted = await write(deps.db, async (tx) => {
+    const sync = await knownSync(tx, entityId, sync_id, lockSync);
+    await cancelRunsOf(tx, entityId, sync.id, 'all');
+    await deleteSync(tx, entityId, sync.id);
+    await audit(tx, who, { action: 'delete', subjectKind: 'sync', subject: sync_id });
+    return sync;
+  });
+  await followSoon(deps, log, { ...deleted, schedule: null });
+  return noResult();
 });
 
 /** By default its maker is told; a machine has no address. */

@@ -1,5 +1,5 @@
 import { apiKeyFault } from '../../domain/apps/api-key.ts';
-import { invalid, type CallFault } from '../../domain/tracking/call-fields.ts';
+import { type CallFault, invalid } from '../../domain/tracking/call-fields.ts';
 import type { TrackedContext } from '../../domain/tracking/tracked-call.ts';
 import type { KeyedApp } from '../../store/apps/app-api-keys.ts';
 import type { Queryable } from '../../store/core/database.ts';

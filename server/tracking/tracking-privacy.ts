@@ -1,4 +1,5 @@
-import { z } from 'zod';
+import { GDPR_TYPES } from '../../api/gdpr/gdpr.ts';
+import * as api from '../../api/tracking/tracking-privacy.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
 import { fieldsOf, isFault, isObject } from '../../domain/tracking/call-fields.ts';
@@ -7,54 +8,30 @@ import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
 import { listAppTokenKeys } from '../../store/apps/app-token-keys.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import {
-  type AskedByDevice, type AskingDevice, countOpenOfDevices, type DeviceRequest, findEarlierRequest, listDeviceRequests, lockAskingDevice,
-  lockDeviceRequests, secondsUntilFewer,
+  type AskedByDevice, type AskingDevice, countOpenOfDevices, type DeviceRequest, findEarlierRequest, listDeviceRequests,
+  lockAskingDevice, lockDeviceRequests, secondsUntilFewer,
 } from '../../store/gdpr/device-requests.ts';
 import type { GdprRequestType } from '../../store/gdpr/request-record.ts';
 import { insertGdprRequest } from '../../store/gdpr/requests.ts';
 import { requireApp } from '../apps/find-app.ts';
 import type { RouteDependencies } from '../dependencies.ts';
-import { STATES, TYPES } from '../gdpr/gdpr-body.ts';
 import { audit } from '../http/audit.ts';
-import { identifier } from '../http/input.ts';
-import { pageOf, pageQuery, rowsOf, showPage } from '../http/page.ts';
+import { rowsOf, showPage } from '../http/page.ts';
 import { type Route, route } from '../http/route.ts';
 import { startSoon } from '../jobs/start-soon.ts';
 import { requireTarget } from './tracking-target.ts';
 import { verifyUserToken } from './user-token.ts';
 
-const AskedBody = z.custom<unknown>(() => true).meta({
-  type: 'object',
-  description: '`type`: access or delete; the device as `deviceId`, `context.device.id` or `anonymousId`; `userToken`, which vouches for '
-    + 'its user; `userId` to check that the token names the same user; `writeKey` where it is not the user of Basic authentication',
-});
-
-const COVERS = ['device', 'user'] as const;
-
-const ask = route({
-  tag: 'Tracking', auth: 'app_key', method: 'POST', idempotencyKey: 'ignored',
-  path: '/v1/privacy',
-  summary: 'Request access or deletion from a device, for its own data or its user\'s',
-  description: 'It covers what the device itself sent; with a `userToken`, which the app\'s server signs, the user that the token names. A '
-    + 'deletion waits for approval, unless the app is set to do without; all else begins at once. The same again within a day, or while it '
-    + 'is open, is one request.',
-  body: AskedBody,
-  result: z.object({
-    identifier: z.string(), type: z.enum(TYPES), state: z.enum(STATES), received_at: z.iso.datetime(),
-    covers: z.enum(COVERS).describe('user: all data of the user that the userToken names; device: what the device itself sent'),
-    notice: z.string().optional().describe('What of the body did not count'),
-  }),
-  async handle({ body, log, ...circumstances }, deps) {
-    const { entityId, apps } = await requireTarget(deps, circumstances, body);
-    const given = readAsked(body);
-    const { userId, request, isNew } = await write(deps.db, (tx) =>
-      takeAsked(tx, deps, { entityId, appIds: apps.map(({ appId }) => appId), given, address: circumstances.address }));
-    if (isNew && request.state === 'accepted') await startSoon(deps, log, request.type, jobRefOf(request));
-    return {
-      identifier: request.identifier, type: given.type, state: request.state, received_at: request.receivedAt.toISOString(),
-      covers: coverage(userId), ...given.userId !== null && userId === null ? { notice: UNVOUCHED } : {},
-    };
-  },
+const ask = route(api.requestPrivacyFromDevice, async ({ body, log, ...circumstances }, deps) => {
+  const { entityId, apps } = await requireTarget(deps, circumstances, body);
+  const given = readAsked(body);
+  const { userId, request, isNew } = await write(deps.db, (tx) =>
+    takeAsked(tx, deps, { entityId, appIds: apps.map(({ appId }) => appId), given, address: circumstances.address }));
+  if (isNew && request.state === 'accepted') await startSoon(deps, log, request.type, jobRefOf(request));
+  return {
+    identifier: request.identifier, type: given.type, state: request.state, received_at: request.receivedAt.toISOString(),
+    covers: coverage(userId), ...given.userId !== null && userId === null ? { notice: UNVOUCHED } : {},
+  };
 });
 
 type Asked = { entityId: number; appIds: number[]; given: Given; address: string };
@@ -71,7 +48,7 @@ async function takeAsked(tx: Tx, deps: RouteDependencies, { entityId, appIds, gi
   return { userId, request: await insertAsked(tx, deps, { entityId, asked, address }), isNew: true };
 }
 
-function coverage(userId: string | null): (typeof COVERS)[number] {
+function coverage(userId: string | null): (typeof api.COVERS)[number] {
   return userId === null ? 'device' : 'user';
 }
 
@@ -129,7 +106,7 @@ async function insertAsked(tx: Tx, { secrets }: RouteDependencies, { entityId, a
 
 function readAsked(body: unknown): Given {
   const fields = isObject(body) ? body : {};
-  const type = TYPES.find((known) => known === fields.type) ?? refuseField('type', 'must be access or delete');
+  const type = GDPR_TYPES.find((known) => known === fields.type) ?? refuseField('type', 'must be access or delete');
   const device = fields.deviceId === undefined ? fieldsOf(fieldsOf(fields.context)?.device) ?? {} : { id: fields.deviceId };
   const subject = readSubject('track', fields, device);
   if (isFault(subject) && subject.code !== 'nobody') return refuse(400, subject.code, subject.message);
@@ -139,32 +116,17 @@ function readAsked(body: unknown): Given {
   return { type, deviceId: subject.deviceId, userId: subject.userId, userToken: fields.userToken };
 }
 
-const PrivacyRequestRecord = z.object({
-  identifier: z.string(), type: z.enum(TYPES), state: z.enum(STATES),
-  device_id: z.string().nullable().describe('Null once the person was erased'),
-  user_id: z.string().nullable().describe('The user for which a user token vouched; null: it covers what the device itself sent'),
-  received_at: z.iso.datetime(),
+const list = route(api.listPrivacyRequests, async ({ params, query, ...who }, { db, settings }) => {
+  const { entityId } = who.caller;
+  const { app, found: { total, requests } } = await write(db, async (tx) => {
+    const wanted = await requireApp(tx, entityId, params.app_identifier);
+    await audit(tx, who, { action: 'read', subjectKind: 'app', subject: wanted.identifier, details: { what: 'privacy_requests' } });
+    return { app: wanted, found: await listDeviceRequests(tx, entityId, wanted.id, rowsOf(query)) };
+  });
+  return showPage(settings, `/api/apps/${app.identifier}/privacy_requests`, query, total, requests.map(show));
 });
 
-const list = route({
-  tag: 'SDK data', right: 'gdpr_data_manage', method: 'GET',
-  path: '/api/apps/:app_identifier/privacy_requests',
-  summary: 'List the requests from devices of an app, newest first',
-  params: z.object({ app_identifier: identifier }),
-  query: z.object(pageQuery),
-  result: pageOf(PrivacyRequestRecord),
-  async handle({ params, query, ...who }, { db, settings }) {
-    const { entityId } = who.caller;
-    const { app, found: { total, requests } } = await write(db, async (tx) => {
-      const wanted = await requireApp(tx, entityId, params.app_identifier);
-      await audit(tx, who, { action: 'read', subjectKind: 'app', subject: wanted.identifier, details: { what: 'privacy_requests' } });
-      return { app: wanted, found: await listDeviceRequests(tx, entityId, wanted.id, rowsOf(query)) };
-    });
-    return showPage(settings, `/api/apps/${app.identifier}/privacy_requests`, query, total, requests.map(show));
-  },
-});
-
-function show({ identifier: own, type, state, deviceId, userId, receivedAt }: DeviceRequest): z.input<typeof PrivacyRequestRecord> {
+function show({ identifier: own, type, state, deviceId, userId, receivedAt }: DeviceRequest): api.PrivacyRequest {
   return { identifier: own, type, state, device_id: deviceId, user_id: userId, received_at: receivedAt.toISOString() };
 }
 

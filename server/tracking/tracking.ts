@@ -1,10 +1,9 @@
-import { z } from 'zod';
+import * as api from '../../api/tracking/tracking.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { readBatch, type TrackedBatch } from '../../domain/tracking/read-batch.ts';
 import type { CallType, RefusedCall } from '../../domain/tracking/tracked-call.ts';
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
 import type { RouteDependencies } from '../dependencies.ts';
-import { identifier } from '../http/input.ts';
 import { bare, type Reply } from '../http/reply.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { readRequest } from './tracked-request.ts';
@@ -12,59 +11,23 @@ import { bytesOfBody } from './tracking-bodies.ts';
 import type { TakenIn } from './tracking-intake.ts';
 import { requireTarget } from './tracking-target.ts';
 
-/** Segment's HTTP tracking API (docs/tracking.md). Each path has a short form, which SDKs of browsers and mobiles use. */
-const SHARED = { tag: 'Tracking', auth: 'app_key', method: 'POST', idempotencyKey: 'ignored' } as const;
-const BATCHES = ['batch', 'b', 'import'];
-const SINGLES: Record<string, CallType> = {
-  track: 'track', t: 'track', identify: 'identify', i: 'identify', page: 'page', p: 'page', screen: 'screen', s: 'screen',
-  group: 'group', g: 'group', alias: 'alias', a: 'alias',
-};
-
-const Answer = z.object({
-  success: z.literal(true),
-  accepted: z.int(),
-  duplicates: z.int(),
-  refused: z.array(z.object({
-    index: z.int().describe('In the batch, from 0'), message_id: z.string().nullable(), code: z.string(), message: z.string(),
-  })),
-});
-
-/** Judged call by call when it is read. */
-const anyBody = (description: string) => z.custom<unknown>(() => true).meta({ type: 'object', description });
-
-const batchRoutes = BATCHES.map((name) => route({
-  ...SHARED,
-  path: `/v1/${name}`,
-  summary: 'Receive a batch of calls',
-  description: 'Answers once they are committed.',
-  body: anyBody('`batch`: the calls, at most 2,500; `sentAt`; `context`; `writeKey` where it is not the user of Basic authentication'),
-  result: Answer,
-  bare: true,
-  async handle({ body, ...circumstances }, deps) {
+const batchRoutes = [api.sendBatch, ...api.otherBatches].map((operation) =>
+  route(operation, async ({ body, ...circumstances }, deps) => {
     const target = await requireTarget(deps, circumstances, body);
     const read = readBatch(body);
     if ('refused' in read) return refuse(400, read.refused.code, read.refused.message);
     return answer(await deps.trackingAdmission.within(bytesOfBody(body), () => takeIn(deps, circumstances, target, read.batch)));
-  },
-}));
+  }));
 
-const singleRoutes = Object.entries(SINGLES).map(([name, type]) => route({
-  ...SHARED,
-  path: `/v1/${name}`,
-  summary: `Take one call: ${type}`,
-  description: 'Answers as /v1/batch does; a call that is refused is a 400.',
-  body: anyBody('The call, with `writeKey` where it is not the user of Basic authentication'),
-  result: Answer,
-  bare: true,
-  async handle({ body, ...circumstances }, deps) {
+const singleRoutes = api.singleCalls.flatMap(({ type, operations }) => operations.map((operation) =>
+  route(operation, async ({ body, ...circumstances }, deps) => {
     const target = await requireTarget(deps, circumstances, body);
     const taken = await deps.trackingAdmission.within(
       bytesOfBody(body), () => takeIn(deps, circumstances, target, batchOfOne(body), type));
     const [refused] = taken.refused;
     if (refused) return refuse(400, refused.code, refused.message, { message_id: refused.messageId });
     return answer(taken);
-  },
-}));
+  })));
 
 /** Its own `sentAt` is read with the call. */
 function batchOfOne(body: unknown): Pick<TrackedBatch, 'calls' | 'sentAt' | 'context'> {
@@ -99,24 +62,13 @@ function answer({ accepted, duplicates, refused }: TakenIn): Reply {
   return bare({
     success: true, accepted, duplicates,
     refused: refused.map(({ index, messageId, code, message }) => ({ index, message_id: messageId, code, message })),
-  } satisfies z.input<typeof Answer>);
+  } satisfies api.IngestedCalls);
 }
 
-const readSettings = route({
-  tag: 'Tracking', auth: 'app_key', method: 'GET',
-  path: '/v1/projects/:write_key/settings',
-  summary: 'Get the settings of an SDK: where it sends to',
-  description: 'As SDKs of browsers and mobiles want it.',
-  params: z.object({ write_key: identifier }),
-  result: z.object({
-    integrations: z.object({ 'Segment.io': z.object({ apiKey: z.string(), apiHost: z.string().describe('Without https://') }) }),
-  }),
-  bare: true,
-  async handle({ params: { write_key: writeKey }, address }, { trackingApps, settings }) {
-    if (await trackingApps.find(writeKey, address) === null) return refuse(404, 'not_found', 'Unknown write key');
-    const apiHost = `${settings.publicUrl.replace(/^https?:\/\//, '')}/v1`;
-    return bare({ integrations: { 'Segment.io': { apiKey: writeKey, apiHost } } });
-  },
+const readSettings = route(api.viewSdkSettings, async ({ params: { write_key: writeKey }, address }, { trackingApps, settings }) => {
+  if (await trackingApps.find(writeKey, address) === null) return refuse(404, 'not_found', 'Unknown write key');
+  const apiHost = `${settings.publicUrl.replace(/^https?:\/\//, '')}/v1`;
+  return bare({ integrations: { 'Segment.io': { apiKey: writeKey, apiHost } } });
 });
 
 export const trackingRoutes: Route[] = [...batchRoutes, ...singleRoutes, readSettings];

@@ -1,3 +1,4 @@
+import type { ListCursor } from '../../domain/core/list-cursor.ts';
 import type { Queryable } from '../core/database.ts';
 import type { AuditEntry } from './audit-log.ts';
 
@@ -6,7 +7,7 @@ export type StoredAuditEntry = {
   id: number;
   happenedAt: Date;
   /** The same to the microsecond, since the epoch: with the id the place of the entry in the log. */
-  happenedAtMicros: number;
+  micros: number;
   actorKind: AuditEntry['actorKind'];
   actorId: number | null;
   /** uid of a user, identifier of a service token or a SoR; null once it is gone. */
@@ -34,9 +35,6 @@ export type AuditFilter = {
   customerHash?: Buffer | undefined;
 };
 
-/** The place of an entry: those that come after it in the list are older. */
-export type AuditPlace = Pick<StoredAuditEntry, 'happenedAtMicros' | 'id'>;
-
 const PAGE_ROWS = 1_000;
 
 type AuditRow = {
@@ -48,7 +46,7 @@ type AuditRow = {
 
 /** The newest entries, or those that are older than the one at `after`. Relies on audit_log_by_time, or _by_customer. */
 export async function listAuditEntries(
-  db: Queryable, entityId: number, filter: AuditFilter, after: AuditPlace | null, limit: number,
+  db: Queryable, entityId: number, filter: AuditFilter, after: ListCursor | null, limit: number,
 ): Promise<StoredAuditEntry[]> {
   const { rows } = await db.query<AuditRow>(
     `SELECT a.*, (extract(epoch FROM a.happened_at) * 1000000)::bigint AS micros,
@@ -65,7 +63,7 @@ export async function listAuditEntries(
      ORDER BY a.happened_at DESC, a.id DESC LIMIT $12`,
     [entityId, filter.from ?? null, filter.till ?? null, filter.action ?? null, filter.subjectKind ?? null,
       filter.subject ?? null, filter.actorKind ?? null, filter.actor ?? null, filter.customerHash ?? null,
-      after?.happenedAtMicros ?? null, after?.id ?? null, limit]);
+      after?.micros ?? null, after?.id ?? null, limit]);
   return rows.map(toEntry);
 }
 
@@ -80,7 +78,7 @@ const ACTORS = `
 export async function* streamAuditEntries(
   db: Queryable, entityId: number, filter: AuditFilter,
 ): AsyncGenerator<StoredAuditEntry> {
-  for (let after: AuditPlace | null = null; ;) {
+  for (let after: ListCursor | null = null; ;) {
     const page = await listAuditEntries(db, entityId, filter, after, PAGE_ROWS);
     yield* page;
     if (page.length < PAGE_ROWS) return;
@@ -90,7 +88,7 @@ export async function* streamAuditEntries(
 
 function toEntry(row: AuditRow): StoredAuditEntry {
   return {
-    id: row.id, happenedAt: row.happened_at, happenedAtMicros: row.micros, actorKind: row.actor_kind,
+    id: row.id, happenedAt: row.happened_at, micros: row.micros, actorKind: row.actor_kind,
     actorId: row.actor_id, actor: row.actor, actorName: row.actor_name, address: row.address, action: row.action,
     subjectKind: row.subject_kind, subject: row.subject, customerHash: row.customer_hash, details: row.details,
   };

@@ -1,9 +1,10 @@
+import type { ListCursor } from '../../domain/core/list-cursor.ts';
 import type { RefusalCode } from '../../domain/tracking/tracked-call.ts';
 import type { Queryable } from '../core/database.ts';
 
 /** A refused call as it is kept for 30 days; `raw` null of an erased person. */
 export type StoredRefusal = {
-  id: number; receivedAt: Date; receivedAtMicros: number;
+  id: number; receivedAt: Date; micros: number;
   /** Whether the app is that of the call; false where its key is shared and it told of none. */
   isOfApp: boolean;
   index: number; messageId: string | null; code: RefusalCode; message: string; raw: string | null;
@@ -15,8 +16,6 @@ const OF_NO_APP = `app_id IS NULL AND EXISTS (
   WHERE k.entity_id = $1 AND k.app_id = $2 AND o.app_id <> $2)`;
 
 export type RefusalFilter = { code?: RefusalCode | undefined; messageId?: string | undefined };
-/** The last one of the page before. */
-export type RefusalPlace = { receivedAtMicros: number; id: number };
 
 type RefusalRow = {
   id: number; received_at: Date; micros: number; app_id: number | null; index: number; message_id: string | null; code: RefusalCode;
@@ -25,7 +24,7 @@ type RefusalRow = {
 
 /** Newest first: those of an app, and where it shares a key those that told of no app. */
 export async function listRefusedCalls(
-  db: Queryable, entityId: number, appId: number, { code, messageId }: RefusalFilter, after: RefusalPlace | null, limit: number,
+  db: Queryable, entityId: number, appId: number, { code, messageId }: RefusalFilter, after: ListCursor | null, limit: number,
 ): Promise<StoredRefusal[]> {
   const { rows } = await db.query<RefusalRow>(
     `SELECT id, received_at, (extract(epoch FROM received_at) * 1000000)::bigint AS micros, app_id, index, message_id, code, message, raw
@@ -33,9 +32,9 @@ export async function listRefusedCalls(
      WHERE entity_id = $1 AND (app_id = $2 OR ${OF_NO_APP}) AND ($3::text IS NULL OR code = $3) AND ($4::text IS NULL OR message_id = $4)
        AND ($5::bigint IS NULL OR (received_at, id) < (timestamptz 'epoch' + $5 * interval '1 microsecond', $6))
      ORDER BY received_at DESC, id DESC LIMIT $7`,
-    [entityId, appId, code ?? null, messageId ?? null, after?.receivedAtMicros ?? null, after?.id ?? null, limit]);
+    [entityId, appId, code ?? null, messageId ?? null, after?.micros ?? null, after?.id ?? null, limit]);
   return rows.map((row) => ({
-    id: row.id, receivedAt: row.received_at, receivedAtMicros: row.micros, isOfApp: row.app_id !== null, index: row.index,
+    id: row.id, receivedAt: row.received_at, micros: row.micros, isOfApp: row.app_id !== null, index: row.index,
     messageId: row.message_id, code: row.code, message: row.message, raw: row.raw,
   }));
 }

@@ -7,7 +7,7 @@ import { findExportRun, insertExportRun } from '../../../store/exports/export-ru
 import { makeWorld } from '../../harness/core/world.ts';
 import { storedExporter } from '../../harness/exports/stored-exporters.ts';
 import { refusalOf, resultOf } from '../syncs/use-syncs.ts';
-import { FILE_KEY, faultsOf, KEYS, useExporters } from './use-exporters.ts';
+import { faultsOf, FILE_KEY, KEYS, useExporters } from './use-exporters.ts';
 
 const { store, server, world, apps, ask, definition, create, createdId, view, list, put, stored, audited } = useExporters();
 

@@ -135,8 +135,9 @@ beforeAll(async () => {
 
 function fieldsOf(schema: z.ZodType | undefined): Record<string, Schema> {
   if (!schema) return {};
-  const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Schema;
-  return json.properties ?? {};
+  const { $ref: record, $defs = {}, ...json } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  const { properties = {} } = (record === undefined ? json : $defs[record.replace('#/$defs/', '')]) as Schema;
+  return properties;
 }
 
 type Case = { name: string; route: Route; part: Part; field: string; kind: string; value: unknown };

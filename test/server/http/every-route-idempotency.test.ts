@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { operation } from '../../../api/core/operation.ts';
 import { takesIdempotencyKey } from '../../../server/http/idempotency.ts';
 import { bare, streamedResult } from '../../../server/http/reply.ts';
 import { route } from '../../../server/http/route.ts';
@@ -100,46 +101,32 @@ const PLAIN = { method: 'POST', summary: '', tag: '' } as const;
 const note = (entityId: number, subject: string, db: Queryable = store.db) =>
   insertAuditEntry(db, entityId, { actorKind: 'system', action: 'update', subjectKind: 'session', subject });
 
-const careless = route({
-  ...PLAIN,
-  path: '/careless',
-  result: z.object({ done: z.boolean() }),
-  async handle({ caller }) {
-    await note(caller.entityId, 'careless');
-    return { done: true };
-  },
+const careless = route(operation({ ...PLAIN, id: 'careless', path: '/careless', result: z.object({ done: z.boolean() }) }), async (
+  { caller },
+) => {
+  await note(caller.entityId, 'careless');
+  return { done: true };
 });
 
 /** Commits and answers nothing, as a process does that is killed just then. */
-const dying = route({
-  ...PLAIN,
-  path: '/dying',
-  result: z.object({ done: z.boolean() }),
-  async handle({ caller, keepReply }) {
-    await write(store.db, async (tx) => {
-      await note(caller.entityId, 'dying', tx);
-      return keepReply(tx, { done: true });
-    });
-    throw new Error('killed');
-  },
+const dying = route(operation({ ...PLAIN, id: 'dying', path: '/dying', result: z.object({ done: z.boolean() }) }), async (
+  { caller, keepReply },
+) => {
+  await write(store.db, async (tx) => {
+    await note(caller.entityId, 'dying', tx);
+    return keepReply(tx, { done: true });
+  });
+  throw new Error('killed');
 });
 
-const streaming = route({
-  ...PLAIN,
-  path: '/streaming',
-  async handle({ caller }) {
-    await note(caller.entityId, 'streaming');
-    return streamedResult('rows', (async function* rows() { yield 1; })());
-  },
+const streaming = route(operation({ ...PLAIN, id: 'streaming', path: '/streaming' }), async ({ caller }) => {
+  await note(caller.entityId, 'streaming');
+  return streamedResult('rows', (async function* rows() { yield 1; })());
 });
 
-const failing = route({
-  ...PLAIN,
-  path: '/failing',
-  async handle({ caller, keepReply }) {
-    await note(caller.entityId, 'failing');
-    return keepReply(store.db, bare({ success: false }, 503));
-  },
+const failing = route(operation({ ...PLAIN, id: 'failing', path: '/failing' }), async ({ caller, keepReply }) => {
+  await note(caller.entityId, 'failing');
+  return keepReply(store.db, bare({ success: false }, 503));
 });
 
 /** Everything there is of an entity, in tables and files, but for the keys. */

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { jsonObject } from '../../../api/core/input.ts';
+import * as api from '../../../api/feed/feed.ts';
 import { numberText, parseExactJson } from '../../../domain/core/exact-json.ts';
-import { feedBody } from '../../../server/feed/feed-body.ts';
-import { jsonObject } from '../../../server/http/input.ts';
 import { parseJsonBody } from '../../../server/http/json-body.ts';
 import { findJsonFault } from '../../../server/http/json-fault.ts';
 import { validate } from '../../../server/http/validate.ts';
@@ -118,7 +118,7 @@ describe('a JSON body', () => {
     const settings = (depth: number) => validate(z.object({ settings: jsonObject(z.unknown()) }), { settings: nested(depth) }, 'body');
     expect(settings(DEPTH).settings).toHaveProperty('a');
     expect(() => settings(DEPTH + 1)).toThrow('settings: must not nest deeper than 64 levels');
-    const feed = (values: string) => validate(feedBody, { sor: 's', api_key: 'k', customer_attribute_values: values }, 'body');
+    const feed = (values: string) => validate(api.feedBody, { sor: 's', api_key: 'k', customer_attribute_values: values }, 'body');
     expect(feed(nested(DEPTH)).customer_attribute_values).toHaveLength(1);
     expect(() => feed(nested(DEPTH + 1))).toThrow('customer_attribute_values: must not nest deeper than 64 levels');
   });

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createConnection } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { bodyFlag, text } from '../../../server/http/input.ts';
+import { bodyFlag, text } from '../../../api/core/input.ts';
+import { operation } from '../../../api/core/operation.ts';
 import { bare } from '../../../server/http/reply.ts';
 import { type Route, route } from '../../../server/http/route.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
@@ -15,26 +16,22 @@ const SHARED = { summary: 'A test', tag: 'Test' };
 const SECRET = 'zqsecret-in-an-error';
 
 const routes: Route[] = [
-  route({
-    ...SHARED, method: 'POST', path: '/echo', auth: 'none',
+  route(operation({
+    ...SHARED, id: 'echo', method: 'POST', path: '/echo', auth: 'none',
     body: z.object({ name: text(), inner: z.object({ count: z.number() }).optional(), flag: bodyFlag.optional() }),
     result: z.unknown(),
-    handle: async ({ body }) => body,
-  }),
-  route({
-    ...SHARED, method: 'GET', path: '/param/:id', auth: 'none', params: z.object({ id: text() }),
-    result: z.string(), handle: async ({ params }) => params.id,
-  }),
-  route({
-    ...SHARED, method: 'GET', path: '/version', auth: 'none', result: z.int(), handle: async ({ version }) => version,
-  }),
-  route({ ...SHARED, method: 'GET', path: '/broken', auth: 'none', handle: async () => { throw new Error(SECRET); } }),
-  route({ ...SHARED, method: 'GET', path: '/bare', auth: 'none', handle: async () => bare({ plain: true }, 202) }),
-  route({ ...SHARED, method: 'GET', path: '/mine', result: z.int(), handle: async ({ caller }) => caller.entityId }),
-  route({
-    ...SHARED, method: 'GET', path: '/rightful', right: ['sor_manage', 'usage_analytics_view'],
-    result: z.boolean(), handle: async () => true,
-  }),
+  }), async ({ body }) => body),
+  route(operation({
+    ...SHARED, id: 'param', method: 'GET', path: '/param/:id', auth: 'none', params: z.object({ id: text() }), result: z.string(),
+  }), async ({ params }) => params.id),
+  route(operation({ ...SHARED, id: 'version', method: 'GET', path: '/version', auth: 'none', result: z.int() }),
+    async ({ version }) => version),
+  route(operation({ ...SHARED, id: 'broken', method: 'GET', path: '/broken', auth: 'none' }), async () => { throw new Error(SECRET); }),
+  route(operation({ ...SHARED, id: 'bare', method: 'GET', path: '/bare', auth: 'none' }), async () => bare({ plain: true }, 202)),
+  route(operation({ ...SHARED, id: 'mine', method: 'GET', path: '/mine', result: z.int() }), async ({ caller }) => caller.entityId),
+  route(operation({
+    ...SHARED, id: 'rightful', method: 'GET', path: '/rightful', right: ['sor_manage', 'usage_analytics_view'], result: z.boolean(),
+  }), async () => true),
 ];
 
 const { store, server, world } = useServer({ world: { rights: ['sor_manage'] }, server: { routes } });

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { connectors } from '../../../connectors/catalog.ts';
 import { insertServiceToken } from '../../../store/accounts/service-tokens.ts';

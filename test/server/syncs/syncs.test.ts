@@ -10,7 +10,6 @@ import { mapping, resultOf, useSyncs } from './use-syncs.ts';
 
 const { store, server, world, connections, ask, definition, create, createdId, view, put, post, toWebhook, stored, audited } = useSyncs();
 
-
 /** Notes down that a sync wrote a record. */
 async function writeRecord(id: string, key: string): Promise<void> {
   const sync = await stored(id);

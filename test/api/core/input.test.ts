@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { bodyFlag, commaList, isoDatetime, pageNumber, queryFlag, text } from '../../../server/http/input.ts';
+import { bodyFlag, commaList, isoDatetime, pageNumber, queryFlag, text } from '../../../api/core/input.ts';
 
 describe('input', () => {
   test('text is what can be stored, up to its length in code points', () => {

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { customerIdFault } from '../../domain/attributes/customer-id.ts';
 import { readDatetime } from '../../domain/core/date-value.ts';
 import { NestingError, parseJsonAtOnce, sayNesting } from '../../domain/core/parse-json.ts';
+import { sayUnknown } from '../../domain/core/say-unknown.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../../domain/core/text-limits.ts';
-import { sayUnknown } from './say-unknown.ts';
 
 /** Arrays and objects within each other, of a body as of JSON in a web form. */
 export const MAX_NESTING = 64;

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { numberText } from '../../domain/core/exact-json.ts';
 import { NestingError, parseJsonAtOnce, sayNesting } from '../../domain/core/parse-json.ts';
 import type { FeedValue } from '../../domain/feed/feed-value.ts';
-import { identifier, MAX_NESTING, text } from '../http/input.ts';
+import { identifier, MAX_NESTING, text } from '../core/input.ts';
+import { operation } from '../core/operation.ts';
 
 /** One transaction merges a request, also where each of its values changes a Set of 1,000 elements. */
 const MAX_VALUES = 3_000;
@@ -29,6 +30,7 @@ export const feedBody = z.object({
 
 function sayArray({ input }: { input?: unknown }): string {
   return input === undefined ? 'is required' : 'must be an array of objects, or an object; in a web form its JSON';
+
 }
 
 function toArray(given: unknown, ctx: z.core.$RefinementCtx): unknown {
@@ -53,3 +55,43 @@ function parsed(json: string, ctx: z.core.$RefinementCtx): unknown {
 function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && numberText(value) === undefined;
 }
+
+const TAG = 'Feed';
+
+export const feedAttributeValues = operation({
+  id: 'feedAttributeValues',
+  method: 'POST',
+  path: '/api/attribute_values',
+  summary: 'Feed attribute values as JSON',
+  description: 'Accepted once answered, and merged soon after, in order. The answer also has `errorMessage` (null) and '
+    + '`errorCode` (0); so have refusals, with their message and HTTP status.',
+  tag: TAG,
+  auth: 'sor_key',
+  exactNumbers: true,
+  errorCodes: true,
+  body: feedBody,
+  result: z.object({ requestId: z.string() }),
+});
+
+export const FeedRequest = z.object({
+  request_id: z.string(),
+  state: z.enum(['accepted', 'finished']),
+  sor: z.object({ name: z.string(), identifier: z.string(), type: z.string() }).nullable(),
+  version: z.int(),
+  values: z.object({ in: z.int(), ok: z.int(), ignored: z.int(), failed: z.int() })
+    .describe('Once it is finished, in = ok + ignored + failed'),
+  received_at: z.iso.datetime(),
+  done_at: z.iso.datetime().nullable(),
+}).meta({ id: 'FeedRequest' });
+export type FeedRequest = z.output<typeof FeedRequest>;
+
+export const viewFeedRequest = operation({
+  id: 'viewFeedRequest',
+  method: 'GET',
+  path: '/api/attribute_values/feeds/:request_id',
+  summary: 'Get the outcome of a feed request',
+  tag: TAG,
+  right: 'sor_manage',
+  params: z.object({ request_id: identifier }),
+  result: FeedRequest,
+});

@@ -1,12 +1,13 @@
 import { z } from 'zod';
+import type { ListCursor } from '../../domain/core/list-cursor.ts';
 
-/** Where a page ends, opaque to callers: micros since 1970, and the id among those of one time. */
-export function writeCursor(micros: number, id: number): string {
+/** A cursor as callers see it, opaque to them. */
+export function writeListCursor({ micros, id }: ListCursor): string {
   return Buffer.from(`${micros}.${id}`).toString('base64url');
 }
 
-/** What `writeCursor` wrote. */
-export const placeCursor = z.string().transform((value, ctx): { micros: number; id: number } => {
+/** What `writeListCursor` wrote. */
+export const listCursor = z.string().transform((value, ctx): ListCursor => {
   const [, micros, id] = /^(\d{1,16})\.(\d{1,15})$/.exec(Buffer.from(value, 'base64url').toString()) ?? [];
   if (micros !== undefined) return { micros: Number(micros), id: Number(id) };
   ctx.issues.push({ code: 'custom', message: 'is none that `next` gave', input: value });

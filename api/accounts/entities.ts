@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import { isTimeZone } from '../../domain/core/time-zone.ts';
+import { bodyFlag, bodyInteger, identifier, name, text } from '../core/input.ts';
+import { operation } from '../core/operation.ts';
+import { pageOf, pageQuery } from '../core/page.ts';
+
+/** An entity as the login answer shows it (reference: Authentication). */
+export const Entity = z.object({
+  id: z.int(),
+  name: z.string(),
+  description: z.string(),
+  identifier: z.string(),
+  active: z.boolean(),
+  qa_api_key: z.string(),
+  prod_api_key: z.string(),
+  data_retention_in_months: z.int(),
+}).meta({ id: 'Entity' });
+export type Entity = z.output<typeof Entity>;
+
+/** All entities of the service: for superadmins, who see all of them. */
+const SHARED = { tag: 'Entities', role: 'superadmin' } as const;
+const PATH = '/api/entities';
+const ONE = `${PATH}/:entity_id`;
+export const WholeEntity = Entity.extend({ default_tz: z.string() }).meta({ id: 'WholeEntity' });
+export type WholeEntity = z.output<typeof WholeEntity>;
+const params = z.object({ entity_id: identifier.describe('identifier or id') });
+
+const optional = {
+  description: text({ max: 1_000 }).optional(),
+  default_tz: text().refine(isTimeZone, 'must be a zone of the IANA database, such as Europe/Paris').optional(),
+  data_retention_in_months: bodyInteger({ min: 1, max: 120 }).optional(),
+};
+
+export const listEntities = operation({
+  id: 'listEntities',
+  ...SHARED,
+  method: 'GET',
+  path: PATH,
+  summary: 'List all entities',
+  query: z.object(pageQuery),
+  result: pageOf(WholeEntity),
+});
+
+export const viewEntity = operation({
+  id: 'viewEntity',
+  ...SHARED,
+  method: 'GET',
+  path: ONE,
+  summary: 'View an entity',
+  params,
+  result: WholeEntity,
+});
+
+export const createEntity = operation({
+  id: 'createEntity',
+  ...SHARED,
+  method: 'POST',
+  path: PATH,
+  summary: 'Create an entity',
+  description: 'It comes with its global System of Records, and its creator as an admin with every right.',
+  body: z.object({ name, ...optional }),
+  result: WholeEntity,
+});
+
+export const updateEntity = operation({
+  id: 'updateEntity',
+  ...SHARED,
+  method: 'PUT',
+  path: ONE,
+  summary: 'Change an entity',
+  description: 'Of one that is not active all tokens and keys are refused.',
+  params,
+  body: z.object({ name: name.optional(), ...optional, active: bodyFlag.optional() }),
+  result: WholeEntity,
+});
+
+export const deleteEntity = operation({
+  id: 'deleteEntity',
+  ...SHARED,
+  method: 'DELETE',
+  path: ONE,
+  summary: 'Delete an empty entity',
+  description: 'With its apps and memberships; users who belong to no other entity are deleted. One that holds anything else is refused.',
+  params,
+});

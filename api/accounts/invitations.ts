@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { identifier, linkToken, name, PASSWORD_CHARS, text } from '../core/input.ts';
+import { operation } from '../core/operation.ts';
+import { pageOf, pageQuery } from '../core/page.ts';
+import { Invitation } from './users.ts';
+
+/** Who is invited into the caller's entity and has not accepted yet. */
+const SHARED = { tag: 'Users', role: 'admin' } as const;
+const PATH = '/api/invitations';
+const ONE = `${PATH}/:invitation_id`;
+const params = z.object({ invitation_id: identifier });
+
+export const listInvitations = operation({
+  id: 'listInvitations',
+  ...SHARED,
+  method: 'GET',
+  path: PATH,
+  summary: 'List the invitations that are not accepted yet',
+  query: z.object(pageQuery),
+  result: pageOf(Invitation),
+});
+
+export const resendInvitation = operation({
+  id: 'resendInvitation',
+  ...SHARED,
+  method: 'POST',
+  path: `${ONE}/send`,
+  summary: 'Mail an invitation again',
+  description: 'With a new link, which works for 24 hours; the one before ends.',
+  params,
+  result: Invitation,
+});
+
+export const withdrawInvitation = operation({
+  id: 'withdrawInvitation',
+  ...SHARED,
+  method: 'DELETE',
+  path: ONE,
+  summary: 'Withdraw an invitation',
+  description: 'Its link opens nothing any more.',
+  params,
+});
+
+export const acceptInvitation = operation({
+  id: 'acceptInvitation',
+  method: 'POST',
+  path: `${PATH}/accept`,
+  summary: 'Accept an invitation',
+  description: 'By the token of its link. An account that exists proves itself by its password, and wrong ones count as failed logins; for '
+    + 'a new account the password is set. Then log in.',
+  tag: 'Users',
+  auth: 'none',
+  body: z.object({
+    token: linkToken,
+    password: text({ max: PASSWORD_CHARS }).describe('The one in force, or for a new account one of at least 8 characters'),
+    first_name: name.optional().describe('Of a new account'),
+    last_name: name.optional().describe('Of a new account'),
+  }),
+  result: z.object({ email: z.string(), entity: z.object({ name: z.string() }) }),
+});

@@ -1,0 +1,19 @@
+import { z } from 'zod';
+import { operation } from '../core/operation.ts';
+
+export const listSigningKeys = operation({
+  id: 'listSigningKeys',
+  method: 'GET',
+  path: '/.well-known/jwks.json',
+  summary: 'Get the public keys that sign export manifests, deletion lists and receipts',
+  description: 'A JWK set (RFC 7517) without the envelope: Ed25519, the newest key first, older ones for ever.',
+  tag: 'Data exporters',
+  auth: 'none',
+  result: z.object({
+    keys: z.array(z.object({
+      kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string().describe('The key, in base64url'), kid: z.string(),
+      use: z.literal('sig'), alg: z.literal('EdDSA'),
+    })),
+  }),
+  bare: true,
+});

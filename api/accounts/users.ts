@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import { RIGHTS } from '../../domain/accounts/rights.ts';
+import { bodyFlag, email, identifier, jsonObject, name, newPassword, PASSWORD_CHARS, text } from '../core/input.ts';
+import { operation } from '../core/operation.ts';
+import { pageOf, pageQuery } from '../core/page.ts';
+
+/** Each right with whether it is given, as the login answer shows them (reference: Authentication, 2). */
+export const Enable = z.record(z.enum(RIGHTS), z.boolean()).meta({ id: 'Enable' });
+export type Enable = z.output<typeof Enable>;
+
+/** A user as the admins of one entity see them. */
+export const User = z.object({
+  id: z.int(),
+  uid: z.string(),
+  email: z.string(),
+  first_name: z.string(),
+  last_name: z.string(),
+  full_name: z.string(),
+  enable: Enable,
+  admin: z.boolean(),
+  superadmin: z.boolean(),
+}).meta({ id: 'User' });
+export type User = z.output<typeof User>;
+
+/** The users of the caller's entity. Nothing here tells of other entities that they belong to. */
+const SHARED = { tag: 'Users', role: 'admin' } as const;
+const PATH = '/api/users';
+const ONE = `${PATH}/:user_id`;
+const params = z.object({ user_id: identifier.describe('uid or id') });
+const enable = jsonObject(z.partialRecord(z.enum(RIGHTS), bodyFlag)).describe('Rights by name; one that is left out stays as it is');
+
+export const listUsers = operation({
+  id: 'listUsers',
+  ...SHARED,
+  method: 'GET',
+  path: PATH,
+  summary: 'List the users of the entity',
+  query: z.object(pageQuery),
+  result: pageOf(User),
+});
+
+export const viewUser = operation({
+  id: 'viewUser',
+  ...SHARED,
+  method: 'GET',
+  path: ONE,
+  summary: 'View a user of the entity',
+  params,
+  result: User,
+});
+
+/** An invitation as the admins of the entity see it: what was asked for, and nothing of an account that may be there. */
+export const Invitation = z.object({
+  identifier: z.string(),
+  email: z.string(),
+  first_name: z.string(),
+  last_name: z.string(),
+  enable: Enable,
+  admin: z.boolean(),
+  superadmin: z.boolean(),
+  invited_by: z.int().describe('The id of a user'),
+  created_at: z.string(),
+  expires_at: z.string(),
+  mail: z.object({ state: z.enum(['waiting', 'sending', 'sent', 'not_sent', 'unknown']), reason: z.string().nullable() }),
+}).meta({ id: 'Invitation' });
+export type Invitation = z.output<typeof Invitation>;
+
+export const inviteUser = operation({
+  id: 'inviteUser',
+  ...SHARED,
+  method: 'POST',
+  path: PATH,
+  summary: 'Invite a person into the entity',
+  description: 'Mails a link that works once, for 24 hours. The person becomes a user of the entity by accepting; whether the address has '
+    + 'an account is not told.',
+  body: z.object({
+    email,
+    password: noPassword('cannot be set here: the person chooses it by the link that is mailed'),
+    first_name: name.optional(),
+    last_name: name.optional(),
+    enable: enable.optional(),
+    admin: bodyFlag.default(false),
+    superadmin: bodyFlag.default(false),
+  }),
+  result: Invitation,
+});
+
+export const updateUser = operation({
+  id: 'updateUser',
+  ...SHARED,
+  method: 'PUT',
+  path: ONE,
+  summary: 'Change a user of the entity',
+  description: 'Rights take effect at once. An admin gives and takes only rights that they have.',
+  params,
+  body: z.object({
+    email: email.optional().describe('Only superadmins change it: links that set a password go there'),
+    password: noPassword('cannot be set for others: POST …/password_reset mails the user a link that sets it'),
+    first_name: name.optional(),
+    last_name: name.optional(),
+    enable: enable.optional(),
+    admin: bodyFlag.optional(),
+    superadmin: bodyFlag.optional(),
+  }),
+  result: User,
+});
+
+export const removeUser = operation({
+  id: 'removeUser',
+  ...SHARED,
+  method: 'DELETE',
+  path: ONE,
+  summary: 'Remove a user from the entity',
+  description: 'Ends the user\'s sessions there; an account without another entity is deleted. Only an admin with all rights of the user '
+    + 'can.',
+  params,
+});
+
+export const mailPasswordReset = operation({
+  id: 'mailPasswordReset',
+  ...SHARED,
+  method: 'POST',
+  path: `${ONE}/password_reset`,
+  summary: 'Mail a user a password reset link',
+  description: 'To the address of the account, and nowhere else. The link works once, for 24 hours.',
+  params,
+});
+
+/** Documented as a member that must not be there, so that a program of before learns why. */
+function noPassword(message: string) {
+  return z.never({ error: message }).optional();
+}
+
+export const changeOwnPassword = operation({
+  id: 'changeOwnPassword',
+  method: 'PUT',
+  path: '/api/users/me/password',
+  summary: 'Change your own password',
+  description: 'Ends all other sessions of the user, and links that set a password. Guesses count as failed logins.',
+  tag: 'Users',
+  role: 'person',
+  body: z.object({ password: text({ max: PASSWORD_CHARS }).describe('The one in force'), new_password: newPassword }),
+});

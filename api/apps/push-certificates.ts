@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { bodyFlag, identifier, text } from '../core/input.ts';
+import { operation } from '../core/operation.ts';
+
+/** Certificates of pushes to iOS apps (reference: Push certificates). */
+const SHARED = { tag: 'Push certificates', right: 'push_certificates_manage' } as const;
+const LIST = '/api/apps/:app_identifier/push_certificates';
+const ONE = `${LIST}/:cert_identifier`;
+
+/** Many times the largest that there is. */
+const pem = text({ max: 32_768 });
+const params = z.object({ app_identifier: identifier, cert_identifier: identifier });
+
+export const PushCertificate = z.object({
+  identifier: z.string(),
+  x509_pem: z.string(),
+  revoked: z.boolean(),
+  not_after: z.iso.datetime(),
+  not_before: z.iso.datetime(),
+  subject: z.string().describe('In one line, as RFC 4514 has it'),
+  pkey_pem: z.string().nullable().describe('In PKCS #8; null but where a single certificate is viewed'),
+  uid: z.string().nullable().describe("The subject's UID, which Apple makes the bundle id"),
+}).meta({ id: 'PushCertificate' });
+export type PushCertificate = z.output<typeof PushCertificate>;
+
+export const listPushCertificates = operation({
+  id: 'listPushCertificates',
+  ...SHARED,
+  method: 'GET',
+  path: LIST,
+  summary: 'List the push certificates of an app, without their private keys',
+  params: params.pick({ app_identifier: true }),
+  result: z.object({ push_certificates: z.array(PushCertificate) }),
+});
+
+export const viewPushCertificate = operation({
+  id: 'viewPushCertificate',
+  ...SHARED,
+  method: 'GET',
+  path: ONE,
+  summary: 'View a push certificate with its private key',
+  description: 'The audit log tells who did.',
+  params,
+  result: PushCertificate,
+});
+
+export const createPushCertificate = operation({
+  id: 'createPushCertificate',
+  ...SHARED,
+  method: 'POST',
+  path: LIST,
+  summary: 'Add a push certificate to an iOS app',
+  params: params.pick({ app_identifier: true }),
+  body: z.object({
+    x509_pem: pem.describe('The certificate in PEM'),
+    pkey_pem: pem.describe('Its private key in PEM, not encrypted'),
+  }),
+  result: PushCertificate,
+});
+
+export const updatePushCertificate = operation({
+  id: 'updatePushCertificate',
+  ...SHARED,
+  method: 'PUT',
+  path: ONE,
+  summary: 'Revoke or restore a push certificate',
+  params,
+  body: z.object({ revoked: bodyFlag }),
+  result: PushCertificate,
+});

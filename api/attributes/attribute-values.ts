@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
+import { customerId, identifier, queryFlag } from '../core/input.ts';
+import { operation } from '../core/operation.ts';
+
+export const ATTRIBUTE_VALUES = {
+  method: 'GET',
+  tag: 'Attribute values',
+  right: 'sor_manage',
+  query: z.object({
+    sor_id: identifier,
+    customer_id: customerId,
+    customer_type: z.enum(CUSTOMER_TYPES),
+    with_validity_dates: queryFlag.default(false),
+  }),
+} as const;
+
+export const AttributeValues = z.record(z.string(), z.unknown()).describe('Each key with its value, or { value, since }').meta({ id: 'AttributeValues' });
+export type AttributeValues = z.output<typeof AttributeValues>;
+
+export const readAttributeValues = operation({
+  id: 'readAttributeValues',
+  ...ATTRIBUTE_VALUES,
+  path: '/api/attribute_values',
+  summary: 'Read the attribute values of a customer',
+  description: 'Not for massive retrieval.',
+  result: z.object({ customer_id: z.string(), customer_id_type: z.enum(CUSTOMER_TYPES), attribute_values: AttributeValues }),
+});
+
+export const readCustomerAttributeValues = operation({
+  id: 'readCustomerAttributeValues',
+  ...ATTRIBUTE_VALUES,
+  path: '/api/customer_attribute_values',
+  summary: 'Read the attribute values of a customer, as a flat map',
+  description: 'As `/api/attribute_values`, of which the result is the values alone.',
+  result: AttributeValues,
+});

@@ -1,0 +1,130 @@
+import { z } from 'zod';
+import { VALUE_TYPES } from '../../domain/attributes/attribute-value.ts';
+import { commaList, email, identifier, name } from '../core/input.ts';
+import { operation } from '../core/operation.ts';
+
+/** A customer attribute as it is listed inside a SoR (reference: System of Record). */
+export const SorAttribute = z.object({
+  identifier: z.string(),
+  key: z.string(),
+  label: z.string(),
+  value_type: z.enum(VALUE_TYPES),
+  disabled: z.boolean(),
+  sources: z.array(z.string()).optional().describe('v2 only: DEFAULT for the attributes that every entity has'),
+}).meta({ id: 'SorAttribute' });
+export type SorAttribute = z.output<typeof SorAttribute>;
+
+export const SystemOfRecords = z.object({
+  name: z.string(),
+  identifier: z.string(),
+  type: z.enum(['app', 'custom', 'global']),
+  api_keys: z.array(z.string()),
+  attributes_count: z.int(),
+  disabled: z.boolean(),
+  customer_attributes: z.array(SorAttribute),
+  updated_date: z.string().optional().describe('v2 only'),
+}).meta({ id: 'SystemOfRecords' });
+export type SystemOfRecords = z.output<typeof SystemOfRecords>;
+
+const SHARED = { tag: 'Systems of Records', right: 'sor_manage' } as const;
+
+export const sorParams = z.object({ sor_identifier: identifier });
+
+export const listSystemsOfRecords = operation({
+  id: 'listSystemsOfRecords',
+  ...SHARED,
+  method: 'GET',
+  path: '/api/system_of_records',
+  summary: 'List Systems of Records',
+  query: z.object({
+    type: commaList.optional().describe('app, custom, or global (v2 only); any other type lists nothing'),
+  }),
+  result: z.array(SystemOfRecords),
+});
+
+export const viewSystemOfRecord = operation({
+  id: 'viewSystemOfRecord',
+  ...SHARED,
+  method: 'GET',
+  path: '/api/system_of_records/:sor_identifier',
+  summary: 'View a System of Records with its customer attributes',
+  params: sorParams,
+  result: SystemOfRecords,
+});
+
+export const createSystemOfRecord = operation({
+  id: 'createSystemOfRecord',
+  ...SHARED,
+  method: 'POST',
+  path: '/api/system_of_records',
+  summary: 'Create a custom System of Records',
+  body: z.object({ name }),
+  result: SystemOfRecords,
+});
+
+export const renameSystemOfRecord = operation({
+  id: 'renameSystemOfRecord',
+  ...SHARED,
+  method: 'PUT',
+  path: '/api/system_of_records/:sor_identifier',
+  summary: 'Rename a custom System of Records',
+  params: sorParams,
+  body: z.object({ name }),
+  result: SystemOfRecords,
+});
+
+export const deleteSystemOfRecord = operation({
+  id: 'deleteSystemOfRecord',
+  ...SHARED,
+  method: 'DELETE',
+  path: '/api/system_of_records/:sor_identifier',
+  summary: 'Delete a System of Records and all its values',
+  description: 'In the place of an SDK\'s comes a new one at once: disabling it is what stops what the SDK sends from being kept.',
+  params: sorParams,
+});
+
+export const disableSystemOfRecord = operation({
+  id: 'disableSystemOfRecord',
+  ...SHARED,
+  method: 'PUT',
+  path: '/api/system_of_records/:sor_identifier/disable',
+  summary: 'Disable a System of Records',
+  description: 'All its attributes then count as disabled.',
+  params: sorParams,
+});
+
+export const enableSystemOfRecord = operation({
+  id: 'enableSystemOfRecord',
+  ...SHARED,
+  method: 'PUT',
+  path: '/api/system_of_records/:sor_identifier/enable',
+  summary: 'Enable a System of Records',
+  params: sorParams,
+});
+
+const MAX_ADDRESSES = 20;
+const PATH = '/api/system_of_records/:sor_identifier/notify_emails';
+
+export const NotifyEmails = z.object({ notify_emails: z.array(z.email()) }).meta({ id: 'NotifyEmails' });
+export type NotifyEmails = z.output<typeof NotifyEmails>;
+
+export const viewNotifyEmails = operation({
+  id: 'viewNotifyEmails',
+  ...SHARED,
+  method: 'GET',
+  path: PATH,
+  summary: 'Get who is mailed about imports into a System of Records',
+  params: sorParams,
+  result: NotifyEmails,
+});
+
+export const updateNotifyEmails = operation({
+  id: 'updateNotifyEmails',
+  ...SHARED,
+  method: 'PUT',
+  path: PATH,
+  summary: 'Set who is mailed about imports into a System of Records; an empty list means its creator',
+  params: sorParams,
+  body: z.object({ notify_emails: z.array(email).max(MAX_ADDRESSES, `must have at most ${MAX_ADDRESSES} addresses`) }),
+  result: NotifyEmails,
+});

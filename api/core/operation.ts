@@ -1,0 +1,76 @@
+import type { z } from 'zod';
+import type { Right } from '../../domain/accounts/rights.ts';
+
+/**
+ * `token`: a logged-in user or a service token; `sor_key`: the key of a SoR in body or query; `app_key`: that of an app, as the user of
+ * Basic authentication or in body or path; `none`: anyone.
+ */
+export type Auth = 'token' | 'sor_key' | 'app_key' | 'none';
+/**
+ * Who may call beside the rights: `person`: a user who has logged in, no service token; `admin`: one of the entity;
+ * `superadmin`: one of all entities, who counts as an admin of each.
+ */
+export type Role = 'person' | 'admin' | 'superadmin';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** The words of the reference for a body or query in which one of these elements is wrong or missing. */
+export type Malformed = { elements: readonly string[]; status: string | number; message: string | ((element: string) => string) };
+
+export type Nothing = z.ZodObject<Record<never, never>>;
+
+/** What the interface says of one call. */
+export type Operation<
+  P extends z.ZodObject = z.ZodObject, Q extends z.ZodObject = z.ZodObject, B extends z.ZodType = z.ZodType,
+  R extends z.ZodType = z.ZodType, A extends Auth = Auth,
+> = {
+  /** Unique: the name of the call in the OpenAPI document and in the client. */
+  id: string;
+  method: Method;
+  /** With `:name` for each member of `params`. */
+  path: string;
+  summary: string;
+  description?: string;
+  /** The group in the API page. */
+  tag: string;
+  auth: A;
+  /** Every one of these is needed. Without any, a token is enough. */
+  rights: readonly Right[];
+  role?: Role;
+  params?: P;
+  query?: Q;
+  body?: B;
+  /** The payload within the envelope; left out where there is none. */
+  result?: R;
+  /** The answer is the result alone, without the envelope. */
+  bare?: true;
+  /** The type of an answer that is no JSON: a file, whose refusals stay JSON, or a page for a browser, which gets these as pages, too. */
+  contentType?: 'text/csv' | 'application/zip' | 'text/html';
+  /** The status of an answer that has no body. */
+  status?: 204;
+  malformed?: Malformed;
+  /** The same for the query. */
+  malformedQuery?: Malformed;
+  /** For a POST that must not go by the header `Idempotency-Key`. */
+  idempotencyKey?: 'ignored';
+  /** Numbers of a JSON body keep their digits (`parseExactJson`). */
+  exactNumbers?: true;
+  /** Refusals also have `errorMessage` and `errorCode`, beside those of an answer (reference: Feeding attribute values). */
+  errorCodes?: true;
+  /** The name of the part that is a file, where a web form may have one. */
+  uploadPart?: string;
+};
+
+type Spec<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType, R extends z.ZodType, A extends Auth> =
+  Omit<Operation<P, Q, B, R, A>, 'auth' | 'rights'> & {
+    /** By default `token`. */
+    auth?: A;
+    right?: Right | readonly Right[];
+  };
+
+/** Makes an operation out of its description: server, OpenAPI document, rights table and client all come from it. */
+export function operation<
+  P extends z.ZodObject = Nothing, Q extends z.ZodObject = Nothing, B extends z.ZodType = Nothing,
+  R extends z.ZodType = z.ZodNever, A extends Auth = 'token',
+>({ auth, right, ...spec }: Spec<P, Q, B, R, A>): Operation<P, Q, B, R, A> {
+  return { ...spec, auth: auth ?? 'token' as A, rights: right === undefined ? [] : [right].flat() };
+}

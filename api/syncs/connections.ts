@@ -1,0 +1,133 @@
+import { z } from 'zod';
+import { FIELD_TYPES } from '../../domain/syncs/sync-codes.ts';
+import { identifier, jsonObject, name } from '../core/input.ts';
+import { operation } from '../core/operation.ts';
+import { pageOf, pageQuery } from '../core/page.ts';
+
+/** A connection as it is shown: its secrets are not. */
+export const Connection = z.object({
+  identifier: z.string(),
+  name: z.string(),
+  connector: z.string(),
+  settings: z.record(z.string(), z.unknown()).describe('In the place of a secret stands { "set": true or false }'),
+  revision: z.int().describe('Raised by each change of the settings'),
+  created_by: z.object({ id: z.int(), uid: z.string() }).nullable(),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+}).meta({ id: 'Connection' });
+export type Connection = z.output<typeof Connection>;
+
+/** Settings and secrets of outside sources and destinations. */
+const SHARED = { tag: 'Connections', right: 'sor_manage' } as const;
+const PATH = '/api/connections';
+const params = z.object({ connection_id: identifier });
+const settings = jsonObject(z.record(z.string(), z.unknown()));
+
+export const listConnections = operation({
+  id: 'listConnections',
+  ...SHARED,
+  method: 'GET',
+  path: PATH,
+  summary: 'List connections, without their secrets',
+  query: z.object(pageQuery),
+  result: pageOf(Connection),
+});
+
+export const viewConnection = operation({
+  id: 'viewConnection',
+  ...SHARED,
+  method: 'GET',
+  path: `${PATH}/:connection_id`,
+  summary: 'View a connection, without its secrets',
+  params,
+  result: Connection,
+});
+
+export const createConnection = operation({
+  id: 'createConnection',
+  ...SHARED,
+  method: 'POST',
+  path: PATH,
+  summary: 'Create a connection to an outside source or destination',
+  description: 'It is stored as it is: POST /api/connections/check tells whether it works.',
+  body: z.object({ name, connector: identifier, settings: settings.describe('As GET /api/connectors tells of the connector') }),
+  result: Connection,
+});
+
+export const updateConnection = operation({
+  id: 'updateConnection',
+  ...SHARED,
+  method: 'PUT',
+  path: `${PATH}/:connection_id`,
+  summary: 'Update a connection',
+  description: 'Settings take the place of all those before, but a secret that is left out stays, and null removes one.',
+  params,
+  body: z.object({ name: name.optional(), settings: settings.optional() }),
+  result: Connection,
+});
+
+export const deleteConnection = operation({
+  id: 'deleteConnection',
+  ...SHARED,
+  method: 'DELETE',
+  path: `${PATH}/:connection_id`,
+  summary: 'Delete a connection with its secrets',
+  description: 'One that a sync reads from or writes to is refused.',
+  params,
+});
+
+export const CONNECTION_SIDES = ['source', 'destination'] as const;
+const as = z.enum(CONNECTION_SIDES).optional().describe('Of a connector that is both; by default source');
+
+export const ConnectionCheck = z.object({
+  ok: z.boolean(),
+  status: z.string().optional().describe('address_refused, source_refused, source_unavailable or transfer_broken'),
+  message: z.string().optional(),
+  retry_after: z.int().optional().describe('Seconds, where it named a time'),
+}).meta({ id: 'ConnectionCheck' });
+export type ConnectionCheck = z.output<typeof ConnectionCheck>;
+
+export const SourceStream = z.object({
+  name: z.string(),
+  fields: z.array(z.object({
+    name: z.string(),
+    type: z.enum(FIELD_TYPES),
+    nullable: z.boolean(),
+  })),
+  key: z.array(z.string()).describe('The fields that together name a record; empty where the source does not tell'),
+  incremental: z.union([z.literal('own'), z.object({ fields: z.array(z.string()) })])
+    .describe('By which fields what is new or changed can be read alone; own: by a state that the source keeps; none: not at all'),
+}).meta({ id: 'SourceStream' });
+export type SourceStream = z.output<typeof SourceStream>;
+
+export const checkConnectionSettings = operation({
+  id: 'checkConnectionSettings',
+  ...SHARED,
+  method: 'POST',
+  path: '/api/connections/check',
+  summary: 'Check connection settings without storing them',
+  body: z.object({ connector: identifier, settings: jsonObject(z.record(z.string(), z.unknown())), as }),
+  result: ConnectionCheck,
+});
+
+export const checkConnection = operation({
+  id: 'checkConnection',
+  ...SHARED,
+  method: 'POST',
+  path: '/api/connections/:connection_id/check',
+  summary: 'Check a connection',
+  params,
+  body: z.object({ as }),
+  result: ConnectionCheck,
+});
+
+export const listStreams = operation({
+  id: 'listStreams',
+  ...SHARED,
+  method: 'GET',
+  path: '/api/connections/:connection_id/streams',
+  summary: 'Discover the streams and fields of a connection',
+  params,
+  query: z.object({ as }),
+  result: z.object({ streams: z.array(SourceStream).nullable().describe('Null: a destination that takes anything') }),
+});

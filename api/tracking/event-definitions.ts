@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { bodyFlag, bodyList, identifier, name } from '../core/input.ts';
+import { operation } from '../core/operation.ts';
+import { pageOf, pageQuery } from '../core/page.ts';
+
+/** The kinds of events that an app sent, and what people call them. */
+const TAG = 'Event definitions';
+
+export const EVENT_DEFINITIONS_PATH = '/api/apps/:app_identifier/event_definitions';
+const MAX_LABELS = 100;
+const params = z.object({ app_identifier: identifier, event_id: identifier });
+
+export const EventDefinition = z.object({
+  identifier: z.int(),
+  log_type: z.union([z.literal(1), z.literal(2), z.literal(3)]).describe('1 errors, 2 events, 3 background transitions'),
+  display_name: z.string().describe('The name where none was given'),
+  name: z.string(),
+  goal: z.boolean().describe('A key event'),
+  labels: z.array(z.string()),
+}).meta({ id: 'EventDefinition' });
+export type EventDefinition = z.output<typeof EventDefinition>;
+
+export const listEventDefinitions = operation({
+  id: 'listEventDefinitions',
+  tag: TAG,
+  right: 'usage_analytics_view',
+  method: 'GET',
+  path: EVENT_DEFINITIONS_PATH,
+  summary: 'List the event definitions of an app',
+  params: params.pick({ app_identifier: true }),
+  query: z.object(pageQuery),
+  result: pageOf(EventDefinition),
+});
+
+export const updateEventDefinition = operation({
+  id: 'updateEventDefinition',
+  tag: TAG,
+  right: 'usage_analytics_manage',
+  method: 'PUT',
+  path: `${EVENT_DEFINITIONS_PATH}/:event_id`,
+  summary: 'Update an event definition: display name, key event, labels',
+  description: 'What is left out stays.',
+  params,
+  body: z.object({
+    display_name: name.nullable().optional().describe('Null: shown by its name again'),
+    goal: bodyFlag.optional(),
+    labels: bodyList(name, MAX_LABELS).optional().describe('These and no others; those that do not exist yet are made'),
+  }),
+  result: EventDefinition,
+});

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import type { CallType } from '../../domain/tracking/tracked-call.ts';
+import { identifier } from '../core/input.ts';
+import { operation } from '../core/operation.ts';
+
+/** Segment's HTTP tracking API (docs/tracking.md). */
+const SHARED = { tag: 'Tracking', auth: 'app_key', method: 'POST', idempotencyKey: 'ignored', bare: true } as const;
+
+export const IngestedCalls = z.object({
+  success: z.literal(true),
+  accepted: z.int(),
+  duplicates: z.int(),
+  refused: z.array(z.object({
+    index: z.int().describe('In the batch, from 0'), message_id: z.string().nullable(), code: z.string(), message: z.string(),
+  })),
+}).meta({ id: 'IngestedCalls' });
+export type IngestedCalls = z.output<typeof IngestedCalls>;
+
+/** Judged call by call when it is read. */
+const anyBody = (description: string) => z.custom<unknown>(() => true).meta({ type: 'object', description });
+
+const batch = (id: string, name: string) => operation({
+  id,
+  ...SHARED,
+  path: `/v1/${name}`,
+  summary: 'Receive a batch of calls',
+  description: 'Answers once they are committed.',
+  body: anyBody('`batch`: the calls, at most 2,500; `sentAt`; `context`; `writeKey` where it is not the user of Basic authentication'),
+  result: IngestedCalls,
+});
+
+export const sendBatch = batch('sendBatch', 'batch');
+
+/** The short form, which SDKs of browsers and mobiles use, and that of Segment's imports. */
+export const otherBatches = [batch('sendBatchShort', 'b'), batch('sendImportedBatch', 'import')];
+
+const single = (id: string, name: string, type: CallType) => operation({
+  id,
+  ...SHARED,
+  path: `/v1/${name}`,
+  summary: `Take one call: ${type}`,
+  description: 'Answers as /v1/batch does; a call that is refused is a 400.',
+  body: anyBody('The call, with `writeKey` where it is not the user of Basic authentication'),
+  result: IngestedCalls,
+});
+
+export const sendTrack = single('sendTrack', 'track', 'track');
+export const sendIdentify = single('sendIdentify', 'identify', 'identify');
+export const sendPage = single('sendPage', 'page', 'page');
+export const sendScreen = single('sendScreen', 'screen', 'screen');
+export const sendGroup = single('sendGroup', 'group', 'group');
+export const sendAlias = single('sendAlias', 'alias', 'alias');
+
+/** Each path has a short form. */
+export const singleCalls = [
+  { type: 'track', operations: [sendTrack, single('sendTrackShort', 't', 'track')] },
+  { type: 'identify', operations: [sendIdentify, single('sendIdentifyShort', 'i', 'identify')] },
+  { type: 'page', operations: [sendPage, single('sendPageShort', 'p', 'page')] },
+  { type: 'screen', operations: [sendScreen, single('sendScreenShort', 's', 'screen')] },
+  { type: 'group', operations: [sendGroup, single('sendGroupShort', 'g', 'group')] },
+  { type: 'alias', operations: [sendAlias, single('sendAliasShort', 'a', 'alias')] },
+] as const;
+
+export const viewSdkSettings = operation({
+  id: 'viewSdkSettings',
+  tag: 'Tracking', auth: 'app_key', method: 'GET',
+  path: '/v1/projects/:write_key/settings',
+  summary: 'Get the settings of an SDK: where it sends to',
+  description: 'As SDKs of browsers and mobiles want it.',
+  params: z.object({ write_key: identifier }),
+  result: z.object({
+    integrations: z.object({ 'Segment.io': z.object({ apiKey: z.string(), apiHost: z.string().describe('Without https://') }) }),
+  }),
+  bare: true,
+});
