@@ -5,6 +5,7 @@ import { addLoginCommand } from './accounts/login.ts';
 import { addTokensCommand } from './accounts/tokens.ts';
 import { addUsersCommand } from './accounts/users.ts';
 import type { ProcessIo, Run } from './core/command-context.ts';
+import { openClient } from './core/open-client.ts';
 import { addDecryptCommand } from './exports/decrypt.ts';
 import { addExportersCommand } from './exports/exporters.ts';
 import { addGdprCommand } from './gdpr/gdpr.ts';
@@ -33,7 +34,7 @@ export async function runCommand(args: readonly string[], { env, stdin, stdout, 
   const console = new Console(stdout, stderr);
   const server = { url: env.MILLRACE_URL ?? 'http://127.0.0.1:8080', token: env.MILLRACE_TOKEN };
   let status = 0;
-  const run: Run = async (work) => { status = await work({ env, stdin, stdout, stderr, server, console }); };
+  const run: Run = async (work) => { status = await work({ env, stdin, stdout, stderr, server, client: openClient(server), console }); };
   const program = new Command('millrace')
     .description('The command line of a Millrace server. MILLRACE_URL names the server, MILLRACE_TOKEN who asks.')
     .showHelpAfterError()

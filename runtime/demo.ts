@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { call } from '../cli/core/client.ts';
+import { createClient } from '../api/client.ts';
 import { withAppContext } from './app-context.ts';
 import { type EmbeddedBackends, openBackends } from './backends.ts';
 import type { Config } from './config.ts';
@@ -56,11 +56,11 @@ async function show({ config, backends, bucket, url }: Shown, say: (text: string
   const email = config.MILLRACE_ADMIN_EMAIL;
   const passwordPath = join(config.MILLRACE_DATA_DIR, 'admin-password');
   const password = config.MILLRACE_ADMIN_PASSWORD ?? (await readFile(passwordPath, 'utf8')).trim();
-  const { auth_token: token } = await call<{ auth_token: string }>({ url }, 'POST', '/api/login', { email, password });
-  const server = { url, token };
-  const sor = await makeDemoSor(server, say);
-  await demoImport(server, sor, say);
-  await demoFeed(server, sor, say);
+  const { auth_token: token } = await createClient({ url }).login({ body: { email, password } });
+  const server = { url, token, client: createClient({ url, token }) };
+  const sor = await makeDemoSor(server.client, say);
+  await demoImport(server.client, sor, say);
+  await demoFeed(server.client, sor, say);
   await demoSync(server, sor, backends.databaseUrl, say);
   if (bucket) await demoExport(server, sor, { bucket, dataDir: config.MILLRACE_DATA_DIR }, say);
   await demoGdpr(server, sor, config.MILLRACE_DATA_DIR, say);

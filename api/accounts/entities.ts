@@ -23,6 +23,7 @@ const PATH = '/api/entities';
 const ONE = `${PATH}/:entity_id`;
 export const WholeEntity = Entity.extend({ default_tz: z.string() }).meta({ id: 'WholeEntity' });
 export type WholeEntity = z.output<typeof WholeEntity>;
+
 const params = z.object({ entity_id: identifier.describe('identifier or id') });
 
 const optional = {

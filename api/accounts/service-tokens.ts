@@ -32,6 +32,9 @@ export const listServiceTokens = operation({
   result: pageOf(ServiceToken),
 });
 
+export const CreatedServiceToken = ServiceToken.extend({ token: z.string() }).meta({ id: 'CreatedServiceToken' });
+export type CreatedServiceToken = z.output<typeof CreatedServiceToken>;
+
 export const createServiceToken = operation({
   id: 'createServiceToken',
   ...SHARED,
@@ -45,7 +48,7 @@ export const createServiceToken = operation({
     expires_in_days: bodyInteger({ min: 1, max: MAX_TOKEN_DAYS }).optional(),
     expires_at: isoDatetime.optional().describe('Instead of expires_in_days; within two years'),
   }),
-  result: ServiceToken.extend({ token: z.string() }),
+  result: CreatedServiceToken,
 });
 
 export const revokeServiceToken = operation({

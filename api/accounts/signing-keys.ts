@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import { operation } from '../core/operation.ts';
 
+export const SigningKey = z.object({
+  kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string().describe('The key, in base64url'), kid: z.string(),
+  use: z.literal('sig'), alg: z.literal('EdDSA'),
+}).meta({ id: 'SigningKey' });
+export type SigningKey = z.output<typeof SigningKey>;
+
 export const listSigningKeys = operation({
   id: 'listSigningKeys',
   method: 'GET',
@@ -9,11 +15,6 @@ export const listSigningKeys = operation({
   description: 'A JWK set (RFC 7517) without the envelope: Ed25519, the newest key first, older ones for ever.',
   tag: 'Data exporters',
   auth: 'none',
-  result: z.object({
-    keys: z.array(z.object({
-      kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string().describe('The key, in base64url'), kid: z.string(),
-      use: z.literal('sig'), alg: z.literal('EdDSA'),
-    })),
-  }),
+  result: z.object({ keys: z.array(SigningKey) }),
   bare: true,
 });

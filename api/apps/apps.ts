@@ -90,11 +90,12 @@ export type NewApp = z.output<typeof NewApp>;
 
 /** Of a change: what is left out stays. */
 export const AppChange = z.object({ name: name.optional(), package_name: packageName.optional(), ...others }).meta({ id: 'AppChange' });
-
 export type AppChange = z.output<typeof AppChange>;
+
 const shownImage = z.string().nullable();
 export const AppIcon = z.object({ thumb: shownImage, medium: shownImage, large: shownImage }).meta({ id: 'AppIcon' });
 export type AppIcon = z.output<typeof AppIcon>;
+
 const epoch = z.int().describe('Seconds since the epoch');
 const orNone = z.string().nullable();
 

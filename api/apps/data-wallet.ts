@@ -76,7 +76,9 @@ const LanguagesBody = z.object({
   }).describe('All languages that the wallet then has'),
 });
 
-export const WalletLanguages = z.object({ languages: z.array(z.object({ identifier: z.string(), label: z.string() })) }).meta({ id: 'WalletLanguages' });
+export const WalletLanguages = z.object({
+  languages: z.array(z.object({ identifier: z.string(), label: z.string() })),
+}).meta({ id: 'WalletLanguages' });
 export type WalletLanguages = z.output<typeof WalletLanguages>;
 
 const ONE_APP = z.object({ app_identifier: identifier });
@@ -165,8 +167,11 @@ function walletOperations<C extends z.ZodObject, U extends z.ZodObject, R extend
   };
 }
 
-export const LegalText = z.object({ identifier: z.string(), technical_name: z.string(), title: TextByLanguage, text: TextByLanguage }).meta({ id: 'LegalText' });
+export const LegalText = z.object({
+  identifier: z.string(), technical_name: z.string(), title: TextByLanguage, text: TextByLanguage,
+}).meta({ id: 'LegalText' });
 export type LegalText = z.output<typeof LegalText>;
+
 const someLegalText = { title: title.optional(), text: legalText.optional() };
 
 export const legalTexts = walletOperations({
@@ -177,13 +182,16 @@ export const legalTexts = walletOperations({
 });
 
 export const {
-  list: listLegalTexts, view: viewLegalText, create: createLegalText, update: updateLegalText, patch: patchLegalText, delete: deleteLegalText,
+  list: listLegalTexts, view: viewLegalText, create: createLegalText,
+  update: updateLegalText, patch: patchLegalText, delete: deleteLegalText,
 } = legalTexts;
 
 export const DataCategory = z.object({
-  identifier: z.string().nullable().describe('null of a default category'), technical_name: z.string(), title: TextByLanguage, description: TextByLanguage,
+  identifier: z.string().nullable().describe('null of a default category'), technical_name: z.string(),
+  title: TextByLanguage, description: TextByLanguage,
 }).meta({ id: 'DataCategory' });
 export type DataCategory = z.output<typeof DataCategory>;
+
 const described = { title: title.optional(), description: description.optional() };
 
 export const dataCategories = walletOperations({
@@ -194,7 +202,8 @@ export const dataCategories = walletOperations({
 });
 
 export const {
-  list: listDataCategories, view: viewDataCategory, create: createDataCategory, update: updateDataCategory, patch: patchDataCategory, delete: deleteDataCategory,
+  list: listDataCategories, view: viewDataCategory, create: createDataCategory,
+  update: updateDataCategory, patch: patchDataCategory, delete: deleteDataCategory,
 } = dataCategories;
 
 const MAX_ELEMENTS = 1_000;
@@ -213,7 +222,8 @@ export const Recipient = z.object({
   data_elements: z.array(z.object({
     technical_name: z.string(), display_name: z.string(),
     data_category: z.object({ technical_name: z.string(), title: TextByLanguage }),
-    purposes: z.array(z.object({ identifier: z.string(), technical_name: z.string(), title: TextByLanguage })).describe('That name the element'),
+    purposes: z.array(z.object({ identifier: z.string(), technical_name: z.string(), title: TextByLanguage }))
+      .describe('That name the element'),
   })),
 }).meta({ id: 'Recipient' });
 export type Recipient = z.output<typeof Recipient>;
@@ -229,7 +239,8 @@ export const recipients = walletOperations({
 });
 
 export const {
-  list: listRecipients, view: viewRecipient, create: createRecipient, update: updateRecipient, patch: patchRecipient, delete: deleteRecipient,
+  list: listRecipients, view: viewRecipient, create: createRecipient,
+  update: updateRecipient, patch: patchRecipient, delete: deleteRecipient,
 } = recipients;
 
 const named = z.object({ technical_name: z.string() });
@@ -260,5 +271,6 @@ export const purposes = walletOperations({
 });
 
 export const {
-  list: listPurposes, view: viewPurpose, create: createPurpose, update: updatePurpose, patch: patchPurpose, delete: deletePurpose,
+  list: listPurposes, view: viewPurpose, create: createPurpose,
+  update: updatePurpose, patch: patchPurpose, delete: deletePurpose,
 } = purposes;

@@ -15,7 +15,8 @@ export const ATTRIBUTE_VALUES = {
   }),
 } as const;
 
-export const AttributeValues = z.record(z.string(), z.unknown()).describe('Each key with its value, or { value, since }').meta({ id: 'AttributeValues' });
+export const AttributeValues = z.record(z.string(), z.unknown())
+  .meta({ id: 'AttributeValues', description: 'Each key with its value, or { value, since }' });
 export type AttributeValues = z.output<typeof AttributeValues>;
 
 export const readAttributeValues = operation({

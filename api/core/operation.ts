@@ -74,3 +74,11 @@ export function operation<
 >({ auth, right, ...spec }: Spec<P, Q, B, R, A>): Operation<P, Q, B, R, A> {
   return { ...spec, auth: auth ?? 'token' as A, rights: right === undefined ? [] : [right].flat() };
 }
+
+/**
+ * Whether an operation goes by the header `Idempotency-Key`. Without credentials there is no caller to tell keys apart by, and the
+ * keyed hash of a login would be a fast one of a password.
+ */
+export function takesIdempotencyKey({ method, auth, idempotencyKey }: Operation): boolean {
+  return method === 'POST' && auth !== 'none' && idempotencyKey !== 'ignored';
+}

@@ -95,8 +95,8 @@ export type NewDataExporter = z.output<typeof NewDataExporter>;
 
 /** Of a change: what is left out stays. */
 export const DataExporterChange = z.object(required).partial().extend(others).meta({ id: 'DataExporterChange' });
-
 export type DataExporterChange = z.output<typeof DataExporterChange>;
+
 const instant = z.iso.datetime().nullable();
 
 /** An exporter as lists show it (reference: Data exporter). */
@@ -259,17 +259,20 @@ export const checkDataExporter = operation({
   result: z.object({ ok: z.literal(true) }),
 });
 
+export const ExporterPolicy = z.object({
+  policy: z.record(z.string(), z.unknown()).describe('The least rights of the access key or the role, as JSON of IAM'),
+  trust_policy: z.record(z.string(), z.unknown()).nullable()
+    .describe(`Of the role, for aws_account_id; in the place of ${SERVER_IDENTITY} comes what this server runs as in AWS`),
+  external_id: z.string().describe('What the role asks for before it is assumed: the same for all exporters of the entity'),
+  role_name: z.string().nullable(),
+}).meta({ id: 'ExporterPolicy' });
+export type ExporterPolicy = z.output<typeof ExporterPolicy>;
+
 export const viewDataExporterPolicy = operation({
   id: 'viewDataExporterPolicy',
   ...ONE_EXPORTER,
   method: 'GET',
   path: `${ONE}/policy`,
   summary: 'Show the AWS policies that a data exporter needs',
-  result: z.object({
-    policy: z.record(z.string(), z.unknown()).describe('The least rights of the access key or the role, as JSON of IAM'),
-    trust_policy: z.record(z.string(), z.unknown()).nullable()
-      .describe(`Of the role, for aws_account_id; in the place of ${SERVER_IDENTITY} comes what this server runs as in AWS`),
-    external_id: z.string().describe('What the role asks for before it is assumed: the same for all exporters of the entity'),
-    role_name: z.string().nullable(),
-  }),
+  result: ExporterPolicy,
 });

@@ -85,6 +85,9 @@ export const viewExportRun = operation({
   result: ExportRun,
 });
 
+export const FoundExportRun = ExportRun.extend({ exporter: z.string() }).meta({ id: 'FoundExportRun' });
+export type FoundExportRun = z.output<typeof FoundExportRun>;
+
 export const findExportRun = operation({
   id: 'findExportRun',
   ...SHARED,
@@ -92,7 +95,7 @@ export const findExportRun = operation({
   path: '/api/export_runs/:run_id',
   summary: 'Get an export run and its exporter',
   params: z.object({ run_id: identifier }),
-  result: ExportRun.extend({ exporter: z.string() }),
+  result: FoundExportRun,
 });
 
 export const cancelExportRun = operation({

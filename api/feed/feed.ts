@@ -30,7 +30,6 @@ export const feedBody = z.object({
 
 function sayArray({ input }: { input?: unknown }): string {
   return input === undefined ? 'is required' : 'must be an array of objects, or an object; in a web form its JSON';
-
 }
 
 function toArray(given: unknown, ctx: z.core.$RefinementCtx): unknown {

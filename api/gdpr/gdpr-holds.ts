@@ -22,6 +22,9 @@ const SHARED = { tag: 'GDPR', right: 'gdpr_data_manage' } as const;
 const PATH = '/api/gdpr/holds';
 const MAX_REASON = 500;
 
+export const CreatedGdprHold = GdprHold.extend({ deletion_under_way: z.boolean() }).meta({ id: 'CreatedGdprHold' });
+export type CreatedGdprHold = z.output<typeof CreatedGdprHold>;
+
 export const createGdprHold = operation({
   id: 'createGdprHold',
   ...SHARED,
@@ -35,7 +38,7 @@ export const createGdprHold = operation({
     kind: z.enum(HOLD_KINDS).optional().describe('By default hold: a legal one; restriction: of processing (GDPR, article 18)'),
     reason: text({ max: MAX_REASON }).describe('Shown with requests that wait for it'),
   }),
-  result: GdprHold.extend({ deletion_under_way: z.boolean() }),
+  result: CreatedGdprHold,
 });
 
 export const listGdprHolds = operation({

@@ -8,7 +8,6 @@ const MAX_PEOPLE = 1_000;
 function idsOf(what: 'user' | 'device') {
   return z.array(customerId, { error: `must be an array of ${what} ids; in a web form ${what}s[], repeated` })
     .max(MAX_PEOPLE, `must have at most ${MAX_PEOPLE} ${what} ids`);
-
 }
 
 export const Readmitted = z.object({

@@ -81,6 +81,7 @@ const downloadUrls = texts.describe('By user id: null while pending, then where 
 const userIds = texts.describe('By user id: null while pending, then treated');
 export const AccessStatus = z.object({ ...status, download_urls: downloadUrls }).meta({ id: 'AccessStatus' });
 export type AccessStatus = z.output<typeof AccessStatus>;
+
 export const DeletionStatus = z.object({ ...status, user_ids: userIds }).meta({ id: 'DeletionStatus' });
 export type DeletionStatus = z.output<typeof DeletionStatus>;
 
@@ -92,7 +93,9 @@ const request = {
   treated_at: instant.nullable(),
 };
 
-export const GdprRequest = z.object({ ...request, ...status, download_urls: downloadUrls.optional(), user_ids: userIds.optional() }).meta({ id: 'GdprRequest' });
+export const GdprRequest = z.object({
+  ...request, ...status, download_urls: downloadUrls.optional(), user_ids: userIds.optional(),
+}).meta({ id: 'GdprRequest' });
 export type GdprRequest = z.output<typeof GdprRequest>;
 
 export const ListedGdprRequest = z.object({

@@ -9,6 +9,7 @@ const instant = z.iso.datetime().nullable();
 const state = z.enum(['accepted', 'running', 'finished', 'failed', 'canceled']);
 export const RowCounts = z.object({ read: z.int(), ok: z.int(), ignored: z.int(), failed: z.int() }).meta({ id: 'RowCounts' });
 export type RowCounts = z.output<typeof RowCounts>;
+
 const untilStored = 'null until the file is stored';
 
 /** How an import stands (beyond the reference). */

@@ -73,6 +73,9 @@ export const viewSyncRun = operation({
   result: SyncRun,
 });
 
+export const FoundSyncRun = SyncRun.extend({ sync_id: z.string() }).meta({ id: 'FoundSyncRun' });
+export type FoundSyncRun = z.output<typeof FoundSyncRun>;
+
 export const findSyncRun = operation({
   id: 'findSyncRun',
   ...SHARED,
@@ -80,7 +83,7 @@ export const findSyncRun = operation({
   path: '/api/sync_runs/:run_id',
   summary: 'Get a sync run and its sync',
   params: z.object({ run_id: identifier }),
-  result: SyncRun.extend({ sync_id: z.string() }),
+  result: FoundSyncRun,
 });
 
 export const cancelSyncRun = operation({

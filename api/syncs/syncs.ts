@@ -166,8 +166,8 @@ export type NewSync = z.output<typeof NewSync>;
 export const SyncChange = z.object({
   name: name.optional(), source: jsonObject(SourceBody).optional(), destination: jsonObject(DestinationBody).optional(), ...others,
 }).meta({ id: 'SyncChange' });
-
 export type SyncChange = z.output<typeof SyncChange>;
+
 const instant = z.iso.datetime().nullable();
 
 /** What its makers said of a sync, with what they left out. */

@@ -5,8 +5,7 @@ import { pageOf, pageQuery } from '../core/page.ts';
 
 /** The kinds of events that an app sent, and what people call them. */
 const TAG = 'Event definitions';
-
-export const EVENT_DEFINITIONS_PATH = '/api/apps/:app_identifier/event_definitions';
+const PATH = '/api/apps/:app_identifier/event_definitions';
 const MAX_LABELS = 100;
 const params = z.object({ app_identifier: identifier, event_id: identifier });
 
@@ -25,7 +24,7 @@ export const listEventDefinitions = operation({
   tag: TAG,
   right: 'usage_analytics_view',
   method: 'GET',
-  path: EVENT_DEFINITIONS_PATH,
+  path: PATH,
   summary: 'List the event definitions of an app',
   params: params.pick({ app_identifier: true }),
   query: z.object(pageQuery),
@@ -37,7 +36,7 @@ export const updateEventDefinition = operation({
   tag: TAG,
   right: 'usage_analytics_manage',
   method: 'PUT',
-  path: `${EVENT_DEFINITIONS_PATH}/:event_id`,
+  path: `${PATH}/:event_id`,
   summary: 'Update an event definition: display name, key event, labels',
   description: 'What is left out stays.',
   params,

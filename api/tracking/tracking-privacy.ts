@@ -13,6 +13,13 @@ export type DevicePrivacyRequest = z.output<typeof DevicePrivacyRequest>;
 
 export const COVERS = ['device', 'user'] as const;
 
+export const AcceptedPrivacyRequest = z.object({
+  identifier: z.string(), type: z.enum(GDPR_TYPES), state: z.enum(GDPR_STATES), received_at: z.iso.datetime(),
+  covers: z.enum(COVERS).describe('user: all data of the user that the userToken names; device: what the device itself sent'),
+  notice: z.string().optional().describe('What of the body did not count'),
+}).meta({ id: 'AcceptedPrivacyRequest' });
+export type AcceptedPrivacyRequest = z.output<typeof AcceptedPrivacyRequest>;
+
 export const requestPrivacyFromDevice = operation({
   id: 'requestPrivacyFromDevice',
   tag: 'Tracking', auth: 'app_key', method: 'POST', idempotencyKey: 'ignored',
@@ -22,11 +29,7 @@ export const requestPrivacyFromDevice = operation({
     + 'deletion waits for approval, unless the app is set to do without; all else begins at once. The same again within a day, or while it '
     + 'is open, is one request.',
   body: DevicePrivacyRequest,
-  result: z.object({
-    identifier: z.string(), type: z.enum(GDPR_TYPES), state: z.enum(GDPR_STATES), received_at: z.iso.datetime(),
-    covers: z.enum(COVERS).describe('user: all data of the user that the userToken names; device: what the device itself sent'),
-    notice: z.string().optional().describe('What of the body did not count'),
-  }),
+  result: AcceptedPrivacyRequest,
 });
 
 export const PrivacyRequest = z.object({

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { call } from '../core/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { readPassword } from '../core/read-password.ts';
 
@@ -14,7 +13,7 @@ export const addLoginCommand = (program: Command, run: Run) => program.command('
 /** Prints a token for `export MILLRACE_TOKEN=…`. */
 async function login(context: CommandContext, email: string, { entity }: LoginOptions): Promise<number> {
   const password = await readPassword(context);
-  const { auth_token: token } = await call<{ auth_token: string }>(context.server, 'POST', '/api/login', { email, password, entity });
+  const { auth_token: token } = await context.client.login({ body: { email, password, entity } });
   context.console.log(token);
   return 0;
 }

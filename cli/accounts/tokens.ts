@@ -1,17 +1,9 @@
 import type { Command } from 'commander';
-import { allPages } from '../core/all-pages.ts';
-import { call } from '../core/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { table } from '../core/table.ts';
 import { rightList } from './right-list.ts';
 
-type ServiceToken = {
-  identifier: string; name: string; rights: string[]; created_by: { uid: string } | null; last_used_at: string | null;
-  expires_at: string;
-};
 type CreateOptions = { rights: string; days: string };
-
-const PATH = '/api/service_tokens';
 
 export function addTokensCommand(program: Command, run: Run): void {
   const tokens = program.command('tokens').description('service tokens: for machines, instead of a person\'s password');
@@ -33,8 +25,8 @@ export function addTokensCommand(program: Command, run: Run): void {
     .action((identifier: string) => run((context) => revoke(context, identifier)));
 }
 
-async function list({ server, console }: CommandContext): Promise<number> {
-  const tokens = await allPages<ServiceToken>(server, PATH);
+async function list({ client, console }: CommandContext): Promise<number> {
+  const tokens = await Array.fromAsync(client.each.listServiceTokens());
   console.log(table(['identifier', 'name', 'made by', 'last used', 'expires', 'rights'], tokens.map((token) => [
     token.identifier, token.name, token.created_by?.uid ?? '', token.last_used_at?.slice(0, 16) ?? 'never',
     token.expires_at.slice(0, 16), token.rights.join(', '),
@@ -43,15 +35,15 @@ async function list({ server, console }: CommandContext): Promise<number> {
 }
 
 /** The token alone goes to standard output, for `export MILLRACE_TOKEN=$(…)`; its identifier to standard error. */
-async function create({ server, console }: CommandContext, name: string, { rights, days }: CreateOptions): Promise<number> {
+async function create({ client, console }: CommandContext, name: string, { rights, days }: CreateOptions): Promise<number> {
   const body = { name, rights: rightList(rights), expires_in_days: Number(days) };
-  const { token, identifier } = await call<{ token: string; identifier: string }>(server, 'POST', PATH, body);
+  const { token, identifier } = await client.createServiceToken({ body });
   console.error(identifier);
   console.log(token);
   return 0;
 }
 
-async function revoke({ server }: CommandContext, identifier: string): Promise<number> {
-  await call(server, 'DELETE', `${PATH}/${encodeURIComponent(identifier)}`);
+async function revoke({ client }: CommandContext, identifier: string): Promise<number> {
+  await client.revokeServiceToken({ params: { token_identifier: identifier } });
   return 0;
 }

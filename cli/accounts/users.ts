@@ -1,23 +1,17 @@
 import type { Command } from 'commander';
+import type { Client, Invitation, User } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { allPages } from '../core/all-pages.ts';
-import { call, type Server } from '../core/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { readSecrets } from '../core/read-password.ts';
 import { table } from '../core/table.ts';
 import { rightList } from './right-list.ts';
 
-type User = {
-  uid: string; email: string; full_name: string; enable: Record<string, boolean>; admin: boolean; superadmin: boolean;
-};
-type Invitation = Omit<User, 'uid' | 'full_name'> & { identifier: string; expires_at: string; mail: { state: string } };
 type Names = { firstName?: string; lastName?: string };
 type InviteOptions = Names & { rights?: string; admin?: true };
 type SetOptions = Names & { give?: string; take?: string; admin?: boolean; email?: string };
 
 const USER = ['<user>', 'e-mail address, uid or id'] as const;
 const INVITATION = ['<invitation>', 'e-mail address, or what `millrace users invitations` shows'] as const;
-const INVITATIONS = '/api/invitations';
 
 export function addUsersCommand(program: Command, run: Run): void {
   const users = program.command('users').description('the users of the entity that the token acts in, invitations and passwords');
@@ -97,21 +91,21 @@ function addPasswords(users: Command, run: Run): void {
 }
 
 async function list(context: CommandContext): Promise<number> {
-  return show(context, await allPages<User>(context.server, '/api/users'));
+  return show(context, await Array.fromAsync(context.client.each.listUsers()));
 }
 
 async function set(context: CommandContext, user: string, options: SetOptions): Promise<number> {
   const { give, take, admin, email, firstName, lastName } = options;
   const enable = { ...flags(give, true), ...flags(take, false) };
-  const path = await pathOf(context.server, user);
+  const params = await findUser(context.client, user);
   const body = {
     email, first_name: firstName, last_name: lastName, admin, ...(Object.keys(enable).length > 0 ? { enable } : {}),
   };
-  return show(context, [await call<User>(context.server, 'PUT', path, body)]);
+  return show(context, [await context.client.updateUser({ params, body })]);
 }
 
-async function remove({ server }: CommandContext, user: string): Promise<number> {
-  await call(server, 'DELETE', await pathOf(server, user));
+async function remove({ client }: CommandContext, user: string): Promise<number> {
+  await client.removeUser({ params: await findUser(client, user) });
   return 0;
 }
 
@@ -119,61 +113,62 @@ async function invite(
   context: CommandContext, email: string, { firstName, lastName, rights, admin }: InviteOptions,
 ): Promise<number> {
   const body = { email, first_name: firstName, last_name: lastName, enable: flags(rights, true), admin };
-  return showInvitations(context, [await call<Invitation>(context.server, 'POST', '/api/users', body)]);
+  return showInvitations(context, [await context.client.inviteUser({ body })]);
 }
 
 async function listInvitations(context: CommandContext): Promise<number> {
-  return showInvitations(context, await allPages<Invitation>(context.server, INVITATIONS));
+  return showInvitations(context, await Array.fromAsync(context.client.each.listInvitations()));
 }
 
 async function inviteAgain(context: CommandContext, given: string): Promise<number> {
-  const path = `${await invitationPath(context.server, given)}/send`;
-  return showInvitations(context, [await call<Invitation>(context.server, 'POST', path)]);
+  const params = await findInvitation(context.client, given);
+  return showInvitations(context, [await context.client.resendInvitation({ params })]);
 }
 
-async function withdraw({ server }: CommandContext, given: string): Promise<number> {
-  await call(server, 'DELETE', await invitationPath(server, given));
+async function withdraw({ client }: CommandContext, given: string): Promise<number> {
+  await client.withdrawInvitation({ params: await findInvitation(client, given) });
   return 0;
 }
 
 async function accept(context: CommandContext, { firstName, lastName }: Names): Promise<number> {
   const [token, password] = await readSecrets(context, ['Link', 'Password']);
-  const body = { token, password, first_name: firstName, last_name: lastName };
-  const { email, entity } = await call<{ email: string; entity: { name: string } }>(context.server, 'POST', `${INVITATIONS}/accept`, body);
+  const body = { token: token!, password: password!, first_name: firstName, last_name: lastName };
+  const { email, entity } = await context.client.acceptInvitation({ body });
   context.console.log(`You are a user of ${entity.name} now. To log in: millrace login ${email}`);
   return 0;
 }
 
-async function resetPassword({ server, console }: CommandContext, user: string): Promise<number> {
-  await call(server, 'POST', `${await pathOf(server, user)}/password_reset`);
+async function resetPassword({ client, console }: CommandContext, user: string): Promise<number> {
+  await client.mailPasswordReset({ params: await findUser(client, user) });
   console.log('A link is on its way to the address of the account. It works once, for 24 hours.');
   return 0;
 }
 
-async function forgotPassword({ server, console }: CommandContext, email: string): Promise<number> {
-  await call(server, 'POST', '/api/password_resets', { email });
+async function forgotPassword({ client, console }: CommandContext, email: string): Promise<number> {
+  await client.requestPasswordReset({ body: { email } });
   console.log('If there is an account with this address, a link is on its way. With it: millrace users new-password');
   return 0;
 }
 
 async function setNewPassword(context: CommandContext): Promise<number> {
   const [token, password] = await readSecrets(context, ['Link', 'New password']);
-  await call(context.server, 'POST', '/api/password_resets/confirm', { token, password });
+  await context.client.resetPassword({ body: { token: token!, password: password! } });
   context.console.log('The new password is set.');
   return 0;
 }
 
-async function pathOf(server: Server, user: string): Promise<string> {
-  if (!user.includes('@')) return `/api/users/${encodeURIComponent(user)}`;
-  const users = await allPages<User>(server, '/api/users');
-  const found = users.find(({ email }) => email.toLowerCase() === user.toLowerCase());
-  return found ? `/api/users/${found.uid}` : refuse(404, 'no_user', `No user of the entity has the e-mail address ${user}.`);
+async function findUser(client: Client, given: string): Promise<{ user_id: string }> {
+  if (!given.includes('@')) return { user_id: given };
+  const users = await Array.fromAsync(client.each.listUsers());
+  const found = users.find(({ email }) => email.toLowerCase() === given.toLowerCase());
+  return { user_id: found?.uid ?? refuse(404, 'no_user', `No user of the entity has the e-mail address ${given}.`) };
 }
 
-async function invitationPath(server: Server, given: string): Promise<string> {
-  if (!given.includes('@')) return `${INVITATIONS}/${encodeURIComponent(given)}`;
-  const found = (await allPages<Invitation>(server, INVITATIONS)).find(({ email }) => email.toLowerCase() === given.toLowerCase());
-  return found ? `${INVITATIONS}/${found.identifier}` : refuse(404, 'no_invitation', `Nobody is invited as ${given}.`);
+async function findInvitation(client: Client, given: string): Promise<{ invitation_id: string }> {
+  if (!given.includes('@')) return { invitation_id: given };
+  const invitations = await Array.fromAsync(client.each.listInvitations());
+  const found = invitations.find(({ email }) => email.toLowerCase() === given.toLowerCase());
+  return { invitation_id: found?.identifier ?? refuse(404, 'no_invitation', `Nobody is invited as ${given}.`) };
 }
 
 function showInvitations({ console }: CommandContext, invitations: Invitation[]): number {

@@ -1,38 +1,15 @@
+import type { ExportRun } from '../../api/client.ts';
 import { printable, table } from '../core/table.ts';
 import { hasEnded } from '../imports/import-status.ts';
 import { waiting } from '../syncs/run-status.ts';
 
-/** What `GET /api/export_runs/<run>` tells (docs/exports.md, Runs). */
-export type ExportRunStatus = {
-  identifier: string;
-  /** Not in lists. */
-  exporter: string;
-  cause: 'schedule' | 'request' | 'rerun' | 'backfill';
-  state: 'accepted' | 'running' | 'finished' | 'failed' | 'canceled';
-  window: { start: string | null; end: string };
-  days: { from: string; to: string } | null;
-  covered: boolean;
-  rerun_of: string | null;
-  covers: string[];
-  received_at: string;
-  started_at: string | null;
-  ended_at: string | null;
-  rows: number;
-  types: { type: string; expected: number | null; rows: number; files: number; late_rows: number | null }[];
-  fault: string | null;
-  tries: number;
-  waits_until: string | null;
-  failure: { message: string } | null;
-  manifest_key: string | null;
-};
-
 /** The exit status for a run that has ended: 0 when it finished, else 2. */
-export function exportExitStatus({ state }: ExportRunStatus): number {
+export function exportExitStatus({ state }: ExportRun): number {
   return state === 'finished' ? 0 : 2;
 }
 
 /** How a run stands, or what became of it, for people to read. */
-export function reportExportRun(run: ExportRunStatus): string {
+export function reportExportRun(run: ExportRun): string {
   const { state, rows, types, failure } = run;
   const lines = [`${state}: ${rows} rows of ${sayWindow(run)}`];
   if (run.covered) lines.push('an earlier run had exported all of it: nothing was written');
@@ -48,12 +25,12 @@ export function reportExportRun(run: ExportRunStatus): string {
   return lines.join('\n');
 }
 
-export function sayWindow({ days, window: { start, end }, state, cause }: ExportRunStatus): string {
+export function sayWindow({ days, window: { start, end }, state, cause }: ExportRun): string {
   if (days) return `${days.from} to ${days.to}`;
   const isOpen = state === 'accepted' && cause !== 'rerun';
   return `${start ?? (isOpen ? 'the last good run' : 'the beginning')} to ${end}`;
 }
 
-function typeCells({ type, expected, rows, files, late_rows: late }: ExportRunStatus['types'][number]): string[] {
+function typeCells({ type, expected, rows, files, late_rows: late }: ExportRun['types'][number]): string[] {
   return [type, expected === null ? '' : String(expected), String(rows), String(files), late === null ? '' : String(late)];
 }

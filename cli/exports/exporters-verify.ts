@@ -6,7 +6,7 @@ import type { CommandContext, ProcessIo, Run } from '../core/command-context.ts'
 import { readJwks } from '../gdpr/read-jwks.ts';
 import type { BucketOptions } from './exports-bucket.ts';
 import { sayVerified } from './verified-report.ts';
-import { isWhole, verifyWindow, type VerifiedWindow, type Verification } from './verify-window.ts';
+import { isWhole, type Verification, type VerifiedWindow, verifyWindow } from './verify-window.ts';
 import { type WindowFolder, windowFolders } from './window-folders.ts';
 
 type Options = BucketOptions & { prefix: string; from?: string; to?: string; jwks?: string; deep?: true; json?: true };

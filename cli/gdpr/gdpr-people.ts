@@ -1,19 +1,12 @@
-import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
-import { allPages } from '../core/all-pages.ts';
-import { call } from '../core/client.ts';
+import type { GdprHold } from '../../api/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { readPeople } from '../core/read-people.ts';
 import { table } from '../core/table.ts';
 
-type Hold = {
-  identifier: string; user_id: string | null; device_id: string | null; kind: string; reason: string; created_by: string | null;
-  created_at: string;
-};
-type HoldOptions = { reason: string; kind?: string; device?: true };
+type HoldOptions = { reason: string; kind?: GdprHold['kind']; device?: true };
 type ReadmitOptions = { file?: string; device?: true };
 
-const PATH = '/api/gdpr/holds';
 const DEVICE = ['--device', 'it is the id of a device'] as const;
 
 /** The commands of `millrace gdpr` about people: who must not be deleted, and who is taken in again. */
@@ -28,39 +21,38 @@ export function addGdprPeopleCommands(gdpr: Command, run: Run): void {
     .argument('<hold>', 'as `millrace gdpr holds` shows it')
     .action((id: string) => run((context) => release(context, id)));
   gdpr.command('holds').description('list who is on hold')
-    .action(() => run(async (context) => show(context, await allPages<Hold>(context.server, PATH))));
+    .action(() => run(async (context) => show(context, await Array.fromAsync(context.client.each.listGdprHolds()))));
   gdpr.command('readmit').description('take in the data of users again who were erased; what was erased does not come back')
     .argument('[user...]', 'user ids').option('--file <file>', 'an id a line; - is standard input')
     .option('--device', 'all of them are ids of devices, not of users')
     .action((users: string[], options: ReadmitOptions) => run((context) => readmit(context, users, options)));
 }
 
-async function hold({ server, console }: CommandContext, id: string, { reason, kind, device }: HoldOptions): Promise<number> {
+async function hold({ client, console }: CommandContext, id: string, { reason, kind, device }: HoldOptions): Promise<number> {
   const body = { ...device ? { device_id: id } : { user_id: id }, reason, kind };
-  const made = await call<Hold & { deletion_under_way: boolean }>(server, 'POST', PATH, body, randomUUID());
+  const made = await client.createGdprHold({ body });
   console.log(made.identifier);
   if (made.deletion_under_way) console.error('A deletion of theirs had begun before: it may not stop for it any more.');
   return 0;
 }
 
-async function release({ server, console }: CommandContext, id: string): Promise<number> {
-  await call(server, 'DELETE', `${PATH}/${encodeURIComponent(id)}`);
+async function release({ client, console }: CommandContext, id: string): Promise<number> {
+  await client.releaseGdprHold({ params: { hold_id: id } });
   console.log('released');
   return 0;
 }
 
-function show({ console }: CommandContext, holds: Hold[]): number {
+function show({ console }: CommandContext, holds: GdprHold[]): number {
   console.log(table(['hold', 'kind', 'of', 'since', 'by', 'reason'], holds.map((one) => [
     one.identifier, one.kind, one.user_id ?? `device ${one.device_id}`, one.created_at.slice(0, 16), one.created_by ?? '', one.reason,
   ])));
   return 0;
 }
 
-async function readmit({ server, stdin, console }: CommandContext, given: string[], { file, device }: ReadmitOptions): Promise<number> {
+async function readmit({ client, stdin, console }: CommandContext, given: string[], { file, device }: ReadmitOptions): Promise<number> {
   const ids = await readPeople({ stdin }, given, file);
   const body = device ? { devices: ids } : { users: ids };
-  const { readmitted, unknown } = await call<{ readmitted: number; unknown: number }>(
-    server, 'POST', '/api/gdpr/readmit', body, randomUUID());
+  const { readmitted, unknown } = await client.readmitPeople({ body });
   const what = `${device ? 'device' : 'user'}${readmitted === 1 ? '' : 's'}`;
   console.log(`${readmitted} ${what} readmitted, ${unknown} had not been erased`);
   return 0;

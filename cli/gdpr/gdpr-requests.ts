@@ -1,19 +1,14 @@
-import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
+import type { GdprRequest } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { call } from '../core/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { confirmDeletion, YES, type YesOption } from '../core/confirm-deletion.ts';
 import { readPeople } from '../core/read-people.ts';
 import { table } from '../core/table.ts';
 import { follow } from '../jobs/follow.ts';
-import { gdprPath, type GdprView, isOver, peopleOf, progressOf, reportGdpr, REQUEST, viewGdpr } from './gdpr-record.ts';
+import { isOver, peopleOf, progressOf, reportGdpr, REQUEST, viewGdpr } from './gdpr-record.ts';
 
 type AskOptions = YesOption & { file?: string; email: boolean; wait?: true };
-type Listed = {
-  request_id: string; type: string; source: string; state: string; requested_at: string; treated_at: string | null;
-  people: { asked: number; treated: number; held: number };
-};
 type ListOptions = { type?: string; state?: string };
 
 const REQUESTS_SHOWN = 50;
@@ -24,7 +19,7 @@ export function addGdprRequestCommands(gdpr: Command, run: Run): void {
   addAsking(gdpr, run, 'access', 'ask for all data of users: an archive for each of them');
   addAsking(gdpr, run, 'delete', 'ask for the deletion of all data of users').option(...YES);
   gdpr.command('status').description('tell how a request stands').argument(...REQUEST)
-    .action((id: string) => run(async (context) => tell(context, await viewGdpr(context.server, id))));
+    .action((id: string) => run(async (context) => tell(context, await viewGdpr(context.client, id))));
   gdpr.command('requests', { isDefault: true }).description(`list the last ${REQUESTS_SHOWN} requests, newest first`)
     .option('--type <type>', 'access or delete').option('--state <state>', 'waiting, accepted, running, treated or declined')
     .action((options: ListOptions) => run((context) => list(context, options)));
@@ -37,7 +32,7 @@ export function addGdprRequestCommands(gdpr: Command, run: Run): void {
   }
 }
 
-function addAsking(gdpr: Command, run: Run, type: GdprView['type'], description: string): Command {
+function addAsking(gdpr: Command, run: Run, type: GdprRequest['type'], description: string): Command {
   return gdpr.command(type).description(description)
     .argument('[user...]', 'user ids')
     .option('--file <file>', 'a user id a line; - is standard input')
@@ -47,35 +42,32 @@ function addAsking(gdpr: Command, run: Run, type: GdprView['type'], description:
 }
 
 /** Nothing is asked for twice, however often the request is sent. */
-async function ask(context: CommandContext, type: GdprView['type'], given: string[], options: AskOptions): Promise<number> {
-  const { server, console } = context;
+async function ask(context: CommandContext, type: GdprRequest['type'], given: string[], options: AskOptions): Promise<number> {
+  const { server, client, console } = context;
   const { file, email, wait, yes } = options;
   const users = await readPeople(context, given, file);
   if (type === 'delete') await confirmDeletion(context, `all data of ${users.length === 1 ? 'one user' : `${users.length} users`}`, yes);
-  const path = `/api/gdpr/${type}_user_data`;
-  const { callback_url: url } = await call<{ callback_url: string }>(server, 'POST', path, { users, skip_email: !email }, randomUUID());
+  const asked = { body: { users, skip_email: !email } };
+  const { callback_url: url } = await (type === 'access' ? client.requestAccess(asked) : client.requestDeletion(asked));
   const id = new URL(url).searchParams.get('request_id') ?? refuse(502, 'bad_reply', `${server.url} told no request.`);
   console.log(`request ${id}`);
   return wait ? followToEnd(context, id) : 0;
 }
 
 async function followToEnd(context: CommandContext, id: string): Promise<number> {
-  return tell(context, await follow<GdprView>(context, {
-    view: () => viewGdpr(context.server, id), hasEnded: isOver, name: 'request', toFollow: `millrace gdpr status ${id}`, toCancel: null,
+  return tell(context, await follow<GdprRequest>(context, {
+    view: () => viewGdpr(context.client, id), hasEnded: isOver, name: 'request', toFollow: `millrace gdpr status ${id}`, toCancel: null,
     shown: (view) => ({ phase: '{text}', value: 0, total: peopleOf(view).length, text: progressOf(view) }),
   }));
 }
 
-function tell({ console }: CommandContext, view: GdprView): number {
+function tell({ console }: CommandContext, view: GdprRequest): number {
   console.log(reportGdpr(view));
   return view.state === 'declined' ? DECLINED : 0;
 }
 
-async function list({ server, console }: CommandContext, { type, state }: ListOptions): Promise<number> {
-  const query = new URLSearchParams({
-    per_page: `${REQUESTS_SHOWN}`, ...type === undefined ? {} : { type }, ...state === undefined ? {} : { state },
-  });
-  const { items, total_items: total } = await call<{ items: Listed[]; total_items: number }>(server, 'GET', `/api/gdpr/requests?${query}`);
+async function list({ client, console }: CommandContext, { type, state }: ListOptions): Promise<number> {
+  const { items, total_items: total } = await client.listGdprRequests({ query: { per_page: REQUESTS_SHOWN, type, state } });
   console.log(table(['request', 'type', 'source', 'state', 'asked', 'treated', 'people', 'done', 'on hold'], items.map((one) => [
     one.request_id, one.type, one.source, one.state, one.requested_at.slice(0, 16), one.treated_at?.slice(0, 16) ?? '',
     ...[one.people.asked, one.people.treated, one.people.held].map(String),
@@ -84,8 +76,9 @@ async function list({ server, console }: CommandContext, { type, state }: ListOp
   return 0;
 }
 
-async function decide({ server, console }: CommandContext, id: string, decision: 'approve' | 'decline'): Promise<number> {
-  await call(server, 'POST', `${gdprPath(id)}/${decision}`, undefined, randomUUID());
+async function decide({ client, console }: CommandContext, id: string, decision: 'approve' | 'decline'): Promise<number> {
+  const asked = { params: { request_id: id } };
+  await (decision === 'approve' ? client.approveGdprRequest(asked) : client.declineGdprRequest(asked));
   console.log(decision === 'approve' ? 'approved' : 'declined');
   return 0;
 }

@@ -3,8 +3,8 @@ import { Option } from 'commander';
 import pick from 'stream-json/filters/pick.js';
 import streamArray from 'stream-json/streamers/stream-array.js';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
-import { download, type Server } from '../core/client.ts';
 import type { CommandContext } from '../core/command-context.ts';
+import type { Server } from '../core/open-client.ts';
 import { type Column, fixedHead, fixedRow } from '../core/table.ts';
 import { writeOut } from '../core/write-out.ts';
 
@@ -17,9 +17,9 @@ type ListedError = {
 
 export type ErrorsOptions = { type?: string; json?: boolean; csv?: boolean; output?: string };
 
-/** Where errors are asked for. */
+/** A list of errors as the server answers with it. */
 type ErrorSource = {
-  path: string;
+  reply: AsyncIterable<Uint8Array>;
   /** Where they stand in the answer. */
   member: string;
   /** What the line 0 is called: the whole file, or of a feed the first of its values. */
@@ -54,14 +54,13 @@ export function errorOptions({ json, csv }: { json: string; csv: string }): Opti
 
 /** Prints errors as they come: there may be millions. */
 export async function printErrorList(context: CommandContext, source: ErrorSource, { json, output }: ErrorsOptions): Promise<number> {
-  const { server } = context;
-  const errors = parseErrors(server, source, await download(server, source.path));
+  const errors = parseErrors(context.server, source);
   await writeOut(context, json ? pages(errors, (error) => JSON.stringify(error)) : tablePages(errors, source), output);
   return 0;
 }
 
 /** The errors within the answer, one after another, so that the list need not fit into memory. */
-async function* parseErrors(server: Server, { member }: ErrorSource, reply: AsyncIterable<Uint8Array>): AsyncGenerator<ListedError> {
+async function* parseErrors(server: Server, { reply, member }: ErrorSource): AsyncGenerator<ListedError> {
   const parser = pick.withParserAsStream({ filter: `result.${member}`, packValues: true, streamValues: false });
   try {
     // What fails on the way ends the last stream with its error.

@@ -1,25 +1,25 @@
-import { call, type Server } from '../core/client.ts';
+import type { Client, ImportProgress } from '../../api/client.ts';
 import type { CommandContext } from '../core/command-context.ts';
 import { follow, type Shown } from '../jobs/follow.ts';
-import { hasEnded, type ImportStatus } from './import-status.ts';
+import { hasEnded } from './import-status.ts';
 
 const ROWS = '{bar} {percentage}% | {rows} rows | {rate} rows/s | {left} left';
 const FETCHING = 'fetching the file | {fetched} MiB';
 
 /** How an import stands now. */
-export function viewImport(server: Server, id: string): Promise<ImportStatus> {
-  return call<ImportStatus>(server, 'GET', `/api/attribute_values/imports/${encodeURIComponent(id)}`);
+export function viewImport(client: Client, id: string): Promise<ImportProgress> {
+  return client.viewImport({ params: { import_id: id } });
 }
 
 /** Shows how far an import is until it has ended. */
-export function followImport(context: CommandContext, id: string): Promise<ImportStatus> {
-  return follow<ImportStatus>(context, {
-    view: () => viewImport(context.server, id), hasEnded, shown,
+export function followImport(context: CommandContext, id: string): Promise<ImportProgress> {
+  return follow<ImportProgress>(context, {
+    view: () => viewImport(context.client, id), hasEnded, shown,
     name: 'import', toFollow: `millrace status ${id}`, toCancel: `millrace cancel ${id}`,
   });
 }
 
-function shown(status: ImportStatus): Shown {
+function shown(status: ImportProgress): Shown {
   const { decompressed_bytes: size } = status.source;
   return {
     phase: size === null && !hasEnded(status) ? FETCHING : ROWS,
@@ -32,7 +32,7 @@ function shown(status: ImportStatus): Shown {
   };
 }
 
-function timeLeft({ expected_end_at: end, ended_at: ended }: ImportStatus): string {
+function timeLeft({ expected_end_at: end, ended_at: ended }: ImportProgress): string {
   if (ended !== null || end === null) return ended === null ? 'unknown' : '0 s';
   return `${Math.max(0, Math.round((Date.parse(end) - Date.now()) / 1000))} s`;
 }

@@ -17,7 +17,7 @@ export const addImportCommand = (program: Command, run: Run) => program.command(
 /** Starts an import, shows how far it is, and prints what became of the rows. */
 async function importFile(context: CommandContext, source: string, options: ImportOptions): Promise<number> {
   const { server, console } = context;
-  const id = await startImport(server, source, options);
+  const id = await startImport(context, source, options);
   console.log(options.dryRun ? `import ${id}, a dry run` : `import ${id}`);
   if (!server.token) {
     console.log('MILLRACE_TOKEN is not set, so its progress cannot be shown.');

@@ -16,12 +16,12 @@ export const addRedriveCommand = (program: Command, run: Run) => program.command
 
 /** Imports the file as a child of the import, and prints what became of the rows of both. */
 async function redrive(context: CommandContext, parentId: string, file: string, { apiKey }: RedriveOptions): Promise<number> {
-  const { server, console } = context;
-  const { sor } = await viewImport(server, parentId);
+  const { client, console } = context;
+  const { sor } = await viewImport(client, parentId);
   if (!sor) return refuse(404, 'no_sor', `The System of Record of ${parentId} is gone.`);
-  const id = await startImport(server, file, { sor: sor.identifier, apiKey, redriveOf: parentId });
+  const id = await startImport(context, file, { sor: sor.identifier, apiKey, redriveOf: parentId });
   console.log(`import ${id}`);
   const child = await followImport(context, id);
-  console.log(`${report(child)}\n\nimport ${parentId}\n${report(await viewImport(server, parentId))}`);
+  console.log(`${report(child)}\n\nimport ${parentId}\n${report(await viewImport(client, parentId))}`);
   return exitStatus(child);
 }

@@ -1,9 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { openAsBlob } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { refuse } from '../../domain/core/refusal.ts';
-import { call, type Server } from '../core/client.ts';
+import type { CommandContext } from '../core/command-context.ts';
 import { findSorKey } from './sor-key.ts';
 
 export type ImportOptions = {
@@ -17,29 +16,21 @@ export type ImportOptions = {
 };
 
 /** Sends a file, or names the URL that the server fetches it from, and returns the import's identifier. */
-export async function startImport(server: Server, source: string, options: ImportOptions): Promise<string> {
+export async function startImport(context: CommandContext, source: string, options: ImportOptions): Promise<string> {
   const isUrl = /^https?:\/\//i.test(source);
   const requestHeaders = parseHeaders(options.header ?? [], isUrl);
   const file = isUrl ? null : await openFile(source);
   const fields = {
     sor_id: options.sor,
-    api_key: options.apiKey ?? await findSorKey(server, options.sor),
-    skip_email: 'true',
-    ...(options.dryRun ? { dry_run: 'true' } : {}),
-    ...(options.redriveOf === undefined ? {} : { redrive_of: options.redriveOf }),
+    api_key: options.apiKey ?? await findSorKey(context, options.sor),
+    skip_email: true,
+    dry_run: options.dryRun,
+    redrive_of: options.redriveOf,
   };
-  const body = file ? toForm(fields, file, basename(source)) : { ...fields, file_url: source, request_headers: requestHeaders };
-  const { import_id: id } = await call<{ import_id: string }>(
-    server, 'POST', '/api/attribute_values/batch_import', body, randomUUID());
+  const { import_id: id } = await context.client.importAttributeValues(file
+    ? { body: fields, file: new File([file], basename(source)) }
+    : { body: { ...fields, file_url: source, request_headers: requestHeaders } });
   return id;
-}
-
-/** The fields come first, so that wrong ones are refused before the file is sent. */
-function toForm(fields: Record<string, string>, file: Blob, name: string): FormData {
-  const form = new FormData();
-  for (const [field, value] of Object.entries(fields)) form.set(field, value);
-  form.set('file', file, name);
-  return form;
 }
 
 async function openFile(path: string): Promise<Blob> {

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { download } from '../core/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { writeOut } from '../core/write-out.ts';
 import { findSorKey } from './sor-key.ts';
@@ -12,8 +11,8 @@ export const addTemplateCommand = (program: Command, run: Run) => program.comman
   .option('--api-key <key>', 'the SoR\'s key; fetched by MILLRACE_TOKEN when left out')
   .action((options: TemplateOptions) => run((context) => printTemplate(context, options)));
 
-async function printTemplate({ server, stdout }: CommandContext, { sor, apiKey }: TemplateOptions): Promise<number> {
-  const query = new URLSearchParams({ sor_id: sor, api_key: apiKey ?? await findSorKey(server, sor) });
-  await writeOut({ stdout }, await download(server, `/api/attribute_values/template?${query}`), undefined);
+async function printTemplate(context: CommandContext, { sor, apiKey }: TemplateOptions): Promise<number> {
+  const query = { sor_id: sor, api_key: apiKey ?? await findSorKey(context, sor) };
+  await writeOut(context, await context.client.stream.downloadImportTemplate({ query }), undefined);
   return 0;
 }

@@ -1,15 +1,14 @@
 import type { Command } from 'commander';
-import { call } from '../core/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
-import { hasEnded, type ImportStatus, report } from '../imports/import-status.ts';
+import { hasEnded, report } from '../imports/import-status.ts';
 
 export const addCancelCommand = (program: Command, run: Run) => program.command('cancel')
   .description('cancel an import that has not ended; what it has imported stays')
   .argument('<import_id>')
   .action((id: string) => run((context) => cancel(context, id)));
 
-async function cancel({ server, console }: CommandContext, id: string): Promise<number> {
-  const status = await call<ImportStatus>(server, 'POST', `/api/attribute_values/imports/${encodeURIComponent(id)}/cancel`);
+async function cancel({ client, console }: CommandContext, id: string): Promise<number> {
+  const status = await client.cancelImport({ params: { import_id: id } });
   if (hasEnded(status)) console.log(report(status));
   else console.log(`It ends within moments. To see how it ended: millrace status ${id}`);
   return 0;

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { download } from '../core/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { writeOut } from '../core/write-out.ts';
 import { errorOptions, type ErrorsOptions, IMPORT_HEADS, printErrorList } from '../imports/error-list.ts';
@@ -17,14 +16,13 @@ export function addErrorsCommand(program: Command, run: Run): void {
 
 /** Prints what became of each row that changed nothing. */
 async function printErrors(context: CommandContext, id: string, options: ErrorsOptions): Promise<number> {
-  const query = new URLSearchParams(options.type === undefined ? {} : { error_type: options.type });
+  const { stream } = context.client;
+  const query = { error_type: options.type };
   if (options.csv) {
-    const path = `/api/attribute_values/imports/${encodeURIComponent(id)}/errors.csv?${query}`;
-    await writeOut(context, await download(context.server, path), options.output);
+    await writeOut(context, await stream.downloadImportErrors({ params: { import_id: id }, query }), options.output);
     return 0;
   }
-  query.set('import_id', id);
+  const reply = await stream.listImportErrors({ query: { ...query, import_id: id } });
   const lineZero = id.startsWith('req_') ? '0' : 'file';
-  const path = `/api/attribute_values/import_errors?${query}`;
-  return printErrorList(context, { path, member: 'attribute_errors', lineZero, heads: IMPORT_HEADS }, options);
+  return printErrorList(context, { reply, member: 'attribute_errors', lineZero, heads: IMPORT_HEADS }, options);
 }

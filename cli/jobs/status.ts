@@ -9,7 +9,7 @@ export const addStatusCommand = (program: Command, run: Run) => program.command(
   .action((id: string) => run((context) => printStatus(context, id)));
 
 async function printStatus(context: CommandContext, id: string): Promise<number> {
-  const now = await viewImport(context.server, id);
+  const now = await viewImport(context.client, id);
   const status = hasEnded(now) ? now : await followImport(context, id);
   context.console.log(report(status));
   return exitStatus(status);

@@ -1,27 +1,18 @@
 import type { Command } from 'commander';
+import type { Client, Connection } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { allPages } from '../core/all-pages.ts';
-import { call, type Server } from '../core/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { confirmDeletion, YES, type YesOption } from '../core/confirm-deletion.ts';
 import { readJsonObject } from '../core/read-json.ts';
 import { printable, table } from '../core/table.ts';
 import { resolveEnd } from './sync-ends.ts';
 
-type Connection = {
-  identifier: string; name: string; connector: string; revision: number; updated_at: string;
-};
-type Connector = {
-  name: string; title: string; source: boolean; destination: boolean;
-  settings: { properties: Record<string, { writeOnly?: true }>; required?: string[] };
-};
-type Outcome = { ok: boolean; message?: string; retry_after?: number };
-type Stream = { name: string; fields: { name: string; type: string }[]; key: string[]; incremental: 'own' | { fields: string[] } };
+/** A JSON schema. */
+type Settings = { properties: Record<string, { writeOnly?: true }>; required?: string[] };
 type AddOptions = { connector: string; settings: string };
 type UpdateOptions = { name?: string; settings?: string };
-type SideOptions = { as?: string };
+type SideOptions = { as?: 'source' | 'destination' };
 
-const PATH = '/api/connections';
 const CONNECTION = ['<connection>', 'its name, or its identifier'] as const;
 const FROM_FILE = 'a JSON file with the settings, secrets among them; - for standard input';
 const AS = ['--as <side>', 'source or destination, of a connector that is both'] as const;
@@ -73,44 +64,43 @@ export function addConnectionsCommand(program: Command, run: Run): void {
 }
 
 async function list(context: CommandContext): Promise<number> {
-  return show(context, await allPages<Connection>(context.server, PATH));
+  return show(context, await Array.fromAsync(context.client.each.listConnections()));
 }
 
-async function listConnectors({ server, console }: CommandContext): Promise<number> {
-  const connectors = await call<Connector[]>(server, 'GET', '/api/connectors');
+async function listConnectors({ client, console }: CommandContext): Promise<number> {
+  const connectors = await client.listConnectors();
   console.log(table(['connector', 'title', 'is', 'settings'], connectors.map(({ name, title, source, destination, settings }) => [
-    name, title, [source ? 'source' : '', destination ? 'destination' : ''].filter(Boolean).join(', '), settingList(settings),
+    name, title, [source ? 'source' : '', destination ? 'destination' : ''].filter(Boolean).join(', '), settingList(settings as Settings),
   ])));
   return 0;
 }
 
 /** Optional ones in brackets, secret ones with a star. */
-function settingList({ properties, required = [] }: Connector['settings']): string {
+function settingList({ properties, required = [] }: Settings): string {
   return Object.entries(properties).map(([name, { writeOnly }]) => {
     const shown = writeOnly ? `${name}*` : name;
     return required.includes(name) ? shown : `[${shown}]`;
   }).join(' ');
 }
 
-async function add({ server, stdin, console }: CommandContext, name: string, { connector, settings }: AddOptions): Promise<number> {
+async function add({ client, stdin, console }: CommandContext, name: string, { connector, settings }: AddOptions): Promise<number> {
   const body = { name, connector, settings: await readJsonObject({ stdin }, settings) };
-  const { identifier } = await call<Connection>(server, 'POST', PATH, body);
+  const { identifier } = await client.createConnection({ body });
   console.log(identifier);
   return 0;
 }
 
-async function check({ server, console }: CommandContext, given: string, options: SideOptions): Promise<number> {
-  const path = pathOf(await findConnection(server, given));
-  const { ok, message, retry_after: seconds } = await call<Outcome>(server, 'POST', `${path}/check`, options);
+async function check({ client, console }: CommandContext, given: string, options: SideOptions): Promise<number> {
+  const params = idOf(await findConnection(client, given));
+  const { ok, message, retry_after: seconds } = await client.checkConnection({ params, body: options });
   if (ok) console.log('works');
   else console.error(seconds === undefined ? message : `${message} (try again in ${seconds} s)`);
   return ok ? 0 : DOES_NOT_WORK;
 }
 
-async function listStreams({ server, console }: CommandContext, given: string, options: SideOptions): Promise<number> {
-  const path = pathOf(await findConnection(server, given));
-  const query = new URLSearchParams(options);
-  const { streams } = await call<{ streams: Stream[] | null }>(server, 'GET', `${path}/streams?${query}`);
+async function listStreams({ client, console }: CommandContext, given: string, options: SideOptions): Promise<number> {
+  const params = idOf(await findConnection(client, given));
+  const { streams } = await client.listStreams({ params, query: options });
   console.log(streams === null ? 'takes anything' : table(['stream', 'key', 'new by', 'fields'], streams.map((stream) => [
     stream.name, stream.key.join(', '), stream.incremental === 'own' ? 'its own state' : stream.incremental.fields.join(', '),
     stream.fields.map(({ name, type }) => `${name} ${type}`).join(', '),
@@ -119,29 +109,29 @@ async function listStreams({ server, console }: CommandContext, given: string, o
 }
 
 async function update(context: CommandContext, given: string, { name, settings }: UpdateOptions): Promise<number> {
-  const { server } = context;
+  const { client } = context;
   const body = { name, ...(settings === undefined ? {} : { settings: await readJsonObject(context, settings) }) };
-  return show(context, [await call<Connection>(server, 'PUT', pathOf(await findConnection(server, given)), body)]);
+  return show(context, [await client.updateConnection({ params: idOf(await findConnection(client, given)), body })]);
 }
 
 async function remove(context: CommandContext, given: string, { yes }: YesOption): Promise<number> {
-  const { server } = context;
-  const { identifier, name } = await findConnection(server, given);
+  const { client } = context;
+  const { identifier, name } = await findConnection(client, given);
   await confirmDeletion(context, `the connection ${printable(name)} (${identifier})`, yes);
-  await call(server, 'DELETE', pathOf({ identifier }));
+  await client.deleteConnection({ params: idOf({ identifier }) });
   return 0;
 }
 
 /** The connection with an identifier, or else with a name that no other one has. */
-async function findConnection(server: Server, given: string): Promise<Connection> {
-  const connections = await allPages<Connection>(server, PATH);
+async function findConnection(client: Client, given: string): Promise<Connection> {
+  const connections = await Array.fromAsync(client.each.listConnections());
   const found = resolveEnd({ connection: connections, sor: [] }, 'connection', given);
   if ('fault' in found) return refuse(404, 'no_connection', found.fault);
   return connections.find(({ identifier }) => identifier === found.identifier)!;
 }
 
-function pathOf({ identifier }: Pick<Connection, 'identifier'>): string {
-  return `${PATH}/${encodeURIComponent(identifier)}`;
+function idOf({ identifier }: Pick<Connection, 'identifier'>): { connection_id: string } {
+  return { connection_id: identifier };
 }
 
 function show({ console }: CommandContext, connections: Connection[]): number {

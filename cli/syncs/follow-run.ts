@@ -1,27 +1,27 @@
-import { call, type Server } from '../core/client.ts';
+import type { Client, FoundSyncRun } from '../../api/client.ts';
 import type { CommandContext } from '../core/command-context.ts';
 import { hasEnded } from '../imports/import-status.ts';
 import { follow, type Shown } from '../jobs/follow.ts';
-import { type RunStatus, waiting } from './run-status.ts';
+import { waiting } from './run-status.ts';
 
 /** How a run stands now; whose sync it is stands in it. */
-export function viewRun(server: Server, id: string): Promise<RunStatus> {
-  return call<RunStatus>(server, 'GET', `/api/sync_runs/${encodeURIComponent(id)}`);
+export function viewRun(client: Client, id: string): Promise<FoundSyncRun> {
+  return client.findSyncRun({ params: { run_id: id } });
 }
 
 /** Shows how far a run is until it has ended. Nobody knows how much its source has, so there is no bar. */
-export function followRun(context: CommandContext, id: string): Promise<RunStatus> {
-  return follow<RunStatus>(context, {
-    view: () => viewRun(context.server, id), hasEnded, shown,
+export function followRun(context: CommandContext, id: string): Promise<FoundSyncRun> {
+  return follow<FoundSyncRun>(context, {
+    view: () => viewRun(context.client, id), hasEnded, shown,
     name: 'run', toFollow: `millrace syncs follow ${id}`, toCancel: `millrace syncs cancel ${id}`,
   });
 }
 
-function shown(run: RunStatus): Shown {
+function shown(run: FoundSyncRun): Shown {
   return { phase: '{text}', value: 0, total: 1, text: [...progressOf(run), elapsed(run)].join(' | ') };
 }
 
-function progressOf(run: RunStatus): string[] {
+function progressOf(run: FoundSyncRun): string[] {
   const { state, records: { read, failed }, rate, bytes, fault, waits_until: until } = run;
   if (state === 'accepted') return ['waiting for its turn'];
   const counts = [`${read} records`, ...(failed > 0 ? [`${failed} failed`] : [])];
@@ -30,7 +30,7 @@ function progressOf(run: RunStatus): string[] {
 }
 
 /** Since it began, or was asked for. */
-function elapsed({ received_at: received, started_at: started, ended_at: ended }: RunStatus): string {
+function elapsed({ received_at: received, started_at: started, ended_at: ended }: FoundSyncRun): string {
   const end = ended === null ? Date.now() : Date.parse(ended);
   const seconds = Math.max(0, Math.floor((end - Date.parse(started ?? received)) / 1000));
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];

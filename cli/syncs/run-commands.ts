@@ -1,20 +1,18 @@
-import { randomUUID } from 'node:crypto';
 import { type Command, InvalidArgumentError } from 'commander';
-import { call, download } from '../core/client.ts';
+import type { FoundSyncRun } from '../../api/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { printable, table } from '../core/table.ts';
 import { writeOut } from '../core/write-out.ts';
 import { errorOptions, type ErrorsOptions, printErrorList, RUN_HEADS } from '../imports/error-list.ts';
 import { hasEnded } from '../imports/import-status.ts';
-import { type SampleRecord, sampleTable } from './dry-run-sample.ts';
+import { sampleTable } from './dry-run-sample.ts';
 import { followRun, viewRun } from './follow-run.ts';
-import { reportRun, runExitStatus, type RunStatus } from './run-status.ts';
-import { findSync, syncPath } from './sync-record.ts';
+import { reportRun, runExitStatus } from './run-status.ts';
+import { findSync } from './sync-record.ts';
 
 type RunOptions = { fresh?: true; confirmRemovals?: true; wait: boolean };
 type DryRunOptions = { records?: number };
 type RunErrorsOptions = ErrorsOptions & { open?: true };
-type Page = { items: RunStatus[]; total_items: number };
 
 const RUN = ['<run>', 'as `millrace syncs runs` shows it'] as const;
 const RUNS_SHOWN = 50;
@@ -64,28 +62,25 @@ function wholeNumber(given: string): number {
 }
 
 async function startRun(context: CommandContext, given: string, { fresh, confirmRemovals, wait }: RunOptions): Promise<number> {
-  const { identifier } = await findSync(context.server, given);
-  const asked = { fresh: fresh ?? false, confirm_removals: confirmRemovals ?? false };
-  const id = await start(context, `${syncPath(identifier)}/run`, asked);
+  const params = await idOf(context, given);
+  const { run_id: id } = await context.client.runSync({ params, body: { fresh, confirm_removals: confirmRemovals } });
+  context.console.log(`run ${id}`);
   return wait ? followToEnd(context, id) : 0;
 }
 
 async function dryRun(context: CommandContext, given: string, { records }: DryRunOptions): Promise<number> {
-  const { identifier } = await findSync(context.server, given);
-  const id = await start(context, `${syncPath(identifier)}/dry_run`, records === undefined ? {} : { records });
+  const { run_id: id } = await context.client.dryRunSync({ params: await idOf(context, given), body: { records } });
+  context.console.log(`run ${id}`);
   return followToEnd(context, id);
 }
 
-/** Nothing is started twice, however often the request is sent. */
-async function start({ server, console }: CommandContext, path: string, asked: object): Promise<string> {
-  const { run_id: id } = await call<RunStatus>(server, 'POST', path, asked, randomUUID());
-  console.log(`run ${id}`);
-  return id;
+async function idOf({ client }: CommandContext, given: string): Promise<{ sync_id: string }> {
+  return { sync_id: (await findSync(client, given)).identifier };
 }
 
-async function listRuns({ server, console }: CommandContext, given: string): Promise<number> {
-  const { identifier } = await findSync(server, given);
-  const { items, total_items: total } = await call<Page>(server, 'GET', `${syncPath(identifier)}/runs?per_page=${RUNS_SHOWN}`);
+async function listRuns(context: CommandContext, given: string): Promise<number> {
+  const { client, console } = context;
+  const { items, total_items: total } = await client.listSyncRuns({ params: await idOf(context, given), query: { per_page: RUNS_SHOWN } });
   console.log(table(['run', 'cause', 'state', 'started', 'read', 'written', 'unchanged', 'ignored', 'failed'], items.map((one) => [
     one.run_id, one.dry_run ? 'dry run' : one.cause, one.state, one.started_at?.slice(0, 16) ?? '',
     ...[one.records.read, one.records.written, one.records.unchanged, one.records.ignored, one.records.failed].map(String),
@@ -95,51 +90,54 @@ async function listRuns({ server, console }: CommandContext, given: string): Pro
 }
 
 async function printRun(context: CommandContext, id: string): Promise<number> {
-  return tell(context, await viewRun(context.server, id));
+  return tell(context, await viewRun(context.client, id));
 }
 
 async function followToEnd(context: CommandContext, id: string): Promise<number> {
-  const now = await viewRun(context.server, id);
+  const now = await viewRun(context.client, id);
   return tell(context, hasEnded(now) ? now : await followRun(context, id));
 }
 
-async function tell({ server, console }: CommandContext, status: RunStatus): Promise<number> {
+async function tell({ client, console }: CommandContext, status: FoundSyncRun): Promise<number> {
   console.log(reportRun(status));
   if (!hasEnded(status)) return 0;
   if (status.dry_run) {
-    const { records } = await call<{ records: SampleRecord[] }>(server, 'GET', `${runPath(status)}/sample`);
+    const { records } = await client.viewDryRunSample({ params: paramsOf(status) });
     if (records.length > 0) console.log(`\n${sampleTable(records)}`);
   }
   return runExitStatus(status);
 }
 
-async function cancel({ server, console }: CommandContext, id: string): Promise<number> {
-  const status = await call<RunStatus>(server, 'POST', `${runPath(await viewRun(server, id))}/cancel`);
+async function cancel({ client, console }: CommandContext, id: string): Promise<number> {
+  const status = await client.cancelSyncRun({ params: paramsOf(await viewRun(client, id)) });
   console.log(hasEnded(status) ? 'canceled' : `It ends within moments. To see how it ended: millrace syncs follow ${id}`);
   return 0;
 }
 
 async function redrive(context: CommandContext, id: string): Promise<number> {
-  return followToEnd(context, await start(context, `${runPath(await viewRun(context.server, id))}/redrive`, {}));
+  const { run_id: redriven } = await context.client.redriveSyncRun({ params: paramsOf(await viewRun(context.client, id)) });
+  context.console.log(`run ${redriven}`);
+  return followToEnd(context, redriven);
 }
 
-async function printLog({ server, console }: CommandContext, id: string): Promise<number> {
-  const { lines } = await call<{ lines: { at: string; line: string }[] }>(server, 'GET', `${runPath(await viewRun(server, id))}/log`);
+async function printLog({ client, console }: CommandContext, id: string): Promise<number> {
+  const { lines } = await client.readSyncLog({ params: paramsOf(await viewRun(client, id)) });
   console.log(lines.length === 0 ? 'no lines' : lines.map(({ at, line }) => `${at}  ${printable(line)}`).join('\n'));
   return 0;
 }
 
 async function printErrors(context: CommandContext, id: string, options: RunErrorsOptions): Promise<number> {
-  const { server } = context;
+  const { client } = context;
   const { type, open, csv, output } = options;
-  const query = new URLSearchParams({ ...(type === undefined ? {} : { error_type: type }), ...(open ? { open: 'true' } : {}) });
-  const path = runPath(await viewRun(server, id));
-  const source = { path: `${path}/errors?${query}`, member: 'errors', lineZero: '0', heads: RUN_HEADS };
-  if (!csv) return printErrorList(context, source, options);
-  await writeOut(context, await download(server, `${path}/errors.csv?${query}`), output);
+  const asked = { params: paramsOf(await viewRun(client, id)), query: { error_type: type, open } };
+  if (!csv) {
+    const reply = await client.stream.listSyncErrors(asked);
+    return printErrorList(context, { reply, member: 'errors', lineZero: '0', heads: RUN_HEADS }, options);
+  }
+  await writeOut(context, await client.stream.downloadSyncErrors(asked), output);
   return 0;
 }
 
-function runPath({ sync_id: sync, run_id: id }: RunStatus): string {
-  return `${syncPath(sync)}/runs/${encodeURIComponent(id)}`;
+function paramsOf({ sync_id, run_id }: FoundSyncRun): { sync_id: string; run_id: string } {
+  return { sync_id, run_id };
 }

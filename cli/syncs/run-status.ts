@@ -1,45 +1,16 @@
-import { sayChange, type SchemaChange } from '../../domain/syncs/schema-change.ts';
+import type { FoundSyncRun } from '../../api/client.ts';
+import { sayChange } from '../../domain/syncs/schema-change.ts';
 import { printable } from '../core/table.ts';
 import { errorCounts } from '../imports/error-counts.ts';
 import { hasEnded } from '../imports/import-status.ts';
 
-/** What `GET /api/sync_runs/<run>` tells. */
-export type RunStatus = {
-  run_id: string;
-  sync_id: string;
-  cause: 'schedule' | 'request' | 'redrive';
-  state: 'accepted' | 'running' | 'finished' | 'failed' | 'canceled';
-  missed: number;
-  dry_run: boolean;
-  redrive_of: string | null;
-  received_at: string;
-  started_at: string | null;
-  ended_at: string | null;
-  records: { read: number; written: number; unchanged: number; ignored: number; failed: number };
-  errors_by_type: Record<string, number>;
-  /** Failed and ignored records that no re-drive has brought since; null in lists. */
-  open: number | null;
-  bytes: number;
-  /** Records per second. */
-  rate: number | null;
-  removed: number;
-  removal: { state: 'done' | 'held' | 'skipped'; reason: string | null } | null;
-  schema_change: SchemaChange | null;
-  unmapped_fields: string[];
-  missing_fields: string[];
-  fault: string | null;
-  tries: number;
-  waits_until: string | null;
-  failure: { message: string } | null;
-};
-
 /** The exit status for a run that has ended: 0 when it finished, no record failed and nothing was held back, else 2. */
-export function runExitStatus({ state, records, removal }: RunStatus): number {
+export function runExitStatus({ state, records, removal }: FoundSyncRun): number {
   return state === 'finished' && records.failed === 0 && removal?.state !== 'held' ? 0 : 2;
 }
 
 /** How a run stands, or what became of it, for people to read. */
-export function reportRun(run: RunStatus): string {
+export function reportRun(run: FoundSyncRun): string {
   const { run_id: id, state, records: { read, written, unchanged, ignored, failed } } = run;
   const lines = run.dry_run ? ['dry run: nothing was written'] : [];
   lines.push(`${state}: ${read} records read, ${written} written, ${unchanged} unchanged, ${ignored} ignored, ${failed} failed`);
@@ -60,19 +31,19 @@ export function reportRun(run: RunStatus): string {
 }
 
 /** Why nothing goes on, and until when the source, or the destination, is left alone. */
-export function waiting({ fault, waits_until: until, tries }: Pick<RunStatus, 'fault' | 'waits_until' | 'tries'>): string {
+export function waiting({ fault, waits_until: until, tries }: Pick<FoundSyncRun, 'fault' | 'waits_until' | 'tries'>): string {
   const when = until === null ? '' : ` until ${new Date(until).toLocaleTimeString('en-GB')}`;
   return `waiting${when}, after ${tries} ${tries === 1 ? 'try' : 'tries'}: ${printable(fault ?? '')}`;
 }
 
-function removalLines({ sync_id: sync, removed, removal }: RunStatus): string[] {
+function removalLines({ sync_id: sync, removed, removal }: FoundSyncRun): string[] {
   const lines = removed > 0 ? [`removed: ${removed} records that the source has no more`] : [];
   if (removal && removal.reason !== null) lines.push(printable(removal.reason));
   if (removal?.state === 'held') lines.push(`If they are really gone: millrace syncs run ${sync} --confirm-removals`);
   return lines;
 }
 
-function schemaLines({ schema_change: change, unmapped_fields: unmapped, sync_id: sync, state }: RunStatus): string[] {
+function schemaLines({ schema_change: change, unmapped_fields: unmapped, sync_id: sync, state }: FoundSyncRun): string[] {
   const lines = unmapped.length > 0 ? [`fields without an attribute: ${printable(unmapped.join(', '))}`] : [];
   if (change !== null && state === 'failed') lines.push(`To accept the fields as they are: millrace syncs accept-schema ${sync}`);
   else if (change !== null) lines.push(`the source's fields have changed: ${printable(sayChange(change))}`);

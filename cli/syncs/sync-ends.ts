@@ -1,5 +1,4 @@
-import { allPages } from '../core/all-pages.ts';
-import { call, type Server } from '../core/client.ts';
+import type { Client } from '../../api/client.ts';
 import { nearestOf } from '../core/nearest.ts';
 
 type Named = { identifier: string; name: string };
@@ -9,11 +8,8 @@ export type SyncEnds = { connection: Named[]; sor: Named[] };
 
 const WORDS = { connection: ['connection', 'connections'], sor: ['System of Records', 'Systems of Records'] } as const;
 
-export async function listSyncEnds(server: Server): Promise<SyncEnds> {
-  return {
-    connection: await allPages<Named>(server, '/api/connections'),
-    sor: await call<Named[]>(server, 'GET', '/api/system_of_records'),
-  };
+export async function listSyncEnds(client: Client): Promise<SyncEnds> {
+  return { connection: await Array.fromAsync(client.each.listConnections()), sor: await client.listSystemsOfRecords() };
 }
 
 /** The identifier of what has this identifier or name; or what is wrong with it. */

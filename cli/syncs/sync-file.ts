@@ -1,4 +1,4 @@
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type ParsedNode, parseAllDocuments, visit } from 'yaml';
+import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, type ParsedNode, visit } from 'yaml';
 import type { ProcessIo } from '../core/command-context.ts';
 import { readText } from '../core/read-text.ts';
 import { type Path, unknownMembers } from './sync-members.ts';

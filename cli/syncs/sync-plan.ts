@@ -1,36 +1,35 @@
-import { randomUUID } from 'node:crypto';
+import type { BodyOf, Client, Sync } from '../../api/client.ts';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
-import { call, type Server } from '../core/client.ts';
 import type { CommandContext } from '../core/command-context.ts';
 import { printable } from '../core/table.ts';
 import { type Change, changesBetween } from './definition-changes.ts';
 import { listSyncEnds, resolveEnd, type SyncEnds } from './sync-ends.ts';
 import { type Problem, readSyncFile, sayPlace, type SyncDocument } from './sync-file.ts';
 import { parsePath } from './sync-members.ts';
-import { definitionOf, listSyncs, type SyncDefinition, type SyncRecord } from './sync-record.ts';
+import { definitionOf, listSyncs } from './sync-record.ts';
 
 /** What becomes of a sync that a file has. */
 export type PlannedSync = {
   name: string;
   /** With all that the file leaves out. */
-  definition: Record<string, unknown>;
+  definition: BodyOf<'createSync'>;
   /** The sync of that name on the server. */
-  existing: SyncRecord | null;
+  existing: Sync | null;
   changes: Change[];
 };
 
-export type SyncPlan = { syncs: PlannedSync[]; onlyOnServer: SyncRecord[] };
+export type SyncPlan = { syncs: PlannedSync[]; onlyOnServer: Sync[] };
 
 /** What files would make of the server's syncs. Refuses them, naming all that is wrong in any of them, unless each one is right. */
-export async function planSyncs({ server, stdin }: CommandContext, paths: string[]): Promise<SyncPlan> {
+export async function planSyncs({ client, stdin }: CommandContext, paths: string[]): Promise<SyncPlan> {
   const problems: Problem[] = [];
   const documents: SyncDocument[] = [];
   for (const path of paths) documents.push(...await readSyncFile({ stdin }, path, problems));
   problems.push(...sameNames(documents));
-  const [ends, there] = [await listSyncEnds(server), await listSyncs(server)];
+  const [ends, there] = [await listSyncEnds(client), await listSyncs(client)];
   const syncs: PlannedSync[] = [];
   for (const document of documents) {
-    const planned = await planSync(server, document, { ends, there, problems });
+    const planned = await planSync(client, document, { ends, there, problems });
     if (planned) syncs.push(planned);
   }
   if (problems.length > 0) return refuse(400, 'bad_files', inOrder(problems).join('\n'));
@@ -40,10 +39,10 @@ export async function planSyncs({ server, stdin }: CommandContext, paths: string
 
 /** By the wire name of a member; of the whole sync it is ''. */
 type Fault = { element: string; message: string };
-type Found = { ends: SyncEnds; there: SyncRecord[]; problems: Problem[] };
+type Found = { ends: SyncEnds; there: Sync[]; problems: Problem[] };
 
 /** Null where something is wrong with it, which joins the problems. */
-async function planSync(server: Server, document: SyncDocument, { ends, there, problems }: Found): Promise<PlannedSync | null> {
+async function planSync(client: Client, document: SyncDocument, { ends, there, problems }: Found): Promise<PlannedSync | null> {
   const { name, body } = document;
   const { resolved, faults } = resolveNames(body, ends);
   problems.push(...faults.map((fault) => problemOf(document, fault)));
@@ -51,7 +50,7 @@ async function planSync(server: Server, document: SyncDocument, { ends, there, p
   try {
     // A name that is missing would hide what the server has to say of the rest.
     const asked = { ...resolved, name: name || '?', ...(existing ? { sync_id: existing.identifier } : {}) };
-    const answer = await call<{ definition: SyncDefinition }>(server, 'POST', '/api/syncs/validate', asked, randomUUID());
+    const answer = await client.validateSync({ body: asked as never });
     const definition = definitionOf(answer.definition);
     return { name, definition, existing, changes: existing ? changesBetween(definitionOf(existing), definition) : [] };
   } catch (error) {

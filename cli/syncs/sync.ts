@@ -1,12 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
-import { call, type Server } from '../core/client.ts';
+import type { Client } from '../../api/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { confirmDeletion, YES, type YesOption } from '../core/confirm-deletion.ts';
 import { printable } from '../core/table.ts';
 import { sayValueChange } from './definition-changes.ts';
 import { type PlannedSync, planSyncs, type SyncPlan } from './sync-plan.ts';
-import { type SyncRecord, syncPath } from './sync-record.ts';
 
 type DiffOptions = { delete?: true };
 type ApplyOptions = DiffOptions & YesOption;
@@ -55,24 +53,24 @@ async function diff(context: CommandContext, paths: string[], options: DiffOptio
 }
 
 async function apply(context: CommandContext, paths: string[], options: ApplyOptions): Promise<number> {
-  const { server, console } = context;
+  const { client, console } = context;
   const plan = await planSyncs(context, paths);
   showOthers(context, plan, options);
   const doomed = options.delete ? plan.onlyOnServer : [];
   if (doomed.length > 0) await confirmDeletion(context, countOf(doomed), options.yes);
-  for (const sync of plan.syncs) console.log(await applyOne(server, sync));
+  for (const sync of plan.syncs) console.log(await applyOne(client, sync));
   for (const { identifier, name } of doomed) {
-    await call(server, 'DELETE', syncPath(identifier));
+    await client.deleteSync({ params: { sync_id: identifier } });
     console.log(`deleted: ${printable(name)} (${identifier})`);
   }
   return 0;
 }
 
-async function applyOne(server: Server, { name, definition, existing, changes }: PlannedSync): Promise<string> {
+async function applyOne(client: Client, { name, definition, existing, changes }: PlannedSync): Promise<string> {
   if (existing && changes.length === 0) return `unchanged: ${printable(name)} (${existing.identifier})`;
   const { identifier } = existing
-    ? await call<SyncRecord>(server, 'PUT', syncPath(existing.identifier), definition)
-    : await call<SyncRecord>(server, 'POST', '/api/syncs', definition, randomUUID());
+    ? await client.updateSync({ params: { sync_id: existing.identifier }, body: definition })
+    : await client.createSync({ body: definition });
   return `${existing ? 'changed' : 'created'}: ${printable(name)} (${identifier})`;
 }
 

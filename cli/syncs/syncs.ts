@@ -1,15 +1,14 @@
-import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { Document } from 'yaml';
+import type { Sync } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { call } from '../core/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { confirmDeletion, YES, type YesOption } from '../core/confirm-deletion.ts';
 import { printable, table } from '../core/table.ts';
 import { addRunCommands } from './run-commands.ts';
 import { listSyncEnds, nameEnd } from './sync-ends.ts';
 import { planSyncs } from './sync-plan.ts';
-import { definitionOf, findSync, listSyncs, syncPath, type SyncRecord } from './sync-record.ts';
+import { definitionOf, findSync, listSyncs } from './sync-record.ts';
 
 /** Control characters that YAML leaves as they are, and a terminal obeys. */
 const C1 = /[\x7f-\x9f]/g;
@@ -20,7 +19,7 @@ export function addSyncsCommand(program: Command, run: Run): void {
 
   syncs.command('list', { isDefault: true })
     .description('list them, and how they stand')
-    .action(() => run(async (context) => show(context, await listSyncs(context.server))));
+    .action(() => run(async (context) => show(context, await listSyncs(context.client))));
 
   syncs.command('view')
     .description('print a sync as a file of `millrace sync apply` has it, headed by how it stands')
@@ -34,13 +33,13 @@ export function addSyncsCommand(program: Command, run: Run): void {
 
   addRunCommands(syncs, run, SYNC);
 
-  for (const [name, description] of [
-    ['pause', 'let no schedule start a run of it'],
-    ['resume', 'let it run by its schedule again'],
-    ['accept-schema', 'take the source\'s fields as they are now'],
+  for (const [name, description, change] of [
+    ['pause', 'let no schedule start a run of it', 'pauseSync'],
+    ['resume', 'let it run by its schedule again', 'resumeSync'],
+    ['accept-schema', 'take the source\'s fields as they are now', 'acceptSyncSchema'],
   ] as const) {
     syncs.command(name).description(description).argument(...SYNC)
-      .action((sync: string) => run((context) => changeState(context, sync, name.replace('-', '_'))));
+      .action((sync: string) => run((context) => changeState(context, sync, change)));
   }
 
   syncs.command('remove')
@@ -50,9 +49,9 @@ export function addSyncsCommand(program: Command, run: Run): void {
     .action((sync: string, options: YesOption) => run((context) => remove(context, sync, options)));
 }
 
-async function view({ server, console }: CommandContext, given: string): Promise<number> {
-  const sync = await findSync(server, given);
-  const ends = await listSyncEnds(server);
+async function view({ client, console }: CommandContext, given: string): Promise<number> {
+  const sync = await findSync(client, given);
+  const ends = await listSyncEnds(client);
   const definition = definitionOf(sync) as { source: { connection: string }; destination: { connection?: string; sor?: string } };
   const { source, destination } = definition;
   source.connection = nameEnd(ends, 'connection', source.connection);
@@ -64,7 +63,7 @@ async function view({ server, console }: CommandContext, given: string): Promise
   return 0;
 }
 
-function standing({ identifier, state, paused_reason: reason, failures, next_runs: next, last_run: last }: SyncRecord): string[] {
+function standing({ identifier, state, paused_reason: reason, failures, next_runs: next, last_run: last }: Sync): string[] {
   return [
     identifier,
     state === 'paused' && reason !== null ? `paused: ${reason}` : state,
@@ -79,27 +78,29 @@ async function add(context: CommandContext, file: string): Promise<number> {
   const there = syncs.find(({ existing }) => existing !== null);
   if (there) return refuse(409, 'taken', `There is a sync ${there.name} already. To change it: millrace sync apply ${file}`);
   for (const { definition } of syncs) {
-    const { identifier } = await call<SyncRecord>(context.server, 'POST', '/api/syncs', definition, randomUUID());
+    const { identifier } = await context.client.createSync({ body: definition });
     context.console.log(identifier);
   }
   return 0;
 }
 
-async function changeState(context: CommandContext, given: string, change: string): Promise<number> {
-  const { server } = context;
-  const { identifier } = await findSync(server, given);
-  return show(context, [await call<SyncRecord>(server, 'POST', `${syncPath(identifier)}/${change}`)]);
+async function changeState(
+  context: CommandContext, given: string, change: 'pauseSync' | 'resumeSync' | 'acceptSyncSchema',
+): Promise<number> {
+  const { client } = context;
+  const { identifier } = await findSync(client, given);
+  return show(context, [await client[change]({ params: { sync_id: identifier } })]);
 }
 
 async function remove(context: CommandContext, given: string, { yes }: YesOption): Promise<number> {
-  const { server } = context;
-  const { identifier, name } = await findSync(server, given);
+  const { client } = context;
+  const { identifier, name } = await findSync(client, given);
   await confirmDeletion(context, `the sync ${printable(name)} (${identifier})`, yes);
-  await call(server, 'DELETE', syncPath(identifier));
+  await client.deleteSync({ params: { sync_id: identifier } });
   return 0;
 }
 
-function show({ console }: CommandContext, syncs: SyncRecord[]): number {
+function show({ console }: CommandContext, syncs: Sync[]): number {
   console.log(table(['identifier', 'name', 'from', 'to', 'mode', 'state', 'last run', 'next run'], syncs.map((sync) => [
     sync.identifier, sync.name, sayEnd(sync.source), sayEnd(sync.destination), sync.mode, sync.state, sayLastRun(sync),
     sync.next_runs[0]?.slice(0, 16) ?? '',
@@ -111,7 +112,7 @@ function sayEnd({ name, stream }: { name: string | null; stream?: string }): str
   return [name ?? '(deleted)', stream].filter(Boolean).join(' / ');
 }
 
-function sayLastRun({ last_run: last }: SyncRecord): string {
+function sayLastRun({ last_run: last }: Sync): string {
   if (!last) return 'never';
   return last.failed_records > 0 ? `${last.state}, ${last.failed_records} failed` : last.state;
 }

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { call, type Server } from '../../cli/core/client.ts';
-import type { ExportRunStatus } from '../../cli/exports/export-run-status.ts';
+import type { Client, ExportRun } from '../../api/client.ts';
 import { hasEnded } from '../../cli/imports/import-status.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { keptSecret } from '../embedded/kept-secret.ts';
 import { type DemoExporter, showExported } from './demo-exported.ts';
 import type { DemoBucket } from './demo-s3.ts';
+import type { DemoServer } from './demo-server.ts';
 import type { DemoSor } from './demo-sor.ts';
 import { demoTracking } from './demo-tracking.ts';
 
@@ -28,12 +28,12 @@ const POLLS_BETWEEN_WORDS = 20;
  * Exports what an app and the demo's other flows have brought, encrypted, into a bucket; decrypts and verifies it. Where the bucket
  * may not be reached, says why.
  */
-export async function demoExport(server: Server, sor: DemoSor, { bucket, dataDir }: Place, say: Say): Promise<void> {
+export async function demoExport(server: DemoServer, sor: DemoSor, { bucket, dataDir }: Place, say: Say): Promise<void> {
   const app = await demoTracking(server, sor, say);
   const encryptionKey = await keptSecret(join(dataDir, 'export-key'), () => randomBytes(KEY_BYTES).toString('hex'));
   try {
-    const exporter = await makeExporter(server, { sor, app, bucket, encryptionKey }, say);
-    const run = await runNow(server, exporter, say);
+    const exporter = await makeExporter(server.client, { sor, app, bucket, encryptionKey }, say);
+    const run = await runNow(server.client, exporter, say);
     if (run.state === 'finished') await showExported(server, { exporter, bucket, run, dataDir }, say);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
@@ -43,25 +43,26 @@ export async function demoExport(server: Server, sor: DemoSor, { bucket, dataDir
 
 type Parts = { sor: DemoSor; app: string; bucket: DemoBucket; encryptionKey: string };
 
-async function makeExporter(server: Server, { sor, app, bucket, encryptionKey }: Parts, say: Say): Promise<DemoExporter> {
-  const { identifier } = await call<{ identifier: string }>(server, 'POST', '/api/data_exporters', {
-    name: `Demo export of ${app}`, export_configuration: 'aws_secret_key', endpoint: bucket.endpoint, aws_region: bucket.region,
-    aws_access_key_id: bucket.accessKeyId, aws_secret_access_key: bucket.secretAccessKey, bucket_name: bucket.name, subfolder: SUBFOLDER,
-    app_ids: [app], sor_ids: [sor.identifier], exported_data: DATA, include_headers: true,
-    encryption_type: ENCRYPTION_TYPE, encryption_key: encryptionKey, check: true,
+async function makeExporter(client: Client, { sor, app, bucket, encryptionKey }: Parts, say: Say): Promise<DemoExporter> {
+  const { identifier } = await client.createDataExporter({
+    body: {
+      name: `Demo export of ${app}`, export_configuration: 'aws_secret_key', endpoint: bucket.endpoint, aws_region: bucket.region,
+      aws_access_key_id: bucket.accessKeyId, aws_secret_access_key: bucket.secretAccessKey, bucket_name: bucket.name, subfolder: SUBFOLDER,
+      app_ids: [app], sor_ids: [sor.identifier], exported_data: DATA, include_headers: true,
+      encryption_type: ENCRYPTION_TYPE, encryption_key: encryptionKey, check: true,
+    },
   });
-  await call(server, 'PUT', `/api/data_exporters/${identifier}/activate`);
+  await client.activateDataExporter({ params: { exporter_id: identifier } });
   say(`\nExporter ${identifier} of ${DATA.length} types of data, as CSV encrypted by ${ENCRYPTION_TYPE}, into the bucket ${bucket.name}\n`
     + `of the S3 at ${bucket.endpoint}: checked, and active. It runs each night, and now since it is asked to`);
   return { identifier, prefix: `${SUBFOLDER}/${identifier}`, encryptionType: ENCRYPTION_TYPE, encryptionKey };
 }
 
-async function runNow(server: Server, { identifier }: DemoExporter, say: Say): Promise<ExportRunStatus> {
+async function runNow(client: Client, { identifier: exporter }: DemoExporter, say: Say): Promise<ExportRun> {
   await delay(1_020 - Date.now() % 1_000);      // its window ends with the second before: what has just come is to be in it
-  const runs = `/api/data_exporters/${identifier}/runs`;
-  const { identifier: id } = await call<ExportRunStatus>(server, 'POST', runs, {});
+  const { identifier: id } = await client.runDataExporter({ params: { exporter_id: exporter } });
   say(`Export ${id} waits until 30 s after the end of its window: then all that was received in it is there`);
-  const run = await followed(server, `${runs}/${id}`, say);
+  const run = await followed(() => client.viewExportRun({ params: { exporter_id: exporter, run_id: id } }), say);
   const { state, rows, types, failure, fault } = run;
   const why = failure?.message ?? fault;
   const files = types.reduce((sum, type) => sum + type.files, 0);
@@ -69,16 +70,16 @@ async function runNow(server: Server, { identifier }: DemoExporter, say: Say): P
   return run;
 }
 
-async function followed(server: Server, path: string, say: Say): Promise<ExportRunStatus> {
+async function followed(view: () => Promise<ExportRun>, say: Say): Promise<ExportRun> {
   for (let polls = 1; ; polls += 1) {
-    const run = await call<ExportRunStatus>(server, 'GET', path);
+    const run = await view();
     if (hasEnded(run) || run.fault !== null) return run;
     if (polls % POLLS_BETWEEN_WORDS === 0) say(`  ${progressOf(run)}`);
     await delay(POLL_MS);
   }
 }
 
-function progressOf({ rows, types, window }: ExportRunStatus): string {
+function progressOf({ rows, types, window }: ExportRun): string {
   if (types.length > 0) return `${rows} rows so far`;
   const seconds = Math.ceil((Date.parse(window.end) + CLOSED_AFTER_MS - Date.now()) / 1_000);
   return seconds > 0 ? `waits, ${seconds} s to go` : 'waits for those who still write into its window';

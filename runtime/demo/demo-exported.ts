@@ -1,28 +1,24 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { call, type Server } from '../../cli/core/client.ts';
+import type { Client, ExportRun } from '../../api/client.ts';
 import { table } from '../../cli/core/table.ts';
-import type { ExportRunStatus } from '../../cli/exports/export-run-status.ts';
 import { type ExportManifest, manifestSchema } from '../../domain/exports/export-manifest.ts';
 import { millrace } from './demo-command.ts';
 import { cut } from './demo-outcome.ts';
 import type { DemoBucket } from './demo-s3.ts';
+import type { DemoServer } from './demo-server.ts';
 
 /** `prefix`: where in the bucket its files lie. */
 export type DemoExporter = { identifier: string; prefix: string; encryptionType: string; encryptionKey: string };
 
 type Say = (text: string) => void;
-type Exported = { exporter: DemoExporter; bucket: DemoBucket; run: ExportRunStatus; dataDir: string };
-type Window = {
-  state: string; rows: number; manifest: { state: string } | null;
-  types: { expected: number; written: number; late: number | null; files: { state: string }[] }[];
-};
+type Exported = { exporter: DemoExporter; bucket: DemoBucket; run: ExportRun; dataDir: string };
 
 const SHOWN_TYPE = 'logs';
 const LINES = 3;
 
 /** What a run has put into the bucket, as its reader finds it; and what to type to look again. */
-export async function showExported(server: Server, exported: Exported, say: Say): Promise<void> {
+export async function showExported(server: DemoServer, exported: Exported, say: Say): Promise<void> {
   const { exporter, bucket, run, dataDir } = exported;
   const manifest = manifestSchema.parse(JSON.parse((await bucket.read(run.manifest_key!)).toString('utf8')));
   say(`\n${filesTable(manifest)}\n`);
@@ -36,7 +32,7 @@ export async function showExported(server: Server, exported: Exported, say: Say)
     'exporters', 'verify', '--bucket', bucket.name, '--prefix', exporter.prefix, '--jwks', `${server.url}/.well-known/jwks.json`, '--deep',
   ];
   say(await millrace(env, verify));
-  say(await reconciled(server, exporter));
+  say(await reconciled(server.client, exporter));
   const envPath = join(dataDir, 'demo.env');
   await writeFile(envPath, Object.entries(env).map(([name, value]) => `export ${name}=${value}\n`).join(''), { mode: 0o600 });
   say([
@@ -48,9 +44,9 @@ export async function showExported(server: Server, exported: Exported, say: Say)
 }
 
 /** What the command line needs of a terminal. */
-function environment({ url, token }: Server, { bucket, exporter }: Exported): Record<string, string> {
+function environment({ url, token }: DemoServer, { bucket, exporter }: Exported): Record<string, string> {
   return {
-    MILLRACE_URL: url, MILLRACE_TOKEN: token!, MILLRACE_EXPORT_KEY: exporter.encryptionKey,
+    MILLRACE_URL: url, MILLRACE_TOKEN: token, MILLRACE_EXPORT_KEY: exporter.encryptionKey,
     AWS_ACCESS_KEY_ID: bucket.accessKeyId, AWS_SECRET_ACCESS_KEY: bucket.secretAccessKey,
     AWS_ENDPOINT_URL: bucket.endpoint, AWS_REGION: bucket.region,
   };
@@ -71,10 +67,10 @@ async function download({ types }: ExportManifest, { bucket, run, dataDir }: Exp
 }
 
 /** What the server says of the same: rows that were there, and those that lie in the bucket. */
-async function reconciled(server: Server, { identifier }: DemoExporter): Promise<string> {
-  const { items } = await call<{ items: Window[] }>(server, 'GET', `/api/data_exporters/${identifier}/reconciliation?verify=true`);
+async function reconciled(client: Client, { identifier }: DemoExporter): Promise<string> {
+  const { items } = await client.reconcileExports({ params: { exporter_id: identifier }, query: { verify: true } });
   return items.map(({ state, rows, types, manifest }) => {
-    const expected = types.reduce((sum, type) => sum + type.expected, 0);
+    const expected = types.reduce((sum, type) => sum + (type.expected ?? 0), 0);
     const files = types.flatMap((type) => type.files);
     const good = files.filter((file) => file.state === 'ok').length;
     return `Reconciliation: ${state}, ${expected} rows expected = ${rows} written, ${good} of ${files.length} files ok in the bucket, `

@@ -1,8 +1,10 @@
+import type { ValueType } from '../../domain/attributes/attribute-value.ts';
+
 const HEADER = 'user_id,attribute_key,value,action_type';
 const CUSTOMERS = 300;
 
 /** The attributes of the demo's System of Record; `legacy` is disabled. */
-export const DEMO_ATTRIBUTES: [key: string, type: string][] = [
+export const DEMO_ATTRIBUTES: [key: string, type: ValueType][] = [
   ['plan', 'String'], ['orders', 'Number'], ['newsletter', 'Boolean'], ['born', 'Date'], ['last_seen', 'Datetime'],
   ['interests', 'Set'], ['legacy', 'String'],
 ];

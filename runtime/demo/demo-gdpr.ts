@@ -1,11 +1,11 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { call, type Server } from '../../cli/core/client.ts';
+import type { Client, FeedRequest } from '../../api/client.ts';
 import { millrace } from './demo-command.ts';
 import { errorTable, outcome } from './demo-outcome.ts';
+import type { DemoServer } from './demo-server.ts';
 import type { DemoSor } from './demo-sor.ts';
 
-type Status = { values: { ok: number; ignored: number; failed: number }; done_at: string | null };
 type Say = (text: string) => void;
 
 /** What a shop knows of somebody who leaves it: two values, and one that is no number. */
@@ -15,12 +15,12 @@ const VALUES = [['plan', 'gold'], ['newsletter', true], ['orders', 'ten']];
  * Somebody asks what is known of them, gets it, and leaves: shows the archive, the receipt of their deletion, verified as anybody can who
  * has the public key, and that nothing of them is taken in any more.
  */
-export async function demoGdpr(server: Server, sor: DemoSor, dataDir: string, say: Say): Promise<void> {
+export async function demoGdpr({ url, token, client }: DemoServer, sor: DemoSor, dataDir: string, say: Say): Promise<void> {
   const person = `leaver-of-${sor.identifier}@example.com`;
-  const env = { MILLRACE_URL: server.url, MILLRACE_TOKEN: server.token! };
+  const env = { MILLRACE_URL: url, MILLRACE_TOKEN: token };
   const folder = join(dataDir, 'gdpr');
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  say(`\n${person} is known by ${counts(await feed(server, sor, person))}, and asks for it`);
+  say(`\n${person} is known by ${counts(await feed(client, sor, person))}, and asks for it`);
   const access = requestOf(await millrace(env, ['gdpr', 'access', person, '--no-email', '--wait']));
   say(`Request ${access} is treated; its archive, a page to read and JSON for machines in a zip:`);
   say(await millrace(env, ['gdpr', 'download', access, '--to', folder]));
@@ -28,22 +28,23 @@ export async function demoGdpr(server: Server, sor: DemoSor, dataDir: string, sa
   say(`\nThey ask for their deletion: request ${deletion} is treated. Its receipt, verified by the published key:`);
   const receipt = join(folder, `${deletion}.receipt.json`);
   await millrace(env, ['gdpr', 'receipt', deletion, '--out', receipt]);
-  const verify = ['verify', receipt, '--jwks', `${server.url}/.well-known/jwks.json`];
+  const verify = ['verify', receipt, '--jwks', `${url}/.well-known/jwks.json`];
   say(await millrace({}, verify));
-  const again = await feed(server, sor, person);
-  say(`\nThe same values come in again: ${counts(again)}\n\n${await errorTable(server, again.id)}`);
+  const again = await feed(client, sor, person);
+  say(`\nThe same values come in again: ${counts(again)}\n\n${await errorTable(client, again.id)}`);
   say(`\nTo verify the receipt again: npx millrace ${verify.join(' ')}`);
 }
 
-async function feed(server: Server, sor: DemoSor, person: string): Promise<Status & { id: string }> {
+async function feed(client: Client, sor: DemoSor, person: string): Promise<FeedRequest & { id: string }> {
   const values = VALUES.map(([key, value]) => ({ customer_id: person, attribute_key: key, attribute_value: value }));
-  const { requestId: id } = await call<{ requestId: string }>(server, 'POST', '/api/attribute_values', {
-    sor: sor.identifier, api_key: sor.apiKey, customer_attribute_values: values,
+  const { requestId: id } = await client.feedAttributeValues({
+    body: { sor: sor.identifier, api_key: sor.apiKey, customer_attribute_values: values },
   });
-  return { id, ...await outcome<Status>(server, `/api/attribute_values/feeds/${id}`, (status) => status.done_at !== null) };
+  const view = () => client.viewFeedRequest({ params: { request_id: id } });
+  return { id, ...await outcome(view, (status) => status.done_at !== null) };
 }
 
-function counts({ values: { ok, ignored, failed } }: Status): string {
+function counts({ values: { ok, ignored, failed } }: FeedRequest): string {
   return `${VALUES.length} values = ${ok} ok + ${ignored} ignored + ${failed} failed`;
 }
 

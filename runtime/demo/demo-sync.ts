@@ -1,16 +1,10 @@
-import { call, type Server } from '../../cli/core/client.ts';
+import type { Client, SyncRun } from '../../api/client.ts';
 import { table } from '../../cli/core/table.ts';
 import { cut, outcome, readBack } from './demo-outcome.ts';
+import type { DemoServer } from './demo-server.ts';
 import { type DemoShop, openDemoShop } from './demo-shop.ts';
 import type { DemoSor } from './demo-sor.ts';
 
-type Made = { identifier: string };
-type Run = {
-  run_id: string; state: string; ended_at: string | null; fault: string | null; failure: { message: string } | null;
-  records: { read: number; written: number; unchanged: number; ignored: number; failed: number };
-};
-type Sample = { records: { customer_id: string | null; changes: { key: string; after: unknown }[]; message?: string }[] };
-type Errors = { errors: { line: number; error_type: string; key: string | null; message: string }[] };
 type Say = (text: string) => void;
 
 const SAMPLE_LINES = 4;
@@ -30,43 +24,46 @@ const MAPPING = {
  * Syncs a shop's table with attributes: a dry run, a run, one that finds nothing to write, and one that finds two changes.
  * Where it can't be read, says why.
  */
-export async function demoSync(server: Server, sor: DemoSor, databaseUrl: string, say: Say): Promise<void> {
+export async function demoSync({ url, client }: DemoServer, sor: DemoSor, databaseUrl: string, say: Say): Promise<void> {
   if (new URL(databaseUrl).password === '') return say('\nNo sync: it would read this very database, and DATABASE_URL has no password');
   const shop = await openDemoShop(databaseUrl);
   try {
-    const sync = await makeSync(server, sor, shop, say);
-    const dryRun = await runOf(server, sync, 'dry_run', 'Dry run', say);
+    const sync = await makeSync(client, sor, shop, say);
+    const dryRun = await runOf(client, sync, 'dryRunSync', 'Dry run', say);
     if (dryRun.state !== 'finished') return;
-    say(await sampleTable(server, sync, dryRun));
-    const first = await runOf(server, sync, 'run', 'Run', say);
-    say(await errorTable(server, sync, first));
+    say(await sampleTable(client, sync, dryRun));
+    const first = await runOf(client, sync, 'runSync', 'Run', say);
+    say(await errorTable(client, sync, first));
     say('\nAgain, and nothing of it is written:');
-    await runOf(server, sync, 'run', 'Run', say);
+    await runOf(client, sync, 'runSync', 'Run', say);
     await shop.change();
     say('\nTwo customers have changed in the shop:');
-    await runOf(server, sync, 'run', 'Run', say);
-    say(`\n${await readBack(server, sor, 'shopper-3@example.com')}`);
-    say(`The sync is ${server.url}/api/syncs/${sync}, or: npx millrace syncs view ${sync}`);
+    await runOf(client, sync, 'runSync', 'Run', say);
+    say(`\n${await readBack(client, sor, 'shopper-3@example.com')}`);
+    say(`The sync is ${url}/api/syncs/${sync}, or: npx millrace syncs view ${sync}`);
   } finally {
     await shop.close();
   }
 }
 
 /** Its names hold the SoR's: those of an earlier demo in the same data folder are taken. */
-async function makeSync(server: Server, sor: DemoSor, { settings, customers }: DemoShop, say: Say): Promise<string> {
+async function makeSync(client: Client, sor: DemoSor, { settings, customers }: DemoShop, say: Say): Promise<string> {
   const name = `Demo shop for ${sor.identifier}`;
-  const { identifier: connection } = await call<Made>(server, 'POST', '/api/connections', { name, connector: 'postgres', settings });
-  const { identifier: sync } = await call<Made>(server, 'POST', '/api/syncs', {
-    name, source: { connection, stream: 'customers' }, destination: { sor: sor.identifier }, mapping: MAPPING, mode: 'full',
-    alerts: { emails: [] },
+  const { identifier: connection } = await client.createConnection({ body: { name, connector: 'postgres', settings } });
+  const { identifier: sync } = await client.createSync({
+    body: {
+      name, source: { connection, stream: 'customers' }, destination: { sor: sor.identifier }, mapping: MAPPING, mode: 'full',
+      alerts: { emails: [] },
+    },
   });
   say(`\nSync ${sync} ("${name}") of the ${customers} customers in its Postgres table demo_shop.customers`);
   return sync;
 }
 
-async function runOf(server: Server, sync: string, how: 'run' | 'dry_run', title: string, say: Say): Promise<Run> {
-  const { run_id: id } = await call<Run>(server, 'POST', `/api/syncs/${sync}/${how}`, {});
-  const run = await outcome<Run>(server, `/api/syncs/${sync}/runs/${id}`, ({ ended_at: end, fault }) => end !== null || fault !== null);
+async function runOf(client: Client, sync: string, how: 'runSync' | 'dryRunSync', title: string, say: Say): Promise<SyncRun> {
+  const { run_id: id } = await client[how]({ params: { sync_id: sync }, body: {} });
+  const view = () => client.viewSyncRun({ params: { sync_id: sync, run_id: id } });
+  const run = await outcome(view, ({ ended_at: end, fault }) => end !== null || fault !== null);
   const { read, written, unchanged, ignored, failed } = run.records;
   const why = run.failure?.message ?? run.fault;
   say(`${title} ${id} ${run.state}: ${read} records read = ${written} written + ${unchanged} unchanged + ${ignored} ignored `
@@ -75,15 +72,15 @@ async function runOf(server: Server, sync: string, how: 'run' | 'dry_run', title
 }
 
 /** What a dry run would write of some customers. */
-async function sampleTable(server: Server, sync: string, run: Run): Promise<string> {
-  const { records } = await call<Sample>(server, 'GET', `/api/syncs/${sync}/runs/${run.run_id}/sample`);
-  const lines = records.slice(0, SAMPLE_LINES).map(({ customer_id: customer, changes, message }) =>
+async function sampleTable(client: Client, sync: string, run: SyncRun): Promise<string> {
+  const { records } = await client.viewDryRunSample({ params: { sync_id: sync, run_id: run.run_id } });
+  const lines = records.slice(0, SAMPLE_LINES).map(({ customer_id: customer, changes = [], message }) =>
     [customer ?? '', message ?? changes.map(({ key, after }) => `${key} ${JSON.stringify(after)}`).join(', ')]);
   return `\n${table(['customer', 'would become'], lines)}\n`;
 }
 
-async function errorTable(server: Server, sync: string, run: Run): Promise<string> {
-  const { errors } = await call<Errors>(server, 'GET', `/api/syncs/${sync}/runs/${run.run_id}/errors`);
+async function errorTable(client: Client, sync: string, run: SyncRun): Promise<string> {
+  const { errors } = await client.listSyncErrors({ params: { sync_id: sync, run_id: run.run_id } });
   const lines = errors.map(({ line, error_type: type, key, message }) => [String(line), type, cut(key ?? '', 20), cut(message, 90)]);
   return `\n${table(['record', 'error', 'key', 'reason'], lines)}`;
 }

@@ -20,7 +20,8 @@ const readAuditLog = route(api.listAuditEntries, async ({ query, ...who }, { db,
     return entries;
   });
   const entries = found.slice(0, query.per_page);
-  const next = found.length > entries.length ? `${settings.publicUrl}${api.listAuditEntries.path}?${nextQuery(query, entries.at(-1)!)}` : null;
+  const path = `${settings.publicUrl}${api.listAuditEntries.path}`;
+  const next = found.length > entries.length ? `${path}?${nextQuery(query, entries.at(-1)!)}` : null;
   return { entries: entries.map(showEntry), next };
 });
 

@@ -115,7 +115,9 @@ function readKeys(body: api.DataExporterChange, place: Place, before: StoredExpo
 }
 
 /** Whoever may change an exporter could have its secret used elsewhere than whoever gave it meant. */
-function ledElsewhere(body: api.DataExporterChange, after: Place & Pick<Access, 'accessKeyId'>, before: StoredExporter | null): FieldFault[] {
+function ledElsewhere(
+  body: api.DataExporterChange, after: Place & Pick<Access, 'accessKeyId'>, before: StoredExporter | null,
+): FieldFault[] {
   if (before?.type !== 'aws_secret_key' || typeof body.aws_secret_access_key === 'string') return [];
   const leading = (['bucketName', 'region', 'endpoint'] as const).filter((part) => before[part] !== after[part])
     .map((part): string => MEMBERS[part]);
@@ -151,7 +153,9 @@ function keyFaults(type: string, key: string | null, isOther: boolean): FieldFau
 
 type Exported = Pick<NewExporter, 'appIds' | 'sorIds' | 'exportedData'>;
 
-async function readExported(db: Queryable, entityId: number, body: api.DataExporterChange, before: StoredExporter | null): Promise<Read<Exported>> {
+async function readExported(
+  db: Queryable, entityId: number, body: api.DataExporterChange, before: StoredExporter | null,
+): Promise<Read<Exported>> {
   const exportedData = or(body.exported_data, before?.exportedData)!;
   const apps = body.app_ids === undefined ? { value: before!.appIds, faults: [] }
     : named('app_ids', 'app', body.app_ids, await listAppIds(db, entityId, body.app_ids));

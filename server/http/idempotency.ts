@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
-import type { Operation } from '../../api/core/operation.ts';
+import { takesIdempotencyKey } from '../../api/core/operation.ts';
 import { faultOf } from '../../domain/core/fault.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import type { Queryable } from '../../store/core/database.ts';
@@ -44,14 +44,6 @@ type Asked = {
 type Work = (keepReply: KeepReply) => Promise<unknown>;
 /** Either the earlier request's reply, or the right to do the work. */
 type Turn = { earlier: Reply; run?: never } | { run(work: Work): Promise<unknown> };
-
-/**
- * Whether a route goes by the header. Without `auth` there is no caller to tell keys apart by, and the keyed hash of
- * a login would be a fast one of a password.
- */
-export function takesIdempotencyKey({ method, auth, idempotencyKey }: Operation): boolean {
-  return method === 'POST' && auth !== 'none' && idempotencyKey !== 'ignored';
-}
 
 /** The key that a request came with, if its route goes by it. Refuses what is not 1 to 255 printable ASCII characters. */
 export function idempotencyKey(route: Route, headers: Record<string, string | string[] | undefined>): string | undefined {

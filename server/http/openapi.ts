@@ -1,14 +1,16 @@
 import { z } from 'zod';
 import type { Operation } from '../../api/core/operation.ts';
 import type { ServerSettings } from '../dependencies.ts';
-import { takesIdempotencyKey } from './idempotency.ts';
+import { takesIdempotencyKey } from '../../api/core/operation.ts';
 
 type Json = Record<string, unknown>;
 
 const SCHEMAS = '#/components/schemas/';
 
 /** The OpenAPI 3.1 document of these operations, from the very schemas that check them. */
-export function openApiDocument(operations: readonly Operation[], { publicUrl, version }: Pick<ServerSettings, 'publicUrl' | 'version'>): Json {
+export function openApiDocument(
+  operations: readonly Operation[], { publicUrl, version }: Pick<ServerSettings, 'publicUrl' | 'version'>,
+): Json {
   const paths: Record<string, Json> = {};
   const schemas: Record<string, Json> = { Refusal: REFUSAL };
   for (const each of operations) {
@@ -125,9 +127,9 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', schemas: Record<str
   const whole = z.toJSONSchema(z.object({ schema }), { io, unrepresentable: 'any', override: ({ jsonSchema }) => dropPattern(jsonSchema) });
   const { properties, $defs = {} } = JSON.parse(JSON.stringify(whole).replaceAll('#/$defs/', SCHEMAS)) as
     { properties: { schema: Json }; $defs?: Record<string, Json> };
-  for (const [name, { id: _, ...definition }] of Object.entries($defs)) {
-    if (schemas[name] && JSON.stringify(schemas[name]) !== JSON.stringify(definition)) throw new Error(`Two schemas have the name ${name}`);
-    schemas[name] = definition;
+  for (const [name, { id, ...definition }] of Object.entries($defs)) {
+    schemas[name] ??= definition;
+    if (JSON.stringify(schemas[name]) !== JSON.stringify(definition)) throw new Error(`Two schemas have the name ${String(id)}`);
   }
   return properties.schema;
 }

@@ -16,7 +16,8 @@ const listTheDefinitions = route(api.listEventDefinitions, async (
   const app = await requireApp(db, entityId, app_identifier);
   const definitions = await listEventDefinitions(db, entityId, app.id, rowsOf(query));
   const total = await countEventDefinitions(db, entityId, app.id);
-  return showPage(settings, api.EVENT_DEFINITIONS_PATH.replace(':app_identifier', app.identifier), query, total, definitions.map(showDefinition));
+  const path = api.listEventDefinitions.path.replace(':app_identifier', app.identifier);
+  return showPage(settings, path, query, total, definitions.map(showDefinition));
 });
 
 const changeDefinition = route(api.updateEventDefinition, async ({ params: { app_identifier, event_id }, body, ...who }, { db }) => {

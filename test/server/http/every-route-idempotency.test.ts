@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { operation } from '../../../api/core/operation.ts';
-import { takesIdempotencyKey } from '../../../server/http/idempotency.ts';
+import { takesIdempotencyKey } from '../../../api/core/operation.ts';
 import { bare, streamedResult } from '../../../server/http/reply.ts';
 import { route } from '../../../server/http/route.ts';
 import { routes } from '../../../server/routes.ts';

@@ -1,0 +1,295 @@
+import type { z } from 'zod';
+import { Refusal, type RefusalExtra, refuse } from '../domain/core/refusal.ts';
+import { type Operation, takesIdempotencyKey } from './core/operation.ts';
+import * as contract from './operations.ts';
+
+/**
+ * A client of the interface: each operation is a function of its name, which takes `params` (of the path), `query` and `body`, and
+ * returns the `result` of the answer. What the server refuses is thrown as a `Refusal`, with the server's words.
+ */
+
+export { Refusal };
+export type * from './operations.ts';
+
+export type ClientOptions = {
+  /** Where the server is, such as http://127.0.0.1:8080. */
+  url: string;
+  /** Of a login, or a service token; operations without credentials of their own need one. */
+  token?: string | undefined;
+  /** By default 3, which has all that 2 has. */
+  version?: 2 | 3;
+  /** The message of a refusal, where it is to say more than the server did. */
+  explain?: ((refusal: Refusal) => string) | undefined;
+};
+
+export type CallOptions = {
+  /** Of a POST; by default one of its own for each call. Under it the server does the request once, however often it is sent. */
+  idempotencyKey?: string;
+  signal?: AbortSignal;
+};
+
+/** The connection failed before an answer began, or while it came; a Refusal's `status`. */
+export const UNREACHABLE = 'unreachable';
+export const BROKEN_OFF = 'broken_off';
+/** The request could not be made of `url` and `token`. */
+export const BAD_URL = 'bad_url';
+export const NOT_SENT = 'not_sent';
+
+type Contract = typeof contract;
+export type OperationName = { [K in keyof Contract]: Contract[K] extends Operation ? K : never }[keyof Contract];
+
+type QueryValue = string | number | boolean | Date | readonly (string | number)[] | undefined;
+type QueryOf<T> = { [K in keyof T]: QueryValue };
+type PathOf<T> = { [K in keyof T]: string | number };
+// Without members it is left out; without members that are needed it may be.
+type Part<Name extends string, T> = unknown extends T ? { [K in Name]: T }
+  : [keyof T] extends [never] ? unknown
+  : Record<never, never> extends T ? { [K in Name]?: T } : { [K in Name]: T };
+
+/** What an operation is called with. A `file` is for those that take one; its fields then stand in `body`. */
+export type InputOf<O> = O extends Operation<infer P, infer Q, infer B>
+  ? Part<'params', PathOf<z.input<P>>> & Part<'query', QueryOf<z.input<Q>>> & Part<'body', z.input<B>> & { file?: Blob }
+  : never;
+export type ResultOf<O> = O extends Operation<z.ZodObject, z.ZodObject, z.ZodType, infer R>
+  ? [R] extends [z.ZodNever] ? void : z.output<R> : never;
+/** The body that an operation takes. */
+export type BodyOf<Name extends OperationName> = Contract[Name] extends Operation<z.ZodObject, z.ZodObject, infer B> ? z.input<B> : never;
+/** What each item of a list is. */
+type ItemOf<R> = R extends { items: readonly (infer T)[] } ? T
+  : R extends { next: string | null } ? { [K in keyof R]-?: R[K] extends readonly (infer T)[] ? T : never }[keyof R] : never;
+type Arguments<O> = Record<never, never> extends InputOf<O>
+  ? [input?: InputOf<O>, options?: CallOptions] : [input: InputOf<O>, options?: CallOptions];
+
+type Calls = { [K in OperationName]: (...given: Arguments<Contract[K]>) => Promise<ResultOf<Contract[K]>> };
+type Lists = {
+  [K in OperationName as [ItemOf<ResultOf<Contract[K]>>] extends [never] ? never : K]:
+  (...given: Arguments<Contract[K]>) => AsyncGenerator<ItemOf<ResultOf<Contract[K]>>, void, undefined>
+};
+type Streams = { [K in OperationName]: (...given: Arguments<Contract[K]>) => Promise<AsyncIterable<Uint8Array>> };
+
+export type Client = Calls & {
+  /** Lists, item after item over all of their pages. */
+  each: Lists;
+  /** The body of an answer as it comes: files, and lists that need not fit into memory. */
+  stream: Streams;
+};
+
+type Input = { params?: Record<string, unknown>; query?: Record<string, QueryValue>; body?: unknown; file?: Blob };
+type Request = { path: string; method: string; headers: Record<string, string>; body?: string | FormData; signal?: AbortSignal };
+type Envelope = {
+  success?: boolean; result?: unknown; status?: string | number; error_message?: string; retry_after?: number;
+  messages?: RefusalExtra['messages']; errors?: string[];
+};
+
+const MAX_TRIES = 3;
+const RETRY_MS = 300;
+/** What asks for a longer wait is left to the caller. */
+const MAX_WAIT_SECONDS = 60;
+const ACCEPT = { 2: 'application/json', 3: 'application/vnd.svc.v3, application/json' };
+
+export function createClient(options: ClientOptions): Client {
+  const connection = new Connection(options);
+  const client = { each: {}, stream: {} } as Record<'each' | 'stream', Record<string, unknown>> & Record<string, unknown>;
+  for (const [name, operation] of Object.entries(contract)) {
+    if (!isOperation(operation)) continue;
+    client[name] = (input?: Input, call?: CallOptions) => connection.call(operation, input, call);
+    client.each[name] = (input?: Input, call?: CallOptions) => connection.each(operation, input, call);
+    client.stream[name] = (input?: Input, call?: CallOptions) => connection.stream(operation, input, call);
+  }
+  return client as unknown as Client;
+}
+
+function isOperation(value: unknown): value is Operation {
+  return typeof value === 'object' && value !== null && 'id' in value && 'method' in value && 'path' in value;
+}
+
+class Connection {
+  readonly #options: ClientOptions;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+  }
+
+  async call(operation: Operation, input: Input = {}, options: CallOptions = {}): Promise<unknown> {
+    if (operation.contentType) throw new TypeError(`${operation.id} answers with a file: call client.stream.${operation.id}`);
+    const request = requestOf(operation, input, options, this.#headers(operation));
+    return this.#answer(operation, request);
+  }
+
+  async *each(operation: Operation, input: Input = {}, options: CallOptions = {}): AsyncGenerator<unknown> {
+    const request = requestOf(operation, input, options, this.#headers(operation));
+    for (let next: string | null = request.path; next !== null;) {
+      const page = await this.#answer(operation, { ...request, path: next }) as Page;
+      yield* 'items' in page ? page.items : Object.values(page).find(Array.isArray) ?? [];
+      next = pathOf('items' in page ? page.navigation.next : page.next);
+    }
+  }
+
+  async stream(operation: Operation, input: Input = {}, options: CallOptions = {}): Promise<AsyncIterable<Uint8Array>> {
+    const request = requestOf(operation, input, options, this.#headers(operation));
+    const reply = await this.#withRetries(request, async () => {
+      const answered = await this.#send(request);
+      return answered.ok ? answered : this.#refuseReply(answered, await this.#read(answered));
+    });
+    return this.#wholeBody(reply);
+  }
+
+  #answer(operation: Operation, request: Request): Promise<unknown> {
+    return this.#withRetries(request, async () => {
+      const reply = await this.#send(request);
+      if (reply.status === 204) return undefined;
+      const envelope = await this.#read(reply);
+      if (reply.ok && operation.bare && envelope !== null) return envelope;
+      return reply.ok && envelope?.success ? envelope.result : this.#refuseReply(reply, envelope);
+    });
+  }
+
+  /** Of what can be sent again: whatever fails of the connection, and what the server says to come back for. */
+  async #withRetries<T>(request: Request, attempt: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        const waitMs = tries < MAX_TRIES ? waitBeforeNext(error, request, tries) : null;
+        if (waitMs === null) throw this.#explained(error);
+        await delay(waitMs, request.signal);
+      }
+    }
+  }
+
+  #explained(error: Refusal): Refusal {
+    const { explain } = this.#options;
+    return explain ? new Refusal(error.http, error.status, explain(error), error.extra) : error;
+  }
+
+  #headers({ auth }: Operation): Record<string, string> {
+    const { token, version = 3 } = this.#options;
+    return { accept: ACCEPT[version], ...token && auth === 'token' ? { authorization: `Token ${token}` } : {} };
+  }
+
+  #send({ path, ...request }: Request): Promise<Response> {
+    const { url } = this.#options;
+    if (!URL.canParse(path, url)) return refuse(400, BAD_URL, `${url} is no URL: it is to be one such as http://127.0.0.1:8080`);
+    return fetch(new URL(path, url), request).catch((error: Error) => {
+      if (request.signal?.aborted) throw error;
+      return refuseUnsent(url, error);
+    });
+  }
+
+  async #read(reply: Response): Promise<Envelope | null> {
+    const text = await reply.text().catch(() => this.#refuseBrokenOff());
+    try {
+      return parse(text) as Envelope | null;
+    } catch {
+      return null;          // a proxy's page, say
+    }
+  }
+
+  #refuseReply({ status: http, headers }: Response, envelope: Envelope | null): never {
+    const { status = http, error_message: said, messages, errors } = envelope ?? {};
+    const after = headers.get('retry-after');
+    const retryAfter = envelope?.retry_after ?? (after !== null && /^\d+$/.test(after) ? Number(after) : undefined);
+    return refuse(http, status, said ?? `${this.#options.url} answered ${http}, not as Millrace does: is it something else, or a proxy?`,
+      { retry_after: retryAfter, ...messages ? { messages } : {}, ...errors ? { errors } : {} });
+  }
+
+  #refuseBrokenOff(): never {
+    return refuse(503, BROKEN_OFF, `The connection to ${this.#options.url} broke off: what came is not complete.`);
+  }
+
+  async *#wholeBody({ body }: Response): AsyncGenerator<Uint8Array> {
+    try {
+      if (body) yield* body as unknown as AsyncIterable<Uint8Array>;
+    } catch {
+      this.#refuseBrokenOff();
+    }
+  }
+}
+
+type Page = { items: unknown[]; navigation: { next: string | null } } | { next: string | null };
+
+/** A link leads to where callers of the server reach it, which may be elsewhere than here. */
+function pathOf(link: string | null): string | null {
+  if (link === null) return null;
+  const { pathname, search } = new URL(link);
+  return pathname + search;
+}
+
+function requestOf(
+  operation: Operation, { params = {}, query = {}, body, file }: Input, { signal, idempotencyKey }: CallOptions,
+  given: Record<string, string>,
+): Request {
+  const { method, uploadPart } = operation;
+  const path = operation.path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(params[name])));
+  const headers = takesIdempotencyKey(operation) ? { ...given, 'idempotency-key': idempotencyKey ?? crypto.randomUUID() } : given;
+  const request: Request = { method, path: path + search(query), headers, ...signal ? { signal } : {} };
+  if (file && uploadPart !== undefined) return { ...request, body: formOf(body as Record<string, unknown>, uploadPart, file) };
+  if (body === undefined) return request;
+  return { ...request, body: stringify(body), headers: { ...headers, 'content-type': 'application/json' } };
+}
+
+/** Fields come first, so that wrong ones are refused before the file is sent. */
+function formOf(fields: Record<string, unknown>, part: string, file: Blob): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) {
+    if (value !== undefined) form.set(name, typeof value === 'string' ? value : stringify(value));
+  }
+  form.set(part, file, file instanceof File ? file.name : 'file');
+  return form;
+}
+
+function search(query: Record<string, QueryValue>): string {
+  const pairs = Object.entries(query).flatMap(([name, value]): [string, string][] => {
+    if (value === undefined) return [];
+    if (Array.isArray(value)) return value.map((each) => [`${name}[]`, String(each)]);
+    return [[name, value instanceof Date ? value.toISOString() : `${value as string | number | boolean}`]];
+  });
+  return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs).toString()}`;
+}
+
+/** Milliseconds; null for a refusal that stays one. */
+function waitBeforeNext(
+  { http, status, extra: { retry_after: seconds } }: Refusal, { method, headers }: Request, tries: number,
+): number | null {
+  const isRepeatable = method === 'GET' || 'idempotency-key' in headers;
+  if (status === UNREACHABLE || status === BROKEN_OFF) return isRepeatable ? RETRY_MS * tries : null;
+  // A request beyond the limit was not looked at.
+  if (!isRepeatable && http !== 429) return null;
+  return typeof seconds === 'number' && seconds <= MAX_WAIT_SECONDS ? seconds * 1_000 : null;
+}
+
+function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener('abort', () => {
+      clearTimeout(timer);
+      reject(signal.reason as Error);
+    }, { once: true });
+  });
+}
+
+/** Shows the error's cause only: its own message may hold the token. Without a code it is no fault of the connection. */
+function refuseUnsent(url: string, { cause }: Error): never {
+  const { code, message } = (cause ?? {}) as { code?: string; message?: string };
+  if (message === undefined) return refuse(400, NOT_SENT, 'The request could not be sent: is the token right?');
+  return refuse(503, code === undefined ? NOT_SENT : UNREACHABLE, `${url} does not answer (${code ?? message})`);
+}
+
+const engine = JSON as unknown as {
+  rawJSON(text: string): object;
+  parse(text: string, reviver: (name: string, value: unknown, context: { source?: string }) => unknown): unknown;
+};
+/** Only a text with so many digits in a row may hold a whole number beyond 2^53. */
+const MANY_DIGITS = /\d{16}/;
+
+/** Whole numbers beyond 2^53 become bigints. */
+function parse(text: string): unknown {
+  if (!MANY_DIGITS.test(text)) return JSON.parse(text);
+  return engine.parse(text, (_, value, { source }) =>
+    (typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? '') ? BigInt(source!) : value));
+}
+
+function stringify(value: unknown): string {
+  return JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? engine.rawJSON(String(member)) : member));
+}

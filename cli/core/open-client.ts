@@ -1,0 +1,20 @@
+import { BAD_URL, type Client, createClient, NOT_SENT, UNREACHABLE } from '../../api/client.ts';
+import type { Refusal } from '../../domain/core/refusal.ts';
+
+/** Where the server is, and who asks. */
+export type Server = { url: string; token?: string | undefined };
+
+/** The server's words. */
+const NO_TOKEN = 'Invalid or missing token';
+
+/** A client whose refusals say what to set. */
+export function openClient(server: Server): Client {
+  return createClient({ ...server, explain });
+}
+
+function explain({ status, message }: Refusal): string {
+  if (status === UNREACHABLE) return `${message}: is the server running, and MILLRACE_URL right?`;
+  if (status === BAD_URL) return 'MILLRACE_URL is no URL: set it to one such as http://127.0.0.1:8080.';
+  if (status === NOT_SENT) return message.replace('is the token right', 'is MILLRACE_TOKEN right');
+  return message === NO_TOKEN ? `${message}: set MILLRACE_TOKEN to what \`millrace login\` prints, or to a service token` : message;
+}

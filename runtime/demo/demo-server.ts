@@ -1,0 +1,4 @@
+import type { Client } from '../../api/client.ts';
+
+/** The demo's server, and who asks. */
+export type DemoServer = { url: string; token: string; client: Client };

@@ -1,0 +1,110 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type Client, createClient, Refusal } from '../../api/client.ts';
+import { onFileEnd } from '../harness/core/clean-up.ts';
+import { personId } from '../harness/core/people.ts';
+import { useServer } from '../server/http/use-server.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const CUSTOMER = personId(1);
+
+const { store, server, world } = useServer();
+let url: string;
+let client: Client;
+
+beforeAll(async () => {
+  url = await server.app.listen({ port: 0, host: '127.0.0.1' });
+  client = createClient({ url, token: world.token });
+});
+
+/** Answers each request as the next of these does; after them, none. */
+async function answering(...answers: RequestListener[]): Promise<{ elsewhere: Client; methods: string[] }> {
+  const methods: string[] = [];
+  const answerer = createServer((request, reply) => {
+    methods.push(`${request.method} ${request.headers['idempotency-key'] === undefined ? 'without' : 'with'} key`);
+    answers.shift()!(request, reply);
+  }).listen(0, '127.0.0.1');
+  await once(answerer, 'listening');
+  onFileEnd(async () => answerer.close());
+  return { elsewhere: createClient({ url: `http://127.0.0.1:${(answerer.address() as AddressInfo).port}` }), methods };
+}
+
+const busy = (status: number): RequestListener => (_, reply) => void reply.writeHead(status, { 'retry-after': '0' }).end('{}');
+const fine: RequestListener = (_, reply) => void reply.writeHead(200).end('{"success":true,"result":[]}');
+
+describe('the client', () => {
+  test('runs as its page of the docs shows it, with the package linked as npm links a folder', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'millrace-client-'));
+    onFileEnd(() => rm(folder, { recursive: true }));
+    await mkdir(join(folder, 'node_modules'));
+    await symlink(ROOT, join(folder, 'node_modules', 'millrace'));
+    const { program } = /<!-- client -->\n```ts\n(?<program>[^`]+)```/.exec(await readFile(join(ROOT, 'docs/client.md'), 'utf8'))!.groups!;
+    await writeFile(join(folder, 'program.mts'), program!);
+    const env = { ...process.env, MILLRACE_URL: url, MILLRACE_TOKEN: world.token };
+    const { stdout } = await promisify(execFile)(process.execPath, ['program.mts'], { cwd: folder, env });
+    const lines = stdout.trim().split('\n');
+    expect(lines.slice(0, 3)).toEqual(['create customer_attribute', 'create customer_attribute', 'create system_of_record']);
+    expect(lines.at(-1)).toBe('404 not_found System of record not found');
+    const { rows } = await store.db.query<{ body: string }>('SELECT body::text FROM feed_requests WHERE entity_id = $1', [world.entity.id]);
+    expect(rows.map(({ body }) => body)).toEqual([expect.stringContaining('9007199254740993')]);
+  });
+
+  test('keeps whole numbers beyond 2^53 exact', async () => {
+    await store.db.query(
+      `INSERT INTO attribute_values (entity_id, sor_id, customer_type, attribute_id, changed_at, customer_id, number_value)
+       VALUES ($1, $2, 0, $3, now(), $4, 9223372036854775807)`,
+      [world.entity.id, world.sor.id, world.attributes['score']!.id, CUSTOMER]);
+    const query = { sor_id: world.sor.identifier, customer_type: 'user_id', customer_id: CUSTOMER };
+    expect(await client.readCustomerAttributeValues({ query })).toEqual({ score: 9223372036854775807n });
+  });
+
+  test('goes through all pages of a list, by number and by cursor', async () => {
+    const made: string[] = [];
+    for (const name of ['one', 'two', 'three']) {
+      made.push((await client.createServiceToken({ body: { name, rights: ['sor_manage'], expires_in_days: 1 } })).identifier);
+    }
+    const tokens = await Array.fromAsync(client.each.listServiceTokens({ query: { per_page: 1 } }));
+    expect(new Set(tokens.map(({ identifier }) => identifier))).toEqual(new Set(made));
+    expect(tokens).toHaveLength(made.length);
+    const created = client.each.listAuditEntries({ query: { per_page: 2, action: 'create', subject_kind: 'service_token' } });
+    expect((await Array.fromAsync(created)).map(({ subject }) => subject)).toEqual(made.toReversed());
+  });
+
+  test('throws what the server refuses, with the fields at fault', async () => {
+    const refused = await client.createLabel({ body: { name: ' ' } }).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(Refusal);
+    expect(refused).toMatchObject({
+      http: 400, status: 'bad_request', message: 'name: must not be blank',
+      extra: { messages: [{ element: 'name', severity: 'error', message: 'must not be blank' }] },
+    });
+  });
+
+  test('comes back when the server says so, and only with what may be sent again', async () => {
+    const reads = await answering(busy(429), busy(503), fine);
+    expect(await reads.elsewhere.listLabels()).toEqual([]);
+    expect(reads.methods).toEqual(['GET without key', 'GET without key', 'GET without key']);
+    const limited = await answering(busy(429), fine);
+    await limited.elsewhere.renameLabel({ params: { name: 'a' }, body: { new_name: 'b' } });
+    expect(limited.methods).toEqual(['PUT without key', 'PUT without key']);
+    const failing = await answering(busy(503), fine);
+    await expect(failing.elsewhere.renameLabel({ params: { name: 'a' }, body: { new_name: 'b' } })).rejects.toMatchObject({ http: 503 });
+    const creating = await answering((request) => request.socket.destroy(), busy(503), fine);
+    await creating.elsewhere.createLabel({ body: { name: 'a' } });
+    expect(creating.methods).toEqual(['POST with key', 'POST with key', 'POST with key']);
+  });
+
+  test('ends a call that is aborted, and says of a file how to get it', async () => {
+    const { elsewhere } = await answering(() => {});
+    await expect(elsewhere.listLabels({}, { signal: AbortSignal.timeout(1) })).rejects.toThrow(/timeout|aborted/);
+    await expect(client.exportAuditLog()).rejects.toThrow('client.stream.exportAuditLog');
+    const pieces = await Array.fromAsync(await client.stream.exportAuditLog());
+    expect(Buffer.concat(pieces).toString()).toMatch(/^id,date,/);
+  });
+});
