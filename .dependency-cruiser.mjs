@@ -23,8 +23,8 @@ const directions = Object.entries(MAY_IMPORT).flatMap(([from, allowed]) => FOLDE
 
 /** Layers whose folders are features; what lies beside these folders puts the layer together. */
 const WITH_FEATURES = '(?:domain|api|store|activities|server|cli)';
-/** Every call has rights, and most have ids of customers. */
-const EVERYWHERE = '^domain/(accounts/rights|attributes/customer-id)\\.ts$';
+/** Every call has rights and entries in the audit log, and most have ids of customers. */
+const EVERYWHERE = '^domain/(accounts/(audit|rights)|attributes/customer-id)\\.ts$';
 /** Each location lies in the folder of its feature; the registry lists them, and copies elsewhere are found by those of syncs. */
 const PERSONAL_DATA = ['^store/[^/]+/personal-data/', '^store/gdpr/(personal-data|copies)\\.ts$'];
 

@@ -25,6 +25,7 @@ export const submitInvitationPage = operation({
   method: 'POST',
   path: '/invite/:token',
   summary: 'Submit the form that accepts an invitation',
+  audits: 'accept invitation',
   params,
   body: z.object({ password: text({ max: PASSWORD_CHARS }), first_name: formName, last_name: formName }),
 });
@@ -45,6 +46,7 @@ export const submitPasswordResetPage = operation({
   method: 'POST',
   path: '/reset/:token',
   summary: 'Submit the form that sets a new password',
+  audits: 'accept password_reset',
   params,
   body: z.object({ password: newPassword }),
 });

@@ -43,6 +43,7 @@ export const listAuditEntries = operation({
   path: PATH,
   summary: 'Read the audit log, newest first',
   description: 'Following `next` shows each entry once, whatever is written meanwhile. Reading it is audited, too.',
+  audits: 'read audit_log',
   query: z.object({
     ...auditFilters,
     per_page: pageNumber({ min: 1, max: 1_000, otherwise: 100 }),
@@ -57,6 +58,7 @@ export const exportAuditLog = operation({
   method: 'GET',
   path: `${PATH}.csv`,
   summary: 'Download the matching audit log entries as CSV, newest first',
+  audits: 'read audit_log',
   query: z.object(auditFilters),
   contentType: 'text/csv',
 });

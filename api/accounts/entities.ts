@@ -59,6 +59,7 @@ export const createEntity = operation({
   path: PATH,
   summary: 'Create an entity',
   description: 'It comes with its global System of Records, and its creator as an admin with every right.',
+  audits: 'create entity',
   body: z.object({ name, ...optional }),
   result: WholeEntity,
 });
@@ -70,6 +71,7 @@ export const updateEntity = operation({
   path: ONE,
   summary: 'Change an entity',
   description: 'Of one that is not active all tokens and keys are refused.',
+  audits: 'update entity',
   params,
   body: z.object({ name: name.optional(), ...optional, active: bodyFlag.optional() }),
   result: WholeEntity,
@@ -82,5 +84,6 @@ export const deleteEntity = operation({
   path: ONE,
   summary: 'Delete an empty entity',
   description: 'With its apps and memberships; users who belong to no other entity are deleted. One that holds anything else is refused.',
+  audits: 'delete entity',
   params,
 });

@@ -27,6 +27,7 @@ export const resendInvitation = operation({
   path: `${ONE}/send`,
   summary: 'Mail an invitation again',
   description: 'With a new link, which works for 24 hours; the one before ends.',
+  audits: 'update invitation',
   params,
   result: Invitation,
 });
@@ -38,6 +39,7 @@ export const withdrawInvitation = operation({
   path: ONE,
   summary: 'Withdraw an invitation',
   description: 'Its link opens nothing any more.',
+  audits: 'delete invitation',
   params,
 });
 
@@ -48,6 +50,7 @@ export const acceptInvitation = operation({
   summary: 'Accept an invitation',
   description: 'By the token of its link. An account that exists proves itself by its password, and wrong ones count as failed logins; for '
     + 'a new account the password is set. Then log in.',
+  audits: 'accept invitation',
   tag: 'Users',
   auth: 'none',
   body: z.object({

@@ -23,5 +23,6 @@ export const resetPassword = operation({
   path: `${PATH}/confirm`,
   summary: 'Set a new password',
   description: 'By the token of a mailed link, which works once. Ends all sessions of the account, and all its other links.',
+  audits: 'accept password_reset',
   body: z.object({ token: linkToken, password: newPassword }),
 });

@@ -42,6 +42,7 @@ export const createServiceToken = operation({
   path: PATH,
   summary: 'Create a service token',
   description: 'The answer shows `token` this once. It acts in this entity, with its rights as far as its creator has them.',
+  audits: 'create service_token',
   body: z.object({
     name,
     rights: z.array(z.enum(RIGHTS)).min(1, 'must name at least one right'),
@@ -57,5 +58,6 @@ export const revokeServiceToken = operation({
   method: 'DELETE',
   path: `${PATH}/:token_identifier`,
   summary: 'Revoke a service token',
+  audits: 'delete service_token',
   params: z.object({ token_identifier: identifier }),
 });

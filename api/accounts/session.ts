@@ -25,6 +25,7 @@ export const login = operation({
   path: '/api/login',
   summary: 'Obtain a token',
   description: 'The token acts in one entity: the one given, else the preferred one.',
+  audits: 'login session',
   tag: 'Session',
   auth: 'none',
   body: z.object({
@@ -43,6 +44,7 @@ export const logout = operation({
   method: 'POST',
   path: '/api/logout',
   summary: 'Log out: end the token',
+  audits: 'logout session',
   tag: 'Session',
   role: 'person',
   // What it ends is the very token it comes with: an earlier reply would leave another token alive.

@@ -73,6 +73,7 @@ export const inviteUser = operation({
   summary: 'Invite a person into the entity',
   description: 'Mails a link that works once, for 24 hours. The person becomes a user of the entity by accepting; whether the address has '
     + 'an account is not told.',
+  audits: 'create invitation',
   body: z.object({
     email,
     password: noPassword('cannot be set here: the person chooses it by the link that is mailed'),
@@ -92,6 +93,7 @@ export const updateUser = operation({
   path: ONE,
   summary: 'Change a user of the entity',
   description: 'Rights take effect at once. An admin gives and takes only rights that they have.',
+  audits: 'update user',
   params,
   body: z.object({
     email: email.optional().describe('Only superadmins change it: links that set a password go there'),
@@ -113,6 +115,7 @@ export const removeUser = operation({
   summary: 'Remove a user from the entity',
   description: 'Ends the user\'s sessions there; an account without another entity is deleted. Only an admin with all rights of the user '
     + 'can.',
+  audits: 'delete user',
   params,
 });
 
@@ -123,6 +126,7 @@ export const mailPasswordReset = operation({
   path: `${ONE}/password_reset`,
   summary: 'Mail a user a password reset link',
   description: 'To the address of the account, and nowhere else. The link works once, for 24 hours.',
+  audits: 'create password_reset',
   params,
 });
 
@@ -137,6 +141,7 @@ export const changeOwnPassword = operation({
   path: '/api/users/me/password',
   summary: 'Change your own password',
   description: 'Ends all other sessions of the user, and links that set a password. Guesses count as failed logins.',
+  audits: 'update user',
   tag: 'Users',
   role: 'person',
   body: z.object({ password: text({ max: PASSWORD_CHARS }).describe('The one in force'), new_password: newPassword }),

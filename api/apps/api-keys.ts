@@ -28,6 +28,7 @@ export const listApiKeys = operation({
   method: 'GET',
   path: PATH,
   summary: 'List the keys of an app',
+  audits: 'read app',
   params: appParams,
   result: z.object({ api_keys: z.array(ApiKey) }),
 });
@@ -38,6 +39,7 @@ export const viewApiKey = operation({
   method: 'GET',
   path: ONE,
   summary: 'View a key of an app',
+  audits: 'read api_key',
   params,
   result: ApiKey,
 });
@@ -49,6 +51,7 @@ export const createApiKey = operation({
   path: PATH,
   summary: 'Add a key to an app',
   description: 'Several apps of the entity may have the same: each has to be given it.',
+  audits: 'create api_key',
   params: appParams,
   body: z.object({ api_key: apiKey.optional().describe('By default a random one'), revoked: bodyFlag.default(false) }),
   result: ApiKey,
@@ -61,6 +64,7 @@ export const updateApiKey = operation({
   path: ONE,
   summary: 'Change a key of an app, revoke or restore it',
   description: 'What is sent by a revoked key, or by a value that it had before, is refused.',
+  audits: 'update api_key',
   params,
   body: z.object({ api_key: apiKey.optional(), revoked: bodyFlag.optional() }),
   result: ApiKey,

@@ -43,6 +43,7 @@ export const createAppGroup = operation({
   method: 'POST',
   path: PATH,
   summary: 'Create a group of apps',
+  audits: 'create app_group',
   body: z.object({ name, apps }),
   result: AppGroup,
 });
@@ -54,6 +55,7 @@ export const updateAppGroup = operation({
   method: 'PUT',
   path: ONE,
   summary: 'Update a group of apps',
+  audits: 'update app_group',
   params,
   body: z.object({ name: name.optional(), apps }),
   result: AppGroup,
@@ -66,5 +68,6 @@ export const deleteAppGroup = operation({
   method: 'DELETE',
   path: ONE,
   summary: 'Delete a group of apps; the apps stay',
+  audits: 'delete app_group',
   params,
 });

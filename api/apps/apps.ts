@@ -167,6 +167,7 @@ export const listApps = operation({
   method: 'GET',
   path: PATH,
   summary: 'List apps',
+  audits: 'read app',
   query: z.object({ unwanted: queryFlag.default(false).describe('Also those that are removed from sale or inactive') }),
   result: Apps,
 });
@@ -178,6 +179,7 @@ export const viewApp = operation({
   method: 'GET',
   path: `${PATH}/:app_identifier`,
   summary: 'View an app',
+  audits: 'read app',
   params,
   result: Apps,
 });
@@ -190,6 +192,7 @@ export const createApp = operation({
   path: PATH,
   summary: 'Create an app, with the System of Records for what its SDK sends',
   description: `Its SDK can send once it has a key: POST /api/apps/<app_identifier>/api_keys. ${PRIVACY_SETTINGS}`,
+  audits: 'create app',
   body: NewApp,
   result: CreatedApp,
 });
@@ -202,6 +205,7 @@ export const updateApp = operation({
   path: `${PATH}/:app_identifier`,
   summary: 'Change an app',
   description: `Members that are left out stay, but app_type has to be given; arrays are replaced as they are given. ${PRIVACY_SETTINGS}`,
+  audits: ['read app', 'update app'],
   params,
   body: AppChange,
   result: Apps,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { SUBJECT_KINDS } from '../../domain/accounts/audit.ts';
 import { closestLanguage, isLanguage } from '../../domain/apps/language.ts';
 import { isTechnicalName } from '../../domain/apps/technical-name.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
@@ -102,6 +103,7 @@ const languagesBy = (id: string, method: Method) => operation({
   summary: 'Set the languages of a data wallet',
   description: 'Texts in a language that is left out stay.',
   params: ONE_APP,
+  audits: 'update data_wallet',
   body: LanguagesBody,
   result: WalletLanguages,
 });
@@ -113,12 +115,16 @@ type AppParams = typeof ONE_APP;
 /** Names the app, and under a name of its own one of its wallet's by its identifier or technical name. */
 export type OneParams = z.ZodObject<{ app_identifier: typeof identifier } & Record<string, typeof identifier>>;
 
+type WalletKind = Extract<(typeof SUBJECT_KINDS)[number], 'legal_text' | 'data_category' | 'recipient' | 'purpose'>;
+
 /** The operations of a kind of thing in a data wallet. */
 export type WalletOperations<C extends z.ZodObject, U extends z.ZodObject, R extends z.ZodType> = {
   /** As messages call one, in lower case. */
   name: string;
   /** The name of its parameter in paths. */
   param: string;
+  /** As the audit log calls it. */
+  kind: WalletKind;
   list: Operation<AppParams, Nothing, Nothing, z.ZodArray<R>, 'token'>;
   view: Operation<OneParams, Nothing, Nothing, R, 'token'>;
   create: Operation<AppParams, Nothing, C, R, 'token'>;
@@ -129,13 +135,14 @@ export type WalletOperations<C extends z.ZodObject, U extends z.ZodObject, R ext
 
 /** List, view, create, change by PUT and PATCH, which are the same, and delete (reference: Data wallet). */
 function walletOperations<C extends z.ZodObject, U extends z.ZodObject, R extends z.ZodType>(
-  { ids: [Name, Names], words: [one, many], path: name, param, record, body, change }: {
+  { ids: [Name, Names], words: [one, many], path: name, param, kind, record, body, change }: {
     ids: [one: string, many: string];
     /** As messages call one, and several, in lower case. */
     words: [one: string, many: string];
     /** Below the data wallet's path, and its parameter's name there. */
     path: string;
     param: string;
+    kind: WalletKind;
     record: R; body: C; change: U;
   },
 ): WalletOperations<C, U, R> {
@@ -148,6 +155,7 @@ function walletOperations<C extends z.ZodObject, U extends z.ZodObject, R extend
   return {
     name: one,
     param,
+    kind,
     list: operation({
       id: `list${Names}`, ...SHARED, method: 'GET', path, summary: `List the ${many} of a data wallet`,
       params: ONE_APP, result: z.array(record),
@@ -156,13 +164,14 @@ function walletOperations<C extends z.ZodObject, U extends z.ZodObject, R extend
       id: `view${Name}`, ...shown, method: 'GET', summary: `View a ${one} of a data wallet, by its identifier or technical name`,
     }),
     create: operation({
-      id: `create${Name}`, ...SHARED, method: 'POST', path, summary: `Add a ${one} to a data wallet`,
+      id: `create${Name}`, ...SHARED, method: 'POST', path, summary: `Add a ${one} to a data wallet`, audits: `create ${kind}`,
       params: ONE_APP, body: body.meta({ id: `New${Name}` }), result: record,
     }),
-    update: operation({ id: `update${Name}`, ...changed, method: 'PUT' }),
-    patch: operation({ id: `patch${Name}`, ...changed, method: 'PATCH' }),
+    update: operation({ id: `update${Name}`, ...changed, method: 'PUT', audits: `update ${kind}` }),
+    patch: operation({ id: `patch${Name}`, ...changed, method: 'PATCH', audits: `update ${kind}` }),
     delete: operation({
       id: `delete${Name}`, ...shown, method: 'DELETE', summary: `Delete a ${one} of a data wallet; answers what it was`,
+      audits: `delete ${kind}`,
     }),
   };
 }
@@ -175,7 +184,8 @@ export type LegalText = z.output<typeof LegalText>;
 const someLegalText = { title: title.optional(), text: legalText.optional() };
 
 export const legalTexts = walletOperations({
-  ids: ['LegalText', 'LegalTexts'], words: ['legal text', 'legal texts'], path: 'legal_texts', param: 'legal_text_identifier',
+  ids: ['LegalText', 'LegalTexts'], words: ['legal text', 'legal texts'],
+  path: 'legal_texts', param: 'legal_text_identifier', kind: 'legal_text',
   record: LegalText,
   body: z.object({ technical_name: technicalName, ...someLegalText }),
   change: z.object({ technical_name: technicalName.optional(), ...someLegalText }),
@@ -195,7 +205,8 @@ export type DataCategory = z.output<typeof DataCategory>;
 const described = { title: title.optional(), description: description.optional() };
 
 export const dataCategories = walletOperations({
-  ids: ['DataCategory', 'DataCategories'], words: ['data category', 'data categories'], path: 'categories', param: 'category_identifier',
+  ids: ['DataCategory', 'DataCategories'], words: ['data category', 'data categories'],
+  path: 'categories', param: 'category_identifier', kind: 'data_category',
   record: DataCategory,
   body: z.object({ technical_name: technicalName, ...described }),
   change: z.object({ technical_name: technicalName.optional().describe('Required'), ...described }),
@@ -229,7 +240,8 @@ export const Recipient = z.object({
 export type Recipient = z.output<typeof Recipient>;
 
 export const recipients = walletOperations({
-  ids: ['Recipient', 'Recipients'], words: ['recipient', 'recipients'], path: 'recipients', param: 'recipient_identifier',
+  ids: ['Recipient', 'Recipients'], words: ['recipient', 'recipients'],
+  path: 'recipients', param: 'recipient_identifier', kind: 'recipient',
   record: Recipient,
   body: z.object({ technical_name: technicalName, display_name: name, data_elements: recipientElements.optional() }),
   change: z.object({
@@ -264,7 +276,8 @@ const somePurpose = { ...described, data_elements: purposeElements.optional() };
 
 /** What the data is for (the rest of the body and the changes are Millrace's own). */
 export const purposes = walletOperations({
-  ids: ['Purpose', 'Purposes'], words: ['purpose', 'purposes'], path: 'purposes', param: 'purpose_identifier',
+  ids: ['Purpose', 'Purposes'], words: ['purpose', 'purposes'],
+  path: 'purposes', param: 'purpose_identifier', kind: 'purpose',
   record: Purpose,
   body: z.object({ technical_name: technicalName, ...somePurpose }),
   change: z.object({ technical_name: technicalName.optional(), ...somePurpose }),

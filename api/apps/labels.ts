@@ -28,6 +28,7 @@ export const createLabel = operation({
   method: 'POST',
   path: '/api/labels',
   summary: 'Create a label',
+  audits: 'create label',
   body: z.object({ name }),
   result: Label,
 });
@@ -38,6 +39,7 @@ export const renameLabel = operation({
   method: 'PUT',
   path: '/api/labels/:name',
   summary: 'Rename a label everywhere it is used',
+  audits: 'update label',
   params,
   body: z.object({ new_name: name }),
   result: Label,
@@ -49,6 +51,7 @@ export const deleteLabel = operation({
   method: 'DELETE',
   path: '/api/labels/:name',
   summary: 'Delete a label; the objects that had it stay',
+  audits: 'delete label',
   params,
   status: 204,
 });

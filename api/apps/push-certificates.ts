@@ -40,6 +40,7 @@ export const viewPushCertificate = operation({
   path: ONE,
   summary: 'View a push certificate with its private key',
   description: 'The audit log tells who did.',
+  audits: 'read push_certificate',
   params,
   result: PushCertificate,
 });
@@ -50,6 +51,7 @@ export const createPushCertificate = operation({
   method: 'POST',
   path: LIST,
   summary: 'Add a push certificate to an iOS app',
+  audits: 'create push_certificate',
   params: params.pick({ app_identifier: true }),
   body: z.object({
     x509_pem: pem.describe('The certificate in PEM'),
@@ -64,6 +66,7 @@ export const updatePushCertificate = operation({
   method: 'PUT',
   path: ONE,
   summary: 'Revoke or restore a push certificate',
+  audits: 'update push_certificate',
   params,
   body: z.object({ revoked: bodyFlag }),
   result: PushCertificate,

@@ -21,6 +21,7 @@ export const listUserTokenKeys = operation({
   method: 'GET',
   path: PATH,
   summary: 'List the keys by which an app\'s server signs user tokens',
+  audits: 'read app',
   params,
   result: z.object({ user_token_keys: z.array(UserTokenKey) }),
 });
@@ -32,6 +33,7 @@ export const createUserTokenKey = operation({
   path: PATH,
   summary: 'Create a key by which an app\'s server signs user tokens',
   description: `An app has at most ${MAX_TOKEN_KEYS}: one in use, and one to change over to.`,
+  audits: 'create user_token_key',
   params,
   result: UserTokenKey,
 });
@@ -42,5 +44,6 @@ export const deleteUserTokenKey = operation({
   method: 'DELETE',
   path: `${PATH}/:key_identifier`,
   summary: 'Delete a user token key: tokens signed by it are refused from then on',
+  audits: 'delete user_token_key',
   params: params.extend({ key_identifier: identifier }),
 });

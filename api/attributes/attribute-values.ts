@@ -25,6 +25,7 @@ export const readAttributeValues = operation({
   path: '/api/attribute_values',
   summary: 'Read the attribute values of a customer',
   description: 'Not for massive retrieval.',
+  audits: 'read customer',
   result: z.object({ customer_id: z.string(), customer_id_type: z.enum(CUSTOMER_TYPES), attribute_values: AttributeValues }),
 });
 
@@ -34,5 +35,6 @@ export const readCustomerAttributeValues = operation({
   path: '/api/customer_attribute_values',
   summary: 'Read the attribute values of a customer, as a flat map',
   description: 'As `/api/attribute_values`, of which the result is the values alone.',
+  audits: 'read customer',
   result: AttributeValues,
 });

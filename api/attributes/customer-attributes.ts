@@ -29,6 +29,7 @@ export const createCustomerAttribute = operation({
   method: 'POST',
   path: '/api/customer_attributes',
   summary: 'Define a customer attribute of a custom System of Records',
+  audits: 'create customer_attribute',
   body: z.object({
     sor_id: identifier,
     key: text(),
@@ -44,6 +45,7 @@ export const updateCustomerAttribute = operation({
   method: 'PUT',
   path: '/api/customer_attributes/:ca_identifier',
   summary: 'Change the label of a customer attribute, disable or enable it',
+  audits: 'update customer_attribute',
   params,
   body: z.object({ label: name.optional(), disabled: bodyFlag.optional() }),
   result: CustomerAttribute,
@@ -55,5 +57,6 @@ export const deleteCustomerAttribute = operation({
   method: 'DELETE',
   path: '/api/customer_attributes/:ca_identifier',
   summary: 'Delete a customer attribute and all its values',
+  audits: 'delete customer_attribute',
   params,
 });

@@ -52,6 +52,7 @@ export const listCustomerProfiles = operation({
   ...SHARED,
   path: '/api/customer_profiles',
   summary: 'List customer profiles, or with updated_since what changed of them',
+  audits: 'read customer',
   query: profileListQuery,
   result: z.object({
     total_pages: z.int().optional().describe('Without updated_since'),
@@ -68,6 +69,7 @@ export const viewCustomerProfile = operation({
   path: '/api/customer_profiles/:customer_id',
   summary: 'Read the profiles of a customer id',
   description: 'One for each type that the id is known as; none of an unknown one.',
+  audits: 'read customer',
   params: z.object({ customer_id: customerId }),
   query: z.object(profileFilters),
   result: z.array(CustomerProfile),

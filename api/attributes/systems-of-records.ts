@@ -58,6 +58,7 @@ export const createSystemOfRecord = operation({
   method: 'POST',
   path: '/api/system_of_records',
   summary: 'Create a custom System of Records',
+  audits: 'create system_of_record',
   body: z.object({ name }),
   result: SystemOfRecords,
 });
@@ -68,6 +69,7 @@ export const renameSystemOfRecord = operation({
   method: 'PUT',
   path: '/api/system_of_records/:sor_identifier',
   summary: 'Rename a custom System of Records',
+  audits: 'update system_of_record',
   params: sorParams,
   body: z.object({ name }),
   result: SystemOfRecords,
@@ -80,6 +82,7 @@ export const deleteSystemOfRecord = operation({
   path: '/api/system_of_records/:sor_identifier',
   summary: 'Delete a System of Records and all its values',
   description: 'In the place of an SDK\'s comes a new one at once: disabling it is what stops what the SDK sends from being kept.',
+  audits: 'delete system_of_record',
   params: sorParams,
 });
 
@@ -90,6 +93,7 @@ export const disableSystemOfRecord = operation({
   path: '/api/system_of_records/:sor_identifier/disable',
   summary: 'Disable a System of Records',
   description: 'All its attributes then count as disabled.',
+  audits: 'update system_of_record',
   params: sorParams,
 });
 
@@ -99,6 +103,7 @@ export const enableSystemOfRecord = operation({
   method: 'PUT',
   path: '/api/system_of_records/:sor_identifier/enable',
   summary: 'Enable a System of Records',
+  audits: 'update system_of_record',
   params: sorParams,
 });
 
@@ -124,6 +129,7 @@ export const updateNotifyEmails = operation({
   method: 'PUT',
   path: PATH,
   summary: 'Set who is mailed about imports into a System of Records; an empty list means its creator',
+  audits: 'update system_of_record',
   params: sorParams,
   body: z.object({ notify_emails: z.array(email).max(MAX_ADDRESSES, `must have at most ${MAX_ADDRESSES} addresses`) }),
   result: NotifyEmails,

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Audited } from '../../domain/accounts/audit.ts';
 import type { Right } from '../../domain/accounts/rights.ts';
 
 /**
@@ -36,6 +37,8 @@ export type Operation<
   /** Every one of these is needed. Without any, a token is enough. */
   rights: readonly Right[];
   role?: Role;
+  /** What it writes into the audit log: a call of its own has one entry or more of these, a read perhaps none. */
+  audits: readonly Audited[];
   params?: P;
   query?: Q;
   body?: B;
@@ -61,18 +64,19 @@ export type Operation<
 };
 
 type Spec<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType, R extends z.ZodType, A extends Auth> =
-  Omit<Operation<P, Q, B, R, A>, 'auth' | 'rights'> & {
+  Omit<Operation<P, Q, B, R, A>, 'auth' | 'rights' | 'audits'> & {
     /** By default `token`. */
     auth?: A;
     right?: Right | readonly Right[];
+    audits?: Audited | readonly Audited[];
   };
 
 /** Makes an operation out of its description: server, OpenAPI document, rights table and client all come from it. */
 export function operation<
   P extends z.ZodObject = Nothing, Q extends z.ZodObject = Nothing, B extends z.ZodType = Nothing,
   R extends z.ZodType = z.ZodNever, A extends Auth = 'token',
->({ auth, right, ...spec }: Spec<P, Q, B, R, A>): Operation<P, Q, B, R, A> {
-  return { ...spec, auth: auth ?? 'token' as A, rights: right === undefined ? [] : [right].flat() };
+>({ auth, right, audits = [], ...spec }: Spec<P, Q, B, R, A>): Operation<P, Q, B, R, A> {
+  return { ...spec, auth: auth ?? 'token' as A, rights: right === undefined ? [] : [right].flat(), audits: [audits].flat() };
 }
 
 /**

@@ -180,6 +180,7 @@ export const viewDataExporter = operation({
   path: `${PATH}/:exporter_id`,
   summary: 'View a data exporter with its secrets, and what it exported in the last 31 days',
   description: 'The audit log has an entry for each time secrets are shown.',
+  audits: 'read data_exporter',
   params,
   result: RevealedDataExporter,
 });
@@ -191,6 +192,7 @@ export const createDataExporter = operation({
   path: PATH,
   summary: 'Create a data exporter, inactive at first',
   description: 'It exports daily once it is activated: PUT /api/data_exporters/<exporter_id>/activate.',
+  audits: ['check data_exporter', 'create data_exporter'],
   body: NewDataExporter,
   result: RevealedDataExporter,
 });
@@ -203,6 +205,7 @@ export const updateDataExporter = operation({
   summary: 'Change a data exporter',
   description: 'What is left out stays. Where bucket_name, aws_region, endpoint or aws_access_key_id change, aws_secret_access_key is '
     + 'given anew, and encryption_key where encryption_type does. A run under way goes on as it began.',
+  audits: ['check data_exporter', 'update data_exporter'],
   params,
   body: DataExporterChange,
   result: DataExporter,
@@ -215,6 +218,7 @@ export const deleteDataExporter = operation({
   path: `${PATH}/:exporter_id`,
   summary: 'Delete a data exporter with its secrets; what it exported stays in the bucket',
   description: 'Answers it as it was. A run that is under way is canceled.',
+  audits: 'delete data_exporter',
   params,
   result: RevealedDataExporter,
 });
@@ -234,6 +238,7 @@ export const activateDataExporter = operation({
   summary: 'Activate a data exporter: it exports daily',
   description: 'The bucket is tried first: where it refuses (4xx) or cannot be reached (5xx), the exporter stays as it is. '
     + 'Where failures had paused it, it goes on.',
+  audits: ['check data_exporter', 'update data_exporter'],
   result: DataExporter,
 });
 
@@ -245,6 +250,7 @@ export const deactivateDataExporter = operation({
   summary: 'Deactivate a data exporter: its daily exports stop',
   description: 'A run under way goes on, and can be canceled; those of the schedule that wait are canceled. By hand it can be run all '
     + 'the same.',
+  audits: 'update data_exporter',
   result: DataExporter,
 });
 
@@ -256,6 +262,7 @@ export const checkDataExporter = operation({
   summary: 'Check the bucket of a data exporter: write, read and delete a file in it',
   description: 'A failure has the provider\'s own words: 4xx where something must change first, 5xx where the bucket cannot '
     + 'be reached.',
+  audits: 'check data_exporter',
   result: z.object({ ok: z.literal(true) }),
 });
 

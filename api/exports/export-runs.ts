@@ -105,6 +105,7 @@ export const cancelExportRun = operation({
   path: `${PATH}/runs/:run_id/cancel`,
   summary: 'Cancel a run; what it has written stays',
   description: 'No manifest tells of what it has written, and the next run exports its window. A canceled rerun leaves what was there.',
+  audits: 'update export_run',
   params,
   result: ExportRun,
 });
@@ -119,6 +120,7 @@ export const runDataExporter = operation({
   summary: 'Run an export now, from the end of the last successful window',
   description: 'Also of an exporter that is not active, or is paused: so a mended one is tried. It begins once the run under way has '
     + 'ended, and 30 s from now at the earliest, when all that was received until now is committed.',
+  audits: 'create export_run',
   params: exporterParams,
   result: ExportRun,
 });
@@ -130,6 +132,7 @@ export const rerunExport = operation({
   path: `${PATH}/runs/:run_id/rerun`,
   summary: 'Rerun the export of a window',
   description: 'As the exporter is now. The new manifest takes the place of the old one, in one go; where the next run begins stays.',
+  audits: 'create export_run',
   params: z.object({ exporter_id: identifier, run_id: identifier }),
   result: ExportRun,
 });
@@ -143,6 +146,7 @@ export const backfillExports = operation({
   path: `${PATH}/backfills`,
   summary: 'Backfill: export the days from one to another, both included',
   description: 'By when events happened, into a folder of its own: backfill/<from>_<to>. Daily runs go on as they would without it.',
+  audits: 'create export_run',
   params: exporterParams,
   body: z.object({ from: day, to: day }),
   result: ExportRun,

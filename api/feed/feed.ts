@@ -64,6 +64,7 @@ export const feedAttributeValues = operation({
   summary: 'Feed attribute values as JSON',
   description: 'Accepted once answered, and merged soon after, in order. The answer also has `errorMessage` (null) and '
     + '`errorCode` (0); so have refusals, with their message and HTTP status.',
+  audits: 'feed feed_request',
   tag: TAG,
   auth: 'sor_key',
   exactNumbers: true,

@@ -33,6 +33,7 @@ export const createGdprHold = operation({
   summary: 'Put a person on legal hold: they are not deleted until it is released',
   description: 'A request for their deletion waits meanwhile, and goes on with all others that it names. `deletion_under_way` is true '
     + 'where one has begun that may not stop for it any more.',
+  audits: 'create gdpr_hold',
   body: z.object({
     ...ofOne,
     kind: z.enum(HOLD_KINDS).optional().describe('By default hold: a legal one; restriction: of processing (GDPR, article 18)'),
@@ -47,6 +48,7 @@ export const listGdprHolds = operation({
   method: 'GET',
   path: PATH,
   summary: 'List legal holds, oldest first',
+  audits: 'read customer',
   query: z.object({ ...pageQuery, ...ofOne }),
   result: pageOf(GdprHold),
 });
@@ -58,6 +60,7 @@ export const releaseGdprHold = operation({
   path: `${PATH}/:hold_id`,
   summary: 'Release a hold: requests that wait for it go on',
   description: 'Unless another hold stands for the same person. The answer is the hold that is gone.',
+  audits: 'delete gdpr_hold',
   params: z.object({ hold_id: identifier }),
   result: GdprHold,
 });

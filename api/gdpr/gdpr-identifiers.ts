@@ -40,6 +40,7 @@ export const previewUserIdentifiers = operation({
   path: IDENTIFIERS_PATH,
   summary: 'List the identifiers that a request for a user would cover',
   description: DESCRIPTION,
+  audits: 'read customer',
   query: z.object({ ...pageQuery, user_id: customerId }),
   result: pageOf(IdentifierLink),
 });
@@ -52,6 +53,7 @@ export const listGdprIdentifiers = operation({
   summary: 'List the identifiers of the people of a request',
   description: `${DESCRIPTION} Of one that waits for approval: what it would gather now. What is theirs is forgotten once they are `
     + 'treated.',
+  audits: 'read gdpr_request',
   params: z.object({ request_id: identifier }),
   query: z.object(pageQuery),
   result: pageOf(IdentifierLink),
@@ -71,6 +73,7 @@ export const listAliases = operation({
   method: 'GET',
   path: ALIASES_PATH,
   summary: 'List the aliases from and to an id, oldest first',
+  audits: 'read customer',
   query: z.object({ ...pageQuery, user_id: customerId.describe('Either id') }),
   result: pageOf(Alias),
 });
@@ -83,6 +86,7 @@ export const decideAlias = operation({
   summary: 'Confirm or refuse an alias between two ids',
   description: 'A confirmed alias is followed in either direction, a refused one never. It holds for requests that have not begun to '
     + 'erase; for one that is over ask again.',
+  audits: 'update customer',
   body: z.object({
     previous_id: customerId, user_id: customerId,
     decision: z.enum([...ALIAS_DECISIONS, 'undecided']).describe('undecided: takes a decision back'),

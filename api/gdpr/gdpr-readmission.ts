@@ -22,6 +22,7 @@ export const readmitPeople = operation({
   path: '/api/gdpr/readmit',
   summary: 'Readmit erased people: accept data of them again',
   description: 'What was erased does not come back. Their devices are not known any more: name the devices to readmit, too.',
+  audits: 'readmit customer',
   body: z.object({
     users: idsOf('user').optional().describe('User ids'),
     devices: idsOf('device').optional().describe('Device ids'),

@@ -18,6 +18,7 @@ export const listGdprReceipts = operation({
   summary: 'Get the signed receipts of a request, also after the request is deleted',
   description: 'One a round: people on hold are treated later than the others. `millrace verify` tells whether they are as they were '
     + 'signed.',
+  audits: 'read gdpr_receipt',
   params: z.object({ request_id: identifier }),
   result: z.object({ receipts: z.array(GdprReceipt) }),
 });
@@ -28,6 +29,7 @@ export const listReceiptsOfPerson = operation({
   path: PATH,
   summary: 'List the signed receipts of a person, newest first',
   description: 'By one of the person\'s ids. Receipts hold no ids: they are found by a keyed hash.',
+  audits: 'read gdpr_receipt',
   query: z.object({ ...pageQuery, ...ofOne, user_id: ofOne.user_id.describe('Needed, or device_id') }),
   result: pageOf(GdprReceipt),
 });
@@ -39,6 +41,7 @@ export const downloadArchive = operation({
   summary: 'Download the archive of a person',
   description: 'The target of the links in download_urls and in mails: it needs no token. It works until the request is '
     + 'discarded, or the person is deleted.',
+  audits: 'read gdpr_request',
   tag: 'GDPR',
   auth: 'none',
   params: z.object({ request_id: identifier, ordinal: identifier, signature: identifier }),

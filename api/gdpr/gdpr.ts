@@ -135,6 +135,7 @@ export const requestAccess = operation({
   path: '/api/gdpr/access_user_data',
   summary: 'Request access to all data of users',
   description: 'At the callback_url there is an archive for each of them, for a week after the last is done.',
+  audits: 'create gdpr_request',
 });
 
 export const requestDeletion = operation({
@@ -143,6 +144,7 @@ export const requestDeletion = operation({
   path: '/api/gdpr/delete_user_data',
   summary: 'Request the deletion of all data of users',
   description: 'The callback_url tells when a second look has found nothing of them.',
+  audits: 'create gdpr_request',
 });
 
 const polling = { ...SHARED, method: 'GET', malformedQuery: wrongRequestId, query: StatusQuery } as const;
@@ -152,6 +154,7 @@ export const viewAccessRequest = operation({
   ...polling,
   path: '/api/gdpr_request/export',
   summary: 'Get the status of an access request',
+  audits: 'read gdpr_request',
   result: AccessStatus,
 });
 
@@ -160,6 +163,7 @@ export const viewDeletionRequest = operation({
   ...polling,
   path: '/api/gdpr_request/delete',
   summary: 'Get the status of a deletion request',
+  audits: 'read gdpr_request',
   result: DeletionStatus,
 });
 
@@ -173,6 +177,7 @@ export const listLatestGdprRequests = operation({
   path: '/api/gdpr/latest_requests',
   summary: 'List the people of recently changed requests',
   description: `Those that changed last first, at most ${MAX_POLLED}.`,
+  audits: ['read customer', 'read gdpr_request'],
   malformedQuery: wrongTypes,
   query: LatestQuery,
   result: z.array(PolledGdprRequest),
@@ -196,6 +201,7 @@ export const viewGdprRequest = operation({
   ...READING,
   path: `${PATH}/:request_id`,
   summary: 'Get the status of any request, for access or deletion',
+  audits: 'read gdpr_request',
   params: z.object({ request_id: identifier }),
   result: GdprRequest,
 });
@@ -213,6 +219,7 @@ export const approveGdprRequest = operation({
   ...DECIDING,
   path: `${ONE_REQUEST}/approve`,
   summary: 'Approve a deletion request that waits for approval',
+  audits: 'approve gdpr_request',
 });
 
 export const declineGdprRequest = operation({
@@ -221,4 +228,5 @@ export const declineGdprRequest = operation({
   path: `${ONE_REQUEST}/decline`,
   summary: 'Decline a deletion request that waits for approval',
   description: 'It is shown for a week as declined. To tell the person why is up to you.',
+  audits: 'decline gdpr_request',
 });

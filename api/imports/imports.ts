@@ -78,6 +78,7 @@ export const importAttributeValues = operation({
   summary: 'Import attribute values from a CSV file',
   description: 'The file is a web-form part named `file`, gzipped or not, or is fetched from `file_url`. Fields may come '
     + 'before or after the file; before it, wrong credentials are refused at once.',
+  audits: 'import import',
   tag: 'Imports',
   auth: 'sor_key',
   body: NewImport,
@@ -118,6 +119,7 @@ export const listImportErrors = operation({
   method: 'GET',
   path: '/api/attribute_values/import_errors',
   summary: 'Read the errors of an import, in the order of its file, or of a feed\'s request, in the order of its values',
+  audits: 'read import',
   query: z.object({
     import_id: identifier.optional().describe('v3: required; an import_id, or the requestId of a feed'),
     job_id: identifier.optional().describe('v2: required; an import_id, a jid or a requestId'),
@@ -145,6 +147,7 @@ export const cancelImport = operation({
   path: '/api/attribute_values/imports/:import_id/cancel',
   summary: 'Cancel an import; rows that are merged already stay',
   description: 'What it has brought stays; the rows from `next_line` on were not all read.',
+  audits: 'update import',
   params: z.object({ import_id: identifier }),
   result: ImportProgress,
 });
@@ -156,6 +159,7 @@ export const downloadImportErrors = operation({
   summary: 'Get the refused rows of an import as a CSV file, to correct and import again',
   description: 'The columns of the import, then line, error_type, reason and original. Left out are rows that a re-drive '
     + 'has brought since, and those of erased people.',
+  audits: 'read import',
   tag: 'Imports',
   right: 'sor_manage',
   params: z.object({ import_id: identifier }),

@@ -50,6 +50,7 @@ export const createConnection = operation({
   path: PATH,
   summary: 'Create a connection to an outside source or destination',
   description: 'It is stored as it is: POST /api/connections/check tells whether it works.',
+  audits: 'create connection',
   body: z.object({ name, connector: identifier, settings: settings.describe('As GET /api/connectors tells of the connector') }),
   result: Connection,
 });
@@ -61,6 +62,7 @@ export const updateConnection = operation({
   path: `${PATH}/:connection_id`,
   summary: 'Update a connection',
   description: 'Settings take the place of all those before, but a secret that is left out stays, and null removes one.',
+  audits: 'update connection',
   params,
   body: z.object({ name: name.optional(), settings: settings.optional() }),
   result: Connection,
@@ -73,6 +75,7 @@ export const deleteConnection = operation({
   path: `${PATH}/:connection_id`,
   summary: 'Delete a connection with its secrets',
   description: 'One that a sync reads from or writes to is refused.',
+  audits: 'delete connection',
   params,
 });
 
@@ -106,6 +109,7 @@ export const checkConnectionSettings = operation({
   method: 'POST',
   path: '/api/connections/check',
   summary: 'Check connection settings without storing them',
+  audits: 'check connection',
   body: z.object({ connector: identifier, settings: jsonObject(z.record(z.string(), z.unknown())), as }),
   result: ConnectionCheck,
 });
@@ -116,6 +120,7 @@ export const checkConnection = operation({
   method: 'POST',
   path: '/api/connections/:connection_id/check',
   summary: 'Check a connection',
+  audits: 'check connection',
   params,
   body: z.object({ as }),
   result: ConnectionCheck,
@@ -127,6 +132,7 @@ export const listStreams = operation({
   method: 'GET',
   path: '/api/connections/:connection_id/streams',
   summary: 'Discover the streams and fields of a connection',
+  audits: 'discover connection',
   params,
   query: z.object({ as }),
   result: z.object({ streams: z.array(SourceStream).nullable().describe('Null: a destination that takes anything') }),

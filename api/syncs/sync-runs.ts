@@ -93,6 +93,7 @@ export const cancelSyncRun = operation({
   path: `${PATH}/:run_id/cancel`,
   summary: 'Cancel a run; what it has written stays',
   description: 'What it has written stays; the next run of an incremental sync goes on where it was.',
+  audits: 'update sync_run',
   params,
   result: SyncRun,
 });
@@ -105,6 +106,7 @@ export const redriveSyncRun = operation({
   summary: 'Re-drive the failed records of a run',
   description: 'As they were read, through the mapping and into the attributes as they are now. A record of which a run since has '
     + 'brought a later state is left out; so is what could not be read as a record.',
+  audits: 'create sync_run',
   params,
   result: SyncRun,
 });
@@ -118,6 +120,7 @@ export const readSyncLog = operation({
   method: 'GET',
   path: `${PATH}/:run_id/log`,
   summary: 'Read the log of a run',
+  audits: 'read sync_run',
   params,
   result: SyncLog,
 });
@@ -138,6 +141,7 @@ export const viewDryRunSample = operation({
   method: 'GET',
   path: `${PATH}/:run_id/sample`,
   summary: 'Preview what a dry run would change, record by record',
+  audits: 'read sync_run',
   params,
   result: z.object({ records: z.array(SampledRecord) }),
 });
@@ -175,6 +179,7 @@ export const listSyncErrors = operation({
   ...ERRORS,
   path: `${ONE_RUN}/errors`,
   summary: 'Read the failed and ignored records of a run, each with the reason',
+  audits: 'read sync_run',
   result: z.object({ errors: z.array(SyncError) }),
 });
 
@@ -186,5 +191,6 @@ export const downloadSyncErrors = operation({
   path: `${ONE_RUN}/errors.csv`,
   summary: 'Get the failed and ignored records of a run as a CSV file',
   description: `The columns are ${SYNC_ERROR_COLUMNS.join(', ')}. Those of erased people are left out.`,
+  audits: 'read sync_run',
   contentType: 'text/csv',
 });

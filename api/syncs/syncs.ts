@@ -246,6 +246,7 @@ export const createSync = operation({
   path: PATH,
   summary: 'Create a sync',
   description: 'It runs when its schedule says so, or when asked to: POST /api/syncs/<sync_id>/run.',
+  audits: 'create sync',
   body: NewSync,
   result: Sync,
 });
@@ -269,6 +270,7 @@ export const updateSync = operation({
   summary: 'Change a sync',
   description: 'Members that are left out stay, also those of alerts; mapping and schedule are replaced as they are given. Once records '
     + 'were written, source, destination and mapping.customer stay: they name the records.',
+  audits: 'update sync',
   params,
   body: SyncChange,
   result: Sync,
@@ -281,6 +283,7 @@ export const deleteSync = operation({
   path: `${PATH}/:sync_id`,
   summary: 'Delete a sync; what it wrote stays',
   description: 'A run that is under way is canceled. What its runs noted down is deleted soon after.',
+  audits: 'delete sync',
   params,
 });
 
@@ -296,6 +299,7 @@ export const pauseSync = operation({
   path: `${ONE}/pause`,
   summary: 'Pause the schedule of a sync',
   description: 'A run under way goes on, and can be canceled; those that wait are canceled. By hand it can be run all the same.',
+  audits: 'update sync',
   result: Sync,
 });
 
@@ -305,6 +309,7 @@ export const resumeSync = operation({
   method: 'POST',
   path: `${ONE}/resume`,
   summary: 'Resume the schedule of a paused sync',
+  audits: 'update sync',
   result: Sync,
 });
 
@@ -315,6 +320,7 @@ export const acceptSyncSchema = operation({
   path: `${ONE}/accept_schema`,
   summary: 'Accept the current fields of the source',
   description: 'The next run takes the current fields and compares later runs with them.',
+  audits: 'update sync',
   result: Sync,
 });
 
@@ -324,6 +330,7 @@ export const runSync = operation({
   method: 'POST',
   path: `${ONE}/run`,
   summary: 'Run a sync now, or once the run under way has ended',
+  audits: 'create sync_run',
   body: z.object({
     fresh: bodyFlag.optional().describe('Reads from the beginning and writes each record again, also those that did not change'),
     confirm_removals: bodyFlag.optional().describe('What has vanished is removed, however much it is'),
@@ -338,6 +345,7 @@ export const dryRunSync = operation({
   path: `${ONE}/dry_run`,
   summary: 'Dry-run a sync over its first records; nothing is written',
   description: 'What would change of some of them: GET /api/syncs/<sync_id>/runs/<run_id>/sample.',
+  audits: 'create sync_run',
   body: z.object({
     records: bodyInteger({ min: 1, max: DRY_RUN_RECORDS.most }).optional().describe('So many are looked at; by default 1,000'),
   }),

@@ -39,6 +39,7 @@ export const updateEventDefinition = operation({
   path: `${PATH}/:event_id`,
   summary: 'Update an event definition: display name, key event, labels',
   description: 'What is left out stays.',
+  audits: 'update event_definition',
   params,
   body: z.object({
     display_name: name.nullable().optional().describe('Null: shown by its name again'),

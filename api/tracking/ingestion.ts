@@ -26,6 +26,7 @@ export const listRefusedCalls = operation({
   path: `${PATH}/refused_calls`,
   summary: 'Read the refused calls of an app, newest first, each with its reason',
   description: 'Kept for 30 days. One that was sent again under its messageId stands once. Reading them is written down.',
+  audits: 'read app',
   query: z.object({
     code: z.enum(REFUSAL_CODES).optional(),
     message_id: text().optional(),

@@ -28,6 +28,7 @@ export const requestPrivacyFromDevice = operation({
   description: 'It covers what the device itself sent; with a `userToken`, which the app\'s server signs, the user that the token names. A '
     + 'deletion waits for approval, unless the app is set to do without; all else begins at once. The same again within a day, or while it '
     + 'is open, is one request.',
+  audits: 'create gdpr_request',
   body: DevicePrivacyRequest,
   result: AcceptedPrivacyRequest,
 });
@@ -45,6 +46,7 @@ export const listPrivacyRequests = operation({
   tag: 'SDK data', right: 'gdpr_data_manage', method: 'GET',
   path: '/api/apps/:app_identifier/privacy_requests',
   summary: 'List the requests from devices of an app, newest first',
+  audits: 'read app',
   params: z.object({ app_identifier: identifier }),
   query: z.object(pageQuery),
   result: pageOf(PrivacyRequest),

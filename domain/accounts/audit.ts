@@ -13,3 +13,6 @@ export const SUBJECT_KINDS = [
   'data_wallet', 'legal_text', 'data_category', 'recipient', 'purpose', 'data_exporter', 'export_run',
   'gdpr_request', 'gdpr_hold', 'gdpr_receipt', 'invitation', 'password_reset',
 ] as const;
+
+/** An action and the kind of its subject, such as `create label`. */
+export type Audited = `${(typeof AUDIT_ACTIONS)[number]} ${(typeof SUBJECT_KINDS)[number]}`;

@@ -10,7 +10,6 @@ const defaults = DEFAULT_CATEGORIES.map(({ description: body, ...category }) => 
 
 /** The default categories, then those of the app (reference: Data wallet). */
 export const dataCategoryRoutes: Route[] = walletRoutes(api.dataCategories, {
-  subjectKind: 'data_category',
   defaults: {
     technicalNames: defaults.map((category) => category.technicalName),
     mayNotChange: 'Cannot modify a static data category', mayNotDelete: 'Cannot delete a static data category',

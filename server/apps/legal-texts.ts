@@ -4,7 +4,6 @@ import type { Route } from '../http/route.ts';
 import { walletRoutes } from './wallet-routes.ts';
 
 export const legalTextRoutes: Route[] = walletRoutes(api.legalTexts, {
-  subjectKind: 'legal_text',
   list: (db, { entityId, appId }, address) => listWalletTexts(db, entityId, appId, 'legal_text', address),
   show: (kept) => ({ identifier: kept.identifier, technical_name: kept.technicalName, title: kept.title, text: kept.body }),
   insert: (tx, { entityId, appId }, body) => insertWalletText(tx, entityId, appId, 'legal_text', {

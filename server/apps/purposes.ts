@@ -11,7 +11,6 @@ import { walletRoutes } from './wallet-routes.ts';
 
 /** What the data is for (reference: Data wallet; the rest of the body and the changes are Millrace's own). */
 export const purposeRoutes: Route[] = walletRoutes(api.purposes, {
-  subjectKind: 'purpose',
   list: (db, { entityId, appId }, address) => listPurposes(db, entityId, appId, address),
   show: showPurpose,
   async insert(tx, wallet, body) {

@@ -13,7 +13,6 @@ import { walletRoutes } from './wallet-routes.ts';
 
 /** The default recipient, then those of the app (reference: Data wallet). */
 export const recipientRoutes: Route[] = walletRoutes(api.recipients, {
-  subjectKind: 'recipient',
   defaults: {
     technicalNames: [DEFAULT_RECIPIENT.technicalName],
     mayNotChange: 'You can not update a static Recipient', mayNotDelete: 'You can not delete a static Recipient',

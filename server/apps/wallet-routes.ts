@@ -2,7 +2,6 @@ import type { z } from 'zod';
 import type * as api from '../../api/apps/data-wallet.ts';
 import type { Nothing } from '../../api/core/operation.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
-import type { AuditEntry } from '../../store/accounts/audit-log.ts';
 import type { WalletRef } from '../../store/apps/wallet-settings.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import { audit } from '../http/audit.ts';
@@ -18,7 +17,6 @@ type Defaults = { technicalNames: readonly string[]; mayNotChange: string; mayNo
 
 /** How a kind of thing in a data wallet is kept. */
 type WalletPart<K extends Kept, C extends NamedBody, U extends NamedBody, R extends z.ZodType> = {
-  subjectKind: AuditEntry['subjectKind'];
   /** Default ones are neither changed nor deleted, and nobody else has their technical names. */
   defaults?: Defaults;
   /** In the order of answers; with `address`, the one of that identifier or technical name. */
@@ -33,9 +31,9 @@ type WalletPart<K extends Kept, C extends NamedBody, U extends NamedBody, R exte
 
 /** List, view, create, change by PUT and PATCH, which are the same, and delete. */
 export function walletRoutes<K extends Kept, C extends NamedBody, U extends NamedBody, R extends z.ZodType>(
-  operations: api.WalletOperations<C, U, R>, kind: WalletPart<K, C, U, R>,
+  operations: api.WalletOperations<C, U, R>, kept: WalletPart<K, C, U, R>,
 ): Route[] {
-  const part = { ...kind, name: operations.name };
+  const part = { ...kept, name: operations.name };
   const addressOf = (params: Record<string, string>) => params[operations.param]!;
   const change: Handle<api.OneParams, Nothing, U, R, 'token'> = async ({ params, body, ...who }, { db }) => write(db, async (tx) => {
     const wallet = await holdWallet(tx, who.caller.entityId, params['app_identifier']!);
@@ -45,7 +43,7 @@ export function walletRoutes<K extends Kept, C extends NamedBody, U extends Name
     if (!await part.update(tx, wallet, kept, body)) refuseTaken(part);
     await refuseTooLarge(tx, wallet);
     const details = { members: Object.keys(body).join(' ') };
-    await audit(tx, who, { action: 'update', subjectKind: part.subjectKind, subject: kept.identifier, details });
+    await audit(tx, who, { action: 'update', subjectKind: operations.kind, subject: kept.identifier, details });
     return part.show(await known(part, tx, wallet, kept.identifier));
   });
   return [
@@ -62,7 +60,7 @@ export function walletRoutes<K extends Kept, C extends NamedBody, U extends Name
       refuseReserved(part, body.technical_name);
       const made = await part.insert(tx, wallet, body) ?? refuseTaken(part);
       await refuseTooLarge(tx, wallet);
-      await audit(tx, who, { action: 'create', subjectKind: part.subjectKind, subject: made.identifier });
+      await audit(tx, who, { action: 'create', subjectKind: operations.kind, subject: made.identifier });
       return keepReply(tx, part.show(await known(part, tx, wallet, made.identifier)));
     })),
     route(operations.update, change),
@@ -72,7 +70,7 @@ export function walletRoutes<K extends Kept, C extends NamedBody, U extends Name
       const kept = await known(part, tx, wallet, addressOf(params));
       if (!isMade(kept)) refuse(405, 'method_not_allowed', part.defaults!.mayNotDelete);
       await part.remove(tx, wallet, kept);
-      await audit(tx, who, { action: 'delete', subjectKind: part.subjectKind, subject: kept.identifier });
+      await audit(tx, who, { action: 'delete', subjectKind: operations.kind, subject: kept.identifier });
       return part.show(kept);
     })),
   ];

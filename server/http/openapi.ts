@@ -70,7 +70,7 @@ function describe(operation: Operation, schemas: Record<string, Json>): Json {
   return {
     operationId: operation.id,
     summary: operation.summary,
-    description: [operation.description, needOf(operation)].filter(Boolean).join(' '),
+    description: [operation.description, needOf(operation), auditOf(operation)].filter(Boolean).join(' '),
     tags: [operation.tag],
     security: auth === 'token' ? [{ token: [] }] : [],
     parameters: [
@@ -86,6 +86,10 @@ function needOf({ rights, role }: Operation): string {
   if (role === 'admin') return 'For admins of the entity.';
   if (role === 'superadmin') return 'For superadmins.';
   return rights.length > 0 ? `Needs the right ${rights.join(' and ')}.` : '';
+}
+
+function auditOf({ audits }: Operation): string {
+  return audits.length > 0 ? `In the audit log: ${audits.join(', ')}.` : '';
 }
 
 function parameters(schema: z.ZodObject | undefined, place: 'path' | 'query', schemas: Record<string, Json>): Json[] {

@@ -69,6 +69,17 @@ async function rowsOf({ entity }: Sample): Promise<Record<string, unknown>> {
   return Object.fromEntries(rows.map(({ name, all }) => [name, all]));
 }
 
+async function lastAudited(): Promise<number> {
+  return (await store.db.query<{ id: number }>('SELECT coalesce(max(id), 0)::integer AS id FROM audit_log')).rows[0]!.id;
+}
+
+/** As an operation has them. */
+async function auditedSince(id: number): Promise<string[]> {
+  const { rows } = await store.db.query<{ audited: string }>(
+    "SELECT DISTINCT action || ' ' || subject_kind AS audited FROM audit_log WHERE id > $1 ORDER BY 1", [id]);
+  return rows.map(({ audited }) => audited);
+}
+
 /** What only this entity may see. */
 function marksOf(sample: Sample): string[] {
   const { entity, sor, apiKey, attributes, importId, requestId, person, user, colleague, serviceTokenId, connection, sync } = sample;
@@ -84,8 +95,12 @@ function marksOf(sample: Sample): string[] {
 describe('every route', () => {
   it.for(each)('answers its own entity: $name', async ({ route }) => {
     const own = await (route.method === 'GET' ? untouchedSample(route) : makeSample(store, route));
+    const before = await lastAudited();
     const reply = await send(app, route, callOf(route, own), own, own.token);
     expect(reply.statusCode).toBe(route.status ?? 200);
+    const audited = await auditedSince(before);
+    expect(route.audits).toEqual(expect.arrayContaining(audited));
+    if (route.method !== 'GET') expect(audited.length > 0).toBe(route.audits.length > 0);
     if (route.status === 204) return expect(reply.body).toBe('');
     const type = route.contentType ?? 'application/json';
     expect(reply.headers['content-type']).toBe(type === 'application/zip' ? type : `${type}; charset=utf-8`);
