@@ -1,12 +1,9 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { ExporterRef, ExportTickSteps } from '../activities/exports/export-tick.ts';
-import { RETRY, SHORT_STEP_TIMEOUT } from './patience.ts';
+import { SHORT_STEPS } from './job-steps.ts';
 import { scheduledTime } from './scheduled-time.ts';
 
-const { startScheduledExport } = proxyActivities<ExportTickSteps>({
-  startToCloseTimeout: SHORT_STEP_TIMEOUT,
-  retry: RETRY,
-});
+const { startScheduledExport } = proxyActivities<ExportTickSteps>(SHORT_STEPS);
 
 /** Starts the run of an exporter that is due, as its Schedule tells. */
 export async function exportTick(ref: ExporterRef): Promise<void> {

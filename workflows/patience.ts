@@ -3,6 +3,5 @@
  * at one. The kill harness bundles a module of less patience in the place of this one; workflows read no environment.
  */
 export const HEARTBEAT_TIMEOUT = '5 seconds';
-export const CLAIM_TIMEOUT = '10 seconds';
 export const SHORT_STEP_TIMEOUT = '30 seconds';
 export const RETRY = { initialInterval: '1 second', maximumInterval: '30 seconds' } as const;

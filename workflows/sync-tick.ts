@@ -1,12 +1,9 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { SyncRef, SyncTickSteps } from '../activities/syncs/sync-tick.ts';
-import { RETRY, SHORT_STEP_TIMEOUT } from './patience.ts';
+import { SHORT_STEPS } from './job-steps.ts';
 import { scheduledTime } from './scheduled-time.ts';
 
-const { startScheduledRun } = proxyActivities<SyncTickSteps>({
-  startToCloseTimeout: SHORT_STEP_TIMEOUT,
-  retry: RETRY,
-});
+const { startScheduledRun } = proxyActivities<SyncTickSteps>(SHORT_STEPS);
 
 /** Starts the run of a sync that is due, as its Schedule tells. */
 export async function syncTick(ref: SyncRef): Promise<void> {

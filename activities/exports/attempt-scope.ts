@@ -1,11 +1,7 @@
 import { Context } from '@temporalio/activity';
+import { JobGone } from '../../domain/jobs/job.ts';
 import { type AttemptKey, isAttemptCurrent } from '../../store/exports/export-run-progress.ts';
 import type { Dependencies } from '../dependencies.ts';
-
-/** The run was canceled, deleted, or another attempt or workflow has it. */
-export class ExportGone extends Error {
-  override readonly name = 'ExportGone';
-}
 
 const LOOK_EVERY_MS = 1_000;
 
@@ -20,7 +16,7 @@ export function openAttemptScope({ db }: Pick<Dependencies, 'db'>, key: AttemptK
   const gone = new AbortController();
   const signal = AbortSignal.any([gone.signal, Context.current().cancellationSignal]);
   const look = async () => {
-    if (!await isAttemptCurrent(db, key)) gone.abort(new ExportGone());
+    if (!await isAttemptCurrent(db, key)) gone.abort(new JobGone());
   };
   const timer = setInterval(() => { look().catch(() => {}); }, LOOK_EVERY_MS);
   return {

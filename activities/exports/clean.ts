@@ -3,6 +3,7 @@ import type { ExportBucket } from '../../connectors/s3/export-bucket.ts';
 import { faultOf } from '../../domain/core/fault.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { type ExportManifest, manifestSchema } from '../../domain/exports/export-manifest.ts';
+import type { JobClaim } from '../../domain/jobs/job.ts';
 import { write } from '../../store/core/database.ts';
 import { listExportFiles } from '../../store/exports/export-files.ts';
 import { findFinishedBefore, listRunsToClean, updateCleaned } from '../../store/exports/export-run-progress.ts';
@@ -10,7 +11,6 @@ import { findExportRunById } from '../../store/exports/export-runs.ts';
 import { isSameBucket } from '../../store/exports/same-bucket.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { OpenAttempt } from './attempt.ts';
-import type { ExportClaim } from './claim.ts';
 import { type ExportJob, findExportJob } from './job.ts';
 import { openBucketOf } from './open-bucket.ts';
 import { makeManifest, manifestBody, manifestKey } from './publish.ts';
@@ -37,7 +37,7 @@ export async function cleanRunsBefore(deps: Dependencies, { run, exporter, bucke
  * Removes what a run that has ended leaves behind. Where that can't be done now, the exporter's next run does it: the run stays as
  * it ended.
  */
-export async function cleanEnded(deps: Dependencies, claim: ExportClaim): Promise<void> {
+export async function cleanEnded(deps: Dependencies, claim: JobClaim): Promise<void> {
   const job = await findExportJob(deps, claim);
   if (!job || job.run.state === 'running' || job.run.attempt === 0) return;
   const { entityId, runId } = claim;

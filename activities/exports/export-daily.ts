@@ -1,13 +1,13 @@
-import type { JobRef } from '../../domain/jobs/job.ts';
+import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
 import { write } from '../../store/core/database.ts';
 import { findWindowOpenMs } from '../../store/core/open-window.ts';
 import { lockExporterById } from '../../store/exports/data-exporters.ts';
-import { claimExportRun, findExportRunById, findNextExportRun } from '../../store/exports/export-runs.ts';
+import { claimExportRun, findExportRunById } from '../../store/exports/export-runs.ts';
+import { findNextJob } from '../../store/jobs/jobs.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { startJob } from '../jobs/start-job.ts';
-import type { ExportClaim } from './claim.ts';
 import { endExportRun } from './export-end.ts';
 import { mailExportAlert } from './export-mail.ts';
 import { exportFiles } from './files.ts';
@@ -19,7 +19,7 @@ export const exportDailySteps = (deps: Dependencies) => ({
    * Makes the row this workflow run's, with its window; null when it is another's, or over, or has to wait for another run of the
    * exporter. `isCovered`: there is nothing to be written.
    */
-  async claimExport(ref: JobRef, workflowRunId: string): Promise<(ExportClaim & { isCovered: boolean }) | null> {
+  async claimExport(ref: JobRef, workflowRunId: string): Promise<(JobClaim & { isCovered: boolean }) | null> {
     const found = await findExportRunById(deps.db, ref.entityId, ref.runId);
     const claimed = found && await write(deps.db, async (tx) => {
       const exporter = await lockExporterById(tx, ref.entityId, found.exporterId);
@@ -30,7 +30,7 @@ export const exportDailySteps = (deps: Dependencies) => ({
   },
 
   /** Null once no transaction writes into the window any more; else when to look again. A backfill takes what is there. */
-  async windowClosed({ entityId, runId }: ExportClaim): Promise<RetryAfter | null> {
+  async windowClosed({ entityId, runId }: JobClaim): Promise<RetryAfter | null> {
     const run = await findExportRunById(deps.db, entityId, runId);
     if (run?.state !== 'running' || run.window.kind === 'happened') return null;
     const openMs = await findWindowOpenMs(deps.db, run.window.end);
@@ -38,17 +38,17 @@ export const exportDailySteps = (deps: Dependencies) => ({
   },
 
   /** Writes what is left, and ends the run; null where nothing is left to do. */
-  exportFiles: (claim: ExportClaim): Promise<RetryAfter | null> => heartbeating(() => exportFiles(deps, claim)),
+  exportFiles: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => exportFiles(deps, claim)),
 
   /** Ends a run that had nothing to write, and starts the one that waits for it. Tells whether anybody wants to be told. */
-  async endExport({ entityId, runId, generation }: ExportClaim): Promise<{ mails: boolean }> {
+  async endExport({ entityId, runId, generation }: JobClaim): Promise<{ mails: boolean }> {
     const run = await findExportRunById(deps.db, entityId, runId);
     if (run?.isCovered) await endExportRun(deps, { entityId, runId, generation }, { failure: null });
     if (run?.state === 'canceled') deps.countExportRuns('canceled');
-    const next = run && await findNextExportRun(deps.db, entityId, run.exporterId);
+    const next = run && await findNextJob(deps.db, 'export', entityId, run.exporterId);
     if (next) await startJob(deps.temporal, 'export', next);
     return { mails: run?.generation === generation && run.alert !== null };
   },
 
-  mailExportAlert: (claim: ExportClaim): Promise<RetryAfter | null> => heartbeating(() => mailExportAlert(deps, claim)),
+  mailExportAlert: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => mailExportAlert(deps, claim)),
 });

@@ -1,12 +1,11 @@
 import type { ExportAlert } from '../../domain/exports/exporter.ts';
+import type { JobKey } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
 import { lockExporterById, updateExportedUntil, updateFailures, updatePaused } from '../../store/exports/data-exporters.ts';
 import type { ExportRun } from '../../store/exports/export-run-record.ts';
-import {
-  cancelExportRunsOf, countExportedRows, findExportRunById, lockExportRun, updateExportRunEnded,
-} from '../../store/exports/export-runs.ts';
-import type { RunKey } from '../../store/syncs/sync-runs.ts';
+import { cancelExportRunsOf, countExportedRows, findExportRunById, lockExportRun } from '../../store/exports/export-runs.ts';
+import { endRun } from '../../store/jobs/jobs.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** After so many scheduled runs that failed in a row the exporter is paused. */
@@ -23,7 +22,7 @@ export type ExportEnd = {
  * Ends a run. In the same transaction the cursor moves on, failures of scheduled runs in a row are counted, the exporter is paused
  * where they are too many, and what there is to be mailed is noted down. False where the run was another's, or over.
  */
-export async function endExportRun(deps: Dependencies, key: RunKey, { failure, alongside }: ExportEnd): Promise<boolean> {
+export async function endExportRun(deps: Dependencies, key: JobKey, { failure, alongside }: ExportEnd): Promise<boolean> {
   const ended = await write(deps.db, async (tx) => {
     const found = await findExportRunById(tx, key.entityId, key.runId);
     // The exporter before its run, as whoever cancels or claims does.
@@ -33,7 +32,7 @@ export async function endExportRun(deps: Dependencies, key: RunKey, { failure, a
     const { lateRows } = await alongside?.(tx, run, exporter) ?? { lateRows: 0 };
     const settled = exporter && (failure ? settleFailure(tx, exporter, run, failure.message) : settle(tx, exporter, run, lateRows));
     const alert = await settled;
-    await updateExportRunEnded(tx, run, { state: failure ? 'failed' : 'finished', failure, alert });
+    await endRun(tx, 'export', run, { state: failure ? 'failed' : 'finished', failure, alert });
     return { rows: await countExportedRows(tx, run.entityId, run.id) };
   });
   if (!ended) return false;

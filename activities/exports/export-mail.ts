@@ -1,17 +1,18 @@
 import { exportMail, type ExportReport } from '../../domain/exports/export-mail.ts';
 import type { ExportAlert } from '../../domain/exports/exporter.ts';
+import type { JobKey } from '../../domain/jobs/job.ts';
 import { findUser } from '../../store/accounts/users.ts';
 import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
 import { findExporterById } from '../../store/exports/data-exporters.ts';
 import type { ExportRun } from '../../store/exports/export-run-record.ts';
-import { countExportedRows, findExportRunById, listExportRunIdentifiers, listLateRows } from '../../store/exports/export-runs.ts';
-import type { RunKey } from '../../store/syncs/sync-runs.ts';
+import { countExportedRows, findExportRunById, listLateRows } from '../../store/exports/export-runs.ts';
+import { listJobIdentifiers } from '../../store/jobs/jobs.ts';
 import { mailOnce } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** Tells those whom the exporter names, else its maker, of a run that somebody should know of. */
-export async function mailExportAlert(deps: Dependencies, { entityId, runId }: Omit<RunKey, 'generation'>): Promise<RetryAfter | null> {
+export async function mailExportAlert(deps: Dependencies, { entityId, runId }: Omit<JobKey, 'generation'>): Promise<RetryAfter | null> {
   const run = await findExportRunById(deps.db, entityId, runId);
   const exporter = run && await findExporterById(deps.db, entityId, run.exporterId);
   if (!exporter || !run.alert) return null;
@@ -45,7 +46,7 @@ async function reportOf(
 
 /** Of the run whose window it exports again. */
 async function identifierOf(db: Dependencies['db'], { entityId, rerunOf }: ExportRun): Promise<string | null> {
-  return rerunOf === null ? null : (await listExportRunIdentifiers(db, entityId, [rerunOf])).get(rerunOf) ?? null;
+  return rerunOf === null ? null : (await listJobIdentifiers(db, 'export', entityId, [rerunOf])).get(rerunOf) ?? null;
 }
 
 function sayWindow({ start, end }: ExportRun['window']): ExportReport['window'] {

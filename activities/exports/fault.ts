@@ -1,11 +1,11 @@
 import { redacted } from '../../connectors/core/redacted.ts';
 import type { Refusal } from '../../domain/core/refusal.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
+import type { JobKey } from '../../domain/jobs/job.ts';
 import { write } from '../../store/core/database.ts';
 import type { ExporterSecrets } from '../../store/exports/data-exporter-record.ts';
 import { updateExportFault } from '../../store/exports/export-run-progress.ts';
 import { lockExportRun } from '../../store/exports/export-runs.ts';
-import type { RunKey } from '../../store/syncs/sync-runs.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { endExportRun } from './export-end.ts';
@@ -19,7 +19,7 @@ const MAX_CHARS = 2_000;
  * asked for again twice, too: rights take a moment to spread.
  */
 export async function waitOrFailExport(
-  deps: Dependencies, key: RunKey, refusal: Refusal, secrets: ExporterSecrets | null,
+  deps: Dependencies, key: JobKey, refusal: Refusal, secrets: ExporterSecrets | null,
 ): Promise<RetryAfter | null> {
   const message = shorten(redacted(refusal.message, { ...secrets }), MAX_CHARS);
   const waiting = await write(deps.db, async (tx) => {

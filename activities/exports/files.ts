@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
 import { Refusal } from '../../domain/core/refusal.ts';
+import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { write } from '../../store/core/database.ts';
 import { insertExportRecords, listExportRecords } from '../../store/exports/export-files.ts';
 import { type AttemptKey, raiseAttempt } from '../../store/exports/export-run-progress.ts';
@@ -7,9 +8,8 @@ import { exportSession } from '../../store/exports/export-session.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { tellWhatIsLeft } from '../gdpr/tell-exporters.ts';
-import { type AttemptScope, ExportGone, openAttemptScope } from './attempt-scope.ts';
+import { type AttemptScope, openAttemptScope } from './attempt-scope.ts';
 import type { Attempt, OpenAttempt } from './attempt.ts';
-import type { ExportClaim } from './claim.ts';
 import { cleanEnded, cleanRunsBefore } from './clean.ts';
 import { waitOrFailExport } from './fault.ts';
 import { findExportJob, typesOf } from './job.ts';
@@ -23,7 +23,7 @@ import { writeType } from './type-files.ts';
  * Writes what is left of a run into its bucket, and ends it. Null: there is nothing left to do, or the run has failed; else
  * when to try again.
  */
-export async function exportFiles(deps: Dependencies, claim: ExportClaim): Promise<RetryAfter | null> {
+export async function exportFiles(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
   const freeSlot = await deps.takeExportSlot();
   try {
     Context.current().cancellationSignal.throwIfAborted();
@@ -36,7 +36,7 @@ export async function exportFiles(deps: Dependencies, claim: ExportClaim): Promi
   }
 }
 
-async function exportInTurn(deps: Dependencies, claim: ExportClaim): Promise<RetryAfter | null> {
+async function exportInTurn(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
   const key = await beginAttempt(deps, claim);
   const job = key && await findExportJob(deps, claim);
   if (!job) return null;
@@ -57,21 +57,21 @@ async function exportInTurn(deps: Dependencies, claim: ExportClaim): Promise<Ret
 
 type Opened = { scope: AttemptScope; open: OpenBucket | null };
 
-async function afterFault(deps: Dependencies, claim: ExportClaim, thrown: unknown, { scope, open }: Opened): Promise<RetryAfter | null> {
+async function afterFault(deps: Dependencies, claim: JobClaim, thrown: unknown, { scope, open }: Opened): Promise<RetryAfter | null> {
   // What was aborted tells that alone; why, the scope knows.
   const error: unknown = scope.signal.aborted ? scope.signal.reason : thrown;
-  if (error instanceof ExportGone) return moved(deps, claim);
+  if (error instanceof JobGone) return moved(deps, claim);
   if (error instanceof Refusal) return waitOrFailExport(deps, claim, error, open && open.secrets);
   throw error;
 }
 
 /** An attempt that Temporal had given up may have woken, and taken the run: then it is taken back from there. */
-async function moved(deps: Dependencies, claim: ExportClaim): Promise<RetryAfter | null> {
+async function moved(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
   return (await findExportJob(deps, claim))?.run.state === 'running' ? { againInMs: 1_000 } : null;
 }
 
 /** Makes the run this attempt's, and its records where there are none; null where it has ended or is another workflow's. */
-async function beginAttempt(deps: Dependencies, claim: ExportClaim): Promise<AttemptKey | null> {
+async function beginAttempt(deps: Dependencies, claim: JobClaim): Promise<AttemptKey | null> {
   const { entityId, runId, generation } = claim;
   const job = await findExportJob(deps, claim);
   if (job?.run.state !== 'running') return null;

@@ -3,12 +3,12 @@ import { signDocument } from '../../domain/core/signed-document.ts';
 import { exportColumns } from '../../domain/exports/export-columns.ts';
 import { APPEND_ONLY } from '../../domain/exports/export-data-type.ts';
 import type { ExportManifest, UnsignedManifest } from '../../domain/exports/export-manifest.ts';
+import { JobGone } from '../../domain/jobs/job.ts';
 import { findEntityIdentifier } from '../../store/accounts/entities.ts';
 import { type ExportFile, type ExportRecord, listExportFiles, listExportRecords } from '../../store/exports/export-files.ts';
 import { findLateRowsFound, updatePublished } from '../../store/exports/export-run-progress.ts';
 import type { ExportRun } from '../../store/exports/export-run-record.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { ExportGone } from './attempt-scope.ts';
 import { type Attempt, writeHeld } from './attempt.ts';
 import { endExportRun } from './export-end.ts';
 
@@ -32,7 +32,7 @@ export async function publish(deps: Dependencies, { run, exporter, bucket, defin
   await endExportRun(deps, key, {
     failure: null,
     async alongside(tx, { attempt }) {
-      if (attempt !== key.attempt) throw new ExportGone();
+      if (attempt !== key.attempt) throw new JobGone();
       await updatePublished(tx, key, { key: published.key, sha256: createHash('sha256').update(published.body).digest() });
       return { lateRows: await findLateRowsFound(tx, key) };
     },

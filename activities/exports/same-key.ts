@@ -1,8 +1,7 @@
 import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
 import { keepKeyHash } from '../../store/exports/export-run-progress.ts';
 import type { Dependencies } from '../dependencies.ts';
-import type { Attempt } from './attempt.ts';
-import { writeHeld } from './attempt.ts';
+import { type Attempt, writeHeld } from './attempt.ts';
 
 /**
  * One key encrypts all files of a run: readers have one, and no manifest tells which file has which. Refuses with `source_refused`

@@ -1,15 +1,13 @@
 import { textOf } from '../../domain/attributes/json-value.ts';
 import { refused } from '../../domain/attributes/value-row.ts';
 import { parseExactJson } from '../../domain/core/exact-json.ts';
-import {
-  checkFeed, type FeedError, valueAt, valueError, type WaitingRequest, type WaitingValue,
-} from '../../domain/feed/feed-batch.ts';
+import { checkFeed, type FeedError, valueAt, valueError, type WaitingRequest, type WaitingValue } from '../../domain/feed/feed-batch.ts';
 import type { FeedValue } from '../../domain/feed/feed-value.ts';
 import { erasedError } from '../../domain/gdpr/erased-error.ts';
 import { mergeAttributeValues, type MergeRefusal, prepareChanges } from '../../store/attributes/merge-attribute-values.ts';
 import { holdSorRevision } from '../../store/attributes/systems-of-records.ts';
 import { type Tx, write } from '../../store/core/database.ts';
-import { type FeedCounts, lockFeed, listWaitingFeedRequests, updateFeedRequestsDone } from '../../store/feed/feed-requests.ts';
+import { type FeedCounts, listWaitingFeedRequests, lockFeed, updateFeedRequestsDone } from '../../store/feed/feed-requests.ts';
 import { insertErrorsOf } from '../../store/imports/import-errors.ts';
 import { sorRules } from '../attributes/sor-rules.ts';
 import type { Dependencies } from '../dependencies.ts';

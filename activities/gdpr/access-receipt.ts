@@ -1,16 +1,17 @@
+import type { JobClaim } from '../../domain/jobs/job.ts';
 import { write } from '../../store/core/database.ts';
 import { deleteIdentifiers, findShown } from '../../store/gdpr/archives.ts';
 import { findRequesterName } from '../../store/gdpr/evidence.ts';
 import { listIdentifiers } from '../../store/gdpr/identifiers.ts';
 import { hashesOf } from '../../store/gdpr/people-keys.ts';
-import { type GdprClaim, lockGdprRequest, treatRequest } from '../../store/gdpr/progress.ts';
+import { lockGdprRequest, treatRequest } from '../../store/gdpr/progress.ts';
 import { insertReceipt } from '../../store/gdpr/receipts.ts';
 import { listGdprPeople } from '../../store/gdpr/requests.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { tellSubjects } from './receipt-subjects.ts';
 
 /** Signs what was shown, forgets by what its people were known, and has the request treated, all at once. */
-export async function finishAccess({ db, secrets, boundary }: Dependencies, claim: GdprClaim): Promise<void> {
+export async function finishAccess({ db, secrets, boundary }: Dependencies, claim: JobClaim): Promise<void> {
   await write(db, async (tx) => {
     const request = await lockGdprRequest(tx, claim);
     if (!request) return;             // a repeat: it is treated

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { ZipFile } from 'yazl';
-import { archivePage, type ArchiveHead, type PageSection } from '../../domain/gdpr/archive-page.ts';
+import { type ArchiveHead, archivePage, type PageSection } from '../../domain/gdpr/archive-page.ts';
 import type { ShownWith } from '../../domain/gdpr/archive-record.ts';
 import type { Files } from '../../store/core/files.ts';
 import { archiveJson, countsOf, type ToldLocation } from './archive-json.ts';

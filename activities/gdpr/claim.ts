@@ -1,9 +1,9 @@
-import type { JobRef } from '../../domain/jobs/job.ts';
-import { claimGdprRequest, type GdprClaim } from '../../store/gdpr/progress.ts';
+import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
+import { claimGdprRequest } from '../../store/gdpr/progress.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** `isTreated`: only its time is waited for. */
-export type ClaimedRequest = GdprClaim & { isTreated: boolean };
+export type ClaimedRequest = JobClaim & { isTreated: boolean };
 
 /** Makes the row this workflow run's; null when it is another's, or over. */
 export async function claimRequest(

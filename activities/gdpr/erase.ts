@@ -1,11 +1,11 @@
 import { Context } from '@temporalio/activity';
+import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { write } from '../../store/core/database.ts';
 import { findSyncCopies, noteSyncCopies } from '../../store/gdpr/copies.ts';
 import type { ErasingLocation, KnownBy } from '../../store/gdpr/personal-data-location.ts';
 import { personalData } from '../../store/gdpr/personal-data.ts';
-import {
-  addErased, type GdprClaim, GdprGone, holdGdprRequest, isGdprCurrent, updateStage, updateSurvivors,
-} from '../../store/gdpr/progress.ts';
+import { addErased, holdGdprRequest, updateStage, updateSurvivors } from '../../store/gdpr/progress.ts';
+import { isJobCurrent } from '../../store/jobs/jobs.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { listGoingIdentifiers } from './going.ts';
 import { tellFault } from './tell-fault.ts';
@@ -20,7 +20,7 @@ export const PLACES = personalData.filter((place): place is ErasingLocation => p
 export type Pass = { erased: number; survivors: number };
 
 /** Takes away what all places have of the people who go, in their order, and looks whether anything is left. */
-export async function erasePeople(deps: Dependencies, claim: GdprClaim): Promise<Pass> {
+export async function erasePeople(deps: Dependencies, claim: JobClaim): Promise<Pass> {
   const freeSlot = await deps.takeGdprSlot();
   try {
     const chunks = chunksOf(await listGoingIdentifiers(deps.db, claim));
@@ -42,7 +42,7 @@ export async function erasePeople(deps: Dependencies, claim: GdprClaim): Promise
 }
 
 /** Which systems outside know them, while that can be told. */
-async function noteCopies(deps: Dependencies, claim: GdprClaim, chunks: KnownBy[][]): Promise<void> {
+async function noteCopies(deps: Dependencies, claim: JobClaim, chunks: KnownBy[][]): Promise<void> {
   const found = new Set<string>();
   for (const people of chunks) {
     const some = await findSyncCopies(deps, claim.entityId, people)
@@ -57,27 +57,27 @@ async function noteCopies(deps: Dependencies, claim: GdprClaim, chunks: KnownBy[
 
 /** Place by place, as long as the request is this generation's and the step is wanted. What fails is told of, and tried again. */
 async function atEachPlace(
-  deps: Dependencies, claim: GdprClaim, work: (place: ErasingLocation) => Promise<number>,
+  deps: Dependencies, claim: JobClaim, work: (place: ErasingLocation) => Promise<number>,
 ): Promise<Map<string, number>> {
   const rows = new Map<string, number>();
   for (const place of PLACES) {
     deps.draining.throwIfAborted();
     Context.current().cancellationSignal.throwIfAborted();
-    if (!await isGdprCurrent(deps.db, claim)) throw new GdprGone();
+    if (!await isJobCurrent(deps.db, 'delete', claim)) throw new JobGone();
     rows.set(place.name, await work(place)
       .catch((error: unknown) => tellFault(deps, claim, `${place.name} could not be erased`, error)));
   }
   return rows;
 }
 
-async function eraseAt(deps: Dependencies, claim: GdprClaim, place: ErasingLocation, chunks: KnownBy[][]): Promise<number> {
+async function eraseAt(deps: Dependencies, claim: JobClaim, place: ErasingLocation, chunks: KnownBy[][]): Promise<number> {
   const tally = (tx: Parameters<typeof addErased>[0], rows: number) => addErased(tx, claim, place.name, rows);
   let rows = 0;
   for (const people of chunks) rows += await place.erase({ ...deps, tally }, claim.entityId, people);
   return rows;
 }
 
-async function countAt(deps: Dependencies, { entityId }: GdprClaim, place: ErasingLocation, chunks: KnownBy[][]): Promise<number> {
+async function countAt(deps: Dependencies, { entityId }: JobClaim, place: ErasingLocation, chunks: KnownBy[][]): Promise<number> {
   let rows = 0;
   for (const people of chunks) rows += await place.count(deps, entityId, people);
   return rows;

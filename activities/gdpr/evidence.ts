@@ -1,12 +1,11 @@
 import type { NewReceipt } from '../../domain/gdpr/gdpr-receipt.ts';
+import type { JobClaim } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { listCopies } from '../../store/gdpr/copies.ts';
 import { findNow, findRequesterName } from '../../store/gdpr/evidence.ts';
 import { insertDeletionLists } from '../../store/gdpr/export-deletions.ts';
 import { hashesOf } from '../../store/gdpr/people-keys.ts';
-import {
-  type GdprClaim, endRound, holdGdprRequest, lockGdprRequest, treatRequest, updateStage,
-} from '../../store/gdpr/progress.ts';
+import { endRound, holdGdprRequest, lockGdprRequest, treatRequest, updateStage } from '../../store/gdpr/progress.ts';
 import { insertReceipt } from '../../store/gdpr/receipts.ts';
 import type { GdprRequest } from '../../store/gdpr/request-record.ts';
 import { findGdprRequestById } from '../../store/gdpr/requests.ts';
@@ -19,7 +18,7 @@ import { tellSubjects } from './receipt-subjects.ts';
 import { tellExporters } from './tell-exporters.ts';
 
 /** Writes down whom exporters are to be told of, while it is known. */
-export async function listForExporters(deps: Dependencies, claim: GdprClaim): Promise<void> {
+export async function listForExporters(deps: Dependencies, claim: JobClaim): Promise<void> {
   await updateStage(deps.db, claim, 'telling exporters');
   const people = await listGoingIdentifiers(deps.db, claim);
   await write(deps.db, async (tx) => {
@@ -30,7 +29,7 @@ export async function listForExporters(deps: Dependencies, claim: GdprClaim): Pr
 }
 
 /** Null once each exporter's bucket has its list, or was given up; else when to try again. */
-export async function tellExportersOf(deps: Dependencies, claim: GdprClaim): Promise<RetryAfter | null> {
+export async function tellExportersOf(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
   const { entityId, identifier: requestIdentifier, round } = await write(deps.db, (tx) => holdGdprRequest(tx, claim));
   return tellExporters(deps, { entityId, requestIdentifier, round });
 }
@@ -39,7 +38,7 @@ export async function tellExportersOf(deps: Dependencies, claim: GdprClaim): Pro
  * Signs what was done in this round, forgets by what its people were known, and has them treated, all at once; with the last of them
  * the request is. Tells whether it is; of a round that has ended already, too.
  */
-export async function finishRound(deps: Dependencies, claim: GdprClaim): Promise<{ isTreated: boolean }> {
+export async function finishRound(deps: Dependencies, claim: JobClaim): Promise<{ isTreated: boolean }> {
   await write(deps.db, async (tx) => {
     const request = await lockGdprRequest(tx, claim);
     const people = request ? await listGoing(tx, claim) : [];

@@ -1,9 +1,10 @@
+import type { JobClaim } from '../../domain/jobs/job.ts';
 import { collectIdentifiers, updateSubjects } from '../../store/gdpr/identifiers.ts';
-import { type GdprClaim, updateStage } from '../../store/gdpr/progress.ts';
+import { updateStage } from '../../store/gdpr/progress.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** Gathers what the people are known by; `added`: how many ids are new. */
-export async function gatherKnown({ db, secrets, boundary }: Dependencies, claim: GdprClaim): Promise<{ added: number }> {
+export async function gatherKnown({ db, secrets, boundary }: Dependencies, claim: JobClaim): Promise<{ added: number }> {
   const { entityId, runId } = claim;
   await updateStage(db, claim, 'gathering');
   await updateSubjects(db, secrets, entityId, runId);

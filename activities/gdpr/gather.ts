@@ -1,15 +1,15 @@
+import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { findOlderWritersMs } from '../../store/core/open-window.ts';
 import { findNow } from '../../store/gdpr/evidence.ts';
 import { hashesOf } from '../../store/gdpr/people-keys.ts';
-import {
-  beginErasing, type GdprClaim, GdprGone, holdGdprRequest, isGdprCurrent, updateStage,
-} from '../../store/gdpr/progress.ts';
+import { beginErasing, holdGdprRequest, updateStage } from '../../store/gdpr/progress.ts';
 import { type Hashed, listNotErased, listRaised, updateRaised } from '../../store/gdpr/raised.ts';
 import { listGdprPeople } from '../../store/gdpr/requests.ts';
 import { listIdsToRefuse } from '../../store/gdpr/shared-ids.ts';
 import { listMissingTombstones, lockBatches, raiseTombstones, readmit } from '../../store/gdpr/tombstone-batches.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';
+import { isJobCurrent } from '../../store/jobs/jobs.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { gatherKnown } from './gather-known.ts';
@@ -18,14 +18,14 @@ import { type Counted, setApart } from './held.ts';
 export type Gathered = Counted & { added: number };
 
 /** Gathers what the people are known by, and sets those apart who are on hold. */
-export async function gatherPeople(deps: Dependencies, claim: GdprClaim): Promise<Gathered> {
+export async function gatherPeople(deps: Dependencies, claim: JobClaim): Promise<Gathered> {
   const { added } = await gatherKnown(deps, claim);
   const { going, held } = await sortOut(deps, claim, false);
   return { going, held, added };
 }
 
 /** From here on nothing of them is taken in. When that was, by the database's clock. */
-export async function refusePeople(deps: Dependencies, claim: GdprClaim): Promise<{ sinceMs: number }> {
+export async function refusePeople(deps: Dependencies, claim: JobClaim): Promise<{ sinceMs: number }> {
   const { db } = deps;
   const { entityId, runId } = claim;
   await updateStage(db, claim, 'raising tombstones');
@@ -36,8 +36,8 @@ export async function refusePeople(deps: Dependencies, claim: GdprClaim): Promis
 }
 
 /** Null once nobody writes any more who had looked for tombstones before they were there; else when to look again. */
-export async function waitForOlderWriters({ db }: Dependencies, claim: GdprClaim, sinceMs: number): Promise<RetryAfter | null> {
-  if (!await isGdprCurrent(db, claim)) throw new GdprGone();
+export async function waitForOlderWriters({ db }: Dependencies, claim: JobClaim, sinceMs: number): Promise<RetryAfter | null> {
+  if (!await isJobCurrent(db, 'delete', claim)) throw new JobGone();
   // Whoever begins within the millisecond in which that was told has looked after it, or is waited for, too.
   const openMs = await findOlderWritersMs(db, new Date(sinceMs + 1));
   return openMs > 0 ? { againInMs: openMs } : null;
@@ -47,7 +47,7 @@ export async function waitForOlderWriters({ db }: Dependencies, claim: GdprClaim
  * The last look for holds: from here on one comes too late for those who go. Null where a tombstone of theirs does not stand any
  * more, since another request took it away for somebody on hold, or a device is theirs alone again: then nothing has begun.
  */
-export async function beginErasingPeople(deps: Dependencies, claim: GdprClaim): Promise<Counted | null> {
+export async function beginErasingPeople(deps: Dependencies, claim: JobClaim): Promise<Counted | null> {
   const { isMissing, ...counted } = await sortOut(deps, claim, true);
   deps.boundary('gdpr: erasing begun');
   return isMissing ? null : counted;
@@ -56,7 +56,7 @@ export async function beginErasingPeople(deps: Dependencies, claim: GdprClaim): 
 /** `isMissing`: a tombstone of theirs does not stand, which is looked at where erasing `begins`. */
 type Sorted = Counted & { isMissing: boolean };
 
-async function sortOut(deps: Dependencies, claim: GdprClaim, begins: boolean): Promise<Sorted> {
+async function sortOut(deps: Dependencies, claim: JobClaim, begins: boolean): Promise<Sorted> {
   const letIn = new Set<string>();
   for (;;) {
     const { refused, ...sorted } = await write(deps.db, (tx) => sortOnce(tx, deps, claim, { begins, letIn }));
@@ -67,7 +67,7 @@ async function sortOut(deps: Dependencies, claim: GdprClaim, begins: boolean): P
 }
 
 async function sortOnce(
-  tx: Tx, deps: Dependencies, claim: GdprClaim, { begins, letIn }: { begins: boolean; letIn: ReadonlySet<string> },
+  tx: Tx, deps: Dependencies, claim: JobClaim, { begins, letIn }: { begins: boolean; letIn: ReadonlySet<string> },
 ): Promise<Sorted & { refused: Person[] }> {
   const { entityId, runId } = claim;
   // Whoever takes tombstones away locks them first, and requests after that.
@@ -85,7 +85,7 @@ async function sortOnce(
  * Who was put on hold after this request had raised their tombstones, and before anything of them was gone; and devices that turned
  * out to be somebody else's, too. Nobody whom another request has erased since, or is erasing.
  */
-async function takeInAgain(deps: Dependencies, claim: GdprClaim, devices: readonly Person[]): Promise<void> {
+async function takeInAgain(deps: Dependencies, claim: JobClaim, devices: readonly Person[]): Promise<void> {
   const { entityId, runId } = claim;
   const held = (await listGdprPeople(deps.db, entityId, runId)).filter(({ state }) => state === 'held').map(({ ordinal }) => ordinal);
   const raised = hashed(deps, entityId, [...await listRaised(deps.db, claim, held), ...devices]);

@@ -1,5 +1,4 @@
-import type { JobRef } from '../../domain/jobs/job.ts';
-import type { GdprClaim } from '../../store/gdpr/progress.ts';
+import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -17,14 +16,14 @@ export const gdprAccessSteps = (deps: Dependencies) => ({
   claimAccess: (ref: JobRef, workflowRunId: string): Promise<ClaimedRequest | null> => claimRequest(deps, ref, workflowRunId),
 
   /** Null; histories from before have it wait where a person had too many ids. A hold keeps no one from their own data. */
-  gatherToShow: (claim: GdprClaim): Promise<RetryAfter | null> => heartbeating(async () => {
+  gatherToShow: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(async () => {
     await gatherKnown(deps, claim);
     return null;
   }),
-  writeArchives: (claim: GdprClaim): Promise<void> => heartbeating(() => showPeople(deps, claim)),
-  writeAccessReceipt: (claim: GdprClaim): Promise<void> => heartbeating(() => finishAccess(deps, claim)),
+  writeArchives: (claim: JobClaim): Promise<void> => heartbeating(() => showPeople(deps, claim)),
+  writeAccessReceipt: (claim: JobClaim): Promise<void> => heartbeating(() => finishAccess(deps, claim)),
 
-  mailAboutAccess: ({ entityId, runId: requestId }: GdprClaim): Promise<RetryAfter | null> =>
+  mailAboutAccess: ({ entityId, runId: requestId }: JobClaim): Promise<RetryAfter | null> =>
     heartbeating(() => mailGdpr(deps, { entityId, requestId }, 'treated')),
 
   /** Null once it is gone; else when its time is over. */

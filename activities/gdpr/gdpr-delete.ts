@@ -1,5 +1,5 @@
-import type { JobRef } from '../../domain/jobs/job.ts';
-import { type GdprClaim, updateStage } from '../../store/gdpr/progress.ts';
+import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
+import { updateStage } from '../../store/gdpr/progress.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -12,8 +12,6 @@ import { mailGdpr } from './gdpr-mail.ts';
 import type { Counted } from './held.ts';
 import { tellFault } from './tell-fault.ts';
 
-export type { GdprClaim, JobRef };
-
 export type GdprDeleteSteps = ReturnType<typeof gdprDeleteSteps>;
 
 /** A step of a request that another workflow has taken over, or that is no more, is refused as `request_gone`. */
@@ -21,21 +19,21 @@ export const gdprDeleteSteps = (deps: Dependencies) => ({
   claimDeletion: (ref: JobRef, workflowRunId: string): Promise<ClaimedRequest | null> => claimRequest(deps, ref, workflowRunId),
 
   /** Histories from before have it wait where somebody had too many ids. */
-  collectIdentifiers: (claim: GdprClaim): Promise<Gathered | RetryAfter> =>
+  collectIdentifiers: (claim: JobClaim): Promise<Gathered | RetryAfter> =>
     told(deps, claim, 'what they are known by could not be gathered', () => gatherPeople(deps, claim)),
-  raiseTombstones: (claim: GdprClaim): Promise<{ sinceMs: number }> =>
+  raiseTombstones: (claim: JobClaim): Promise<{ sinceMs: number }> =>
     told(deps, claim, 'tombstones could not be raised', () => refusePeople(deps, claim)),
-  olderWriters: (claim: GdprClaim, sinceMs: number): Promise<RetryAfter | null> => waitForOlderWriters(deps, claim, sinceMs),
+  olderWriters: (claim: JobClaim, sinceMs: number): Promise<RetryAfter | null> => waitForOlderWriters(deps, claim, sinceMs),
   /** Null: what was raised does not stand any more. */
-  beginErasing: (claim: GdprClaim): Promise<Counted | null> =>
+  beginErasing: (claim: JobClaim): Promise<Counted | null> =>
     told(deps, claim, 'erasing could not begin', () => beginErasingPeople(deps, claim)),
-  erasePass: (claim: GdprClaim): Promise<Pass> => heartbeating(() => erasePeople(deps, claim)),
-  listForExporters: (claim: GdprClaim): Promise<void> => heartbeating(() => listForExporters(deps, claim)),
-  tellExporters: (claim: GdprClaim): Promise<RetryAfter | null> => heartbeating(() => tellExportersOf(deps, claim)),
-  writeReceipt: (claim: GdprClaim): Promise<{ isTreated: boolean }> => heartbeating(() => finishRound(deps, claim)),
-  waitForHolds: (claim: GdprClaim): Promise<void> => updateStage(deps.db, claim, 'on hold'),
+  erasePass: (claim: JobClaim): Promise<Pass> => heartbeating(() => erasePeople(deps, claim)),
+  listForExporters: (claim: JobClaim): Promise<void> => heartbeating(() => listForExporters(deps, claim)),
+  tellExporters: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => tellExportersOf(deps, claim)),
+  writeReceipt: (claim: JobClaim): Promise<{ isTreated: boolean }> => heartbeating(() => finishRound(deps, claim)),
+  waitForHolds: (claim: JobClaim): Promise<void> => updateStage(deps.db, claim, 'on hold'),
 
-  mailAboutDeletion: ({ entityId, runId: requestId }: GdprClaim, kind: 'held' | 'treated'): Promise<RetryAfter | null> =>
+  mailAboutDeletion: ({ entityId, runId: requestId }: JobClaim, kind: 'held' | 'treated'): Promise<RetryAfter | null> =>
     heartbeating(() => mailGdpr(deps, { entityId, requestId }, kind)),
 
   /** Null once it is gone; else when its time is over. */
@@ -43,6 +41,6 @@ export const gdprDeleteSteps = (deps: Dependencies) => ({
 });
 
 /** What keeps the step stands in the status, until it goes on. */
-function told<T>(deps: Dependencies, claim: GdprClaim, what: string, work: () => Promise<T>): Promise<T> {
+function told<T>(deps: Dependencies, claim: JobClaim, what: string, work: () => Promise<T>): Promise<T> {
   return heartbeating(() => work().catch((error: unknown) => tellFault(deps, claim, what, error)));
 }

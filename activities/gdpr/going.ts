@@ -1,17 +1,17 @@
+import type { JobClaim } from '../../domain/jobs/job.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { type GdprIdentifier, listIdentifiers } from '../../store/gdpr/identifiers.ts';
-import type { GdprClaim } from '../../store/gdpr/progress.ts';
 import type { GdprPerson } from '../../store/gdpr/request-record.ts';
 import { listGdprPeople } from '../../store/gdpr/requests.ts';
 
 /** Those whose erasure has begun and not ended. */
-export async function listGoing(db: Queryable, { entityId, runId }: GdprClaim): Promise<GdprPerson[]> {
+export async function listGoing(db: Queryable, { entityId, runId }: JobClaim): Promise<GdprPerson[]> {
   const people = await listGdprPeople(db, entityId, runId);
   return people.filter(({ state, round }) => state === 'pending' && round !== null);
 }
 
 /** What they are known by. */
-export async function listGoingIdentifiers(db: Queryable, claim: GdprClaim): Promise<GdprIdentifier[]> {
+export async function listGoingIdentifiers(db: Queryable, claim: JobClaim): Promise<GdprIdentifier[]> {
   const going = new Set((await listGoing(db, claim)).map(({ ordinal }) => ordinal));
   return (await listIdentifiers(db, claim.entityId, claim.runId)).filter(({ ordinal }) => going.has(ordinal));
 }

@@ -2,14 +2,16 @@ import { Context } from '@temporalio/activity';
 import type { ArchiveHead } from '../../domain/gdpr/archive-page.ts';
 import type { ShownWith } from '../../domain/gdpr/archive-record.ts';
 import { locationWords } from '../../domain/gdpr/personal-data-words.ts';
+import type { JobClaim } from '../../domain/jobs/job.ts';
 import { findEntityName } from '../../store/accounts/entities.ts';
 import { write } from '../../store/core/database.ts';
 import {
-  archivePrefix, type BegunArchive, beginArchive, isArchiveWanted, listAppNames, listIdentifiersOf, recordArchive, type Told,
+  archivePrefix, beginArchive, type BegunArchive, isArchiveWanted, listAppNames, listIdentifiersOf, recordArchive,
+  type Told,
 } from '../../store/gdpr/archives.ts';
 import type { KnownBy } from '../../store/gdpr/personal-data-location.ts';
 import { personalData } from '../../store/gdpr/personal-data.ts';
-import { type GdprClaim, updateStage } from '../../store/gdpr/progress.ts';
+import { updateStage } from '../../store/gdpr/progress.ts';
 import { atMostEach } from '../core/at-most-each.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { ToldLocation } from './archive-json.ts';
@@ -28,7 +30,7 @@ class Unwanted extends Error {
 }
 
 /** Writes the archive of each person of a request who has none yet, one after another. What keeps it is told, and tried again. */
-export async function showPeople(deps: Dependencies, claim: GdprClaim): Promise<void> {
+export async function showPeople(deps: Dependencies, claim: JobClaim): Promise<void> {
   await updateStage(deps.db, claim, 'writing archives');
   for (;;) {
     deps.draining.throwIfAborted();
@@ -49,7 +51,7 @@ export async function showPeople(deps: Dependencies, claim: GdprClaim): Promise<
 }
 
 /** Of somebody who was erased meanwhile nothing stays; an attempt that another has taken over from ends. */
-async function showOne(deps: Dependencies, claim: GdprClaim, { person, key }: BegunArchive): Promise<void> {
+async function showOne(deps: Dependencies, claim: JobClaim, { person, key }: BegunArchive): Promise<void> {
   const { db, files } = deps;
   const begun = { ...claim, ordinal: person.ordinal, key };
   await deleteOthers(deps, claim, begun);
@@ -66,11 +68,11 @@ async function showOne(deps: Dependencies, claim: GdprClaim, { person, key }: Be
 }
 
 /** What attempts left behind that were broken off. */
-async function deleteOthers({ files }: Dependencies, claim: GdprClaim, { ordinal, key }: { ordinal: number; key: string }): Promise<void> {
+async function deleteOthers({ files }: Dependencies, claim: JobClaim, { ordinal, key }: { ordinal: number; key: string }): Promise<void> {
   for await (const { key: found } of files.list(`${archivePrefix(claim)}${ordinal}-`)) if (found !== key) await files.delete(found);
 }
 
-async function tellOf(deps: Dependencies, claim: GdprClaim, { person, key }: BegunArchive): Promise<Told> {
+async function tellOf(deps: Dependencies, claim: JobClaim, { person, key }: BegunArchive): Promise<Told> {
   const { db, files } = deps;
   const known = await listIdentifiersOf(db, claim, person);
   const { shown, ...archive } = await archiveOf(deps, claim, { person, key, known });
@@ -80,7 +82,7 @@ async function tellOf(deps: Dependencies, claim: GdprClaim, { person, key }: Beg
 }
 
 async function archiveOf(
-  deps: Dependencies, claim: GdprClaim, { person, key, known }: BegunArchive & { known: KnownBy[] },
+  deps: Dependencies, claim: JobClaim, { person, key, known }: BegunArchive & { known: KnownBy[] },
 ): Promise<Archived> {
   const { db, files } = deps;
   const { entityId } = claim;

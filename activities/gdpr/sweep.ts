@@ -1,7 +1,6 @@
 import { faultOf } from '../../domain/core/fault.ts';
 import { listDueMails, listExpiredRequests } from '../../store/gdpr/across-entities.ts';
-import { findGdprRequestById } from '../../store/gdpr/requests.ts';
-import { listUnclaimedRuns } from '../../store/jobs/runs-across-entities.ts';
+import { listUnclaimedJobs } from '../../store/jobs/jobs-across-entities.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { startJob } from '../jobs/start-job.ts';
 import { GRACE_SECONDS } from '../jobs/sweep.ts';
@@ -18,11 +17,10 @@ export const gdprSweepSteps = (deps: SweepDependencies) => ({
    */
   async careForRequests(): Promise<void> {
     const { db, temporal } = deps;
-    for (const ref of await listUnclaimedRuns(db, 'gdpr', GRACE_SECONDS)) {
-      await alone(deps, ref, 'a request of people could not be started', async () => {
-        const request = await findGdprRequestById(db, ref.entityId, ref.runId);
-        if (request) await startJob(temporal, request.type, ref);
-      });
+    for (const kind of ['access', 'delete'] as const) {
+      for (const ref of await listUnclaimedJobs(db, kind, GRACE_SECONDS)) {
+        await alone(deps, ref, 'a request of people could not be started', () => startJob(temporal, kind, ref));
+      }
     }
     for (const { entityId, requestId, kind } of await listDueMails(db)) {
       await alone(deps, { entityId, runId: requestId }, 'a mail about a request of people could not be sent',

@@ -12,8 +12,8 @@ import type { DataExporter, ExporterSecrets } from '../../store/exports/data-exp
 import { findExporterById, openExporterSecrets } from '../../store/exports/data-exporters.ts';
 import { exporterAccess } from '../../store/exports/exporter-access.ts';
 import {
-  type DeletionRound, type ExportDeletion, findNextListMs, listDueLists, listLeftLists, raiseTries, updateListFault, updateNeverNotified,
-  updateNotified,
+  type DeletionRound, type ExportDeletion, findNextListMs, listDueLists, listLeftLists, raiseTries, updateListFault,
+  updateNeverNotified, updateNotified,
 } from '../../store/gdpr/export-deletions.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';

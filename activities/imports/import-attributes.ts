@@ -1,17 +1,14 @@
 import type { PinnedImport } from '../../store/imports/import-record.ts';
 import { claimImport, findImport, updateImportFormat } from '../../store/imports/imports.ts';
-import type { ImportRef } from '../../store/jobs/across-entities.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import type { ImportClaim } from './import-claim.ts';
+import type { ImportClaim, ImportRef } from './import-claim.ts';
 import { fetchFile } from './import-fetch.ts';
 import { loadLanes, type Outcome } from './import-lanes.ts';
 import { mailReport } from './import-mail.ts';
 import { failImport, finishImport } from './import-merge.ts';
 import { pinnedHeader } from './import-rules.ts';
-
-export type { ImportRef };
 
 export type ImportAttributesSteps = ReturnType<typeof importAttributesSteps>;
 

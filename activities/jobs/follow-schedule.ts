@@ -3,12 +3,13 @@ import { runsBetween, type SyncSchedule } from '../../domain/syncs/sync-schedule
 import { findEntityZone } from '../../store/accounts/entities.ts';
 import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
 import { updateScheduledUntil as updateExporterScheduledUntil } from '../../store/exports/data-exporters.ts';
-import { listScheduledExporters, listScheduledSyncs } from '../../store/jobs/runs-across-entities.ts';
+import { listScheduledExporters, listScheduledSyncs } from '../../store/jobs/jobs-across-entities.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import { updateScheduledUntil } from '../../store/syncs/syncs.ts';
 import type { Dependencies } from '../dependencies.ts';
 import {
-  deleteSchedule, EXPORTER_SCHEDULES, listSchedules, type ListedSchedule, putSchedule, type ScheduleKind, SYNC_SCHEDULES, type TickRef,
+  deleteSchedule, EXPORTER_SCHEDULES, type ListedSchedule, listSchedules, putSchedule, type ScheduleKind,
+  SYNC_SCHEDULES, type TickRef,
 } from './schedules.ts';
 
 type FollowDependencies = Pick<Dependencies, 'db' | 'temporal'>;

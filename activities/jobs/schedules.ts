@@ -1,6 +1,6 @@
 import {
-  type CalendarSpec, type Client, isGrpcServiceError, MONTHS, ScheduleAlreadyRunning, ScheduleNotFoundError, type ScheduleOptions,
-  ScheduleOverlapPolicy, ServiceError,
+  type CalendarSpec, type Client, isGrpcServiceError, MONTHS, ScheduleAlreadyRunning, ScheduleNotFoundError,
+  type ScheduleOptions, ScheduleOverlapPolicy, ServiceError,
 } from '@temporalio/client';
 import type { TaskQueue } from '../../domain/jobs/workflow-id.ts';
 import { nextRuns, type SyncSchedule } from '../../domain/syncs/sync-schedule.ts';

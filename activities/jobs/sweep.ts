@@ -1,19 +1,17 @@
-import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { jobWorkflowId } from '../../domain/jobs/job.ts';
+import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import { JOB_KINDS, jobWorkflowId, logOfJob } from '../../domain/jobs/job.ts';
 import { deleteExpiredAccountLinks } from '../../store/accounts/account-links-across-entities.ts';
 import { deleteOldAttempts } from '../../store/accounts/login-attempts.ts';
 import { addPendingCustomers } from '../../store/attributes/customers.ts';
 import type { Database } from '../../store/core/database.ts';
 import type { Files } from '../../store/core/files.ts';
 import { isArchiveNamed } from '../../store/gdpr/archives-across-entities.ts';
+import { listRunningJobs, listUnclaimedJobs, resetJob } from '../../store/jobs/jobs-across-entities.ts';
 import {
-  deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteOldChanges, deleteOldFeedRequests, deleteOldRequests, deleteRemains,
-  isFileOfImport, listEntitiesWithPendingCustomers, listExpiredImports, listRunningImports, listUnclaimedImports, listWaitingFeeds,
-  resetImport,
-} from '../../store/jobs/across-entities.ts';
-import {
-  deleteOldExportRuns, deleteOldSyncRuns, listRunningRuns, listUnclaimedRuns, resetRun, type RunKind,
-} from '../../store/jobs/runs-across-entities.ts';
+  deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteOldChanges, deleteOldExportRuns, deleteOldFeedRequests,
+  deleteOldRequests, deleteOldSyncRuns, deleteRemains, isFileOfImport, listEntitiesWithPendingCustomers,
+  listExpiredImports, listWaitingFeeds,
+} from '../../store/jobs/retention-across-entities.ts';
 import { ensurePartitionsAhead } from '../../store/tracking/event-partitions.ts';
 import { keepRetention } from '../../store/tracking/event-retention.ts';
 import { atMostEach } from '../core/at-most-each.ts';
@@ -45,24 +43,26 @@ export const sweepSteps = (
 ) => ({
   /** Takes running rows back from workflows that Temporal does not know, or has closed. */
   async resetLostRuns(): Promise<void> {
-    for (const run of await listRunningImports(db)) {
-      if (await isAlive(temporal, jobWorkflowId('import', run.identifier), run.runId)) continue;
-      if (await resetImport(db, run)) log.warn({ import: run.identifier, lostRun: run.runId }, 'a lost import starts again');
-      boundary('sweep: between resets');
+    for (const kind of JOB_KINDS) {
+      for (const job of await listRunningJobs(db, kind)) {
+        if (await isAlive(temporal, jobWorkflowId(kind, job.identifier), job.workflowRunId)) continue;
+        if (await resetJob(db, kind, job)) {
+          const { fields, name } = logOfJob(kind, job.identifier);
+          log.warn({ ...fields, lostRun: job.workflowRunId }, `${name} whose workflow is lost starts again`);
+        }
+        boundary('sweep: between resets');
+      }
     }
-    await resetLostRunsOf('sync', { db, temporal, log });
-    await resetLostRunsOf('export', { db, temporal, log });
-    await resetLostRunsOf('gdpr', { db, temporal, log });
   },
 
-  /** Starts what was accepted and never began, and feeds whose inbox nobody empties. */
+  /** Starts what was accepted and never began, and feeds whose inbox nobody empties. Requests of people: activities/gdpr/sweep.ts. */
   async startUnclaimed(): Promise<void> {
-    for (const ref of await listUnclaimedImports(db, GRACE_SECONDS)) {
-      await startJob(temporal, 'import', { ...ref, runId: ref.importId });
-      boundary('sweep: between starts');
+    for (const kind of ['import', 'sync', 'export'] as const) {
+      for (const ref of await listUnclaimedJobs(db, kind, GRACE_SECONDS)) {
+        await startJob(temporal, kind, ref);
+        boundary('sweep: between starts');
+      }
     }
-    for (const ref of await listUnclaimedRuns(db, 'sync', GRACE_SECONDS)) await startJob(temporal, 'sync', ref);
-    for (const ref of await listUnclaimedRuns(db, 'export', GRACE_SECONDS)) await startJob(temporal, 'export', ref);
     for (const entityId of await listWaitingFeeds(db, GRACE_SECONDS)) await wakeFeed(temporal, entityId);
   },
 
@@ -108,21 +108,6 @@ export const sweepSteps = (
     });
   },
 });
-
-/** By kind: the job, whose workflows have the ids, and how the log names it. */
-const RUNS = {
-  sync: { job: 'sync', field: 'syncRun', words: 'a lost run of a sync starts again' },
-  export: { job: 'export', field: 'exportRun', words: 'a lost run of an exporter starts again' },
-  gdpr: { job: 'delete', field: 'gdprRequest', words: 'a lost request of people for their data or its deletion starts again' },
-} as const satisfies Record<RunKind, object>;
-
-async function resetLostRunsOf(kind: RunKind, { db, temporal, log }: Pick<Dependencies, 'db' | 'temporal' | 'log'>): Promise<void> {
-  const { job, field, words } = RUNS[kind];
-  for (const run of await listRunningRuns(db, kind)) {
-    if (await isAlive(temporal, jobWorkflowId(job, run.identifier), run.workflowRunId)) continue;
-    if (await resetRun(db, kind, run)) log.warn({ [field]: run.identifier, lostRun: run.workflowRunId }, words);
-  }
-}
 
 /** Uploads whose request died between the pinned file and the row of its import, and archives whose row went as they were put. */
 export async function deleteOrphanedFiles(db: Database, files: Files): Promise<void> {

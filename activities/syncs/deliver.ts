@@ -17,7 +17,7 @@ import { isAnyErased } from './erased.ts';
 import type { Gathered } from './items.ts';
 import type { SyncJob } from './job.ts';
 import type { OpenConnection } from './open-connection.ts';
-import { countRecords, decideOutcomes, type RecordOutcome, progressAfter, progressTaken } from './outcomes.ts';
+import { countRecords, decideOutcomes, progressAfter, progressTaken, type RecordOutcome } from './outcomes.ts';
 import { forgetErased, type Outgoing, outgoingOf, sendable } from './outgoing.ts';
 import { placeBehind, placeToNote } from './place.ts';
 import type { RecordMapper } from './record-mapper.ts';

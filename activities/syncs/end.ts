@@ -1,7 +1,8 @@
+import type { JobKey } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { RunAlert, SyncRun } from '../../store/syncs/sync-run-record.ts';
-import { cancelRunsOf, findRunById, lockRun, type RunKey, updateRunEnded } from '../../store/syncs/sync-runs.ts';
+import { cancelRunsOf, findRunById, lockRun, updateRunEnded } from '../../store/syncs/sync-runs.ts';
 import { lockSyncById, updateFailures, updatePaused } from '../../store/syncs/syncs.ts';
 import type { Dependencies } from '../dependencies.ts';
 
@@ -9,7 +10,7 @@ import type { Dependencies } from '../dependencies.ts';
  * Ends a run as finished, or as failed for a reason in words for its owner. In the same transaction failures in a row are
  * counted, the sync is paused where they are too many, and what there is to be mailed is noted down.
  */
-export async function endSyncRun(deps: Dependencies, key: RunKey, failure: SyncRun['failure']): Promise<void> {
+export async function endSyncRun(deps: Dependencies, key: JobKey, failure: SyncRun['failure']): Promise<void> {
   await write(deps.db, async (tx) => {
     const found = await findRunById(tx, key.entityId, key.runId);
     // The sync before its run, as whoever cancels or claims does.

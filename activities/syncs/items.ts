@@ -1,4 +1,4 @@
-import { BATCH_BYTES, type Batch, type Cursor, type Field, type ReadItem } from '../../connectors/core/contract.ts';
+import { type Batch, BATCH_BYTES, type Cursor, type Field, type ReadItem } from '../../connectors/core/contract.ts';
 import type { Mapping } from '../../domain/syncs/record-mapping.ts';
 
 /** An item of a source; of a re-drive also the line of the first run that it brings again, and whether that could tell which it was. */

@@ -1,20 +1,20 @@
 import { redacted } from '../../connectors/core/redacted.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
+import type { JobClaim, JobKey } from '../../domain/jobs/job.ts';
 import { findSorById } from '../../store/attributes/systems-of-records.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
-import { findRunById, type RunKey } from '../../store/syncs/sync-runs.ts';
+import { findRunById } from '../../store/syncs/sync-runs.ts';
 import { findSyncById } from '../../store/syncs/syncs.ts';
 import type { Dependencies } from '../dependencies.ts';
-import type { RunClaim } from './claim.ts';
 import { type OpenConnection, openConnection } from './open-connection.ts';
 
 /** A run with its sync, as they stood when a step began. */
-export type SyncJob = { run: SyncRun; sync: Sync; key: RunKey };
+export type SyncJob = { run: SyncRun; sync: Sync; key: JobKey };
 
 /** Null when another generation has taken over, or the run has ended, or the sync is deleted. */
-export async function findJob({ db }: Pick<Dependencies, 'db'>, { entityId, runId, generation }: RunClaim): Promise<SyncJob | null> {
+export async function findJob({ db }: Pick<Dependencies, 'db'>, { entityId, runId, generation }: JobClaim): Promise<SyncJob | null> {
   const run = await findRunById(db, entityId, runId);
   if (run?.state !== 'running' || run.generation !== generation) return null;
   const sync = await findSyncById(db, entityId, run.syncId);

@@ -1,4 +1,5 @@
 import { laneOf } from '../../domain/core/lane.ts';
+import { JobGone } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { deletePinnedBatch, insertPinnedBatch, listPinnedBatches } from '../../store/syncs/pinned-batches.ts';
 import { updateRunProgress } from '../../store/syncs/sync-run-progress.ts';
@@ -13,7 +14,7 @@ import type { SyncJob } from './job.ts';
 import { type Merged, mergePart, type Part, type Target } from './merge.ts';
 import { progressTaken, type Taken } from './outcomes.ts';
 import { isErasedNamed, placeBehind, placeToNote } from './place.ts';
-import { RunGone, type RunScope } from './scope.ts';
+import type { RunScope } from './scope.ts';
 
 /** A batch with fewer values to write is merged at once: to write it down first would cost more than a second session saves. */
 const FEWEST_VALUES = 4_000;
@@ -134,7 +135,7 @@ export class AttributeLanes {
   #mergeIn(lane: number, checked: CheckedBatch, place: Place): Promise<void> {
     const merged = this.#lanes[lane]!.then(async () => {
       const merged = await mergePart(this.#deps, this.#job, this.#target, this.#partOf(lane, checked, place));
-      if (!merged) throw new RunGone();
+      if (!merged) throw new JobGone();
       this.#learn(checked, merged, this.#lanes.length);
     });
     // A source may say nothing for long: where its records can't be written, it is not waited for.

@@ -1,13 +1,13 @@
+import type { JobClaim } from '../../domain/jobs/job.ts';
 import { syncMail } from '../../domain/syncs/sync-mail.ts';
 import { findRunById } from '../../store/syncs/sync-runs.ts';
 import { findSyncById } from '../../store/syncs/syncs.ts';
 import { mailOnce } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import type { RunClaim } from './claim.ts';
 
 /** Mails the addresses that the sync names about a run that needs attention. */
-export async function mailAlert(deps: Dependencies, { entityId, runId }: RunClaim): Promise<RetryAfter | null> {
+export async function mailAlert(deps: Dependencies, { entityId, runId }: JobClaim): Promise<RetryAfter | null> {
   const run = await findRunById(deps.db, entityId, runId);
   const sync = run && await findSyncById(deps.db, entityId, run.syncId);
   if (!sync || !run.alert || sync.alerts.emails.length === 0) return null;

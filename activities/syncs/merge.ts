@@ -11,7 +11,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { changesOf, checkAgain, type CheckedBatch, type CheckedRecord } from './attributes.ts';
 import { erasedAmong } from './erased.ts';
 import type { SyncJob } from './job.ts';
-import { countRecords, decideOutcomes, type RecordOutcome, progressAfter } from './outcomes.ts';
+import { countRecords, decideOutcomes, progressAfter, type RecordOutcome } from './outcomes.ts';
 import type { RecordMapper } from './record-mapper.ts';
 import { recordOutcomes } from './record-outcomes.ts';
 

@@ -1,4 +1,5 @@
 import type { Batch, Cursor, Field } from '../../connectors/core/contract.ts';
+import { JobGone } from '../../domain/jobs/job.ts';
 import { UNTOLD } from '../../domain/syncs/schema-change.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { updateRunRead, updateSchemaChange } from '../../store/syncs/sync-run-progress.ts';
@@ -10,7 +11,7 @@ import type { SyncEnds, SyncJob } from './job.ts';
 import { RecordMapper } from './record-mapper.ts';
 import { readErrors } from './redrive.ts';
 import { schemaRefusal, takeWhileRead } from './schema.ts';
-import { RunGone, type RunScope } from './scope.ts';
+import type { RunScope } from './scope.ts';
 import { batchWriter, type BatchWriter, type PreparedBatch } from './write.ts';
 
 /** Of a batch. Five batches are in memory at once, from the one being read to the two being merged; twice the size is no faster. */
@@ -81,14 +82,14 @@ async function take(deps: Dependencies, job: SyncJob, { prepared, takeFields, ..
     await write(deps.db, (tx) => noteNews(tx, job, mapper));
     throw schemaRefusal(`new: ${[...mapper.news].join(', ')}`);
   }
-  if (!after) throw new RunGone();
+  if (!after) throw new JobGone();
   return after;
 }
 
 /** Fields that came up in records alone. */
 async function noteNews(tx: Tx, { key }: SyncJob, { news }: RecordMapper): Promise<SyncRun> {
   const run = await lockRun(tx, key);
-  if (!run) throw new RunGone();
+  if (!run) throw new JobGone();
   if (news.size > 0 && run.schemaChange === null) {
     await updateSchemaChange(tx, run, { added: [...news].map((name) => ({ name, type: UNTOLD })), removed: [], retyped: [] });
   }

@@ -6,7 +6,7 @@ import { updateRecordsSeen, upsertRecords } from '../../store/syncs/sync-records
 import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { redactErased } from '../gdpr/redact-erased.ts';
-import { type BatchRecord, errorsOf, type RecordOutcome, notesOf, settledLines } from './outcomes.ts';
+import { type BatchRecord, errorsOf, notesOf, type RecordOutcome, settledLines } from './outcomes.ts';
 
 /** What became of records, whatever their destination. */
 export type RecordedOutcomes = {

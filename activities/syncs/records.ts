@@ -1,21 +1,21 @@
 import { Context } from '@temporalio/activity';
 import { Refusal } from '../../domain/core/refusal.ts';
+import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import type { RunClaim } from './claim.ts';
 import { deliverPending } from './deliver.ts';
 import { waitOrFail } from './fault.ts';
 import { findJob, openEnds, type SyncEnds, type SyncJob } from './job.ts';
 import { readSource } from './read.ts';
 import { removeVanished } from './removal.ts';
 import { lookAtSchema } from './schema.ts';
-import { openScope, RunGone } from './scope.ts';
+import { openScope } from './scope.ts';
 
 /**
  * Reads and writes what is left of a run, and removes what has vanished. Null: there is nothing left to do, or the run has
  * failed; else when to try again.
  */
-export async function syncRecords(deps: Dependencies, claim: RunClaim): Promise<RetryAfter | null> {
+export async function syncRecords(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
   const freeSlot = await deps.takeSyncSlot();
   try {
     Context.current().cancellationSignal.throwIfAborted();
@@ -26,7 +26,7 @@ export async function syncRecords(deps: Dependencies, claim: RunClaim): Promise<
   }
 }
 
-async function syncInTurn(deps: Dependencies, claim: RunClaim): Promise<RetryAfter | null> {
+async function syncInTurn(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
   const job = await findJob(deps, claim);
   if (!job) return null;
   let ends: SyncEnds | null = null;
@@ -35,7 +35,7 @@ async function syncInTurn(deps: Dependencies, claim: RunClaim): Promise<RetryAft
     await syncWith(deps, job, ends);
     return null;
   } catch (error) {
-    if (error instanceof RunGone) return moved(deps, claim);
+    if (error instanceof JobGone) return moved(deps, claim);
     if (error instanceof Refusal) return waitOrFail(deps, job, error, ends);
     throw error;
   }
@@ -49,7 +49,7 @@ async function syncWith(deps: Dependencies, job: SyncJob, ends: SyncEnds): Promi
     if (ends.destination) await deliverPending(deps, job, { ...streamOf(job), open: ends.destination, scope });
     // With the fields that were taken just now, and the place behind what was pending.
     const current = await findJob(deps, { ...job.key, identifier: job.run.identifier });
-    if (!current) throw new RunGone();
+    if (!current) throw new JobGone();
     await readSource(deps, current, ends, scope);
     await removeVanished(deps, current, ends, scope);
   } finally {
@@ -62,6 +62,6 @@ function streamOf({ sync: { destination } }: SyncJob): { stream: string; key: st
 }
 
 /** Another attempt at this step may have moved the run on: then this one goes on from there. */
-async function moved(deps: Dependencies, claim: RunClaim): Promise<RetryAfter | null> {
+async function moved(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
   return await findJob(deps, claim) ? { againInMs: 1_000 } : null;
 }

@@ -3,6 +3,7 @@ import { redacted } from '../../connectors/core/redacted.ts';
 import type { AttributeChange } from '../../domain/attributes/attribute-change.ts';
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
+import { JobGone } from '../../domain/jobs/job.ts';
 import { toldFields } from '../../domain/syncs/schema-change.ts';
 import { type CustomerAttribute, listCustomerAttributesOf } from '../../store/attributes/customer-attributes.ts';
 import { mergeAttributeValues, prepareChanges } from '../../store/attributes/merge-attribute-values.ts';
@@ -17,7 +18,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { checksumOfRecord } from './checksum.ts';
 import type { SyncEnds, SyncJob } from './job.ts';
 import { targetsOf } from './record-mapper.ts';
-import { RunGone, type RunScope } from './scope.ts';
+import type { RunScope } from './scope.ts';
 
 /** So many values are removed in one transaction, or records of another destination at once. */
 const MAX_VALUES = 20_000;
@@ -56,7 +57,7 @@ async function reasonAgainst(
 async function settle({ db, boundary }: Dependencies, { key }: SyncJob, removed: number, removal: SyncRun['removal']): Promise<void> {
   await write(db, async (tx) => {
     const run = await lockRun(tx, key);
-    if (!run) throw new RunGone();
+    if (!run) throw new JobGone();
     await updateRunRemoval(tx, run, removed, removal);
   });
   boundary('sync: removal noted');
@@ -73,7 +74,7 @@ async function removeAttributes(
     from = after;
     after = await write(deps.db, async (tx) => {
       const run = await lockRun(tx, key);
-      if (!run) throw new RunGone();
+      if (!run) throw new JobGone();
       await holdSorRevision(tx, entityId, sorId);
       const attributes = await attributesOf(tx, sync, sorId);
       const limit = Math.max(1, Math.floor(MAX_VALUES / Math.max(1, attributes.length)));
@@ -132,7 +133,7 @@ async function removeRecords(
     if (failed) failures.message = shorten(redacted(sayFailed(failed), open!.secretSettings));
     await write(deps.db, async (tx) => {
       const held = await lockRun(tx, key);
-      if (!held) throw new RunGone();
+      if (!held) throw new JobGone();
       await deleteRecords(tx, entityId, syncId, gone);
       await updateRunRemoval(tx, held, gone.length, null);
       deps.boundary('sync: before a removal commits');

@@ -1,13 +1,13 @@
-import type { JobRef } from '../../domain/jobs/job.ts';
+import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
 import { write } from '../../store/core/database.ts';
-import { claimRun, findNextRun, findRunById } from '../../store/syncs/sync-runs.ts';
+import { findNextJob } from '../../store/jobs/jobs.ts';
+import { claimRun, findRunById } from '../../store/syncs/sync-runs.ts';
 import { lockSyncById } from '../../store/syncs/syncs.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { startJob } from '../jobs/start-job.ts';
 import { settleAbandonedBatches, settleRunsOf } from './abandoned-batches.ts';
-import type { RunClaim } from './claim.ts';
 import { endSyncRun } from './end.ts';
 import { mailAlert } from './mail.ts';
 import { syncRecords } from './records.ts';
@@ -16,7 +16,7 @@ export type RunSyncSteps = ReturnType<typeof runSyncSteps>;
 
 export const runSyncSteps = (deps: Dependencies) => ({
   /** Makes the row this workflow run's; null when it is another's, or over, or has to wait for another run of the sync. */
-  async claimSyncRun(ref: JobRef, workflowRunId: string): Promise<RunClaim | null> {
+  async claimSyncRun(ref: JobRef, workflowRunId: string): Promise<JobClaim | null> {
     const found = await findRunById(deps.db, ref.entityId, ref.runId);
     if (!found) return null;
     const claimed = await write(deps.db, async (tx) => {
@@ -29,17 +29,17 @@ export const runSyncSteps = (deps: Dependencies) => ({
   },
 
   /** Reads and writes what is left; null where nothing is. */
-  syncRecords: (claim: RunClaim): Promise<RetryAfter | null> => heartbeating(() => syncRecords(deps, claim)),
+  syncRecords: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => syncRecords(deps, claim)),
 
   /** Ends what has not failed, and starts the run that waits for it. Tells whether anybody wants to be told. */
-  async endSyncRun({ entityId, runId, generation }: RunClaim): Promise<{ mails: boolean }> {
+  async endSyncRun({ entityId, runId, generation }: JobClaim): Promise<{ mails: boolean }> {
     await endSyncRun(deps, { entityId, runId, generation }, null);
     const ended = await findRunById(deps.db, entityId, runId);
     if (ended?.state === 'canceled') await settleRunsOf(deps, entityId, ended.syncId);
-    const next = ended && await findNextRun(deps.db, entityId, ended.syncId);
+    const next = ended && await findNextJob(deps.db, 'sync', entityId, ended.syncId);
     if (next) await startJob(deps.temporal, 'sync', next);
     return { mails: ended?.generation === generation && ended.alert !== null };
   },
 
-  mailSyncAlert: (claim: RunClaim): Promise<RetryAfter | null> => heartbeating(() => mailAlert(deps, claim)),
+  mailSyncAlert: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => mailAlert(deps, claim)),
 });

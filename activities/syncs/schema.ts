@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { isLongerThan, MAX_CODE_POINTS, shorten } from '../../domain/core/text-limits.ts';
+import { JobGone } from '../../domain/jobs/job.ts';
 import {
   fieldsAt, joinChanges, type NamedField, sayChange, type SchemaChange, schemaChange, toldFields, untoldOf,
 } from '../../domain/syncs/schema-change.ts';
@@ -16,7 +17,7 @@ import { updateKnownFields, updateReadFields } from '../../store/syncs/syncs.ts'
 import type { Dependencies } from '../dependencies.ts';
 import { checkDestination, fieldsNamedInVain, sayInVain, streamNamed } from './check-schema.ts';
 import type { SyncEnds, SyncJob } from './job.ts';
-import { RunGone, type RunScope } from './scope.ts';
+import type { RunScope } from './scope.ts';
 
 /** Looks at the source's fields before it is read, and does what the sync's rule says where they are others than before. */
 export async function lookAtSchema(deps: Dependencies, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
@@ -28,7 +29,7 @@ export async function lookAtSchema(deps: Dependencies, job: SyncJob, ends: SyncE
   await takeKnown(deps, job, stream.fields, scope);
   await write(deps.db, async (tx) => {
     const run = await lockRun(tx, job.key);
-    if (!run) throw new RunGone();
+    if (!run) throw new JobGone();
     await updateRunBegun(tx, run, { position: job.sync.mode === 'incremental' ? run.cursorBefore : null, missingFields: inVain });
   });
 }
@@ -74,7 +75,7 @@ async function takeFields(
   let isNews = false;
   const defined = await write(deps.db, async (tx) => {
     const run = await lockRun(tx, key);
-    if (!run) throw new RunGone();
+    if (!run) throw new JobGone();
     const noticed = joinChanges(run.schemaChange, change);
     isNews = !isDeepStrictEqual(noticed, run.schemaChange);
     if (noticed && isNews) await updateSchemaChange(tx, run, noticed);

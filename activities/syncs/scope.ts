@@ -1,15 +1,12 @@
 import { Context } from '@temporalio/activity';
 import type { ConnectorContext } from '../../connectors/core/contract.ts';
 import { redacted } from '../../connectors/core/redacted.ts';
+import { JobGone } from '../../domain/jobs/job.ts';
+import { isJobCurrent } from '../../store/jobs/jobs.ts';
 import { countLogLines, insertLogLines, LOG_LINES } from '../../store/syncs/sync-log.ts';
-import { isRunCurrent } from '../../store/syncs/sync-runs.ts';
+import '../../store/syncs/sync-runs.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { SyncEnds, SyncJob } from './job.ts';
-
-/** The run was canceled, deleted, or another attempt or workflow has it. */
-export class RunGone extends Error {
-  override readonly name = 'RunGone';
-}
 
 const LOOK_EVERY_MS = 1_000;
 
@@ -34,7 +31,7 @@ export async function openScope(deps: Dependencies, { key, run }: SyncJob, ends:
   const signal = AbortSignal.any([gone.signal, deps.draining, Context.current().cancellationSignal]);
   const log = await openLog(deps, run);
   const look = async () => {
-    if (!await isRunCurrent(deps.db, key)) gone.abort(new RunGone());
+    if (!await isJobCurrent(deps.db, 'sync', key)) gone.abort(new JobGone());
   };
   const secretSettings = [ends.source.secretSettings, ends.destination?.secretSettings ?? {}];
   const timer = setInterval(() => {
@@ -45,7 +42,7 @@ export async function openScope(deps: Dependencies, { key, run }: SyncJob, ends:
   return {
     context: { ...deps.outside, signal, log: say },
     throwIfEnding: () => signal.throwIfAborted(),
-    end: () => gone.abort(new RunGone()),
+    end: () => gone.abort(new JobGone()),
     log: say,
     async close() {
       clearInterval(timer);

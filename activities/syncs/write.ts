@@ -1,6 +1,6 @@
 import type { RunProgress } from '../../store/syncs/sync-run-record.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { type CheckedBatch, checkBatch } from './attributes.ts';
+import { checkBatch, type CheckedBatch } from './attributes.ts';
 import { deliverBatch } from './deliver.ts';
 import { dryRunBatch } from './dry-run.ts';
 import type { Gathered } from './items.ts';

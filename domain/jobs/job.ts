@@ -1,21 +1,27 @@
+import { Refusal } from '../core/refusal.ts';
+
 /** What a workflow works on, by its row and by the name that the API shows. */
 export type JobRef = { entityId: number; runId: number; identifier: string };
+/** The same as one workflow holds it: a step of an older generation ends without effect. */
+export type JobClaim = JobRef & { generation: number };
+/** The same where no identifier is needed. */
+export type JobKey = Omit<JobClaim, 'identifier'>;
 
-/** The same of a row. */
 export function jobRefOf({ entityId, id: runId, identifier }: { entityId: number; id: number; identifier: string }): JobRef {
   return { entityId, runId, identifier };
 }
 
-/** Each kind of job: the type of its workflow, and how the ids of its workflows begin. */
+/** Each kind of job: the type of its workflow, how the ids of its workflows begin, and how logs name one. */
 const KINDS = {
-  import: { workflow: 'importAttributes', idPrefix: 'import' },
-  sync: { workflow: 'runSync', idPrefix: 'sync' },
-  export: { workflow: 'exportDaily', idPrefix: 'export' },
-  access: { workflow: 'gdprAccess', idPrefix: 'gdpr' },
-  delete: { workflow: 'gdprDelete', idPrefix: 'gdpr' },
+  import: { workflow: 'importAttributes', idPrefix: 'import', logField: 'import', name: 'an import' },
+  sync: { workflow: 'runSync', idPrefix: 'sync', logField: 'syncRun', name: 'a run of a sync' },
+  export: { workflow: 'exportDaily', idPrefix: 'export', logField: 'exportRun', name: 'a run of an exporter' },
+  access: { workflow: 'gdprAccess', idPrefix: 'gdpr', logField: 'gdprRequest', name: 'an access request' },
+  delete: { workflow: 'gdprDelete', idPrefix: 'gdpr', logField: 'gdprRequest', name: 'a deletion request' },
 } as const;
 
 export type JobKind = keyof typeof KINDS;
+export const JOB_KINDS = Object.keys(KINDS) as JobKind[];
 
 /** One job, one workflow: starting it twice finds the first. */
 export function jobWorkflowId(kind: JobKind, identifier: string): string {
@@ -24,4 +30,17 @@ export function jobWorkflowId(kind: JobKind, identifier: string): string {
 
 export function jobWorkflow(kind: JobKind): (typeof KINDS)[JobKind]['workflow'] {
   return KINDS[kind].workflow;
+}
+
+/** How logs tell of a job: the fields that name it, and a word for it. */
+export function logOfJob(kind: JobKind, identifier: string): { fields: Record<string, string>; name: string } {
+  const { logField, name } = KINDS[kind];
+  return { fields: { [logField]: identifier }, name };
+}
+
+/** The job is another workflow's, has ended, or is no more. Workflows know it by its status. */
+export class JobGone extends Refusal {
+  constructor() {
+    super(409, 'request_gone', 'The job is under way elsewhere, or over.');
+  }
 }

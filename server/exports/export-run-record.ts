@@ -3,14 +3,15 @@ import { refuse } from '../../domain/core/refusal.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { type ExportRecord, listExportRecords } from '../../store/exports/export-files.ts';
 import type { ExportRun } from '../../store/exports/export-run-record.ts';
-import { findExportRun, listExportRunIdentifiers } from '../../store/exports/export-runs.ts';
+import { findExportRun } from '../../store/exports/export-runs.ts';
+import { listJobIdentifiers } from '../../store/jobs/jobs.ts';
 import { wholeSeconds } from '../http/whole-seconds.ts';
 import { knownExporter } from './exporter-record.ts';
 
 /** Runs of one entity, with what each wrote of each type. */
 export async function showExportRuns(db: Queryable, entityId: number, runs: ExportRun[]): Promise<api.ExportRun[]> {
   const records = Map.groupBy(await listExportRecords(db, entityId, runs.map(({ id }) => id)), ({ runId }) => runId);
-  const roots = await listExportRunIdentifiers(db, entityId, runs.flatMap(({ rerunOf }) => rerunOf ?? []));
+  const roots = await listJobIdentifiers(db, 'export', entityId, runs.flatMap(({ rerunOf }) => rerunOf ?? []));
   return runs.map((run) => show(run, records.get(run.id) ?? [], roots.get(run.rerunOf ?? 0) ?? null));
 }
 

@@ -4,9 +4,8 @@ import { refuse } from '../../domain/core/refusal.ts';
 import { write } from '../../store/core/database.ts';
 import { findExporterById } from '../../store/exports/data-exporters.ts';
 import { findExportRecord } from '../../store/exports/export-files.ts';
-import {
-  cancelExportRun, countExportRuns, findExportRun, findExportRunById, findNextExportRun, listExportRuns,
-} from '../../store/exports/export-runs.ts';
+import { cancelExportRun, countExportRuns, findExportRun, findExportRunById, listExportRuns } from '../../store/exports/export-runs.ts';
+import { findNextJob } from '../../store/jobs/jobs.ts';
 import { audit } from '../http/audit.ts';
 import { rowsOf, showPage } from '../http/page.ts';
 import { bare } from '../http/reply.ts';
@@ -53,7 +52,7 @@ const cancelTheRun = route(api.cancelExportRun, async ({ params: { exporter_id, 
     await audit(tx, who, { action: 'update', subjectKind: 'export_run', subject: run_id, details: { change: 'canceled' } });
     return keepReply(tx, await showExportRun(tx, (await findExportRunById(tx, entityId, id))!));
   });
-  const next = await findNextExportRun(deps.db, entityId, exporterId);
+  const next = await findNextJob(deps.db, 'export', entityId, exporterId);
   if (next) await startSoon(deps, log, 'export', next);
   return answer;
 });

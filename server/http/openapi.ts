@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import type { Operation } from '../../api/core/operation.ts';
+import { type Operation, takesIdempotencyKey } from '../../api/core/operation.ts';
 import type { ServerSettings } from '../dependencies.ts';
-import { takesIdempotencyKey } from '../../api/core/operation.ts';
 
 type Json = Record<string, unknown>;
 

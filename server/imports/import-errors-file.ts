@@ -3,7 +3,8 @@ import { errorFileHeader, errorFileRow } from '../../domain/imports/error-file.t
 import type { ImportFormat } from '../../domain/imports/import-file.ts';
 import { write } from '../../store/core/database.ts';
 import { type StoredImportError, streamImportErrors } from '../../store/imports/import-errors.ts';
-import { findImport, type Import } from '../../store/imports/imports.ts';
+import type { Import } from '../../store/imports/import-record.ts';
+import { findImport } from '../../store/imports/imports.ts';
 import { audit } from '../http/audit.ts';
 import { streamedCsvFile } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';

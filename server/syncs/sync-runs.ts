@@ -3,11 +3,10 @@ import { refuse } from '../../domain/core/refusal.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import { countErrorsRedriven } from '../../store/imports/import-errors.ts';
+import { findNextJob, listJobIdentifiers } from '../../store/jobs/jobs.ts';
 import { listLogLines } from '../../store/syncs/sync-log.ts';
 import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
-import {
-  cancelRun, countRuns, findNextRun, findRun, findRunById, findWaitingRedrive, insertRun, listRunIdentifiers, listRuns,
-} from '../../store/syncs/sync-runs.ts';
+import { cancelRun, countRuns, findRun, findRunById, findWaitingRedrive, insertRun, listRuns } from '../../store/syncs/sync-runs.ts';
 import { findSyncById, lockSync } from '../../store/syncs/syncs.ts';
 import { audit } from '../http/audit.ts';
 import { rowsOf, showPage } from '../http/page.ts';
@@ -20,7 +19,7 @@ import { knownRun } from './sync-run.ts';
 const listTheRuns = route(api.listSyncRuns, async ({ params: { sync_id }, query, caller: { entityId } }, { db, settings }) => {
   const sync = await knownSync(db, entityId, sync_id);
   const runs = await listRuns(db, entityId, sync.id, rowsOf(query));
-  const roots = await listRunIdentifiers(db, entityId, runs.flatMap(({ rootId }) => rootId ?? []));
+  const roots = await listJobIdentifiers(db, 'sync', entityId, runs.flatMap(({ rootId }) => rootId ?? []));
   const now = new Date();
   const shown = runs.map((run) => showRun(run, { now, rootIdentifier: roots.get(run.rootId ?? 0) ?? null, redriven: null }));
   return showPage(settings, `/api/syncs/${sync_id}/runs`, query, await countRuns(db, entityId, sync.id), shown);
@@ -46,7 +45,7 @@ const cancelTheRun = route(api.cancelSyncRun, async ({ params: { sync_id, run_id
     return keepReply(tx, await showWhole(tx, (await findRunById(tx, entityId, id))!));
   });
   const { syncId } = (await findRunById(deps.db, entityId, id))!;
-  const next = await findNextRun(deps.db, entityId, syncId);
+  const next = await findNextJob(deps.db, 'sync', entityId, syncId);
   if (next) await startSoon(deps, log, 'sync', next);
   return answer;
 });

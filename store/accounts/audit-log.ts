@@ -1,7 +1,6 @@
 import type { ACTOR_KINDS, AUDIT_ACTIONS, SUBJECT_KINDS } from '../../domain/accounts/audit.ts';
 import type { Queryable } from '../core/database.ts';
 
-
 export type AuditEntry = {
   actorKind: (typeof ACTOR_KINDS)[number];
   actorId?: number | null;

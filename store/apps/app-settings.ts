@@ -1,7 +1,6 @@
 import type { AppType } from '../../domain/apps/app.ts';
 import type { Secrets } from '../core/secrets.ts';
 
-
 export type Localization = { language: string; original_name: string; name: string; description: string | null };
 /** Addresses of images. */
 export type AppIcon = { thumb: string | null; medium: string | null; large: string | null };

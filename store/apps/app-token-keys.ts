@@ -12,7 +12,6 @@ export type AppTokenKey = {
   createdAt: Date;
 };
 
-
 type KeyRow = { identifier: string; secret: string; created_at: Date };
 
 /** The oldest first. */

@@ -1,7 +1,7 @@
 import { type AttributeChange, type FoldedSet, FoldedSets, type ScalarChange } from '../../domain/attributes/attribute-change.ts';
 import type { Tx } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
-import { personKey, findErased, hasErased } from '../gdpr/tombstones.ts';
+import { findErased, hasErased, personKey } from '../gdpr/tombstones.ts';
 import { mergeScalars, stagedLine, type StagedScalars, stageScalars } from './merge-scalars.ts';
 import { mergeSets, type SetRefusal } from './merge-sets.ts';
 import { dryRunSets, storedSets } from './stored-sets.ts';

@@ -3,8 +3,8 @@ import type { Files } from './files.ts';
 import { countSealed, resealSome, sealedColumns } from './sealed-columns.ts';
 import { openSecrets } from './secrets.ts';
 import {
-  chooseSecretKey, findOrDrawKey, fingerprintOf, keyFile, listFileKeyIds, listKeyIds, listWrappedKeys, lockKeys, putKey, refuseKey,
-  unwrap, wrap,
+  chooseSecretKey, findOrDrawKey, fingerprintOf, keyFile, listFileKeyIds, listKeyIds, listWrappedKeys, lockKeys, putKey,
+  refuseKey, unwrap, wrap,
 } from './server-keys.ts';
 
 export type RotationDependencies = {

@@ -1,5 +1,5 @@
 import type { Queryable, Tx } from './database.ts';
-import { type Secrets, sealedPrefix } from './secrets.ts';
+import { sealedPrefix, type Secrets } from './secrets.ts';
 
 export type SealedColumn = {
   table: string;

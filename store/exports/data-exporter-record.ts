@@ -1,7 +1,6 @@
 import type { ExportFormat } from '../../domain/exports/export-data-type.ts';
 import type { EXPORTER_TYPES } from '../../domain/exports/exporter.ts';
 
-
 /** What a caller says of an exporter; its secrets stand apart. */
 export type NewExporter = {
   name: string;

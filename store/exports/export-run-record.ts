@@ -3,9 +3,6 @@ import type { ExportAlert, ExportRunCause, ExportRunState } from '../../domain/e
 import type { MailState } from '../core/mails.ts';
 import type { DataExporter } from './data-exporter-record.ts';
 
-
-
-
 /** What a run exports, as its exporter said when it was claimed first; secrets are the exporter's. */
 export type ExportDefinition = Pick<DataExporter, 'name' | 'type' | 'bucketName' | 'subfolder' | 'region' | 'endpoint' | 'accountId'
   | 'roleName' | 'appIds' | 'sorIds' | 'exportedData' | 'format' | 'includeHeaders' | 'encryptionType' | 'partBytes'> & {

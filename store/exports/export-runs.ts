@@ -1,9 +1,8 @@
 import { exportFolder, windowName } from '../../domain/exports/export-window.ts';
-import type { ExportAlert, ExportRunState } from '../../domain/exports/exporter.ts';
-import type { JobRef } from '../../domain/jobs/job.ts';
+import type { JobKey } from '../../domain/jobs/job.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
-import type { RunKey } from '../syncs/sync-runs.ts';
+import { claimJob, endRun, lockJob, lockJobToCancel } from '../jobs/jobs.ts';
 import type { DataExporter } from './data-exporter-record.ts';
 import { type ExportRun, type ExportRunRow, type NewExportRun, toExportRun } from './export-run-record.ts';
 
@@ -76,15 +75,6 @@ export async function countExportRuns(db: Queryable, entityId: number, exporterI
   return rows[0]!.count;
 }
 
-/** The oldest run of an exporter that waits to be started, where none is running. */
-export async function findNextExportRun(db: Queryable, entityId: number, exporterId: number): Promise<JobRef | null> {
-  const { rows } = await db.query<{ id: number; identifier: string }>(
-    `SELECT id, identifier FROM export_runs WHERE entity_id = $1 AND exporter_id = $2 AND state = 'accepted'
-       AND NOT EXISTS (SELECT FROM export_runs o WHERE o.entity_id = $1 AND o.exporter_id = $2 AND o.state = 'running')
-     ORDER BY id LIMIT 1`, [entityId, exporterId]);
-  return rows[0] ? { entityId, runId: rows[0].id, identifier: rows[0].identifier } : null;
-}
-
 /** The identifier of a run that was asked for and has not begun; null where there is none. */
 export async function findWaitingExportRun(db: Queryable, entityId: number, exporterId: number): Promise<string | null> {
   const { rows } = await db.query<{ identifier: string }>(
@@ -105,24 +95,18 @@ export async function findExportRunOfWindow(
 }
 
 /**
- * Makes the row this workflow run's; a repeat by the same run succeeds. Null when it is another's, has ended, or another run of
- * the exporter is under way, or was there before. The first claim takes down what is exported, and where the window begins. `tx`
- * holds the exporter.
+ * As `claimJob`; the first claim takes down what is exported, and where the window begins. `tx` holds the exporter.
  */
 export async function claimExportRun(tx: Tx, exporter: DataExporter, id: number, workflowRunId: string): Promise<ExportRun | null> {
-  const { rows: [found] } = await tx.query<ExportRunRow>(
-    `SELECT * FROM export_runs r WHERE entity_id = $1 AND id = $2 AND (state = 'accepted' OR (state = 'running' AND run_id = $3))
-       AND NOT EXISTS (SELECT FROM export_runs o WHERE o.entity_id = $1 AND o.exporter_id = r.exporter_id AND o.id <> $2
-         AND (o.state = 'running' OR (o.state = 'accepted' AND o.id < $2)))
-     FOR NO KEY UPDATE OF r`, [exporter.entityId, id, workflowRunId]);
+  const { entityId } = exporter;
+  const found = await claimJob<ExportRunRow>(tx, 'export', { entityId, runId: id }, workflowRunId);
   if (!found) return null;
   const start = found.window_start ?? exporter.exportedUntil ?? exporter.exportsSince;
   const { rows } = await tx.query<ExportRunRow>(
-    `UPDATE export_runs SET state = 'running', run_id = $3, started_at = coalesce(started_at, now()),
-       window_start = coalesce(window_start, $4, '-infinity'), definition = coalesce(definition, $5),
-       is_covered = ${FOLLOWS_CURSOR} AND window_end <= coalesce(window_start, $4, '-infinity')
+    `UPDATE export_runs SET window_start = coalesce(window_start, $3, '-infinity'), definition = coalesce(definition, $4),
+       is_covered = ${FOLLOWS_CURSOR} AND window_end <= coalesce(window_start, $3, '-infinity')
      WHERE entity_id = $1 AND id = $2 RETURNING *`,
-    [exporter.entityId, id, workflowRunId, start instanceof Date ? start : null, JSON.stringify(definitionOf(exporter, found, start))]);
+    [entityId, id, start instanceof Date ? start : null, JSON.stringify(definitionOf(exporter, found, start))]);
   return toExportRun(rows[0]!);
 }
 
@@ -138,33 +122,17 @@ function definitionOf(exporter: DataExporter, row: ExportRunRow, start: Date | n
   };
 }
 
-/** Holds the row until the transaction ends. Null when another generation has taken over, or it has ended. */
-export async function lockExportRun(tx: Tx, { entityId, runId, generation }: RunKey): Promise<ExportRun | null> {
-  const { rows } = await tx.query<ExportRunRow>(
-    `SELECT * FROM export_runs WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' FOR NO KEY UPDATE`,
-    [entityId, runId, generation]);
-  return rows[0] ? toExportRun(rows[0]) : null;
-}
-
-export type ExportRunEnd = { state: ExportRunState; failure: ExportRun['failure']; alert: ExportAlert | null };
-
-/** Ends a locked run. */
-export async function updateExportRunEnded(
-  tx: Queryable, { entityId, id }: ExportRun, { state, failure, alert }: ExportRunEnd,
-): Promise<void> {
-  await tx.query(
-    `UPDATE export_runs SET state = $3, ended_at = now(), failure_status = $4, failure = $5, alert = $6, waits_until = NULL
-     WHERE entity_id = $1 AND id = $2`, [entityId, id, state, failure?.status ?? null, failure?.message ?? null, alert]);
+export async function lockExportRun(tx: Tx, key: JobKey): Promise<ExportRun | null> {
+  const row = await lockJob<ExportRunRow>(tx, 'export', key);
+  return row && toExportRun(row);
 }
 
 /** Ends a run where it stands. Null for an unknown one, false for one that has ended. */
 export async function cancelExportRun(tx: Queryable, entityId: number, identifier: string): Promise<ExportRun | false | null> {
-  const { rows } = await tx.query<ExportRunRow>(
-    'SELECT * FROM export_runs WHERE entity_id = $1 AND identifier = $2 FOR NO KEY UPDATE', [entityId, identifier]);
-  if (!rows[0]) return null;
-  const run = toExportRun(rows[0]);
-  if (run.endedAt) return false;
-  await updateExportRunEnded(tx, run, { state: 'canceled', failure: null, alert: null });
+  const row = await lockJobToCancel<ExportRunRow>(tx, 'export', entityId, identifier);
+  if (!row) return row;
+  const run = toExportRun(row);
+  await endRun(tx, 'export', run, { state: 'canceled', failure: null, alert: null });
   return run;
 }
 
@@ -175,13 +143,6 @@ export async function cancelExportRunsOf(tx: Queryable, entityId: number, export
      WHERE entity_id = $1 AND exporter_id = $2 AND CASE WHEN $3 THEN state IN ('accepted', 'running')
        ELSE state = 'accepted' AND started_at IS NULL AND cause = 'schedule' END`,
     [entityId, exporterId, which === 'all']);
-}
-
-/** Identifiers of some runs by their ids. */
-export async function listExportRunIdentifiers(db: Queryable, entityId: number, ids: number[]): Promise<Map<number, string>> {
-  const { rows } = await db.query<{ id: number; identifier: string }>(
-    'SELECT id, identifier FROM export_runs WHERE entity_id = $1 AND id = ANY ($2)', [entityId, ids]);
-  return new Map(rows.map(({ id, identifier }) => [id, identifier]));
 }
 
 /** The rows in all files of a run. */

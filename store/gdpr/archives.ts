@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import type { JobKey } from '../../domain/jobs/job.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import type { KnownBy } from './personal-data-location.ts';
-import { holdGdprRequest, type GdprKey, touchRequest } from './progress.ts';
+import { holdGdprRequest, touchRequest } from './progress.ts';
 import { type GdprPerson, type GdprPersonRow, type GdprRequest, toGdprPerson } from './request-record.ts';
 import { OF_ANY_APP } from './rows-of-people.ts';
 
@@ -15,9 +16,9 @@ export type BegunArchive = { person: GdprPerson; key: string };
 
 /**
  * Takes the next person of a request who is to be shown, with a key that nobody can guess: from then on whoever began before can't
- * record theirs. Null: all of them are. Throws `GdprGone`.
+ * record theirs. Null: all of them are. Throws `JobGone`.
  */
-export async function beginArchive(tx: Tx, claim: GdprKey): Promise<BegunArchive | null> {
+export async function beginArchive(tx: Tx, claim: JobKey): Promise<BegunArchive | null> {
   const request = await holdGdprRequest(tx, claim);
   const random = randomBytes(12).toString('hex');
   const { rows } = await tx.query<GdprPersonRow & { archive_key: string }>(
@@ -28,7 +29,7 @@ export async function beginArchive(tx: Tx, claim: GdprKey): Promise<BegunArchive
   return rows[0] ? { person: toGdprPerson(rows[0]), key: rows[0].archive_key } : null;
 }
 
-type ArchiveKey<Key = string> = GdprKey & { ordinal: number; key: Key };
+type ArchiveKey<Key = string> = JobKey & { ordinal: number; key: Key };
 
 const BEGUN = `entity_id = $1 AND request_id = $2 AND ordinal = $3 AND archive_key = coalesce($4, archive_key)
   AND state = 'building' AND EXISTS (
@@ -64,7 +65,7 @@ export async function recordArchive(tx: Tx, begun: ArchiveKey, { shown, archive,
  * did by name on it may be the other's. An id that came to another person's, since it is one of theirs as well, leads to all of these.
  */
 export async function listIdentifiersOf(
-  db: Queryable, { entityId, runId }: GdprKey, { userId, deviceId }: GdprPerson,
+  db: Queryable, { entityId, runId }: JobKey, { userId, deviceId }: GdprPerson,
 ): Promise<KnownBy[]> {
   const { rows } = await db.query<{ kind: KnownBy['customerType']; value: string }>(
     `WITH theirs AS MATERIALIZED (
@@ -99,7 +100,7 @@ export type ShownToPeople = {
   archives: { sha256: string; bytes: number }[];
 };
 
-export async function findShown(tx: Queryable, { entityId, runId }: GdprKey): Promise<ShownToPeople> {
+export async function findShown(tx: Queryable, { entityId, runId }: JobKey): Promise<ShownToPeople> {
   const { rows: people } = await tx.query<{ archive_sha256: Buffer; archive_bytes: number }>(
     `SELECT archive_sha256, archive_bytes FROM gdpr_request_people
      WHERE entity_id = $1 AND request_id = $2 AND archive_sha256 IS NOT NULL AND subject IS NOT NULL ORDER BY ordinal`, [entityId, runId]);
@@ -113,6 +114,6 @@ export async function findShown(tx: Queryable, { entityId, runId }: GdprKey): Pr
 }
 
 /** What the people of a request are known by, once all of them are treated. */
-export async function deleteIdentifiers(tx: Queryable, { entityId, runId }: GdprKey): Promise<void> {
+export async function deleteIdentifiers(tx: Queryable, { entityId, runId }: JobKey): Promise<void> {
   await tx.query('DELETE FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2', [entityId, runId]);
 }

@@ -4,7 +4,6 @@ import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Person } from './tombstones.ts';
 
-
 /** While it stands, nobody who is known by this id is deleted. */
 export type GdprHold = Person & {
   identifier: string;

@@ -12,7 +12,6 @@ const MAX_IDS_OF_A_PERSON = 1_000;
 /** So many people are gathered in a transaction, and so many ids followed by a statement. */
 const PEOPLE_AT_ONCE = 100;
 
-
 /** What somebody is known by; `ordinal`: of whom. */
 export type GdprIdentifier = KnownBy & { ordinal: number; origin: (typeof ORIGINS)[number] };
 

@@ -1,6 +1,7 @@
 import type { Queryable } from '../core/database.ts';
 import {
-  type GdprPerson, type GdprPersonRow, type GdprRequest, type GdprRequestRow, type GdprRequestType, toGdprPerson, toGdprRequest,
+  type GdprPerson, type GdprPersonRow, type GdprRequest, type GdprRequestRow, type GdprRequestType, toGdprPerson,
+  toGdprRequest,
 } from './request-record.ts';
 
 /** A person of a request, as those who poll for news see it. */

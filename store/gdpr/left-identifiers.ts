@@ -9,7 +9,6 @@ export type FoundId = { ordinal: number; value: string };
 /** The same with the id that leads to it. */
 export type LinkedId = FoundId & { via: string };
 
-
 type Some = { entityId: number; requestId: number; ordinals: number[] };
 
 /** Before gathering again. It stays for people whose erasure has begun. */

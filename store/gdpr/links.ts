@@ -79,7 +79,6 @@ export async function insertPreview(tx: Tx, entityId: number, userId: string): P
   return id;
 }
 
-
 /** That an SDK said of `previousId` that it came before `userId`. `witnessed`: it counts without a decision of staff. */
 export type Alias = {
   previousId: string; userId: string; said: Said; witnessed: boolean; decision: AliasDecision | null; decidedAt: Date | null;

@@ -1,89 +1,56 @@
-import { Refusal } from '../../domain/core/refusal.ts';
-import type { JobRef } from '../../domain/jobs/job.ts';
+import { JobGone, type JobKey, type JobKind, type JobRef } from '../../domain/jobs/job.ts';
 import type { Queryable, Tx } from '../core/database.ts';
+import { claimJob, lockJob, updateJob } from '../jobs/jobs.ts';
 import { type GdprRequest, type GdprRequestRow, KEPT_FOR, toGdprRequest } from './request-record.ts';
 
-/** A request as one workflow holds it: a step of an older generation ends without effect. */
-export type GdprClaim = JobRef & { generation: number };
-/** The same where no identifier is needed. */
-export type GdprKey = Omit<GdprClaim, 'identifier'>;
+/** Requests for access and for deletion stand in one table. */
+const REQUEST: JobKind = 'delete';
 
-/** The request is another workflow's, has ended, or is no more. */
-export class GdprGone extends Refusal {
-  constructor() {
-    super(409, 'request_gone', 'The request is under way elsewhere, or over.');
-  }
+/** As `claimJob`, also of one that was treated and is kept; null of one that waits for approval or was declined, too. */
+export async function claimGdprRequest(tx: Queryable, ref: JobRef, workflowRunId: string): Promise<GdprRequest | null> {
+  const row = await claimJob<GdprRequestRow>(tx, REQUEST, ref, workflowRunId);
+  return row && toGdprRequest(row);
 }
 
-/**
- * Makes the row this workflow run's; a repeat by the same run succeeds, also of one that was treated and is kept. Null when it is
- * another's, waits for approval, was declined, or is no more.
- */
-export async function claimGdprRequest(
-  tx: Queryable, { entityId, runId: id }: JobRef, workflowRunId: string,
-): Promise<GdprRequest | null> {
-  const { rows } = await tx.query<GdprRequestRow>(
-    `UPDATE gdpr_requests SET run_id = $3, started_at = coalesce(started_at, now()), updated_at = now(),
-       state = CASE state WHEN 'accepted' THEN 'running' ELSE state END
-     WHERE entity_id = $1 AND id = $2 AND (state = 'accepted' OR (state IN ('running', 'treated') AND run_id = $3)) RETURNING *`,
-    [entityId, id, workflowRunId]);
-  return rows[0] ? toGdprRequest(rows[0]) : null;
+export async function lockGdprRequest(tx: Tx, key: JobKey): Promise<GdprRequest | null> {
+  const row = await lockJob<GdprRequestRow>(tx, REQUEST, key);
+  return row && toGdprRequest(row);
 }
 
-/** Holds a running request until the transaction ends; null when another generation has taken over, or it has ended. */
-export async function lockGdprRequest(tx: Tx, { entityId, runId: id, generation }: GdprKey): Promise<GdprRequest | null> {
-  const { rows } = await tx.query<GdprRequestRow>(
-    `SELECT * FROM gdpr_requests WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' FOR NO KEY UPDATE`,
-    [entityId, id, generation]);
-  return rows[0] ? toGdprRequest(rows[0]) : null;
-}
-
-/** As lockGdprRequest, of a step that can't go on without; throws `GdprGone`. */
-export async function holdGdprRequest(tx: Tx, key: GdprKey): Promise<GdprRequest> {
+/** As lockGdprRequest, of a step that can't go on without; throws `JobGone`. */
+export async function holdGdprRequest(tx: Tx, key: JobKey): Promise<GdprRequest> {
   const held = await lockGdprRequest(tx, key);
-  if (!held) throw new GdprGone();
+  if (!held) throw new JobGone();
   return held;
 }
 
-/** Whether it is still this generation's, and running. */
-export async function isGdprCurrent(db: Queryable, { entityId, runId: id, generation }: GdprKey): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `SELECT FROM gdpr_requests WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running'`, [entityId, id, generation]);
-  return rowCount === 1;
+/** What the flow is at, in a word or two; a fault that there was is over. Throws `JobGone`. */
+export async function updateStage(db: Queryable, key: JobKey, stage: string): Promise<void> {
+  await updateJob(db, REQUEST, key, 'stage = $4, fault = NULL', [stage]);
 }
 
-/** What the flow is at, in a word or two; a fault that there was is over. Throws `GdprGone`. */
-export async function updateStage(db: Queryable, key: GdprKey, stage: string): Promise<void> {
-  await updateCurrent(db, key, 'stage = $4, fault = NULL', [stage]);
+/** What keeps it, without values. Throws `JobGone`. */
+export async function updateGdprFault(db: Queryable, key: JobKey, fault: string): Promise<void> {
+  await updateJob(db, REQUEST, key, 'fault = $4', [fault]);
 }
 
-/** What keeps it, without values. Throws `GdprGone`. */
-export async function updateGdprFault(db: Queryable, key: GdprKey, fault: string): Promise<void> {
-  await updateCurrent(db, key, 'fault = $4', [fault]);
-}
-
-/** So many rows or files went at a place, in the transaction in which they go. Throws `GdprGone`: then nothing goes. */
-export async function addErased(tx: Queryable, key: GdprKey, place: string, rows: number): Promise<void> {
+/**
+ * So many rows or files went at a place, in the transaction in which they go. Throws `JobGone`: then nothing goes. Nothing changes that
+ * an index has, so that batch after batch changes the row in its page.
+ */
+export async function addErased(tx: Queryable, key: JobKey, place: string, rows: number): Promise<void> {
   if (rows === 0) return;
-  await updateCurrent(tx, key,
+  await updateJob(tx, REQUEST, key,
     'erased = erased || jsonb_build_object($4::text, coalesce((erased->>$4)::bigint, 0) + $5::bigint), fault = NULL', [place, rows]);
 }
 
-/** What a look at all places found. Throws `GdprGone`. */
-export async function updateSurvivors(db: Queryable, key: GdprKey, survivors: Record<string, number>): Promise<void> {
-  await updateCurrent(db, key, 'survivors = $4, looked_at = now()', [JSON.stringify(survivors)]);
-}
-
-/** Nothing that an index has, so that batch after batch changes the row in its page. */
-async function updateCurrent(db: Queryable, { entityId, runId: id, generation }: GdprKey, set: string, values: unknown[]): Promise<void> {
-  const { rowCount } = await db.query(
-    `UPDATE gdpr_requests SET ${set} WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running'`,
-    [entityId, id, generation, ...values]);
-  if (rowCount !== 1) throw new GdprGone();
+/** What a look at all places found. Throws `JobGone`. */
+export async function updateSurvivors(db: Queryable, key: JobKey, survivors: Record<string, number>): Promise<void> {
+  await updateJob(db, REQUEST, key, 'survivors = $4, looked_at = now()', [JSON.stringify(survivors)]);
 }
 
 /** Some of its people are at something else: whoever polls for news is told. `tx` holds the request. */
-export async function touchRequest(tx: Tx, { entityId, runId: id }: Pick<GdprKey, 'entityId' | 'runId'>): Promise<void> {
+export async function touchRequest(tx: Tx, { entityId, runId: id }: Pick<JobKey, 'entityId' | 'runId'>): Promise<void> {
   await tx.query('UPDATE gdpr_requests SET updated_at = now() WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }
 
@@ -92,7 +59,7 @@ export async function touchRequest(tx: Tx, { entityId, runId: id }: Pick<GdprKey
  * are of each. `tx` holds the request.
  */
 export async function updateHeld(
-  tx: Tx, { entityId, runId: id }: GdprKey, held: readonly number[],
+  tx: Tx, { entityId, runId: id }: JobKey, held: readonly number[],
 ): Promise<{ going: number; held: number }> {
   const { rowCount: changed } = await tx.query(
     `UPDATE gdpr_request_people SET state = CASE WHEN ordinal = ANY ($3) THEN 'held' ELSE 'pending' END

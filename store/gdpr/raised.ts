@@ -1,8 +1,8 @@
+import type { JobKey } from '../../domain/jobs/job.ts';
 import type { Queryable, Tx } from '../core/database.ts';
-import type { GdprKey } from './progress.ts';
 import type { Person } from './tombstones.ts';
 
-type Of = Pick<GdprKey, 'entityId' | 'runId'>;
+type Of = Pick<JobKey, 'entityId' | 'runId'>;
 
 /** By whom a tombstone is looked for, and its hash. */
 export type Hashed = Person & { hash: Buffer };

@@ -1,4 +1,3 @@
-
 export type GdprRequestType = 'access' | 'delete';
 /** `restore`: somebody came back with a restored backup, and is erased again. */
 export type GdprSource = 'api' | 'sdk' | 'restore';

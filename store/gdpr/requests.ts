@@ -1,8 +1,8 @@
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import {
-  type GdprPerson, type GdprPersonRow, type GdprRequest, type GdprRequestRow, type GdprRequestState, type GdprRequestType, type GdprSource,
-  toGdprPerson, toGdprRequest,
+  type GdprPerson, type GdprPersonRow, type GdprRequest, type GdprRequestRow, type GdprRequestState,
+  type GdprRequestType, type GdprSource, toGdprPerson, toGdprRequest,
 } from './request-record.ts';
 
 export type NewGdprRequest = {

@@ -74,11 +74,11 @@ export type ImportRow = {
 };
 
 /** An import with what its lanes come to together. */
-export const IMPORTS = `SELECT i.*, l.* FROM imports i CROSS JOIN LATERAL (
+export const IMPORTS = `SELECT j.*, l.* FROM imports j CROSS JOIN LATERAL (
   SELECT min(next_offset) AS next_offset, min(next_line) AS next_line, sum(rows_in)::bigint AS rows_in,
     sum(rows_ok)::bigint AS rows_ok, sum(rows_ignored)::bigint AS rows_ignored, sum(rows_failed)::bigint AS rows_failed,
     jsonb_agg(errors_by_type) AS lane_errors
-  FROM import_lanes WHERE entity_id = i.entity_id AND import_id = i.id) l`;
+  FROM import_lanes WHERE entity_id = j.entity_id AND import_id = j.id) l`;
 
 export function toImport(row: ImportRow): Import {
   return {

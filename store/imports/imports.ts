@@ -1,10 +1,9 @@
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
+import { claimJob, endJob, type JobEnd, lockJob, lockJobToCancel } from '../jobs/jobs.ts';
 import { type Import, type ImportRow, IMPORTS, type ImportState, type NewImport, toImport } from './import-record.ts';
 import { sealSource } from './import-source.ts';
-
-export type { Import };
 
 /** In how many lanes a new import is merged; chosen by measuring (docs/benchmarks.md). */
 const LANES = 2;
@@ -30,12 +29,12 @@ export async function insertImport(tx: Queryable, secrets: Secrets, entityId: nu
 }
 
 export async function findImport(db: Queryable, entityId: number, identifier: string): Promise<Import | null> {
-  const { rows } = await db.query<ImportRow>(`${IMPORTS} WHERE i.entity_id = $1 AND i.identifier = $2`, [entityId, identifier]);
+  const { rows } = await db.query<ImportRow>(`${IMPORTS} WHERE j.entity_id = $1 AND j.identifier = $2`, [entityId, identifier]);
   return rows[0] ? toImport(rows[0]) : null;
 }
 
 export async function findImportById(db: Queryable, entityId: number, id: number): Promise<Import | null> {
-  const { rows } = await db.query<ImportRow>(`${IMPORTS} WHERE i.entity_id = $1 AND i.id = $2`, [entityId, id]);
+  const { rows } = await db.query<ImportRow>(`${IMPORTS} WHERE j.entity_id = $1 AND j.id = $2`, [entityId, id]);
   return rows[0] ? toImport(rows[0]) : null;
 }
 
@@ -43,7 +42,7 @@ export async function findImportById(db: Queryable, entityId: number, id: number
 export async function findImportByJob(db: Queryable, entityId: number, jobId: string): Promise<Import | null> {
   // The entity's own imports, of a week: a range of the key.
   const { rows } = await db.query<ImportRow>(
-    `${IMPORTS} WHERE i.entity_id = $1 AND (i.identifier = $2 OR i.jid = $2)`, [entityId, jobId]);
+    `${IMPORTS} WHERE j.entity_id = $1 AND (j.identifier = $2 OR j.jid = $2)`, [entityId, jobId]);
   return rows[0] ? toImport(rows[0]) : null;
 }
 
@@ -59,30 +58,21 @@ export async function listImports(
 /** The imports that re-drive this one's errors, oldest first; dry runs left out. */
 export async function listRedrives(db: Queryable, entityId: number, id: number): Promise<Import[]> {
   const { rows } = await db.query<ImportRow>(
-    `${IMPORTS} WHERE i.entity_id = $1 AND i.parent_id = $2 AND NOT i.dry_run ORDER BY i.id`, [entityId, id]);
+    `${IMPORTS} WHERE j.entity_id = $1 AND j.parent_id = $2 AND NOT j.dry_run ORDER BY j.id`, [entityId, id]);
   return rows.map(toImport);
 }
 
-/**
- * Makes the row this workflow run's, and tells the generation that its steps carry; a repeat by the same
- * run succeeds. Null when it belongs to another run or has ended.
- */
+/** As `claimJob`: with the generation that its steps carry, and whether its file is there. */
 export async function claimImport(
-  db: Queryable, entityId: number, id: number, runId: string,
+  db: Queryable, entityId: number, id: number, workflowRunId: string,
 ): Promise<{ generation: number; isPinned: boolean } | null> {
-  const { rows } = await db.query<{ generation: number; is_pinned: boolean }>(
-    `UPDATE imports SET state = 'running', run_id = $3, started_at = coalesce(started_at, now())
-     WHERE entity_id = $1 AND id = $2 AND (state = 'accepted' OR (state = 'running' AND run_id = $3))
-     RETURNING generation, file_key IS NOT NULL AS is_pinned`, [entityId, id, runId]);
-  return rows[0] ? { generation: rows[0].generation, isPinned: rows[0].is_pinned } : null;
+  const row = await claimJob<{ generation: number; file_key: string | null }>(db, 'import', { entityId, runId: id }, workflowRunId);
+  return row && { generation: row.generation, isPinned: row.file_key !== null };
 }
 
-/** Holds the row until the transaction ends. Null when another generation has taken over, or it has ended. */
 export async function lockImport(tx: Tx, entityId: number, id: number, generation: number): Promise<Import | null> {
-  const { rows } = await tx.query<ImportRow>(
-    `${IMPORTS} WHERE i.entity_id = $1 AND i.id = $2 AND i.generation = $3 AND i.state = 'running' FOR NO KEY UPDATE OF i`,
-    [entityId, id, generation]);
-  return rows[0] ? toImport(rows[0]) : null;
+  const row = await lockJob<ImportRow>(tx, 'import', { entityId, runId: id, generation }, { select: IMPORTS });
+  return row && toImport(row);
 }
 
 /** What the rows of its file look like, once the header is read. */
@@ -101,19 +91,14 @@ export async function updateImportEnded(tx: Tx, { entityId, id }: Import, state:
 
 /** Ends an import where it stands: what is merged stays. Null for an unknown one, false for one that has ended. */
 export async function cancelImport(tx: Tx, entityId: number, identifier: string): Promise<boolean | null> {
-  const { rows } = await tx.query<{ id: number; state: ImportState }>(
-    'SELECT id, state FROM imports WHERE entity_id = $1 AND identifier = $2 FOR NO KEY UPDATE', [entityId, identifier]);
-  if (!rows[0]) return null;
-  if (rows[0].state !== 'accepted' && rows[0].state !== 'running') return false;
-  await end(tx, entityId, rows[0].id, 'canceled');
+  const row = await lockJobToCancel<{ id: number; state: ImportState }>(tx, 'import', entityId, identifier);
+  if (!row) return row;
+  await end(tx, entityId, row.id, 'canceled');
   return true;
 }
 
 /** Shuts the lanes as well: a step that is still about commits nothing more. What is secret of the source goes. */
-async function end(tx: Tx, entityId: number, id: number, state: ImportState): Promise<void> {
-  await tx.query(
-    `WITH ended AS (
-       UPDATE imports SET state = $3, ended_at = now(), file_url = NULL, request_headers = NULL WHERE entity_id = $1 AND id = $2)
-     UPDATE import_lanes SET generation = ${SHUT} WHERE entity_id = $1 AND import_id = $2`,
-    [entityId, id, state]);
+async function end(tx: Tx, entityId: number, id: number, state: JobEnd['state']): Promise<void> {
+  await endJob(tx, 'import', { entityId, id }, state, 'file_url = NULL, request_headers = NULL');
+  await tx.query(`UPDATE import_lanes SET generation = ${SHUT} WHERE entity_id = $1 AND import_id = $2`, [entityId, id]);
 }

@@ -15,7 +15,6 @@ export type SyncAlerts = {
   pauseAfter: number | null;
 };
 
-
 /** What a caller says of a sync. */
 export type NewSync = {
   name: string;

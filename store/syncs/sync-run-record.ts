@@ -5,7 +5,6 @@ import type { ErrorCounts } from '../imports/import-lanes.ts';
 
 export type RunState = 'accepted' | 'running' | 'finished' | 'failed' | 'canceled';
 
-
 /** Counts of records; read is the sum of the others. */
 export type RecordCounts = { read: number; written: number; unchanged: number; ignored: number; failed: number };
 

@@ -1,10 +1,8 @@
-import type { JobRef } from '../../domain/jobs/job.ts';
+import type { JobKey } from '../../domain/jobs/job.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
-import { type NewRun, type RunAlert, type RunRow, type RunState, type SyncRun, toRun } from './sync-run-record.ts';
-
-/** A run as one workflow holds it: steps of an older generation end without effect. */
-export type RunKey = { entityId: number; runId: number; generation: number };
+import { claimJob, endRun, type JobEnd, lockJob, lockJobToCancel } from '../jobs/jobs.ts';
+import { type NewRun, type RunRow, type SyncRun, toRun } from './sync-run-record.ts';
 
 /** Null: the sync has a run for that scheduled time already. */
 export async function insertRun(tx: Queryable, entityId: number, run: NewRun): Promise<SyncRun | null> {
@@ -70,15 +68,6 @@ export async function findLastRuns(db: Queryable, entityId: number, syncIds: num
   return new Map(rows.map((row) => [row.sync_id, toRun(row)]));
 }
 
-/** The oldest run of a sync that waits to be started, where none is running. */
-export async function findNextRun(db: Queryable, entityId: number, syncId: number): Promise<JobRef | null> {
-  const { rows } = await db.query<{ id: number; identifier: string }>(
-    `SELECT id, identifier FROM sync_runs r WHERE entity_id = $1 AND sync_id = $2 AND state = 'accepted' AND NOT dry_run
-       AND NOT EXISTS (SELECT FROM sync_runs o WHERE o.entity_id = $1 AND o.sync_id = $2 AND o.state = 'running' AND NOT o.dry_run)
-     ORDER BY id LIMIT 1`, [entityId, syncId]);
-  return rows[0] ? { entityId, runId: rows[0].id, identifier: rows[0].identifier } : null;
-}
-
 /** The identifier of a run that has begun and not ended, dry runs left out; null where there is none. */
 export async function findRunUnderWay(db: Queryable, entityId: number, syncId: number): Promise<string | null> {
   const { rows } = await db.query<{ identifier: string }>(
@@ -89,37 +78,27 @@ export async function findRunUnderWay(db: Queryable, entityId: number, syncId: n
 }
 
 /**
- * Makes the row this workflow run's; a repeat by the same run succeeds. Null when it is another's, has ended, or another run
- * of the sync is under way, or was there before: one that had begun, and was taken from a lost workflow, goes on first, since
- * what it has seen must not be seen by a later one in between. `tx` holds the sync.
+ * As `claimJob`: a run that had begun, and was taken from a lost workflow, goes on first, since what it has seen must not be seen by a
+ * later one in between. One that begins takes the cursor of its sync. `tx` holds the sync.
  */
-export async function claimRun(tx: Tx, entityId: number, id: number, runId: string): Promise<SyncRun | null> {
+export async function claimRun(tx: Tx, entityId: number, id: number, workflowRunId: string): Promise<SyncRun | null> {
+  const row = await claimJob<RunRow>(tx, 'sync', { entityId, runId: id }, workflowRunId);
+  if (!row || row.is_begun || row.fresh || row.root_id !== null) return row && toRun(row);
   const { rows } = await tx.query<RunRow>(
-    `UPDATE sync_runs r SET state = 'running', run_id = $3, started_at = coalesce(started_at, now()),
-       cursor_before = CASE WHEN r.is_begun OR r.fresh OR r.root_id IS NOT NULL THEN r.cursor_before
-         ELSE (SELECT cursor FROM syncs s WHERE s.entity_id = $1 AND s.id = r.sync_id) END
-     WHERE entity_id = $1 AND id = $2 AND (state = 'accepted' OR (state = 'running' AND run_id = $3))
-       AND (dry_run OR NOT EXISTS (
-         SELECT FROM sync_runs o WHERE o.entity_id = $1 AND o.sync_id = r.sync_id AND NOT o.dry_run AND o.id <> $2
-           AND (o.state = 'running' OR (o.state = 'accepted' AND o.id < $2))))
-     RETURNING *`, [entityId, id, runId]);
-  return rows[0] ? toRun(rows[0]) : null;
+    `UPDATE sync_runs r SET cursor_before = (SELECT cursor FROM syncs s WHERE s.entity_id = $1 AND s.id = r.sync_id)
+     WHERE entity_id = $1 AND id = $2 RETURNING *`, [entityId, id]);
+  return toRun(rows[0]!);
 }
 
-/** Holds the row until the transaction ends. Null when another generation has taken over, or it has ended. */
-export async function lockRun(tx: Tx, { entityId, runId, generation }: RunKey): Promise<SyncRun | null> {
-  const { rows } = await tx.query<RunRow>(
-    `SELECT * FROM sync_runs WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' FOR NO KEY UPDATE`,
-    [entityId, runId, generation]);
-  return rows[0] ? toRun(rows[0]) : null;
+export async function lockRun(tx: Tx, key: JobKey): Promise<SyncRun | null> {
+  const row = await lockJob<RunRow>(tx, 'sync', key);
+  return row && toRun(row);
 }
 
 /** The same for a batch that is on its way: its outcomes count also where the run was canceled meanwhile. */
-export async function lockRunOfBatch(tx: Tx, { entityId, runId, generation }: RunKey): Promise<SyncRun | null> {
-  const { rows } = await tx.query<RunRow>(
-    `SELECT * FROM sync_runs WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state IN ('running', 'canceled')
-     FOR NO KEY UPDATE`, [entityId, runId, generation]);
-  return rows[0] ? toRun(rows[0]) : null;
+export async function lockRunOfBatch(tx: Tx, key: JobKey): Promise<SyncRun | null> {
+  const row = await lockJob<RunRow>(tx, 'sync', key, { states: ['running', 'canceled'] });
+  return row && toRun(row);
 }
 
 /** Canceled runs of a sync that had a batch on its way, oldest first; held until the transaction ends. */
@@ -131,34 +110,22 @@ export async function lockRunsWithAbandonedBatches(tx: Tx, entityId: number, syn
   return rows.map(toRun);
 }
 
-/** Whether a step of this generation may still go on. */
-export async function isRunCurrent(db: Queryable, { entityId, runId, generation }: RunKey): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `SELECT FROM sync_runs WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running'`, [entityId, runId, generation]);
-  return rowCount === 1;
-}
-
-export type RunEnd = { state: RunState; failure: SyncRun['failure']; alert: RunAlert | null };
-
 /**
  * Ends a locked run. A batch that has not gone through then is read again by the next, after a failure; one that was on its way
- * when the run was canceled is left, until somebody notes down that its fate is unknown.
+ * when the run was canceled stays, until its outcome is recorded as unknown.
  */
-export async function updateRunEnded(tx: Queryable, { entityId, id }: SyncRun, { state, failure, alert }: RunEnd): Promise<void> {
+export async function updateRunEnded(tx: Queryable, run: SyncRun, end: JobEnd): Promise<void> {
+  await endRun(tx, 'sync', run, end);
   await tx.query(
-    `WITH let_go AS (DELETE FROM sync_batches WHERE entity_id = $1 AND run_id = $2 AND $3 <> 'canceled'),
-       unpinned AS (DELETE FROM sync_pinned_batches WHERE entity_id = $1 AND run_id = $2)
-     UPDATE sync_runs SET state = $3, ended_at = now(), failure_status = $4, failure = $5, alert = $6, waits_until = NULL
-     WHERE entity_id = $1 AND id = $2`, [entityId, id, state, failure?.status ?? null, failure?.message ?? null, alert]);
+    `WITH unpinned AS (DELETE FROM sync_pinned_batches WHERE entity_id = $1 AND run_id = $2)
+     DELETE FROM sync_batches WHERE entity_id = $1 AND run_id = $2 AND $3`, [run.entityId, run.id, end.state !== 'canceled']);
 }
 
 /** Ends a run where it stands: what it wrote stays. Null for an unknown one, false for one that has ended. */
 export async function cancelRun(tx: Queryable, entityId: number, identifier: string): Promise<SyncRun | false | null> {
-  const { rows } = await tx.query<RunRow>(
-    'SELECT * FROM sync_runs WHERE entity_id = $1 AND identifier = $2 FOR NO KEY UPDATE', [entityId, identifier]);
-  if (!rows[0]) return null;
-  const run = toRun(rows[0]);
-  if (run.state !== 'accepted' && run.state !== 'running') return false;
+  const row = await lockJobToCancel<RunRow>(tx, 'sync', entityId, identifier);
+  if (!row) return row;
+  const run = toRun(row);
   await updateRunEnded(tx, run, { state: 'canceled', failure: null, alert: null });
   return run;
 }
@@ -191,11 +158,4 @@ export async function findWaitingRedrive(db: Queryable, entityId: number, rootId
     `SELECT identifier FROM sync_runs WHERE entity_id = $1 AND root_id = $2 AND state IN ('accepted', 'running') LIMIT 1`,
     [entityId, rootId]);
   return rows[0]?.identifier ?? null;
-}
-
-/** Identifiers of some runs by their ids. */
-export async function listRunIdentifiers(db: Queryable, entityId: number, ids: number[]): Promise<Map<number, string>> {
-  const { rows } = await db.query<{ id: number; identifier: string }>(
-    'SELECT id, identifier FROM sync_runs WHERE entity_id = $1 AND id = ANY ($2)', [entityId, ids]);
-  return new Map(rows.map(({ id, identifier }) => [id, identifier]));
 }

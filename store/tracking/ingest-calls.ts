@@ -2,7 +2,7 @@ import type { RefusalCode } from '../../domain/tracking/tracked-call.ts';
 import type { Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Secrets } from '../core/secrets.ts';
-import { findOrInsertCrashes, crashOf, updateCrashCounts } from './crashes.ts';
+import { crashOf, findOrInsertCrashes, updateCrashCounts } from './crashes.ts';
 import { upsertDevices } from './devices.ts';
 import { findErasedCalls, peopleOf } from './erased-calls.ts';
 import { insertMessages } from './event-messages.ts';

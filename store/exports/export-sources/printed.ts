@@ -1,6 +1,6 @@
 import { type ExportColumn, type ExportColumnKind, exportColumnKinds } from '../../../domain/exports/export-columns.ts';
 import type { ExportDataType } from '../../../domain/exports/export-data-type.ts';
-import { literal, type ExportScope } from './export-scope.ts';
+import { type ExportScope, literal } from './export-scope.ts';
 
 /** An expression for each column; of kind `timestamp` a timestamptz, of all others what is to be printed. */
 export type Expressions<Type extends ExportDataType> = Record<ExportColumn<Type>, string>;

@@ -3,7 +3,7 @@ import PostalMime from 'postal-mime';
 import { type Queryable, write } from '../../core/database.ts';
 import type { KnownBy, PersonalDataLocation, PlaceDependencies } from '../personal-data-location.ts';
 import { itemsNaming } from './items-naming.ts';
-import { peopleFinder, namesOf } from './named-in.ts';
+import { namesOf, peopleFinder } from './named-in.ts';
 import { TextMatches } from './text-matches.ts';
 
 /** Mails that no server took, since there is none: they lie in a folder until somebody takes them away. */

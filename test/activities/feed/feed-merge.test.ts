@@ -5,7 +5,7 @@ import { insertCustomerAttribute } from '../../../store/attributes/customer-attr
 import { insertCustomSor } from '../../../store/attributes/systems-of-records.ts';
 import { write } from '../../../store/core/database.ts';
 import { insertFeedRequest, listWaitingFeedRequests } from '../../../store/feed/feed-requests.ts';
-import { deleteOldFeedRequests, listWaitingFeeds } from '../../../store/jobs/across-entities.ts';
+import { deleteOldFeedRequests, listWaitingFeeds } from '../../../store/jobs/retention-across-entities.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';

@@ -4,6 +4,7 @@ import { finishAccess } from '../../../activities/gdpr/access-receipt.ts';
 import { finishRound } from '../../../activities/gdpr/evidence.ts';
 import { gatherKnown } from '../../../activities/gdpr/gather-known.ts';
 import { beginErasingPeople, gatherPeople, refusePeople } from '../../../activities/gdpr/gather.ts';
+import type { JobClaim } from '../../../domain/jobs/job.ts';
 import { write } from '../../../store/core/database.ts';
 import { beginArchive, recordArchive } from '../../../store/gdpr/archives.ts';
 import { updateDecision } from '../../../store/gdpr/decisions.ts';
@@ -12,7 +13,7 @@ import { listIdentifiers } from '../../../store/gdpr/identifiers.ts';
 import { updateAlias } from '../../../store/gdpr/links.ts';
 import { personalData } from '../../../store/gdpr/personal-data.ts';
 import { gdprRequestPeople } from '../../../store/gdpr/personal-data/gdpr-request-people.ts';
-import { addErased, claimGdprRequest, type GdprClaim, updateStage } from '../../../store/gdpr/progress.ts';
+import { addErased, claimGdprRequest, updateStage } from '../../../store/gdpr/progress.ts';
 import { listReceiptsOf } from '../../../store/gdpr/receipts.ts';
 import type { GdprRequestType } from '../../../store/gdpr/request-record.ts';
 import { findGdprRequestById, listGdprPeople } from '../../../store/gdpr/requests.ts';
@@ -44,7 +45,7 @@ async function known(count: number): Promise<string[]> {
   return ids;
 }
 
-async function claimed(type: GdprRequestType, userIds: string[]): Promise<GdprClaim> {
+async function claimed(type: GdprRequestType, userIds: string[]): Promise<JobClaim> {
   const { id, identifier } = await requestByApi(store.db, type, world, userIds);
   const ref = { entityId: world.entity.id, runId: id, identifier };
   const { generation } = (await claimGdprRequest(store.db, ref, `run of ${identifier}`))!;
@@ -57,12 +58,12 @@ const guest = () => personId(750_000 + (people += 1));
 const alias = (previousId: string, userId: string, { decision = null as string | null, witnessed = true } = {}) => store.db.query(
   'INSERT INTO user_aliases (entity_id, previous_id, user_id, witnessed, decision) VALUES ($1, $2, $3, $4, $5)',
   [world.entity.id, previousId, userId, witnessed, decision]);
-const leftOf = async ({ runId }: GdprClaim) => (await store.db.query<{ kind: string; value: string; via: string; reason: string }>(
+const leftOf = async ({ runId }: JobClaim) => (await store.db.query<{ kind: string; value: string; via: string; reason: string }>(
   'SELECT kind, value, via, reason FROM gdpr_left_identifiers WHERE entity_id = $1 AND request_id = $2 ORDER BY ordinal, kind DESC, value',
   [world.entity.id, runId])).rows.map(({ kind, value, via, reason }) => [kind, value, via, reason]);
 const hashOf = (id: string, type: 'user_id' | 'device_id' = 'user_id') => store.secrets.customerHash(world.entity.id, type, id);
 const receiptsOf = (hash: Buffer) => listReceiptsOf(store.db, world.entity.id, [hash], { offset: 0, limit: 10 });
-const idsOf = async ({ runId }: GdprClaim) => (await listIdentifiers(store.db, world.entity.id, runId)).map(({ customerId }) => customerId);
+const idsOf = async ({ runId }: JobClaim) => (await listIdentifiers(store.db, world.entity.id, runId)).map(({ customerId }) => customerId);
 
 describe('a receipt is found by each id of a person, also those that were only gathered', () => {
   it('of what was erased', async () => {
@@ -196,7 +197,7 @@ describe('a device that asks for itself', () => {
     const ref = { entityId: world.entity.id, runId: id, identifier };
     return { ...ref, generation: (await claimGdprRequest(store.db, ref, `run of ${identifier}`))!.generation };
   };
-  const countAll = async (claim: GdprClaim) => {
+  const countAll = async (claim: JobClaim) => {
     const ids = await listIdentifiers(store.db, world.entity.id, claim.runId);
     const counts = await Promise.all(personalData.map(async (place) =>
       [place.name, await place.count(store, world.entity.id, ids)] as const));
@@ -236,7 +237,7 @@ describe('tombstones', () => {
     customerType: 'user_id', customerId, kind: 'hold', reason: 'a lawsuit', createdBy: world.user.id,
   }));
   const standing = async (...hashes: Buffer[]) => hashes.length - (await listMissingTombstones(store.db, world.entity.id, hashes)).length;
-  const erase = async (claim: GdprClaim) => {
+  const erase = async (claim: JobClaim) => {
     await gatherPeople(deps, claim);
     await refusePeople(deps, claim);
     expect(await beginErasingPeople(deps, claim)).not.toBeNull();
@@ -302,7 +303,7 @@ it('a request that is approved while another deletes its person is worked off, t
 });
 
 it('who polls for news is told of states, and not of every batch', async () => {
-  const updatedAt = async ({ runId }: GdprClaim) => (await store.db.query<{ updated_at: Date }>(
+  const updatedAt = async ({ runId }: JobClaim) => (await store.db.query<{ updated_at: Date }>(
     'SELECT updated_at FROM gdpr_requests WHERE id = $1', [runId])).rows[0]!.updated_at.getTime();
   const deletion = await claimed('delete', await known(1));
   const before = await updatedAt(deletion);

@@ -19,7 +19,7 @@ import { runDocumented } from '../../cli/core/run-documented.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { codeOf, documented } from '../../harness/core/documented.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
-import { type S3Proxy, s3Error, s3Proxy } from '../../harness/core/s3-proxy.ts';
+import { s3Error, type S3Proxy, s3Proxy } from '../../harness/core/s3-proxy.ts';
 import { testS3, type TestS3 } from '../../harness/core/s3.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { addExporter, type ExportWorld, insertEvents, makeExportWorld, runExport } from '../../harness/exports/exports.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
 import { tsToDate } from '@temporalio/common/lib/time.js';
+import { describe, expect, it } from 'vitest';
 import { deleteSchedule, listSchedules, putSchedule, SYNC_SCHEDULES } from '../../../activities/jobs/schedules.ts';
 import type { SyncRef } from '../../../activities/syncs/sync-tick.ts';
 import { nextRuns, type SyncSchedule } from '../../../domain/syncs/sync-schedule.ts';

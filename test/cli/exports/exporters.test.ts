@@ -3,7 +3,8 @@ import { write } from '../../../store/core/database.ts';
 import type { DataExporter } from '../../../store/exports/data-exporter-record.ts';
 import { insertExportRecords, listExportRecords, updateLateRows } from '../../../store/exports/export-files.ts';
 import type { ExportRun } from '../../../store/exports/export-run-record.ts';
-import { findExportRun, updateExportRunEnded } from '../../../store/exports/export-runs.ts';
+import { findExportRun } from '../../../store/exports/export-runs.ts';
+import { endRun } from '../../../store/jobs/jobs.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { claimed, instant, storedExportRun } from '../../harness/exports/export-runs.ts';
@@ -34,7 +35,7 @@ const idIn = (out: string) => /run_\w+/.exec(out)![0];
 
 async function end(id: string, failure: ExportRun['failure'] = null): Promise<void> {
   const run = (await claimed(store, await found(id)))!;
-  await updateExportRunEnded(store.db, run, { state: failure ? 'failed' : 'finished', failure, alert: null });
+  await endRun(store.db, 'export', run, { state: failure ? 'failed' : 'finished', failure, alert: null });
 }
 
 describe('millrace exporters', () => {

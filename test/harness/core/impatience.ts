@@ -2,7 +2,6 @@ import type { Patience } from '../../../runtime/workers.ts';
 
 /** In the place of `workflows/patience.ts` where workers are killed: one is missed after a second. */
 export const HEARTBEAT_TIMEOUT = '1 second';
-export const CLAIM_TIMEOUT = '5 seconds';
 export const SHORT_STEP_TIMEOUT = '5 seconds';
 export const RETRY = { initialInterval: '200 ms', maximumInterval: '1 second' } as const;
 

@@ -1,9 +1,9 @@
+import type { JobKey } from '../../../domain/jobs/job.ts';
 import { write } from '../../../store/core/database.ts';
 import type { DataExporter } from '../../../store/exports/data-exporter-record.ts';
 import { lockExporterById } from '../../../store/exports/data-exporters.ts';
 import type { ExportRun, NewExportRun } from '../../../store/exports/export-run-record.ts';
 import { claimExportRun, findExportRunById, insertExportRun } from '../../../store/exports/export-runs.ts';
-import type { RunKey } from '../../../store/syncs/sync-runs.ts';
 import type { TestStore } from '../core/database.ts';
 
 export const instant = (text: string): Date => new Date(text);
@@ -23,7 +23,7 @@ export function claimed({ db }: TestStore, { entityId, id, exporterId }: ExportR
   });
 }
 
-export function keyOf({ entityId, id: runId, generation }: ExportRun): RunKey {
+export function keyOf({ entityId, id: runId, generation }: ExportRun): JobKey {
   return { entityId, runId, generation };
 }
 

@@ -1,7 +1,8 @@
 import type { Tx } from '../../../store/core/database.ts';
 import type { DataExporter } from '../../../store/exports/data-exporter-record.ts';
 import { insertExportRecords, listExportRecords } from '../../../store/exports/export-files.ts';
-import { claimExportRun, insertExportRun, updateExportRunEnded } from '../../../store/exports/export-runs.ts';
+import { claimExportRun, insertExportRun } from '../../../store/exports/export-runs.ts';
+import { endRun } from '../../../store/jobs/jobs.ts';
 
 export type SampleExportRuns = {
   /** Finished, with an export record. */
@@ -19,7 +20,7 @@ export async function insertSampleExportRuns(tx: Tx, exporter: DataExporter): Pr
   const ended = (await claimExportRun(tx, exporter, asked.id, 'workflow'))!;
   await insertExportRecords(tx, entityId, ended.id, ['logs']);
   const [record] = await listExportRecords(tx, entityId, [ended.id]);
-  await updateExportRunEnded(tx, ended, { state: 'finished', failure: null, alert: null });
+  await endRun(tx, 'export', ended, { state: 'finished', failure: null, alert: null });
   const waiting = (await insertExportRun(tx, entityId, { exporterId, cause: 'schedule', scheduledFor, window: { start: null, end } }))!;
   return { endedRunId: ended.identifier, exportId: record!.identifier, waitingRunId: waiting.identifier };
 }

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { operation } from '../../../api/core/operation.ts';
-import { takesIdempotencyKey } from '../../../api/core/operation.ts';
+import { operation, takesIdempotencyKey } from '../../../api/core/operation.ts';
 import { bare, streamedResult } from '../../../server/http/reply.ts';
 import { route } from '../../../server/http/route.ts';
 import { routes } from '../../../server/routes.ts';

@@ -8,7 +8,7 @@ import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/
 import { insertCustomSor } from '../../../store/attributes/systems-of-records.ts';
 import { openDatabase, type Tx, write } from '../../../store/core/database.ts';
 import { personalData } from '../../../store/gdpr/personal-data.ts';
-import { deleteOldChanges, deleteRemains, listEntitiesWithPendingCustomers } from '../../../store/jobs/across-entities.ts';
+import { deleteOldChanges, deleteRemains, listEntitiesWithPendingCustomers } from '../../../store/jobs/retention-across-entities.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { deleteUnanswered, insertRequest, updateReply } from '../../../store/core/idempotent-requests.ts';
-import { deleteOldRequests } from '../../../store/jobs/across-entities.ts';
+import { deleteOldRequests } from '../../../store/jobs/retention-across-entities.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { lockWaits } from '../../harness/core/lock-waits.ts';
 import { makeWorld } from '../../harness/core/world.ts';

@@ -2,8 +2,8 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { write } from '../../../store/core/database.ts';
 import type { DataExporter } from '../../../store/exports/data-exporter-record.ts';
 import {
-  deleteExporter, findExporter, findExporterById, listExporters, lockExporter, lockExporterById, openExporterSecrets, updateActive,
-  updateExportedUntil, updateExporter, updateFailures, updatePaused, updateScheduledUntil,
+  deleteExporter, findExporter, findExporterById, listExporters, lockExporter, lockExporterById, openExporterSecrets,
+  updateActive, updateExportedUntil, updateExporter, updateFailures, updatePaused, updateScheduledUntil,
 } from '../../../store/exports/data-exporters.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { rememberSecret } from '../../harness/core/people.ts';

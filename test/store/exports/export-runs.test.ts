@@ -6,11 +6,11 @@ import { findWindowOpenMs } from '../../../store/core/open-window.ts';
 import type { DataExporter } from '../../../store/exports/data-exporter-record.ts';
 import { deleteExporter, findExporterById, updateExportedUntil } from '../../../store/exports/data-exporters.ts';
 import type { ExportRun } from '../../../store/exports/export-run-record.ts';
-import {
-  cancelExportRun, cancelExportRunsOf, coverExportTime, findNextExportRun, listExportRuns, lockExportRun, updateExportRunEnded,
-} from '../../../store/exports/export-runs.ts';
+import { cancelExportRun, cancelExportRunsOf, coverExportTime, listExportRuns, lockExportRun } from '../../../store/exports/export-runs.ts';
 import { findSnapshot } from '../../../store/exports/export-sources.ts';
-import { deleteOldExportRuns, listUnclaimedRuns, resetRun } from '../../../store/jobs/runs-across-entities.ts';
+import { listUnclaimedJobs, resetJob } from '../../../store/jobs/jobs-across-entities.ts';
+import { endRun, findNextJob } from '../../../store/jobs/jobs.ts';
+import { deleteOldExportRuns } from '../../../store/jobs/retention-across-entities.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
@@ -35,7 +35,7 @@ const at = (day: Date, hour: number) => new Date(day.getTime() + hour * 3_600_00
 const scheduled = (day: Date) => storedExportRun(store, exporter, day, { cause: 'schedule', scheduledFor: at(day, 3) });
 const cover = (day: Date, hour = 3) =>
   coverExportTime(store.db, exporter.entityId, exporter.id, { scheduledFor: at(day, hour), windowEnd: day });
-const finish = (run: ExportRun) => updateExportRunEnded(store.db, run, { state: 'finished', failure: null, alert: null });
+const finish = (run: ExportRun) => endRun(store.db, 'export', run, { state: 'finished', failure: null, alert: null });
 const moveCursor = (until: Date) => updateExportedUntil(store.db, exporter.entityId, exporter.id, { until, startedAt: until });
 
 /** Transactions of other databases count, too: between two snapshots the next one may go on. */
@@ -148,7 +148,7 @@ describe('a scheduled time is covered', () => {
 
   it('by none that failed, was canceled, exports days or a window again, or was asked for earlier', async () => {
     const failed = (await claimed(store, await storedExportRun(store, exporter, WEDNESDAY)))!;
-    await updateExportRunEnded(store.db, failed, { state: 'failed', failure: { status: 'x', message: 'y' }, alert: null });
+    await endRun(store.db, 'export', failed, { state: 'failed', failure: { status: 'x', message: 'y' }, alert: null });
     await storedExportRun(store, exporter, WEDNESDAY, { cause: 'rerun', window: { start: MONDAY, end: WEDNESDAY } });
     await storedExportRun(store, exporter, at(MONDAY, 10));
     expect(await cover(TUESDAY)).toBe(false);
@@ -165,18 +165,18 @@ describe('of an exporter\'s runs', () => {
     expect(await claimed(store, second, 'second')).toBeNull();
     const { generation } = (await claimed(store, first, 'first'))!;
     expect(await claimed(store, first, 'another')).toBeNull();
-    await resetRun(store.db, 'export', {
+    await resetJob(store.db, 'export', {
       entityId: exporter.entityId, runId: first.id, identifier: first.identifier, workflowRunId: 'first', generation,
     });
     expect(await write(store.db, (tx) => lockExportRun(tx, keyOf(first)))).toBeNull();
     expect(await claimed(store, second, 'second')).toBeNull();
-    const unclaimed = (await listUnclaimedRuns(store.db, 'export', 0)).map(({ runId }) => runId);
+    const unclaimed = (await listUnclaimedJobs(store.db, 'export', 0)).map(({ runId }) => runId);
     expect(unclaimed).toEqual(expect.arrayContaining([first.id, second.id]));
     const again = (await claimed(store, first, 'third'))!;
     expect(again).toMatchObject({ generation: 1, startedAt: expect.any(Date) });
-    expect(await findNextExportRun(store.db, exporter.entityId, exporter.id)).toBeNull();
+    expect(await findNextJob(store.db, 'export', exporter.entityId, exporter.id)).toBeNull();
     await finish(again);
-    expect(await findNextExportRun(store.db, exporter.entityId, exporter.id)).toMatchObject({ runId: second.id });
+    expect(await findNextJob(store.db, 'export', exporter.entityId, exporter.id)).toMatchObject({ runId: second.id });
   });
 
   it('those of the schedule that wait are canceled apart from the others', async () => {

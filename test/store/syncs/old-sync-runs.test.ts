@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { write } from '../../../store/core/database.ts';
 import { insertImportErrors } from '../../../store/imports/import-errors.ts';
-import { deleteOldSyncRuns } from '../../../store/jobs/runs-across-entities.ts';
+import { deleteOldSyncRuns } from '../../../store/jobs/retention-across-entities.ts';
 import { insertPinnedBatch } from '../../../store/syncs/pinned-batches.ts';
 import { insertBatch } from '../../../store/syncs/sync-batches.ts';
 import { insertLogLines } from '../../../store/syncs/sync-log.ts';

@@ -2,11 +2,12 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Dependencies } from '../../../activities/dependencies.ts';
 import { endSyncRun } from '../../../activities/syncs/end.ts';
 import { write } from '../../../store/core/database.ts';
-import { listUnclaimedRuns, resetRun } from '../../../store/jobs/runs-across-entities.ts';
+import { listUnclaimedJobs, resetJob } from '../../../store/jobs/jobs-across-entities.ts';
+import { findNextJob } from '../../../store/jobs/jobs.ts';
 import type { Sync } from '../../../store/syncs/sync-record.ts';
 import { updateRunBegun } from '../../../store/syncs/sync-run-progress.ts';
 import type { NewRun, SyncRun } from '../../../store/syncs/sync-run-record.ts';
-import { claimRun, findNextRun, findRunById, insertRun } from '../../../store/syncs/sync-runs.ts';
+import { claimRun, findRunById, insertRun } from '../../../store/syncs/sync-runs.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { storedSync } from '../../harness/syncs/stored-syncs.ts';
@@ -34,17 +35,17 @@ describe('runs of a sync', () => {
     const [first, second, dry] = [await asked(), await asked({ cause: 'redrive' }), await asked({ dryRun: true })];
     const begun = (await claim(first, 'lost'))!;
     await write(store.db, (tx) => updateRunBegun(tx, begun, { position: '[1]', missingFields: [] }));
-    await resetRun(store.db, 'sync', {
+    await resetJob(store.db, 'sync', {
       entityId: world.entity.id, runId: first.id, identifier: first.identifier, workflowRunId: 'lost', generation: begun.generation,
     });
     expect(await claim(second, 'hasty')).toBeNull();
     expect((await claim(dry, 'dry'))?.state).toBe('running');
     expect(await claim(first, 'again')).toMatchObject({ state: 'running', generation: 1, isBegun: true });
     expect(await claim(second, 'hasty')).toBeNull();
-    const unclaimed = await listUnclaimedRuns(store.db, 'sync', 0);
+    const unclaimed = await listUnclaimedJobs(store.db, 'sync', 0);
     expect(unclaimed.filter(({ entityId }) => entityId === world.entity.id)).toEqual([]);
     await endSyncRun(deps(), { entityId: world.entity.id, runId: first.id, generation: 1 }, null);
-    expect(await findNextRun(store.db, world.entity.id, sync.id)).toMatchObject({ runId: second.id });
+    expect(await findNextJob(store.db, 'sync', world.entity.id, sync.id)).toMatchObject({ runId: second.id });
     expect((await claim(second, 'hasty'))?.state).toBe('running');
   });
 

@@ -8,7 +8,7 @@ import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import {
-  ingestHeld, makeTrackedWorld, type SampleCall, sampleCall, sampleEvent, SAMPLE_START, takeIn, type TrackedWorld,
+  ingestHeld, makeTrackedWorld, SAMPLE_START, type SampleCall, sampleCall, sampleEvent, takeIn, type TrackedWorld,
 } from '../../harness/tracking/tracked-calls.ts';
 
 let store: TestStore;

@@ -7,7 +7,7 @@ import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import {
-  ingestHeld, makeTrackedWorld, sampleCall, sampleEvent, SAMPLE_START, type TrackedWorld,
+  ingestHeld, makeTrackedWorld, SAMPLE_START, sampleCall, sampleEvent, type TrackedWorld,
 } from '../../harness/tracking/tracked-calls.ts';
 
 const SERVERS = 2;

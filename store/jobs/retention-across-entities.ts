@@ -1,3 +1,4 @@
+import type { JobRef } from '../../domain/jobs/job.ts';
 import { deleteOldEntries } from '../attributes/attribute-change-log.ts';
 import { addPendingCustomers, deleteValueless, lockCustomers } from '../attributes/customers.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
@@ -5,50 +6,21 @@ import { KEY_KEPT_FOR } from '../core/idempotent-requests.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 
-/** The functions that look beyond one entity: what the sweep finds, and what it clears away. Of runs: runs-across-entities.ts. */
-
-export type ImportRef = { entityId: number; importId: number; identifier: string };
-export type RunningImport = ImportRef & { runId: string; generation: number };
+/** What the sweep clears away in all entities, and what waits there for it. */
 
 const BATCH = 5_000;
+/** With each go some dozens of records and files. */
+const RUNS_AT_ONCE = 100;
 
-type RefRow = { entity_id: number; id: number; identifier: string; run_id: string; generation: number };
-
-/** Imports accepted more than `graceSeconds` ago that no workflow has claimed, oldest first. */
-export async function listUnclaimedImports(db: Queryable, graceSeconds: number): Promise<ImportRef[]> {
-  const { rows } = await db.query<RefRow>(
-    `SELECT entity_id, id, identifier FROM imports
-     WHERE state = 'accepted' AND received_at < now() - make_interval(secs => $1)
-     ORDER BY received_at LIMIT 1000`, [graceSeconds]);
-  return rows.map(toRef);
-}
-
-export async function listRunningImports(db: Queryable): Promise<RunningImport[]> {
-  const { rows } = await db.query<RefRow>(
-    `SELECT entity_id, id, identifier, run_id, generation FROM imports
-     WHERE state = 'running' ORDER BY received_at LIMIT 1000`);
-  return rows.map((row) => ({ ...toRef(row), runId: row.run_id, generation: row.generation }));
-}
-
-/** Takes the row from a run that Temporal no longer knows: steps of its generation end, and it may be claimed again. */
-export async function resetImport(db: Queryable, { entityId, importId, runId, generation }: RunningImport): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `WITH reset AS (
-       UPDATE imports SET state = 'accepted', generation = generation + 1, run_id = NULL
-       WHERE entity_id = $1 AND id = $2 AND state = 'running' AND run_id = $3 AND generation = $4
-       RETURNING generation)
-     UPDATE import_lanes l SET generation = reset.generation FROM reset WHERE l.entity_id = $1 AND l.import_id = $2`,
-    [entityId, importId, runId, generation]);
-  return rowCount! > 0;
-}
+type RefRow = { entity_id: number; id: number; identifier: string };
 
 /** Ended imports older than a week (reference: Limits), with the keys of their pinned files. */
-export async function listExpiredImports(db: Queryable): Promise<(ImportRef & { fileKey: string | null })[]> {
+export async function listExpiredImports(db: Queryable): Promise<(JobRef & { fileKey: string | null })[]> {
   const { rows } = await db.query<RefRow & { file_key: string | null }>(
     `SELECT entity_id, id, identifier, file_key FROM imports
      WHERE received_at < now() - interval '7 days' AND ended_at < now() - interval '7 days'
      ORDER BY received_at LIMIT 100`);
-  return rows.map((row) => ({ ...toRef(row), fileKey: row.file_key }));
+  return rows.map((row) => ({ entityId: row.entity_id, runId: row.id, identifier: row.identifier, fileKey: row.file_key }));
 }
 
 /** What dry runs that have ended left beside the values. */
@@ -59,7 +31,7 @@ export async function deleteDryRunRemains(db: Database): Promise<void> {
 }
 
 /** Deletes the errors in bounded batches, then the job. */
-export async function deleteImport(db: Database, { entityId, importId }: ImportRef): Promise<void> {
+export async function deleteImport(db: Database, { entityId, runId: importId }: JobRef): Promise<void> {
   await inBatches(db, `DELETE FROM import_errors WHERE entity_id = $1 AND import_id = $2 AND line IN (
     SELECT line FROM import_errors WHERE entity_id = $1 AND import_id = $2 ORDER BY line LIMIT ${BATCH})`,
   [entityId, importId]);
@@ -177,6 +149,44 @@ async function deleteSomeValues(tx: Tx, { entityId, sorId, attributeId }: Values
   return last;
 }
 
-function toRef(row: RefRow): ImportRef {
-  return { entityId: row.entity_id, importId: row.id, identifier: row.identifier };
+/**
+ * The runs of exporters that were deleted over a month ago, with what they wrote down; then the exporters themselves, but for those that
+ * have written something: whoever is erased later is told that there are copies.
+ */
+export async function deleteOldExportRuns(db: Database): Promise<void> {
+  await inBatches(db, `DELETE FROM export_runs WHERE ctid = ANY (ARRAY(
+    SELECT r.ctid FROM data_exporters x JOIN export_runs r ON r.entity_id = x.entity_id AND r.exporter_id = x.id
+    WHERE x.deleted_at < now() - interval '30 days' AND r.ended_at IS NOT NULL LIMIT ${RUNS_AT_ONCE}))`, []);
+  await db.query(
+    `DELETE FROM data_exporters x WHERE deleted_at < now() - interval '30 days' AND initial_run_at IS NULL
+       AND NOT EXISTS (SELECT FROM export_runs r WHERE r.entity_id = x.entity_id AND r.exporter_id = x.id)`);
+}
+
+const NOTES_OF_RUNS = [
+  ['import_errors', 'import_id'], ['sync_log', 'run_id'], ['sync_batches', 'run_id'], ['sync_pinned_batches', 'run_id'],
+] as const;
+
+/** Runs that ended more than a month ago, with what was noted down in them; then what deleted syncs knew of their records. */
+export async function deleteOldSyncRuns(db: Database): Promise<void> {
+  // By sync_runs_by_age, and by sync_runs_of_sync for each deleted sync.
+  const { rows } = await db.query<RefRow>(
+    `(SELECT entity_id, id FROM sync_runs WHERE ended_at < now() - interval '30 days' ORDER BY ended_at LIMIT 100)
+     UNION
+     (SELECT r.entity_id, r.id FROM syncs s JOIN sync_runs r ON r.entity_id = s.entity_id AND r.sync_id = s.id
+      WHERE s.deleted_at IS NOT NULL AND r.ended_at IS NOT NULL LIMIT 100)`);
+  for (const { entity_id: entityId, id } of rows) {
+    for (const [table, column] of NOTES_OF_RUNS) {
+      await inBatches(db, `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM ${table} WHERE entity_id = $1 AND ${column} = $2 LIMIT ${BATCH}))`, [entityId, id]);
+    }
+    await db.query('DELETE FROM sync_runs WHERE entity_id = $1 AND id = $2', [entityId, id]);
+  }
+  const { rows: syncs } = await db.query<RefRow>('SELECT entity_id, id FROM syncs WHERE deleted_at IS NOT NULL');
+  for (const { entity_id: entityId, id } of syncs) {
+    await inBatches(db, `DELETE FROM sync_records WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM sync_records WHERE entity_id = $1 AND sync_id = $2 LIMIT ${BATCH}))`, [entityId, id]);
+    await db.query(
+      `DELETE FROM syncs s WHERE entity_id = $1 AND id = $2
+         AND NOT EXISTS (SELECT FROM sync_runs r WHERE r.entity_id = $1 AND r.sync_id = $2)`, [entityId, id]);
+  }
 }

@@ -1,0 +1,61 @@
+import type { JobKey, JobKind, JobRef } from '../../domain/jobs/job.ts';
+import type { Queryable } from '../core/database.ts';
+import { type DataExporter, type ExporterRow, toExporter } from '../exports/data-exporter-record.ts';
+import { type Sync, type SyncRow, toSync } from '../syncs/sync-record.ts';
+import { isFree, STORED_JOBS } from './jobs.ts';
+
+/** What the sweep finds in all entities: jobs to be started, jobs whose workflow is lost, and what should have a Schedule. */
+
+export type RunningJob = JobRef & JobKey & { workflowRunId: string };
+
+type RefRow = { entity_id: number; id: number; identifier: string; run_id: string; generation: number };
+
+/** Jobs accepted more than `graceSeconds` ago that no workflow has claimed and that no other job keeps waiting, oldest first. */
+export async function listUnclaimedJobs(db: Queryable, kind: JobKind, graceSeconds: number): Promise<JobRef[]> {
+  const stored = STORED_JOBS[kind];
+  const { rows } = await db.query<RefRow>(
+    `SELECT entity_id, id, identifier FROM ${stored.table} j
+     WHERE state = 'accepted' AND ${stored.only ?? 'true'} AND received_at < now() - make_interval(secs => $1) AND ${isFree(stored)}
+     ORDER BY received_at LIMIT 1000`, [graceSeconds]);
+  return rows.map(({ entity_id: entityId, id: runId, identifier }) => ({ entityId, runId, identifier }));
+}
+
+export async function listRunningJobs(db: Queryable, kind: JobKind): Promise<RunningJob[]> {
+  const { table, only = 'true' } = STORED_JOBS[kind];
+  const { rows } = await db.query<RefRow>(
+    `SELECT entity_id, id, identifier, run_id, generation FROM ${table}
+     WHERE state = 'running' AND ${only} ORDER BY received_at LIMIT 1000`);
+  return rows.map((row) => ({
+    entityId: row.entity_id, runId: row.id, identifier: row.identifier, workflowRunId: row.run_id, generation: row.generation,
+  }));
+}
+
+/** Takes the row from a workflow that Temporal no longer knows: steps of its generation end, and it may be claimed again. */
+export async function resetJob(
+  db: Queryable, kind: JobKind, { entityId, runId, workflowRunId, generation }: RunningJob,
+): Promise<boolean> {
+  const { table, alsoReset } = STORED_JOBS[kind];
+  const { rowCount } = await db.query(
+    `WITH reset AS (
+       UPDATE ${table} SET state = 'accepted', generation = generation + 1, run_id = NULL
+       WHERE entity_id = $1 AND id = $2 AND state = 'running' AND run_id = $3 AND generation = $4
+       RETURNING generation)${alsoReset === undefined ? '' : `, also AS (${alsoReset})`}
+     SELECT FROM reset`, [entityId, runId, workflowRunId, generation]);
+  return rowCount! > 0;
+}
+
+/** Syncs that Temporal should have a Schedule for. */
+export async function listScheduledSyncs(db: Queryable): Promise<Sync[]> {
+  const { rows } = await db.query<SyncRow>(
+    `SELECT s.*, NULL AS creator_uid FROM syncs s
+     WHERE schedule IS NOT NULL AND paused_at IS NULL AND deleted_at IS NULL ORDER BY entity_id, id`);
+  return rows.map(toSync);
+}
+
+/** Exporters that Temporal should have a Schedule for, with the zones of their entities. */
+export async function listScheduledExporters(db: Queryable): Promise<{ exporter: DataExporter; zone: string }[]> {
+  const { rows } = await db.query<ExporterRow & { default_tz: string }>(
+    `SELECT x.*, NULL AS creator_uid, e.default_tz FROM data_exporters x JOIN entities e ON e.id = x.entity_id
+     WHERE x.active AND x.paused_at IS NULL AND x.deleted_at IS NULL ORDER BY x.entity_id, x.id`);
+  return rows.map((row) => ({ exporter: toExporter(row), zone: row.default_tz }));
+}

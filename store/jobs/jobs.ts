@@ -1,0 +1,151 @@
+import { JobGone, type JobKey, type JobKind, type JobRef } from '../../domain/jobs/job.ts';
+import type { Queryable, Tx } from '../core/database.ts';
+
+/**
+ * The one lifecycle of jobs. Each kind has a table with the columns entity_id, id, identifier, state, received_at, started_at, run_id
+ * (of the workflow that holds it), and generation. A job is accepted, then running, then ended; a step of an older generation ends
+ * without effect.
+ */
+export type StoredKind = {
+  table: string;
+  /** Where other kinds stand in the same table. */
+  only?: string;
+  /** Jobs of one owner run one after another, in the order of their ids: the owner's column. */
+  owner?: string;
+  /** Those of an owner that run beside its others: a condition on a row of this name. */
+  isBeside?: (job: string) => string;
+  /** The state in which a job that has ended is still its workflow's. */
+  heldAs?: string;
+  /** What else a claim sets. */
+  alsoSet?: string;
+  /** What else a reset changes, with the new generation as `reset`. */
+  alsoReset?: string;
+};
+
+const GDPR = { table: 'gdpr_requests', heldAs: 'treated', alsoSet: 'updated_at = now()' };
+
+export const STORED_JOBS: Record<JobKind, StoredKind> = {
+  import: {
+    table: 'imports',
+    alsoReset: 'UPDATE import_lanes l SET generation = reset.generation FROM reset WHERE l.entity_id = $1 AND l.import_id = $2',
+  },
+  sync: { table: 'sync_runs', owner: 'sync_id', isBeside: (run) => `${run}.dry_run` },
+  export: { table: 'export_runs', owner: 'exporter_id' },
+  access: { ...GDPR, only: "request_type = 'access'" },
+  delete: { ...GDPR, only: "request_type = 'delete'" },
+};
+
+/** That no other job of the owner of `j` runs, nor one in `before` waits. */
+export function isFree({ table, owner, isBeside = () => 'false' }: StoredKind, before = 'false'): string {
+  if (owner === undefined) return 'true';
+  return `(${isBeside('j')} OR NOT EXISTS (
+    SELECT FROM ${table} o WHERE o.entity_id = j.entity_id AND o.${owner} = j.${owner} AND o.id <> j.id AND NOT ${isBeside('o')}
+      AND (o.state = 'running' OR (o.state = 'accepted' AND ${before}))))`;
+}
+
+/**
+ * Makes the row this workflow run's, and returns it; a repeat by the same run succeeds. Null when it is another's, has ended, or
+ * another job of its owner is under way, or was there before. Where there is an owner, `tx` holds it.
+ */
+export async function claimJob<R extends object>(
+  tx: Queryable, kind: JobKind, { entityId, runId }: Pick<JobRef, 'entityId' | 'runId'>, workflowRunId: string,
+): Promise<R | null> {
+  const stored = STORED_JOBS[kind];
+  const { table, heldAs = 'running', alsoSet } = stored;
+  const { rows } = await tx.query<R>(
+    `UPDATE ${table} j SET state = CASE state WHEN 'accepted' THEN 'running' ELSE state END, run_id = $3,
+       started_at = coalesce(started_at, now())${alsoSet === undefined ? '' : `, ${alsoSet}`}
+     WHERE entity_id = $1 AND id = $2 AND (state = 'accepted' OR (state IN ('running', '${heldAs}') AND run_id = $3))
+       AND ${isFree(stored, 'o.id < j.id')}
+     RETURNING *`, [entityId, runId, workflowRunId]);
+  return rows[0] ?? null;
+}
+
+type Selected = {
+  /** A statement up to its WHERE, in which the job's row is `j`; by default all of the row. */
+  select?: string;
+  /** By default of those that run. */
+  states?: readonly string[];
+};
+
+/** Holds the row until the transaction ends. Null when another generation has taken over, or it has ended. */
+export async function lockJob<R extends object>(
+  tx: Tx, kind: JobKind, { entityId, runId, generation }: JobKey, { select, states = ['running'] }: Selected = {},
+): Promise<R | null> {
+  const { rows } = await tx.query<R>(
+    `${select ?? `SELECT j.* FROM ${STORED_JOBS[kind].table} j`}
+     WHERE j.entity_id = $1 AND j.id = $2 AND j.generation = $3 AND j.state = ANY ($4) FOR NO KEY UPDATE OF j`,
+    [entityId, runId, generation, states]);
+  return rows[0] ?? null;
+}
+
+/** Whether a step of this generation may still go on. */
+export async function isJobCurrent(db: Queryable, kind: JobKind, { entityId, runId, generation }: JobKey): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `SELECT FROM ${STORED_JOBS[kind].table} WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running'`,
+    [entityId, runId, generation]);
+  return rowCount === 1;
+}
+
+/** Changes a running job; `set` has its values from $4 on. Throws `JobGone` when another generation has taken over, or it has ended. */
+export async function updateJob(
+  db: Queryable, kind: JobKind, { entityId, runId, generation }: JobKey, set: string, values: unknown[],
+): Promise<void> {
+  const { rowCount } = await db.query(
+    `UPDATE ${STORED_JOBS[kind].table} SET ${set} WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running'`,
+    [entityId, runId, generation, ...values]);
+  if (rowCount !== 1) throw new JobGone();
+}
+
+/** Holds a job that is to be canceled. Null for an unknown one, false for one that has ended. */
+export async function lockJobToCancel<R extends { state: string }>(
+  tx: Queryable, kind: JobKind, entityId: number, identifier: string,
+): Promise<R | false | null> {
+  const { rows: [found] } = await tx.query<R>(
+    `SELECT * FROM ${STORED_JOBS[kind].table} WHERE entity_id = $1 AND identifier = $2 FOR NO KEY UPDATE`, [entityId, identifier]);
+  if (!found) return null;
+  return found.state === 'accepted' || found.state === 'running' ? found : false;
+}
+
+/** Ends a job that `tx` holds; `also` sets more, with values from $4 on. */
+export async function endJob(
+  tx: Queryable, kind: JobKind, { entityId, id }: { entityId: number; id: number }, state: JobEnd['state'], also = '',
+  values: unknown[] = [],
+): Promise<void> {
+  await tx.query(
+    `UPDATE ${STORED_JOBS[kind].table} SET state = $3, ended_at = now()${also === '' ? '' : `, ${also}`} WHERE entity_id = $1 AND id = $2`,
+    [entityId, id, state, ...values]);
+}
+
+export type JobEnd = {
+  state: 'finished' | 'failed' | 'canceled';
+  failure: { status: string; message: string } | null;
+  /** What is to be mailed. */
+  alert: string | null;
+};
+
+/** The same of a run, with why it failed and what is to be mailed. */
+export async function endRun(
+  tx: Queryable, kind: 'sync' | 'export', run: { entityId: number; id: number }, { state, failure, alert }: JobEnd,
+): Promise<void> {
+  await endJob(tx, kind, run, state, 'failure_status = $4, failure = $5, alert = $6, waits_until = NULL',
+    [failure?.status ?? null, failure?.message ?? null, alert]);
+}
+
+/** The oldest job of an owner that waits to be started, where none is running. */
+export async function findNextJob(db: Queryable, kind: 'sync' | 'export', entityId: number, ownerId: number): Promise<JobRef | null> {
+  const stored = STORED_JOBS[kind];
+  const { isBeside = () => 'false' } = stored;
+  const { rows } = await db.query<{ id: number; identifier: string }>(
+    `SELECT id, identifier FROM ${stored.table} j
+     WHERE entity_id = $1 AND ${stored.owner} = $2 AND state = 'accepted' AND NOT ${isBeside('j')} AND ${isFree(stored)}
+     ORDER BY id LIMIT 1`, [entityId, ownerId]);
+  return rows[0] ? { entityId, runId: rows[0].id, identifier: rows[0].identifier } : null;
+}
+
+/** Identifiers of some jobs by their ids. */
+export async function listJobIdentifiers(db: Queryable, kind: JobKind, entityId: number, ids: number[]): Promise<Map<number, string>> {
+  const { rows } = await db.query<{ id: number; identifier: string }>(
+    `SELECT id, identifier FROM ${STORED_JOBS[kind].table} WHERE entity_id = $1 AND id = ANY ($2)`, [entityId, ids]);
+  return new Map(rows.map(({ id, identifier }) => [id, identifier]));
+}

@@ -1,0 +1,44 @@
+import { ActivityFailure, type ActivityOptions, ApplicationFailure, continueAsNew, sleep, workflowInfo } from '@temporalio/workflow';
+import type { RetryAfter } from '../activities/core/retry-after.ts';
+import type { JobRef } from '../domain/jobs/job.ts';
+import type { TaskQueue } from '../domain/jobs/workflow-id.ts';
+import { HEARTBEAT_TIMEOUT, RETRY, SHORT_STEP_TIMEOUT } from './patience.ts';
+
+/** What all flows of jobs share: how long Temporal waits for their steps, and how they wait. */
+
+/** Claims, ends, and steps that only look. */
+export const SHORT_STEPS: ActivityOptions = { startToCloseTimeout: SHORT_STEP_TIMEOUT, retry: RETRY };
+export const BULK_STEPS = longSteps('bulk');
+export const SYNC_STEPS = longSteps('syncs');
+export const MAIL_STEPS: ActivityOptions = { ...longSteps('sends'), startToCloseTimeout: '3 minutes' };
+
+/** Steps that give a sign of life each second, and take as long as they take. */
+function longSteps(taskQueue: TaskQueue): ActivityOptions {
+  return { taskQueue, heartbeatTimeout: HEARTBEAT_TIMEOUT, startToCloseTimeout: '7 days', retry: RETRY };
+}
+
+/** After so many waits a flow goes on in a new run, so that no history grows long. */
+export const WAITS_OF_A_RUN = 50;
+
+/** Takes a step as often as it asks for, after the time that it says. */
+export async function untilSettled(step: () => Promise<RetryAfter | null>): Promise<void> {
+  for (let again = await step(); again; again = await step()) await sleep(again.againInMs);
+}
+
+type JobFlow = (ref: JobRef, waitsOfARun: number) => Promise<void>;
+
+/** The same of a step that may wait long: after so many waits the job goes on in a new run of its flow. */
+export async function untilSettledInRuns(step: () => Promise<RetryAfter | null>, ref: JobRef, waitsOfARun: number): Promise<void> {
+  let waits = 0;
+  for (let again = await step(); again; again = await step()) {
+    await sleep(again.againInMs);
+    waits += 1;
+    if (waits === waitsOfARun || workflowInfo().continueAsNewSuggested) await continueAsNew<JobFlow>(ref, waitsOfARun);
+  }
+}
+
+/** Whether a step found that another workflow has the job, or that it is no more. */
+export function isJobGone(error: unknown): boolean {
+  const cause = error instanceof ActivityFailure ? error.cause : null;
+  return cause instanceof ApplicationFailure && cause.type === 'Refusal' && cause.message === 'request_gone';
+}
