@@ -7,7 +7,7 @@ import { type Database, openDatabase, write } from '../store/core/database.ts';
 import { folderFiles } from '../store/core/files.ts';
 import { migrate } from '../store/core/migrate.ts';
 import { openSecrets, type Secrets } from '../store/core/secrets.ts';
-import type { KnownBy, PlaceDependencies } from '../store/gdpr/personal-data-location.ts';
+import type { KnownBy, LocationDependencies } from '../store/gdpr/personal-data-location.ts';
 import { personalData } from '../store/gdpr/personal-data.ts';
 import { ensurePartitions } from '../store/tracking/event-partitions.ts';
 import type { Line, Size } from './line.ts';
@@ -136,7 +136,7 @@ function sample(events: number, people: number): People {
   return { users: ids.map((id) => `user-${id}`), devices: ids.map((id) => `device-${id}`) };
 }
 
-async function eraseEverywhere(deps: PlaceDependencies, entityId: number, { users, devices }: People): Promise<number> {
+async function eraseEverywhere(deps: LocationDependencies, entityId: number, { users, devices }: People): Promise<number> {
   const people: KnownBy[] = [
     ...users.map((customerId) => ({ customerType: 'user_id' as const, customerId })),
     ...devices.map((customerId) => ({ customerType: 'device_id' as const, customerId })),

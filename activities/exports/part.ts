@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import type { ExportPlace } from '../../store/exports/export-files.ts';
+import type { ExportCheckpoint } from '../../store/exports/export-files.ts';
 import type { SliceReader } from './slice-reader.ts';
 
 /**
@@ -26,7 +26,7 @@ export type PartRules = {
 };
 
 /** What was read for a file: so many rows, and the next one begins there. */
-export type PartRead = { rows: number; next: ExportPlace };
+export type PartRead = { rows: number; next: ExportCheckpoint };
 
 /** Hashes are hexadecimal; `content` is what decryption gives back. */
 export type PartWritten = { bytes: number; sha256: string; contentBytes: number; contentSha256: string; bucketChecksum: string | null };
@@ -75,7 +75,7 @@ async function* readPart(
     for (; !piece.done; piece = await slice.next()) yield* chunker.add(piece.value);
     rows += piece.value;
   } while (chunker.bytes < partBytes && await slices.hasRows());
-  tell({ rows, next: slices.place! });
+  tell({ rows, next: slices.checkpoint! });
   yield* chunker.rest();
 }
 

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
-import type { ExportPlace } from '../../store/exports/export-files.ts';
+import type { ExportCheckpoint } from '../../store/exports/export-files.ts';
 
 /** Some bytes of a slice, or its end: how many rows it had, and where the next one begins. */
-export type SlicePiece = { bytes: Buffer } | { rows: number; next: ExportPlace };
+export type SlicePiece = { bytes: Buffer } | { rows: number; next: ExportCheckpoint };
 
 /** So many pieces, of 64 KiB for the most part, are read ahead: the next slice is asked for while this one is compressed. */
 const PIECES_AHEAD = 64;
@@ -13,17 +13,17 @@ export class SliceReader {
   readonly #pieces: AsyncIterator<SlicePiece>;
   /** The first bytes of a slice that no file has taken yet. */
   #first: Buffer | null = null;
-  #place: ExportPlace | null;
+  #checkpoint: ExportCheckpoint | null;
 
-  constructor(pieces: AsyncIterable<SlicePiece>, from: ExportPlace | null) {
+  constructor(pieces: AsyncIterable<SlicePiece>, from: ExportCheckpoint | null) {
     this.#stream = Readable.from(pieces, { highWaterMark: PIECES_AHEAD });
     this.#pieces = this.#stream[Symbol.asyncIterator]() as AsyncIterator<SlicePiece>;
-    this.#place = from;
+    this.#checkpoint = from;
   }
 
   /** Where reading stands: behind the last slice that was taken whole. */
-  get place(): ExportPlace | null {
-    return this.#place;
+  get checkpoint(): ExportCheckpoint | null {
+    return this.#checkpoint;
   }
 
   /** Passes by slices without rows; false at the end of all. */
@@ -32,7 +32,7 @@ export class SliceReader {
       const { value: piece, done } = await this.#pieces.next();
       if (done) return false;
       if ('bytes' in piece) this.#first = piece.bytes;
-      else this.#place = piece.next;
+      else this.#checkpoint = piece.next;
     }
     return true;
   }
@@ -49,7 +49,7 @@ export class SliceReader {
         yield piece.bytes;
         continue;
       }
-      this.#place = piece.next;
+      this.#checkpoint = piece.next;
       return piece.rows;
     }
   }

@@ -3,7 +3,7 @@ import type { ExportDataType } from '../../domain/exports/export-data-type.ts';
 import { listAppsById } from '../../store/apps/apps.ts';
 import { listSorNames } from '../../store/attributes/systems-of-records.ts';
 import type { Queryable } from '../../store/core/database.ts';
-import type { ExportPlace } from '../../store/exports/export-files.ts';
+import type { ExportCheckpoint } from '../../store/exports/export-files.ts';
 import type { ExportRun } from '../../store/exports/export-run-record.ts';
 import { copyOut, type ExportSession } from '../../store/exports/export-session.ts';
 import { type ExportScope, type Slice, slicesOf } from '../../store/exports/export-sources.ts';
@@ -25,11 +25,11 @@ export type SliceSessions = readonly [ExportSession, ExportSession];
 /** So many pieces of the next slice are fetched while this one is taken. */
 const PIECES_AHEAD = 64;
 
-type OpenSlice = { stream: Readable; rows: () => number; next: ExportPlace };
+type OpenSlice = { stream: Readable; rows: () => number; next: ExportCheckpoint };
 
 /** The rows of a type as their bytes, slice by slice. */
 export async function* readSlices(
-  sessions: SliceSessions, type: ExportDataType, scope: ExportScope, from: ExportPlace | null,
+  sessions: SliceSessions, type: ExportDataType, scope: ExportScope, from: ExportCheckpoint | null,
 ): AsyncGenerator<SlicePiece> {
   const slices = slicesOf(sessions[0], type, scope, from);
   let count = 0;

@@ -48,7 +48,7 @@ async function isWhole(
 /** A file may still be on its way to the bucket while the next one is read. */
 async function writeRest(deps: Dependencies, attempt: Attempt, record: ExportRecord, scope: ExportScope): Promise<void> {
   await beginType(deps, attempt, record, scope);
-  const slices = new SliceReader(readSlices(attempt.sessions, record.dataType, scope, record.place), record.place);
+  const slices = new SliceReader(readSlices(attempt.sessions, record.dataType, scope, record.checkpoint), record.checkpoint);
   try {
     await writeFiles(deps, attempt, record, slices);
   } finally {

@@ -15,7 +15,7 @@ const PEOPLE_AT_ONCE = 1_000;
 const IDS_AT_ONCE = 5_000;
 
 /** Where anything of people may be. What the others have is named nowhere. */
-export const PLACES = personalData.filter((place): place is ErasingLocation => place.erase !== null);
+export const LOCATIONS = personalData.filter((location): location is ErasingLocation => location.erase !== null);
 
 export type Pass = { erased: number; survivors: number };
 
@@ -26,13 +26,13 @@ export async function erasePeople(deps: Dependencies, claim: JobClaim): Promise<
     const chunks = chunksOf(await listGoingIdentifiers(deps.db, claim));
     await updateStage(deps.db, claim, 'erasing');
     await noteCopies(deps, claim, chunks);
-    const erased = await atEachPlace(deps, claim, async (place) => {
-      const rows = await eraseAt(deps, claim, place, chunks);
-      deps.boundary(`gdpr: erased ${place.name}`);
+    const erased = await atEachLocation(deps, claim, async (location) => {
+      const rows = await eraseAt(deps, claim, location, chunks);
+      deps.boundary(`gdpr: erased ${location.name}`);
       return rows;
     });
     await updateStage(deps.db, claim, 'looking again');
-    const survivors = await atEachPlace(deps, claim, (place) => countAt(deps, claim, place, chunks));
+    const survivors = await atEachLocation(deps, claim, (location) => countAt(deps, claim, location, chunks));
     await updateSurvivors(deps.db, claim, Object.fromEntries([...survivors].filter(([, rows]) => rows > 0)));
     deps.boundary('gdpr: looked');
     return { erased: sum(erased), survivors: sum(survivors) };
@@ -55,31 +55,31 @@ async function noteCopies(deps: Dependencies, claim: JobClaim, chunks: KnownBy[]
   });
 }
 
-/** Place by place, as long as the request is this generation's and the step is wanted. What fails is told of, and tried again. */
-async function atEachPlace(
-  deps: Dependencies, claim: JobClaim, work: (place: ErasingLocation) => Promise<number>,
+/** Location by location, as long as the request is this generation's and the step is wanted. What fails is told of, and tried again. */
+async function atEachLocation(
+  deps: Dependencies, claim: JobClaim, work: (location: ErasingLocation) => Promise<number>,
 ): Promise<Map<string, number>> {
   const rows = new Map<string, number>();
-  for (const place of PLACES) {
+  for (const location of LOCATIONS) {
     deps.draining.throwIfAborted();
     Context.current().cancellationSignal.throwIfAborted();
     if (!await isJobCurrent(deps.db, 'delete', claim)) throw new JobGone();
-    rows.set(place.name, await work(place)
-      .catch((error: unknown) => tellFault(deps, claim, `${place.name} could not be erased`, error)));
+    rows.set(location.name, await work(location)
+      .catch((error: unknown) => tellFault(deps, claim, `${location.name} could not be erased`, error)));
   }
   return rows;
 }
 
-async function eraseAt(deps: Dependencies, claim: JobClaim, place: ErasingLocation, chunks: KnownBy[][]): Promise<number> {
-  const tally = (tx: Parameters<typeof addErased>[0], rows: number) => addErased(tx, claim, place.name, rows);
+async function eraseAt(deps: Dependencies, claim: JobClaim, location: ErasingLocation, chunks: KnownBy[][]): Promise<number> {
+  const tally = (tx: Parameters<typeof addErased>[0], rows: number) => addErased(tx, claim, location.name, rows);
   let rows = 0;
-  for (const people of chunks) rows += await place.erase({ ...deps, tally }, claim.entityId, people);
+  for (const people of chunks) rows += await location.erase({ ...deps, tally }, claim.entityId, people);
   return rows;
 }
 
-async function countAt(deps: Dependencies, { entityId }: JobClaim, place: ErasingLocation, chunks: KnownBy[][]): Promise<number> {
+async function countAt(deps: Dependencies, { entityId }: JobClaim, location: ErasingLocation, chunks: KnownBy[][]): Promise<number> {
   let rows = 0;
-  for (const people of chunks) rows += await place.count(deps, entityId, people);
+  for (const people of chunks) rows += await location.count(deps, entityId, people);
   return rows;
 }
 

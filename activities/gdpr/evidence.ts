@@ -12,7 +12,7 @@ import { findGdprRequestById } from '../../store/gdpr/requests.ts';
 import { findRaisedAt } from '../../store/gdpr/tombstones.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { PLACES } from './erase.ts';
+import { LOCATIONS } from './erase.ts';
 import { listGoing, listGoingIdentifiers } from './going.ts';
 import { tellSubjects } from './receipt-subjects.ts';
 import { tellExporters } from './tell-exporters.ts';
@@ -68,7 +68,7 @@ async function tellOfRound(
     type: 'erasure', request: identifier, round, source, requested_at: receivedAt.toISOString(),
     requested_by: { kind: requester.kind, id: await findRequesterName(tx, request) },
     subjects, tombstones_at: since.toISOString(),
-    places: PLACES.map(({ name }) => ({ place: name, erased: erased[name] ?? 0, survivors: survivors[name] ?? 0 })),
+    places: LOCATIONS.map(({ name }) => ({ place: name, erased: erased[name] ?? 0, survivors: survivors[name] ?? 0 })),
     copies: await listCopies(tx, { entityId, requestIdentifier: identifier, round }),
   };
 }

@@ -96,10 +96,10 @@ async function archiveOf(
     Context.current().cancellationSignal.throwIfAborted();
     if (!await isArchiveWanted(db, { ...claim, ordinal: person.ordinal, key })) throw new Unwanted();
   }, performance.now());
-  return putArchive(files, key, head, { places: placesOf(deps, entityId, known), shownWith, isWanted });
+  return putArchive(files, key, head, { places: locationsOf(deps, entityId, known), shownWith, isWanted });
 }
 
-function placesOf(deps: Dependencies, entityId: number, known: KnownBy[]): ToldLocation[] {
+function locationsOf(deps: Dependencies, entityId: number, known: KnownBy[]): ToldLocation[] {
   return personalData.map((place) => ({ name: place.name, records: place.export(deps, entityId, known) }));
 }
 

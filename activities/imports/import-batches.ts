@@ -4,10 +4,10 @@ import { createCsvSplitter } from '../../domain/core/csv-splitter.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** Consecutive pieces of the file, merged together: from `offset` up to where the next batch begins. */
-export type Batch = { pieces: Piece[]; place: BatchPlace };
+export type Batch = { pieces: Piece[]; offsets: BatchOffsets };
 
 /** Where a batch lies in the file: bytes from its start, and physical lines from 1. */
-export type BatchPlace = { offset: number; line: number; nextOffset: number; nextLine: number };
+export type BatchOffsets = { offset: number; line: number; nextOffset: number; nextLine: number };
 
 /** A batch also ends with the piece that brings it to so many bytes. */
 const BATCH_BYTES = 4 * 1024 * 1024;
@@ -21,29 +21,29 @@ export async function* readBatches(
   const splitter = createCsvSplitter({ startOffset, startLine, maxRunBytes: RUN_BYTES });
   let pieces: Piece[] = [];
   let records = 0;
-  let place = placeAt(startOffset, startLine);
+  let offsets = offsetsAt(startOffset, startLine);
   for await (const some of readPieces(open(), splitter)) {
     for (const piece of some) {
       pieces.push(piece);
       records += piece.kind === 'run' ? piece.records : 1;
-      place = { ...place, nextOffset: piece.endOffset, nextLine: piece.endLine };
-      if (records < batchRecords && place.nextOffset - place.offset < BATCH_BYTES) continue;
-      yield { pieces, place };
+      offsets = { ...offsets, nextOffset: piece.endOffset, nextLine: piece.endLine };
+      if (records < batchRecords && offsets.nextOffset - offsets.offset < BATCH_BYTES) continue;
+      yield { pieces, offsets };
       pieces = [];
       records = 0;
-      place = placeAt(place.nextOffset, place.nextLine);
+      offsets = offsetsAt(offsets.nextOffset, offsets.nextLine);
     }
   }
-  if (pieces.length > 0) yield { pieces, place };
+  if (pieces.length > 0) yield { pieces, offsets };
 }
 
-function placeAt(offset: number, line: number): BatchPlace {
+function offsetsAt(offset: number, line: number): BatchOffsets {
   return { offset, line, nextOffset: offset, nextLine: line };
 }
 
 /** The pieces of a batch once more: a batch ends where a piece does, so what lies in it is split as before. */
 export async function readBatchAgain(
-  { files }: Pick<Dependencies, 'files'>, fileKey: string, { offset, line, nextOffset }: BatchPlace,
+  { files }: Pick<Dependencies, 'files'>, fileKey: string, { offset, line, nextOffset }: BatchOffsets,
 ): Promise<Piece[]> {
   const bytes = files.read(fileKey, offset, nextOffset - offset);
   const splitter = createCsvSplitter({ startOffset: offset, startLine: line, maxRunBytes: RUN_BYTES });

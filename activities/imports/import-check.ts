@@ -5,12 +5,12 @@ import { type CheckedRows, checkPieces, type LaneCursors, nothingChecked } from 
 import { ChangesPreparation, type PreparedChanges } from '../../store/attributes/merge-attribute-values.ts';
 import type { PinnedImport } from '../../store/imports/import-record.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { type Batch, type BatchPlace, readBatchAgain } from './import-batches.ts';
+import { type Batch, type BatchOffsets, readBatchAgain } from './import-batches.ts';
 import type { ImportRules } from './import-rules.ts';
 
 /** A batch's rows of one lane, as the rules in force when it was read found them; of the rows themselves no more than is needed. */
 export type LanePart = {
-  place: BatchPlace;
+  offsets: BatchOffsets;
   lane: number;
   lanes: LaneCursors;
   rules: ImportRules;
@@ -26,9 +26,9 @@ const MAX_SETS = 1_000;
 
 /** Parses and checks a batch: a part for each lane, more than once where it changes many Sets. */
 export async function* checkBatch(
-  deps: Dependencies, job: PinnedImport, { pieces, place }: Batch, lanes: LaneCursors, rules: ImportRules,
+  deps: Dependencies, job: PinnedImport, { pieces, offsets }: Batch, lanes: LaneCursors, rules: ImportRules,
 ): AsyncGenerator<LanePart[]> {
-  let { offset, line } = place;
+  let { offset, line } = offsets;
   let check = new BatchCheck(deps, job, lanes, rules);
   for (const piece of pieces) {
     await check.add(piece);
@@ -42,8 +42,8 @@ export async function* checkBatch(
 /** The same rows once more, by other rules. */
 export async function checkAgain(deps: Dependencies, job: PinnedImport, part: LanePart, rules: ImportRules): Promise<LanePart> {
   const check = new BatchCheck(deps, job, part.lanes, rules);
-  for (const piece of await readBatchAgain(deps, job.file.fileKey, part.place)) await check.add(piece);
-  return check.parts(part.place)[part.lane]!;
+  for (const piece of await readBatchAgain(deps, job.file.fileKey, part.offsets)) await check.add(piece);
+  return check.parts(part.offsets)[part.lane]!;
 }
 
 class BatchCheck {
@@ -82,17 +82,17 @@ class BatchCheck {
     return Math.max(...this.#prepared.map(({ changes }) => changes.sets));
   }
 
-  /** What was added lies at `place`. */
-  parts(place: BatchPlace): LanePart[] {
+  /** What was added lies at `offsets`. */
+  parts(offsets: BatchOffsets): LanePart[] {
     const [deps, job, lanes, rules] = [this.#deps, this.#job, this.#lanes, this.#rules];
     return this.#checked.map((rows, lane) => {
       const { changes, kept } = this.#prepared[lane]!;
       const again = async () => {
         if (rules.hasErased) return kept;
-        const samePieces = await readBatchAgain(deps, job.file.fileKey, place);
+        const samePieces = await readBatchAgain(deps, job.file.fileKey, offsets);
         return checkPieces(samePieces, rules, lanes, cutOffAt(job))[lane]!.changes;
       };
-      return { place, lane, lanes, rules, rows, prepared: changes.prepared(again) };
+      return { offsets, lane, lanes, rules, rows, prepared: changes.prepared(again) };
     });
   }
 }

@@ -102,11 +102,11 @@ class Lanes {
   }
 
   async #merge(part: LanePart): Promise<void> {
-    if (part.place.nextOffset <= this.#cursors[part.lane]!) return;
+    if (part.offsets.nextOffset <= this.#cursors[part.lane]!) return;
     const rules = await mergePart(this.#deps, this.#job, part, this.#cursors[part.lane]!);
     if (!rules) throw new LaneMoved();
     this.#rules = rules;
-    this.#cursors[part.lane] = part.place.nextOffset;
+    this.#cursors[part.lane] = part.offsets.nextOffset;
   }
 }
 

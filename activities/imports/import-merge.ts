@@ -53,7 +53,7 @@ async function mergeRows(tx: Tx, deps: Dependencies, job: PinnedImport, part: La
   await settleCorrected(tx, job, part.rows, refusals);
   const errors = await redactErased(tx, deps, entityId, part.rows.errors);
   if (refusals.length === 0) return errors;
-  const pieces = await readBatchAgain(deps, job.file.fileKey, part.place);
+  const pieces = await readBatchAgain(deps, job.file.fileKey, part.offsets);
   return [...errors, ...refusals.map((refusal) => refusalError(pieces, refusal, part))];
 }
 
@@ -75,11 +75,11 @@ function refusalError(pieces: Batch['pieces'], refusal: MergeRefusal, { rules, r
   return { ...error, stage: 'merge', originalLine: rows.corrects.get(line) ?? null };
 }
 
-function progressAfter(held: LaneProgress, { rows: { rowsIn }, place }: LanePart, errors: ImportError[]): LaneProgress {
+function progressAfter(held: LaneProgress, { rows: { rowsIn }, offsets }: LanePart, errors: ImportError[]): LaneProgress {
   const ignored = countIgnored(errors);
   return {
-    nextOffset: place.nextOffset,
-    nextLine: place.nextLine,
+    nextOffset: offsets.nextOffset,
+    nextLine: offsets.nextLine,
     rowsIn: held.rowsIn + rowsIn,
     rowsOk: held.rowsOk + rowsIn - errors.length,
     rowsIgnored: held.rowsIgnored + ignored,

@@ -13,13 +13,13 @@ import type { RunProgress, SyncRun } from '../../store/syncs/sync-run-record.ts'
 import { lockRun, lockRunOfBatch } from '../../store/syncs/sync-runs.ts';
 import { findSyncById, updateSyncCursor } from '../../store/syncs/syncs.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { cursorBehind, cursorToNote } from './cursor.ts';
 import { isAnyErased } from './erased.ts';
 import type { Gathered } from './items.ts';
 import type { SyncJob } from './job.ts';
 import type { OpenConnection } from './open-connection.ts';
 import { countRecords, decideOutcomes, progressAfter, progressTaken, type RecordOutcome } from './outcomes.ts';
 import { forgetErased, type Outgoing, outgoingOf, sendable } from './outgoing.ts';
-import { placeBehind, placeToNote } from './place.ts';
 import type { RecordMapper } from './record-mapper.ts';
 import { recordOutcomes } from './record-outcomes.ts';
 import type { RunScope } from './scope.ts';
@@ -52,7 +52,7 @@ export async function deliverBatch(
     if (run?.progress.read !== before.read) return null;
     // An erasure waits for transactions that began before it, and for nothing that is held in memory.
     if (await isAnyErased(tx, deps, job.sync, items.map(({ customerId }) => customerId))) return 'erased';
-    const position = await placeToNote(tx, deps, job.sync, { before: run.progress.position, behind: placeBehind(batch) });
+    const position = await cursorToNote(tx, deps, job.sync, { before: run.progress.position, behind: cursorBehind(batch) });
     const delivery: Delivery = { ...taken, position };
     await insertBatch(tx, entityId, run.id, { identifier, batch: JSON.stringify(delivery) });
     return delivery;
@@ -128,7 +128,7 @@ async function noteDelivery(
   await deleteBatch(tx, sync.entityId, run.id);
   const records = await forgetErased(tx, deps, sync, items);
   const errors = await recordOutcomes(tx, deps, { sync, run }, { records, outcomes: fates, known: null });
-  const position = await placeToNote(tx, deps, sync, { before: run.progress.position, behind });
+  const position = await cursorToNote(tx, deps, sync, { before: run.progress.position, behind });
   const taken = progressTaken(run.progress, records.length, { bytes, position, unmappedFields: run.progress.unmappedFields });
   const after = progressAfter(taken, { records, outcomes: fates, errors });
   await updateRunProgress(tx, run, after);

@@ -16,12 +16,12 @@ import { sorRules, type SorRules } from '../attributes/sor-rules.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { redactErased } from '../gdpr/redact-erased.ts';
 import { type CheckedRecord, checkRecords } from './attributes.ts';
+import { cursorBehind, cursorToNote } from './cursor.ts';
 import { erasedAmong, isAnyErased } from './erased.ts';
 import type { Gathered } from './items.ts';
 import type { SyncJob } from './job.ts';
 import { type BatchRecord, decideOutcomes, progressAfter, progressTaken, type RecordOutcome } from './outcomes.ts';
 import { outgoingOf } from './outgoing.ts';
-import { placeBehind, placeToNote } from './place.ts';
 import type { RecordMapper } from './record-mapper.ts';
 
 /** So many records are shown, changed ones first. */
@@ -49,7 +49,7 @@ export async function dryRunBatch(
     const errors = await redactErased(tx, deps, job.sync.entityId, findings.records.flatMap(({ error }) => error ?? []));
     await insertImportErrors(tx, job.sync.entityId, run.id, errors);
     await updateSample(tx, run, shownFirst([...run.sample ?? [], ...findings.sample]).slice(0, MAX_SHOWN));
-    const position = await placeToNote(tx, deps, job.sync, { before: run.progress.position, behind: placeBehind(batch) });
+    const position = await cursorToNote(tx, deps, job.sync, { before: run.progress.position, behind: cursorBehind(batch) });
     const taken = progressTaken(run.progress, items.length, { bytes: batch.bytes, position, unmappedFields: [...mapper.unmapped] });
     const progress = progressAfter(taken, { ...findings, errors });
     await updateRunProgress(tx, run, progress);

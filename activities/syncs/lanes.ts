@@ -8,12 +8,12 @@ import { lockRun } from '../../store/syncs/sync-runs.ts';
 import { updateSyncCursor } from '../../store/syncs/syncs.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { checkBatch, type CheckedBatch } from './attributes.ts';
+import { cursorBehind, cursorToNote, isErasedNamed } from './cursor.ts';
 import { erasedAmong } from './erased.ts';
 import type { Gathered, SyncItem } from './items.ts';
 import type { SyncJob } from './job.ts';
 import { type Merged, mergePart, type Part, type Target } from './merge.ts';
 import { progressTaken, type Taken } from './outcomes.ts';
-import { isErasedNamed, placeBehind, placeToNote } from './place.ts';
 import type { RunScope } from './scope.ts';
 
 /** A batch with fewer values to write is merged at once: to write it down first would cost more than a second session saves. */
@@ -60,7 +60,7 @@ export class AttributeLanes {
 
   /** Takes a batch over: once this is done it is merged, or pinned. Null when another attempt has moved the run on. */
   async take(batch: Gathered, checked: CheckedBatch, before: RunProgress): Promise<RunProgress | null> {
-    const taken: Taken = { bytes: batch.bytes, position: placeBehind(batch), unmappedFields: [...this.#target.mapper.unmapped] };
+    const taken: Taken = { bytes: batch.bytes, position: cursorBehind(batch), unmappedFields: [...this.#target.mapper.unmapped] };
     if (this.#isQuiet || valuesOf(checked) < FEWEST_VALUES) return this.#mergeAtOnce(checked, taken, before);
     if (this.#batches.length >= BATCHES_AHEAD) await this.#batches.shift();
     const after = await this.#pin(batch.items, checked, taken, before);
@@ -113,7 +113,7 @@ export class AttributeLanes {
 
   /** As it is noted down, with the place that may be. */
   async #noted(tx: Tx, taken: Taken, before: string | null): Promise<Taken> {
-    return { ...taken, position: await placeToNote(tx, this.#deps, this.#job.sync, { before, behind: taken.position }) };
+    return { ...taken, position: await cursorToNote(tx, this.#deps, this.#job.sync, { before, behind: taken.position }) };
   }
 
   /** What is written down of the erased is that there was a record. */
@@ -123,18 +123,18 @@ export class AttributeLanes {
   }
 
   /** Leaves each lane its records of a batch, but those that it has merged. */
-  #merge({ records, rules }: CheckedBatch, place: Place, lanesDone: readonly number[]): void {
+  #merge({ records, rules }: CheckedBatch, at: BatchCursor, lanesDone: readonly number[]): void {
     const parts = lanesDone.map((): CheckedBatch => ({ records: [], rules }));
     for (const record of records) parts[record.key === null ? 0 : laneOf(record.key, parts.length)]!.records.push(record);
-    const isLeft = (lane: number) => lanesDone[lane]! < place.number;
-    const all = Promise.all(parts.flatMap((checked, lane) => (isLeft(lane) ? this.#mergeIn(lane, checked, place) : [])));
+    const isLeft = (lane: number) => lanesDone[lane]! < at.number;
+    const all = Promise.all(parts.flatMap((checked, lane) => (isLeft(lane) ? this.#mergeIn(lane, checked, at) : [])));
     all.catch(() => undefined);             // it is told when it is waited for
     this.#batches.push(all);
   }
 
-  #mergeIn(lane: number, checked: CheckedBatch, place: Place): Promise<void> {
+  #mergeIn(lane: number, checked: CheckedBatch, at: BatchCursor): Promise<void> {
     const merged = this.#lanes[lane]!.then(async () => {
-      const merged = await mergePart(this.#deps, this.#job, this.#target, this.#partOf(lane, checked, place));
+      const merged = await mergePart(this.#deps, this.#job, this.#target, this.#partOf(lane, checked, at));
       if (!merged) throw new JobGone();
       this.#learn(checked, merged, this.#lanes.length);
     });
@@ -150,7 +150,7 @@ export class AttributeLanes {
     this.#isQuiet = (after.written - before.written) * valuesPerRecord * parts < FEWEST_VALUES;
   }
 
-  #partOf(lane: number, checked: CheckedBatch, { number, position }: Place): Part {
+  #partOf(lane: number, checked: CheckedBatch, { number, position }: BatchCursor): Part {
     return {
       checked,
       isNext: ({ lanesDone }) => lanesDone[lane] === number - 1,
@@ -162,7 +162,7 @@ export class AttributeLanes {
   }
 
   /** All its records are merged. */
-  async #endBatch(tx: Tx, { number, position }: Place): Promise<void> {
+  async #endBatch(tx: Tx, { number, position }: BatchCursor): Promise<void> {
     const { sync, run: { id, rootId } } = this.#job;
     await deletePinnedBatch(tx, sync.entityId, id, number);
     if (sync.mode !== 'incremental' || rootId !== null) return;
@@ -171,7 +171,7 @@ export class AttributeLanes {
   }
 }
 
-type Place = { number: number; position: string | null };
+type BatchCursor = { number: number; position: string | null };
 
 function valuesOf({ records }: CheckedBatch): number {
   return records.reduce((sum, { rows }) => sum + rows.length, 0);

@@ -38,20 +38,20 @@ export class RecordMapper {
     for (const { name } of fields) this.#known?.add(shorten(name));
   }
 
-  /** `hasPlace` tells whether the destination has a place for a field. */
-  map(record: SourceRecord, hasPlace: (field: string) => boolean): MappedRecord {
+  /** `hasField` tells whether the destination has a place for a field. */
+  map(record: SourceRecord, hasField: (field: string) => boolean): MappedRecord {
     const mapped = this.#map(record);
-    const values = mapped.values.filter(([to]) => this.#named.has(to) || this.#isTaken(to, hasPlace));
+    const values = mapped.values.filter(([to]) => this.#named.has(to) || this.#isTaken(to, hasField));
     return { ...mapped, values };
   }
 
-  #isTaken(field: string, hasPlace: (field: string) => boolean): boolean {
+  #isTaken(field: string, hasField: (field: string) => boolean): boolean {
     const shown = shorten(field);
     if (this.#known !== null && !this.#known.has(shown)) {
       if (this.news.size < MAX_NAMES) this.news.add(shown);
       return false;
     }
-    if (hasPlace(field)) return true;
+    if (hasField(field)) return true;
     if (this.unmapped.size < MAX_NAMES) this.unmapped.add(shown);
     return false;
   }

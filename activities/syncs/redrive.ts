@@ -5,13 +5,13 @@ import type { Dependencies } from '../dependencies.ts';
 import type { SyncItem } from './items.ts';
 
 /** Where a re-drive is: the line of the last error that it took. */
-type Place = { line: number };
+type RedriveCursor = { line: number };
 
 /** The records of a run's errors that nobody has brought since, as a source: those that are known whole. */
 export async function* readErrors(
   { db }: Pick<Dependencies, 'db'>, entityId: number, rootId: number, cursor: Cursor | null,
 ): AsyncGenerator<Omit<Batch, 'items'> & { items: SyncItem[] }> {
-  let after = (cursor as Place | null)?.line ?? 0;
+  let after = (cursor as RedriveCursor | null)?.line ?? 0;
   for (;;) {
     const page = await listErrorsAfter(db, entityId, rootId, { isOpen: true }, after);
     if (page.length === 0) return;

@@ -57,7 +57,7 @@ export const listCustomerProfiles = operation({
   result: z.object({
     total_pages: z.int().optional().describe('Without updated_since'),
     total_profiles: z.int().optional().describe('Without updated_since'),
-    updated_until: z.iso.datetime().optional().describe('With updated_since: what the next walk over changes gives as its own'),
+    updated_until: z.iso.datetime().optional().describe('With updated_since: what the next scan over changes gives as its own'),
     next: z.string().nullable().describe('The address of the next page; null at the end'),
     profiles: z.array(CustomerProfile),
   }),

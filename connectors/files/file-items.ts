@@ -1,14 +1,14 @@
 import type { ReadItem } from '../core/contract.ts';
 
 /** Where a record begins: offset in the file (unzipped), in bytes, and its line, from 1. */
-export type Place = { offset: number; line: number };
+export type FileOffset = { offset: number; line: number };
 
 export type FoundItem = {
   item: ReadItem;
   /** As it came, with its line end; of a record that is too long, what is kept of it. */
   bytes: number;
   /** Where reading goes on behind it. */
-  after: Place;
+  after: FileOffset;
 };
 
 /** Makes records of a file's bytes, as they come. */
@@ -21,6 +21,6 @@ export type ItemReader = {
 };
 
 /** Where a reader begins; behind the header its names are needed. */
-export type Start = Place & { columns: string[] | null };
+export type Start = FileOffset & { columns: string[] | null };
 
 export const FILE_START: Start = { offset: 0, line: 1, columns: null };

@@ -13,7 +13,7 @@ import { demoTracking } from './demo-tracking.ts';
 
 type Say = (text: string) => void;
 /** Where it is exported to, and where the demo's files are. */
-type Place = { bucket: DemoBucket; dataDir: string };
+type DemoFolders = { bucket: DemoBucket; dataDir: string };
 
 const SUBFOLDER = 'demo';
 const ENCRYPTION_TYPE = 'AES-256-GCM';
@@ -28,7 +28,7 @@ const POLLS_BETWEEN_WORDS = 20;
  * Exports what an app and the demo's other flows have brought, encrypted, into a bucket; decrypts and verifies it. Where the bucket
  * may not be reached, says why.
  */
-export async function demoExport(server: DemoServer, sor: DemoSor, { bucket, dataDir }: Place, say: Say): Promise<void> {
+export async function demoExport(server: DemoServer, sor: DemoSor, { bucket, dataDir }: DemoFolders, say: Say): Promise<void> {
   const app = await demoTracking(server, sor, say);
   const encryptionKey = await keptSecret(join(dataDir, 'export-key'), () => randomBytes(KEY_BYTES).toString('hex'));
   try {

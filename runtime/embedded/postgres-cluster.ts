@@ -3,7 +3,7 @@ import { chown, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:f
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { CannotStart } from '../cannot-start.ts';
-import type { SystemUser } from './postgres-place.ts';
+import type { SystemUser } from './postgres-folder.ts';
 import type { Say } from './say.ts';
 
 export const MAJOR = '18';

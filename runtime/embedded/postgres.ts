@@ -7,7 +7,7 @@ import { type Child, startChild } from './children.ts';
 import { keptSecret } from './kept-secret.ts';
 import { rememberedPort } from './ports.ts';
 import { ensureCluster, ENVIRONMENT, MAJOR, USER } from './postgres-cluster.ts';
-import { openPlace, postgresBinaries, postgresUser } from './postgres-place.ts';
+import { openDataFolder, postgresBinaries, postgresUser } from './postgres-folder.ts';
 import { type Say, seconds } from './say.ts';
 
 export type EmbeddedPostgres = { url: string } & Pick<Child, 'lost' | 'stop'>;
@@ -61,7 +61,7 @@ export async function startPostgres({ dataDir, say, settings = {} }: PostgresOpt
   const user = await postgresUser();
   const binaries = await postgresBinaries(user, say);
   const password = await keptSecret(join(dataDir, 'postgres.password'), () => randomBytes(24).toString('hex'));
-  const place = await openPlace(dataDir, 'postgres', user, say);
+  const place = await openDataFolder(dataDir, 'postgres', user, say);
   const cluster = await ensureCluster({ initdb: binaries.initdb, place, password, user, say });
   const port = await rememberedPort(dataDir, 'postgres', say);
   const options = Object.entries({ ...SETTINGS, ...settings, ...QUOTES_NOTHING, port: String(port) })

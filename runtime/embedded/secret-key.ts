@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { copyFile, open, rename } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
+import { copyFile, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CannotStart } from '../cannot-start.ts';
 import { flushFolder, keptSecret } from './kept-secret.ts';

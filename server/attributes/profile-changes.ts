@@ -1,5 +1,5 @@
-import { findWalkStart, isLogKept } from '../../store/attributes/attribute-change-log.ts';
-import { listChangedCustomers, type WalkPlace } from '../../store/attributes/changed-customers.ts';
+import { findScanStart, isLogKept } from '../../store/attributes/attribute-change-log.ts';
+import { listChangedCustomers, type ScanCursor } from '../../store/attributes/changed-customers.ts';
 import { addPendingCustomers } from '../../store/attributes/customers.ts';
 import { streamProfileValues } from '../../store/attributes/profile-values.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
@@ -19,34 +19,34 @@ export async function listProfileChanges(asked: AskedProfiles, deps: RouteDepend
   const { caller: { entityId }, query } = asked;
   const filter = { customerType: query.customer_id_type ?? null, customerIds: query.customer_ids ?? null };
   const cursor = openChangesCursor(deps.secrets, entityId, query);
-  const walk = cursor ?? await begin(deps.db, since, filter.customerIds !== null);
-  if (walk.log === undefined) await addPendingCustomers(deps.db, entityId);
+  const scan = cursor ?? await begin(deps.db, since, filter.customerIds !== null);
+  if (scan.log === undefined) await addPendingCustomers(deps.db, entityId);
   const { selection, changed, next } = await write(deps.db, async (tx) => {
-    // A walk that was left lying until the log forgot what it was to read next.
+    // A scan that was left lying until the log forgot what it was to read next.
     if (cursor?.log && !await isLogKept(tx, cursor.log.receivedAt)) refuseParam('cursor', 'is too old: begin again');
     const selected = await findProfileSelection(tx, entityId, query);
-    const place = walk.log === undefined ? { after: walk.after ?? null } : { log: walk.log };
+    const from = scan.log === undefined ? { after: scan.after ?? null } : { log: scan.log };
     const page = await listChangedCustomers(
-      tx, entityId, { ...walk, filter, selection: selected.values }, place, query.num_per_page);
+      tx, entityId, { ...scan, filter, selection: selected.values }, from, query.num_per_page);
     await auditPage(tx, asked, deps, page.changed.length);
     return { selection: selected, ...page };
   });
   const found = streamProfileValues(deps.db, entityId, changed, selection.values);
   const applications = await listApplications(deps.db, entityId, changed);
   return streamedResult('profiles', withChanges(found, selection, applications), {
-    updated_until: walk.until, next: next && nextUrl(deps, entityId, query, moved(walk, next)),
+    updated_until: scan.until, next: next && nextUrl(deps, entityId, query, moved(scan, next)),
   });
 }
 
 /** By the change log, unless it does not reach back so far, or some customers are asked for by name. */
 async function begin(db: Queryable, date: Date, isByName: boolean): Promise<ChangesCursor> {
   const since = date.toISOString();
-  const { now, until, isLogged } = await findWalkStart(db, since);
+  const { now, until, isLogged } = await findScanStart(db, since);
   return { since, until, upTo: now, ...(isLogged && !isByName ? { log: null } : {}) };
 }
 
-function moved({ since, until, upTo }: ChangesCursor, place: WalkPlace): ChangesCursor {
-  return { since, until, upTo, ...('log' in place ? { log: place.log } : { after: place.after ?? undefined }) };
+function moved({ since, until, upTo }: ChangesCursor, cursor: ScanCursor): ChangesCursor {
+  return { since, until, upTo, ...('log' in cursor ? { log: cursor.log } : { after: cursor.after ?? undefined }) };
 }
 
 /** Nobody of whom nothing that is selected changed. */

@@ -5,12 +5,12 @@ import { type ProfileListQuery, refuseParam } from './profile-query.ts';
 
 const Customer = z.object({ customerType: z.enum(CUSTOMER_TYPES), customerId: z.string() });
 
-/** Where a walk over all profiles stands, and how many there were when it began. */
+/** Where a scan over all profiles stands, and how many there were when it began. */
 const AllCursor = z.object({ after: Customer, total: z.int(), page: z.int() });
 
 /**
- * Where a walk over changes stands: in the change log, or among the customers. Moments as Postgres writes them.
- * `until`: what a next walk begins with; `upTo`: what came later is not of this one.
+ * Where a scan over changes stands: in the change log, or among the customers. Moments as Postgres writes them.
+ * `until`: what a next scan begins with; `upTo`: what came later is not of this one.
  */
 const ChangesCursor = z.object({
   since: z.string(),
@@ -27,7 +27,7 @@ export type ChangesCursor = z.output<typeof ChangesCursor>;
  * Sealed: a place is a customer's id, and addresses end up in logs. For the query it was given for: with other filters a
  * page would be of others than those the audit log tells of.
  */
-function place(entityId: number, query: ProfileListQuery) {
+function cell(entityId: number, query: ProfileListQuery) {
   return { table: 'customer_profiles', column: 'next', entityId, row: JSON.stringify(filtersOf(query)) };
 }
 
@@ -46,19 +46,19 @@ export function nextUrl(
     if (value !== undefined) next.set(name, String(value));
   }
   if ('page' in cursor) next.set('page', String(cursor.page));
-  next.set('cursor', secrets.seal(JSON.stringify(cursor), place(entityId, query)));
+  next.set('cursor', secrets.seal(JSON.stringify(cursor), cell(entityId, query)));
   return `${settings.publicUrl}/api/customer_profiles?${next.toString()}`;
 }
 
 export const openAllCursor = opener(AllCursor);
 export const openChangesCursor = opener(ChangesCursor);
 
-/** Null where none came. Refuses what was not sealed for this entity, these filters and this kind of walk. */
+/** Null where none came. Refuses what was not sealed for this entity, these filters and this kind of scan. */
 function opener<S extends z.ZodType>(schema: S) {
   return (secrets: Secrets, entityId: number, query: ProfileListQuery): z.output<S> | null => {
     if (query.cursor === undefined) return null;
     try {
-      return schema.parse(JSON.parse(secrets.open(query.cursor, place(entityId, query))));
+      return schema.parse(JSON.parse(secrets.open(query.cursor, cell(entityId, query))));
     } catch {
       return refuseParam('cursor', 'is none that `next` gave for this list');
     }

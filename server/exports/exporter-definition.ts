@@ -38,13 +38,13 @@ const SECRET_MEMBERS = {
 export async function readExporter(
   db: Queryable, entityId: number, body: api.DataExporterChange, before: StoredExporter | null,
 ): Promise<Definition> {
-  const place = {
+  const bucket = {
     type: or(body.export_configuration, before?.type)!,
     bucketName: or(body.bucket_name, before?.bucketName)!,
     region: or(body.aws_region, before?.region) ?? DEFAULTS.region,
     endpoint: or(body.endpoint, before?.endpoint) ?? null,
   };
-  const access = readAccess(body, place, before);
+  const access = readAccess(body, bucket, before);
   const encryption = readEncryption(body, before);
   const exported = await readExported(db, entityId, body, before);
   const since = await readSince(db, entityId, body, before);
@@ -52,8 +52,8 @@ export async function readExporter(
   const { accessKeyId, secretAccessKey, ...account } = access.value;
   const { encryptionKey, encryptionType } = encryption.value;
   return {
-    ...place, ...account, ...exported.value, encryptionType,
-    name: or(body.name, before?.name) ?? `Export to ${place.bucketName}`,
+    ...bucket, ...account, ...exported.value, encryptionType,
+    name: or(body.name, before?.name) ?? `Export to ${bucket.bucketName}`,
     subfolder: or(body.subfolder, before?.subfolder) ?? '',
     format: or(body.format, before?.format) ?? 'csv',
     includeHeaders: or(body.include_headers, before?.includeHeaders) ?? false,
@@ -78,12 +78,12 @@ function or<T>(given: T | undefined, before: T | undefined): T | undefined {
   return given === undefined ? before : given;
 }
 
-type Place = Pick<NewExporter, 'type' | 'bucketName' | 'region' | 'endpoint'>;
+type BucketAccess = Pick<NewExporter, 'type' | 'bucketName' | 'region' | 'endpoint'>;
 type Access = Pick<NewExporter, 'accountId' | 'roleName'> & Omit<ExporterSecrets, 'encryptionKey'>;
 
-function readAccess(body: api.DataExporterChange, place: Place, before: StoredExporter | null): Read<Access> {
-  const { faults, value } = place.type === 'aws_account_id' ? readRole(body, before) : readKeys(body, place, before);
-  return { faults: [...misplaced(body, place.type), ...faults], value };
+function readAccess(body: api.DataExporterChange, bucket: BucketAccess, before: StoredExporter | null): Read<Access> {
+  const { faults, value } = bucket.type === 'aws_account_id' ? readRole(body, before) : readKeys(body, bucket, before);
+  return { faults: [...misplaced(body, bucket.type), ...faults], value };
 }
 
 const OF_ACCESS = {
@@ -105,18 +105,18 @@ function readRole(body: api.DataExporterChange, before: StoredExporter | null): 
   return { faults, value: { accountId, roleName, accessKeyId: null, secretAccessKey: null } };
 }
 
-function readKeys(body: api.DataExporterChange, place: Place, before: StoredExporter | null): Read<Access> {
+function readKeys(body: api.DataExporterChange, bucket: BucketAccess, before: StoredExporter | null): Read<Access> {
   const accessKeyId = or(body.aws_access_key_id, before?.secrets.accessKeyId) ?? null;
   const secretAccessKey = or(body.aws_secret_access_key, before?.secrets.secretAccessKey) ?? null;
   const without = ([['aws_access_key_id', accessKeyId], ['aws_secret_access_key', secretAccessKey]] as const)
     .filter(([, key]) => key === null).map(([member]) => missing(member, 'export_configuration aws_secret_key'));
-  const faults = without.length > 0 ? without : ledElsewhere(body, { ...place, accessKeyId }, before);
+  const faults = without.length > 0 ? without : ledElsewhere(body, { ...bucket, accessKeyId }, before);
   return { faults, value: { accountId: null, roleName: null, accessKeyId, secretAccessKey } };
 }
 
 /** Whoever may change an exporter could have its secret used elsewhere than whoever gave it meant. */
 function ledElsewhere(
-  body: api.DataExporterChange, after: Place & Pick<Access, 'accessKeyId'>, before: StoredExporter | null,
+  body: api.DataExporterChange, after: BucketAccess & Pick<Access, 'accessKeyId'>, before: StoredExporter | null,
 ): FieldFault[] {
   if (before?.type !== 'aws_secret_key' || typeof body.aws_secret_access_key === 'string') return [];
   const leading = (['bucketName', 'region', 'endpoint'] as const).filter((part) => before[part] !== after[part])

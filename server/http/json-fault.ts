@@ -12,13 +12,13 @@ type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end';
  * The engine's own errors name a place only now and then, and quote the text. Yields after each piece of work of a few milliseconds.
  */
 export function *findJsonFault(json: string): Generator<void, { position: number; line: number; column: number }> {
-  const position = yield* walk(json);
+  const position = yield* scanJson(json);
   const before = json.slice(0, position);
   const line = before.split('\n').length;
   return { position, line, column: position - before.lastIndexOf('\n') };
 }
 
-function *walk(json: string): Generator<void, number> {
+function *scanJson(json: string): Generator<void, number> {
   const open: ('}' | ']')[] = [];
   let expected: Expected = 'value';
   let tokens = 0;

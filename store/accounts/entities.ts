@@ -38,7 +38,7 @@ export async function insertEntity(
     [identifier, name]);
   const id = rows[0]!.id;
   await tx.query('UPDATE entities SET qa_api_key = $2, prod_api_key = $3 WHERE id = $1',
-    [id, secrets.seal(newApiKey(), keyPlace(id, 'qa_api_key')), secrets.seal(newApiKey(), keyPlace(id, 'prod_api_key'))]);
+    [id, secrets.seal(newApiKey(), keyCell(id, 'qa_api_key')), secrets.seal(newApiKey(), keyCell(id, 'prod_api_key'))]);
   await insertGlobalSor(tx, id);
   return updateEntity(tx, secrets, id, changes);
 }
@@ -103,12 +103,12 @@ function toEntity(secrets: Secrets, row: EntityRow): Entity {
     active: row.active,
     defaultTz: row.default_tz,
     dataRetentionInMonths: row.data_retention_in_months,
-    qaApiKey: secrets.open(row.qa_api_key, keyPlace(row.id, 'qa_api_key')),
-    prodApiKey: secrets.open(row.prod_api_key, keyPlace(row.id, 'prod_api_key')),
+    qaApiKey: secrets.open(row.qa_api_key, keyCell(row.id, 'qa_api_key')),
+    prodApiKey: secrets.open(row.prod_api_key, keyCell(row.id, 'prod_api_key')),
   };
 }
 
-function keyPlace(entityId: number, column: 'qa_api_key' | 'prod_api_key') {
+function keyCell(entityId: number, column: 'qa_api_key' | 'prod_api_key') {
   return { table: 'entities', column, entityId, row: String(entityId) };
 }
 

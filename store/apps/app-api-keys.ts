@@ -67,7 +67,7 @@ export async function insertAppApiKey(
   const { rowCount } = await tx.query(
     `INSERT INTO app_api_keys (entity_id, app_id, identifier, lookup, api_key, revoked) VALUES ($1, $2, $3, $4, $5, $6)
      ON CONFLICT (entity_id, app_id, lookup) DO NOTHING`,
-    [entityId, appId, identifier, lookup, secrets.seal(apiKey, keyPlace(entityId, identifier)), revoked]);
+    [entityId, appId, identifier, lookup, secrets.seal(apiKey, keyCell(entityId, identifier)), revoked]);
   return rowCount === 1 ? { identifier } : { taken: 'of this app' };
 }
 
@@ -80,7 +80,7 @@ export async function updateAppApiKey(
   const { rowCount } = await tx.query(
     `UPDATE app_api_keys SET lookup = $3, api_key = $4, revoked = $5, updated_at = now() WHERE entity_id = $1 AND id = $2
        AND NOT EXISTS (SELECT FROM app_api_keys WHERE entity_id = $1 AND app_id = $6 AND lookup = $3 AND id <> $2)`,
-    [entityId, before.id, lookup, secrets.seal(apiKey, keyPlace(entityId, before.identifier)), revoked, appId]);
+    [entityId, before.id, lookup, secrets.seal(apiKey, keyCell(entityId, before.identifier)), revoked, appId]);
   return rowCount === 1 ? null : 'of this app';
 }
 
@@ -117,13 +117,13 @@ async function claimLookup(tx: Queryable, entityId: number, lookup: Buffer): Pro
   return rowCount === 1;
 }
 
-function keyPlace(entityId: number, identifier: string) {
+function keyCell(entityId: number, identifier: string) {
   return { table: 'app_api_keys', column: 'api_key', entityId, row: identifier };
 }
 
 function toKey(secrets: Secrets, entityId: number, row: KeyRow): AppApiKey {
   return {
-    id: row.id, identifier: row.identifier, apiKey: secrets.open(row.api_key, keyPlace(entityId, row.identifier)),
+    id: row.id, identifier: row.identifier, apiKey: secrets.open(row.api_key, keyCell(entityId, row.identifier)),
     revoked: row.revoked, createdAt: row.created_at, updatedAt: row.updated_at,
   };
 }

@@ -54,7 +54,7 @@ export function toSettings(secrets: Secrets, entityId: number, identifier: strin
     parentId: row.parent_id, domains: row.domains, defaultTz: row.default_tz, localizations: row.localizations,
     icon: row.icon, cvIcon: row.cv_icon, primaryCategory: row.primary_category, secondaryCategory: row.secondary_category,
     statuses: row.statuses,
-    fcmKey: row.fcm_key === null ? null : secrets.open(row.fcm_key, fcmKeyPlace(entityId, identifier)),
+    fcmKey: row.fcm_key === null ? null : secrets.open(row.fcm_key, fcmKeyCell(entityId, identifier)),
     crmSyncable: row.crm_syncable, inboxDaysToLive: row.inbox_days_to_live,
     messageLimit: row.message_limit, messagePeriod: row.message_period,
     gdprEmails: row.gdpr_emails, gdprApproval: row.gdpr_approval, sessionTimeoutSeconds: row.session_timeout,
@@ -72,13 +72,13 @@ export function toColumns(
     localizations: JSON.stringify(settings.localizations), icon: settings.icon, cv_icon: settings.cvIcon,
     primary_category: settings.primaryCategory, secondary_category: settings.secondaryCategory,
     statuses: JSON.stringify(settings.statuses),
-    fcm_key: fcmKey === null ? null : secrets.seal(fcmKey, fcmKeyPlace(entityId, identifier)),
+    fcm_key: fcmKey === null ? null : secrets.seal(fcmKey, fcmKeyCell(entityId, identifier)),
     crm_syncable: settings.crmSyncable, inbox_days_to_live: settings.inboxDaysToLive,
     message_limit: settings.messageLimit, message_period: settings.messagePeriod,
     gdpr_emails: settings.gdprEmails, gdpr_approval: settings.gdprApproval, session_timeout: settings.sessionTimeoutSeconds,
   };
 }
 
-function fcmKeyPlace(entityId: number, identifier: string) {
+function fcmKeyCell(entityId: number, identifier: string) {
   return { table: 'apps', column: 'fcm_key', entityId, row: identifier };
 }

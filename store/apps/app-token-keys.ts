@@ -19,7 +19,7 @@ export async function listAppTokenKeys(db: Queryable, secrets: Secrets, entityId
   const { rows } = await db.query<KeyRow>(
     'SELECT identifier, secret, created_at FROM app_token_keys WHERE entity_id = $1 AND app_id = $2 ORDER BY id', [entityId, appId]);
   return rows.map((row) => ({
-    identifier: row.identifier, secret: secrets.open(row.secret, secretPlace(entityId, row.identifier)), createdAt: row.created_at,
+    identifier: row.identifier, secret: secrets.open(row.secret, secretCell(entityId, row.identifier)), createdAt: row.created_at,
   }));
 }
 
@@ -30,7 +30,7 @@ export async function insertAppTokenKey(tx: Queryable, secrets: Secrets, entityI
   const { rows } = await tx.query<{ created_at: Date }>(
     `INSERT INTO app_token_keys (entity_id, app_id, identifier, secret) SELECT $1, $2, $3, $4
      WHERE (SELECT count(*) FROM app_token_keys WHERE entity_id = $1 AND app_id = $2) < ${MAX_TOKEN_KEYS} RETURNING created_at`,
-    [entityId, appId, identifier, secrets.seal(secret, secretPlace(entityId, identifier))]);
+    [entityId, appId, identifier, secrets.seal(secret, secretCell(entityId, identifier))]);
   return rows[0] ? { identifier, secret, createdAt: rows[0].created_at } : null;
 }
 
@@ -41,6 +41,6 @@ export async function deleteAppTokenKey(tx: Queryable, entityId: number, appId: 
   return rowCount === 1;
 }
 
-function secretPlace(entityId: number, identifier: string) {
+function secretCell(entityId: number, identifier: string) {
   return { table: 'app_token_keys', column: 'secret', entityId, row: identifier };
 }

@@ -40,7 +40,7 @@ export async function insertPushCertificate(
        (entity_id, app_id, identifier, fingerprint, x509_pem, pkey_pem, subject, uid, not_before, not_after)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
      ON CONFLICT (entity_id, app_id, fingerprint) DO NOTHING RETURNING ${COLUMNS}`,
-    [entityId, appId, identifier, fingerprint, x509Pem, secrets.seal(pkeyPem, keyPlace(entityId, identifier)), subject, uid,
+    [entityId, appId, identifier, fingerprint, x509Pem, secrets.seal(pkeyPem, keyCell(entityId, identifier)), subject, uid,
       notBefore, notAfter]);
   return rows[0] ? toPushCertificate(rows[0]) : null;
 }
@@ -72,10 +72,10 @@ export async function updatePushCertificateRevoked(
 
 /** In PEM, PKCS #8. Whoever shows it writes that down in the audit log. */
 export function openPrivateKey(secrets: Secrets, entityId: number, { identifier, sealedKey }: PushCertificate): string {
-  return secrets.open(sealedKey, keyPlace(entityId, identifier));
+  return secrets.open(sealedKey, keyCell(entityId, identifier));
 }
 
-function keyPlace(entityId: number, identifier: string) {
+function keyCell(entityId: number, identifier: string) {
   return { table: 'push_certificates', column: 'pkey_pem', entityId, row: identifier };
 }
 

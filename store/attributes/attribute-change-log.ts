@@ -14,8 +14,8 @@ export type Instant = string;
 /** After this entry's customer of this ordinal, counted from 1. */
 export type LogPosition = { receivedAt: Instant; id: number; ordinal: number };
 
-/** A walk over the changes since a moment, up to another one. */
-export type LogWalk = { since: Instant; upTo: Instant; customerType: CustomerType | null; sorIds: readonly number[] };
+/** A scan over the changes since a moment, up to another one. */
+export type LogScan = { since: Instant; upTo: Instant; customerType: CustomerType | null; sorIds: readonly number[] };
 
 /** A customer some of whose values changed since that moment. */
 export type ChangedCustomer = Person & { since: Instant };
@@ -38,14 +38,14 @@ export async function insertChanges(
       customers.map(({ customerType }) => CUSTOMER_TYPE_CODE[customerType]), customers.map(({ isNew }) => isNew)]);
 }
 
-export type WalkStart = { now: Instant; until: Instant; isLogged: boolean };
+export type ScanStart = { now: Instant; until: Instant; isLogged: boolean };
 
 /**
- * What a walk over the changes since a moment begins with: now, the moment that the walk after it begins with (before it
- * every change there is was committed, and is seen by this walk), and whether the log still tells of all of them.
+ * What a scan over the changes since a moment begins with: now, the moment that the scan after it begins with (before it
+ * every change there is was committed, and is seen by this scan), and whether the log still tells of all of them.
  * A date to come is not handed on: whoever kept it would be told of nothing until then.
  */
-export async function findWalkStart(db: Queryable, since: Instant): Promise<WalkStart> {
+export async function findScanStart(db: Queryable, since: Instant): Promise<ScanStart> {
   // A write transaction ends within 30 s (database.ts). One that is late in doing so shows in pg_stat_activity.
   const { rows } = await db.query<{ now: string; until: string; is_logged: boolean }>(
     `SELECT now()::text AS now, $1::timestamptz > now() - make_interval(days => $2) AS is_logged,
@@ -141,7 +141,7 @@ export async function* listLogged(db: Database, entityId: number, people: People
 
 /**
  * Takes people out of all entries, each step a short transaction of its own, and tells of how many. NULL stays in their
- * place: a walk under way goes by the places.
+ * place: a scan under way goes by the places.
  */
 export async function eraseFromChangeLog(
   db: Database, entityId: number, people: PeopleByType, tally?: Tally,
@@ -171,11 +171,11 @@ function writeRange(db: Database, statement: string, parameters: unknown[], tall
 type ChangeRow = { received_at: string; id: number; ordinal: number | null; customer_type: number; customer_id: string; since: string };
 
 /**
- * The next customers of the log, at most `limit` distinct ones, and where to go on: null at the end of the walk. An
+ * The next customers of the log, at most `limit` distinct ones, and where to go on: null at the end of the scan. An
  * entry of a transaction that began before `since` counts where it was committed after.
  */
 export async function listChanges(
-  tx: Tx, entityId: number, walk: LogWalk, after: LogPosition | null, limit: number,
+  tx: Tx, entityId: number, scan: LogScan, after: LogPosition | null, limit: number,
 ): Promise<{ changed: ChangedCustomer[]; next: LogPosition | null }> {
   await tx.query(LOOK_UP_BY_KEY);
   // A range of the primary key, of which arrays are read until LIMIT: neither CTE nor unnest changes its order. A customer
@@ -198,8 +198,8 @@ export async function listChanges(
      SELECT received_at::text, id, ordinal::integer, customer_type, customer_id, since::text FROM listed
      UNION ALL
      (SELECT received_at::text, id, NULL, 0, '', '' FROM entries OFFSET ${ENTRIES - 1})`,
-    [entityId, walk.since, walk.upTo, walk.customerType === null ? null : CUSTOMER_TYPE_CODE[walk.customerType],
-      walk.sorIds, after?.receivedAt ?? null, after?.id ?? 0, after?.ordinal ?? 0]);
+    [entityId, scan.since, scan.upTo, scan.customerType === null ? null : CUSTOMER_TYPE_CODE[scan.customerType],
+      scan.sorIds, after?.receivedAt ?? null, after?.id ?? 0, after?.ordinal ?? 0]);
   const lastEntry = rows.at(-1)?.ordinal === null ? rows.pop()! : null;
   return takeDistinct(rows, lastEntry, limit);
 }

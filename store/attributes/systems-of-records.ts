@@ -53,7 +53,7 @@ export async function insertCustomSor(
   await tx.query(`INSERT INTO key_lookups (lookup, kind, entity_id, owner_id) VALUES ($1, 'sor', $2, $3)`,
     [lookup, entityId, sor.id]);
   await tx.query('INSERT INTO sor_api_keys (entity_id, sor_id, lookup, api_key) VALUES ($1, $2, $3, $4)',
-    [entityId, sor.id, lookup, secrets.seal(apiKey, keyPlace(entityId, sor.id))]);
+    [entityId, sor.id, lookup, secrets.seal(apiKey, keyCell(entityId, sor.id))]);
   return sor;
 }
 
@@ -171,7 +171,7 @@ export async function viewSors(
   return sors.map((sor) => ({
     ...sor,
     apiKeys: keys.filter((key) => key.sor_id === sor.id)
-      .map((key) => secrets.open(key.api_key, keyPlace(entityId, sor.id))),
+      .map((key) => secrets.open(key.api_key, keyCell(entityId, sor.id))),
     attributes: attributes.filter((attribute) => attribute.sorId === sor.id),
   }));
 }
@@ -217,7 +217,7 @@ async function updateSor(
   return toSor(rows[0]!);
 }
 
-function keyPlace(entityId: number, sorId: number) {
+function keyCell(entityId: number, sorId: number) {
   return { table: 'sor_api_keys', column: 'api_key', entityId, row: String(sorId) };
 }
 

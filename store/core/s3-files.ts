@@ -8,7 +8,7 @@ import { checkedKey, type Files, isFileKey, type StoredFile } from './files.ts';
 import { readObject } from './s3-object.ts';
 
 /** Where files lie in S3: the prefix is `''`, or as keys are. */
-export type S3Place = { bucket: string; prefix: string };
+export type S3Location = { bucket: string; prefix: string };
 
 /** With the 10,000 parts that S3 takes, 80 GB: more than any file may have (store/imports/pin-file.ts). */
 const PART_BYTES = 8 * 1024 * 1024;
@@ -26,7 +26,7 @@ const UNFINISHED_FOR_MS = 24 * 3_600_000;
  * Files in a bucket of S3, or of a store that speaks its protocol. Credentials, region and endpoint are found by the SDK
  * (its environment, its files, the machine's role), unless `settings` has them.
  */
-export function s3Files({ bucket: Bucket, prefix }: S3Place, settings: S3ClientConfig = {}): Files {
+export function s3Files({ bucket: Bucket, prefix }: S3Location, settings: S3ClientConfig = {}): Files {
   const client = new S3Client({
     maxAttempts: ATTEMPTS, responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { connectionTimeout: CONNECT_WITHIN_MS, socketTimeout: IDLE_MS },

@@ -39,8 +39,8 @@ export async function resealSome(
     `SELECT ctid::text, ${entityId} AS entity_id, ${row} AS row, ${column} AS sealed FROM ${table}
      WHERE NOT starts_with(${column}, $1) LIMIT ${limit} FOR UPDATE`, [sealedPrefix(newestId)]);
   const values = rows.map((found) => {
-    const place = { table, column, entityId: found.entity_id, row: found.row };
-    return secrets.seal(secrets.open(found.sealed, place), place);
+    const cell = { table, column, entityId: found.entity_id, row: found.row };
+    return secrets.seal(secrets.open(found.sealed, cell), cell);
   });
   await tx.query(
     `UPDATE ${table} SET ${column} = value FROM unnest($1::text[], $2::text[]) AS resealed (at, value) WHERE ${table}.ctid = at::tid`,

@@ -12,13 +12,13 @@ import { makeSigner, type Signer } from './signing-keys.ts';
 type KeyRing = { data: Key[]; lookup: Key; tombstone: Key; signature: Key[] };
 
 /** Where a sealed value lives: it opens nowhere else. */
-export type Place = { table: string; column: string; entityId: number; row: string };
+export type SealedCell = { table: string; column: string; entityId: number; row: string };
 
 export type Secrets = Signer & {
   /** Encrypts a value for one row and column (AES-256-GCM with a fresh nonce and the key's id). */
-  seal(value: string, place: Place): string;
+  seal(value: string, cell: SealedCell): string;
   /** The sealed value; fails when it was made for another place or tampered with. */
-  open(sealed: string, place: Place): string;
+  open(sealed: string, cell: SealedCell): string;
   /** A key of ours as it is looked up (HMAC-SHA-256), so that the key itself needs no index. */
   lookup(key: string): Buffer;
   /** A customer as the audit log and tombstones know them: a keyed hash, the same forever. */
@@ -65,12 +65,12 @@ function makeSecrets({ data, lookup, tombstone, signature }: KeyRing): Secrets {
   const dataKeys = new Map(data.map(({ id, key }) => [String(id), key]));
   return {
     ...makeSigner(signature.map(({ key }) => key)),
-    seal: (value, place) => sealedPrefix(newest.id) + encrypt(newest.key, Buffer.from(value), placeName(place)),
-    open(sealed, place) {
+    seal: (value, cell) => sealedPrefix(newest.id) + encrypt(newest.key, Buffer.from(value), cellName(cell)),
+    open(sealed, cell) {
       const end = sealed.indexOf('.');
       const key = dataKeys.get(sealed.slice(0, Math.max(end, 0)));
-      if (!key) throw new Error(`a value of ${place.table}.${place.column} is sealed with an unknown key`);
-      return decrypt(key, sealed.slice(end + 1), placeName(place)).toString();
+      if (!key) throw new Error(`a value of ${cell.table}.${cell.column} is sealed with an unknown key`);
+      return decrypt(key, sealed.slice(end + 1), cellName(cell)).toString();
     },
     lookup: (key) => createHmac('sha256', lookup.key).update(key).digest(),
     customerHash: (entityId, customerType, customerId) =>
@@ -83,6 +83,6 @@ export function sealedPrefix(dataKeyId: number): string {
   return `${dataKeyId}.`;
 }
 
-function placeName({ table, column, entityId, row }: Place): string {
+function cellName({ table, column, entityId, row }: SealedCell): string {
   return `${table}/${column}/${entityId}/${row}`;
 }

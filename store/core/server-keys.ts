@@ -17,7 +17,7 @@ export type WrappedKey = {
   name: string; id: number; wrapped: string; wrapped_by: string | null; rewrapped_from: string | null; created_at: Date;
 };
 
-export type KeyPlaces = { tx: Queryable; files: Files; secretKey: Buffer };
+export type KeyStores = { tx: Queryable; files: Files; secretKey: Buffer };
 
 export async function lockKeys(tx: Queryable): Promise<void> {
   await tx.query('SELECT pg_advisory_xact_lock($1)', [KEYS_LOCK]);
@@ -44,7 +44,7 @@ export async function listFileKeyIds(files: Files, name: string): Promise<number
 }
 
 /** The key from the database, else from the file store, else drawn; afterwards both have it. */
-export async function findOrDrawKey({ tx, files, secretKey }: KeyPlaces, name: string, id: number): Promise<Key> {
+export async function findOrDrawKey({ tx, files, secretKey }: KeyStores, name: string, id: number): Promise<Key> {
   const { rows: [row] } = await tx.query<WrappedKey>('SELECT * FROM server_keys WHERE name = $1 AND id = $2', [name, id]);
   const copy = (await files.readAll(keyFile(name, id)))?.toString();
   const wrapped = row?.wrapped ?? copy ?? wrap(secretKey, randomBytes(KEY_BYTES), name, id);

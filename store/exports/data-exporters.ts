@@ -22,7 +22,7 @@ function definitionValues(exporter: NewExporter): unknown[] {
 type SealedColumn = (typeof SECRETS)[number];
 type SealedRow = Record<SealedColumn, string | null>;
 
-function placeOf(entityId: number, identifier: string, column: SealedColumn) {
+function cellOf(entityId: number, identifier: string, column: SealedColumn) {
   return { table: 'data_exporters', column, entityId, row: identifier };
 }
 
@@ -30,7 +30,7 @@ function sealed(
   secrets: Secrets, entityId: number, identifier: string, { accessKeyId, secretAccessKey, encryptionKey }: ExporterSecrets,
 ): (string | null)[] {
   return [accessKeyId, secretAccessKey, encryptionKey]
-    .map((value, index) => value && secrets.seal(value, placeOf(entityId, identifier, SECRETS[index]!)));
+    .map((value, index) => value && secrets.seal(value, cellOf(entityId, identifier, SECRETS[index]!)));
 }
 
 /** How many there are; none is added until the transaction ends. */
@@ -100,7 +100,7 @@ export async function openExporterSecrets(db: Queryable, secrets: Secrets, entit
     [entityId, id]);
   const open = (column: SealedColumn) => {
     const value = row?.[column] ?? null;
-    return value && secrets.open(value, placeOf(entityId, row!.identifier, column));
+    return value && secrets.open(value, cellOf(entityId, row!.identifier, column));
   };
   return { accessKeyId: open('aws_access_key_id'), secretAccessKey: open('aws_secret_access_key'), encryptionKey: open('encryption_key') };
 }

@@ -3,7 +3,7 @@ import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
 /** Where reading of a type goes on: JSON that only its source understands, and nothing of people. */
-export type ExportPlace = Record<string, string | number>;
+export type ExportCheckpoint = Record<string, string | number>;
 
 /** What a run wrote of one type of data. */
 export type ExportRecord = {
@@ -15,7 +15,7 @@ export type ExportRecord = {
   rows: number;
   files: number;
   /** Where the next file begins; null: with the first row. */
-  place: ExportPlace | null;
+  checkpoint: ExportCheckpoint | null;
   isDone: boolean;
   /** What was visible before the first row was read: other rows of the window came late. */
   snapshot: string | null;
@@ -49,7 +49,7 @@ export type WrittenFile = Omit<ExportFile, 'runId' | 'writtenAt' | 'removedAt'>;
 
 type RecordRow = {
   run_id: number; data_type: ExportDataType; identifier: string; expected: number | null; rows: number; files: number;
-  place: ExportPlace | null; is_done: boolean; snapshot: string | null; late_rows: number | null; late_checked_at: Date | null;
+  place: ExportCheckpoint | null; is_done: boolean; snapshot: string | null; late_rows: number | null; late_checked_at: Date | null;
 };
 
 type FileRow = {
@@ -105,7 +105,7 @@ export async function updateRecordDone(tx: Tx, entityId: number, { runId, dataTy
 
 /** Notes down a file that lies in the bucket, and where the one after it begins; null: that was all of its type. */
 export async function insertExportFile(
-  tx: Tx, entityId: number, runId: number, file: WrittenFile, next: ExportPlace | null,
+  tx: Tx, entityId: number, runId: number, file: WrittenFile, next: ExportCheckpoint | null,
 ): Promise<void> {
   await tx.query(
     `WITH written AS (
@@ -141,7 +141,7 @@ export async function updateLateRows(
 function toRecord(row: RecordRow): ExportRecord {
   return {
     runId: row.run_id, dataType: row.data_type, identifier: row.identifier, expected: row.expected, rows: row.rows, files: row.files,
-    place: row.place, isDone: row.is_done, snapshot: row.snapshot, lateRows: row.late_rows, lateCheckedAt: row.late_checked_at,
+    checkpoint: row.place, isDone: row.is_done, snapshot: row.snapshot, lateRows: row.late_rows, lateCheckedAt: row.late_checked_at,
   };
 }
 

@@ -36,7 +36,7 @@ export async function coverExportTime(
 ): Promise<boolean> {
   const isCounted = 'coalesce(scheduled_for = $3, false) OR $3 = ANY (covers)';
   const waits = `cause = 'schedule' AND state = 'accepted' AND started_at IS NULL`;
-  // One walk back along export_runs_of_exporter.
+  // One scan back along export_runs_of_exporter.
   const { rowCount } = await tx.query(
     `UPDATE export_runs SET covers = CASE WHEN ${isCounted} THEN covers ELSE covers || $3::timestamptz END,
        window_end = CASE WHEN ${waits} THEN greatest(window_end, $4) ELSE window_end END

@@ -1,7 +1,7 @@
 import { APPEND_ONLY, type ExportDataType } from '../../domain/exports/export-data-type.ts';
 import { isLogKept } from '../attributes/attribute-change-log.ts';
 import type { ExportSession } from './export-session.ts';
-import { type LogPlace, sliceLog } from './export-sources/attribute-log-slices.ts';
+import { type LogCheckpoint, sliceLog } from './export-sources/attribute-log-slices.ts';
 import { attributes, listNamedAttributes } from './export-sources/attributes.ts';
 import { crashes } from './export-sources/crashes.ts';
 import { details } from './export-sources/details.ts';
@@ -18,10 +18,10 @@ export type { ExportScope } from './export-sources/export-scope.ts';
 export { findSnapshot } from './export-sources/late-rows.ts';
 
 /** Where rows go on: kept as JSON, without personal data. */
-export type Place = Record<string, string | number>;
+export type Checkpoint = Record<string, string | number>;
 
 /** A piece of a type's rows: what `copyOut` gives it by, and where the one after it begins. */
-export type Slice = { statement: string; next: Place };
+export type Slice = { statement: string; next: Checkpoint };
 
 /** Null: there is nothing of this yet. */
 const SOURCES: Record<Exclude<ExportDataType, 'attributes'>, TableSource | null> = {
@@ -34,7 +34,7 @@ const SOURCES: Record<Exclude<ExportDataType, 'attributes'>, TableSource | null>
  * meanwhile leaves it. Of others see `isReadAtOnce`.
  */
 export async function* slicesOf(
-  session: ExportSession, type: ExportDataType, scope: ExportScope, from: Place | null,
+  session: ExportSession, type: ExportDataType, scope: ExportScope, from: Checkpoint | null,
 ): AsyncGenerator<Slice> {
   if (isOfNothing(type, scope)) return;
   if (type !== 'attributes') {
@@ -44,7 +44,7 @@ export async function* slicesOf(
   }
   const named = await listNamedAttributes(session, scope);
   if (!await isReadByLog(session, scope, from)) yield* sliceTable(session, attributes(named), scope, from as TableLocation | null);
-  else for await (const { statement, next } of sliceLog(session, named, scope, from as LogPlace | null)) yield { statement, next };
+  else for await (const { statement, next } of sliceLog(session, named, scope, from as LogCheckpoint | null)) yield { statement, next };
 }
 
 /**
@@ -96,7 +96,7 @@ function isOfNothing(type: ExportDataType, { apps, sors }: ExportScope): boolean
 const LONGEST_READING_MS = 8 * 86_400_000;
 
 /** Whoever goes on stays with what he began with. */
-async function isReadByLog(session: ExportSession, { window: { start } }: ExportScope, from: Place | null): Promise<boolean> {
+async function isReadByLog(session: ExportSession, { window: { start } }: ExportScope, from: Checkpoint | null): Promise<boolean> {
   if (from !== null) return 'changedSince' in from;
   return start !== null && isLogKept(session, new Date(start.getTime() - LONGEST_READING_MS).toISOString());
 }

@@ -6,7 +6,7 @@ import { type FeedValue, readCustomerType } from '../../domain/feed/feed-value.t
 import { type Queryable, type Tx, write } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { isCustomer } from '../gdpr/people-keys.ts';
-import type { KnownBy, PlaceDependencies } from '../gdpr/personal-data-location.ts';
+import type { KnownBy, LocationDependencies } from '../gdpr/personal-data-location.ts';
 import type { Person } from '../gdpr/tombstones.ts';
 import { lockFeed } from './feed-requests.ts';
 
@@ -34,7 +34,7 @@ export async function* listWaitingValuesOf(db: Queryable, entityId: number, peop
  * merged and these are counted as failed. Returns how many there were.
  */
 export async function eraseWaitingValuesOf(
-  { db, secrets, tally }: Pick<PlaceDependencies, 'db' | 'secrets' | 'tally'>, entityId: number, people: KnownBy[],
+  { db, secrets, tally }: Pick<LocationDependencies, 'db' | 'secrets' | 'tally'>, entityId: number, people: KnownBy[],
 ): Promise<number> {
   const finder = finderOf(people);
   let erased = 0;

@@ -2,13 +2,13 @@ import type { ReceiptCopy } from '../../domain/gdpr/gdpr-receipt.ts';
 import type { Queryable } from '../core/database.ts';
 import { syncRecords } from '../syncs/personal-data/sync-records.ts';
 import type { DeletionRound, ExportDeletion } from './export-deletions.ts';
-import type { KnownBy, PlaceDependencies } from './personal-data-location.ts';
+import type { KnownBy, LocationDependencies } from './personal-data-location.ts';
 
 /**
  * The syncs whose records know any of these people, by their identifiers. Asked before the records are erased. Like these they are
  * gone through in pages, once for all people: a transaction would not last as long.
  */
-export async function findSyncCopies(deps: PlaceDependencies, entityId: number, people: KnownBy[]): Promise<Set<string>> {
+export async function findSyncCopies(deps: LocationDependencies, entityId: number, people: KnownBy[]): Promise<Set<string>> {
   const found = new Set<string>();
   for await (const { sync, within } of syncRecords.export(deps, entityId, people)) found.add((sync ?? within) as string);
   return found;

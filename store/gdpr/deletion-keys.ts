@@ -15,12 +15,12 @@ export async function findDeletionKey(tx: Queryable, secrets: Secrets, exporter:
   const row = await findRow(tx, exporter);
   if (!row || row.is_deleted) return null;
   const sealed = row.deletion_key ?? await drawKey(tx, secrets, exporter, row.identifier);
-  return secrets.open(sealed, placeOf(exporter, row.identifier));
+  return secrets.open(sealed, cellOf(exporter, row.identifier));
 }
 
 /** Of two who draw one, the first one's counts. */
 async function drawKey(tx: Queryable, secrets: Secrets, exporter: Exporter, identifier: string): Promise<string> {
-  const drawn = secrets.seal(randomBytes(KEY_BYTES).toString('hex'), placeOf(exporter, identifier));
+  const drawn = secrets.seal(randomBytes(KEY_BYTES).toString('hex'), cellOf(exporter, identifier));
   const { rows: [row] } = await tx.query<{ deletion_key: string }>(
     `UPDATE data_exporters SET deletion_key = coalesce(deletion_key, $3) WHERE entity_id = $1 AND id = $2 RETURNING deletion_key`,
     [exporter.entityId, exporter.id, drawn]);
@@ -34,6 +34,6 @@ async function findRow(tx: Queryable, { entityId, id }: Exporter): Promise<KeyRo
   return rows[0];
 }
 
-function placeOf({ entityId }: Exporter, identifier: string) {
+function cellOf({ entityId }: Exporter, identifier: string) {
   return { table: 'data_exporters', column: 'deletion_key', entityId, row: identifier };
 }

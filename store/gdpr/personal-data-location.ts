@@ -10,7 +10,7 @@ import type { Secrets } from '../core/secrets.ts';
  */
 export type KnownBy = { customerType: CustomerType | 'push_token' | 'whole_device'; customerId: string };
 
-export type PlaceDependencies = {
+export type LocationDependencies = {
   db: Database;
   files: Files;
   /** The folder of mails that no server took. */
@@ -32,11 +32,11 @@ export type PersonalDataLocation = {
   /** How a person is found there, for the documentation. */
   foundBy: string;
   /** Rows or files that still tell something about any of these people. */
-  count(deps: PlaceDependencies, entityId: number, people: KnownBy[]): Promise<number>;
+  count(deps: LocationDependencies, entityId: number, people: KnownBy[]): Promise<number>;
   /** What is told of them, one record a row. */
-  export(deps: PlaceDependencies, entityId: number, people: KnownBy[]): AsyncIterable<Record<string, unknown>>;
+  export(deps: LocationDependencies, entityId: number, people: KnownBy[]): AsyncIterable<Record<string, unknown>>;
   /** Takes it away in bounded batches, and tells how many rows or files it changed. Null: nothing here names anyone. */
-  erase: ((deps: PlaceDependencies, entityId: number, people: KnownBy[]) => Promise<number>) | null;
+  erase: ((deps: LocationDependencies, entityId: number, people: KnownBy[]) => Promise<number>) | null;
 };
 
 /** A place that names people. */

@@ -3,7 +3,7 @@ import { type Database, read, write } from '../core/database.ts';
 import { changeRows } from '../core/in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { rowIdsOf } from './people-keys.ts';
-import { BATCH, countRows, type PersonalDataLocation, type PlaceDependencies } from './personal-data-location.ts';
+import { BATCH, countRows, type LocationDependencies, type PersonalDataLocation } from './personal-data-location.ts';
 
 /**
  * Rows of a table that are somebody's as a whole. `keys`: its primary key behind the entity; `found`: a query for the keys of
@@ -24,7 +24,7 @@ export function rowsOfPeople(rows: RowsOfPeople): Pick<PersonalDataLocation, 'co
 
 /** Changes the rows in batches, each of those found first, until few are left: `change` is all of the statement before WHERE. */
 export async function changeFound(
-  { db, tally }: Pick<PlaceDependencies, 'db' | 'tally'>, change: string,
+  { db, tally }: Pick<LocationDependencies, 'db' | 'tally'>, change: string,
   { keys, found }: Pick<RowsOfPeople, 'keys' | 'found'>, parameters: unknown[],
 ): Promise<number> {
   const statement = `WITH found AS MATERIALIZED (SELECT * FROM ${allOf(found)} LIMIT ${BATCH})

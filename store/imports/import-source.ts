@@ -14,8 +14,8 @@ export function sealSource(
 ): { shownUrl: string; url: string; headers: string } {
   return {
     shownUrl: redactedUrl(url),
-    url: secrets.seal(url, place(entityId, identifier, 'file_url')),
-    headers: secrets.seal(JSON.stringify(headers), place(entityId, identifier, 'request_headers')),
+    url: secrets.seal(url, cell(entityId, identifier, 'file_url')),
+    headers: secrets.seal(JSON.stringify(headers), cell(entityId, identifier, 'request_headers')),
   };
 }
 
@@ -30,8 +30,8 @@ export async function findImportSource(
   if (!rows[0]) return null;
   const { identifier, file_url: url, request_headers: headers } = rows[0];
   return {
-    url: secrets.open(url, place(entityId, identifier, 'file_url')),
-    headers: JSON.parse(secrets.open(headers, place(entityId, identifier, 'request_headers'))) as Record<string, string>,
+    url: secrets.open(url, cell(entityId, identifier, 'file_url')),
+    headers: JSON.parse(secrets.open(headers, cell(entityId, identifier, 'request_headers'))) as Record<string, string>,
   };
 }
 
@@ -67,6 +67,6 @@ export async function updateImportFile(tx: Tx, { entityId, importId, generation 
   return rowCount === 1;
 }
 
-function place(entityId: number, identifier: string, column: 'file_url' | 'request_headers') {
+function cell(entityId: number, identifier: string, column: 'file_url' | 'request_headers') {
   return { table: 'imports', column, entityId, row: identifier };
 }

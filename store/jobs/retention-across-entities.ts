@@ -114,22 +114,22 @@ export async function deleteOldChanges(db: Database): Promise<void> {
 type ValuesOf = { entityId: number; sorId: number; attributeId: number | null };
 
 /** Behind this one, in the order of the primary key. */
-type ValuePlace = { customer_id: string; customer_type: number; attribute_id: number };
+type ValueKey = { customer_id: string; customer_type: number; attribute_id: number };
 
 /** Deletes values, and with each batch the customers who have none left. */
 async function deleteValues(db: Database, entityId: number, sorId: number, attributeId: number | null): Promise<void> {
   await addPendingCustomers(db, entityId);
-  for (let after: ValuePlace | null = { customer_id: '', customer_type: 0, attribute_id: 0 }; after;) {
-    const place: ValuePlace = after;
-    after = await write(db, (tx) => deleteSomeValues(tx, { entityId, sorId, attributeId }, place));
+  for (let after: ValueKey | null = { customer_id: '', customer_type: 0, attribute_id: 0 }; after;) {
+    const key: ValueKey = after;
+    after = await write(db, (tx) => deleteSomeValues(tx, { entityId, sorId, attributeId }, key));
   }
 }
 
-async function deleteSomeValues(tx: Tx, { entityId, sorId, attributeId }: ValuesOf, after: ValuePlace): Promise<ValuePlace | null> {
+async function deleteSomeValues(tx: Tx, { entityId, sorId, attributeId }: ValuesOf, after: ValueKey): Promise<ValueKey | null> {
   await lockCustomers(tx, entityId);
   await tx.query(LOOK_UP_BY_KEY);
-  // One walk along the primary key for all batches: none reads again what was deleted, or belongs to other attributes.
-  const { rows } = await tx.query<ValuePlace & { users: string; devices: string }>(
+  // One scan along the primary key for all batches: none reads again what was deleted, or belongs to other attributes.
+  const { rows } = await tx.query<ValueKey & { users: string; devices: string }>(
     `WITH deleted AS (
        DELETE FROM attribute_values WHERE ctid = ANY (ARRAY(
          SELECT ctid FROM attribute_values

@@ -93,7 +93,7 @@ export async function lockConnection(tx: Queryable, entityId: number, identifier
 /** The secret members by their names. */
 export function openSecretSettings(secrets: Secrets, entityId: number, { identifier, sealedSecrets }: Connection): SettingValues {
   if (sealedSecrets === null) return {};
-  return JSON.parse(secrets.open(sealedSecrets, secretsPlace(entityId, identifier))) as SettingValues;
+  return JSON.parse(secrets.open(sealedSecrets, secretsCell(entityId, identifier))) as SettingValues;
 }
 
 /** False: another connection of the entity has the name. */
@@ -125,11 +125,11 @@ function settingColumns(
   secrets: Secrets, entityId: number, identifier: string, { settings, secretSettings }: SplitSettings,
 ): [string, string[], string | null] {
   const names = Object.keys(secretSettings);
-  const sealed = names.length === 0 ? null : secrets.seal(JSON.stringify(secretSettings), secretsPlace(entityId, identifier));
+  const sealed = names.length === 0 ? null : secrets.seal(JSON.stringify(secretSettings), secretsCell(entityId, identifier));
   return [JSON.stringify(settings), names, sealed];
 }
 
-function secretsPlace(entityId: number, identifier: string) {
+function secretsCell(entityId: number, identifier: string) {
   return { table: 'connections', column: 'sealed_secrets', entityId, row: identifier };
 }
 

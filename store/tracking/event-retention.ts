@@ -18,12 +18,12 @@ export async function keepRetention(db: Database, now: Date, isTimeLeft: IsTimeL
     if (!await deleteByAge(db, statement, now, isTimeLeft)) return;
   }
   for (const entity of await listEntitiesToClear(db, now)) {
-    const place = await clearEntity(db, entity, placesIn(db).get(entity.id), isTimeLeft);
-    if (place) {
-      placesIn(db).set(entity.id, place);
+    const cursor = await clearEntity(db, entity, cursorsIn(db).get(entity.id), isTimeLeft);
+    if (cursor) {
+      cursorsIn(db).set(entity.id, cursor);
       return;
     }
-    placesIn(db).delete(entity.id);
+    cursorsIn(db).delete(entity.id);
     await db.query('UPDATE entities SET events_kept_since = $2 WHERE id = $1', [entity.id, entity.cutOff]);
   }
 }
@@ -50,18 +50,18 @@ async function deleteByAge(db: Database, statement: string, now: Date, isTimeLef
   return false;
 }
 
-/** How far an entity was cleared up to a cut-off when the time was over: the walk, and the last key that it looked at. */
-type Place = { cutOff: string; walk: string; after: string[] };
+/** How far an entity was cleared up to a cut-off when the time was over: the scan, and the last key that it looked at. */
+type DeletionCursor = { cutOff: string; scan: string; after: string[] };
 
 /** `cutOff`: the beginning of a UTC day, as Postgres writes it. */
 type EntityToClear = { id: number; cutOff: string; isLongest: boolean };
 
 /** By entity. In this process alone: a key may be a person's id, and one who starts anew looks again at what stays, no more. */
-const places = new WeakMap<Database, Map<number, Place>>();
+const cursors = new WeakMap<Database, Map<number, DeletionCursor>>();
 
-function placesIn(db: Database): Map<number, Place> {
-  if (!places.has(db)) places.set(db, new Map());
-  return places.get(db)!;
+function cursorsIn(db: Database): Map<number, DeletionCursor> {
+  if (!cursors.has(db)) cursors.set(db, new Map());
+  return cursors.get(db)!;
 }
 
 /** Entities whose retention ends at another day than when they were last cleared: each once a day, and when it changes. */
@@ -76,19 +76,19 @@ async function listEntitiesToClear(db: Queryable, now: Date): Promise<EntityToCl
 }
 
 /**
- * Goes on where the last pass ended, or a walk over millions of devices that stay would begin anew for ever. Answers its place
+ * Goes on where the last pass ended, or a scan over millions of devices that stay would begin anew for ever. Answers its place
  * when the time was over before the end. Rows of the longest retention go with the partition of their month.
  */
 async function clearEntity(
-  db: Database, entity: EntityToClear, place: Place | undefined, isTimeLeft: IsTimeLeft,
-): Promise<Place | null> {
-  const walks = [...entity.isLongest ? [] : await walksOfPartitions(db, entity), ...WALKS];
-  const begun = place?.cutOff === entity.cutOff ? place : null;
-  const first = Math.max(0, walks.findIndex(({ name }) => name === begun?.walk));
-  for (const walk of walks.slice(first)) {
-    const from = walk.name === begun?.walk ? begun.after : walk.keys.map(([, type]) => LEAST[type]);
-    const after = await deleteOld(db, entity, walk, from, isTimeLeft);
-    if (after) return { cutOff: entity.cutOff, walk: walk.name, after };
+  db: Database, entity: EntityToClear, cursor: DeletionCursor | undefined, isTimeLeft: IsTimeLeft,
+): Promise<DeletionCursor | null> {
+  const scans = [...entity.isLongest ? [] : await scansOfPartitions(db, entity), ...SCANS];
+  const begun = cursor?.cutOff === entity.cutOff ? cursor : null;
+  const first = Math.max(0, scans.findIndex(({ name }) => name === begun?.scan));
+  for (const scan of scans.slice(first)) {
+    const from = scan.name === begun?.scan ? begun.after : scan.keys.map(([, type]) => LEAST[type]);
+    const after = await deleteOld(db, entity, scan, from, isTimeLeft);
+    if (after) return { cutOff: entity.cutOff, scan: scan.name, after };
   }
   return null;
 }
@@ -96,21 +96,21 @@ async function clearEntity(
 const TIME_OF = { events: 'happened_at', sessions: 'started_at', locations: 'happened_at' };
 
 /** The partitions that end before the cut-off as a whole; of the one of its month each app's part before it. */
-async function walksOfPartitions(db: Queryable, { id, cutOff }: EntityToClear): Promise<Walk[]> {
+async function scansOfPartitions(db: Queryable, { id, cutOff }: EntityToClear): Promise<Scan[]> {
   const { rows: apps } = await db.query<{ id: number }>('SELECT id FROM apps WHERE entity_id = $1 ORDER BY id', [id]);
   const month = cutOff.slice(0, 7);
   const partitions = (await listPartitions(db)).filter((partition) => partition.month <= month);
   return partitions.flatMap((partition) =>
-    (partition.month < month ? [walkOfAll(partition)] : apps.map((app) => walkOfApp(partition, app.id))));
+    (partition.month < month ? [scanOfAll(partition)] : apps.map((app) => scanOfApp(partition, app.id))));
 }
 
-function walkOfAll(partition: Partition): Walk {
+function scanOfAll(partition: Partition): Scan {
   const [name, time] = [nameOf(partition), TIME_OF[partition.table]];
-  const keys: Walk['keys'] = [['app_id', 'integer'], [time, 'timestamptz'], ['id', 'bigint']];
+  const keys: Scan['keys'] = [['app_id', 'integer'], [time, 'timestamptz'], ['id', 'bigint']];
   return { name, table: name, keys, within: 'true', isOld: `r.${time} < $2` };
 }
 
-function walkOfApp(partition: Partition, appId: number): Walk {
+function scanOfApp(partition: Partition, appId: number): Scan {
   const [table, time] = [nameOf(partition), TIME_OF[partition.table]];
   return {
     name: `${table} of ${appId}`, table, keys: [[time, 'timestamptz'], ['id', 'bigint']],
@@ -118,8 +118,8 @@ function walkOfApp(partition: Partition, appId: number): Walk {
   };
 }
 
-/** A walk along the primary key of a table, `r`; $1 is the entity, $2 the cut-off. No two have the same name. */
-type Walk = { name: string; table: string; keys: (readonly [column: string, type: keyof typeof LEAST])[]; within: string; isOld: string };
+/** A scan along the primary key of a table, `r`; $1 is the entity, $2 the cut-off. No two have the same name. */
+type Scan = { name: string; table: string; keys: (readonly [column: string, type: keyof typeof LEAST])[]; within: string; isOld: string };
 
 const LEAST = { integer: '0', bigint: '0', text: '', timestamptz: '-infinity' };
 
@@ -127,7 +127,7 @@ const LEAST = { integer: '0', bigint: '0', text: '', timestamptz: '-infinity' };
 const hasNoValues = (id: string, type: number) =>
   `NOT EXISTS (SELECT FROM customers c WHERE c.entity_id = $1 AND c.customer_id = ${id} AND c.customer_type = ${type})`;
 
-const WALKS: Walk[] = ([
+const SCANS: Scan[] = ([
   {
     table: 'session_heads', keys: [['app_id', 'integer'], ['subject', 'text']], within: 'true',
     isOld: 'r.ended_at < $2',
@@ -151,15 +151,15 @@ const WALKS: Walk[] = ([
     isOld: `r.last_seen_at < $2 AND NOT EXISTS (
       SELECT FROM events e WHERE e.entity_id = $1 AND e.app_id = r.app_id AND e.crash_id = r.id)`,
   },
-] satisfies Omit<Walk, 'name'>[]).map((walk) => ({ name: walk.table, ...walk }));
+] satisfies Omit<Scan, 'name'>[]).map((scan) => ({ name: scan.table, ...scan }));
 
-/** Null at the end of the walk; else, when the time was over, the last key that it looked at. */
+/** Null at the end of the scan; else, when the time was over, the last key that it looked at. */
 async function deleteOld(
-  db: Database, entity: EntityToClear, walk: Walk, from: string[], isTimeLeft: IsTimeLeft,
+  db: Database, entity: EntityToClear, scan: Scan, from: string[], isTimeLeft: IsTimeLeft,
 ): Promise<string[] | null> {
   let after = from;
   while (isTimeLeft()) {
-    const last = await write(db, (tx) => deleteOldOfPage(tx, entity, walk, after));
+    const last = await write(db, (tx) => deleteOldOfPage(tx, entity, scan, after));
     if (!last) return null;
     after = last;
   }
@@ -171,15 +171,15 @@ async function deleteOld(
  * written to meanwhile is looked at again as it is then.
  */
 async function deleteOldOfPage(
-  tx: Tx, { id, cutOff }: EntityToClear, { table, keys, within, isOld }: Walk, after: string[],
+  tx: Tx, { id, cutOff }: EntityToClear, { table, keys, within, isOld }: Scan, after: string[],
 ): Promise<string[] | null> {
   await tx.query(LOOK_UP_BY_KEY);
   const columns = keys.map(([column]) => column);
-  const place = keys.map(([, type], index) => `$${index + 3}::${type}`);
+  const cursor = keys.map(([, type], index) => `$${index + 3}::${type}`);
   const { rows } = await tx.query<{ last: string[] }>(
     `WITH page AS MATERIALIZED (
        SELECT ctid AS place, ${columns.join(', ')} FROM ${table} AS r
-       WHERE entity_id = $1 AND ${within} AND (${columns.join(', ')}) > (${place.join(', ')})
+       WHERE entity_id = $1 AND ${within} AND (${columns.join(', ')}) > (${cursor.join(', ')})
        ORDER BY ${columns.join(', ')} LIMIT ${BATCH}
      ), gone AS (
        DELETE FROM ${table} AS r WHERE ctid = ANY (ARRAY(SELECT place FROM page)) AND ${isOld})

@@ -4,7 +4,7 @@ import { type ExportScope, inWindow, literal, literalList } from './export-scope
 import { copyStatement } from './printed.ts';
 
 /** Behind all that changed before this moment, in Postgres's text: a Date would cut its microseconds off. No customer's id. */
-export type LogPlace = { changedSince: string };
+export type LogCheckpoint = { changedSince: string };
 
 /** What one statement takes of the log: some thousand customers, or all that one transaction changed. */
 const BYTES_AT_ONCE = 256 * 1024;
@@ -15,8 +15,8 @@ type Moment = { at: string; bytes: number };
 
 /** The values that changed within the window, found by the change log, in the order of their change. */
 export async function* sliceLog(
-  session: Queryable, named: NamedAttributes, scope: ExportScope, from: LogPlace | null,
-): AsyncGenerator<{ select: string; statement: string; next: LogPlace }> {
+  session: Queryable, named: NamedAttributes, scope: ExportScope, from: LogCheckpoint | null,
+): AsyncGenerator<{ select: string; statement: string; next: LogCheckpoint }> {
   const end = scope.window.end.toISOString();
   let since = from?.changedSince ?? scope.window.start!.toISOString();
   let bytes = 0;

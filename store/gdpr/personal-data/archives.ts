@@ -1,7 +1,7 @@
 import { type Database, write } from '../../core/database.ts';
 import { archivePrefix } from '../archives.ts';
 import { idsOf } from '../people-keys.ts';
-import { countRows, type PersonalDataLocation, type PlaceDependencies } from '../personal-data-location.ts';
+import { countRows, type LocationDependencies, type PersonalDataLocation } from '../personal-data-location.ts';
 import { IN_REQUESTS } from './gdpr-request-people.ts';
 
 const ARCHIVES_OF_THEM = `${IN_REQUESTS} AND p.archive_key IS NOT NULL`;
@@ -40,7 +40,7 @@ export const archives: PersonalDataLocation = {
 type ArchiveRow = { request_id: number; ordinal: number; archive_key: string };
 
 /** The file goes before the row lets go of its key: whoever is killed between does both again, and counts it once. */
-function deleteArchive({ db, files, tally }: PlaceDependencies, entityId: number, row: ArchiveRow): Promise<number> {
+function deleteArchive({ db, files, tally }: LocationDependencies, entityId: number, row: ArchiveRow): Promise<number> {
   return write(db, async (tx) => {
     const { rowCount } = await tx.query(
       `UPDATE gdpr_request_people SET archive_key = NULL, archive_bytes = NULL, archive_sha256 = NULL
@@ -53,7 +53,7 @@ function deleteArchive({ db, files, tally }: PlaceDependencies, entityId: number
 }
 
 /** What was left by somebody who wrote an archive and was killed, or given up: no row has its key. */
-async function* listUnknown({ db, files }: Pick<PlaceDependencies, 'db' | 'files'>, entityId: number): AsyncGenerator<string> {
+async function* listUnknown({ db, files }: Pick<LocationDependencies, 'db' | 'files'>, entityId: number): AsyncGenerator<string> {
   for (const request of await listAccessRequests(db, entityId)) {
     const keys: string[] = [];
     for await (const { key } of files.list(archivePrefix({ identifier: request }))) keys.push(key);

@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import PostalMime from 'postal-mime';
 import { type Queryable, write } from '../../core/database.ts';
-import type { KnownBy, PersonalDataLocation, PlaceDependencies } from '../personal-data-location.ts';
+import type { KnownBy, LocationDependencies, PersonalDataLocation } from '../personal-data-location.ts';
 import { itemsNaming } from './items-naming.ts';
 import { namesOf, peopleFinder } from './named-in.ts';
 import { TextMatches } from './text-matches.ts';
@@ -32,7 +32,7 @@ export const outboxMails: PersonalDataLocation = {
   },
 };
 
-async function* listMails({ db, outbox }: PlaceDependencies, entityId: number, people: KnownBy[]): AsyncGenerator<{ file: string }> {
+async function* listMails({ db, outbox }: LocationDependencies, entityId: number, people: KnownBy[]): AsyncGenerator<{ file: string }> {
   for await (const { key } of outbox.list('')) {
     if (!key.endsWith('.eml')) continue;
     const mail = await PostalMime.parse(await buffer(outbox.read(key)));

@@ -2,7 +2,7 @@ import { type Database, read, type Tx, write } from '../../core/database.ts';
 import { changeRows } from '../../core/in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../../core/look-up-by-key.ts';
 import { listPartitions, nameOf, type Partition } from '../../tracking/event-partitions.ts';
-import { countRows, type PlaceDependencies } from '../personal-data-location.ts';
+import { countRows, type LocationDependencies } from '../personal-data-location.ts';
 
 /** So many rows go in a transaction: a second or two, however their pages lie. */
 const ROWS = 20_000;
@@ -24,10 +24,10 @@ export type PeopleOfPartitions = {
   time: string | null;
 };
 
-type Needed = Pick<PlaceDependencies, 'db' | 'tally'>;
+type Needed = Pick<LocationDependencies, 'db' | 'tally'>;
 
 /** Rows that are found by an index: those of some ids in a column. */
-type Walk = { ids: string[]; column: 'user_id' | PeopleOfPartitions['byDevice']; among?: string; time: string | null };
+type Scan = { ids: string[]; column: 'user_id' | PeopleOfPartitions['byDevice']; among?: string; time: string | null };
 
 /** `last`: whose row was the last one of the batch, of which time. */
 type Batch = { gone: number; found: number; last: string | null; at: string | null };
@@ -127,11 +127,11 @@ async function unlessDropped(rows: Promise<number>): Promise<number> {
 /** There may be more rows of them than one transaction takes. */
 async function eraseLargeSlice(deps: Needed, entityId: number, partition: string, slice: PeopleOfPartitions): Promise<number> {
   let total = 0;
-  for (const walk of walksOf(slice)) total += await eraseAlong(deps, entityId, partition, walk);
+  for (const scan of scansOf(slice)) total += await eraseAlong(deps, entityId, partition, scan);
   return total;
 }
 
-function walksOf({ users, devices, wholeDevices, byDevice, time }: PeopleOfPartitions): Walk[] {
+function scansOf({ users, devices, wholeDevices, byDevice, time }: PeopleOfPartitions): Scan[] {
   return [{ ids: users, column: 'user_id', time }, { ids: devices, column: byDevice, among: 'user_id IS NULL', time },
     { ids: wholeDevices, column: byDevice, time }];
 }
@@ -140,13 +140,13 @@ function walksOf({ users, devices, wholeDevices, byDevice, time }: PeopleOfParti
  * In batches along an index. Each goes on where the last one ended, id by id and by time: none reads again what is dead, and may still
  * be for hours where somebody reads an old snapshot.
  */
-async function eraseAlong({ db, tally }: Needed, entityId: number, partition: string, walk: Walk): Promise<number> {
+async function eraseAlong({ db, tally }: Needed, entityId: number, partition: string, scan: Scan): Promise<number> {
   // As the index orders them, which has the collation "C".
-  const sorted = [...new Set(walk.ids)].map((id) => Buffer.from(id)).toSorted(Buffer.compare).map(String);
+  const sorted = [...new Set(scan.ids)].map((id) => Buffer.from(id)).toSorted(Buffer.compare).map(String);
   let total = 0;
   for (let [ids, after, rest] = [sorted, '-infinity', [] as string[]]; ids.length > 0;) {
     const { gone, found, last, at } = await write(db, async (tx) => {
-      const batch = await deleteBatch(tx, entityId, partition, { ...walk, ids, after });
+      const batch = await deleteBatch(tx, entityId, partition, { ...scan, ids, after });
       if (batch.gone > 0) await tally?.(tx, batch.gone);
       return batch;
     });
@@ -160,7 +160,7 @@ async function eraseAlong({ db, tally }: Needed, entityId: number, partition: st
 
 /** Found along the index; the pages themselves are gone through in their order. With `after` there is one id. */
 async function deleteBatch(
-  tx: Tx, entityId: number, partition: string, { ids, column, among = 'true', time, after }: Walk & { after: string },
+  tx: Tx, entityId: number, partition: string, { ids, column, among = 'true', time, after }: Scan & { after: string },
 ): Promise<Batch> {
   // Dropped meanwhile: its time was over.
   const { rowCount: missing } = await tx.query('SELECT WHERE to_regclass($1) IS NULL', [partition]);

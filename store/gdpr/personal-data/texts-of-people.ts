@@ -1,7 +1,7 @@
 import { type Database, read, write } from '../../core/database.ts';
 import { changeRows } from '../../core/in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../../core/look-up-by-key.ts';
-import type { ErasingLocation, KnownBy, PlaceDependencies } from '../personal-data-location.ts';
+import type { ErasingLocation, KnownBy, LocationDependencies } from '../personal-data-location.ts';
 import { peopleFinder, type TextNames, textNames } from './named-in.ts';
 import { TextMatches } from './text-matches.ts';
 
@@ -83,7 +83,7 @@ type Candidate = { place: string; people: KnownBy[] };
 type Some = [...TextNames, places: string[]];
 
 async function* listCandidates(
-  { db, secrets }: PlaceDependencies, texts: TextsOfPeople, entityId: number, known: KnownBy[],
+  { db, secrets }: LocationDependencies, texts: TextsOfPeople, entityId: number, known: KnownBy[],
 ): AsyncGenerator<Some> {
   const people = known.some(isWhole) ? known.filter((one) => !isWhole(one)) : known;      // its id comes as the device's, too
   for await (const page of listPages(db, texts, entityId)) {

@@ -3,12 +3,14 @@ import { exportColumns } from '../../../domain/exports/export-columns.ts';
 import type { ExportDataType } from '../../../domain/exports/export-data-type.ts';
 import type { Database } from '../../../store/core/database.ts';
 import { copyOut, exportSession } from '../../../store/exports/export-session.ts';
-import { countExpected, type ExportScope, type Place, slicesOf } from '../../../store/exports/export-sources.ts';
+import { countExpected, type ExportScope, type Checkpoint, slicesOf } from '../../../store/exports/export-sources.ts';
 
-export type Exported = { text: string; rows: number; expected: number; slices: { text: string; next: Place }[] };
+export type Exported = { text: string; rows: number; expected: number; slices: { text: string; next: Checkpoint }[] };
 
 /** All that an export of the scope writes, from a place on. */
-export async function readExported(db: Database, type: ExportDataType, scope: ExportScope, from: Place | null = null): Promise<Exported> {
+export async function readExported(
+  db: Database, type: ExportDataType, scope: ExportScope, from: Checkpoint | null = null,
+): Promise<Exported> {
   const { session, release } = await exportSession(db);
   try {
     const expected = await countExpected(session, type, scope);

@@ -64,7 +64,7 @@ export async function postgresBinaries(user: SystemUser, say: Say): Promise<{ po
  * A folder that belongs to the user, within `dataDir`; where that is closed to the user, one in an open
  * place, to which a link in the data folder leads.
  */
-export async function openPlace(dataDir: string, name: string, { uid, gid }: SystemUser, say: Say): Promise<string> {
+export async function openDataFolder(dataDir: string, name: string, { uid, gid }: SystemUser, say: Say): Promise<string> {
   const folder = join(dataDir, name);
   if (uid === undefined || existsSync(folder) || await isOpen(folder)) {
     await own(folder, uid, gid);

@@ -10,7 +10,7 @@ import type { Gathered } from './items.ts';
 const BETWEEN_WORDS = /[\s"'()[\]{}<>,;:&=?/\\|]+/;
 
 /** The place behind a batch, as it is stored: null for the beginning. */
-export function placeBehind({ cursor }: Gathered): string | null {
+export function cursorBehind({ cursor }: Gathered): string | null {
   return cursor === null ? null : JSON.stringify(cursor);
 }
 
@@ -19,7 +19,7 @@ export function placeBehind({ cursor }: Gathered): string | null {
  * somebody who was erased the one `before`, from which all is read once more should it be gone on with. Of what a source still has of
  * them nothing is kept. Asked in the transaction that notes it down.
  */
-export async function placeToNote(
+export async function cursorToNote(
   tx: Tx, deps: Pick<Dependencies, 'secrets'>, { entityId, destination }: Pick<Sync, 'entityId' | 'destination'>,
   { before, behind }: { before: string | null; behind: string | null },
 ): Promise<string | null> {
