@@ -1,4 +1,5 @@
 import type { ListCursor } from '../../domain/core/list-cursor.ts';
+import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { AuditEntry } from './audit-log.ts';
 
@@ -37,18 +38,11 @@ export type AuditFilter = {
 
 const PAGE_ROWS = 1_000;
 
-type AuditRow = {
-  id: number; happened_at: Date; micros: number; actor_kind: AuditEntry['actorKind']; actor_id: number | null; actor: string | null;
-  actor_name: string | null; address: string | null; action: AuditEntry['action'];
-  subject_kind: AuditEntry['subjectKind']; subject: string | null; customer_hash: Buffer | null;
-  details: StoredAuditEntry['details'];
-};
-
 /** The newest entries, or those that are older than the one at `after`. Relies on audit_log_by_time, or _by_customer. */
 export async function listAuditEntries(
   db: Queryable, entityId: number, filter: AuditFilter, after: ListCursor | null, limit: number,
 ): Promise<StoredAuditEntry[]> {
-  const { rows } = await db.query<AuditRow>(
+  return readRows<StoredAuditEntry>(await db.query(
     `SELECT a.*, (extract(epoch FROM a.happened_at) * 1000000)::bigint AS micros,
        coalesce(u.uid, t.identifier, s.identifier) AS actor,
        coalesce(CASE WHEN m.user_id IS NOT NULL THEN u.email END, t.name, s.name) AS actor_name
@@ -63,8 +57,7 @@ export async function listAuditEntries(
      ORDER BY a.happened_at DESC, a.id DESC LIMIT $12`,
     [entityId, filter.from ?? null, filter.till ?? null, filter.action ?? null, filter.subjectKind ?? null,
       filter.subject ?? null, filter.actorKind ?? null, filter.actor ?? null, filter.customerHash ?? null,
-      after?.micros ?? null, after?.id ?? null, limit]);
-  return rows.map(toEntry);
+      after?.micros ?? null, after?.id ?? null, limit]));
 }
 
 /** Actors by their keys. Of a user who belongs to other entities only, the uid is all that is told. */
@@ -84,12 +77,4 @@ export async function* streamAuditEntries(
     if (page.length < PAGE_ROWS) return;
     after = page.at(-1)!;
   }
-}
-
-function toEntry(row: AuditRow): StoredAuditEntry {
-  return {
-    id: row.id, happenedAt: row.happened_at, micros: row.micros, actorKind: row.actor_kind,
-    actorId: row.actor_id, actor: row.actor, actorName: row.actor_name, address: row.address, action: row.action,
-    subjectKind: row.subject_kind, subject: row.subject, customerHash: row.customer_hash, details: row.details,
-  };
 }

@@ -1,4 +1,5 @@
 import type { Right } from '../../domain/accounts/rights.ts';
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /** A user as one entity knows them: nothing here tells of other entities. */
@@ -13,11 +14,6 @@ export type Member = {
   admin: boolean;
 };
 
-type MemberRow = {
-  id: number; uid: string; email: string; first_name: string; last_name: string; superadmin: boolean;
-  rights: Right[]; admin: boolean;
-};
-
 const MEMBERS = `SELECT u.id, u.uid, u.email, u.first_name, u.last_name, u.superadmin, m.rights, m.admin
   FROM memberships m JOIN users u ON u.id = m.user_id`;
 
@@ -25,9 +21,8 @@ const MEMBERS = `SELECT u.id, u.uid, u.email, u.first_name, u.last_name, u.super
 export async function listMembers(
   db: Queryable, entityId: number, { offset, limit }: { offset: number; limit: number },
 ): Promise<Member[]> {
-  const { rows } = await db.query<MemberRow>(
-    `${MEMBERS} WHERE m.entity_id = $1 ORDER BY u.id OFFSET $2 LIMIT $3`, [entityId, offset, limit]);
-  return rows.map(toMember);
+  return readRows<Member>(await db.query(
+    `${MEMBERS} WHERE m.entity_id = $1 ORDER BY u.id OFFSET $2 LIMIT $3`, [entityId, offset, limit]));
 }
 
 export async function countMembers(db: Queryable, entityId: number): Promise<number> {
@@ -37,9 +32,8 @@ export async function countMembers(db: Queryable, entityId: number): Promise<num
 
 /** By uid or integer id. */
 export async function findMember(db: Queryable, entityId: number, user: string): Promise<Member | null> {
-  const { rows } = await db.query<MemberRow>(
-    `${MEMBERS} WHERE m.entity_id = $1 AND (u.uid = $2 OR u.id::text = $2)`, [entityId, user]);
-  return rows[0] ? toMember(rows[0]) : null;
+  return readRow<Member>(await db.query(
+    `${MEMBERS} WHERE m.entity_id = $1 AND (u.uid = $2 OR u.id::text = $2)`, [entityId, user]));
 }
 
 /** By their address of mail, without regard to case. */
@@ -89,11 +83,4 @@ export async function deleteMember(tx: Queryable, entityId: number, userId: numb
 
 export async function lockUser(tx: Queryable, userId: number): Promise<void> {
   await tx.query('SELECT FROM users WHERE id = $1 FOR UPDATE', [userId]);
-}
-
-function toMember(row: MemberRow): Member {
-  return {
-    id: row.id, uid: row.uid, email: row.email, firstName: row.first_name, lastName: row.last_name,
-    superadmin: row.superadmin, rights: row.rights, admin: row.admin,
-  };
 }

@@ -1,3 +1,4 @@
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
@@ -11,21 +12,17 @@ export type AppGroup = {
   apps: string[];
 };
 
-type GroupRow = { id: number; identifier: string; name: string; created_at: Date; apps: string[] };
-
 const GROUPS = `SELECT g.id, g.identifier, g.name, g.created_at, ARRAY(
     SELECT a.identifier FROM app_group_members m JOIN apps a ON a.entity_id = m.entity_id AND a.id = m.app_id
     WHERE m.entity_id = g.entity_id AND m.group_id = g.id ORDER BY a.id) AS apps
   FROM app_groups g`;
 
 export async function listAppGroups(db: Queryable, entityId: number): Promise<AppGroup[]> {
-  const { rows } = await db.query<GroupRow>(`${GROUPS} WHERE g.entity_id = $1 ORDER BY g.id`, [entityId]);
-  return rows.map(toGroup);
+  return readRows<AppGroup>(await db.query(`${GROUPS} WHERE g.entity_id = $1 ORDER BY g.id`, [entityId]));
 }
 
 export async function findAppGroup(db: Queryable, entityId: number, identifier: string): Promise<AppGroup | null> {
-  const { rows } = await db.query<GroupRow>(`${GROUPS} WHERE g.entity_id = $1 AND g.identifier = $2`, [entityId, identifier]);
-  return rows[0] ? toGroup(rows[0]) : null;
+  return readRow<AppGroup>(await db.query(`${GROUPS} WHERE g.entity_id = $1 AND g.identifier = $2`, [entityId, identifier]));
 }
 
 /** As `findAppGroup`, and holds it as it is until the transaction ends. */
@@ -85,8 +82,4 @@ async function updateMembers(
   await tx.query(
     `INSERT INTO app_group_members (entity_id, ${one}, ${other}) SELECT $1, $2, other FROM unnest($3::integer[]) AS other
      ON CONFLICT DO NOTHING`, [entityId, id, others]);
-}
-
-function toGroup(row: GroupRow): AppGroup {
-  return { id: row.id, identifier: row.identifier, name: row.name, createdAt: row.created_at, apps: row.apps };
 }

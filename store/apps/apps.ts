@@ -1,5 +1,6 @@
 import type { AppType } from '../../domain/apps/app.ts';
 import { insertAppSor, lockSor, renameSor } from '../attributes/systems-of-records.ts';
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -19,8 +20,6 @@ export type WholeApp = App & AppSettings & {
   groups: { identifier: string; name: string; createdAtSeconds: number }[];
 };
 
-type AppRow = { id: number; identifier: string; name: string; package_name: string; app_type: AppType };
-
 type WholeRow = SettingsRow & {
   id: number; identifier: string; store_fetched: boolean; parent_identifier: string | null; children: string[];
   sor_identifier: string; groups: WholeApp['groups'];
@@ -38,9 +37,8 @@ const WHOLE = `SELECT a.*, p.identifier AS parent_identifier, s.identifier AS so
   LEFT JOIN systems_of_records s ON s.entity_id = a.entity_id AND s.app_id = a.id AND s.deleted_at IS NULL`;
 
 export async function findApp(db: Queryable, entityId: number, identifier: string): Promise<App | null> {
-  const { rows } = await db.query<AppRow>(
-    'SELECT id, identifier, name, package_name, app_type FROM apps WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]);
-  return rows[0] ? toApp(rows[0]) : null;
+  return readRow<App>(await db.query(
+    'SELECT id, identifier, name, package_name, app_type FROM apps WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]));
 }
 
 /** Holds an app: until the transaction ends nobody else changes it, or makes it a parent. */
@@ -67,9 +65,9 @@ export async function listAppIds(db: Queryable, entityId: number, identifiers: s
 
 /** Some apps by their ids. */
 export async function listAppsById(db: Queryable, entityId: number, ids: number[]): Promise<Map<number, App>> {
-  const { rows } = await db.query<AppRow>(
-    'SELECT id, identifier, name, package_name, app_type FROM apps WHERE entity_id = $1 AND id = ANY ($2)', [entityId, ids]);
-  return new Map(rows.map((row) => [row.id, toApp(row)]));
+  const apps = readRows<App>(await db.query(
+    'SELECT id, identifier, name, package_name, app_type FROM apps WHERE entity_id = $1 AND id = ANY ($2)', [entityId, ids]));
+  return new Map(apps.map((app) => [app.id, app]));
 }
 
 export async function listWholeApps(db: Queryable, secrets: Secrets, entityId: number): Promise<WholeApp[]> {
@@ -119,10 +117,6 @@ export async function updateApp(
   if (settings.name === before.name) return;
   const sor = await lockSor(tx, entityId, before.sorIdentifier);
   if (sor) await renameSor(tx, entityId, sor.id, settings.name);
-}
-
-function toApp(row: AppRow): App {
-  return { id: row.id, identifier: row.identifier, name: row.name, packageName: row.package_name, appType: row.app_type };
 }
 
 function toWholeApp(secrets: Secrets, entityId: number, row: WholeRow): WholeApp {

@@ -1,4 +1,5 @@
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import { lockSorRules } from './sor-rules-lock.ts';
@@ -13,55 +14,49 @@ export type CustomerAttribute = {
   disabled: boolean;
 };
 
-type AttributeRow = {
-  id: number; sor_id: number; identifier: string; key: string; label: string; value_type: ValueType; disabled: boolean;
-};
-
 const COLUMNS = 'id, sor_id, identifier, key, label, value_type, disabled';
 
 /** Null when the SoR already has an attribute of that key. */
 export async function insertCustomerAttribute(
   tx: Queryable, entityId: number, sorId: number, attribute: { key: string; label: string; valueType: ValueType },
 ): Promise<CustomerAttribute | null> {
-  const { rows } = await tx.query<AttributeRow>(
+  const inserted = readRow<CustomerAttribute>(await tx.query(
     `INSERT INTO customer_attributes (entity_id, sor_id, identifier, key, label, value_type)
      VALUES ($1, $2, $3, $4, $5, $6)
      ON CONFLICT (entity_id, sor_id, key) WHERE deleted_at IS NULL DO NOTHING
      RETURNING ${COLUMNS}`,
-    [entityId, sorId, newIdentifier('atr'), attribute.key, attribute.label, attribute.valueType]);
-  if (rows[0]) await raiseSorRevision(tx, entityId, sorId);
-  return rows[0] ? toAttribute(rows[0]) : null;
+    [entityId, sorId, newIdentifier('atr'), attribute.key, attribute.label, attribute.valueType]));
+  if (inserted) await raiseSorRevision(tx, entityId, sorId);
+  return inserted;
 }
 
 export async function findCustomerAttribute(
   db: Queryable, entityId: number, identifier: string,
 ): Promise<CustomerAttribute | null> {
-  const { rows } = await db.query<AttributeRow>(
+  return readRow<CustomerAttribute>(await db.query(
     `SELECT ${COLUMNS} FROM customer_attributes WHERE entity_id = $1 AND identifier = $2 AND deleted_at IS NULL`,
-    [entityId, identifier]);
-  return rows[0] ? toAttribute(rows[0]) : null;
+    [entityId, identifier]));
 }
 
 /** The attributes of some SoRs, in the order they were defined. */
 export async function listCustomerAttributesOf(
   db: Queryable, entityId: number, sorIds: number[],
 ): Promise<CustomerAttribute[]> {
-  const { rows } = await db.query<AttributeRow>(
+  return readRows<CustomerAttribute>(await db.query(
     `SELECT ${COLUMNS} FROM customer_attributes
-     WHERE entity_id = $1 AND sor_id = ANY($2) AND deleted_at IS NULL ORDER BY id`, [entityId, sorIds]);
-  return rows.map(toAttribute);
+     WHERE entity_id = $1 AND sor_id = ANY($2) AND deleted_at IS NULL ORDER BY id`, [entityId, sorIds]));
 }
 
 /** Changes what is given. Key and type stay: values of the old type would be left behind. */
 export async function updateCustomerAttribute(
   tx: Queryable, entityId: number, id: number, change: { label?: string | undefined; disabled?: boolean | undefined },
 ): Promise<CustomerAttribute> {
-  const { rows } = await tx.query<AttributeRow>(
+  const updated = readRow<CustomerAttribute>(await tx.query(
     `UPDATE customer_attributes SET label = coalesce($3, label), disabled = coalesce($4, disabled)
      WHERE entity_id = $1 AND id = $2 RETURNING ${COLUMNS}`,
-    [entityId, id, change.label ?? null, change.disabled ?? null]);
-  await raiseSorRevision(tx, entityId, rows[0]!.sor_id);
-  return toAttribute(rows[0]!);
+    [entityId, id, change.label ?? null, change.disabled ?? null]))!;
+  await raiseSorRevision(tx, entityId, updated.sorId);
+  return updated;
 }
 
 /** From now on nothing finds it; its values go in bounded batches (`deleteRemains`). */
@@ -77,11 +72,4 @@ export async function raiseSorRevision(tx: Queryable, entityId: number, sorId: n
   await tx.query(
     'UPDATE systems_of_records SET revision = revision + 1, updated_at = now() WHERE entity_id = $1 AND id = $2',
     [entityId, sorId]);
-}
-
-function toAttribute(row: AttributeRow): CustomerAttribute {
-  return {
-    id: row.id, sorId: row.sor_id, identifier: row.identifier, key: row.key, label: row.label,
-    valueType: row.value_type, disabled: row.disabled,
-  };
 }

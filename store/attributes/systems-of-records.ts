@@ -1,4 +1,5 @@
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newApiKey, newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -22,10 +23,6 @@ export type SystemOfRecord = {
 
 /** What the interface shows of a SoR: with its keys, opened, and its attributes. */
 export type SorView = SystemOfRecord & { apiKeys: string[]; attributes: CustomerAttribute[] };
-
-type SorRow = {
-  id: number; identifier: string; name: string; type: SorType; app_id: number | null; disabled: boolean; revision: number; updated_at: Date;
-};
 
 const COLUMNS = 'id, identifier, name, type, app_id, disabled, revision, updated_at';
 
@@ -67,24 +64,21 @@ export async function insertAppSor(tx: Queryable, entityId: number, appId: numbe
 type NewSor = { name: string; type: SorType; createdBy?: number; appId?: number };
 
 async function insertSor(tx: Queryable, entityId: number, { name, type, createdBy, appId }: NewSor): Promise<SystemOfRecord> {
-  const { rows } = await tx.query<SorRow>(
+  return readRow<SystemOfRecord>(await tx.query(
     `INSERT INTO systems_of_records (entity_id, identifier, name, type, created_by, app_id) VALUES ($1, $2, $3, $4, $5, $6)
-     RETURNING ${COLUMNS}`, [entityId, newIdentifier('sor'), name, type, createdBy ?? null, appId ?? null]);
-  return toSor(rows[0]!);
+     RETURNING ${COLUMNS}`, [entityId, newIdentifier('sor'), name, type, createdBy ?? null, appId ?? null]))!;
 }
 
 export async function listSors(db: Queryable, entityId: number, types: SorType[]): Promise<SystemOfRecord[]> {
-  const { rows } = await db.query<SorRow>(
+  return readRows<SystemOfRecord>(await db.query(
     `SELECT ${COLUMNS} FROM systems_of_records
-     WHERE entity_id = $1 AND type = ANY($2) AND deleted_at IS NULL ORDER BY id`, [entityId, types]);
-  return rows.map(toSor);
+     WHERE entity_id = $1 AND type = ANY($2) AND deleted_at IS NULL ORDER BY id`, [entityId, types]));
 }
 
 export async function findSor(db: Queryable, entityId: number, identifier: string): Promise<SystemOfRecord | null> {
-  const { rows } = await db.query<SorRow>(
+  return readRow<SystemOfRecord>(await db.query(
     `SELECT ${COLUMNS} FROM systems_of_records WHERE entity_id = $1 AND identifier = $2 AND deleted_at IS NULL`,
-    [entityId, identifier]);
-  return rows[0] ? toSor(rows[0]) : null;
+    [entityId, identifier]));
 }
 
 /** As `findSor`, and holds it as it is until the transaction ends: one change at a time, and no merge meanwhile. */
@@ -92,10 +86,9 @@ export async function lockSor(tx: Queryable, entityId: number, identifier: strin
   const found = await findSor(tx, entityId, identifier);
   if (!found) return null;
   await lockSorRules(tx, found.id);
-  const { rows } = await tx.query<SorRow>(
+  return readRow<SystemOfRecord>(await tx.query(
     `SELECT ${COLUMNS} FROM systems_of_records WHERE entity_id = $1 AND identifier = $2 AND deleted_at IS NULL FOR UPDATE`,
-    [entityId, identifier]);
-  return rows[0] ? toSor(rows[0]) : null;
+    [entityId, identifier]));
 }
 
 /** Identifiers, names and types of some SoRs by their ids; deleted ones are left out. */
@@ -118,9 +111,8 @@ export async function listSorIds(db: Queryable, entityId: number, identifiers: s
 
 /** Null once it is deleted: what was accepted for it then has to say so. */
 export async function findSorById(db: Queryable, entityId: number, id: number): Promise<SystemOfRecord | null> {
-  const { rows } = await db.query<SorRow>(
-    `SELECT ${COLUMNS} FROM systems_of_records WHERE entity_id = $1 AND id = $2 AND deleted_at IS NULL`, [entityId, id]);
-  return rows[0] ? toSor(rows[0]) : null;
+  return readRow<SystemOfRecord>(await db.query(
+    `SELECT ${COLUMNS} FROM systems_of_records WHERE entity_id = $1 AND id = $2 AND deleted_at IS NULL`, [entityId, id]));
 }
 
 /**
@@ -148,14 +140,13 @@ export async function findSorByApiKey(
 /** The same for several, in their order. */
 export async function findSorsByApiKeys(db: Queryable, secrets: Secrets, shown: ShownKey[]): Promise<(SorOfKey | null)[]> {
   const lookups = shown.map(({ apiKey }) => secrets.lookup(apiKey));
-  const { rows } = await db.query<SorRow & { entity_id: number; lookup: Buffer }>(
+  const found = readRows<SorOfKey & { lookup: Buffer }>(await db.query(
     `SELECT k.lookup, s.entity_id, s.id, s.identifier, s.name, s.type, s.app_id, s.disabled, s.revision, s.updated_at
      FROM key_lookups k JOIN systems_of_records s ON s.entity_id = k.entity_id AND s.id = k.owner_id
      JOIN entities e ON e.id = s.entity_id AND e.active
-     WHERE k.lookup = ANY ($1::bytea[]) AND k.kind = 'sor' AND s.deleted_at IS NULL`, [lookups]);
+     WHERE k.lookup = ANY ($1::bytea[]) AND k.kind = 'sor' AND s.deleted_at IS NULL`, [lookups]));
   return shown.map(({ identifier }, index) => {
-    const found = rows.find((row) => row.lookup.equals(lookups[index]!) && (identifier === null || row.identifier === identifier));
-    return found ? { ...toSor(found), entityId: found.entity_id } : null;
+    return found.find((sor) => sor.lookup.equals(lookups[index]!) && (identifier === null || sor.identifier === identifier)) ?? null;
   });
 }
 
@@ -211,10 +202,9 @@ async function updateSor(
   db: Queryable, entityId: number, id: number, assignment: 'name = $3' | 'disabled = $3', value: string | boolean,
 ): Promise<SystemOfRecord> {
   await lockSorRules(db, id);
-  const { rows } = await db.query<SorRow>(
+  return readRow<SystemOfRecord>(await db.query(
     `UPDATE systems_of_records SET ${assignment}, revision = revision + 1, updated_at = now()
-     WHERE entity_id = $1 AND id = $2 RETURNING ${COLUMNS}`, [entityId, id, value]);
-  return toSor(rows[0]!);
+     WHERE entity_id = $1 AND id = $2 RETURNING ${COLUMNS}`, [entityId, id, value]))!;
 }
 
 function keyCell(entityId: number, sorId: number) {
@@ -224,11 +214,4 @@ function keyCell(entityId: number, sorId: number) {
 function labelOf(key: string): string {
   const words = key.replaceAll('_', ' ');
   return words[0]!.toUpperCase() + words.slice(1);
-}
-
-function toSor(row: SorRow): SystemOfRecord {
-  return {
-    id: row.id, identifier: row.identifier, name: row.name, type: row.type, appId: row.app_id, disabled: row.disabled,
-    revision: row.revision, updatedAt: row.updated_at,
-  };
 }

@@ -1,4 +1,5 @@
 import type { ExportDataType } from '../../domain/exports/export-data-type.ts';
+import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /** What the newest run of a window wrote of one type of data. */
@@ -9,7 +10,7 @@ const DAYS = 31;
 /** Of the runs of an exporter that finished in the last 31 days, by windows and in the order in which they were written. */
 export async function listRecentExports(db: Queryable, entityId: number, exporterId: number): Promise<RecentExport[]> {
   // A backfill of days may end at the same time as a window: both are shown.
-  const { rows } = await db.query<{ identifier: string; window_end: Date; data_type: ExportDataType; files: number; rows: number }>(
+  return readRows<RecentExport>(await db.query(
     `SELECT r.identifier, run.window_end, r.data_type, r.files, r.rows
      FROM (
        SELECT DISTINCT ON (window_end, window_start, days) entity_id, id, window_end FROM export_runs
@@ -18,8 +19,5 @@ export async function listRecentExports(db: Queryable, entityId: number, exporte
        ORDER BY window_end, window_start, days, id DESC
      ) run
      JOIN export_records r ON r.entity_id = run.entity_id AND r.run_id = run.id
-     ORDER BY run.window_end, run.id, r.ordinal`, [entityId, exporterId]);
-  return rows.map((row) => ({
-    identifier: row.identifier, windowEnd: row.window_end, dataType: row.data_type, files: row.files, rows: row.rows,
-  }));
+     ORDER BY run.window_end, run.id, r.ordinal`, [entityId, exporterId]));
 }

@@ -1,5 +1,5 @@
-import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import type { HoldKind } from '../../domain/gdpr/gdpr-codes.ts';
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Person } from './tombstones.ts';
@@ -14,12 +14,8 @@ export type GdprHold = Person & {
   createdAt: Date;
 };
 
-type HoldRow = {
-  identifier: string; customer_type: CustomerType; customer_id: string; kind: HoldKind; reason: string; creator_uid: string | null;
-  created_at: Date;
-};
-
-const HOLDS = `SELECT h.identifier, h.customer_type, h.customer_id, h.kind, h.reason, u.uid AS creator_uid, h.created_at
+const HOLDS = `SELECT h.identifier, h.customer_type, h.customer_id, h.kind, h.reason, h.created_at,
+    CASE WHEN u.uid IS NOT NULL THEN jsonb_build_object('uid', u.uid) END AS created_by
   FROM gdpr_holds h LEFT JOIN users u ON u.id = h.created_by`;
 
 export type NewHold = Person & { kind: HoldKind; reason: string; createdBy: number };
@@ -37,8 +33,7 @@ export async function insertHold(
 }
 
 async function findHold(db: Queryable, entityId: number, identifier: string): Promise<GdprHold | null> {
-  const { rows } = await db.query<HoldRow>(`${HOLDS} WHERE h.entity_id = $1 AND h.identifier = $2`, [entityId, identifier]);
-  return rows[0] ? toHold(rows[0]) : null;
+  return readRow<GdprHold>(await db.query(`${HOLDS} WHERE h.entity_id = $1 AND h.identifier = $2`, [entityId, identifier]));
 }
 
 /** What was taken away; null: there is none of that name. */
@@ -55,27 +50,17 @@ export async function listHolds(
   const wanted = [entityId, person?.customerType ?? null, person?.customerId ?? null];
   const where = 'WHERE h.entity_id = $1 AND ($2::text IS NULL OR (h.customer_type = $2 AND h.customer_id = $3))';
   const { rows: [counted] } = await db.query<{ total: number }>(`SELECT count(*) AS total FROM gdpr_holds h ${where}`, wanted);
-  const { rows } = await db.query<HoldRow>(`${HOLDS} ${where} ORDER BY h.id OFFSET $4 LIMIT $5`, [...wanted, offset, limit]);
-  return { total: counted!.total, holds: rows.map(toHold) };
+  const holds = readRows<GdprHold>(await db.query(`${HOLDS} ${where} ORDER BY h.id OFFSET $4 LIMIT $5`, [...wanted, offset, limit]));
+  return { total: counted!.total, holds };
 }
 
 /** Those that stand for any of these people, oldest first. */
 export async function listHoldsOf(
   db: Queryable, entityId: number, people: readonly { customerType: string; customerId: string }[],
-): Promise<(Person & { kind: HoldKind; reason: string; createdAt: Date })[]> {
+): Promise<Omit<GdprHold, 'identifier' | 'createdBy'>[]> {
   // By the key of person and kind.
-  const { rows } = await db.query<HoldRow>(
+  return readRows(await db.query(
     `SELECT h.customer_type, h.customer_id, h.kind, h.reason, h.created_at FROM gdpr_holds h
      WHERE h.entity_id = $1 AND (h.customer_type, h.customer_id) IN (SELECT * FROM unnest($2::text[], $3::text[])) ORDER BY h.id`,
-    [entityId, people.map(({ customerType }) => customerType), people.map(({ customerId }) => customerId)]);
-  return rows.map((row) => ({
-    customerType: row.customer_type, customerId: row.customer_id, kind: row.kind, reason: row.reason, createdAt: row.created_at,
-  }));
-}
-
-function toHold(row: HoldRow): GdprHold {
-  return {
-    identifier: row.identifier, customerType: row.customer_type, customerId: row.customer_id, kind: row.kind, reason: row.reason,
-    createdBy: row.creator_uid === null ? null : { uid: row.creator_uid }, createdAt: row.created_at,
-  };
+    [entityId, people.map(({ customerType }) => customerType), people.map(({ customerId }) => customerId)]));
 }

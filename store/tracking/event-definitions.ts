@@ -1,4 +1,5 @@
 import type { LogType } from '../../domain/tracking/tracked-call.ts';
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /** A kind of events that came, and what people call it. */
@@ -18,10 +19,6 @@ export type EventKind = Pick<EventDefinition, 'logType' | 'name'>;
 
 /** An app has no more: events of further kinds have none. */
 export const MAX_DEFINITIONS = 10_000;
-
-type EventDefinitionRow = {
-  id: number; log_type: LogType; name: string; display_name: string | null; goal: boolean; labels: string[];
-};
 
 // Labels by label_targets_by_target and the primary key of labels.
 const DEFINITIONS = `SELECT d.id, d.log_type, d.name, d.display_name, d.goal,
@@ -72,9 +69,8 @@ export async function insertEventDefinitions(
 export async function listEventDefinitions(
   db: Queryable, entityId: number, appId: number, { offset, limit }: { offset: number; limit: number },
 ): Promise<EventDefinition[]> {
-  const { rows } = await db.query<EventDefinitionRow>(
-    `${DEFINITIONS} WHERE d.entity_id = $1 AND d.app_id = $2 ORDER BY d.id OFFSET $3 LIMIT $4`, [entityId, appId, offset, limit]);
-  return rows.map(toDefinition);
+  return readRows<EventDefinition>(await db.query(
+    `${DEFINITIONS} WHERE d.entity_id = $1 AND d.app_id = $2 ORDER BY d.id OFFSET $3 LIMIT $4`, [entityId, appId, offset, limit]));
 }
 
 export async function countEventDefinitions(db: Queryable, entityId: number, appId: number): Promise<number> {
@@ -86,9 +82,8 @@ export async function countEventDefinitions(db: Queryable, entityId: number, app
 export async function findEventDefinition(
   db: Queryable, entityId: number, appId: number, id: number,
 ): Promise<EventDefinition | null> {
-  const { rows } = await db.query<EventDefinitionRow>(
-    `${DEFINITIONS} WHERE d.entity_id = $1 AND d.app_id = $2 AND d.id = $3`, [entityId, appId, id]);
-  return rows[0] ? toDefinition(rows[0]) : null;
+  return readRow<EventDefinition>(await db.query(
+    `${DEFINITIONS} WHERE d.entity_id = $1 AND d.app_id = $2 AND d.id = $3`, [entityId, appId, id]));
 }
 
 /** What is left out stays. False: the app has no such definition; else it is held until the transaction ends. */
@@ -101,10 +96,4 @@ export async function updateEventDefinition(
      WHERE entity_id = $1 AND app_id = $2 AND id = $3`,
     [entityId, appId, id, displayName !== undefined, displayName ?? null, goal ?? null]);
   return rowCount === 1;
-}
-
-function toDefinition(row: EventDefinitionRow): EventDefinition {
-  return {
-    id: row.id, logType: row.log_type, name: row.name, displayName: row.display_name, goal: row.goal, labels: row.labels,
-  };
 }

@@ -1,5 +1,6 @@
 import type { ListCursor } from '../../domain/core/list-cursor.ts';
 import type { RefusalCode } from '../../domain/tracking/tracked-call.ts';
+import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /** A refused call as it is kept for 30 days; `raw` null of an erased person. */
@@ -66,14 +67,8 @@ export async function listCrashes(
 ): Promise<{ total: number; crashes: StoredCrash[] }> {
   const { rows: [counted] } = await db.query<{ total: number }>(
     'SELECT count(*) AS total FROM crashes WHERE entity_id = $1 AND app_id = $2', [entityId, appId]);
-  const { rows } = await db.query<{ identifier: string; title: string; first_seen_at: Date; last_seen_at: Date; occurrences: number }>(
+  const crashes = readRows<StoredCrash>(await db.query(
     `SELECT identifier, title, first_seen_at, last_seen_at, occurrences FROM crashes WHERE entity_id = $1 AND app_id = $2
-     ORDER BY last_seen_at DESC, id DESC OFFSET $3 LIMIT $4`, [entityId, appId, offset, limit]);
-  return {
-    total: counted!.total,
-    crashes: rows.map((row) => ({
-      identifier: row.identifier, title: row.title, firstSeenAt: row.first_seen_at, lastSeenAt: row.last_seen_at,
-      occurrences: row.occurrences,
-    })),
-  };
+     ORDER BY last_seen_at DESC, id DESC OFFSET $3 LIMIT $4`, [entityId, appId, offset, limit]));
+  return { total: counted!.total, crashes };
 }
