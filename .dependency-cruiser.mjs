@@ -35,6 +35,8 @@ const PURE_PACKAGES = 'node_modules/(csv-parse/(lib|dist/[^/]+)/sync\\.|croner/|
 const CRYPTOGRAPHY = '^domain/(exports/file-encryption|core/signed-document)\\.ts$';
 /** Decompression: pure, in turns with what else the process does. */
 const DECOMPRESSION = '^domain/core/gunzip\\.ts$';
+/** What rules of the domain may use, and browsers lack. */
+const REACHED_BUILT_INS = '^(node:)?(crypto|stream|timers/promises|zlib)$';
 const PACKAGE = { dependencyTypesNot: ['core', 'local'] };
 
 export default {
@@ -56,6 +58,7 @@ export default {
     forbid('domain-not-to-packages', { path: '^domain/' }, { ...PACKAGE, pathNot: PURE_PACKAGES }),
     // It is read by browsers, too.
     forbid('api-not-to-built-ins', { path: '^api/' }, BUILT_IN),
+    forbid('api-not-reaching-built-ins', { path: '^api/' }, { path: REACHED_BUILT_INS, reachable: true }),
     forbid('api-not-to-packages', { path: '^api/' }, { ...PACKAGE, pathNot: 'node_modules/zod/' }),
     forbid('workflows-not-to-built-ins', { path: '^workflows/' }, BUILT_IN),
     forbid('workflows-not-to-packages', { path: '^workflows/' }, { ...PACKAGE, pathNot: 'node_modules/@temporalio/(workflow|common)/' }),

@@ -74,7 +74,7 @@ export type Client = Calls & {
   stream: Streams;
 };
 
-type Input = { params?: Record<string, unknown>; query?: Record<string, QueryValue>; body?: unknown; file?: Blob };
+type Input = { params?: Record<string, string | number>; query?: Record<string, QueryValue>; body?: unknown; file?: Blob };
 type Request = { path: string; method: string; headers: Record<string, string>; body?: string | FormData; signal?: AbortSignal };
 type Envelope = {
   success?: boolean; result?: unknown; status?: string | number; error_message?: string; retry_after?: number;
@@ -221,12 +221,19 @@ function requestOf(
   given: Record<string, string>,
 ): Request {
   const { method, uploadPart } = operation;
-  const path = operation.path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(params[name])));
+  const path = operation.path.replaceAll(/:(\w+)/g, (_, name: string) => pathSegment(operation, name, params[name]));
   const headers = takesIdempotencyKey(operation) ? { ...given, 'idempotency-key': idempotencyKey ?? crypto.randomUUID() } : given;
   const request: Request = { method, path: path + search(query), headers, ...signal ? { signal } : {} };
   if (file && uploadPart !== undefined) return { ...request, body: formOf(body as Record<string, unknown>, uploadPart, file) };
   if (body === undefined) return request;
   return { ...request, body: stringify(body), headers: { ...headers, 'content-type': 'application/json' } };
+}
+
+/** Of what is no segment of its own, or would lead out of the path, another operation would be called. */
+function pathSegment({ id }: Operation, name: string, value: string | number | undefined): string {
+  const segment = encodeURIComponent(value ?? '');
+  if (/^\.{0,2}$/.test(segment)) throw new TypeError(`${id}: params.${name} must be given, and be neither . nor ..`);
+  return segment;
 }
 
 /** Fields come first, so that wrong ones are refused before the file is sent. */

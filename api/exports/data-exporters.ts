@@ -5,7 +5,7 @@ import { sourceUrlFault } from '../../domain/core/source-url.ts';
 import { EXPORT_DATA_TYPES, EXPORT_FORMATS, exportDataType } from '../../domain/exports/export-data-type.ts';
 import { SERVER_IDENTITY } from '../../domain/exports/export-policy.ts';
 import { EXPORTER_TYPES } from '../../domain/exports/exporter.ts';
-import { ENCRYPTION_TYPES, parseEncryptionType } from '../../domain/exports/file-encryption.ts';
+import { ENCRYPTION_TYPES, parseEncryptionType } from '../../domain/exports/encryption-type.ts';
 import { BUCKET_NAME, REGION_NAME, subfolderFault, trimSlashes } from '../../domain/exports/s3-names.ts';
 import { bodyFlag, bodyInteger, email, identifier, name, text, textArray } from '../core/input.ts';
 import { operation } from '../core/operation.ts';

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import progress, { SingleBar } from 'cli-progress';
 import type { Command } from 'commander';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
-import { ENCRYPTION_TYPES, parseEncryptionType } from '../../domain/exports/file-encryption.ts';
+import { ENCRYPTION_TYPES, parseEncryptionType } from '../../domain/exports/encryption-type.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { decryptFile, type Decryption, printDecrypted, sizeOf } from './decrypt-file.ts';
 import { readExportKey } from './export-key.ts';

@@ -6,7 +6,7 @@ const PIECE_BYTES = 64 * 1024;
 /** Begins a string that stands for a number. UTF-8 can't spell it, so of all texts only one that escapes it begins so. */
 const NUMBER_MARK = '\uDFFF\uDFFF';
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-const [OPEN_BRACE] = Buffer.from('{');
+const OPEN_BRACE = '{'.charCodeAt(0);
 
 export type ParseOptions = {
   maxNesting: number;

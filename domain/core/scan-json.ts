@@ -1,7 +1,8 @@
-const [QUOTE, BACKSLASH, COMMA, COLON, UNDERSCORE] = Buffer.from('"\\,:_');
-const [OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = Buffer.from('[]{}');
-const [MINUS, PLUS, POINT, ZERO, NINE, E, CAPITAL_E] = Buffer.from('-+.09eE');
-const [SPACE, TAB, LINE_FEED, RETURN] = Buffer.from(' \t\n\r');
+const [QUOTE, BACKSLASH, COMMA, COLON, UNDERSCORE] = codesOf('"\\,:_');
+const [OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = codesOf('[]{}');
+const [MINUS, PLUS, POINT, ZERO, NINE, E, CAPITAL_E] = codesOf('-+.09eE');
+const [SPACE, TAB, LINE_FEED, RETURN] = codesOf(' \t\n\r');
+
 /** A double keeps every number of so many digits, and writes it alike. */
 const MAX_PLAIN_DIGITS = 15;
 
@@ -180,4 +181,8 @@ function isPlainNumber(bytes: Uint8Array, start: number, end: number): boolean {
   if (point === -1) return !isNegative || bytes[first] !== ZERO;
   const mayBeTiny = bytes[first] === ZERO && bytes[point + 1] === ZERO;
   return !mayBeTiny && bytes[end - 1] !== ZERO;
+}
+
+function codesOf(characters: string): number[] {
+  return [...characters].map((character) => character.charCodeAt(0));
 }

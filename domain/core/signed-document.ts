@@ -1,9 +1,7 @@
 import { createPublicKey, verify } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import { z } from 'zod';
-
-/** How a document of ours carries its signature: over the canonical form (RFC 8785) of all the rest of it. */
-export const documentSignature = z.object({ algorithm: z.literal('Ed25519'), key_id: z.string(), value: z.string() });
+import { documentSignature } from './document-signature.ts';
 
 export type Signed<T extends object> = T & { signature: z.infer<typeof documentSignature> };
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { documentSignature } from '../core/signed-document.ts';
+import { documentSignature } from '../core/document-signature.ts';
 import { EXPORT_FORMATS } from './export-data-type.ts';
 
 const count = z.int().nonnegative();

@@ -3,24 +3,11 @@ import {
 } from 'node:crypto';
 import { Transform, type TransformCallback } from 'node:stream';
 import { Refusal, refuse } from '../core/refusal.ts';
-
-const MODES = ['CBC', 'CTR', 'GCM'] as const;
-const BITS = [128, 192, 256] as const;
-export type EncryptionType = { bits: (typeof BITS)[number]; mode: (typeof MODES)[number] };
-
-/** As they are written in docs and messages; callers may write them in any case. */
-export const ENCRYPTION_TYPES = MODES.flatMap((mode) => BITS.map((bits) => `AES-${bits}-${mode}`));
+import { ENCRYPTION_TYPES, type EncryptionType, parseEncryptionType } from './encryption-type.ts';
 
 const BLOCK_BYTES = 16;
 const TAG_BYTES = 16;
 const HEX = /^[0-9a-f]*$/i;
-
-/** The cipher that a hyphenated name means, such as AES-256-CBC, in any case; undefined for an unknown one. */
-export function parseEncryptionType(name: string): EncryptionType | undefined {
-  const [, bits, mode] = /^AES-(128|192|256)-(CBC|CTR|GCM)$/.exec(name.toUpperCase()) ?? [];
-  if (bits === undefined) return undefined;
-  return { bits: Number(bits) as EncryptionType['bits'], mode: mode as EncryptionType['mode'] };
-}
 
 /** What is wrong with a key, or with the type that it is for; undefined for a key that fits. Never quotes the key. */
 export function encryptionKeyFault(type: string, key: string): string | undefined {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { documentSignature, type Sign, signDocument } from '../core/signed-document.ts';
+import { documentSignature } from '../core/document-signature.ts';
+import { type Sign, signDocument } from '../core/signed-document.ts';
 
 const hmac = z.string().regex(/^[0-9a-f]{64}$/);
 

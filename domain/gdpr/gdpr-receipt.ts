@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { documentSignature, type Sign, signDocument } from '../core/signed-document.ts';
+import { documentSignature } from '../core/document-signature.ts';
 
 const count = z.int().nonnegative();
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
@@ -67,12 +67,9 @@ export const receiptSchema = z.discriminatedUnion('type', [
 
 export type GdprReceipt = z.infer<typeof receiptSchema>;
 export type ReceiptCopy = z.infer<typeof copy>;
+export type UnsignedReceipt = UnsignedErasure | UnsignedAccess;
 type UnsignedErasure = z.infer<typeof erasure>;
 type UnsignedAccess = z.infer<typeof access>;
-
-export function signReceipt(receipt: UnsignedErasure | UnsignedAccess, sign: Sign): GdprReceipt {
-  return signDocument(receipt, sign);
-}
 
 type Filled = 'version' | 'receipt' | 'entity' | 'issued_at';
 /** All that whoever did the work has to say. */

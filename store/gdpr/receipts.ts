@@ -1,4 +1,5 @@
-import { type GdprReceipt, type NewReceipt, signReceipt } from '../../domain/gdpr/gdpr-receipt.ts';
+import { signDocument } from '../../domain/core/signed-document.ts';
+import type { GdprReceipt, NewReceipt, UnsignedReceipt } from '../../domain/gdpr/gdpr-receipt.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -17,7 +18,7 @@ export async function insertReceipt(
 ): Promise<GdprReceipt> {
   const { rows: [at] } = await tx.query<{ identifier: string; now: Date }>(
     'SELECT identifier, now() FROM entities WHERE id = $1', [entityId]);
-  const receipt = signReceipt({
+  const receipt = signDocument<UnsignedReceipt>({
     version: 1, receipt: newIdentifier('rct'), entity: at!.identifier, issued_at: at!.now.toISOString(), ...given,
   }, (bytes) => secrets.sign(bytes));
   const { rowCount } = await tx.query(

@@ -100,10 +100,13 @@ describe('the client', () => {
     expect(creating.methods).toEqual(['POST with key', 'POST with key', 'POST with key']);
   });
 
-  test('ends a call that is aborted, and says of a file how to get it', async () => {
+  test('ends a call that is aborted, says of a file how to get it, and stays in its path', async () => {
     const { elsewhere } = await answering(() => {});
     await expect(elsewhere.listLabels({}, { signal: AbortSignal.timeout(1) })).rejects.toThrow(/timeout|aborted/);
     await expect(client.exportAuditLog()).rejects.toThrow('client.stream.exportAuditLog');
+    for (const name of ['', '.', '..']) {
+      await expect(client.deleteLabel({ params: { name } })).rejects.toThrow('params.name');
+    }
     const pieces = await Array.fromAsync(await client.stream.exportAuditLog());
     expect(Buffer.concat(pieces).toString()).toMatch(/^id,date,/);
   });

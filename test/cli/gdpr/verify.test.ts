@@ -3,8 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
+import { signDocument } from '../../../domain/core/signed-document.ts';
 import { signDeletionList } from '../../../domain/gdpr/deletion-list.ts';
-import { type GdprReceipt, signReceipt } from '../../../domain/gdpr/gdpr-receipt.ts';
+import type { GdprReceipt, UnsignedReceipt } from '../../../domain/gdpr/gdpr-receipt.ts';
 import { makeSigner } from '../../../store/core/signing-keys.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { runMillrace } from '../core/run-millrace.ts';
@@ -38,7 +39,7 @@ const SUBJECTS = [{ subject: 'ab'.repeat(32), identifiers: { user_id: 2, device_
 type Given = Partial<Pick<Extract<GdprReceipt, { type: 'erasure' }>, 'round' | 'places'>>;
 
 function receipt(given: Given = {}, sign = ours.sign): GdprReceipt {
-  return signReceipt({
+  return signDocument<UnsignedReceipt>({
     ...shared, receipt: 'rct_1', subjects: SUBJECTS, type: 'erasure', tombstones_at: '2026-11-20T08:00:02Z',
     places: [{ place: 'events', erased: 120, survivors: 0 }, { place: 'devices', erased: 1, survivors: 0 }],
     copies: [
@@ -83,7 +84,7 @@ it('several receipts are each looked at: one that was changed, or that tells of 
 });
 
 it('a receipt of access and a deletion list are looked at, too', async () => {
-  const access = signReceipt({
+  const access = signDocument<UnsignedReceipt>({
     ...shared, receipt: 'rct_2', subjects: SUBJECTS, type: 'access',
     places: [{ place: 'events', shown: 7 }], archives: [{ sha256: 'cd'.repeat(32), bytes: 1_000 }],
   }, ours.sign);

@@ -4,9 +4,8 @@ import { pipeline } from 'node:stream/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Refusal } from '../../../domain/core/refusal.ts';
-import {
-  decryptStream, encryptionKeyFault, encryptionStream, ENCRYPTION_TYPES, parseEncryptionType,
-} from '../../../domain/exports/file-encryption.ts';
+import { ENCRYPTION_TYPES, parseEncryptionType } from '../../../domain/exports/encryption-type.ts';
+import { decryptStream, encryptionKeyFault, encryptionStream } from '../../../domain/exports/file-encryption.ts';
 
 const types = fc.constantFrom(...ENCRYPTION_TYPES);
 const contents = fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes));
