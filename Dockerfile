@@ -11,6 +11,7 @@ WORKDIR /app
 COPY --from=packages /app/node_modules node_modules
 COPY package.json package-lock.json LICENSE NOTICE ./
 COPY activities activities
+COPY api api
 COPY cli cli
 COPY connectors connectors
 COPY domain domain
