@@ -34,7 +34,7 @@ import { tombstoneBatches } from './personal-data/tombstone-batches.ts';
 import { tombstones } from './personal-data/tombstones.ts';
 
 /**
- * Every place that may hold something about a customer, in the order in which somebody is erased: the change log before
+ * Every location that may hold something about a customer, in the order in which somebody is erased: the change log before
  * the customers, which are added from it, and batches before the records and errors that come of them; heads before the
  * sessions, and devices before who used them, by which they are found; archives before the rows that name their
  * files. A new table or file area joins here, or the list below.
