@@ -10,19 +10,13 @@ import { addDecryptCommand } from './exports/decrypt.ts';
 import { addExportersCommand } from './exports/exporters.ts';
 import { addGdprCommand } from './gdpr/gdpr.ts';
 import { addVerifyDocumentCommand } from './gdpr/verify.ts';
-import { addImportCommand } from './imports/import.ts';
-import { addRedriveCommand } from './imports/redrive.ts';
-import { addTemplateCommand } from './imports/template.ts';
-import { addCancelCommand } from './jobs/cancel.ts';
-import { addErrorsCommand } from './jobs/errors.ts';
-import { addStatusCommand } from './jobs/status.ts';
+import { addImportCommands } from './imports/import-commands.ts';
 import { addConnectionsCommand } from './syncs/connections.ts';
 import { addSyncCommand } from './syncs/sync.ts';
 import { addSyncsCommand } from './syncs/syncs.ts';
 
 const addCommands: ((program: Command, run: Run) => unknown)[] = [
-  addLoginCommand, addTemplateCommand, addImportCommand, addStatusCommand, addErrorsCommand, addRedriveCommand, addCancelCommand,
-  addUsersCommand, addTokensCommand, addConnectionsCommand, addSyncsCommand, addSyncCommand,
+  addLoginCommand, addImportCommands, addUsersCommand, addTokensCommand, addConnectionsCommand, addSyncsCommand, addSyncCommand,
   addExportersCommand, addDecryptCommand, addGdprCommand, addVerifyDocumentCommand,
 ];
 

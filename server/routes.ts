@@ -2,7 +2,6 @@ import { accountPageRoutes } from './accounts/account-pages.ts';
 import { auditLogRoutes } from './accounts/audit-log.ts';
 import { entityRoutes } from './accounts/entities.ts';
 import { invitationRoutes } from './accounts/invitations.ts';
-import { ownPasswordRoutes } from './accounts/own-password.ts';
 import { passwordResetRoutes } from './accounts/password-resets.ts';
 import { serviceTokenRoutes } from './accounts/service-tokens.ts';
 import { sessionRoutes } from './accounts/session.ts';
@@ -22,27 +21,21 @@ import { walletSettingsRoutes } from './apps/wallet-settings.ts';
 import { attributeValueRoutes } from './attributes/attribute-values.ts';
 import { customerAttributeRoutes } from './attributes/customer-attributes.ts';
 import { customerProfileRoutes } from './attributes/customer-profiles.ts';
-import { notifyEmailsRoutes } from './attributes/notify-emails.ts';
 import { systemOfRecordsRoutes } from './attributes/systems-of-records.ts';
 import { dataExporterActionRoutes } from './exports/data-exporter-actions.ts';
 import { dataExporterRoutes } from './exports/data-exporters.ts';
-import { deletionListRoutes } from './exports/deletion-lists.ts';
 import { exportActionRoutes } from './exports/export-actions.ts';
 import { exportReconciliationRoutes } from './exports/export-reconciliation.ts';
 import { exportRunRoutes } from './exports/export-runs.ts';
 import { feedRoutes } from './feed/feed.ts';
-import { gdprDecisionRoutes } from './gdpr/gdpr-decisions.ts';
 import { gdprDownloadRoutes } from './gdpr/gdpr-downloads.ts';
 import { gdprHoldRoutes } from './gdpr/gdpr-holds.ts';
 import { gdprIdentifierRoutes } from './gdpr/gdpr-identifiers.ts';
 import { gdprReadmissionRoutes } from './gdpr/gdpr-readmission.ts';
 import { gdprReceiptRoutes } from './gdpr/gdpr-receipts.ts';
-import { gdprRequestRoutes } from './gdpr/gdpr-requests.ts';
 import { gdprRoutes } from './gdpr/gdpr.ts';
 import type { Route } from './http/route.ts';
 import { batchImportRoutes } from './imports/batch-import.ts';
-import { importErrorsFileRoutes } from './imports/import-errors-file.ts';
-import { importTemplateRoutes } from './imports/import-template.ts';
 import { importRoutes } from './imports/imports.ts';
 import { connectionCheckRoutes } from './syncs/connection-checks.ts';
 import { connectionRoutes } from './syncs/connections.ts';
@@ -58,19 +51,19 @@ import { trackingRoutes } from './tracking/tracking.ts';
 
 /** Every route there is: the server, the API page and the tests over all routes come from this list. */
 export const routes: readonly Route[] = [
-  ...sessionRoutes, ...systemOfRecordsRoutes, ...notifyEmailsRoutes, ...customerAttributeRoutes, ...attributeValueRoutes,
-  ...customerProfileRoutes, ...batchImportRoutes, ...importTemplateRoutes, ...importRoutes, ...importErrorsFileRoutes,
+  ...sessionRoutes, ...systemOfRecordsRoutes, ...customerAttributeRoutes, ...attributeValueRoutes,
+  ...customerProfileRoutes, ...batchImportRoutes, ...importRoutes,
   ...feedRoutes, ...connectorRoutes, ...connectionRoutes, ...connectionCheckRoutes,
   ...syncRoutes, ...syncActionRoutes, ...syncRunRoutes, ...syncErrorRoutes,
   ...dataExporterRoutes, ...dataExporterActionRoutes,
   ...signingKeyRoutes,
-  ...exportRunRoutes, ...exportActionRoutes, ...exportReconciliationRoutes, ...deletionListRoutes,
+  ...exportRunRoutes, ...exportActionRoutes, ...exportReconciliationRoutes,
   ...appRoutes, ...appGroupRoutes, ...apiKeyRoutes, ...userTokenKeyRoutes,
   ...pushCertificateRoutes, ...labelRoutes, ...eventDefinitionRoutes,
   ...walletSettingsRoutes, ...legalTextRoutes, ...dataCategoryRoutes, ...recipientRoutes, ...purposeRoutes,
   ...trackingRoutes, ...trackingPrivacyRoutes, ...ingestionRoutes,
-  ...gdprRoutes, ...gdprRequestRoutes, ...gdprDownloadRoutes, ...gdprReceiptRoutes, ...gdprDecisionRoutes, ...gdprHoldRoutes,
+  ...gdprRoutes, ...gdprDownloadRoutes, ...gdprReceiptRoutes, ...gdprHoldRoutes,
   ...gdprReadmissionRoutes, ...gdprIdentifierRoutes,
-  ...userRoutes, ...ownPasswordRoutes, ...invitationRoutes, ...passwordResetRoutes, ...accountPageRoutes,
+  ...userRoutes, ...invitationRoutes, ...passwordResetRoutes, ...accountPageRoutes,
   ...serviceTokenRoutes, ...entityRoutes, ...auditLogRoutes,
 ];

@@ -1,22 +1,22 @@
 import { Context } from '@temporalio/activity';
+import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { write } from '../../store/core/database.ts';
 import { insertExportRecords, listExportRecords } from '../../store/exports/export-files.ts';
-import { type AttemptKey, raiseAttempt } from '../../store/exports/export-run-progress.ts';
+import { type AttemptKey, keepKeyHash, raiseAttempt } from '../../store/exports/export-run-progress.ts';
 import { exportSession } from '../../store/exports/export-session.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { tellWhatIsLeft } from '../gdpr/tell-exporters.ts';
 import { type AttemptScope, openAttemptScope } from './attempt-scope.ts';
-import type { Attempt, OpenAttempt } from './attempt.ts';
+import { type Attempt, type OpenAttempt, writeHeld } from './attempt.ts';
 import { cleanEnded, cleanRunsBefore } from './clean.ts';
 import { waitOrFailExport } from './fault.ts';
 import { findExportJob, typesOf } from './job.ts';
 import { lookForLateRows } from './late.ts';
 import { type OpenBucket, openBucketOf } from './open-bucket.ts';
 import { publish } from './publish.ts';
-import { refuseAnotherKey } from './same-key.ts';
 import { writeType } from './type-files.ts';
 
 /**
@@ -109,4 +109,15 @@ async function writeAll(deps: Dependencies, attempt: Attempt): Promise<void> {
   }
   await lookForLateRows(deps, attempt);
   await publish(deps, attempt);
+}
+
+/**
+ * One key encrypts all files of a run: readers have one, and no manifest tells which file has which. Refuses with `source_refused`
+ * where the exporter has been given another one since the run's first attempt.
+ */
+async function refuseAnotherKey(deps: Dependencies, { key, run, secrets }: Pick<Attempt, 'key' | 'run' | 'secrets'>): Promise<void> {
+  if (secrets.encryptionKey === null) return;
+  const hash = deps.secrets.lookup(`export_runs/${run.exporterId}/${secrets.encryptionKey}`).toString('hex');
+  const isSame = await writeHeld(deps, key, (tx) => keepKeyHash(tx, key, hash));
+  if (!isSame) throw sourceRefusal('source_refused', 'The encryption_key was changed while the run was under way: run it again');
 }

@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
 import type { Client, ExportRun, FoundExportRun, ListedDataExporter } from '../../api/client.ts';
+import { refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
+import { nearestOf } from '../core/nearest.ts';
 import { table } from '../core/table.ts';
 import { hasEnded } from '../imports/import-status.ts';
 import { follow } from '../jobs/follow.ts';
 import { waiting } from '../syncs/run-status.ts';
 import { exportExitStatus, reportExportRun, sayWindow } from './export-run-status.ts';
-import { findExporter } from './exporter-record.ts';
 
 type WaitOption = { wait: boolean };
 
@@ -127,4 +128,17 @@ function show({ console }: CommandContext, exporters: ListedDataExporter[]): num
 
 function paramsOf({ exporter, identifier }: FoundExportRun): { exporter_id: string; run_id: string } {
   return { exporter_id: exporter, run_id: identifier };
+}
+
+/** The exporter with an identifier, or else the one with a name: several may have the same. */
+async function findExporter(client: Client, given: string): Promise<ListedDataExporter> {
+  const exporters = await client.listDataExporters();
+  const found = exporters.find(({ identifier }) => identifier === given);
+  const named = exporters.filter(({ name }) => name === given);
+  if (!found && named.length > 1) {
+    const identifiers = named.map(({ identifier }) => identifier).join(', ');
+    return refuse(409, 'ambiguous', `${named.length} exporters are called ${given}: give an identifier (${identifiers})`);
+  }
+  return found ?? named[0]
+    ?? refuse(404, 'no_exporter', `There is no exporter ${given}${nearestOf(given, exporters.map(({ name }) => name))}`);
 }

@@ -1,11 +1,11 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { FoundSyncRun } from '../../api/client.ts';
+import type { FoundSyncRun, SampledRecord } from '../../api/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { printable, table } from '../core/table.ts';
 import { writeOut } from '../core/write-out.ts';
 import { errorOptions, type ErrorsOptions, printErrorList, RUN_HEADS } from '../imports/error-list.ts';
 import { hasEnded } from '../imports/import-status.ts';
-import { sampleTable } from './dry-run-sample.ts';
+import { sayValueChange } from './definition-changes.ts';
 import { followRun, viewRun } from './follow-run.ts';
 import { reportRun, runExitStatus } from './run-status.ts';
 import { findSync } from './sync-record.ts';
@@ -140,4 +140,18 @@ async function printErrors(context: CommandContext, id: string, options: RunErro
 
 function paramsOf({ sync_id, run_id }: FoundSyncRun): { sync_id: string; run_id: string } {
   return { sync_id, run_id };
+}
+
+/** A row for each change of each record; only the first of a record's rows names it. */
+function sampleTable(records: SampledRecord[]): string {
+  const rows = records.flatMap((record) => changesOf(record).map((change, index) =>
+    (index === 0 ? [String(record.line), record.outcome, record.customer_id ?? '', change] : ['', '', '', change])));
+  return table(['record', 'outcome', 'customer', 'change'], rows);
+}
+
+function changesOf({ changes = [], record, message }: SampledRecord): string[] {
+  const lines = changes.map(({ key, before, after }) => sayValueChange(key, before, after));
+  if (record !== undefined && record !== null) lines.push(JSON.stringify(record));
+  if (message !== undefined) lines.push(message);
+  return lines.length > 0 ? lines : [''];
 }

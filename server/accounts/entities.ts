@@ -8,11 +8,11 @@ import {
 import { insertMembership } from '../../store/accounts/users.ts';
 import { write } from '../../store/core/database.ts';
 import { listExporters, raiseExporterRevisions } from '../../store/exports/data-exporters.ts';
-import { followExporterSoon } from '../exports/exporter-flows.ts';
 import { audit } from '../http/audit.ts';
 import { rowsOf, showPage } from '../http/page.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
+import { followExporterSoon } from '../jobs/start-soon.ts';
 import { showEntity } from './entity-record.ts';
 
 const NOT_FOUND = 'Entity not found';

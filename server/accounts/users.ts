@@ -6,14 +6,17 @@ import {
   countMembers, deleteMember, findMember, hasMemberOfEmail, listMembers, lockMembers, updateMembership,
 } from '../../store/accounts/members.ts';
 import { deletePasswordResetsOf, insertPasswordReset } from '../../store/accounts/password-resets.ts';
-import { updateUser } from '../../store/accounts/users.ts';
+import { deleteTokensOf } from '../../store/accounts/tokens.ts';
+import { findUser, updateUser } from '../../store/accounts/users.ts';
 import { write } from '../../store/core/database.ts';
 import { audit } from '../http/audit.ts';
 import { rowsOf, showPage } from '../http/page.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
+import { checkPassword } from './check-password.ts';
 import { countAttempt } from './count-attempt.ts';
 import { showInvitation } from './invitation-record.ts';
+import { hashPassword } from './passwords.ts';
 import { showMember } from './user-record.ts';
 import {
   refuseAccountChange, refuseGiving, refuseLastAdmin, refuseSuperadminChange, refuseSuperadminLoss, refuseTakenEmail,
@@ -102,4 +105,18 @@ const resetPassword = route(api.mailPasswordReset, async ({ params: { user_id },
   });
 });
 
-export const userRoutes: Route[] = [listUsers, viewUser, inviteUser, updateAUser, removeUser, resetPassword];
+const changeOwnPassword = route(api.changeOwnPassword, async ({ body, ...who }, { db }) => {
+  const { userId, token } = who.caller;
+  const user = await findUser(db, userId) ?? refuse(401, 'unauthorized', 'Invalid or missing token');
+  await checkPassword(db, user.email, body.password, who.address, 'password: is not the one in force');
+  const passwordHash = await hashPassword(body.new_password);
+  await write(db, async (tx) => {
+    await updateUser(tx, userId, { passwordHash });
+    await deleteTokensOf(tx, userId, token);
+    await deletePasswordResetsOf(tx, userId);
+    await audit(tx, who, { action: 'update', subjectKind: 'user', subject: user.uid, details: { changed: 'password' } });
+  });
+  return noResult();
+});
+
+export const userRoutes: Route[] = [listUsers, viewUser, inviteUser, updateAUser, removeUser, resetPassword, changeOwnPassword];

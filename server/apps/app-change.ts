@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
 import type * as api from '../../api/apps/apps.ts';
+import { text, textArray } from '../../api/core/input.ts';
 import type { AppType } from '../../domain/apps/app.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { listAppGroupIds } from '../../store/apps/app-groups.ts';
@@ -7,7 +9,7 @@ import type { AppSettings } from '../../store/apps/app-settings.ts';
 import { type App, isPackageNameTaken, isParent, lockApp, type WholeApp } from '../../store/apps/apps.ts';
 import type { Tx } from '../../store/core/database.ts';
 import type { Caller } from '../http/caller.ts';
-import { readDomains } from './app-body.ts';
+import { validate } from '../http/validate.ts';
 
 /** What an app is unless its makers say otherwise. */
 export const APP_DEFAULTS: Omit<AppSettings, 'name' | 'packageName' | 'appType'> = {
@@ -121,4 +123,18 @@ export function refuseChangeOfStoreFetched(changed: readonly string[]): void {
   const fetched = changed.find((member) => OF_THE_STORE.includes(member));
   if (fetched === undefined) return;
   refuseField(fetched, `stays as it is in the store: of an app from a connected store account ${OF_THE_STORE.join(', ')} don't change`);
+}
+
+/** An app as a caller says it (docs/apps.md). */
+
+const MAX_DOMAINS = 200;
+
+const HOST = /^(?:\*\.)?(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?\.)*[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?(?::\d{1,5})?$/u;
+
+const host = text({ max: 260 }).regex(HOST, 'must be a host name, such as www.example.com');
+const WebApp = z.object({ domains: textArray(host, MAX_DOMAINS).optional() });
+
+/** The domains that a body gives a web app; undefined where it gives none. */
+function readDomains(domains: unknown): string[] | undefined {
+  return validate(WebApp, { domains }, 'body').domains;
 }

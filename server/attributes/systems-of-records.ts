@@ -2,8 +2,8 @@ import type { z } from 'zod';
 import * as api from '../../api/attributes/systems-of-records.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import {
-  deleteSor, insertAppSor, insertCustomSor, listSors, lockSor, renameSor, type SystemOfRecord, updateSorDisabled,
-  viewSors,
+  deleteSor, findNotifyEmails, insertAppSor, insertCustomSor, listSors, lockSor, renameSor, type SystemOfRecord,
+  updateNotifyEmails, updateSorDisabled, viewSors,
 } from '../../store/attributes/systems-of-records.ts';
 import { write } from '../../store/core/database.ts';
 import { listSyncsInto } from '../../store/syncs/syncs.ts';
@@ -91,7 +91,23 @@ function refuseSwitch(sor: SystemOfRecord, disabled: boolean): void {
   }
 }
 
+const viewNotifyEmails = route(api.viewNotifyEmails, async ({ params: { sor_identifier }, caller, version }, { db }) => {
+  const sor = await findVisibleSor(db, caller.entityId, sor_identifier, version);
+  return { notify_emails: await findNotifyEmails(db, caller.entityId, sor.id) };
+});
+
+const changeNotifyEmails = route(api.updateNotifyEmails, async ({ params: { sor_identifier }, body, version, ...who }, { db }) => {
+  const { entityId } = who.caller;
+  return write(db, async (tx) => {
+    const sor = await findVisibleSor(tx, entityId, sor_identifier, version, lockSor);
+    await updateNotifyEmails(tx, entityId, sor.id, body.notify_emails);
+    const details = { notifyEmails: body.notify_emails.length };
+    await audit(tx, who, { action: 'update', subjectKind: 'system_of_record', subject: sor.identifier, details });
+    return { notify_emails: await findNotifyEmails(tx, entityId, sor.id) };
+  });
+});
+
 export const systemOfRecordsRoutes: Route[] = [
   listSystemsOfRecords, viewSystemOfRecord, createSystemOfRecord, renameSystemOfRecord, deleteSystemOfRecord,
-  disableSystemOfRecord, enableSystemOfRecord,
+  disableSystemOfRecord, enableSystemOfRecord, viewNotifyEmails, changeNotifyEmails,
 ];

@@ -8,8 +8,8 @@ import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
+import { followExporterSoon } from '../jobs/start-soon.ts';
 import { checkBucket } from './exporter-check.ts';
-import { followExporterSoon } from './exporter-flows.ts';
 import { knownExporter, showExporter } from './exporter-record.ts';
 import { refuseChangedMeanwhile, storedExporter } from './stored-exporter.ts';
 

@@ -7,9 +7,9 @@ import {
 import { cancelExportRunsOf } from '../../store/exports/export-runs.ts';
 import { audit } from '../http/audit.ts';
 import { type Route, route } from '../http/route.ts';
+import { followExporterSoon } from '../jobs/start-soon.ts';
 import { checkBucket } from './exporter-check.ts';
 import { changedMembers, readExporter } from './exporter-definition.ts';
-import { followExporterSoon } from './exporter-flows.ts';
 import { knownExporter, listedExporters, revealExporter, showExporter } from './exporter-record.ts';
 import { refuseChangedMeanwhile, storedExporter } from './stored-exporter.ts';
 

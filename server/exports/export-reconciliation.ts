@@ -1,5 +1,6 @@
 import * as api from '../../api/exports/export-reconciliation.ts';
 import { openExportBucket } from '../../connectors/s3/export-bucket.ts';
+import { exportSchedule, lastMidnight, latestDue } from '../../domain/exports/export-schedule.ts';
 import { findEntityZone, findExternalId } from '../../store/accounts/entities.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
@@ -11,10 +12,10 @@ import {
 } from '../../store/exports/export-windows.ts';
 import { exporterAccess } from '../../store/exports/exporter-access.ts';
 import { isSameBucket } from '../../store/exports/same-bucket.ts';
+import { countDeletions, type ExportDeletion, listDeletions } from '../../store/gdpr/export-deletions.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { rowsOf, showPage } from '../http/page.ts';
 import { type Route, route } from '../http/route.ts';
-import { dueUntil } from './export-due.ts';
 import { checkManifest, type ManifestState, verifyFiles } from './export-verification.ts';
 import { knownExporter } from './exporter-record.ts';
 import { showExported, showGap, showMissing, type Verified } from './reconciled-windows.ts';
@@ -91,4 +92,32 @@ async function verifyRuns(
   return new Map([...manifests].map(([id, manifest]) => [id, { files: states, manifest }]));
 }
 
-export const exportReconciliationRoutes: Route[] = [viewReconciliation];
+const DAY_MS = 86_400_000;
+/** A run that is due waits for writers, and then takes its time. */
+const GRACE_MS = 3_600_000;
+
+/** Until where an exporter should have exported by now: an hour after it was due. Null: nothing was due since it became what it is. */
+function dueUntil({ identifier, active, updatedAt }: DataExporter, zone: string, now: Date): Date | null {
+  if (!active) return null;
+  const past = new Date(now.getTime() - GRACE_MS);
+  const due = latestDue(exportSchedule(identifier, zone), new Date(past.getTime() - 2 * DAY_MS), past);
+  return due > updatedAt ? lastMidnight(zone, due) : null;
+}
+
+const listTheLists = route(api.listDeletionLists, async ({ params: { exporter_id }, query, caller: { entityId } }, { db, settings }) => {
+  const { id } = await knownExporter(db, entityId, exporter_id);
+  const lists = await listDeletions(db, entityId, id, rowsOf(query));
+  const total = await countDeletions(db, entityId, id);
+  return showPage(settings, `/api/data_exporters/${exporter_id}/deletion_lists`, query, total, lists.map(showList));
+});
+
+function showList(list: ExportDeletion): api.DeletionList {
+  const { part, round, state, key, tries, fault } = list;
+  return {
+    identifier: list.identifier, request: list.requestIdentifier, round, part, erased_at: list.erasedAt.toISOString(),
+    identifiers: list.ids, state, key, sha256: list.sha256?.toString('hex') ?? null, tries, fault,
+    notified_at: list.notifiedAt?.toISOString() ?? null, created_at: list.createdAt.toISOString(),
+  };
+}
+
+export const exportReconciliationRoutes: Route[] = [viewReconciliation, listTheLists];

@@ -1,13 +1,14 @@
+import type { FastifyBaseLogger } from 'fastify';
 import * as api from '../../api/gdpr/gdpr-holds.ts';
+import { faultOf } from '../../domain/core/fault.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { write } from '../../store/core/database.ts';
-import { deleteHold, insertHold, listHolds, listHoldsOf } from '../../store/gdpr/holds.ts';
+import { deleteHold, type GdprHold, insertHold, listHolds, listHoldsOf } from '../../store/gdpr/holds.ts';
 import { lockOpenDeletions } from '../../store/gdpr/open-deletions.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { audit, auditReads } from '../http/audit.ts';
 import { rowsOf, showPage } from '../http/page.ts';
 import { type Route, route } from '../http/route.ts';
-import { tellHoldsChanged } from './gdpr-hold-flows.ts';
-import { showHold } from './gdpr-hold-record.ts';
 import { personAsked } from './person-asked.ts';
 
 const NOT_BOTH = 'a hold is of one of them';
@@ -58,5 +59,20 @@ const releaseHold = route(api.releaseGdprHold, async ({ params: { hold_id }, log
   await tellHoldsChanged(deps, log, waiting.map((request) => request.identifier));
   return showHold(hold);
 });
+
+function showHold(hold: GdprHold): api.GdprHold {
+  const { identifier, customerType, customerId, kind, reason, createdBy, createdAt } = hold;
+  return {
+    identifier, user_id: customerType === 'user_id' ? customerId : null, device_id: customerType === 'device_id' ? customerId : null,
+    kind, reason, created_by: createdBy?.uid ?? null, created_at: createdAt.toISOString(),
+  };
+}
+
+/** Has these requests look again whom they may delete now. One that does not hear of it looks by itself, each hour. */
+async function tellHoldsChanged({ flows }: RouteDependencies, log: FastifyBaseLogger, requests: string[]): Promise<void> {
+  if (requests.length === 0) return;
+  await flows.tellHoldsChanged(requests)
+    .catch((error: unknown) => log.warn({ gdprRequests: requests.length, ...faultOf(error) }, 'requests see a released hold in an hour'));
+}
 
 export const gdprHoldRoutes: Route[] = [createHold, listTheHolds, releaseHold];

@@ -1,10 +1,18 @@
 import * as api from '../../api/gdpr/gdpr.ts';
-import { write } from '../../store/core/database.ts';
+import { refuse } from '../../domain/core/refusal.ts';
+import { jobRefOf } from '../../domain/jobs/job.ts';
+import { type Tx, write } from '../../store/core/database.ts';
+import { updateDecision } from '../../store/gdpr/decisions.ts';
 import { listLatestRequests } from '../../store/gdpr/latest.ts';
+import type { GdprRequest } from '../../store/gdpr/request-record.ts';
+import { countGdprRequests, findGdprRequest, listGdprRequests } from '../../store/gdpr/requests.ts';
 import { audit, auditReads } from '../http/audit.ts';
-import { type Route, route } from '../http/route.ts';
+import type { Caller } from '../http/caller.ts';
+import { rowsOf, showPage } from '../http/page.ts';
+import { type Circumstances, type KeepReply, type Route, route } from '../http/route.ts';
+import { startSoon } from '../jobs/start-soon.ts';
 import { takeRequest } from './gdpr-asked.ts';
-import { knownGdprRequest, showAccess, showDeletion, showPolled } from './gdpr-record.ts';
+import { knownGdprRequest, listItems, showAccess, showDeletion, showPolled, viewRequest } from './gdpr-record.ts';
 
 const askForAccess = route(api.requestAccess, (asked, deps) => takeRequest('access', asked, deps));
 
@@ -43,4 +51,54 @@ const pollLatest = route(api.listLatestGdprRequests, async (
   });
 });
 
-export const gdprRoutes: Route[] = [askForAccess, viewAccess, askForDeletion, viewDeletion, pollLatest];
+const listRequests = route(api.listGdprRequests, async ({ query, caller: { entityId } }, { db, settings }) => {
+  const { type, state, source, ...page } = query;
+  const filter = { type: type ?? null, state: state ?? null, source: source ?? null };
+  const total = await countGdprRequests(db, entityId, filter);
+  const items = await listItems(db, entityId, await listGdprRequests(db, entityId, filter, rowsOf(page)));
+  const filtered = Object.entries(filter).flatMap(([name, value]) => (value === null ? [] : [`${name}=${value}`]));
+  return showPage(settings, [api.listGdprRequests.path, filtered.join('&')].filter(Boolean).join('?'), page, total, items);
+});
+
+const viewTheRequest = route(api.viewGdprRequest, async ({ params: { request_id }, ...who }, deps) => {
+  return write(deps.db, async (tx) => {
+    const asked = await findGdprRequest(tx, who.caller.entityId, request_id)
+      ?? refuse(404, 'not_found', 'Request not found, or its week is over');
+    await audit(tx, who, { action: 'read', subjectKind: 'gdpr_request', subject: asked.identifier });
+    return viewRequest(tx, deps, asked);
+  });
+});
+
+const DECISIONS = { approve: 'accepted', decline: 'declined' } as const;
+type Decision = keyof typeof DECISIONS;
+
+const approve = route(api.approveGdprRequest, async ({ params, log, keepReply, ...who }, deps) => {
+  const { request, answer } = await write(deps.db, (tx) => decide(tx, who, params.request_id, 'approve', keepReply));
+  await startSoon(deps, log, request.type, jobRefOf(request));
+  return answer;
+});
+
+const decline = route(api.declineGdprRequest, async ({ params, keepReply, ...who }, { db }) => {
+  return (await write(db, (tx) => decide(tx, who, params.request_id, 'decline', keepReply))).answer;
+});
+
+async function decide(
+  tx: Tx, { caller, address }: Pick<Circumstances, 'address'> & { caller: Caller }, requestId: string, decision: Decision,
+  keepReply: KeepReply,
+) {
+  const { entityId, userId } = caller;
+  const request = await updateDecision(tx, entityId, requestId, { state: DECISIONS[decision], decidedBy: userId })
+    ?? refuseUndecidable(await findGdprRequest(tx, entityId, requestId), decision);
+  await audit(tx, { caller, address }, { action: decision, subjectKind: 'gdpr_request', subject: requestId });
+  const [item] = await listItems(tx, entityId, [request]);
+  return { request, answer: await keepReply(tx, item!) };
+}
+
+function refuseUndecidable(request: GdprRequest | null, decision: Decision): never {
+  if (!request) return refuse(404, 'not_found', 'Request not found');
+  return refuse(409, 'conflict', `Request ${request.identifier} is ${request.state}: only one that is waiting can be ${decision}d`);
+}
+
+export const gdprRoutes: Route[] = [
+  askForAccess, viewAccess, askForDeletion, viewDeletion, pollLatest, listRequests, viewTheRequest, approve, decline,
+];

@@ -1,14 +1,19 @@
 import * as api from '../../api/imports/imports.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
+import { errorFileHeader, errorFileRow } from '../../domain/imports/error-file.ts';
 import type { ImportErrorType } from '../../domain/imports/import-error-type.ts';
+import { type ImportFormat, templateRows } from '../../domain/imports/import-file.ts';
+import { listCustomerAttributesOf } from '../../store/attributes/customer-attributes.ts';
 import { findSorById } from '../../store/attributes/systems-of-records.ts';
 import { write } from '../../store/core/database.ts';
 import { findFeedRequest } from '../../store/feed/feed-requests.ts';
 import { type StoredImportError, streamImportErrors } from '../../store/imports/import-errors.ts';
+import type { Import } from '../../store/imports/import-record.ts';
 import { cancelImport, findImport, findImportByJob, listImports } from '../../store/imports/imports.ts';
 import { audit } from '../http/audit.ts';
-import { streamedResult } from '../http/reply.ts';
+import { csvFile, streamedCsvFile, streamedResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
+import { findSorOfKey } from '../http/sor-key.ts';
 import { viewImportProgress } from './import-progress.ts';
 import { refuseUnknownImport } from './unknown-import.ts';
 
@@ -75,4 +80,37 @@ function toSeconds(time: Date): string {
   return time.toISOString().slice(0, 19).replace('T', ' ');
 }
 
-export const importRoutes: Route[] = [listImportJobs, listImportErrors, viewImport, cancelAnImport];
+const importTemplate = route(api.downloadImportTemplate, async ({ query, version }, deps) => {
+  const sor = await findSorOfKey(deps, query.sor_id, query.api_key);
+  const attributes = sor.disabled ? [] : await listCustomerAttributesOf(deps.db, sor.entityId, [sor.id]);
+  const keys = attributes.filter(({ disabled }) => !disabled).map(({ key }) => key);
+  return csvFile(`template-${sor.identifier}`, templateRows(version === 3 ? 'v3' : 'v2', keys));
+});
+
+const readErrorsFile = route(api.downloadImportErrors, async ({ params, query, ...who }, { db }) => {
+  const { entityId } = who.caller;
+  const job = await write(db, async (tx) => {
+    const found = await findImport(tx, entityId, params.import_id) ?? refuseUnknownImport(params.import_id);
+    await audit(tx, who, { action: 'read', subjectKind: 'import', subject: found.identifier });
+    return found;
+  });
+  const errors = streamImportErrors(db, entityId, job.id, { errorType: query.error_type, isOpen: true });
+  const format = columnsOf(job);
+  return streamedCsvFile(`errors-${job.identifier}`, errorFileHeader(format), eachRow(errors, format));
+});
+
+type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns'>;
+
+/** Before its header is read an import has no errors of rows. */
+function columnsOf({ columns, hasErrorColumns }: Import): Columns {
+  return { columns: columns ?? 4, hasErrorColumns };
+}
+
+async function* eachRow(errors: AsyncIterable<StoredImportError>, format: Columns): AsyncGenerator<string[]> {
+  for await (const error of errors) {
+    const row = errorFileRow(error, format);
+    if (row) yield row;
+  }
+}
+
+export const importRoutes: Route[] = [listImportJobs, listImportErrors, viewImport, cancelAnImport, importTemplate, readErrorsFile];

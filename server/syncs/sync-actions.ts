@@ -11,8 +11,7 @@ import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { type Circumstances, type KeepReply, type Route, route } from '../http/route.ts';
-import { startSoon } from '../jobs/start-soon.ts';
-import { followSoon } from './sync-flows.ts';
+import { followSyncSoon, startSoon } from '../jobs/start-soon.ts';
 import { knownSync, showSync } from './sync-record.ts';
 import { showRun } from './sync-run-record.ts';
 
@@ -61,7 +60,7 @@ async function changeState(syncId: string, { log, keepReply, ...who }: Who, deps
     return keepReply(tx, await showSync(tx, (await findSync(tx, entityId, syncId))!));
   });
   const sync = await findSync(deps.db, entityId, syncId);
-  if (sync) await followSoon(deps, log, sync);
+  if (sync) await followSyncSoon(deps, log, sync);
   return answer;
 }
 

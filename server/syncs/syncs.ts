@@ -14,8 +14,8 @@ import type { Caller } from '../http/caller.ts';
 import { rowsOf, showPage } from '../http/page.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
+import { followSyncSoon } from '../jobs/start-soon.ts';
 import { isOfSameRecords, readDefinition } from './sync-definition.ts';
-import { followSoon } from './sync-flows.ts';
 import { knownSync, showDefinition, showSync, showSyncs } from './sync-record.ts';
 
 const NAME_TAKEN = 'is the name of another sync already';
@@ -38,7 +38,7 @@ const createSync = route(api.createSync, async ({ body, keepReply, log, ...who }
     await audit(tx, who, { action: 'create', subjectKind: 'sync', subject: made.identifier });
     return keepReply(tx, await showSync(tx, made));
   });
-  await followSoon(deps, log, made!);
+  await followSyncSoon(deps, log, made!);
   return answer;
 });
 
@@ -65,7 +65,7 @@ const changeSync = route(api.updateSync, async ({ params: { sync_id }, body, log
     await audit(tx, who, { action: 'update', subjectKind: 'sync', subject: sync_id, details: { members: Object.keys(body).join(' ') } });
     return (await findSync(tx, entityId, sync_id))!;
   }, { collide: true });
-  await followSoon(deps, log, after);
+  await followSyncSoon(deps, log, after);
   return showSync(deps.db, after);
 });
 
@@ -78,7 +78,7 @@ const deleteTheSync = route(api.deleteSync, async ({ params: { sync_id }, log, .
     await audit(tx, who, { action: 'delete', subjectKind: 'sync', subject: sync_id });
     return sync;
   });
-  await followSoon(deps, log, { ...deleted, schedule: null });
+  await followSyncSoon(deps, log, { ...deleted, schedule: null });
   return noResult();
 });
 

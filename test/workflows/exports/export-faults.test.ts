@@ -2,13 +2,13 @@ import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { NewExporter } from '../../../store/exports/data-exporter-record.ts';
 import { listExportRecords } from '../../../store/exports/export-files.ts';
 import { findExportRun } from '../../../store/exports/export-runs.ts';
-import { breakAfter, loseAnswer, type S3Proxy, s3Error, s3Proxy, SLOW_DOWN } from '../../harness/core/s3-proxy.ts';
+import { breakAfter, loseAnswer, s3Error, type S3Proxy, s3Proxy, SLOW_DOWN } from '../../harness/core/s3-proxy.ts';
 import { testS3, type TestS3 } from '../../harness/core/s3.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { testSts, type TestSts } from '../../harness/core/sts.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import {
-  askForExport, DAY, type ExportWorld, exportEnded, insertEvents, makeExportWorld, readExport, runExport,
+  askForExport, DAY, exportEnded, type ExportWorld, insertEvents, makeExportWorld, readExport, runExport,
 } from '../../harness/exports/exports.ts';
 
 const ROLE = { accountId: '123456789012', roleName: 'millrace-exports' };

@@ -10,7 +10,7 @@ import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { brokenS3, type BrokenS3 } from '../../harness/core/broken-s3.ts';
 import { copyStore, testStore } from '../../harness/core/database.ts';
 import { listFiles } from '../../harness/core/files.ts';
-import { personId, PERSON_MARK } from '../../harness/core/people.ts';
+import { PERSON_MARK, personId } from '../../harness/core/people.ts';
 import { startServer } from '../../harness/core/served.ts';
 import { smtpServer } from '../../harness/core/smtp.ts';
 import { openStack, type Stack } from '../../harness/core/stack.ts';

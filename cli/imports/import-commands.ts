@@ -1,0 +1,123 @@
+import type { Command } from 'commander';
+import { refuse } from '../../domain/core/refusal.ts';
+import type { CommandContext, Run } from '../core/command-context.ts';
+import { writeOut } from '../core/write-out.ts';
+import { errorOptions, type ErrorsOptions, IMPORT_HEADS, printErrorList } from './error-list.ts';
+import { followImport, viewImport } from './follow-import.ts';
+import { exitStatus, hasEnded, report } from './import-status.ts';
+import { findSorKey } from './sor-key.ts';
+import { type ImportOptions, startImport } from './start-import.ts';
+
+const addImportCommand = (program: Command, run: Run) => program.command('import')
+  .description('import a CSV file of attribute values, gzipped or not')
+  .argument('<file|url>', 'a file here, or a URL that the server fetches')
+  .requiredOption('--sor <identifier>', 'the System of Record to import into')
+  .option('--api-key <key>', 'the SoR\'s key; fetched by MILLRACE_TOKEN when left out')
+  .option('--dry-run', 'report what the import would do, and change nothing')
+  .option('--header <name: value>', 'a header for the fetching of the URL; may be given again',
+    (header: string, others: string[] | undefined) => [...(others ?? []), header])
+  .action((source: string, options: ImportOptions) => run((context) => importFile(context, source, options)));
+
+/** Starts an import, shows how far it is, and prints what became of the rows. */
+async function importFile(context: CommandContext, source: string, options: ImportOptions): Promise<number> {
+  const { server, console } = context;
+  const id = await startImport(context, source, options);
+  console.log(options.dryRun ? `import ${id}, a dry run` : `import ${id}`);
+  if (!server.token) {
+    console.log('MILLRACE_TOKEN is not set, so its progress cannot be shown.');
+    return 0;
+  }
+  const status = await followImport(context, id);
+  console.log(report(status));
+  return exitStatus(status);
+}
+
+type RedriveOptions = { apiKey?: string };
+
+const addRedriveCommand = (program: Command, run: Run) => program.command('redrive')
+  .description('import the corrected rows of an import that has ended')
+  .argument('<import_id>', 'the import whose errors were corrected')
+  .argument('<file>', 'what `millrace errors <import_id> --csv` gave, corrected')
+  .option('--api-key <key>', 'the SoR\'s key; fetched by MILLRACE_TOKEN when left out')
+  .action((id: string, file: string, options: RedriveOptions) => run((context) => redrive(context, id, file, options)));
+
+/** Imports the file as a child of the import, and prints what became of the rows of both. */
+async function redrive(context: CommandContext, parentId: string, file: string, { apiKey }: RedriveOptions): Promise<number> {
+  const { client, console } = context;
+  const { sor } = await viewImport(client, parentId);
+  if (!sor) return refuse(404, 'no_sor', `The System of Record of ${parentId} is gone.`);
+  const id = await startImport(context, file, { sor: sor.identifier, apiKey, redriveOf: parentId });
+  console.log(`import ${id}`);
+  const child = await followImport(context, id);
+  console.log(`${report(child)}\n\nimport ${parentId}\n${report(await viewImport(client, parentId))}`);
+  return exitStatus(child);
+}
+
+type TemplateOptions = { sor: string; apiKey?: string };
+
+const addTemplateCommand = (program: Command, run: Run) => program.command('template')
+  .description('print a CSV file to fill in: its header, and a row for each attribute')
+  .requiredOption('--sor <identifier>', 'the System of Record to import into')
+  .option('--api-key <key>', 'the SoR\'s key; fetched by MILLRACE_TOKEN when left out')
+  .action((options: TemplateOptions) => run((context) => printTemplate(context, options)));
+
+async function printTemplate(context: CommandContext, { sor, apiKey }: TemplateOptions): Promise<number> {
+  const query = { sor_id: sor, api_key: apiKey ?? await findSorKey(context, sor) };
+  await writeOut(context, await context.client.stream.downloadImportTemplate({ query }), undefined);
+  return 0;
+}
+
+const addStatusCommand = (program: Command, run: Run) => program.command('status')
+  .description('follow an import until it has ended; of one that has, tell what became of its rows')
+  .argument('<import_id>')
+  .action((id: string) => run((context) => printStatus(context, id)));
+
+async function printStatus(context: CommandContext, id: string): Promise<number> {
+  const now = await viewImport(context.client, id);
+  const status = hasEnded(now) ? now : await followImport(context, id);
+  context.console.log(report(status));
+  return exitStatus(status);
+}
+
+function addErrorsCommand(program: Command, run: Run): void {
+  const command = program.command('errors')
+    .description('list the rows of an import that changed nothing, each with its line and reason')
+    .argument('<import_id>', 'or the requestId of a JSON feed')
+    .action((id: string, options: ErrorsOptions) => run((context) => printErrors(context, id, options)));
+  for (const option of errorOptions({
+    json: 'one JSON object a line, with the row as it stood in the file',
+    csv: 'the rows as a CSV file, to be corrected and given to `millrace redrive`',
+  })) command.addOption(option);
+}
+
+/** Prints what became of each row that changed nothing. */
+async function printErrors(context: CommandContext, id: string, options: ErrorsOptions): Promise<number> {
+  const { stream } = context.client;
+  const query = { error_type: options.type };
+  if (options.csv) {
+    await writeOut(context, await stream.downloadImportErrors({ params: { import_id: id }, query }), options.output);
+    return 0;
+  }
+  const reply = await stream.listImportErrors({ query: { ...query, import_id: id } });
+  const lineZero = id.startsWith('req_') ? '0' : 'file';
+  return printErrorList(context, { reply, member: 'attribute_errors', lineZero, heads: IMPORT_HEADS }, options);
+}
+
+const addCancelCommand = (program: Command, run: Run) => program.command('cancel')
+  .description('cancel an import that has not ended; what it has imported stays')
+  .argument('<import_id>')
+  .action((id: string) => run((context) => cancel(context, id)));
+
+async function cancel({ client, console }: CommandContext, id: string): Promise<number> {
+  const status = await client.cancelImport({ params: { import_id: id } });
+  if (hasEnded(status)) console.log(report(status));
+  else console.log(`It ends within moments. To see how it ended: millrace status ${id}`);
+  return 0;
+}
+
+const COMMANDS = [addTemplateCommand, addImportCommand, addStatusCommand, addErrorsCommand, addRedriveCommand, addCancelCommand];
+
+/** The commands about imports. */
+export function addImportCommands(program: Command, run: Run): void {
+  for (const addCommand of COMMANDS) addCommand(program, run);
+}
