@@ -45,6 +45,13 @@ export async function copyStore({ url, ...rest }: TestStore): Promise<TestStore>
   return openStore({ ...rest, url: copy });
 }
 
+/** A database with nothing in it, not even the tables. */
+export async function emptyDatabase(): Promise<Database> {
+  const db = openDatabase({ url: await clone('template1'), name: 'test' });
+  onFileEnd(() => db.end());
+  return db;
+}
+
 type Place = Pick<TestStore, 'url' | 'filesFolder' | 's3' | 'secretKey'>;
 
 async function openStore({ url, filesFolder, s3, secretKey }: Place): Promise<TestStore> {

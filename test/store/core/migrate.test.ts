@@ -1,0 +1,82 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import type { Database } from '../../../store/core/database.ts';
+import { migrate } from '../../../store/core/migrate.ts';
+import { emptyDatabase } from '../../harness/core/database.ts';
+
+const FOLDER = new URL('../../../store/migrations/', import.meta.url);
+const files = (await readdir(FOLDER)).toSorted();
+
+/** As the release before this migration left it, with one entity, whose id is 1. */
+async function databaseBefore(migration: string): Promise<Database> {
+  const db = await emptyDatabase();
+  await db.query('CREATE TABLE schema_migrations (file text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())');
+  for (const file of files.filter((name) => name < migration)) {
+    await db.query(await readFile(new URL(file, FOLDER), 'utf8'));
+    await db.query('INSERT INTO schema_migrations (file) VALUES ($1)', [file]);
+  }
+  await db.query(`INSERT INTO entities (identifier, name, qa_api_key, prod_api_key) VALUES ('ent_1', 'One', 'sealed', 'sealed')`);
+  return db;
+}
+
+type Asked = { state: string; source: string; userId: string | null; deviceId: string | null; subject?: Buffer };
+
+/** Each a request for one person. */
+async function insertRequests(db: Database, requests: Asked[]): Promise<void> {
+  for (const [index, { state, source, userId, deviceId, subject }] of requests.entries()) {
+    const { rows: [request] } = await db.query<{ id: string }>(`
+      INSERT INTO gdpr_requests (entity_id, identifier, request_type, source, requester_kind, state)
+      VALUES (1, $1, 'delete', $2, $3, $4) RETURNING id`,
+    [`gdpr_${index}`, source, source === 'sdk' ? 'device' : 'user', state]);
+    await db.query(`
+      INSERT INTO gdpr_request_people (entity_id, request_id, ordinal, user_id, device_id, subject) VALUES (1, $1, 1, $2, $3, $4)`,
+    [request!.id, userId, deviceId, subject ?? null]);
+  }
+}
+
+describe('a database of an earlier release', () => {
+  it('has of requests from devices those that have not begun cover the device alone, and no other', async () => {
+    const db = await databaseBefore('0023');
+    const fromDevice = { source: 'sdk', userId: 'ann', deviceId: 'phone' };
+    await insertRequests(db, [
+      { ...fromDevice, state: 'waiting' },
+      { ...fromDevice, state: 'accepted' },
+      { ...fromDevice, state: 'accepted', subject: Buffer.from('hash') },       // its person was gathered: it has begun
+      { ...fromDevice, state: 'running' },
+      { ...fromDevice, state: 'treated' },
+      { ...fromDevice, state: 'accepted', source: 'api', deviceId: null },
+    ]);
+    await migrate(db);
+    const { rows } = await db.query<{ userId: string | null }>('SELECT user_id "userId" FROM gdpr_request_people ORDER BY request_id');
+    expect(rows.map(({ userId }) => userId)).toEqual([null, null, 'ann', 'ann', 'ann', 'ann']);
+  });
+
+  it('has those aliases count whose earlier id was used on no device but the user\'s', async () => {
+    const db = await databaseBefore('0024');
+    await db.query(`INSERT INTO user_aliases (entity_id, previous_id, user_id) VALUES
+      (1, 'unknown', 'ann'), (1, 'on her phone', 'ann'), (1, 'on another phone, too', 'ann')`);
+    await db.query(`INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) VALUES
+      (1, 1, 'hers', 'ann', now()), (1, 1, 'hers', 'on her phone', now()),
+      (1, 1, 'hers', 'on another phone, too', now()), (1, 1, 'other', 'on another phone, too', now())`);
+    await migrate(db);
+    const { rows } = await db.query('SELECT previous_id FROM user_aliases WHERE witnessed ORDER BY previous_id');
+    expect(rows).toEqual([{ previous_id: 'on her phone' }, { previous_id: 'unknown' }]);
+  });
+});
+
+describe('migrations', () => {
+  it('are applied once, by processes that start together', async () => {
+    const db = await emptyDatabase();
+    const applied = (await Promise.all([migrate(db), migrate(db), migrate(db)])).map((migrated) => migrated.applied);
+    expect(applied.flat()).toEqual(files);
+    expect(await migrate(db)).toEqual({ version: files.length, applied: [] });
+  });
+
+  it('of a newer Millrace are left alone by an older one, which says what to do', async () => {
+    const db = await databaseBefore('0002');
+    await db.query(`INSERT INTO schema_migrations (file) VALUES ('9999_from_the_future.sql')`);
+    await expect(migrate(db)).rejects.toThrow(/newer Millrace \(9999_from_the_future\.sql\): start that version/);
+    const { rows } = await db.query(`SELECT to_regclass('systems_of_records') AS found`);
+    expect(rows).toEqual([{ found: null }]);
+  });
+});
