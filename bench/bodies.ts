@@ -69,17 +69,24 @@ async function cpuOfBatch(service: RunningService, sent: Sent, idle: number): Pr
   return (cpuMs - idle * (performance.now() - began)) / REQUESTS;
 }
 
-/** Of all threads of the running process, ms. */
-function cpuMsOf(pid: number): number {
+/** ns of each thread of the running process. */
+function cpuOfThreads(pid: number): Map<string, number> {
   const threads = `/proc/${pid}/task`;
-  const onCpuNs = (thread: string) => Number(readFileSync(`${threads}/${thread}/schedstat`, 'utf8').split(' ')[0]);
-  return readdirSync(threads).reduce((sum, thread) => sum + onCpuNs(thread), 0) / 1e6;
+  return new Map(readdirSync(threads).map((thread) => {
+    try {
+      return [thread, Number(readFileSync(`${threads}/${thread}/schedstat`, 'utf8').split(' ')[0])];
+    } catch {
+      return [thread, 0];         // it ended meanwhile
+    }
+  }));
 }
 
+/** ms; of threads that have ended by then nothing is known. */
 async function cpuOf({ pid }: RunningService, work: () => Promise<unknown>): Promise<number> {
-  const before = cpuMsOf(pid);
+  const before = cpuOfThreads(pid);
   await work();
-  return cpuMsOf(pid) - before;
+  const ns = [...cpuOfThreads(pid)].map(([thread, after]) => Math.max(0, after - (before.get(thread) ?? 0)));
+  return ns.reduce((sum, each) => sum + each, 0) / 1e6;
 }
 
 async function cpuPerMs(service: RunningService, work: () => Promise<unknown>): Promise<number> {
