@@ -1,4 +1,4 @@
-import { enableCompileCache } from 'node:module';
+import { runCommand } from './run-command.ts';
 
 // A reader of the output may stop at any time, as `head` does: that is no failure.
 for (const stream of [process.stdout, process.stderr]) {
@@ -8,7 +8,4 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
-// Loaded from there, everything takes half the time.
-enableCompileCache();
-const { runCommand } = await import('./run-command.ts');
 process.exitCode = await runCommand(process.argv.slice(2), process);

@@ -2,11 +2,12 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createWriteStream, existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
-import { arch, homedir, platform } from 'node:os';
+import { arch, platform } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
+import { cacheFolder } from '../cache-folder.ts';
 import { CannotStart } from '../cannot-start.ts';
 import { type Say, seconds } from './say.ts';
 
@@ -49,18 +50,13 @@ const ARRIVE_MS = 300_000;
 const STILL_AT_IT_MS = 15_000;
 const PROCESSORS: Record<string, string> = { x64: 'amd64', arm64: 'arm64' };
 
-/** Where programs are kept for all clones of this user: `millrace` in XDG_CACHE_HOME or ~/.cache. */
-function defaultCacheFolder(): string {
-  return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'millrace');
-}
-
 /**
  * The path of a program: from PATH, the cache, its official archive, or `go install`, in this order. Each
  * attempt is said as it happens, with its time; when none succeeds the error lists why.
  */
 export async function findProgram(
   program: Program,
-  { say, cacheFolder: cache = defaultCacheFolder(), path = process.env.PATH ?? '', answerMs = ANSWER_MS }: FindOptions,
+  { say, cacheFolder: cache = cacheFolder(), path = process.env.PATH ?? '', answerMs = ANSWER_MS }: FindOptions,
 ): Promise<string> {
   const cached = join(cache, `${program.name}-${program.version}`);
   const attempts: Attempt[] = [
