@@ -2,6 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
+import { MAX_NESTING } from '../api/core/input.ts';
+import { parseJsonAtOnce } from '../domain/core/parse-json.ts';
 import type { Line, Size } from './line.ts';
 import { atMost, atMostTimes } from './report.ts';
 import { createSor, type RunningService } from './service.ts';
@@ -98,12 +100,16 @@ const JSON_BYTES: Record<Size, number> = { quick: 2_000_000, full: 10_000_000 };
 const VALUE = '{"attribute_key":"name","attribute_value":"some text","customer_id":"customer-0000001","price":12.5},';
 const ROUNDS = 9;
 const parsing = (size: Size) => `a JSON body of ${JSON_BYTES[size] / 1e6} MB with credentials, request to refused`;
+const parsingAlone = (size: Size) => `parsing ${JSON_BYTES[size] / 1e6} MB of JSON, digits kept and nesting bounded`;
 const BESIDE = 'the same, the slowest answer to others meanwhile';
 
-/** A body whose one fault shows once it is parsed, against JSON.parse of its text; and how long others wait for it. */
+/**
+ * A body whose one fault shows once it is parsed, against JSON.parse of its text; how long others wait for it; and its parsing alone,
+ * against JSON.parse of the same bytes.
+ */
 export const largeBodies: Line = {
   key: 'json',
-  titles: (size) => [parsing(size), BESIDE],
+  titles: (size) => [parsing(size), BESIDE, parsingAlone(size)],
   async *measure(context) {
     const service = await context.service();
     const sor = await createSor(service);
@@ -121,11 +127,32 @@ export const largeBodies: Line = {
       JSON.parse(text);
       bare.push((performance.now() - parseBegan) / 1000);
     }
-    const middle = (all: number[]) => all.slice(1).toSorted((a, b) => a - b)[Math.floor(ROUNDS / 2)]!;
     yield atMostTimes(parsing(context.size), middle(ours), middle(bare), 1.5);
     yield atMost(BESIDE, 'ms', slowest, 100);
+    const [parsed, bareParsed] = parseInTurns(sent.body);
+    yield atMostTimes(parsingAlone(context.size), middle(parsed), middle(bareParsed), 1.5);
   },
 };
+
+/** Of all rounds but the first, in which the code is compiled. */
+function middle([, ...rounds]: number[]): number {
+  return rounds.toSorted((a, b) => a - b)[Math.floor(rounds.length / 2)]!;
+}
+
+/** Seconds of each round: ours, and bare. */
+function parseInTurns(bytes: Buffer): [number[], number[]] {
+  const [ours, bare]: [number[], number[]] = [[], []];
+  const time = (all: number[], parse: () => unknown) => {
+    const began = performance.now();
+    parse();
+    all.push((performance.now() - began) / 1000);
+  };
+  for (let round = 0; round <= 3 * ROUNDS; round += 1) {
+    time(ours, () => parseJsonAtOnce(bytes, { maxNesting: MAX_NESTING, exactNumbers: true }));
+    time(bare, () => JSON.parse(bytes.toString()));
+  }
+  return [ours, bare];
+}
 
 /** Of requests one after the other until `posted` is answered. */
 async function slowestBeside({ url }: RunningService, posted: Promise<unknown>): Promise<number> {

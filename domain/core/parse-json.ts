@@ -2,7 +2,7 @@ import { exactNumber } from './exact-json.ts';
 import { type JsonPiece, JsonScan, type LargeJson, skipSpace } from './scan-json.ts';
 
 /** How much is parsed, or looked over, in one go. */
-const PIECE_BYTES = 64 * 1024;
+const PIECE_BYTES = 128 * 1024;
 /** Begins a string that stands for a number. UTF-8 can't spell it, so of all texts only one that escapes it begins so. */
 const NUMBER_MARK = '\uDFFF\uDFFF';
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
@@ -115,8 +115,23 @@ class JsonText {
   /** Throws a `SyntaxError`. */
   parse(before: string, start: number, end: number, after: string): unknown {
     const first = this.#nextNumber;
-    const value = JSON.parse(before + this.#marked(start, end) + after) as unknown;
+    const hasNumbers = this.#numbers[first]! < end;
+    const isWithin = start > 0 && end < this.bytes.length && before.length === 1 && after.length === 1;
+    const text = isWithin && !hasNumbers ? this.#enclosed(before, start, end, after) : before + this.#marked(start, end) + after;
+    const value = JSON.parse(text) as unknown;
     return this.#mayHaveProto || this.#nextNumber > first ? withoutMarks(value) : value;
+  }
+
+  /** Two characters of ASCII stand in for those around, for as long as the text is read: it need not be copied again to get them. */
+  #enclosed(before: string, start: number, end: number, after: string): string {
+    const { bytes } = this;
+    const [left, right] = [bytes[start - 1]!, bytes[end]!];
+    bytes[start - 1] = before.charCodeAt(0);
+    bytes[end] = after.charCodeAt(0);
+    const text = bytes.toString('utf8', start - 1, end + 1);
+    bytes[start - 1] = left;
+    bytes[end] = right;
+    return text;
   }
 
   #marked(start: number, end: number): string {
