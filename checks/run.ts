@@ -11,7 +11,7 @@ import { typescript } from './typescript.ts';
 /** Tools that read code: one that looks at fewer files than there are checks less than it seems to. */
 const READ_CODE = [typescript, oxlint, dependencyCruiser];
 
-type Outcome = { faults: string[]; filesLookedAt?: number; rules: number };
+type Outcome = { errors: string[]; filesLookedAt?: number; rules: number };
 
 const start = performance.now();
 const copy = await copyProject(join(import.meta.dirname, '..'));
@@ -32,12 +32,12 @@ async function runAll(): Promise<string[]> {
   const failed: string[] = [];
   for (const check of CHECKS) {
     const began = performance.now();
-    const { faults, filesLookedAt, rules } = await outcomeOf(check, codeFiles);
+    const { errors, filesLookedAt, rules } = await outcomeOf(check, codeFiles);
     const counts = `${filesLookedAt === undefined ? '' : `${filesLookedAt} files, `}${rules} rules proved`;
-    const verdict = faults.length === 0 ? 'ok  ' : 'FAIL';
+    const verdict = errors.length === 0 ? 'ok  ' : 'FAIL';
     console.log(`${verdict}  ${check.name.padEnd(20)}${counts.padEnd(30)}${seconds(began)}`);
-    for (const fault of faults) console.log(`      ${fault}`);
-    if (faults.length > 0) failed.push(check.name);
+    for (const error of errors) console.log(`      ${error}`);
+    if (errors.length > 0) failed.push(check.name);
   }
   return failed;
 }
@@ -48,16 +48,16 @@ async function outcomeOf(check: Check, codeFiles: number): Promise<Outcome> {
       [check.rules(), check.run('.'), proof(check)]);
     const isShort = READ_CODE.includes(check) && (filesLookedAt ?? 0) < codeFiles;
     return {
-      faults: [
+      errors: [
         ...findings.map(toLine),
-        ...unprovenRules.map((fault) => `${fixturesOf(check.name)}: ${fault}`),
+        ...unprovenRules.map((error) => `${fixturesOf(check.name)}: ${error}`),
         ...(isShort ? [`looked at ${filesLookedAt} files of ${codeFiles}`] : []),
       ],
       filesLookedAt,
       rules: new Set(rules).size,
     };
   } catch (error) {
-    return { faults: [error instanceof Error ? error.message : String(error)], rules: 0 };
+    return { errors: [error instanceof Error ? error.message : String(error)], rules: 0 };
   }
 }
 

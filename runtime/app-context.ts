@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
-import { faultOf } from '../domain/core/fault.ts';
+import { internalErrorOf } from '../domain/core/internal-error.ts';
 import { type Database, openDatabase } from '../store/core/database.ts';
 import type { Files } from '../store/core/files.ts';
 import { migrate } from '../store/core/migrate.ts';
@@ -57,7 +57,7 @@ async function openAppContext(config: Config, { databaseUrl, ...backends }: Back
   const identity = `millrace-${process.pid}`;
   const db = openDatabase({
     url: databaseUrl, name: identity, max: 21,         // one says that this process runs
-    onError: (error) => log.warn({ ...faultOf(error) }, 'a database session ended'),
+    onError: (error) => log.warn({ ...internalErrorOf(error) }, 'a database session ended'),
   });
   let ended = () => {};
   try {

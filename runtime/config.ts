@@ -5,7 +5,7 @@ import { closest } from 'fastest-levenshtein';
 import { z } from 'zod';
 import { readCommandsFile } from '../connectors/commands/commands-file.ts';
 import { readFetchAllow } from '../connectors/core/fetch-allow.ts';
-import { smtpUrlFault } from '../connectors/smtp/mail-url.ts';
+import { smtpUrlError } from '../connectors/smtp/mail-url.ts';
 import { CannotStart } from './cannot-start.ts';
 
 const httpUrl = z.url({ protocol: /^https?$/, error: 'is an http or https address, such as https://millrace.example.com' });
@@ -42,8 +42,8 @@ const proxies = z.string().refine((text) => text.split(',').every((part) => isNe
   'is addresses or networks, separated by commas, such as 10.0.0.0/8 or loopback');
 
 const smtpUrl = z.string().superRefine((text, ctx) => {
-  const fault = smtpUrlFault(text);
-  if (fault !== undefined) ctx.addIssue({ code: 'custom', message: fault });
+  const error = smtpUrlError(text);
+  if (error !== undefined) ctx.addIssue({ code: 'custom', message: error });
 });
 
 const fetchAllow = z.string().superRefine((text, ctx) => {

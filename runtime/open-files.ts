@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { s3Fault } from '../connectors/s3/s3-refusal.ts';
+import { s3Error } from '../connectors/s3/s3-refusal.ts';
 import { asBytes, type Files, folderFiles } from '../store/core/files.ts';
 import { s3Files } from '../store/core/s3-files.ts';
 import { CannotStart } from './cannot-start.ts';
@@ -53,7 +53,7 @@ const ADVICE: Record<string, string> = {
 
 /** S3's own messages may quote keys, and stay out. */
 function adviceOn(error: unknown): string {
-  const { code: name = '', message, status } = s3Fault(error);
+  const { code: name = '', message, status } = s3Error(error);
   const answered = status === undefined ? '' : `it answered ${status} ${name}: `;
   if (ADVICE[name]) return answered + ADVICE[name];
   if (message === 'Region is missing') return 'there is no region: set AWS_REGION';

@@ -8,7 +8,7 @@ import type { WaysOut } from '../connectors/core/contract.ts';
 import { type FetchAllow, readFetchAllow } from '../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../connectors/core/guarded-fetch.ts';
 import { openMailer } from '../connectors/smtp/mail.ts';
-import { faultOf } from '../domain/core/fault.ts';
+import { internalErrorOf } from '../domain/core/internal-error.ts';
 import { TASK_QUEUES, type TaskQueue } from '../domain/jobs/workflow-id.ts';
 import { buildMetricsServer, buildServer } from '../server/app.ts';
 import type { Readiness } from '../server/dependencies.ts';
@@ -54,7 +54,7 @@ export async function startService(context: AppContext, { serves, works }: Servi
   await ensureTemporal(supervisorOptions).catch(() => {});      // out of reach for now: the supervisor says so, and stays at it
   const supervisor = superviseTemporal(supervisorOptions, stopping.signal);
   const release = releaseUnusedMemory(stopping.signal)
-    .catch((error: unknown) => context.log.warn({ fault: faultOf(error) }, 'unused memory is not given back any more'));
+    .catch((error: unknown) => context.log.warn({ error: internalErrorOf(error) }, 'unused memory is not given back any more'));
   let app: FastifyInstance | null = null;
   let metricsApp: FastifyInstance | null = null;
   let workers: Workers | null = null;

@@ -1,10 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  type Client, isGrpcServiceError, ScheduleAlreadyRunning, ScheduleNotFoundError, ScheduleOverlapPolicy,
-} from '@temporalio/client';
+import { type Client, isGrpcServiceError, ScheduleAlreadyRunning, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import type { Log } from '../activities/dependencies.ts';
-import { faultOf } from '../domain/core/fault.ts';
+import { internalErrorOf } from '../domain/core/internal-error.ts';
 import type { TaskQueue } from '../domain/jobs/workflow-id.ts';
 
 /** gRPC status codes. */
@@ -35,7 +33,7 @@ export async function superviseTemporal(options: SupervisorOptions, stopping: Ab
       await ensureTemporal(options);
       isReachable = true;
     } catch (error) {
-      if (isReachable) options.log.warn({ ...faultOf(error) }, 'Temporal is out of reach; accepted work waits for it');
+      if (isReachable) options.log.warn({ ...internalErrorOf(error) }, 'Temporal is out of reach; accepted work waits for it');
       isReachable = false;
     }
     await delay(options.sweepSeconds * 1000, undefined, { signal: stopping }).catch(() => {});

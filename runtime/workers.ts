@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
-import type { Log, Dependencies } from '../activities/dependencies.ts';
+import type { Dependencies, Log } from '../activities/dependencies.ts';
 import { allSteps } from '../activities/index.ts';
-import { faultOf } from '../domain/core/fault.ts';
+import { internalErrorOf } from '../domain/core/internal-error.ts';
 import type { TaskQueue } from '../domain/jobs/workflow-id.ts';
 import { activityInterceptor } from './telemetry/activity-interceptor.ts';
 import type { Metrics } from './telemetry/metrics.ts';
@@ -110,7 +110,7 @@ async function runOnce(queue: TaskQueue, options: RunOptions): Promise<void> {
     if (draining.aborted) worker.shutdown();      // asked to end meanwhile; one that never ran would not let go
     await run;
   } catch (error) {
-    log.warn({ queue, ...faultOf(error) }, 'a worker stopped, and starts again');
+    log.warn({ queue, ...internalErrorOf(error) }, 'a worker stopped, and starts again');
     await delay(RESTART_MS, undefined, { signal: draining }).catch(() => {});
   } finally {
     live.delete(queue);
@@ -142,7 +142,7 @@ function workerOptions(queue: TaskQueue, options: RunOptions): Omit<WorkerOption
 function withoutErrors(meta: object = {}): object {
   const kept: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(meta) as [string, unknown][]) {
-    if (value instanceof Error) kept[name] = faultOf(value);
+    if (value instanceof Error) kept[name] = internalErrorOf(value);
     else if (typeof value === 'string' || typeof value === 'number') kept[name] = value;
   }
   return kept;

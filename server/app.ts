@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { METHODS } from 'node:http';
 import helmet from '@fastify/helmet';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
-import { faultOf } from '../domain/core/fault.ts';
+import { internalErrorOf } from '../domain/core/internal-error.ts';
 import { refuse } from '../domain/core/refusal.ts';
 import { type Limits, LIMITS, type RouteDependencies, type ServerDependencies, type ServerSettings } from './dependencies.ts';
 import { FeedAdmissionLimit } from './feed/feed-admission-limit.ts';
@@ -75,7 +75,7 @@ export function buildMetricsServer({ log, metrics }: Pick<ServerDependencies, 'l
 
 function newApp(log: ServerDependencies['log'], limits: Limits, trustProxy: ServerSettings['trustProxy'] = false): FastifyInstance {
   // Fastify logs errors of its own accord, too: what they quote stays out.
-  const quiet = log.child({}, { serializers: { err: faultOf, req: () => undefined, res: () => undefined } });
+  const quiet = log.child({}, { serializers: { err: internalErrorOf, req: () => undefined, res: () => undefined } });
   const app = fastify({
     ...connectionOptions(limits),
     loggerInstance: quiet as FastifyBaseLogger,
@@ -85,7 +85,7 @@ function newApp(log: ServerDependencies['log'], limits: Limits, trustProxy: Serv
     trustProxy,
     frameworkErrors: (error, request, reply) => void sendError(error, request, reply),
   }) as unknown as FastifyInstance;
-  // Without a route for them they are refused like any other; Fastify itself would answer with a fault of its own.
+  // Without a route for them they are refused like any other; Fastify itself would answer with an error of its own.
   for (const method of METHODS.filter((each) => !app.supportedMethods.includes(each))) app.addHttpMethod(method, { hasBody: true });
   return app;
 }

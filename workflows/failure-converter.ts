@@ -1,6 +1,6 @@
 import { DefaultFailureConverter, type FailureConverter, type ProtoFailure } from '@temporalio/common';
 
-/** A class name, a refusal's code or a fault's id: nothing that could quote a value. */
+/** A class name, a refusal's code or an error's id: nothing that could quote a value. */
 const OPAQUE = /^[\w-]{1,64}$/;
 
 /**

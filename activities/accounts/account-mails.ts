@@ -1,6 +1,6 @@
 import type { Mail } from '../../connectors/smtp/mailer.ts';
 import { invitationMail, resetMail } from '../../domain/accounts/account-mail.ts';
-import { faultOf } from '../../domain/core/fault.ts';
+import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import {
   deleteResetsOfNobody, type DueReset, listDueInvitations, listDueResets,
 } from '../../store/accounts/account-links-across-entities.ts';
@@ -81,5 +81,5 @@ async function mailLink(
 
 /** What one mail meets keeps none of the others. */
 async function alone({ log }: AccountMailDependencies, { identifier }: { identifier: string }, work: () => Promise<void>): Promise<void> {
-  await work().catch((error: unknown) => log.warn({ accountLink: identifier, ...faultOf(error) }, 'a mail about an account was not sent'));
+  await work().catch((error: unknown) => log.warn({ accountLink: identifier, ...internalErrorOf(error) }, 'a mail about an account was not sent'));
 }

@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { ExportBucket } from '../../connectors/s3/export-bucket.ts';
-import { faultOf } from '../../domain/core/fault.ts';
+import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { type ExportManifest, manifestSchema } from '../../domain/exports/export-manifest.ts';
 import type { JobClaim } from '../../domain/jobs/job.ts';
@@ -49,7 +49,7 @@ export async function cleanEnded(deps: Dependencies, claim: JobClaim): Promise<v
     await write(deps.db, (tx) => updateCleaned(tx, { entityId, runId }));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    deps.log.warn({ entityId, run: job.run.identifier, ...faultOf(error) }, 'what an export left behind stays for now');
+    deps.log.warn({ entityId, run: job.run.identifier, ...internalErrorOf(error) }, 'what an export left behind stays for now');
   } finally {
     open.bucket.close();
   }

@@ -12,12 +12,12 @@ import { tellWhatIsLeft } from '../gdpr/tell-exporters.ts';
 import { type AttemptScope, openAttemptScope } from './attempt-scope.ts';
 import { type Attempt, type OpenAttempt, writeHeld } from './attempt.ts';
 import { cleanEnded, cleanRunsBefore } from './clean.ts';
-import { waitOrFailExport } from './fault.ts';
 import { findExportJob, typesOf } from './job.ts';
 import { lookForLateRows } from './late.ts';
 import { type OpenBucket, openBucketOf } from './open-bucket.ts';
 import { publish } from './publish.ts';
 import { writeType } from './type-files.ts';
+import { waitOrFailExport } from './wait-or-fail-export.ts';
 
 /**
  * Writes what is left of a run into its bucket, and ends it. Null: there is nothing left to do, or the run has failed; else
@@ -48,7 +48,7 @@ async function exportInTurn(deps: Dependencies, claim: JobClaim): Promise<RetryA
     await exportAll(deps, { ...job, ...open, key, scope });
     return null;
   } catch (thrown) {
-    return await afterFault(deps, claim, thrown, { scope, open });
+    return await afterError(deps, claim, thrown, { scope, open });
   } finally {
     open?.bucket.close();
     scope.close();
@@ -57,7 +57,7 @@ async function exportInTurn(deps: Dependencies, claim: JobClaim): Promise<RetryA
 
 type Opened = { scope: AttemptScope; open: OpenBucket | null };
 
-async function afterFault(deps: Dependencies, claim: JobClaim, thrown: unknown, { scope, open }: Opened): Promise<RetryAfter | null> {
+async function afterError(deps: Dependencies, claim: JobClaim, thrown: unknown, { scope, open }: Opened): Promise<RetryAfter | null> {
   // What was aborted tells that alone; why, the scope knows.
   const error: unknown = scope.signal.aborted ? scope.signal.reason : thrown;
   if (error instanceof JobGone) return moved(deps, claim);

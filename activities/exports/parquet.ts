@@ -92,7 +92,7 @@ function records(csv: AsyncIterable<Uint8Array>): AsyncIterable<Fields> {
   const parser: Parser = parse({
     record_delimiter: '\n', skip_empty_lines: false, cast: (text, { quoting }) => text === '' && !quoting ? null : text,
   });
-  // Whoever takes the records is told of a fault by the parser.
+  // The parser throws to whoever takes the records.
   pipeline(csv, parser).catch(() => {});
   return parser as AsyncIterable<Fields>;
 }

@@ -7,7 +7,7 @@ const LONGEST_WAIT_MS = 15 * 60_000;
 /** What a bucket may ask for by itself. */
 const LONGEST_ASKED_MS = 24 * 3_600_000;
 
-/** Faults of a bucket that may go by themselves: for every other one somebody has to change something. */
+/** Errors of a bucket that may pass by themselves: for every other one somebody has to change something. */
 const PASSING = new Set<string | number>(['source_unavailable', 'transfer_broken']);
 
 /** How long to wait before the next try at a bucket, after so many `tries` before this one; null: it has been tried often enough. */

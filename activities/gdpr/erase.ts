@@ -8,7 +8,7 @@ import { addErased, holdGdprRequest, updateStage, updateSurvivors } from '../../
 import { isJobCurrent } from '../../store/jobs/jobs.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { listGoingIdentifiers } from './going.ts';
-import { tellFault } from './tell-fault.ts';
+import { recordError } from './record-error.ts';
 
 /** A statement asks for so many people at once, and for so many ids. */
 const PEOPLE_AT_ONCE = 1_000;
@@ -46,7 +46,7 @@ async function noteCopies(deps: Dependencies, claim: JobClaim, chunks: KnownBy[]
   const found = new Set<string>();
   for (const people of chunks) {
     const some = await findSyncCopies(deps, claim.entityId, people)
-      .catch((error: unknown) => tellFault(deps, claim, 'the syncs that have copies of them could not be looked up', error));
+      .catch((error: unknown) => recordError(deps, claim, 'the syncs that have copies of them could not be looked up', error));
     for (const sync of some) found.add(sync);
   }
   await write(deps.db, async (tx) => {
@@ -65,7 +65,7 @@ async function atEachLocation(
     Context.current().cancellationSignal.throwIfAborted();
     if (!await isJobCurrent(deps.db, 'delete', claim)) throw new JobGone();
     rows.set(location.name, await work(location)
-      .catch((error: unknown) => tellFault(deps, claim, `${location.name} could not be erased`, error)));
+      .catch((error: unknown) => recordError(deps, claim, `${location.name} could not be erased`, error)));
   }
   return rows;
 }

@@ -10,7 +10,7 @@ import { finishRound, listForExporters, tellExportersOf } from './evidence.ts';
 import { beginErasingPeople, type Gathered, gatherPeople, refusePeople, waitForOlderWriters } from './gather.ts';
 import { mailGdpr } from './gdpr-mail.ts';
 import type { Counted } from './held.ts';
-import { tellFault } from './tell-fault.ts';
+import { recordError } from './record-error.ts';
 
 export type GdprDeleteSteps = ReturnType<typeof gdprDeleteSteps>;
 
@@ -42,5 +42,5 @@ export const gdprDeleteSteps = (deps: Dependencies) => ({
 
 /** What keeps the step stands in the status, until it goes on. */
 function told<T>(deps: Dependencies, claim: JobClaim, what: string, work: () => Promise<T>): Promise<T> {
-  return heartbeating(() => work().catch((error: unknown) => tellFault(deps, claim, what, error)));
+  return heartbeating(() => work().catch((error: unknown) => recordError(deps, claim, what, error)));
 }

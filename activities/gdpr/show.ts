@@ -16,7 +16,7 @@ import { atMostEach } from '../core/at-most-each.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { ToldLocation } from './archive-json.ts';
 import { type Archived, putArchive } from './archive.ts';
-import { tellFault } from './tell-fault.ts';
+import { recordError } from './record-error.ts';
 
 /** To the letter (reference: GDPR request records). */
 const NOTHING_KNOWN = 'No installations found for this user';
@@ -43,7 +43,7 @@ export async function showPeople(deps: Dependencies, claim: JobClaim): Promise<v
       await showOne(deps, claim, begun);
     } catch (error) {
       if (error instanceof Unwanted || Context.current().cancellationSignal.aborted) throw error;
-      await tellFault(deps, claim, 'an archive could not be written', error);
+      await recordError(deps, claim, 'an archive could not be written', error);
     } finally {
       freeSlot();
     }

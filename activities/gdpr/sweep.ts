@@ -1,4 +1,4 @@
-import { faultOf } from '../../domain/core/fault.ts';
+import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { listDueMails, listExpiredRequests } from '../../store/gdpr/across-entities.ts';
 import { listUnclaimedJobs } from '../../store/jobs/jobs-across-entities.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -36,5 +36,5 @@ export const gdprSweepSteps = (deps: SweepDependencies) => ({
 async function alone(
   { log }: SweepDependencies, { entityId, runId }: { entityId: number; runId: number }, words: string, work: () => Promise<unknown>,
 ): Promise<void> {
-  await work().catch((error: unknown) => log.warn({ entityId, gdprRequestId: runId, ...faultOf(error) }, words));
+  await work().catch((error: unknown) => log.warn({ entityId, gdprRequestId: runId, ...internalErrorOf(error) }, words));
 }

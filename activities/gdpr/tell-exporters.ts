@@ -12,7 +12,7 @@ import type { DataExporter, ExporterSecrets } from '../../store/exports/data-exp
 import { findExporterById, openExporterSecrets } from '../../store/exports/data-exporters.ts';
 import { exporterAccess } from '../../store/exports/exporter-access.ts';
 import {
-  type DeletionRound, type ExportDeletion, findNextListMs, listDueLists, listLeftLists, raiseTries, updateListFault,
+  type DeletionRound, type ExportDeletion, findNextListMs, listDueLists, listLeftLists, raiseTries, updateListError,
   updateNeverNotified, updateNotified,
 } from '../../store/gdpr/export-deletions.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
@@ -53,7 +53,7 @@ export async function tellWhatIsLeft(
   deps: TellDependencies, { exporter, bucket, secrets }: { exporter: DataExporter; bucket: ExportBucket; secrets: ExporterSecrets },
 ): Promise<void> {
   const lists = await listLeftLists(deps.db, exporter.entityId, exporter.id, LEFT_AT_ONCE);
-  await putAll(deps, { exporter, bucket, lists }).catch((error: unknown) => noteFault(deps, lists, secrets, error));
+  await putAll(deps, { exporter, bucket, lists }).catch((error: unknown) => noteError(deps, lists, secrets, error));
 }
 
 async function tellOne(
@@ -67,7 +67,7 @@ async function tellOne(
     await putAll(deps, { exporter, bucket, lists });
   } catch (error) {
     signal.throwIfAborted();
-    await noteFault(deps, lists, secrets, error);
+    await noteError(deps, lists, secrets, error);
   } finally {
     bucket.close();
   }
@@ -99,11 +99,11 @@ function bodyOf(
   return Buffer.from(`${JSON.stringify(signed, null, 2)}\n`);
 }
 
-/** Of those that were put before the fault nothing changes. */
-async function noteFault(deps: TellDependencies, lists: ExportDeletion[], secrets: ExporterSecrets, error: unknown): Promise<void> {
+/** Lists that were put before the error stay as they are. */
+async function noteError(deps: TellDependencies, lists: ExportDeletion[], secrets: ExporterSecrets, error: unknown): Promise<void> {
   if (!(error instanceof Refusal)) throw error;
   const fault = shorten(redacted(error.message, { ...secrets }), MAX_CHARS);
-  for (const list of lists) await updateListFault(deps.db, list, { fault, againInMs: nextTry(list, error) });
+  for (const list of lists) await updateListError(deps.db, list, { fault, againInMs: nextTry(list, error) });
 }
 
 function nextTry({ tries, createdAt }: ExportDeletion, refusal: Refusal): number | null {

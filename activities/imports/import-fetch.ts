@@ -3,7 +3,7 @@ import { download } from '../../connectors/core/download.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { write } from '../../store/core/database.ts';
 import {
-  findImportSource, type RemoteSource, updateFetchedBytes, updateFetchFault, updateImportFile,
+  findImportSource, type RemoteSource, updateFetchedBytes, updateFetchError, updateImportFile,
 } from '../../store/imports/import-source.ts';
 import { FILE_LIMITS, pinFile } from '../../store/imports/pin-file.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
@@ -17,7 +17,7 @@ const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 5 * 60_000;
 const PROGRESS_EVERY_MS = 1_000;
 
-/** Faults of the source that may go by themselves: for every other one somebody has to change something. */
+/** Errors of the source that may pass by themselves: for every other one somebody has to change something. */
 const PASSING = new Set<string | number>(['source_unavailable', 'transfer_broken', 'source_changed']);
 
 /**
@@ -59,7 +59,7 @@ async function pinSource(deps: Dependencies, claim: ImportClaim, { url, headers 
 }
 
 async function waitOrGiveUp(deps: Dependencies, claim: ImportClaim, { status, message, extra }: Refusal): Promise<RetryAfter | null> {
-  const tries = await updateFetchFault(deps.db, claim, message);
+  const tries = await updateFetchError(deps.db, claim, message);
   if (PASSING.has(status) && tries < TRIES) {
     const asked = typeof extra.retry_after === 'number' ? extra.retry_after * 1000 : FIRST_WAIT_MS * 2 ** (tries - 1);
     return { againInMs: Math.min(Math.max(asked, FIRST_WAIT_MS), LONGEST_WAIT_MS) };

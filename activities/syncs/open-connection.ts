@@ -18,6 +18,6 @@ export async function openConnection(
   const parsed = connector.settings.safeParse({ ...connection.settings, ...secretSettings });
   if (parsed.success) return { connector, settings: parsed.data, secretSettings };
   const { path, message } = parsed.error.issues[0]!;
-  const fault = `${path.join('.')} ${message}`;
-  throw sourceRefusal('source_refused', `The settings of the connection ${connection.name} have to be given anew: ${fault}`);
+  const error = `${path.join('.')} ${message}`;
+  throw sourceRefusal('source_refused', `The settings of the connection ${connection.name} have to be given anew: ${error}`);
 }

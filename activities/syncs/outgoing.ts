@@ -58,14 +58,14 @@ function toOutgoing(item: SyncItem, ordinal: number, { mapping }: Sync, keyField
 }
 
 /** A record goes as a whole or not at all. */
-function refusalsOf({ faults }: MappedRecord, record: SourceRecord, key: string[], customerField: string | null): RefusedRow[] {
+function refusalsOf({ errors }: MappedRecord, record: SourceRecord, key: string[], customerField: string | null): RefusedRow[] {
   const lacking = key.filter((field) => record[field] === undefined || record[field] === null);
   return [
     ...lacking.map((field) => refused('INVALID_CUSTOMER_ID', `the field ${quote(field)}, which names the record, is missing`)),
     ...customerField === null ? [] : [refused('INVALID_CUSTOMER_ID', `the field ${quote(customerField)} names no customer`)],
     ...JSON.stringify(key.map((field) => record[field])).length > MAX_KEY_CHARS
       ? [refused('INVALID_CUSTOMER_ID', `the fields that name the record have over ${MAX_KEY_CHARS} characters`)] : [],
-    ...faults.map(({ errorType, message, to }) => refused(errorType, message, undefined, to)),
+    ...errors.map(({ errorType, message, to }) => refused(errorType, message, undefined, to)),
   ];
 }
 

@@ -25,7 +25,7 @@ export async function readSource(deps: Dependencies, job: SyncJob, ends: SyncEnd
   try {
     await takeAll(deps, job, { mapper, writer, scope }, batchesOf(deps, job, ends, scope));
   } finally {
-    await writer.settled();                // also before a fault of the source is told
+    await writer.settled();                // also before an error of the source is thrown
   }
   scope.throwIfEnding();
   await write(deps.db, async (tx) => updateRunRead(tx, await noteNews(tx, job, mapper)));

@@ -4,12 +4,12 @@ import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { deliverPending } from './deliver.ts';
-import { waitOrFail } from './fault.ts';
 import { findJob, openEnds, type SyncEnds, type SyncJob } from './job.ts';
 import { readSource } from './read.ts';
 import { removeVanished } from './removal.ts';
 import { lookAtSchema } from './schema.ts';
 import { openScope } from './scope.ts';
+import { waitOrFail } from './wait-or-fail.ts';
 
 /**
  * Reads and writes what is left of a run, and removes what has vanished. Null: there is nothing left to do, or the run has

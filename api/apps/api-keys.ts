@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { apiKeyFault } from '../../domain/apps/api-key.ts';
+import { apiKeyError } from '../../domain/apps/api-key.ts';
 import { bodyFlag, identifier } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
@@ -17,8 +17,8 @@ export type ApiKey = z.output<typeof ApiKey>;
 
 const apiKey = z.string()
   .check((ctx) => {
-    const fault = apiKeyFault(ctx.value);
-    if (fault !== undefined) ctx.issues.push({ code: 'custom', message: fault, input: ctx.value });
+    const error = apiKeyError(ctx.value);
+    if (error !== undefined) ctx.issues.push({ code: 'custom', message: error, input: ctx.value });
   })
   .describe('At least 8 characters with a digit, a lowercase and an uppercase letter');
 

@@ -22,7 +22,7 @@ const technicalName = text()
   .meta({ pattern: '^[a-z_]+$' });
 
 /** A code of ISO 639-1; `quoted` in the message as it was given. */
-function languageFault(code: string): string | null {
+function languageError(code: string): string | null {
   if (isLanguage(code)) return null;
   const closest = closestLanguage(code);
   const hint = closest === null ? ', such as en or fr' : `: did you mean ${closest}?`;
@@ -33,7 +33,7 @@ function languageFault(code: string): string | null {
 function texts(max: number) {
   const byLanguage = z.record(z.string(), text({ max })).check((ctx) => {
     for (const code of Object.keys(ctx.value)) {
-      const message = languageFault(code);
+      const message = languageError(code);
       if (message !== null) ctx.issues.push({ code: 'custom', message, path: [shorten(code, SHOWN_CHARS)], input: code });
     }
   });
@@ -67,7 +67,7 @@ function withoutRepeats<T extends z.ZodType>(
 const MAX_LANGUAGES = 200;
 
 const language = text().check((ctx) => {
-  const message = languageFault(ctx.value);
+  const message = languageError(ctx.value);
   if (message !== null) ctx.issues.push({ code: 'custom', message, input: ctx.value });
 }).describe('A code of ISO 639-1');
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { customerIdFault } from '../../domain/attributes/customer-id.ts';
+import { customerIdError } from '../../domain/attributes/customer-id.ts';
 import { readDatetime } from '../../domain/core/date-value.ts';
 import { NestingError, parseJsonAtOnce, sayNesting } from '../../domain/core/parse-json.ts';
 import { sayUnknown } from '../../domain/core/say-unknown.ts';
@@ -40,8 +40,8 @@ export const identifier = text();
 
 export const customerId = z.string()
   .check((ctx) => {
-    const fault = customerIdFault(ctx.value);
-    if (fault !== undefined) ctx.issues.push({ code: 'custom', message: `is not valid: ${fault}`, input: ctx.value });
+    const error = customerIdError(ctx.value);
+    if (error !== undefined) ctx.issues.push({ code: 'custom', message: `is not valid: ${error}`, input: ctx.value });
   })
   .meta({ minLength: 1, maxLength: MAX_CODE_POINTS });
 

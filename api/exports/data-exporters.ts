@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { APP_TYPES } from '../../domain/apps/app.ts';
 import { isDate, readDatetime } from '../../domain/core/date-value.ts';
-import { sourceUrlFault } from '../../domain/core/source-url.ts';
+import { sourceUrlError } from '../../domain/core/source-url.ts';
+import { ENCRYPTION_TYPES, parseEncryptionType } from '../../domain/exports/encryption-type.ts';
 import { EXPORT_DATA_TYPES, EXPORT_FORMATS, exportDataType } from '../../domain/exports/export-data-type.ts';
 import { SERVER_IDENTITY } from '../../domain/exports/export-policy.ts';
 import { EXPORTER_TYPES } from '../../domain/exports/exporter.ts';
-import { ENCRYPTION_TYPES, parseEncryptionType } from '../../domain/exports/encryption-type.ts';
-import { BUCKET_NAME, REGION_NAME, subfolderFault, trimSlashes } from '../../domain/exports/s3-names.ts';
+import { BUCKET_NAME, REGION_NAME, subfolderError, trimSlashes } from '../../domain/exports/s3-names.ts';
 import { bodyFlag, bodyInteger, email, identifier, name, text, textArray } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
@@ -21,14 +21,14 @@ function orNone<S extends z.ZodType>(schema: S) {
 }
 
 const subfolder = z.string().max(1_024, 'must have at most 512 characters').transform(trimSlashes).superRefine((folder, ctx) => {
-  const message = subfolderFault(folder);
+  const message = subfolderError(folder);
   if (message !== undefined) ctx.addIssue({ code: 'custom', message });
 });
 
 const endpoint = text({ max: 2_048 }).superRefine((address, ctx) => {
-  const fault = sourceUrlFault(address) === undefined && !/[?#]/.test(address) ? undefined
+  const error = sourceUrlError(address) === undefined && !/[?#]/.test(address) ? undefined
     : 'must be an http:// or https:// address without a user, ? and #, such as https://minio.example.com';
-  if (fault !== undefined) ctx.addIssue({ code: 'custom', message: fault });
+  if (error !== undefined) ctx.addIssue({ code: 'custom', message: error });
 });
 
 /** It goes into a header. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { requestHeadersFault } from '../../domain/core/request-headers.ts';
-import { sourceUrlFault } from '../../domain/core/source-url.ts';
+import { requestHeadersError } from '../../domain/core/request-headers.ts';
+import { sourceUrlError } from '../../domain/core/source-url.ts';
 import { IMPORT_ERROR_TYPES } from '../../domain/imports/import-error-type.ts';
 import { bodyFlag, customerId, identifier, jsonObject, queryFlag, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
@@ -50,14 +50,14 @@ export const ImportProgress = z.object({
 export type ImportProgress = z.output<typeof ImportProgress>;
 
 const fileUrl = z.string().superRefine((value, ctx) => {
-  const fault = sourceUrlFault(value);
-  if (fault !== undefined) ctx.addIssue({ code: 'custom', message: fault });
+  const error = sourceUrlError(value);
+  if (error !== undefined) ctx.addIssue({ code: 'custom', message: error });
 });
 
 const requestHeaders = jsonObject(z.record(z.string(), z.string({ error: 'must be a string' })))
   .superRefine((value, ctx) => {
-    const fault = requestHeadersFault(value);
-    if (fault !== undefined) ctx.addIssue({ code: 'custom', message: fault });
+    const error = requestHeadersError(value);
+    if (error !== undefined) ctx.addIssue({ code: 'custom', message: error });
   });
 
 export const NewImport = z.object({

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
 import type { Conversion } from '../../domain/attributes/field-conversion.ts';
-import { fieldFaults, type GivenField, type MappingFault, targetFaults } from '../../domain/syncs/mapping-faults.ts';
+import { fieldErrors, type GivenField, type MappingError, targetErrors } from '../../domain/syncs/mapping-errors.ts';
 import { SCHEMA_RULES } from '../../domain/syncs/sync-codes.ts';
 import type { EachMember } from '../../domain/syncs/sync-members.ts';
-import { scheduleFault, type SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
+import { scheduleError, type SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
 import { bodyFlag, bodyInteger, closedObject, email, identifier, jsonObject, name, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
@@ -46,13 +46,13 @@ const TAKEN: Record<NonNullable<EntryBody['as']>, readonly (typeof OPTIONS)[numb
 };
 
 /** What is wrong with an entry by itself; `''` is the entry. */
-function entryFaults(entry: EntryBody): MappingFault[] {
-  const faults = fieldFaults(givenField(entry), '');
-  return [...misplacedIn(entry), ...faults.map(({ element, message }) => ({ element: element.replace(/^\./, ''), message }))];
+function entryErrors(entry: EntryBody): MappingError[] {
+  const errors = fieldErrors(givenField(entry), '');
+  return [...misplacedIn(entry), ...errors.map(({ element, message }) => ({ element: element.replace(/^\./, ''), message }))];
 }
 
 /** What it has that its kind of conversion has no use for. */
-function misplacedIn(field: EntryBody): MappingFault[] {
+function misplacedIn(field: EntryBody): MappingError[] {
   const taken: readonly string[] = field.as === undefined ? [] : TAKEN[field.as];
   return OPTIONS.filter((option) => field[option] !== undefined && !taken.includes(option)).map((option) => ({
     element: option, message: `is of ${kindsOf(option)}, not of ${field.as ?? 'an entry without as'}`,
@@ -74,17 +74,17 @@ const Members = closedObject({
 type Members = z.output<typeof Members>;
 
 const ScheduleBody = Members.superRefine((body, ctx) => {
-  const fault = faultOf(body);
-  if (fault) ctx.addIssue({ code: 'custom', path: fault.element === '' ? [] : [fault.element], message: fault.message });
+  const error = errorOf(body);
+  if (error) ctx.addIssue({ code: 'custom', path: error.element === '' ? [] : [error.element], message: error.message });
 });
 
 /** By the member's name; '' is the schedule. */
-function faultOf(body: Members): { element: string; message: string } | undefined {
+function errorOf(body: Members): { element: string; message: string } | undefined {
   const { cron, zone, every_minutes: everyMinutes } = body;
   if ((cron === undefined) === (everyMinutes === undefined)) return { element: '', message: 'must have either cron or every_minutes' };
   if (zone !== undefined && cron === undefined) return { element: 'zone', message: 'is of cron: every_minutes knows no clock' };
-  const fault = scheduleFault(givenSchedule(body));
-  return fault && { ...fault, element: fault.element.replace('schedule.', '') };
+  const error = scheduleError(givenSchedule(body));
+  return error && { ...error, element: error.element.replace('schedule.', '') };
 }
 
 /** Of a body that was taken. */
@@ -112,9 +112,9 @@ const destinationMembers = {
 
 const DestinationBody = closedObject({ ...destinationMembers, name: shownName });
 
-/** Faults of an entry by itself are told beside those of form that others have. */
+/** Errors of an entry by itself are listed beside errors of form that others have. */
 const FieldBody = EntryBody.superRefine((entry, ctx) => {
-  for (const { element, message } of entryFaults(entry)) {
+  for (const { element, message } of entryErrors(entry)) {
     ctx.addIssue({ code: 'custom', path: element === '' ? [] : element.split('.'), message });
   }
 });
@@ -122,8 +122,8 @@ const FieldBody = EntryBody.superRefine((entry, ctx) => {
 const FieldsBody = z.array(FieldBody).max(MAX_FIELDS).superRefine((entries, ctx) => {
   const targets = new Map<string, number>();
   for (const [index, entry] of entries.entries()) {
-    const faults = targetFaults(givenField(entry), index, targets);
-    for (const { message } of faults) ctx.addIssue({ code: 'custom', path: [index, 'to'], message });
+    const errors = targetErrors(givenField(entry), index, targets);
+    for (const { message } of errors) ctx.addIssue({ code: 'custom', path: [index, 'to'], message });
   }
 });
 

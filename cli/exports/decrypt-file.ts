@@ -63,7 +63,7 @@ async function decryptInto(source: string, decryption: Decryption, take: (bytes:
   await pipeline(
     readCounted(source, onBytes), decryptStream(type, key), (bytes: Bytes) => withBeginning(source, bytes), uncompressed, take,
   ).catch((error: NodeJS.ErrnoException) => {
-    if (error.code?.startsWith('Z_')) refuse(400, 'not_gunzipped', gunzipFault(error.code));
+    if (error.code?.startsWith('Z_')) refuse(400, 'not_gunzipped', gunzipError(error.code));
     if (error.syscall !== undefined) refuseUnreadable(source, error);
     throw error;
   });
@@ -100,7 +100,7 @@ function checkBeginning([, what, beginning]: (typeof BEGINNINGS)[number], start:
   refuse(400, 'not_decrypted', `What comes out is no ${what}, as the file's name has it: not this key or type, or the file was changed.`);
 }
 
-function gunzipFault(code: string): string {
+function gunzipError(code: string): string {
   return code === 'Z_BUF_ERROR' ? 'The file is cut off: what was compressed has no end.'
     : 'What comes out cannot be gunzipped: not this key or type, or the file was changed.';
 }

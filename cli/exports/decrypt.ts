@@ -4,7 +4,7 @@ import progress, { SingleBar } from 'cli-progress';
 import type { Command } from 'commander';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
 import { ENCRYPTION_TYPES, parseEncryptionType } from '../../domain/exports/encryption-type.ts';
-import { encryptionKeyFault } from '../../domain/exports/file-encryption.ts';
+import { encryptionKeyError } from '../../domain/exports/file-encryption.ts';
 import type { CommandContext, ProcessIo, Run } from '../core/command-context.ts';
 import { readText } from '../core/read-text.ts';
 import { decryptFile, type Decryption, printDecrypted, sizeOf } from './decrypt-file.ts';
@@ -32,16 +32,16 @@ async function decrypt({ env, stdin, stdout, stderr, console }: CommandContext, 
   const sizes = await Promise.allSettled(files.map(sizeOf));
   bar.start(sizes.reduce((sum, size) => sum + (size.status === 'fulfilled' ? size.value : 0), 0), 0, { file: '' });
   const decryption = { type, key, gunzip, stdout, onBytes: (bytes: number) => bar.increment(bytes) };
-  const faults: string[] = [];
+  const errors: string[] = [];
   for (const [nth, file] of files.entries()) {
     bar.update({ file: basename(file) });
-    const fault = await faultOf(decryptOne(file, targets[nth]!, decryption, options.force === true));
-    if (fault !== null) faults.push(`${file}: ${fault}`);
+    const error = await errorOf(decryptOne(file, targets[nth]!, decryption, options.force === true));
+    if (error !== null) errors.push(`${file}: ${error}`);
   }
   bar.stop();
-  for (const fault of faults) console.error(fault);
-  if (faults.length > 0 && files.length > 1) console.error(`${faults.length} of ${files.length} files were not decrypted.`);
-  return faults.length > 0 ? 1 : 0;
+  for (const error of errors) console.error(error);
+  if (errors.length > 0 && files.length > 1) console.error(`${errors.length} of ${files.length} files were not decrypted.`);
+  return errors.length > 0 ? 1 : 0;
 }
 
 async function decryptOne(file: string, target: string, decryption: Decryption, isForced: boolean): Promise<void> {
@@ -81,7 +81,7 @@ function nameWithout(file: string, gunzip: true | undefined): string {
 
 const isThere = (path: string) => stat(path).then(() => true, () => false);
 
-async function faultOf(work: Promise<void>): Promise<string | null> {
+async function errorOf(work: Promise<void>): Promise<string | null> {
   try {
     await work;
     return null;
@@ -95,13 +95,13 @@ async function faultOf(work: Promise<void>): Promise<string | null> {
 async function readExportKey(io: Pick<ProcessIo, 'env' | 'stdin'>, type: string, keyFile: string | undefined): Promise<string> {
   const key = keyFile === undefined ? io.env.MILLRACE_EXPORT_KEY : await readKeyFile(io, type, keyFile);
   if (key === undefined) return refuse(400, 'no_key', 'There is no key: name its file by --key-file, or set MILLRACE_EXPORT_KEY.');
-  const fault = encryptionKeyFault(type, key);
+  const error = encryptionKeyError(type, key);
   const from = keyFile === undefined ? 'MILLRACE_EXPORT_KEY' : keyFile;
-  return fault === undefined ? key : refuse(400, 'bad_key', `${from}: ${fault}.`);
+  return error === undefined ? key : refuse(400, 'bad_key', `${from}: ${error}.`);
 }
 
 /** Most editors end a file with a line end that is none of the key. */
 async function readKeyFile(io: Pick<ProcessIo, 'stdin'>, type: string, path: string): Promise<string> {
   const text = await readText(io, path);
-  return encryptionKeyFault(type, text) === undefined ? text : text.replace(/\r?\n$/, '');
+  return encryptionKeyError(type, text) === undefined ? text : text.replace(/\r?\n$/, '');
 }

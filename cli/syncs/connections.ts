@@ -126,7 +126,7 @@ async function remove(context: CommandContext, given: string, { yes }: YesOption
 async function findConnection(client: Client, given: string): Promise<Connection> {
   const connections = await Array.fromAsync(client.each.listConnections());
   const found = resolveEnd({ connection: connections, sor: [] }, 'connection', given);
-  if ('fault' in found) return refuse(404, 'no_connection', found.fault);
+  if ('error' in found) return refuse(404, 'no_connection', found.error);
   return connections.find(({ identifier }) => identifier === found.identifier)!;
 }
 

@@ -44,9 +44,9 @@ function isNothing(node: ParsedNode): boolean {
 }
 
 function readDocument(document: Parsed, at: (offset: number) => Place, problems: Problem[]): SyncDocument[] {
-  const faults = [...document.errors, ...document.warnings];
-  problems.push(...faults.map(({ pos, message }) => ({ place: at(pos[0]), message })));
-  if (faults.length > 0) return [];
+  const errors = [...document.errors, ...document.warnings];
+  problems.push(...errors.map(({ pos, message }) => ({ place: at(pos[0]), message })));
+  if (errors.length > 0) return [];
   problems.push(...unfitNumbers(document, at));
   const where = (path: Path) => at(offsetOf(document, path));
   const body = toObject(document);

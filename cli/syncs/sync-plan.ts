@@ -38,14 +38,14 @@ export async function planSyncs({ client, stdin }: CommandContext, paths: string
 }
 
 /** By the wire name of a member; of the whole sync it is ''. */
-type Fault = { element: string; message: string };
+type FieldError = { element: string; message: string };
 type Found = { ends: SyncEnds; there: Sync[]; problems: Problem[] };
 
 /** Null where something is wrong with it, which joins the problems. */
 async function planSync(client: Client, document: SyncDocument, { ends, there, problems }: Found): Promise<PlannedSync | null> {
   const { name, body } = document;
-  const { resolved, faults } = resolveNames(body, ends);
-  problems.push(...faults.map((fault) => problemOf(document, fault)));
+  const { resolved, errors } = resolveNames(body, ends);
+  problems.push(...errors.map((error) => problemOf(document, error)));
   const existing = there.find((sync) => sync.name === name) ?? null;
   try {
     // A name that is missing would hide what the server has to say of the rest.
@@ -58,14 +58,14 @@ async function planSync(client: Client, document: SyncDocument, { ends, there, p
     const messages = error.extra.messages ?? [{ element: '', message: error.message }];
     // A misspelt member was found before, with the nearest one named.
     // So was a name that nothing has, or several, and that the sync has none.
-    const isKnown = ({ element }: Fault) => faults.some((fault) => fault.element === element) || (element === 'name' && name === '')
+    const isKnown = ({ element }: FieldError) => errors.some((known) => known.element === element) || (element === 'name' && name === '')
       || problems.some(({ message }) => message.startsWith(`${element}: is unknown`));
-    problems.push(...messages.filter((fault) => !isKnown(fault)).map((fault) => problemOf(document, fault)));
+    problems.push(...messages.filter((message) => !isKnown(message)).map((message) => problemOf(document, message)));
     return null;
   }
 }
 
-function problemOf({ where }: SyncDocument, { element, message }: Fault): Problem {
+function problemOf({ where }: SyncDocument, { element, message }: FieldError): Problem {
   return { place: where(parsePath(element)), message: element === '' ? message : `${element}: ${message}` };
 }
 
@@ -92,16 +92,16 @@ function inOrder(problems: Problem[]): string[] {
 }
 
 /** With identifiers for names. What is no text is left for the server to refuse. */
-function resolveNames(body: Record<string, unknown>, ends: SyncEnds): { resolved: Record<string, unknown>; faults: Fault[] } {
+function resolveNames(body: Record<string, unknown>, ends: SyncEnds): { resolved: Record<string, unknown>; errors: FieldError[] } {
   const resolved = structuredClone(body);
-  const faults: Fault[] = [];
+  const errors: FieldError[] = [];
   for (const [side, kind] of [['source', 'connection'], ['destination', 'connection'], ['destination', 'sor']] as const) {
     const end = resolved[side] as Record<string, unknown> | null | undefined;
     const given = typeof end === 'object' && end !== null ? end[kind] : undefined;
     if (typeof given !== 'string') continue;
     const found = resolveEnd(ends, kind, given);
-    if ('fault' in found) faults.push({ element: `${side}.${kind}`, message: found.fault });
+    if ('error' in found) errors.push({ element: `${side}.${kind}`, message: found.error });
     else end![kind] = found.identifier;
   }
-  return { resolved, faults };
+  return { resolved, errors };
 }

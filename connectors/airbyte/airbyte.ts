@@ -56,7 +56,7 @@ async function* readSource(settings: CommandSettings, reading: Reading, context:
     ...typeof cursor === 'string' ? ['--state', { name: 'state.json', text: cursor }] : []];
   yield* taking.batches.tell(schemaFields(stream.json_schema));
   try {
-    for await (const line of commandLines({ ...source, args, fault: 'transfer_broken' }, context)) yield* take(line, taking);
+    for await (const line of commandLines({ ...source, args, error: 'transfer_broken' }, context)) yield* take(line, taking);
     taking.voice.throwFailure();
   } catch (error) {
     // What came before the failure stands, and its state is where reading goes on.
@@ -114,7 +114,7 @@ async function answer(
   const voice = sourceVoice(source, context);
   let found: Message | undefined;
   try {
-    for await (const line of commandLines({ ...source, args, fault: 'source_refused' }, context)) {
+    for await (const line of commandLines({ ...source, args, error: 'source_refused' }, context)) {
       const message = messageOf(line);
       if (typeof message === 'string') voice.say(line.text);
       else if (message.type === type) found = message;

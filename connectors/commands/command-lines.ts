@@ -15,7 +15,7 @@ export type CommandFile = { name: string; text: string };
 export type CommandCall = NamedCommand & {
   args: (string | CommandFile)[];
   /** What a command that fails is refused as. */
-  fault: 'source_refused' | 'transfer_broken';
+  error: 'source_refused' | 'transfer_broken';
   /** How long it may take to end by itself, ms; default GRACE_MS. For tests. */
   graceMs?: number;
 };
@@ -82,9 +82,9 @@ async function* linesOf(call: CommandCall, process: CommandProcess, context: Con
   }
 }
 
-function failure({ name, fault }: CommandCall, code: number | null, words: string): Error {
+function failure({ name, error }: CommandCall, code: number | null, words: string): Error {
   const how = code === null ? 'was killed' : `failed with status ${code}`;
-  return sourceRefusal(fault, `${name} ${how}${words === '' ? '' : `: ${words}`}`);
+  return sourceRefusal(error, `${name} ${how}${words === '' ? '' : `: ${words}`}`);
 }
 
 /** Brings what it says into the log, and gives its last word. */

@@ -54,11 +54,11 @@ export function readCommands(json: string): Commands | string {
   }
   const read = file.safeParse(parsed);
   if (read.success) return new Map(Object.entries(read.data));
-  return `names a file with faults: ${read.error.issues.flatMap(faultsOf).join('; ')}`;
+  return `names a file with errors: ${read.error.issues.flatMap(errorsOf).join('; ')}`;
 }
 
 /** The place and what is wrong there, without what the file holds: its env may have secrets. */
-function faultsOf(issue: z.core.$ZodIssue): string[] {
+function errorsOf(issue: z.core.$ZodIssue): string[] {
   const place = issue.path.map(String).join('.') || 'the whole';
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => `${place}.${key} is not known`);
   if (issue.code === 'invalid_key') return [`${place} ${issue.issues[0]?.message ?? issue.message}`];

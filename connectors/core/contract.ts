@@ -18,7 +18,6 @@ export type Json = null | boolean | number | string | Json[] | { [member: string
  */
 export type SourceRecord = { [field: string]: Json };
 
-
 export type Field = { name: string; type: FieldType; nullable: boolean };
 
 /** What can be read of a source: a table, a file, a kind of object. */
@@ -101,7 +100,7 @@ export type Source<Settings> = {
 };
 
 /**
- * What became of a record that was written. `later`: its fate may differ the next time. `field`: whose value was at fault, where
+ * What became of a record that was written. `later`: its outcome may differ the next time. `field`: whose value was wrong, where
  * that is known; the message is then said of the value (`is no integer`), which is quoted before it. None quotes it itself.
  */
 export type WriteOutcome =

@@ -47,7 +47,7 @@ export async function* download(
   const progress = await begin(answer, { maxBytes, slowestMs });
   for (let tries = 0; ;) {
     const before = progress.received;
-    let fault: Refusal | undefined;
+    let failure: Refusal | undefined;
     try {
       answer ??= await goOn(ask, new URL(url).host, progress);
       for await (const chunk of counted(answer, progress)) {
@@ -56,24 +56,24 @@ export async function* download(
       }
       if (progress.received >= (progress.total ?? 0)) return;
     } catch (error) {
-      fault = passing(error, answer === undefined ? 'source_unavailable' : 'transfer_broken');
+      failure = passing(error, answer === undefined ? 'source_unavailable' : 'transfer_broken');
     }
     answer = undefined;
     tries = progress.received - before >= PROGRESS_BYTES ? 0 : tries + 1;
-    if (tries > MAX_TRIES) throw fault ?? broken(new URL(url).host, 'ends before the end of the file');
-    await wait(tries, pauseMs, fault, signal);
+    if (tries > MAX_TRIES) throw failure ?? broken(new URL(url).host, 'ends before the end of the file');
+    await wait(tries, pauseMs, failure, signal);
   }
 }
 
 async function begin(answer: GuardedAnswer, limits: Pick<Progress, 'maxBytes' | 'slowestMs'>): Promise<Progress> {
   const total = contentLength(answer.headers);
-  const fault = answerFault(answer) ?? ((total ?? 0) > limits.maxBytes ? tooLarge(limits.maxBytes) : undefined);
-  if (fault === undefined) return { received: 0, end: total, total, version: fileVersion(answer.headers), ...limits };
+  const error = answerError(answer) ?? ((total ?? 0) > limits.maxBytes ? tooLarge(limits.maxBytes) : undefined);
+  if (error === undefined) return { received: 0, end: total, total, version: fileVersion(answer.headers), ...limits };
   await answer.end();
-  throw fault;
+  throw error;
 }
 
-function answerFault({ status, headers, url }: GuardedAnswer): Refusal | undefined {
+function answerError({ status, headers, url }: GuardedAnswer): Refusal | undefined {
   const { host } = new URL(url);
   if (status !== 200) return sourceRefusal('source_refused', `${host} answered ${status}, and not 200 with a file`);
   const encoding = (headers['content-encoding'] ?? 'identity').toLowerCase();
@@ -141,8 +141,8 @@ function passing(error: unknown, status: 'source_unavailable' | 'transfer_broken
   throw error;
 }
 
-async function wait(tries: number, pauseMs: number, fault: Refusal | undefined, signal?: AbortSignal): Promise<void> {
-  const askedMs = typeof fault?.extra.retry_after === 'number' ? fault.extra.retry_after * 1000 : 0;
+async function wait(tries: number, pauseMs: number, error: Refusal | undefined, signal?: AbortSignal): Promise<void> {
+  const askedMs = typeof error?.extra.retry_after === 'number' ? error.extra.retry_after * 1000 : 0;
   const ms = Math.min(Math.max(pauseMs * 2 ** tries, askedMs), LONGEST_PAUSE_MS);
   await delay(ms, undefined, { signal }).catch(() => signal?.throwIfAborted());
 }

@@ -24,8 +24,8 @@ export const NOTHING_ALLOWED: FetchAllow = { allows: () => false };
 /** Reads MILLRACE_FETCH_ALLOW; a string is what is wrong with it, to be put behind the variable's name. */
 export function readFetchAllow(text: string): FetchAllow | string {
   const read = text.trim() === '' ? [] : text.split(',').map((entry) => readEntry(entry.trim()));
-  const faults = read.filter((entry) => typeof entry === 'string');
-  if (faults.length > 0) return `has wrong entries: ${faults.join('; ')}. ${SHAPE}`;
+  const errors = read.filter((entry) => typeof entry === 'string');
+  if (errors.length > 0) return `has wrong entries: ${errors.join('; ')}. ${SHAPE}`;
   const entries = read.filter((entry) => typeof entry !== 'string');
   return { allows: (host, port, address) => entries.some((entry) => covers(entry, host, port, address)) };
 }

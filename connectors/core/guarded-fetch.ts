@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
-import { requestHeadersFault } from '../../domain/core/request-headers.ts';
-import { sourceUrlFault } from '../../domain/core/source-url.ts';
+import { requestHeadersError } from '../../domain/core/request-headers.ts';
+import { sourceUrlError } from '../../domain/core/source-url.ts';
 import { type Lookup, systemLookup } from './address-guard.ts';
 import type { FetchAllow } from './fetch-allow.ts';
 import { FETCH_LIMITS, type FetchLimits, guardedRequest, type HttpAnswer } from './guarded-request.ts';
@@ -46,8 +46,8 @@ export function guardedFetch(allow: FetchAllow, settings: FetchSettings = {}): G
   const way = { allow, lookup: settings.lookup ?? systemLookup, limits: { ...FETCH_LIMITS, ...settings.limits } };
   return {
     async request(text, { method = 'GET', headers = {}, body, part, signal, advice } = {}) {
-      const fault = requestHeadersFault(headers);
-      if (fault !== undefined) throw sourceRefusal('source_refused', `request_headers ${fault}`);
+      const error = requestHeadersError(headers);
+      if (error !== undefined) throw sourceRefusal('source_refused', `request_headers ${error}`);
       const first = checkedUrl(text);
       let hop: Hop = { url: first, method, headers: inSmallLetters(headers), body };
       for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
@@ -69,8 +69,8 @@ export function guardedFetch(allow: FetchAllow, settings: FetchSettings = {}): G
 }
 
 function checkedUrl(text: string): URL {
-  const fault = sourceUrlFault(text);
-  if (fault !== undefined) throw sourceRefusal('address_refused', `The address ${fault}`);
+  const error = sourceUrlError(text);
+  if (error !== undefined) throw sourceRefusal('address_refused', `The address ${error}`);
   return new URL(text);
 }
 

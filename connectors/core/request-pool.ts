@@ -1,5 +1,4 @@
-import type { Dispatcher } from 'undici';
-import { Pool } from 'undici';
+import { type Dispatcher, Pool } from 'undici';
 import type { Lookup } from './address-guard.ts';
 import type { FetchAllow } from './fetch-allow.ts';
 import { guardedConnector } from './guarded-connector.ts';
@@ -50,7 +49,7 @@ export function requestPool({ allow, lookup, limits }: { allow: FetchAllow; look
         return { status: answer.statusCode, headers: joined(answer.headers), body: bodyOf(answer.body, url.host, end, signal), end };
       } catch (error) {
         signal?.throwIfAborted();
-        if (watch.signal.aborted) throw sourceRefusal('source_unavailable', `${url.host} ${watch.fault()}`);
+        if (watch.signal.aborted) throw sourceRefusal('source_unavailable', `${url.host} ${watch.error()}`);
         throw refusalOfFailure(url.host, error);
       } finally {
         watch.end();
@@ -86,7 +85,7 @@ function watched({ idleMs, answerMs, connectMs }: PoolLimits) {
       if (body === undefined || typeof body === 'string' || body.length <= PIECE_BYTES) return body;
       return pieces(Buffer.from(body.buffer, body.byteOffset, body.byteLength)) as unknown as Dispatcher.DispatchOptions['body'];
     },
-    fault: () => (isSent ? 'took the request and did not answer in time' : 'stopped taking what was sent to it'),
+    error: () => (isSent ? 'took the request and did not answer in time' : 'stopped taking what was sent to it'),
     end: () => clearTimeout(timer),
   };
 }

@@ -15,10 +15,10 @@ const HTTP = {
   too_large: 413,
 };
 
-type SourceFault = keyof typeof HTTP;
+type SourceError = keyof typeof HTTP;
 
 /** What an outside source, or the guard before it, has against a request. Messages name the host, and quote nothing else. */
-export function sourceRefusal(status: SourceFault, message: string, extra?: RefusalExtra): Refusal {
+export function sourceRefusal(status: SourceError, message: string, extra?: RefusalExtra): Refusal {
   return new Refusal(HTTP[status], status, message, extra);
 }
 

@@ -44,10 +44,10 @@ function isPart({ status, headers }: GuardedAnswer, { from, version }: Part): bo
 }
 
 async function opened(answer: GuardedAnswer, from: number, context: ConnectorContext): Promise<FileBytes> {
-  const fault = faultOf(answer, from);
-  if (fault !== undefined) {
+  const error = answerError(answer, from);
+  if (error !== undefined) {
     await answer.end();
-    throw fault;
+    throw error;
   }
   const { headers, body, end } = answer;
   const version = fileVersion(headers)?.validator ?? null;
@@ -59,7 +59,7 @@ function markOf(headers: Record<string, string>, version: string | null): string
   return headers['etag'] ?? (version === null ? null : `${version} ${contentLength(headers) ?? ''}`);
 }
 
-function faultOf({ status, headers, url }: GuardedAnswer, from: number): Refusal | undefined {
+function answerError({ status, headers, url }: GuardedAnswer, from: number): Refusal | undefined {
   const { host } = new URL(url);
   if (status !== (from > 0 ? 206 : 200)) return sourceRefusal('source_refused', `${host} answered ${status}, and not with a file`);
   if (['identity', 'gzip', 'x-gzip'].includes((headers['content-encoding'] ?? 'identity').toLowerCase())) return undefined;

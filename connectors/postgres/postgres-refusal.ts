@@ -38,7 +38,7 @@ const WORDS: [RegExp, () => [Parameters<typeof sourceRefusal>[0], string]][] = [
 /** `host:port` as messages name a server. */
 export const serverName = (host: string, port: number) => (isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`);
 
-/** The refusal for what failed at a server. What it says of a value of a row is not quoted; what isn't its fault is thrown. */
+/** The refusal for what failed at a server. What it says of a value of a row is not quoted; what it did not cause is thrown. */
 export function postgresRefusal(server: string, error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   if (error instanceof pg.DatabaseError) return refusalOfState(server, error);

@@ -24,7 +24,7 @@ export type PostgresSession = {
   /** Ends the connection at once: what waits for the server fails with this. */
   breakOff(why: Refusal): void;
   /** What to throw instead of `error`: the reason of the signal, what it was broken off for, or what Postgres means. */
-  fault(error: unknown): unknown;
+  error(error: unknown): unknown;
   end(): Promise<void>;
 };
 
@@ -47,7 +47,7 @@ export async function openSession(settings: PostgresSettings, context: Connector
     client, settings, breakOff,
     begin: async (how) => { await client.query(beginning(how, settings)); },
     commit: async () => { await client.query('COMMIT'); },
-    fault: (error) => {
+    error: (error) => {
       if (context.signal.aborted) return context.signal.reason;
       return brokenFor ?? postgresRefusal(server, error);
     },
@@ -64,9 +64,9 @@ export async function openSession(settings: PostgresSettings, context: Connector
   } catch (error) {
     context.signal.removeEventListener('abort', onAbort);
     socket.destroy();
-    const fault = session.fault(error) as Refusal;
+    const refusal = session.error(error) as Refusal;
     // Nothing was transferred yet: to be let in may go better later.
-    throw fault.status === 'transfer_broken' ? sourceRefusal('source_unavailable', fault.message) : fault;
+    throw refusal.status === 'transfer_broken' ? sourceRefusal('source_unavailable', refusal.message) : refusal;
   }
 }
 
@@ -81,7 +81,7 @@ export async function inSession<T>(
     await session.commit();
     return result;
   } catch (error) {
-    throw session.fault(error);
+    throw session.error(error);
   } finally {
     await session.end();
   }

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { z } from 'zod';
 import { NestingError } from '../../domain/core/parse-json.ts';
 import { batcher } from '../core/batcher.ts';
-import { type Batch, BATCH_ITEMS, type ConnectorContext, type ReadItem, type Reading, type SourceRecord } from '../core/contract.ts';
+import { type Batch, BATCH_ITEMS, type ConnectorContext, type Reading, type ReadItem, type SourceRecord } from '../core/contract.ts';
 import { sayDepth } from '../core/json-record.ts';
 import { malformed } from '../core/malformed.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
@@ -48,7 +48,7 @@ export async function* readPostgres(settings: PostgresSettings, reading: Reading
     if (plan.lagSeconds > 0) context.log(`rows younger than ${plan.lagSeconds} s (lag_seconds) wait for the next reading`);
     yield* plan.hasPages ? pages(session, plan, cursorOf(plan, reading)) : whole(session, plan, cursorOf(plan, reading));
   } catch (error) {
-    throw session.fault(error);
+    throw session.error(error);
   } finally {
     await session.end();
   }
@@ -151,8 +151,8 @@ function toItem({ stream, order }: Plan, { cells, line, isCut }: PostgresRow): R
     try {
       record.push([column.name, cell === null ? null : column.kind.parse(cell)]);
     } catch (error) {
-      const fault = error instanceof NestingError ? sayDepth(MAX_COLUMN_NESTING) : 'cannot be read';
-      return malformed(line, `The column ${column.name} ${fault}`);
+      const why = error instanceof NestingError ? sayDepth(MAX_COLUMN_NESTING) : 'cannot be read';
+      return malformed(line, `The column ${column.name} ${why}`);
     }
   }
   return { kind: 'record', record: Object.fromEntries(record) };

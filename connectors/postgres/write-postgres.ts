@@ -1,11 +1,11 @@
 import pg from 'pg';
 import type { ConnectorContext, Json, SourceRecord, WriteOutcome, Writing } from '../core/contract.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
-import { columnAtFault } from './column-fault.ts';
+import { columnOfError } from './column-of-error.ts';
 import { inSession, type PostgresSession } from './postgres-session.ts';
 import type { PostgresSettings } from './postgres-settings.ts';
 import { findTable, type PostgresStream } from './postgres-stream.ts';
-import { isOfValue, isRowFault, type RowFault, rowFault } from './row-fault.ts';
+import { isOfValue, isRowError, type RowError, rowError } from './row-error.ts';
 import { deleteStatement, upsertStatement } from './upsert-statement.ts';
 
 /** A record with its place among those that are written. */
@@ -13,7 +13,7 @@ type Row = { place: number; record: SourceRecord };
 
 const OK: WriteOutcome = { kind: 'ok' };
 const UNCHANGED: WriteOutcome = { kind: 'unchanged' };
-const failed = ({ message, column }: RowFault): WriteOutcome =>
+const failed = ({ message, column }: RowError): WriteOutcome =>
   ({ kind: 'failed', message, later: false, ...(column === undefined ? {} : { field: column }) });
 
 /**
@@ -51,8 +51,8 @@ function checkKey(table: PostgresStream, key: string[]): void {
 
 /** The row, or what is wrong with it. */
 function rowOf(record: SourceRecord, table: PostgresStream, key: string[]): SourceRecord | string {
-  const fault = keyOf(record, key);
-  if (typeof fault === 'string') return fault;
+  const error = keyOf(record, key);
+  if (typeof error === 'string') return error;
   const row: [string, Json][] = [];
   for (const [field, value] of Object.entries(record)) {
     const column = table.columns.find((candidate) => candidate.name === field);
@@ -105,10 +105,10 @@ async function writeRows(writing: RowWriting, rows: Row[]): Promise<void> {
     await client.query('RELEASE SAVEPOINT rows');
     for (const { place } of written.rows) outcomes[rows[Number(place) - 1]!.place] = OK;
   } catch (error) {
-    if (!isRowFault(error)) throw error;
+    if (!isRowError(error)) throw error;
     await client.query('ROLLBACK TO SAVEPOINT rows; RELEASE SAVEPOINT rows');
     if (rows.length === 1) {
-      outcomes[rows[0]!.place] = failed(await faultOf(writing, rows[0]!, error));
+      outcomes[rows[0]!.place] = failed(await rowErrorOf(writing, rows[0]!, error));
       return;
     }
     const half = Math.ceil(rows.length / 2);
@@ -117,6 +117,6 @@ async function writeRows(writing: RowWriting, rows: Row[]): Promise<void> {
   }
 }
 
-async function faultOf({ session, table }: RowWriting, { record }: Row, error: pg.DatabaseError): Promise<RowFault> {
-  return rowFault(error, isOfValue(error) ? await columnAtFault(session, table, record) : null);
+async function rowErrorOf({ session, table }: RowWriting, { record }: Row, error: pg.DatabaseError): Promise<RowError> {
+  return rowError(error, isOfValue(error) ? await columnOfError(session, table, record) : null);
 }

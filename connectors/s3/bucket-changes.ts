@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import {
-  AbortMultipartUploadCommand, CompleteMultipartUploadCommand, type CompletedPart, CreateMultipartUploadCommand, DeleteObjectsCommand,
-  PutObjectCommand, UploadPartCommand,
+  AbortMultipartUploadCommand, type CompletedPart, CompleteMultipartUploadCommand, CreateMultipartUploadCommand,
+  DeleteObjectsCommand, PutObjectCommand, UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import type { ExportClient } from './export-client.ts';
 import { EXPORT_RIGHTS } from './export-refusal.ts';
@@ -107,10 +107,10 @@ async function deleteSome(Bucket: string, keys: string[], ask: ExportClient['ask
   const command = new DeleteObjectsCommand({ Bucket, Delete: { Quiet: true, Objects: keys.map((Key) => ({ Key })) } });
   await ask(EXPORT_RIGHTS.delete, async (client, options) => {
     const { Errors = [], $metadata } = await client.send(command, options);
-    const fault = Errors.find(({ Code }) => Code !== 'NoSuchKey');
+    const error = Errors.find(({ Code }) => Code !== 'NoSuchKey');
     // As the SDK's errors are: what is said of a file in a good answer is an answer by itself.
-    if (fault === undefined) return;
-    throw Object.assign(new Error(fault.Message), { name: fault.Code, $metadata: { ...$metadata, httpStatusCode: statusOf(fault.Code) } });
+    if (error === undefined) return;
+    throw Object.assign(new Error(error.Message), { name: error.Code, $metadata: { ...$metadata, httpStatusCode: statusOf(error.Code) } });
   });
 }
 

@@ -1,7 +1,7 @@
 import { Refusal } from '../../domain/core/refusal.ts';
 import { redacted } from '../core/redacted.ts';
 import { refusalOfAnswer, refusalOfFailure, sourceRefusal } from '../core/source-refusal.ts';
-import { isPassingStatus, type S3Fault, s3Fault } from './s3-refusal.ts';
+import { isPassingStatus, type S3Error, s3Error } from './s3-refusal.ts';
 
 /** What a bucket has to allow; named as IAM names it. */
 export const EXPORT_RIGHTS = {
@@ -18,7 +18,7 @@ export type BucketRequest = {
   secrets: object;
 };
 
-type Advice = string | ((asked: BucketRequest, fault: S3Fault) => string);
+type Advice = string | ((asked: BucketRequest, error: S3Error) => string);
 
 const WRONG_REGION: Advice = ({ region }, { headers }) => {
   const told = headers['x-amz-bucket-region'];
@@ -33,8 +33,8 @@ const ADVICE: Record<string, Advice> = {
   InvalidAccessKeyId: UNKNOWN_KEY,
   XAdminUserNotFound: UNKNOWN_KEY, // versitygw's
   SignatureDoesNotMatch: 'check aws_secret_access_key: it does not fit aws_access_key_id',
-  AccessDenied: (asked, fault) =>
-    `the ${asked.isRole ? 'role' : 'key'} lacks ${missingRight(asked, fault)}: see the policy of the exporter`,
+  AccessDenied: (asked, error) =>
+    `the ${asked.isRole ? 'role' : 'key'} lacks ${missingRight(asked, error)}: see the policy of the exporter`,
   AllAccessDisabled: 'Amazon has locked the bucket: ask its owner',
   AccountProblem: 'Amazon has locked the account: ask its owner',
   NoSuchBucket: ({ bucket }) => `check bucket_name: there is no bucket ${bucket}`,
@@ -58,25 +58,25 @@ const LONGEST_MESSAGE = 500;
 /** The refusal for what a request to a customer's bucket came to, with the provider's own code and words. */
 export function refusalOfBucket(asked: BucketRequest, error: unknown): Refusal {
   if (error instanceof Refusal) return error;
-  const fault = s3Fault(error);
-  if (fault.status === undefined) return refusalOfFailure(asked.host, error);
-  const code = codeOf(fault);
-  const said = wordsOf(asked, fault, code);
-  const extra = { source_status: fault.status, ...code === undefined ? {} : { source_code: code } };
-  if (isPassing(asked, fault.status, code)) {
-    const { message, extra: more } = refusalOfAnswer(asked.host, Math.max(fault.status, 500), fault.headers['retry-after']);
+  const answer = s3Error(error);
+  if (answer.status === undefined) return refusalOfFailure(asked.host, error);
+  const code = codeOf(answer);
+  const said = wordsOf(asked, answer, code);
+  const extra = { source_status: answer.status, ...code === undefined ? {} : { source_code: code } };
+  if (isPassing(asked, answer.status, code)) {
+    const { message, extra: more } = refusalOfAnswer(asked.host, Math.max(answer.status, 500), answer.headers['retry-after']);
     const when = message.slice(message.indexOf(': ') + 2);
     return sourceRefusal('source_unavailable', `${said}: ${when}`, { ...more, ...extra });
   }
-  const missing = code === 'AccessDenied' ? { missing_right: missingRight(asked, fault) } : {};
-  return sourceRefusal('source_refused', `${said}: ${adviceFor(asked, fault, code)}`, { ...extra, ...missing });
+  const missing = code === 'AccessDenied' ? { missing_right: missingRight(asked, answer) } : {};
+  return sourceRefusal('source_refused', `${said}: ${adviceFor(asked, answer, code)}`, { ...extra, ...missing });
 }
 
 /** Names of errors that are the SDK's. */
 const MADE_UP = /^(?:Unknown|UnknownError|Error|SyntaxError|NotFound)$/;
 
 /** Of an answer without a body, as to HEAD, the SDK makes a name of its own. */
-function codeOf({ code, status }: S3Fault): string | undefined {
+function codeOf({ code, status }: S3Error): string | undefined {
   if (status === 403 && (code === 'Forbidden' || code === '403' || code === 'UnknownError' || code === 'Unknown')) return 'AccessDenied';
   if (status === 301 && code !== 'PermanentRedirect') return 'PermanentRedirect';
   return code !== undefined && /^[A-Z][A-Za-z]{2,63}$/.test(code) && !MADE_UP.test(code) ? code : undefined;
@@ -86,19 +86,19 @@ function isPassing({ isRole }: BucketRequest, status: number, code: string | und
   return isPassingStatus(status) || (code !== undefined && PASSING.has(code)) || (code === 'ExpiredToken' && isRole);
 }
 
-function wordsOf({ host, bucket, secrets }: BucketRequest, { status, message }: S3Fault, code: string | undefined): string {
+function wordsOf({ host, bucket, secrets }: BucketRequest, { status, message }: S3Error, code: string | undefined): string {
   if (status! < 300) return `${host} answered in something that is not S3`;
   const answered = `${host} answered ${status}${code === undefined ? '' : ` ${code}`} for the bucket ${bucket}`;
   const own = redacted(message, secrets).replace(/\s+/g, ' ').trim().replace(/\.$/, '').slice(0, LONGEST_MESSAGE);
   return code === undefined || own === '' || own === code || /^Unknown(?:Error)?$/.test(own) ? answered : `${answered} ("${own}")`;
 }
 
-function adviceFor(asked: BucketRequest, fault: S3Fault, code: string | undefined): string {
+function adviceFor(asked: BucketRequest, error: S3Error, code: string | undefined): string {
   const advice = code !== undefined && Object.hasOwn(ADVICE, code) ? ADVICE[code]! : 'check endpoint, bucket_name and aws_region';
-  return typeof advice === 'string' ? advice : advice(asked, fault);
+  return typeof advice === 'string' ? advice : advice(asked, error);
 }
 
 /** The right that the provider names, as kms:GenerateDataKey for a bucket with a key of its own, or else what the request needs. */
-function missingRight({ right }: BucketRequest, { message }: S3Fault): string {
+function missingRight({ right }: BucketRequest, { message }: S3Error): string {
   return /not authorized to perform:? ([a-z\d-]+:[A-Za-z]+)/.exec(message)?.[1] ?? right;
 }

@@ -3,7 +3,7 @@ import { fromNodeProviderChain } from '@aws-sdk/credential-providers';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { awsPartition } from '../../domain/exports/aws-partition.ts';
 import { refusalOfAnswer, refusalOfFailure, sourceRefusal } from '../core/source-refusal.ts';
-import { isPassingStatus, s3Fault } from './s3-refusal.ts';
+import { isPassingStatus, s3Error } from './s3-refusal.ts';
 
 /** A role in a customer's AWS account, and what its trust policy asks for. */
 export type ExportRole = { accountId: string; roleName: string; externalId: string };
@@ -115,7 +115,7 @@ const PASSING = new Set(['Throttling', 'ThrottlingException', 'IDPCommunicationE
 
 function refusalOfSts({ arn, region, role }: Asked, error: unknown): Refusal {
   if (error instanceof Refusal) return error;
-  const { code, message, status, headers } = s3Fault(error);
+  const { code, message, status, headers } = s3Error(error);
   if (status === undefined) return refusalOfFailure(`STS of ${region}`, named(error));
   const words = `STS of ${region} answered ${status} ${code ?? ''}`.trim();
   const own = message === '' ? '' : ` ("${message.replace(/\s+/g, ' ').replace(/\.$/, '')}")`;

@@ -16,7 +16,7 @@ const ADVICE: Record<string, string> = {
 };
 
 /** What the SDK's errors tell: S3's code, which is their name, its message, and the answer they came with. */
-export type S3Fault = { code: string | undefined; message: string; status: number | undefined; headers: Record<string, string> };
+export type S3Error = { code: string | undefined; message: string; status: number | undefined; headers: Record<string, string> };
 
 type SdkError = {
   name?: unknown;
@@ -24,7 +24,7 @@ type SdkError = {
   $response?: { statusCode?: number; headers?: Record<string, string> };
 };
 
-export function s3Fault(error: unknown): S3Fault {
+export function s3Error(error: unknown): S3Error {
   const { name, $metadata, $response } = error as SdkError;
   return {
     code: typeof name === 'string' ? name : undefined,
@@ -42,7 +42,7 @@ export function isPassingStatus(status: number): boolean {
 /** The refusal for what a request to S3 came to; S3's own messages quote keys and are not passed on. */
 export function refusalOfS3(host: string, error: unknown): Refusal {
   if (error instanceof Refusal) return error;
-  const { code: name, status, headers } = s3Fault(error);
+  const { code: name, status, headers } = s3Error(error);
   if (status === undefined) return refusalOfFailure(host, error);
   if (isPassingStatus(status)) return refusalOfAnswer(host, status, headers['retry-after']);
   const code = name !== undefined && Object.hasOwn(ADVICE, name) ? name : undefined;

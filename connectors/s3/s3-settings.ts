@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sourceUrlFault } from '../../domain/core/source-url.ts';
+import { sourceUrlError } from '../../domain/core/source-url.ts';
 import { BUCKET_NAME, REGION_NAME } from '../../domain/exports/s3-names.ts';
 import { secret } from '../core/contract.ts';
 import { refineBy } from '../core/refine-by.ts';
@@ -11,7 +11,7 @@ const key = (name: string) => text(name, 1_024).refine((value) => !/\p{Cc}/u.tes
 
 export const s3Settings = z.object({
   endpoint: text('endpoint', 2_048).superRefine(refineBy('endpoint', (value) =>
-    sourceUrlFault(value) ?? (/[?#]/.test(value) ? 'must have no ? and no #' : undefined))).optional()
+    sourceUrlError(value) ?? (/[?#]/.test(value) ? 'must have no ? and no #' : undefined))).optional()
     .describe('The address of an S3 that is not Amazon\'s, such as https://minio.example.com; the bucket goes into the path'),
   region: z.string({ error: 'region must be a text' }).regex(REGION_NAME, 'region must be a name such as eu-central-1')
     .default('us-east-1').describe('The region of the bucket'),

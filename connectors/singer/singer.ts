@@ -50,7 +50,7 @@ async function* readTap(settings: CommandSettings, reading: Reading, context: Co
     ...typeof reading.cursor === 'string' ? ['--state', { name: 'state.json', text: reading.cursor }] : []];
   let isSilent = true;
   try {
-    for await (const line of commandLines({ ...tap, args, fault: 'transfer_broken' }, context)) {
+    for await (const line of commandLines({ ...tap, args, error: 'transfer_broken' }, context)) {
       isSilent = false;
       yield* take(line, entry, batches, context);
     }
@@ -99,7 +99,7 @@ function isOf({ stream }: Message, entry: SingerEntry): boolean {
 async function discovered(tap: NamedCommand, context: ConnectorContext): Promise<SingerCatalog> {
   const printed: string[] = [];
   let bytes = 0;
-  const call = { ...tap, args: ['--config', configFile(tap), '--discover'], fault: 'source_refused' as const };
+  const call = { ...tap, args: ['--config', configFile(tap), '--discover'], error: 'source_refused' as const };
   for await (const line of commandLines(call, context)) {
     bytes += line.bytes;
     if (line.isCut || bytes > CATALOG_BYTES) {

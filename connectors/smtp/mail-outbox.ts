@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createTransport } from 'nodemailer';
-import { faultOf } from '../../domain/core/fault.ts';
+import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { mailContent } from './mail-content.ts';
 import type { Mail, MailOutcome } from './mailer.ts';
 
@@ -16,7 +16,7 @@ export function outboxDelivery(folder: string, from: string): (mail: Mail) => Pr
       await putAside(folder, nextName(), message as Buffer);
       return { outcome: 'sent', rejected: 0 };
     } catch (error) {
-      const { code, errorClass } = faultOf(error);
+      const { code, errorClass } = internalErrorOf(error);
       const reason = `The outbox could not be written (${code ?? errorClass}): check the folder's rights and its disk's space.`;
       return { outcome: 'not_sent', retryable: true, reason };
     }

@@ -19,7 +19,7 @@ const ENCODING = 'write @ : / ? # % in user and password as %40 %3A %2F %3F %23 
  * What is wrong with the URL of a mail server, to be put behind the variable's name; undefined: nothing. Quotes nothing
  * of it, since a password with a `?` in it reads as an option.
  */
-export function smtpUrlFault(text: string): string | undefined {
+export function smtpUrlError(text: string): string | undefined {
   if (!/^smtps?:\/\//i.test(text) || !URL.canParse(text)) return `${SHAPE}; ${ENCODING}`;
   const { hostname, username, password, pathname, hash, searchParams } = new URL(text);
   if (hostname === '' || hash !== '' || !['', '/'].includes(pathname)) return `${SHAPE}; ${ENCODING}`;

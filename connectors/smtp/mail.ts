@@ -2,7 +2,7 @@ import { outboxDelivery } from './mail-outbox.ts';
 import { smtpDelivery } from './mail-smtp.ts';
 import type { Mailer, MailOutcome } from './mailer.ts';
 
-/** `smtpUrl` has no `smtpUrlFault`. `from` is an address, or `Name <address>`. */
+/** `smtpUrl` has no `smtpUrlError`. `from` is an address, or `Name <address>`. */
 type MailSettings = { smtpUrl?: string | undefined; outbox: string; from: string };
 
 /** Sends by SMTP where there is a server for it, or else writes `.eml` files into the folder `outbox`. */

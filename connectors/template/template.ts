@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sourceUrlFault } from '../../domain/core/source-url.ts';
+import { sourceUrlError } from '../../domain/core/source-url.ts';
 import { batcher } from '../core/batcher.ts';
 import { type Batch, connector, type ConnectorContext, harmless, type Reading, secret, type Stream } from '../core/contract.ts';
 import { answerAs } from '../core/json-answer.ts';
@@ -8,7 +8,7 @@ import { refineBy } from '../core/refine-by.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
 const Settings = z.object({
-  base_url: z.string({ error: 'give the address' }).superRefine(refineBy('base_url', sourceUrlFault)).describe('Where its paths begin'),
+  base_url: z.string({ error: 'give the address' }).superRefine(refineBy('base_url', sourceUrlError)).describe('Where its paths begin'),
   token: secret(z.string({ error: 'give the token' }).min(1, 'give the token')).describe('Sent as Authorization: Bearer'),
   page_size: harmless(z.int().min(1).max(1_000).default(500)).describe('How many records an answer has at most'),
 });

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { sourceUrlFault } from '../../domain/core/source-url.ts';
+import { sourceUrlError } from '../../domain/core/source-url.ts';
 import { connector, harmless, secret } from '../core/contract.ts';
 import { refineBy } from '../core/refine-by.ts';
 import { sendToWebhook } from './send-to-webhook.ts';
 import { writeWebhook } from './write-webhook.ts';
 
 const WebhookSettings = z.object({
-  url: z.string({ error: 'give the address' }).superRefine(refineBy('the address', sourceUrlFault))
+  url: z.string({ error: 'give the address' }).superRefine(refineBy('the address', sourceUrlError))
     .describe('Where the records are sent to, by POST'),
   secret: secret(z.string({ error: 'give the secret' }).min(16, 'the secret has at least 16 characters')
     .max(1_000, 'the secret has more than 1000 characters'))

@@ -6,7 +6,7 @@ const UTC = { zone: FixedOffsetZone.utcInstance, setZone: true } as const;
 const LONGEST_FORMAT = 100;
 
 /**
- * Reads texts that are written in a format of Luxon's tokens, in English. The format has been through `formatFault`:
+ * Reads texts that are written in a format of Luxon's tokens, in English. The format has been through `formatError`:
  * Luxon takes what a format lacks from today.
  */
 export function formatReader(format: string): (text: string) => WrittenTime | undefined {
@@ -73,15 +73,15 @@ const BEGINNING = [0, 1, 1, 0, 0, 0, 0];
  * where its digits end, and to read what it writes; it may leave out the smaller things, such as all of the time, but
  * none in between. Where it has tokens of another kind than Luxon's, those that are probably meant are told.
  */
-export function formatFault(format: string): string | undefined {
-  const fault = ownFault(format);
-  if (fault === undefined || format.length > LONGEST_FORMAT) return fault;
+export function formatError(format: string): string | undefined {
+  const error = ownError(format);
+  if (error === undefined || format.length > LONGEST_FORMAT) return error;
   const meant = suggestDateFormat(format);
-  if (meant === format || ownFault(meant) !== undefined) return fault;
-  return `${fault}: did you mean ${meant}? yyyy is the year, MM the month, dd the day, HH:mm:ss the time`;
+  if (meant === format || ownError(meant) !== undefined) return error;
+  return `${error}: did you mean ${meant}? yyyy is the year, MM the month, dd the day, HH:mm:ss the time`;
 }
 
-function ownFault(format: string): string | undefined {
+function ownError(format: string): string | undefined {
   if (format.length > LONGEST_FORMAT) return `has over ${LONGEST_FORMAT} characters`;
   try {
     const units = unitsOf(format);
@@ -90,13 +90,13 @@ function ownFault(format: string): string | undefined {
     if (!units.includes('year') && !units.includes('week year')) return 'tells no year: yyyy stands for it';
     const ambiguous = ambiguousTokens(format);
     if (ambiguous !== undefined) return `doesn't tell where the digits of ${ambiguous} end: double them, or write something between`;
-    return sampleFault(format);
+    return sampleError(format);
   } catch (error) {
     return `is none that can be read: ${(error as Error).message}`;         // Luxon's way to say no
   }
 }
 
-function sampleFault(format: string): string | undefined {
+function sampleError(format: string): string | undefined {
   const written = DateTime.utc(...SAMPLE).toFormat(format).trim();
   const read = DateTime.fromFormat(written, format, UTC);
   if (!read.isValid) return `writes ${written}, which it cannot read`;

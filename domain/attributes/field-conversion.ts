@@ -23,7 +23,7 @@ export const TRUE: readonly string[] = ['true', 'yes', '1', 't', 'y', 'on'];
 export const FALSE: readonly string[] = ['false', 'no', '0', 'f', 'n', 'off'];
 
 /**
- * Prepares a conversion that `mappingFaults` finds no fault with. null stays null, and what already is of the type stays
+ * Prepares a conversion that `mappingErrors` finds no error in. null stays null, and what already is of the type stays
  * as it is. Otherwise it is read from its text without the spaces around; one without anything else is EMPTY_VALUE.
  */
 export function prepareConversion(conversion: Conversion): (value: Json) => Converted {

@@ -1,8 +1,8 @@
 import { isLongerThan, MAX_CODE_POINTS, quote, shorten } from '../core/text-limits.ts';
 import type { ImportErrorType } from '../imports/import-error-type.ts';
 import type { ScalarType, ScalarValue, ValueType } from './attribute-value.ts';
-import { customerIdFault, type CustomerType } from './customer-id.ts';
-import { ACTIONS, type Action } from './set-actions.ts';
+import { customerIdError, type CustomerType } from './customer-id.ts';
+import { type Action, ACTIONS } from './set-actions.ts';
 
 /** What a row of an import and a value of a feed have in common: whom and what they concern, and what they do. */
 
@@ -58,12 +58,12 @@ export function sorDeleted(customerId?: string, key?: string): RefusedRow {
 }
 
 /**
- * The attribute that a row is about. The first fault counts, in this order: customer id, key empty or too long,
+ * The attribute that a row is about. The first error counts, in this order: customer id, key empty or too long,
  * unknown key, attribute or SoR disabled.
  */
 export function findAttribute(customerId: string, key: string, rules: AttributeRules): ImportAttribute | RefusedRow {
-  const idFault = customerIdFault(customerId);
-  if (idFault !== undefined) return refused('INVALID_CUSTOMER_ID', idFault, customerId, key);
+  const idError = customerIdError(customerId);
+  if (idError !== undefined) return refused('INVALID_CUSTOMER_ID', idError, customerId, key);
   return findAttributeOf(customerId, key, rules);
 }
 

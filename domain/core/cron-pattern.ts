@@ -19,7 +19,7 @@ const DAY_MINUTES = 1_440;
 const FIVE_PARTS = { mode: '5-part' } as const;
 
 /** What is wrong with a cron of five fields, or a nickname such as @daily, and what would be right. */
-export function cronFault(cron: string): string | undefined {
+export function cronError(cron: string): string | undefined {
   if (cron.length > MAX_LENGTH) return `takes up to ${MAX_LENGTH} characters`;
   const fields = fieldsOf(cron);
   if (fields[0]!.startsWith('@')) return `the names it takes are ${[...NICKNAMES.keys()].join(', ')}`;
@@ -27,7 +27,7 @@ export function cronFault(cron: string): string | undefined {
     return `takes five fields (${FIELDS.map(({ name }) => name).join(', ')}), such as 0 3 * * *`;
   }
   const wrong = fields.findIndex((field, position) => !isField(field, position));
-  if (wrong !== -1) return fieldFault(fields[wrong]!, FIELDS[wrong]!);
+  if (wrong !== -1) return fieldError(fields[wrong]!, FIELDS[wrong]!);
   const isEver = new Cron(fields.join(' '), { ...FIVE_PARTS, timezone: 'UTC' }).nextRun(new Date(0));
   return isEver ? undefined : 'never comes: its months have no such day';
 }
@@ -68,7 +68,7 @@ function fieldsOf(cron: string): string[] {
   return (NICKNAMES.get(trimmed.toLowerCase()) ?? trimmed).split(/\s+/);
 }
 
-function fieldFault(field: string, { name, takes }: (typeof FIELDS)[number]): string {
+function fieldError(field: string, { name, takes }: (typeof FIELDS)[number]): string {
   return `the ${name} can't be ${field}: it takes ${takes}; also *, lists as 1,3, ranges as 1-5, steps as */2 or 1-9/2`;
 }
 

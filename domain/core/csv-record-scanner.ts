@@ -27,7 +27,7 @@ export class RecordScanner {
   /** Up to here, every line end that the last failed record crossed lies inside quotes. */
   #openUntil = 0;
   /** Whether a bad closing quote stands at #openUntil. */
-  #openEndsInFault = false;
+  #openEndsInError = false;
 
   /** `delimiter` is the byte between fields. */
   constructor(maxRecordBytes: number, delimiter = COMMA) {
@@ -102,14 +102,14 @@ export class RecordScanner {
   #crossLineEnd(): boolean {
     if (this.firstLineEnd === 0) this.firstLineEnd = this.pos + 1;
     const isKnown = this.pos < this.#openUntil;
-    if (isKnown && this.#openEndsInFault) return false;
+    if (isKnown && this.#openEndsInError) return false;
     this.pos = isKnown ? this.#openUntil : this.pos + 1;
     return true;
   }
 
-  #rememberOpen(until: number, endsInFault: boolean): void {
+  #rememberOpen(until: number, endsInError: boolean): void {
     this.#openUntil = until;
-    this.#openEndsInFault = endsInFault;
+    this.#openEndsInError = endsInError;
   }
 }
 

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { CsvError, parse, type Options } from 'csv-parse/sync';
+import { CsvError, type Options, parse } from 'csv-parse/sync';
 import { type Delimiter, QUOTE } from './csv-bytes.ts';
 import { recordBytes, type Run } from './csv-pieces.ts';
 
@@ -97,7 +97,7 @@ function tryParse(
     // Splitter and parser disagree on a record's end: one by one, so that no row takes another's line number.
     return { failedAt: to - from > 1 ? from + 1 : from, message: UNPARSED.message };
   } catch (error) {
-    const { message, before } = readFault(error);
+    const { message, before } = readError(error);
     return { failedAt: from + before, message };
   }
 }
@@ -110,12 +110,12 @@ export function parseRecord(text: string): ParsedRecord {
     if (rows.length === 1) return rows[0]!;
     return failure(`it holds ${rows.length === 0 ? 'no record' : 'more than one record'}: it is to hold one`);
   } catch (error) {
-    return failure(readFault(error).message);
+    return failure(readError(error).message);
   }
 }
 
 /** Why csv-parse refused, and how many records came before. */
-function readFault(error: unknown): { message: string; before: number } {
+function readError(error: unknown): { message: string; before: number } {
   if (!(error instanceof CsvError)) throw error;
   const before = typeof error['records'] === 'number' ? error['records'] : 0;
   return { message: MESSAGES[error.code] ?? UNPARSED.message, before };

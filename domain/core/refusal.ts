@@ -29,7 +29,7 @@ export function refuse(http: number, status: string | number, message: string, e
 }
 
 /** What is wrong with an input field; `element` is its wire name. */
-export type FieldFault = { element: string; message: string };
+export type FieldError = { element: string; message: string };
 
 /** Refuses one input field with 400 `bad_request`; `element` is the field's wire name. */
 export function refuseField(element: string, message: string): never {
@@ -37,14 +37,14 @@ export function refuseField(element: string, message: string): never {
 }
 
 /** Refuses all of these fields at once; does nothing where there are none. */
-export function refuseFields(faults: readonly FieldFault[]): void {
-  const [first] = faults;
-  if (first) refuseAll(first, faults);
+export function refuseFields(errors: readonly FieldError[]): void {
+  const [first] = errors;
+  if (first) refuseAll(first, errors);
 }
 
-function refuseAll(first: FieldFault, faults: readonly FieldFault[]): never {
+function refuseAll(first: FieldError, errors: readonly FieldError[]): never {
   return refuse(400, 'bad_request', `${first.element}: ${first.message}`, {
-    messages: faults.map(({ element, message }) => ({ element, severity: 'error' as const, message })),
-    errors: faults.map(({ element, message }) => `${element}: ${message}`),
+    messages: errors.map(({ element, message }) => ({ element, severity: 'error' as const, message })),
+    errors: errors.map(({ element, message }) => `${element}: ${message}`),
   });
 }

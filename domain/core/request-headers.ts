@@ -15,13 +15,13 @@ const OURS = new Set([
  * What is wrong with the headers that a user sets for requests to a source, to be put behind the field's name. It names
  * the header and never quotes a value; a name that is none may be a misplaced value, and is not quoted either.
  */
-export function requestHeadersFault(headers: Record<string, string>): string | undefined {
+export function requestHeadersError(headers: Record<string, string>): string | undefined {
   const entries = Object.entries(headers);
   if (entries.length > MAX_HEADERS) return `must have at most ${MAX_HEADERS} headers`;
   const seen = new Set<string>();
   for (const [index, [name, value]] of entries.entries()) {
-    const fault = headerFault(name, value, index + 1);
-    if (fault !== undefined) return fault;
+    const error = headerError(name, value, index + 1);
+    if (error !== undefined) return error;
     if (seen.has(name.toLowerCase())) return `has the header ${name} twice`;
     seen.add(name.toLowerCase());
   }
@@ -29,7 +29,7 @@ export function requestHeadersFault(headers: Record<string, string>): string | u
   return characters > MAX_CHARACTERS ? `must have at most ${MAX_CHARACTERS} characters in all` : undefined;
 }
 
-function headerFault(name: string, value: string, position: number): string | undefined {
+function headerError(name: string, value: string, position: number): string | undefined {
   if (!NAME.test(name) || name.length > 256) {
     return `must have names such as Authorization: that of header ${position} is empty, too long, or has other characters`;
   }

@@ -3,7 +3,7 @@ const MAX_LENGTH = 2048;
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|^\s|\s$/u;
 
 /** What is wrong with an address that a user sets, to be put behind the field's name; quotes nothing of it. */
-export function sourceUrlFault(text: string): string | undefined {
+export function sourceUrlError(text: string): string | undefined {
   if (text.length > MAX_LENGTH) return `must have at most ${MAX_LENGTH} characters`;
   if (INVISIBLE.test(text)) return 'must not have spaces around it, line breaks or other invisible characters';
   const url = URL.parse(text);

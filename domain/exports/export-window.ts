@@ -14,7 +14,7 @@ const MAX_DAYS = 400;
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
 /** What is wrong with a day of a backfill, or with both. */
-export type DaysFault = { element: 'from' | 'to'; message: string };
+export type DaysError = { element: 'from' | 'to'; message: string };
 
 /** The days by when the clocks of `zone` show them: of 23 or 25 h where they change. */
 export function backfillWindow({ from, to }: ExportDays, zone: string): ExportWindow & { start: Date } {
@@ -24,7 +24,7 @@ export function backfillWindow({ from, to }: ExportDays, zone: string): ExportWi
   };
 }
 
-export function daysFault({ from, to }: ExportDays, zone: string, now: Date): DaysFault | undefined {
+export function daysError({ from, to }: ExportDays, zone: string, now: Date): DaysError | undefined {
   const [first, last] = [dayMs(from), dayMs(to)];
   const today = Math.floor(zoneClock(zone).timeAt(now.getTime()) / DAY_MS) * DAY_MS;
   if (first === undefined) return { element: 'from', message: 'must be a day such as 2026-01-31' };

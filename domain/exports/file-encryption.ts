@@ -1,5 +1,5 @@
 import {
-  type CipherGCM, createCipheriv, createDecipheriv, type CipherGCMTypes, type Decipheriv, type DecipherGCM, randomBytes,
+  type CipherGCM, type CipherGCMTypes, createCipheriv, createDecipheriv, type DecipherGCM, type Decipheriv, randomBytes,
 } from 'node:crypto';
 import { Transform, type TransformCallback } from 'node:stream';
 import { Refusal, refuse } from '../core/refusal.ts';
@@ -10,7 +10,7 @@ const TAG_BYTES = 16;
 const HEX = /^[0-9a-f]*$/i;
 
 /** What is wrong with a key, or with the type that it is for; undefined for a key that fits. Never quotes the key. */
-export function encryptionKeyFault(type: string, key: string): string | undefined {
+export function encryptionKeyError(type: string, key: string): string | undefined {
   const parsed = parseEncryptionType(type);
   if (!parsed) return `the encryption type is one of ${ENCRYPTION_TYPES.join(', ')}`;
   if (keyBytes(parsed, key)) return undefined;
@@ -147,7 +147,7 @@ function pass(done: TransformCallback, work: () => void): void {
 function fitting(type: string, key: string): { parsed: EncryptionType; bytes: Buffer } {
   const parsed = parseEncryptionType(type);
   const bytes = parsed && keyBytes(parsed, key);
-  return parsed && bytes ? { parsed, bytes } : refuse(400, 'bad_key', `${encryptionKeyFault(type, key)}.`);
+  return parsed && bytes ? { parsed, bytes } : refuse(400, 'bad_key', `${encryptionKeyError(type, key)}.`);
 }
 
 function keyBytes({ bits }: EncryptionType, key: string): Buffer | undefined {

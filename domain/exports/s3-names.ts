@@ -16,7 +16,7 @@ export function trimSlashes(folder: string): string {
 }
 
 /** What is wrong with a folder of a bucket that has no slashes at its ends, to be put behind the field's name. */
-export function subfolderFault(folder: string): string | undefined {
+export function subfolderError(folder: string): string | undefined {
   if (folder === '') return undefined;
   if (folder.length > MAX_SUBFOLDER_CHARS) return `must have at most ${MAX_SUBFOLDER_CHARS} characters`;
   if (UNSAFE.test(folder)) return 'must have letters of ASCII, digits and ! - _ . * \' ( ) alone, with / between folders';

@@ -1,10 +1,10 @@
 import { parseAttributeValue, type ScalarType } from '../attributes/attribute-value.ts';
 import { CUSTOMER_TYPES, type CustomerType } from '../attributes/customer-id.ts';
 import { sayType, scalarText, textOf } from '../attributes/json-value.ts';
-import { ACTIONS, type Action } from '../attributes/set-actions.ts';
+import { type Action, ACTIONS } from '../attributes/set-actions.ts';
 import {
-  type AttributeRules, findAction, findAttribute, type ImportAttribute, refused, type RefusedRow, type RowOutcome, type SetRow,
-  sorDeleted, type ValueRow,
+  type AttributeRules, findAction, findAttribute, type ImportAttribute, refused, type RefusedRow, type RowOutcome,
+  type SetRow, sorDeleted, type ValueRow,
 } from '../attributes/value-row.ts';
 import { quote } from '../core/text-limits.ts';
 import type { ImportErrorType } from '../imports/import-error-type.ts';
@@ -16,7 +16,7 @@ export type FeedValue = Readonly<Record<string, unknown>>;
 export type FeedRules = AttributeRules & { version: 'v2' | 'v3'; sorDeleted: boolean };
 
 /**
- * What a value of a feed does (reference: Feeding attribute values). The first fault counts, in this order: customer
+ * What a value of a feed does (reference: Feeding attribute values). The first error counts, in this order: customer
  * id, customer_id_type, key, unknown key (ignored, all else fails), attribute or SoR disabled, action, value.
  *
  * null removes, from a Set all elements. A Set needs an action otherwise: ADD and REMOVE take one element as it

@@ -1,5 +1,5 @@
 import { parseAttributeValue, type ScalarType } from '../attributes/attribute-value.ts';
-import { ACTIONS, type Action } from '../attributes/set-actions.ts';
+import { type Action, ACTIONS } from '../attributes/set-actions.ts';
 import {
   type AttributeRules, findAction, findAttribute, type ImportAttribute, refused, type RefusedRow, type RowOutcome,
 } from '../attributes/value-row.ts';
@@ -10,7 +10,7 @@ import { columnNames, type ImportFormat } from './import-file.ts';
 export type RowContext = ImportFormat & AttributeRules;
 
 /**
- * What a row of an import does (reference: Feeding attribute values, Batch CSV import). The first fault counts, in
+ * What a row of an import does (reference: Feeding attribute values, Batch CSV import). The first error counts, in
  * this order: number of columns, customer id, key empty or too long, unknown key (ignored, all else fails),
  * attribute or SoR disabled, action, value.
  *

@@ -26,21 +26,21 @@ export type MappedField =
   | { to: string; value: string | number | boolean | null };
 
 /** A conversion that failed. The message quotes at most 60 characters of the value. */
-export type FieldFault = { from: string; to: string; errorType: 'EMPTY_VALUE' | 'INVALID_VALUE'; message: string };
+export type FieldError = { from: string; to: string; errorType: 'EMPTY_VALUE' | 'INVALID_VALUE'; message: string };
 
 export type MappedRecord = {
   /** As it stands in the record; undefined where that has no such field. */
   customerId: Json | undefined;
   /** Each name once; a null removes. */
   values: [to: string, value: Json][];
-  faults: FieldFault[];
+  errors: FieldError[];
 };
 
-type Outcome = { value: Json } | FieldFault;
+type Outcome = { value: Json } | FieldError;
 type Entry = { to: string; outcome(record: SourceRecord): Outcome | undefined };
 
 /**
- * Prepares a mapping without faults for its records, of which there may be millions. null is never converted, and a field
+ * Prepares a mapping without errors for its records, of which there may be millions. null is never converted, and a field
  * that a record lacks gives no value. Of entries with the same name the last one counts that gives something.
  *
  * Other fields are kept but for those that an entry names, in `from` or in `to`, and, unless told otherwise, the customer's:
@@ -66,14 +66,14 @@ function fieldOf(record: SourceRecord, field: string): Json | undefined {
   return Object.hasOwn(record, field) ? record[field] : undefined;
 }
 
-function sorted(outcomes: Map<string, Outcome>): Pick<MappedRecord, 'values' | 'faults'> {
+function sorted(outcomes: Map<string, Outcome>): Pick<MappedRecord, 'values' | 'errors'> {
   const values: MappedRecord['values'] = [];
-  const faults: FieldFault[] = [];
+  const errors: FieldError[] = [];
   for (const [to, outcome] of outcomes) {
     if ('value' in outcome) values.push([to, outcome.value]);
-    else faults.push(outcome);
+    else errors.push(outcome);
   }
-  return { values, faults };
+  return { values, errors };
 }
 
 type Keeper = (record: SourceRecord, outcomes: Map<string, Outcome>) => void;

@@ -1,8 +1,9 @@
 import { parseAttributeValue, parseElements, type ScalarType, type ValueType } from '../attributes/attribute-value.ts';
-import { customerIdFault, type CustomerType } from '../attributes/customer-id.ts';
+import { customerIdError, type CustomerType } from '../attributes/customer-id.ts';
 import { sayType, scalarText, textOf } from '../attributes/json-value.ts';
 import {
-  type AttributeRules, findAttributeOf, type ImportAttribute, refused, type RefusedRow, type SetRow, sorDeleted, type ValueRow,
+  type AttributeRules, findAttributeOf, type ImportAttribute, refused, type RefusedRow, type SetRow, sorDeleted,
+  type ValueRow,
 } from '../attributes/value-row.ts';
 import { numberText } from '../core/exact-json.ts';
 import { readNumber } from '../core/number-value.ts';
@@ -30,8 +31,8 @@ type Person = { customerId: string; customerType: CustomerType };
 export function checkRecord(mapped: MappedRecord, rules: RecordRules, customer: CustomerField): CheckedRecord {
   const { customerId } = mapped;
   if (rules.sorDeleted) return { rows: [], refusals: [sorDeleted(textOf(customerId))] };
-  const fault = idFault(customerId, customer.field);
-  if (fault !== undefined) return { rows: [], refusals: [refused('INVALID_CUSTOMER_ID', fault, textOf(customerId))] };
+  const error = idError(customerId, customer.field);
+  if (error !== undefined) return { rows: [], refusals: [refused('INVALID_CUSTOMER_ID', error, textOf(customerId))] };
   const person = { customerId: idText(customerId)!, customerType: customer.type };
   const checked: CheckedRecord = { rows: [], refusals: [] };
   for (const [key, value] of mapped.values) {
@@ -39,7 +40,7 @@ export function checkRecord(mapped: MappedRecord, rules: RecordRules, customer: 
     if ('errorType' in outcome) checked.refusals.push(outcome);
     else checked.rows.push(outcome);
   }
-  for (const { errorType, message, to } of mapped.faults) {
+  for (const { errorType, message, to } of mapped.errors) {
     checked.refusals.push(refused(errorType, message, person.customerId, to));
   }
   return checked;
@@ -48,7 +49,7 @@ export function checkRecord(mapped: MappedRecord, rules: RecordRules, customer: 
 /** The customer that a mapped record names; null where that is none. */
 export function customerIdOf({ customerId }: MappedRecord): string | null {
   const text = idText(customerId);
-  return text === undefined || customerIdFault(text) !== undefined ? null : text;
+  return text === undefined || customerIdError(text) !== undefined ? null : text;
 }
 
 /** A number by its digits, without an exponent; undefined for what names nobody. */
@@ -58,9 +59,9 @@ function idText(value: Json | undefined): string | undefined {
   return reading.ok ? reading.value : undefined;
 }
 
-function idFault(value: Json | undefined, field: string): string | undefined {
+function idError(value: Json | undefined, field: string): string | undefined {
   const text = idText(value);
-  if (text !== undefined) return customerIdFault(text);
+  if (text !== undefined) return customerIdError(text);
   if (value === undefined) return `the field ${quote(field)} is missing`;
   const digits = numberText(value);
   if (digits !== undefined) return `the field ${quote(field)} is the number ${digits}, which is too large or too long: send a text`;

@@ -1,4 +1,4 @@
-import { closestRunsMinutes, cronFault, cronRuns } from '../core/cron-pattern.ts';
+import { closestRunsMinutes, cronError, cronRuns } from '../core/cron-pattern.ts';
 import { isTimeZone } from '../core/time-zone.ts';
 
 /** When a sync runs by itself: at the times of a cron in a time zone, or every so many minutes. */
@@ -11,8 +11,8 @@ const MAX_JITTER_SECONDS = 3_600;
 const MINUTE_MS = 60_000;
 
 /** What is wrong with a schedule, by its wire element, and what would be right. */
-export function scheduleFault(schedule: SyncSchedule): { element: string; message: string } | undefined {
-  return 'cron' in schedule ? cronScheduleFault(schedule) : intervalFault(schedule);
+export function scheduleError(schedule: SyncSchedule): { element: string; message: string } | undefined {
+  return 'cron' in schedule ? cronScheduleError(schedule) : intervalError(schedule);
 }
 
 /** The next `count` runs after an instant, in order; those of intervals fall on its multiples since 1970 (UTC). */
@@ -45,24 +45,24 @@ function* intervalRuns({ everyMinutes }: IntervalSchedule, after: Date): Generat
   for (let multiple = Math.floor(after.getTime() / step) + 1; ; multiple += 1) yield new Date(multiple * step);
 }
 
-function cronScheduleFault({ cron, zone, jitterSeconds }: CronSchedule) {
-  const message = cronFault(cron);
+function cronScheduleError({ cron, zone, jitterSeconds }: CronSchedule) {
+  const message = cronError(cron);
   if (message) return { element: 'schedule.cron', message };
   if (!isTimeZone(zone)) {
     return { element: 'schedule.zone', message: 'takes a zone of the IANA database, such as Europe/Paris or UTC' };
   }
-  return jitterFault(jitterSeconds, closestRunsMinutes(cron));
+  return jitterError(jitterSeconds, closestRunsMinutes(cron));
 }
 
-function intervalFault({ everyMinutes, jitterSeconds }: IntervalSchedule) {
+function intervalError({ everyMinutes, jitterSeconds }: IntervalSchedule) {
   if (!Number.isInteger(everyMinutes) || everyMinutes < 1 || everyMinutes > MAX_MINUTES) {
     return { element: 'schedule.every_minutes', message: 'takes a whole number of minutes, 1 to 10,080 (a week)' };
   }
-  return jitterFault(jitterSeconds, everyMinutes);
+  return jitterError(jitterSeconds, everyMinutes);
 }
 
 /** Whoever waits longer than the next run is away takes two for one. */
-function jitterFault(jitterSeconds: number, distanceMinutes: number) {
+function jitterError(jitterSeconds: number, distanceMinutes: number) {
   const most = Math.min(MAX_JITTER_SECONDS, distanceMinutes * 60 - 1);
   if (Number.isInteger(jitterSeconds) && jitterSeconds >= 0 && jitterSeconds <= most) return undefined;
   const why = most < MAX_JITTER_SECONDS ? ', less than the distance between two runs' : '';

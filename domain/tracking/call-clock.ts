@@ -1,5 +1,5 @@
 import { isDate, readDatetime } from '../core/date-value.ts';
-import { type CallFault, type Fields, invalid, isAbsent, isFault } from './call-fields.ts';
+import { type CallError, type Fields, invalid, isAbsent, isCallError } from './call-fields.ts';
 
 /** All in ms since the epoch. Calls from before `oldest` or after `newest` are refused. */
 export type CallTimes = {
@@ -15,13 +15,13 @@ export type CallTimes = {
  * before our receiving it as its timestamp is before its sending (Segment spec, common fields: timestamps). A call's own
  * `sentAt` goes before its batch's. Without one the timestamp counts as it stands; without a timestamp, our receiving it.
  */
-export function readHappenedAt(fields: Fields, times: CallTimes): { happenedAt: number } | CallFault {
+export function readHappenedAt(fields: Fields, times: CallTimes): { happenedAt: number } | CallError {
   const { receivedAt, oldest, newest } = times;
   const field = isAbsent(fields.originalTimestamp) ? 'timestamp' : 'originalTimestamp';
   const timestamp = readInstant(field, fields[field]);
-  if (isFault(timestamp)) return timestamp;
+  if (isCallError(timestamp)) return timestamp;
   const ownSentAt = readInstant('sentAt', fields.sentAt);
-  if (isFault(ownSentAt)) return ownSentAt;
+  if (isCallError(ownSentAt)) return ownSentAt;
   const sentAt = ownSentAt.ms ?? times.sentAt;
   const happenedAt = correct(receivedAt, sentAt, timestamp.ms);
   if (happenedAt < oldest) return { code: 'too_old', message: `${field}: lies before ${sayInstant(oldest)}, the oldest that is kept` };
@@ -54,7 +54,7 @@ function isAsSdksWrite(text: string): boolean {
 }
 
 /** Null where it is absent. A date alone is its midnight in UTC. */
-export function readInstant(field: string, value: unknown): { ms: number | null } | CallFault {
+export function readInstant(field: string, value: unknown): { ms: number | null } | CallError {
   if (isAbsent(value)) return { ms: null };
   const text = typeof value === 'string' ? value.trim() : '';
   if (isAsSdksWrite(text)) return { ms: Date.parse(text) };

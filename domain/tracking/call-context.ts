@@ -1,11 +1,11 @@
 import { numberText } from '../core/exact-json.ts';
 import { idiomOf, platformOf } from './call-device.ts';
-import { type CallFault, type Fields, fieldsOf, invalid, isObject, sharedWordOf, wordOf } from './call-fields.ts';
+import { type CallError, type Fields, fieldsOf, invalid, isObject, sharedWordOf, wordOf } from './call-fields.ts';
 import { utcOffsetOf } from './call-zone.ts';
 import type { TrackedContext } from './tracked-call.ts';
 
 /** A call's own context over its batch's: of an object in both the call's members go before the batch's. */
-export function mergeContexts(given: unknown, ofBatch: Fields = {}): { context: Fields } | CallFault {
+export function mergeContexts(given: unknown, ofBatch: Fields = {}): { context: Fields } | CallError {
   const own = fieldsOf(given);
   if (own === undefined) return invalid('context', 'must be an object');
   const context: Record<string, unknown> = { ...ofBatch };

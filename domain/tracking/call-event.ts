@@ -1,6 +1,6 @@
 import { type Json, plainJson } from '../core/plain-json.ts';
 import { isLongerThan, MAX_CODE_POINTS, storable } from '../core/text-limits.ts';
-import { type CallFault, type Fields, fieldsOf, invalid, isAbsent, isFault, textOrNumber } from './call-fields.ts';
+import { type CallError, type Fields, fieldsOf, invalid, isAbsent, isCallError, textOrNumber } from './call-fields.ts';
 import { crashOf, type Sha256 } from './crash-report.ts';
 import type { CallType, TrackedEvent } from './tracked-call.ts';
 
@@ -13,12 +13,12 @@ const CRASH = 'Application Crashed';
 type Detail = { [member: string]: Json };
 
 /** The event that a call is: of track by its name, of page and screen by Segment's naming for them, of others none. */
-export function readEvent(type: CallType, fields: Fields, sha256: Sha256): { event: TrackedEvent | null } | CallFault {
+export function readEvent(type: CallType, fields: Fields, sha256: Sha256): { event: TrackedEvent | null } | CallError {
   if (type !== 'track' && type !== 'page' && type !== 'screen') return { event: null };
   const properties = fieldsOf(fields.properties);
   if (properties === undefined) return invalid('properties', 'must be an object');
   const name = type === 'track' ? readName('event', fields.event) : readView(type, fields, properties);
-  if (isFault(name)) return name;
+  if (isCallError(name)) return name;
   const detail = plainJson(properties) as Detail;
   return { event: type === 'track' ? trackedEvent(name.name, detail, sha256) : plainEvent(name.name, detail) };
 }
@@ -39,14 +39,14 @@ function trackedEvent(name: string, properties: Detail, sha256: Sha256): Tracked
   return transition === undefined ? event : { ...event, logType: 3, transition };
 }
 
-function readName(field: string, value: unknown): { name: string } | CallFault {
+function readName(field: string, value: unknown): { name: string } | CallError {
   if (isAbsent(value)) return invalid(field, 'must stand in a track call: it is the name of the event');
   if (typeof value !== 'string') return invalid(field, 'must be a text');
   return isLongerThan(value, MAX_CODE_POINTS) ? tooLong(field) : { name: storable(value) };
 }
 
 /** `Viewed <category> <name> Page`: both may stand in the call or in its properties. */
-function readView(type: 'page' | 'screen', fields: Fields, properties: Fields): { name: string } | CallFault {
+function readView(type: 'page' | 'screen', fields: Fields, properties: Fields): { name: string } | CallError {
   const words: string[] = [];
   for (const field of ['category', 'name']) {
     const value = isAbsent(fields[field]) ? properties[field] : fields[field];
@@ -60,6 +60,6 @@ function readView(type: 'page' | 'screen', fields: Fields, properties: Fields): 
   return isLongerThan(name, MAX_CODE_POINTS) ? tooLong('name', ` in "Viewed <category> <name> ${what}"`) : { name: storable(name) };
 }
 
-function tooLong(field: string, where = ''): CallFault {
+function tooLong(field: string, where = ''): CallError {
   return invalid(field, `must have at most ${MAX_CODE_POINTS} characters${where}`);
 }

@@ -7,13 +7,13 @@ import type { RefusalCode } from './tracked-call.ts';
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** Why a call can't be read; it names the field and says what would be right, and quotes nobody's values. */
-export type CallFault = { code: RefusalCode; message: string };
+export type CallError = { code: RefusalCode; message: string };
 
-export function invalid(field: string, message: string): CallFault {
+export function invalid(field: string, message: string): CallError {
   return { code: 'invalid', message: `${field}: ${message}` };
 }
 
-export function isFault<T extends object>(outcome: T | CallFault): outcome is CallFault {
+export function isCallError<T extends object>(outcome: T | CallError): outcome is CallError {
   return 'code' in outcome;
 }
 

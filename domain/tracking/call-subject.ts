@@ -1,5 +1,5 @@
-import { customerIdFault } from '../attributes/customer-id.ts';
-import { type CallFault, type Fields, invalid, isAbsent, isFault, textOrNumber } from './call-fields.ts';
+import { customerIdError } from '../attributes/customer-id.ts';
+import { type CallError, type Fields, invalid, isAbsent, isCallError, textOrNumber } from './call-fields.ts';
 import type { CallType, TrackedCall } from './tracked-call.ts';
 
 type Subject = Pick<TrackedCall, 'userId' | 'deviceId' | 'previousId'>;
@@ -13,19 +13,19 @@ const NO_DEVICE = new Set([
  * Whom a call is of: `userId`, and `context.device.id`, for which `anonymousId` stands where it is missing, as on the
  * web. All three are customer ids; a number is taken as its text.
  */
-export function readSubject(type: CallType, fields: Fields, device: Fields): Subject | CallFault {
+export function readSubject(type: CallType, fields: Fields, device: Fields): Subject | CallError {
   const userId = readId('userId', fields.userId);
-  if (isFault(userId)) return userId;
+  if (isCallError(userId)) return userId;
   const deviceId = isNoDevice(device.id) ? readId('anonymousId', fields.anonymousId) : readId('context.device.id', device.id);
-  if (isFault(deviceId)) return deviceId;
+  if (isCallError(deviceId)) return deviceId;
   if (userId.id === null && deviceId.id === null) {
     return { code: 'nobody', message: 'userId: must stand in a call, or anonymousId, or context.device.id' };
   }
   const previousId = type === 'alias' ? readPreviousId(fields, userId.id) : { id: null };
-  return isFault(previousId) ? previousId : { userId: userId.id, deviceId: deviceId.id, previousId: previousId.id };
+  return isCallError(previousId) ? previousId : { userId: userId.id, deviceId: deviceId.id, previousId: previousId.id };
 }
 
-function readPreviousId(fields: Fields, userId: string | null): { id: string | null } | CallFault {
+function readPreviousId(fields: Fields, userId: string | null): { id: string | null } | CallError {
   if (userId === null) return invalid('userId', 'must stand in an alias: it is the id from now on');
   return isAbsent(fields.previousId) ? invalid('previousId', 'must stand in an alias') : readId('previousId', fields.previousId);
 }
@@ -35,10 +35,10 @@ function isNoDevice(id: unknown): boolean {
 }
 
 /** Null where it is absent. */
-export function readId(field: string, value: unknown): { id: string | null } | CallFault {
+export function readId(field: string, value: unknown): { id: string | null } | CallError {
   if (isAbsent(value)) return { id: null };
   const id = textOrNumber(value);
   if (id === undefined) return invalid(field, 'must be a text or a number');
-  const fault = customerIdFault(id);
-  return fault === undefined ? { id } : invalid(field, fault.replace('the customer id', 'it'));
+  const error = customerIdError(id);
+  return error === undefined ? { id } : invalid(field, error.replace('the customer id', 'it'));
 }

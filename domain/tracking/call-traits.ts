@@ -1,7 +1,7 @@
 import { isDate } from '../core/date-value.ts';
 import { type Json, plainJson } from '../core/plain-json.ts';
 import { storable } from '../core/text-limits.ts';
-import { type CallFault, type Fields, fieldsOf, invalid, isAbsent, isFault, isObject } from './call-fields.ts';
+import { type CallError, type Fields, fieldsOf, invalid, isAbsent, isCallError, isObject } from './call-fields.ts';
 import { readId } from './call-subject.ts';
 import type { CallType, Trait } from './tracked-call.ts';
 
@@ -19,7 +19,7 @@ const IDS = new Set(['userId', 'anonymousId']);
  * the person's group; of these and of track, page and screen `context.traits`, where nothing before says it. Objects are
  * flattened one level: what lies deeper stays an object, which the merge refuses as it does all that is no value.
  */
-export function readTraits(type: CallType, fields: Fields, contextTraits: unknown): { traits: Trait[] } | CallFault {
+export function readTraits(type: CallType, fields: Fields, contextTraits: unknown): { traits: Trait[] } | CallError {
   if (type === 'alias') return { traits: [] };
   const own = fieldsOf(type === 'identify' || type === 'group' ? fields.traits : undefined);
   if (own === undefined) return invalid('traits', 'must be an object');
@@ -28,7 +28,7 @@ export function readTraits(type: CallType, fields: Fields, contextTraits: unknow
   const traits = new Traits();
   if (type === 'group') {
     const group = isAbsent(fields.groupId) ? invalid('groupId', 'must stand in a group call') : readId('groupId', fields.groupId);
-    if (isFault(group)) return group;
+    if (isCallError(group)) return group;
     traits.add('app', 'group_id', group.id);
     for (const [key, value] of flatten(own)) traits.add('app', `group_${key}`, value);
   }

@@ -1,6 +1,6 @@
 import { mostJsonBytes } from '../core/plain-json.ts';
 import { readInstant } from './call-clock.ts';
-import { type CallFault, type Fields, fieldsOf, invalid, isFault, isObject } from './call-fields.ts';
+import { type CallError, type Fields, fieldsOf, invalid, isCallError, isObject } from './call-fields.ts';
 import { MAX_NESTING } from './read-call.ts';
 
 /** Most calls of a batch. */
@@ -23,12 +23,12 @@ export type TrackedBatch = {
  * Reads the body of a batch (Segment's HTTP tracking API: Batch), as `parseExactJson` gives it. Its refusal is for the
  * batch as a whole; what is wrong with a call is that call's.
  */
-export function readBatch(body: unknown): { batch: TrackedBatch } | { refused: CallFault } {
+export function readBatch(body: unknown): { batch: TrackedBatch } | { refused: CallError } {
   const read = readMembers(body);
-  return isFault(read) ? { refused: read } : { batch: read };
+  return isCallError(read) ? { refused: read } : { batch: read };
 }
 
-function readMembers(body: unknown): TrackedBatch | CallFault {
+function readMembers(body: unknown): TrackedBatch | CallError {
   if (!isObject(body)) return invalid('body', 'must be an object with the calls as its array batch');
   const { batch: calls, writeKey } = body;
   if (!Array.isArray(calls)) return invalid('batch', 'must be an array of calls');
@@ -36,15 +36,15 @@ function readMembers(body: unknown): TrackedBatch | CallFault {
     return { code: 'too_large', message: `batch: must have at most ${MAX_CALLS} calls, not ${calls.length}` };
   }
   const sentAt = readInstant('sentAt', body.sentAt);
-  if (isFault(sentAt)) return sentAt;
+  if (isCallError(sentAt)) return sentAt;
   const context = fieldsOf(body.context);
   if (context === undefined) return invalid('context', 'must be an object');
-  const fault = contextFault(context, calls.length);
-  if (fault) return fault;
+  const error = contextError(context, calls.length);
+  if (error) return error;
   return { sentAt: sentAt.ms, writeKey: typeof writeKey === 'string' && writeKey !== '' ? writeKey : null, context, calls };
 }
 
-function contextFault(context: Fields, calls: number): CallFault | undefined {
+function contextError(context: Fields, calls: number): CallError | undefined {
   const atMost = mostJsonBytes(context, MAX_NESTING);
   if (atMost === Infinity) return invalid('context', `must not nest deeper than ${MAX_NESTING} levels`);
   const limit = MAX_SHARED_BYTES / Math.max(calls, 1);

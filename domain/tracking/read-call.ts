@@ -3,7 +3,7 @@ import { isLongerThan, MAX_CODE_POINTS, shorten, storable } from '../core/text-l
 import { type CallTimes, readHappenedAt } from './call-clock.ts';
 import { mergeContexts, partOf, readContext } from './call-context.ts';
 import { readEvent } from './call-event.ts';
-import { type CallFault, type Fields, invalid, isAbsent, isFault, isObject, textOrNumber } from './call-fields.ts';
+import { type CallError, type Fields, invalid, isAbsent, isCallError, isObject, textOrNumber } from './call-fields.ts';
 import { readSubject } from './call-subject.ts';
 import { readTraits } from './call-traits.ts';
 import type { Sha256 } from './crash-report.ts';
@@ -29,12 +29,12 @@ export type ReadBy = CallTimes & {
  */
 export function readCall(given: unknown, index: number, by: ReadBy): { call: TrackedCall } | { refused: RefusedCall } {
   const fields = isObject(given) ? given : {};
-  const outcome = shapeFault(given) ?? readFields(fields, index, by);
-  if (!isFault(outcome)) return { call: outcome };
+  const outcome = shapeError(given) ?? readFields(fields, index, by);
+  if (!isCallError(outcome)) return { call: outcome };
   return { refused: { index, messageId: shownMessageId(fields.messageId), ...outcome } };
 }
 
-function shapeFault(given: unknown): CallFault | undefined {
+function shapeError(given: unknown): CallError | undefined {
   if (!isObject(given)) return { code: 'invalid', message: 'a call must be an object' };
   const atMost = mostJsonBytes(given, MAX_NESTING);
   if (atMost === Infinity) return { code: 'invalid', message: `a call must not nest deeper than ${MAX_NESTING} levels` };
@@ -43,22 +43,22 @@ function shapeFault(given: unknown): CallFault | undefined {
     : { code: 'too_large', message: `a call must have at most ${MAX_CALL_BYTES} bytes as JSON, not ${bytes}` };
 }
 
-function readFields(fields: Fields, index: number, by: ReadBy): TrackedCall | CallFault {
+function readFields(fields: Fields, index: number, by: ReadBy): TrackedCall | CallError {
   const message = readMessageId(fields.messageId);
-  if (isFault(message)) return message;
+  if (isCallError(message)) return message;
   const typed = readType(by.type ?? fields.type);
-  if (isFault(typed)) return typed;
+  if (isCallError(typed)) return typed;
   const merged = mergeContexts(fields.context, by.batchContext);
-  if (isFault(merged)) return merged;
+  if (isCallError(merged)) return merged;
   const { context } = merged;
   const subject = readSubject(typed.type, fields, partOf(context, 'device'));
-  if (isFault(subject)) return subject;
+  if (isCallError(subject)) return subject;
   const time = readHappenedAt(fields, by);
-  if (isFault(time)) return time;
+  if (isCallError(time)) return time;
   const told = readEvent(typed.type, fields, by.sha256);
-  if (isFault(told)) return told;
+  if (isCallError(told)) return told;
   const person = readTraits(typed.type, fields, context.traits);
-  if (isFault(person)) return person;
+  if (isCallError(person)) return person;
   // Each by its name: spreading them takes several times as long.
   return {
     index, messageId: message.messageId, type: typed.type, happenedAt: time.happenedAt,
@@ -67,7 +67,7 @@ function readFields(fields: Fields, index: number, by: ReadBy): TrackedCall | Ca
   };
 }
 
-function readMessageId(value: unknown): { messageId: string | null } | CallFault {
+function readMessageId(value: unknown): { messageId: string | null } | CallError {
   if (isAbsent(value)) return { messageId: null };
   const messageId = textOrNumber(value);
   if (messageId === undefined) return invalid('messageId', 'must be a text');
@@ -80,7 +80,7 @@ function shownMessageId(value: unknown): string | null {
   return text === undefined || text === '' ? null : shorten(text, MAX_CODE_POINTS);
 }
 
-function readType(value: unknown): { type: CallType } | CallFault {
+function readType(value: unknown): { type: CallType } | CallError {
   const type = CALL_TYPES.find((known) => known === value);
   return type === undefined ? invalid('type', `must be one of ${CALL_TYPES.join(', ')}`) : { type };
 }

@@ -3,7 +3,7 @@ import type { Context } from '@temporalio/activity';
 import { ApplicationFailure, TemporalFailure } from '@temporalio/common';
 import type { ActivityInterceptors } from '@temporalio/worker';
 import type { Log } from '../../activities/dependencies.ts';
-import { faultOf } from '../../domain/core/fault.ts';
+import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -41,8 +41,8 @@ function toFailure(error: unknown, log: Log, where: object): TemporalFailure {
     log.warn({ ...where, code: error.status }, 'a step was refused');
     return ApplicationFailure.nonRetryable(String(error.status), 'Refusal');
   }
-  const faultId = randomUUID();
-  const fault = faultOf(error);
-  log.error({ ...where, faultId, ...fault }, 'a step failed');
-  return ApplicationFailure.retryable(faultId, fault.errorClass);
+  const errorId = randomUUID();
+  const internal = internalErrorOf(error);
+  log.error({ ...where, errorId, ...internal }, 'a step failed');
+  return ApplicationFailure.retryable(errorId, internal.errorClass);
 }

@@ -1,7 +1,7 @@
 import type { Attributes } from '@opentelemetry/api';
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-base';
 import type { Log } from '../../activities/dependencies.ts';
-import { faultOf } from '../../domain/core/fault.ts';
+import { internalErrorOf } from '../../domain/core/internal-error.ts';
 
 /** What may be told of a span. All else stays here, since it may quote a value: messages, stacks, unknown attributes. */
 const KEPT = new Set([
@@ -22,7 +22,7 @@ export function bareExporter(to: SpanExporter, log: Pick<Log, 'warn'>): SpanExpo
     export(spans, done) {
       to.export(spans.map(bareSpan), (result) => {
         const hasArrived = result.code === SUCCESS;
-        if (isArriving && !hasArrived) log.warn({ ...faultOf(result.error) }, 'traces do not arrive, and are dropped');
+        if (isArriving && !hasArrived) log.warn({ ...internalErrorOf(result.error) }, 'traces do not arrive, and are dropped');
         isArriving = hasArrived;
         done(result);
       });

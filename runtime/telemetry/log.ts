@@ -1,5 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { faultOf } from '../../domain/core/fault.ts';
+import { internalErrorOf } from '../../domain/core/internal-error.ts';
 
 const SECRETS = ['authorization', 'cookie', 'headers', 'api_key', 'apiKey', 'password', 'secret', 'token', 'userToken'];
 
@@ -13,7 +13,7 @@ export function createLog({ level, destination }: { level: string; destination?:
     base: undefined,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
-    serializers: { err: faultOf },
+    serializers: { err: internalErrorOf },
     hooks: {
       // Without a message pino takes the error's, and that may quote values.
       logMethod(args, method) {

@@ -8,7 +8,7 @@ import { OpenTelemetryWorkflowClientInterceptor } from '@temporalio/interceptors
 import { makeWorkflowExporter, OpenTelemetryActivityInboundInterceptor } from '@temporalio/interceptors-opentelemetry/lib/worker/index.js';
 import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
 import type { Log } from '../../activities/dependencies.ts';
-import { faultOf } from '../../domain/core/fault.ts';
+import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { bareExporter } from './bare-spans.ts';
 import { requestTracer } from './request-tracer.ts';
 import type { Traces } from './traces.ts';
@@ -20,7 +20,7 @@ const CLOSE_WITHIN_MS = 6_000;
 /** Temporal's interceptor tells the code of an error that has one, and else its name. */
 const TELL_CLASS: ActivityInboundCallsInterceptor = {
   execute: (input, next) => next(input).catch((error: unknown) => {
-    trace.getActiveSpan()?.setAttribute('error.type', faultOf(error).errorClass);
+    trace.getActiveSpan()?.setAttribute('error.type', internalErrorOf(error).errorClass);
     throw error;
   }),
 };

@@ -33,17 +33,17 @@ const OF_THE_STORE: readonly string[] = ['package_name', 'store_id', 'sku', 'app
 
 /** The type that a body gives, once its package name is known to be free. */
 async function readAppType(tx: Tx, entityId: number, body: api.AppChange, before: App | null): Promise<AppType> {
-  const faults: { element: string; message: string }[] = [];
+  const errors: { element: string; message: string }[] = [];
   const { package_name: packageName } = body;
   if (packageName !== undefined && await isPackageNameTaken(tx, entityId, packageName, before?.id ?? null)) {
-    faults.push({ element: 'package_name', message: `Package name ${packageName} has already been taken` });
+    errors.push({ element: 'package_name', message: `Package name ${packageName} has already been taken` });
   }
-  if (body.app_type === null) faults.push({ element: 'app_type', message: 'App type can\'t be blank' });
-  if (faults.length === 0) return body.app_type!;
+  if (body.app_type === null) errors.push({ element: 'app_type', message: 'App type can\'t be blank' });
+  if (errors.length === 0) return body.app_type!;
   // The reference's own: HTTP 400 with an integer status, and messages without the field's name before them.
-  return refuse(400, 400, faults[0]!.message, {
-    messages: faults.map(({ element, message }) => ({ element, severity: 'error', message })),
-    errors: faults.map(({ message }) => message),
+  return refuse(400, 400, errors[0]!.message, {
+    messages: errors.map(({ element, message }) => ({ element, severity: 'error', message })),
+    errors: errors.map(({ message }) => message),
   });
 }
 

@@ -1,6 +1,6 @@
 import * as api from '../../api/exports/export-runs.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
-import { backfillWindow, daysFault } from '../../domain/exports/export-window.ts';
+import { backfillWindow, daysError } from '../../domain/exports/export-window.ts';
 import { findEntityZone } from '../../store/accounts/entities.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
@@ -47,8 +47,8 @@ const backfill = route(api.backfillExports, async ({ params: { exporter_id }, bo
   return startRun(exporter_id, who, deps, async (tx, { entityId, id }) => {
     const zone = await findEntityZone(tx, entityId);
     const days = { from, to };
-    const fault = daysFault(days, zone, new Date());
-    if (fault) refuseField(fault.element, fault.message);
+    const error = daysError(days, zone, new Date());
+    if (error) refuseField(error.element, error.message);
     const underWay = await findExportRunOfWindow(tx, entityId, id, { days });
     if (underWay !== null) refuse(409, 'conflict', `A backfill of these days is under way already: ${underWay}`);
     return { cause: 'backfill', days, window: backfillWindow(days, zone) };

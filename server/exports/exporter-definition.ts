@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type * as api from '../../api/exports/data-exporters.ts';
-import { type FieldFault, refuseFields } from '../../domain/core/refusal.ts';
+import { type FieldError, refuseFields } from '../../domain/core/refusal.ts';
 import { offsetsIn, toInstant } from '../../domain/core/zoned-time.ts';
 import { exportDataType } from '../../domain/exports/export-data-type.ts';
-import { encryptionKeyFault } from '../../domain/exports/file-encryption.ts';
+import { encryptionKeyError } from '../../domain/exports/file-encryption.ts';
 import { findEntityZone } from '../../store/accounts/entities.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
 import { listSorIds, listSorNames } from '../../store/attributes/systems-of-records.ts';
@@ -17,7 +17,7 @@ const DEFAULTS = { region: 'eu-west-1', roleName: 'millrace-exporter', partBytes
 export type Definition = NewExporter & { secrets: ExporterSecrets };
 
 /** What a part of the body gives, with what is wrong with it. */
-type Read<T> = { faults: FieldFault[]; value: T };
+type Read<T> = { errors: FieldError[]; value: T };
 
 /** The parts by the members of the body that say them. */
 const MEMBERS = {
@@ -48,7 +48,7 @@ export async function readExporter(
   const encryption = readEncryption(body, before);
   const exported = await readExported(db, entityId, body, before);
   const since = await readSince(db, entityId, body, before);
-  refuseFields([...access.faults, ...encryption.faults, ...exported.faults, ...since.faults]);
+  refuseFields([...access.errors, ...encryption.errors, ...exported.errors, ...since.errors]);
   const { accessKeyId, secretAccessKey, ...account } = access.value;
   const { encryptionKey, encryptionType } = encryption.value;
   return {
@@ -82,8 +82,8 @@ type BucketAccess = Pick<NewExporter, 'type' | 'bucketName' | 'region' | 'endpoi
 type Access = Pick<NewExporter, 'accountId' | 'roleName'> & Omit<ExporterSecrets, 'encryptionKey'>;
 
 function readAccess(body: api.DataExporterChange, bucket: BucketAccess, before: StoredExporter | null): Read<Access> {
-  const { faults, value } = bucket.type === 'aws_account_id' ? readRole(body, before) : readKeys(body, bucket, before);
-  return { faults: [...misplaced(body, bucket.type), ...faults], value };
+  const { errors, value } = bucket.type === 'aws_account_id' ? readRole(body, before) : readKeys(body, bucket, before);
+  return { errors: [...misplaced(body, bucket.type), ...errors], value };
 }
 
 const OF_ACCESS = {
@@ -91,7 +91,7 @@ const OF_ACCESS = {
 } as const;
 
 /** What belongs to the other way of access. */
-function misplaced(body: api.DataExporterChange, type: NewExporter['type']): FieldFault[] {
+function misplaced(body: api.DataExporterChange, type: NewExporter['type']): FieldError[] {
   const other = type === 'aws_account_id' ? 'aws_secret_key' : 'aws_account_id';
   return OF_ACCESS[other].filter((member) => typeof body[member] === 'string').map((member) => ({
     element: member, message: `is of export_configuration ${other}, and this one is ${type}`,
@@ -101,8 +101,8 @@ function misplaced(body: api.DataExporterChange, type: NewExporter['type']): Fie
 function readRole(body: api.DataExporterChange, before: StoredExporter | null): Read<Access> {
   const accountId = or(body.aws_account_id, before?.accountId) ?? null;
   const roleName = or(body.aws_role_name, before?.roleName) ?? DEFAULTS.roleName;
-  const faults = accountId === null ? [missing('aws_account_id', 'export_configuration aws_account_id')] : [];
-  return { faults, value: { accountId, roleName, accessKeyId: null, secretAccessKey: null } };
+  const errors = accountId === null ? [missing('aws_account_id', 'export_configuration aws_account_id')] : [];
+  return { errors, value: { accountId, roleName, accessKeyId: null, secretAccessKey: null } };
 }
 
 function readKeys(body: api.DataExporterChange, bucket: BucketAccess, before: StoredExporter | null): Read<Access> {
@@ -110,14 +110,14 @@ function readKeys(body: api.DataExporterChange, bucket: BucketAccess, before: St
   const secretAccessKey = or(body.aws_secret_access_key, before?.secrets.secretAccessKey) ?? null;
   const without = ([['aws_access_key_id', accessKeyId], ['aws_secret_access_key', secretAccessKey]] as const)
     .filter(([, key]) => key === null).map(([member]) => missing(member, 'export_configuration aws_secret_key'));
-  const faults = without.length > 0 ? without : ledElsewhere(body, { ...bucket, accessKeyId }, before);
-  return { faults, value: { accountId: null, roleName: null, accessKeyId, secretAccessKey } };
+  const errors = without.length > 0 ? without : ledElsewhere(body, { ...bucket, accessKeyId }, before);
+  return { errors, value: { accountId: null, roleName: null, accessKeyId, secretAccessKey } };
 }
 
 /** Whoever may change an exporter could have its secret used elsewhere than whoever gave it meant. */
 function ledElsewhere(
   body: api.DataExporterChange, after: BucketAccess & Pick<Access, 'accessKeyId'>, before: StoredExporter | null,
-): FieldFault[] {
+): FieldError[] {
   if (before?.type !== 'aws_secret_key' || typeof body.aws_secret_access_key === 'string') return [];
   const leading = (['bucketName', 'region', 'endpoint'] as const).filter((part) => before[part] !== after[part])
     .map((part): string => MEMBERS[part]);
@@ -134,20 +134,20 @@ function readEncryption(
   const encryptionType = (type === undefined ? before?.encryptionType : type) || null;
   if (encryptionType === null) {
     const value = { encryptionType, encryptionKey: null };
-    return { value, faults: typeof key === 'string' ? [missing('encryption_type', 'encryption_key')] : [] };
+    return { value, errors: typeof key === 'string' ? [missing('encryption_type', 'encryption_key')] : [] };
   }
   const earlier = before?.encryptionType ?? null;
   const isSame = earlier?.toUpperCase() === encryptionType.toUpperCase();
   const encryptionKey = key === undefined && isSame ? before!.secrets.encryptionKey : key ?? null;
-  return { value: { encryptionType, encryptionKey }, faults: keyFaults(encryptionType, encryptionKey, earlier !== null && !isSame) };
+  return { value: { encryptionType, encryptionKey }, errors: keyErrors(encryptionType, encryptionKey, earlier !== null && !isSame) };
 }
 
-function keyFaults(type: string, key: string | null, isOther: boolean): FieldFault[] {
+function keyErrors(type: string, key: string | null, isOther: boolean): FieldError[] {
   if (key === null) {
     return [isOther ? { element: 'encryption_key', message: 'must be given anew with another encryption_type' }
       : missing('encryption_key', 'encryption_type')];
   }
-  const message = encryptionKeyFault(type, key);
+  const message = encryptionKeyError(type, key);
   return message === undefined ? [] : [{ element: 'encryption_key', message }];
 }
 
@@ -157,23 +157,23 @@ async function readExported(
   db: Queryable, entityId: number, body: api.DataExporterChange, before: StoredExporter | null,
 ): Promise<Read<Exported>> {
   const exportedData = or(body.exported_data, before?.exportedData)!;
-  const apps = body.app_ids === undefined ? { value: before!.appIds, faults: [] }
+  const apps = body.app_ids === undefined ? { value: before!.appIds, errors: [] }
     : named('app_ids', 'app', body.app_ids, await listAppIds(db, entityId, body.app_ids));
-  const sors = body.sor_ids === undefined ? { value: before?.sorIds ?? [], faults: [] }
+  const sors = body.sor_ids === undefined ? { value: before?.sorIds ?? [], errors: [] }
     : named('sor_ids', 'System of Records', body.sor_ids, await listSorIds(db, entityId, body.sor_ids));
   const value = { appIds: apps.value, sorIds: sors.value, exportedData };
-  const faults = [...apps.faults, ...sors.faults];
-  if (faults.length > 0 || !exportedData.map(exportDataType).includes('attributes')) return { value, faults };
+  const errors = [...apps.errors, ...sors.errors];
+  if (errors.length > 0 || !exportedData.map(exportDataType).includes('attributes')) return { value, errors };
   const living = await listSorNames(db, entityId, sors.value);
   const message = 'must name at least one System of Records, since attributes are exported';
-  return { value, faults: living.size > 0 ? [] : [{ element: 'sor_ids', message }] };
+  return { value, errors: living.size > 0 ? [] : [{ element: 'sor_ids', message }] };
 }
 
 /** The ids of what is named, each once. */
 function named(element: string, what: string, identifiers: string[], ids: Map<string, number>): Read<number[]> {
   return {
     value: [...new Set(identifiers.map((identifier) => ids.get(identifier)!))],
-    faults: [...identifiers.entries()].filter(([, identifier]) => !ids.has(identifier))
+    errors: [...identifiers.entries()].filter(([, identifier]) => !ids.has(identifier))
       .map(([index]) => ({ element: `${element}.${index}`, message: `names no ${what} of the entity` })),
   };
 }
@@ -182,13 +182,13 @@ async function readSince(
   db: Queryable, entityId: number, { export_since: given }: api.DataExporterChange, before: StoredExporter | null,
 ): Promise<Read<Date | null>> {
   const earlier = before?.exportsSince ?? null;
-  if (given === undefined) return { value: earlier, faults: [] };
+  if (given === undefined) return { value: earlier, errors: [] };
   const value = given === null ? null : wholeSeconds('at' in given ? given.at : await startOfDay(db, entityId, given.day));
   const hasRun = before !== null && (before.exportedUntil !== null || before.initialRunAt !== null);
   const message = hasRun && value?.getTime() !== earlier?.getTime()
     ? 'stays once it has exported: the next export begins where the last one ended'
     : !hasRun && value !== null && value > new Date() ? 'must not be in the future: until then nothing would be exported' : undefined;
-  return { value, faults: message === undefined ? [] : [{ element: 'export_since', message }] };
+  return { value, errors: message === undefined ? [] : [{ element: 'export_since', message }] };
 }
 
 async function startOfDay(db: Queryable, entityId: number, day: string): Promise<Date> {
@@ -200,6 +200,6 @@ function wholeSeconds(time: Date): Date {
   return new Date(Math.floor(time.getTime() / 1000) * 1000);
 }
 
-function missing(element: string, reason: string): FieldFault {
+function missing(element: string, reason: string): FieldError {
   return { element, message: `is required with ${reason}` };
 }

@@ -53,7 +53,7 @@ async function acceptOfEach(db: Database, intakes: Intake[]): Promise<Outcome[]>
   return intakes.map((intake) => outcomes.get(intake)!);
 }
 
-/** In one transaction; where that fails, by whose fault ever, each in its own. */
+/** In one transaction; where that fails for any reason, each in its own. */
 async function acceptAll(db: Database, entityId: number, intakes: Intake[]): Promise<Outcome[]> {
   try {
     const answers = await write(db, (tx) => insertAll(tx, entityId, intakes));

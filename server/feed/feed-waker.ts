@@ -1,4 +1,4 @@
-import { faultOf } from '../../domain/core/fault.ts';
+import { internalErrorOf } from '../../domain/core/internal-error.ts';
 
 const WAKE_EVERY_MS = 1_000;
 
@@ -36,7 +36,7 @@ export class FeedWaker {
     const timer = setTimeout(() => this.#endRest(entityId), WAKE_EVERY_MS).unref();
     this.#resting.set(entityId, { timer, isAsked: false });
     this.#deps.flows.wakeFeed(entityId).catch((error: unknown) => {
-      this.#deps.log.warn({ entityId, fault: faultOf(error) }, 'a feed could not be woken yet');
+      this.#deps.log.warn({ entityId, error: internalErrorOf(error) }, 'a feed could not be woken yet');
     });
   }
 

@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
 import * as api from '../../api/gdpr/gdpr-holds.ts';
-import { faultOf } from '../../domain/core/fault.ts';
+import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { write } from '../../store/core/database.ts';
 import { deleteHold, type GdprHold, insertHold, listHolds, listHoldsOf } from '../../store/gdpr/holds.ts';
@@ -72,7 +72,7 @@ function showHold(hold: GdprHold): api.GdprHold {
 async function tellHoldsChanged({ flows }: RouteDependencies, log: FastifyBaseLogger, requests: string[]): Promise<void> {
   if (requests.length === 0) return;
   await flows.tellHoldsChanged(requests)
-    .catch((error: unknown) => log.warn({ gdprRequests: requests.length, ...faultOf(error) }, 'requests see a released hold in an hour'));
+    .catch((error: unknown) => log.warn({ gdprRequests: requests.length, ...internalErrorOf(error) }, 'requests see a released hold in an hour'));
 }
 
 export const gdprHoldRoutes: Route[] = [createHold, listTheHolds, releaseHold];

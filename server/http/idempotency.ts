@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import { takesIdempotencyKey } from '../../api/core/operation.ts';
-import { faultOf } from '../../domain/core/fault.ts';
+import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import {
@@ -19,7 +19,7 @@ import { findSorOfKey } from './sor-key.ts';
  * `Idempotency-Key`: a POST that is repeated under its key gets the first reply and has no second effect.
  *
  * The key is taken before the route's `handle`, which keeps its reply in the transaction of its effect: either both
- * are there or neither, wherever the process dies. A refusal or a fault frees the key.
+ * are there or neither, wherever the process dies. A refusal or an error frees the key.
  */
 
 const HEADER = 'Idempotency-Key';
@@ -103,7 +103,7 @@ async function runAsHolder(
     return await updateReply(tx, entityId, holder, keptForm(reply, secretOf)) ? result : refuseLateHolder();
   };
   const freeKey = () => deleteUnanswered(db, entityId, holder)
-    .catch((error: unknown) => log.warn({ fault: faultOf(error) }, 'an Idempotency-Key stays taken until its lease ends'));
+    .catch((error: unknown) => log.warn({ error: internalErrorOf(error) }, 'an Idempotency-Key stays taken until its lease ends'));
   try {
     const answered = await work(keepReply);
     if (isKept) return answered;
@@ -122,7 +122,7 @@ async function keepAfterwards(
 ): Promise<void> {
   log.error({ route: route.path }, 'a POST did not keep its reply in the transaction of its effect');
   await keepReply(db, answered).catch((error: unknown) => {
-    log.error({ route: route.path, fault: faultOf(error) }, 'the reply of a POST was not kept');
+    log.error({ route: route.path, error: internalErrorOf(error) }, 'the reply of a POST was not kept');
   });
 }
 

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { NestingError, parseJson, sayNesting } from '../../domain/core/parse-json.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
-import { findJsonFault } from './json-fault.ts';
+import { findJsonError } from './json-error.ts';
 
 const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
 /** How long others wait for the event loop. */
@@ -22,7 +22,7 @@ export async function parseJsonBody(bytes: Buffer, maxNesting: number, { exactNu
   } catch (error) {
     if (error instanceof NestingError) return refuseField('body', sayNesting(maxNesting));
     if (!(error instanceof SyntaxError)) throw error;
-    const { position, line, column } = await inTurns(findJsonFault(json.toString()));
+    const { position, line, column } = await inTurns(findJsonError(json.toString()));
     return refuseField('body', `is not valid JSON at position ${position} (line ${line}, column ${column})`);
   }
 }

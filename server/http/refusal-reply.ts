@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { refusedPage } from '../../domain/accounts/account-page.ts';
-import { faultOf } from '../../domain/core/fault.ts';
+import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { PAGE_HEADERS } from './html-reply.ts';
 
@@ -17,7 +17,7 @@ export function refusalBody({ status, message, extra }: Refusal): Record<string,
  * What is nobody's refusal is ours: logged with its id, never shown. `retry_after` (seconds) is also a header.
  */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const refusal = toRefusal(error) ?? ourFault(error, request);
+  const refusal = toRefusal(error) ?? internalRefusal(error, request);
   endUnreadBody(request);
   const { retry_after } = refusal.extra;
   if (typeof retry_after === 'number') reply.header('retry-after', retry_after);
@@ -38,8 +38,8 @@ function errorCode({ message, http }: Refusal, { routeOptions }: FastifyRequest)
   return routeOptions?.config?.route?.errorCodes ? { errorMessage: message, errorCode: http } : {};
 }
 
-function ourFault(error: unknown, request: FastifyRequest): Refusal {
-  request.log.error({ fault: faultOf(error) }, 'a request failed');
+function internalRefusal(error: unknown, request: FastifyRequest): Refusal {
+  request.log.error({ error: internalErrorOf(error) }, 'a request failed');
   const message = `Something went wrong on our side. Please try again later; if it stays, report the id ${request.id}`;
   return new Refusal(500, 'internal_error', message, { id: request.id });
 }

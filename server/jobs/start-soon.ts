@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
-import { faultOf } from '../../domain/core/fault.ts';
+import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { type JobKind, type JobRef, logOfJob } from '../../domain/jobs/job.ts';
 import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
@@ -28,5 +28,5 @@ export async function followExporterSoon({ flows }: RouteDependencies, log: Fast
 }
 
 async function leftToSweep(log: FastifyBaseLogger, done: Promise<void>, named: object, what: string): Promise<void> {
-  await done.catch((error: unknown) => log.warn({ ...named, ...faultOf(error) }, `${what} is left to the sweep`));
+  await done.catch((error: unknown) => log.warn({ ...named, ...internalErrorOf(error) }, `${what} is left to the sweep`));
 }

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as api from '../../api/syncs/syncs.ts';
 import { connectorOf } from '../../connectors/catalog.ts';
-import { type FieldFault, Refusal, refuseField, refuseFields } from '../../domain/core/refusal.ts';
-import { mappingFaults } from '../../domain/syncs/mapping-faults.ts';
+import { type FieldError, Refusal, refuseField, refuseFields } from '../../domain/core/refusal.ts';
+import { mappingErrors } from '../../domain/syncs/mapping-errors.ts';
 import type { Mapping } from '../../domain/syncs/record-mapping.ts';
 import type { SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
 import { findSor } from '../../store/attributes/systems-of-records.ts';
@@ -20,13 +20,13 @@ const DEFAULTS = { removalLimit: 50, pauseAfter: 5 };
 export async function readDefinition(
   tx: Queryable, entityId: number, body: api.SyncChange, before: NewSync | null, defaultEmails: string[],
 ): Promise<NewSync> {
-  const faults: FieldFault[] = [];
-  const source = body.source ? await gather(faults, () => readSource(tx, entityId, body.source!)) : null;
+  const errors: FieldError[] = [];
+  const source = body.source ? await gather(errors, () => readSource(tx, entityId, body.source!)) : null;
   const destination = body.destination
-    ? await gather(faults, () => readDestination(tx, entityId, body.destination!)) : before!.destination;
+    ? await gather(errors, () => readDestination(tx, entityId, body.destination!)) : before!.destination;
   const toAttributes = body.destination ? body.destination.sor !== undefined : 'sorId' in before!.destination;
-  const mapping = await gather(faults, () => readMapping(body, before, toAttributes));
-  const schedule = await gather(faults, () => readSchedule(body.schedule, before?.schedule ?? null));
+  const mapping = await gather(errors, () => readMapping(body, before, toAttributes));
+  const schedule = await gather(errors, () => readSchedule(body.schedule, before?.schedule ?? null));
   const mode = body.mode ?? before?.mode ?? 'full';
   const sync: Omit<NewSync, 'destination' | 'mapping'> = {
     name: body.name ?? before!.name,
@@ -41,20 +41,20 @@ export async function readDefinition(
     alerts: readAlerts(body.alerts, before?.alerts ?? { emails: defaultEmails, failedRecords: null, pauseAfter: DEFAULTS.pauseAfter }),
   };
   if (mode === 'full') sync.cursorField = null;
-  refuseFields([...faults, ...misfits({ ...sync, destination, mapping }, body)]);
+  refuseFields([...errors, ...misfits({ ...sync, destination, mapping }, body)]);
   return { ...sync, destination: destination!, mapping: mapping! };
 }
 
 /** Of a source that is refused. */
 const NONE = 0;
 
-/** What `read` gives; where it refuses, null, and what is wrong joins the faults. */
-async function gather<T>(faults: FieldFault[], read: () => T | Promise<T>): Promise<T | null> {
+/** What `read` gives; where it refuses, null, and what is wrong joins the errors. */
+async function gather<T>(errors: FieldError[], read: () => T | Promise<T>): Promise<T | null> {
   try {
     return await read();
   } catch (error) {
     if (!(error instanceof Refusal) || error.extra.messages === undefined) throw error;
-    faults.push(...error.extra.messages);
+    errors.push(...error.extra.messages);
     return null;
   }
 }
@@ -62,21 +62,21 @@ async function gather<T>(faults: FieldFault[], read: () => T | Promise<T>): Prom
 type Parts = Pick<NewSync, 'mode' | 'removes' | 'schemaRule'> & { destination: SyncDestination | null; mapping: Mapping | null };
 
 /** What does not go together, of parts that are right in themselves. */
-function misfits({ mode, removes, destination, schemaRule, mapping }: Parts, body: api.SyncChange): FieldFault[] {
-  const faults: FieldFault[] = [];
+function misfits({ mode, removes, destination, schemaRule, mapping }: Parts, body: api.SyncChange): FieldError[] {
+  const errors: FieldError[] = [];
   if (mode === 'full' && typeof body.cursor_field === 'string') {
-    faults.push({ element: 'cursor_field', message: 'is of incremental readings: say mode: incremental, or leave it out' });
+    errors.push({ element: 'cursor_field', message: 'is of incremental readings: say mode: incremental, or leave it out' });
   }
   if (removes && mode === 'incremental') {
-    faults.push({ element: 'removes', message: 'is of full readings: an incremental one cannot tell what has vanished' });
+    errors.push({ element: 'removes', message: 'is of full readings: an incremental one cannot tell what has vanished' });
   }
   if (removes && destination !== null && 'connectionId' in destination && destination.key.length === 0) {
-    faults.push({ element: 'destination.key', message: 'is needed by removes: it names what is to be removed' });
+    errors.push({ element: 'destination.key', message: 'is needed by removes: it names what is to be removed' });
   }
   if (schemaRule === 'follow' && mapping?.otherFields === 'drop') {
-    faults.push({ element: 'on_schema_change', message: 'follow takes new fields: keep other_fields, or say ignore' });
+    errors.push({ element: 'on_schema_change', message: 'follow takes new fields: keep other_fields, or say ignore' });
   }
-  return faults;
+  return errors;
 }
 
 async function readSource(tx: Queryable, entityId: number, { connection, stream }: { connection: string; stream: string }) {
@@ -113,7 +113,7 @@ async function readDestination(
 
 function readMapping({ mapping: body }: api.SyncChange, before: NewSync | null, needsCustomer: boolean): Mapping {
   const given = body || !before ? givenMapping(body ?? {}) : before.mapping;
-  refuseFields(mappingFaults(given, { needsCustomer }));
+  refuseFields(mappingErrors(given, { needsCustomer }));
   return given as Mapping;
 }
 

@@ -1,5 +1,5 @@
 import * as api from '../../api/syncs/syncs.ts';
-import type { GivenMapping } from '../../domain/syncs/mapping-faults.ts';
+import type { GivenMapping } from '../../domain/syncs/mapping-errors.ts';
 import type { MappedField } from '../../domain/syncs/record-mapping.ts';
 
 /** A mapping as it was given. */

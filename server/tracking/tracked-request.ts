@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { shorten } from '../../domain/core/text-limits.ts';
-import { type Fields, fieldsOf, isAbsent, isFault, isObject, textOrNumber } from '../../domain/tracking/call-fields.ts';
+import { type Fields, fieldsOf, isAbsent, isCallError, isObject, textOrNumber } from '../../domain/tracking/call-fields.ts';
 import type { TrackedBatch } from '../../domain/tracking/read-batch.ts';
 import { readCall } from '../../domain/tracking/read-call.ts';
 import type { CallType, RefusedCall } from '../../domain/tracking/tracked-call.ts';
@@ -38,7 +38,7 @@ export function readRequest(
       continue;
     }
     const app = appOfCall(target.apps, read.call.context);
-    if (isFault(app)) request.refused.push(keep({ index, messageId: read.call.messageId, ...app }, each, context, target));
+    if (isCallError(app)) request.refused.push(keep({ index, messageId: read.call.messageId, ...app }, each, context, target));
     else {
       const { appId, sorId, sessionTimeout } = app;
       request.calls.push(Object.assign(read.call, { appId, sorId, sessionTimeout, globalSorId: target.globalSorId }));

@@ -1,5 +1,5 @@
-import { apiKeyFault } from '../../domain/apps/api-key.ts';
-import { type CallFault, invalid } from '../../domain/tracking/call-fields.ts';
+import { apiKeyError } from '../../domain/apps/api-key.ts';
+import { type CallError, invalid } from '../../domain/tracking/call-fields.ts';
 import type { TrackedContext } from '../../domain/tracking/tracked-call.ts';
 import type { KeyedApp } from '../../store/apps/app-api-keys.ts';
 import type { Queryable } from '../../store/core/database.ts';
@@ -48,7 +48,7 @@ export class TrackingApps {
 
   async #findFresh(writeKey: string): Promise<TrackingTarget | null> {
     // What can't be a key may be as long as a body: it is neither looked up nor remembered.
-    if (apiKeyFault(writeKey) !== undefined || isFresh(this.#unknown.get(writeKey))) return null;
+    if (apiKeyError(writeKey) !== undefined || isFresh(this.#unknown.get(writeKey))) return null;
     const under = this.#lookingUp.get(writeKey);
     if (under) return under;
     const looking = this.#lookUp(writeKey).finally(() => this.#lookingUp.delete(writeKey));
@@ -81,7 +81,7 @@ function remember<V>(entries: Map<string, V>, key: string, value: V): void {
  * Which of the apps that share a key a call is of: the one of its package name, else the only one of its platform. The
  * only app of a key has all of its calls.
  */
-export function appOfCall([first, ...others]: TrackingTarget['apps'], { appNamespace, platform }: TrackedContext): KeyedApp | CallFault {
+export function appOfCall([first, ...others]: TrackingTarget['apps'], { appNamespace, platform }: TrackedContext): KeyedApp | CallError {
   if (others.length === 0) return first;
   const apps = [first, ...others];
   const named = apps.find(({ packageName }) => packageName === appNamespace);

@@ -55,7 +55,7 @@ function firstDevice({ calls: [first] }: TrackedRequest): string | null {
 }
 
 /**
- * In one transaction; where that fails for what may be the fault of one, each in its own. Where the database is away or
+ * In one transaction; where that fails for what may be caused by one, each in its own. Where the database is away or
  * too slow all fail at once: each in turn would wait as long, and what was committed unheard would be taken in twice.
  */
 async function takeAll(db: Database, secrets: Secrets, entityId: number, intakes: TrackedRequest[]): Promise<Outcome[]> {

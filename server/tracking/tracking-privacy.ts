@@ -2,7 +2,7 @@ import { GDPR_TYPES } from '../../api/gdpr/gdpr.ts';
 import * as api from '../../api/tracking/tracking-privacy.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
-import { fieldsOf, isFault, isObject } from '../../domain/tracking/call-fields.ts';
+import { fieldsOf, isCallError, isObject } from '../../domain/tracking/call-fields.ts';
 import { readSubject } from '../../domain/tracking/call-subject.ts';
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
 import { listAppTokenKeys } from '../../store/apps/app-token-keys.ts';
@@ -109,8 +109,8 @@ function readAsked(body: unknown): Given {
   const type = GDPR_TYPES.find((known) => known === fields.type) ?? refuseField('type', 'must be access or delete');
   const device = fields.deviceId === undefined ? fieldsOf(fieldsOf(fields.context)?.device) ?? {} : { id: fields.deviceId };
   const subject = readSubject('track', fields, device);
-  if (isFault(subject) && subject.code !== 'nobody') return refuse(400, subject.code, subject.message);
-  if (isFault(subject) || subject.deviceId === null) {
+  if (isCallError(subject) && subject.code !== 'nobody') return refuse(400, subject.code, subject.message);
+  if (isCallError(subject) || subject.deviceId === null) {
     return refuseField('deviceId', 'is required: what the SDK has as context.device.id, or anonymousId');
   }
   return { type, deviceId: subject.deviceId, userId: subject.userId, userToken: fields.userToken };

@@ -1,5 +1,5 @@
 import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
-import { customerIdFault } from '../../domain/attributes/customer-id.ts';
+import { customerIdError } from '../../domain/attributes/customer-id.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { AppTokenKey } from '../../store/apps/app-token-keys.ts';
 
@@ -20,8 +20,8 @@ export async function verifyUserToken(keys: readonly AppTokenKey[], token: unkno
   if (token.length > MAX_TOKEN_CHARS) return refuseToken(`must have at most ${MAX_TOKEN_CHARS} characters`);
   const { sub, exp } = await verifyBySome(namedKeys(keys, token), token);
   if (exp! > Date.now() / 1_000 + MAX_LIFE_SECONDS + CLOCK_SKEW_SECONDS) refuseToken('its exp must be at most an hour away');
-  const fault = typeof sub === 'string' ? customerIdFault(sub) : 'it is no text';
-  return fault === undefined ? sub! : refuseToken(`its sub must be a user id: ${fault}`);
+  const error = typeof sub === 'string' ? customerIdError(sub) : 'it is no text';
+  return error === undefined ? sub! : refuseToken(`its sub must be a user id: ${error}`);
 }
 
 /** The one key that `kid` names, else all of them. */
@@ -67,9 +67,9 @@ function sayWrong(error: errors.JOSEError): string {
   return UNREADABLE;
 }
 
-function refuseToken(fault: string): never {
-  const message = `userToken: ${fault}`;
+function refuseToken(error: string): never {
+  const message = `userToken: ${error}`;
   return refuse(401, 'unauthorized', message, {
-    messages: [{ element: 'userToken', severity: 'error', message: fault }], errors: [message],
+    messages: [{ element: 'userToken', severity: 'error', message: error }], errors: [message],
   });
 }

@@ -58,7 +58,7 @@ async function putObject(client: S3Client, place: Place, bytes: AsyncIterable<Ui
   try {
     await new Upload({ client, params, partSize: PART_BYTES, queueSize: PARTS_AT_ONCE }).done();
   } catch (error) {
-    throw source.fault ?? error;
+    throw source.error ?? error;
   }
   return { sizeBytes: source.sizeBytes };
 }
@@ -67,7 +67,7 @@ async function putObject(client: S3Client, place: Place, bytes: AsyncIterable<Ui
 class Source {
   readonly #bytes: AsyncIterable<Uint8Array>;
   sizeBytes = 0;
-  fault: unknown;
+  error: unknown;
 
   constructor(bytes: AsyncIterable<Uint8Array>) {
     this.#bytes = bytes;
@@ -80,7 +80,7 @@ class Source {
         yield piece;
       }
     } catch (error) {
-      this.fault = error;
+      this.error = error;
       throw error;
     }
   }

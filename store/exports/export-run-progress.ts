@@ -57,7 +57,7 @@ export async function updateFaultGone(tx: Tx, { entityId, runId }: Key): Promise
 }
 
 /** The bucket can't be written to for now: `tries` in a row have got no further. */
-export async function updateExportFault(
+export async function updateExportError(
   tx: Tx, { entityId, runId }: Key, { tries, fault, waitsUntil }: { tries: number; fault: string; waitsUntil: Date },
 ): Promise<void> {
   await tx.query('UPDATE export_runs SET tries = $3, fault = $4, waits_until = $5 WHERE entity_id = $1 AND id = $2',

@@ -169,7 +169,7 @@ export async function updateNotified(
 }
 
 /** Why the bucket did not take it. `againInMs` null: it is given up for now; what it says is kept for the exporter's next run. */
-export async function updateListFault(
+export async function updateListError(
   db: Queryable, { entityId, id }: ListKey, { fault, againInMs }: { fault: string; againInMs: number | null },
 ): Promise<void> {
   await db.query(

@@ -24,13 +24,13 @@ export async function holdGdprRequest(tx: Tx, key: JobKey): Promise<GdprRequest>
   return held;
 }
 
-/** What the flow is at, in a word or two; a fault that there was is over. Throws `JobGone`. */
+/** What the flow is at, in a word or two; an error that there was is over. Throws `JobGone`. */
 export async function updateStage(db: Queryable, key: JobKey, stage: string): Promise<void> {
   await updateJob(db, REQUEST, key, 'stage = $4, fault = NULL', [stage]);
 }
 
 /** What keeps it, without values. Throws `JobGone`. */
-export async function updateGdprFault(db: Queryable, key: JobKey, fault: string): Promise<void> {
+export async function updateGdprError(db: Queryable, key: JobKey, fault: string): Promise<void> {
   await updateJob(db, REQUEST, key, 'fault = $4', [fault]);
 }
 

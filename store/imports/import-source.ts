@@ -44,7 +44,7 @@ export async function updateFetchedBytes(db: Queryable, { entityId, importId, ge
 }
 
 /** Why an attempt came to nothing. Returns how many there were. */
-export async function updateFetchFault(db: Queryable, { entityId, importId, generation }: ImportKey, fault: string): Promise<number> {
+export async function updateFetchError(db: Queryable, { entityId, importId, generation }: ImportKey, fault: string): Promise<number> {
   const { rows } = await db.query<{ fetch_tries: number }>(
     `UPDATE imports SET fetch_tries = fetch_tries + 1, fetch_fault = $4, fetched_bytes = NULL
      WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' RETURNING fetch_tries`,

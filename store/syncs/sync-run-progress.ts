@@ -42,7 +42,7 @@ export async function updateSample(tx: Tx, { entityId, id }: SyncRun, sample: Sa
 }
 
 /** The source can't be read for now: `tries` in a row have got no further. */
-export async function updateRunFault(
+export async function updateRunError(
   tx: Tx, { entityId, id }: SyncRun, { tries, fault, waitsUntil }: { tries: number; fault: string; waitsUntil: Date },
 ): Promise<void> {
   await tx.query('UPDATE sync_runs SET tries = $3, fault = $4, waits_until = $5 WHERE entity_id = $1 AND id = $2',

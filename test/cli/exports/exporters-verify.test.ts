@@ -102,7 +102,7 @@ async function reportOf(...args: string[]): Promise<Report & { status: number | 
 }
 
 /** The lines behind the table. */
-const faultsOf = ({ out }: Outcome) => out.trim().split('\n\n').at(-1)!.split('\n').slice(0, -1);
+const errorsOf = ({ out }: Outcome) => out.trim().split('\n\n').at(-1)!.split('\n').slice(0, -1);
 
 describe('millrace exporters verify', () => {
   it('says that all is there', async () => {
@@ -128,7 +128,7 @@ describe('millrace exporters verify', () => {
     await s3.put(windows[1].files[1]!, 'short');
     const verified = await verify();
     expect(verified.status).toBe(1);
-    expect(faultsOf(verified)).toEqual([
+    expect(errorsOf(verified)).toEqual([
       `${windows[0].files[0]} is missing`,
       `${windows[1].files[1]} has 5 bytes, not ${contentOf(windows[1].files[1]!).length}`,
     ]);
@@ -141,7 +141,7 @@ describe('millrace exporters verify', () => {
     expect((await reportOf()).ok).toBe(true);
     const verified = await verify('--deep');
     expect(verified.status).toBe(1);
-    expect(faultsOf(verified)).toEqual([`${key} has another SHA-256`]);
+    expect(errorsOf(verified)).toEqual([`${key} has another SHA-256`]);
   });
 
   it('shows what no manifest names, and a window without a manifest', async () => {
@@ -151,7 +151,7 @@ describe('millrace exporters verify', () => {
     await s3.put(`${prefix}/readme.txt`, 'no export');
     const verified = await verify();
     expect(verified.status).toBe(1);
-    expect(faultsOf(verified)).toEqual([
+    expect(errorsOf(verified)).toEqual([
       `${extra} is extra: no manifest names it`,
       `${windows[2].manifest} is missing`,
       ...windows[2].files.map((key) => `${key} is extra: no manifest names it`),
@@ -168,7 +168,7 @@ describe('millrace exporters verify', () => {
       { exporter: 'exp_1', start: '2026-11-23T23:00:00.000Z', end: '2026-11-24T23:00:00.000Z' },
     ]);
     expect(overlaps).toEqual([{ exporter: 'exp_1', start: '2026-11-22T22:00:00.000Z', end: '2026-11-22T23:00:00.000Z' }]);
-    expect(faultsOf(await verify())).toEqual([
+    expect(errorsOf(await verify())).toEqual([
       'exp_1: no window has 2026-11-20T23:00:00.000Z to 2026-11-21T23:00:00.000Z',
       'exp_1: more than one window has 2026-11-22T22:00:00.000Z to 2026-11-22T23:00:00.000Z',
     ]);
@@ -192,7 +192,7 @@ describe('millrace exporters verify', () => {
     const backfill = await putWindow('2026-10-31T23:00:00Z', '2026-11-02T23:00:00Z', { path: 'backfill/2026-11-01_2026-11-02' });
     expect(await reportOf()).toMatchObject({ status: 0, gaps: [], overlaps: [] });
     await s3.delete(backfill.files[1]!);
-    expect(faultsOf(await verify())).toEqual([`${backfill.files[1]} is missing`]);
+    expect(errorsOf(await verify())).toEqual([`${backfill.files[1]} is missing`]);
     expect((await reportOf('--from', '2026-11-20')).windows.map(({ manifest }) => manifest)).not.toContain(backfill.manifest);
   });
 
@@ -203,7 +203,7 @@ describe('millrace exporters verify', () => {
     await putManifest(windows[2].at, { ...await manifestOf(windows[2]), signature: { algorithm: 'Ed25519', key_id: 'x', value: '' } });
     const verified = await verify();
     expect(verified.status).toBe(1);
-    expect(faultsOf(verified)).toEqual(expect.arrayContaining([
+    expect(errorsOf(verified)).toEqual(expect.arrayContaining([
       `${windows[0].manifest} was changed: its signature does not fit`,
       `${windows[0].manifest} says 9 rows, and its files have 8`,
       `${windows[1].manifest} tells of another window than its folder`,
@@ -214,7 +214,7 @@ describe('millrace exporters verify', () => {
   it('shows a manifest that can\'t be read, and one of another exporter', async () => {
     await s3.put(windows[0].manifest, '{"version": 1');
     await putWindow(END(20), END(21), { change: (manifest) => { manifest.exporter = 'exp_2'; } });
-    expect(faultsOf(await verify())).toEqual(expect.arrayContaining([
+    expect(errorsOf(await verify())).toEqual(expect.arrayContaining([
       `${windows[0].manifest} is not a manifest of version 1`,
       `${windows[1].manifest} is of the exporter exp_2`,
     ]));

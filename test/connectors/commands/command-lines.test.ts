@@ -26,7 +26,7 @@ function prepare(
   const logged: string[] = [];
   const commands = commandsOf({ sample: { kind: 'singer', command: ['/bin/sh', '-c', script, 'sample'], ...entry } });
   const context = testContext(signal, logged, commands);
-  const call = { ...findCommand('singer', { tap: 'sample', config }, context), args: [], fault: 'transfer_broken' as const };
+  const call = { ...findCommand('singer', { tap: 'sample', config }, context), args: [], error: 'transfer_broken' as const };
   return { call, context, logged };
 }
 

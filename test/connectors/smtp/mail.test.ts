@@ -2,13 +2,13 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { smtpUrlFault } from '../../../connectors/smtp/mail-url.ts';
+import { smtpUrlError } from '../../../connectors/smtp/mail-url.ts';
 import { openMailer } from '../../../connectors/smtp/mail.ts';
 import type { Mail, MailOutcome } from '../../../connectors/smtp/mailer.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { CLOSED_PORT } from '../../harness/core/closed-port.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
-import { parseMail, smtpServer, type SmtpConduct } from '../../harness/core/smtp.ts';
+import { parseMail, type SmtpConduct, smtpServer } from '../../harness/core/smtp.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'millrace-mail-'));
 onFileEnd(() => rm(folder, { recursive: true, force: true }));
@@ -28,7 +28,7 @@ const MAIL: Mail = {
 
 /** Sends one mail and proves that what is said of a failure quotes neither people nor secrets nor the mail. */
 async function attempt(smtpUrl: string, mail: Mail = MAIL): Promise<MailOutcome> {
-  expect(smtpUrlFault(smtpUrl)).toBeUndefined();
+  expect(smtpUrlError(smtpUrl)).toBeUndefined();
   const outcome = await openMailer({ smtpUrl, outbox: join(folder, 'unused'), from: `Millrace <${SENDER}>` }).send(mail);
   const told = JSON.stringify(outcome);
   for (const hidden of [...mail.to, LOGIN.user, SENDER, PASSWORD, encodeURIComponent(PASSWORD), 'Zürich', 'Grüße']) {
@@ -226,7 +226,7 @@ describe('the URL of a server', () => {
     'smtp://localhost', 'smtp://user:pass@mail.example.com:587', 'smtps://u%40x:p%23@mail.example.com:465/',
     'SMTP://[::1]:25', 'smtp://h?tls.rejectUnauthorized=false&requireTLS=true&socketTimeout=5000&tls.minVersion=TLSv1.3',
   ])('%s is one', (url) => {
-    expect(smtpUrlFault(url)).toBeUndefined();
+    expect(smtpUrlError(url)).toBeUndefined();
   });
 
   it.each([
@@ -238,7 +238,7 @@ describe('the URL of a server', () => {
     ['smtp://host?__proto__=1', /not known/], ['smtp://host?name=a&name=b', /twice/],
     ['smtp://host?tls.rejectUnauthorized=no', /the option tls.rejectUnauthorized/], ['smtp://host?socketTimeout=0', /socketTimeout/],
   ])('%s is none, which is said without quoting it', (url, fault) => {
-    expect(smtpUrlFault(url)).toMatch(fault);
-    expect(smtpUrlFault(url)).not.toContain('zqsecret');
+    expect(smtpUrlError(url)).toMatch(fault);
+    expect(smtpUrlError(url)).not.toContain('zqsecret');
   });
 });

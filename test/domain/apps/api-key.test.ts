@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { apiKeyFault } from '../../../domain/apps/api-key.ts';
+import { apiKeyError } from '../../../domain/apps/api-key.ts';
 import { newApiKey } from '../../../store/core/identifiers.ts';
 
 const PRINTABLE = Array.from({ length: 94 }, (_, index) => String.fromCodePoint(33 + index)).filter((char) => char !== ':');
@@ -14,25 +14,25 @@ const good = fc.tuple(
 describe('a key of an app', () => {
   test('is sound with 8 to 256 characters, a digit, a lowercase and an uppercase letter', () => {
     fc.assert(fc.property(good, (key) => {
-      expect(apiKeyFault(key)).toBeUndefined();
+      expect(apiKeyError(key)).toBeUndefined();
     }));
   });
 
   test('that is random is sound', () => {
-    for (let times = 0; times < 1_000; times += 1) expect(apiKeyFault(newApiKey())).toBeUndefined();
+    for (let times = 0; times < 1_000; times += 1) expect(apiKeyError(newApiKey())).toBeUndefined();
   });
 
   test('needs each of the kinds', () => {
     fc.assert(fc.property(good, fc.constantFrom(/\d/g, /[a-z]/g, /[A-Z]/g), (key, kind) => {
-      expect(apiKeyFault(key.replaceAll(kind, '-'))).toContain('a digit, a lowercase and an uppercase letter');
+      expect(apiKeyError(key.replaceAll(kind, '-'))).toContain('a digit, a lowercase and an uppercase letter');
     }));
   });
 
   test('is neither shorter nor longer', () => {
-    expect(apiKeyFault('aA34567')).toContain('at least 8');
-    expect(apiKeyFault('aA345678')).toBeUndefined();
-    expect(apiKeyFault(`aA3${'x'.repeat(253)}`)).toBeUndefined();
-    expect(apiKeyFault(`aA3${'x'.repeat(254)}`)).toContain('at most 256');
+    expect(apiKeyError('aA34567')).toContain('at least 8');
+    expect(apiKeyError('aA345678')).toBeUndefined();
+    expect(apiKeyError(`aA3${'x'.repeat(253)}`)).toBeUndefined();
+    expect(apiKeyError(`aA3${'x'.repeat(254)}`)).toContain('at most 256');
   });
 
   test('holds nothing that can\'t be the user of HTTP Basic', () => {
@@ -42,7 +42,7 @@ describe('a key of an app', () => {
     );
     fc.assert(fc.property(good.filter(({ length }) => length < 200), bad, fc.nat(), (key, unit, at) => {
       const place = at % key.length;
-      expect(apiKeyFault(key.slice(0, place) + unit + key.slice(place))).toContain('printable ASCII');
+      expect(apiKeyError(key.slice(0, place) + unit + key.slice(place))).toContain('printable ASCII');
     }));
   });
 });

@@ -1,20 +1,20 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { redactedUrl, sourceUrlFault } from '../../../domain/core/source-url.ts';
+import { redactedUrl, sourceUrlError } from '../../../domain/core/source-url.ts';
 
 test('an address is http or https, with any port, path and query', () => {
   fc.assert(fc.property(fc.webUrl({ withQueryParameters: true, withFragments: true }), (url) => {
-    expect(sourceUrlFault(url)).toBe(url.length > 2048 ? 'must have at most 2048 characters' : undefined);
+    expect(sourceUrlError(url)).toBe(url.length > 2048 ? 'must have at most 2048 characters' : undefined);
   }));
   for (const url of ['http://localhost:9000/a', 'HTTPS://[::1]:8443/a?b=c', 'https://bücher.example/ä b.csv']) {
-    expect(sourceUrlFault(url)).toBeUndefined();
+    expect(sourceUrlError(url)).toBeUndefined();
   }
 });
 
 test('an address has at most 2048 characters', () => {
   const url = 'https://files.example.com/';
-  expect(sourceUrlFault(url.padEnd(2048, 'x'))).toBeUndefined();
-  expect(sourceUrlFault(url.padEnd(2049, 'x'))).toMatch('2048');
+  expect(sourceUrlError(url.padEnd(2048, 'x'))).toBeUndefined();
+  expect(sourceUrlError(url.padEnd(2049, 'x'))).toMatch('2048');
 });
 
 test.each([
@@ -26,8 +26,8 @@ test.each([
   [' https://files.example.com/a', /spaces/], ['https://files.example.com/a\n', /line breaks/],
   ['https://files.exa\tmple.com/a', /invisible/], ['https://files.\u200bexample.com/a', /invisible/],
 ])('%j is refused, and not quoted', (url, why) => {
-  expect(sourceUrlFault(url)).toMatch(why);
-  expect(sourceUrlFault(url)).not.toMatch(/zqsecret|passwd/);
+  expect(sourceUrlError(url)).toMatch(why);
+  expect(sourceUrlError(url)).not.toMatch(/zqsecret|passwd/);
 });
 
 test('an address is shown without what it holds of secrets', () => {

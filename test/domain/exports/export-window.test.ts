@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { lastMidnight } from '../../../domain/exports/export-schedule.ts';
-import { backfillWindow, daysFault, exportFolder, windowName } from '../../../domain/exports/export-window.ts';
+import { backfillWindow, daysError, exportFolder, windowName } from '../../../domain/exports/export-window.ts';
 
 const NOW = new Date('2026-11-22T10:00:00Z');
 const HOUR = 3_600_000;
@@ -35,13 +35,13 @@ test.each([
   ['2026-11-01', '2026-11-31', 'to', 'such as'], ['2026-11-02', '2026-11-01', 'to', 'before from'],
   ['2026-11-22', '2026-11-23', 'to', 'in the future: in UTC it is 2026-11-22'], ['2025-10-18', '2026-11-22', 'to', '400 days'],
 ])('a backfill from %s to %s is refused, and told why', (from, to, element, message) => {
-  expect(daysFault({ from, to }, 'UTC', NOW)).toEqual({ element, message: expect.stringContaining(message) });
+  expect(daysError({ from, to }, 'UTC', NOW)).toEqual({ element, message: expect.stringContaining(message) });
 });
 
 test('a backfill may have 400 days, and end today by the clocks of the entity', () => {
-  expect(daysFault({ from: '2025-10-19', to: '2026-11-22' }, 'UTC', NOW)).toBeUndefined();
-  expect(daysFault({ from: '2026-11-23', to: '2026-11-23' }, 'Pacific/Kiritimati', new Date('2026-11-22T10:00:01Z'))).toBeUndefined();
-  expect(daysFault({ from: '2026-11-22', to: '2026-11-22' }, 'America/New_York', new Date('2026-11-22T02:00:00Z'))).toBeDefined();
+  expect(daysError({ from: '2025-10-19', to: '2026-11-22' }, 'UTC', NOW)).toBeUndefined();
+  expect(daysError({ from: '2026-11-23', to: '2026-11-23' }, 'Pacific/Kiritimati', new Date('2026-11-22T10:00:01Z'))).toBeUndefined();
+  expect(daysError({ from: '2026-11-22', to: '2026-11-22' }, 'America/New_York', new Date('2026-11-22T02:00:00Z'))).toBeDefined();
 });
 
 test('windows have names that sort as they follow each other, without characters that tools choke on', () => {

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Refusal } from '../../../domain/core/refusal.ts';
 import { ENCRYPTION_TYPES, parseEncryptionType } from '../../../domain/exports/encryption-type.ts';
-import { decryptStream, encryptionKeyFault, encryptionStream } from '../../../domain/exports/file-encryption.ts';
+import { decryptStream, encryptionKeyError, encryptionStream } from '../../../domain/exports/file-encryption.ts';
 
 const types = fc.constantFrom(...ENCRYPTION_TYPES);
 const contents = fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes));
@@ -133,7 +133,7 @@ describe('a key', () => {
       const bytes = bytesOf(type);
       const length = Buffer.byteLength(text);
       const fits = length === bytes || (length === bytes * 2 && /^[0-9a-fA-F]*$/.test(text));
-      expect(encryptionKeyFault(type, text) === undefined).toBe(fits);
+      expect(encryptionKeyError(type, text) === undefined).toBe(fits);
     }));
   });
 
@@ -148,10 +148,10 @@ describe('a key', () => {
 
   it('that does not fit is refused with the lengths that would, and is not quoted', () => {
     const secret = 'sesame';
-    expect(encryptionKeyFault('aes-192-cbc', secret))
+    expect(encryptionKeyError('aes-192-cbc', secret))
       .toBe('AES-192-CBC needs a key of exactly 24 bytes of text, or of 48 hexadecimal digits; this one has 6 bytes');
-    expect(encryptionKeyFault('AES-128-GCM', 'g'.repeat(32))).toMatch(/this one has 32 bytes that are not all hexadecimal digits$/);
-    expect(encryptionKeyFault('AES', secret)).toBe(`the encryption type is one of ${ENCRYPTION_TYPES.join(', ')}`);
+    expect(encryptionKeyError('AES-128-GCM', 'g'.repeat(32))).toMatch(/this one has 32 bytes that are not all hexadecimal digits$/);
+    expect(encryptionKeyError('AES', secret)).toBe(`the encryption type is one of ${ENCRYPTION_TYPES.join(', ')}`);
     expect(() => encryptionStream('AES-128-CBC', secret)).toThrow(/^AES-128-CBC needs a key/);
     expect(() => decryptStream('AES-128-CBC', secret)).toThrow(expect.not.objectContaining({ message: expect.stringContaining(secret) }));
   });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BUCKET_NAME, REGION_NAME, subfolderFault, trimSlashes } from '../../../domain/exports/s3-names.ts';
+import { BUCKET_NAME, REGION_NAME, subfolderError, trimSlashes } from '../../../domain/exports/s3-names.ts';
 
 describe('the name of a bucket', () => {
   test.each(['abc', 'exports.example.com', 'a'.repeat(63), '3-2-1'])('may be %s', (name) => {
@@ -34,7 +34,7 @@ describe('a folder of a bucket', () => {
       .filter((name) => !/^\.\.?$/.test(name));
     fc.assert(fc.property(fc.array(part, { maxLength: 10 }), (parts) => {
       const folder = parts.join('/');
-      expect(subfolderFault(folder)).toBeUndefined();
+      expect(subfolderError(folder)).toBeUndefined();
       expect(new URL(`https://example.com/${folder}`).pathname).toBe(`/${folder}`);
     }));
   });
@@ -43,6 +43,6 @@ describe('a folder of a bucket', () => {
     ['a//b', /two slashes/], ['a/../b', /named \. or \.\./], ['.', /named \. or \.\./], ['a b', /ASCII/], ['a?b', /ASCII/],
     ['größe', /ASCII/], ['a\\b', /ASCII/], ['a\nb', /ASCII/], ['x'.repeat(513), /at most 512/],
   ])('%j is refused with what would be right', (folder, why) => {
-    expect(subfolderFault(folder)).toMatch(why);
+    expect(subfolderError(folder)).toMatch(why);
   });
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Json } from '../../../domain/core/plain-json.ts';
-import { mappingFaults } from '../../../domain/syncs/mapping-faults.ts';
+import { mappingErrors } from '../../../domain/syncs/mapping-errors.ts';
 import { type MappedField, type Mapping, prepareMapping, type SourceRecord } from '../../../domain/syncs/record-mapping.ts';
 
 const base: Mapping = { customer: { field: 'email', type: 'user_id' }, fields: [], otherFields: 'drop', empty: 'fail' };
@@ -31,7 +31,7 @@ test('a field is written under its own name or another, a dropped one is not', (
   ];
   const values = { plan: 'gold', age: 3, origin: 'shop' };
   const given = { email: 'a@example.com', plan_name: 'gold', age: 3, notes: 'x', other: [1] };
-  expect(map(given, { fields })).toEqual({ customerId: 'a@example.com', values: Object.entries(values), faults: [] });
+  expect(map(given, { fields })).toEqual({ customerId: 'a@example.com', values: Object.entries(values), errors: [] });
   expect(valuesOf(given, { fields, otherFields: 'keep' })).toEqual({ ...values, other: [1] });
 });
 
@@ -55,14 +55,14 @@ test('the customer is a value where an entry names the field, and never because 
 
 test('what a record only inherits is none of its fields', () => {
   expect(map({}, { customer: { field: 'constructor', type: 'user_id' }, fields: [{ from: 'toString' }, { from: '__proto__' }] }))
-    .toEqual({ customerId: undefined, values: [], faults: [] });
+    .toEqual({ customerId: undefined, values: [], errors: [] });
 });
 
 test('null removes whatever the conversion is, and a missing field does nothing', () => {
   const conversions = ['string', 'number', 'boolean', 'date', 'datetime', 'set'] as const;
   for (const as of conversions) {
     const fields: MappedField[] = [{ from: 'a', convert: { as } }, { from: 'b', convert: { as } }];
-    expect(map({ a: null }, { fields })).toMatchObject({ values: [['a', null]], faults: [] });
+    expect(map({ a: null }, { fields })).toMatchObject({ values: [['a', null]], errors: [] });
   }
 });
 
@@ -71,24 +71,24 @@ test('an empty text fails a conversion, or removes', () => {
   const given = { a: ' ', b: '', c: ';;' };
   const emptyFault = { errorType: 'EMPTY_VALUE', message: 'the value is empty' };
   expect(map(given, { fields }))
-    .toMatchObject({ values: [['b', '']], faults: [{ from: 'a', to: 'x', ...emptyFault }, { from: 'c', to: 'c', ...emptyFault }] });
-  expect(map(given, { fields, empty: 'remove' })).toMatchObject({ values: [['x', null], ['b', null], ['c', null]], faults: [] });
+    .toMatchObject({ values: [['b', '']], errors: [{ from: 'a', to: 'x', ...emptyFault }, { from: 'c', to: 'c', ...emptyFault }] });
+  expect(map(given, { fields, empty: 'remove' })).toMatchObject({ values: [['x', null], ['b', null], ['c', null]], errors: [] });
   expect(valuesOf({ kept: '' }, { otherFields: 'keep', empty: 'remove' })).toEqual({ kept: null });
 });
 
 test('a value that can\'t be converted is a fault that quotes a little of it, and the others are written', () => {
   const fields: MappedField[] = [{ from: 'born', to: 'birthday', convert: { as: 'date', format: 'dd/MM/yyyy' } }, { from: 'plan' }];
-  const { values, faults } = map({ born: 'x'.repeat(100), plan: 'gold' }, { fields });
+  const { values, errors } = map({ born: 'x'.repeat(100), plan: 'gold' }, { fields });
   expect(values).toEqual([['plan', 'gold']]);
-  expect(faults).toEqual([{
+  expect(errors).toEqual([{
     from: 'born', to: 'birthday', errorType: 'INVALID_VALUE', message: `"${'x'.repeat(60)}…" is not a date written as dd/MM/yyyy`,
   }]);
 });
 
 test('any record can be mapped, and each name comes once', () => {
   fc.assert(fc.property(record, anyMapping, (given, mapping) => {
-    const { values, faults } = prepareMapping(mapping)(given);
-    const names = [...values.map(([to]) => to), ...faults.map(({ to }) => to)];
+    const { values, errors } = prepareMapping(mapping)(given);
+    const names = [...values.map(([to]) => to), ...errors.map(({ to }) => to)];
     expect(new Set(names).size).toBe(names.length);
     if (mapping.empty === 'remove') expect(values.map(([, value]) => value)).not.toContain('');
   }), { numRuns: 1_000 });
@@ -103,13 +103,13 @@ test('neither the order of a record\'s fields matters, nor what was mapped befor
     const second = mapOne(reversed);
     expect(second.customerId).toEqual(first.customerId);
     expect(new Map(second.values)).toEqual(new Map(first.values));
-    expect(second.faults.map(({ to }) => to)).toEqual(first.faults.map(({ to }) => to));
+    expect(second.errors.map(({ to }) => to)).toEqual(first.errors.map(({ to }) => to));
   }));
 });
 
 test('the order of entries doesn\'t matter where nothing is wrong with them', () => {
   fc.assert(fc.property(record, anyMapping, (given, mapping) => {
-    fc.pre(mappingFaults(mapping, { needsCustomer: false }).length === 0);
+    fc.pre(mappingErrors(mapping, { needsCustomer: false }).length === 0);
     const reversed = { ...mapping, fields: mapping.fields.toReversed() };
     expect(new Map(prepareMapping(reversed)(given).values)).toEqual(new Map(prepareMapping(mapping)(given).values));
   }), { numRuns: 300 });

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MAX_SET_SIZE, VALUE_TYPES } from '../../../domain/attributes/attribute-value.ts';
-import { customerIdFault } from '../../../domain/attributes/customer-id.ts';
+import { customerIdError } from '../../../domain/attributes/customer-id.ts';
 import type { Json } from '../../../domain/core/plain-json.ts';
 import { isLongerThan, isStorable } from '../../../domain/core/text-limits.ts';
 import { IMPORT_ERROR_TYPES } from '../../../domain/imports/import-error-type.ts';
 import { checkRow } from '../../../domain/imports/import-row.ts';
-import type { FieldFault, MappedRecord } from '../../../domain/syncs/record-mapping.ts';
+import type { FieldError, MappedRecord } from '../../../domain/syncs/record-mapping.ts';
 import { checkRecord, type RecordRules } from '../../../domain/syncs/record-values.ts';
 
 const attributes = new Map([...VALUE_TYPES, 'Gone'].map((key, id) => {
@@ -16,7 +16,7 @@ const attributes = new Map([...VALUE_TYPES, 'Gone'].map((key, id) => {
 const rules: RecordRules = { attributes, sorDisabled: false, sorDeleted: false };
 const customer = { field: 'email', type: 'user_id' } as const;
 const mapped = (values: MappedRecord['values'], given: Partial<MappedRecord> = {}): MappedRecord => (
-  { customerId: 'u1', values, faults: [], ...given });
+  { customerId: 'u1', values, errors: [], ...given });
 
 function outcomeOf(key: string, value: Json) {
   const { rows: [row], refusals: [refusal] } = checkRecord(mapped([[key, value]]), rules, customer);
@@ -29,12 +29,12 @@ const fitting = fc.constantFrom<Json[]>(
   'x', 12, '12.5', true, 'false', '2024-02-29', '2024-02-29T10:00', ['a', 1, true, ''], 'a;b', null, '', [],
 );
 const key = fc.constantFrom(...attributes.keys(), 'other', '', 'x'.repeat(257));
-const fault: fc.Arbitrary<FieldFault> = fc.record({
+const fault: fc.Arbitrary<FieldError> = fc.record({
   from: fc.string(), to: fc.string(), errorType: fc.constantFrom('EMPTY_VALUE', 'INVALID_VALUE'), message: fc.string(),
 });
 const record: fc.Arbitrary<MappedRecord> = fc.record({
   customerId: fc.oneof(fc.constantFrom('u1', 7, '12345678901234567890'), json, fc.constant(undefined)),
-  values: fc.array(fc.tuple(key, fc.oneof(fitting, json))), faults: fc.array(fault, { maxLength: 3 }),
+  values: fc.array(fc.tuple(key, fc.oneof(fitting, json))), errors: fc.array(fault, { maxLength: 3 }),
 });
 
 test('every value of any record is a row or a refusal, and rows keep the limits', () => {
@@ -46,9 +46,9 @@ test('every value of any record is a row or a refusal, and rows keep the limits'
       expect(isStorable(`${refusal.customerId}${refusal.key}`)).toBe(true);
     }
     if (refusals[0]?.errorType === 'INVALID_CUSTOMER_ID') expect([rows, refusals.length]).toEqual([[], 1]);
-    else expect(rows.length + refusals.length).toBe(given.values.length + given.faults.length);
+    else expect(rows.length + refusals.length).toBe(given.values.length + given.errors.length);
     for (const row of rows) {
-      expect(customerIdFault(row.customerId)).toBeUndefined();
+      expect(customerIdError(row.customerId)).toBeUndefined();
       if (row.kind === 'set') expect(row.elements.length === 0).toBe(row.action === 'DEL');
       else expect(row.value === null).toBe(row.action === 'remove');
       const texts = row.kind === 'set' ? row.elements : row.valueType === 'String' ? [String(row.value)] : [];
@@ -84,7 +84,7 @@ describe('the customer', () => {
     ['', 'the customer id is empty'], ['a\n', 'the customer id has a control character'],
   ])('that is %j is the one thing that is wrong with a record', (customerId, message) => {
     const { rows, refusals } = checkRecord(mapped([['String', 'x'], ['other', 1]], {
-      customerId, faults: [{ from: 'a', to: 'b', errorType: 'INVALID_VALUE', message: 'bad' }],
+      customerId, errors: [{ from: 'a', to: 'b', errorType: 'INVALID_VALUE', message: 'bad' }],
     }), rules, customer);
     expect(rows).toEqual([]);
     expect(refusals).toMatchObject([{ kind: 'failed', errorType: 'INVALID_CUSTOMER_ID', message }]);
@@ -98,7 +98,7 @@ test('a SoR that is gone is told once', () => {
 
 test('a conversion that failed fails its value alone', () => {
   const { rows, refusals } = checkRecord(mapped([['String', 'x']], {
-    faults: [{ from: 'born', to: 'Date', errorType: 'INVALID_VALUE', message: '"x" is no date' }],
+    errors: [{ from: 'born', to: 'Date', errorType: 'INVALID_VALUE', message: '"x" is no date' }],
   }), rules, customer);
   expect(rows).toHaveLength(1);
   expect(refusals).toEqual([{ kind: 'failed', errorType: 'INVALID_VALUE', message: '"x" is no date', customerId: 'u1', key: 'Date' }]);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nextRuns, runsBetween, scheduleFault, type SyncSchedule } from '../../../domain/syncs/sync-schedule.ts';
+import { nextRuns, runsBetween, scheduleError, type SyncSchedule } from '../../../domain/syncs/sync-schedule.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -210,16 +210,16 @@ describe('a schedule is refused', () => {
     ['0 0 30 2 *', 'never comes'], ['0 0 31 4,6,9,11 *', 'never comes'], ['0 0 31W 2 *', 'never comes'],
     [`${'0,'.repeat(200)}0 * * * *`, '256 characters'], ['* '.repeat(100_000), '256 characters'],
   ])('with the cron %j: %s', (fields, message) => {
-    expect(scheduleFault(cron(fields))).toEqual({ element: 'schedule.cron', message: expect.stringContaining(message) as string });
+    expect(scheduleError(cron(fields))).toEqual({ element: 'schedule.cron', message: expect.stringContaining(message) as string });
   });
 
   it.each(['Europe/Atlantis', '+02:00', 'CET', ''])('in the zone %j', (zone) => {
     const message = expect.stringContaining('Europe/Paris') as string;
-    expect(scheduleFault(cron('0 3 * * *', zone))).toEqual({ element: 'schedule.zone', message });
+    expect(scheduleError(cron('0 3 * * *', zone))).toEqual({ element: 'schedule.zone', message });
   });
 
   it.each([0, -1, 10_081, 1.5, NaN, Infinity])('every %d minutes', (everyMinutes) => {
-    expect(scheduleFault(every(everyMinutes))).toMatchObject({ element: 'schedule.every_minutes' });
+    expect(scheduleError(every(everyMinutes))).toMatchObject({ element: 'schedule.every_minutes' });
   });
 
   it.each<[SyncSchedule, string]>([
@@ -233,7 +233,7 @@ describe('a schedule is refused', () => {
     [{ cron: '5 0 * * *', zone: 'UTC', jitterSeconds: 3_601 }, '0 to 3600'],
     [{ cron: '5,55 0,23 * * *', zone: 'UTC', jitterSeconds: 600 }, '0 to 599, less than the distance between two runs'],
   ])('with too much jitter: %j', (schedule, message) => {
-    expect(scheduleFault(schedule)).toEqual({ element: 'schedule.jitter_seconds', message: `takes whole seconds, ${message}` });
+    expect(scheduleError(schedule)).toEqual({ element: 'schedule.jitter_seconds', message: `takes whole seconds, ${message}` });
   });
 });
 
@@ -243,7 +243,7 @@ describe('a schedule is accepted', () => {
     '0 0 1 JAN,jul *', '0 0 * * SUN', '0 0 * * 7', '0 0 * * FRI#2', '0 0 29 2 *', '0 0 31 2 MON', ' 0  3\t* * * ',
     '@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly', '@Daily',
   ])('with the cron %j', (fields) => {
-    expect(scheduleFault(cron(fields, 'Europe/Paris'))).toBeUndefined();
+    expect(scheduleError(cron(fields, 'Europe/Paris'))).toBeUndefined();
     expect(nextRuns(cron(fields, 'Europe/Paris'), new Date('2026-01-01T00:00:00Z'), 3)).toHaveLength(3);
   });
 
@@ -251,6 +251,6 @@ describe('a schedule is accepted', () => {
     { everyMinutes: 1, jitterSeconds: 59 }, { everyMinutes: 10_080, jitterSeconds: 3_600 },
     { cron: '* * * * *', zone: 'UTC', jitterSeconds: 59 }, { cron: '0 3 * * *', zone: 'Asia/Kolkata', jitterSeconds: 3_600 },
   ])('with jitter: %j', (schedule) => {
-    expect(scheduleFault(schedule)).toBeUndefined();
+    expect(scheduleError(schedule)).toBeUndefined();
   });
 });

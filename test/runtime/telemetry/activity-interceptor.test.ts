@@ -53,7 +53,7 @@ test('a fault is tried again under an id that leads to the log, where class, cod
   expect(failure).toMatchObject({ message: expect.stringMatching(UUID), type: 'RangeError', nonRetryable: false });
   expect(failure.cause).toBeUndefined();
   expect(log).toMatchObject([{
-    level: 'error', faultId: failure.message, errorClass: 'RangeError', code: '22P02', activity: 'mergeBatch', ...WHERE,
+    level: 'error', errorId: failure.message, errorClass: 'RangeError', code: '22P02', activity: 'mergeBatch', ...WHERE,
     frames: expect.arrayContaining([expect.stringContaining('activity-interceptor.test.ts')]),
   }]);
   expect(metrics).toContain('outcome="failed"} 1');

@@ -7,7 +7,7 @@ import { findExportRun, insertExportRun } from '../../../store/exports/export-ru
 import { makeWorld } from '../../harness/core/world.ts';
 import { storedExporter } from '../../harness/exports/stored-exporters.ts';
 import { refusalOf, resultOf } from '../syncs/use-syncs.ts';
-import { faultsOf, FILE_KEY, KEYS, useExporters } from './use-exporters.ts';
+import { errorsOf, FILE_KEY, KEYS, useExporters } from './use-exporters.ts';
 
 const { store, server, world, apps, ask, definition, create, createdId, view, list, put, stored, audited } = useExporters();
 
@@ -86,7 +86,7 @@ describe('a data exporter', () => {
     }
     expect((await ask('', { method: 'GET', token: other.token })).body.result).toEqual([]);
     const foreign = await ask('', { method: 'POST', token: other.token, body: definition() });
-    expect(faultsOf(foreign)).toEqual([400, { 'app_ids.0': 'names no app of the entity' }]);
+    expect(errorsOf(foreign)).toEqual([400, { 'app_ids.0': 'names no app of the entity' }]);
     for (const [has, lacks] of [['sor_manage', 'usage_analytics_view'], ['usage_analytics_view', 'sor_manage']] as [Right, Right][]) {
       const half = await makeWorld(store, { rights: [has], admin: false });
       expect(refusalOf(await ask('', { method: 'GET', token: half.token }))).toEqual([403, 'forbidden', `This needs the right ${lacks}`]);
@@ -187,7 +187,7 @@ describe('a body', () => {
     [{ check: 'perhaps' }, { check: /true or false/ }],
   ])('is refused by the fields at fault: %j', async (body, faults) => {
     const answer = await create(body);
-    const [status, found] = faultsOf(answer);
+    const [status, found] = errorsOf(answer);
     expect([status, Object.keys(found).toSorted()]).toEqual([400, Object.keys(faults).toSorted()]);
     for (const [element, message] of Object.entries(faults)) expect(found[element]).toMatch(message);
     expect(answer.text).not.toContain(FILE_KEY);
@@ -229,7 +229,7 @@ describe('a change', () => {
     ['endpoint', { endpoint: 'https://collector.example.com' }], ['aws_access_key_id', { aws_access_key_id: 'AKIDOFANOTHER' }],
   ])('does not take a stored secret elsewhere: %s', async (member, body) => {
     const id = await createdId();
-    const [status, faults] = faultsOf(await put(id, body));
+    const [status, faults] = errorsOf(await put(id, body));
     expect([status, Object.keys(faults)]).toEqual([400, ['aws_secret_access_key']]);
     expect(faults.aws_secret_access_key).toContain(`since ${member} changed`);
     expect(await stored(id)).toMatchObject({ revision: 1 });
@@ -239,13 +239,13 @@ describe('a change', () => {
 
   test('of the way of access forgets the keys of the other', async () => {
     const id = await createdId();
-    expect(faultsOf(await put(id, { export_configuration: 'aws_account_id' })))
+    expect(errorsOf(await put(id, { export_configuration: 'aws_account_id' })))
       .toEqual([400, { aws_account_id: expect.any(String) as string }]);
     resultOf(await put(id, { export_configuration: 'aws_account_id', aws_account_id: '123456789012', aws_role_name: 'exports' }));
     expect(await view(id)).toMatchObject({
       type: 'aws_account_id', aws_role_name: 'exports', aws_access_key_id: null, aws_secret_access_key: null,
     });
-    const [, faults] = faultsOf(await put(id, { export_configuration: 'aws_secret_key' }));
+    const [, faults] = errorsOf(await put(id, { export_configuration: 'aws_secret_key' }));
     expect(Object.keys(faults)).toEqual(['aws_access_key_id', 'aws_secret_access_key']);
     resultOf(await put(id, { export_configuration: 'aws_secret_key', ...KEYS }));
     expect(await view(id)).toMatchObject({ ...KEYS, aws_account_id: null, aws_role_name: null });
@@ -253,9 +253,9 @@ describe('a change', () => {
 
   test('of the encryption wants its key with it, and without encryption there is none', async () => {
     const id = await createdId({ encryption_type: 'AES-256-CBC', encryption_key: FILE_KEY });
-    expect(faultsOf(await put(id, { encryption_type: 'AES-256-GCM' })))
+    expect(errorsOf(await put(id, { encryption_type: 'AES-256-GCM' })))
       .toEqual([400, { encryption_key: 'must be given anew with another encryption_type' }]);
-    expect(faultsOf(await put(id, { encryption_key: '' }))).toEqual([400, { encryption_key: 'is required with encryption_type' }]);
+    expect(errorsOf(await put(id, { encryption_key: '' }))).toEqual([400, { encryption_key: 'is required with encryption_type' }]);
     expect(resultOf(await put(id, { encryption_type: 'aes-256-cbc' })).encryption_type).toBe('aes-256-cbc');
     expect(resultOf(await put(id, { encryption_type: 'AES-128-CTR', encryption_key: 'f'.repeat(32) })).encryption_type).toBe('AES-128-CTR');
     resultOf(await put(id, { encryption_type: '' }));
@@ -264,16 +264,16 @@ describe('a change', () => {
 
   test('is judged with what it leaves as it is', async () => {
     const id = await createdId({ exported_data: ['attributes'], sor_ids: [world.sor.identifier] });
-    expect(faultsOf(await put(id, { sor_ids: [] }))).toEqual([400, { sor_ids: expect.stringContaining('at least one') as string }]);
+    expect(errorsOf(await put(id, { sor_ids: [] }))).toEqual([400, { sor_ids: expect.stringContaining('at least one') as string }]);
     expect((await put(id, { sor_ids: [], exported_data: ['logs'] })).status).toBe(200);
-    expect(faultsOf(await put(id, { exported_data: ['attributes'] }))).toEqual([400, { sor_ids: expect.any(String) as string }]);
+    expect(errorsOf(await put(id, { exported_data: ['attributes'] }))).toEqual([400, { sor_ids: expect.any(String) as string }]);
   });
 
   test('of where the first export begins is refused once there was one', async () => {
     const id = await createdId({ export_since: '2026-01-01T00:00:00Z' });
     expect(resultOf(await put(id, { export_since: null })).export_since).toBeNull();
     await store.db.query('UPDATE data_exporters SET exported_until = now() WHERE identifier = $1', [id]);
-    const [status, faults] = faultsOf(await put(id, { export_since: '2026-02-01T00:00:00Z' }));
+    const [status, faults] = errorsOf(await put(id, { export_since: '2026-02-01T00:00:00Z' }));
     expect([status, faults.export_since]).toEqual([400, expect.stringMatching(/stays once it has exported/)]);
     expect((await put(id, { export_since: null })).status).toBe(200);
   });

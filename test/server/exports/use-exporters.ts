@@ -54,7 +54,7 @@ export function useExporters() {
 }
 
 /** The fields that a refusal names, with what it says of each. */
-export function faultsOf({ status, body }: Answer): [number, Record<string, string>] {
+export function errorsOf({ status, body }: Answer): [number, Record<string, string>] {
   const messages = (body.messages ?? []) as { element: string; message: string }[];
   return [status, Object.fromEntries(messages.map(({ element, message }) => [element, message]))];
 }

@@ -8,7 +8,7 @@ import { findGdprRequest, insertGdprRequest, listGdprPeople, type NewGdprRequest
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
-import { faultsOf } from '../exports/use-exporters.ts';
+import { errorsOf } from '../exports/use-exporters.ts';
 import { type Answer, testServer } from '../http/test-server.ts';
 import { useServer } from '../http/use-server.ts';
 import { resultOf } from '../syncs/use-syncs.ts';
@@ -75,7 +75,7 @@ describe('a request', () => {
   ])('without a sound list of users is refused, case %#, which quotes nobody', async (body, element, message) => {
     for (const type of ['access', 'delete'] as const) {
       const refused = await ask(type, body);
-      expect(faultsOf(refused)).toEqual([400, { [element]: message }]);
+      expect(errorsOf(refused)).toEqual([400, { [element]: message }]);
       expect(refused.body).toMatchObject({ status: 'bad_request', error_message: 'Please provide a valid list of user ids' });
       expect(refused.text).not.toContain('zqperson');
     }
@@ -87,7 +87,7 @@ describe('a request', () => {
     const headers = { 'content-type': 'application/x-www-form-urlencoded' };
     const id = idIn(await server.call('POST', ASK.delete, { token: world.token, body, headers }));
     expect(await status('delete', id)).toMatchObject({ user_ids: { [ALICE]: null, [BOB]: null }, skip_email: true });
-    expect(faultsOf(await ask('delete', { users: [ALICE], skip_email: 'maybe' }))).toEqual([400, { skip_email: 'must be true or false' }]);
+    expect(errorsOf(await ask('delete', { users: [ALICE], skip_email: 'maybe' }))).toEqual([400, { skip_email: 'must be true or false' }]);
   });
 
   test('takes thousands of people, each with an entry in the audit log that names them by their hash', async () => {
@@ -281,7 +281,7 @@ describe('the latest requests', () => {
     ]) expect([recent, await since(recent)]).toEqual([recent, [CAROL]]);
     expect(await since(day(-1))).toEqual([]);
     for (const wrong of ['yesterday', '2026-02-30', '2026-11-20T10:00:00 01:00', '']) {
-      expect(Object.keys(faultsOf(await get('/api/gdpr/latest_requests', { modified_since: wrong }))[1])).toEqual(['modified_since']);
+      expect(Object.keys(errorsOf(await get('/api/gdpr/latest_requests', { modified_since: wrong }))[1])).toEqual(['modified_since']);
     }
   });
 });
@@ -314,6 +314,6 @@ describe('requests of every kind', () => {
     expect(all.items.map(({ request_id }: { request_id: string }) => request_id)).toEqual(ids.toReversed());
     expect(all.navigation.first).toBe('http://millrace.test/api/gdpr/requests?page=1&per_page=1000');
     expect((await list({ state: 'waiting' })).items).toEqual([]);
-    expect(faultsOf(await get('/api/gdpr/requests', { state: 'done' }))[0]).toBe(400);
+    expect(errorsOf(await get('/api/gdpr/requests', { state: 'done' }))[0]).toBe(400);
   });
 });

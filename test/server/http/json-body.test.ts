@@ -5,7 +5,7 @@ import { jsonObject } from '../../../api/core/input.ts';
 import * as api from '../../../api/feed/feed.ts';
 import { numberText, parseExactJson } from '../../../domain/core/exact-json.ts';
 import { parseJsonBody } from '../../../server/http/json-body.ts';
-import { findJsonFault } from '../../../server/http/json-fault.ts';
+import { findJsonError } from '../../../server/http/json-error.ts';
 import { validate } from '../../../server/http/validate.ts';
 
 const DEPTH = 64;
@@ -126,7 +126,7 @@ describe('a JSON body', () => {
 
 /** Where it is, at once. */
 function placeOf(json: string): { position: number; line: number; column: number } {
-  const finding = findJsonFault(json);
+  const finding = findJsonError(json);
   for (;;) {
     const { done, value } = finding.next();
     if (done) return value;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { CUSTOMER_TYPES, customerIdFault } from '../../../domain/attributes/customer-id.ts';
+import { CUSTOMER_TYPES, customerIdError } from '../../../domain/attributes/customer-id.ts';
 import { write } from '../../../store/core/database.ts';
 import { personalData } from '../../../store/gdpr/personal-data.ts';
 import { namedIn, namesOf } from '../../../store/gdpr/personal-data/named-in.ts';
@@ -143,7 +143,7 @@ describe('of somebody who is erased a sync loses', () => {
 
 describe('an id as a word of its own', () => {
   const id = fc.string({ unit: fc.constantFrom(...Array.from('ab7_ .@/\\"\'%+-[](){}|^$*?&\u00e9\u{1F600}')), minLength: 1, maxLength: 8 })
-    .filter((text) => customerIdFault(text) === undefined);
+    .filter((text) => customerIdError(text) === undefined);
   const asAscii = (text: string) => JSON.stringify(text)
     .replaceAll(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 

@@ -1,12 +1,12 @@
 import { closest } from 'fastest-levenshtein';
-import { formatFault } from '../attributes/date-format.ts';
+import { formatError } from '../attributes/date-format.ts';
 import { type Conversion, FALSE, foldWord, TRUE } from '../attributes/field-conversion.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS, quote } from '../core/text-limits.ts';
 import { isTimeZone } from '../core/time-zone.ts';
 import type { Mapping } from './record-mapping.ts';
 
 /** What is wrong with an element, by its wire name. */
-export type MappingFault = { element: string; message: string };
+export type MappingError = { element: string; message: string };
 
 /** A mapping as a caller may give it: of an entry's members any may be there, or missing. */
 export type GivenMapping = Omit<Mapping, 'fields'> & { fields: readonly GivenField[] };
@@ -26,45 +26,45 @@ const MAX_FIELDS = 1_000;
 const MAX_FAULTS = 50;
 
 /** Everything that is wrong with a mapping, the first 50; empty where it can be prepared. */
-export function mappingFaults(mapping: GivenMapping, { needsCustomer, knownFields }: MappingUse): MappingFault[] {
+export function mappingErrors(mapping: GivenMapping, { needsCustomer, knownFields }: MappingUse): MappingError[] {
   const { customer, fields, otherFields } = mapping;
   if (fields.length > MAX_FIELDS) return [{ element: 'mapping.fields', message: `has over ${MAX_FIELDS} entries` }];
-  const faults: MappingFault[] = [];
-  if (customer !== null) faults.push(...sourceFieldFaults('mapping.customer.field', customer.field, knownFields));
-  else if (needsCustomer) faults.push({ element: 'mapping.customer', message: 'is missing: attributes are of a customer' });
+  const errors: MappingError[] = [];
+  if (customer !== null) errors.push(...sourceFieldErrors('mapping.customer.field', customer.field, knownFields));
+  else if (needsCustomer) errors.push({ element: 'mapping.customer', message: 'is missing: attributes are of a customer' });
   if (otherFields === 'drop' && fields.every(({ drop }) => drop === true)) {
-    faults.push({ element: 'mapping.fields', message: 'names nothing that is written: add an entry, or keep other_fields' });
+    errors.push({ element: 'mapping.fields', message: 'names nothing that is written: add an entry, or keep other_fields' });
   }
   const targets = new Map<string, number>();
   for (const [index, field] of fields.entries()) {
-    if (faults.length >= MAX_FAULTS) break;
-    faults.push(...fieldFaults(field, `mapping.fields.${index}`, knownFields), ...targetFaults(field, index, targets));
+    if (errors.length >= MAX_FAULTS) break;
+    errors.push(...fieldErrors(field, `mapping.fields.${index}`, knownFields), ...targetErrors(field, index, targets));
   }
-  return faults.slice(0, MAX_FAULTS);
+  return errors.slice(0, MAX_FAULTS);
 }
 
 /** What is wrong with an entry by itself, whatever the others are. */
-export function fieldFaults(
+export function fieldErrors(
   { from, to, value, drop, convert }: GivenField, element: string, knownFields?: readonly string[],
-): MappingFault[] {
+): MappingError[] {
   if (from === undefined) {
     if (to === undefined || value === undefined) return [{ element, message: 'has neither from, nor to and value' }];
     if (drop !== undefined || convert !== undefined) return [{ element, message: 'has a value, which is neither dropped nor converted' }];
-    return [...nameFaults(`${element}.to`, to), ...textFaults(`${element}.value`, value)];
+    return [...nameErrors(`${element}.to`, to), ...textErrors(`${element}.value`, value)];
   }
   if (value !== undefined) return [{ element, message: 'has both from and value' }];
   if (drop === true && (to !== undefined || convert !== undefined)) {
     return [{ element, message: 'is dropped: it has no use for to or as' }];
   }
   return [
-    ...sourceFieldFaults(`${element}.from`, from, knownFields),
-    ...(to === undefined ? [] : nameFaults(`${element}.to`, to)),
-    ...(convert === undefined ? [] : conversionFaults(element, convert)),
+    ...sourceFieldErrors(`${element}.from`, from, knownFields),
+    ...(to === undefined ? [] : nameErrors(`${element}.to`, to)),
+    ...(convert === undefined ? [] : conversionErrors(element, convert)),
   ];
 }
 
 /** Of two entries with one name the second is at fault; `targets` has those of the entries before. */
-export function targetFaults({ from, to = from, drop }: GivenField, index: number, targets: Map<string, number>): MappingFault[] {
+export function targetErrors({ from, to = from, drop }: GivenField, index: number, targets: Map<string, number>): MappingError[] {
   if (to === undefined || drop === true) return [];
   const first = targets.get(to);
   if (first !== undefined) {
@@ -74,62 +74,62 @@ export function targetFaults({ from, to = from, drop }: GivenField, index: numbe
   return [];
 }
 
-function sourceFieldFaults(element: string, name: string, knownFields?: readonly string[]): MappingFault[] {
-  const faults = nameFaults(element, name);
-  if (faults.length > 0 || knownFields === undefined || knownFields.includes(name)) return faults;
+function sourceFieldErrors(element: string, name: string, knownFields?: readonly string[]): MappingError[] {
+  const errors = nameErrors(element, name);
+  if (errors.length > 0 || knownFields === undefined || knownFields.includes(name)) return errors;
   const nearest = knownFields.length === 0 ? 'it has none' : `did you mean ${quote(closest(name, knownFields))}?`;
   return [{ element, message: `is ${quote(name)}, which the source does not have: ${nearest}` }];
 }
 
-function nameFaults(element: string, name: string): MappingFault[] {
+function nameErrors(element: string, name: string): MappingError[] {
   if (name === '') return [{ element, message: 'is empty' }];
   if (isLongerThan(name, MAX_CODE_POINTS)) return [{ element, message: `has over ${MAX_CODE_POINTS} characters` }];
-  return textFaults(element, name);
+  return textErrors(element, name);
 }
 
-function textFaults(element: string, value: unknown): MappingFault[] {
+function textErrors(element: string, value: unknown): MappingError[] {
   const isSound = typeof value !== 'string' || isStorable(value);
   return isSound ? [] : [{ element, message: 'has a NUL or half a surrogate pair' }];
 }
 
-function conversionFaults(element: string, conversion: Conversion): MappingFault[] {
+function conversionErrors(element: string, conversion: Conversion): MappingError[] {
   switch (conversion.as) {
     case 'string':
     case 'number':
       return [];
     case 'boolean':
-      return wordFaults(element, conversion);
+      return wordErrors(element, conversion);
     case 'date':
     case 'datetime':
-      return dateFaults(element, conversion);
+      return dateErrors(element, conversion);
     case 'set':
-      return conversion.separator === undefined ? [] : nameFaults(`${element}.separator`, conversion.separator);
+      return conversion.separator === undefined ? [] : nameErrors(`${element}.separator`, conversion.separator);
   }
 }
 
-function dateFaults(element: string, { format, zone }: { format?: string; zone?: string }): MappingFault[] {
-  const faults: MappingFault[] = [];
+function dateErrors(element: string, { format, zone }: { format?: string; zone?: string }): MappingError[] {
+  const errors: MappingError[] = [];
   if (format !== undefined && format !== 'unix' && format !== 'unix_ms') {
-    const message = isStorable(format) ? formatFault(format) : 'has a NUL or half a surrogate pair';
-    if (message !== undefined) faults.push({ element: `${element}.format`, message });
+    const message = isStorable(format) ? formatError(format) : 'has a NUL or half a surrogate pair';
+    if (message !== undefined) errors.push({ element: `${element}.format`, message });
   }
   if (zone !== undefined && !isTimeZone(zone)) {
-    faults.push({ element: `${element}.zone`, message: `is ${quote(zone)}, which is no time zone such as Europe/Paris` });
+    errors.push({ element: `${element}.zone`, message: `is ${quote(zone)}, which is no time zone such as Europe/Paris` });
   }
-  return faults;
+  return errors;
 }
 
-function wordFaults(element: string, { true: yes, false: no }: { true?: readonly string[]; false?: readonly string[] }): MappingFault[] {
-  const faults = [...wordListFaults(`${element}.true`, yes), ...wordListFaults(`${element}.false`, no)];
+function wordErrors(element: string, { true: yes, false: no }: { true?: readonly string[]; false?: readonly string[] }): MappingError[] {
+  const errors = [...wordListErrors(`${element}.true`, yes), ...wordListErrors(`${element}.false`, no)];
   const words = new Set((yes ?? TRUE).map(foldWord));
   const both = (no ?? FALSE).find((word) => words.has(foldWord(word)));
-  if (both === undefined) return faults;
+  if (both === undefined) return errors;
   const message = `has ${quote(both)}, which stands for ${no === undefined ? 'false' : 'true'} as well`;
-  return [...faults, { element: `${element}.${no === undefined ? 'true' : 'false'}`, message }];
+  return [...errors, { element: `${element}.${no === undefined ? 'true' : 'false'}`, message }];
 }
 
-function wordListFaults(element: string, words: readonly string[] | undefined): MappingFault[] {
+function wordListErrors(element: string, words: readonly string[] | undefined): MappingError[] {
   if (words === undefined) return [];
   if (words.length === 0 || words.length > MAX_FIELDS) return [{ element, message: `must have 1 to ${MAX_FIELDS} words` }];
-  return words.flatMap((word, index) => nameFaults(`${element}.${index}`, word.trim()));
+  return words.flatMap((word, index) => nameErrors(`${element}.${index}`, word.trim()));
 }

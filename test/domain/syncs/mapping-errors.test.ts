@@ -2,17 +2,17 @@ import fc from 'fast-check';
 import { DateTime } from 'luxon';
 import { describe, expect, test } from 'vitest';
 import { type Conversion, prepareConversion } from '../../../domain/attributes/field-conversion.ts';
-import { type GivenField, type GivenMapping, mappingFaults } from '../../../domain/syncs/mapping-faults.ts';
+import { type GivenField, type GivenMapping, mappingErrors } from '../../../domain/syncs/mapping-errors.ts';
 import { cpuTime } from '../../harness/core/cpu-time.ts';
 
 const base: GivenMapping = { customer: { field: 'email', type: 'user_id' }, fields: [], otherFields: 'keep', empty: 'fail' };
 const all = { needsCustomer: true };
-const faultsOf = (fields: GivenField[]) => mappingFaults({ ...base, fields }, all);
-const elementsOf = (fields: GivenField[]) => faultsOf(fields).map(({ element }) => element);
-const formatFaults = (format: string) => faultsOf([{ from: 'a', convert: { as: 'datetime', format } }]).map(({ message }) => message);
+const errorsOf = (fields: GivenField[]) => mappingErrors({ ...base, fields }, all);
+const elementsOf = (fields: GivenField[]) => errorsOf(fields).map(({ element }) => element);
+const formatFaults = (format: string) => errorsOf([{ from: 'a', convert: { as: 'datetime', format } }]).map(({ message }) => message);
 
 test('a sound mapping has no faults', () => {
-  expect(faultsOf([
+  expect(errorsOf([
     { from: 'plan_name', to: 'plan' },
     { from: 'born', to: 'birthday', convert: { as: 'date', format: 'dd/MM/yyyy', zone: 'Europe/Paris' } },
     { to: 'origin', value: 'shop' }, { to: 'gone', value: null }, { from: 'notes', drop: true },
@@ -20,7 +20,7 @@ test('a sound mapping has no faults', () => {
     { from: 'n', convert: { as: 'number', decimal: ',' } }, { from: 'b', convert: { as: 'boolean', true: ['oui'], false: ['non'] } },
     { from: 's', convert: { as: 'set', separator: ' | ' } },
   ])).toEqual([]);
-  expect(mappingFaults({ ...base, customer: null }, { needsCustomer: false })).toEqual([]);
+  expect(mappingErrors({ ...base, customer: null }, { needsCustomer: false })).toEqual([]);
 });
 
 test.each<[fields: GivenField[], element: string]>([
@@ -52,30 +52,30 @@ test.each<[fields: GivenField[], element: string]>([
 
 test('up to 1,000 entries are taken', () => {
   const fields = Array.from({ length: 1_000 }, (_, number) => ({ from: `f${number}` }));
-  expect(faultsOf(fields)).toEqual([]);
+  expect(errorsOf(fields)).toEqual([]);
   expect(elementsOf([...fields, { from: 'more' }])).toEqual(['mapping.fields']);
 });
 
 test('faults are told together, but not without end', () => {
   expect(elementsOf([{ from: '' }, { from: 'a', convert: { as: 'date', zone: 'x', format: 'x' } }]))
     .toEqual(['mapping.fields.0.from', 'mapping.fields.1.format', 'mapping.fields.1.zone']);
-  expect(faultsOf(Array.from({ length: 1_000 }, () => ({})))).toHaveLength(50);
+  expect(errorsOf(Array.from({ length: 1_000 }, () => ({})))).toHaveLength(50);
 });
 
 test('a mapping that writes nothing is refused, and one to attributes without a customer', () => {
-  expect(mappingFaults({ ...base, otherFields: 'drop', fields: [{ from: 'a', drop: true }] }, all))
+  expect(mappingErrors({ ...base, otherFields: 'drop', fields: [{ from: 'a', drop: true }] }, all))
     .toMatchObject([{ element: 'mapping.fields' }]);
-  expect(mappingFaults({ ...base, customer: null }, all)).toMatchObject([{ element: 'mapping.customer' }]);
+  expect(mappingErrors({ ...base, customer: null }, all)).toMatchObject([{ element: 'mapping.customer' }]);
 });
 
 test('a field that the source does not have is told with the nearest that it has', () => {
   const fields = [{ from: 'plan' }, { from: 'plam' }, { to: 'origin', value: 1 }];
   const mapping: GivenMapping = { ...base, customer: { field: 'emial', type: 'device_id' }, fields };
-  expect(mappingFaults(mapping, { ...all, knownFields: ['plan', 'email'] })).toEqual([
+  expect(mappingErrors(mapping, { ...all, knownFields: ['plan', 'email'] })).toEqual([
     { element: 'mapping.customer.field', message: 'is "emial", which the source does not have: did you mean "email"?' },
     { element: 'mapping.fields.1.from', message: 'is "plam", which the source does not have: did you mean "plan"?' },
   ]);
-  expect(mappingFaults(base, { ...all, knownFields: [] })).toMatchObject([{ message: expect.stringContaining('it has none') }]);
+  expect(mappingErrors(base, { ...all, knownFields: [] })).toMatchObject([{ message: expect.stringContaining('it has none') }]);
 });
 
 describe('a format', () => {

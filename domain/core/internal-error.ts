@@ -1,11 +1,11 @@
 /** What may be told of an unexpected error: its message is left out, since messages quote values. */
-export type Fault = { errorClass: string; code?: string; frames: string[] };
+export type InternalError = { errorClass: string; code?: string; frames: string[] };
 
 /** As V8 writes them, with a place in a file: a line of a message that only begins so has none. */
 const FRAME = /^\s+at (?:[^()]* \()?(?:node|file|\/|evalmachine|[a-zA-Z]:\\)[^\s()]*:\d+:\d+\)?$/;
 
 /** The class, the code (of Postgres, Node or gRPC) and the stack frames of anything thrown. */
-export function faultOf(error: unknown): Fault {
+export function internalErrorOf(error: unknown): InternalError {
   if (!(error instanceof Error)) return { errorClass: typeof error, frames: [] };
   const { code } = error as { code?: string | number };
   const frames = stackBehindMessage(error).split('\n').filter((line) => FRAME.test(line)).map((line) => line.trim());

@@ -4,7 +4,7 @@ import { shorten } from '../../domain/core/text-limits.ts';
 import type { JobKey } from '../../domain/jobs/job.ts';
 import { write } from '../../store/core/database.ts';
 import type { ExporterSecrets } from '../../store/exports/data-exporter-record.ts';
-import { updateExportFault } from '../../store/exports/export-run-progress.ts';
+import { updateExportError } from '../../store/exports/export-run-progress.ts';
 import { lockExportRun } from '../../store/exports/export-runs.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -28,7 +28,7 @@ export async function waitOrFailExport(
     const tries = run.tries + 1;
     const againInMs = waitForBucket(run.tries, refusal);
     if (againInMs === null) return null;
-    await updateExportFault(tx, key, { tries, fault: message, waitsUntil: new Date(Date.now() + againInMs) });
+    await updateExportError(tx, key, { tries, fault: message, waitsUntil: new Date(Date.now() + againInMs) });
     return { againInMs };
   });
   if (waiting === 'gone') return null;

@@ -11,7 +11,7 @@ type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end';
  * Where a text stops being JSON (RFC 8259); all from the text's start, position from 0, line and column from 1.
  * The engine's own errors name a place only now and then, and quote the text. Yields after each piece of work of a few milliseconds.
  */
-export function *findJsonFault(json: string): Generator<void, { position: number; line: number; column: number }> {
+export function *findJsonError(json: string): Generator<void, { position: number; line: number; column: number }> {
   const position = yield* scanJson(json);
   const before = json.slice(0, position);
   const line = before.split('\n').length;
@@ -40,8 +40,8 @@ function *scanJson(json: string): Generator<void, number> {
       expected = open.at(-1) === '}' ? 'key' : 'value';
       at += 1;
     } else if (expected === 'key' || expected === 'key or }') {
-      const end = char === '"' ? skipString(json, at) : { fault: at };
-      if ('fault' in end) return end.fault;
+      const end = char === '"' ? skipString(json, at) : { error: at };
+      if ('error' in end) return end.error;
       at = end.after;
       expected = ':';
     } else if (char === '{' || char === '[') {
@@ -50,34 +50,34 @@ function *scanJson(json: string): Generator<void, number> {
       at += 1;
     } else {
       const end = char === '"' ? skipString(json, at) : skipScalar(json, at);
-      if ('fault' in end) return end.fault;
+      if ('error' in end) return end.error;
       at = end.after;
       expected = ', or end';
     }
   }
 }
 
-type End = { after: number } | { fault: number };
+type End = { after: number } | { error: number };
 
 function skipString(json: string, start: number): End {
   let at = start + 1;
   while (at < json.length) {
     if (json[at] === '"') return { after: at + 1 };
-    if (json.charCodeAt(at) < 0x20) return { fault: at };
+    if (json.charCodeAt(at) < 0x20) return { error: at };
     if (json[at] !== '\\') {
       at += 1;
       continue;
     }
     const after = skip(ESCAPE, json, at);
-    if (after === undefined) return { fault: at };
+    if (after === undefined) return { error: at };
     at = after;
   }
-  return { fault: at };
+  return { error: at };
 }
 
 function skipScalar(json: string, start: number): End {
   const after = skip(SCALAR, json, start);
-  return after === undefined ? { fault: start } : { after };
+  return after === undefined ? { error: start } : { after };
 }
 
 /** Where the match that begins at `from` ends. */

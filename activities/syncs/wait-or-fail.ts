@@ -1,6 +1,6 @@
 import type { Refusal } from '../../domain/core/refusal.ts';
 import { write } from '../../store/core/database.ts';
-import { updateRunFault, updateRunFromStart } from '../../store/syncs/sync-run-progress.ts';
+import { updateRunError, updateRunFromStart } from '../../store/syncs/sync-run-progress.ts';
 import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { lockRun } from '../../store/syncs/sync-runs.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
@@ -15,7 +15,7 @@ const LONGEST_WAIT_MS = 5 * 60_000;
 /** What a source may ask for by itself. */
 const LONGEST_ASKED_MS = 24 * 3_600_000;
 
-/** Faults of an outside system that may go by themselves: for every other one somebody has to change something. */
+/** Errors of an outside system that may pass by themselves: for every other one somebody has to change something. */
 const PASSING = new Set<string | number>(['source_unavailable', 'transfer_broken', 'source_changed']);
 
 /** Tells how long to wait before the next try, or ends the run as failed, in words for its owner: then null. */
@@ -27,7 +27,7 @@ export async function waitOrFail(deps: Dependencies, job: SyncJob, refusal: Refu
     const before = triesBefore(job.run, run, status);
     if (!PASSING.has(status) || before + 1 >= TRIES) return null;
     const waitMs = waitAfter(before, extra.retry_after);
-    await updateRunFault(tx, run, { tries: before + 1, fault: message, waitsUntil: new Date(Date.now() + waitMs) });
+    await updateRunError(tx, run, { tries: before + 1, fault: message, waitsUntil: new Date(Date.now() + waitMs) });
     if (status === 'source_changed') await updateRunFromStart(tx, run);
     return { againInMs: waitMs };
   });

@@ -2,7 +2,7 @@ import pg from 'pg';
 import type { Json, SourceRecord } from '../core/contract.ts';
 import type { PostgresSession } from './postgres-session.ts';
 import type { PostgresStream } from './postgres-stream.ts';
-import { isRowFault } from './row-fault.ts';
+import { isRowError } from './row-error.ts';
 
 type Value = [column: string, value: Json];
 
@@ -10,7 +10,7 @@ type Value = [column: string, value: Json];
  * The column whose type does not take its value in a row; null where each takes its own. Half of the columns are tried at a
  * time: Postgres names none.
  */
-export async function columnAtFault(session: PostgresSession, table: PostgresStream, record: SourceRecord): Promise<string | null> {
+export async function columnOfError(session: PostgresSession, table: PostgresStream, record: SourceRecord): Promise<string | null> {
   let suspects: Value[] = Object.entries(record);
   if (await areTaken(session, table, suspects)) return null;
   while (suspects.length > 1) {
@@ -27,7 +27,7 @@ async function areTaken({ client }: PostgresSession, { from: table }: PostgresSt
     await client.query(`SELECT json_populate_record(NULL::${table}, $1::json) IS NULL`, [JSON.stringify(Object.fromEntries(values))]);
     return true;
   } catch (error) {
-    if (error instanceof pg.DatabaseError && isRowFault(error)) return false;
+    if (error instanceof pg.DatabaseError && isRowError(error)) return false;
     throw error;
   } finally {
     await client.query('ROLLBACK TO SAVEPOINT columns; RELEASE SAVEPOINT columns');

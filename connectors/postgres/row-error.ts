@@ -1,7 +1,7 @@
 import pg from 'pg';
 
-/** Why a row is not taken; `column`: the fault is its value's, of which `message` is then said. */
-export type RowFault = { message: string; column?: string };
+/** Why a row is not taken; `column`: its value is wrong, and `message` says how. */
+export type RowError = { message: string; column?: string };
 
 /** By SQLSTATE, without what Postgres would quote of the row (Postgres: appendix A). */
 const OF_ROW: Record<string, (error: pg.DatabaseError) => string> = {
@@ -14,7 +14,7 @@ const OF_ROW: Record<string, (error: pg.DatabaseError) => string> = {
   'P0001': () => 'A trigger of the table refused it',
 };
 
-/** The same of faults of one value, as they are said of it. */
+/** The same for errors of one value. */
 const OF_VALUE: Record<string, (error: pg.DatabaseError) => string> = {
   '22001': ({ message }) => `is too long${/^(?:value|bit string) too long( for type [\w ]+(?:\(\d+\))?)$/.exec(message)?.[1] ?? ''}`,
   '22003': () => 'is a number out of the range of its column',
@@ -30,13 +30,13 @@ const OF_VALUE: Record<string, (error: pg.DatabaseError) => string> = {
 const OF_ROWS = new Set(['21', '22', '23', '44', 'P0', '54']);
 
 /** Whether a statement failed because of a row. */
-export function isRowFault(error: unknown): error is pg.DatabaseError {
+export function isRowError(error: unknown): error is pg.DatabaseError {
   if (!(error instanceof pg.DatabaseError)) return false;
   return OF_ROWS.has(error.code?.slice(0, 2) ?? '') || isPolicy(error);
 }
 
-/** Why, without a value of it; `column`: the one whose value has the fault, as far as that could be found out. */
-export function rowFault(error: pg.DatabaseError, column: string | null): RowFault {
+/** Why, without a value of it; `column`: the one whose value is wrong, as far as that could be found out. */
+export function rowError(error: pg.DatabaseError, column: string | null): RowError {
   const { code = '' } = error;
   if (isPolicy(error)) return { message: 'A row-level security policy of the table does not let it in' };
   const state = ` (SQLSTATE ${code})`;
@@ -47,7 +47,7 @@ export function rowFault(error: pg.DatabaseError, column: string | null): RowFau
   return { message: `is not taken by Postgres${state}`, column };
 }
 
-/** Whether it may be found out which value has the fault, which Postgres doesn't tell. */
+/** Whether it may be found out which value is wrong, where Postgres doesn't say. */
 export function isOfValue({ code }: pg.DatabaseError): boolean {
   return code?.startsWith('22') ?? false;
 }

@@ -1,17 +1,17 @@
-import { faultOf } from '../../domain/core/fault.ts';
+import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
-import { updateGdprFault } from '../../store/gdpr/progress.ts';
+import { updateGdprError } from '../../store/gdpr/progress.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /**
  * Says in the status what keeps a step, without a value, and throws, so that it is tried again; a refusal would end the flow, so it
  * is thrown as what may pass. `what` ends in what could not be done.
  */
-export async function tellFault({ db }: Pick<Dependencies, 'db'>, claim: JobClaim, what: string, error: unknown): Promise<never> {
+export async function recordError({ db }: Pick<Dependencies, 'db'>, claim: JobClaim, what: string, error: unknown): Promise<never> {
   if (error instanceof JobGone) throw error;
-  const { errorClass, code } = faultOf(error);
+  const { errorClass, code } = internalErrorOf(error);
   const cause = error instanceof Refusal ? String(error.status) : (code ?? errorClass);
-  await updateGdprFault(db, claim, `${what} (${cause}); it is tried again`);
+  await updateGdprError(db, claim, `${what} (${cause}); it is tried again`);
   throw error instanceof Refusal ? new Error(cause) : error;
 }
