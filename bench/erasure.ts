@@ -26,7 +26,7 @@ const titleOf = (size: Size) => (
   `erasing ${PEOPLE[size].toLocaleString('en')} people among ${EVENTS[size].toLocaleString('en')} events, and looking again`);
 
 /**
- * People erased at all places, and looked for again, against one DELETE for each table that knows them. Each side has a copy of the
+ * People erased at all locations, and looked for again, against one DELETE for each table that knows them. Each side has a copy of the
  * same database.
  */
 export const erasure: Line = {
@@ -142,9 +142,9 @@ async function eraseEverywhere(deps: LocationDependencies, entityId: number, { u
     ...devices.map((customerId) => ({ customerType: 'device_id' as const, customerId })),
   ];
   const began = performance.now();
-  for (const place of personalData) await place.erase?.(deps, entityId, people);
-  for (const place of personalData) {
-    if (await place.count(deps, entityId, people) > 0) throw new Error(`${place.name} still knows somebody`);
+  for (const location of personalData) await location.erase?.(deps, entityId, people);
+  for (const location of personalData) {
+    if (await location.count(deps, entityId, people) > 0) throw new Error(`${location.name} still knows somebody`);
   }
   return (performance.now() - began) / 1000;
 }

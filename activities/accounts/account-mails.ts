@@ -81,5 +81,6 @@ async function mailLink(
 
 /** What one mail meets keeps none of the others. */
 async function alone({ log }: AccountMailDependencies, { identifier }: { identifier: string }, work: () => Promise<void>): Promise<void> {
-  await work().catch((error: unknown) => log.warn({ accountLink: identifier, ...internalErrorOf(error) }, 'a mail about an account was not sent'));
+  await work().catch((error: unknown) =>
+    log.warn({ accountLink: identifier, ...internalErrorOf(error) }, 'a mail about an account was not sent'));
 }

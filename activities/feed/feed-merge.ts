@@ -71,11 +71,11 @@ async function mergeInto(
 }
 
 function refusalError(requests: WaitingRequest[], refusal: MergeRefusal): FeedError {
-  const { request, place } = valueAt(requests, refusal.line);
-  if ('erasedHash' in refusal) return { requestId: request.id, error: erasedError(place, refusal.erasedHash) };
-  const value = request.values[place] as FeedValue;
+  const { request, ordinal } = valueAt(requests, refusal.line);
+  if ('erasedHash' in refusal) return { requestId: request.id, error: erasedError(ordinal, refusal.erasedHash) };
+  const value = request.values[ordinal] as FeedValue;
   const row = refused(refusal.errorType, refusal.message, textOf(value.customer_id), textOf(value.attribute_key));
-  return { requestId: request.id, error: valueError(place, value, row, 'merge') };
+  return { requestId: request.id, error: valueError(ordinal, value, row, 'merge') };
 }
 
 /** What became of each request's values. */

@@ -2,10 +2,10 @@ import type { ArchiveHead, PageSection } from '../../domain/gdpr/archive-page.ts
 import { archiveRecord, type ShownWith } from '../../domain/gdpr/archive-record.ts';
 import { locationWords } from '../../domain/gdpr/personal-data-words.ts';
 
-/** A place and what it tells of the person, record by record. */
-export type ToldLocation = { name: string; records: AsyncIterable<Record<string, unknown>> };
+/** A location and what it tells of the person, record by record. */
+export type ExportedLocation = { name: string; records: AsyncIterable<Record<string, unknown>> };
 
-/** What of a place the page shows: so many records at most, and of their JSON so many characters. */
+/** What of a location the page shows: so many records at most, and of their JSON so many characters. */
 const SHOWN_RECORDS = 1_000;
 const SHOWN_CHARS = 512 * 1024;
 
@@ -13,15 +13,15 @@ const SHOWN_CHARS = 512 * 1024;
 const PIECE = 64 * 1024;
 
 /**
- * `data.json`: one JSON object, written as the records come; `data` has an array for each place. What the page shows of each place,
+ * `data.json`: one JSON object, written as the records come; `data` has an array for each location. What the page shows of each location,
  * and how many there are, is in `sections` once all of it was taken.
  */
 export async function* archiveJson(
-  head: ArchiveHead, places: Iterable<ToldLocation>, shownWith: ShownWith, sections: PageSection[],
+  head: ArchiveHead, locations: Iterable<ExportedLocation>, shownWith: ShownWith, sections: PageSection[],
 ): AsyncGenerator<string> {
   let piece = `${opening(head)},"data":{`;
-  for (const { name, records } of places) {
-    const section: PageSection = { place: name, records: [], total: 0 };
+  for (const { name, records } of locations) {
+    const section: PageSection = { location: name, records: [], total: 0 };
     piece += `${sections.length === 0 ? '' : ','}\n${JSON.stringify(name)}:[`;
     sections.push(section);
     let room = SHOWN_CHARS;
@@ -41,9 +41,9 @@ export async function* archiveJson(
   yield `${piece}},"counts":${JSON.stringify(countsOf(sections))}}\n`;
 }
 
-/** How many records each place has. */
+/** How many records each location has. */
 export function countsOf(sections: PageSection[]): Record<string, number> {
-  return Object.fromEntries(sections.map(({ place, total }) => [place, total]));
+  return Object.fromEntries(sections.map(({ location, total }) => [location, total]));
 }
 
 /** All of the object's members that come before the data, without the end. */

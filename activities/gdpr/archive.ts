@@ -4,7 +4,7 @@ import { ZipFile } from 'yazl';
 import { type ArchiveHead, archivePage, type PageSection } from '../../domain/gdpr/archive-page.ts';
 import type { ShownWith } from '../../domain/gdpr/archive-record.ts';
 import type { Files } from '../../store/core/files.ts';
-import { archiveJson, countsOf, type ToldLocation } from './archive-json.ts';
+import { archiveJson, countsOf, type ExportedLocation } from './archive-json.ts';
 
 export type Archived = {
   bytes: number;
@@ -27,13 +27,13 @@ It holds personal data: keep it where nobody else can read it, and delete it whe
  * at any time. `isWanted` is asked now and then, and throws where it is not.
  */
 export async function putArchive(
-  files: Files, key: string, head: ArchiveHead, { places, shownWith, isWanted }:
-  { places: Iterable<ToldLocation>; shownWith: ShownWith; isWanted: () => Promise<void> },
+  files: Files, key: string, head: ArchiveHead, { locations, shownWith, isWanted }:
+  { locations: Iterable<ExportedLocation>; shownWith: ShownWith; isWanted: () => Promise<void> },
 ): Promise<Archived> {
   const hash = createHash('sha256');
   const sections: PageSection[] = [];
   async function* hashed(): AsyncGenerator<Uint8Array> {
-    for await (const piece of zipped(archiveJson(head, places, shownWith, sections), () => archivePage(head, sections))) {
+    for await (const piece of zipped(archiveJson(head, locations, shownWith, sections), () => archivePage(head, sections))) {
       await isWanted();
       hash.update(piece);
       yield piece;

@@ -7,7 +7,7 @@ import { personalData } from '../../store/gdpr/personal-data.ts';
 import { addErased, holdGdprRequest, updateStage, updateSurvivors } from '../../store/gdpr/progress.ts';
 import { isJobCurrent } from '../../store/jobs/jobs.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { listGoingIdentifiers } from './going.ts';
+import { listPendingIdentifiers } from './pending-people.ts';
 import { recordError } from './record-error.ts';
 
 /** A statement asks for so many people at once, and for so many ids. */
@@ -19,11 +19,11 @@ export const LOCATIONS = personalData.filter((location): location is ErasingLoca
 
 export type Pass = { erased: number; survivors: number };
 
-/** Takes away what all places have of the people who go, in their order, and looks whether anything is left. */
+/** Takes away what all locations have of the people who go, in their order, and looks whether anything is left. */
 export async function erasePeople(deps: Dependencies, claim: JobClaim): Promise<Pass> {
   const freeSlot = await deps.takeGdprSlot();
   try {
-    const chunks = chunksOf(await listGoingIdentifiers(deps.db, claim));
+    const chunks = chunksOf(await listPendingIdentifiers(deps.db, claim));
     await updateStage(deps.db, claim, 'erasing');
     await noteCopies(deps, claim, chunks);
     const erased = await atEachLocation(deps, claim, async (location) => {

@@ -13,14 +13,14 @@ import { findRaisedAt } from '../../store/gdpr/tombstones.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { LOCATIONS } from './erase.ts';
-import { listGoing, listGoingIdentifiers } from './going.ts';
+import { listPendingIdentifiers, listPendingPeople } from './pending-people.ts';
 import { tellSubjects } from './receipt-subjects.ts';
 import { tellExporters } from './tell-exporters.ts';
 
 /** Writes down whom exporters are to be told of, while it is known. */
 export async function listForExporters(deps: Dependencies, claim: JobClaim): Promise<void> {
   await updateStage(deps.db, claim, 'telling exporters');
-  const people = await listGoingIdentifiers(deps.db, claim);
+  const people = await listPendingIdentifiers(deps.db, claim);
   await write(deps.db, async (tx) => {
     const { entityId, identifier: requestIdentifier, round } = await holdGdprRequest(tx, claim);
     await insertDeletionLists(tx, deps, { entityId, requestIdentifier, round, erasedAt: await findNow(tx) }, people);
@@ -41,9 +41,9 @@ export async function tellExportersOf(deps: Dependencies, claim: JobClaim): Prom
 export async function finishRound(deps: Dependencies, claim: JobClaim): Promise<{ isTreated: boolean }> {
   await write(deps.db, async (tx) => {
     const request = await lockGdprRequest(tx, claim);
-    const people = request ? await listGoing(tx, claim) : [];
+    const people = request ? await listPendingPeople(tx, claim) : [];
     if (!request || people.length === 0) return;
-    const identifiers = await listGoingIdentifiers(tx, claim);
+    const identifiers = await listPendingIdentifiers(tx, claim);
     const hashes = hashesOf(deps.secrets, request.entityId, identifiers);
     const subjects = await tellSubjects(tx, deps.secrets, request, people, identifiers);
     const told = await tellOfRound(tx, request, { hashes, subjects });

@@ -20,13 +20,13 @@ export const gdprDeleteSteps = (deps: Dependencies) => ({
 
   /** Histories from before have it wait where somebody had too many ids. */
   collectIdentifiers: (claim: JobClaim): Promise<Gathered | RetryAfter> =>
-    told(deps, claim, 'what they are known by could not be gathered', () => gatherPeople(deps, claim)),
+    recordingErrors(deps, claim, 'what they are known by could not be gathered', () => gatherPeople(deps, claim)),
   raiseTombstones: (claim: JobClaim): Promise<{ sinceMs: number }> =>
-    told(deps, claim, 'tombstones could not be raised', () => refusePeople(deps, claim)),
+    recordingErrors(deps, claim, 'tombstones could not be raised', () => refusePeople(deps, claim)),
   olderWriters: (claim: JobClaim, sinceMs: number): Promise<RetryAfter | null> => waitForOlderWriters(deps, claim, sinceMs),
   /** Null: what was raised does not stand any more. */
   beginErasing: (claim: JobClaim): Promise<Counted | null> =>
-    told(deps, claim, 'erasing could not begin', () => beginErasingPeople(deps, claim)),
+    recordingErrors(deps, claim, 'erasing could not begin', () => beginErasingPeople(deps, claim)),
   erasePass: (claim: JobClaim): Promise<Pass> => heartbeating(() => erasePeople(deps, claim)),
   listForExporters: (claim: JobClaim): Promise<void> => heartbeating(() => listForExporters(deps, claim)),
   tellExporters: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => tellExportersOf(deps, claim)),
@@ -41,6 +41,6 @@ export const gdprDeleteSteps = (deps: Dependencies) => ({
 });
 
 /** What keeps the step stands in the status, until it goes on. */
-function told<T>(deps: Dependencies, claim: JobClaim, what: string, work: () => Promise<T>): Promise<T> {
+function recordingErrors<T>(deps: Dependencies, claim: JobClaim, what: string, work: () => Promise<T>): Promise<T> {
   return heartbeating(() => work().catch((error: unknown) => recordError(deps, claim, what, error)));
 }

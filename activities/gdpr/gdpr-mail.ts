@@ -2,7 +2,7 @@ import { gdprMail, type GdprMailKind, type GdprReport } from '../../domain/gdpr/
 import { write } from '../../store/core/database.ts';
 import { archiveUrl } from '../../store/gdpr/archive-link.ts';
 import {
-  findRequesterEmail, listAppRecipients, listMembersToTell, updateNobodyTold, updateRecipients, upsertGdprMail,
+  findRequesterEmail, listAppRecipients, listMembersToNotify, updateNoRecipients, updateRecipients, upsertGdprMail,
 } from '../../store/gdpr/mails.ts';
 import type { GdprRequest } from '../../store/gdpr/request-record.ts';
 import { countPeopleOfRequests, findGdprRequestById, listGdprPeople } from '../../store/gdpr/requests.ts';
@@ -32,7 +32,7 @@ export async function mailGdpr(
     return mail;
   });
   if (to.length === 0) {
-    await write(deps.db, (tx) => updateNobodyTold(tx, entityId, id));
+    await write(deps.db, (tx) => updateNoRecipients(tx, entityId, id));
     return null;
   }
   const { subject, text } = gdprMail(await reportOf(deps, request, kind));
@@ -46,7 +46,7 @@ async function recipientsOf({ db }: GdprMailDependencies, request: GdprRequest, 
   }
   const named = await listAppRecipients(db, request);
   // The time that the law gives runs out though the app names no address: then the mail goes to all who may do something about it.
-  return named.length === 0 && kind === 'near_deadline' ? listMembersToTell(db, request.entityId) : named;
+  return named.length === 0 && kind === 'near_deadline' ? listMembersToNotify(db, request.entityId) : named;
 }
 
 async function reportOf(deps: GdprMailDependencies, request: GdprRequest, kind: GdprMailKind): Promise<GdprReport> {

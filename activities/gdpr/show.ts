@@ -14,7 +14,7 @@ import { personalData } from '../../store/gdpr/personal-data.ts';
 import { updateStage } from '../../store/gdpr/progress.ts';
 import { atMostEach } from '../core/at-most-each.ts';
 import type { Dependencies } from '../dependencies.ts';
-import type { ToldLocation } from './archive-json.ts';
+import type { ExportedLocation } from './archive-json.ts';
 import { type Archived, putArchive } from './archive.ts';
 import { recordError } from './record-error.ts';
 
@@ -96,14 +96,14 @@ async function archiveOf(
     Context.current().cancellationSignal.throwIfAborted();
     if (!await isArchiveWanted(db, { ...claim, ordinal: person.ordinal, key })) throw new Unwanted();
   }, performance.now());
-  return putArchive(files, key, head, { places: locationsOf(deps, entityId, known), shownWith, isWanted });
+  return putArchive(files, key, head, { locations: locationsOf(deps, entityId, known), shownWith, isWanted });
 }
 
-function locationsOf(deps: Dependencies, entityId: number, known: KnownBy[]): ToldLocation[] {
-  return personalData.map((place) => ({ name: place.name, records: place.export(deps, entityId, known) }));
+function locationsOf(deps: Dependencies, entityId: number, known: KnownBy[]): ExportedLocation[] {
+  return personalData.map((location) => ({ name: location.name, records: location.export(deps, entityId, known) }));
 }
 
 /** That somebody asked about a person is no reason for an archive. */
 function hasData(shown: Record<string, number>): boolean {
-  return Object.entries(shown).some(([place, rows]) => rows > 0 && !locationWords(place).isOfRequests);
+  return Object.entries(shown).some(([location, rows]) => rows > 0 && !locationWords(location).isOfRequests);
 }

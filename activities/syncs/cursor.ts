@@ -9,13 +9,13 @@ import type { Gathered } from './items.ts';
 /** What no id of a person has in it where it stands in an address, a list, or a text with other words. */
 const BETWEEN_WORDS = /[\s"'()[\]{}<>,;:&=?/\\|]+/;
 
-/** The place behind a batch, as it is stored: null for the beginning. */
+/** The cursor behind a batch, as it is stored: null for the beginning. */
 export function cursorBehind({ cursor }: Gathered): string | null {
   return cursor === null ? null : JSON.stringify(cursor);
 }
 
 /**
- * The place up to which a batch that was taken is noted down: the one behind it, as the source's cursor tells it, or where that names
+ * The cursor up to which a batch that was taken is noted down: the one behind it, as the source's cursor tells it, or where that names
  * somebody who was erased the one `before`, from which all is read once more should it be gone on with. Of what a source still has of
  * them nothing is kept. Asked in the transaction that notes it down.
  */
@@ -28,7 +28,7 @@ export async function cursorToNote(
   return isReadAgain && await isErasedNamed(tx, deps, entityId, behind) ? before : behind;
 }
 
-/** Whether a place names somebody who was erased. */
+/** Whether a cursor names an erased person. */
 export async function isErasedNamed(
   tx: Tx, { secrets }: Pick<Dependencies, 'secrets'>, entityId: number, position: string | null,
 ): Promise<boolean> {

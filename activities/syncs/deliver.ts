@@ -95,7 +95,7 @@ async function send(
   return note(deps, job, delivery, told);
 }
 
-/** What became of the batch, the counts and the source's place behind it, in one transaction that holds the run. */
+/** What became of the batch, the counts and the source's cursor behind it, in one transaction that holds the run. */
 async function note(deps: Dependencies, { key, sync }: SyncJob, delivery: Delivery, outcomes: WriteOutcome[]): Promise<RunProgress | null> {
   const told = withOutcomes(delivery, outcomes);
   const noted = await write(deps.db, async (tx) => {

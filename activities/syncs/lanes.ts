@@ -24,7 +24,7 @@ const BATCHES_AHEAD = 2;
 
 /**
  * Brings batches into attributes. A large one is pinned: written down as the source gave it, in the transaction that commits
- * the source's place behind it. Then its records are merged by lanes, each in a session of its own, which lets both of two
+ * the source's cursor behind it. Then its records are merged by lanes, each in a session of its own, which lets both of two
  * sessions commit their values with their counts: a source need not give the same batch twice. A customer's records go by
  * one lane, in their order.
  */
@@ -111,7 +111,7 @@ export class AttributeLanes {
     return after;
   }
 
-  /** As it is noted down, with the place that may be. */
+  /** As it is noted down, with the cursor that may be. */
   async #noted(tx: Tx, taken: Taken, before: string | null): Promise<Taken> {
     return { ...taken, position: await cursorToNote(tx, this.#deps, this.#job.sync, { before, behind: taken.position }) };
   }

@@ -75,7 +75,7 @@ export function notesOf(
   return { handled: [...handled.values()], seen: [...seen].filter((key) => !handled.has(key)) };
 }
 
-/** A batch as its run counts it: bytes of the source, its place behind it, and names of fields that went nowhere so far. */
+/** A batch as its run counts it: bytes of the source, its cursor behind it, and names of fields that went nowhere so far. */
 export type Taken = { bytes: number; position: string | null; unmappedFields: string[] };
 
 /** How far a run is once it has taken over a batch of so many records, to be merged. */

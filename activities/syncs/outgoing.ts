@@ -22,7 +22,7 @@ export type Outgoing = BatchRecord & {
   source: SourceRecord | null;
   /** As it is sent; null where it can't be. */
   record: SourceRecord | null;
-  /** Its place among those that are sent; null where it is not. */
+  /** Its number among those that are sent, from 0; null where it is not. */
   sent: number | null;
 };
 
@@ -93,14 +93,14 @@ export async function forgetErased(
  */
 export function sendable(items: readonly Outgoing[], outcomes: readonly RecordOutcome[]): { items: Outgoing[]; records: SourceRecord[] } {
   const records: SourceRecord[] = [];
-  const places = new Map<string, number>();
+  const ordinals = new Map<string, number>();
   const placed = items.map((item, index) => {
-    const known = item.key === null ? undefined : places.get(item.key);
+    const known = item.key === null ? undefined : ordinals.get(item.key);
     if (outcomes[index] === 'unchanged' && known !== undefined) return { ...item, sent: known };
     if (outcomes[index] !== 'written' || item.record === null) return item;
     const sent = known ?? records.length;
     records[sent] = item.record;
-    if (item.key !== null) places.set(item.key, sent);
+    if (item.key !== null) ordinals.set(item.key, sent);
     return { ...item, sent };
   });
   return { items: placed, records };

@@ -18,7 +18,7 @@ export type RecordedOutcomes = {
 
 /**
  * Notes down what became of records: the errors, what is known of each, and which errors of the first run a re-drive has
- * settled. The counts and the place of the source follow in the same transaction. Returns the errors as they are kept.
+ * settled. The counts and the cursor of the source follow in the same transaction. Returns the errors as they are kept.
  */
 export async function recordOutcomes(
   tx: Tx, deps: Dependencies, { sync, run }: { sync: Sync; run: Pick<SyncRun, 'id' | 'rootId'> },

@@ -47,7 +47,7 @@ async function syncWith(deps: Dependencies, job: SyncJob, ends: SyncEnds): Promi
     if (job.run.isRead) return await removeVanished(deps, job, ends, scope);
     if (!job.run.isBegun && job.run.rootId === null) await lookAtSchema(deps, job, ends, scope);
     if (ends.destination) await deliverPending(deps, job, { ...streamOf(job), open: ends.destination, scope });
-    // With the fields that were taken just now, and the place behind what was pending.
+    // With the fields that were taken just now, and the cursor behind what was pending.
     const current = await findJob(deps, { ...job.key, identifier: job.run.identifier });
     if (!current) throw new JobGone();
     await readSource(deps, current, ends, scope);

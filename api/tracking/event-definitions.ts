@@ -3,7 +3,7 @@ import { bodyFlag, bodyList, identifier, name } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
-/** The kinds of events that an app sent, and what people call them. */
+/** The event definitions of an app: events by log type and name, and what people call them. */
 const TAG = 'Event definitions';
 const PATH = '/api/apps/:app_identifier/event_definitions';
 const MAX_LABELS = 100;

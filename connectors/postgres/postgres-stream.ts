@@ -84,10 +84,10 @@ const TABLES = `
   ) columns,
   LATERAL (
     SELECT coalesce(json_agg(json_build_object('isPrimary', i.indisprimary, 'isImmediate', i.indimmediate, 'columns', (
-      SELECT json_agg(a.attname ORDER BY k.place)
-      FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(number, place)
+      SELECT json_agg(a.attname ORDER BY k.ordinal)
+      FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(number, ordinal)
       JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number
-      WHERE k.place <= i.indnkeyatts
+      WHERE k.ordinal <= i.indnkeyatts
     )) ORDER BY i.indexrelid), '[]') AS list
     FROM pg_index i
     WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
@@ -128,7 +128,7 @@ async function describeQuery(session: PostgresSession, name: string): Promise<Po
   const from = `(${session.settings.queries![name]!.replace(/(?<![;\s])[;\s]+$/, '')}\n) AS stream`;
   const { fields } = await session.client.query(`SELECT * FROM ${from} LIMIT $1::int8`, [0]);
   const names = fields.map((field) => field.name);
-  const twice = names.find((field, place) => names.indexOf(field) !== place);
+  const twice = names.find((field, ordinal) => names.indexOf(field) !== ordinal);
   if (twice !== undefined) {
     throw sourceRefusal('source_refused', `The query ${name} gives two columns named ${twice}: name one of them otherwise by AS`);
   }

@@ -118,7 +118,7 @@ function selectOf({ stream, order, conditions }: Plan, where: string[]): string 
   const all = [...conditions, ...where];
   return `SELECT ${columns} FROM ${stream.from}`
     + (all.length === 0 ? '' : ` WHERE ${all.join(' AND ')}`)
-    + (order.length === 0 ? '' : ` ORDER BY ${order.map((_, place) => place + 1).join(', ')}`);
+    + (order.length === 0 ? '' : ` ORDER BY ${order.map((_, index) => index + 1).join(', ')}`);
 }
 
 async function* batches(session: PostgresSession, plan: Plan, select: string): AsyncGenerator<Batch> {
@@ -136,8 +136,8 @@ async function* batches(session: PostgresSession, plan: Plan, select: string): A
 const MAX_POSITION = 10_000;
 
 function positionOf({ stream, order }: Plan, { cells }: PostgresRow): PostgresCursor {
-  return order.map((column, place) => {
-    const cell = cells[place];
+  return order.map((column, index) => {
+    const cell = cells[index];
     if (typeof cell === 'string' && cell.length <= MAX_POSITION) return cell;
     throw sourceRefusal('source_refused', `${stream.name} cannot be read by ${column}: it has values that are too long for that`);
   });
@@ -146,8 +146,8 @@ function positionOf({ stream, order }: Plan, { cells }: PostgresRow): PostgresCu
 function toItem({ stream, order }: Plan, { cells, line, isCut }: PostgresRow): ReadItem {
   if (isCut) return malformed(line, `The row has more than ${MAX_ROW_BYTES / 1024 / 1024} MiB`);
   const record: [string, SourceRecord[string]][] = [];
-  for (const [place, column] of stream.columns.entries()) {
-    const cell = cells[order.length + place] ?? null;
+  for (const [index, column] of stream.columns.entries()) {
+    const cell = cells[order.length + index] ?? null;
     try {
       record.push([column.name, cell === null ? null : column.kind.parse(cell)]);
     } catch (error) {

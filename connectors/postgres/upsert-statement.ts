@@ -3,10 +3,10 @@ import type { PostgresStream } from './postgres-stream.ts';
 
 const name = pg.escapeIdentifier;
 
-/** Its only parameter is the rows, a JSON array of objects; both statements give the places, from 1, of rows that they changed. */
+/** Its only parameter is the rows, a JSON array of objects; both statements give the ordinals, from 1, of rows that they changed. */
 const INPUT = (table: string) => `input AS MATERIALIZED (
-    SELECT item.place, row
-    FROM json_array_elements($1::json) WITH ORDINALITY AS item (value, place), json_populate_record(NULL::${table}, item.value) AS row
+    SELECT item.ordinal, row
+    FROM json_array_elements($1::json) WITH ORDINALITY AS item (value, ordinal), json_populate_record(NULL::${table}, item.value) AS row
   )`;
 
 const sameKey = (key: string[], other: string) => key.map((part) => `(input.row).${name(part)} = ${other}.${name(part)}`).join(' AND ');
@@ -25,12 +25,12 @@ export function upsertStatement({ from: table }: PostgresStream, key: string[], 
     SELECT ${columns.map((column) => `(row).${name(column)}`).join(', ')} FROM input
     ON CONFLICT (${key.map(name).join(', ')}) DO ${change}
     RETURNING ${key.map((part) => `held.${name(part)}`).join(', ')}
-  ) SELECT input.place FROM input JOIN written ON ${sameKey(key, 'written')}`;
+  ) SELECT input.ordinal FROM input JOIN written ON ${sameKey(key, 'written')}`;
 }
 
 /** Deletes the rows of these keys. */
 export function deleteStatement({ from: table }: PostgresStream, key: string[]): string {
   return `WITH ${INPUT(table)}, deleted AS (
-    DELETE FROM ${table} AS held USING input WHERE ${sameKey(key, 'held')} RETURNING input.place
-  ) SELECT place FROM deleted`;
+    DELETE FROM ${table} AS held USING input WHERE ${sameKey(key, 'held')} RETURNING input.ordinal
+  ) SELECT ordinal FROM deleted`;
 }

@@ -8,8 +8,8 @@ import { findTable, type PostgresStream } from './postgres-stream.ts';
 import { isOfValue, isRowError, type RowError, rowError } from './row-error.ts';
 import { deleteStatement, upsertStatement } from './upsert-statement.ts';
 
-/** A record with its place among those that are written. */
-type Row = { place: number; record: SourceRecord };
+/** A record with its ordinal among those that are written. */
+type Row = { ordinal: number; record: SourceRecord };
 
 const OK: WriteOutcome = { kind: 'ok' };
 const UNCHANGED: WriteOutcome = { kind: 'unchanged' };
@@ -28,10 +28,10 @@ export async function writePostgres(settings: PostgresSettings, writing: Writing
     const table = await findTable(session, writing.stream);
     checkKey(table, writing.key);
     const rows: Row[] = [];
-    for (const [place, record] of writing.records.entries()) {
+    for (const [ordinal, record] of writing.records.entries()) {
       const row = writing.isRemoval ? keyOf(record, writing.key) : rowOf(record, table, writing.key);
-      if (typeof row === 'string') outcomes[place] = failed({ message: row });
-      else rows.push({ place, record: row });
+      if (typeof row === 'string') outcomes[ordinal] = failed({ message: row });
+      else rows.push({ ordinal, record: row });
     }
     for (const { columns, rows: group } of groups(rows, writing.key)) {
       const statement = writing.isRemoval ? deleteStatement(table, writing.key) : upsertStatement(table, writing.key, columns);
@@ -101,14 +101,14 @@ async function writeRows(writing: RowWriting, rows: Row[]): Promise<void> {
   const { session: { client }, statement, outcomes } = writing;
   await client.query('SAVEPOINT rows');
   try {
-    const written = await client.query<{ place: string }>(statement, [JSON.stringify(rows.map(({ record }) => record))]);
+    const written = await client.query<{ ordinal: string }>(statement, [JSON.stringify(rows.map(({ record }) => record))]);
     await client.query('RELEASE SAVEPOINT rows');
-    for (const { place } of written.rows) outcomes[rows[Number(place) - 1]!.place] = OK;
+    for (const { ordinal } of written.rows) outcomes[rows[Number(ordinal) - 1]!.ordinal] = OK;
   } catch (error) {
     if (!isRowError(error)) throw error;
     await client.query('ROLLBACK TO SAVEPOINT rows; RELEASE SAVEPOINT rows');
     if (rows.length === 1) {
-      outcomes[rows[0]!.place] = failed(await rowErrorOf(writing, rows[0]!, error));
+      outcomes[rows[0]!.ordinal] = failed(await rowErrorOf(writing, rows[0]!, error));
       return;
     }
     const half = Math.ceil(rows.length / 2);

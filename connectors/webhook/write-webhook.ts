@@ -10,7 +10,7 @@ const Answer = z.object({
   outcomes: z.array(z.object({ ok: z.boolean(), message: z.string().optional(), later: z.boolean().optional() })).optional(),
 });
 
-type Part = { records: string[]; places: number[] };
+type Part = { records: string[]; ordinals: number[] };
 
 /** Sends records in their order, in requests of at most `batch_records` and 1 MiB, one after the other. */
 export async function writeWebhook(
@@ -18,10 +18,10 @@ export async function writeWebhook(
 ): Promise<WriteOutcome[]> {
   const outcomes: WriteOutcome[] = writing.records.map(() => ({ kind: 'failed', message: 'The record has more than 1 MiB', later: false }));
   const { batchId, stream, isRemoval } = writing;
-  for (const [place, { records, places }] of partsOf(writing, settings.batch_records).entries()) {
-    const idempotencyKey = `${batchId}-${place + 1}`;
+  for (const [ordinal, { records, ordinals }] of partsOf(writing, settings.batch_records).entries()) {
+    const idempotencyKey = `${batchId}-${ordinal + 1}`;
     const told = await outcomesOf(settings, { idempotencyKey, batchId, stream, isRemoval, records }, context);
-    for (const [n, outcome] of told.entries()) outcomes[places[n]!] = outcome;
+    for (const [n, outcome] of told.entries()) outcomes[ordinals[n]!] = outcome;
   }
   return outcomes;
 }
@@ -31,15 +31,15 @@ function partsOf({ batchId, stream, isRemoval, records }: Writing, most: number)
   const room = MAX_BODY_BYTES - Buffer.byteLength(bodyOf({ batchId, stream, isRemoval, records: [] }));
   const parts: Part[] = [];
   let left = 0;
-  for (const [place, record] of records.entries()) {
+  for (const [ordinal, record] of records.entries()) {
     const text = JSON.stringify(record);
     const bytes = Buffer.byteLength(text);
     if (bytes > room) continue;
     const isFull = parts.length === 0 || parts.at(-1)!.records.length === most || bytes + 1 > left;
-    if (isFull) parts.push({ records: [], places: [] });
+    if (isFull) parts.push({ records: [], ordinals: [] });
     left = (isFull ? room : left - 1) - bytes;
     parts.at(-1)!.records.push(text);
-    parts.at(-1)!.places.push(place);
+    parts.at(-1)!.ordinals.push(ordinal);
   }
   return parts;
 }

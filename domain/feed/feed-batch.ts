@@ -10,10 +10,10 @@ export type WaitingValue = FeedValue | string;
 
 export type WaitingRequest = { id: number; version: 2 | 3; values: readonly WaitingValue[] };
 
-/** An error of one of several requests; its line is the value's place among the request's values, from 0. */
+/** An error of one of several requests; its line is the value's ordinal among the request's values, from 0. */
 export type FeedError = { requestId: number; error: ImportError };
 
-/** Every value of some requests is either a change or an error. A change's line is its value's place among all of them. */
+/** Every value of some requests is either a change or an error. A change's line is its value's ordinal among all of them. */
 export type CheckedFeed = { changes: AttributeChange[]; errors: FeedError[] };
 
 /** Checks the values of some requests into one SoR, in their order; each request by its own version. */
@@ -22,12 +22,12 @@ export function checkFeed(requests: readonly WaitingRequest[], rules: Omit<FeedR
   let line = 0;
   for (const { id: requestId, version, values } of requests) {
     const versionRules: FeedRules = { ...rules, version: version === 3 ? 'v3' : 'v2' };
-    for (const [place, value] of values.entries()) {
+    for (const [ordinal, value] of values.entries()) {
       if (typeof value === 'string') {
-        checked.errors.push({ requestId, error: erasedError(place, Buffer.from(value, 'hex')) });
+        checked.errors.push({ requestId, error: erasedError(ordinal, Buffer.from(value, 'hex')) });
       } else {
         const outcome = checkFeedValue(value, versionRules);
-        if ('errorType' in outcome) checked.errors.push({ requestId, error: valueError(place, value, outcome) });
+        if ('errorType' in outcome) checked.errors.push({ requestId, error: valueError(ordinal, value, outcome) });
         else checked.changes.push({ ...outcome, line });
       }
       line += 1;
@@ -37,15 +37,15 @@ export function checkFeed(requests: readonly WaitingRequest[], rules: Omit<FeedR
 }
 
 /** Which value of which request stands at `line` of all of them. */
-export function valueAt(requests: readonly WaitingRequest[], line: number): { request: WaitingRequest; place: number } {
-  let place = line;
+export function valueAt(requests: readonly WaitingRequest[], line: number): { request: WaitingRequest; ordinal: number } {
+  let ordinal = line;
   for (const request of requests) {
-    if (place < request.values.length) return { request, place };
-    place -= request.values.length;
+    if (ordinal < request.values.length) return { request, ordinal };
+    ordinal -= request.values.length;
   }
   throw new RangeError('there are not so many values');
 }
 
-export function valueError(place: number, value: FeedValue, refusal: RefusedRow, stage?: ImportStage): ImportError {
-  return refusalError(place, showJson(value), refusal, stage);
+export function valueError(ordinal: number, value: FeedValue, refusal: RefusedRow, stage?: ImportStage): ImportError {
+  return refusalError(ordinal, showJson(value), refusal, stage);
 }

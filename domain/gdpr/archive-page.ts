@@ -3,13 +3,13 @@ import { escaped } from '../core/html.ts';
 import { thousands } from '../core/mail-text.ts';
 import { fieldWords, type LocationWords, locationWords } from './personal-data-words.ts';
 
-/** The records that a page shows of a place, and how many there are. */
-export type PageSection = { place: string; records: Record<string, unknown>[]; total: number };
+/** The records that a page shows of a location, and how many there are. */
+export type PageSection = { location: string; records: Record<string, unknown>[]; total: number };
 
 /** What an archive is: of which request of whom, and when it was made (ISO 8601). */
 export type ArchiveHead = {
   request: string;
-  /** Their place among those of the request, from 1. */
+  /** Their number among those of the request, from 1. */
   person: number;
   company: string;
   madeAt: string;
@@ -46,10 +46,11 @@ export function archivePage(head: ArchiveHead, sections: PageSection[]): string 
 <body>
 ${introduction(head)}
 <h2>What is in here</h2>
-${list(found.map(({ place, total }) => `<a href="#${escaped(place)}">${escaped(locationWords(place).title)}</a>: ${thousands(total)}`))}
+${list(found.map(({ location, total }) =>
+    `<a href="#${escaped(location)}">${escaped(locationWords(location).title)}</a>: ${thousands(total)}`))}
 ${found.map(sectionOf).join('\n')}
 <h2>Looked for, and nothing found</h2>
-${list(empty.map(({ place }) => escaped(locationWords(place).title)))}
+${list(empty.map(({ location }) => escaped(locationWords(location).title)))}
 </body>
 </html>
 `;
@@ -64,12 +65,12 @@ ${list(ids.map(({ kind, id }) => `${escaped(KINDS[kind] ?? kind)} <bdi>${escaped
 kept and what rights you have, ask ${escaped(company)}.</p>`;
 }
 
-function sectionOf({ place, records, total }: PageSection): string {
-  const words = locationWords(place);
+function sectionOf({ location, records, total }: PageSection): string {
+  const words = locationWords(location);
   const names = columnsOf(records);
   const rows = records.map((record) => `<tr>${names.map((name) => `<td dir="auto">${cell(record[name])}</td>`).join('')}</tr>`);
   return `<section>
-<h2 id="${escaped(place)}">${escaped(words.title)}</h2>
+<h2 id="${escaped(location)}">${escaped(words.title)}</h2>
 <p>${escaped(words.about)}</p>
 <details><summary>What the columns mean</summary>
 <dl>${names.map((name) => meaningOf(words, name)).join('\n')}</dl>

@@ -6,7 +6,7 @@ export type FieldKind = 'json' | 'app' | 'person';
 
 type Field = { means: string; kind?: FieldKind };
 
-/** What an archive says about a place where something about a person may lie, for a reader who knows nothing of Millrace. */
+/** What an archive says about a location where something about a person may lie, for a reader who knows nothing of Millrace. */
 export type LocationWords = {
   title: string;
   /** A sentence or two: what lies there, since when or how long. */
@@ -18,7 +18,7 @@ export type LocationWords = {
   isOfRequests?: true;
 };
 
-/** Fields of places whose texts are counted where an id stands in them (docs/gdpr.md). */
+/** Fields of locations whose texts are counted where an id stands in them (docs/gdpr.md). */
 export const TEXT_MATCHES = {
   matches: 'How many entries hold one of the ids somewhere in their text. They may be about others, so they are counted, not shown',
   within: 'In what they lie: its identifier here',

@@ -6,13 +6,13 @@ import { VALUE_WORDS } from './words-of-values.ts';
 
 export type { FieldKind, LocationWords };
 
-/** By the name of the place. */
+/** By the name of the location. */
 const WORDS: ReadonlyMap<string, LocationWords> = new Map(
   Object.entries<LocationWords>({ ...VALUE_WORDS, ...APP_WORDS, ...SYNC_WORDS, ...REQUEST_WORDS }));
 
-/** What is said about a place; of one that nobody wrote words for its name, so that its data is shown all the same. */
-export function locationWords(place: string): LocationWords {
-  return WORDS.get(place) ?? { title: place, about: '', fields: {} };
+/** What is said about a location; of one that nobody wrote words for its name, so that its data is shown all the same. */
+export function locationWords(location: string): LocationWords {
+  return WORDS.get(location) ?? { title: location, about: '', fields: {} };
 }
 
 /** What a field means; undefined where nobody wrote words for it. */

@@ -13,7 +13,7 @@ export type SessionWindow = {
 export type TimedCall = { happenedAt: number; transition: 'background' | 'foreground' | null };
 
 /** What calls come to: all sessions in the order of time, and the one of each call, in the order of the calls. */
-export type PlacedCalls = { sessions: SessionWindow[]; places: SessionWindow[] };
+export type PlacedCalls = { sessions: SessionWindow[]; ofCalls: SessionWindow[] };
 
 /** A call that would make a session last longer begins another. */
 const LONGEST_SESSION_MS = 24 * 3600 * 1000;
@@ -31,8 +31,8 @@ const LONGEST_SESSION_MS = 24 * 3600 * 1000;
  */
 export function placeCalls(known: readonly SessionWindow[], calls: readonly TimedCall[], timeoutSeconds: number): PlacedCalls {
   const sessions = known.map((session) => ({ ...session }));
-  const places = calls.map((call) => placeCall(sessions, call, timeoutSeconds * 1000));
-  return { sessions, places };
+  const ofCalls = calls.map((call) => placeCall(sessions, call, timeoutSeconds * 1000));
+  return { sessions, ofCalls };
 }
 
 /** Where a session has to begin for a call at `happenedAt` to fall into it: milliseconds, both inclusive. */
@@ -43,8 +43,8 @@ export function reachOf(happenedAt: number, timeoutSeconds: number): { from: num
 
 function placeCall(sessions: SessionWindow[], call: TimedCall, timeoutMs: number): SessionWindow {
   const { happenedAt } = call;
-  const place = firstAfter(sessions, happenedAt);
-  const [before, after] = [sessions[place - 1], sessions[place]];
+  const index = firstAfter(sessions, happenedAt);
+  const [before, after] = [sessions[index - 1], sessions[index]];
   if (before && happenedAt <= Math.min(before.endedAt + timeoutMs, before.startedAt + LONGEST_SESSION_MS)) {
     return continueSession(before, call);
   }
@@ -56,11 +56,11 @@ function placeCall(sessions: SessionWindow[], call: TimedCall, timeoutMs: number
     id: null, startedAt: happenedAt, endedAt: happenedAt, backgroundSeconds: 0,
     backgroundedAt: call.transition === 'background' ? happenedAt : null,
   };
-  sessions.splice(place, 0, begun);
+  sessions.splice(index, 0, begun);
   return begun;
 }
 
-/** The place of the first session that begins after an instant. */
+/** The index of the first session that begins after an instant. */
 function firstAfter(sessions: readonly SessionWindow[], instant: number): number {
   let [low, high] = [0, sessions.length];
   while (low < high) {

@@ -7,7 +7,7 @@ import type { AppIcon } from '../../store/apps/app-settings.ts';
 import { findWholeApp, type WholeApp } from '../../store/apps/apps.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
-import { listMembersToTell } from '../../store/gdpr/mails.ts';
+import { listMembersToNotify } from '../../store/gdpr/mails.ts';
 import type { Caller } from '../http/caller.ts';
 
 const PLATFORM_IDS = { 'iOS App': 'ios', 'Android App': 'android', 'Web App': 'web' } as const satisfies Record<AppType, string>;
@@ -18,7 +18,7 @@ export async function showApps(
   db: Queryable, kept: KeptFigures, caller: Caller, apps: WholeApp[],
 ): Promise<api.App[]> {
   const figures = await listAppFigures(db, caller.entityId, apps.map(({ id }) => id), kept);
-  const mailed = new Set((await listMembersToTell(db, caller.entityId, apps.flatMap(({ gdprEmails }) => gdprEmails))).map(folded));
+  const mailed = new Set((await listMembersToNotify(db, caller.entityId, apps.flatMap(({ gdprEmails }) => gdprEmails))).map(folded));
   return apps.map((app) => ({
     ...showSettings(app), ...showVersions(app), ...showFigures(figures.get(app.id)!),
     fcm_key: seesFcmKey(caller) ? app.fcmKey : null,

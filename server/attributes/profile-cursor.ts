@@ -24,7 +24,7 @@ export type AllCursor = z.output<typeof AllCursor>;
 export type ChangesCursor = z.output<typeof ChangesCursor>;
 
 /**
- * Sealed: a place is a customer's id, and addresses end up in logs. For the query it was given for: with other filters a
+ * Sealed: a cursor holds a customer's id, and addresses end up in logs. For the query it was given for: with other filters a
  * page would be of others than those the audit log tells of.
  */
 function cell(entityId: number, query: ProfileListQuery) {

@@ -71,8 +71,8 @@ function showHold(hold: GdprHold): api.GdprHold {
 /** Has these requests look again whom they may delete now. One that does not hear of it looks by itself, each hour. */
 async function tellHoldsChanged({ flows }: RouteDependencies, log: FastifyBaseLogger, requests: string[]): Promise<void> {
   if (requests.length === 0) return;
-  await flows.tellHoldsChanged(requests)
-    .catch((error: unknown) => log.warn({ gdprRequests: requests.length, ...internalErrorOf(error) }, 'requests see a released hold in an hour'));
+  await flows.tellHoldsChanged(requests).catch((error: unknown) =>
+    log.warn({ gdprRequests: requests.length, ...internalErrorOf(error) }, 'requests see a released hold in an hour'));
 }
 
 export const gdprHoldRoutes: Route[] = [createHold, listTheHolds, releaseHold];

@@ -94,7 +94,7 @@ async function refuseOtherRecords(tx: Tx, before: Sync, after: NewSync): Promise
   refuse(409, 'conflict', 'source, destination and mapping.customer name the records, of which some were written: make another sync');
 }
 
-/** A run that has begun goes on by its place in the source, and by what it has seen: both would be of something else. */
+/** A run that has begun continues from its cursor and by what it has seen: both would be of something else. */
 async function refuseUnderWay(tx: Tx, before: Sync, after: NewSync): Promise<void> {
   if (isOfSameRecords(before, after) && isSameReading(before, after) && before.removes === after.removes) return;
   const run = await findRunUnderWay(tx, before.entityId, before.id);

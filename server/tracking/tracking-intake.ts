@@ -5,7 +5,7 @@ import { type Database, isUnavailable, type Tx, write } from '../../store/core/d
 import type { Secrets } from '../../store/core/secrets.ts';
 import { ensurePartitions } from '../../store/tracking/event-partitions.ts';
 import { type CallOutcome, ingestCalls, INGESTING, STORE_REFUSALS } from '../../store/tracking/ingest-calls.ts';
-import { insertNewKinds } from '../../store/tracking/ingest-kinds.ts';
+import { insertNewDefinitions } from '../../store/tracking/ingest-event-definitions.ts';
 import { insertNewAttributes } from '../../store/tracking/ingest-traits.ts';
 import type { IngestedCall } from '../../store/tracking/ingested-call.ts';
 import { insertRefusals } from '../../store/tracking/refusals.ts';
@@ -63,7 +63,7 @@ async function takeAll(db: Database, secrets: Secrets, entityId: number, intakes
     const calls = intakes.flatMap((intake) => intake.calls);
     await ensurePartitions(db, calls.map(({ happenedAt }) => happenedAt));
     await insertNewAttributes(db, secrets, entityId, calls);
-    await insertNewKinds(db, secrets, entityId, calls);
+    await insertNewDefinitions(db, secrets, entityId, calls);
     const outcomes = await write(db, (tx) => insertAll(tx, secrets, entityId, calls, intakes), INGESTING);
     return toTakenIn(intakes, outcomes).map((value) => ({ status: 'fulfilled', value }));
   } catch (reason) {

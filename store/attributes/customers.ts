@@ -104,11 +104,11 @@ export async function deleteValueless(tx: Tx, entityId: number, customers: IdsBy
   while (await addSomePending(tx, entityId));
   await tx.query(
     `DELETE FROM customers WHERE ctid = ANY (ARRAY(
-       SELECT c.place FROM (
+       SELECT c.tid FROM (
          SELECT customer_id, 0::smallint AS customer_type FROM unnest($2::text[]) AS customer_id
          UNION SELECT customer_id, 1::smallint FROM unnest($3::text[]) AS customer_id) k
        CROSS JOIN LATERAL (
-         SELECT ctid AS place FROM customers
+         SELECT ctid AS tid FROM customers
          WHERE entity_id = $1 AND customer_id = k.customer_id AND customer_type = k.customer_type ${LOOKED_UP}) c
        WHERE NOT EXISTS (
          SELECT FROM systems_of_records s CROSS JOIN LATERAL (

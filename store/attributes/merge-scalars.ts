@@ -40,7 +40,7 @@ export function stagedLine({ customerId, customerType, attributeId, line, valueT
 }
 
 /**
- * Looks each staged row up once; then updates in place, by their place in the table, those that differ,
+ * Looks each staged row up once; then updates, by their place in the table, those that differ,
  * and inserts those that are missing. Unchanged rows stay untouched, and a plain INSERT is much cheaper
  * than ON CONFLICT. All goes in the order of the primary key, so that merges of the same keys wait for
  * each other and never in a circle. Those whose values changed go into the change log.
@@ -78,15 +78,15 @@ const DIFFERS = `(s.removed, s.string_value, s.number_value, s.boolean_value, s.
   (v.removed_at IS NOT NULL, v.string_value, v.number_value, v.boolean_value, v.date_value, v.datetime_value)`;
 
 /** Each staged row is looked up by its key, in the order of the keys. */
-const FOUND_BY_KEY = `SELECT s.*, v.ctid AS place FROM ${STAGED_IN_ORDER} s LEFT JOIN attribute_values v ON ${SAME_KEY}
+const FOUND_BY_KEY = `SELECT s.*, v.ctid AS tid FROM ${STAGED_IN_ORDER} s LEFT JOIN attribute_values v ON ${SAME_KEY}
   WHERE CASE WHEN v.entity_id IS NULL THEN NOT s.removed ELSE ${DIFFERS} END`;
 
 /**
  * One scan reads the values of all staged customers, which lie side by side in the index. That they are matched by a hash
  * is what a full join leaves, whatever the planner takes the tables for.
  */
-const FOUND_BY_CUSTOMER = `SELECT s.*, v.place FROM ${STAGED_IN_ORDER} s FULL JOIN (
-    SELECT ctid AS place, * FROM attribute_values
+const FOUND_BY_CUSTOMER = `SELECT s.*, v.tid FROM ${STAGED_IN_ORDER} s FULL JOIN (
+    SELECT ctid AS tid, * FROM attribute_values
     WHERE entity_id = $1 AND sor_id = $2 AND customer_id = ANY (ARRAY(SELECT DISTINCT customer_id FROM staged_values))
       AND customer_type = ANY (ARRAY(SELECT DISTINCT customer_type FROM staged_values))
       AND attribute_id = ANY (ARRAY(SELECT DISTINCT attribute_id FROM staged_values))
@@ -101,19 +101,19 @@ const merge = (found: string, sorted: string) => `
       string_value = f.string_value, number_value = f.number_value, boolean_value = f.boolean_value,
       date_value = f.date_value, datetime_value = f.datetime_value,
       changed_at = now(), removed_at = CASE WHEN f.removed THEN now() END
-    FROM ${sorted} f WHERE v.ctid = f.place
+    FROM ${sorted} f WHERE v.ctid = f.tid
     RETURNING 1
   ), inserted AS (
     INSERT INTO attribute_values (entity_id, sor_id, customer_type, attribute_id, customer_id, changed_at,
       string_value, number_value, boolean_value, date_value, datetime_value)
     SELECT entity_id, sor_id, customer_type, attribute_id, customer_id, now(),
       string_value, number_value, boolean_value, date_value, datetime_value
-    FROM ${sorted} f WHERE place IS NULL
+    FROM ${sorted} f WHERE tid IS NULL
   ), logged AS (
     INSERT INTO attribute_change_log (entity_id, sor_id, customer_type, customer_ids, pending)
-    SELECT $1, $2, customer_type, array_agg(customer_id), place IS NULL FROM found GROUP BY customer_type, place IS NULL
+    SELECT $1, $2, customer_type, array_agg(customer_id), tid IS NULL FROM found GROUP BY customer_type, tid IS NULL
   )
-  SELECT (SELECT count(*) FROM found WHERE place IS NOT NULL) AS differing, (SELECT count(*) FROM updated) AS updated`;
+  SELECT (SELECT count(*) FROM found WHERE tid IS NOT NULL) AS differing, (SELECT count(*) FROM updated) AS updated`;
 
 const MERGE_BY_KEY = merge(FOUND_BY_KEY, 'found');
 

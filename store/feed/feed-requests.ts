@@ -88,12 +88,12 @@ export async function listWaitingFeedRequests(
      WHERE entity_id = $1 AND id = ANY (ARRAY(
        SELECT id FROM (
          SELECT id, values_in, sum(values_in) OVER oldest_first AS values_so_far,
-           body_bytes, sum(body_bytes) OVER oldest_first AS bytes_so_far, row_number() OVER oldest_first AS place
+           body_bytes, sum(body_bytes) OVER oldest_first AS bytes_so_far, row_number() OVER oldest_first AS ordinal
          FROM (
            SELECT id, values_in, body_bytes FROM feed_requests
            WHERE entity_id = $1 AND done_at IS NULL ORDER BY id LIMIT ${MAX_REQUESTS}) AS oldest
          WINDOW oldest_first AS (ORDER BY id)) AS measured
-       WHERE place = 1 OR (values_so_far <= $2 AND bytes_so_far <= $3)))
+       WHERE ordinal = 1 OR (values_so_far <= $2 AND bytes_so_far <= $3)))
      ORDER BY id`, [entityId, values, bytes]);
   return rows.map((row) => ({ id: row.id, sorId: row.sor_id, version: row.version, body: row.body }));
 }

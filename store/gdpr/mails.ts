@@ -15,7 +15,7 @@ export async function upsertGdprMail(
 }
 
 /** There is nobody to send it to, now: whoever looks for mails to send does not meet it again and again. */
-export async function updateNobodyTold(tx: Queryable, entityId: number, mailId: number): Promise<void> {
+export async function updateNoRecipients(tx: Queryable, entityId: number, mailId: number): Promise<void> {
   await tx.query(
     `UPDATE gdpr_mails SET mail_state = 'not_sent', mail_tries = mail_tries + 1, tried_at = now(), mail_reason = 'there is nobody to tell'
      WHERE entity_id = $1 AND id = $2 AND coalesce(mail_state, 'not_sent') = 'not_sent'`, [entityId, mailId]);
@@ -27,7 +27,7 @@ const MAY_BE_TOLD = `(u.superadmin OR 'gdpr_data_manage' = ANY (m.rights))`;
 const MAX_RECIPIENTS = 100;
 
 /** The members of some addresses, compared without regard to case, who may see requests; without any addresses, the first who may. */
-export async function listMembersToTell(db: Queryable, entityId: number, emails?: readonly string[]): Promise<string[]> {
+export async function listMembersToNotify(db: Queryable, entityId: number, emails?: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ email: string }>(
     `SELECT u.email FROM users u JOIN memberships m ON m.user_id = u.id AND m.entity_id = $1
      WHERE ${MAY_BE_TOLD} AND ($2::text[] IS NULL OR lower(u.email) IN (SELECT lower(given) FROM unnest($2::text[]) AS given))
@@ -39,7 +39,7 @@ export async function listMembersToTell(db: Queryable, entityId: number, emails?
 export async function listAppRecipients(db: Queryable, { entityId, appId }: Pick<GdprRequest, 'entityId' | 'appId'>): Promise<string[]> {
   const { rows: [app] } = await db.query<{ gdpr_emails: string[] }>(
     'SELECT gdpr_emails FROM apps WHERE entity_id = $1 AND id = $2', [entityId, appId]);
-  return app ? listMembersToTell(db, entityId, app.gdpr_emails) : [];
+  return app ? listMembersToNotify(db, entityId, app.gdpr_emails) : [];
 }
 
 /** Notes down the recipients of a mail of the request, unless it went already. */

@@ -5,7 +5,7 @@ import type { Tally } from '../core/in-batches.ts';
 import type { Secrets } from '../core/secrets.ts';
 
 /**
- * What somebody is known by: places are asked with all of it. `whole_device`: all that the device has sent is asked for, under whatever
+ * What somebody is known by: locations are asked with all of it. `whole_device`: all that the device has sent is asked for, under whatever
  * name; it comes beside the `device_id`.
  */
 export type KnownBy = { customerType: CustomerType | 'push_token' | 'whole_device'; customerId: string };
@@ -39,7 +39,7 @@ export type PersonalDataLocation = {
   erase: ((deps: LocationDependencies, entityId: number, people: KnownBy[]) => Promise<number>) | null;
 };
 
-/** A place that names people. */
+/** A location that names people. */
 export type ErasingLocation = PersonalDataLocation & { erase: NonNullable<PersonalDataLocation['erase']> };
 
 /** So many rows go at once. */

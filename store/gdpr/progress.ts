@@ -35,16 +35,16 @@ export async function updateGdprError(db: Queryable, key: JobKey, fault: string)
 }
 
 /**
- * So many rows or files went at a place, in the transaction in which they go. Throws `JobGone`: then nothing goes. Nothing changes that
+ * So many rows or files went at a location, in the transaction in which they go. Throws `JobGone`: then nothing goes. Nothing changes that
  * an index has, so that batch after batch changes the row in its page.
  */
-export async function addErased(tx: Queryable, key: JobKey, place: string, rows: number): Promise<void> {
+export async function addErased(tx: Queryable, key: JobKey, location: string, rows: number): Promise<void> {
   if (rows === 0) return;
   await updateJob(tx, REQUEST, key,
-    'erased = erased || jsonb_build_object($4::text, coalesce((erased->>$4)::bigint, 0) + $5::bigint), fault = NULL', [place, rows]);
+    'erased = erased || jsonb_build_object($4::text, coalesce((erased->>$4)::bigint, 0) + $5::bigint), fault = NULL', [location, rows]);
 }
 
-/** What a look at all places found. Throws `JobGone`. */
+/** What a look at all locations found. Throws `JobGone`. */
 export async function updateSurvivors(db: Queryable, key: JobKey, survivors: Record<string, number>): Promise<void> {
   await updateJob(db, REQUEST, key, 'survivors = $4, looked_at = now()', [JSON.stringify(survivors)]);
 }

@@ -32,9 +32,9 @@ export type GdprRequest = {
   updatedAt: Date;
   round: number;
   stage: string | null;
-  /** In this round: how many rows or files, by place. */
+  /** In this round: how many rows or files, by location. */
   erased: Record<string, number>;
-  /** By place, as the last look found them. */
+  /** By location, as the last look found them. */
   survivors: Record<string, number>;
   lookedAt: Date | null;
   fault: string | null;

@@ -53,8 +53,8 @@ async function insertRecords(tx: Tx, entityId: number, { syncId, runId, isSeen }
   if (records.length === 0) return;
   await tx.query(
     `INSERT INTO sync_records (entity_id, sync_id, run_id, seen_by, key, checksum)
-     SELECT $1, $2, $3, $4, key, substr($6::bytea, (($7::integer) * (place - 1) + 1)::integer, $7)
-     FROM unnest($5::text[]) WITH ORDINALITY AS written (key, place) ORDER BY key COLLATE "C"`,
+     SELECT $1, $2, $3, $4, key, substr($6::bytea, (($7::integer) * (ordinal - 1) + 1)::integer, $7)
+     FROM unnest($5::text[]) WITH ORDINALITY AS written (key, ordinal) ORDER BY key COLLATE "C"`,
     [entityId, syncId, runId, isSeen ? runId : null, records.map(({ key }) => key), Buffer.concat(records.map(({ checksum }) => checksum)),
       records[0]!.checksum.length]);
 }

@@ -15,7 +15,7 @@ export type RunProgress = RecordCounts & {
   bytes: number;
   /** Failed records of which nobody can tell which of the source's they are. */
   unnamed: number;
-  /** JSON: all before it is done. Null: the beginning, or the source tells no place. */
+  /** JSON: all before it is done. Null: the beginning, or the source has no cursor. */
   position: string | null;
   /** Names of fields that went nowhere since the SoR has no attribute of theirs. */
   unmappedFields: string[];

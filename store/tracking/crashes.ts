@@ -3,7 +3,7 @@ import { newIdentifier } from '../core/identifiers.ts';
 import { type IngestedCall, timestamp } from './ingested-call.ts';
 
 type Crash = { appId: number; fingerprint: string; title: string; occurrences: number; firstAt: number; lastAt: number };
-type Found = { id: number; place: number };
+type Found = { id: number; ordinal: number };
 
 /** Errors of one kind that came together, and the id of their kind. */
 export type CountedCrash = Crash & { id: number };
@@ -14,12 +14,12 @@ export async function findOrInsertCrashes(tx: Tx, entityId: number, calls: reado
   if (crashes.length === 0) return new Map();
   let found = await findCrashes(tx, entityId, crashes);
   if (found.length < crashes.length) {
-    const known = new Set(found.map(({ place }) => place));
+    const known = new Set(found.map(({ ordinal }) => ordinal));
     await insertCrashes(tx, entityId, crashes.filter((_, at) => !known.has(at + 1)));
     found = await findCrashes(tx, entityId, crashes);
   }
-  return new Map(found.map(({ id, place }) => {
-    const crash = crashes[place - 1]!;
+  return new Map(found.map(({ id, ordinal }) => {
+    const crash = crashes[ordinal - 1]!;
     return [keyOf(crash.appId, crash.fingerprint), { ...crash, id }];
   }));
 }
@@ -69,12 +69,12 @@ function keyOf(appId: number, fingerprint: string): string {
   return `${appId} ${fingerprint}`;
 }
 
-/** `place` counts from 1. */
+/** `ordinal` counts from 1. */
 async function findCrashes(tx: Tx, entityId: number, crashes: Crash[]): Promise<Found[]> {
   const { rows } = await tx.query<Found>({
     name: 'find-crashes',
-    text: `SELECT c.id, g.place FROM (SELECT $1::integer AS entity_id, app_id, decode(fingerprint, 'hex') AS fingerprint, place
-             FROM unnest($2::integer[], $3::text[]) WITH ORDINALITY AS given (app_id, fingerprint, place) OFFSET 0) g
+    text: `SELECT c.id, g.ordinal FROM (SELECT $1::integer AS entity_id, app_id, decode(fingerprint, 'hex') AS fingerprint, ordinal
+             FROM unnest($2::integer[], $3::text[]) WITH ORDINALITY AS given (app_id, fingerprint, ordinal) OFFSET 0) g
            JOIN crashes c ON c.entity_id = g.entity_id AND c.app_id = g.app_id AND c.fingerprint = g.fingerprint`,
     values: [entityId, crashes.map(({ appId }) => appId), crashes.map(({ fingerprint }) => fingerprint)],
   });

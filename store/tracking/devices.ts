@@ -1,5 +1,5 @@
 import type { Tx } from '../core/database.ts';
-import { type IngestedCall, lastTold, type PlacedSubject, timestamp } from './ingested-call.ts';
+import { type IngestedCall, lastOf, type PlacedSubject, timestamp } from './ingested-call.ts';
 
 type DeviceSubject = PlacedSubject & { deviceId: string };
 
@@ -75,7 +75,7 @@ function toRow({ appId, deviceId, calls, placed, head }: DeviceSubject): Record<
   const onTime = head === null ? calls : calls.filter(({ happenedAt }) => happenedAt >= head.endedAt);
   const telling = onTime.length === 0 ? calls : onTime;
   for (const column of COLUMNS) {
-    const told = lastTold<string | number | boolean>(telling, TOLD[column][1]);
+    const told = lastOf<string | number | boolean>(telling, TOLD[column][1]);
     if (told !== null) row[column] = told;
   }
   return row;

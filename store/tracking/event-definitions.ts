@@ -2,7 +2,7 @@ import type { LogType } from '../../domain/tracking/tracked-call.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** A kind of events that came, and what people call it. */
+/** Events of one log type and name, and what people call them. */
 export type EventDefinition = {
   id: number;
   logType: LogType;
@@ -15,9 +15,9 @@ export type EventDefinition = {
 };
 
 /** What a definition is made by. */
-export type EventKind = Pick<EventDefinition, 'logType' | 'name'>;
+export type EventKey = Pick<EventDefinition, 'logType' | 'name'>;
 
-/** An app has no more: events of further kinds have none. */
+/** An app has no more: further ones have none. */
 export const MAX_DEFINITIONS = 10_000;
 
 // Labels by label_targets_by_target and the primary key of labels.
@@ -26,10 +26,10 @@ const DEFINITIONS = `SELECT d.id, d.log_type, d.name, d.display_name, d.goal,
       WHERE t.entity_id = d.entity_id AND t.target_kind = 'event_definition' AND t.target_id = d.id ORDER BY l.name) AS labels
   FROM event_definitions d`;
 
-/** Those of an app's kinds that have no definition, each once. */
-export async function listMissingKinds(
-  db: Queryable, entityId: number, appId: number, kinds: readonly EventKind[],
-): Promise<EventKind[]> {
+/** Those of these events that have no definition in the app, each once. */
+export async function listUndefined(
+  db: Queryable, entityId: number, appId: number, keys: readonly EventKey[],
+): Promise<EventKey[]> {
   const { rows } = await db.query<{ log_type: LogType; name: string }>({
     name: 'find-missing-event-definitions',
     text: `SELECT g.log_type, g.name
@@ -38,32 +38,32 @@ export async function listMissingKinds(
            LEFT JOIN event_definitions d
              ON d.entity_id = g.entity_id AND d.app_id = g.app_id AND d.log_type = g.log_type AND d.name = g.name
            WHERE d.id IS NULL`,
-    values: [entityId, appId, kinds.map(({ logType }) => logType), kinds.map(({ name }) => name)],
+    values: [entityId, appId, keys.map(({ logType }) => logType), keys.map(({ name }) => name)],
   });
   return rows.map(({ log_type: logType, name }) => ({ logType, name }));
 }
 
 /**
- * Makes those kinds of an app's events that are new, the first ones where there is no room for all: then false. Known ones are
- * only read. Holds the app until the transaction ends, so that several at once don't make more.
+ * Makes the definitions of those that have none, of the first ones where the app would have too many: then returns false. Known
+ * ones are only read. Holds the app until the transaction ends, so that several at once don't make more.
  */
 export async function insertEventDefinitions(
-  tx: Queryable, entityId: number, appId: number, kinds: readonly EventKind[], most = MAX_DEFINITIONS,
+  tx: Queryable, entityId: number, appId: number, keys: readonly EventKey[], most = MAX_DEFINITIONS,
 ): Promise<boolean> {
-  if (kinds.length === 0) return true;
+  if (keys.length === 0) return true;
   const { rowCount: apps } = await tx.query('SELECT FROM apps WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE', [entityId, appId]);
   if (apps === 0) return true;
   await tx.query(
     `INSERT INTO event_definitions (entity_id, app_id, log_type, name)
      SELECT $1, $2, log_type, name FROM (
-       SELECT log_type, name COLLATE "C" AS name, min(place) AS place
-       FROM unnest($3::smallint[], $4::text[]) WITH ORDINALITY AS given (log_type, name, place) GROUP BY 1, 2) g
+       SELECT log_type, name COLLATE "C" AS name, min(ordinal) AS ordinal
+       FROM unnest($3::smallint[], $4::text[]) WITH ORDINALITY AS given (log_type, name, ordinal) GROUP BY 1, 2) g
      WHERE NOT EXISTS (SELECT FROM event_definitions d
        WHERE d.entity_id = $1 AND d.app_id = $2 AND d.log_type = g.log_type AND d.name = g.name)
-     ORDER BY place
+     ORDER BY ordinal
      LIMIT greatest(0, $5 - (SELECT count(*) FROM event_definitions WHERE entity_id = $1 AND app_id = $2))`,
-    [entityId, appId, kinds.map(({ logType }) => logType), kinds.map(({ name }) => name), most]);
-  return (await listMissingKinds(tx, entityId, appId, kinds)).length === 0;
+    [entityId, appId, keys.map(({ logType }) => logType), keys.map(({ name }) => name), most]);
+  return (await listUndefined(tx, entityId, appId, keys)).length === 0;
 }
 
 export async function listEventDefinitions(

@@ -29,19 +29,19 @@ export async function insertMessages<C extends Pick<TrackedCall, 'messageId'> & 
   const hashes = Buffer.from(first.map(({ messageId }) => messageHash(messageId!)).join(''), 'hex');
   // In the order of the key, so that two batches wait for each other in no circle. Hashes go as one value: as an array each would be
   // parsed by itself. NOT IN runs by a hash, which is made only where some came before.
-  const { rows } = await tx.query<{ place: number }>({
+  const { rows } = await tx.query<{ ordinal: number }>({
     name: 'insert-event-messages',
     text: `WITH given AS MATERIALIZED (
-             SELECT app_id, substr($3::bytea, (${HASH_BYTES} * (place - 1) + 1)::integer, ${HASH_BYTES}) AS message_hash, place
-             FROM unnest($2::integer[]) WITH ORDINALITY AS asked (app_id, place)
+             SELECT app_id, substr($3::bytea, (${HASH_BYTES} * (ordinal - 1) + 1)::integer, ${HASH_BYTES}) AS message_hash, ordinal
+             FROM unnest($2::integer[]) WITH ORDINALITY AS asked (app_id, ordinal)
            ), added AS (
              INSERT INTO event_messages (entity_id, app_id, message_hash)
              SELECT $1, app_id, message_hash FROM given ORDER BY app_id, message_hash ON CONFLICT DO NOTHING
              RETURNING app_id, message_hash)
-           SELECT place FROM given WHERE (SELECT count(*) FROM added) < $4
+           SELECT ordinal FROM given WHERE (SELECT count(*) FROM added) < $4
              AND (app_id, message_hash) NOT IN (SELECT app_id, message_hash FROM added)`,
     values: [entityId, first.map(({ appId }) => appId), hashes, first.length],
   });
-  for (const { place } of rows) repeats.add(first[place - 1]!);
+  for (const { ordinal } of rows) repeats.add(first[ordinal - 1]!);
   return repeats;
 }

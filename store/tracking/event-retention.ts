@@ -76,7 +76,7 @@ async function listEntitiesToClear(db: Queryable, now: Date): Promise<EntityToCl
 }
 
 /**
- * Goes on where the last pass ended, or a scan over millions of devices that stay would begin anew for ever. Answers its place
+ * Goes on where the last pass ended, or a scan over millions of devices that stay would begin anew for ever. Returns where it is
  * when the time was over before the end. Rows of the longest retention go with the partition of their month.
  */
 async function clearEntity(
@@ -178,11 +178,11 @@ async function deleteOldOfPage(
   const cursor = keys.map(([, type], index) => `$${index + 3}::${type}`);
   const { rows } = await tx.query<{ last: string[] }>(
     `WITH page AS MATERIALIZED (
-       SELECT ctid AS place, ${columns.join(', ')} FROM ${table} AS r
+       SELECT ctid AS tid, ${columns.join(', ')} FROM ${table} AS r
        WHERE entity_id = $1 AND ${within} AND (${columns.join(', ')}) > (${cursor.join(', ')})
        ORDER BY ${columns.join(', ')} LIMIT ${BATCH}
      ), gone AS (
-       DELETE FROM ${table} AS r WHERE ctid = ANY (ARRAY(SELECT place FROM page)) AND ${isOld})
+       DELETE FROM ${table} AS r WHERE ctid = ANY (ARRAY(SELECT tid FROM page)) AND ${isOld})
      SELECT ARRAY[${columns.map((column) => `${column}::text`).join(', ')}] AS last FROM page
      ORDER BY ${columns.map((column) => `page.${column} DESC`).join(', ')} LIMIT 1`,
     [id, cutOff, ...after]);

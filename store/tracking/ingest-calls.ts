@@ -31,7 +31,7 @@ export type CallOutcome = 'accepted' | 'duplicate' | keyof typeof STORE_REFUSALS
  *
  * Runs in the caller's transaction (`write` with INGESTING), which holds the entity (`holdEntity`), with as many statements
  * whatever the number of calls. Before it, the caller makes the partitions of all `happenedAt` (`ensurePartitions`), the new
- * attributes (`insertNewAttributes`) and the new kinds of events (`insertNewKinds`); after its commit it wakes the feed.
+ * attributes (`insertNewAttributes`) and the new event definitions (`insertNewDefinitions`); after its commit it wakes the feed.
  * Whatever another transaction may hold as well is locked kind by kind, each kind in the order of its key, so transactions
  * wait for each other in no circle.
  */

@@ -52,37 +52,37 @@ async function findKnown(
   tx: Tx, entityId: number, subjects: SubjectCalls[], heads: (SessionWindow | null)[],
 ): Promise<SessionWindow[][]> {
   const known = heads.map((head) => head === null ? [] : [head]);
-  const reaches = subjects.flatMap((subject, place) => {
-    const head = heads[place]!;
-    return head === null ? [] : reachesBefore(subject, head, place);
+  const reaches = subjects.flatMap((subject, ordinal) => {
+    const head = heads[ordinal]!;
+    return head === null ? [] : reachesBefore(subject, head, ordinal);
   });
   if (reaches.length === 0) return known;
   for (const row of await listSessionsWithin(tx, entityId, reaches)) {
     // The latest stands at the end already, with all that its head knows.
-    if (row.id !== heads[row.place]!.id) known[row.place]!.splice(-1, 0, toWindow(row));
+    if (row.id !== heads[row.ordinal]!.id) known[row.ordinal]!.splice(-1, 0, toWindow(row));
   }
   return known;
 }
 
 /** Where sessions begin that calls before the latest session may fall into; those that overlap are one. */
-function reachesBefore({ appId, subject, calls }: SubjectCalls, head: SessionWindow, place: number): Reach[] {
+function reachesBefore({ appId, subject, calls }: SubjectCalls, head: SessionWindow, ordinal: number): Reach[] {
   const reaches: Reach[] = [];
   for (const { happenedAt, sessionTimeout } of calls) {
     if (happenedAt >= head.startedAt) break;
     const { from, to } = reachOf(happenedAt, sessionTimeout);
     const last = reaches.at(-1);
     if (last && from <= last.to) last.to = to;
-    else reaches.push({ appId, subject, place, from, to });
+    else reaches.push({ appId, subject, ordinal, from, to });
   }
   return reaches;
 }
 
 function placeSubject(subject: SubjectCalls, head: SessionWindow | null, known: SessionWindow[]): PlacedSubject {
   const timed = subject.calls.map(({ happenedAt, event }) => ({ happenedAt, transition: event?.transition ?? null }));
-  const { sessions, places } = placeCalls(known, timed, subject.calls[0]!.sessionTimeout);
+  const { sessions, ofCalls } = placeCalls(known, timed, subject.calls[0]!.sessionTimeout);
   const foundAt = new Map(known.map(({ id, startedAt }) => [id, startedAt]));
   const bySession = new Map<SessionWindow, PlacedSession>();
-  for (const [at, session] of places.entries()) {
+  for (const [at, session] of ofCalls.entries()) {
     const call = subject.calls[at]!;
     const placed = bySession.get(session);
     if (placed) placed.calls.push(call);

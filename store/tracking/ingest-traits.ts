@@ -78,11 +78,11 @@ async function insertMissing(tx: Tx, entityId: number, sorId: number, keys: NewK
   const { rowCount } = await tx.query(
     `INSERT INTO customer_attributes (entity_id, sor_id, identifier, key, label, value_type)
      SELECT $1, $2, identifier, key, key, value_type
-     FROM unnest($3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS given (identifier, key, value_type, place)
+     FROM unnest($3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS given (identifier, key, value_type, ordinal)
      WHERE NOT EXISTS (SELECT FROM customer_attributes a
        WHERE a.entity_id = $1 AND a.sor_id = $2 AND a.key = given.key AND a.deleted_at IS NULL)
        AND EXISTS (SELECT FROM systems_of_records WHERE entity_id = $1 AND id = $2 AND deleted_at IS NULL)
-     ORDER BY place
+     ORDER BY ordinal
      LIMIT greatest(0, ${MAX_ATTRIBUTES} - (
        SELECT count(*) FROM customer_attributes WHERE entity_id = $1 AND sor_id = $2 AND deleted_at IS NULL))
      ON CONFLICT (entity_id, sor_id, key) WHERE deleted_at IS NULL DO NOTHING`,

@@ -36,7 +36,7 @@ export function timestamp(instantMs: number): string {
 }
 
 /** Of the values that calls tell of something, the last; null where none does. */
-export function lastTold<T>(calls: readonly IngestedCall[], tell: (call: IngestedCall) => T | null): T | null {
+export function lastOf<T>(calls: readonly IngestedCall[], tell: (call: IngestedCall) => T | null): T | null {
   for (let at = calls.length - 1; at >= 0; at -= 1) {
     const told = tell(calls[at]!);
     if (told !== null) return told;
@@ -45,7 +45,7 @@ export function lastTold<T>(calls: readonly IngestedCall[], tell: (call: Ingeste
 }
 
 /** The same, the first. */
-export function firstTold<T>(calls: readonly IngestedCall[], tell: (call: IngestedCall) => T | null): T | null {
+export function firstOf<T>(calls: readonly IngestedCall[], tell: (call: IngestedCall) => T | null): T | null {
   for (const call of calls) {
     const told = tell(call);
     if (told !== null) return told;

@@ -1,12 +1,12 @@
 import type { TrackedContext } from '../../domain/tracking/tracked-call.ts';
 import type { Tx } from '../core/database.ts';
 import {
-  firstTold, type IngestedCall, lastTold, type PlacedSession, type PlacedSubject, type SubjectCalls, timestamp,
+  firstOf, type IngestedCall, lastOf, type PlacedSession, type PlacedSubject, type SubjectCalls, timestamp,
 } from './ingested-call.ts';
 import type { SessionRow } from './session-heads.ts';
 
-/** Where sessions of a subject begin: milliseconds, both inclusive. `place` is the caller's. */
-export type Reach = Pick<SubjectCalls, 'appId' | 'subject'> & { place: number; from: number; to: number };
+/** Where sessions of a subject begin: milliseconds, both inclusive. `ordinal` is the caller's. */
+export type Reach = Pick<SubjectCalls, 'appId' | 'subject'> & { ordinal: number; from: number; to: number };
 
 /** What a session takes over of the first of its calls that tells of it. */
 const CONTEXT = {
@@ -20,13 +20,13 @@ const COLUMNS = Object.keys(CONTEXT) as (keyof typeof CONTEXT)[];
 export async function listSessionsWithin(tx: Tx, entityId: number, reaches: Reach[]): Promise<SessionRow[]> {
   // By the bounds of all, months are left out before any is opened; then each is looked up in sessions_by_subject.
   const { rows } = await tx.query<SessionRow>(
-    `SELECT g.place, s.id, s.started_at, s.ended_at, NULL AS backgrounded_at
+    `SELECT g.ordinal, s.id, s.started_at, s.ended_at, NULL AS backgrounded_at
      FROM (SELECT $1::integer AS entity_id, * FROM unnest($2::integer[], $3::integer[], $4::text[], $5::timestamptz[], $6::timestamptz[])
-       AS given (place, app_id, subject, earliest, latest) OFFSET 0) g
+       AS given (ordinal, app_id, subject, earliest, latest) OFFSET 0) g
      JOIN sessions s ON s.entity_id = g.entity_id AND s.app_id = g.app_id AND s.subject = g.subject COLLATE "C"
        AND s.started_at BETWEEN g.earliest AND g.latest
      WHERE s.started_at BETWEEN $7 AND $8 ORDER BY s.started_at`,
-    [entityId, reaches.map(({ place }) => place), reaches.map(({ appId }) => appId), reaches.map(({ subject }) => subject),
+    [entityId, reaches.map(({ ordinal }) => ordinal), reaches.map(({ appId }) => appId), reaches.map(({ subject }) => subject),
       reaches.map(({ from }) => timestamp(from)), reaches.map(({ to }) => timestamp(to)),
       timestamp(reaches.reduce((least, { from }) => Math.min(least, from), Infinity)),
       timestamp(reaches.reduce((most, { to }) => Math.max(most, to), -Infinity))]);
@@ -98,15 +98,15 @@ function toRow({ subject, session, calls }: PlacedSession) {
   return {
     app_id: subject.appId, started_at: timestamp(session.startedAt), ended_at: timestamp(session.endedAt), id: session.id,
     background_seconds: session.backgroundSeconds, timeout: calls[0]!.sessionTimeout,
-    utc_offset: firstTold(calls, ({ context }) => context.utcOffset), subject: subject.subject, device_id: subject.deviceId,
-    user_id: lastTold(calls, ({ userId }) => userId), ...contextOf(calls),
+    utc_offset: firstOf(calls, ({ context }) => context.utcOffset), subject: subject.subject, device_id: subject.deviceId,
+    user_id: lastOf(calls, ({ userId }) => userId), ...contextOf(calls),
   };
 }
 
 function contextOf(calls: IngestedCall[]): Partial<Record<keyof typeof CONTEXT, string>> {
   const told: Partial<Record<keyof typeof CONTEXT, string>> = {};
   for (const column of COLUMNS) {
-    const value = firstTold(calls, ({ context }) => context[CONTEXT[column]]);
+    const value = firstOf(calls, ({ context }) => context[CONTEXT[column]]);
     if (value !== null) told[column] = value;
   }
   return told;

@@ -168,13 +168,13 @@ async function deleteBatch(
   await tx.query(LOOK_UP_BY_KEY);
   const { rows } = await tx.query<Batch>(
     `WITH found AS MATERIALIZED (
-       SELECT ctid AS place, ${column} AS id, ${time ?? 'NULL::timestamptz'} AS at FROM ${partition}
+       SELECT ctid AS tid, ${column} AS id, ${time ?? 'NULL::timestamptz'} AS at FROM ${partition}
        WHERE entity_id = $1 AND ${column} = ANY ($2) AND ${among} AND ${time ?? 'now()'} >= $3::timestamptz
        ORDER BY ${time === null ? column : `${column}, ${time}`} LIMIT ${ROWS}
      ), gone AS (
-       DELETE FROM ${partition} WHERE ctid = ANY (ARRAY(SELECT place FROM found)) AND entity_id = $1 RETURNING 1)
+       DELETE FROM ${partition} WHERE ctid = ANY (ARRAY(SELECT tid FROM found)) AND entity_id = $1 RETURNING 1)
      SELECT (SELECT count(*) FROM gone) AS gone, (SELECT count(*) FROM found) AS found, id AS last, at::text
-     FROM (SELECT id, at FROM found UNION ALL SELECT NULL, NULL) AS places ORDER BY id DESC NULLS LAST, at DESC NULLS LAST LIMIT 1`,
+     FROM (SELECT id, at FROM found UNION ALL SELECT NULL, NULL) AS pages ORDER BY id DESC NULLS LAST, at DESC NULLS LAST LIMIT 1`,
     [entityId, ids, after]);
   return rows[0]!;
 }

@@ -78,47 +78,47 @@ export function textsOfPeople(texts: TextsOfPeople): Pick<ErasingLocation, 'coun
   };
 }
 
-type Candidate = { place: string; people: KnownBy[] };
+type Candidate = { tid: string; people: KnownBy[] };
 /** The parameters of a statement about some rows. */
-type Some = [...TextNames, places: string[]];
+type Some = [...TextNames, tids: string[]];
 
 async function* listCandidates(
   { db, secrets }: LocationDependencies, texts: TextsOfPeople, entityId: number, known: KnownBy[],
 ): AsyncGenerator<Some> {
   const people = known.some(isWhole) ? known.filter((one) => !isWhole(one)) : known;      // its id comes as the device's, too
   for await (const page of listPages(db, texts, entityId)) {
-    const candidates = page.map(({ place, text }) => ({ place, people: text === null ? [] : peopleFinder(people)(text) }));
-    for (const { places, named } of inChunks(candidates.filter((row) => row.people.length > 0))) {
-      yield [...textNames(secrets, entityId, named), places];
+    const candidates = page.map(({ tid, text }) => ({ tid, people: text === null ? [] : peopleFinder(people)(text) }));
+    for (const { tids, named } of inChunks(candidates.filter((row) => row.people.length > 0))) {
+      yield [...textNames(secrets, entityId, named), tids];
     }
   }
 }
 
 const isWhole = ({ customerType }: KnownBy) => customerType === 'whole_device';
 
-function* inChunks(candidates: Candidate[]): Generator<{ places: string[]; named: KnownBy[] }> {
-  let [places, named] = [[] as string[], new Set<KnownBy>()];
-  for (const { place, people } of candidates) {
+function* inChunks(candidates: Candidate[]): Generator<{ tids: string[]; named: KnownBy[] }> {
+  let [tids, named] = [[] as string[], new Set<KnownBy>()];
+  for (const { tid, people } of candidates) {
     const together = new Set([...named, ...people]);
-    if (places.length > 0 && together.size * (places.length + 1) > PAIRS) {
-      yield { places, named: [...named] };
-      [places, named] = [[], new Set(people)];
+    if (tids.length > 0 && together.size * (tids.length + 1) > PAIRS) {
+      yield { tids, named: [...named] };
+      [tids, named] = [[], new Set(people)];
     } else {
       named = together;
     }
-    places.push(place);
+    tids.push(tid);
   }
-  if (places.length > 0) yield { places, named: [...named] };
+  if (tids.length > 0) yield { tids, named: [...named] };
 }
 
-type Row = { place: string; text: string | null; key: string[] };
+type Row = { tid: string; text: string | null; key: string[] };
 
 async function* listPages(
   db: Database, { table, keys, text, rowsAtOnce = PAGE }: TextsOfPeople, entityId: number,
 ): AsyncGenerator<Row[]> {
   const columns = Object.keys(keys);
   const after = Object.values(keys).map((type, index) => `$${index + 2}::${type}`);
-  const statement = `SELECT ctid::text AS place, ${text} AS text, ARRAY[${columns.map((column) => `${column}::text`).join(', ')}] AS key
+  const statement = `SELECT ctid::text AS tid, ${text} AS text, ARRAY[${columns.map((column) => `${column}::text`).join(', ')}] AS key
     FROM ${table} WHERE entity_id = $1 AND (${columns.join(', ')}) > (${after.join(', ')})
     ORDER BY ${columns.map((column) => `${table}.${column}`).join(', ')} LIMIT ${rowsAtOnce}`;
   for (let key = Object.values(keys).map((type) => LEAST[type]); ;) {

@@ -13,7 +13,7 @@ const WITHOUT_THEM = [
   ...PLACES.map((column) => `${column} = CASE WHEN ${namedIn(column)} THEN NULL ELSE ${column} END`),
   ...TEXTS.map((column) => `${column} = CASE WHEN ${namedIn(column)} THEN '${ERASED}' ELSE ${column} END`),
   `sample = CASE WHEN ${SAMPLE_NAMING} THEN (
-     SELECT coalesce(jsonb_agg(record ORDER BY place), '[]') FROM jsonb_array_elements(sample) WITH ORDINALITY AS shown (record, place)
+     SELECT coalesce(jsonb_agg(record ORDER BY ordinal), '[]') FROM jsonb_array_elements(sample) WITH ORDINALITY AS shown (record, ordinal)
      WHERE NOT ${NAMED_RECORD}) ELSE sample END`,
 ].join(',\n  ');
 

@@ -11,8 +11,8 @@ const HEAD = {
 test('whatever a value is, it is shown as text: no tag, attribute or entity comes of it', () => {
   fc.assert(fc.property(fc.string({ unit: 'binary' }), (value) => {
     const page = archivePage({ ...HEAD, company: value, ids: [{ kind: 'user_id', id: value }] },
-      [{ place: 'syncs', records: [{ cursor: value, [value]: { [value]: [value] } }], total: 1 }]);
-    const bare = archivePage(HEAD, [{ place: 'syncs', records: [{ cursor: 'x', y: { y: ['y'] } }], total: 1 }]);
+      [{ location: 'syncs', records: [{ cursor: value, [value]: { [value]: [value] } }], total: 1 }]);
+    const bare = archivePage(HEAD, [{ location: 'syncs', records: [{ cursor: 'x', y: { y: ['y'] } }], total: 1 }]);
     const tags = (text: string) => text.match(/<[a-z/][^>]*>/g);
     // A field of that name may be the same as the other, or have no name at all.
     if (value !== 'cursor' && value !== '__proto__') expect(tags(page)).toEqual(tags(bare));
@@ -21,8 +21,11 @@ test('whatever a value is, it is shown as text: no tag, attribute or entity come
 
 test('shows columns that have something, explains them, and says how many entries there are', () => {
   const page = archivePage(HEAD, [
-    { place: 'devices', records: [{ device_id: 'd-1', push_token: null, first_seen_at: new Date('2026-01-02T03:04:05Z') }], total: 1_234 },
-    { place: 'crashes', records: [], total: 0 },
+    {
+      location: 'devices', total: 1_234,
+      records: [{ device_id: 'd-1', push_token: null, first_seen_at: new Date('2026-01-02T03:04:05Z') }],
+    },
+    { location: 'crashes', records: [], total: 0 },
   ]);
   expect(page).toContain('<td dir="auto">2026-01-02 03:04:05 UTC</td>');
   expect(page).toContain('<dt>first_seen_at</dt><dd>When the app was first used on it (UTC)</dd>');

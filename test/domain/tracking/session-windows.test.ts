@@ -77,10 +77,10 @@ describe('whatever calls come', () => {
     fc.assert(fc.property(moments, moments, timeout, (first, second, seconds) => {
       const inOrder = (given: TimedCall[]) => given.toSorted((a, b) => a.happenedAt - b.happenedAt);
       const before = placeCalls([], inOrder(first), seconds).sessions;
-      const { sessions, places } = placeCalls(before, inOrder(second), seconds);
+      const { sessions, ofCalls } = placeCalls(before, inOrder(second), seconds);
       for (const [place, call] of inOrder(second).entries()) {
-        const { startedAt, endedAt } = places[place]!;
-        expect(sessions).toContain(places[place]);
+        const { startedAt, endedAt } = ofCalls[place]!;
+        expect(sessions).toContain(ofCalls[place]);
         expect(call.happenedAt >= startedAt && call.happenedAt <= endedAt).toBe(true);
       }
       for (const [place, { startedAt, endedAt, backgroundSeconds }] of sessions.entries()) {
@@ -97,7 +97,7 @@ describe('whatever calls come', () => {
       const late = { happenedAt: START + offset, transition: null };
       const { from, to } = reachOf(late.happenedAt, seconds);
       const reached = all.filter(({ startedAt }) => startedAt >= from && startedAt <= to);
-      expect(placeCalls(reached, [late], seconds).places).toEqual(placeCalls(all, [late], seconds).places);
+      expect(placeCalls(reached, [late], seconds).ofCalls).toEqual(placeCalls(all, [late], seconds).ofCalls);
     }));
   });
 });

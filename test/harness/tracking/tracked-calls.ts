@@ -5,7 +5,7 @@ import { type Tx, write } from '../../../store/core/database.ts';
 import type { Secrets } from '../../../store/core/secrets.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { type CallOutcome, ingestCalls, INGESTING } from '../../../store/tracking/ingest-calls.ts';
-import { insertNewKinds } from '../../../store/tracking/ingest-kinds.ts';
+import { insertNewDefinitions } from '../../../store/tracking/ingest-event-definitions.ts';
 import type { IngestedCall } from '../../../store/tracking/ingested-call.ts';
 import { insertSampleApp } from '../apps/apps.ts';
 import type { TestStore } from '../core/database.ts';
@@ -50,7 +50,7 @@ export function sampleCall({ app, sor }: TrackedWorld, { second = 0, context, ..
 /** As a server takes them in. */
 export async function takeIn(store: Pick<TestStore, 'db' | 'secrets'>, { entity }: World, calls: IngestedCall[]): Promise<CallOutcome[]> {
   await ensurePartitions(store.db, calls.map(({ happenedAt }) => happenedAt));
-  await insertNewKinds(store.db, store.secrets, entity.id, calls);
+  await insertNewDefinitions(store.db, store.secrets, entity.id, calls);
   return write(store.db, (tx) => ingestHeld(tx, store.secrets, entity.id, calls), INGESTING);
 }
 

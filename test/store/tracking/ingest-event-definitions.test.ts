@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import type { LogType } from '../../../domain/tracking/tracked-call.ts';
 import { openDatabase } from '../../../store/core/database.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
-import { insertNewKinds } from '../../../store/tracking/ingest-kinds.ts';
+import { insertNewDefinitions } from '../../../store/tracking/ingest-event-definitions.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
@@ -40,7 +40,7 @@ async function newApp() {
 }
 
 const define = (calls: ReturnType<typeof sampleCall>[], most?: number, db = store.db) =>
-  insertNewKinds(db, store.secrets, world.entity.id, calls, most);
+  insertNewDefinitions(db, store.secrets, world.entity.id, calls, most);
 
 test('an app has so many definitions and no more, and further events are taken in all the same', async () => {
   const { call, names, events } = await newApp();
