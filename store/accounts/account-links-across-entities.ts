@@ -1,15 +1,15 @@
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
-import { type Invitation, type InvitationRow, toInvitation } from './invitations.ts';
+import { type Invitation, toInvitation } from './invitations.ts';
 
 /** As across-entities.ts, of invitations and resets: what a mailed link opens before any entity is known, and what the sweep does. */
 
 /** The open invitation that a link belongs to, into an entity that is active. */
 export async function findInvitationByToken(db: Queryable, tokenHash: Buffer): Promise<Invitation | null> {
   // By invitations_by_token.
-  const { rows } = await db.query<InvitationRow>(
+  return readRow(await db.query(
     `SELECT i.* FROM invitations i JOIN entities e ON e.id = i.entity_id AND e.active
-     WHERE i.token_hash = $1 AND i.expires_at > now()`, [tokenHash]);
-  return rows[0] ? toInvitation(rows[0]) : null;
+     WHERE i.token_hash = $1 AND i.expires_at > now()`, [tokenHash]), toInvitation);
 }
 
 /**
@@ -22,8 +22,7 @@ const IS_DUE = `expires_at > now() AND (mail_state IS NULL
 
 /** Invitations whose mail is due, oldest first. */
 export async function listDueInvitations(db: Queryable): Promise<Invitation[]> {
-  const { rows } = await db.query<InvitationRow>(`SELECT * FROM invitations WHERE ${IS_DUE} ORDER BY created_at LIMIT 100`);
-  return rows.map(toInvitation);
+  return readRows(await db.query(`SELECT * FROM invitations WHERE ${IS_DUE} ORDER BY created_at LIMIT 100`), toInvitation);
 }
 
 /** Resets that were asked for an address without an account, all at once: many of them keep no others waiting. */

@@ -1,4 +1,5 @@
 import type { Right } from '../../domain/accounts/rights.ts';
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { MailState } from '../core/mails.ts';
@@ -24,30 +25,23 @@ export type Invitation = {
 export type NewInvitation = Pick<Invitation, 'email' | 'rights' | 'admin' | 'superadmin' | 'invitedBy'>
   & { firstName?: string | undefined; lastName?: string | undefined };
 
-export type InvitationRow = {
-  entity_id: number; id: number; identifier: string; email: string; first_name: string; last_name: string; rights: Right[];
-  admin: boolean; superadmin: boolean; invited_by: number; created_at: Date; expires_at: Date; mail_state: MailState | null;
-  mail_reason: string | null;
-};
-
 /** Null where the address is invited into the entity already. The mail goes with the next sweep. */
 export async function insertInvitation(tx: Queryable, entityId: number, invitation: NewInvitation): Promise<Invitation | null> {
   const { email, firstName = '', lastName = '', rights, admin, superadmin, invitedBy } = invitation;
   await tx.query('DELETE FROM invitations WHERE entity_id = $1 AND lower(email) = lower($2) AND expires_at <= now()', [entityId, email]);
-  const { rows } = await tx.query<InvitationRow>(
+  return readRow(await tx.query(
     `INSERT INTO invitations (entity_id, identifier, email, first_name, last_name, rights, admin, superadmin, invited_by)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (entity_id, lower(email)) DO NOTHING RETURNING *`,
-    [entityId, newIdentifier('inv'), email, firstName, lastName, rights, admin, superadmin, invitedBy]);
-  return rows[0] ? toInvitation(rows[0]) : null;
+    [entityId, newIdentifier('inv'), email, firstName, lastName, rights, admin, superadmin, invitedBy]), toInvitation);
 }
 
 /** A page of those that are open, oldest first. */
 export async function listInvitations(
   db: Queryable, entityId: number, { offset, limit }: { offset: number; limit: number },
 ): Promise<Invitation[]> {
-  const { rows } = await db.query<InvitationRow>(
-    'SELECT * FROM invitations WHERE entity_id = $1 AND expires_at > now() ORDER BY id OFFSET $2 LIMIT $3', [entityId, offset, limit]);
-  return rows.map(toInvitation);
+  return readRows(await db.query(
+    'SELECT * FROM invitations WHERE entity_id = $1 AND expires_at > now() ORDER BY id OFFSET $2 LIMIT $3',
+    [entityId, offset, limit]), toInvitation);
 }
 
 export async function countInvitations(db: Queryable, entityId: number): Promise<number> {
@@ -58,31 +52,27 @@ export async function countInvitations(db: Queryable, entityId: number): Promise
 
 /** Has the mail of an open one sent again for another day; the link of the mail before ends. Null where there is none. */
 export async function resendInvitation(tx: Queryable, entityId: number, identifier: string): Promise<Invitation | null> {
-  const { rows } = await tx.query<InvitationRow>(
+  return readRow(await tx.query(
     `UPDATE invitations SET mail_state = NULL, mail_tries = 0, mail_reason = NULL, token_hash = NULL, expires_at = now() + interval '1 day'
-     WHERE entity_id = $1 AND identifier = $2 AND expires_at > now() RETURNING *`, [entityId, identifier]);
-  return rows[0] ? toInvitation(rows[0]) : null;
+     WHERE entity_id = $1 AND identifier = $2 AND expires_at > now() RETURNING *`, [entityId, identifier]), toInvitation);
 }
 
 /** Withdraws one that is open; null where there is none. */
 export async function deleteInvitation(tx: Queryable, entityId: number, identifier: string): Promise<Invitation | null> {
-  const { rows } = await tx.query<InvitationRow>(
-    'DELETE FROM invitations WHERE entity_id = $1 AND identifier = $2 AND expires_at > now() RETURNING *', [entityId, identifier]);
-  return rows[0] ? toInvitation(rows[0]) : null;
+  return readRow(await tx.query(
+    'DELETE FROM invitations WHERE entity_id = $1 AND identifier = $2 AND expires_at > now() RETURNING *',
+    [entityId, identifier]), toInvitation);
 }
 
 /** Takes the invitation that a link opens, which then opens nothing; null where it has gone meanwhile, or has another link. */
 export async function takeInvitation(tx: Queryable, { entityId, id }: Invitation, tokenHash: Buffer): Promise<Invitation | null> {
-  const { rows } = await tx.query<InvitationRow>(
+  return readRow(await tx.query(
     'DELETE FROM invitations WHERE entity_id = $1 AND id = $2 AND token_hash = $3 AND expires_at > now() RETURNING *',
-    [entityId, id, tokenHash]);
-  return rows[0] ? toInvitation(rows[0]) : null;
+    [entityId, id, tokenHash]), toInvitation);
 }
 
-export function toInvitation(row: InvitationRow): Invitation {
-  return {
-    entityId: row.entity_id, id: row.id, identifier: row.identifier, email: row.email, firstName: row.first_name, lastName: row.last_name,
-    rights: row.rights, admin: row.admin, superadmin: row.superadmin, invitedBy: row.invited_by, createdAt: row.created_at,
-    expiresAt: row.expires_at, mail: { state: row.mail_state, reason: row.mail_reason },
-  };
+type InvitationColumns = Omit<Invitation, 'mail'> & { mailState: MailState | null; mailReason: string | null };
+
+export function toInvitation({ mailState: state, mailReason: reason, ...invitation }: InvitationColumns): Invitation {
+  return { ...invitation, mail: { state, reason } };
 }

@@ -1,4 +1,5 @@
 import type { Right } from '../../domain/accounts/rights.ts';
+import { type CreatorColumns, creatorOf, readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier, newToken } from '../core/identifiers.ts';
 import { tokenHash } from '../core/secrets.ts';
@@ -22,12 +23,7 @@ export type ServiceToken = {
   expiresAt: Date;
 };
 
-type ServiceTokenRow = {
-  id: number; identifier: string; name: string; rights: Right[]; creator_id: number | null; creator_uid: string;
-  created_at: Date; used_at: Date | null; expires_at: Date;
-};
-
-const SERVICE_TOKENS = `SELECT s.id, s.identifier, s.name, s.rights, u.id AS creator_id, u.uid AS creator_uid,
+const SERVICE_TOKENS = `SELECT s.id, s.identifier, s.name, s.rights, u.id AS created_by, u.uid AS creator_uid,
   s.created_at, s.used_at, s.expires_at FROM service_tokens s LEFT JOIN users u ON u.id = s.created_by`;
 /** Of one creator, or of all where it is null. */
 const LIVING = 's.entity_id = $1 AND s.revoked_at IS NULL AND ($2::integer IS NULL OR s.created_by = $2)';
@@ -51,9 +47,8 @@ export async function insertServiceToken(
 export async function listServiceTokens(
   db: Queryable, entityId: number, createdBy: number | null, { offset, limit }: { offset: number; limit: number },
 ): Promise<ServiceToken[]> {
-  const { rows } = await db.query<ServiceTokenRow>(
-    `${SERVICE_TOKENS} WHERE ${LIVING} ORDER BY s.id OFFSET $3 LIMIT $4`, [entityId, createdBy, offset, limit]);
-  return rows.map(toServiceToken);
+  return readRows(await db.query(
+    `${SERVICE_TOKENS} WHERE ${LIVING} ORDER BY s.id OFFSET $3 LIMIT $4`, [entityId, createdBy, offset, limit]), toServiceToken);
 }
 
 export async function countServiceTokens(db: Queryable, entityId: number, createdBy: number | null): Promise<number> {
@@ -65,9 +60,8 @@ export async function countServiceTokens(db: Queryable, entityId: number, create
 async function findServiceToken(
   db: Queryable, entityId: number, identifier: string, createdBy: number | null,
 ): Promise<ServiceToken | null> {
-  const { rows } = await db.query<ServiceTokenRow>(
-    `${SERVICE_TOKENS} WHERE ${LIVING} AND s.identifier = $3`, [entityId, createdBy, identifier]);
-  return rows[0] ? toServiceToken(rows[0]) : null;
+  return readRow(await db.query(
+    `${SERVICE_TOKENS} WHERE ${LIVING} AND s.identifier = $3`, [entityId, createdBy, identifier]), toServiceToken);
 }
 
 /** From the commit on it opens nothing. False: there is none of that identifier and creator. */
@@ -111,10 +105,6 @@ export async function findServiceTokenOwner(
   return { id: row.id, tokenRights: row.token_rights, creator: { userId, entityId, rights, admin, superadmin } };
 }
 
-function toServiceToken(row: ServiceTokenRow): ServiceToken {
-  return {
-    id: row.id, identifier: row.identifier, name: row.name, rights: row.rights,
-    createdBy: row.creator_id === null ? null : { id: row.creator_id, uid: row.creator_uid },
-    createdAt: row.created_at, usedAt: row.used_at, expiresAt: row.expires_at,
-  };
+function toServiceToken({ createdBy, creatorUid, ...token }: Omit<ServiceToken, 'createdBy'> & CreatorColumns): ServiceToken {
+  return { ...token, createdBy: creatorOf({ createdBy, creatorUid }) };
 }

@@ -1,3 +1,4 @@
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 export type Label = {
@@ -11,31 +12,26 @@ export type Label = {
 /** What may bear labels, by its integer id. */
 export type LabelTarget = { kind: 'event_definition'; id: number };
 
-type LabelRow = { id: number; name: string; created_at: Date; targets: number };
-
 // Counted along the primary key of label_targets, which begins with the label.
 const LABELS = `SELECT l.id, l.name, l.created_at,
     (SELECT count(*) FROM label_targets t WHERE t.entity_id = l.entity_id AND t.label_id = l.id) AS targets
   FROM labels l`;
 
 export async function listLabels(db: Queryable, entityId: number): Promise<Label[]> {
-  const { rows } = await db.query<LabelRow>(`${LABELS} WHERE l.entity_id = $1 ORDER BY l.id`, [entityId]);
-  return rows.map(toLabel);
+  return readRows<Label>(await db.query(`${LABELS} WHERE l.entity_id = $1 ORDER BY l.id`, [entityId]));
 }
 
 /** Null: the entity has a label of that name. */
 export async function insertLabel(tx: Queryable, entityId: number, name: string): Promise<Label | null> {
-  const { rows } = await tx.query<LabelRow>(
+  return readRow<Label>(await tx.query(
     `INSERT INTO labels (entity_id, name) VALUES ($1, $2) ON CONFLICT (entity_id, name) DO NOTHING
-     RETURNING id, name, created_at, 0 AS targets`, [entityId, name]);
-  return rows[0] ? toLabel(rows[0]) : null;
+     RETURNING id, name, created_at, 0 AS targets`, [entityId, name]));
 }
 
 /** By its name; it stays as it is until the transaction ends. */
 export async function lockLabel(tx: Queryable, entityId: number, name: string): Promise<Label | null> {
-  const { rows } = await tx.query<LabelRow>(
-    `${LABELS} WHERE l.entity_id = $1 AND l.name = $2 FOR UPDATE OF l`, [entityId, name]);
-  return rows[0] ? toLabel(rows[0]) : null;
+  return readRow<Label>(await tx.query(
+    `${LABELS} WHERE l.entity_id = $1 AND l.name = $2 FOR UPDATE OF l`, [entityId, name]));
 }
 
 /** False: another label of the entity has the name. */
@@ -65,8 +61,4 @@ export async function setLabels(tx: Queryable, entityId: number, { kind, id }: L
   await tx.query(
     `INSERT INTO label_targets (entity_id, label_id, target_kind, target_id)
      SELECT $1, label_id, $2, $3 FROM unnest($4::integer[]) AS label_id ON CONFLICT DO NOTHING`, [entityId, kind, id, labels]);
-}
-
-function toLabel({ id, name, created_at, targets }: LabelRow): Label {
-  return { id, name, createdAt: created_at, targets };
 }

@@ -1,3 +1,4 @@
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -22,12 +23,7 @@ export type PushCertificate = Omit<NewPushCertificate, 'fingerprint' | 'pkeyPem'
   sealedKey: string;
 };
 
-type PushCertificateRow = {
-  id: number; identifier: string; x509_pem: string; pkey_pem: string; subject: string; uid: string | null;
-  not_before: Date; not_after: Date; revoked: boolean;
-};
-
-const COLUMNS = 'id, identifier, x509_pem, pkey_pem, subject, uid, not_before, not_after, revoked';
+const COLUMNS = 'id, identifier, x509_pem, pkey_pem AS sealed_key, subject, uid, not_before, not_after, revoked';
 
 /** Null: the app has this certificate already. */
 export async function insertPushCertificate(
@@ -35,39 +31,35 @@ export async function insertPushCertificate(
 ): Promise<PushCertificate | null> {
   const { fingerprint, x509Pem, pkeyPem, subject, uid, notBefore, notAfter } = certificate;
   const identifier = newIdentifier('crt');
-  const { rows } = await tx.query<PushCertificateRow>(
+  return readRow<PushCertificate>(await tx.query(
     `INSERT INTO push_certificates
        (entity_id, app_id, identifier, fingerprint, x509_pem, pkey_pem, subject, uid, not_before, not_after)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
      ON CONFLICT (entity_id, app_id, fingerprint) DO NOTHING RETURNING ${COLUMNS}`,
     [entityId, appId, identifier, fingerprint, x509Pem, secrets.seal(pkeyPem, keyCell(entityId, identifier)), subject, uid,
-      notBefore, notAfter]);
-  return rows[0] ? toPushCertificate(rows[0]) : null;
+      notBefore, notAfter]));
 }
 
 export async function listPushCertificates(db: Queryable, entityId: number, appId: number): Promise<PushCertificate[]> {
-  const { rows } = await db.query<PushCertificateRow>(
-    `SELECT ${COLUMNS} FROM push_certificates WHERE entity_id = $1 AND app_id = $2 ORDER BY id`, [entityId, appId]);
-  return rows.map(toPushCertificate);
+  return readRows<PushCertificate>(await db.query(
+    `SELECT ${COLUMNS} FROM push_certificates WHERE entity_id = $1 AND app_id = $2 ORDER BY id`, [entityId, appId]));
 }
 
 export async function findPushCertificate(
   db: Queryable, entityId: number, appId: number, identifier: string,
 ): Promise<PushCertificate | null> {
-  const { rows } = await db.query<PushCertificateRow>(
+  return readRow<PushCertificate>(await db.query(
     `SELECT ${COLUMNS} FROM push_certificates WHERE entity_id = $1 AND app_id = $2 AND identifier = $3`,
-    [entityId, appId, identifier]);
-  return rows[0] ? toPushCertificate(rows[0]) : null;
+    [entityId, appId, identifier]));
 }
 
 /** Null where the app has no such certificate. */
 export async function updatePushCertificateRevoked(
   tx: Queryable, entityId: number, appId: number, identifier: string, revoked: boolean,
 ): Promise<PushCertificate | null> {
-  const { rows } = await tx.query<PushCertificateRow>(
+  return readRow<PushCertificate>(await tx.query(
     `UPDATE push_certificates SET revoked = $4, updated_at = now()
-     WHERE entity_id = $1 AND app_id = $2 AND identifier = $3 RETURNING ${COLUMNS}`, [entityId, appId, identifier, revoked]);
-  return rows[0] ? toPushCertificate(rows[0]) : null;
+     WHERE entity_id = $1 AND app_id = $2 AND identifier = $3 RETURNING ${COLUMNS}`, [entityId, appId, identifier, revoked]));
 }
 
 /** In PEM, PKCS #8. Whoever shows it writes that down in the audit log. */
@@ -77,11 +69,4 @@ export function openPrivateKey(secrets: Secrets, entityId: number, { identifier,
 
 function keyCell(entityId: number, identifier: string) {
   return { table: 'push_certificates', column: 'pkey_pem', entityId, row: identifier };
-}
-
-function toPushCertificate(row: PushCertificateRow): PushCertificate {
-  return {
-    id: row.id, identifier: row.identifier, x509Pem: row.x509_pem, sealedKey: row.pkey_pem, subject: row.subject,
-    uid: row.uid, notBefore: row.not_before, notAfter: row.not_after, revoked: row.revoked,
-  };
 }

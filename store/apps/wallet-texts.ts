@@ -1,4 +1,5 @@
 import type { Texts } from '../../domain/apps/wallet-defaults.ts';
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { type IdentifierKind, newIdentifier } from '../core/identifiers.ts';
 
@@ -9,8 +10,6 @@ export type WalletTextKind = 'legal_text' | 'data_category' | 'purpose';
 export type WalletText = { id: number; identifier: string; technicalName: string; title: Texts; body: Texts };
 export type NewWalletText = Pick<WalletText, 'technicalName' | 'title' | 'body'>;
 
-type Row = { id: number; identifier: string; technical_name: string; title: Texts; body: Texts };
-
 const COLUMNS = 'id, identifier, technical_name, title, body';
 const PREFIXES: Record<WalletTextKind, IdentifierKind> = { legal_text: 'lgt', data_category: 'cat', purpose: 'pur' };
 
@@ -18,21 +17,19 @@ const PREFIXES: Record<WalletTextKind, IdentifierKind> = { legal_text: 'lgt', da
 export async function listWalletTexts(
   db: Queryable, entityId: number, appId: number, kind: WalletTextKind, address: string | null = null,
 ): Promise<WalletText[]> {
-  const { rows } = await db.query<Row>(
+  return readRows<WalletText>(await db.query(
     `SELECT ${COLUMNS} FROM wallet_texts WHERE entity_id = $1 AND app_id = $2 AND kind = $3
-     AND ($4::text IS NULL OR identifier = $4 OR technical_name = $4) ORDER BY id`, [entityId, appId, kind, address]);
-  return rows.map(toText);
+     AND ($4::text IS NULL OR identifier = $4 OR technical_name = $4) ORDER BY id`, [entityId, appId, kind, address]));
 }
 
 /** Null where the app has one of that kind and technical name. */
 export async function insertWalletText(
   tx: Queryable, entityId: number, appId: number, kind: WalletTextKind, text: NewWalletText,
 ): Promise<WalletText | null> {
-  const { rows } = await tx.query<Row>(
+  return readRow<WalletText>(await tx.query(
     `INSERT INTO wallet_texts (entity_id, app_id, kind, identifier, technical_name, title, body) VALUES ($1, $2, $3, $4, $5, $6, $7)
      ON CONFLICT (entity_id, app_id, kind, technical_name) DO NOTHING RETURNING ${COLUMNS}`,
-    [entityId, appId, kind, newIdentifier(PREFIXES[kind]), text.technicalName, text.title, text.body]);
-  return rows[0] ? toText(rows[0]) : null;
+    [entityId, appId, kind, newIdentifier(PREFIXES[kind]), text.technicalName, text.title, text.body]));
 }
 
 /** Changes what is given. False where another one of the app has that kind and technical name; relies on `lockWallet`. */
@@ -52,8 +49,4 @@ export async function updateWalletText(
 /** A purpose goes with what it names; a category must be used by nobody any more. */
 export async function deleteWalletText(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query('DELETE FROM wallet_texts WHERE entity_id = $1 AND id = $2', [entityId, id]);
-}
-
-function toText({ technical_name: technicalName, ...row }: Row): WalletText {
-  return { ...row, technicalName };
 }

@@ -11,15 +11,46 @@ function camelName(column: string): string {
   return name;
 }
 
-function camelRow<T>(row: object): T {
-  return Object.fromEntries(Object.entries(row).map(([column, value]) => [camelName(column), value])) as T;
+/** `Columns`: of a row, in camel case. */
+function camelRow<Columns>(row: object): Columns {
+  return Object.fromEntries(Object.entries(row).map(([column, value]) => [camelName(column), value])) as Columns;
 }
 
-export function readRows<T>({ rows }: { rows: object[] }): T[] {
-  return rows.map((row) => camelRow<T>(row));
+type Result = { rows: object[] };
+
+/** `convert` makes the records of what differs from the columns by more than their names. */
+export function readRows<T>(result: Result): T[];
+export function readRows<Columns, T>(result: Result, convert: (columns: Columns) => T): T[];
+export function readRows<Columns, T>({ rows }: Result, convert?: (columns: Columns) => T): (Columns | T)[] {
+  return rows.map((row) => (convert ? convert(camelRow(row)) : camelRow<Columns>(row)));
 }
 
 /** The only row; null where there is none. */
-export function readRow<T>({ rows }: { rows: object[] }): T | null {
-  return rows[0] ? camelRow<T>(rows[0]) : null;
+export function readRow<T>(result: Result): T | null;
+export function readRow<Columns, T>(result: Result, convert: (columns: Columns) => T): T | null;
+export function readRow<Columns, T>({ rows: [row] }: Result, convert?: (columns: Columns) => T): Columns | T | null {
+  if (!row) return null;
+  return convert ? convert(camelRow(row)) : camelRow<Columns>(row);
+}
+
+/** What several tables tell in columns of the same names. */
+export type MailColumns<State> = { mailState: State | null; mailTries: number; mailReason: string | null };
+export type FailureColumns = { failureStatus: string | null; failure: string | null };
+export type PauseColumns = { pausedAt: Date | null; pausedReason: string | null };
+export type CreatorColumns = { createdBy: number | null; creatorUid: string | null };
+
+export function mailOf<State>({ mailState: state, mailTries: tries, mailReason: reason }: MailColumns<State>) {
+  return state && { state, tries, reason };
+}
+
+export function failureOf({ failureStatus: status, failure: message }: FailureColumns) {
+  return message === null ? null : { status: status!, message };
+}
+
+export function pauseOf({ pausedAt: at, pausedReason: reason }: PauseColumns) {
+  return at && { at, reason: reason! };
+}
+
+export function creatorOf({ createdBy: id, creatorUid: uid }: CreatorColumns) {
+  return id === null ? null : { id, uid: uid! };
 }

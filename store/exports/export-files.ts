@@ -1,4 +1,5 @@
 import type { ExportDataType } from '../../domain/exports/export-data-type.ts';
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
@@ -47,16 +48,6 @@ export type ExportFile = {
 
 export type WrittenFile = Omit<ExportFile, 'runId' | 'writtenAt' | 'removedAt'>;
 
-type RecordRow = {
-  run_id: number; data_type: ExportDataType; identifier: string; expected: number | null; rows: number; files: number;
-  place: ExportCheckpoint | null; is_done: boolean; snapshot: string | null; late_rows: number | null; late_checked_at: Date | null;
-};
-
-type FileRow = {
-  run_id: number; data_type: ExportDataType; part: number; key: string; rows: number; bytes: number; sha256: Buffer; content_bytes: number;
-  content_sha256: Buffer; bucket_checksum: string | null; written_at: Date; removed_at: Date | null;
-};
-
 /** A record for each type, in the order in which they are written; those that are there already stay. */
 export async function insertExportRecords(tx: Tx, entityId: number, runId: number, types: readonly ExportDataType[]): Promise<void> {
   await tx.query(
@@ -68,16 +59,14 @@ export async function insertExportRecords(tx: Tx, entityId: number, runId: numbe
 
 /** What some runs wrote, each in the order in which it writes. */
 export async function listExportRecords(db: Queryable, entityId: number, runIds: readonly number[]): Promise<ExportRecord[]> {
-  const { rows } = await db.query<RecordRow>(
-    'SELECT * FROM export_records WHERE entity_id = $1 AND run_id = ANY ($2) ORDER BY run_id, ordinal', [entityId, runIds]);
-  return rows.map(toRecord);
+  return readRows(await db.query(
+    'SELECT * FROM export_records WHERE entity_id = $1 AND run_id = ANY ($2) ORDER BY run_id, ordinal', [entityId, runIds]), toRecord);
 }
 
 /** The record of that identifier, for instance to find its run. */
 export async function findExportRecord(db: Queryable, entityId: number, identifier: string): Promise<ExportRecord | null> {
-  const { rows } = await db.query<RecordRow>(
-    'SELECT * FROM export_records WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]);
-  return rows[0] ? toRecord(rows[0]) : null;
+  return readRow(await db.query(
+    'SELECT * FROM export_records WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]), toRecord);
 }
 
 /** A type's reading begins: what there is, and what was visible then. */
@@ -91,10 +80,10 @@ export async function updateRecordBegun(
 /** A type is written from its beginning again: what there was of it counts no more. Returns the record as it is then. */
 export async function updateRecordRestarted(tx: Tx, entityId: number, { runId, dataType }: ExportRecord): Promise<ExportRecord> {
   await tx.query('DELETE FROM export_files WHERE entity_id = $1 AND run_id = $2 AND data_type = $3', [entityId, runId, dataType]);
-  const { rows } = await tx.query<RecordRow>(
+  const record = readRow(await tx.query(
     `UPDATE export_records SET expected = NULL, snapshot = NULL, rows = 0, files = 0, place = NULL
-     WHERE entity_id = $1 AND run_id = $2 AND data_type = $3 RETURNING *`, [entityId, runId, dataType]);
-  return toRecord(rows[0]!);
+     WHERE entity_id = $1 AND run_id = $2 AND data_type = $3 RETURNING *`, [entityId, runId, dataType]), toRecord);
+  return record!;
 }
 
 /** All of a type is written. */
@@ -120,10 +109,9 @@ export async function insertExportFile(
 
 /** The files of some runs, each in the order in which it wrote them. */
 export async function listExportFiles(db: Queryable, entityId: number, runIds: readonly number[]): Promise<ExportFile[]> {
-  const { rows } = await db.query<FileRow>(
+  return readRows(await db.query(
     `SELECT f.* FROM export_files f JOIN export_records r USING (entity_id, run_id, data_type)
-     WHERE f.entity_id = $1 AND f.run_id = ANY ($2) ORDER BY f.run_id, r.ordinal, f.part`, [entityId, runIds]);
-  return rows.map(toFile);
+     WHERE f.entity_id = $1 AND f.run_id = ANY ($2) ORDER BY f.run_id, r.ordinal, f.part`, [entityId, runIds]), toFile);
 }
 
 /** How many rows came late; returns how many more they are than when it was looked last. */
@@ -138,17 +126,12 @@ export async function updateLateRows(
   return Math.max(0, rows[0]?.more ?? 0);
 }
 
-function toRecord(row: RecordRow): ExportRecord {
-  return {
-    runId: row.run_id, dataType: row.data_type, identifier: row.identifier, expected: row.expected, rows: row.rows, files: row.files,
-    checkpoint: row.place, isDone: row.is_done, snapshot: row.snapshot, lateRows: row.late_rows, lateCheckedAt: row.late_checked_at,
-  };
+function toRecord({ place: checkpoint, ...record }: Omit<ExportRecord, 'checkpoint'> & { place: ExportCheckpoint | null }): ExportRecord {
+  return { ...record, checkpoint };
 }
 
-function toFile(row: FileRow): ExportFile {
-  return {
-    runId: row.run_id, dataType: row.data_type, part: row.part, key: row.key, rows: row.rows, bytes: row.bytes,
-    sha256: row.sha256.toString('hex'), contentBytes: row.content_bytes, contentSha256: row.content_sha256.toString('hex'),
-    bucketChecksum: row.bucket_checksum, writtenAt: row.written_at, removedAt: row.removed_at,
-  };
+type FileColumns = Omit<ExportFile, 'sha256' | 'contentSha256'> & { sha256: Buffer; contentSha256: Buffer };
+
+function toFile({ sha256, contentSha256, ...file }: FileColumns): ExportFile {
+  return { ...file, sha256: sha256.toString('hex'), contentSha256: contentSha256.toString('hex') };
 }

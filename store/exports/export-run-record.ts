@@ -1,5 +1,6 @@
 import type { ExportDays, ExportWindow } from '../../domain/exports/export-window.ts';
 import type { ExportAlert, ExportRunCause, ExportRunState } from '../../domain/exports/exporter.ts';
+import { type FailureColumns, failureOf, type MailColumns, mailOf } from '../core/camel-row.ts';
 import type { MailState } from '../core/mails.ts';
 import type { DataExporter } from './data-exporter-record.ts';
 
@@ -55,31 +56,22 @@ export type NewExportRun = Pick<ExportRun, 'exporterId' | 'cause'>
   & Partial<Pick<ExportRun, 'scheduledFor' | 'covers' | 'rerunOf' | 'days'>>
   & { window: { start: Date | '-infinity' | null; end: Date }; requestedBy?: number | null };
 
-/** A row of export_runs. Minus infinity comes as a number. */
-export type ExportRunRow = {
-  entity_id: number; id: number; identifier: string; exporter_id: number; cause: ExportRunCause; scheduled_for: Date | null; covers: Date[];
-  rerun_of: number | null; window_start: Date | number | null; window_end: Date; days: string | null; definition: ExportDefinition | null;
-  state: ExportRunState; is_covered: boolean; generation: number; received_at: Date; started_at: Date | null; ended_at: Date | null;
-  attempt: number; tries: number; fault: string | null; waits_until: Date | null; failure_status: string | null; failure: string | null;
-  manifest_key: string | null; manifest_sha256: Buffer | null; published_at: Date | null;
-  mail_state: MailState | null; mail_tries: number; mail_reason: string | null; alert: ExportAlert | null;
-};
+/** Columns of export_runs. Minus infinity comes as a number. */
+export type ExportRunColumns = Omit<ExportRun, 'window' | 'days' | 'manifestSha256' | 'failure' | 'mail'>
+  & FailureColumns & MailColumns<MailState>
+  & { windowStart: Date | number | null; windowEnd: Date; days: string | null; manifestSha256: Buffer | null };
 
-export function toExportRun(row: ExportRunRow): ExportRun {
-  const [from, to] = row.days?.split('_') ?? [];
+export function toExportRun(columns: ExportRunColumns): ExportRun {
+  const { windowStart, windowEnd, days, manifestSha256, failureStatus, failure, mailState, mailTries, mailReason, ...run } = columns;
+  const [from, to] = days?.split('_') ?? [];
   return {
-    entityId: row.entity_id, id: row.id, identifier: row.identifier, exporterId: row.exporter_id, cause: row.cause,
-    scheduledFor: row.scheduled_for, covers: row.covers, rerunOf: row.rerun_of,
+    ...run,
     window: {
-      kind: row.days === null ? 'received' : 'happened', start: row.window_start instanceof Date ? row.window_start : null,
-      end: row.window_end,
+      kind: days === null ? 'received' : 'happened', start: windowStart instanceof Date ? windowStart : null, end: windowEnd,
     },
-    days: row.days === null ? null : { from: from!, to: to! }, definition: row.definition,
-    state: row.state, isCovered: row.is_covered, generation: row.generation,
-    receivedAt: row.received_at, startedAt: row.started_at, endedAt: row.ended_at,
-    attempt: row.attempt, tries: row.tries, fault: row.fault, waitsUntil: row.waits_until,
-    failure: row.failure === null ? null : { status: row.failure_status!, message: row.failure },
-    manifestKey: row.manifest_key, manifestSha256: row.manifest_sha256?.toString('hex') ?? null, publishedAt: row.published_at,
-    mail: row.mail_state && { state: row.mail_state, tries: row.mail_tries, reason: row.mail_reason }, alert: row.alert,
+    days: days === null ? null : { from: from!, to: to! },
+    manifestSha256: manifestSha256?.toString('hex') ?? null,
+    failure: failureOf({ failureStatus, failure }),
+    mail: mailOf({ mailState, mailTries, mailReason }),
   };
 }

@@ -1,10 +1,11 @@
 import { exportFolder, windowName } from '../../domain/exports/export-window.ts';
 import type { JobKey } from '../../domain/jobs/job.ts';
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import { claimJob, endRun, lockJob, lockJobToCancel } from '../jobs/jobs.ts';
 import type { DataExporter } from './data-exporter-record.ts';
-import { type ExportRun, type ExportRunRow, type NewExportRun, toExportRun } from './export-run-record.ts';
+import { type ExportRun, type ExportRunColumns, type NewExportRun, toExportRun } from './export-run-record.ts';
 
 /** Those that go on where the last good run ended, and move that on. */
 const FOLLOWS_CURSOR = `cause IN ('schedule', 'request')`;
@@ -12,14 +13,13 @@ const FOLLOWS_CURSOR = `cause IN ('schedule', 'request')`;
 /** Null: the exporter has a run for that scheduled time already. */
 export async function insertExportRun(tx: Queryable, entityId: number, run: NewExportRun): Promise<ExportRun | null> {
   const { window, days } = run;
-  const { rows } = await tx.query<ExportRunRow>(
+  return readRow(await tx.query(
     `INSERT INTO export_runs (entity_id, identifier, exporter_id, cause, requested_by, scheduled_for, covers, rerun_of, window_start,
        window_end, days)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
      ON CONFLICT (entity_id, exporter_id, scheduled_for) DO NOTHING RETURNING *`,
     [entityId, newIdentifier('run'), run.exporterId, run.cause, run.requestedBy ?? null, run.scheduledFor ?? null, run.covers ?? [],
-      run.rerunOf ?? null, window.start, window.end, days ? `${days.from}_${days.to}` : null]);
-  return rows[0] ? toExportRun(rows[0]) : null;
+      run.rerunOf ?? null, window.start, window.end, days ? `${days.from}_${days.to}` : null]), toExportRun);
 }
 
 /** Among so many of the last runs is whichever has not begun, or could cover a time that is due. */
@@ -49,24 +49,21 @@ export async function coverExportTime(
 }
 
 export async function findExportRun(db: Queryable, entityId: number, identifier: string): Promise<ExportRun | null> {
-  const { rows } = await db.query<ExportRunRow>(
-    'SELECT * FROM export_runs WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]);
-  return rows[0] ? toExportRun(rows[0]) : null;
+  return readRow(await db.query(
+    'SELECT * FROM export_runs WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]), toExportRun);
 }
 
 export async function findExportRunById(db: Queryable, entityId: number, id: number): Promise<ExportRun | null> {
-  const { rows } = await db.query<ExportRunRow>('SELECT * FROM export_runs WHERE entity_id = $1 AND id = $2', [entityId, id]);
-  return rows[0] ? toExportRun(rows[0]) : null;
+  return readRow(await db.query('SELECT * FROM export_runs WHERE entity_id = $1 AND id = $2', [entityId, id]), toExportRun);
 }
 
 /** An exporter's runs, newest first. */
 export async function listExportRuns(
   db: Queryable, entityId: number, exporterId: number, { offset, limit }: { offset: number; limit: number },
 ): Promise<ExportRun[]> {
-  const { rows } = await db.query<ExportRunRow>(
+  return readRows(await db.query(
     'SELECT * FROM export_runs WHERE entity_id = $1 AND exporter_id = $2 ORDER BY id DESC OFFSET $3 LIMIT $4',
-    [entityId, exporterId, offset, limit]);
-  return rows.map(toExportRun);
+    [entityId, exporterId, offset, limit]), toExportRun);
 }
 
 export async function countExportRuns(db: Queryable, entityId: number, exporterId: number): Promise<number> {
@@ -99,23 +96,22 @@ export async function findExportRunOfWindow(
  */
 export async function claimExportRun(tx: Tx, exporter: DataExporter, id: number, workflowRunId: string): Promise<ExportRun | null> {
   const { entityId } = exporter;
-  const found = await claimJob<ExportRunRow>(tx, 'export', { entityId, runId: id }, workflowRunId);
+  const found = await claimJob<ExportRunColumns>(tx, 'export', { entityId, runId: id }, workflowRunId);
   if (!found) return null;
-  const start = found.window_start ?? exporter.exportedUntil ?? exporter.exportsSince;
-  const { rows } = await tx.query<ExportRunRow>(
+  const start = found.windowStart ?? exporter.exportedUntil ?? exporter.exportsSince;
+  return readRow(await tx.query(
     `UPDATE export_runs SET window_start = coalesce(window_start, $3, '-infinity'), definition = coalesce(definition, $4),
        is_covered = ${FOLLOWS_CURSOR} AND window_end <= coalesce(window_start, $3, '-infinity')
      WHERE entity_id = $1 AND id = $2 RETURNING *`,
-    [entityId, id, start instanceof Date ? start : null, JSON.stringify(definitionOf(exporter, found, start))]);
-  return toExportRun(rows[0]!);
+    [entityId, id, start instanceof Date ? start : null, JSON.stringify(definitionOf(exporter, found, start))]), toExportRun);
 }
 
-function definitionOf(exporter: DataExporter, row: ExportRunRow, start: Date | number | null) {
+function definitionOf(exporter: DataExporter, columns: ExportRunColumns, start: Date | number | null) {
   const {
     name, type, bucketName, subfolder, region, endpoint, accountId, roleName, appIds, sorIds, exportedData, format, includeHeaders,
     encryptionType, partBytes,
   } = exporter;
-  const { window, days } = toExportRun({ ...row, window_start: start });
+  const { window, days } = toExportRun({ ...columns, windowStart: start });
   return {
     name, type, bucketName, subfolder, region, endpoint, accountId, roleName, appIds, sorIds, exportedData, format, includeHeaders,
     encryptionType, partBytes, folder: exportFolder(exporter, windowName(window, days)),
@@ -123,13 +119,13 @@ function definitionOf(exporter: DataExporter, row: ExportRunRow, start: Date | n
 }
 
 export async function lockExportRun(tx: Tx, key: JobKey): Promise<ExportRun | null> {
-  const row = await lockJob<ExportRunRow>(tx, 'export', key);
+  const row = await lockJob<ExportRunColumns>(tx, 'export', key);
   return row && toExportRun(row);
 }
 
 /** Ends a run where it stands. Null for an unknown one, false for one that has ended. */
 export async function cancelExportRun(tx: Queryable, entityId: number, identifier: string): Promise<ExportRun | false | null> {
-  const row = await lockJobToCancel<ExportRunRow>(tx, 'export', entityId, identifier);
+  const row = await lockJobToCancel<ExportRunColumns>(tx, 'export', entityId, identifier);
   if (!row) return row;
   const run = toExportRun(row);
   await endRun(tx, 'export', run, { state: 'canceled', failure: null, alert: null });
@@ -157,12 +153,12 @@ export type LateRows = { runIdentifier: string; window: ExportRun['window']; dat
 
 /** Those of an exporter that were looked for since a moment, oldest window first. */
 export async function listLateRows(db: Queryable, entityId: number, exporterId: number, since: Date): Promise<LateRows[]> {
-  const { rows } = await db.query<ExportRunRow & { data_type: string; late_rows: number }>(
+  return readRows(await db.query(
     `SELECT r.*, c.data_type, c.late_rows FROM export_runs r JOIN export_records c ON c.entity_id = r.entity_id AND c.run_id = r.id
      WHERE r.entity_id = $1 AND r.exporter_id = $2 AND c.late_rows > 0 AND c.late_checked_at >= $3
-     ORDER BY r.window_end, r.id, c.ordinal`, [entityId, exporterId, since]);
-  return rows.map((row) => {
-    const { identifier, window } = toExportRun(row);
-    return { runIdentifier: identifier, window, dataType: row.data_type, rows: row.late_rows };
+     ORDER BY r.window_end, r.id, c.ordinal`, [entityId, exporterId, since]),
+  ({ dataType, lateRows, ...columns }: ExportRunColumns & { dataType: string; lateRows: number }) => {
+    const { identifier, window } = toExportRun(columns);
+    return { runIdentifier: identifier, window, dataType, rows: lateRows };
   });
 }

@@ -1,5 +1,6 @@
+import { readRow } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
-import { type ExportRun, type ExportRunRow, toExportRun } from './export-run-record.ts';
+import { type ExportRun, type ExportRunColumns, toExportRun } from './export-run-record.ts';
 
 /** The newest good run of a window; `before` is the end of the window before it, null of the first. */
 export type ExportedWindow = { run: ExportRun; before: Date | null };
@@ -16,7 +17,7 @@ const IN_RANGE = '($3::timestamptz IS NULL OR window_end > $3) AND ($4::timestam
 export async function listExportedWindows(
   db: Queryable, entityId: number, exporterId: number, { from, to, offset, limit }: WindowRange & { offset: number; limit: number },
 ): Promise<ExportedWindow[]> {
-  const { rows } = await db.query<ExportRunRow & { before: Date | null }>(
+  const { rows } = await db.query<ExportRunColumns & { before: Date | null }>(
     `SELECT * FROM (SELECT w.*, lag(window_end) OVER (ORDER BY window_end, window_start) AS before FROM (${WINDOWS}) w) w
      WHERE ${IN_RANGE} ORDER BY window_end, window_start OFFSET $5 LIMIT $6`, [entityId, exporterId, from, to, offset, limit]);
   return rows.map((row) => ({ run: toExportRun(row), before: row.before }));
@@ -32,8 +33,7 @@ export async function countExportedWindows(
 
 /** The last run that was to export what came since the last good one, and has not; null where there is none. */
 export async function findRunBehind(db: Queryable, entityId: number, exporterId: number, since: Date | null): Promise<ExportRun | null> {
-  const { rows } = await db.query<ExportRunRow>(
+  return readRow(await db.query(
     `SELECT * FROM export_runs WHERE entity_id = $1 AND exporter_id = $2 AND cause IN ('schedule', 'request') AND state <> 'finished'
-       AND ($3::timestamptz IS NULL OR window_end > $3) ORDER BY id DESC LIMIT 1`, [entityId, exporterId, since]);
-  return rows[0] ? toExportRun(rows[0]) : null;
+       AND ($3::timestamptz IS NULL OR window_end > $3) ORDER BY id DESC LIMIT 1`, [entityId, exporterId, since]), toExportRun);
 }

@@ -1,3 +1,4 @@
+import { readRow } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
@@ -32,11 +33,6 @@ export type WaitingFeedRequest = { id: number; sorId: number; version: 2 | 3; bo
 
 export type NewFeedRequest = Omit<WaitingFeedRequest, 'id'> & { valuesIn: number };
 
-type FeedRow = {
-  id: number; identifier: string; sor_id: number; version: 2 | 3; received_at: Date; done_at: Date | null; values_in: number;
-  values_ok: number | null; values_ignored: number | null; values_failed: number | null;
-};
-
 /** Accepts a request: nothing is lost of it once the transaction commits. Returns its identifier. */
 export async function insertFeedRequest(tx: Queryable, entityId: number, request: NewFeedRequest): Promise<string> {
   return (await insertFeedRequests(tx, entityId, [request]))[0]!;
@@ -56,10 +52,10 @@ export async function insertFeedRequests(tx: Queryable, entityId: number, reques
 }
 
 export async function findFeedRequest(db: Queryable, entityId: number, identifier: string): Promise<FeedRequest | null> {
-  const { rows } = await db.query<FeedRow>(
-    `SELECT id, identifier, sor_id, version, received_at, done_at, values_in, values_ok, values_ignored, values_failed
-     FROM feed_requests WHERE entity_id = $1 AND identifier = $2`, [entityId, identifier]);
-  return rows[0] ? toFeedRequest(rows[0]) : null;
+  return readRow(await db.query(
+    `SELECT id, identifier, sor_id, version, received_at, done_at, values_in, coalesce(values_ok, 0) AS values_ok,
+       coalesce(values_ignored, 0) AS values_ignored, coalesce(values_failed, 0) AS values_failed
+     FROM feed_requests WHERE entity_id = $1 AND identifier = $2`, [entityId, identifier]));
 }
 
 /** What waits in the entity's inbox: requests, and bytes of their bodies. */
@@ -109,10 +105,3 @@ export async function updateFeedRequestsDone(tx: Tx, entityId: number, done: ({ 
       done.map(({ valuesFailed }) => valuesFailed)]);
 }
 
-function toFeedRequest(row: FeedRow): FeedRequest {
-  return {
-    id: row.id, identifier: row.identifier, sorId: row.sor_id, version: row.version, receivedAt: row.received_at,
-    doneAt: row.done_at, valuesIn: row.values_in, valuesOk: row.values_ok ?? 0, valuesIgnored: row.values_ignored ?? 0,
-    valuesFailed: row.values_failed ?? 0,
-  };
-}

@@ -1,5 +1,6 @@
+import { readRow } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
-import { type GdprPerson, type GdprPersonRow, type GdprRequest, toGdprPerson } from './request-record.ts';
+import { type GdprPerson, type GdprRequest, type PersonColumns, toGdprPerson } from './request-record.ts';
 
 /** Archives are found here without an entity: a link has none, nor has a file. Both have the request's identifier. */
 const OF_REQUEST = `FROM gdpr_requests r JOIN gdpr_request_people p ON p.entity_id = r.entity_id AND p.request_id = r.id
@@ -9,11 +10,12 @@ export type FoundArchive = { entityId: number; request: Pick<GdprRequest, 'ident
 
 /** The person of an archive that may be downloaded; null for an unknown request, one whose time is over, and an inactive entity. */
 export async function findArchive(db: Queryable, identifier: string, ordinal: number): Promise<FoundArchive | null> {
-  const { rows } = await db.query<GdprPersonRow & { entity_id: number }>(
+  return readRow(await db.query(
     `SELECT p.* ${OF_REQUEST} AND p.ordinal = $2 AND p.archive_bytes IS NOT NULL AND (r.expires_at IS NULL OR r.expires_at > now())
        AND EXISTS (SELECT FROM entities e WHERE e.id = r.entity_id AND e.active)`,
-    [identifier, ordinal]);
-  return rows[0] ? { entityId: rows[0].entity_id, request: { identifier }, person: toGdprPerson(rows[0]) } : null;
+    [identifier, ordinal]),
+  ({ entityId, ...person }: PersonColumns & { entityId: number }) =>
+    ({ entityId, request: { identifier }, person: toGdprPerson(person) }));
 }
 
 /** Whether a file of the area `access/` is one that somebody's row names. */

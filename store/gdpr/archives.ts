@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { JobKey } from '../../domain/jobs/job.ts';
+import { readRow } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import type { KnownBy } from './personal-data-location.ts';
 import { holdGdprRequest, touchRequest } from './progress.ts';
-import { type GdprPerson, type GdprPersonRow, type GdprRequest, toGdprPerson } from './request-record.ts';
+import { type GdprPerson, type GdprRequest, type PersonColumns, toGdprPerson } from './request-record.ts';
 import { OF_ANY_APP } from './rows-of-people.ts';
 
 /** The files of a request begin with it. */
@@ -21,12 +22,12 @@ export type BegunArchive = { person: GdprPerson; key: string };
 export async function beginArchive(tx: Tx, claim: JobKey): Promise<BegunArchive | null> {
   const request = await holdGdprRequest(tx, claim);
   const random = randomBytes(12).toString('hex');
-  const { rows } = await tx.query<GdprPersonRow & { archive_key: string }>(
+  return readRow(await tx.query(
     `UPDATE gdpr_request_people SET state = 'building', archive_key = $3 || ordinal || '-' || $4 || '.zip'
      WHERE entity_id = $1 AND request_id = $2 AND ordinal = (
        SELECT ordinal FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND state <> 'treated' ORDER BY ordinal LIMIT 1)
-     RETURNING *`, [request.entityId, request.id, archivePrefix(request), random]);
-  return rows[0] ? { person: toGdprPerson(rows[0]), key: rows[0].archive_key } : null;
+     RETURNING *`, [request.entityId, request.id, archivePrefix(request), random]),
+  (person: PersonColumns) => ({ person: toGdprPerson(person), key: person.archiveKey! }));
 }
 
 type ArchiveKey<Key = string> = JobKey & { ordinal: number; key: Key };

@@ -1,14 +1,14 @@
+import { readRow } from '../core/camel-row.ts';
 import type { Tx } from '../core/database.ts';
-import { type GdprRequest, type GdprRequestRow, KEPT_FOR, toGdprRequest } from './request-record.ts';
+import { type GdprRequest, KEPT_FOR, toGdprRequest } from './request-record.ts';
 
 /** Of one that waits. Null: there is none of that name that does. */
 export async function updateDecision(
   tx: Tx, entityId: number, identifier: string, { state, decidedBy }: { state: 'accepted' | 'declined'; decidedBy: number },
 ): Promise<GdprRequest | null> {
   // Of two that decide at once, the second finds that it waits no more.
-  const { rows } = await tx.query<GdprRequestRow>(
+  return readRow(await tx.query(
     `UPDATE gdpr_requests SET state = $3, decided_by = $4, decided_at = now(), updated_at = now(),
        expires_at = CASE WHEN $3 = 'declined' THEN now() + ${KEPT_FOR} END
-     WHERE entity_id = $1 AND identifier = $2 AND state = 'waiting' RETURNING *`, [entityId, identifier, state, decidedBy]);
-  return rows[0] ? toGdprRequest(rows[0]) : null;
+     WHERE entity_id = $1 AND identifier = $2 AND state = 'waiting' RETURNING *`, [entityId, identifier, state, decidedBy]), toGdprRequest);
 }

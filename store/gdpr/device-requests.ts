@@ -1,7 +1,6 @@
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
-import {
-  type GdprRequest, type GdprRequestRow, type GdprRequestState, type GdprRequestType, toGdprRequest, UNDER_WAY,
-} from './request-record.ts';
+import { type GdprRequest, type GdprRequestState, type GdprRequestType, toGdprRequest, UNDER_WAY } from './request-record.ts';
 
 /** A device that any of the apps knows, and the app that saw it last. */
 export type AskingDevice = { appId: number; deviceId: string; gdprApproval: boolean };
@@ -28,14 +27,13 @@ export async function findEarlierRequest(
   tx: Tx, entityId: number, { device: { appId, deviceId }, userId, type }: AskedByDevice,
 ): Promise<GdprRequest | null> {
   // By gdpr_people_by_device.
-  const { rows } = await tx.query<GdprRequestRow>(
+  return readRow(await tx.query(
     `SELECT r.* FROM gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = p.entity_id AND r.id = p.request_id
      WHERE p.entity_id = $1 AND p.device_id = $2 AND p.user_id IS NOT DISTINCT FROM $3
        AND r.source = 'sdk' AND r.app_id = $4 AND r.request_type = $5
        AND (r.${UNDER_WAY}
          OR (r.received_at > now() - interval '1 day' AND NOT (r.request_type = 'delete' AND r.state = 'treated')))
-     ORDER BY r.id LIMIT 1`, [entityId, deviceId, userId, appId, type]);
-  return rows[0] ? toGdprRequest(rows[0]) : null;
+     ORDER BY r.id LIMIT 1`, [entityId, deviceId, userId, appId, type]), toGdprRequest);
 }
 
 /** The first key of the advisory lock under which an entity's requests from devices are counted; the second is the entity's id. */
@@ -80,11 +78,6 @@ export type DeviceRequest = {
   identifier: string; type: GdprRequestType; state: GdprRequestState; deviceId: string | null; userId: string | null; receivedAt: Date;
 };
 
-type DeviceRequestRow = {
-  identifier: string; request_type: GdprRequestType; state: GdprRequestState; device_id: string | null; user_id: string | null;
-  received_at: Date;
-};
-
 /** What was asked for from devices of an app, newest first. */
 export async function listDeviceRequests(
   db: Queryable, entityId: number, appId: number, { offset, limit }: { offset: number; limit: number },
@@ -93,16 +86,10 @@ export async function listDeviceRequests(
   const { rows: [counted] } = await db.query<{ total: number }>(
     `SELECT count(*) AS total FROM gdpr_requests WHERE ${OF_APP}`, [entityId, appId]);
   // One from a device asks for one person.
-  const { rows } = await db.query<DeviceRequestRow>(
-    `SELECT r.identifier, r.request_type, r.state, p.device_id, p.user_id, r.received_at
+  const requests = readRows<DeviceRequest>(await db.query(
+    `SELECT r.identifier, r.request_type AS type, r.state, p.device_id, p.user_id, r.received_at
      FROM (SELECT * FROM gdpr_requests WHERE ${OF_APP} ORDER BY id DESC OFFSET $3 LIMIT $4) r
      LEFT JOIN gdpr_request_people p ON p.entity_id = r.entity_id AND p.request_id = r.id AND p.ordinal = 1
-     ORDER BY r.id DESC`, [entityId, appId, offset, limit]);
-  return {
-    total: counted!.total,
-    requests: rows.map((row) => ({
-      identifier: row.identifier, type: row.request_type, state: row.state, deviceId: row.device_id, userId: row.user_id,
-      receivedAt: row.received_at,
-    })),
-  };
+     ORDER BY r.id DESC`, [entityId, appId, offset, limit]));
+  return { total: counted!.total, requests };
 }

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { ListedHmacs } from '../../domain/gdpr/deletion-list.ts';
+import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -37,18 +38,8 @@ export type ExportDeletion = {
   createdAt: Date;
 };
 
-type DeletionRow = {
-  entity_id: number; id: number; identifier: string; exporter_id: number; request_identifier: string; round: number; part: number;
-  erased_at: Date; people: number; hmacs: ListedHmacs | null; state: ExportDeletion['state']; key: string | null; sha256: Buffer | null;
-  tries: number; fault: string | null; notified_at: Date | null; created_at: Date;
-};
-
-function toDeletion(row: DeletionRow): ExportDeletion {
-  return {
-    entityId: row.entity_id, id: row.id, identifier: row.identifier, exporterId: row.exporter_id, requestIdentifier: row.request_identifier,
-    round: row.round, part: row.part, erasedAt: row.erased_at, ids: row.people, hmacs: row.hmacs, state: row.state, key: row.key,
-    sha256: row.sha256, tries: row.tries, fault: row.fault, notifiedAt: row.notified_at, createdAt: row.created_at,
-  };
+function toDeletion({ people: ids, ...list }: Omit<ExportDeletion, 'ids'> & { people: number }): ExportDeletion {
+  return { ...list, ids };
 }
 
 const DELETED_EXPORTER = 'The exporter was deleted, and its access with it: what it exported still lies in its bucket';
@@ -111,10 +102,9 @@ function hmacsOf(key: string, people: readonly Person[]): ListedHmacs {
 
 /** Of a round, those to be put now into the buckets of their exporters. */
 export async function listDueLists(db: Queryable, { entityId, requestIdentifier, round }: DeletionRound): Promise<ExportDeletion[]> {
-  const { rows } = await db.query<DeletionRow>(
+  return readRows(await db.query(
     `SELECT * FROM export_deletions WHERE entity_id = $1 AND request_identifier = $2 AND round = $3 AND state = 'pending'
-       AND coalesce(waits_until <= now(), true) ORDER BY id`, [entityId, requestIdentifier, round]);
-  return rows.map(toDeletion);
+       AND coalesce(waits_until <= now(), true) ORDER BY id`, [entityId, requestIdentifier, round]), toDeletion);
 }
 
 /** When a list of the round is due next, in milliseconds from now; null: none of them is pending. */
@@ -128,20 +118,18 @@ export async function findNextListMs(db: Queryable, { entityId, requestIdentifie
 
 /** Those that an exporter's bucket did not take, of any request, and that could still be put there. The oldest first. */
 export async function listLeftLists(db: Queryable, entityId: number, exporterId: number, limit: number): Promise<ExportDeletion[]> {
-  const { rows } = await db.query<DeletionRow>(
+  return readRows(await db.query(
     `SELECT * FROM export_deletions WHERE entity_id = $1 AND exporter_id = $2 AND state <> 'notified' AND hmacs IS NOT NULL
-     ORDER BY id LIMIT $3`, [entityId, exporterId, limit]);
-  return rows.map(toDeletion);
+     ORDER BY id LIMIT $3`, [entityId, exporterId, limit]), toDeletion);
 }
 
 /** Newest first. */
 export async function listDeletions(
   db: Queryable, entityId: number, exporterId: number, { offset, limit }: { offset: number; limit: number },
 ): Promise<ExportDeletion[]> {
-  const { rows } = await db.query<DeletionRow>(
+  return readRows(await db.query(
     'SELECT * FROM export_deletions WHERE entity_id = $1 AND exporter_id = $2 ORDER BY id DESC OFFSET $3 LIMIT $4',
-    [entityId, exporterId, offset, limit]);
-  return rows.map(toDeletion);
+    [entityId, exporterId, offset, limit]), toDeletion);
 }
 
 export async function countDeletions(db: Queryable, entityId: number, exporterId: number): Promise<number> {

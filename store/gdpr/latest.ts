@@ -1,6 +1,7 @@
+import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import {
-  type GdprPerson, type GdprPersonRow, type GdprRequest, type GdprRequestRow, type GdprRequestType, toGdprPerson,
+  type GdprPerson, type GdprRequest, type GdprRequestType, type PersonColumns, type RequestColumns, toGdprPerson,
   toGdprRequest,
 } from './request-record.ts';
 
@@ -25,7 +26,7 @@ export async function listLatestRequests(
     ? 'gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = p.entity_id AND r.id = p.request_id'
     : `gdpr_requests r CROSS JOIN LATERAL (
          SELECT * FROM gdpr_request_people o WHERE o.entity_id = r.entity_id AND o.request_id = r.id ORDER BY o.ordinal) p`;
-  const { rows } = await db.query<Row>(
+  return readRows(await db.query(
     `SELECT r.*, p.ordinal, p.user_id, p.device_id, p.state AS person_state, p.treated_at AS person_treated_at,
        p.archive_key, p.archive_bytes, p.archive_sha256, p.message,
        (SELECT a.identifier FROM apps a WHERE a.entity_id = r.entity_id AND a.id = r.app_id) AS app,
@@ -34,18 +35,16 @@ export async function listLatestRequests(
      WHERE r.entity_id = $1 AND r.request_type = ANY ($2) AND r.updated_at >= $3 AND (r.expires_at IS NULL OR r.expires_at > now())
        ${users ? 'AND p.entity_id = $1 AND p.user_id = ANY ($5)' : ''}
      ORDER BY r.updated_at DESC, r.id DESC, p.ordinal LIMIT $4`,
-    [entityId, types, since, limit, ...users ? [users] : []]);
-  return rows.map(toPolled);
+    [entityId, types, since, limit, ...users ? [users] : []]), toPolled);
 }
 
-type Row = GdprRequestRow & Omit<GdprPersonRow, 'state' | 'treated_at' | 'subject' | 'round'> & {
-  person_state: GdprPersonRow['state']; person_treated_at: Date | null; app: string | null; sent_at: Date | null;
+type PolledColumns = RequestColumns & Omit<PersonColumns, 'state' | 'treatedAt' | 'subject' | 'round'> & {
+  personState: PersonColumns['state']; personTreatedAt: Date | null; app: string | null; sentAt: Date | null;
 };
 
-function toPolled(row: Row): PolledPerson {
-  const { person_state: state, person_treated_at: treated_at, app, sent_at: forwardedAt } = row;
+function toPolled({ personState: state, personTreatedAt: treatedAt, app, sentAt: forwardedAt, ...columns }: PolledColumns): PolledPerson {
   return {
-    request: toGdprRequest(row), app, forwardedAt,
-    person: toGdprPerson({ ...row, state, treated_at, subject: null, round: null }),
+    request: toGdprRequest(columns), app, forwardedAt,
+    person: toGdprPerson({ ...columns, state, treatedAt, subject: null, round: null }),
   };
 }

@@ -1,4 +1,5 @@
 import type { AliasDecision, LeftReason } from '../../domain/gdpr/gdpr-codes.ts';
+import { readRow, readRows } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { collectIdentifiersIn, type GdprIdentifier } from './identifiers.ts';
 import type { KnownBy } from './personal-data-location.ts';
@@ -15,11 +16,6 @@ export type Link = {
 
 export type Said = { appIdentifier: string | null; deviceId: string | null; at: Date };
 
-type LinkRow = {
-  ordinal: number; kind: Link['kind']; value: string; origin: Link['origin']; via: string | null; reason: LeftReason | null;
-  app: string | null; device_id: string | null; first_seen_at: Date | null; total: number;
-};
-
 const LINKS = `
   SELECT ordinal, kind, value, origin, via, NULL AS reason FROM gdpr_identifiers
   WHERE entity_id = $1 AND request_id = $2 AND (via IS NOT NULL OR kind = 'whole_device')
@@ -31,7 +27,7 @@ export async function listLinks(
 ): Promise<{ total: number; links: Link[] }> {
   const { rows: [counted] } = await db.query<{ total: number }>(`SELECT count(*) AS total FROM (${LINKS}) AS l`, [entityId, requestId]);
   // An alias by its key, in either direction.
-  const { rows } = await db.query<LinkRow>(
+  const links = readRows(await db.query(
     `SELECT l.*, said.app, said.device_id, said.first_seen_at
      FROM (SELECT * FROM (${LINKS}) AS l ORDER BY ordinal, reason NULLS FIRST, kind DESC, value COLLATE "C" OFFSET $3 LIMIT $4) AS l
        LEFT JOIN LATERAL (
@@ -39,12 +35,15 @@ export async function listLinks(
          FROM user_aliases u LEFT JOIN apps a ON a.entity_id = $1 AND a.id = u.app_id
          WHERE u.entity_id = $1 AND l.kind = 'user_id' AND (u.previous_id, u.user_id) IN ((l.value, l.via), (l.via, l.value))
          ORDER BY u.first_seen_at LIMIT 1) AS said ON true
-     ORDER BY ordinal, reason NULLS FIRST, kind DESC, value COLLATE "C"`, [entityId, requestId, offset, limit]);
-  return { total: counted!.total, links: rows.map(toLink) };
+     ORDER BY ordinal, reason NULLS FIRST, kind DESC, value COLLATE "C"`, [entityId, requestId, offset, limit]), toLink);
+  return { total: counted!.total, links };
 }
 
-function toLink({ ordinal, kind, value, origin, via, reason, app, device_id: deviceId, first_seen_at: at }: LinkRow): Link {
-  return { ordinal, kind, id: value, origin, via, leftAlone: reason, said: at === null ? null : { appIdentifier: app, deviceId, at } };
+type LinkColumns = Pick<Link, 'ordinal' | 'kind' | 'origin' | 'via'>
+  & { value: string; reason: LeftReason | null; app: string | null; deviceId: string | null; firstSeenAt: Date | null };
+
+function toLink({ value: id, reason: leftAlone, app: appIdentifier, deviceId, firstSeenAt: at, ...link }: LinkColumns): Link {
+  return { ...link, id, leftAlone, said: at === null ? null : { appIdentifier, deviceId, at } };
 }
 
 /** Ends a transaction that only looks. */
@@ -84,11 +83,6 @@ export type Alias = {
   previousId: string; userId: string; said: Said; witnessed: boolean; decision: AliasDecision | null; decidedAt: Date | null;
 };
 
-type AliasRow = {
-  previous_id: string; user_id: string; app: string | null; device_id: string | null; first_seen_at: Date; witnessed: boolean;
-  decision: AliasDecision | null; decided_at: Date | null;
-};
-
 const ALIAS = `u.previous_id, u.user_id, (SELECT a.identifier FROM apps a WHERE a.entity_id = $1 AND a.id = u.app_id) AS app,
   u.device_id, u.first_seen_at, u.witnessed, u.decision, u.decided_at`;
 
@@ -99,10 +93,10 @@ export async function listAliasesOf(
   const OF_ID = `SELECT * FROM user_aliases WHERE entity_id = $1 AND previous_id = $2
     UNION ALL SELECT * FROM user_aliases WHERE entity_id = $1 AND user_id = $2`;
   const { rows: [counted] } = await db.query<{ total: number }>(`SELECT count(*) AS total FROM (${OF_ID}) AS u`, [entityId, id]);
-  const { rows } = await db.query<AliasRow>(
+  const aliases = readRows(await db.query(
     `SELECT ${ALIAS} FROM (${OF_ID}) AS u ORDER BY u.first_seen_at, u.previous_id, u.user_id OFFSET $3 LIMIT $4`,
-    [entityId, id, offset, limit]);
-  return { total: counted!.total, aliases: rows.map(toAlias) };
+    [entityId, id, offset, limit]), toAlias);
+  return { total: counted!.total, aliases };
 }
 
 /** Null: there is no such alias. A decision of null takes one back. */
@@ -110,14 +104,15 @@ export async function updateAlias(
   tx: Tx, entityId: number, { previousId, userId }: Pick<Alias, 'previousId' | 'userId'>, decision: AliasDecision | null,
   decidedBy: number | null,
 ): Promise<Alias | null> {
-  const { rows } = await tx.query<AliasRow>(
+  return readRow(await tx.query(
     `UPDATE user_aliases u SET decision = $4, decided_by = CASE WHEN $4::text IS NOT NULL THEN $5::integer END,
        decided_at = CASE WHEN $4::text IS NOT NULL THEN now() END
-     WHERE entity_id = $1 AND previous_id = $2 AND user_id = $3 RETURNING ${ALIAS}`, [entityId, previousId, userId, decision, decidedBy]);
-  return rows[0] ? toAlias(rows[0]) : null;
+     WHERE entity_id = $1 AND previous_id = $2 AND user_id = $3 RETURNING ${ALIAS}`,
+    [entityId, previousId, userId, decision, decidedBy]), toAlias);
 }
 
-function toAlias(row: AliasRow): Alias {
-  const { previous_id: previousId, user_id: userId, app, device_id: deviceId, first_seen_at: at, witnessed, decision } = row;
-  return { previousId, userId, said: { appIdentifier: app, deviceId, at }, witnessed, decision, decidedAt: row.decided_at };
+type AliasColumns = Omit<Alias, 'said'> & { app: string | null; deviceId: string | null; firstSeenAt: Date };
+
+function toAlias({ app: appIdentifier, deviceId, firstSeenAt: at, ...alias }: AliasColumns): Alias {
+  return { ...alias, said: { appIdentifier, deviceId, at } };
 }

@@ -1,19 +1,19 @@
 import { JobGone, type JobKey, type JobKind, type JobRef } from '../../domain/jobs/job.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { claimJob, lockJob, updateJob } from '../jobs/jobs.ts';
-import { type GdprRequest, type GdprRequestRow, KEPT_FOR, toGdprRequest } from './request-record.ts';
+import { type GdprRequest, KEPT_FOR, type RequestColumns, toGdprRequest } from './request-record.ts';
 
 /** Requests for access and for deletion stand in one table. */
 const REQUEST: JobKind = 'delete';
 
 /** As `claimJob`, also of one that was treated and is kept; null of one that waits for approval or was declined, too. */
 export async function claimGdprRequest(tx: Queryable, ref: JobRef, workflowRunId: string): Promise<GdprRequest | null> {
-  const row = await claimJob<GdprRequestRow>(tx, REQUEST, ref, workflowRunId);
+  const row = await claimJob<RequestColumns>(tx, REQUEST, ref, workflowRunId);
   return row && toGdprRequest(row);
 }
 
 export async function lockGdprRequest(tx: Tx, key: JobKey): Promise<GdprRequest | null> {
-  const row = await lockJob<GdprRequestRow>(tx, REQUEST, key);
+  const row = await lockJob<RequestColumns>(tx, REQUEST, key);
   return row && toGdprRequest(row);
 }
 

@@ -56,37 +56,20 @@ export type GdprPerson = {
   message: string | null;
 };
 
-type RequestRow = {
-  entity_id: number; id: number; identifier: string; request_type: GdprRequestType; source: GdprSource; app_id: number | null;
-  requester_kind: GdprRequest['requester']['kind']; requester_id: number | null; skip_email: boolean; emails: string[];
-  state: GdprRequestState; generation: number; received_at: Date; started_at: Date | null; treated_at: Date | null;
-  expires_at: Date | null; updated_at: Date; round: number; stage: string | null; erased: Record<string, number>;
-  survivors: Record<string, number>; looked_at: Date | null; fault: string | null;
-};
-export type GdprRequestRow = RequestRow;
+/** Columns of gdpr_requests. */
+export type RequestColumns = Omit<GdprRequest, 'type' | 'requester'>
+  & { requestType: GdprRequestType; requesterKind: GdprRequest['requester']['kind']; requesterId: number | null };
 
-export function toGdprRequest(row: RequestRow): GdprRequest {
-  return {
-    entityId: row.entity_id, id: row.id, identifier: row.identifier, type: row.request_type, source: row.source, appId: row.app_id,
-    requester: { kind: row.requester_kind, id: row.requester_id }, skipEmail: row.skip_email, emails: row.emails, state: row.state,
-    generation: row.generation, receivedAt: row.received_at, startedAt: row.started_at, treatedAt: row.treated_at,
-    expiresAt: row.expires_at, updatedAt: row.updated_at, round: row.round, stage: row.stage, erased: row.erased,
-    survivors: row.survivors, lookedAt: row.looked_at, fault: row.fault,
-  };
+export function toGdprRequest({ requestType: type, requesterKind: kind, requesterId: id, ...request }: RequestColumns): GdprRequest {
+  return { ...request, type, requester: { kind, id } };
 }
 
-export type GdprPersonRow = {
-  ordinal: number; user_id: string | null; device_id: string | null; subject: Buffer | null; state: GdprPersonState;
-  treated_at: Date | null; round: number | null; archive_key: string | null; archive_bytes: number | null;
-  archive_sha256: Buffer | null; message: string | null;
-};
+/** Columns of gdpr_request_people. */
+export type PersonColumns = Omit<GdprPerson, 'archive'>
+  & { archiveKey: string | null; archiveBytes: number | null; archiveSha256: Buffer | null };
 
-export function toGdprPerson(row: GdprPersonRow): GdprPerson {
-  return {
-    ordinal: row.ordinal, userId: row.user_id, deviceId: row.device_id, subject: row.subject, state: row.state,
-    treatedAt: row.treated_at, round: row.round, message: row.message,
-    // While one is being written there is a key, and nothing to be had under it.
-    archive: row.archive_bytes === null ? null : { key: row.archive_key!, bytes: row.archive_bytes, sha256: row.archive_sha256! },
-  };
+export function toGdprPerson({ archiveKey: key, archiveBytes: bytes, archiveSha256: sha256, ...person }: PersonColumns): GdprPerson {
+  // While one is being written there is a key, and nothing to be had under it.
+  return { ...person, archive: bytes === null ? null : { key: key!, bytes, sha256: sha256! } };
 }
 

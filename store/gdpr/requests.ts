@@ -1,8 +1,9 @@
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import {
-  type GdprPerson, type GdprPersonRow, type GdprRequest, type GdprRequestRow, type GdprRequestState,
-  type GdprRequestType, type GdprSource, toGdprPerson, toGdprRequest,
+  type GdprPerson, type GdprRequest, type GdprRequestState, type GdprRequestType, type GdprSource, toGdprPerson,
+  toGdprRequest,
 } from './request-record.ts';
 
 export type NewGdprRequest = {
@@ -22,7 +23,7 @@ export type NewGdprRequest = {
 /** The request and its people, however many, in one statement. */
 export async function insertGdprRequest(tx: Queryable, entityId: number, request: NewGdprRequest): Promise<GdprRequest> {
   const { people, requester } = request;
-  const { rows: [made] } = await tx.query<GdprRequestRow>(
+  const made = readRow(await tx.query(
     `WITH made AS (
        INSERT INTO gdpr_requests
          (entity_id, identifier, request_type, source, app_id, requester_kind, requester_id, skip_email, emails, state)
@@ -33,8 +34,8 @@ export async function insertGdprRequest(tx: Queryable, entityId: number, request
        FROM made, unnest($11::text[], $12::text[]) WITH ORDINALITY AS asked (user_id, device_id, ordinal))
      SELECT * FROM made`,
     [entityId, newIdentifier('gdp'), request.type, request.source, request.appId, requester.kind, requester.id, request.skipEmail,
-      request.emails, request.state, people.map(({ userId }) => userId), people.map(({ deviceId }) => deviceId)]);
-  return toGdprRequest(made!);
+      request.emails, request.state, people.map(({ userId }) => userId), people.map(({ deviceId }) => deviceId)]), toGdprRequest);
+  return made!;
 }
 
 /** One whose week is over counts as gone, though it may not be discarded yet. */
@@ -42,22 +43,19 @@ const SHOWN = '(r.expires_at IS NULL OR r.expires_at > now())';
 
 /** Null when there is none, or its week is over. */
 export async function findGdprRequest(db: Queryable, entityId: number, identifier: string): Promise<GdprRequest | null> {
-  const { rows } = await db.query<GdprRequestRow>(
-    `SELECT * FROM gdpr_requests r WHERE entity_id = $1 AND identifier = $2 AND ${SHOWN}`, [entityId, identifier]);
-  return rows[0] ? toGdprRequest(rows[0]) : null;
+  return readRow(await db.query(
+    `SELECT * FROM gdpr_requests r WHERE entity_id = $1 AND identifier = $2 AND ${SHOWN}`, [entityId, identifier]), toGdprRequest);
 }
 
 /** As it lies there, expired or not. */
 export async function findGdprRequestById(db: Queryable, entityId: number, id: number): Promise<GdprRequest | null> {
-  const { rows } = await db.query<GdprRequestRow>('SELECT * FROM gdpr_requests WHERE entity_id = $1 AND id = $2', [entityId, id]);
-  return rows[0] ? toGdprRequest(rows[0]) : null;
+  return readRow(await db.query('SELECT * FROM gdpr_requests WHERE entity_id = $1 AND id = $2', [entityId, id]), toGdprRequest);
 }
 
 /** In the order in which they were asked for. */
 export async function listGdprPeople(db: Queryable, entityId: number, requestId: number): Promise<GdprPerson[]> {
-  const { rows } = await db.query<GdprPersonRow>(
-    'SELECT * FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 ORDER BY ordinal', [entityId, requestId]);
-  return rows.map(toGdprPerson);
+  return readRows(await db.query(
+    'SELECT * FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 ORDER BY ordinal', [entityId, requestId]), toGdprPerson);
 }
 
 export type GdprFilter = { type: GdprRequestType | null; state: GdprRequestState | null; source: GdprSource | null };
@@ -69,9 +67,9 @@ const FILTERED = `r.entity_id = $1 AND ($2::text IS NULL OR r.request_type = $2)
 export async function listGdprRequests(
   db: Queryable, entityId: number, { type, state, source }: GdprFilter, { offset, limit }: { offset: number; limit: number },
 ): Promise<GdprRequest[]> {
-  const { rows } = await db.query<GdprRequestRow>(
-    `SELECT * FROM gdpr_requests r WHERE ${FILTERED} ORDER BY id DESC OFFSET $5 LIMIT $6`, [entityId, type, state, source, offset, limit]);
-  return rows.map(toGdprRequest);
+  return readRows(await db.query(
+    `SELECT * FROM gdpr_requests r WHERE ${FILTERED} ORDER BY id DESC OFFSET $5 LIMIT $6`,
+    [entityId, type, state, source, offset, limit]), toGdprRequest);
 }
 
 export async function countGdprRequests(db: Queryable, entityId: number, { type, state, source }: GdprFilter): Promise<number> {

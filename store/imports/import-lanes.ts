@@ -1,4 +1,5 @@
 import type { RunErrorType } from '../../domain/imports/import-error-type.ts';
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 
 export type ErrorCounts = Partial<Record<RunErrorType, number>>;
@@ -12,18 +13,12 @@ export type LaneProgress = RowCounts & { nextOffset: number; nextLine: number };
 /** One lane, and the generation of the import that may go on with it. */
 export type LaneRef = { entityId: number; importId: number; generation: number; lane: number };
 
-type LaneRow = {
-  next_offset: number; next_line: number; rows_in: number; rows_ok: number; rows_ignored: number; rows_failed: number;
-  errors_by_type: ErrorCounts;
-};
-
 const COLUMNS = 'next_offset, next_line, rows_in, rows_ok, rows_ignored, rows_failed, errors_by_type';
 
 /** The lanes of an import in their order. */
 export async function listImportLanes(db: Queryable, entityId: number, importId: number): Promise<LaneProgress[]> {
-  const { rows } = await db.query<LaneRow>(
-    `SELECT ${COLUMNS} FROM import_lanes WHERE entity_id = $1 AND import_id = $2 ORDER BY lane`, [entityId, importId]);
-  return rows.map(toLane);
+  return readRows<LaneProgress>(await db.query(
+    `SELECT ${COLUMNS} FROM import_lanes WHERE entity_id = $1 AND import_id = $2 ORDER BY lane`, [entityId, importId]));
 }
 
 /**
@@ -31,11 +26,10 @@ export async function listImportLanes(db: Queryable, entityId: number, importId:
  * both raise the generation of all lanes.
  */
 export async function lockImportLane(tx: Tx, { entityId, importId, generation, lane }: LaneRef): Promise<LaneProgress | null> {
-  const { rows } = await tx.query<LaneRow>(
+  return readRow<LaneProgress>(await tx.query(
     `SELECT ${COLUMNS} FROM import_lanes
      WHERE entity_id = $1 AND import_id = $2 AND lane = $3 AND generation = $4 FOR UPDATE`,
-    [entityId, importId, lane, generation]);
-  return rows[0] ? toLane(rows[0]) : null;
+    [entityId, importId, lane, generation]));
 }
 
 /** In the transaction of the rows that it counts. */
@@ -45,13 +39,6 @@ export async function updateImportLane(tx: Tx, { entityId, importId, lane }: Lan
        rows_failed = $9, errors_by_type = $10 WHERE entity_id = $1 AND import_id = $2 AND lane = $3`,
     [entityId, importId, lane, progress.nextOffset, progress.nextLine, progress.rowsIn, progress.rowsOk,
       progress.rowsIgnored, progress.rowsFailed, progress.errorsByType]);
-}
-
-function toLane(row: LaneRow): LaneProgress {
-  return {
-    nextOffset: row.next_offset, nextLine: row.next_line, rowsIn: row.rows_in, rowsOk: row.rows_ok,
-    rowsIgnored: row.rows_ignored, rowsFailed: row.rows_failed, errorsByType: row.errors_by_type,
-  };
 }
 
 /** Adds up counts by error type. */

@@ -1,3 +1,4 @@
+import { type MailColumns, mailOf } from '../core/camel-row.ts';
 import type { MailState } from '../core/mails.ts';
 import { type ErrorCounts, type RowCounts, sumErrors } from './import-lanes.ts';
 
@@ -62,16 +63,9 @@ export type NewImport = Pick<Import, 'sorId' | 'version' | 'skipEmail'> & Partia
   source: ImportSource;
 };
 
-/** A row of `IMPORTS`. */
-export type ImportRow = {
-  entity_id: number; id: number; identifier: string; jid: string; sor_id: number; version: 2 | 3; skip_email: boolean;
-  dry_run: boolean; parent_id: number | null; root_id: number | null; state: ImportState; generation: number; received_at: Date;
-  started_at: Date | null; ended_at: Date | null; file_key: string | null; file_bytes: number; file_sha256: Buffer;
-  source_bytes: number; source_sha256: Buffer; source_gzip: boolean; source_defect: string | null; columns: 3 | 4 | null;
-  has_error_columns: boolean; shown_url: string | null; fetched_bytes: number | null; fetch_tries: number; fetch_fault: string | null;
-  mail_state: MailState | null; mail_tries: number; mail_reason: string | null; next_offset: number; next_line: number;
-  rows_in: number; rows_ok: number; rows_ignored: number; rows_failed: number; lane_errors: ErrorCounts[];
-};
+/** Columns of `IMPORTS`. */
+export type ImportColumns = Omit<Import, 'file' | 'mail' | 'errorsByType'> & MailColumns<MailState>
+  & Omit<PinnedFile, 'fileKey'> & { fileKey: string | null; laneErrors: ErrorCounts[] };
 
 /** An import with what its lanes come to together. */
 export const IMPORTS = `SELECT j.*, l.* FROM imports j CROSS JOIN LATERAL (
@@ -80,24 +74,15 @@ export const IMPORTS = `SELECT j.*, l.* FROM imports j CROSS JOIN LATERAL (
     jsonb_agg(errors_by_type) AS lane_errors
   FROM import_lanes WHERE entity_id = j.entity_id AND import_id = j.id) l`;
 
-export function toImport(row: ImportRow): Import {
+export function toImport(columns: ImportColumns): Import {
+  const {
+    fileKey, fileBytes, fileSha256, sourceBytes, sourceSha256, sourceGzip, sourceDefect, mailState, mailTries, mailReason, laneErrors,
+    ...job
+  } = columns;
   return {
-    entityId: row.entity_id, id: row.id, identifier: row.identifier, jid: row.jid, sorId: row.sor_id,
-    version: row.version, skipEmail: row.skip_email, dryRun: row.dry_run, parentId: row.parent_id, rootId: row.root_id,
-    state: row.state,
-    generation: row.generation, receivedAt: row.received_at, startedAt: row.started_at, endedAt: row.ended_at,
-    file: toFile(row), columns: row.columns,
-    hasErrorColumns: row.has_error_columns, shownUrl: row.shown_url, fetchedBytes: row.fetched_bytes, fetchTries: row.fetch_tries,
-    fetchFault: row.fetch_fault,
-    mail: row.mail_state && { state: row.mail_state, tries: row.mail_tries, reason: row.mail_reason },
-    nextOffset: row.next_offset, nextLine: row.next_line, rowsIn: row.rows_in, rowsOk: row.rows_ok,
-    rowsIgnored: row.rows_ignored, rowsFailed: row.rows_failed, errorsByType: sumErrors(row.lane_errors),
-  };
-}
-
-function toFile(row: ImportRow): PinnedFile | null {
-  return row.file_key === null ? null : {
-    fileKey: row.file_key, fileBytes: row.file_bytes, fileSha256: row.file_sha256, sourceBytes: row.source_bytes,
-    sourceSha256: row.source_sha256, sourceGzip: row.source_gzip, sourceDefect: row.source_defect,
+    ...job,
+    file: fileKey === null ? null : { fileKey, fileBytes, fileSha256, sourceBytes, sourceSha256, sourceGzip, sourceDefect },
+    mail: mailOf({ mailState, mailTries, mailReason }),
+    errorsByType: sumErrors(laneErrors),
   };
 }

@@ -1,8 +1,9 @@
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { claimJob, endJob, type JobEnd, lockJob, lockJobToCancel } from '../jobs/jobs.ts';
-import { type Import, type ImportRow, IMPORTS, type ImportState, type NewImport, toImport } from './import-record.ts';
+import { type Import, type ImportColumns, IMPORTS, type ImportState, type NewImport, toImport } from './import-record.ts';
 import { sealSource } from './import-source.ts';
 
 /** In how many lanes a new import is merged; chosen by measuring (docs/benchmarks.md). */
@@ -29,49 +30,44 @@ export async function insertImport(tx: Queryable, secrets: Secrets, entityId: nu
 }
 
 export async function findImport(db: Queryable, entityId: number, identifier: string): Promise<Import | null> {
-  const { rows } = await db.query<ImportRow>(`${IMPORTS} WHERE j.entity_id = $1 AND j.identifier = $2`, [entityId, identifier]);
-  return rows[0] ? toImport(rows[0]) : null;
+  return readRow(await db.query(`${IMPORTS} WHERE j.entity_id = $1 AND j.identifier = $2`, [entityId, identifier]), toImport);
 }
 
 export async function findImportById(db: Queryable, entityId: number, id: number): Promise<Import | null> {
-  const { rows } = await db.query<ImportRow>(`${IMPORTS} WHERE j.entity_id = $1 AND j.id = $2`, [entityId, id]);
-  return rows[0] ? toImport(rows[0]) : null;
+  return readRow(await db.query(`${IMPORTS} WHERE j.entity_id = $1 AND j.id = $2`, [entityId, id]), toImport);
 }
 
 /** By import id or job id: the older interface takes either (reference: Batch CSV import of attribute values). */
 export async function findImportByJob(db: Queryable, entityId: number, jobId: string): Promise<Import | null> {
   // The entity's own imports, of a week: a range of the key.
-  const { rows } = await db.query<ImportRow>(
-    `${IMPORTS} WHERE j.entity_id = $1 AND (j.identifier = $2 OR j.jid = $2)`, [entityId, jobId]);
-  return rows[0] ? toImport(rows[0]) : null;
+  return readRow(await db.query(
+    `${IMPORTS} WHERE j.entity_id = $1 AND (j.identifier = $2 OR j.jid = $2)`, [entityId, jobId]), toImport);
 }
 
 /** The imports into any SoR of the entity, newest first. */
 export async function listImports(
   db: Queryable, entityId: number,
 ): Promise<{ identifier: string; receivedAt: Date }[]> {
-  const { rows } = await db.query<{ identifier: string; received_at: Date }>(
-    'SELECT identifier, received_at FROM imports WHERE entity_id = $1 ORDER BY received_at DESC, id DESC', [entityId]);
-  return rows.map((row) => ({ identifier: row.identifier, receivedAt: row.received_at }));
+  return readRows(await db.query(
+    'SELECT identifier, received_at FROM imports WHERE entity_id = $1 ORDER BY received_at DESC, id DESC', [entityId]));
 }
 
 /** The imports that re-drive this one's errors, oldest first; dry runs left out. */
 export async function listRedrives(db: Queryable, entityId: number, id: number): Promise<Import[]> {
-  const { rows } = await db.query<ImportRow>(
-    `${IMPORTS} WHERE j.entity_id = $1 AND j.parent_id = $2 AND NOT j.dry_run ORDER BY j.id`, [entityId, id]);
-  return rows.map(toImport);
+  return readRows(await db.query(
+    `${IMPORTS} WHERE j.entity_id = $1 AND j.parent_id = $2 AND NOT j.dry_run ORDER BY j.id`, [entityId, id]), toImport);
 }
 
 /** As `claimJob`: with the generation that its steps carry, and whether its file is there. */
 export async function claimImport(
   db: Queryable, entityId: number, id: number, workflowRunId: string,
 ): Promise<{ generation: number; isPinned: boolean } | null> {
-  const row = await claimJob<{ generation: number; file_key: string | null }>(db, 'import', { entityId, runId: id }, workflowRunId);
-  return row && { generation: row.generation, isPinned: row.file_key !== null };
+  const row = await claimJob<{ generation: number; fileKey: string | null }>(db, 'import', { entityId, runId: id }, workflowRunId);
+  return row && { generation: row.generation, isPinned: row.fileKey !== null };
 }
 
 export async function lockImport(tx: Tx, entityId: number, id: number, generation: number): Promise<Import | null> {
-  const row = await lockJob<ImportRow>(tx, 'import', { entityId, runId: id, generation }, { select: IMPORTS });
+  const row = await lockJob<ImportColumns>(tx, 'import', { entityId, runId: id, generation }, { select: IMPORTS });
   return row && toImport(row);
 }
 

@@ -1,33 +1,28 @@
 import type { JobKey, JobKind, JobRef } from '../../domain/jobs/job.ts';
+import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { type DataExporter, type ExporterRow, toExporter } from '../exports/data-exporter-record.ts';
-import { type Sync, type SyncRow, toSync } from '../syncs/sync-record.ts';
+import { type Sync, toSync } from '../syncs/sync-record.ts';
 import { isFree, STORED_JOBS } from './jobs.ts';
 
 /** What the sweep finds in all entities: jobs to be started, jobs whose workflow is lost, and what should have a Schedule. */
 
 export type RunningJob = JobRef & JobKey & { workflowRunId: string };
 
-type RefRow = { entity_id: number; id: number; identifier: string; run_id: string; generation: number };
-
 /** Jobs accepted more than `graceSeconds` ago that no workflow has claimed and that no other job keeps waiting, oldest first. */
 export async function listUnclaimedJobs(db: Queryable, kind: JobKind, graceSeconds: number): Promise<JobRef[]> {
   const stored = STORED_JOBS[kind];
-  const { rows } = await db.query<RefRow>(
-    `SELECT entity_id, id, identifier FROM ${stored.table} j
+  return readRows<JobRef>(await db.query(
+    `SELECT entity_id, id AS run_id, identifier FROM ${stored.table} j
      WHERE state = 'accepted' AND ${stored.only ?? 'true'} AND received_at < now() - make_interval(secs => $1) AND ${isFree(stored)}
-     ORDER BY received_at LIMIT 1000`, [graceSeconds]);
-  return rows.map(({ entity_id: entityId, id: runId, identifier }) => ({ entityId, runId, identifier }));
+     ORDER BY received_at LIMIT 1000`, [graceSeconds]));
 }
 
 export async function listRunningJobs(db: Queryable, kind: JobKind): Promise<RunningJob[]> {
   const { table, only = 'true' } = STORED_JOBS[kind];
-  const { rows } = await db.query<RefRow>(
-    `SELECT entity_id, id, identifier, run_id, generation FROM ${table}
-     WHERE state = 'running' AND ${only} ORDER BY received_at LIMIT 1000`);
-  return rows.map((row) => ({
-    entityId: row.entity_id, runId: row.id, identifier: row.identifier, workflowRunId: row.run_id, generation: row.generation,
-  }));
+  return readRows<RunningJob>(await db.query(
+    `SELECT entity_id, id AS run_id, identifier, run_id AS workflow_run_id, generation FROM ${table}
+     WHERE state = 'running' AND ${only} ORDER BY received_at LIMIT 1000`));
 }
 
 /** Takes the row from a workflow that Temporal no longer knows: steps of its generation end, and it may be claimed again. */
@@ -46,10 +41,9 @@ export async function resetJob(
 
 /** Syncs that Temporal should have a Schedule for. */
 export async function listScheduledSyncs(db: Queryable): Promise<Sync[]> {
-  const { rows } = await db.query<SyncRow>(
+  return readRows(await db.query(
     `SELECT s.*, NULL AS creator_uid FROM syncs s
-     WHERE schedule IS NOT NULL AND paused_at IS NULL AND deleted_at IS NULL ORDER BY entity_id, id`);
-  return rows.map(toSync);
+     WHERE schedule IS NOT NULL AND paused_at IS NULL AND deleted_at IS NULL ORDER BY entity_id, id`), toSync);
 }
 
 /** Exporters that Temporal should have a Schedule for, with the zones of their entities. */

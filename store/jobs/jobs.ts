@@ -1,4 +1,5 @@
 import { JobGone, type JobKey, type JobKind, type JobRef } from '../../domain/jobs/job.ts';
+import { readRow } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 
 /**
@@ -44,7 +45,7 @@ export function isFree({ table, owner, isBeside = () => 'false' }: StoredKind, b
 }
 
 /**
- * Makes the row this workflow run's, and returns it; a repeat by the same run succeeds. Null when it is another's, has ended, or
+ * Makes the row this workflow run's, and returns its columns; a repeat by the same run succeeds. Null when it is another's, has ended, or
  * another job of its owner is under way, or was there before. Where there is an owner, `tx` holds it.
  */
 export async function claimJob<R extends object>(
@@ -52,13 +53,12 @@ export async function claimJob<R extends object>(
 ): Promise<R | null> {
   const stored = STORED_JOBS[kind];
   const { table, heldAs = 'running', alsoSet } = stored;
-  const { rows } = await tx.query<R>(
+  return readRow<R>(await tx.query(
     `UPDATE ${table} j SET state = CASE state WHEN 'accepted' THEN 'running' ELSE state END, run_id = $3,
        started_at = coalesce(started_at, now())${alsoSet === undefined ? '' : `, ${alsoSet}`}
      WHERE entity_id = $1 AND id = $2 AND (state = 'accepted' OR (state IN ('running', '${heldAs}') AND run_id = $3))
        AND ${isFree(stored, 'o.id < j.id')}
-     RETURNING *`, [entityId, runId, workflowRunId]);
-  return rows[0] ?? null;
+     RETURNING *`, [entityId, runId, workflowRunId]));
 }
 
 type Selected = {
@@ -72,11 +72,10 @@ type Selected = {
 export async function lockJob<R extends object>(
   tx: Tx, kind: JobKind, { entityId, runId, generation }: JobKey, { select, states = ['running'] }: Selected = {},
 ): Promise<R | null> {
-  const { rows } = await tx.query<R>(
+  return readRow<R>(await tx.query(
     `${select ?? `SELECT j.* FROM ${STORED_JOBS[kind].table} j`}
      WHERE j.entity_id = $1 AND j.id = $2 AND j.generation = $3 AND j.state = ANY ($4) FOR NO KEY UPDATE OF j`,
-    [entityId, runId, generation, states]);
-  return rows[0] ?? null;
+    [entityId, runId, generation, states]));
 }
 
 /** Whether a step of this generation may still go on. */
@@ -101,8 +100,8 @@ export async function updateJob(
 export async function lockJobToCancel<R extends { state: string }>(
   tx: Queryable, kind: JobKind, entityId: number, identifier: string,
 ): Promise<R | false | null> {
-  const { rows: [found] } = await tx.query<R>(
-    `SELECT * FROM ${STORED_JOBS[kind].table} WHERE entity_id = $1 AND identifier = $2 FOR NO KEY UPDATE`, [entityId, identifier]);
+  const found = readRow<R>(await tx.query(
+    `SELECT * FROM ${STORED_JOBS[kind].table} WHERE entity_id = $1 AND identifier = $2 FOR NO KEY UPDATE`, [entityId, identifier]));
   if (!found) return null;
   return found.state === 'accepted' || found.state === 'running' ? found : false;
 }

@@ -1,3 +1,4 @@
+import { type CreatorColumns, creatorOf, readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -26,14 +27,8 @@ export type Connection = {
   updatedAt: Date;
 };
 
-type ConnectionRow = {
-  id: number; identifier: string; name: string; connector: string; settings: SettingValues; secret_names: string[];
-  sealed_secrets: string | null; revision: number; creator_id: number | null; creator_uid: string; created_at: Date;
-  updated_at: Date;
-};
-
 const CONNECTIONS = `SELECT c.id, c.identifier, c.name, c.connector, c.settings, c.secret_names, c.sealed_secrets, c.revision,
-  u.id AS creator_id, u.uid AS creator_uid, c.created_at, c.updated_at
+  u.id AS created_by, u.uid AS creator_uid, c.created_at, c.updated_at
   FROM connections c LEFT JOIN users u ON u.id = c.created_by`;
 const LIVING = 'c.entity_id = $1 AND c.deleted_at IS NULL';
 
@@ -54,9 +49,8 @@ export async function insertConnection(
 export async function listConnections(
   db: Queryable, entityId: number, { offset, limit }: { offset: number; limit: number },
 ): Promise<Connection[]> {
-  const { rows } = await db.query<ConnectionRow>(
-    `${CONNECTIONS} WHERE ${LIVING} ORDER BY c.id OFFSET $2 LIMIT $3`, [entityId, offset, limit]);
-  return rows.map(toConnection);
+  return readRows(await db.query(
+    `${CONNECTIONS} WHERE ${LIVING} ORDER BY c.id OFFSET $2 LIMIT $3`, [entityId, offset, limit]), toConnection);
 }
 
 export async function countConnections(db: Queryable, entityId: number): Promise<number> {
@@ -74,20 +68,17 @@ export async function listConnectionNames(
 }
 
 export async function findConnection(db: Queryable, entityId: number, identifier: string): Promise<Connection | null> {
-  const { rows } = await db.query<ConnectionRow>(`${CONNECTIONS} WHERE ${LIVING} AND c.identifier = $2`, [entityId, identifier]);
-  return rows[0] ? toConnection(rows[0]) : null;
+  return readRow(await db.query(`${CONNECTIONS} WHERE ${LIVING} AND c.identifier = $2`, [entityId, identifier]), toConnection);
 }
 
 export async function findConnectionById(db: Queryable, entityId: number, id: number): Promise<Connection | null> {
-  const { rows } = await db.query<ConnectionRow>(`${CONNECTIONS} WHERE ${LIVING} AND c.id = $2`, [entityId, id]);
-  return rows[0] ? toConnection(rows[0]) : null;
+  return readRow(await db.query(`${CONNECTIONS} WHERE ${LIVING} AND c.id = $2`, [entityId, id]), toConnection);
 }
 
 /** As `findConnection`, and holds it as it is until the transaction ends. */
 export async function lockConnection(tx: Queryable, entityId: number, identifier: string): Promise<Connection | null> {
-  const { rows } = await tx.query<ConnectionRow>(
-    `${CONNECTIONS} WHERE ${LIVING} AND c.identifier = $2 FOR UPDATE OF c`, [entityId, identifier]);
-  return rows[0] ? toConnection(rows[0]) : null;
+  return readRow(await tx.query(
+    `${CONNECTIONS} WHERE ${LIVING} AND c.identifier = $2 FOR UPDATE OF c`, [entityId, identifier]), toConnection);
 }
 
 /** The secret members by their names. */
@@ -133,11 +124,6 @@ function secretsCell(entityId: number, identifier: string) {
   return { table: 'connections', column: 'sealed_secrets', entityId, row: identifier };
 }
 
-function toConnection(row: ConnectionRow): Connection {
-  return {
-    id: row.id, identifier: row.identifier, name: row.name, connector: row.connector, settings: row.settings,
-    secretNames: row.secret_names, sealedSecrets: row.sealed_secrets, revision: row.revision,
-    createdBy: row.creator_id === null ? null : { id: row.creator_id, uid: row.creator_uid },
-    createdAt: row.created_at, updatedAt: row.updated_at,
-  };
+function toConnection({ createdBy, creatorUid, ...connection }: Omit<Connection, 'createdBy'> & CreatorColumns): Connection {
+  return { ...connection, createdBy: creatorOf({ createdBy, creatorUid }) };
 }

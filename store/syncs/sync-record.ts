@@ -2,6 +2,7 @@ import type { Mapping } from '../../domain/syncs/record-mapping.ts';
 import type { NamedField } from '../../domain/syncs/schema-change.ts';
 import type { SCHEMA_RULES } from '../../domain/syncs/sync-codes.ts';
 import type { SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
+import { type CreatorColumns, creatorOf, type PauseColumns, pauseOf } from '../core/camel-row.ts';
 
 /** Attributes of a SoR, or a stream of a connection, whose records the fields of `key` name (none: nobody names them). */
 export type SyncDestination = { sorId: number } | { connectionId: number; stream: string; key: string[] };
@@ -54,27 +55,17 @@ export type Sync = NewSync & {
   updatedAt: Date;
 };
 
-/** A row of syncs, with its creator. */
-export type SyncRow = {
-  entity_id: number; id: number; identifier: string; name: string; connection_id: number; stream: string; sor_id: number | null;
-  destination_id: number | null; destination_stream: string | null; destination_key: string[] | null; mapping: Mapping;
-  mode: NewSync['mode']; cursor_field: string | null; removes: boolean; removal_limit: number; schedule: SyncSchedule | null;
-  schema_rule: NewSync['schemaRule']; alerts: SyncAlerts; revision: number; cursor: string | null; known_fields: NamedField[] | null;
-  read_fields: NamedField[] | null;
-  failures: number; paused_at: Date | null; paused_reason: string | null; scheduled_until: Date | null; created_by: number | null;
-  creator_uid: string | null; created_at: Date; updated_at: Date;
+/** Columns of syncs, with the creator. */
+type SyncColumns = Omit<Sync, 'destination' | 'paused' | 'createdBy'> & PauseColumns & CreatorColumns & {
+  sorId: number | null; destinationId: number | null; destinationStream: string | null; destinationKey: string[] | null;
 };
 
-export function toSync(row: SyncRow): Sync {
+export function toSync(columns: SyncColumns): Sync {
+  const { sorId, destinationId, destinationStream, destinationKey, pausedAt, pausedReason, createdBy, creatorUid, ...sync } = columns;
   return {
-    entityId: row.entity_id, id: row.id, identifier: row.identifier, name: row.name, connectionId: row.connection_id, stream: row.stream,
-    destination: row.sor_id === null
-      ? { connectionId: row.destination_id!, stream: row.destination_stream!, key: row.destination_key! } : { sorId: row.sor_id },
-    mapping: row.mapping, mode: row.mode, cursorField: row.cursor_field, removes: row.removes, removalLimit: row.removal_limit,
-    schedule: row.schedule, schemaRule: row.schema_rule, alerts: row.alerts, revision: row.revision, cursor: row.cursor,
-    knownFields: row.known_fields, readFields: row.read_fields, failures: row.failures,
-    paused: row.paused_at && { at: row.paused_at, reason: row.paused_reason! }, scheduledUntil: row.scheduled_until,
-    createdBy: row.created_by === null ? null : { id: row.created_by, uid: row.creator_uid! },
-    createdAt: row.created_at, updatedAt: row.updated_at,
+    ...sync,
+    destination: sorId === null ? { connectionId: destinationId!, stream: destinationStream!, key: destinationKey! } : { sorId },
+    paused: pauseOf({ pausedAt, pausedReason }),
+    createdBy: creatorOf({ createdBy, creatorUid }),
   };
 }

@@ -1,5 +1,6 @@
 import type { SchemaChange } from '../../domain/syncs/schema-change.ts';
 import type { RUN_CAUSES } from '../../domain/syncs/sync-codes.ts';
+import { type FailureColumns, failureOf, type MailColumns, mailOf } from '../core/camel-row.ts';
 import type { MailState } from '../core/mails.ts';
 import type { ErrorCounts } from '../imports/import-lanes.ts';
 
@@ -88,39 +89,26 @@ export type NewRun = Pick<SyncRun, 'syncId' | 'cause'>
   & Partial<Pick<SyncRun, 'scheduledFor' | 'dryRun' | 'dryRunRecords' | 'fresh' | 'removalsConfirmed' | 'rootId'>>
   & { requestedBy?: number | null };
 
-/** A row of sync_runs. */
-export type RunRow = {
-  entity_id: number; id: number; identifier: string; sync_id: number; cause: SyncRun['cause']; scheduled_for: Date | null; covers: Date[];
-  dry_run: boolean; dry_run_records: number | null; fresh: boolean; removals_confirmed: boolean; root_id: number | null;
-  state: RunState; generation: number; received_at: Date; started_at: Date | null; ended_at: Date | null; cursor_before: string | null;
-  position: string | null; is_begun: boolean; is_read: boolean; records_read: number; records_written: number;
-  records_unchanged: number; records_ignored: number; records_failed: number; unnamed: number; errors_by_type: ErrorCounts;
-  bytes: number; removed: number; removal: 'done' | 'held' | 'skipped' | null; removal_reason: string | null;
-  schema_change: SchemaChange | null; unmapped_fields: string[]; missing_fields: string[]; tries: number; fault: string | null;
-  batches_taken: number; records_taken: number; lanes_done: number[];
-  waits_until: Date | null; failure_status: string | null; failure: string | null; sample: SampleRecord[] | null;
-  mail_state: MailState | null; mail_tries: number; mail_reason: string | null; alert: RunAlert | null;
-};
+/** Columns of sync_runs. */
+export type RunColumns = Omit<SyncRun, 'missed' | 'progress' | 'removal' | 'failure' | 'mail'> & FailureColumns & MailColumns<MailState> & {
+  covers: Date[]; removal: 'done' | 'held' | 'skipped' | null; removalReason: string | null;
+  recordsRead: number; recordsWritten: number; recordsUnchanged: number; recordsIgnored: number; recordsFailed: number;
+} & Pick<RunProgress, 'errorsByType' | 'bytes' | 'unnamed' | 'position' | 'unmappedFields' | 'batchesTaken' | 'recordsTaken' | 'lanesDone'>;
 
-export function toRun(row: RunRow): SyncRun {
+export function toRun(columns: RunColumns): SyncRun {
+  const {
+    covers, removal, removalReason, failureStatus, failure, mailState, mailTries, mailReason,
+    recordsRead, recordsWritten, recordsUnchanged, recordsIgnored, recordsFailed,
+    errorsByType, bytes, unnamed, position, unmappedFields, batchesTaken, recordsTaken, lanesDone, ...run
+  } = columns;
   return {
-    entityId: row.entity_id, id: row.id, identifier: row.identifier, syncId: row.sync_id, cause: row.cause, scheduledFor: row.scheduled_for,
-    missed: row.covers.length, dryRun: row.dry_run, dryRunRecords: row.dry_run_records, fresh: row.fresh,
-    removalsConfirmed: row.removals_confirmed, rootId: row.root_id,
-    state: row.state, generation: row.generation, receivedAt: row.received_at, startedAt: row.started_at, endedAt: row.ended_at,
-    cursorBefore: row.cursor_before, isBegun: row.is_begun, isRead: row.is_read, progress: toProgress(row),
-    removed: row.removed, removal: row.removal && { state: row.removal, reason: row.removal_reason },
-    schemaChange: row.schema_change, missingFields: row.missing_fields,
-    tries: row.tries, fault: row.fault, waitsUntil: row.waits_until,
-    failure: row.failure === null ? null : { status: row.failure_status!, message: row.failure }, sample: row.sample,
-    mail: row.mail_state && { state: row.mail_state, tries: row.mail_tries, reason: row.mail_reason }, alert: row.alert,
-  };
-}
-
-function toProgress(row: RunRow): RunProgress {
-  return {
-    read: row.records_read, written: row.records_written, unchanged: row.records_unchanged, ignored: row.records_ignored,
-    failed: row.records_failed, errorsByType: row.errors_by_type, bytes: row.bytes, unnamed: row.unnamed, position: row.position,
-    unmappedFields: row.unmapped_fields, batchesTaken: row.batches_taken, recordsTaken: row.records_taken, lanesDone: row.lanes_done,
+    ...run, missed: covers.length,
+    progress: {
+      read: recordsRead, written: recordsWritten, unchanged: recordsUnchanged, ignored: recordsIgnored, failed: recordsFailed,
+      errorsByType, bytes, unnamed, position, unmappedFields, batchesTaken, recordsTaken, lanesDone,
+    },
+    removal: removal && { state: removal, reason: removalReason },
+    failure: failureOf({ failureStatus, failure }),
+    mail: mailOf({ mailState, mailTries, mailReason }),
   };
 }

@@ -1,19 +1,19 @@
 import type { JobKey } from '../../domain/jobs/job.ts';
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import { claimJob, endRun, type JobEnd, lockJob, lockJobToCancel } from '../jobs/jobs.ts';
-import { type NewRun, type RunRow, type SyncRun, toRun } from './sync-run-record.ts';
+import { type NewRun, type RunColumns, type SyncRun, toRun } from './sync-run-record.ts';
 
 /** Null: the sync has a run for that scheduled time already. */
 export async function insertRun(tx: Queryable, entityId: number, run: NewRun): Promise<SyncRun | null> {
-  const { rows } = await tx.query<RunRow>(
+  return readRow(await tx.query(
     `INSERT INTO sync_runs (entity_id, identifier, sync_id, cause, requested_by, scheduled_for, dry_run, dry_run_records, fresh,
        removals_confirmed, root_id)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
      ON CONFLICT (entity_id, sync_id, scheduled_for) DO NOTHING RETURNING *`,
     [entityId, newIdentifier('run'), run.syncId, run.cause, run.requestedBy ?? null, run.scheduledFor ?? null,
-      run.dryRun ?? false, run.dryRunRecords ?? null, run.fresh ?? false, run.removalsConfirmed ?? false, run.rootId ?? null]);
-  return rows[0] ? toRun(rows[0]) : null;
+      run.dryRun ?? false, run.dryRunRecords ?? null, run.fresh ?? false, run.removalsConfirmed ?? false, run.rootId ?? null]), toRun);
 }
 
 /** Among so many of the last runs is whichever has not begun. */
@@ -34,22 +34,20 @@ export async function coverScheduledTime(tx: Queryable, entityId: number, syncId
 }
 
 export async function findRun(db: Queryable, entityId: number, identifier: string): Promise<SyncRun | null> {
-  const { rows } = await db.query<RunRow>('SELECT * FROM sync_runs WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]);
-  return rows[0] ? toRun(rows[0]) : null;
+  return readRow(await db.query('SELECT * FROM sync_runs WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]), toRun);
 }
 
 export async function findRunById(db: Queryable, entityId: number, id: number): Promise<SyncRun | null> {
-  const { rows } = await db.query<RunRow>('SELECT * FROM sync_runs WHERE entity_id = $1 AND id = $2', [entityId, id]);
-  return rows[0] ? toRun(rows[0]) : null;
+  return readRow(await db.query('SELECT * FROM sync_runs WHERE entity_id = $1 AND id = $2', [entityId, id]), toRun);
 }
 
 /** A sync's runs, newest first. */
 export async function listRuns(
   db: Queryable, entityId: number, syncId: number, { offset, limit }: { offset: number; limit: number },
 ): Promise<SyncRun[]> {
-  const { rows } = await db.query<RunRow>(
-    'SELECT * FROM sync_runs WHERE entity_id = $1 AND sync_id = $2 ORDER BY id DESC OFFSET $3 LIMIT $4', [entityId, syncId, offset, limit]);
-  return rows.map(toRun);
+  return readRows(await db.query(
+    'SELECT * FROM sync_runs WHERE entity_id = $1 AND sync_id = $2 ORDER BY id DESC OFFSET $3 LIMIT $4',
+    [entityId, syncId, offset, limit]), toRun);
 }
 
 export async function countRuns(db: Queryable, entityId: number, syncId: number): Promise<number> {
@@ -61,11 +59,11 @@ export async function countRuns(db: Queryable, entityId: number, syncId: number)
 /** The last run of each of some syncs, dry runs left out, by the sync's id. */
 export async function findLastRuns(db: Queryable, entityId: number, syncIds: number[]): Promise<Map<number, SyncRun>> {
   // One look into sync_runs_of_sync for each.
-  const { rows } = await db.query<RunRow>(
+  const runs = readRows(await db.query(
     `SELECT r.* FROM unnest($2::integer[]) AS asked (sync_id) CROSS JOIN LATERAL (
        SELECT * FROM sync_runs WHERE entity_id = $1 AND sync_id = asked.sync_id AND NOT dry_run ORDER BY id DESC LIMIT 1) r`,
-    [entityId, syncIds]);
-  return new Map(rows.map((row) => [row.sync_id, toRun(row)]));
+    [entityId, syncIds]), toRun);
+  return new Map(runs.map((run) => [run.syncId, run]));
 }
 
 /** The identifier of a run that has begun and not ended, dry runs left out; null where there is none. */
@@ -82,28 +80,27 @@ export async function findRunUnderWay(db: Queryable, entityId: number, syncId: n
  * later one in between. One that begins takes the cursor of its sync. `tx` holds the sync.
  */
 export async function claimRun(tx: Tx, entityId: number, id: number, workflowRunId: string): Promise<SyncRun | null> {
-  const row = await claimJob<RunRow>(tx, 'sync', { entityId, runId: id }, workflowRunId);
-  if (!row || row.is_begun || row.fresh || row.root_id !== null) return row && toRun(row);
-  const { rows } = await tx.query<RunRow>(
+  const row = await claimJob<RunColumns>(tx, 'sync', { entityId, runId: id }, workflowRunId);
+  if (!row || row.isBegun || row.fresh || row.rootId !== null) return row && toRun(row);
+  return readRow(await tx.query(
     `UPDATE sync_runs r SET cursor_before = (SELECT cursor FROM syncs s WHERE s.entity_id = $1 AND s.id = r.sync_id)
-     WHERE entity_id = $1 AND id = $2 RETURNING *`, [entityId, id]);
-  return toRun(rows[0]!);
+     WHERE entity_id = $1 AND id = $2 RETURNING *`, [entityId, id]), toRun);
 }
 
 export async function lockRun(tx: Tx, key: JobKey): Promise<SyncRun | null> {
-  const row = await lockJob<RunRow>(tx, 'sync', key);
+  const row = await lockJob<RunColumns>(tx, 'sync', key);
   return row && toRun(row);
 }
 
 /** The same for a batch that is on its way: its outcomes count also where the run was canceled meanwhile. */
 export async function lockRunOfBatch(tx: Tx, key: JobKey): Promise<SyncRun | null> {
-  const row = await lockJob<RunRow>(tx, 'sync', key, { states: ['running', 'canceled'] });
+  const row = await lockJob<RunColumns>(tx, 'sync', key, { states: ['running', 'canceled'] });
   return row && toRun(row);
 }
 
 /** Canceled runs of a sync that had a batch on its way, oldest first; held until the transaction ends. */
 export async function lockRunsWithAbandonedBatches(tx: Tx, entityId: number, syncId: number): Promise<SyncRun[]> {
-  const { rows } = await tx.query<RunRow>(
+  const { rows } = await tx.query<RunColumns>(
     `SELECT * FROM sync_runs r WHERE entity_id = $1 AND sync_id = $2 AND state = 'canceled'
        AND EXISTS (SELECT FROM sync_batches b WHERE b.entity_id = $1 AND b.run_id = r.id)
      ORDER BY id FOR NO KEY UPDATE OF r`, [entityId, syncId]);
@@ -123,7 +120,7 @@ export async function updateRunEnded(tx: Queryable, run: SyncRun, end: JobEnd): 
 
 /** Ends a run where it stands: what it wrote stays. Null for an unknown one, false for one that has ended. */
 export async function cancelRun(tx: Queryable, entityId: number, identifier: string): Promise<SyncRun | false | null> {
-  const row = await lockJobToCancel<RunRow>(tx, 'sync', entityId, identifier);
+  const row = await lockJobToCancel<RunColumns>(tx, 'sync', entityId, identifier);
   if (!row) return row;
   const run = toRun(row);
   await updateRunEnded(tx, run, { state: 'canceled', failure: null, alert: null });

@@ -1,6 +1,7 @@
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
-import { type NewSync, type Sync, type SyncRow, toSync } from './sync-record.ts';
+import { type NewSync, type Sync, toSync } from './sync-record.ts';
 
 const SYNCS = `SELECT s.*, u.uid AS creator_uid FROM syncs s LEFT JOIN users u ON u.id = s.created_by`;
 const LIVING = 's.entity_id = $1 AND s.deleted_at IS NULL';
@@ -50,8 +51,7 @@ export async function isSyncNameTaken(db: Queryable, entityId: number, name: str
 export async function listSyncs(
   db: Queryable, entityId: number, { offset, limit }: { offset: number; limit: number },
 ): Promise<Sync[]> {
-  const { rows } = await db.query<SyncRow>(`${SYNCS} WHERE ${LIVING} ORDER BY s.id OFFSET $2 LIMIT $3`, [entityId, offset, limit]);
-  return rows.map(toSync);
+  return readRows(await db.query(`${SYNCS} WHERE ${LIVING} ORDER BY s.id OFFSET $2 LIMIT $3`, [entityId, offset, limit]), toSync);
 }
 
 export async function countSyncs(db: Queryable, entityId: number): Promise<number> {
@@ -60,25 +60,21 @@ export async function countSyncs(db: Queryable, entityId: number): Promise<numbe
 }
 
 export async function findSync(db: Queryable, entityId: number, identifier: string): Promise<Sync | null> {
-  const { rows } = await db.query<SyncRow>(`${SYNCS} WHERE ${LIVING} AND s.identifier = $2`, [entityId, identifier]);
-  return rows[0] ? toSync(rows[0]) : null;
+  return readRow(await db.query(`${SYNCS} WHERE ${LIVING} AND s.identifier = $2`, [entityId, identifier]), toSync);
 }
 
 export async function findSyncById(db: Queryable, entityId: number, id: number): Promise<Sync | null> {
-  const { rows } = await db.query<SyncRow>(`${SYNCS} WHERE ${LIVING} AND s.id = $2`, [entityId, id]);
-  return rows[0] ? toSync(rows[0]) : null;
+  return readRow(await db.query(`${SYNCS} WHERE ${LIVING} AND s.id = $2`, [entityId, id]), toSync);
 }
 
 /** As `findSync`, and holds it as it is until the transaction ends. */
 export async function lockSync(tx: Queryable, entityId: number, identifier: string): Promise<Sync | null> {
-  const { rows } = await tx.query<SyncRow>(`${SYNCS} WHERE ${LIVING} AND s.identifier = $2 FOR UPDATE OF s`, [entityId, identifier]);
-  return rows[0] ? toSync(rows[0]) : null;
+  return readRow(await tx.query(`${SYNCS} WHERE ${LIVING} AND s.identifier = $2 FOR UPDATE OF s`, [entityId, identifier]), toSync);
 }
 
 /** As `findSyncById`, and holds it. */
 export async function lockSyncById(tx: Queryable, entityId: number, id: number): Promise<Sync | null> {
-  const { rows } = await tx.query<SyncRow>(`${SYNCS} WHERE ${LIVING} AND s.id = $2 FOR UPDATE OF s`, [entityId, id]);
-  return rows[0] ? toSync(rows[0]) : null;
+  return readRow(await tx.query(`${SYNCS} WHERE ${LIVING} AND s.id = $2 FOR UPDATE OF s`, [entityId, id]), toSync);
 }
 
 /** The names of the syncs that write to a SoR. */
