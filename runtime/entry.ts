@@ -6,12 +6,18 @@ import { createLog } from './telemetry/log.ts';
 
 /** Runs a process of Millrace. */
 export async function enter(run: (config: Config, log: Logger) => Promise<void>): Promise<void> {
+  // Ctrl-C ends the reader of a pipe (`| tee log`) at once, and must not keep us from ending in good order.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreBrokenPipe);
   await saidPlainly(async () => {
     const config = readConfig(process.env);
     const log = createLog({ level: config.MILLRACE_LOG_LEVEL });
     log.info({ config: describeConfig(config) }, 'starting');
     await run(config, log);
   });
+}
+
+function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
 }
 
 /** What is wrong with the surroundings is said plainly, without a stack. */

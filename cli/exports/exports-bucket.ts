@@ -1,5 +1,6 @@
 import { GetObjectCommand, HeadObjectCommand, paginateListObjectsV2, S3Client, type S3ServiceException } from '@aws-sdk/client-s3';
 import { refuse } from '../../domain/core/refusal.ts';
+import { ObjectRefused } from './object-refused.ts';
 
 export type BucketOptions = { bucket: string; region?: string; endpoint?: string };
 
@@ -7,7 +8,7 @@ export type BucketOptions = { bucket: string; region?: string; endpoint?: string
 export type ExportsBucket = {
   /** Keys, in order. */
   list(prefix: string): AsyncIterable<string>;
-  /** Null for an unknown key. */
+  /** Null for an unknown key. Throws an `ObjectRefused`, as `read` does. */
   size(key: string): Promise<number | null>;
   read(key: string): Promise<AsyncIterable<Uint8Array> | null>;
   close(): void;
@@ -23,6 +24,7 @@ export function openExportsBucket({ bucket, region, endpoint }: BucketOptions): 
   });
   const asked = async <T>(answer: Promise<T>, what: string): Promise<T | null> => answer.catch((error: S3ServiceException) => {
     if (error.name !== 'NoSuchBucket' && error.$metadata?.httpStatusCode === 404) return null;
+    if (isOfObject(error)) throw new ObjectRefused(what, reasonOf(error));
     return refuseAsS3(error, what);
   });
   return {
@@ -55,10 +57,20 @@ async function* whole(body: AsyncIterable<Uint8Array>, key: string): AsyncGenera
   }
 }
 
-/** In S3's own words, with what is to be done where they are hard to make out. */
-function refuseAsS3({ name, message, $metadata }: S3ServiceException, what: string): never {
+/** Whether another object may be given nonetheless; other credentials are what the rest takes. */
+function isOfObject({ name, $metadata }: S3ServiceException): boolean {
+  return $metadata?.httpStatusCode === 403 && !['InvalidAccessKeyId', 'SignatureDoesNotMatch', 'RequestTimeTooSkewed'].includes(name);
+}
+
+function reasonOf({ name, message, $metadata }: S3ServiceException): string {
   const status = $metadata?.httpStatusCode;
+  return `${name}${status === undefined ? '' : ` (${status})`}: ${message}`;
+}
+
+/** In S3's own words, with what is to be done where they are hard to make out. */
+function refuseAsS3(error: S3ServiceException, what: string): never {
+  const { name, message } = error;
   const hint = name === 'CredentialsProviderError' ? ' Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.'
     : message === 'Region is missing' ? '. Name it by --region, or set AWS_REGION.' : '';
-  return refuse(502, 's3', `S3 does not give ${what}: ${name}${status === undefined ? '' : ` (${status})`}: ${message}${hint}`);
+  return refuse(502, 's3', `S3 does not give ${what}: ${reasonOf(error)}${hint}`);
 }

@@ -3,10 +3,11 @@ import { text } from 'node:stream/consumers';
 import { type SignatureState, type SigningKey, verifyDocument } from '../../domain/core/signed-document.ts';
 import { type ExportManifest, manifestSchema } from '../../domain/exports/export-manifest.ts';
 import type { ExportsBucket } from './exports-bucket.ts';
+import { ObjectRefused } from './object-refused.ts';
 import type { WindowFolder } from './window-folders.ts';
 
 type ManifestFile = ExportManifest['types'][number]['files'][number];
-type VerifiedFile = { key: string; state: 'ok' | 'missing' | 'differs'; reason: string | null };
+type VerifiedFile = { key: string; state: 'ok' | 'missing' | 'differs' | 'refused'; reason: string | null };
 
 export type VerifiedWindow = {
   exporter: string;
@@ -33,7 +34,8 @@ const MAX_LOOKS = 3;
 export async function verifyWindow(verification: Verification, folder: WindowFolder): Promise<VerifiedWindow> {
   const key = `${folder.path}/manifest.json`;
   for (let look = 1; ; look += 1) {
-    const written = await readText(verification.bucket, key);
+    const written = await unlessRefused(readText(verification.bucket, key));
+    if (written instanceof ObjectRefused) return { ...nothingKnown(folder, key), faults: [`is refused: ${written.reason}`] };
     const verified = written === null
       ? { ...nothingKnown(folder, key), extra: await stillThere(verification, folder.keys), faults: ['is missing'] }
       : await verifyWritten(verification, folder, key, written);
@@ -76,11 +78,20 @@ async function verifyFiles(verification: Verification, named: ManifestFile[]): P
 }
 
 async function verifyFile({ bucket, isDeep }: Verification, { key, bytes, sha256 }: ManifestFile): Promise<VerifiedFile> {
-  const found = isDeep ? await hash(bucket, key) : { bytes: await bucket.size(key), sha256: null };
+  const found = await unlessRefused(isDeep ? hash(bucket, key) : bucket.size(key).then((size) => ({ bytes: size, sha256: null })));
+  if (found instanceof ObjectRefused) return { key, state: 'refused', reason: `is refused: ${found.reason}` };
   if (found.bytes === null) return { key, state: 'missing', reason: null };
   if (found.bytes !== bytes) return { key, state: 'differs', reason: `has ${found.bytes} bytes, not ${bytes}` };
   if (found.sha256 !== null && found.sha256 !== sha256) return { key, state: 'differs', reason: 'has another SHA-256' };
   return { key, state: 'ok', reason: null };
+}
+
+/** What was asked for; or that S3 refuses it, which is found out like all else. */
+function unlessRefused<T>(answer: Promise<T>): Promise<T | ObjectRefused> {
+  return answer.catch((error: unknown) => {
+    if (error instanceof ObjectRefused) return error;
+    throw error;
+  });
 }
 
 async function hash(bucket: ExportsBucket, key: string): Promise<{ bytes: number | null; sha256: string | null }> {
@@ -119,7 +130,7 @@ const wholeSeconds = (time: string | null) => (time === null ? undefined : Math.
 /** What was listed may be gone: the old files of a window that was exported again. */
 async function stillThere({ bucket }: Verification, keys: string[]): Promise<string[]> {
   const found: string[] = [];
-  for (const key of keys) if (await bucket.size(key) !== null) found.push(key);
+  for (const key of keys) if (await unlessRefused(bucket.size(key)) !== null) found.push(key);
   return found;
 }
 

@@ -22,7 +22,7 @@ beforeAll(async () => {
   onFileEnd(() => rm(folder.path, { recursive: true, force: true }));
 });
 
-type Service = { url: string; said(): string; kill(signal: NodeJS.Signals): Promise<number | null>; ended: Promise<number | null> };
+type Service = { url: string; said(): string; hangUp(): void; kill(signal: NodeJS.Signals): Promise<number | null>; ended: Promise<number | null> };
 
 /** The real `npm start`, on a data folder of this file's. */
 function start(port: number, env: Record<string, string> = {}): Service {
@@ -38,7 +38,10 @@ function start(port: number, env: Record<string, string> = {}): Service {
     return ended;
   };
   onFileEnd(() => kill('SIGKILL'));
-  return { url: `http://127.0.0.1:${port}`, said: () => said, kill, ended };
+  const hangUp = () => {
+    for (const stream of [child.stdout, child.stderr]) stream.destroy();
+  };
+  return { url: `http://127.0.0.1:${port}`, said: () => said, hangUp, kill, ended };
 }
 
 async function ready({ url, said }: Service): Promise<string[]> {
@@ -140,6 +143,15 @@ describe('npm start', () => {
     expect(await service.ended).toBe(1);
     expect(service.said()).toContain('postgres: ended by itself; its log is');
     expect(await children()).toEqual([]);
+  });
+
+  it('ends in good order at Ctrl-C, which whatever reads its output hears first', async () => {
+    const service = start(18_188);
+    await ready(service);
+    const parts = await children();
+    service.hangUp();
+    expect(await service.kill('SIGINT')).toBe(0);
+    expect(parts.map(isAlive)).toEqual([false, false]);
   });
 
   it('says which variables are wrong, all at once, before anything starts', async () => {

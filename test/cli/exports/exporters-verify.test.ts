@@ -10,6 +10,7 @@ import type { ExportManifest, UnsignedManifest } from '../../../domain/exports/e
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { codeOf, documented } from '../../harness/core/documented.ts';
 import { pythonProgram } from '../../harness/core/python-program.ts';
+import { s3Error, s3Proxy } from '../../harness/core/s3-proxy.ts';
 import { testS3, type TestS3 } from '../../harness/core/s3.ts';
 import { useServer } from '../../server/http/use-server.ts';
 import { CRYPTOGRAPHY, runDocumented } from '../core/run-documented.ts';
@@ -142,6 +143,29 @@ describe('millrace exporters verify', () => {
     const verified = await verify('--deep');
     expect(verified.status).toBe(1);
     expect(errorsOf(verified)).toEqual([`${key} has another SHA-256`]);
+  });
+
+  it('shows a file, a manifest or an object besides that S3 refuses to give, and looks at all others', async () => {
+    const proxy = await s3Proxy(s3.settings.endpoint);
+    const [file, manifest, extra] = [windows[0].files[1]!, windows[1].manifest, `${windows[2].at}/0002/logs-0001.csv.gz`];
+    await s3.put(extra, 'of a run that was broken off');
+    await s3.delete(windows[2].files[0]!);
+    proxy.meet({ key: new RegExp(file) }, s3Error(403, 'InvalidObjectState', 'The object lies in Glacier'), 9);
+    proxy.meet({ key: new RegExp(manifest) }, s3Error(403, 'AccessDenied', 'Access Denied'), 9);
+    proxy.meet({ key: new RegExp(extra) }, s3Error(403, 'AccessDenied', 'Access Denied'), 9);
+    const refused = {
+      file: `${file} is refused: InvalidObjectState (403): The object lies in Glacier`,
+      manifest: `${manifest} is refused: AccessDenied (403): Access Denied`,
+    };
+    const verified = await verify('--deep', '--endpoint', proxy.endpoint);
+    expect(verified).toMatchObject({ status: 1, err: '' });
+    expect(errorsOf(verified)).toEqual([
+      refused.file, refused.manifest, `${windows[2].files[0]} is missing`, `${extra} is extra: no manifest names it`,
+    ]);
+    expect(verified.out).toContain('3 windows with faults, 0 gaps and overlaps: 3 windows, 4 files (each hashed');
+    const report = await reportOf('--deep', '--endpoint', proxy.endpoint);
+    expect(report.windows[0]!.files[1]).toEqual({ key: file, state: 'refused', reason: refused.file.slice(file.length + 1) });
+    expect(report.windows[1]!.faults).toEqual([refused.manifest.slice(manifest.length + 1)]);
   });
 
   it('shows what no manifest names, and a window without a manifest', async () => {

@@ -27,7 +27,7 @@ it('all that is wrong is told by its place, and nothing is quoted', () => {
     E: { kind: 'singer', command: ['/opt/tap'] },
     f: null,
   })) as string;
-  expect(read.replace('names a file with faults: ', '').split('; ').toSorted()).toEqual([
+  expect(read.replace('names a file with errors: ', '').split('; ').toSorted()).toEqual([
     'E has a name that is not of small letters, digits, _ and -',
     'a.command begins with the path of a program, from / on',
     'a.kind is singer or airbyte',
@@ -47,7 +47,7 @@ it('all that is wrong is told by its place, and nothing is quoted', () => {
 
 it('a file that holds something else is told', () => {
   expect(readCommands('')).toBe('names a file that is not JSON');
-  expect(readCommands('[]')).toBe('names a file with faults: the whole is not an object');
+  expect(readCommands('[]')).toBe('names a file with errors: the whole is not an object');
 });
 
 it('a file that is not there is told', () => {
