@@ -15,6 +15,7 @@ export type EmbeddedPostgres = { url: string } & Pick<Child, 'lost' | 'stop'>;
 const DATABASE = 'postgres';
 const READY_WITHIN_MS = 60_000;
 const STILL_AT_IT_MS = 15_000;
+const BETWEEN_TRIES_MS = 200;
 
 /** For a machine that it shares with everything else of Millrace; durable. */
 const SETTINGS: Record<string, string> = {
@@ -66,19 +67,34 @@ export async function startPostgres({ dataDir, say, settings = {} }: PostgresOpt
   const port = await rememberedPort(dataDir, 'postgres', say);
   const options = Object.entries({ ...SETTINGS, ...settings, ...QUOTES_NOTHING, port: String(port) })
     .flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const child = startChild({
+  const url = `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
+  const { lost, stop } = await readyChild(url, say, () => startChild({
     dataDir, name: 'postgres', command: binaries.postgres, args: ['-D', cluster, ...options], stopSignal: 'SIGINT',
     options: { ...user, env: ENVIRONMENT, cwd: '/' },
-  });
-  const url = `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
-  try {
-    await ready(url, child, say);
-  } catch (error) {
-    await child.stop();
-    throw error;
-  }
+  }));
   say(`postgres: embedded ${MAJOR}, ready in ${seconds(start)}`);
-  return { url, lost: child.lost, stop: child.stop };
+  return { url, lost, stop };
+}
+
+/**
+ * One that was killed has ended for us as soon as it is a zombie; for Postgres its process id is in use until somebody has waited for
+ * it. So a start that finds the data held is tried again, for READY_WITHIN_MS.
+ */
+const HELD = '"postmaster.pid" already exists';
+
+async function readyChild(url: string, say: Say, start: () => Child): Promise<Child> {
+  for (const began = performance.now(); ;) {
+    const child = start();
+    try {
+      await ready(url, child, say);
+      return child;
+    } catch (error) {
+      await child.stop();
+      const isHeld = error instanceof CannotStart && error.message.includes(HELD);
+      if (!isHeld || performance.now() - began > READY_WITHIN_MS) throw error;
+    }
+    await delay(BETWEEN_TRIES_MS);
+  }
 }
 
 /** SQLSTATEs: it still replays what a crash left behind; the password is not the cluster's. */

@@ -1,9 +1,11 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { endChildrenLeftBehind } from '../../../runtime/embedded/children.ts';
 import { type EmbeddedPostgres, startPostgres } from '../../../runtime/embedded/postgres.ts';
+import { postgresUser } from '../../../runtime/embedded/postgres-folder.ts';
 import type { ProcessIdentity } from '../../../runtime/embedded/process-identity.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { useDataFolder } from '../temporary-folder.ts';
@@ -74,6 +76,21 @@ describe('a database', () => {
     const durable = "'fsync', 'synchronous_commit', 'full_page_writes', 'data_checksums'";
     expect(await query(url, `SELECT setting FROM pg_settings WHERE name IN (${durable})`))
       .toEqual(Array(4).fill({ setting: 'on' }));
+  });
+
+  it('a start waits for a database that still holds the data, as one that was killed may for a moment', async () => {
+    const user = await postgresUser();
+    const holder = spawn('sleep', ['300'], { ...user, stdio: 'ignore' });
+    const pidFile = join(area(), '18', 'postmaster.pid');
+    writeFileSync(pidFile, `${holder.pid}\n${join(area(), '18')}\n`);
+    if (user.uid !== undefined) chownSync(pidFile, user.uid, user.gid!);
+    const starting = start();
+    await waitFor('a try that finds it held', async () => {
+      await Promise.race([starting, Promise.resolve()]);
+      return readFileSync(join(folder.path, 'postgres.log'), 'utf8').includes('"postmaster.pid" already exists');
+    });
+    holder.kill('SIGKILL');
+    expect(await query((await starting).url, 'SELECT word FROM kept')).toEqual([{ word: 'Äpfel' }]);
   });
 
   it('after SIGKILL of the database a start recovers what was committed', async () => {
