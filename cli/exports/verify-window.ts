@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { type SignatureState, type SigningKey, verifyDocument } from '../../domain/core/signed-document.ts';
-import { type ExportManifest, manifestSchema } from '../../domain/exports/export-manifest.ts';
+import { type ExportManifest, type UnsignedManifest, unsignedManifest } from '../../domain/exports/export-manifest.ts';
 import type { ExportsBucket } from './exports-bucket.ts';
 import { ObjectRefused } from './object-refused.ts';
 import type { WindowFolder } from './window-folders.ts';
@@ -51,9 +51,9 @@ async function verifyWritten(
   verification: Verification, folder: WindowFolder, key: string, written: string,
 ): Promise<VerifiedWindow> {
   const json = parse(written);
-  const { data: manifest } = manifestSchema.safeParse(json);
+  const { data: manifest } = unsignedManifest.safeParse(json);
   if (!manifest) return { ...nothingKnown(folder, key), faults: ['is not a manifest of version 1'] };
-  const signature = verification.keys && verifyDocument(json as object, verification.keys);
+  const signature = 'signature' in (json as object) ? verification.keys && verifyDocument(json as object, verification.keys) : 'unsigned';
   const named = manifest.types.flatMap(({ files }) => files);
   const names = new Set([key, ...named.map((file) => file.key)]);
   const files = await verifyFiles(verification, named);
@@ -113,7 +113,7 @@ function signatureFaults(signature: SignatureState | null): string[] {
 }
 
 /** A manifest that was put into another folder has a good signature, and tells of something else. */
-function manifestFaults({ exporter, window, rows, types }: ExportManifest, folder: WindowFolder): string[] {
+function manifestFaults({ exporter, window, rows, types }: UnsignedManifest, folder: WindowFolder): string[] {
   const counted = types.flatMap(({ files }) => files).reduce((sum, file) => sum + file.rows, 0);
   const { span } = folder;
   const isOther = span && (span.end.getTime() !== wholeSeconds(window.end) || span.start?.getTime() !== wholeSeconds(window.start));

@@ -21,7 +21,8 @@ const dataType = z.object({
   columns: z.array(z.string()), rows: count, expected: count, files: z.array(file),
 });
 
-const unsigned = z.object({
+/** A manifest, whether it is signed or not. */
+export const unsignedManifest = z.object({
   version: z.literal(1),
   exporter: z.string(), exporter_name: z.string(), entity: z.string(), run: z.string(), cause: z.string(),
   window: z.object({
@@ -40,8 +41,8 @@ const unsigned = z.object({
 });
 
 /** What one run wrote, as `manifest.json` tells it. Members that it does not know are dropped. */
-export const manifestSchema = unsigned.extend({ signature: documentSignature });
+export const manifestSchema = unsignedManifest.extend({ signature: documentSignature });
 
 /** What is signed: all of it but its signature. */
-export type UnsignedManifest = z.infer<typeof unsigned>;
+export type UnsignedManifest = z.infer<typeof unsignedManifest>;
 export type ExportManifest = z.infer<typeof manifestSchema>;

@@ -1,4 +1,4 @@
-import { readRow } from '../core/camel-row.ts';
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { type ExportRun, type ExportRunColumns, toExportRun } from './export-run-record.ts';
 
@@ -17,10 +17,10 @@ const IN_RANGE = '($3::timestamptz IS NULL OR window_end > $3) AND ($4::timestam
 export async function listExportedWindows(
   db: Queryable, entityId: number, exporterId: number, { from, to, offset, limit }: WindowRange & { offset: number; limit: number },
 ): Promise<ExportedWindow[]> {
-  const { rows } = await db.query<ExportRunColumns & { before: Date | null }>(
+  return readRows(await db.query(
     `SELECT * FROM (SELECT w.*, lag(window_end) OVER (ORDER BY window_end, window_start) AS before FROM (${WINDOWS}) w) w
-     WHERE ${IN_RANGE} ORDER BY window_end, window_start OFFSET $5 LIMIT $6`, [entityId, exporterId, from, to, offset, limit]);
-  return rows.map((row) => ({ run: toExportRun(row), before: row.before }));
+     WHERE ${IN_RANGE} ORDER BY window_end, window_start OFFSET $5 LIMIT $6`, [entityId, exporterId, from, to, offset, limit]),
+  ({ before, ...columns }: ExportRunColumns & { before: Date | null }) => ({ run: toExportRun(columns), before }));
 }
 
 export async function countExportedWindows(

@@ -100,11 +100,10 @@ export async function lockRunOfBatch(tx: Tx, key: JobKey): Promise<SyncRun | nul
 
 /** Canceled runs of a sync that had a batch on its way, oldest first; held until the transaction ends. */
 export async function lockRunsWithAbandonedBatches(tx: Tx, entityId: number, syncId: number): Promise<SyncRun[]> {
-  const { rows } = await tx.query<RunColumns>(
+  return readRows(await tx.query(
     `SELECT * FROM sync_runs r WHERE entity_id = $1 AND sync_id = $2 AND state = 'canceled'
        AND EXISTS (SELECT FROM sync_batches b WHERE b.entity_id = $1 AND b.run_id = r.id)
-     ORDER BY id FOR NO KEY UPDATE OF r`, [entityId, syncId]);
-  return rows.map(toRun);
+     ORDER BY id FOR NO KEY UPDATE OF r`, [entityId, syncId]), toRun);
 }
 
 /**

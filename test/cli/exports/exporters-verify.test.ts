@@ -225,9 +225,12 @@ describe('millrace exporters verify', () => {
     await putManifest(windows[0].at, { ...text, rows: 9 });
     await putManifest(windows[1].at, await manifestOf(windows[2]));
     await putManifest(windows[2].at, { ...await manifestOf(windows[2]), signature: { algorithm: 'Ed25519', key_id: 'x', value: '' } });
+    const { signature: _, ...unsigned } = await manifestOf(await putWindow(END(22), END(23)));
+    await putManifest(`${prefix}/${name(END(22), END(23))}`, unsigned);
     const verified = await verify();
     expect(verified.status).toBe(1);
     expect(errorsOf(verified)).toEqual(expect.arrayContaining([
+      `${prefix}/${name(END(22), END(23))}/manifest.json has no signature`,
       `${windows[0].manifest} was changed: its signature does not fit`,
       `${windows[0].manifest} says 9 rows, and its files have 8`,
       `${windows[1].manifest} tells of another window than its folder`,
