@@ -13,6 +13,10 @@ const LINE_RULES: LineRule[] = [
     message: 'a path that other machines do not have',
   },
   { rule: 'line-length', files: /\.(?:ts|js|mjs)$/, pattern: /^.{141}/u, message: 'longer than 140 characters' },
+  {
+    rule: 'raw-columns', files: /^store\//, pattern: /\.query<\w*Columns\b/,
+    message: 'a query gives columns as the database names them: readRow and readRows give them in camel case',
+  },
   { rule: 'clock', files: /^domain\//, pattern: /\bnew Date\(\)/, message: 'a rule has no clock: it is given `now`' },
 ];
 const BINARY = /\.(?:png|jpg|gif|ico|gz|bin|xls|woff2?)$/;

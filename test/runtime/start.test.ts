@@ -22,7 +22,14 @@ beforeAll(async () => {
   onFileEnd(() => rm(folder.path, { recursive: true, force: true }));
 });
 
-type Service = { url: string; said(): string; hangUp(): void; kill(signal: NodeJS.Signals): Promise<number | null>; ended: Promise<number | null> };
+type Service = {
+  url: string;
+  said(): string;
+  /** Whatever reads its output is gone. */
+  hangUp(): void;
+  kill(signal: NodeJS.Signals): Promise<number | null>;
+  ended: Promise<number | null>;
+};
 
 /** The real `npm start`, on a data folder of this file's. */
 function start(port: number, env: Record<string, string> = {}): Service {
