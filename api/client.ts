@@ -118,10 +118,13 @@ class Connection {
 
   async *each(operation: Operation, input: Input = {}, options: CallOptions = {}): AsyncGenerator<unknown> {
     const request = requestOf(operation, input, options, this.#headers(operation));
+    const [pathname] = request.path.split('?') as [string];
     for (let next: string | null = request.path; next !== null;) {
       const page = await this.#answer(operation, { ...request, path: next }) as Page;
       yield* 'items' in page ? page.items : Object.values(page).find(Array.isArray) ?? [];
-      next = pathOf('items' in page ? page.navigation.next : page.next);
+      const link = 'items' in page ? page.navigation.next : page.next;
+      // Its path is where callers of the server reach it, which may be elsewhere than here.
+      next = link === null ? null : pathname + new URL(link).search;
     }
   }
 
@@ -131,7 +134,7 @@ class Connection {
       const answered = await this.#send(request);
       return answered.ok ? answered : this.#refuseReply(answered, await this.#read(answered));
     });
-    return this.#wholeBody(reply);
+    return this.#wholeBody(reply, options.signal);
   }
 
   #answer(operation: Operation, request: Request): Promise<unknown> {
@@ -169,8 +172,10 @@ class Connection {
   }
 
   #send({ path, ...request }: Request): Promise<Response> {
-    const { url } = this.#options;
+    const { url, token } = this.#options;
     if (!URL.canParse(path, url)) return refuse(400, BAD_URL, `${url} is no URL: it is to be one such as http://127.0.0.1:8080`);
+    // An error of fetch would hold it.
+    if (token !== undefined && !/^[!-~]*$/.test(token)) return refuse(400, NOT_SENT, 'The request could not be sent: is the token right?');
     return fetch(new URL(path, url), request).catch((error: Error) => {
       if (request.signal?.aborted) throw error;
       return refuseUnsent(url, error);
@@ -198,23 +203,17 @@ class Connection {
     return refuse(503, BROKEN_OFF, `The connection to ${this.#options.url} broke off: what came is not complete.`);
   }
 
-  async *#wholeBody({ body }: Response): AsyncGenerator<Uint8Array> {
+  async *#wholeBody({ body }: Response, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
     try {
       if (body) yield* body as unknown as AsyncIterable<Uint8Array>;
     } catch {
+      signal?.throwIfAborted();
       this.#refuseBrokenOff();
     }
   }
 }
 
 type Page = { items: unknown[]; navigation: { next: string | null } } | { next: string | null };
-
-/** A link leads to where callers of the server reach it, which may be elsewhere than here. */
-function pathOf(link: string | null): string | null {
-  if (link === null) return null;
-  const { pathname, search } = new URL(link);
-  return pathname + search;
-}
 
 function requestOf(
   operation: Operation, { params = {}, query = {}, body, file }: Input, { signal, idempotencyKey }: CallOptions,
@@ -249,7 +248,8 @@ function formOf(fields: Record<string, unknown>, part: string, file: Blob): Form
 function search(query: Record<string, QueryValue>): string {
   const pairs = Object.entries(query).flatMap(([name, value]): [string, string][] => {
     if (value === undefined) return [];
-    if (Array.isArray(value)) return value.map((each) => [`${name}[]`, String(each)]);
+    // An empty list asks for nothing, and must not ask for all: the server refuses it.
+    if (Array.isArray(value)) return (value.length === 0 ? [''] : value).map((each) => [`${name}[]`, String(each)]);
     return [[name, value instanceof Date ? value.toISOString() : `${value as string | number | boolean}`]];
   });
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs).toString()}`;
@@ -267,6 +267,7 @@ function waitBeforeNext(
 }
 
 function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms);
     signal?.addEventListener('abort', () => {
@@ -276,10 +277,11 @@ function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
-/** Shows the error's cause only: its own message may hold the token. Without a code it is no fault of the connection. */
+/** Shows the error's cause only: its own message may hold an address with a password. A cause without a code is not of the connection. */
 function refuseUnsent(url: string, { cause }: Error): never {
   const { code, message } = (cause ?? {}) as { code?: string; message?: string };
-  if (message === undefined) return refuse(400, NOT_SENT, 'The request could not be sent: is the token right?');
+  // Browsers say no more than that.
+  if (message === undefined) return refuse(503, UNREACHABLE, `${url} does not answer`);
   return refuse(503, code === undefined ? NOT_SENT : UNREACHABLE, `${url} does not answer (${code ?? message})`);
 }
 
@@ -297,6 +299,7 @@ function parse(text: string): unknown {
     (typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? '') ? BigInt(source!) : value));
 }
 
-function stringify(value: unknown): string {
+/** JSON of a value that the client returned: whole numbers beyond 2^53 digit for digit. */
+export function stringify(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? engine.rawJSON(String(member)) : member));
 }

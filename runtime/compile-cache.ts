@@ -1,9 +1,24 @@
+import { lstatSync, mkdirSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { cacheFolder } from './cache-folder.ts';
 
 /*
- * Loaded before a program (`node --import`): from compiled code, its modules take half the time. Node's own folder for it
- * is one that all users of the machine share, and what lies there is run.
+ * Loaded before a program (`node --import`): from compiled code, its modules take half the time. What lies in the folder is run, so it
+ * has to be this user's, and nobody else may write there. Without such a folder the program starts all the same.
  */
-enableCompileCache(join(cacheFolder(), 'compiled'));
+const folder = ownFolder();
+if (folder !== null) enableCompileCache(folder);
+
+function ownFolder(): string | null {
+  try {
+    const path = join(cacheFolder(), 'compiled');
+    if (!isAbsolute(path)) return null;
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    const { uid, mode } = lstatSync(path);
+    const isOwn = process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0);
+    return isOwn ? path : null;
+  } catch {
+    return null;
+  }
+}

@@ -7,6 +7,7 @@ import { Refusal } from '../../domain/core/refusal.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
 import { exportFolder } from '../../domain/exports/export-window.ts';
 import { deletionListName, signDeletionList } from '../../domain/gdpr/deletion-list.ts';
+import { JobGone } from '../../domain/jobs/job.ts';
 import { findEntityIdentifier, findExternalId } from '../../store/accounts/entities.ts';
 import type { DataExporter, ExporterSecrets } from '../../store/exports/data-exporter-record.ts';
 import { findExporterById, openExporterSecrets } from '../../store/exports/data-exporters.ts';
@@ -101,7 +102,8 @@ function bodyOf(
 
 /** Lists that were put before the error stay as they are. */
 async function noteError(deps: TellDependencies, lists: ExportDeletion[], secrets: ExporterSecrets, error: unknown): Promise<void> {
-  if (!(error instanceof Refusal)) throw error;
+  // A run that is canceled meanwhile says nothing of the bucket.
+  if (error instanceof JobGone || !(error instanceof Refusal)) throw error;
   const fault = shorten(redacted(error.message, { ...secrets }), MAX_CHARS);
   for (const list of lists) await updateListError(deps.db, list, { fault, againInMs: nextTry(list, error) });
 }

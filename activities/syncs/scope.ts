@@ -4,7 +4,6 @@ import { redacted } from '../../connectors/core/redacted.ts';
 import { JobGone } from '../../domain/jobs/job.ts';
 import { isJobCurrent } from '../../store/jobs/jobs.ts';
 import { countLogLines, insertLogLines, LOG_LINES } from '../../store/syncs/sync-log.ts';
-import '../../store/syncs/sync-runs.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { SyncEnds, SyncJob } from './job.ts';
 

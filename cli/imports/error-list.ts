@@ -2,6 +2,7 @@ import { pipeline } from 'node:stream';
 import { Option } from 'commander';
 import pick from 'stream-json/filters/pick.js';
 import streamArray from 'stream-json/streamers/stream-array.js';
+import { stringify } from '../../api/client.ts';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext } from '../core/command-context.ts';
 import type { Server } from '../core/open-client.ts';
@@ -55,7 +56,7 @@ export function errorOptions({ json, csv }: { json: string; csv: string }): Opti
 /** Prints errors as they come: there may be millions. */
 export async function printErrorList(context: CommandContext, source: ErrorSource, { json, output }: ErrorsOptions): Promise<number> {
   const errors = parseErrors(context.server, source);
-  await writeOut(context, json ? pages(errors, (error) => JSON.stringify(error)) : tablePages(errors, source), output);
+  await writeOut(context, json ? pages(errors, (error) => stringify(error)) : tablePages(errors, source), output);
   return 0;
 }
 
@@ -88,7 +89,7 @@ function cellsOf({ line, error_type: type, customer_id: customer, record_key: re
 
 /** The value alone where there is one, else each with its name. */
 function sayKey(key: Record<string, unknown>): string {
-  const parts = Object.entries(key).map(([field, value]) => [field, typeof value === 'string' ? value : JSON.stringify(value)] as const);
+  const parts = Object.entries(key).map(([field, value]) => [field, typeof value === 'string' ? value : stringify(value)] as const);
   return parts.length === 1 ? parts[0]![1] : parts.map(([field, value]) => `${field}=${value}`).join(' ');
 }
 

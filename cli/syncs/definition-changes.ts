@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { stringify } from '../../api/client.ts';
 import { type Path, sayPath } from './sync-members.ts';
 
 /** A member that differs; undefined where there is none. */
@@ -26,5 +27,5 @@ export function sayValueChange(name: string, before: unknown, after: unknown): s
 }
 
 function sayValue(value: unknown): string {
-  return value === null || value === undefined ? '(nothing)' : JSON.stringify(value);
+  return value === null || value === undefined ? '(nothing)' : stringify(value);
 }

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { FoundSyncRun, SampledRecord } from '../../api/client.ts';
+import { type FoundSyncRun, type SampledRecord, stringify } from '../../api/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { printable, table } from '../core/table.ts';
 import { writeOut } from '../core/write-out.ts';
@@ -151,7 +151,7 @@ function sampleTable(records: SampledRecord[]): string {
 
 function changesOf({ changes = [], record, message }: SampledRecord): string[] {
   const lines = changes.map(({ key, before, after }) => sayValueChange(key, before, after));
-  if (record !== undefined && record !== null) lines.push(JSON.stringify(record));
+  if (record !== undefined && record !== null) lines.push(stringify(record));
   if (message !== undefined) lines.push(message);
   return lines.length > 0 ? lines : [''];
 }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Client } from '../../api/client.ts';
+import { type Client, stringify } from '../../api/client.ts';
 import { table } from '../../cli/core/table.ts';
 import type { DemoSor } from './demo-sor.ts';
 
@@ -23,7 +23,7 @@ export async function errorTable(client: Client, id: string): Promise<string> {
 export async function readBack(client: Client, sor: DemoSor, customerId: string): Promise<string> {
   const query = { sor_id: sor.identifier, customer_id: customerId, customer_type: 'user_id' };
   const { attribute_values: values } = await client.readAttributeValues({ query });
-  return `Read back, ${customerId}: ${JSON.stringify(values)}`;
+  return `Read back, ${customerId}: ${stringify(values)}`;
 }
 
 /** A text that is too long for a table's column. */

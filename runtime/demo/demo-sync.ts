@@ -1,4 +1,4 @@
-import type { Client, SyncRun } from '../../api/client.ts';
+import { type Client, stringify, type SyncRun } from '../../api/client.ts';
 import { table } from '../../cli/core/table.ts';
 import { cut, outcome, readBack } from './demo-outcome.ts';
 import type { DemoServer } from './demo-server.ts';
@@ -75,7 +75,7 @@ async function runOf(client: Client, sync: string, how: 'runSync' | 'dryRunSync'
 async function sampleTable(client: Client, sync: string, run: SyncRun): Promise<string> {
   const { records } = await client.viewDryRunSample({ params: { sync_id: sync, run_id: run.run_id } });
   const lines = records.slice(0, SAMPLE_LINES).map(({ customer_id: customer, changes = [], message }) =>
-    [customer ?? '', message ?? changes.map(({ key, after }) => `${key} ${JSON.stringify(after)}`).join(', ')]);
+    [customer ?? '', message ?? changes.map(({ key, after }) => `${key} ${stringify(after)}`).join(', ')]);
   return `\n${table(['customer', 'would become'], lines)}\n`;
 }
 

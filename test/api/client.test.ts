@@ -73,6 +73,16 @@ describe('the client', () => {
     const tokens = await Array.fromAsync(client.each.listServiceTokens({ query: { per_page: 1 } }));
     expect(new Set(tokens.map(({ identifier }) => identifier))).toEqual(new Set(made));
     expect(tokens).toHaveLength(made.length);
+    // Where a proxy gives the server another path and host, its links say so; this client goes on where it began.
+    const paths: (string | undefined)[] = [];
+    const page = (next: string | null): RequestListener => (request, reply) => {
+      paths.push(request.url);
+      const result = { items: [{}], navigation: { next } };
+      reply.writeHead(200).end(JSON.stringify({ success: true, result }));
+    };
+    const { elsewhere } = await answering(page('https://example.com//millrace/api/service_tokens?per_page=1&page=2'), page(null));
+    expect(await Array.fromAsync(elsewhere.each.listServiceTokens({ query: { per_page: 1 } }))).toHaveLength(2);
+    expect(paths).toEqual(['/api/service_tokens?per_page=1', '/api/service_tokens?per_page=1&page=2']);
     const created = client.each.listAuditEntries({ query: { per_page: 2, action: 'create', subject_kind: 'service_token' } });
     expect((await Array.fromAsync(created)).map(({ subject }) => subject)).toEqual(made.toReversed());
   });
@@ -84,6 +94,11 @@ describe('the client', () => {
       http: 400, status: 'bad_request', message: 'name: must not be blank',
       extra: { messages: [{ element: 'name', severity: 'error', message: 'must not be blank' }] },
     });
+  });
+
+  test('sends an empty list as one, which the server refuses: it asks for nobody, and not for all', async () => {
+    await expect(client.listCustomerProfiles({ query: { customer_ids: [] } })).rejects.toMatchObject({ http: 400 });
+    await expect(client.listLatestGdprRequests({ query: { users: [] } })).rejects.toMatchObject({ http: 400 });
   });
 
   test('comes back when the server says so, and only with what may be sent again', async () => {
