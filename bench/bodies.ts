@@ -129,7 +129,7 @@ export const largeBodies: Line = {
     }
     yield atMostTimes(parsing(context.size), middle(ours), middle(bare), 1.5);
     yield atMost(BESIDE, 'ms', slowest, 100);
-    const [parsed, bareParsed] = parseInTurns(sent.body);
+    const [parsed, bareParsed] = timeParsing(sent.body);
     yield atMostTimes(parsingAlone(context.size), middle(parsed), middle(bareParsed), 1.5);
   },
 };
@@ -140,7 +140,7 @@ function middle([, ...rounds]: number[]): number {
 }
 
 /** Seconds of each round: ours, and bare. */
-function parseInTurns(bytes: Buffer): [number[], number[]] {
+function timeParsing(bytes: Buffer): [number[], number[]] {
   const [ours, bare]: [number[], number[]] = [[], []];
   const time = (all: number[], parse: () => unknown) => {
     const began = performance.now();

@@ -92,7 +92,7 @@ function records(csv: AsyncIterable<Uint8Array>): AsyncIterable<Fields> {
   const parser: Parser = parse({
     record_delimiter: '\n', skip_empty_lines: false, cast: (text, { quoting }) => text === '' && !quoting ? null : text,
   });
-  // The parser throws to whoever takes the records.
+  // The parser throws where the records are taken.
   pipeline(csv, parser).catch(() => {});
   return parser as AsyncIterable<Fields>;
 }

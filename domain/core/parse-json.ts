@@ -116,8 +116,9 @@ class JsonText {
   parse(before: string, start: number, end: number, after: string): unknown {
     const first = this.#nextNumber;
     const hasNumbers = this.#numbers[first]! < end;
-    const isWithin = start > 0 && end < this.bytes.length && before.length === 1 && after.length === 1;
-    const text = isWithin && !hasNumbers ? this.#enclosed(before, start, end, after) : before + this.#marked(start, end) + after;
+    // What is to stand around a piece, one character each, has its place in the bytes: a piece lies within brackets or commas.
+    const isPiece = before.length === 1 && after.length === 1;
+    const text = isPiece && !hasNumbers ? this.#enclosed(before, start, end, after) : before + this.#marked(start, end) + after;
     const value = JSON.parse(text) as unknown;
     return this.#mayHaveProto || this.#nextNumber > first ? withoutMarks(value) : value;
   }

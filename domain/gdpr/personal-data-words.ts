@@ -10,7 +10,7 @@ export type { FieldKind, LocationWords };
 const WORDS: ReadonlyMap<string, LocationWords> = new Map(
   Object.entries<LocationWords>({ ...VALUE_WORDS, ...APP_WORDS, ...SYNC_WORDS, ...REQUEST_WORDS }));
 
-/** What is said about a location; of one that nobody wrote words for its name, so that its data is shown all the same. */
+/** What is said about a location; of one without words its name, so that its data is shown all the same. */
 export function locationWords(location: string): LocationWords {
   return WORDS.get(location) ?? { title: location, about: '', fields: {} };
 }

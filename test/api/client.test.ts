@@ -96,7 +96,7 @@ describe('the client', () => {
     });
   });
 
-  test('sends an empty list as one, which the server refuses: it asks for nobody, and not for all', async () => {
+  test('sends an empty list as one, which the server refuses, and so never asks for all', async () => {
     await expect(client.listCustomerProfiles({ query: { customer_ids: [] } })).rejects.toMatchObject({ http: 400 });
     await expect(client.listLatestGdprRequests({ query: { users: [] } })).rejects.toMatchObject({ http: 400 });
   });

@@ -1,7 +1,7 @@
 import { hashesOf } from '../people-keys.ts';
 import type { PersonalDataLocation } from '../personal-data-location.ts';
 
-/** Of a location that has keyed hashes alone: it names nobody, and stays. `shown`: a query from $1 the entity and $2 the hashes. */
+/** Of a location that has keyed hashes alone: it names no person, and stays. `shown`: a query from $1 the entity and $2 the hashes. */
 export function keyedHashes(shown: string): Pick<PersonalDataLocation, 'count' | 'export' | 'erase'> {
   return {
     count: async () => 0,

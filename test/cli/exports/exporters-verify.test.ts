@@ -251,6 +251,8 @@ describe('millrace exporters verify', () => {
     const { status, out } = await verifyWith({ AWS_ENDPOINT_URL: undefined }, '--prefix', prefix, '--endpoint', s3.settings.endpoint);
     expect(status).toBe(0);
     expect(out).toContain('no signatures verified: --jwks does');
+    await putManifest(windows[0].at, { ...await manifestOf(windows[0]), signature: null });
+    expect(errorsOf(await verifyWith({}, '--prefix', prefix))).toEqual([`${windows[0].manifest} has no signature`]);
   });
 
   it('fails where there is nothing, and in S3\'s words where it may not look', async () => {
