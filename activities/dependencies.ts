@@ -21,6 +21,8 @@ export type Dependencies = {
   mailer: Mailer;
   /** The folder in which mails lie where there is no server for them. */
   outbox: Files;
+  /** How long steps wait for an outside system that is away, from its first error without progress on. */
+  patienceMs: number;
   /** Where callers reach the server, without a slash at the end. */
   publicUrl: string;
   countRows: (outcome: 'ok' | 'ignored' | 'failed', rows: number) => void;

@@ -85,6 +85,7 @@ const SCHEMA = z.object({
   MILLRACE_TOKEN_TTL_DAYS: count('a number of days', 1, 3_650).default(30),
   MILLRACE_RATE_LIMIT: count('a number of requests a minute; 0 turns it off', 0, 10_000_000).default(600),
   MILLRACE_INGEST_LIMIT: count('a number of requests a minute; 0 turns it off', 0, 10_000_000).default(0),
+  MILLRACE_PATIENCE_MINUTES: count('a number of minutes', 1, 10_080).default(60),
   MILLRACE_TRUST_PROXY: proxies.optional(),
   MILLRACE_METRICS_ADDRESS: metricsAddress.optional(),
   MILLRACE_METRICS_TOKEN: metricsToken.optional(),

@@ -103,6 +103,7 @@ async function startAllWorkers(context: AppContext, metrics: Metrics): Promise<W
       batchRecords: IMPORT_BATCH_RECORDS, takeBatchSlot: semaphore(IMPORT_BATCHES_AT_ONCE), boundary: () => {}, mailer, publicUrl: url,
       outbox: folderFiles(outbox),
       outside: outside(context),
+      patienceMs: config.MILLRACE_PATIENCE_MINUTES * 60_000,
     },
   });
   return {

@@ -2,6 +2,7 @@ import { redacted } from '../../connectors/core/redacted.ts';
 import type { Refusal } from '../../domain/core/refusal.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
 import type { JobKey } from '../../domain/jobs/job.ts';
+import { waitBeforeRetry } from '../../domain/jobs/patience.ts';
 import { write } from '../../store/core/database.ts';
 import type { ExporterSecrets } from '../../store/exports/data-exporter-record.ts';
 import { updateExportError } from '../../store/exports/export-run-progress.ts';
@@ -9,15 +10,13 @@ import { lockExportRun } from '../../store/exports/export-runs.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { endExportRun } from './export-end.ts';
-import { waitForBucket } from './wait-for-bucket.ts';
 
 /** What a run keeps of what was said of it. */
 const MAX_CHARS = 2_000;
+/** A final no of a bucket is asked for twice more: rights take a moment to spread. */
+export const BUCKET_FINAL_TRIES = 3;
 
-/**
- * Tells how long to wait before the next try, or ends the run as failed, in words for its owner: then null. A no that is final is
- * asked for again twice, too: rights take a moment to spread.
- */
+/** Returns how long to wait before the next try. Null: the run has ended as failed, with the reason for its owner. */
 export async function waitOrFailExport(
   deps: Dependencies, key: JobKey, refusal: Refusal, secrets: ExporterSecrets | null,
 ): Promise<RetryAfter | null> {
@@ -26,9 +25,12 @@ export async function waitOrFailExport(
     const run = await lockExportRun(tx, key);
     if (!run) return 'gone';
     const tries = run.tries + 1;
-    const againInMs = waitForBucket(run.tries, refusal);
+    const now = Date.now();
+    const failingSince = run.failingSince ?? new Date(now);
+    const failingForMs = now - failingSince.getTime();
+    const againInMs = waitBeforeRetry(refusal, { tries, failingForMs, patienceMs: deps.patienceMs, finalTries: BUCKET_FINAL_TRIES });
     if (againInMs === null) return null;
-    await updateExportError(tx, key, { tries, fault: message, waitsUntil: new Date(Date.now() + againInMs) });
+    await updateExportError(tx, key, { tries, failingSince, fault: message, waitsUntil: new Date(now + againInMs) });
     return { againInMs };
   });
   if (waiting === 'gone') return null;

@@ -8,6 +8,7 @@ import { shorten } from '../../domain/core/text-limits.ts';
 import { exportFolder } from '../../domain/exports/export-window.ts';
 import { deletionListName, signDeletionList } from '../../domain/gdpr/deletion-list.ts';
 import { JobGone } from '../../domain/jobs/job.ts';
+import { waitBeforeRetry } from '../../domain/jobs/patience.ts';
 import { findEntityIdentifier, findExternalId } from '../../store/accounts/entities.ts';
 import type { DataExporter, ExporterSecrets } from '../../store/exports/data-exporter-record.ts';
 import { findExporterById, openExporterSecrets } from '../../store/exports/data-exporters.ts';
@@ -18,7 +19,7 @@ import {
 } from '../../store/gdpr/export-deletions.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { waitForBucket } from '../exports/wait-for-bucket.ts';
+import { BUCKET_FINAL_TRIES } from '../exports/wait-or-fail-export.ts';
 
 type TellDependencies = Pick<Dependencies, 'db' | 'secrets' | 'boundary'> & { outside: Pick<Dependencies['outside'], 'allow'> };
 
@@ -109,6 +110,6 @@ async function noteError(deps: TellDependencies, lists: ExportDeletion[], secret
 }
 
 function nextTry({ tries, createdAt }: ExportDeletion, refusal: Refusal): number | null {
-  const waitMs = waitForBucket(tries, refusal);
-  return waitMs === null || Date.now() + waitMs > createdAt.getTime() + TOLD_FOR_MS ? null : waitMs;
+  const failingForMs = Date.now() - createdAt.getTime();
+  return waitBeforeRetry(refusal, { tries: tries + 1, failingForMs, patienceMs: TOLD_FOR_MS, finalTries: BUCKET_FINAL_TRIES });
 }

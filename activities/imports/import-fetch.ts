@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { download } from '../../connectors/core/download.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
+import { waitBeforeRetry } from '../../domain/jobs/patience.ts';
 import { write } from '../../store/core/database.ts';
 import {
   findImportSource, type RemoteSource, updateFetchedBytes, updateFetchError, updateImportFile,
@@ -11,14 +12,7 @@ import type { Dependencies } from '../dependencies.ts';
 import type { ImportClaim } from './import-claim.ts';
 import { failImport } from './import-merge.ts';
 
-/** Tries of one source; with the waits between them the last is nine minutes after the first. */
-const TRIES = 10;
-const FIRST_WAIT_MS = 1_000;
-const LONGEST_WAIT_MS = 5 * 60_000;
 const PROGRESS_EVERY_MS = 1_000;
-
-/** Errors of the source that may pass by themselves: for every other one somebody has to change something. */
-const PASSING = new Set<string | number>(['source_unavailable', 'transfer_broken', 'source_changed']);
 
 /**
  * Fetches the file of an import and pins it, whole or not at all: an attempt that breaks off leaves nothing, and the
@@ -59,11 +53,11 @@ async function pinSource(deps: Dependencies, claim: ImportClaim, { url, headers 
 }
 
 async function waitOrGiveUp(deps: Dependencies, claim: ImportClaim, { status, message, extra }: Refusal): Promise<RetryAfter | null> {
-  const tries = await updateFetchError(deps.db, claim, message);
-  if (PASSING.has(status) && tries < TRIES) {
-    const asked = typeof extra.retry_after === 'number' ? extra.retry_after * 1000 : FIRST_WAIT_MS * 2 ** (tries - 1);
-    return { againInMs: Math.min(Math.max(asked, FIRST_WAIT_MS), LONGEST_WAIT_MS) };
-  }
+  const trouble = await updateFetchError(deps.db, claim, message);
+  if (trouble === null) return null;   // canceled, or another generation's
+  const { tries } = trouble;
+  const againInMs = waitBeforeRetry({ status, extra }, { ...trouble, patienceMs: deps.patienceMs });
+  if (againInMs !== null) return { againInMs };
   const often = tries > 1 ? ` (tried ${tries} times)` : '';
   await failImport(deps, claim, { errorType: 'FILE_TRANSFER_ERROR', message: message + often });
   return null;

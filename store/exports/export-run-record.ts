@@ -38,8 +38,9 @@ export type ExportRun = {
   endedAt: Date | null;
   /** At its files: each has a folder of its own in the bucket. */
   attempt: number;
-  /** Of the bucket, since it last took something. */
+  /** Of the bucket, since it last took something; the first of them failed at `failingSince`. */
   tries: number;
+  failingSince: Date | null;
   fault: string | null;
   waitsUntil: Date | null;
   failure: { status: string; message: string } | null;

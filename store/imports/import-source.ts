@@ -1,4 +1,5 @@
 import { redactedUrl } from '../../domain/core/source-url.ts';
+import { readRow } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 import type { PinnedFile } from './import-record.ts';
@@ -43,13 +44,19 @@ export async function updateFetchedBytes(db: Queryable, { entityId, importId, ge
   return rowCount === 1;
 }
 
-/** Why an attempt came to nothing. Returns how many there were. */
-export async function updateFetchError(db: Queryable, { entityId, importId, generation }: ImportKey, fault: string): Promise<number> {
-  const { rows } = await db.query<{ fetch_tries: number }>(
-    `UPDATE imports SET fetch_tries = fetch_tries + 1, fetch_fault = $4, fetched_bytes = NULL
-     WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' RETURNING fetch_tries`,
-    [entityId, importId, generation, fault]);
-  return rows[0]?.fetch_tries ?? 0;
+/**
+ * Why an attempt came to nothing. Returns how many there were, and how long ago the first of them failed; null when the import is not
+ * this generation's any more, or has ended.
+ */
+export async function updateFetchError(
+  db: Queryable, { entityId, importId, generation }: ImportKey, fault: string,
+): Promise<{ tries: number; failingForMs: number } | null> {
+  return readRow(await db.query<{ tries: number; failing_for_ms: number }>(
+    `UPDATE imports SET fetch_tries = fetch_tries + 1, fetch_fault = $4, fetched_bytes = NULL,
+       fetch_failing_since = coalesce(fetch_failing_since, now())
+     WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running'
+     RETURNING fetch_tries AS tries, 1000 * extract(epoch FROM now() - fetch_failing_since)::float8 AS failing_for_ms`,
+    [entityId, importId, generation, fault]));
 }
 
 /**
@@ -60,7 +67,7 @@ export async function updateImportFile(tx: Tx, { entityId, importId, generation 
   const { rowCount } = await tx.query(
     `UPDATE imports SET file_key = $4, file_bytes = $5, file_sha256 = $6, source_bytes = $7, source_sha256 = $8,
        source_gzip = $9, source_defect = $10, fetched_bytes = $7, fetch_tries = fetch_tries + 1, fetch_fault = NULL,
-       file_url = NULL, request_headers = NULL
+       fetch_failing_since = NULL, file_url = NULL, request_headers = NULL
      WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' AND file_key IS NULL`,
     [entityId, importId, generation, file.fileKey, file.fileBytes, file.fileSha256, file.sourceBytes, file.sourceSha256,
       file.sourceGzip, file.sourceDefect]);

@@ -73,7 +73,9 @@ export type SyncRun = {
   schemaChange: SchemaChange | null;
   /** Fields that the mapping names and the source does not tell of. */
   missingFields: string[];
+  /** In a row, without progress; the first of them failed at `failingSince`. */
   tries: number;
+  failingSince: Date | null;
   fault: string | null;
   waitsUntil: Date | null;
   failure: { status: string; message: string } | null;

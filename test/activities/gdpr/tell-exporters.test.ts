@@ -148,7 +148,7 @@ it('a bucket that is out of reach for a while is tried again, for a day', async 
   proxy.meet({ operation: 'PutObject', key: /deletions/ }, s3Error(503, 'SlowDown'), 99);
   await insert();
   await stack.store.db.query(`UPDATE export_deletions SET tries = 20, waits_until = now() WHERE entity_id = $1`, [world.entity.id]);
-  expect(await tell()).toMatchObject({ againInMs: expect.closeTo(15 * 60_000, -5) as number });
+  expect(await tell()).toMatchObject({ againInMs: expect.closeTo(5 * 60_000, -5) as number });
   await stack.store.db.query(
     `UPDATE export_deletions SET created_at = now() - interval '24 hours', waits_until = now() WHERE entity_id = $1`, [world.entity.id]);
   expect(await tell()).toBeNull();

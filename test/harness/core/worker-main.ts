@@ -37,6 +37,8 @@ export type WorkerSettings = {
   smtpUrl?: string;
   /** About so many records of an import are merged together. */
   batchRecords?: number;
+  /** How long outside systems are waited for; default an hour. */
+  patienceMs?: number;
   /** Ends this process at the `hit`-th time that it comes to a boundary of that name. */
   kill?: { boundary: string; hit: number };
 };
@@ -80,6 +82,7 @@ async function startWorker(settings: WorkerSettings): Promise<() => Promise<void
       mailer: openMailer({ smtpUrl: settings.smtpUrl, outbox: join(settings.filesFolder, 'outbox'), from: 'millrace@example.com' }),
       outbox: folderFiles(join(settings.filesFolder, 'outbox')),
       publicUrl: 'http://millrace.test',
+      patienceMs: settings.patienceMs ?? 3_600_000,
       boundary: killedAt(settings.kill),
     },
   });

@@ -12,6 +12,7 @@ import { importEnded, importErrors, startImportOf } from '../../harness/imports/
 
 const HEADER = 'user_id,attribute_key,value,action_type\n';
 const SECRET = 'secret-of-the-source';
+const PATIENCE_MS = 10_000;
 
 const stack = useStack({ impatient: true });
 let source: Awaited<ReturnType<typeof httpSource>>;
@@ -60,7 +61,7 @@ const rows = (plan: string, count = 1) =>
 
 describe('a file from an address', () => {
   beforeAll(() => {
-    stack.startWorker();
+    stack.startWorker({ patienceMs: PATIENCE_MS });
   });
 
   it('is imported, gzipped or not, with the request\'s headers, which are kept no longer than that', async () => {
@@ -120,13 +121,20 @@ describe('a file that can\'t be fetched fails its import with one error that hel
   const answers: [what: string, answer: Parameters<typeof source.serve>[1], words: RegExp][] = [
     ['is not there', status(404), /404/],
     ['is forbidden', status(403), /403.*request_headers/],
-    ['never comes', status(503, { 'retry-after': '0' }), /503.*tried 10 times/],
   ];
 
   it.for(answers)('where it %s', async ([, answer, words]) => {
     const { job, errors } = await imported({ file_url: source.serve('/nothing.csv', answer) });
     expect(job).toMatchObject({ state: 'failed', rowsIn: 0, file: null, errorsByType: { FILE_TRANSFER_ERROR: 1 } });
     expect(errors).toMatchObject([{ line: 0, errorType: 'FILE_TRANSFER_ERROR', stage: 'transfer', message: expect.stringMatching(words) }]);
+  });
+
+  it('where it never comes, after the time that was promised, however short the waits that the source asks for', async () => {
+    const { job, errors } = await imported({ file_url: source.serve('/never.csv', status(503, { 'retry-after': '0' })) });
+    expect(job).toMatchObject({ state: 'failed', rowsIn: 0, errorsByType: { FILE_TRANSFER_ERROR: 1 } });
+    expect(job.endedAt!.getTime() - job.startedAt!.getTime()).toBeGreaterThanOrEqual(PATIENCE_MS);
+    expect(job.fetchTries).toBeLessThan(10);
+    expect(errors[0]!.message).toMatch(new RegExp(`503.*tried ${job.fetchTries} times`));
   });
 
   it('where its address is one of this network', async () => {

@@ -54,6 +54,17 @@ describe('a source that can\'t be read for now', () => {
     expect(ended.endedAt!.getTime() - ended.startedAt!.getTime()).toBeGreaterThan(2_000);
   });
 
+  it('fails the run once it has been away for the time that was promised, counted from the first error', async () => {
+    const sync = await syncOfFile(web.serve('/away.csv', inTurn(csv('away-1,gold'), status(503))));
+    const run = await askForRun(stack, world, sync);
+    const waiting = await waitFor('the run to wait', async () => ((await runOf(run)).waitsUntil ? runOf(run) : null));
+    expect(waiting.failingSince!.getTime()).toBeLessThan(waiting.waitsUntil!.getTime());
+    await stack.store.db.query(`UPDATE sync_runs SET failing_since = failing_since - interval '1 hour' WHERE identifier = $1`, [run]);
+    expect(await runEnded(stack.store, world, run)).toMatchObject({
+      state: 'failed', failure: { status: 'source_unavailable', message: expect.stringContaining('503') as string },
+    });
+  });
+
   it('is not read for ever where it always breaks off, and is read from its start each time', async () => {
     const rows = Array.from({ length: 7_000 }, (_, n) => `breaking-${n},gold`);
     const breaking: Answer = (request, response, nth) => csvOf(rows, nth === 0 ? {} : { breaksAfter: 120_000 })(request, response, nth);

@@ -1,0 +1,36 @@
+import type { Refusal } from '../core/refusal.ts';
+
+/** How long Millrace waits for outside systems. The longest wait is the one after which an outage that has ended is noticed. */
+const FIRST_WAIT_MS = 1_000;
+const MAX_WAIT_MS = 5 * 60_000;
+/** What an outside system may ask for by itself (`Retry-After`). */
+const MAX_ASKED_MS = 24 * 3_600_000;
+
+/** Errors of an outside system that may pass by themselves: for every other one somebody has to change something. */
+const PASSING = new Set<string | number>(['source_unavailable', 'transfer_broken', 'source_changed']);
+
+/** Work that makes no progress. */
+export type Trouble = {
+  /** In a row, the one that just failed among them: at least 1. */
+  tries: number;
+  /** Since the first of them failed. */
+  failingForMs: number;
+  /** How long errors that may pass are waited for, counted from the first. */
+  patienceMs: number;
+  /** How often a final no is asked for in all; default 1. */
+  finalTries?: number;
+};
+
+/**
+ * How long to wait before the next try, in ms; null: the work has failed for good. Waits double, and the last try comes when the
+ * patience ends. A system that names a longer time is left alone for that time; a short one does not make the tries more than they are.
+ */
+export function waitBeforeRetry({ status, extra }: Pick<Refusal, 'status' | 'extra'>, trouble: Trouble): number | null {
+  const { tries, failingForMs, patienceMs, finalTries = 1 } = trouble;
+  const mayPass = PASSING.has(status);
+  if (mayPass ? failingForMs >= patienceMs : tries >= finalTries) return null;
+  const backOffMs = Math.min(FIRST_WAIT_MS * 2 ** Math.min(tries - 1, 20), MAX_WAIT_MS);
+  const { retry_after: asked } = extra;
+  if (typeof asked === 'number') return Math.min(Math.max(asked * 1_000, backOffMs), MAX_ASKED_MS);
+  return mayPass ? Math.min(backOffMs, Math.max(patienceMs - failingForMs, FIRST_WAIT_MS)) : backOffMs;
+}
