@@ -4,10 +4,11 @@ import { textOf } from '../../domain/attributes/json-value.ts';
 import { quote, shorten } from '../../domain/core/text-limits.ts';
 import type { RunErrorType } from '../../domain/imports/import-error-type.ts';
 import { type ImportError, showJson } from '../../domain/imports/import-error.ts';
+import { JobGone } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
-import { deleteBatch, findBatch, insertBatch } from '../../store/syncs/sync-batches.ts';
+import { deleteBatch, findBatch, insertBatch, updateBatchOutcomes } from '../../store/syncs/sync-batches.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
-import { findKnownRecords } from '../../store/syncs/sync-records.ts';
+import { findKnownRecords, upsertSending } from '../../store/syncs/sync-records.ts';
 import { updateRunProgress } from '../../store/syncs/sync-run-progress.ts';
 import type { RunProgress, SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { lockRun, lockRunOfBatch } from '../../store/syncs/sync-runs.ts';
@@ -55,12 +56,21 @@ export async function deliverBatch(
     const position = await cursorToNote(tx, deps, job.sync, { before: run.progress.position, behind: cursorBehind(batch) });
     const delivery: Delivery = { ...taken, position };
     await insertBatch(tx, entityId, run.id, { identifier, batch: JSON.stringify(delivery) });
+    await upsertSending(tx, entityId, { syncId, runId: run.rootId ?? run.id }, sendingOf(delivery));
     return delivery;
   });
   // Somebody was erased since the batch was mapped: it is mapped again, without them.
   if (held === 'erased') return deliverBatch(deps, job, target, batch, before);
   deps.boundary('sync: batch written down');
-  return held && send(deps, job, target, identifier, held);
+  return held && send(deps, job, target, identifier, held, []);
+}
+
+/** The records that may arrive, by what names them to the sync: else by the person, so that an erasure knows of the copy. */
+function sendingOf({ items }: Delivery): Map<string, string | null> {
+  return new Map(items.filter(({ sent }) => sent !== null).flatMap(({ key, customerId }) => {
+    const name = key ?? (customerId && JSON.stringify([customerId]));
+    return name === null ? [] : [[name, customerId] as const];
+  }));
 }
 
 /** What is written down, and held while it is sent: of each record at most what is sent, and what an error of it would show. */
@@ -71,8 +81,11 @@ function slim({ items, records }: Pick<Delivery, 'items' | 'records'>): Pick<Del
 /** Sends what an attempt before this one had written down, if there is something. */
 export async function deliverPending(deps: Dependencies, job: SyncJob, target: StreamTarget): Promise<void> {
   const pending = await findBatch(deps.db, job.sync.entityId, job.run.id);
-  if (pending) await send(deps, job, target, pending.identifier, revived(JSON.parse(pending.batch) as Delivery));
+  if (!pending) return;
+  await send(deps, job, target, pending.identifier, revived(JSON.parse(pending.batch) as Delivery), answeredOf(pending.outcomes));
 }
+
+const answeredOf = (outcomes: string | null) => (outcomes === null ? [] : JSON.parse(outcomes) as WriteOutcome[]);
 
 /** Checksums and hashes are bytes, which JSON has none of. */
 function revived(delivery: Delivery): Delivery {
@@ -83,16 +96,44 @@ function revived(delivery: Delivery): Delivery {
   return { ...delivery, items };
 }
 
+/** What is answered is written down so often, and before an error is told: it is not sent again. */
+const NOTE_EVERY_MS = 1_000;
+
 async function send(
   deps: Dependencies, job: SyncJob, { stream, key, open, scope }: StreamTarget, identifier: string, delivery: Delivery,
+  answered: WriteOutcome[],
 ): Promise<RunProgress | null> {
   const { connector, settings, secretSettings } = open;
-  const writing = { stream, key, batchId: identifier, records: delivery.records, isRemoval: false };
-  const outcomes = delivery.records.length === 0 ? [] : await connector.destination!.write(settings, writing, scope.context);
+  const { records } = delivery;
+  const outcomes = [...answered];
+  const writing = { stream, key, batchId: identifier, records, answered: outcomes.length, isRemoval: false };
+  let notedAt = performance.now();
+  try {
+    for await (const some of records.length === outcomes.length ? [] : connector.destination!.write(settings, writing, scope.context)) {
+      outcomes.push(...some.map((outcome) => withoutSecret(outcome, secretSettings)));
+      if (performance.now() - notedAt < NOTE_EVERY_MS || outcomes.length === records.length) continue;
+      await noteAnswered(deps, job, outcomes);
+      notedAt = performance.now();
+    }
+  } catch (error) {
+    if (outcomes.length > answered.length) await noteAnswered(deps, job, outcomes);
+    throw error;
+  }
   deps.boundary('sync: batch sent');
-  const told = outcomes.map((outcome) =>
-    (outcome.kind === 'failed' ? { ...outcome, message: shorten(redacted(outcome.message, secretSettings)) } : outcome));
-  return note(deps, job, delivery, told);
+  return note(deps, job, delivery, outcomes);
+}
+
+function withoutSecret(outcome: WriteOutcome, secretSettings: OpenConnection['secretSettings']): WriteOutcome {
+  return outcome.kind === 'failed' ? { ...outcome, message: shorten(redacted(outcome.message, secretSettings)) } : outcome;
+}
+
+async function noteAnswered(deps: Dependencies, { key }: SyncJob, outcomes: WriteOutcome[]): Promise<void> {
+  await write(deps.db, async (tx) => {
+    const run = await lockRunOfBatch(tx, key);
+    if (!run) throw new JobGone();
+    await updateBatchOutcomes(tx, run.entityId, run.id, { outcomes: JSON.stringify(outcomes), answered: outcomes.length });
+  });
+  deps.boundary('sync: answers noted');
 }
 
 /** What became of the batch, the counts and the source's cursor behind it, in one transaction that holds the run. */
@@ -117,8 +158,10 @@ export async function noteUnknown(tx: Tx, deps: Dependencies, { sync, run }: { s
   // A sync that has written nothing yet may have got another destination meanwhile, where the keys say nothing.
   if ('sorId' in sync.destination) return deleteBatch(tx, sync.entityId, run.id);
   const delivery = revived(JSON.parse(pending.batch) as Delivery);
-  const outcomes = delivery.records.map((): WriteOutcome => ({ kind: 'failed', message: UNKNOWN, later: true }));
-  await noteDelivery(tx, deps, { sync, run }, { ...delivery, ...withOutcomes(delivery, outcomes, 'DELIVERY_UNKNOWN') });
+  const answered = answeredOf(pending.outcomes);
+  const outcomes = delivery.records.map((_, index): WriteOutcome => answered[index] ?? { kind: 'failed', message: UNKNOWN, later: true });
+  const errorTypeOf = (sent: number) => (sent < answered.length ? 'DELIVERY_FAILED' : 'DELIVERY_UNKNOWN');
+  await noteDelivery(tx, deps, { sync, run }, { ...delivery, ...withOutcomes(delivery, outcomes, errorTypeOf) });
 }
 
 async function noteDelivery(
@@ -140,14 +183,15 @@ async function noteDelivery(
 }
 
 function withOutcomes(
-  { items, fates, records }: Delivery, outcomes: WriteOutcome[], errorType: DeliveryErrorType = 'DELIVERY_FAILED',
+  { items, fates, records }: Delivery, outcomes: WriteOutcome[],
+  errorTypeOf: (sent: number) => DeliveryErrorType = () => 'DELIVERY_FAILED',
 ): { items: Outgoing[]; fates: RecordOutcome[] } {
   const outcomeOf = ({ sent }: Outgoing) => (sent === null ? null : outcomes[sent]!);
   return {
     items: items.map((item) => {
       const outcome = outcomeOf(item);
       return outcome?.kind === 'failed'
-        ? { ...item, checksum: null, error: deliveryError(item, errorType, outcome, records[item.sent!]!) } : item;
+        ? { ...item, checksum: null, error: deliveryError(item, errorTypeOf(item.sent!), outcome, records[item.sent!]!) } : item;
     }),
     fates: fates.map((fate, index) => {
       const outcome = outcomeOf(items[index]!);

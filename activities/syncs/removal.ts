@@ -124,20 +124,24 @@ async function removeRecords(
     if (vanished.length === 0) return failures;
     const records = vanished.map((record) => recordOf(fields, record.key));
     const batchId = `${run.identifier}-${checksumOfRecord({ vanished }).toString('hex')}`;
-    const writing = { stream, key: fields, batchId, records, isRemoval: true };
-    const outcomes = await open!.connector.destination!.write(open!.settings, writing, scope.context);
-    deps.boundary('sync: removal sent');
-    const gone = vanished.filter((_, index) => outcomes[index]!.kind !== 'failed').map((record) => record.key);
-    const failed = outcomes.find((outcome) => outcome.kind === 'failed');
-    failures.count += vanished.length - gone.length;
-    if (failed) failures.message = shorten(redacted(sayFailed(failed), open!.secretSettings));
-    await write(deps.db, async (tx) => {
-      const held = await lockRun(tx, key);
-      if (!held) throw new JobGone();
-      await deleteRecords(tx, entityId, syncId, gone);
-      await updateRunRemoval(tx, held, gone.length, null);
-      deps.boundary('sync: before a removal commits');
-    });
+    const writing = { stream, key: fields, batchId, records, answered: 0, isRemoval: true };
+    let answered = 0;
+    for await (const outcomes of open!.connector.destination!.write(open!.settings, writing, scope.context)) {
+      deps.boundary('sync: removal sent');
+      const some = vanished.slice(answered, answered + outcomes.length);
+      const gone = some.filter((_, index) => outcomes[index]!.kind !== 'failed').map((record) => record.key);
+      const failed = outcomes.find((outcome) => outcome.kind === 'failed');
+      answered += some.length;
+      failures.count += some.length - gone.length;
+      if (failed) failures.message = shorten(redacted(sayFailed(failed), open!.secretSettings));
+      await write(deps.db, async (tx) => {
+        const held = await lockRun(tx, key);
+        if (!held) throw new JobGone();
+        await deleteRecords(tx, entityId, syncId, gone);
+        await updateRunRemoval(tx, held, gone.length, null);
+        deps.boundary('sync: before a removal commits');
+      });
+    }
     after = vanished.at(-1)!.key;
   }
 }

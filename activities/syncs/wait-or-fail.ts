@@ -31,9 +31,11 @@ export async function waitOrFail(deps: Dependencies, job: SyncJob, refusal: Refu
 }
 
 /**
- * None where this try has moved the run on. What begins at the start again has not, whatever it brought: else a source that
+ * None where this try has moved the run on, or the destination has answered records. What begins at the start again has not, whatever it brought: else a source that
  * always breaks off, or changes, before its end would be read for ever.
  */
 function troubleBefore(begun: SyncRun, now: SyncRun, status: Refusal['status']): Pick<SyncRun, 'tries' | 'failingSince'> {
-  return status !== 'source_changed' && now.progress.position !== begun.progress.position ? { tries: 0, failingSince: null } : begun;
+  const isFurther = status !== 'source_changed' && now.progress.position !== begun.progress.position;
+  const isAnswered = now.answered > 0 && (now.answered !== begun.answered || now.progress.batchesTaken !== begun.progress.batchesTaken);
+  return isFurther || isAnswered || now.removed > begun.removed ? { tries: 0, failingSince: null } : begun;
 }

@@ -111,13 +111,22 @@ export type Destination<Settings> = {
   /** What it can be written to, with the fields it takes; null where anything goes. */
   discover(settings: Settings, context: ConnectorContext): Promise<Stream[] | null>;
   /**
-   * An outcome for each record, in their order. To write the same records again does no harm: they are named by `key`,
-   * the values of the fields that name a record, or by `batchId`, the same for the same batch.
+   * Brings the outcomes of the next records, in their order, as soon as they are known: those before an error are kept. To write the
+   * same records again does no harm: they are named by `key`, the values of the fields that name a record, or by `batchId`, the same
+   * for the same batch.
    */
-  write(settings: Settings, writing: Writing, context: ConnectorContext): Promise<WriteOutcome[]>;
+  write(settings: Settings, writing: Writing, context: ConnectorContext): AsyncIterable<WriteOutcome[]>;
 };
 
-export type Writing = { stream: string; key: string[]; batchId: string; records: SourceRecord[]; isRemoval: boolean };
+export type Writing = {
+  stream: string;
+  key: string[];
+  batchId: string;
+  records: SourceRecord[];
+  /** So many of the first have their outcome from an attempt before this one, and are not written again. */
+  answered: number;
+  isRemoval: boolean;
+};
 
 export type Connector<Settings = never> = {
   /** In the API and in the store: small letters, digits and dashes. */

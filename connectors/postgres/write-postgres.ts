@@ -17,10 +17,12 @@ const failed = ({ message, column }: RowError): WriteOutcome =>
   ({ kind: 'failed', message, later: false, ...(column === undefined ? {} : { field: column }) });
 
 /**
- * Inserts or updates rows by their key, or deletes them, all in one transaction. Rows that the table does not take fail
+ * Inserts or updates rows by their key, or deletes them, all in one transaction: their outcomes come together. Rows that the table does not take fail
  * alone. Refuses a table that has no unique index over the key.
  */
-export async function writePostgres(settings: PostgresSettings, writing: Writing, context: ConnectorContext): Promise<WriteOutcome[]> {
+export async function* writePostgres(
+  settings: PostgresSettings, writing: Writing, context: ConnectorContext,
+): AsyncGenerator<WriteOutcome[]> {
   const outcomes: WriteOutcome[] = writing.records.map(() => UNCHANGED);
   await inSession(settings, context, 'write', async (session) => {
     // What is checked at the end only would fail the whole batch.
@@ -38,7 +40,7 @@ export async function writePostgres(settings: PostgresSettings, writing: Writing
       await writeRows({ session, table, statement, outcomes }, group);
     }
   });
-  return outcomes;
+  yield outcomes.slice(writing.answered);
 }
 
 function checkKey(table: PostgresStream, key: string[]): void {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ConnectorContext, WriteOutcome, Writing } from '../core/contract.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
+import { paceOf } from './pace.ts';
 import { bodyOf, refusedStatus, sendToWebhook, type WebhookBody, type WebhookTarget } from './send-to-webhook.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -10,20 +11,34 @@ const Answer = z.object({
   outcomes: z.array(z.object({ ok: z.boolean(), message: z.string().optional(), later: z.boolean().optional() })).optional(),
 });
 
+/** A request: its records, and which ones they are. */
 type Part = { records: string[]; ordinals: number[] };
 
-/** Sends records in their order, in requests of at most `batch_records` and 1 MiB, one after the other. */
-export async function writeWebhook(
+const TOO_LARGE: WriteOutcome = { kind: 'failed', message: 'The record has more than 1 MiB', later: false };
+
+/**
+ * Sends records in their order, in requests of at most `batch_records` and 1 MiB, one after the other, at the pace of the receiver. A
+ * request is always the same: those before `answered` are cut as if they were sent.
+ */
+export async function* writeWebhook(
   settings: WebhookTarget & { batch_records: number }, writing: Writing, context: ConnectorContext,
-): Promise<WriteOutcome[]> {
-  const outcomes: WriteOutcome[] = writing.records.map(() => ({ kind: 'failed', message: 'The record has more than 1 MiB', later: false }));
-  const { batchId, stream, isRemoval } = writing;
+): AsyncGenerator<WriteOutcome[]> {
+  const { batchId, stream, isRemoval, answered } = writing;
+  const pace = paceOf(settings.url);
+  let from = answered;
   for (const [ordinal, { records, ordinals }] of partsOf(writing, settings.batch_records).entries()) {
-    const idempotencyKey = `${batchId}-${ordinal + 1}`;
-    const told = await outcomesOf(settings, { idempotencyKey, batchId, stream, isRemoval, records }, context);
-    for (const [n, outcome] of told.entries()) outcomes[ordinals[n]!] = outcome;
+    const rest = ordinals.findIndex((each) => each >= answered);
+    if (rest === -1) continue;
+    // Cut elsewhere than before: the settings were changed meanwhile.
+    const idempotencyKey = `${batchId}-${ordinal + 1}${rest === 0 ? '' : `-${answered}`}`;
+    const body = { idempotencyKey, batchId, stream, isRemoval, records: records.slice(rest) };
+    const told = await pace.send(() => outcomesOf(settings, body, context), context.signal);
+    const outcomes: WriteOutcome[] = Array.from({ length: ordinals.at(-1)! + 1 - from }, () => TOO_LARGE);
+    for (const [n, outcome] of told.entries()) outcomes[ordinals[rest + n]! - from] = outcome;
+    yield outcomes;
+    from += outcomes.length;
   }
-  return outcomes;
+  if (from < writing.records.length) yield writing.records.slice(from).map(() => TOO_LARGE);
 }
 
 /** A record that is too large for a request of its own is in none. */

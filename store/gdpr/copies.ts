@@ -1,4 +1,5 @@
 import type { ReceiptCopy } from '../../domain/gdpr/gdpr-receipt.ts';
+import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { syncRecords } from '../syncs/personal-data/sync-records.ts';
 import type { DeletionRound, ExportDeletion } from './export-deletions.ts';
@@ -65,17 +66,22 @@ async function listFormerBuckets(db: Queryable, { entityId, requestIdentifier, r
   }));
 }
 
-type SyncedRow = { sync: string; stream: string; connection: string | null };
+type SyncedRow = { sync: string; stream: string; connection: string | null; isKnown: boolean };
 
 async function listSynced(db: Queryable, { entityId, requestIdentifier, round }: DeletionRound): Promise<ReceiptCopy[]> {
-  const { rows } = await db.query<SyncedRow>(
-    `SELECT s.identifier AS sync, s.destination_stream AS stream, c.identifier AS connection
-     FROM gdpr_requests q CROSS JOIN LATERAL jsonb_array_elements_text(q.sync_copies -> $3::text) AS noted (id)
-     JOIN syncs s ON s.entity_id = q.entity_id AND s.identifier = noted.id
+  const synced = readRows<SyncedRow>(await db.query(
+    `SELECT s.identifier AS sync, s.destination_stream AS stream, c.identifier AS connection, noted.id IS NOT NULL AS is_known
+     FROM gdpr_requests q JOIN syncs s ON s.entity_id = q.entity_id
+     LEFT JOIN LATERAL jsonb_array_elements_text(q.sync_copies -> $3::text) AS noted (id) ON noted.id = s.identifier
      LEFT JOIN connections c ON c.entity_id = s.entity_id AND c.id = s.destination_id
-     WHERE q.entity_id = $1 AND q.identifier = $2 ORDER BY s.id`, [entityId, requestIdentifier, String(round)]);
-  return rows.map(({ sync, stream, connection }) => ({
-    kind: 'sync', id: sync, state: 'elsewhere', list: null, at: null,
-    reason: `It wrote rows of them to ${stream}${connection === null ? '' : ` of ${connection}`}, which whoever has it is to delete`,
-  }));
+     WHERE q.entity_id = $1 AND q.identifier = $2 AND (noted.id IS NOT NULL OR s.has_copies) ORDER BY s.id`,
+    [entityId, requestIdentifier, String(round)]));
+  return synced.map(({ sync, stream, connection, isKnown }) => {
+    const target = `${stream}${connection === null ? '' : ` of ${connection}`}`;
+    return {
+      kind: 'sync', id: sync, state: 'elsewhere', list: null, at: null,
+      reason: isKnown ? `The sync sent records of these people to ${target}: delete them there`
+        : `The sync was deleted, and what it knew of its records with it: look for these people in ${target}`,
+    };
+  });
 }

@@ -166,7 +166,10 @@ const NOTES_OF_RUNS = [
   ['import_errors', 'import_id'], ['sync_log', 'run_id'], ['sync_batches', 'run_id'], ['sync_pinned_batches', 'run_id'],
 ] as const;
 
-/** Runs that ended more than a month ago, with what was noted down in them; then what deleted syncs knew of their records. */
+/**
+ * Runs that ended more than a month ago, with what was noted down in them; then what deleted syncs knew of their records, and the syncs
+ * themselves, but for those that wrote into another system: receipts of later deletions name them.
+ */
 export async function deleteOldSyncRuns(db: Database): Promise<void> {
   // By sync_runs_by_age, and by sync_runs_of_sync for each deleted sync.
   const { rows } = await db.query<RefRow>(
@@ -183,10 +186,13 @@ export async function deleteOldSyncRuns(db: Database): Promise<void> {
   }
   const { rows: syncs } = await db.query<RefRow>('SELECT entity_id, id FROM syncs WHERE deleted_at IS NOT NULL');
   for (const { entity_id: entityId, id } of syncs) {
+    await db.query(
+      `UPDATE syncs SET has_copies = true WHERE entity_id = $1 AND id = $2 AND destination_id IS NOT NULL AND NOT has_copies
+         AND EXISTS (SELECT FROM sync_records WHERE entity_id = $1 AND sync_id = $2)`, [entityId, id]);
     await inBatches(db, `DELETE FROM sync_records WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM sync_records WHERE entity_id = $1 AND sync_id = $2 LIMIT ${BATCH}))`, [entityId, id]);
     await db.query(
-      `DELETE FROM syncs s WHERE entity_id = $1 AND id = $2
+      `DELETE FROM syncs s WHERE entity_id = $1 AND id = $2 AND NOT has_copies
          AND NOT EXISTS (SELECT FROM sync_runs r WHERE r.entity_id = $1 AND r.sync_id = $2)`, [entityId, id]);
   }
 }

@@ -1,18 +1,33 @@
 import type { Queryable } from '../core/database.ts';
 
-/** A batch on its way to a destination that is not ours; `identifier` is the same each time that it is sent. */
-export type PendingBatch = { identifier: string; batch: string };
+/**
+ * A batch on its way to a destination that is not ours; `identifier` is the same each time that it is sent, `outcomes` are what the
+ * destination has answered so far, as JSON.
+ */
+export type PendingBatch = { identifier: string; batch: string; outcomes: string | null };
 
 /** A run has one at a time. */
-export async function insertBatch(tx: Queryable, entityId: number, runId: number, { identifier, batch }: PendingBatch): Promise<void> {
+export async function insertBatch(
+  tx: Queryable, entityId: number, runId: number, { identifier, batch }: Omit<PendingBatch, 'outcomes'>,
+): Promise<void> {
   await tx.query('INSERT INTO sync_batches (entity_id, run_id, identifier, batch) VALUES ($1, $2, $3, $4)',
     [entityId, runId, identifier, batch]);
 }
 
 export async function findBatch(db: Queryable, entityId: number, runId: number): Promise<PendingBatch | null> {
   const { rows } = await db.query<PendingBatch>(
-    'SELECT identifier, batch FROM sync_batches WHERE entity_id = $1 AND run_id = $2', [entityId, runId]);
+    'SELECT identifier, batch, outcomes FROM sync_batches WHERE entity_id = $1 AND run_id = $2', [entityId, runId]);
   return rows[0] ?? null;
+}
+
+/** What the destination has answered so far: the source is well, and so is the destination. */
+export async function updateBatchOutcomes(
+  tx: Queryable, entityId: number, runId: number, { outcomes, answered }: { outcomes: string; answered: number },
+): Promise<void> {
+  await tx.query(
+    `WITH noted AS (UPDATE sync_batches SET outcomes = $3 WHERE entity_id = $1 AND run_id = $2 RETURNING run_id)
+     UPDATE sync_runs SET answered = $4, tries = 0, failing_since = NULL, fault = NULL, waits_until = NULL
+     WHERE entity_id = $1 AND id IN (SELECT run_id FROM noted)`, [entityId, runId, outcomes, answered]);
 }
 
 /** Its outcomes are noted down. */

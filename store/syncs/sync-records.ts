@@ -73,6 +73,23 @@ async function replaceRecords(
       records.map(({ checksum }) => checksum)]);
 }
 
+/**
+ * Notes down which records are about to be sent to another system, each key once: whatever becomes of the run, they may arrive. So
+ * erasures know where copies lie, and what was known of a record before is no reason to leave it out. `runId`: the run that sends
+ * them, or whose records are re-driven.
+ */
+export async function upsertSending(
+  tx: Queryable, entityId: number, { syncId, runId }: { syncId: number; runId: number }, records: ReadonlyMap<string, string | null>,
+): Promise<void> {
+  if (records.size === 0) return;
+  await tx.query(
+    `INSERT INTO sync_records (entity_id, sync_id, run_id, key, customer_id)
+     SELECT $1, $2, $3, key, customer_id FROM unnest($4::text[], $5::text[]) AS sent (key, customer_id) ORDER BY key COLLATE "C"
+     ON CONFLICT (entity_id, sync_id, key) DO UPDATE
+       SET checksum = NULL, customer_id = excluded.customer_id, run_id = greatest(sync_records.run_id, excluded.run_id)`,
+    [entityId, syncId, runId, [...records.keys()], [...records.values()]]);
+}
+
 /** Notes down that a run has seen these, unchanged. */
 export async function updateRecordsSeen(
   tx: Tx, entityId: number, { syncId, runId }: { syncId: number; runId: number }, keys: readonly string[],

@@ -67,6 +67,8 @@ export type SyncRun = {
   /** All of the source was read. */
   isRead: boolean;
   progress: RunProgress;
+  /** Of the batch on its way to another system, the records that it has answered. */
+  answered: number;
   removed: number;
   /** `held`: there were too many; `skipped`: nobody can tell what vanished. */
   removal: { state: 'done' | 'held' | 'skipped'; reason: string | null } | null;

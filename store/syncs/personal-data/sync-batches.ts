@@ -4,12 +4,13 @@ import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
 
 export const syncBatches: PersonalDataLocation = {
   name: 'sync_batches',
-  columns: ['batch'],
+  columns: ['batch', 'outcomes'],
   otherColumns: ['entity_id', 'run_id', 'identifier'],
   foundBy: 'the id in the records of a batch on its way, one for each run at most',
   ...textsOfPeople({
     table: 'sync_batches', keys: { run_id: 'bigint' }, rowsAtOnce: 10,
-    text: 'batch', naming: namedIn('batch'), within: 'identifier',
+    text: `concat_ws(E'\\n', batch, outcomes)`, within: 'identifier',
+    naming: `${namedIn('batch')} OR ${namedIn('coalesce(outcomes, \'\')')}`,
     /**
      * The batch of a run under way stays until its outcomes are noted down: it may have been sent, so that after a crash the
      * very same has to be sent again, or nobody could tell what arrived. That is a matter of one step, or of minutes while the

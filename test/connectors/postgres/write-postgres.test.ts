@@ -22,9 +22,9 @@ async function sql(statement: string): Promise<SourceRecord[]> {
   }
 }
 
-function write(stream: string, key: string[], records: SourceRecord[], more: Partial<Writing> = {}): Promise<WriteOutcome[]> {
-  const writing = { stream, key, batchId: 'b', records, isRemoval: false, ...more };
-  return postgres.destination!.write(settings, writing, testContext(AbortSignal.timeout(60_000)));
+async function write(stream: string, key: string[], records: SourceRecord[], more: Partial<Writing> = {}): Promise<WriteOutcome[]> {
+  const writing = { stream, key, batchId: 'b', records, answered: 0, isRemoval: false, ...more };
+  return (await Array.fromAsync(postgres.destination!.write(settings, writing, testContext(AbortSignal.timeout(60_000))))).flat();
 }
 
 async function refusalOf(work: Promise<unknown>): Promise<string> {

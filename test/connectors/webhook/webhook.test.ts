@@ -50,9 +50,9 @@ function receiver(path: string, answer: (body: Received, response: ServerRespons
 
 const settingsOf = (url: string, more: Record<string, unknown> = {}) => webhook.settings.parse({ url, secret: SECRET, ...more });
 
-function write(url: string, records: SourceRecord[], more: Record<string, unknown> = {}): Promise<WriteOutcome[]> {
-  const writing: Writing = { stream: 's', key: ['id'], batchId: 'b', records, isRemoval: false };
-  return webhook.destination!.write(settingsOf(url, more), writing, testContext(AbortSignal.timeout(60_000)));
+async function write(url: string, records: SourceRecord[], more: Record<string, unknown> = {}, answered = 0): Promise<WriteOutcome[]> {
+  const writing: Writing = { stream: 's', key: ['id'], batchId: 'b', records, answered, isRemoval: false };
+  return (await Array.fromAsync(webhook.destination!.write(settingsOf(url, more), writing, testContext(AbortSignal.timeout(60_000))))).flat();
 }
 
 async function refusalOf(work: Promise<unknown>): Promise<{ status: unknown; message: string; extra: unknown }> {
@@ -102,6 +102,14 @@ describe('what a receiver gets', () => {
     expect(received[0]).toMatchObject({ batch_id: 'b', stream: 's', removal: false, records: records(2) });
   });
 
+  it('is nothing that was answered before, under the keys of the others; and no key twice where requests are cut elsewhere', async () => {
+    const { url, received } = receiver('/answered', (_, response) => response.end());
+    expect(await write(url, records(5), { batch_records: 2 }, 2)).toHaveLength(3);
+    expect(await write(url, records(5), { batch_records: 3 }, 2)).toHaveLength(3);
+    expect(received.map(({ key, records: sent }) => [key, sent.map(({ id }) => id)]))
+      .toEqual([['b-2', [3, 4]], ['b-3', [5]], ['b-1-2', [3]], ['b-2', [4, 5]]]);
+  });
+
   it('is at most 1 MiB at a time, to the byte; what is larger fails alone', async () => {
     const { url, received } = receiver('/bytes', (_, response) => response.end());
     const around = JSON.stringify({ batch_id: 'b', stream: 's', removal: false, records: [{ id: 1, x: '' }] }).length;
@@ -147,6 +155,21 @@ describe('what an answer does', () => {
     const url = server.serve('/422', inTurn(status(200), status(422), status(200)));
     const message = `127.0.0.1:${server.port} answered 422 Unprocessable Entity`;
     expect(await write(url, records(3), { batch_records: 1 })).toEqual([ok, failed(message), ok]);
+  });
+
+  it('of a receiver that takes five requests a second sets the pace: each record comes once, and few requests are refused', async () => {
+    let [windowEnd, left, refused] = [0, 0, 0];
+    const { url, received } = receiver('/paced', (_, response) => {
+      const now = performance.now();
+      if (now >= windowEnd) [windowEnd, left] = [now + 1_000, 5];
+      left -= 1;
+      if (left < 0) refused += 1;
+      response.writeHead(left < 0 ? 429 : 200, left < 0 ? { 'retry-after': '1' } : {}).end();
+    });
+    expect(await write(url, records(25), { batch_records: 1 })).toEqual(Array.from({ length: 25 }, () => ok));
+    expect(received.length - refused).toBe(25);
+    expect(refused).toBeGreaterThan(0);
+    expect(refused).toBeLessThan(5);
   });
 
   it.for<[string, Answer, Record<string, unknown>]>([

@@ -110,5 +110,10 @@ describe('receipts', () => {
       expect.stringContaining('contacts'), expect.stringContaining('leads'),
     ]);
     expect(await listCopies(store.db, { ...round, round: 2 })).toEqual([]);
+    // What a deleted sync knew of its records goes with it: from then on every receipt names it.
+    await store.db.query(`UPDATE syncs SET deleted_at = now(), has_copies = true WHERE identifier = $1`, [ids[1]]);
+    expect(await listCopies(store.db, { ...round, round: 2 })).toMatchObject([
+      { kind: 'sync', id: ids[1], state: 'elsewhere', reason: expect.stringMatching(/deleted.*leads/) as string },
+    ]);
   });
 });
