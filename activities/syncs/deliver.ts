@@ -19,7 +19,7 @@ import { isAnyErased } from './erased.ts';
 import type { Gathered } from './items.ts';
 import type { SyncJob } from './job.ts';
 import type { OpenConnection } from './open-connection.ts';
-import { countRecords, decideOutcomes, progressAfter, progressTaken, type RecordOutcome } from './outcomes.ts';
+import { countRecords, decideOutcomes, progressAfter, progressTaken, type RecordOutcome, shareOf } from './outcomes.ts';
 import { forgetErased, type Outgoing, outgoingOf, sendable } from './outgoing.ts';
 import type { RecordMapper } from './record-mapper.ts';
 import { recordOutcomes } from './record-outcomes.ts';
@@ -31,7 +31,11 @@ export type StreamTarget = { stream: string; key: string[]; open: OpenConnection
  * A batch on its way: what becomes of its records, and those that are sent, each key once. `fates` are the outcomes of its records, by
  * the name that batches have which earlier versions wrote down.
  */
-type Delivery = { items: Outgoing[]; fates: RecordOutcome[]; records: SourceRecord[]; bytes: number; position: string | null };
+type Delivery = {
+  items: Outgoing[]; fates: RecordOutcome[]; records: SourceRecord[]; bytes: number; position: string | null;
+  /** None in those that earlier versions wrote down. */
+  share?: number | null;
+};
 
 /**
  * Sends a batch to a stream of another connection. It is written down before it is sent, and its outcomes before the next
@@ -46,7 +50,7 @@ export async function deliverBatch(
   if (target.mapper.isToStop) return 'stopped';
   const known = await findKnownRecords(deps.db, entityId, syncId, items.flatMap(({ key }) => key ?? []));
   const fates = decideOutcomes(items, known, job.run);
-  const taken = { ...slim(sendable(items, fates)), fates, bytes: batch.bytes };
+  const taken = { ...slim(sendable(items, fates)), fates, bytes: batch.bytes, share: shareOf(job.run.progress, batch.done) };
   const identifier = `${job.run.identifier}-${before.read}`;
   const held = await write(deps.db, async (tx) => {
     const run = await lockRun(tx, job.key);
@@ -112,11 +116,11 @@ async function send(
     for await (const some of records.length === outcomes.length ? [] : connector.destination!.write(settings, writing, scope.context)) {
       outcomes.push(...some.map((outcome) => withoutSecret(outcome, secretSettings)));
       if (performance.now() - notedAt < NOTE_EVERY_MS || outcomes.length === records.length) continue;
-      await noteAnswered(deps, job, outcomes);
+      await noteAnswered(deps, job, delivery, outcomes);
       notedAt = performance.now();
     }
   } catch (error) {
-    if (outcomes.length > answered.length) await noteAnswered(deps, job, outcomes);
+    if (outcomes.length > answered.length) await noteAnswered(deps, job, delivery, outcomes);
     throw error;
   }
   deps.boundary('sync: batch sent');
@@ -127,11 +131,14 @@ function withoutSecret(outcome: WriteOutcome, secretSettings: OpenConnection['se
   return outcome.kind === 'failed' ? { ...outcome, message: shorten(redacted(outcome.message, secretSettings)) } : outcome;
 }
 
-async function noteAnswered(deps: Dependencies, { key }: SyncJob, outcomes: WriteOutcome[]): Promise<void> {
+async function noteAnswered(deps: Dependencies, { key }: SyncJob, { records, share }: Delivery, outcomes: WriteOutcome[]): Promise<void> {
   await write(deps.db, async (tx) => {
     const run = await lockRunOfBatch(tx, key);
     if (!run) throw new JobGone();
-    await updateBatchOutcomes(tx, run.entityId, run.id, { outcomes: JSON.stringify(outcomes), answered: outcomes.length });
+    const { length: answered } = outcomes;
+    const before = run.progress.share ?? 0;
+    const now = share == null ? null : before + (share - before) * ((answered - run.answered) / (records.length - run.answered));
+    await updateBatchOutcomes(tx, run.entityId, run.id, { outcomes: JSON.stringify(outcomes), answered, share: now });
   });
   deps.boundary('sync: answers noted');
 }
@@ -166,13 +173,13 @@ export async function noteUnknown(tx: Tx, deps: Dependencies, { sync, run }: { s
 
 async function noteDelivery(
   tx: Tx, deps: Dependencies, { sync, run }: { sync: Sync; run: SyncRun },
-  { items, fates, bytes, position: behind }: Omit<Delivery, 'records'>,
+  { items, fates, bytes, share = null, position: behind }: Omit<Delivery, 'records'>,
 ): Promise<RunProgress> {
   await deleteBatch(tx, sync.entityId, run.id);
   const records = await forgetErased(tx, deps, sync, items);
   const errors = await recordOutcomes(tx, deps, { sync, run }, { records, outcomes: fates, known: null });
   const position = await cursorToNote(tx, deps, sync, { before: run.progress.position, behind });
-  const taken = progressTaken(run.progress, records.length, { bytes, position, unmappedFields: run.progress.unmappedFields });
+  const taken = progressTaken(run.progress, records.length, { bytes, share, position, unmappedFields: run.progress.unmappedFields });
   const after = progressAfter(taken, { records, outcomes: fates, errors });
   await updateRunProgress(tx, run, after);
   // What is read, or by which field, may have been changed once a run was canceled.

@@ -50,7 +50,9 @@ export async function dryRunBatch(
     await insertImportErrors(tx, job.sync.entityId, run.id, errors);
     await updateSample(tx, run, shownFirst([...run.sample ?? [], ...findings.sample]).slice(0, MAX_SHOWN));
     const position = await cursorToNote(tx, deps, job.sync, { before: run.progress.position, behind: cursorBehind(batch) });
-    const taken = progressTaken(run.progress, items.length, { bytes: batch.bytes, position, unmappedFields: [...mapper.unmapped] });
+    const taken = progressTaken(run.progress, items.length, {
+      bytes: batch.bytes, share: null, position, unmappedFields: [...mapper.unmapped],
+    });
     const progress = progressAfter(taken, { ...findings, errors });
     await updateRunProgress(tx, run, progress);
     return progress;

@@ -5,7 +5,11 @@ import type { Mapping } from '../../domain/syncs/record-mapping.ts';
 export type SyncItem = ReadItem & { rootLine?: number; wasNamed?: boolean };
 
 /** Consecutive batches of a source, written together. */
-export type Gathered = { items: SyncItem[]; bytes: number; cursor: Cursor | null; fields: Field[] | null };
+export type Gathered = {
+  items: SyncItem[]; bytes: number; cursor: Cursor | null; fields: Field[] | null;
+  /** How much of the reading is taken with it, from 0 to 1; null where the source can't tell. */
+  done: number | null;
+};
 
 /** Two batches of the source at most, or what comes to so many values. */
 const MAX_BYTES = 2 * BATCH_BYTES;
@@ -13,13 +17,13 @@ const MAX_BYTES = 2 * BATCH_BYTES;
 /** Puts small batches together, so that they are written at once. One that tells of other fields stands at the beginning of the next. */
 export async function* gather(batches: AsyncIterable<Batch>, mostValues: number, mapping: Mapping): AsyncGenerator<Gathered> {
   let held: Gathered | null = null;
-  for await (const { items, bytes, cursor, fields } of batches) {
+  for await (const { items, bytes, cursor, fields, done = null } of batches) {
     if (held && fields) {
       yield held;
       held = null;
     }
-    if (held === null) held = { items, bytes, cursor, fields: fields ?? null };
-    else held = { items: [...held.items, ...items], bytes: held.bytes + bytes, cursor, fields: held.fields };
+    if (held === null) held = { items, bytes, cursor, fields: fields ?? null, done };
+    else held = { items: [...held.items, ...items], bytes: held.bytes + bytes, cursor, fields: held.fields, done };
     if (held.items.length * valuesOf(held, mapping) < mostValues && held.bytes < MAX_BYTES) continue;
     yield held;
     held = null;

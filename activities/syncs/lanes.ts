@@ -13,7 +13,7 @@ import { erasedAmong } from './erased.ts';
 import type { Gathered, SyncItem } from './items.ts';
 import type { SyncJob } from './job.ts';
 import { type Merged, mergePart, type Part, type Target } from './merge.ts';
-import { progressTaken, type Taken } from './outcomes.ts';
+import { progressTaken, shareOf, type Taken } from './outcomes.ts';
 import type { RunScope } from './scope.ts';
 
 /** A batch with fewer values to write is merged at once: to write it down first would cost more than a second session saves. */
@@ -60,7 +60,10 @@ export class AttributeLanes {
 
   /** Takes a batch over: once this is done it is merged, or pinned. Null when another attempt has moved the run on. */
   async take(batch: Gathered, checked: CheckedBatch, before: RunProgress): Promise<RunProgress | null> {
-    const taken: Taken = { bytes: batch.bytes, position: cursorBehind(batch), unmappedFields: [...this.#target.mapper.unmapped] };
+    const taken: Taken = {
+      bytes: batch.bytes, share: shareOf(this.#job.run.progress, batch.done), position: cursorBehind(batch),
+      unmappedFields: [...this.#target.mapper.unmapped],
+    };
     if (this.#isQuiet || valuesOf(checked) < FEWEST_VALUES) return this.#mergeAtOnce(checked, taken, before);
     if (this.#batches.length >= BATCHES_AHEAD) await this.#batches.shift();
     const after = await this.#pin(batch.items, checked, taken, before);

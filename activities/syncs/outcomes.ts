@@ -75,18 +75,25 @@ export function notesOf(
   return { handled: [...handled.values()], seen: [...seen].filter((key) => !handled.has(key)) };
 }
 
-/** A batch as its run counts it: bytes of the source, its cursor behind it, and names of fields that went nowhere so far. */
-export type Taken = { bytes: number; position: string | null; unmappedFields: string[] };
+/** A batch as its run counts it: bytes of the source, how much of it is taken then, its cursor behind it, and names of fields that went nowhere so far. */
+export type Taken = { bytes: number; share: number | null; position: string | null; unmappedFields: string[] };
 
 /** How far a run is once it has taken over a batch of so many records, to be merged. */
-export function progressTaken(before: RunProgress, records: number, { bytes, position, unmappedFields }: Taken): RunProgress {
+export function progressTaken(before: RunProgress, records: number, { bytes, share, position, unmappedFields }: Taken): RunProgress {
   return {
-    ...before, bytes: before.bytes + bytes, position, unmappedFields,
+    ...before, bytes: before.bytes + bytes, share, position, unmappedFields,
     batchesTaken: before.batchesTaken + 1, recordsTaken: before.recordsTaken + records,
   };
 }
 
 type Came = { outcomes: readonly RecordOutcome[]; records: readonly BatchRecord[]; errors: readonly ImportError[] };
+
+/** How much of what a run reads is taken: `done` is of the reading that began with `begun`, where one before it had come so far. */
+export function shareOf(begun: RunProgress, done: number | null): number | null {
+  if (done === null) return null;
+  const before = begun.position === null ? 0 : begun.share ?? 0;
+  return before + (1 - before) * done;
+}
 
 /** The counts of a run after some records of a batch that it has taken over. */
 export function progressAfter(before: RunProgress, { outcomes, records, errors }: Came): RunProgress {

@@ -25,6 +25,9 @@ export const SyncRun = z.object({
   errors_by_type: z.record(z.string(), z.int()),
   open: z.int().nullable().describe('Failed and ignored records that no re-drive has brought since; null in lists'),
   bytes: z.int().describe('As they came from the source'),
+  progress: z.number().min(0).max(1).nullable()
+    .describe('Share of the source that was read, from 0 to 1; an estimate. Null if the source cannot tell'),
+  expected_end_at: instant.describe('When the run ends at its speed so far; null unless it is running and has a progress'),
   rate: z.number().nullable().describe('Records per second since the start'),
   cursor_before: z.unknown().describe('Where it began'),
   cursor: z.unknown().describe('Where it is: all before it is done'),

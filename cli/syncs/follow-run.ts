@@ -9,7 +9,7 @@ export function viewRun(client: Client, id: string): Promise<FoundSyncRun> {
   return client.findSyncRun({ params: { run_id: id } });
 }
 
-/** Shows how far a run is until it has ended. Nobody knows how much its source has, so there is no bar. */
+/** Shows how far a run is until it has ended: with a bar where its source can tell how much there is. */
 export function followRun(context: CommandContext, id: string): Promise<FoundSyncRun> {
   return follow<FoundSyncRun>(context, {
     view: () => viewRun(context.client, id), hasEnded, shown,
@@ -18,7 +18,12 @@ export function followRun(context: CommandContext, id: string): Promise<FoundSyn
 }
 
 function shown(run: FoundSyncRun): Shown {
-  return { phase: '{text}', value: 0, total: 1, text: [...progressOf(run), elapsed(run)].join(' | ') };
+  const { progress, expected_end_at: end } = run;
+  const left = end === null ? [] : [`${duration(Date.parse(end) - Date.now())} left`];
+  return {
+    phase: progress === null ? '{text}' : '{bar} {percentage}% | {text}', value: Math.floor((progress ?? 0) * 100), total: 100,
+    text: [...progressOf(run), ...left, elapsed(run)].join(' | '),
+  };
 }
 
 function progressOf(run: FoundSyncRun): string[] {
@@ -32,7 +37,11 @@ function progressOf(run: FoundSyncRun): string[] {
 /** Since it began, or was asked for. */
 function elapsed({ received_at: received, started_at: started, ended_at: ended }: FoundSyncRun): string {
   const end = ended === null ? Date.now() : Date.parse(ended);
-  const seconds = Math.max(0, Math.floor((end - Date.parse(started ?? received)) / 1000));
+  return duration(end - Date.parse(started ?? received));
+}
+
+function duration(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
   return [...(hours > 0 ? [`${hours} h`] : []), ...(seconds >= 60 ? [`${minutes} min`] : []), `${seconds % 60} s`].join(' ');
 }

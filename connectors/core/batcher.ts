@@ -4,8 +4,11 @@ import { BATCH_BYTES, BATCH_ITEMS, type Batch, type Cursor, type Field, type Rea
 export type Batcher = {
   /** An item, and how many bytes it had as it came. Gives the batch that is full without it. */
   add(item: ReadItem, bytes: number): Batch[];
-  /** All that was added up to here is behind this cursor; a function where it takes time to make it, called where a batch ends. */
-  passed(cursor: Cursor | (() => Cursor)): void;
+  /**
+   * All that was added up to here is behind this cursor; a function where it takes time to make it, called where a batch ends. `done`: how
+   * much of the reading that is, from 0 to 1.
+   */
+  passed(cursor: Cursor | (() => Cursor), done?: number): void;
   /** The fields of what follows. Gives what was added before, where they are others. */
   tell(fields: Field[]): Batch[];
   /** What is left, if only a cursor. */
@@ -21,12 +24,13 @@ export function batcher(start: Cursor | null): Batcher {
   let bytes = 0;
   let cursor: Cursor | null | (() => Cursor) = start;
   let given = start;
+  let done: number | undefined;
   let fields: Field[] | undefined;
   let news: Field[] | undefined;
   const cursorNow = () => (typeof cursor === 'function' ? cursor() : cursor);
   const close = (): Batch => {
     given = cursorNow();
-    const batch = { items, bytes, cursor: given, ...news && { fields: news } };
+    const batch = { items, bytes, cursor: given, ...news && { fields: news }, ...done === undefined ? {} : { done } };
     items = [];
     bytes = 0;
     news = undefined;
@@ -39,7 +43,7 @@ export function batcher(start: Cursor | null): Batcher {
       bytes += size;
       return full;
     },
-    passed: (place) => { cursor = place; },
+    passed: (place, share) => { [cursor, done] = [place, share]; },
     tell(told) {
       if (isDeepStrictEqual(told, fields)) return [];
       const before = items.length > 0 ? [close()] : [];

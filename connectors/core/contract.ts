@@ -58,6 +58,8 @@ export type Batch = {
   bytes: number;
   /** Reading on from here brings everything that follows this batch; it may bring some again. */
   cursor: Cursor | null;
+  /** How much of what this reading brings has come with this batch, from 0 to 1, where the source can tell or estimate it. */
+  done?: number;
   /** The fields from this batch on, where the source told them anew. */
   fields?: Field[];
 };

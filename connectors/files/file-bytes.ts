@@ -11,6 +11,8 @@ export type FileBytes = {
   version: string | null;
   /** Differs when the file changed; null where the source tells nothing. */
   mark: string | null;
+  /** How many its chunks have in all; null where the source does not say. */
+  bytes: number | null;
   chunks: AsyncIterable<Buffer>;
   /** When reading ends before the file does. */
   context: Pick<ConnectorContext, 'signal' | 'maxDecompressedBytes'>;

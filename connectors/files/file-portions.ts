@@ -15,10 +15,10 @@ export const fileCursor = z.object({
 export type FileCursor = z.output<typeof fileCursor>;
 
 /** Items as they came in, and where reading goes on behind each of them. */
-export type Portion = { items: { item: ReadItem; bytes: number }[]; cursorAfter(index: number): Cursor };
+export type Portion = { items: { item: ReadItem; bytes: number }[]; cursorAfter(index: number): Cursor; done?: number };
 
 /** The items of some bytes of a file; of its last portion, that may be empty, the cursor is done. */
-export type FilePortion = { items: FoundItem[]; cursorAfter(index: number): FileCursor };
+export type FilePortion = { items: FoundItem[]; cursorAfter(index: number): FileCursor; done?: number };
 
 /** Reads an open file on behind `cursor`, or from its start where the version is another. */
 export async function* filePortions(
@@ -27,7 +27,8 @@ export async function* filePortions(
   const start = cursor !== null && cursor.version !== null && cursor.version === file.version ? cursor : FILE_START;
   const reader = createItems(settings, start);
   let isGzip = file.from > 0 ? false : undefined;
-  const bytes = isGzip === undefined ? unzipped(file, () => { isGzip = true; }) : file.chunks;
+  const counted = countedBytes(file);
+  const bytes = isGzip === undefined ? unzipped(counted.file, () => { isGzip = true; }) : counted.file.chunks;
   const cursorAt = (place: { offset: number; line: number }, isDone: boolean): FileCursor => ({
     version: file.version, mark: file.mark, isGzip: isGzip === true, isDone,
     offset: place.offset, line: place.line, columns: reader.columns(),
@@ -37,13 +38,33 @@ export async function* filePortions(
     const items = [...found];
     last = items.at(-1)?.after ?? last;
     const end = last;
-    return { items, cursorAfter: (index) => cursorAt(items[index]?.after ?? end, isDone && index === items.length - 1) };
+    const done = counted.done(start.offset > file.from);
+    return { items, ...done === null ? {} : { done }, cursorAfter: (index) => cursorAt(items[index]?.after ?? end, isDone && index === items.length - 1) };
   };
   for await (const chunk of skipped(bytes, start.offset - file.from)) {
     const next = portion(reader.push(chunk), false);
     if (next.items.length > 0) yield next;
   }
   yield portion(reader.end(), true);
+}
+
+/** The file, and how much of its bytes have come: of those behind the first items, where what comes before them is read over. */
+function countedBytes(file: FileBytes): { file: FileBytes; done(isReadOver: boolean): number | null } {
+  let came = 0;
+  let before: number | undefined;
+  async function* chunks() {
+    for await (const chunk of file.chunks) {
+      came += chunk.length;
+      yield chunk;
+    }
+  }
+  return {
+    file: { ...file, chunks: chunks() },
+    done(isReadOver) {
+      before ??= isReadOver ? came : 0;
+      return file.bytes === null ? null : Math.min(1, (came - before) / Math.max(1, file.bytes - before));
+    },
+  };
 }
 
 function createItems({ format, delimiter }: FileSettings, start: Start): ItemReader {

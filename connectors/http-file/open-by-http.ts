@@ -51,7 +51,7 @@ async function opened(answer: GuardedAnswer, from: number, context: ConnectorCon
   }
   const { headers, body, end } = answer;
   const version = fileVersion(headers)?.validator ?? null;
-  return { from, version, mark: markOf(headers, version), chunks: body, context, end };
+  return { from, version, mark: markOf(headers, version), bytes: contentLength(headers) ?? null, chunks: body, context, end };
 }
 
 /** The entity tag, even a weak one, or else a date that can be relied on and the length: a length alone may stay the same. */

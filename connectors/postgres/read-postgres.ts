@@ -44,15 +44,38 @@ export async function* readPostgres(settings: PostgresSettings, reading: Reading
   try {
     await session.begin('read');
     const plan = planOf(await findStream(session, reading.stream), reading, settings);
+    const after = cursorOf(plan, reading);
+    const doneOf = doneAfter(await estimateRows(session, plan, after));
     await session.commit();
     if (plan.lagSeconds > 0) context.log(`rows younger than ${plan.lagSeconds} s (lag_seconds) wait for the next reading`);
-    yield* plan.hasPages ? pages(session, plan, cursorOf(plan, reading)) : whole(session, plan, cursorOf(plan, reading));
+    let rows = 0;
+    for await (const batch of plan.hasPages ? pages(session, plan, after) : whole(session, plan, after)) {
+      rows += batch.items.length;
+      yield { ...batch, done: doneOf(rows) };
+    }
   } catch (error) {
     throw session.error(error);
   } finally {
     await session.end();
   }
 }
+
+/** How many rows are left to read, as Postgres' planner has it: counting them would take as long as reading them. */
+async function estimateRows(session: PostgresSession, plan: Plan, after: PostgresCursor | null): Promise<number> {
+  const select = selectOf(plan, after === null ? [] : [plan.hasPages ? behind(plan, after) : notBefore(plan, after)]);
+  const { rows: [row] } = await session.client.query<{ 'QUERY PLAN': string }>(`EXPLAIN (FORMAT JSON) ${select}`);
+  const [explained] = Explained.parse(JSON.parse(row!['QUERY PLAN']));
+  return explained.Plan['Plan Rows'];
+}
+
+const Explained = z.tuple([z.object({ Plan: z.object({ 'Plan Rows': z.number() }) })]);
+
+/** An estimate that was too low is never overtaken: the rest is unknown. */
+const doneAfter = (expected: number) => (rows: number) => Math.min(rows / Math.max(1, expected), 0.99);
+
+const behind = ({ order }: Plan, after: PostgresCursor) =>
+  `(${order.map(name).join(', ')}) > (${after.map(pg.escapeLiteral).join(', ')})`;
+const notBefore = ({ order }: Plan, from: PostgresCursor) => `${name(order[0]!)} >= ${pg.escapeLiteral(from[0]!)}`;
 
 function planOf(stream: PostgresStream, { mode, cursorField }: Reading, settings: PostgresSettings): Plan {
   if (mode === 'full') return { stream, order: stream.key, hasPages: stream.key.length > 0, conditions: [], lagSeconds: 0 };
@@ -91,7 +114,7 @@ async function* pages(session: PostgresSession, plan: Plan, from: PostgresCursor
     let rows = 0;
     let bytes = 0;
     await session.begin('read');
-    const where = after === null ? [] : [`(${plan.order.map(name).join(', ')}) > (${after.map(pg.escapeLiteral).join(', ')})`];
+    const where = after === null ? [] : [behind(plan, after)];
     for await (const batch of batches(session, plan, `${selectOf(plan, where)} LIMIT ${limit}`)) {
       rows += batch.items.length;
       bytes += batch.bytes;
@@ -107,7 +130,7 @@ async function* pages(session: PostgresSession, plan: Plan, from: PostgresCursor
 /** Rows with the last value of the field come again, as there is no key to tell which of them were read. */
 async function* whole(session: PostgresSession, plan: Plan, from: PostgresCursor | null): AsyncGenerator<Batch> {
   await session.begin('read');
-  const where = from === null ? [] : [`${name(plan.order[0]!)} >= ${pg.escapeLiteral(from[0]!)}`];
+  const where = from === null ? [] : [notBefore(plan, from)];
   yield* batches(session, plan, selectOf(plan, where));
   await session.commit();
 }

@@ -38,7 +38,7 @@ export function openBucket(settings: BucketSettings, context: ConnectorContext):
     const command = new GetObjectCommand({ Bucket, Key: key, ...range });
     const ending = new AbortController();
     const abortSignal = AbortSignal.any([signal, ending.signal]);
-    const { Body, ETag, ContentRange } = await asked(client.send(command, { abortSignal }));
+    const { Body, ETag, ContentRange, ContentLength } = await asked(client.send(command, { abortSignal }));
     const body = Body as AsyncIterable<Buffer> & { destroy(): unknown };
     // The SDK's stream reads ahead: without the signal its connection would stay for as long as the bucket sends nothing.
     const end = async () => {
@@ -47,7 +47,8 @@ export function openBucket(settings: BucketSettings, context: ConnectorContext):
     };
     const from = part !== undefined && ContentRange?.startsWith(`bytes ${part.from}-`) ? part.from : 0;
     const version = ETag ?? null;
-    if (ContentRange === undefined || from > 0) return { from, version, mark: version, chunks: body, context, end };
+    const bytes = ContentLength ?? null;
+    if (ContentRange === undefined || from > 0) return { from, version, mark: version, bytes, chunks: body, context, end };
     await end();
     throw sourceRefusal('transfer_broken', `${host} sends another part of the file than the rest`);
   };

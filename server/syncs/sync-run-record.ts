@@ -14,6 +14,7 @@ export function showRun(run: SyncRun, { now, rootIdentifier, redriven }: Context
     ended_at: run.endedAt?.toISOString() ?? null,
     records: { read, written, unchanged, ignored, failed }, errors_by_type: progress.errorsByType,
     open: redriven === null ? null : ignored + failed - redriven, bytes: progress.bytes,
+    progress: run.state === 'finished' ? 1 : progress.share, expected_end_at: expectedEnd(run, now)?.toISOString() ?? null,
     rate: seconds > 0 ? Math.round((read / seconds) * 10) / 10 : null,
     cursor_before: parsed(run.cursorBefore), cursor: parsed(progress.position),
     removed: run.removed, removal: run.removal, schema_change: run.schemaChange, unmapped_fields: progress.unmappedFields,
@@ -21,6 +22,12 @@ export function showRun(run: SyncRun, { now, rootIdentifier, redriven }: Context
     fault: run.fault, tries: run.tries, waits_until: run.waitsUntil?.toISOString() ?? null,
     failure: run.failure, alert: run.alert, mail: run.mail,
   };
+}
+
+/** As if the rest took as long as what is done. */
+function expectedEnd({ state, startedAt, progress: { share } }: SyncRun, now: Date): Date | null {
+  if (state !== 'running' || startedAt === null || !share) return null;
+  return new Date(now.getTime() + (now.getTime() - startedAt.getTime()) * ((1 - share) / share));
 }
 
 function parsed(cursor: string | null): unknown {

@@ -22,12 +22,12 @@ export async function findBatch(db: Queryable, entityId: number, runId: number):
 
 /** What the destination has answered so far: the source is well, and so is the destination. */
 export async function updateBatchOutcomes(
-  tx: Queryable, entityId: number, runId: number, { outcomes, answered }: { outcomes: string; answered: number },
+  tx: Queryable, entityId: number, runId: number, { outcomes, answered, share }: { outcomes: string; answered: number; share: number | null },
 ): Promise<void> {
   await tx.query(
     `WITH noted AS (UPDATE sync_batches SET outcomes = $3 WHERE entity_id = $1 AND run_id = $2 RETURNING run_id)
-     UPDATE sync_runs SET answered = $4, tries = 0, failing_since = NULL, fault = NULL, waits_until = NULL
-     WHERE entity_id = $1 AND id IN (SELECT run_id FROM noted)`, [entityId, runId, outcomes, answered]);
+     UPDATE sync_runs SET answered = $4, share = $5, tries = 0, failing_since = NULL, fault = NULL, waits_until = NULL
+     WHERE entity_id = $1 AND id IN (SELECT run_id FROM noted)`, [entityId, runId, outcomes, answered, share]);
 }
 
 /** Its outcomes are noted down. */

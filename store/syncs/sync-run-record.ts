@@ -16,6 +16,8 @@ export type RunProgress = RecordCounts & {
   bytes: number;
   /** Failed records of which nobody can tell which of the source's they are. */
   unnamed: number;
+  /** How much of what the run reads is taken, from 0 to 1; null where the source can't tell. */
+  share: number | null;
   /** JSON: all before it is done. Null: the beginning, or the source has no cursor. */
   position: string | null;
   /** Names of fields that went nowhere since the SoR has no attribute of theirs. */
@@ -97,19 +99,19 @@ export type NewRun = Pick<SyncRun, 'syncId' | 'cause'>
 export type RunColumns = Omit<SyncRun, 'missed' | 'progress' | 'removal' | 'failure' | 'mail'> & FailureColumns & MailColumns<MailState> & {
   covers: Date[]; removal: 'done' | 'held' | 'skipped' | null; removalReason: string | null;
   recordsRead: number; recordsWritten: number; recordsUnchanged: number; recordsIgnored: number; recordsFailed: number;
-} & Pick<RunProgress, 'errorsByType' | 'bytes' | 'unnamed' | 'position' | 'unmappedFields' | 'batchesTaken' | 'recordsTaken' | 'lanesDone'>;
+} & Pick<RunProgress, 'errorsByType' | 'bytes' | 'share' | 'unnamed' | 'position' | 'unmappedFields' | 'batchesTaken' | 'recordsTaken' | 'lanesDone'>;
 
 export function toRun(columns: RunColumns): SyncRun {
   const {
     covers, removal, removalReason, failureStatus, failure, mailState, mailTries, mailReason,
     recordsRead, recordsWritten, recordsUnchanged, recordsIgnored, recordsFailed,
-    errorsByType, bytes, unnamed, position, unmappedFields, batchesTaken, recordsTaken, lanesDone, ...run
+    errorsByType, bytes, share, unnamed, position, unmappedFields, batchesTaken, recordsTaken, lanesDone, ...run
   } = columns;
   return {
     ...run, missed: covers.length,
     progress: {
       read: recordsRead, written: recordsWritten, unchanged: recordsUnchanged, ignored: recordsIgnored, failed: recordsFailed,
-      errorsByType, bytes, unnamed, position, unmappedFields, batchesTaken, recordsTaken, lanesDone,
+      errorsByType, bytes, share, unnamed, position, unmappedFields, batchesTaken, recordsTaken, lanesDone,
     },
     removal: removal && { state: removal, reason: removalReason },
     failure: failureOf({ failureStatus, failure }),

@@ -16,7 +16,7 @@ sourceContract(airbyte, async () => {
       return 40;
     },
   };
-});
+}, ['progress']);
 
 const source = airbyte.source!;
 const SPEC = { type: 'SPEC', spec: { connectionSpecification: { required: ['account', 'token'] } } };

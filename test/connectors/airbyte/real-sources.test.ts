@@ -82,7 +82,7 @@ function manifest(url: string): object {
 }
 
 describe.runIf(declarative)("a source of Airbyte's CDK, made of a manifest", { timeout: 5 * MINUTES }, () => {
-  sourceContract(airbyte, prepareApi, ['malformed records', 'throttling']);
+  sourceContract(airbyte, prepareApi, ['malformed records', 'throttling', 'progress']);
 });
 
 it.runIf(faker)("Airbyte's own sample source brings its people, and goes on where it was", { timeout: 5 * MINUTES }, async () => {

@@ -35,8 +35,8 @@ export type PreparedSource = {
   stop?: () => Promise<void>;
 };
 
-/** What a source may be without: records that can be malformed, or an answer that asks for patience. */
-type Without = 'malformed records' | 'throttling';
+/** What a source may be without: records that can be malformed, an answer that asks for patience, or how much there is to read. */
+type Without = 'malformed records' | 'throttling' | 'progress';
 
 /** What every source has to pass. `prepare` makes one with `records` in it. */
 export function sourceContract(connector: AnyConnector, prepare: () => Promise<PreparedSource>, without: readonly Without[] = []): void {
@@ -108,6 +108,14 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
       const batches = await read('full');
       expect(batches.length).toBeGreaterThan(2);
       expect(setOf(recordsOf(batches))).toEqual(setOf(made.records));
+    });
+
+    it.for(unlessWithout('progress'))('tells its %s with each batch, from 0 to 1', async () => {
+      const shares = (await read('full')).map(({ done }) => done ?? -1);
+      expect(shares).toEqual(shares.toSorted((a, b) => a - b));
+      expect(shares[0]).toBeGreaterThan(0);
+      expect(shares.at(-1)).toBeGreaterThan(shares[0]!);
+      expect(shares.at(-1)).toBeLessThanOrEqual(1);
     });
 
     it.for(['full', 'incremental'] as const)('is read on after each batch, and nothing is lost: %s', async (mode) => {

@@ -75,7 +75,7 @@ describe('a prefix', () => { sourceContract(s3, async (): Promise<PreparedSource
     },
     async stop() {},
   };
-}, WITHOUT); });
+}, [...WITHOUT, 'progress']); });
 
 const parse = (settings: Record<string, unknown>) => s3.settings.parse({ format: 'jsonl', ...bucket.settings, ...settings });
 const context = () => testContext(AbortSignal.timeout(60_000));

@@ -5,7 +5,7 @@ import { singer } from '../../../connectors/singer/singer.ts';
 import { commandsOf, printing, sampleRecords } from '../../harness/syncs/sample-records.ts';
 import { sourceContract, testContext } from '../core/contract.ts';
 
-sourceContract(singer, () => sampleRecords('singer', 'sample-tap.ts', 'public-people'), ['throttling']);
+sourceContract(singer, () => sampleRecords('singer', 'sample-tap.ts', 'public-people'), ['throttling', 'progress']);
 
 const source = singer.source!;
 const SCHEMA = { type: 'object', properties: { id: { type: 'integer' } } };

@@ -38,4 +38,4 @@ sourceContract(template, async () => {
       return 17;
     },
   };
-});
+}, ['progress']);

@@ -72,6 +72,16 @@ describe('the sweep deletes', () => {
     expect(await isThere(sync)).toBe(true);
   });
 
+  it('of a deleted sync that wrote into another system all but the sync itself, which receipts go on naming', async () => {
+    const outgoing = { destination: { connectionId: 1, stream: 'contacts', key: ['id'] } };
+    const [sync, unused] = [await storedSync(store.db, world, outgoing), await storedSync(store.db, world, outgoing)];
+    const run = await runWithAll(sync, 'finished');
+    for (const { id } of [sync, unused]) await deleteSync(store.db, world.entity.id, id);
+    for (let times = 0; times < 2; times += 1) await deleteOldSyncRuns(store.db);
+    expect(await rowsOf(run)).toEqual([0, 0, 0, 0, 0, 0]);
+    expect([await isThere(sync), await isThere(unused)]).toEqual([true, false]);
+  });
+
   it('a deleted sync with its runs and all that it knew of records, and no other', async () => {
     const [sync, other] = [await storedSync(store.db, world), await storedSync(store.db, world)];
     const [gone, left] = [await runWithAll(sync, 'canceled'), await runWithAll(other, 'finished')];

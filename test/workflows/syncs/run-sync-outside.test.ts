@@ -179,6 +179,9 @@ describe('a sync to a webhook', () => {
       return found.answered === 2 && found.waitsUntil ? found : null;
     });
     expect(waiting).toMatchObject({ tries: 1, progress: { read: 0 } });
+    const shown = await ask<{ progress: number; expected_end_at: string }>(stack.app, world, 'GET', `/api/sync_runs/${run}`);
+    expect(shown.progress).toBeGreaterThan(0);
+    expect(Date.parse(shown.expected_end_at)).toBeGreaterThan(Date.now());
     const ended = await runEnded(stack.store, world, run);
     expect(ended).toMatchObject({ state: 'finished', answered: 0, tries: 0, progress: { read: 4, written: 4, failed: 0 } });
     expect(bodies.map(({ records }) => records.map(({ id }) => id))).toEqual([[1], [2], [3], [4]]);
