@@ -69,7 +69,12 @@ export const viewSdkSettings = operation({
   description: 'As SDKs of browsers and mobiles want it.',
   params: z.object({ write_key: identifier }),
   result: z.object({
-    integrations: z.object({ 'Segment.io': z.object({ apiKey: z.string(), apiHost: z.string().describe('Without https://') }) }),
+    integrations: z.object({ 'Segment.io': z.object({
+      apiKey: z.string(),
+      apiHost: z.string().describe('Host, port and path of the public URL, without its protocol'),
+      protocol: z.string().describe('http or https, as in the public URL; browsers\' SDKs would take https'),
+    }) }),
+    metrics: z.object({ sampleRate: z.number().describe('0: SDKs send no figures about themselves') }),
   }),
   bare: true,
 });

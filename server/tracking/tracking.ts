@@ -67,8 +67,9 @@ function answer({ accepted, duplicates, refused }: TakenIn): Reply {
 
 const readSettings = route(api.viewSdkSettings, async ({ params: { write_key: writeKey }, address }, { trackingApps, settings }) => {
   if (await trackingApps.find(writeKey, address) === null) return refuse(404, 'not_found', 'Unknown write key');
-  const apiHost = `${settings.publicUrl.replace(/^https?:\/\//, '')}/v1`;
-  return bare({ integrations: { 'Segment.io': { apiKey: writeKey, apiHost } } });
+  const [, protocol, host] = /^(https?):\/\/(.*)$/.exec(settings.publicUrl)!;
+  // Without a rate SDKs report figures about themselves to another path of the host.
+  return bare({ integrations: { 'Segment.io': { apiKey: writeKey, apiHost: `${host!}/v1`, protocol: protocol! } }, metrics: { sampleRate: 0 } });
 });
 
 export const trackingRoutes: Route[] = [...batchRoutes, ...singleRoutes, readSettings];

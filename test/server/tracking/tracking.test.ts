@@ -249,7 +249,9 @@ describe('a write key', () => {
 
   test('tells an SDK where to send', async () => {
     const { status, body } = await server.call('GET', `/v1/projects/${own.apiKey}/settings`);
-    expect([status, body]).toEqual([200, { integrations: { 'Segment.io': { apiKey: own.apiKey, apiHost: 'millrace.test/v1' } } }]);
+    expect([status, body]).toEqual([200, {
+      integrations: { 'Segment.io': { apiKey: own.apiKey, apiHost: 'millrace.test/v1', protocol: 'http' } }, metrics: { sampleRate: 0 },
+    }]);
     expect((await server.call('GET', '/v1/projects/made-up/settings')).status).toBe(404);
   });
 });

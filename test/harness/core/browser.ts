@@ -1,0 +1,39 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { accessSync, constants, mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { onFileEnd } from './clean-up.ts';
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
+
+/** The first Chromium on PATH; null where there is none, which is a failure in CI. */
+export function findChromium(): string | null {
+  const found = (process.env['PATH'] ?? '').split(delimiter).flatMap((folder) => NAMES.map((name) => join(folder, name))).find(isProgram);
+  if (found === undefined && process.env['CI']) throw new Error(`no ${NAMES.join(', ')} on PATH: install Debian's package chromium`);
+  if (found === undefined) console.warn(`no ${NAMES.join(', ')} on PATH: tests in a browser did not run`);
+  return found ?? null;
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Opens a page in a browser without a window, until the file of tests is through. */
+export function openPage(chromium: string, url: string): void {
+  const profile = mkdtempSync(join(tmpdir(), 'millrace-browser-'));
+  const browser: ChildProcess = spawn(chromium, [
+    '--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--remote-debugging-port=0', `--user-data-dir=${profile}`, url,
+  ], { stdio: 'ignore' });
+  onFileEnd(async () => {
+    const ended = once(browser, 'exit');
+    if (browser.exitCode === null && browser.kill()) await ended;
+    await rm(profile, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  });
+}
