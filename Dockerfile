@@ -14,6 +14,7 @@ COPY activities activities
 COPY api api
 COPY cli cli
 COPY connectors connectors
+COPY docs docs
 COPY domain domain
 COPY runtime runtime
 COPY server server

@@ -89,7 +89,8 @@ const SCHEMA = z.object({
   MILLRACE_TRUST_PROXY: proxies.optional(),
   MILLRACE_METRICS_ADDRESS: metricsAddress.optional(),
   MILLRACE_METRICS_TOKEN: metricsToken.optional(),
-  MILLRACE_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error'], 'is debug, info, warn or error').default('info'),
+  MILLRACE_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error'], 'is debug, info, warn or error').optional(),
+  MILLRACE_LOG_FORMAT: z.enum(['json', 'text'], 'is json or text').optional(),
   OTEL_EXPORTER_OTLP_ENDPOINT: otlpUrl.optional(),
   OTEL_SERVICE_NAME: z.string().default('millrace'),
   // The command line's own; known here so that a shell may hold both.

@@ -10,10 +10,16 @@ export async function enter(run: (config: Config, log: Logger) => Promise<void>)
   for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreBrokenPipe);
   await saidPlainly(async () => {
     const config = readConfig(process.env);
-    const log = createLog({ level: config.MILLRACE_LOG_LEVEL });
+    const log = createLog(logSettings(config));
     log.info({ config: describeConfig(config) }, 'starting');
     await run(config, log);
   });
+}
+
+/** At a terminal a person reads along: in text, and only what they should look at. */
+function logSettings({ MILLRACE_LOG_FORMAT, MILLRACE_LOG_LEVEL }: Config): { level: string; format: 'json' | 'text' } {
+  const format = MILLRACE_LOG_FORMAT ?? (process.stdout.isTTY ? 'text' : 'json');
+  return { format, level: MILLRACE_LOG_LEVEL ?? (format === 'text' ? 'warn' : 'info') };
 }
 
 function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {

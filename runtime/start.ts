@@ -1,7 +1,24 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { withAppContext } from './app-context.ts';
 import { openBackends } from './backends.ts';
+import type { Config } from './config.ts';
 import { enter } from './entry.ts';
 import { askedToEnd, startService } from './service.ts';
+
+/** Where it runs, how to sign in, and what to do first. */
+function welcome(config: Config, url: string, temporalUi: string | null): string {
+  const passwordPath = join(config.MILLRACE_DATA_DIR, 'admin-password');
+  const password = config.MILLRACE_ADMIN_PASSWORD || !existsSync(passwordPath) ? '' : `, with the password in ${passwordPath}`;
+  const lines = [
+    ['Sign in', `as ${config.MILLRACE_ADMIN_EMAIL}${password}`],
+    ['Do first', `${url}/manual/first-import.md`],
+    ['API page', `${url}/docs`],
+    ...temporalUi === null ? [] : [['Temporal', temporalUi]],
+    ['End it', 'with Ctrl-C'],
+  ];
+  return ['', `millrace: ${url}`, ...lines.map(([what, where]) => `  ${what!.padEnd(10)}${where!}`), ''].join('\n');
+}
 
 /** `npm start`: the service, with embedded parts for whatever no address is configured for. */
 await enter(async (config, log) => {
@@ -11,7 +28,7 @@ await enter(async (config, log) => {
   try {
     await withAppContext(config, backends, log, async (context) => {
       const service = await startService(context, { serves: true, works: true });
-      say(`millrace: ${service.url}, its API page ${service.url}/docs${backends.temporalUi ? `, Temporal ${backends.temporalUi}` : ''}`);
+      say(welcome(config, service.url!, backends.temporalUi));
       const lost = await Promise.race([ending, backends.lost]);
       if (lost) process.exitCode = 1;          // whoever watches over this process starts it again
       say(lost ?? 'millrace: ending; what runs gets 30 s');

@@ -15,7 +15,7 @@ const MAX_NAMED = 1_000;
 const MIB = 1024 ** 2;
 const PART_BYTES = { min: MIB, max: 5 * 1024 * MIB };
 
-/** Null, or an empty text as web forms have it, for none. */
+/** Null, or an empty text from a web form, means none. */
 function orNone<S extends z.ZodType>(schema: S) {
   return z.preprocess((value) => (value === '' ? null : value), schema.nullable()).optional();
 }
@@ -31,9 +31,9 @@ const endpoint = text({ max: 2_048 }).superRefine((address, ctx) => {
   if (error !== undefined) ctx.addIssue({ code: 'custom', message: error });
 });
 
-/** It goes into a header. */
-const accessKeyId = text().regex(/^[!-~]+$/, 'must have letters, digits and signs of ASCII alone, without spaces and line breaks');
-const secretAccessKey = text().regex(/^(?!\s)[^\p{Cc}]*(?<!\s)$/u, 'must not begin or end with a space, nor hold line breaks');
+/** Millrace sends it in a header. */
+const accessKeyId = text().regex(/^[!-~]+$/, 'must hold only ASCII letters, digits and signs, without spaces or line breaks');
+const secretAccessKey = text().regex(/^(?!\s)[^\p{Cc}]*(?<!\s)$/u, 'must not begin or end with a space, or hold line breaks');
 
 const exportedData = textArray(text(), EXPORT_DATA_TYPES.length, 1).superRefine((names, ctx) => {
   const types = names.map(exportDataType);
@@ -47,7 +47,7 @@ const exportedData = textArray(text(), EXPORT_DATA_TYPES.length, 1).superRefine(
   }
 });
 
-/** A day, which begins where the entity is, or an instant. */
+/** A day in the entity's time zone, or an instant. */
 type Since = { day: string } | { at: Date };
 
 const since = z.string().transform((value, ctx): Since => {
@@ -63,43 +63,46 @@ const encryptionType = z.string().refine((value) => value === '' || parseEncrypt
 
 const required = {
   export_configuration: z.enum(EXPORTER_TYPES),
-  bucket_name: text().regex(BUCKET_NAME, 'must be the name of a bucket, without s3://: 3 to 63 small letters, digits, dots and dashes'),
-  app_ids: textArray(identifier, MAX_NAMED, 1).describe('Apps of the entity'),
-  exported_data: exportedData.describe(`Of ${EXPORT_DATA_TYPES.join(', ')}`),
+  bucket_name: text().regex(BUCKET_NAME, 'must be the name of a bucket, without s3://: 3 to 63 lowercase letters, digits, dots and dashes'),
+  app_ids: textArray(identifier, MAX_NAMED, 1).describe('Identifiers of apps of the entity'),
+  exported_data: exportedData.describe(`One or more, each once: ${EXPORT_DATA_TYPES.join(', ')}`),
 };
 
 const others = {
-  name: name.optional().describe('By default after the bucket'),
-  subfolder: subfolder.optional(),
+  name: name.optional().describe('By default Export to <bucket_name>'),
+  subfolder: subfolder.optional().describe('Folder in the bucket; by default none'),
   aws_region: text().regex(REGION_NAME, 'must be the name of a region, such as eu-west-1').optional().describe('By default eu-west-1'),
   aws_account_id: orNone(text().regex(/^\d{12}$/, 'must be the twelve digits of an AWS account, without dashes'))
-    .describe('Required for aws_account_id'),
+    .describe('Twelve digits; required if export_configuration is aws_account_id'),
   aws_role_name: orNone(text().regex(/^[\w+=,.@-]{1,64}$/, 'must be the name of a role, without its path and account'))
-    .describe('For aws_account_id; by default millrace-exporter'),
-  aws_access_key_id: orNone(accessKeyId).describe('Required for aws_secret_key'),
-  aws_secret_access_key: orNone(secretAccessKey).describe('Required for aws_secret_key'),
-  endpoint: orNone(endpoint).describe('The address of an S3 that is not Amazon\'s; the bucket goes into the path'),
-  sor_ids: textArray(identifier, MAX_NAMED).optional().describe('Systems of Records; at least one when attributes are exported'),
+    .describe('Role in that account; by default millrace-exporter'),
+  aws_access_key_id: orNone(accessKeyId).describe('Required if export_configuration is aws_secret_key'),
+  aws_secret_access_key: orNone(secretAccessKey).describe('Required if export_configuration is aws_secret_key'),
+  endpoint: orNone(endpoint).describe('Address of an S3 that is not Amazon\'s; Millrace puts the bucket into the path'),
+  sor_ids: textArray(identifier, MAX_NAMED).optional()
+    .describe('Identifiers of Systems of Records; at least one if exported_data has attributes'),
   format: z.enum(EXPORT_FORMATS).optional().describe('By default csv'),
-  include_headers: bodyFlag.optional().describe('A line of column names in each CSV file; by default false'),
-  encryption_type: encryptionType.optional().describe('Such as AES-256-CBC; by default empty: none'),
-  encryption_key: orNone(text()).describe('Required with encryption_type'),
-  part_bytes: bodyInteger(PART_BYTES).optional().describe('Of a file before compression; by default 512 MiB'),
-  export_since: orNone(since).describe('Where the first export begins: a date or a date and time; by default all there is'),
-  notify_emails: textArray(email, MAX_EMAILS).optional().describe('Who is mailed about failures; by default its creator'),
-  check: bodyFlag.optional().describe('Try the bucket first: where that fails, nothing is stored'),
+  include_headers: bodyFlag.optional().describe('Begin each CSV file with a line of column names; by default false'),
+  encryption_type: encryptionType.optional().describe('Such as AES-256-CBC; by default empty, for no encryption'),
+  encryption_key: orNone(text()).describe('Required with encryption_type: 16, 24 or 32 bytes, as text or in hexadecimal'),
+  part_bytes: bodyInteger(PART_BYTES).optional().describe('Size of a file before compression, in bytes; by default 512 MiB'),
+  export_since: orNone(since)
+    .describe('Start of the first export: a date in the entity\'s time zone, or a date and time; by default it exports all data'),
+  notify_emails: textArray(email, MAX_EMAILS).optional()
+    .describe('Addresses that get mails about failures and late rows; by default the creator\'s'),
+  check: bodyFlag.optional().describe('True: test the bucket first, and store nothing if the test fails'),
 };
 
 export const NewDataExporter = z.object({ ...required, ...others }).meta({ id: 'NewDataExporter' });
 export type NewDataExporter = z.output<typeof NewDataExporter>;
 
-/** Of a change: what is left out stays. */
+/** Fields that a change leaves out stay as they are. */
 export const DataExporterChange = z.object(required).partial().extend(others).meta({ id: 'DataExporterChange' });
 export type DataExporterChange = z.output<typeof DataExporterChange>;
 
 const instant = z.iso.datetime().nullable();
 
-/** An exporter as lists show it (reference: Data exporter). */
+/** An exporter as lists return it (reference: Data exporter). */
 export const ListedDataExporter = z.object({
   identifier: z.string(),
   name: z.string(),
@@ -109,39 +112,39 @@ export const ListedDataExporter = z.object({
   subfolder: z.string(),
   bucket_name: z.string(),
   exported_data: z.array(z.string()),
-  initial_run_at: instant.describe('When the first good run began'),
-  last_run_at: instant.describe('When the last good run began'),
+  initial_run_at: instant.describe('When the first successful run began'),
+  last_run_at: instant.describe('When the last successful run began'),
 }).meta({ id: 'ListedDataExporter' });
 export type ListedDataExporter = z.output<typeof ListedDataExporter>;
 
 /** What a run exported of one type of data (reference: Data exporter). */
 export const Export = z.object({
   identifier: z.string(),
-  date: z.iso.datetime().describe('The end of the window that was exported'),
+  date: z.iso.datetime().describe('End of the exported window'),
   type: z.string(),
   total_files: z.int(),
-  total_exported: z.int(),
+  total_exported: z.int().describe('Number of rows'),
 }).meta({ id: 'Export' });
 export type Export = z.output<typeof Export>;
 
-/** An exporter as it is shown but for its secrets. */
+/** An exporter without its secrets. */
 export const DataExporter = ListedDataExporter.extend({
   aws_region: z.string(),
   exports: z.record(z.string(), z.array(Export))
-    .describe('What was exported in the last 31 days, by the end of its window in seconds since the epoch'),
+    .describe('Exports of the last 31 days; each key is the end of a window, in seconds since the epoch'),
   sors: z.array(z.object({ name: z.string(), identifier: z.string(), type: z.enum(['app', 'custom', 'global']) })),
-  encryption_type: z.string().describe('Empty: files are not encrypted'),
+  encryption_type: z.string().describe('Empty if files are not encrypted'),
   aws_account_id: z.string().nullable(),
   aws_role_name: z.string().nullable(),
   endpoint: z.string().nullable(),
   format: z.enum(EXPORT_FORMATS),
   include_headers: z.boolean(),
-  part_bytes: z.int().describe('Of a file before compression'),
-  export_since: instant.describe('Where the first export begins; null: with all there is'),
-  exported_until: instant.describe('Where the next export begins'),
+  part_bytes: z.int().describe('Size of a file before compression, in bytes'),
+  export_since: instant.describe('Start of the first export; null: it exports all data'),
+  exported_until: instant.describe('Start of the next export; null before the first successful run'),
   notify_emails: z.array(z.string()),
-  failures: z.int().describe('Runs that failed since the last that didn\'t'),
-  paused_at: instant.describe('When failures ended its daily runs; activating it ends that'),
+  failures: z.int().describe('Number of scheduled runs that failed since the last success'),
+  paused_at: instant.describe('When failures paused its daily runs; to resume them, activate the exporter'),
   paused_reason: z.string().nullable(),
   created_by: z.object({ id: z.int(), uid: z.string() }).nullable(),
   created_at: z.iso.datetime(),
@@ -149,13 +152,13 @@ export const DataExporter = ListedDataExporter.extend({
 }).meta({ id: 'DataExporter' });
 export type DataExporter = z.output<typeof DataExporter>;
 
-const secret = z.string().nullable().describe('Null where there is none');
+const secret = z.string().nullable().describe('Null if not set');
 
-/** The whole of it: whoever is shown this is written down in the audit log. */
+/** An exporter with its secrets. Each response with this record has an entry in the audit log. */
 export const RevealedDataExporter = DataExporter.extend({
   aws_access_key_id: secret, aws_secret_access_key: secret, encryption_key: secret,
   deletion_key: z.string().nullable()
-    .describe('Lists of erased people in the bucket name them under it (HMAC-SHA-256): 32 bytes in hexadecimal'),
+    .describe('HMAC-SHA-256 key of the ids in deletion lists: 32 bytes in hexadecimal'),
 }).meta({ id: 'RevealedDataExporter' });
 export type RevealedDataExporter = z.output<typeof RevealedDataExporter>;
 
@@ -178,8 +181,8 @@ export const viewDataExporter = operation({
   ...SHARED,
   method: 'GET',
   path: `${PATH}/:exporter_id`,
-  summary: 'View a data exporter with its secrets, and what it exported in the last 31 days',
-  description: 'The audit log has an entry for each time secrets are shown.',
+  summary: 'View a data exporter with its secrets and latest exports',
+  description: '`exports` has the exports of the last 31 days.',
   audits: 'read data_exporter',
   params,
   result: RevealedDataExporter,
@@ -191,7 +194,7 @@ export const createDataExporter = operation({
   method: 'POST',
   path: PATH,
   summary: 'Create a data exporter, inactive at first',
-  description: 'It exports daily once it is activated: PUT /api/data_exporters/<exporter_id>/activate.',
+  description: 'To start its daily exports, call PUT /api/data_exporters/<exporter_id>/activate.',
   audits: ['check data_exporter', 'create data_exporter'],
   body: NewDataExporter,
   result: RevealedDataExporter,
@@ -203,8 +206,8 @@ export const updateDataExporter = operation({
   method: 'PUT',
   path: `${PATH}/:exporter_id`,
   summary: 'Change a data exporter',
-  description: 'What is left out stays. Where bucket_name, aws_region, endpoint or aws_access_key_id change, aws_secret_access_key is '
-    + 'given anew, and encryption_key where encryption_type does. A run under way goes on as it began.',
+  description: 'Fields that you leave out stay as they are. A new bucket_name, aws_region, endpoint or aws_access_key_id requires '
+    + 'aws_secret_access_key again; a new encryption_type requires encryption_key. A run under way keeps its settings.',
   audits: ['check data_exporter', 'update data_exporter'],
   params,
   body: DataExporterChange,
@@ -216,14 +219,14 @@ export const deleteDataExporter = operation({
   ...SHARED,
   method: 'DELETE',
   path: `${PATH}/:exporter_id`,
-  summary: 'Delete a data exporter with its secrets; what it exported stays in the bucket',
-  description: 'Answers it as it was. A run that is under way is canceled.',
+  summary: 'Delete a data exporter and its secrets',
+  description: 'Exported files stay in the bucket. Millrace cancels its runs. Returns the exporter as it was, with its secrets.',
   audits: 'delete data_exporter',
   params,
   result: RevealedDataExporter,
 });
 
-/** What is done with a data exporter besides changing it. */
+/** Other actions on a data exporter. */
 const ONE_EXPORTER = {
   tag: 'Data exporters', right: ['sor_manage', 'usage_analytics_view'], params: z.object({ exporter_id: identifier }),
 } as const;
@@ -235,9 +238,9 @@ export const activateDataExporter = operation({
   ...ONE_EXPORTER,
   method: 'PUT',
   path: `${ONE}/activate`,
-  summary: 'Activate a data exporter: it exports daily',
-  description: 'The bucket is tried first: where it refuses (4xx) or cannot be reached (5xx), the exporter stays as it is. '
-    + 'Where failures had paused it, it goes on.',
+  summary: 'Activate the daily exports of a data exporter',
+  description: 'Millrace tests the bucket first. If the bucket refuses (4xx) or is out of reach (5xx), the exporter does not change. '
+    + 'An exporter that failures had paused resumes.',
   audits: ['check data_exporter', 'update data_exporter'],
   result: DataExporter,
 });
@@ -247,9 +250,9 @@ export const deactivateDataExporter = operation({
   ...ONE_EXPORTER,
   method: 'PUT',
   path: `${ONE}/deactivate`,
-  summary: 'Deactivate a data exporter: its daily exports stop',
-  description: 'A run under way goes on, and can be canceled; those of the schedule that wait are canceled. By hand it can be run all '
-    + 'the same.',
+  summary: 'Deactivate the daily exports of a data exporter',
+  description: 'A run under way continues; you can cancel it. Millrace cancels scheduled runs that still wait. You can still start '
+    + 'runs by hand.',
   audits: 'update data_exporter',
   result: DataExporter,
 });
@@ -259,18 +262,18 @@ export const checkDataExporter = operation({
   ...ONE_EXPORTER,
   method: 'POST',
   path: `${ONE}/check`,
-  summary: 'Check the bucket of a data exporter: write, read and delete a file in it',
-  description: 'A failure has the provider\'s own words: 4xx where something must change first, 5xx where the bucket cannot '
-    + 'be reached.',
+  summary: 'Test the access of a data exporter to its bucket',
+  description: 'Writes, reads and deletes a small file in the bucket. An error has the provider\'s own words: 4xx if something must '
+    + 'change first, 5xx if the bucket is out of reach.',
   audits: 'check data_exporter',
   result: z.object({ ok: z.literal(true) }),
 });
 
 export const ExporterPolicy = z.object({
-  policy: z.record(z.string(), z.unknown()).describe('The least rights of the access key or the role, as JSON of IAM'),
+  policy: z.record(z.string(), z.unknown()).describe('IAM policy with the fewest rights that the access key or role needs'),
   trust_policy: z.record(z.string(), z.unknown()).nullable()
-    .describe(`Of the role, for aws_account_id; in the place of ${SERVER_IDENTITY} comes what this server runs as in AWS`),
-  external_id: z.string().describe('What the role asks for before it is assumed: the same for all exporters of the entity'),
+    .describe(`Trust policy of the role; replace ${SERVER_IDENTITY} with the ARN of this server in AWS. Null without a role`),
+  external_id: z.string().describe('External id that the role must require; the same for all exporters of the entity'),
   role_name: z.string().nullable(),
 }).meta({ id: 'ExporterPolicy' });
 export type ExporterPolicy = z.output<typeof ExporterPolicy>;

@@ -7,42 +7,42 @@ import { Export } from './data-exporters.ts';
 
 const instant = z.iso.datetime().nullable();
 
-/** How a run of an exporter stands. */
+/** The status of a run of an exporter. */
 export const ExportRun = z.object({
   identifier: z.string(),
   cause: z.enum(EXPORT_RUN_CAUSES),
   state: z.enum(EXPORT_RUN_STATES),
   window: z.object({
-    kind: z.enum(['received', 'happened']).describe('By when events were received; of a backfill by when they happened'),
-    start: instant.describe('Null: all there is; of a run that waits: where the last good one will have ended'),
+    kind: z.enum(['received', 'happened']).describe('received: rows by time of receipt; happened (backfills): by time of the event'),
+    start: instant.describe('Null: from the first data on, or not known before the run starts'),
     end: z.iso.datetime().describe('Exclusive'),
   }),
-  days: z.object({ from: z.string(), to: z.string() }).nullable().describe('Of a backfill, and of its reruns'),
-  covered: z.boolean().describe('An earlier run had exported all of it: nothing was written'),
-  rerun_of: z.string().nullable().describe('The run whose window it exports again'),
+  days: z.object({ from: z.string(), to: z.string() }).nullable().describe('First and last day of a backfill and its reruns; else null'),
+  covered: z.boolean().describe('True: an earlier run had exported the whole window, so this run wrote nothing'),
+  rerun_of: z.string().nullable().describe('The run whose window this run exports again'),
   scheduled_for: instant,
-  covers: z.array(z.iso.datetime()).describe('Scheduled times that this run stands for besides its own'),
+  covers: z.array(z.iso.datetime()).describe('Other scheduled times that this run makes up for'),
   received_at: z.iso.datetime(),
   started_at: instant,
   ended_at: instant,
-  attempt: z.int().describe('At its files: the number of their folder'),
-  rows: z.int().describe('In files that are in the bucket'),
+  attempt: z.int().describe('Number of the attempt, and of its folder in the bucket'),
+  rows: z.int().describe('Number of rows in files that are in the bucket'),
   types: z.array(z.object({
     identifier: z.string(),
     type: z.string(),
-    expected: z.int().nullable().describe('Rows that were counted before the first was written'),
+    expected: z.int().nullable().describe('Number of rows counted before the run wrote the first one'),
     rows: z.int(),
     files: z.int(),
     done: z.boolean(),
-    late_rows: z.int().nullable().describe('Rows that came after the window was exported; null: not counted yet, or unknown'),
-  })).describe('In the order in which they are written'),
-  fault: z.string().nullable().describe('Why the bucket can\'t be written to for now'),
-  tries: z.int().describe('How often it was tried since it last took something'),
-  waits_until: instant,
+    late_rows: z.int().nullable().describe('Number of rows that came after the export of the window; null: not counted yet, or unknown'),
+  })).describe('In the order in which the run writes them'),
+  fault: z.string().nullable().describe('Why the run cannot write to the bucket at present; null if it can'),
+  tries: z.int().describe('Number of failed tries in a row'),
+  waits_until: instant.describe('When the run tries again'),
   failure: z.object({ status: z.string(), message: z.string() }).nullable(),
   manifest_key: z.string().nullable(),
-  published_at: instant.describe('When the manifest was in the bucket'),
-  alert: z.enum(EXPORT_ALERTS).nullable().describe('What was to be mailed'),
+  published_at: instant.describe('When the run had written the manifest'),
+  alert: z.enum(EXPORT_ALERTS).nullable().describe('The mail that the run caused; late: rows came after the export of their window'),
   mail: z.object({ state: z.enum(['sending', 'sent', 'not_sent', 'unknown']), tries: z.int(), reason: z.string().nullable() }).nullable(),
 }).meta({ id: 'ExportRun' });
 export type ExportRun = z.output<typeof ExportRun>;
@@ -57,8 +57,8 @@ export const viewExport = operation({
   ...SHARED,
   method: 'GET',
   path: `${PATH}/exports/:export_identifier`,
-  summary: 'Get what a run exported of one data type',
-  description: 'The answer has no envelope.',
+  summary: 'Get the export of one data type by a run',
+  description: 'The response has no envelope.',
   params: z.object({ exporter_id: identifier, export_identifier: identifier }),
   result: Export,
   bare: true,
@@ -103,8 +103,9 @@ export const cancelExportRun = operation({
   ...SHARED,
   method: 'POST',
   path: `${PATH}/runs/:run_id/cancel`,
-  summary: 'Cancel a run; what it has written stays',
-  description: 'No manifest tells of what it has written, and the next run exports its window. A canceled rerun leaves what was there.',
+  summary: 'Cancel a run of an exporter',
+  description: 'Millrace deletes the files that the run has written. The next run exports the window of a canceled daily or requested '
+    + 'run. A canceled rerun does not change the earlier export.',
   audits: 'update export_run',
   params,
   result: ExportRun,
@@ -117,9 +118,9 @@ export const runDataExporter = operation({
   ...SHARED,
   method: 'POST',
   path: `${PATH}/runs`,
-  summary: 'Run an export now, from the end of the last successful window',
-  description: 'Also of an exporter that is not active, or is paused: so a mended one is tried. It begins once the run under way has '
-    + 'ended, and 30 s from now at the earliest, when all that was received until now is committed.',
+  summary: 'Run an export now',
+  description: 'Exports from the end of the last successful window until now, also if the exporter is inactive or paused. The run '
+    + 'starts once a run under way has ended and all data received until now is committed: after 30 seconds at the earliest.',
   audits: 'create export_run',
   params: exporterParams,
   result: ExportRun,
@@ -130,22 +131,23 @@ export const rerunExport = operation({
   ...SHARED,
   method: 'POST',
   path: `${PATH}/runs/:run_id/rerun`,
-  summary: 'Rerun the export of a window',
-  description: 'As the exporter is now. The new manifest takes the place of the old one, in one go; where the next run begins stays.',
+  summary: 'Export the window of a run again',
+  description: 'Uses the current settings of the exporter. The new manifest replaces the old one in one step. The next run begins '
+    + 'where it would without the rerun.',
   audits: 'create export_run',
   params: z.object({ exporter_id: identifier, run_id: identifier }),
   result: ExportRun,
 });
 
-const day = text({ max: 10 }).describe('A day of the entity\'s zone, such as 2026-01-31');
+const day = text({ max: 10 }).describe('Day in the entity\'s time zone, such as 2026-01-31');
 
 export const backfillExports = operation({
   id: 'backfillExports',
   ...SHARED,
   method: 'POST',
   path: `${PATH}/backfills`,
-  summary: 'Backfill: export the days from one to another, both included',
-  description: 'By when events happened, into a folder of its own: backfill/<from>_<to>. Daily runs go on as they would without it.',
+  summary: 'Backfill: export what happened on past days',
+  description: 'Exports the days from one to the other, both included, into the folder backfill/<from>_<to>. Daily runs do not change.',
   audits: 'create export_run',
   params: exporterParams,
   body: z.object({ from: day, to: day }),

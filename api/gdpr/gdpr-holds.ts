@@ -5,24 +5,26 @@ import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 import { ofOne } from './gdpr.ts';
 
-/** A hold as it is shown (docs/gdpr.md). */
+/** A hold as the API returns it (docs/gdpr.md). */
 export const GdprHold = z.object({
   identifier: z.string(),
-  user_id: z.string().nullable(),
-  device_id: z.string().nullable(),
+  user_id: z.string().nullable().describe('Null if the hold names a device'),
+  device_id: z.string().nullable().describe('Null if the hold names a user'),
   kind: z.enum(HOLD_KINDS),
   reason: z.string(),
-  created_by: z.string().nullable().describe('The uid of a user; null once their account is gone'),
+  created_by: z.string().nullable().describe('uid of the user who created the hold; null once that account is deleted'),
   created_at: z.iso.datetime(),
 }).meta({ id: 'GdprHold' });
 export type GdprHold = z.output<typeof GdprHold>;
 
-/** People who are not deleted for now. */
+/** A hold keeps Millrace from deleting a person. */
 const SHARED = { tag: 'GDPR', right: 'gdpr_data_manage' } as const;
 const PATH = '/api/gdpr/holds';
 const MAX_REASON = 500;
 
-export const CreatedGdprHold = GdprHold.extend({ deletion_under_way: z.boolean() }).meta({ id: 'CreatedGdprHold' });
+export const CreatedGdprHold = GdprHold.extend({
+  deletion_under_way: z.boolean().describe('True: a deletion of this person is running, and may be too far to stop'),
+}).meta({ id: 'CreatedGdprHold' });
 export type CreatedGdprHold = z.output<typeof CreatedGdprHold>;
 
 export const createGdprHold = operation({
@@ -30,14 +32,14 @@ export const createGdprHold = operation({
   ...SHARED,
   method: 'POST',
   path: PATH,
-  summary: 'Put a person on legal hold: they are not deleted until it is released',
-  description: 'A request for their deletion waits meanwhile, and goes on with all others that it names. `deletion_under_way` is true '
-    + 'where one has begun that may not stop for it any more.',
+  summary: 'Put a person on hold, to prevent their deletion',
+  description: 'A deletion request for the person waits until the hold is released. Millrace still deletes the other people of that '
+    + 'request.',
   audits: 'create gdpr_hold',
   body: z.object({
     ...ofOne,
-    kind: z.enum(HOLD_KINDS).optional().describe('By default hold: a legal one; restriction: of processing (GDPR, article 18)'),
-    reason: text({ max: MAX_REASON }).describe('Shown with requests that wait for it'),
+    kind: z.enum(HOLD_KINDS).optional().describe('hold (default): a legal hold; restriction: restricted processing (GDPR, article 18)'),
+    reason: text({ max: MAX_REASON }).describe('Shown with requests that wait for the hold'),
   }),
   result: CreatedGdprHold,
 });
@@ -47,7 +49,7 @@ export const listGdprHolds = operation({
   ...SHARED,
   method: 'GET',
   path: PATH,
-  summary: 'List legal holds, oldest first',
+  summary: 'List holds, oldest first',
   audits: 'read customer',
   query: z.object({ ...pageQuery, ...ofOne }),
   result: pageOf(GdprHold),
@@ -58,8 +60,8 @@ export const releaseGdprHold = operation({
   ...SHARED,
   method: 'DELETE',
   path: `${PATH}/:hold_id`,
-  summary: 'Release a hold: requests that wait for it go on',
-  description: 'Unless another hold stands for the same person. The answer is the hold that is gone.',
+  summary: 'Release a hold',
+  description: 'Deletion requests that wait for the hold continue, unless another hold covers the same person. Returns the released hold.',
   audits: 'delete gdpr_hold',
   params: z.object({ hold_id: identifier }),
   result: GdprHold,

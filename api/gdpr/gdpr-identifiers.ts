@@ -4,7 +4,7 @@ import { customerId, identifier } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
-/** What people of requests are known by, and whose word that rests on. */
+/** The ids of the people of a request, and the source of each link between ids. */
 const SHARED = { tag: 'GDPR', right: 'gdpr_data_manage' } as const;
 
 export const IDENTIFIERS_PATH = '/api/gdpr/identifiers';
@@ -12,33 +12,34 @@ export const IDENTIFIERS_PATH = '/api/gdpr/identifiers';
 export const ALIASES_PATH = '/api/gdpr/aliases';
 
 const said = {
-  app_id: z.string().nullable().describe('The app whose SDK said so first'),
-  device_id: z.string().nullable().describe('The device that said so; null: none, or it is no longer known'),
-  said_at: z.iso.datetime().nullable(),
+  app_id: z.string().nullable().describe('App whose SDK first reported the alias, if known'),
+  device_id: z.string().nullable().describe('Device that first reported the alias, if any and still known'),
+  said_at: z.iso.datetime().nullable().describe('When an SDK first reported the alias; null for other links'),
 };
 
 export const IdentifierLink = z.object({
-  person: z.string().nullable().describe('The id that was asked for'),
-  kind: z.enum(['user_id', 'device_id', 'push_token', 'whole_device']).describe('whole_device: all that the device has sent'),
+  person: z.string().nullable().describe('The requested user or device id'),
+  kind: z.enum(['user_id', 'device_id', 'push_token', 'whole_device']).describe('whole_device: all data that the device has sent'),
   id: z.string(),
   origin: z.enum(ORIGINS).nullable()
-    .describe('asked; alias: an SDK said so; confirmed: staff confirmed an alias; device: used by the person'),
-  via: z.string().nullable().describe('The id that leads to it'),
+    .describe('asked: the request names it; alias: an SDK reported it; confirmed: a user confirmed the alias; device: the person used it'),
+  via: z.string().nullable().describe('The id that leads to this one'),
   left_alone: z.enum(LEFT_REASONS).nullable()
-    .describe('Null: it is the person\'s. unconfirmed: only an SDK says so; shared: others use it, too; too_many: beyond the first 1,000'),
+    .describe('Why requests leave the id alone; null if it belongs to the person. unconfirmed: only an SDK links it; shared: other people '
+      + 'use it; too_many: beyond the first 1,000'),
   ...said,
 }).meta({ id: 'IdentifierLink' });
 export type IdentifierLink = z.output<typeof IdentifierLink>;
 
-const DESCRIPTION = 'What is shown or erased with the person, and what an SDK has linked to them and is left alone. Confirm or refuse '
-  + `an alias with PUT ${ALIASES_PATH}.`;
+const DESCRIPTION = 'Lists the linked ids whose data a request shows or erases, and those that it leaves alone, each with the reason. To '
+  + `confirm or refuse an alias, call PUT ${ALIASES_PATH}.`;
 
 export const previewUserIdentifiers = operation({
   id: 'previewUserIdentifiers',
   ...SHARED,
   method: 'GET',
   path: IDENTIFIERS_PATH,
-  summary: 'List the identifiers that a request for a user would cover',
+  summary: 'List the identifiers that a request for a user covers',
   description: DESCRIPTION,
   audits: 'read customer',
   query: z.object({ ...pageQuery, user_id: customerId }),
@@ -51,8 +52,8 @@ export const listGdprIdentifiers = operation({
   method: 'GET',
   path: '/api/gdpr/requests/:request_id/identifiers',
   summary: 'List the identifiers of the people of a request',
-  description: `${DESCRIPTION} Of one that waits for approval: what it would gather now. What is theirs is forgotten once they are `
-    + 'treated.',
+  description: `${DESCRIPTION} For a request that waits for approval, lists what it would cover now. Once a person is treated, the `
+    + 'ids that belong to them are no longer listed.',
   audits: 'read gdpr_request',
   params: z.object({ request_id: identifier }),
   query: z.object(pageQuery),
@@ -60,10 +61,10 @@ export const listGdprIdentifiers = operation({
 });
 
 export const Alias = z.object({
-  previous_id: z.string(), user_id: z.string(), ...said,
+  previous_id: z.string().describe('The earlier id'), user_id: z.string().describe('The later id'), ...said,
   witnessed: z.boolean()
-    .describe('The device that said so was the only one to have used the earlier id: it is followed unless it is refused'),
-  decision: z.enum(ALIAS_DECISIONS).nullable(), decided_at: z.iso.datetime().nullable(),
+    .describe('True: only the reporting device had used the earlier id, so requests can follow the alias without confirmation'),
+  decision: z.enum(ALIAS_DECISIONS).nullable().describe('Null if undecided'), decided_at: z.iso.datetime().nullable(),
 }).meta({ id: 'Alias' });
 export type Alias = z.output<typeof Alias>;
 
@@ -74,7 +75,7 @@ export const listAliases = operation({
   path: ALIASES_PATH,
   summary: 'List the aliases from and to an id, oldest first',
   audits: 'read customer',
-  query: z.object({ ...pageQuery, user_id: customerId.describe('Either id') }),
+  query: z.object({ ...pageQuery, user_id: customerId.describe('The earlier or the later id') }),
   result: pageOf(Alias),
 });
 
@@ -84,12 +85,12 @@ export const decideAlias = operation({
   method: 'PUT',
   path: ALIASES_PATH,
   summary: 'Confirm or refuse an alias between two ids',
-  description: 'A confirmed alias is followed in either direction, a refused one never. It holds for requests that have not begun to '
-    + 'erase; for one that is over ask again.',
+  description: 'Requests follow a confirmed alias in both directions, and never follow a refused one. The decision applies to requests '
+    + 'that have not begun to erase. If a request is already treated, make a new one.',
   audits: 'update customer',
   body: z.object({
     previous_id: customerId, user_id: customerId,
-    decision: z.enum([...ALIAS_DECISIONS, 'undecided']).describe('undecided: takes a decision back'),
+    decision: z.enum([...ALIAS_DECISIONS, 'undecided']).describe('undecided: withdraws the decision'),
   }),
   result: Alias,
 });

@@ -4,15 +4,15 @@ import { operation } from '../core/operation.ts';
 
 const MAX_PEOPLE = 1_000;
 
-/** A text is no list, also in a web form: `ada,bob` taken for one id would readmit nobody. */
+/** Refuses a single text: `ada,bob`, read as one id, would match no one. */
 function idsOf(what: 'user' | 'device') {
-  return z.array(customerId, { error: `must be an array of ${what} ids; in a web form ${what}s[], repeated` })
+  return z.array(customerId, { error: `must be an array of ${what} ids; in a web form, repeat ${what}s[]` })
     .max(MAX_PEOPLE, `must have at most ${MAX_PEOPLE} ${what} ids`);
 }
 
 export const Readmitted = z.object({
-  readmitted: z.int().describe('Ids whose data comes in again'),
-  unknown: z.int().describe('Ids of people who were never erased: nothing was done'),
+  readmitted: z.int().describe('Number of ids whose data Millrace accepts again'),
+  unknown: z.int().describe('Number of ids that were not erased; nothing changes for them'),
 }).meta({ id: 'Readmitted' });
 export type Readmitted = z.output<typeof Readmitted>;
 
@@ -20,12 +20,12 @@ export const readmitPeople = operation({
   id: 'readmitPeople',
   tag: 'GDPR', right: 'gdpr_data_manage', method: 'POST',
   path: '/api/gdpr/readmit',
-  summary: 'Readmit erased people: accept data of them again',
-  description: 'What was erased does not come back. Their devices are not known any more: name the devices to readmit, too.',
+  summary: 'Readmit erased people: accept their data again',
+  description: 'Erased data does not come back. Millrace also erased the links between ids: name the devices to readmit, too.',
   audits: 'readmit customer',
   body: z.object({
-    users: idsOf('user').optional().describe('User ids'),
-    devices: idsOf('device').optional().describe('Device ids'),
+    users: idsOf('user').optional().describe('User ids to readmit'),
+    devices: idsOf('device').optional().describe('Device ids to readmit; users and devices together need at least one id'),
   }),
   result: Readmitted,
 });

@@ -7,7 +7,7 @@ import { ofOne } from './gdpr.ts';
 
 export const GdprReceipt = receiptSchema.meta({ id: 'GdprReceipt' });
 
-/** What was shown or erased, signed; kept for ever (docs/gdpr.md). */
+/** Signed receipts of what requests showed or erased. Millrace keeps them for ever (docs/gdpr.md). */
 const SHARED = { tag: 'GDPR', right: 'gdpr_data_manage', method: 'GET' } as const;
 const PATH = '/api/gdpr/receipts';
 
@@ -15,9 +15,9 @@ export const listGdprReceipts = operation({
   id: 'listGdprReceipts',
   ...SHARED,
   path: '/api/gdpr/requests/:request_id/receipt',
-  summary: 'Get the signed receipts of a request, also after the request is deleted',
-  description: 'One a round: people on hold are treated later than the others. `millrace verify` tells whether they are as they were '
-    + 'signed.',
+  summary: 'Get the signed receipts of a request',
+  description: 'One receipt per round: Millrace treats people on hold in a later round. Receipts stay after Millrace discards the '
+    + 'request. `millrace verify` checks their signatures.',
   audits: 'read gdpr_receipt',
   params: z.object({ request_id: identifier }),
   result: z.object({ receipts: z.array(GdprReceipt) }),
@@ -28,9 +28,9 @@ export const listReceiptsOfPerson = operation({
   ...SHARED,
   path: PATH,
   summary: 'List the signed receipts of a person, newest first',
-  description: 'By one of the person\'s ids. Receipts hold no ids: they are found by a keyed hash.',
+  description: 'Accepts any id of the person. Receipts hold keyed hashes instead of ids.',
   audits: 'read gdpr_receipt',
-  query: z.object({ ...pageQuery, ...ofOne, user_id: ofOne.user_id.describe('Needed, or device_id') }),
+  query: z.object({ ...pageQuery, ...ofOne, user_id: ofOne.user_id.describe('Required unless device_id is given') }),
   result: pageOf(GdprReceipt),
 });
 
@@ -39,8 +39,8 @@ export const downloadArchive = operation({
   method: 'GET',
   path: '/api/gdpr/downloads/:request_id/:ordinal/:signature',
   summary: 'Download the archive of a person',
-  description: 'The target of the links in download_urls and in mails: it needs no token. It works until the request is '
-    + 'discarded, or the person is deleted.',
+  description: 'The links in download_urls and in mails lead here. They need no token, and work until Millrace discards the request '
+    + 'or deletes the person.',
   audits: 'read gdpr_request',
   tag: 'GDPR',
   auth: 'none',

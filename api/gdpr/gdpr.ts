@@ -5,14 +5,14 @@ import { pageOf, pageQuery } from '../core/page.ts';
 
 const MAX_PEOPLE = 10_000;
 
-/** A text is no list, also in a web form: taken for one id it would erase nobody, and say that it did. */
+/** Refuses a single text: `ada,bob`, read as one id, would erase no one and still end as `treated`. */
 export const NewGdprRequest = z.object({
   users: z.array(customerId, {
-    error: ({ input }) => (input === undefined ? 'is required' : 'must be an array of user ids; in a web form users[], repeated'),
+    error: ({ input }) => (input === undefined ? 'is required' : 'must be an array of user ids; in a web form, repeat users[]'),
   }).min(1, 'must have at least one user id').max(MAX_PEOPLE, `must have at most ${MAX_PEOPLE} user ids`)
     .transform((users) => [...new Set(users)])
-    .describe('User ids; one that comes twice counts once'),
-  skip_email: bodyFlag.default(false).describe('Send no e-mail when it is done'),
+    .describe('User ids; duplicates count once'),
+  skip_email: bodyFlag.default(false).describe('Send no e-mail when the request is done'),
 }).meta({ id: 'NewGdprRequest' });
 export type NewGdprRequest = z.output<typeof NewGdprRequest>;
 
@@ -23,7 +23,7 @@ const wrongRequestId: Malformed = { elements: ['request_id'], status: 'bad_reque
 export const GDPR_TYPES = ['access', 'delete'] as const;
 export const GDPR_STATES = ['waiting', 'accepted', 'running', 'treated', 'declined'] as const;
 
-/** A date alone is its beginning in UTC; ISO's short form gets its separators. */
+/** A date alone means 00:00 UTC. Adds the separators that the basic format of ISO 8601 leaves out. */
 const anyIsoDatetime = z.string()
   .transform((value) => value
     .replace(/^(\d{4})(\d\d)(\d\d)(?=$|[Tt])/, '$1-$2-$3')
@@ -31,16 +31,17 @@ const anyIsoDatetime = z.string()
     .replace(/^\d{4}-\d\d-\d\d$/, '$&T00:00Z'))
   .pipe(isoDatetime);
 
-/** Whoever has a comma in their id is asked for as `users[]`. */
+/** An id with a comma must be sent as `users[]`. */
 const someUsers = z.union([
   z.string().transform((listed) => listed.split(',').filter((id) => id !== '')), z.array(z.string()),
 ], { error: 'must be a comma-separated list' }).pipe(z.array(customerId).min(1));
 
 const LatestQuery = z.object({
-  users: someUsers.optional().describe('Of these user ids alone: comma-separated; repeated, or as users[], each is one id, commas and all'),
-  request_types: commaList.pipe(z.array(z.enum(GDPR_TYPES)).min(1)).optional().describe('access, delete; both by default'),
+  users: someUsers.optional()
+    .describe('Only these user ids, comma-separated. To send ids with commas, repeat users[] with one id each'),
+  request_types: commaList.pipe(z.array(z.enum(GDPR_TYPES)).min(1)).optional().describe('access, delete, or both: the default'),
   modified_since: anyIsoDatetime.optional()
-    .describe('A date, or a date and time, in ISO 8601; 7 days ago by default, and where it is longer ago'),
+    .describe('Only changes since this ISO 8601 date, or date and time; by default, and at most, 7 days ago'),
 });
 
 const wrongTypes: Malformed = {
@@ -50,35 +51,37 @@ const wrongTypes: Malformed = {
 const ListQuery = z.object({
   ...pageQuery,
   type: z.enum(GDPR_TYPES).optional(),
-  state: z.enum(GDPR_STATES).optional(),
-  source: z.enum(['api', 'sdk', 'restore']).optional(),
+  state: z.enum(GDPR_STATES).optional().describe('waiting: for approval'),
+  source: z.enum(['api', 'sdk', 'restore']).optional().describe('sdk: from a device; restore: after the restore of a backup'),
 });
 
 const instant = z.iso.datetime();
 const counts = z.record(z.string(), z.int());
 const texts = z.record(z.string(), z.string().nullable());
+const stage = z.string().nullable().describe('Current step, such as erasing; null before the first step and after the last');
+const fault = z.string().nullable().describe('Error of the current step, which Millrace retries; null if there is none');
 
-/** What either status tells. */
+/** Members of the status of either type of request. */
 const status = {
   status: z.enum(['received', 'treated']),
   requested_at: instant,
   skip_email: z.boolean(),
   email: z.string().nullable()
-    .describe('Of the requester, or of the creator of the service token; null for a device, and for a user who is removed'),
-  state: ListQuery.shape.state.unwrap(),
+    .describe('Address of the requester, or of the service token\'s creator; null for a device, or if they lack gdpr_data_manage'),
+  state: ListQuery.shape.state.unwrap().describe('waiting: for approval; accepted: not started yet'),
   progress: z.object({
-    stage: z.string().nullable(),
-    erased: counts.describe('Rows and files that are gone, by place'),
-    survivors: counts.describe('What the last look still found, by place'),
-    looked_at: instant.nullable(),
-    fault: z.string().nullable().describe('What keeps it for now'),
+    stage,
+    erased: counts.describe('Number of rows and files erased in the current round, by location'),
+    survivors: counts.describe('Number of rows and files that the last scan still found, by location'),
+    looked_at: instant.nullable().describe('When that scan ended'),
+    fault,
   }),
-  waiting: z.record(z.string(), z.string()).describe('By user id: what a person who is on hold waits for'),
-  expires_at: instant.nullable().describe('When it is discarded; null until it is treated or declined'),
+  waiting: z.record(z.string(), z.string()).describe('By user id: the hold that a person waits for'),
+  expires_at: instant.nullable().describe('When Millrace discards the request; null until it is treated or declined'),
 };
 
-const downloadUrls = texts.describe('By user id: null while pending, then where the archive is, or a text where there is none');
-const userIds = texts.describe('By user id: null while pending, then treated');
+const downloadUrls = texts.describe('By user id: null while pending, then the link to the archive, or a text if there is no data');
+const userIds = texts.describe('By user id: null while pending, then the text treated');
 export const AccessStatus = z.object({ ...status, download_urls: downloadUrls }).meta({ id: 'AccessStatus' });
 export type AccessStatus = z.output<typeof AccessStatus>;
 
@@ -88,9 +91,10 @@ export type DeletionStatus = z.output<typeof DeletionStatus>;
 const request = {
   request_id: z.string(),
   type: z.enum(GDPR_TYPES),
-  source: ListQuery.shape.source.unwrap().describe('restore: people came back with a restored backup, and are erased again'),
-  app_id: z.string().nullable().describe('Of one from a device'),
-  treated_at: instant.nullable(),
+  source: ListQuery.shape.source.unwrap().describe('sdk: from a device; restore: a restored backup brought erased people back'
+    + ', and Millrace erases them again'),
+  app_id: z.string().nullable().describe('App of the device that made the request; else null'),
+  treated_at: instant.nullable().describe('When the last of its people was treated'),
 };
 
 export const GdprRequest = z.object({
@@ -100,27 +104,27 @@ export type GdprRequest = z.output<typeof GdprRequest>;
 
 export const ListedGdprRequest = z.object({
   ...request, status: status.status, state: status.state, requested_at: instant, expires_at: status.expires_at,
-  stage: z.string().nullable(), fault: z.string().nullable(),
-  people: z.object({ asked: z.int(), treated: z.int(), held: z.int() }),
+  stage, fault,
+  people: z.object({ asked: z.int(), treated: z.int(), held: z.int() }).describe('Number of people: in all, treated, on hold'),
 }).meta({ id: 'ListedGdprRequest' });
 export type ListedGdprRequest = z.output<typeof ListedGdprRequest>;
 
 export const PolledGdprRequest = z.object({
-  user_id: z.string().nullable().describe('Null: asked for from a device, for what it sent itself'),
+  user_id: z.string().nullable().describe('Null if a device requested the data that it sent itself'),
   received_at: instant,
   request_type: z.enum(GDPR_TYPES),
-  forwarded_to_emails: z.array(z.string()),
-  forwarded_at: instant.nullable(),
-  treated_by_svc_at: instant.nullable(),
-  download_link: z.string().nullable().optional().describe('Of an access request'),
+  forwarded_to_emails: z.array(z.string()).describe('Recipients of the mail that the request is done; empty until it is sent'),
+  forwarded_at: instant.nullable().describe('When that mail was sent'),
+  treated_by_svc_at: instant.nullable().describe('When this person was treated'),
+  download_link: z.string().nullable().optional().describe('Only for access: the link to the archive; null while there is none'),
   source: z.enum(['api', 'sdk']),
-  app_id: z.string().nullable().optional().describe('Of a request from a device'),
+  app_id: z.string().nullable().optional().describe('Only for a request from a device: its app'),
   request_id: z.string(),
 }).meta({ id: 'PolledGdprRequest' });
 export type PolledGdprRequest = z.output<typeof PolledGdprRequest>;
 
 /** Members of a query or body that name one person, by either id. */
-export const ofOne = { user_id: customerId.optional(), device_id: customerId.optional() };
+export const ofOne = { user_id: customerId.optional(), device_id: customerId.optional().describe('Instead of user_id') };
 
 /** Requests of people for their data, or for its deletion (reference: GDPR). */
 const SHARED = { tag: 'GDPR', right: 'gdpr_data_manage' } as const;
@@ -134,7 +138,7 @@ export const requestAccess = operation({
   ...asking,
   path: '/api/gdpr/access_user_data',
   summary: 'Request access to all data of users',
-  description: 'At the callback_url there is an archive for each of them, for a week after the last is done.',
+  description: 'Poll callback_url for a download link for each user. The links work for 7 days after all users are treated.',
   audits: 'create gdpr_request',
 });
 
@@ -143,7 +147,7 @@ export const requestDeletion = operation({
   ...asking,
   path: '/api/gdpr/delete_user_data',
   summary: 'Request the deletion of all data of users',
-  description: 'The callback_url tells when a second look has found nothing of them.',
+  description: 'Poll callback_url: it shows a user as treated once a last scan of all locations finds no data of them.',
   audits: 'create gdpr_request',
 });
 
@@ -167,7 +171,7 @@ export const viewDeletionRequest = operation({
   result: DeletionStatus,
 });
 
-/** Whoever has more asks for some of their users. */
+/** A caller with more filters by `users`. */
 export const MAX_POLLED = 10_000;
 
 export const listLatestGdprRequests = operation({
@@ -176,14 +180,14 @@ export const listLatestGdprRequests = operation({
   method: 'GET',
   path: '/api/gdpr/latest_requests',
   summary: 'List the people of recently changed requests',
-  description: `Those that changed last first, at most ${MAX_POLLED}.`,
+  description: `Latest changes first, at most ${MAX_POLLED} people.`,
   audits: ['read customer', 'read gdpr_request'],
   malformedQuery: wrongTypes,
   query: LatestQuery,
   result: z.array(PolledGdprRequest),
 });
 
-/** Requests of either type, however they came. */
+/** Requests of either type, from the API, from devices and after restores. */
 const READING = { tag: 'GDPR', right: 'gdpr_data_manage', method: 'GET' } as const;
 const PATH = '/api/gdpr/requests';
 
@@ -191,7 +195,7 @@ export const listGdprRequests = operation({
   id: 'listGdprRequests',
   ...READING,
   path: PATH,
-  summary: 'List requests for data and deletion, newest first',
+  summary: 'List access and deletion requests, newest first',
   query: ListQuery,
   result: pageOf(ListedGdprRequest),
 });
@@ -200,13 +204,13 @@ export const viewGdprRequest = operation({
   id: 'viewGdprRequest',
   ...READING,
   path: `${PATH}/:request_id`,
-  summary: 'Get the status of any request, for access or deletion',
+  summary: 'Get the status of an access or deletion request',
   audits: 'read gdpr_request',
   params: z.object({ request_id: identifier }),
   result: GdprRequest,
 });
 
-/** What becomes of a deletion that was asked for from a device. */
+/** Decisions about a deletion that a device requested. */
 const DECIDING = {
   tag: 'GDPR', right: 'gdpr_data_manage', method: 'POST', params: z.object({ request_id: identifier }),
   result: ListedGdprRequest,
@@ -227,6 +231,6 @@ export const declineGdprRequest = operation({
   ...DECIDING,
   path: `${ONE_REQUEST}/decline`,
   summary: 'Decline a deletion request that waits for approval',
-  description: 'It is shown for a week as declined. To tell the person why is up to you.',
+  description: 'Millrace discards the request after 7 days. It does not notify the person: tell them why yourself.',
   audits: 'decline gdpr_request',
 });

@@ -4,13 +4,13 @@ import { identifier, jsonObject, name } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
-/** A connection as it is shown: its secrets are not. */
+/** A connection without its secrets. */
 export const Connection = z.object({
   identifier: z.string(),
   name: z.string(),
   connector: z.string(),
-  settings: z.record(z.string(), z.unknown()).describe('In the place of a secret stands { "set": true or false }'),
-  revision: z.int().describe('Raised by each change of the settings'),
+  settings: z.record(z.string(), z.unknown()).describe('A secret shows as { "set": true } or { "set": false }'),
+  revision: z.int().describe('Increases with each change of the settings'),
   created_by: z.object({ id: z.int(), uid: z.string() }).nullable(),
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
@@ -49,9 +49,9 @@ export const createConnection = operation({
   method: 'POST',
   path: PATH,
   summary: 'Create a connection to an outside source or destination',
-  description: 'It is stored as it is: POST /api/connections/check tells whether it works.',
+  description: 'Millrace does not test the connection. To test the settings, call POST /api/connections/check.',
   audits: 'create connection',
-  body: z.object({ name, connector: identifier, settings: settings.describe('As GET /api/connectors tells of the connector') }),
+  body: z.object({ name, connector: identifier, settings: settings.describe('By the JSON schema of the connector in GET /api/connectors') }),
   result: Connection,
 });
 
@@ -61,7 +61,7 @@ export const updateConnection = operation({
   method: 'PUT',
   path: `${PATH}/:connection_id`,
   summary: 'Update a connection',
-  description: 'Settings take the place of all those before, but a secret that is left out stays, and null removes one.',
+  description: 'settings replaces all earlier settings. A secret that you leave out stays as it is; null removes it.',
   audits: 'update connection',
   params,
   body: z.object({ name: name.optional(), settings: settings.optional() }),
@@ -73,20 +73,20 @@ export const deleteConnection = operation({
   ...SHARED,
   method: 'DELETE',
   path: `${PATH}/:connection_id`,
-  summary: 'Delete a connection with its secrets',
-  description: 'One that a sync reads from or writes to is refused.',
+  summary: 'Delete a connection and its secrets',
+  description: 'Millrace refuses to delete a connection that a sync uses.',
   audits: 'delete connection',
   params,
 });
 
 export const CONNECTION_SIDES = ['source', 'destination'] as const;
-const as = z.enum(CONNECTION_SIDES).optional().describe('Of a connector that is both; by default source');
+const as = z.enum(CONNECTION_SIDES).optional().describe('For a connector that can be both; by default source');
 
 export const ConnectionCheck = z.object({
   ok: z.boolean(),
-  status: z.string().optional().describe('address_refused, source_refused, source_unavailable or transfer_broken'),
+  status: z.string().optional().describe('Why the check failed: address_refused, source_refused, source_unavailable or transfer_broken'),
   message: z.string().optional(),
-  retry_after: z.int().optional().describe('Seconds, where it named a time'),
+  retry_after: z.int().optional().describe('Seconds to wait before another try, if the outside system named a time'),
 }).meta({ id: 'ConnectionCheck' });
 export type ConnectionCheck = z.output<typeof ConnectionCheck>;
 
@@ -97,9 +97,9 @@ export const SourceStream = z.object({
     type: z.enum(FIELD_TYPES),
     nullable: z.boolean(),
   })),
-  key: z.array(z.string()).describe('The fields that together name a record; empty where the source does not tell'),
+  key: z.array(z.string()).describe('Fields that together identify a record; empty if the source does not report them'),
   incremental: z.union([z.literal('own'), z.object({ fields: z.array(z.string()) })])
-    .describe('By which fields what is new or changed can be read alone; own: by a state that the source keeps; none: not at all'),
+    .describe('Fields by which an incremental sync can read; own: by a state that the source keeps; no fields: only full syncs'),
 }).meta({ id: 'SourceStream' });
 export type SourceStream = z.output<typeof SourceStream>;
 
@@ -108,7 +108,7 @@ export const checkConnectionSettings = operation({
   ...SHARED,
   method: 'POST',
   path: '/api/connections/check',
-  summary: 'Check connection settings without storing them',
+  summary: 'Test connection settings without storing them',
   audits: 'check connection',
   body: z.object({ connector: identifier, settings: jsonObject(z.record(z.string(), z.unknown())), as }),
   result: ConnectionCheck,
@@ -119,7 +119,7 @@ export const checkConnection = operation({
   ...SHARED,
   method: 'POST',
   path: '/api/connections/:connection_id/check',
-  summary: 'Check a connection',
+  summary: 'Test a connection',
   audits: 'check connection',
   params,
   body: z.object({ as }),
@@ -131,9 +131,9 @@ export const listStreams = operation({
   ...SHARED,
   method: 'GET',
   path: '/api/connections/:connection_id/streams',
-  summary: 'Discover the streams and fields of a connection',
+  summary: 'List the streams and fields of a connection',
   audits: 'discover connection',
   params,
   query: z.object({ as }),
-  result: z.object({ streams: z.array(SourceStream).nullable().describe('Null: a destination that takes anything') }),
+  result: z.object({ streams: z.array(SourceStream).nullable().describe('Null for a destination that accepts any stream') }),
 });

@@ -4,9 +4,9 @@ import { operation } from '../core/operation.ts';
 export const Connector = z.object({
   name: z.string(),
   title: z.string(),
-  source: z.boolean().describe('Can be read'),
-  destination: z.boolean().describe('Can be written to'),
-  settings: z.record(z.string(), z.unknown()).describe('Their JSON schema; secret members are writeOnly'),
+  source: z.boolean().describe('True if a sync can read from it'),
+  destination: z.boolean().describe('True if a sync can write to it'),
+  settings: z.record(z.string(), z.unknown()).describe('JSON schema of the settings; secrets are writeOnly'),
 }).meta({ id: 'Connector' });
 export type Connector = z.output<typeof Connector>;
 
@@ -16,6 +16,6 @@ export const listConnectors = operation({
   right: 'sor_manage',
   method: 'GET',
   path: '/api/connectors',
-  summary: 'List connectors with the settings that each takes',
+  summary: 'List connectors with the schemas of their settings',
   result: z.array(Connector),
 });

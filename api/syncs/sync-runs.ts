@@ -7,44 +7,45 @@ import { pageOf, pageQuery } from '../core/page.ts';
 
 const instant = z.iso.datetime().nullable();
 
-/** How a run of a sync stands. */
+/** The status of a run of a sync. */
 export const SyncRun = z.object({
   run_id: z.string(),
   cause: z.enum(RUN_CAUSES),
   state: z.enum(['accepted', 'running', 'finished', 'failed', 'canceled']),
   scheduled_for: instant,
-  missed: z.int().describe('Scheduled times that this run stands for besides its own'),
-  dry_run: z.boolean().describe('It tells what a run would do, and writes nothing'),
-  fresh: z.boolean().describe('Reads from the beginning and writes each record again'),
-  redrive_of: z.string().nullable().describe('The run whose failed records it brings again'),
+  missed: z.int().describe('Number of other scheduled times that this run makes up for'),
+  dry_run: z.boolean().describe('True: the run reports what it would do, and writes nothing'),
+  fresh: z.boolean().describe('True: the run reads from the beginning and writes each record again'),
+  redrive_of: z.string().nullable().describe('The run whose failed and ignored records this run sends again'),
   received_at: z.iso.datetime(),
   started_at: instant,
   ended_at: instant,
   records: z.object({ read: z.int(), written: z.int(), unchanged: z.int(), ignored: z.int(), failed: z.int() })
-    .describe('read = written + unchanged + ignored + failed'),
-  errors_by_type: z.record(z.string(), z.int()),
-  open: z.int().nullable().describe('Failed and ignored records that no re-drive has brought since; null in lists'),
-  bytes: z.int().describe('As they came from the source'),
+    .describe('Numbers of records: read = written + unchanged + ignored + failed'),
+  errors_by_type: z.record(z.string(), z.int()).describe('Numbers of failed and ignored records, by error type'),
+  open: z.int().nullable().describe('Number of failed and ignored records that no re-drive has settled; null in lists'),
+  bytes: z.int().describe('Bytes that came from the source'),
   progress: z.number().min(0).max(1).nullable()
     .describe('Share of the source that was read, from 0 to 1; an estimate. Null if the source cannot tell'),
   expected_end_at: instant.describe('When the run ends at its speed so far; null unless it is running and has a progress'),
   rate: z.number().nullable().describe('Records per second since the start'),
-  cursor_before: z.unknown().describe('Where it began'),
-  cursor: z.unknown().describe('Where it is: all before it is done'),
-  removed: z.int().describe('Records that the source has no more'),
-  removal: z.object({ state: z.enum(['done', 'held', 'skipped']), reason: z.string().nullable() }).nullable(),
+  cursor_before: z.unknown().describe('Cursor at the start of the run, in the source\'s own form'),
+  cursor: z.unknown().describe('Cursor now: the run has finished all records before it'),
+  removed: z.int().describe('Number of records removed because the source no longer has them'),
+  removal: z.object({ state: z.enum(['done', 'held', 'skipped']), reason: z.string().nullable() }).nullable()
+    .describe('held: more than removal_limit vanished; skipped: records failed without a key; null: no removal was due'),
   schema_change: z.object({
     added: z.array(z.object({ name: z.string(), type: z.string() })),
     removed: z.array(z.string()),
     retyped: z.array(z.object({ name: z.string(), from: z.string(), to: z.string() })),
-  }).nullable().describe('How the source\'s fields differ from those known before'),
-  unmapped_fields: z.array(z.string()).describe('Fields that went nowhere: the System of Record has no attribute of theirs'),
-  missing_fields: z.array(z.string()).describe('Fields that the mapping names and the source does not tell of: mostly misspelt'),
-  fault: z.string().nullable().describe('Why the source can\'t be read for now'),
-  tries: z.int().describe('How often it was tried since it last brought something'),
-  waits_until: instant,
+  }).nullable().describe('How the source\'s fields differ from the known ones; null if they do not'),
+  unmapped_fields: z.array(z.string()).describe('Fields that the run left out, because the System of Record has no attribute for them'),
+  missing_fields: z.array(z.string()).describe('Fields that the mapping names but the source does not report, such as misspelt ones'),
+  fault: z.string().nullable().describe('Why the run waits for its source or destination; null if it does not'),
+  tries: z.int().describe('Number of failed tries since the run last made progress'),
+  waits_until: instant.describe('When the run tries again'),
   failure: z.object({ status: z.string(), message: z.string() }).nullable(),
-  alert: z.enum(['failed', 'paused', 'recovered', 'records', 'held']).nullable().describe('What was to be mailed'),
+  alert: z.enum(['failed', 'paused', 'recovered', 'records', 'held']).nullable().describe('The mail that the run caused. records: too many failed records; held: the run removed nothing'),
   mail: z.object({ state: z.enum(['sending', 'sent', 'not_sent', 'unknown']), tries: z.int(), reason: z.string().nullable() }).nullable(),
 }).meta({ id: 'SyncRun' });
 export type SyncRun = z.output<typeof SyncRun>;
@@ -60,7 +61,7 @@ export const listSyncRuns = operation({
   method: 'GET',
   path: PATH,
   summary: 'List the runs of a sync, newest first',
-  description: 'Runs are kept for 30 days after their end.',
+  description: 'Millrace keeps a run for 30 days after its end.',
   params: z.object({ sync_id: identifier }),
   query: z.object(pageQuery),
   result: pageOf(SyncRun),
@@ -94,8 +95,8 @@ export const cancelSyncRun = operation({
   ...SHARED,
   method: 'POST',
   path: `${PATH}/:run_id/cancel`,
-  summary: 'Cancel a run; what it has written stays',
-  description: 'What it has written stays; the next run of an incremental sync goes on where it was.',
+  summary: 'Cancel a run of a sync',
+  description: 'Records that the run has written stay. The next run of an incremental sync continues where this one stopped.',
   audits: 'update sync_run',
   params,
   result: SyncRun,
@@ -106,9 +107,9 @@ export const redriveSyncRun = operation({
   ...SHARED,
   method: 'POST',
   path: `${PATH}/:run_id/redrive`,
-  summary: 'Re-drive the failed records of a run',
-  description: 'As they were read, through the mapping and into the attributes as they are now. A record of which a run since has '
-    + 'brought a later state is left out; so is what could not be read as a record.',
+  summary: 'Re-drive the failed and ignored records of a run',
+  description: 'Starts a run that sends the records as they were read, through the current mapping. It does not send records that '
+    + 'could not be parsed, and records of which a later run has sent a newer state.',
   audits: 'create sync_run',
   params,
   result: SyncRun,
@@ -129,11 +130,11 @@ export const readSyncLog = operation({
 });
 
 export const SampledRecord = z.object({
-  line: z.int().describe('The record\'s ordinal, from 1'),
+  line: z.int().describe('Ordinal of the record, from 1'),
   outcome: z.enum(['written', 'unchanged', 'ignored', 'failed']),
   customer_id: z.string().nullable(),
-  changes: z.array(z.object({ key: z.string(), before: z.unknown(), after: z.unknown() })).optional().describe('Of attributes'),
-  record: z.unknown().optional().describe('Of another destination: as it would be sent'),
+  changes: z.array(z.object({ key: z.string(), before: z.unknown(), after: z.unknown() })).optional().describe('Changed values of attributes'),
+  record: z.unknown().optional().describe('For another destination: the record as a run would send it'),
   message: z.string().optional(),
 }).meta({ id: 'SampledRecord' });
 export type SampledRecord = z.output<typeof SampledRecord>;
@@ -143,37 +144,37 @@ export const viewDryRunSample = operation({
   ...SHARED,
   method: 'GET',
   path: `${PATH}/:run_id/sample`,
-  summary: 'Preview what a dry run would change, record by record',
+  summary: 'Preview the changes of a dry run, record by record',
   audits: 'read sync_run',
   params,
   result: z.object({ records: z.array(SampledRecord) }),
 });
 
-/** The records of a run that were not written, or not wholly, each with the reason. */
+/** The records that a run did not write, or not completely, each with the reason. */
 const ERRORS = {
   tag: 'Syncs', right: 'sor_manage', method: 'GET',
   params: z.object({ sync_id: identifier, run_id: identifier }),
   query: z.object({
     error_type: z.enum(RUN_ERROR_TYPES).optional(),
     customer_id: customerId.optional(),
-    open: queryFlag.default(false).describe('Without those that a re-drive has brought since'),
+    open: queryFlag.default(false).describe('Only errors that no re-drive has settled'),
   }),
 } as const;
 
 const ONE_RUN = '/api/syncs/:sync_id/runs/:run_id';
 
 export const SyncError = z.object({
-  line: z.int().describe('The record\'s ordinal in the run, from 1'),
+  line: z.int().describe('Ordinal of the record in the run, from 1'),
   error_type: z.enum(RUN_ERROR_TYPES),
   outcome: z.enum(['ignored', 'failed']),
   message: z.string(),
   customer_id: z.string().nullable(),
   record_key: z.record(z.string(), z.unknown()).nullable()
-    .describe('What names the record at a destination other than attributes, as the mapping is now'),
+    .describe('Key of the record at an outside destination, by the current mapping; null for attributes'),
   key: z.string().nullable().describe('The attribute or field at fault'),
-  record: z.string().nullable().describe('As it was read: JSON, or what should have been a record; null of an erased person\'s'),
+  record: z.string().nullable().describe('The record as the run read it: JSON, or malformed text; null for an erased person'),
   date: z.iso.datetime(),
-  redriven_by: z.string().nullable().describe('The run that brought the record after all'),
+  redriven_by: z.string().nullable().describe('The re-drive that settled the error'),
 }).meta({ id: 'SyncError' });
 export type SyncError = z.output<typeof SyncError>;
 
@@ -181,7 +182,7 @@ export const listSyncErrors = operation({
   id: 'listSyncErrors',
   ...ERRORS,
   path: `${ONE_RUN}/errors`,
-  summary: 'Read the failed and ignored records of a run, each with the reason',
+  summary: 'List the failed and ignored records of a run',
   audits: 'read sync_run',
   result: z.object({ errors: z.array(SyncError) }),
 });
@@ -192,8 +193,8 @@ export const downloadSyncErrors = operation({
   id: 'downloadSyncErrors',
   ...ERRORS,
   path: `${ONE_RUN}/errors.csv`,
-  summary: 'Get the failed and ignored records of a run as a CSV file',
-  description: `The columns are ${SYNC_ERROR_COLUMNS.join(', ')}. Those of erased people are left out.`,
+  summary: 'Download the failed and ignored records of a run as CSV',
+  description: `Columns: ${SYNC_ERROR_COLUMNS.join(', ')}. The file leaves out the records of erased people.`,
   audits: 'read sync_run',
   contentType: 'text/csv',
 });

@@ -15,24 +15,24 @@ const field = text();
 
 const EntryBody = closedObject({
   from: field.optional(),
-  to: field.optional().describe('The attribute or field; by default as in from'),
-  value: z.union([z.string(), z.number(), z.boolean(), z.null()]).optional().describe('A constant, instead of from'),
-  drop: z.boolean().optional(),
+  to: field.optional().describe('Attribute or field to write to; by default the name in from'),
+  value: z.union([z.string(), z.number(), z.boolean(), z.null()]).optional().describe('Constant to write, instead of from'),
+  drop: z.boolean().optional().describe('True: leave the field out'),
   as: z.enum(['string', 'number', 'boolean', 'date', 'datetime', 'set']).optional(),
-  format: text().optional().describe('Of a date or datetime: tokens of Luxon, or unix, or unix_ms'),
-  zone: text().optional().describe('Of times without an offset: an IANA zone, by default UTC'),
-  decimal: z.enum(['.', ',']).optional(),
-  true: z.array(field).max(MAX_WORDS).optional(),
-  false: z.array(field).max(MAX_WORDS).optional(),
-  separator: text().optional().describe('Of a set'),
+  format: text().optional().describe('For date and datetime: tokens of Luxon, unix (seconds) or unix_ms'),
+  zone: text().optional().describe('For times without an offset: an IANA time zone; by default UTC'),
+  decimal: z.enum(['.', ',']).optional().describe('For number: the decimal separator'),
+  true: z.array(field).max(MAX_WORDS).optional().describe('For boolean: words that mean true'),
+  false: z.array(field).max(MAX_WORDS).optional().describe('For boolean: words that mean false'),
+  separator: text().optional().describe('For set: by default ;'),
 } satisfies EachMember<'mapping.fields', z.ZodType>);
 
 type EntryBody = z.output<typeof EntryBody>;
 
-/** What the members of an entry that convert are called, beside `as`. */
+/** The members of an entry that control its conversion, besides `as`. */
 const OPTIONS = ['format', 'zone', 'decimal', 'true', 'false', 'separator'] as const;
 
-/** The entry as the domain has it. */
+/** Converts an entry to the domain's form. */
 export function givenField({ from, to, value, drop, as, ...options }: EntryBody): GivenField {
   const given = Object.fromEntries(Object.entries(options).filter(([, option]) => option !== undefined));
   return {
@@ -45,17 +45,17 @@ const TAKEN: Record<NonNullable<EntryBody['as']>, readonly (typeof OPTIONS)[numb
   string: [], number: ['decimal'], boolean: ['true', 'false'], date: ['format', 'zone'], datetime: ['format', 'zone'], set: ['separator'],
 };
 
-/** What is wrong with an entry by itself; `''` is the entry. */
+/** Errors of one entry by itself; the element `''` is the entry. */
 function entryErrors(entry: EntryBody): MappingError[] {
   const errors = fieldErrors(givenField(entry), '');
   return [...misplacedIn(entry), ...errors.map(({ element, message }) => ({ element: element.replace(/^\./, ''), message }))];
 }
 
-/** What it has that its kind of conversion has no use for. */
+/** Options that the entry's conversion does not take. */
 function misplacedIn(field: EntryBody): MappingError[] {
   const taken: readonly string[] = field.as === undefined ? [] : TAKEN[field.as];
   return OPTIONS.filter((option) => field[option] !== undefined && !taken.includes(option)).map((option) => ({
-    element: option, message: `is of ${kindsOf(option)}, not of ${field.as ?? 'an entry without as'}`,
+    element: option, message: `applies to ${kindsOf(option)}, not to ${field.as ?? 'an entry without as'}`,
   }));
 }
 
@@ -63,12 +63,12 @@ function kindsOf(option: (typeof OPTIONS)[number]): string {
   return Object.entries(TAKEN).filter(([, options]) => options.includes(option)).map(([kind]) => `as: ${kind}`).join(' and ');
 }
 
-/** When a sync runs, as a caller says it (docs/syncs.md). */
+/** The schedule of a sync in a request (docs/syncs.md). */
 const Members = closedObject({
   cron: text().optional(),
-  zone: text().optional().describe('Of cron: an IANA zone, by default UTC'),
+  zone: text().optional().describe('Time zone of cron, an IANA name; by default UTC'),
   every_minutes: bodyInteger({ min: 1, max: 10_080 }).optional(),
-  jitter_seconds: bodyInteger({ min: 0, max: 3_600 }).optional(),
+  jitter_seconds: bodyInteger({ min: 0, max: 3_600 }).optional().describe('Delay each run by up to this time; by default 0'),
 } satisfies EachMember<'schedule', z.ZodType>);
 
 type Members = z.output<typeof Members>;
@@ -78,16 +78,16 @@ const ScheduleBody = Members.superRefine((body, ctx) => {
   if (error) ctx.addIssue({ code: 'custom', path: error.element === '' ? [] : [error.element], message: error.message });
 });
 
-/** By the member's name; '' is the schedule. */
+/** `element` is the member's name; '' is the schedule. */
 function errorOf(body: Members): { element: string; message: string } | undefined {
   const { cron, zone, every_minutes: everyMinutes } = body;
   if ((cron === undefined) === (everyMinutes === undefined)) return { element: '', message: 'must have either cron or every_minutes' };
-  if (zone !== undefined && cron === undefined) return { element: 'zone', message: 'is of cron: every_minutes knows no clock' };
+  if (zone !== undefined && cron === undefined) return { element: 'zone', message: 'applies to cron, not to every_minutes' };
   const error = scheduleError(givenSchedule(body));
   return error && { ...error, element: error.element.replace('schedule.', '') };
 }
 
-/** Of a body that was taken. */
+/** Converts a valid body. */
 export function givenSchedule({ cron, zone, every_minutes: everyMinutes, jitter_seconds: jitterSeconds = 0 }: Members): SyncSchedule {
   return cron === undefined ? { everyMinutes: everyMinutes!, jitterSeconds } : { cron, zone: zone ?? 'UTC', jitterSeconds };
 }
@@ -96,23 +96,23 @@ const MAX_EMAILS = 20;
 const MAX_KEY_FIELDS = 10;
 const MAX_FIELDS = 1_000;
 
-/** Shown beside an identifier, so what is shown may be sent back. */
-const shownName = z.unknown().optional().describe('Ignored: GET shows the name');
+/** GET returns the name beside an identifier; callers may send the response back as it is. */
+const shownName = z.unknown().optional().describe('Ignored; GET returns the name here');
 
 const SourceBody = closedObject({
   ...{ connection: identifier, stream: text({ max: 1_000 }) } satisfies EachMember<'source', z.ZodType>, name: shownName,
 });
 
 const destinationMembers = {
-  sor: identifier.optional().describe('The attributes of this System of Record; or'),
-  connection: identifier.optional().describe('a stream of this connection'),
-  stream: text({ max: 1_000 }).optional(),
-  key: z.array(field).max(MAX_KEY_FIELDS).optional().describe('The fields that name a record there'),
+  sor: identifier.optional().describe('Write to the attributes of this System of Record'),
+  connection: identifier.optional().describe('Instead of sor: write to a stream of this connection'),
+  stream: text({ max: 1_000 }).optional().describe('Required with connection'),
+  key: z.array(field).max(MAX_KEY_FIELDS).optional().describe('Fields that identify a record in the stream'),
 } satisfies EachMember<'destination', z.ZodType>;
 
 const DestinationBody = closedObject({ ...destinationMembers, name: shownName });
 
-/** Errors of an entry by itself are listed beside errors of form that others have. */
+/** Lists the errors of each entry, also if other entries have a wrong form. */
 const FieldBody = EntryBody.superRefine((entry, ctx) => {
   for (const { element, message } of entryErrors(entry)) {
     ctx.addIssue({ code: 'custom', path: element === '' ? [] : element.split('.'), message });
@@ -134,26 +134,26 @@ const CustomerBody = closedObject({
 const MappingBody = closedObject({
   customer: CustomerBody.nullable().optional(),
   fields: FieldsBody.optional(),
-  other_fields: z.enum(['keep', 'drop']).optional().describe('By default keep where fields is empty, else drop'),
-  empty: z.enum(['fail', 'remove']).optional().describe('What an empty text does; by default fail'),
+  other_fields: z.enum(['keep', 'drop']).optional().describe('Fields without an entry: by default keep if fields is empty, else drop'),
+  empty: z.enum(['fail', 'remove']).optional().describe('Effect of an empty text: fail (default), or remove the value'),
 } satisfies EachMember<'mapping', z.ZodType>);
 
 const AlertsBody = closedObject({
-  emails: z.array(email).max(MAX_EMAILS).optional().describe('By default who makes the sync'),
+  emails: z.array(email).max(MAX_EMAILS).optional().describe('Recipients of mails about the sync; by default the user who makes it'),
   failed_records: bodyInteger({ min: 1, max: 1_000_000_000 }).nullable().optional()
-    .describe('Mail about runs with at least so many failed records; null: never'),
+    .describe('Send a mail about each run with at least this many failed records; null (default): never'),
   pause_after: bodyInteger({ min: 1, max: 1_000 }).nullable().optional()
-    .describe('Failed runs in a row after which the sync is paused; by default 5, null: never'),
+    .describe('Pause the sync after this many failed runs in a row; by default 5; null: never'),
 } satisfies EachMember<'alerts', z.ZodType>);
 
 const others = {
   mapping: jsonObject(MappingBody).optional(),
   mode: z.enum(['full', 'incremental']).optional().describe('By default full'),
-  cursor_field: field.nullable().optional().describe('Of incremental, unless the source keeps its own state'),
-  removes: bodyFlag.optional().describe('Of full: what the source has no more is removed'),
-  removal_limit: bodyInteger({ min: 0, max: 100 }).optional().describe('Percent of the known records; by default 50'),
-  schedule: jsonObject(ScheduleBody.nullable()).optional(),
-  on_schema_change: z.enum(SCHEMA_RULES).optional().describe('By default ignore'),
+  cursor_field: field.nullable().optional().describe('For incremental: field by which to find new records, unless the source keeps its own state'),
+  removes: bodyFlag.optional().describe('For full: remove records that the source no longer has; by default false'),
+  removal_limit: bodyInteger({ min: 0, max: 100 }).optional().describe('Percentage of known records: if more vanish, a run removes nothing; by default 50'),
+  schedule: jsonObject(ScheduleBody.nullable()).optional().describe('Null (default): the sync runs on request only'),
+  on_schema_change: z.enum(SCHEMA_RULES).optional().describe('What to do if the source\'s fields change; by default ignore'),
   alerts: jsonObject(AlertsBody).optional(),
 } satisfies Omit<EachMember<'', z.ZodType>, 'name' | 'source' | 'destination'>;
 
@@ -162,7 +162,7 @@ export const NewSync = z.object({
 } satisfies EachMember<'', z.ZodType>).meta({ id: 'NewSync' });
 export type NewSync = z.output<typeof NewSync>;
 
-/** Of a change: what is left out stays. */
+/** Members that a change leaves out stay as they are. */
 export const SyncChange = z.object({
   name: name.optional(), source: jsonObject(SourceBody).optional(), destination: jsonObject(DestinationBody).optional(), ...others,
 }).meta({ id: 'SyncChange' });
@@ -170,13 +170,13 @@ export type SyncChange = z.output<typeof SyncChange>;
 
 const instant = z.iso.datetime().nullable();
 
-/** What its makers said of a sync, with what they left out. */
+/** The definition of a sync, with defaults for the members that the request left out. */
 export const SyncDefinition = z.object({
   name: z.string(),
-  source: z.object({ connection: z.string(), stream: z.string(), name: z.string().describe('Of the connection') }),
+  source: z.object({ connection: z.string(), stream: z.string(), name: z.string().describe('Name of the connection') }),
   destination: z.object({
     sor: z.string().optional(), connection: z.string().optional(), stream: z.string().optional(), key: z.array(z.string()).optional(),
-    name: z.string().nullable().describe('Of the System of Record or connection; null once that is deleted'),
+    name: z.string().nullable().describe('Name of the System of Record or connection; null once it is deleted'),
   }),
   mapping: z.object({
     customer: z.object({ field: z.string(), type: z.string() }).nullable(),
@@ -196,17 +196,17 @@ export const SyncDefinition = z.object({
 }).meta({ id: 'SyncDefinition' });
 export type SyncDefinition = z.output<typeof SyncDefinition>;
 
-/** A sync as it is shown: as its makers said it, and how it stands. */
+/** A sync: its definition and its status. */
 export const Sync = SyncDefinition.extend({
   identifier: z.string(),
-  revision: z.int().describe('Raised by each change'),
+  revision: z.int().describe('Increases with each change'),
   state: z.enum(['active', 'paused']),
   paused_at: instant,
   paused_reason: z.string().nullable(),
-  failures: z.int().describe('Runs that failed since the last that didn\'t'),
-  next_runs: z.array(z.iso.datetime()).describe('The next scheduled times'),
+  failures: z.int().describe('Number of failed runs since the last that finished'),
+  next_runs: z.array(z.iso.datetime()).describe('The next three scheduled times'),
   fields: z.array(z.object({ name: z.string(), type: z.string() })).nullable()
-    .describe('Of the source, as they are known; null until a run has looked'),
+    .describe('Known fields of the source; null before the first run'),
   last_run: z.object({ run_id: z.string(), state: z.string(), started_at: instant, ended_at: instant, failed_records: z.int() }).nullable(),
   created_by: z.object({ id: z.int(), uid: z.string() }).nullable(),
   created_at: z.iso.datetime(),
@@ -214,7 +214,7 @@ export const Sync = SyncDefinition.extend({
 }).meta({ id: 'Sync' });
 export type Sync = z.output<typeof Sync>;
 
-/** Which stream of a connection goes where, and when. */
+/** A sync copies a stream of a connection to attributes or to another connection. */
 const SHARED = { tag: 'Syncs', right: 'sor_manage' } as const;
 const PATH = '/api/syncs';
 const params = z.object({ sync_id: identifier });
@@ -245,7 +245,7 @@ export const createSync = operation({
   method: 'POST',
   path: PATH,
   summary: 'Create a sync',
-  description: 'It runs when its schedule says so, or when asked to: POST /api/syncs/<sync_id>/run.',
+  description: 'The sync runs by its schedule, or when you call POST /api/syncs/<sync_id>/run.',
   audits: 'create sync',
   body: NewSync,
   result: Sync,
@@ -256,9 +256,9 @@ export const validateSync = operation({
   ...SHARED,
   method: 'POST',
   path: `${PATH}/validate`,
-  summary: 'Validate the definition of a sync; nothing is stored',
-  description: 'Answers it with all that was left out: by default, also where sync_id is given; only its alerts.emails stay.',
-  body: NewSync.extend({ sync_id: identifier.optional().describe('Of one that it is to take the place of') }),
+  summary: 'Validate the definition of a sync without storing it',
+  description: 'Returns the definition with defaults for members that you left out, also with sync_id. Only alerts.emails stays as it is.',
+  body: NewSync.extend({ sync_id: identifier.optional().describe('Also refuse changes that this sync does not allow') }),
   result: z.object({ valid: z.literal(true), definition: SyncDefinition }),
 });
 
@@ -268,8 +268,8 @@ export const updateSync = operation({
   method: 'PUT',
   path: `${PATH}/:sync_id`,
   summary: 'Change a sync',
-  description: 'Members that are left out stay, also those of alerts; mapping and schedule are replaced as they are given. Once records '
-    + 'were written, source, destination and mapping.customer stay: they name the records.',
+  description: 'Members that you leave out stay as they are, also within alerts. mapping and schedule are replaced as a whole. Once '
+    + 'the sync has written records, source, destination and mapping.customer cannot change: they identify the records.',
   audits: 'update sync',
   params,
   body: SyncChange,
@@ -281,13 +281,13 @@ export const deleteSync = operation({
   ...SHARED,
   method: 'DELETE',
   path: `${PATH}/:sync_id`,
-  summary: 'Delete a sync; what it wrote stays',
-  description: 'A run that is under way is canceled. What its runs noted down is deleted soon after.',
+  summary: 'Delete a sync',
+  description: 'Records that the sync wrote stay. Millrace cancels its runs, and deletes them with their errors soon after.',
   audits: 'delete sync',
   params,
 });
 
-/** What is done with a sync besides changing it. */
+/** Other actions on a sync. */
 const ONE_SYNC = { tag: 'Syncs', right: 'sor_manage', params: z.object({ sync_id: identifier }) } as const;
 const ONE = '/api/syncs/:sync_id';
 export const DRY_RUN_RECORDS = { usual: 1_000, most: 10_000 };
@@ -298,7 +298,7 @@ export const pauseSync = operation({
   method: 'POST',
   path: `${ONE}/pause`,
   summary: 'Pause the schedule of a sync',
-  description: 'A run under way goes on, and can be canceled; those that wait are canceled. By hand it can be run all the same.',
+  description: 'A run under way continues; you can cancel it. Millrace cancels scheduled runs that wait. You can still run the sync by hand.',
   audits: 'update sync',
   result: Sync,
 });
@@ -319,7 +319,7 @@ export const acceptSyncSchema = operation({
   method: 'POST',
   path: `${ONE}/accept_schema`,
   summary: 'Accept the current fields of the source',
-  description: 'The next run takes the current fields and compares later runs with them.',
+  description: 'The next run takes the current fields. Later runs compare the source with them.',
   audits: 'update sync',
   result: Sync,
 });
@@ -329,11 +329,12 @@ export const runSync = operation({
   ...ONE_SYNC,
   method: 'POST',
   path: `${ONE}/run`,
-  summary: 'Run a sync now, or once the run under way has ended',
+  summary: 'Run a sync now',
+  description: 'If a run is under way, the new run waits for its end.',
   audits: 'create sync_run',
   body: z.object({
-    fresh: bodyFlag.optional().describe('Reads from the beginning and writes each record again, also those that did not change'),
-    confirm_removals: bodyFlag.optional().describe('What has vanished is removed, however much it is'),
+    fresh: bodyFlag.optional().describe('Read from the beginning and write each record again, even if it did not change'),
+    confirm_removals: bodyFlag.optional().describe('Remove vanished records even beyond removal_limit'),
   }),
   result: SyncRun,
 });
@@ -343,11 +344,11 @@ export const dryRunSync = operation({
   ...ONE_SYNC,
   method: 'POST',
   path: `${ONE}/dry_run`,
-  summary: 'Dry-run a sync over its first records; nothing is written',
-  description: 'What would change of some of them: GET /api/syncs/<sync_id>/runs/<run_id>/sample.',
+  summary: 'Dry-run a sync over its first records',
+  description: 'Writes nothing. To see what would change, call GET /api/syncs/<sync_id>/runs/<run_id>/sample.',
   audits: 'create sync_run',
   body: z.object({
-    records: bodyInteger({ min: 1, max: DRY_RUN_RECORDS.most }).optional().describe('So many are looked at; by default 1,000'),
+    records: bodyInteger({ min: 1, max: DRY_RUN_RECORDS.most }).optional().describe('Number of records to read; by default 1,000'),
   }),
   result: SyncRun,
 });

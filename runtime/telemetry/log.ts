@@ -1,13 +1,16 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { prettyFactory } from 'pino-pretty';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
+
+type LogOptions = { level: string; format?: 'json' | 'text'; destination?: DestinationStream };
 
 const SECRETS = ['authorization', 'cookie', 'headers', 'api_key', 'apiKey', 'password', 'secret', 'token', 'userToken'];
 
 /**
- * One JSON object a line. Fields that could hold a secret are struck out, and of an error there is left
+ * One JSON object a line, or as `text` a line for people. Fields that could hold a secret are struck out, and of an error there is left
  * what may be told: its class, code and frames.
  */
-export function createLog({ level, destination }: { level: string; destination?: DestinationStream }): Logger {
+export function createLog({ level, format = 'json', destination = pino.destination({ sync: true }) }: LogOptions): Logger {
   return pino({
     level,
     base: undefined,
@@ -23,5 +26,10 @@ export function createLog({ level, destination }: { level: string; destination?:
       },
     },
     redact: { paths: SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]), censor: '(struck out)' },
-  }, destination ?? pino.destination({ sync: true }));
+  }, format === 'json' ? destination : asText(destination));
+}
+
+function asText(destination: DestinationStream): DestinationStream {
+  const toText = prettyFactory({ translateTime: 'SYS:HH:MM:ss', singleLine: true, colorize: false });
+  return { write: (line) => destination.write(toText(line)) };
 }

@@ -20,7 +20,7 @@ export function openApiDocument(
     openapi: '3.1.0',
     info: {
       title: 'Millrace', version,
-      description: 'Systems of Records answer as v2, or as v3 where `Accept` holds `application/vnd.svc.v3`.',
+      description: INTRODUCTION.replaceAll('URL', publicUrl),
     },
     servers: [{ url: publicUrl }],
     paths,
@@ -37,6 +37,23 @@ export function openApiDocument(
     },
   };
 }
+
+/** Markdown, above all operations. */
+const INTRODUCTION = `Every call but a few needs a token in its header \`Authorization\`. Log in, make a System of Records with an attribute, and
+write a value:
+
+\`\`\`sh
+curl -sS URL/api/login -H 'Content-Type: application/json' -d '{"email": "admin@millrace.local", "password": "…"}'
+curl -sS URL/api/system_of_records -H 'Authorization: Token <auth_token>' -H 'Content-Type: application/json' -d '{"name": "CRM"}'
+curl -sS URL/api/customer_attributes -H 'Authorization: Token <auth_token>' -H 'Content-Type: application/json' \\
+  -d '{"sor_id": "<identifier>", "key": "plan", "value_type": "String"}'
+curl -sS URL/api/attribute_values -H 'Content-Type: application/json' -d '{"sor": "<identifier>", "api_key": "<api_keys[0]>",
+  "customer_attribute_values": [{"customer_id": "ada@example.com", "attribute_key": "plan", "attribute_value": "gold"}]}'
+\`\`\`
+
+To call operations on this page, put \`Token <auth_token>\` under **Authorize**. Answers stand in \`result\`, beside \`success\`; a refusal
+says in \`error_message\` what to change. Systems of Records answer as v2, or as v3 if \`Accept\` holds \`application/vnd.svc.v3\`.
+[The documentation](../manual/README.md) goes on from here.`;
 
 const REFUSAL = {
   type: 'object',

@@ -4,9 +4,12 @@ import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { Readiness, ServerDependencies } from '../dependencies.ts';
+import { serveManual } from './manual.ts';
 
 /** Everything the page needs comes from this server: it works without internet. */
 const PAGE_CSP = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
+const LOGO = '<svg xmlns="http://www.w3.org/2000/svg" width="180" height="40"><text x="0" y="28" fill="#fff" '
+  + 'font-family="system-ui,sans-serif" font-size="24">Millrace API</text></svg>';
 const JSON_TYPE = 'application/json; charset=utf-8';
 /** Called by machines every few seconds: neither counted nor traced. */
 const PROBE = { config: { rateLimit: false, isProbe: true } } as const;
@@ -26,11 +29,14 @@ export async function serveOperations(
     return reply.status(ready ? 200 : 503).send({ ready, parts: parts satisfies Readiness[] });
   });
   if (!deps.settings.hasMetricsElsewhere) serveMetrics(app, deps.metrics, deps.settings.metricsToken);
+  serveManual(app);
   const json = JSON.stringify(document);
   app.get('/openapi.json', async (_request, reply) => reply.type(JSON_TYPE).send(json));
   await app.register(swagger, { mode: 'static', specification: { document: document as never } });
   await app.register(swaggerUi, {
     routePrefix: '/docs', staticCSP: PAGE_CSP, uiConfig: { validatorUrl: null, displayRequestDuration: true },
+    theme: { title: 'Millrace API' },
+    logo: { type: 'image/svg+xml', content: Buffer.from(LOGO), href: '../', target: '_self' },
   });
 }
 

@@ -153,8 +153,12 @@ describe('npm start', () => {
   });
 
   it('ends in good order at Ctrl-C, which whatever reads its output hears first', async () => {
-    const service = start(18_188);
+    const service = start(18_188, { MILLRACE_LOG_FORMAT: 'text' });
     await ready(service);
+    const said = await waitFor('the welcome', async () => (service.said().includes('Ctrl-C') ? service.said() : null));
+    expect(said).toContain(`  Sign in   as admin@millrace.local, with the password in ${join(folder.path, 'admin-password')}`);
+    expect(said).toContain(`${service.url}/manual/first-import.md`);
+    expect(said).not.toContain('{"level"');
     const parts = await children();
     service.hangUp();
     expect(await service.kill('SIGINT')).toBe(0);

@@ -13,6 +13,16 @@ test('a line is one JSON object with its level, its time and what was given', ()
   ]);
 });
 
+test('as text a line is for people, with the same left out', () => {
+  const lines: string[] = [];
+  const log = createLog({ level: 'warn', format: 'text', destination: { write: (line) => { lines.push(line); } } });
+  log.warn({ rows: 3, token: 'Pl4nted5ecret' }, 'imported');
+  log.error({ err: new Error('alice@example.com') }, 'failed');
+  expect(lines[0]).toMatch(/^\[\d\d:\d\d:\d\d\] WARN: imported \{"rows":3,"token":"\(struck out\)"\}\n$/);
+  expect(lines[1]).toMatch(/ERROR: failed/);
+  expect(lines.join('')).not.toMatch(/Pl4nted5ecret|alice/);
+});
+
 test('what lies below the level is left out', () => {
   expect(logged((log) => { log.info('a'); log.warn('b'); }, 'warn')).toMatchObject([{ msg: 'b' }]);
 });

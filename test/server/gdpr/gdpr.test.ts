@@ -65,8 +65,8 @@ describe('a request', () => {
 
   test.each([
     [{}, 'users', 'is required'], [{ users: [] }, 'users', 'must have at least one user id'],
-    [{ users: `${ALICE},${BOB}` }, 'users', 'must be an array of user ids; in a web form users[], repeated'],
-    [{ users: null }, 'users', 'must be an array of user ids; in a web form users[], repeated'],
+    [{ users: `${ALICE},${BOB}` }, 'users', 'must be an array of user ids; in a web form, repeat users[]'],
+    [{ users: null }, 'users', 'must be an array of user ids; in a web form, repeat users[]'],
     [{ users: [ALICE, ''] }, 'users.1', 'is not valid: the customer id is empty'],
     [{ users: [ALICE, BOB, `${CAROL}\n`] }, 'users.2', 'is not valid: the customer id has a control character'],
     [{ users: [ALICE, 'x'.repeat(257)] }, 'users.1', 'is not valid: the customer id has over 256 characters'],

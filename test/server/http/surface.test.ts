@@ -293,6 +293,32 @@ describe('an operator', () => {
       expect((await server.call('GET', new URL(link, 'http://x/docs/').pathname)).status).toBe(200);
     }
     expect(page.headers['content-security-policy']).not.toContain('https:');
+    expect(page.text).toContain('<title>Millrace API</title>');
+    expect(document.info.description).toContain('curl -sS http://millrace.test/api/login');
+  });
+
+  test('finds at / the way to documentation, API page and health; each link of each page leads to something that is there', async () => {
+    const seen = new Map<string, string>();
+    const toRead = ['/'];
+    for (let path = toRead.pop(); path !== undefined; path = toRead.pop()) {
+      const { status, text, headers } = await server.call('GET', path);
+      expect([path, status]).toEqual([path, 200]);
+      seen.set(path, text);
+      if (path !== '/' && !path.startsWith('/manual/')) continue;
+      expect(headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-/);
+      const links = [...text.matchAll(/href="([^"#]+)[^"]*"/g)].map(([, link]) => new URL(link!, `http://millrace.test${path}`));
+      for (const { origin, pathname } of links) {
+        if (origin === 'http://millrace.test' && !seen.has(pathname) && !toRead.includes(pathname)) toRead.push(pathname);
+      }
+    }
+    expect([...seen.keys()]).toEqual(expect.arrayContaining(['/docs/', '/openapi.json', '/health/ready', '/manual/first-import.md']));
+    const anchors = [...seen.entries()].flatMap(([path, text]) => [...text.matchAll(/href="([a-z-]*\.md)?#([^"]+)"/g)]
+      .map(([, file, anchor]) => [file === undefined ? path : `/manual/${file}`, decodeURIComponent(anchor!)] as const));
+    expect(anchors.length).toBeGreaterThan(50);
+    expect(anchors.filter(([path, anchor]) => !seen.get(path)?.includes(`id="${anchor}"`))).toEqual([]);
+    for (const name of ['no-such-page.md', '..%2Fpackage.json', '%2e%2e%2fREADME.md']) {
+      expect((await server.call('GET', `/manual/${name}`)).status).toBe(404);
+    }
   });
 });
 
