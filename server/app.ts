@@ -24,6 +24,7 @@ import { boundUnverifiedBodies } from './http/unverified-bodies.ts';
 import { uploadBudget } from './http/upload-budget.ts';
 import { routes as allRoutes } from './routes.ts';
 import { ConnectorCalls } from './syncs/connector-calls.ts';
+import { LiveCalls } from './tracking/live-calls.ts';
 import { serveTracking } from './tracking/serve-tracking.ts';
 import { TrackingAdmissionLimit } from './tracking/tracking-admission-limit.ts';
 import { TrackingApps } from './tracking/tracking-apps.ts';
@@ -33,18 +34,21 @@ import { trackingIntake } from './tracking/tracking-intake.ts';
 export async function buildServer(deps: ServerDependencies, routes: readonly Route[] = allRoutes): Promise<FastifyInstance> {
   const limits = { ...LIMITS, ...deps.settings.limits };
   const feedWaker = new FeedWaker(deps);
+  const liveCalls = new LiveCalls(deps);
   const connectorCalls = new ConnectorCalls(deps.outside, limits.connectorCalls);
   const routeDependencies: RouteDependencies = {
     ...deps, limits, unverified: uploadBudget(limits),
     feedIntake: feedIntake(deps.db, deps.secrets), feedAdmission: new FeedAdmissionLimit(deps.db, limits), feedWaker, figures: new Map(),
     connectorCalls,
     trackingApps: new TrackingApps(deps.db, deps.secrets), trackingIntake: trackingIntake(deps.db, deps.secrets),
+    liveCalls,
     keyRates: new KeyRates(deps.settings.ingestLimitPerMinute), trackingAdmission: new TrackingAdmissionLimit(limits.trackingBytes),
   };
   const app = newApp(deps.log, limits, deps.settings.trustProxy);
   app.server.maxConnections = limits.connections;
   app.addHook('preClose', async () => connectorCalls.close());
   app.addHook('onClose', async () => feedWaker.close());
+  app.addHook('onClose', () => liveCalls.close());
   app.setErrorHandler(sendError);
   logRequests(app, deps);
   traceRequests(app, deps.traceRequest);

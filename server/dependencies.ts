@@ -16,6 +16,7 @@ import type { KeyRates } from './http/key-rates.ts';
 import type { TraceRequest } from './http/request-trace.ts';
 import type { UploadBudget } from './http/upload-budget.ts';
 import type { ConnectorCalls } from './syncs/connector-calls.ts';
+import type { LiveCalls } from './tracking/live-calls.ts';
 import type { TrackingAdmissionLimit } from './tracking/tracking-admission-limit.ts';
 import type { TrackingApps } from './tracking/tracking-apps.ts';
 import type { TrackingIntake } from './tracking/tracking-intake.ts';
@@ -133,6 +134,7 @@ export type RouteDependencies = ServerDependencies & {
   connectorCalls: ConnectorCalls;
   trackingApps: TrackingApps;
   trackingIntake: TrackingIntake;
+  liveCalls: LiveCalls;
   keyRates: KeyRates;
   trackingAdmission: TrackingAdmissionLimit;
   figures: KeptFigures;

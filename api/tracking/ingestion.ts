@@ -5,18 +5,18 @@ import { listCursor } from '../core/list-cursor.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
-/** What came from the SDKs of an app, read afterwards (docs/tracking.md). */
+/** The calls that the SDKs of an app sent (docs/tracking.md). */
 const SHARED = { tag: 'SDK data', right: 'usage_analytics_view', method: 'GET', params: z.object({ app_identifier: identifier }) } as const;
 const PATH = '/api/apps/:app_identifier';
 
 export const RefusedCall = z.object({
   received_at: z.iso.datetime(),
-  index: z.int().describe('Its place in the batch, from 0'),
+  index: z.int().describe('Position in the batch, from 0'),
   message_id: z.string().nullable(),
   code: z.enum(REFUSAL_CODES),
   message: z.string(),
-  call: z.string().nullable().describe('What came, shortened; null of an erased person\'s'),
-  of_app: z.boolean().describe('false: its key is shared by several apps, and the call named none'),
+  call: z.string().nullable().describe('The call, cut to 4,000 characters; null for an erased person'),
+  of_app: z.boolean().describe('False: several apps share the key, and the call names none of them'),
 }).meta({ id: 'RefusedCall' });
 export type RefusedCall = z.output<typeof RefusedCall>;
 
@@ -24,16 +24,40 @@ export const listRefusedCalls = operation({
   id: 'listRefusedCalls',
   ...SHARED,
   path: `${PATH}/refused_calls`,
-  summary: 'Read the refused calls of an app, newest first, each with its reason',
-  description: 'Kept for 30 days. One that was sent again under its messageId stands once. Reading them is written down.',
+  summary: 'List the refused calls of an app, newest first',
+  description: 'Millrace keeps a refused call for 30 days. It lists a call once, even if the SDK sends it again under its messageId.',
   audits: 'read app',
   query: z.object({
     code: z.enum(REFUSAL_CODES).optional(),
     message_id: text().optional(),
     per_page: pageNumber({ min: 1, max: 1_000, otherwise: 100 }),
-    cursor: listCursor.optional().describe('As `next` has it'),
+    cursor: listCursor.optional().describe('From the `next` of the page before'),
   }),
   result: z.object({ refused_calls: z.array(RefusedCall), next: z.string().nullable() }),
+});
+
+export const LiveCall = z.object({
+  id: z.int().describe('Later calls have higher ids'),
+  received_at: z.iso.datetime(),
+  outcome: z.enum(['accepted', 'duplicate', 'refused']),
+  code: z.string().nullable().describe('Why it was refused'),
+  message: z.string().nullable(),
+  message_id: z.string().nullable(),
+  call: z.string().describe('What came, shortened to 2,000 characters'),
+  of_app: z.boolean().describe('false: its key is shared by several apps, and the call named none'),
+}).meta({ id: 'LiveCall' });
+export type LiveCall = z.output<typeof LiveCall>;
+
+export const listLiveCalls = operation({
+  id: 'listLiveCalls',
+  ...SHARED,
+  path: `${PATH}/live`,
+  summary: 'Watch the last 100 calls of an app come in, newest first',
+  description: 'A call shows within two seconds and for an hour; of each second at most 100 calls of a key. It leaves out calls of erased '
+    + 'people.',
+  audits: 'read app',
+  query: z.object({ after: pageNumber({ min: 0, max: Number.MAX_SAFE_INTEGER, otherwise: 0 }).describe('Only calls with a higher id') }),
+  result: z.object({ calls: z.array(LiveCall) }),
 });
 
 export const CallCounts = z.object({
@@ -41,7 +65,7 @@ export const CallCounts = z.object({
   received: z.int().describe('accepted + duplicates + refused'),
   accepted: z.int(), duplicates: z.int(), refused: z.int(),
   refused_of_no_app: z.int()
-    .describe('Calls with a key that several apps share, which named no app; of the whole entity, and not in `received`'),
+    .describe('Calls of the whole entity whose key several apps share and which name none of them; not part of `received`'),
 }).meta({ id: 'CallCounts' });
 export type CallCounts = z.output<typeof CallCounts>;
 
@@ -50,7 +74,7 @@ export const countCalls = operation({
   ...SHARED,
   path: `${PATH}/ingestion`,
   summary: 'Count the calls of an app by UTC day, newest first',
-  query: z.object({ days: pageNumber({ min: 1, max: 31, otherwise: 7 }).describe('Today and those before it') }),
+  query: z.object({ days: pageNumber({ min: 1, max: 31, otherwise: 7 }).describe('Number of days up to today: 1 to 31, default 7') }),
   result: z.object({ days: z.array(CallCounts) }),
 });
 

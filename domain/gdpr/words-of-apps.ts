@@ -87,6 +87,11 @@ export const APP_WORDS = {
     about: 'Messages of errors in apps that name the person.',
     fields: TEXT_MATCHES,
   },
+  live_calls: {
+    title: 'Last reports of apps',
+    about: 'The last reports of an app as they came, for those who set the app up. They are kept for an hour.',
+    fields: TEXT_MATCHES,
+  },
   refused_calls: {
     title: 'Refused reports of apps',
     about: 'What an app has reported about the person and could not be taken in. It is kept for 30 days.',

@@ -4,6 +4,7 @@ import { write } from '../../store/core/database.ts';
 import {
   type IngestedDay, listCrashes, listIngestedDays, listRefusedCalls, type StoredRefusal,
 } from '../../store/tracking/ingestion-reports.ts';
+import { listLiveCalls, type StoredLiveCall } from '../../store/tracking/live-calls.ts';
 import { requireApp } from '../apps/find-app.ts';
 import { audit } from '../http/audit.ts';
 import { rowsOf, showPage } from '../http/page.ts';
@@ -34,6 +35,19 @@ function showRefused({ receivedAt, index, messageId, code, message, raw, isOfApp
   return { received_at: receivedAt.toISOString(), index, message_id: messageId, code, message, call: raw, of_app: isOfApp };
 }
 
+/** Asked again and again: what is written down is that calls were shown. */
+const listLive = route(api.listLiveCalls, async ({ params, query: { after }, ...who }, { db }) => write(db, async (tx) => {
+  const app = await requireApp(tx, who.caller.entityId, params.app_identifier);
+  const calls = await listLiveCalls(tx, who.caller.entityId, app.id, after);
+  const read = { action: 'read', subjectKind: 'app', subject: app.identifier, details: { what: 'live_calls' } } as const;
+  if (calls.length > 0) await audit(tx, who, read);
+  return { calls: calls.map(showLive) };
+}));
+
+function showLive({ id, receivedAt, outcome, code, message, messageId, call, appId }: StoredLiveCall): api.LiveCall {
+  return { id, received_at: receivedAt.toISOString(), outcome, code, message, message_id: messageId, call, of_app: appId !== null };
+}
+
 const countCalls = route(api.countCalls, async ({ params, query, caller: { entityId } }, { db }) => {
   const app = await requireApp(db, entityId, params.app_identifier);
   return { days: (await listIngestedDays(db, entityId, app.id, query.days)).map(showDay) };
@@ -52,4 +66,4 @@ const listAppCrashes = route(api.listCrashes, async ({ params, query, caller: { 
   })));
 });
 
-export const ingestionRoutes: Route[] = [listRefused, countCalls, listAppCrashes];
+export const ingestionRoutes: Route[] = [listLive, listRefused, countCalls, listAppCrashes];

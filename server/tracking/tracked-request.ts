@@ -59,15 +59,16 @@ function monthsBefore(instantMs: number, months: number): number {
 
 /** The app of a call that can't be read is told only where its key has no other. */
 function keep(refused: RefusedCall, given: unknown, beneath: Fields, { apps }: TrackingTarget): RefusedWith {
-  return { ...refused, appId: apps.length === 1 ? apps[0].appId : null, raw: rawOf(given, beneath), people: peopleIn(given, beneath) };
+  const [raw, people] = [rawOf(given, beneath, RAW_LENGTH), peopleIn(given, beneath)];
+  return { ...refused, appId: apps.length === 1 ? apps[0].appId : null, raw, people };
 }
 
 /** Whom it is of comes first, so that cutting it leaves that, by which a person's calls are found; also where its batch tells it. */
-function rawOf(given: unknown, beneath: Fields): string {
-  if (!isObject(given)) return shorten(JSON.stringify(given), RAW_LENGTH);
+export function rawOf(given: unknown, beneath: Fields, maxChars: number): string {
+  if (!isObject(given)) return shorten(JSON.stringify(given), maxChars);
   const { userId, anonymousId, previousId, context, ...others } = given;
   const raw = { userId, anonymousId, previousId, context: deviceFirst(context, beneath), ...others, writeKey: undefined };
-  return shorten(JSON.stringify(raw), RAW_LENGTH);
+  return shorten(JSON.stringify(raw), maxChars);
 }
 
 function deviceFirst(context: unknown, beneath: Fields): unknown {
@@ -78,7 +79,7 @@ function deviceFirst(context: unknown, beneath: Fields): unknown {
 }
 
 /** Whom a call may be of that can't be read: each id may be a user's or a device's. */
-function peopleIn(given: unknown, beneath: Fields): Person[] {
+export function peopleIn(given: unknown, beneath: Fields): Person[] {
   if (!isObject(given)) return [];
   const { userId, anonymousId, previousId, context } = given;
   const ids = [userId, anonymousId, previousId, deviceIdIn(context), deviceIdIn(beneath)].map(textOrNumber);

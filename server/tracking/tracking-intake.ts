@@ -13,7 +13,13 @@ import { microBatch } from '../http/micro-batch.ts';
 import type { TrackedRequest } from './tracked-request.ts';
 
 /** What became of a request's calls; the refused ones in the order of their index. */
-export type TakenIn = { accepted: number; duplicates: number; refused: RefusedCall[] };
+export type TakenIn = {
+  accepted: number;
+  duplicates: number;
+  /** The indexes of the duplicates. */
+  repeated: number[];
+  refused: RefusedCall[];
+};
 
 /** Takes calls in: settles once they are committed. */
 export type TrackingIntake = (entityId: number, intake: TrackedRequest) => Promise<TakenIn>;
@@ -87,12 +93,15 @@ async function insertAll(
 function toTakenIn(intakes: TrackedRequest[], outcomes: CallOutcome[]): TakenIn[] {
   let at = 0;
   return intakes.map(({ calls, refused }) => {
-    const taken: TakenIn = { accepted: 0, duplicates: 0, refused: [...refused] };
+    const taken: TakenIn = { accepted: 0, duplicates: 0, repeated: [], refused: [...refused] };
     for (const { index, messageId } of calls) {
       const outcome = outcomes[at]!;
       at += 1;
       if (outcome === 'accepted') taken.accepted += 1;
-      else if (outcome === 'duplicate') taken.duplicates += 1;
+      else if (outcome === 'duplicate') {
+        taken.duplicates += 1;
+        taken.repeated.push(index);
+      }
       else taken.refused.push({ index, messageId, code: outcome, message: STORE_REFUSALS[outcome] });
     }
     taken.refused.sort((a, b) => a.index - b.index);

@@ -35,15 +35,17 @@ function batchOfOne(body: unknown): Pick<TrackedBatch, 'calls' | 'sentAt' | 'con
 }
 
 async function takeIn(
-  { feedAdmission, feedWaker, trackingIntake, metrics }: RouteDependencies, { log }: Circumstances, target: TrackingTarget,
+  { feedAdmission, feedWaker, trackingIntake, liveCalls, metrics }: RouteDependencies, { log }: Circumstances, target: TrackingTarget,
   batch: Pick<TrackedBatch, 'calls' | 'sentAt' | 'context'>, type?: CallType,
 ): Promise<TakenIn> {
   const { entityId } = target;
   const request = readRequest(batch, target, Date.now(), type);
+  const shown = liveCalls.shown(target, batch.calls, batch.context);
   batch.calls.length = 0;              // held until the answer, they would outlive V8's young generation
   const traits = request.calls.flatMap((call) => call.traits);
   if (traits.length > 0) await feedAdmission.take(entityId, JSON.stringify(traits).length);
   const taken = await trackingIntake(entityId, request);
+  liveCalls.note(target, shown, request, taken);
   if (traits.length > 0) feedWaker.wake(entityId);
   metrics.countCalls('accepted', taken.accepted);
   metrics.countCalls('duplicate', taken.duplicates);
@@ -69,7 +71,8 @@ const readSettings = route(api.viewSdkSettings, async ({ params: { write_key: wr
   if (await trackingApps.find(writeKey, address) === null) return refuse(404, 'not_found', 'Unknown write key');
   const [, protocol, host] = /^(https?):\/\/(.*)$/.exec(settings.publicUrl)!;
   // Without a rate SDKs report figures about themselves to another path of the host.
-  return bare({ integrations: { 'Segment.io': { apiKey: writeKey, apiHost: `${host!}/v1`, protocol: protocol! } }, metrics: { sampleRate: 0 } });
+  const destination = { apiKey: writeKey, apiHost: `${host!}/v1`, protocol: protocol! };
+  return bare({ integrations: { 'Segment.io': destination }, metrics: { sampleRate: 0 } });
 });
 
 export const trackingRoutes: Route[] = [...batchRoutes, ...singleRoutes, readSettings];

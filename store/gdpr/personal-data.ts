@@ -17,6 +17,7 @@ import { deviceUsers } from '../tracking/personal-data/device-users.ts';
 import { devices } from '../tracking/personal-data/devices.ts';
 import { events } from '../tracking/personal-data/events.ts';
 import { locations } from '../tracking/personal-data/locations.ts';
+import { liveCalls } from '../tracking/personal-data/live-calls.ts';
 import { refusedCalls } from '../tracking/personal-data/refused-calls.ts';
 import { sessionHeads } from '../tracking/personal-data/session-heads.ts';
 import { sessions } from '../tracking/personal-data/sessions.ts';
@@ -42,8 +43,8 @@ import { tombstones } from './personal-data/tombstones.ts';
 export const personalData: PersonalDataLocation[] = [
   attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches, syncPinnedBatches, syncRecords,
   syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, devices, deviceUsers, userAliases, crashes,
-  refusedCalls, idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers, gdprRequestPeople, gdprHolds, auditLog,
-  tombstones, tombstoneBatches, gdprReceipts,
+  refusedCalls, liveCalls, idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers, gdprRequestPeople, gdprHolds,
+  auditLog, tombstones, tombstoneBatches, gdprReceipts,
 ];
 
 /** Tables and file areas that hold nothing about customers. */

@@ -12,7 +12,7 @@ export type StoredRefusal = {
 };
 
 /** Calls that told of no app concern those apps that have a key with others. */
-const OF_NO_APP = `app_id IS NULL AND EXISTS (
+export const OF_NO_APP = `app_id IS NULL AND EXISTS (
   SELECT FROM app_api_keys k JOIN app_api_keys o ON o.entity_id = k.entity_id AND o.lookup = k.lookup
   WHERE k.entity_id = $1 AND k.app_id = $2 AND o.app_id <> $2)`;
 

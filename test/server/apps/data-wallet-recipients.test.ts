@@ -62,7 +62,7 @@ describe('a recipient', () => {
     [{ data_elements: [{ ...basket, data_category: {} }] }, 'data_elements.0.data_category.technical_name: is required'],
     [{ data_elements: [basket, { ...basket, technical_name: 'B1' }] },
       'data_elements.1.technical_name: must hold only lowercase letters (a to z) and underscores'],
-    [{ data_elements: [basket, basket] }, 'data_elements.1.technical_name: stands there twice'],
+    [{ data_elements: [basket, basket] }, 'data_elements.1.technical_name: is in the list twice'],
     [{ data_elements: [basket, element('a', 'usages')] }, 'data_elements.1.data_category.technical_name: is unknown: did you mean usage? '
       + 'There are usage, push_notifications, user_profile, geolocation'],
   ])('is refused by what is wrong: %j', async (body, message) => {
@@ -124,7 +124,7 @@ describe('a purpose', () => {
     [[named('basket', 'crms')], 'data_elements.0.recipient.technical_name: is unknown: did you mean crm? There are millrace, crm'],
     [[named('orders'), named('baskets')], 'data_elements.1.technical_name: is unknown: did you mean basket? There are basket, orders'],
     [[named('a', 'empty')], 'data_elements.0.technical_name: is unknown: Empty has no data elements'],
-    [[named('basket'), named('orders'), named('basket')], 'data_elements.2.technical_name: stands there twice'],
+    [[named('basket'), named('orders'), named('basket')], 'data_elements.2.technical_name: is in the list twice'],
     [[{ technical_name: 'basket' }], 'data_elements.0.recipient: is required'],
   ])('names none that is unknown: %j', async (data_elements, message) => {
     if (message.includes('Empty')) await result('POST', 'recipients', { technical_name: 'empty', display_name: 'Empty' });

@@ -32,7 +32,7 @@ describe('the settings', () => {
     [{ languages: ['en'] }, 'languages.0: must be an object'],
     [{ languages: [{ identifier: 'xx' }] }, 'languages.0.identifier: xx is no ISO 639-1 code, such as en or fr'],
     [{ languages: [{ identifier: 'en' }, { identifier: 'FR' }] }, 'languages.1.identifier: FR is no ISO 639-1 code: did you mean fr?'],
-    [{ languages: [{ identifier: 'en' }, { identifier: 'en' }] }, 'languages.1.identifier: stands there twice'],
+    [{ languages: [{ identifier: 'en' }, { identifier: 'en' }] }, 'languages.1.identifier: is in the list twice'],
   ])('refuse %j', async (body, message) => {
     expect(await refusal('PUT', 'settings', body)).toEqual([400, 'bad_request', message]);
     expect(await result('GET', 'settings')).toMatchObject({ languages: [{ identifier: 'en' }] });

@@ -210,6 +210,7 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
     params: { app_identifier: apps.appId, key_identifier: apps.tokenKeyId },
   }),
   'GET /api/apps/:app_identifier/privacy_requests': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
+  'GET /api/apps/:app_identifier/live': ({ apps }) => ({ params: { app_identifier: apps.appId }, query: { after: '0' } }),
   'GET /api/apps/:app_identifier/refused_calls': ({ apps }) => ({
     params: { app_identifier: apps.appId }, query: { code: 'invalid', message_id: 'sample', per_page: '10' },
   }),

@@ -37,7 +37,7 @@ describe('a definition is refused with what is wrong named, and what would be ri
       'mapping.fields.0.format',
       /is of as: date and as: datetime, not of number/],
     ['an option without a conversion', () => ({ mapping: mapping({ from: 'a', decimal: ',' }) }), 'mapping.fields.0.decimal',
-      /is of as: number, not of an entry without as/],
+      /applies to as: number, not to an entry without as/],
     ['a word that is true and false', () => ({ mapping: mapping({ from: 'a', as: 'boolean', true: ['no'] }) }), 'mapping.fields.0.true',
       /has "no", which stands for false as well/],
     ['nothing that is written', () => ({ mapping: { ...mapping(), other_fields: 'drop' } }), 'mapping.fields',

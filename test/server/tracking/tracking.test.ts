@@ -247,6 +247,35 @@ describe('a write key', () => {
     }
   });
 
+  test('shows the last calls as they were taken or refused, seconds after they came, and not those of the erased', async () => {
+    const own = await insertKeyedApp(store, world);
+    const live = (after = 0) => server.call('GET', `/api/apps/${own.app.identifier}/live?after=${after}`, { token: world.token });
+    const person = personId(7_701);
+    await insertTombstone(store.db, world.entity.id, store.secrets.customerHash(world.entity.id, 'user_id', personId(7_702)));
+    const batch = [
+      { type: 'track', event: 'Seen', messageId: 'live-1', userId: person, properties: { plan: 'gold' } },
+      { type: 'track', event: 'Seen', messageId: 'live-1', userId: person }, { type: 'track', messageId: 'live-2', userId: person },
+      { type: 'track', event: 'Seen', messageId: 'live-3', userId: personId(7_702) },
+    ];
+    expect((await post('/v1/batch', { batch }, basic(own.apiKey))).body).toMatchObject({ accepted: 1, duplicates: 1 });
+    const calls = await waitFor('the calls to show', async () => {
+      const { body: { result } } = await live();
+      return result.calls.length > 0 ? result.calls as { id: number; outcome: string; code: string | null; call: string }[] : null;
+    });
+    expect(calls.map(({ outcome, code }) => [outcome, code])).toEqual([['refused', 'invalid'], ['duplicate', null], ['accepted', null]]);
+    expect(JSON.parse(calls[2]!.call)).toMatchObject({ userId: person, event: 'Seen', properties: { plan: 'gold' } });
+    expect((await live(calls[0]!.id)).body.result).toEqual({ calls: [] });
+    const many = Array.from({ length: 250 }, (_, nth) => ({ type: 'track', event: `Many ${nth}`, userId: person }));
+    await post('/v1/batch', { batch: many }, basic(own.apiKey));
+    const last = await waitFor('the last hundred', async () => {
+      const { body: { result } } = await live(calls[0]!.id);
+      return result.calls.length > 0 ? result.calls as unknown[] : null;
+    });
+    expect(last).toHaveLength(100);
+    const { rows } = await store.db.query<{ n: number }>('SELECT count(*) AS n FROM live_calls WHERE app_id = $1', [own.app.id]);
+    expect(rows[0]!.n).toBe(100);
+  });
+
   test('tells an SDK where to send', async () => {
     const { status, body } = await server.call('GET', `/v1/projects/${own.apiKey}/settings`);
     expect([status, body]).toEqual([200, {

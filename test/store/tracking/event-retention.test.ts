@@ -115,7 +115,7 @@ describe('an entity whose retention', () => {
     const left: (number | undefined)[] = [];
     for (let pass = 0; pass < 2; pass += 1) {
       let transactions = 0;
-      await keep('2026-06-01T12:00:00Z', () => { transactions += 1; return transactions <= 4; });     // three look at what goes by age
+      await keep('2026-06-01T12:00:00Z', () => { transactions += 1; return transactions <= 5; });     // four look at what goes by age
       left.push((await rowsOf(short))['events']);
     }
     await keep('2026-06-01T12:00:00Z');
@@ -178,7 +178,7 @@ describe('what is remembered of devices and users', () => {
   });
 });
 
-it('message ids go after 90 days, refused calls after 30, counts of batches after 400', async () => {
+it('message ids go after 90 days, refused calls after 30, counts of batches after 400, the last calls after an hour', async () => {
   const { entityId } = await keeper(24);
   const days = [29, 31, 89, 91, 399, 401];
   for (const day of days) {
@@ -190,8 +190,11 @@ it('message ids go after 90 days, refused calls after 30, counts of batches afte
     await store.db.query('INSERT INTO ingested_batches (entity_id, accepted, duplicates, refused, received_at) VALUES ($1, 1, 0, 0, $2)',
       [entityId, at]);
   }
+  for (const at of ['2025-12-31T22:59:00Z', '2025-12-31T23:01:00Z']) {
+    await store.db.query(`INSERT INTO live_calls (entity_id, received_at, outcome, call) VALUES ($1, $2, 'accepted', '{}')`, [entityId, at]);
+  }
   await keep('2026-01-01T00:00:00Z');
-  for (const [table, left] of [['event_messages', 3], ['refused_calls', 1], ['ingested_batches', 5]] as const) {
+  for (const [table, left] of [['event_messages', 3], ['refused_calls', 1], ['ingested_batches', 5], ['live_calls', 1]] as const) {
     const { rows } = await store.db.query<{ count: number }>(`SELECT count(*) FROM ${table}`);
     expect([table, rows[0]!.count]).toEqual([table, left]);
   }

@@ -1,0 +1,82 @@
+import { internalErrorOf } from '../../domain/core/internal-error.ts';
+import type { Fields } from '../../domain/tracking/call-fields.ts';
+import { type Database, write } from '../../store/core/database.ts';
+import type { Secrets } from '../../store/core/secrets.ts';
+import type { Person } from '../../store/gdpr/tombstones.ts';
+import { insertLiveCalls, type LiveCall, MAX_LIVE_CALLS } from '../../store/tracking/live-calls.ts';
+import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
+import { peopleIn, rawOf, type TrackedRequest } from './tracked-request.ts';
+import type { TakenIn } from './tracking-intake.ts';
+
+const WRITE_EVERY_MS = 1_000;
+/** Of all apps, in a second: more are not shown. */
+const MAX_WAITING = 5_000;
+const MAX_CHARS = 2_000;
+
+type LiveDependencies = { db: Database; secrets: Secrets; log: { warn(fields: object, message: string): void } };
+type Shown = { call: string; people: Person[] };
+type Waiting = LiveCall & { people: Person[] };
+
+/**
+ * Shows the last calls of apps (`GET /api/apps/<id>/live`): of each key the first ones of a second, written once the second is over. No
+ * call waits for it, and what can't be written is not shown.
+ */
+export class LiveCalls {
+  readonly #deps: LiveDependencies;
+  #byEntity = new Map<number, Waiting[]>();
+  #byTarget = new Map<TrackingTarget, number>();
+  #waiting = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(deps: LiveDependencies) {
+    this.#deps = deps;
+  }
+
+  /** What is to be shown of a batch, while its calls are there. */
+  shown(target: TrackingTarget, calls: readonly unknown[], context: Fields): Shown[] {
+    const taken = this.#byTarget.get(target) ?? 0;
+    const room = Math.min(MAX_LIVE_CALLS - taken, MAX_WAITING - this.#waiting, calls.length);
+    if (room <= 0) return [];
+    this.#byTarget.set(target, taken + room);
+    this.#waiting += room;
+    this.#timer ??= setTimeout(() => void this.#write(), WRITE_EVERY_MS).unref();
+    return calls.slice(0, room).map((call) => ({ call: rawOf(call, context, MAX_CHARS), people: peopleIn(call, context) }));
+  }
+
+  /** What became of the calls of a batch that are shown. */
+  note({ entityId }: TrackingTarget, shown: readonly Shown[], { calls, refused }: TrackedRequest, taken: TakenIn): void {
+    if (shown.length === 0) return;
+    const receivedAt = new Date();
+    const appOf = new Map([...calls, ...refused].map(({ index, appId }) => [index, appId]));
+    const idOf = new Map(calls.map(({ index, messageId }) => [index, messageId]));
+    const refusalOf = new Map(taken.refused.map((refusal) => [refusal.index, refusal]));
+    const repeated = new Set(taken.repeated);
+    const waiting = this.#byEntity.get(entityId) ?? [];
+    this.#byEntity.set(entityId, waiting);
+    for (const [index, { call, people }] of shown.entries()) {
+      const refusal = refusalOf.get(index);
+      waiting.push({
+        appId: appOf.get(index) ?? null, receivedAt, call, people,
+        outcome: refusal ? 'refused' : repeated.has(index) ? 'duplicate' : 'accepted',
+        code: refusal?.code ?? null, message: refusal?.message ?? null, messageId: refusal ? refusal.messageId : idOf.get(index) ?? null,
+      });
+    }
+  }
+
+  /** Writes what waits. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#write();
+  }
+
+  async #write(): Promise<void> {
+    const { db, secrets, log } = this.#deps;
+    const byEntity = this.#byEntity;
+    [this.#byEntity, this.#byTarget, this.#waiting, this.#timer] = [new Map(), new Map(), 0, undefined];
+    for (const [entityId, calls] of byEntity) {
+      await write(db, (tx) => insertLiveCalls(tx, secrets, entityId, calls)).catch((error: unknown) => {
+        log.warn({ entityId, error: internalErrorOf(error) }, 'the last calls could not be shown');
+      });
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import { readRows } from '../core/camel-row.ts';
+import type { Queryable, Tx } from '../core/database.ts';
+import type { Secrets } from '../core/secrets.ts';
+import { findErased, type Person, personKey } from '../gdpr/tombstones.ts';
+import { OF_NO_APP } from './ingestion-reports.ts';
+
+export type LiveCall = {
+  /** Null where its key is shared and it told of no app. */
+  appId: number | null;
+  receivedAt: Date;
+  outcome: 'accepted' | 'duplicate' | 'refused';
+  code: string | null;
+  message: string | null;
+  messageId: string | null;
+  /** As it came, shortened. */
+  call: string;
+};
+
+export type StoredLiveCall = LiveCall & { id: number };
+
+/** So many of an app are kept. */
+export const MAX_LIVE_CALLS = 100;
+
+/** Notes down the last calls of an entity's apps, none of an erased person, and forgets those before. */
+export async function insertLiveCalls(
+  tx: Tx, secrets: Secrets, entityId: number, calls: readonly (LiveCall & { people: Person[] })[],
+): Promise<void> {
+  const erased = await findErased(tx, secrets, entityId, () => calls.flatMap(({ people }) => people));
+  const living = calls.filter(({ people }) => !people.some((person) => erased.has(personKey(person))));
+  await tx.query(
+    `INSERT INTO live_calls (entity_id, app_id, received_at, outcome, code, message, message_id, call)
+     SELECT $1, given.*
+     FROM unnest($2::integer[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) AS given`,
+    [entityId, living.map(({ appId }) => appId), living.map(({ receivedAt }) => receivedAt), living.map(({ outcome }) => outcome),
+      living.map(({ code }) => code), living.map(({ message }) => message), living.map(({ messageId }) => messageId),
+      living.map(({ call }) => call)]);
+  for (const appId of new Set(living.map((call) => call.appId))) await deleteOlder(tx, entityId, appId);
+}
+
+/** By live_calls_of_app. */
+async function deleteOlder(tx: Tx, entityId: number, appId: number | null): Promise<void> {
+  const ofApp = `entity_id = $1 AND ${appId === null ? 'app_id IS NULL' : 'app_id = $2'}`;
+  await tx.query(
+    `DELETE FROM live_calls WHERE ${ofApp} AND id <= (
+       SELECT id FROM live_calls WHERE ${ofApp} ORDER BY id DESC OFFSET ${MAX_LIVE_CALLS} LIMIT 1)`,
+    appId === null ? [entityId] : [entityId, appId]);
+}
+
+/** The last calls of an app, and of no app where it shares its key, newest first; of those after `after` alone. */
+export async function listLiveCalls(db: Queryable, entityId: number, appId: number, after: number): Promise<StoredLiveCall[]> {
+  return readRows(await db.query(
+    `SELECT id, app_id, received_at, outcome, code, message, message_id, call FROM live_calls
+     WHERE entity_id = $1 AND (app_id = $2 OR ${OF_NO_APP}) AND id > $3 ORDER BY id DESC LIMIT ${MAX_LIVE_CALLS}`,
+    [entityId, appId, after]));
+}

@@ -1,0 +1,19 @@
+import type { PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
+import { namedIn } from '../../gdpr/personal-data/named-in.ts';
+import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
+
+const TEXTS = ['call', 'message', 'message_id'];
+
+export const liveCalls: PersonalDataLocation = {
+  name: 'live_calls',
+  columns: ['message', 'message_id', 'call'],
+  otherColumns: ['entity_id', 'id', 'app_id', 'received_at', 'outcome', 'code'],
+  foundBy: 'the id in the last calls of an app, through the hour that they are kept',
+  ...textsOfPeople({
+    table: 'live_calls', keys: { id: 'bigint' },
+    text: `concat_ws(E'\\n', ${TEXTS.join(', ')})`,
+    naming: TEXTS.map((text) => namedIn(`coalesce(${text}, '')`)).join(' OR '),
+    within: '(SELECT a.identifier FROM apps a WHERE a.entity_id = $1 AND a.id = live_calls.app_id)',
+    change: 'DELETE FROM live_calls',
+  }),
+};
