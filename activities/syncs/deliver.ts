@@ -131,14 +131,15 @@ function withoutSecret(outcome: WriteOutcome, secretSettings: OpenConnection['se
   return outcome.kind === 'failed' ? { ...outcome, message: shorten(redacted(outcome.message, secretSettings)) } : outcome;
 }
 
-async function noteAnswered(deps: Dependencies, { key }: SyncJob, { records, share }: Delivery, outcomes: WriteOutcome[]): Promise<void> {
+async function noteAnswered(deps: Dependencies, { key }: SyncJob, { records, share = null }: Delivery, outcomes: WriteOutcome[]): Promise<void> {
   await write(deps.db, async (tx) => {
     const run = await lockRunOfBatch(tx, key);
     if (!run) throw new JobGone();
     const { length: answered } = outcomes;
     const before = run.progress.share ?? 0;
-    const now = share == null ? null : before + (share - before) * ((answered - run.answered) / (records.length - run.answered));
-    await updateBatchOutcomes(tx, run.entityId, run.id, { outcomes: JSON.stringify(outcomes), answered, share: now });
+    const ofTheRest = (answered - run.answered) / (records.length - run.answered);
+    const shareNow = share === null ? null : before + (share - before) * ofTheRest;
+    await updateBatchOutcomes(tx, run.entityId, run.id, { outcomes: JSON.stringify(outcomes), answered, share: shareNow });
   });
   deps.boundary('sync: answers noted');
 }

@@ -75,7 +75,10 @@ export function notesOf(
   return { handled: [...handled.values()], seen: [...seen].filter((key) => !handled.has(key)) };
 }
 
-/** A batch as its run counts it: bytes of the source, how much of it is taken then, its cursor behind it, and names of fields that went nowhere so far. */
+/**
+ * A batch as its run counts it: bytes of the source, how much of it is taken then, its cursor behind it, and names of fields that went
+ * nowhere so far.
+ */
 export type Taken = { bytes: number; share: number | null; position: string | null; unmappedFields: string[] };
 
 /** How far a run is once it has taken over a batch of so many records, to be merged. */

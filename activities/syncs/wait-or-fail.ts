@@ -31,8 +31,8 @@ export async function waitOrFail(deps: Dependencies, job: SyncJob, refusal: Refu
 }
 
 /**
- * None where this try has moved the run on, or the destination has answered records. What begins at the start again has not, whatever it brought: else a source that
- * always breaks off, or changes, before its end would be read for ever.
+ * None where this try has moved the run on, or the destination has answered records. What begins at the start again has not, whatever it
+ * brought: else a source that always breaks off, or changes, before its end would be read for ever.
  */
 function troubleBefore(begun: SyncRun, now: SyncRun, status: Refusal['status']): Pick<SyncRun, 'tries' | 'failingSince'> {
   const isFurther = status !== 'source_changed' && now.progress.position !== begun.progress.position;

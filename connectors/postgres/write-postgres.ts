@@ -17,8 +17,8 @@ const failed = ({ message, column }: RowError): WriteOutcome =>
   ({ kind: 'failed', message, later: false, ...(column === undefined ? {} : { field: column }) });
 
 /**
- * Inserts or updates rows by their key, or deletes them, all in one transaction: their outcomes come together. Rows that the table does not take fail
- * alone. Refuses a table that has no unique index over the key.
+ * Inserts or updates rows by their key, or deletes them, all in one transaction: their outcomes come together. Rows that the table does
+ * not take fail alone. Refuses a table that has no unique index over the key.
  */
 export async function* writePostgres(
   settings: PostgresSettings, writing: Writing, context: ConnectorContext,

@@ -7,14 +7,15 @@ import { escaped } from '../../domain/core/html.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;color:#1b1b1b;background:#fff;max-width:60rem;margin:2rem auto;padding:0 1rem}
-table{border-collapse:collapse;display:block;overflow-x:auto}td,th{border:1px solid #ccc;padding:.25rem .5rem;vertical-align:top;text-align:left}
+table{border-collapse:collapse;display:block;overflow-x:auto}
+td,th{border:1px solid #ccc;padding:.25rem .5rem;vertical-align:top;text-align:left}
 code,pre{background:#f4f4f4;border-radius:3px}pre{padding:.75rem;overflow-x:auto}
-@media(prefers-color-scheme:dark){body{color:#e4e4e4;background:#171717}a{color:#8ab4f8}code,pre{background:#262626}td,th{border-color:#444}}`;
+@media(prefers-color-scheme:dark){body{color:#e4e4e4;background:#171717}a{color:#8ab4f8}
+code,pre{background:#262626}td,th{border-color:#444}}`;
 
+const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 const HEADERS = {
-  'content-security-policy': [
-    "default-src 'none'", `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`, "base-uri 'none'", "frame-ancestors 'none'",
-  ].join('; '),
+  'content-security-policy': `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri 'none'; frame-ancestors 'none'`,
 };
 
 const FOLDER = new URL('../../docs/', import.meta.url);
@@ -23,7 +24,8 @@ const NAME = /^[A-Za-z][A-Za-z-]*\.md$/;
 
 const HOME = `<h1>Millrace</h1>
 <ul>
-<li><a href="manual/README.md">Documentation</a>, of the version that runs here; begin with <a href="manual/first-import.md">a first import</a></li>
+<li><a href="manual/README.md">Documentation</a>, of the version that runs here;
+begin with <a href="manual/first-import.md">a first import</a></li>
 <li><a href="docs/">API page</a>, and its <a href="openapi.json">OpenAPI document</a></li>
 <li><a href="health/ready">Health</a>: each part, and whether it is ready</li>
 </ul>`;
@@ -51,7 +53,7 @@ async function render(name: string): Promise<string> {
   const title = /^# (.*)$/m.exec(markdown)?.[1] ?? name;
   const html = (await new Marked(gfmHeadingId()).parse(markdown))
     // Sources are with the program, not with the service.
-    .replaceAll(/<a href="\.\.\/[^"]*">(.*?)<\/a>/g, '$1');
+    .replaceAll(/<a href="\.\.\/[^"<>]*">/g, '<a>');
   return page(title, `<p><a href="../">Millrace</a> · <a href="README.md">Documentation</a></p>\n${html}`);
 }
 

@@ -39,8 +39,8 @@ export function openApiDocument(
 }
 
 /** Markdown, above all operations. */
-const INTRODUCTION = `Every call but a few needs a token in its header \`Authorization\`. Log in, make a System of Records with an attribute, and
-write a value:
+const INTRODUCTION = `Every call but a few needs a token in its header \`Authorization\`. Log in, make a System of Records with an
+attribute, and write a value:
 
 \`\`\`sh
 curl -sS URL/api/login -H 'Content-Type: application/json' -d '{"email": "admin@millrace.local", "password": "…"}'

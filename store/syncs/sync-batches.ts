@@ -22,7 +22,8 @@ export async function findBatch(db: Queryable, entityId: number, runId: number):
 
 /** What the destination has answered so far: the source is well, and so is the destination. */
 export async function updateBatchOutcomes(
-  tx: Queryable, entityId: number, runId: number, { outcomes, answered, share }: { outcomes: string; answered: number; share: number | null },
+  tx: Queryable, entityId: number, runId: number,
+  { outcomes, answered, share }: { outcomes: string; answered: number; share: number | null },
 ): Promise<void> {
   await tx.query(
     `WITH noted AS (UPDATE sync_batches SET outcomes = $3 WHERE entity_id = $1 AND run_id = $2 RETURNING run_id)

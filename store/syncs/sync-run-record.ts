@@ -99,7 +99,7 @@ export type NewRun = Pick<SyncRun, 'syncId' | 'cause'>
 export type RunColumns = Omit<SyncRun, 'missed' | 'progress' | 'removal' | 'failure' | 'mail'> & FailureColumns & MailColumns<MailState> & {
   covers: Date[]; removal: 'done' | 'held' | 'skipped' | null; removalReason: string | null;
   recordsRead: number; recordsWritten: number; recordsUnchanged: number; recordsIgnored: number; recordsFailed: number;
-} & Pick<RunProgress, 'errorsByType' | 'bytes' | 'share' | 'unnamed' | 'position' | 'unmappedFields' | 'batchesTaken' | 'recordsTaken' | 'lanesDone'>;
+} & Omit<RunProgress, keyof RecordCounts>;
 
 export function toRun(columns: RunColumns): SyncRun {
   const {

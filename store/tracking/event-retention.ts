@@ -28,7 +28,7 @@ export async function keepRetention(db: Database, now: Date, isTimeLeft: IsTimeL
   }
 }
 
-/** What is kept for a number of days whatever the entity's retention; $1 is now. By event_messages_by_age, live_calls_by_age and primary keys. */
+/** What is kept for a time whatever the entity's retention; $1 is now. By event_messages_by_age, live_calls_by_age and primary keys. */
 const BY_AGE = [
   `DELETE FROM event_messages WHERE ctid = ANY (ARRAY(SELECT ctid FROM event_messages
      WHERE received_at < $1::timestamptz - interval '90 days' ORDER BY received_at LIMIT ${BATCH}))`,

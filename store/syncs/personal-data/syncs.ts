@@ -7,7 +7,8 @@ export const syncs: PersonalDataLocation = {
   columns: ['cursor', 'paused_reason'],
   otherColumns: ['entity_id', 'id', 'identifier', 'name', 'connection_id', 'stream', 'sor_id', 'destination_id', 'destination_stream',
     'destination_key', 'mapping', 'mode', 'cursor_field', 'removes', 'removal_limit', 'schedule', 'schema_rule', 'alerts', 'revision',
-    'known_fields', 'read_fields', 'failures', 'paused_at', 'has_copies', 'scheduled_until', 'created_by', 'created_at', 'updated_at', 'deleted_at'],
+    'known_fields', 'read_fields', 'failures', 'paused_at', 'has_copies', 'scheduled_until', 'created_by',
+    'created_at', 'updated_at', 'deleted_at'],
   foundBy: 'the id in the cursor, or in what the sync was paused for',
   ...textsOfPeople({
     table: 'syncs', keys: { id: 'integer' },

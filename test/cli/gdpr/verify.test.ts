@@ -45,7 +45,7 @@ function receipt(given: Given = {}, sign = ours.sign): GdprReceipt {
     copies: [
       { kind: 'exporter', id: 'exp_1', state: 'notified', list: 'daily/exp_1/deletions/1.json', at: '2026-11-20T08:09:00Z', reason: null },
       { kind: 'exporter', id: 'exp_2', state: 'not_notified', list: null, at: null, reason: 'AccessDenied' },
-      { kind: 'sync', id: 'syn_1', state: 'elsewhere', list: null, at: null, reason: 'The sync sent records of these people to contacts: delete them there' },
+      { kind: 'sync', id: 'syn_1', state: 'elsewhere', list: null, at: null, reason: 'delete them in contacts' },
     ],
     kept: [{ place: 'tombstones', why: 'so that nobody brings them back', until: null }], ...given,
   }, sign);

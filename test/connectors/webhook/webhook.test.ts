@@ -52,7 +52,8 @@ const settingsOf = (url: string, more: Record<string, unknown> = {}) => webhook.
 
 async function write(url: string, records: SourceRecord[], more: Record<string, unknown> = {}, answered = 0): Promise<WriteOutcome[]> {
   const writing: Writing = { stream: 's', key: ['id'], batchId: 'b', records, answered, isRemoval: false };
-  return (await Array.fromAsync(webhook.destination!.write(settingsOf(url, more), writing, testContext(AbortSignal.timeout(60_000))))).flat();
+  const outcomes = webhook.destination!.write(settingsOf(url, more), writing, testContext(AbortSignal.timeout(60_000)));
+  return (await Array.fromAsync(outcomes)).flat();
 }
 
 async function refusalOf(work: Promise<unknown>): Promise<{ status: unknown; message: string; extra: unknown }> {

@@ -12,7 +12,7 @@ const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
 export function findChromium(): string | null {
   const found = (process.env['PATH'] ?? '').split(delimiter).flatMap((folder) => NAMES.map((name) => join(folder, name))).find(isProgram);
   if (found === undefined && process.env['CI']) throw new Error(`no ${NAMES.join(', ')} on PATH: install Debian's package chromium`);
-  if (found === undefined) console.warn(`no ${NAMES.join(', ')} on PATH: tests in a browser did not run`);
+  if (found === undefined) process.stderr.write(`no ${NAMES.join(', ')} on PATH: tests in a browser did not run\n`);
   return found ?? null;
 }
 
@@ -29,7 +29,8 @@ function isProgram(path: string): boolean {
 export function openPage(chromium: string, url: string): void {
   const profile = mkdtempSync(join(tmpdir(), 'millrace-browser-'));
   const browser: ChildProcess = spawn(chromium, [
-    '--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--remote-debugging-port=0', `--user-data-dir=${profile}`, url,
+    '--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--remote-debugging-port=0', `--user-data-dir=${profile}`,
+    url,
   ], { stdio: 'ignore' });
   onFileEnd(async () => {
     const ended = once(browser, 'exit');

@@ -191,7 +191,8 @@ it('message ids go after 90 days, refused calls after 30, counts of batches afte
       [entityId, at]);
   }
   for (const at of ['2025-12-31T22:59:00Z', '2025-12-31T23:01:00Z']) {
-    await store.db.query(`INSERT INTO live_calls (entity_id, received_at, outcome, call) VALUES ($1, $2, 'accepted', '{}')`, [entityId, at]);
+    await store.db.query(
+      `INSERT INTO live_calls (entity_id, received_at, outcome, call) VALUES ($1, $2, 'accepted', '{}')`, [entityId, at]);
   }
   await keep('2026-01-01T00:00:00Z');
   for (const [table, left] of [['event_messages', 3], ['refused_calls', 1], ['ingested_batches', 5], ['live_calls', 1]] as const) {
