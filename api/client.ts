@@ -4,34 +4,34 @@ import { type Operation, takesIdempotencyKey } from './core/operation.ts';
 import * as contract from './operations.ts';
 
 /**
- * A client of the interface: each operation is a function of its name, which takes `params` (of the path), `query` and `body`, and
- * returns the `result` of the answer. What the server refuses is thrown as a `Refusal`, with the server's words.
+ * A client of the interface: it has a function for each operation, which takes `params` (of the path), `query` and `body`, and returns
+ * the `result` of the response. It throws a refusal of the server as a `Refusal`, with the server's message.
  */
 
 export { Refusal };
 export type * from './operations.ts';
 
 export type ClientOptions = {
-  /** Where the server is, such as http://127.0.0.1:8080. */
+  /** Address of the server, such as http://127.0.0.1:8080. */
   url: string;
-  /** Of a login, or a service token; operations without credentials of their own need one. */
+  /** Token of a login, or a service token. Operations without other credentials need one. */
   token?: string | undefined;
   /** By default 3, which has all that 2 has. */
   version?: 2 | 3;
-  /** The message of a refusal, where it is to say more than the server did. */
+  /** Returns a message that replaces the server's message of a refusal. */
   explain?: ((refusal: Refusal) => string) | undefined;
 };
 
 export type CallOptions = {
-  /** Of a POST; by default one of its own for each call. Under it the server does the request once, however often it is sent. */
+  /** Key of a POST; by default a new one for each call. The server executes requests with the same key once. */
   idempotencyKey?: string;
   signal?: AbortSignal;
 };
 
-/** The connection failed before an answer began, or while it came; a Refusal's `status`. */
+/** `status` of a Refusal: the connection failed before the response began, or during the response. */
 export const UNREACHABLE = 'unreachable';
 export const BROKEN_OFF = 'broken_off';
-/** The request could not be made of `url` and `token`. */
+/** `status` of a Refusal: `url` or `token` is not valid in a request. */
 export const BAD_URL = 'bad_url';
 export const NOT_SENT = 'not_sent';
 
@@ -41,12 +41,12 @@ export type OperationName = { [K in keyof Contract]: Contract[K] extends Operati
 type QueryValue = string | number | boolean | Date | readonly (string | number)[] | undefined;
 type QueryOf<T> = { [K in keyof T]: QueryValue };
 type PathOf<T> = { [K in keyof T]: string | number };
-// Without members it is left out; without members that are needed it may be.
+// A part without members is absent; a part without required members is optional.
 type Part<Name extends string, T> = unknown extends T ? { [K in Name]: T }
   : [keyof T] extends [never] ? unknown
   : Record<never, never> extends T ? { [K in Name]?: T } : { [K in Name]: T };
 
-/** What an operation is called with. A `file` is for those that take one; its fields then stand in `body`. */
+/** The input of an operation. An operation with an upload takes a `file`, and its fields as `body`. */
 export type InputOf<O> = O extends Operation<infer P, infer Q, infer B>
   ? Part<'params', PathOf<z.input<P>>> & Part<'query', QueryOf<z.input<Q>>> & Part<'body', z.input<B>> & { file?: Blob }
   : never;
@@ -54,7 +54,7 @@ export type ResultOf<O> = O extends Operation<z.ZodObject, z.ZodObject, z.ZodTyp
   ? [R] extends [z.ZodNever] ? void : z.output<R> : never;
 /** The body that an operation takes. */
 export type BodyOf<Name extends OperationName> = Contract[Name] extends Operation<z.ZodObject, z.ZodObject, infer B> ? z.input<B> : never;
-/** What each item of a list is. */
+/** The type of an item of a list. */
 type ItemOf<R> = R extends { items: readonly (infer T)[] } ? T
   : R extends { next: string | null } ? { [K in keyof R]-?: R[K] extends readonly (infer T)[] ? T : never }[keyof R] : never;
 type Arguments<O> = Record<never, never> extends InputOf<O>
@@ -68,9 +68,9 @@ type Lists = {
 type Streams = { [K in OperationName]: (...given: Arguments<Contract[K]>) => Promise<AsyncIterable<Uint8Array>> };
 
 export type Client = Calls & {
-  /** Lists, item after item over all of their pages. */
+  /** Iterates over the items of a list, across all its pages. */
   each: Lists;
-  /** The body of an answer as it comes: files, and lists that need not fit into memory. */
+  /** Streams the body of a response: for files, and for lists that may not fit into memory. */
   stream: Streams;
 };
 
@@ -83,7 +83,7 @@ type Envelope = {
 
 const MAX_TRIES = 3;
 const RETRY_MS = 300;
-/** What asks for a longer wait is left to the caller. */
+/** The client does not retry a refusal that asks for a longer wait. */
 const MAX_WAIT_SECONDS = 60;
 const ACCEPT = { 2: 'application/json', 3: 'application/vnd.svc.v3, application/json' };
 
@@ -123,7 +123,7 @@ class Connection {
       const page = await this.#answer(operation, { ...request, path: next }) as Page;
       yield* 'items' in page ? page.items : Object.values(page).find(Array.isArray) ?? [];
       const link = 'items' in page ? page.navigation.next : page.next;
-      // Its path is where callers of the server reach it, which may be elsewhere than here.
+      // The link has the server's public path, which may differ from the path that this client uses.
       next = link === null ? null : pathname + new URL(link).search;
     }
   }
@@ -147,7 +147,7 @@ class Connection {
     });
   }
 
-  /** Of what can be sent again: whatever fails of the connection, and what the server says to come back for. */
+  /** Retries repeatable requests: after connection failures, and after refusals that name a time to wait. */
   async #withRetries<T>(request: Request, attempt: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -173,8 +173,8 @@ class Connection {
 
   #send({ path, ...request }: Request): Promise<Response> {
     const { url, token } = this.#options;
-    if (!URL.canParse(path, url)) return refuse(400, BAD_URL, `${url} is no URL: it is to be one such as http://127.0.0.1:8080`);
-    // An error of fetch would hold it.
+    if (!URL.canParse(path, url)) return refuse(400, BAD_URL, `${url} is no URL: use one such as http://127.0.0.1:8080`);
+    // An error of fetch would contain the token.
     if (token !== undefined && !/^[!-~]*$/.test(token)) return refuse(400, NOT_SENT, 'The request could not be sent: is the token right?');
     return fetch(new URL(path, url), request).catch((error: Error) => {
       if (request.signal?.aborted) throw error;
@@ -200,7 +200,7 @@ class Connection {
   }
 
   #refuseBrokenOff(): never {
-    return refuse(503, BROKEN_OFF, `The connection to ${this.#options.url} broke off: what came is not complete.`);
+    return refuse(503, BROKEN_OFF, `The connection to ${this.#options.url} broke off: the response is not complete.`);
   }
 
   async *#wholeBody({ body }: Response, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
@@ -228,14 +228,14 @@ function requestOf(
   return { ...request, body: stringify(body), headers: { ...headers, 'content-type': 'application/json' } };
 }
 
-/** Of what is no segment of its own, or would lead out of the path, another operation would be called. */
+/** Refuses a value that would turn the path into another operation's. */
 function pathSegment({ id }: Operation, name: string, value: string | number | undefined): string {
   const segment = encodeURIComponent(value ?? '');
   if (/^\.{0,2}$/.test(segment)) throw new TypeError(`${id}: params.${name} must be given, and be neither . nor ..`);
   return segment;
 }
 
-/** Fields come first, so that wrong ones are refused before the file is sent. */
+/** Fields come first, so that the server refuses wrong ones before it gets the file. */
 function formOf(fields: Record<string, unknown>, part: string, file: Blob): FormData {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) {
@@ -248,20 +248,20 @@ function formOf(fields: Record<string, unknown>, part: string, file: Blob): Form
 function search(query: Record<string, QueryValue>): string {
   const pairs = Object.entries(query).flatMap(([name, value]): [string, string][] => {
     if (value === undefined) return [];
-    // An empty list asks for nothing, and must not ask for all: the server refuses it.
+    // An empty list must not select everything: sent like this, the server refuses it.
     if (Array.isArray(value)) return (value.length === 0 ? [''] : value).map((each) => [`${name}[]`, String(each)]);
     return [[name, value instanceof Date ? value.toISOString() : `${value as string | number | boolean}`]];
   });
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs).toString()}`;
 }
 
-/** Milliseconds; null for a refusal that stays one. */
+/** Milliseconds before the next try; null if the client does not retry. */
 function waitBeforeNext(
   { http, status, extra: { retry_after: seconds } }: Refusal, { method, headers }: Request, tries: number,
 ): number | null {
   const isRepeatable = method === 'GET' || 'idempotency-key' in headers;
   if (status === UNREACHABLE || status === BROKEN_OFF) return isRepeatable ? RETRY_MS * tries : null;
-  // A request beyond the limit was not looked at.
+  // The server did not execute a request beyond its limit.
   if (!isRepeatable && http !== 429) return null;
   return typeof seconds === 'number' && seconds <= MAX_WAIT_SECONDS ? seconds * 1_000 : null;
 }
@@ -277,10 +277,10 @@ function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
-/** Shows the error's cause only: its own message may hold an address with a password. A cause without a code is not of the connection. */
+/** Shows the error's cause only: its own message may hold an address with a password. A cause without a code is no connection failure. */
 function refuseUnsent(url: string, { cause }: Error): never {
   const { code, message } = (cause ?? {}) as { code?: string; message?: string };
-  // Browsers say no more than that.
+  // Browsers give no cause.
   if (message === undefined) return refuse(503, UNREACHABLE, `${url} does not answer`);
   return refuse(503, code === undefined ? NOT_SENT : UNREACHABLE, `${url} does not answer (${code ?? message})`);
 }

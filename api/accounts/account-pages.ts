@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { email, linkToken, name, newPassword, PASSWORD_CHARS, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** Where mailed links lead. A refusal is a page for a browser, and JSON for anything else. */
+/** Pages that mailed links open. Browsers get refusals as a page, other clients as JSON. */
 const SHARED = { tag: 'Pages', auth: 'none', contentType: 'text/html' } as const;
 const params = z.object({ token: linkToken });
 
-/** A field of a form that a person left empty is none. */
+/** An empty field of a form counts as missing. */
 const formName = z.preprocess((value) => (value === '' ? undefined : value), name.optional());
 
 export const openInvitationPage = operation({
@@ -15,7 +15,7 @@ export const openInvitationPage = operation({
   method: 'GET',
   path: '/invite/:token',
   summary: 'Show the form that accepts an invitation',
-  description: 'To open it has no effect.',
+  description: 'Opening the page changes nothing.',
   params,
 });
 
@@ -36,7 +36,7 @@ export const openPasswordResetPage = operation({
   method: 'GET',
   path: '/reset/:token',
   summary: 'Show the form that sets a new password',
-  description: 'To open it has no effect.',
+  description: 'Opening the page changes nothing.',
   params,
 });
 

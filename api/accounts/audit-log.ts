@@ -9,13 +9,13 @@ const SHARED = { tag: 'Audit log', role: 'admin' } as const;
 const PATH = '/api/audit_log';
 
 export const auditFilters = {
-  from: isoDatetime.optional(),
-  till: isoDatetime.optional().describe('Up to, and without, this time'),
+  from: isoDatetime.optional().describe('Only entries from this time on'),
+  till: isoDatetime.optional().describe('Only entries before this time'),
   action: z.enum(AUDIT_ACTIONS).optional(),
   subject_kind: z.enum(SUBJECT_KINDS).optional(),
-  subject: identifier.optional().describe('An identifier of ours'),
+  subject: identifier.optional().describe('Identifier of the object concerned'),
   actor_kind: z.enum(ACTOR_KINDS).optional(),
-  actor: identifier.optional().describe('uid of a user, identifier of a service token or System of Records, or actor_id'),
+  actor: identifier.optional().describe('uid of a user, identifier of a service token or System of Records, or the actor_id of an entry'),
   customer_id: customerId.optional().describe('Entries that concern this person'),
   customer_id_type: z.enum(CUSTOMER_TYPES).default('user_id'),
 };
@@ -25,13 +25,13 @@ export const AuditEntry = z.object({
   date: z.iso.datetime(),
   actor_kind: z.enum(ACTOR_KINDS),
   actor_id: z.int().nullable(),
-  actor: z.string().nullable(),
-  actor_name: z.string().nullable(),
-  address: z.string().nullable(),
+  actor: z.string().nullable().describe('uid of a user, or identifier of a service token or System of Records'),
+  actor_name: z.string().nullable().describe('E-mail address of a member of the entity, or a name'),
+  address: z.string().nullable().describe('Network address of the caller'),
   action: z.enum(AUDIT_ACTIONS),
   subject_kind: z.enum(SUBJECT_KINDS),
   subject: z.string().nullable(),
-  customer_hash: z.string().nullable().describe('The person concerned, as a keyed hash'),
+  customer_hash: z.string().nullable().describe('Keyed hash of the person concerned'),
   details: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
 }).meta({ id: 'AuditEntry' });
 export type AuditEntry = z.output<typeof AuditEntry>;
@@ -42,14 +42,14 @@ export const listAuditEntries = operation({
   method: 'GET',
   path: PATH,
   summary: 'Read the audit log, newest first',
-  description: 'Following `next` shows each entry once, whatever is written meanwhile. Reading it is audited, too.',
+  description: 'If you follow `next`, you see each entry once, whatever Millrace adds meanwhile.',
   audits: 'read audit_log',
   query: z.object({
     ...auditFilters,
     per_page: pageNumber({ min: 1, max: 1_000, otherwise: 100 }),
-    cursor: listCursor.optional().describe('As `next` has it'),
+    cursor: listCursor.optional().describe('From the `next` of the page before'),
   }),
-  result: z.object({ entries: z.array(AuditEntry), next: z.string().nullable() }),
+  result: z.object({ entries: z.array(AuditEntry), next: z.string().nullable().describe('Address of the next page; null at the end') }),
 });
 
 export const exportAuditLog = operation({

@@ -4,7 +4,7 @@ import { bodyFlag, bodyInteger, identifier, name, text } from '../core/input.ts'
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
-/** An entity as the login answer shows it (reference: Authentication). */
+/** An entity as in the login response (reference: Authentication). */
 export const Entity = z.object({
   id: z.int(),
   name: z.string(),
@@ -17,19 +17,20 @@ export const Entity = z.object({
 }).meta({ id: 'Entity' });
 export type Entity = z.output<typeof Entity>;
 
-/** All entities of the service: for superadmins, who see all of them. */
+/** Superadmins see and change all entities of the service. */
 const SHARED = { tag: 'Entities', role: 'superadmin' } as const;
 const PATH = '/api/entities';
 const ONE = `${PATH}/:entity_id`;
 export const WholeEntity = Entity.extend({ default_tz: z.string() }).meta({ id: 'WholeEntity' });
 export type WholeEntity = z.output<typeof WholeEntity>;
 
-const params = z.object({ entity_id: identifier.describe('identifier or id') });
+const params = z.object({ entity_id: identifier.describe('identifier or id of the entity') });
 
 const optional = {
   description: text({ max: 1_000 }).optional(),
-  default_tz: text().refine(isTimeZone, 'must be a zone of the IANA database, such as Europe/Paris').optional(),
-  data_retention_in_months: bodyInteger({ min: 1, max: 120 }).optional(),
+  default_tz: text().refine(isTimeZone, 'must be a zone of the IANA database, such as Europe/Paris').optional()
+    .describe('By default Europe/Paris'),
+  data_retention_in_months: bodyInteger({ min: 1, max: 120 }).optional().describe('By default 25'),
 };
 
 export const listEntities = operation({
@@ -58,7 +59,7 @@ export const createEntity = operation({
   method: 'POST',
   path: PATH,
   summary: 'Create an entity',
-  description: 'It comes with its global System of Records, and its creator as an admin with every right.',
+  description: 'Millrace also creates its global System of Records. You become an admin of it with every right.',
   audits: 'create entity',
   body: z.object({ name, ...optional }),
   result: WholeEntity,
@@ -70,7 +71,7 @@ export const updateEntity = operation({
   method: 'PUT',
   path: ONE,
   summary: 'Change an entity',
-  description: 'Of one that is not active all tokens and keys are refused.',
+  description: 'While an entity is not active, the server refuses all its tokens and keys.',
   audits: 'update entity',
   params,
   body: z.object({ name: name.optional(), ...optional, active: bodyFlag.optional() }),
@@ -83,7 +84,7 @@ export const deleteEntity = operation({
   method: 'DELETE',
   path: ONE,
   summary: 'Delete an empty entity',
-  description: 'With its apps and memberships; users who belong to no other entity are deleted. One that holds anything else is refused.',
+  description: 'Also deletes its apps, memberships, and users who belong to no other entity. The server refuses if it holds other data.',
   audits: 'delete entity',
   params,
 });

@@ -4,7 +4,7 @@ import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 import { Invitation } from './users.ts';
 
-/** Who is invited into the caller's entity and has not accepted yet. */
+/** Open invitations into the caller's entity. */
 const SHARED = { tag: 'Users', role: 'admin' } as const;
 const PATH = '/api/invitations';
 const ONE = `${PATH}/:invitation_id`;
@@ -26,7 +26,7 @@ export const resendInvitation = operation({
   method: 'POST',
   path: `${ONE}/send`,
   summary: 'Mail an invitation again',
-  description: 'With a new link, which works for 24 hours; the one before ends.',
+  description: 'The mail has a new link, which works for 24 hours. The earlier link stops working.',
   audits: 'update invitation',
   params,
   result: Invitation,
@@ -38,7 +38,7 @@ export const withdrawInvitation = operation({
   method: 'DELETE',
   path: ONE,
   summary: 'Withdraw an invitation',
-  description: 'Its link opens nothing any more.',
+  description: 'Its link stops working.',
   audits: 'delete invitation',
   params,
 });
@@ -48,16 +48,16 @@ export const acceptInvitation = operation({
   method: 'POST',
   path: `${PATH}/accept`,
   summary: 'Accept an invitation',
-  description: 'By the token of its link. An account that exists proves itself by its password, and wrong ones count as failed logins; for '
-    + 'a new account the password is set. Then log in.',
+  description: 'Takes the token of the mailed link. An existing account confirms with its current password; wrong passwords count as '
+    + 'failed logins. A new account gets the password. Accepting does not log in.',
   audits: 'accept invitation',
   tag: 'Users',
   auth: 'none',
   body: z.object({
     token: linkToken,
-    password: text({ max: PASSWORD_CHARS }).describe('The one in force, or for a new account one of at least 8 characters'),
-    first_name: name.optional().describe('Of a new account'),
-    last_name: name.optional().describe('Of a new account'),
+    password: text({ max: PASSWORD_CHARS }).describe('Current password of an existing account; for a new account, at least 8 characters'),
+    first_name: name.optional().describe('For a new account'),
+    last_name: name.optional().describe('For a new account'),
   }),
   result: z.object({ email: z.string(), entity: z.object({ name: z.string() }) }),
 });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { email, linkToken, newPassword } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** For people who forgot their password: what an admin asks for is with the users. */
+/** For people who forgot their password; admins use `mailPasswordReset`. */
 const SHARED = { tag: 'Users', auth: 'none' } as const;
 const PATH = '/api/password_resets';
 
@@ -12,7 +12,7 @@ export const requestPasswordReset = operation({
   method: 'POST',
   path: PATH,
   summary: 'Request a password reset link by mail',
-  description: 'The answer is the same whether there is an account with the address, and no more than three links an hour go there.',
+  description: 'The response does not show whether the address has an account. Millrace mails it at most three links an hour.',
   body: z.object({ email }),
 });
 
@@ -21,8 +21,8 @@ export const resetPassword = operation({
   ...SHARED,
   method: 'POST',
   path: `${PATH}/confirm`,
-  summary: 'Set a new password',
-  description: 'By the token of a mailed link, which works once. Ends all sessions of the account, and all its other links.',
+  summary: 'Set a new password with a mailed link',
+  description: 'Takes the token of the link, which works once. Ends all sessions of the account and all its other links.',
   audits: 'accept password_reset',
   body: z.object({ token: linkToken, password: newPassword }),
 });

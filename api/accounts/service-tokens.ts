@@ -4,7 +4,7 @@ import { bodyInteger, identifier, isoDatetime, name } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
-/** Tokens for machines. A user sees and revokes their own, an admin all of the entity. */
+/** Tokens for machines. Users see and revoke their own tokens, admins all tokens of the entity. */
 const SHARED = { tag: 'Service tokens', role: 'person' } as const;
 const PATH = '/api/service_tokens';
 
@@ -13,10 +13,10 @@ export const MAX_TOKEN_DAYS = 730;
 export const ServiceToken = z.object({
   identifier: z.string(),
   name: z.string(),
-  rights: z.array(z.enum(RIGHTS)).describe('Those of them that its creator has now are what it may do'),
+  rights: z.array(z.enum(RIGHTS)).describe('The token has those of these rights that its creator has at the time of a call'),
   created_by: z.object({ id: z.int(), uid: z.string() }).nullable(),
   created_at: z.iso.datetime(),
-  last_used_at: z.iso.datetime().nullable().describe('To the minute'),
+  last_used_at: z.iso.datetime().nullable().describe('Exact to the minute; null if never used'),
   expires_at: z.iso.datetime(),
 }).meta({ id: 'ServiceToken' });
 export type ServiceToken = z.output<typeof ServiceToken>;
@@ -27,7 +27,7 @@ export const listServiceTokens = operation({
   method: 'GET',
   path: PATH,
   summary: 'List service tokens that are not revoked',
-  description: 'An admin sees all of the entity, others those that they made.',
+  description: 'Admins see all tokens of the entity, other users those that they created.',
   query: z.object(pageQuery),
   result: pageOf(ServiceToken),
 });
@@ -41,13 +41,13 @@ export const createServiceToken = operation({
   method: 'POST',
   path: PATH,
   summary: 'Create a service token',
-  description: 'The answer shows `token` this once. It acts in this entity, with its rights as far as its creator has them.',
+  description: 'Only this response shows `token`. The token acts in the entity of the call.',
   audits: 'create service_token',
   body: z.object({
     name,
-    rights: z.array(z.enum(RIGHTS)).min(1, 'must name at least one right'),
-    expires_in_days: bodyInteger({ min: 1, max: MAX_TOKEN_DAYS }).optional(),
-    expires_at: isoDatetime.optional().describe('Instead of expires_in_days; within two years'),
+    rights: z.array(z.enum(RIGHTS)).min(1, 'must name at least one right').describe('Only rights that you have'),
+    expires_in_days: bodyInteger({ min: 1, max: MAX_TOKEN_DAYS }).optional().describe('Required, or expires_at'),
+    expires_at: isoDatetime.optional().describe(`Instead of expires_in_days: at most ${MAX_TOKEN_DAYS} days from now`),
   }),
   result: CreatedServiceToken,
 });

@@ -23,15 +23,16 @@ export const login = operation({
   id: 'login',
   method: 'POST',
   path: '/api/login',
-  summary: 'Obtain a token',
-  description: 'The token acts in one entity: the one given, else the preferred one.',
+  summary: 'Log in and get a token',
+  description: 'The token acts in one entity: the entity of the request, else the preferred one.',
   audits: 'login session',
   tag: 'Session',
   auth: 'none',
   body: z.object({
     email: text({ max: EMAIL_CHARS }),
     password: text({ max: PASSWORD_CHARS }),
-    entity: z.union([z.int(), identifier], { error: 'must be the id or the identifier of an entity' }).optional(),
+    entity: z.union([z.int(), identifier], { error: 'must be the id or the identifier of an entity' }).optional()
+      .describe('id or identifier of the entity in which the token acts'),
   }),
   malformed: {
     elements: ['email', 'password'], status: 400, message: 'The request must contain the user email and password.',
@@ -47,6 +48,6 @@ export const logout = operation({
   audits: 'logout session',
   tag: 'Session',
   role: 'person',
-  // What it ends is the very token it comes with: an earlier reply would leave another token alive.
+  // A logout ends the token that it comes with: a stored reply would leave another token valid.
   idempotencyKey: 'ignored',
 });

@@ -4,7 +4,7 @@ import { bodyFlag, email, identifier, jsonObject, name, newPassword, PASSWORD_CH
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
-/** Each right with whether it is given, as the login answer shows them (reference: Authentication, 2). */
+/** Every right, true or false, as in the login response (reference: Authentication, 2). */
 export const Enable = z.record(z.enum(RIGHTS), z.boolean()).meta({ id: 'Enable' });
 export type Enable = z.output<typeof Enable>;
 
@@ -22,12 +22,12 @@ export const User = z.object({
 }).meta({ id: 'User' });
 export type User = z.output<typeof User>;
 
-/** The users of the caller's entity. Nothing here tells of other entities that they belong to. */
+/** The users of the caller's entity. No response shows other entities that they belong to. */
 const SHARED = { tag: 'Users', role: 'admin' } as const;
 const PATH = '/api/users';
 const ONE = `${PATH}/:user_id`;
-const params = z.object({ user_id: identifier.describe('uid or id') });
-const enable = jsonObject(z.partialRecord(z.enum(RIGHTS), bodyFlag)).describe('Rights by name; one that is left out stays as it is');
+const params = z.object({ user_id: identifier.describe('uid or id of the user') });
+const enable = jsonObject(z.partialRecord(z.enum(RIGHTS), bodyFlag)).describe('Rights by name; a right that you leave out does not change');
 
 export const listUsers = operation({
   id: 'listUsers',
@@ -49,7 +49,7 @@ export const viewUser = operation({
   result: User,
 });
 
-/** An invitation as the admins of the entity see it: what was asked for, and nothing of an account that may be there. */
+/** An invitation: what the admin sent, and nothing about an account that may exist. */
 export const Invitation = z.object({
   identifier: z.string(),
   email: z.string(),
@@ -58,9 +58,9 @@ export const Invitation = z.object({
   enable: Enable,
   admin: z.boolean(),
   superadmin: z.boolean(),
-  invited_by: z.int().describe('The id of a user'),
+  invited_by: z.int().describe('id of the user who invites'),
   created_at: z.string(),
-  expires_at: z.string(),
+  expires_at: z.string().describe('When the link stops working'),
   mail: z.object({ state: z.enum(['waiting', 'sending', 'sent', 'not_sent', 'unknown']), reason: z.string().nullable() }),
 }).meta({ id: 'Invitation' });
 export type Invitation = z.output<typeof Invitation>;
@@ -71,12 +71,12 @@ export const inviteUser = operation({
   method: 'POST',
   path: PATH,
   summary: 'Invite a person into the entity',
-  description: 'Mails a link that works once, for 24 hours. The person becomes a user of the entity by accepting; whether the address has '
-    + 'an account is not told.',
+  description: 'Millrace mails a link that works once, for 24 hours. The person joins the entity by accepting. The response does not '
+    + 'show whether the address has an account.',
   audits: 'create invitation',
   body: z.object({
     email,
-    password: noPassword('cannot be set here: the person chooses it by the link that is mailed'),
+    password: noPassword('cannot be set here: the person chooses it with the mailed link'),
     first_name: name.optional(),
     last_name: name.optional(),
     enable: enable.optional(),
@@ -92,12 +92,12 @@ export const updateUser = operation({
   method: 'PUT',
   path: ONE,
   summary: 'Change a user of the entity',
-  description: 'Rights take effect at once. An admin gives and takes only rights that they have.',
+  description: 'Changes of rights take effect at once. You can give and take only rights that you have.',
   audits: 'update user',
   params,
   body: z.object({
-    email: email.optional().describe('Only superadmins change it: links that set a password go there'),
-    password: noPassword('cannot be set for others: POST …/password_reset mails the user a link that sets it'),
+    email: email.optional().describe('Only superadmins can change it, because links that set a password go there'),
+    password: noPassword('cannot be set for other users: POST …/password_reset mails the user a link that sets it'),
     first_name: name.optional(),
     last_name: name.optional(),
     enable: enable.optional(),
@@ -113,8 +113,8 @@ export const removeUser = operation({
   method: 'DELETE',
   path: ONE,
   summary: 'Remove a user from the entity',
-  description: 'Ends the user\'s sessions there; an account without another entity is deleted. Only an admin with all rights of the user '
-    + 'can.',
+  description: 'Ends the user\'s sessions in the entity, and deletes an account that belongs to no other entity. You need all rights '
+    + 'that the user has.',
   audits: 'delete user',
   params,
 });
@@ -125,12 +125,12 @@ export const mailPasswordReset = operation({
   method: 'POST',
   path: `${ONE}/password_reset`,
   summary: 'Mail a user a password reset link',
-  description: 'To the address of the account, and nowhere else. The link works once, for 24 hours.',
+  description: 'Millrace mails the link only to the address of the account. It works once, for 24 hours.',
   audits: 'create password_reset',
   params,
 });
 
-/** Documented as a member that must not be there, so that a program of before learns why. */
+/** Documents the member as forbidden, so that older programs get the reason. */
 function noPassword(message: string) {
   return z.never({ error: message }).optional();
 }
@@ -140,9 +140,9 @@ export const changeOwnPassword = operation({
   method: 'PUT',
   path: '/api/users/me/password',
   summary: 'Change your own password',
-  description: 'Ends all other sessions of the user, and links that set a password. Guesses count as failed logins.',
+  description: 'Ends all other sessions of the user and all links that set a password. Wrong passwords count as failed logins.',
   audits: 'update user',
   tag: 'Users',
   role: 'person',
-  body: z.object({ password: text({ max: PASSWORD_CHARS }).describe('The one in force'), new_password: newPassword }),
+  body: z.object({ password: text({ max: PASSWORD_CHARS }).describe('The current password'), new_password: newPassword }),
 });

@@ -3,7 +3,7 @@ import { apiKeyError } from '../../domain/apps/api-key.ts';
 import { bodyFlag, identifier } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** The keys by which an app's SDK sends. They are secrets: who has seen them is written down. */
+/** The keys with which an app's SDK sends data. The audit log records who viewed them. */
 const SHARED = { tag: 'API keys', right: 'api_keys_manage' } as const;
 const PATH = '/api/apps/:app_identifier/api_keys';
 const ONE = `${PATH}/:key_identifier`;
@@ -50,10 +50,13 @@ export const createApiKey = operation({
   method: 'POST',
   path: PATH,
   summary: 'Add a key to an app',
-  description: 'Several apps of the entity may have the same: each has to be given it.',
+  description: 'To use the same key in several apps of the entity, add it to each of them.',
   audits: 'create api_key',
   params: appParams,
-  body: z.object({ api_key: apiKey.optional().describe('By default a random one'), revoked: bodyFlag.default(false) }),
+  body: z.object({
+    api_key: apiKey.optional().describe('At least 8 characters with a digit, a lowercase and an uppercase letter; by default random'),
+    revoked: bodyFlag.default(false),
+  }),
   result: ApiKey,
 });
 
@@ -62,8 +65,8 @@ export const updateApiKey = operation({
   ...SHARED,
   method: 'PUT',
   path: ONE,
-  summary: 'Change a key of an app, revoke or restore it',
-  description: 'What is sent by a revoked key, or by a value that it had before, is refused.',
+  summary: 'Change, revoke or restore a key of an app',
+  description: 'The server refuses calls with a revoked key, or with an earlier value of a key.',
   audits: 'update api_key',
   params,
   body: z.object({ api_key: apiKey.optional(), revoked: bodyFlag.optional() }),

@@ -14,10 +14,10 @@ const MAX_GROUPS = 200;
 const MAX_VERSIONS = 1_000;
 const MAX_LANGUAGES = 200;
 
-/** SDKs say which app they are in by it, letter by letter. */
-const packageName = text().refine((value) => /^[^\s\p{Cc}]+$/u.test(value), 'must not hold spaces: it is such as com.example.shop');
+/** SDKs name their app by exactly this text. */
+const packageName = text().refine((value) => /^[^\s\p{Cc}]+$/u.test(value), 'must have no spaces, such as com.example.shop');
 
-/** The types by their names; null where it is blank, which the reference has an answer for. */
+/** Null if it is blank: the reference has its own refusal for that. */
 const appType = z.string().nullish()
   .transform((value, ctx): AppType | null => {
     if (value === null || value === undefined || value.trim() === '') return null;
@@ -47,8 +47,8 @@ const Status = closedObject({
 });
 
 const RateLimit = closedObject({
-  message_limit: bodyInteger({ min: 1, max: 1_000_000 }).nullable().default(null),
-  period: bodyInteger({ min: 1, max: MAX_SECONDS }).nullable().default(null).describe('Seconds'),
+  message_limit: bodyInteger({ min: 1, max: 1_000_000 }).nullable().default(null).describe('Number of pushes that a period allows'),
+  period: bodyInteger({ min: 1, max: MAX_SECONDS }).nullable().default(null).describe('Length of the period in seconds'),
 }).superRefine(({ message_limit, period }, ctx) => {
   if ((message_limit === null) === (period === null)) return;
   const [missing, given] = period === null ? ['period', 'message_limit'] : ['message_limit', 'period'];
@@ -59,10 +59,10 @@ const others = {
   store_id: text().nullable().optional(),
   sku: text().nullable().optional(),
   app_type: appType,
-  qa: bodyFlag.optional().describe('By default false'),
-  parent_identifier: identifier.nullable().optional().describe('An app that has no parent itself'),
+  qa: bodyFlag.optional().describe('True for a test app; by default false'),
+  parent_identifier: identifier.nullable().optional().describe('Identifier of the parent app, which must not have a parent itself'),
   domains: z.unknown().optional().meta({ type: 'array', items: { type: 'string' } })
-    .describe('Host names of a Web App; passed over for others'),
+    .describe('Host names of a Web App; Millrace ignores them for other types'),
   default_tz: text().refine(isTimeZone, 'must be a zone of the IANA database, such as Europe/Paris').optional()
     .describe('By default Europe/Paris'),
   app_groups: textArray(identifier, MAX_GROUPS).optional().describe('Identifiers of app groups'),
@@ -72,23 +72,25 @@ const others = {
   primary_category: text().nullable().optional(),
   secondary_category: text().nullable().optional(),
   statuses: jsonArray(Status, MAX_VERSIONS).optional(),
-  fcm_key: text({ max: 10_000 }).nullable().optional(),
+  fcm_key: text({ max: 10_000 }).nullable().optional().describe('Key for pushes to Android'),
   crm_syncable: bodyFlag.optional().describe('By default false'),
   inbox_days_to_live: bodyInteger({ min: 1, max: MAX_DAYS }).nullable().optional(),
   rate_limit: jsonObject(RateLimit.nullable()).optional(),
-  gdpr_emails: textArray(email, MAX_EMAILS).optional(),
-  gdpr_approval: bodyFlag.optional().describe('Deletions asked for from its devices wait for approval; by default true'),
-  session_timeout: bodyInteger({ min: 15, max: 3_600 }).optional().describe('Seconds; by default 120'),
+  gdpr_emails: textArray(email, MAX_EMAILS).optional()
+    .describe('Recipients of mails about privacy requests from its devices; only members with gdpr_data_manage get mails'),
+  gdpr_approval: bodyFlag.optional().describe('Deletions that its devices request wait for approval; by default true'),
+  session_timeout: bodyInteger({ min: 15, max: 3_600 }).optional()
+    .describe('Seconds without an event after which a session ends; by default 120'),
 };
 
 export const NewApp = z.object({
   name, package_name: packageName, ...others,
   store_fetched: bodyFlag.default(false)
-    .describe('Copied out of a connected store account: package_name, store_id, sku, app_type, qa, domains and default_tz stay later'),
+    .describe('Copied from a store account: package_name, store_id, sku, app_type, qa, domains and default_tz cannot change later'),
 }).meta({ id: 'NewApp' });
 export type NewApp = z.output<typeof NewApp>;
 
-/** Of a change: what is left out stays. */
+/** Members that a change leaves out stay as they are. */
 export const AppChange = z.object({ name: name.optional(), package_name: packageName.optional(), ...others }).meta({ id: 'AppChange' });
 export type AppChange = z.output<typeof AppChange>;
 
@@ -99,7 +101,7 @@ export type AppIcon = z.output<typeof AppIcon>;
 const epoch = z.int().describe('Seconds since the epoch');
 const orNone = z.string().nullable();
 
-/** An app as it is shown (reference: App), and what was said of it besides. */
+/** An app as the API returns it (reference: App), with further settings. */
 export const App = z.object({
   identifier: z.string(),
   name: z.string(),
@@ -107,26 +109,27 @@ export const App = z.object({
   store_id: orNone,
   package_name: z.string(),
   sku: orNone,
-  fcm_key: orNone.describe('Null also for a caller without the right apps_manage'),
+  fcm_key: orNone.describe('Key for pushes to Android; null if not set, or if the caller lacks the right apps_manage'),
   platform: z.enum(APP_TYPES),
   platform_id: z.enum(['ios', 'android', 'web']),
-  is_qa: z.boolean(),
-  has_usage_data: z.boolean(),
-  has_pem_file: z.boolean(),
+  is_qa: z.boolean().describe('True for a test app'),
+  has_usage_data: z.boolean().describe('True if there is a device or a session'),
+  has_pem_file: z.boolean().describe('True if a push certificate is neither revoked nor expired'),
   last_sdk_version: orNone,
   children_app_id: z.array(z.string()),
   parent_app_id: orNone,
   domains: z.array(z.string()),
-  downloads: z.int(),
-  downloads_last_report_date: epoch.nullable(),
-  mau: z.int(),
+  downloads: z.int().describe('Number of devices'),
+  downloads_last_report_date: epoch.nullable()
+    .describe('UTC day on which the newest device was first seen, in seconds since the epoch'),
+  mau: z.int().describe('Number of devices seen in the last 30 days'),
   crm_syncable: z.boolean(),
-  has_unwanted_status: z.boolean(),
+  has_unwanted_status: z.boolean().describe('True if the app is removed from sale or inactive'),
   inbox_days_to_live: z.int().nullable(),
-  rate_limit: z.object({ message_limit: z.int().nullable(), period: z.int().nullable().describe('Seconds') }),
+  rate_limit: z.object({ message_limit: z.int().nullable(), period: z.int().nullable().describe('In seconds') }),
   gdpr_emails: z.array(z.string()),
-  gdpr_emails_not_mailed: z.array(z.string()).describe('Those of gdpr_emails that get no mail: of no member with gdpr_data_manage'),
-  gdpr_approval: z.boolean().describe('Deletions asked for from its devices wait for approval'),
+  gdpr_emails_not_mailed: z.array(z.string()).describe('Addresses that get no mail: they belong to no member with gdpr_data_manage'),
+  gdpr_approval: z.boolean().describe('True: deletions that its devices request wait for approval'),
   app_groups: z.array(z.object({ identifier: z.string(), name: z.string(), created_at: epoch })),
   default_tz: z.string(),
   newest_version: orNone,
@@ -140,13 +143,13 @@ export const App = z.object({
   current_version: orNone,
   primary_category: orNone,
   secondary_category: orNone,
-  session_timeout: z.int().describe('Seconds'),
+  session_timeout: z.int().describe('Seconds without an event after which a session ends'),
   store_fetched: z.boolean(),
-  sor_id: z.string().describe('The System of Records of what its SDK sends'),
+  sor_id: z.string().describe('Identifier of the System of Records for the data that its SDK sends'),
 }).meta({ id: 'App' });
 export type App = z.output<typeof App>;
 
-/** The answer to a creation leaves some out (reference: App). */
+/** The response to a creation leaves some members out (reference: App). */
 export const CreatedApp = App.omit({
   fcm_key: true, crm_syncable: true, inbox_days_to_live: true, rate_limit: true, gdpr_emails: true,
   gdpr_emails_not_mailed: true, app_groups: true, app_icon: true,
@@ -157,7 +160,7 @@ export type CreatedApp = z.output<typeof CreatedApp>;
 const SHARED = { tag: 'Apps' } as const;
 const PATH = '/api/apps';
 const params = z.object({ app_identifier: identifier });
-const PRIVACY_SETTINGS = 'Setting gdpr_emails or gdpr_approval needs gdpr_data_manage, too.';
+const PRIVACY_SETTINGS = 'To set gdpr_emails or gdpr_approval, you also need gdpr_data_manage.';
 const Apps = z.object({ apps: z.array(App) });
 
 export const listApps = operation({
@@ -168,7 +171,7 @@ export const listApps = operation({
   path: PATH,
   summary: 'List apps',
   audits: 'read app',
-  query: z.object({ unwanted: queryFlag.default(false).describe('Also those that are removed from sale or inactive') }),
+  query: z.object({ unwanted: queryFlag.default(false).describe('Include apps that are removed from sale or inactive') }),
   result: Apps,
 });
 
@@ -190,8 +193,8 @@ export const createApp = operation({
   right: 'apps_manage',
   method: 'POST',
   path: PATH,
-  summary: 'Create an app, with the System of Records for what its SDK sends',
-  description: `Its SDK can send once it has a key: POST /api/apps/<app_identifier>/api_keys. ${PRIVACY_SETTINGS}`,
+  summary: 'Create an app and its System of Records',
+  description: `To let its SDK send data, add a key: POST /api/apps/<app_identifier>/api_keys. ${PRIVACY_SETTINGS}`,
   audits: 'create app',
   body: NewApp,
   result: CreatedApp,
@@ -204,7 +207,7 @@ export const updateApp = operation({
   method: 'PUT',
   path: `${PATH}/:app_identifier`,
   summary: 'Change an app',
-  description: `Members that are left out stay, but app_type has to be given; arrays are replaced as they are given. ${PRIVACY_SETTINGS}`,
+  description: `app_type is required; other members that you leave out stay. Lists and objects replace earlier ones. ${PRIVACY_SETTINGS}`,
   audits: ['read app', 'update app'],
   params,
   body: AppChange,

@@ -6,22 +6,22 @@ import { shorten } from '../../domain/core/text-limits.ts';
 import { identifier, jsonArray, jsonObject, name, text } from '../core/input.ts';
 import { type Method, type Nothing, type Operation, operation } from '../core/operation.ts';
 
-/** What an app tells its users of the data it holds, and on what grounds (reference: Data wallet). */
+/** What an app tells its users about the data that it holds (reference: Data wallet). */
 const SHARED = { tag: 'Data wallet', right: 'gdpr_data_manage' } as const;
 const PATH = '/api/apps/:app_identifier/data_wallet';
 
-/** Titles and the like, in Unicode code points. */
+/** Maximum lengths, in Unicode code points. */
 const TITLE_CHARS = 256;
 const DESCRIPTION_CHARS = 10_000;
 const LEGAL_TEXT_CHARS = 200_000;
 const SHOWN_CHARS = 60;
 
-/** A name that callers give and address by (reference: Data wallet records). */
+/** A name that callers choose, and by which they address the object (reference: Data wallet records). */
 const technicalName = text()
   .refine(isTechnicalName, 'must hold only lowercase letters (a to z) and underscores')
   .meta({ pattern: '^[a-z_]+$' });
 
-/** A code of ISO 639-1; `quoted` in the message as it was given. */
+/** Null for a code of ISO 639-1; else a message that quotes the code and suggests the closest one. */
 function languageError(code: string): string | null {
   if (isLanguage(code)) return null;
   const closest = closestLanguage(code);
@@ -29,7 +29,7 @@ function languageError(code: string): string | null {
   return `${shorten(code, SHOWN_CHARS)} is no ISO 639-1 code${hint}`;
 }
 
-/** A text by language; each language that is none is named. */
+/** A text for each language. An error names each key that is no language code. */
 function texts(max: number) {
   const byLanguage = z.record(z.string(), text({ max })).check((ctx) => {
     for (const code of Object.keys(ctx.value)) {
@@ -37,18 +37,18 @@ function texts(max: number) {
       if (message !== null) ctx.issues.push({ code: 'custom', message, path: [shorten(code, SHOWN_CHARS)], input: code });
     }
   });
-  return jsonObject(byLanguage).describe('A text by language, each a code of ISO 639-1');
+  return jsonObject(byLanguage).describe('A text for each language, by ISO 639-1 code');
 }
 
 const title = texts(TITLE_CHARS);
 const description = texts(DESCRIPTION_CHARS);
 const legalText = texts(LEGAL_TEXT_CHARS);
 
-/** Shown texts. */
+/** Texts in responses, by language code. */
 export const TextByLanguage = z.record(z.string(), z.string()).meta({ id: 'TextByLanguage' });
 export type TextByLanguage = z.output<typeof TextByLanguage>;
 
-/** A list in which no two are the same by `nameOf`, the second one is named at `path` within it; in a web form its JSON. */
+/** A list without two elements of the same `nameOf`; an error names the second one at `path`. In a web form, its JSON. */
 function withoutRepeats<T extends z.ZodType>(
   element: T, { min, max, path, nameOf }: { min?: number; max: number; path: string[]; nameOf: (each: z.output<T>) => string },
 ) {
@@ -56,25 +56,25 @@ function withoutRepeats<T extends z.ZodType>(
     const seen = new Set<string>();
     for (const [index, each] of ctx.value.entries()) {
       if (seen.has(nameOf(each))) {
-        ctx.issues.push({ code: 'custom', message: 'stands there twice', path: [index, ...path], input: each });
+        ctx.issues.push({ code: 'custom', message: 'is in the list twice', path: [index, ...path], input: each });
       }
       seen.add(nameOf(each));
     }
   });
 }
 
-/** More than there are codes. */
+/** More than ISO 639-1 has codes. */
 const MAX_LANGUAGES = 200;
 
 const language = text().check((ctx) => {
   const message = languageError(ctx.value);
   if (message !== null) ctx.issues.push({ code: 'custom', message, input: ctx.value });
-}).describe('A code of ISO 639-1');
+}).describe('ISO 639-1 code');
 
 const LanguagesBody = z.object({
   languages: withoutRepeats(z.object({ identifier: language }), {
     min: 1, max: MAX_LANGUAGES, path: ['identifier'], nameOf: (each) => each.identifier,
-  }).describe('All languages that the wallet then has'),
+  }).describe('All languages of the wallet: the list replaces the earlier one'),
 });
 
 export const WalletLanguages = z.object({
@@ -101,7 +101,7 @@ const languagesBy = (id: string, method: Method) => operation({
   method,
   path: `${PATH}/settings`,
   summary: 'Set the languages of a data wallet',
-  description: 'Texts in a language that is left out stay.',
+  description: 'Millrace keeps the texts in languages that you leave out.',
   params: ONE_APP,
   audits: 'update data_wallet',
   body: LanguagesBody,
@@ -112,18 +112,18 @@ export const updateWalletLanguages = languagesBy('updateWalletLanguages', 'PUT')
 export const patchWalletLanguages = languagesBy('patchWalletLanguages', 'PATCH');
 
 type AppParams = typeof ONE_APP;
-/** Names the app, and under a name of its own one of its wallet's by its identifier or technical name. */
+/** The app, and an object of its wallet by identifier or technical name; its parameter's name depends on the kind. */
 export type OneParams = z.ZodObject<{ app_identifier: typeof identifier } & Record<string, typeof identifier>>;
 
 type WalletKind = Extract<(typeof SUBJECT_KINDS)[number], 'legal_text' | 'data_category' | 'recipient' | 'purpose'>;
 
-/** The operations of a kind of thing in a data wallet. */
+/** The operations on one kind of object in a data wallet. */
 export type WalletOperations<C extends z.ZodObject, U extends z.ZodObject, R extends z.ZodType> = {
-  /** As messages call one, in lower case. */
+  /** Its name in messages, in lower case. */
   name: string;
   /** The name of its parameter in paths. */
   param: string;
-  /** As the audit log calls it. */
+  /** Its name in the audit log. */
   kind: WalletKind;
   list: Operation<AppParams, Nothing, Nothing, z.ZodArray<R>, 'token'>;
   view: Operation<OneParams, Nothing, Nothing, R, 'token'>;
@@ -137,7 +137,7 @@ export type WalletOperations<C extends z.ZodObject, U extends z.ZodObject, R ext
 function walletOperations<C extends z.ZodObject, U extends z.ZodObject, R extends z.ZodType>(
   { ids: [Name, Names], words: [one, many], path: name, param, kind, record, body, change }: {
     ids: [one: string, many: string];
-    /** As messages call one, and several, in lower case. */
+    /** Names of one and of several in messages, in lower case. */
     words: [one: string, many: string];
     /** Below the data wallet's path, and its parameter's name there. */
     path: string;
@@ -150,7 +150,8 @@ function walletOperations<C extends z.ZodObject, U extends z.ZodObject, R extend
   const params = z.object({ app_identifier: identifier, [param]: identifier }) as OneParams;
   const shown = { ...SHARED, path: `${path}/:${param}`, params, result: record };
   const changed = {
-    ...shown, summary: `Change a ${one} of a data wallet; what is left out stays`, body: change.meta({ id: `${Name}Change` }),
+    ...shown, summary: `Change a ${one} of a data wallet`, description: 'Members that you leave out stay as they are.',
+    body: change.meta({ id: `${Name}Change` }),
   };
   return {
     name: one,
@@ -161,7 +162,8 @@ function walletOperations<C extends z.ZodObject, U extends z.ZodObject, R extend
       params: ONE_APP, result: z.array(record),
     }),
     view: operation({
-      id: `view${Name}`, ...shown, method: 'GET', summary: `View a ${one} of a data wallet, by its identifier or technical name`,
+      id: `view${Name}`, ...shown, method: 'GET', summary: `View a ${one} of a data wallet`,
+      description: 'Takes its identifier or its technical name.',
     }),
     create: operation({
       id: `create${Name}`, ...SHARED, method: 'POST', path, summary: `Add a ${one} to a data wallet`, audits: `create ${kind}`,
@@ -170,7 +172,8 @@ function walletOperations<C extends z.ZodObject, U extends z.ZodObject, R extend
     update: operation({ id: `update${Name}`, ...changed, method: 'PUT', audits: `update ${kind}` }),
     patch: operation({ id: `patch${Name}`, ...changed, method: 'PATCH', audits: `update ${kind}` }),
     delete: operation({
-      id: `delete${Name}`, ...shown, method: 'DELETE', summary: `Delete a ${one} of a data wallet; answers what it was`,
+      id: `delete${Name}`, ...shown, method: 'DELETE', summary: `Delete a ${one} of a data wallet`,
+      description: 'Returns the deleted record.',
       audits: `delete ${kind}`,
     }),
   };
@@ -197,7 +200,7 @@ export const {
 } = legalTexts;
 
 export const DataCategory = z.object({
-  identifier: z.string().nullable().describe('null of a default category'), technical_name: z.string(),
+  identifier: z.string().nullable().describe('Null for a default category'), technical_name: z.string(),
   title: TextByLanguage, description: TextByLanguage,
 }).meta({ id: 'DataCategory' });
 export type DataCategory = z.output<typeof DataCategory>;
@@ -234,7 +237,7 @@ export const Recipient = z.object({
     technical_name: z.string(), display_name: z.string(),
     data_category: z.object({ technical_name: z.string(), title: TextByLanguage }),
     purposes: z.array(z.object({ identifier: z.string(), technical_name: z.string(), title: TextByLanguage }))
-      .describe('That name the element'),
+      .describe('Purposes of this data element'),
   })),
 }).meta({ id: 'Recipient' });
 export type Recipient = z.output<typeof Recipient>;
@@ -246,7 +249,7 @@ export const recipients = walletOperations({
   body: z.object({ technical_name: technicalName, display_name: name, data_elements: recipientElements.optional() }),
   change: z.object({
     technical_name: technicalName.optional(), display_name: name.optional(),
-    data_elements: recipientElements.optional().describe('All elements that the recipient then has'),
+    data_elements: recipientElements.optional().describe('All elements of the recipient: the list replaces the earlier one'),
   }),
 });
 
@@ -274,7 +277,7 @@ export type Purpose = z.output<typeof Purpose>;
 
 const somePurpose = { ...described, data_elements: purposeElements.optional() };
 
-/** What the data is for (the rest of the body and the changes are Millrace's own). */
+/** Purposes of the data. The reference shows neither the other fields of a body nor changes: these are Millrace's own. */
 export const purposes = walletOperations({
   ids: ['Purpose', 'Purposes'], words: ['purpose', 'purposes'],
   path: 'purposes', param: 'purpose_identifier', kind: 'purpose',

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { identifier, name } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** Words by which people order what they set up (reference: Labels). */
+/** Labels sort the things that users set up (reference: Labels). */
 const SHARED = { tag: 'Labels', right: 'usage_analytics_manage' } as const;
 const params = z.object({ name: identifier });
 
 export const Label = z.object({
   name: z.string(),
-  targets: z.int().describe('How many things bear it'),
+  targets: z.int().describe('Number of things that have the label'),
   created_at: z.iso.datetime(),
 }).meta({ id: 'Label' });
 export type Label = z.output<typeof Label>;
@@ -50,7 +50,7 @@ export const deleteLabel = operation({
   ...SHARED,
   method: 'DELETE',
   path: '/api/labels/:name',
-  summary: 'Delete a label; the objects that had it stay',
+  summary: 'Delete a label; the things that have it stay',
   audits: 'delete label',
   params,
   status: 204,

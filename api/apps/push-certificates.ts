@@ -2,24 +2,24 @@ import { z } from 'zod';
 import { bodyFlag, identifier, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** Certificates of pushes to iOS apps (reference: Push certificates). */
+/** Certificates for pushes to iOS apps (reference: Push certificates). */
 const SHARED = { tag: 'Push certificates', right: 'push_certificates_manage' } as const;
 const LIST = '/api/apps/:app_identifier/push_certificates';
 const ONE = `${LIST}/:cert_identifier`;
 
-/** Many times the largest that there is. */
+/** Many times the size of the largest real one. */
 const pem = text({ max: 32_768 });
 const params = z.object({ app_identifier: identifier, cert_identifier: identifier });
 
 export const PushCertificate = z.object({
   identifier: z.string(),
-  x509_pem: z.string(),
+  x509_pem: z.string().describe('The certificate in PEM'),
   revoked: z.boolean(),
   not_after: z.iso.datetime(),
   not_before: z.iso.datetime(),
-  subject: z.string().describe('In one line, as RFC 4514 has it'),
-  pkey_pem: z.string().nullable().describe('In PKCS #8; null but where a single certificate is viewed'),
-  uid: z.string().nullable().describe("The subject's UID, which Apple makes the bundle id"),
+  subject: z.string().describe('Subject in one line, in the form of RFC 4514'),
+  pkey_pem: z.string().nullable().describe('Private key in PEM (PKCS #8); null except in the view of a single certificate'),
+  uid: z.string().nullable().describe('UID of the subject: Apple writes the bundle id there'),
 }).meta({ id: 'PushCertificate' });
 export type PushCertificate = z.output<typeof PushCertificate>;
 
@@ -39,7 +39,7 @@ export const viewPushCertificate = operation({
   method: 'GET',
   path: ONE,
   summary: 'View a push certificate with its private key',
-  description: 'The audit log tells who did.',
+  description: 'No other call returns the private key.',
   audits: 'read push_certificate',
   params,
   result: PushCertificate,
@@ -55,7 +55,7 @@ export const createPushCertificate = operation({
   params: params.pick({ app_identifier: true }),
   body: z.object({
     x509_pem: pem.describe('The certificate in PEM'),
-    pkey_pem: pem.describe('Its private key in PEM, not encrypted'),
+    pkey_pem: pem.describe('The private key in PEM, without a passphrase'),
   }),
   result: PushCertificate,
 });

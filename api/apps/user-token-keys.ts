@@ -3,14 +3,14 @@ import { MAX_TOKEN_KEYS } from '../../domain/apps/app.ts';
 import { identifier } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** Keys by which an app's server vouches for its users (docs/user-tokens.md). One is enough to ask for any user's data. */
+/** Keys with which an app's server signs user tokens (docs/user-tokens.md). A key is enough to request any user's data. */
 const SHARED = { tag: 'User token keys', right: 'gdpr_data_manage' } as const;
 const PATH = '/api/apps/:app_identifier/user_token_keys';
 const params = z.object({ app_identifier: identifier });
 
 export const UserTokenKey = z.object({
-  identifier: z.string().describe('May stand in a token as its kid'),
-  secret: z.string().describe('The key of HS256 as it stands: not to be decoded'),
+  identifier: z.string().describe('Optional kid of a token'),
+  secret: z.string().describe('Key for HS256: use the text as it is, without decoding it'),
   created_at: z.iso.datetime(),
 }).meta({ id: 'UserTokenKey' });
 export type UserTokenKey = z.output<typeof UserTokenKey>;
@@ -20,7 +20,7 @@ export const listUserTokenKeys = operation({
   ...SHARED,
   method: 'GET',
   path: PATH,
-  summary: 'List the keys by which an app\'s server signs user tokens',
+  summary: 'List the user token keys of an app',
   audits: 'read app',
   params,
   result: z.object({ user_token_keys: z.array(UserTokenKey) }),
@@ -31,8 +31,8 @@ export const createUserTokenKey = operation({
   ...SHARED,
   method: 'POST',
   path: PATH,
-  summary: 'Create a key by which an app\'s server signs user tokens',
-  description: `An app has at most ${MAX_TOKEN_KEYS}: one in use, and one to change over to.`,
+  summary: 'Create a user token key for an app',
+  description: `The app's server signs user tokens with it. An app has at most ${MAX_TOKEN_KEYS} keys: one in use, and one to change to.`,
   audits: 'create user_token_key',
   params,
   result: UserTokenKey,
@@ -43,7 +43,8 @@ export const deleteUserTokenKey = operation({
   ...SHARED,
   method: 'DELETE',
   path: `${PATH}/:key_identifier`,
-  summary: 'Delete a user token key: tokens signed by it are refused from then on',
+  summary: 'Delete a user token key',
+  description: 'The server then refuses tokens that are signed with it.',
   audits: 'delete user_token_key',
   params: params.extend({ key_identifier: identifier }),
 });

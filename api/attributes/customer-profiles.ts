@@ -3,11 +3,11 @@ import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
 import { commaListOf, customerId, identifier, isoDatetime, text } from '../core/input.ts';
 import { type Malformed, operation } from '../core/operation.ts';
 
-/** What selects of each profile (reference: Customer profiles). */
+/** Parameters that select the values of each profile (reference: Customer profiles). */
 const profileFilters = {
   customer_id_type: z.enum(CUSTOMER_TYPES).optional(),
-  sor_identifiers: commaListOf(identifier).optional().describe('SoRs to return: identifiers, or `global`'),
-  attribute_keys: commaListOf(text()).optional().describe('Only SoRs with a matching key are returned, and of them only these keys'),
+  sor_identifiers: commaListOf(identifier).optional().describe('Systems of Records to return: identifiers, or `global`'),
+  attribute_keys: commaListOf(text()).optional().describe('Return only these keys, and only Systems of Records that have one of them'),
 };
 
 export const profileListQuery = z.object({
@@ -15,8 +15,8 @@ export const profileListQuery = z.object({
   customer_ids: commaListOf(customerId).optional(),
   page: wholeNumber(999_999_999).default(1),
   num_per_page: wholeNumber(10_000).default(2000),
-  updated_since: isoDatetime.optional().describe('Only profiles with changes since then, and of them only these'),
-  cursor: z.string().min(1).max(4096).optional().describe('Comes in `next`: where to go on'),
+  updated_since: isoDatetime.optional().describe('Return only values that changed since this time, and only profiles with such values'),
+  cursor: z.string().min(1).max(4096).optional().describe('From the `next` of the page before'),
 });
 
 /** From 1 to `max`. */
@@ -28,7 +28,7 @@ function wholeNumber(max: number) {
     .meta({ minimum: 1, maximum: max });
 }
 
-/** The reference's words for a wrong parameter. */
+/** The reference's message for a wrong parameter. */
 const wrongParam: Malformed = {
   elements: Object.keys(profileListQuery.shape), status: '400', message: (name) => `Param ${name} is not valid`,
 };
@@ -38,7 +38,7 @@ export const CustomerProfile = z.object({
   customer_id: z.string(),
   customer_id_type: z.enum(CUSTOMER_TYPES),
   attributes: z.record(z.string(), z.record(z.string(), z.unknown()))
-    .describe('`global`, and one member for each SoR: key to value, or with updated_since to { value, removed }'),
+    .describe('Values by key, for `global` and for the identifier of each System of Records; with updated_since { value, removed }'),
   applications: z.array(z.object({
     app_id: z.string(), sor_id: z.string(), installations: z.array(z.object({ device_id: z.string() })),
   })),
@@ -51,14 +51,14 @@ export const listCustomerProfiles = operation({
   id: 'listCustomerProfiles',
   ...SHARED,
   path: '/api/customer_profiles',
-  summary: 'List customer profiles, or with updated_since what changed of them',
+  summary: 'List customer profiles, or with updated_since their changes',
   audits: 'read customer',
   query: profileListQuery,
   result: z.object({
-    total_pages: z.int().optional().describe('Without updated_since'),
-    total_profiles: z.int().optional().describe('Without updated_since'),
-    updated_until: z.iso.datetime().optional().describe('With updated_since: what the next scan over changes gives as its own'),
-    next: z.string().nullable().describe('The address of the next page; null at the end'),
+    total_pages: z.int().optional().describe('Only without updated_since'),
+    total_profiles: z.int().optional().describe('Only without updated_since'),
+    updated_until: z.iso.datetime().optional().describe('Only with updated_since: send it as updated_since the next time'),
+    next: z.string().nullable().describe('Address of the next page; null at the end'),
     profiles: z.array(CustomerProfile),
   }),
 });
@@ -68,7 +68,7 @@ export const viewCustomerProfile = operation({
   ...SHARED,
   path: '/api/customer_profiles/:customer_id',
   summary: 'Read the profiles of a customer id',
-  description: 'One for each type that the id is known as; none of an unknown one.',
+  description: 'Returns a profile for each type under which the id is known, and none for an unknown id.',
   audits: 'read customer',
   params: z.object({ customer_id: customerId }),
   query: z.object(profileFilters),

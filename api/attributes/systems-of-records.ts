@@ -3,14 +3,14 @@ import { VALUE_TYPES } from '../../domain/attributes/attribute-value.ts';
 import { commaList, email, identifier, name } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** A customer attribute as it is listed inside a SoR (reference: System of Record). */
+/** A customer attribute as a SoR lists it (reference: System of Record). */
 export const SorAttribute = z.object({
   identifier: z.string(),
   key: z.string(),
   label: z.string(),
   value_type: z.enum(VALUE_TYPES),
   disabled: z.boolean(),
-  sources: z.array(z.string()).optional().describe('v2 only: DEFAULT for the attributes that every entity has'),
+  sources: z.array(z.string()).optional().describe('v2 only; DEFAULT for attributes that every entity has'),
 }).meta({ id: 'SorAttribute' });
 export type SorAttribute = z.output<typeof SorAttribute>;
 
@@ -37,7 +37,7 @@ export const listSystemsOfRecords = operation({
   path: '/api/system_of_records',
   summary: 'List Systems of Records',
   query: z.object({
-    type: commaList.optional().describe('app, custom, or global (v2 only); any other type lists nothing'),
+    type: commaList.optional().describe('app, custom, or global (v2 only); any other type returns an empty list'),
   }),
   result: z.array(SystemOfRecords),
 });
@@ -81,7 +81,7 @@ export const deleteSystemOfRecord = operation({
   method: 'DELETE',
   path: '/api/system_of_records/:sor_identifier',
   summary: 'Delete a System of Records and all its values',
-  description: 'In the place of an SDK\'s comes a new one at once: disabling it is what stops what the SDK sends from being kept.',
+  description: 'Millrace replaces the System of Records of an app by a new, empty one at once. To keep no values from the SDK, disable it.',
   audits: 'delete system_of_record',
   params: sorParams,
 });
@@ -92,7 +92,7 @@ export const disableSystemOfRecord = operation({
   method: 'PUT',
   path: '/api/system_of_records/:sor_identifier/disable',
   summary: 'Disable a System of Records',
-  description: 'All its attributes then count as disabled.',
+  description: 'All its attributes count as disabled.',
   audits: 'update system_of_record',
   params: sorParams,
 });
@@ -118,7 +118,7 @@ export const viewNotifyEmails = operation({
   ...SHARED,
   method: 'GET',
   path: PATH,
-  summary: 'Get who is mailed about imports into a System of Records',
+  summary: 'List the mail recipients for imports into a System of Records',
   params: sorParams,
   result: NotifyEmails,
 });
@@ -128,7 +128,8 @@ export const updateNotifyEmails = operation({
   ...SHARED,
   method: 'PUT',
   path: PATH,
-  summary: 'Set who is mailed about imports into a System of Records; an empty list means its creator',
+  summary: 'Set the mail recipients for imports into a System of Records',
+  description: 'With an empty list, Millrace mails its creator.',
   audits: 'update system_of_record',
   params: sorParams,
   body: z.object({ notify_emails: z.array(email).max(MAX_ADDRESSES, `must have at most ${MAX_ADDRESSES} addresses`) }),

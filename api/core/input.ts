@@ -5,10 +5,10 @@ import { NestingError, parseJsonAtOnce, sayNesting } from '../../domain/core/par
 import { sayUnknown } from '../../domain/core/say-unknown.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../../domain/core/text-limits.ts';
 
-/** Arrays and objects within each other, of a body as of JSON in a web form. */
+/** Maximum nesting of arrays and objects, in a body and in the JSON of a web form. */
 export const MAX_NESTING = 64;
 
-/** Of an account, as a login takes them. */
+/** Maximum lengths that a login accepts. */
 export const EMAIL_CHARS = 320;
 export const PASSWORD_CHARS = 1_024;
 
@@ -21,21 +21,21 @@ export function text({ max = MAX_CODE_POINTS } = {}) {
     .meta({ minLength: 1, maxLength: max });
 }
 
-/** A name that a person reads: text that is more than spaces. */
+/** A name for people: a text that is not blank. */
 export const name = text().refine((value) => value.trim() !== '', 'must not be blank');
 
 export const email = z.email({ error: ({ input }) => input === undefined ? 'is required' : 'must be an e-mail address' })
   .max(254, 'must have at most 254 characters');
 
-/** A password to be set. */
+/** A new password. */
 export const newPassword = text({ max: PASSWORD_CHARS })
   .refine((value) => Array.from(value).length >= 8, 'must have at least 8 characters');
 
-/** The token of a mailed link, or the whole link, of which it is the last part. */
+/** The token of a mailed link (its last part), or the whole link. */
 export const linkToken = text({ max: 1_024 }).transform((value) => value.trim().replace(/^.*\//s, ''))
-  .meta({ description: 'Of a mailed link: its last part, or the whole link' });
+  .meta({ description: 'The mailed link, or its last part' });
 
-/** An identifier that a caller shows. An unknown one is for the route to refuse. */
+/** An identifier in a request. The route refuses unknown ones. */
 export const identifier = text();
 
 export const customerId = z.string()
@@ -45,7 +45,7 @@ export const customerId = z.string()
   })
   .meta({ minLength: 1, maxLength: MAX_CODE_POINTS });
 
-/** A flag in a query: bare it is true. */
+/** A flag in a query; without a value it is true. */
 export const queryFlag = z.enum(['', 'true', 'false', '1', '0'], { error: 'must be true or false' })
   .transform((value) => value !== 'false' && value !== '0');
 
@@ -65,7 +65,7 @@ export function jsonObject<S extends z.ZodType>(schema: S) {
   return orItsJson('an object', schema);
 }
 
-/** The same of an array of `min` to `max` objects. */
+/** An array of `min` to `max` objects in a JSON body; in a web form, its JSON. */
 export function jsonArray<S extends z.ZodType>(schema: S, max: number, min = 0) {
   return orItsJson('an array', z.array(schema).min(min).max(max));
 }
@@ -83,13 +83,13 @@ function orItsJson<S extends z.ZodType>(what: string, schema: S) {
   }, schema);
 }
 
-/** An array of `min` to `max` texts in a JSON body; in a web form a single one may stand for it, and an empty one for none. */
+/** An array of `min` to `max` texts in a JSON body; in a web form, a text counts as one element, and an empty text as none. */
 export function textArray<S extends z.ZodType>(element: S, max: number, min = 0) {
   return z.preprocess((value) => (typeof value === 'string' ? [value].filter((only) => only !== '') : value),
     z.array(element).min(min).max(max));
 }
 
-/** An object with these members and no others: one that is misspelt is told, and not passed over. */
+/** An object with these members and no others: it refuses a misspelt member instead of ignoring it. */
 export function closedObject<S extends z.ZodRawShape>(shape: S) {
   const known = Object.keys(shape);
   return z.strictObject(shape, {
@@ -103,35 +103,35 @@ export function bodyList<S extends z.ZodType>(element: S, most: number) {
     z.array(element, { error: 'must be an array' }).max(most, `must have at most ${most} elements`));
 }
 
-/** An array in a query: comma-separated, repeated, or as `name[]`. Empty elements are dropped. */
+/** An array in a query: comma-separated, repeated, or as `name[]`. Drops empty elements. */
 export const commaList = z.union([z.string(), z.array(z.string())], { error: 'must be a comma-separated list' })
   .transform((value) => [value].flat().flatMap((part) => part.split(',')).filter((element) => element !== ''))
-  .meta({ description: 'Comma-separated, repeated, or as name[]' });
+  .meta({ description: 'Comma-separated, or the parameter repeated, also as name[]' });
 
-/** The same of elements that are each sound, and at least one: a list that came out empty by mistake asks for nobody. */
+/** A `commaList` of valid elements. Refuses an empty list, which is probably a mistake. */
 export function commaListOf<S extends z.ZodType<string, string>>(element: S) {
   return commaList.pipe(z.array(element).min(1));
 }
 
-/** The zone of a date in an address whose + was not written %2B. */
+/** The zone of a date whose + was not written as %2B in the address: it arrives as a space. */
 const SPACE_FOR_PLUS = /\d \d\d(:?\d\d)?$/;
 
-/** A date and time in any ISO 8601 form; UTC where no zone is given. */
+/** A date and time in any ISO 8601 form; UTC without a zone. */
 export const isoDatetime = z.string()
   .transform((value, ctx) => {
     const instant = readDatetime(value);
     if (instant !== undefined) return new Date(instant);
-    const hint = SPACE_FOR_PLUS.test(value) ? ': in an address + is written %2B' : ', such as 2026-01-31T12:30:00Z';
+    const hint = SPACE_FOR_PLUS.test(value) ? ': write + as %2B in an address' : ', such as 2026-01-31T12:30:00Z';
     ctx.issues.push({ code: 'custom', message: `must be a date and time in ISO 8601${hint}`, input: value });
     return z.NEVER;
   })
   .meta({ format: 'date-time' });
 
-/** A whole number in a query; a value that is none, or out of range, is ignored (reference: Conventions, 6). */
+/** A whole number in a query. Ignores any other value, and one out of range (reference: Conventions, 6). */
 export function pageNumber({ min, max, otherwise }: { min: number; max: number; otherwise: number }) {
   return z.string().regex(/^\d{1,15}$/).transform(Number)
     .refine((value) => value >= min && value <= max)
     .catch(otherwise)
     .default(otherwise)
-    .meta({ description: `From ${min} to ${max}, default ${otherwise}; any other value is ignored` });
+    .meta({ description: `From ${min} to ${max}, default ${otherwise}; the server ignores any other value` });
 }

@@ -3,23 +3,23 @@ import type { Audited } from '../../domain/accounts/audit.ts';
 import type { Right } from '../../domain/accounts/rights.ts';
 
 /**
- * `token`: a logged-in user or a service token; `sor_key`: the key of a SoR in body or query; `app_key`: that of an app, as the user of
- * Basic authentication or in body or path; `none`: anyone.
+ * `token`: the token of a user or a service token; `sor_key`: the key of a SoR, in body or query; `app_key`: the key of an app, as the
+ * user of Basic authentication, or in body or path; `none`: no credentials.
  */
 export type Auth = 'token' | 'sor_key' | 'app_key' | 'none';
 /**
- * Who may call beside the rights: `person`: a user who has logged in, no service token; `admin`: one of the entity;
- * `superadmin`: one of all entities, who counts as an admin of each.
+ * A role that the caller needs besides the rights. `person`: a user who has logged in, no service token; `admin`: an admin of the
+ * entity; `superadmin`: counts as an admin of each entity.
  */
 export type Role = 'person' | 'admin' | 'superadmin';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** The words of the reference for a body or query in which one of these elements is wrong or missing. */
+/** The reference's refusal of a body or query in which one of these elements is wrong or missing. */
 export type Malformed = { elements: readonly string[]; status: string | number; message: string | ((element: string) => string) };
 
 export type Nothing = z.ZodObject<Record<never, never>>;
 
-/** What the interface says of one call. */
+/** The definition of one call of the interface. */
 export type Operation<
   P extends z.ZodObject = z.ZodObject, Q extends z.ZodObject = z.ZodObject, B extends z.ZodType = z.ZodType,
   R extends z.ZodType = z.ZodType, A extends Auth = Auth,
@@ -34,30 +34,30 @@ export type Operation<
   /** The group in the API page. */
   tag: string;
   auth: A;
-  /** Every one of these is needed. Without any, a token is enough. */
+  /** The caller needs all of these. If there are none, a token is enough. */
   rights: readonly Right[];
   role?: Role;
-  /** What it writes into the audit log: a call of its own has one entry or more of these, a read perhaps none. */
+  /** The entries that a call may write into the audit log. A read may write none. */
   audits: readonly Audited[];
   params?: P;
   query?: Q;
   body?: B;
-  /** The payload within the envelope; left out where there is none. */
+  /** The payload within the envelope; absent if there is none. */
   result?: R;
-  /** The answer is the result alone, without the envelope. */
+  /** The response is the result alone, without the envelope. */
   bare?: true;
-  /** The type of an answer that is no JSON: a file, whose refusals stay JSON, or a page for a browser, which gets these as pages, too. */
+  /** The type of a response that is not JSON: a file (refusals stay JSON), or a page for browsers (refusals are pages, too). */
   contentType?: 'text/csv' | 'application/zip' | 'text/html';
-  /** The status of an answer that has no body. */
+  /** The status of a response without a body. */
   status?: 204;
   malformed?: Malformed;
   /** The same for the query. */
   malformedQuery?: Malformed;
-  /** For a POST that must not go by the header `Idempotency-Key`. */
+  /** For a POST that ignores the header `Idempotency-Key`. */
   idempotencyKey?: 'ignored';
   /** Numbers of a JSON body keep their digits (`parseExactJson`). */
   exactNumbers?: true;
-  /** Refusals also have `errorMessage` and `errorCode`, beside those of an answer (reference: Feeding attribute values). */
+  /** Refusals also have `errorMessage` and `errorCode`, as other responses do (reference: Feeding attribute values). */
   errorCodes?: true;
   /** The name of the part that is a file, where a web form may have one. */
   uploadPart?: string;
@@ -80,8 +80,8 @@ export function operation<
 }
 
 /**
- * Whether an operation goes by the header `Idempotency-Key`. Without credentials there is no caller to tell keys apart by, and the
- * keyed hash of a login would be a fast one of a password.
+ * Whether an operation obeys the header `Idempotency-Key`. Without credentials no caller owns the key, and the stored keyed hash of a
+ * login would be a fast hash of a password.
  */
 export function takesIdempotencyKey({ method, auth, idempotencyKey }: Operation): boolean {
   return method === 'POST' && auth !== 'none' && idempotencyKey !== 'ignored';

@@ -12,14 +12,14 @@ export const pageQuery = {
 
 export type PageQuery = { page: number; per_page: number };
 
-const link = z.string().nullable();
+const link = z.string().nullable().describe('Address of the page; null if there is none');
 const PageLinks = z.object({ first: link, prev: link, next: link, last: link }).meta({ id: 'PageLinks' });
 
 export function pageOf<R extends z.ZodType>(item: R) {
   return z.object({
     items: z.array(item),
-    item_count: z.int(),
-    total_items: z.int(),
+    item_count: z.int().describe('Number of items on this page'),
+    total_items: z.int().describe('Number of items on all pages'),
     total_pages: z.int(),
     navigation: PageLinks,
   });

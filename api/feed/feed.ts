@@ -5,7 +5,7 @@ import type { FeedValue } from '../../domain/feed/feed-value.ts';
 import { identifier, MAX_NESTING, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** One transaction merges a request, also where each of its values changes a Set of 1,000 elements. */
+/** One transaction merges a request, even if each of its values changes a Set of 1,000 elements. */
 const MAX_VALUES = 3_000;
 
 const MEMBERS = {
@@ -16,14 +16,14 @@ const MEMBERS = {
   action_type: { enum: ['ADD', 'REMOVE', 'DEL', 'UPSERT'], description: 'Required for Set attributes' },
 } as const;
 
-/** Its members are judged when it is merged. */
+/** The worker checks the members when it merges the value. */
 const feedValue = z.custom<FeedValue>(isObject, { error: 'must be an object' })
   .meta({ type: 'object', required: ['attribute_key', 'attribute_value', 'customer_id'], properties: MEMBERS });
 
-/** Read by `exactNumbers`. The values are an array, a single one, or in a web form the JSON of either. */
+/** Read with `exactNumbers`. The values are an array or a single object; in a web form, the JSON of either. */
 export const feedBody = z.object({
-  sor: identifier.describe('The identifier of the System of Record'),
-  api_key: text().describe('The key of that System of Record'),
+  sor: identifier.describe('Identifier of the System of Record'),
+  api_key: text().describe('API key of that System of Record'),
   customer_attribute_values: z.preprocess(toArray, z.array(feedValue, { error: sayArray }))
     .describe(`An array of at most ${MAX_VALUES} values, or a single one`),
 });
@@ -40,7 +40,7 @@ function toArray(given: unknown, ctx: z.core.$RefinementCtx): unknown {
   return z.NEVER;
 }
 
-/** Of what is no JSON the text itself, which is no array. */
+/** Returns a text that is not JSON as it is; the schema then refuses it. */
 function parsed(json: string, ctx: z.core.$RefinementCtx): unknown {
   try {
     return parseJsonAtOnce(Buffer.from(json), { maxNesting: MAX_NESTING, exactNumbers: true });
@@ -62,8 +62,8 @@ export const feedAttributeValues = operation({
   method: 'POST',
   path: '/api/attribute_values',
   summary: 'Feed attribute values as JSON',
-  description: 'Accepted once answered, and merged soon after, in order. The answer also has `errorMessage` (null) and '
-    + '`errorCode` (0); so have refusals, with their message and HTTP status.',
+  description: 'Returns once the values are stored. A worker merges them soon after, in order. The response also has `errorMessage` '
+    + '(null) and `errorCode` (0); in refusals they hold the message and the HTTP status.',
   audits: 'feed feed_request',
   tag: TAG,
   auth: 'sor_key',
@@ -77,11 +77,11 @@ export const FeedRequest = z.object({
   request_id: z.string(),
   state: z.enum(['accepted', 'finished']),
   sor: z.object({ name: z.string(), identifier: z.string(), type: z.string() }).nullable(),
-  version: z.int(),
+  version: z.int().describe('Version of the interface: 2 or 3'),
   values: z.object({ in: z.int(), ok: z.int(), ignored: z.int(), failed: z.int() })
-    .describe('Once it is finished, in = ok + ignored + failed'),
+    .describe('Numbers of values; once finished, in = ok + ignored + failed'),
   received_at: z.iso.datetime(),
-  done_at: z.iso.datetime().nullable(),
+  done_at: z.iso.datetime().nullable().describe('Null until it is finished'),
 }).meta({ id: 'FeedRequest' });
 export type FeedRequest = z.output<typeof FeedRequest>;
 

@@ -33,7 +33,7 @@ export const createGdprHold = operation({
   method: 'POST',
   path: PATH,
   summary: 'Put a person on hold, to prevent their deletion',
-  description: 'A deletion request for the person waits until the hold is released. Millrace still deletes the other people of that '
+  description: 'A deletion request for the person waits until you release the hold. Millrace still deletes the other people of the '
     + 'request.',
   audits: 'create gdpr_hold',
   body: z.object({

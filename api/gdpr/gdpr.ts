@@ -39,7 +39,7 @@ const someUsers = z.union([
 const LatestQuery = z.object({
   users: someUsers.optional()
     .describe('Only these user ids, comma-separated. To send ids with commas, repeat users[] with one id each'),
-  request_types: commaList.pipe(z.array(z.enum(GDPR_TYPES)).min(1)).optional().describe('access, delete, or both: the default'),
+  request_types: commaList.pipe(z.array(z.enum(GDPR_TYPES)).min(1)).optional().describe('access, delete, or both (default)'),
   modified_since: anyIsoDatetime.optional()
     .describe('Only changes since this ISO 8601 date, or date and time; by default, and at most, 7 days ago'),
 });

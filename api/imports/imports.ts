@@ -12,40 +12,40 @@ export type RowCounts = z.output<typeof RowCounts>;
 
 const untilStored = 'null until the file is stored';
 
-/** How an import stands (beyond the reference). */
+/** The progress of an import (beyond the reference). */
 export const ImportProgress = z.object({
   import_id: z.string(),
   jid: z.string(),
   state,
-  dry_run: z.boolean().describe('It reports what the import would do, and changes nothing'),
+  dry_run: z.boolean().describe('True: the import reports what it would do, and changes nothing'),
   sor: z.object({ name: z.string(), identifier: z.string(), type: z.string() }).nullable(),
-  version: z.int(),
+  version: z.int().describe('Version of the interface: 2 or 3'),
   source: z.object({
-    url: z.string().nullable().describe('Where the file comes from, without its query; null for an upload'),
-    bytes: z.int().nullable().describe(untilStored),
+    url: z.string().nullable().describe('Address of the file, without its query; null for an upload'),
+    bytes: z.int().nullable().describe(`Size of the file as it came; ${untilStored}`),
     sha256: z.string().nullable(),
     compressed: z.boolean().nullable(),
     decompressed_bytes: z.int().nullable(),
     decompressed_sha256: z.string().nullable(),
   }),
-  fetched_bytes: z.int().nullable().describe('Of the attempt to fetch the file; null for an upload'),
+  fetched_bytes: z.int().nullable().describe('Bytes that the current attempt has fetched; null for an upload'),
   fetch: z.object({ tries: z.int(), fault: z.string().nullable() }).nullable()
-    .describe('How often the file was asked for, and why the last time came to nothing'),
-  failure: z.string().nullable().describe('Why the file as a whole could not be imported'),
-  defect: z.string().nullable().describe('Why the end of the file could not be read'),
-  rows: RowCounts.extend({ open: z.int().describe('Ignored and failed rows that no re-drive has brought since') }),
-  errors_by_type: z.record(z.string(), z.int()).describe('Rows ignored and failed, by error type'),
-  bytes_read: z.int().describe('Of the decompressed file'),
-  next_line: z.int().describe('All rows before this line are done'),
+    .describe('Number of tries to fetch the file, and the fault of the last one; null for an upload'),
+  failure: z.string().nullable().describe('Why Millrace could not import the file as a whole; else null'),
+  defect: z.string().nullable().describe('Why Millrace could not read the end of the file; else null'),
+  rows: RowCounts.extend({ open: z.int().describe('Ignored and failed rows that no re-drive has settled') }),
+  errors_by_type: z.record(z.string(), z.int()).describe('Number of errors, by error type'),
+  bytes_read: z.int().describe('Bytes read of the decompressed file'),
+  next_line: z.int().describe('Millrace has finished all rows before this line'),
   rate: z.number().nullable().describe('Rows per second since the start'),
   received_at: instant,
   started_at: instant,
   ended_at: instant,
-  expected_end_at: instant.describe('From the bytes read so far; null where it is unknown'),
+  expected_end_at: instant.describe('Estimate from the bytes read so far; null if unknown'),
   parent_id: z.string().nullable().describe('The import whose errors this one re-drives'),
-  redrives: z.array(z.object({ import_id: z.string(), state, rows: RowCounts })),
+  redrives: z.array(z.object({ import_id: z.string(), state, rows: RowCounts })).describe('Imports that re-drive the errors of this one'),
   mail: z.object({ state: z.enum(['sending', 'sent', 'not_sent', 'unknown']), tries: z.int(), reason: z.string().nullable() })
-    .nullable().describe('null where none was sent yet, or none is wanted'),
+    .nullable().describe('Null if there is no mail: before the end, after a cancellation, or with skip_email'),
 }).meta({ id: 'ImportProgress' });
 export type ImportProgress = z.output<typeof ImportProgress>;
 
@@ -61,13 +61,13 @@ const requestHeaders = jsonObject(z.record(z.string(), z.string({ error: 'must b
   });
 
 export const NewImport = z.object({
-  sor_id: identifier,
-  api_key: text(),
-  file_url: fileUrl.optional().describe('Where to fetch the file, instead of sending it; gzipped or not'),
-  request_headers: requestHeaders.optional().describe('Sent with the request for file_url; in a web form as JSON'),
-  skip_email: bodyFlag.default(false),
+  sor_id: identifier.describe('Identifier of the System of Records'),
+  api_key: text().describe('API key of that System of Records'),
+  file_url: fileUrl.optional().describe('Address from which Millrace fetches the file, if you do not send it; gzipped or not'),
+  request_headers: requestHeaders.optional().describe('Headers to send to file_url; in a web form as JSON'),
+  skip_email: bodyFlag.default(false).describe('Send no mail at the end of the import'),
   dry_run: bodyFlag.default(false).describe('Report what the import would do, and change nothing'),
-  redrive_of: identifier.optional().describe('The import whose corrected error file this is'),
+  redrive_of: identifier.optional().describe('The import that this corrected error file belongs to'),
 }).meta({ id: 'NewImport' });
 export type NewImport = z.output<typeof NewImport>;
 
@@ -76,8 +76,8 @@ export const importAttributeValues = operation({
   method: 'POST',
   path: '/api/attribute_values/batch_import',
   summary: 'Import attribute values from a CSV file',
-  description: 'The file is a web-form part named `file`, gzipped or not, or is fetched from `file_url`. Fields may come '
-    + 'before or after the file; before it, wrong credentials are refused at once.',
+  description: 'Send the file as a web-form part named `file`, gzipped or not, or have Millrace fetch it from `file_url`. Put sor_id '
+    + 'and api_key before the file: the server then refuses wrong ones before it stores anything.',
   audits: 'import import',
   tag: 'Imports',
   auth: 'sor_key',
@@ -94,22 +94,22 @@ export const listImports = operation({
   method: 'GET',
   path: '/api/attribute_values/import_jobs',
   summary: 'List the imports of the last week',
-  result: z.record(z.string(), z.string()).describe('Import id to start time, YYYY-MM-DD hh:mm:ss in UTC'),
+  result: z.record(z.string(), z.string()).describe('By import id: when Millrace received the import, as YYYY-MM-DD hh:mm:ss in UTC'),
 });
 
 export const ImportError = z.object({
-  import_id: z.string().optional().describe('v3'),
-  job_id: z.string().optional().describe('v2'),
-  error_type: z.enum(IMPORT_ERROR_TYPES).optional().describe('v3'),
+  import_id: z.string().optional().describe('Only in v3'),
+  job_id: z.string().optional().describe('Only in v2'),
+  error_type: z.enum(IMPORT_ERROR_TYPES).optional().describe('Only in v3'),
   customer_id: z.string().nullable(),
   key: z.string().nullable(),
   sor: z.string().nullable(),
   date: z.iso.datetime(),
-  source: z.string().describe('The stage that found the error'),
+  source: z.string().describe('Stage of processing that found the error'),
   message: z.string(),
-  raw: z.string().nullable(),
-  line: z.int().describe('The line on which the record starts; 0: the file as a whole. Of a feed the value\'s place, from 0'),
-  redriven_by: z.string().nullable().describe('The import that brought the row after all'),
+  raw: z.string().nullable().describe('The row as it stands in the file, or a feed\'s value as JSON; null for an erased person'),
+  line: z.int().describe('Line on which the row starts; 0: the file as a whole. For a feed: index of the value, from 0'),
+  redriven_by: z.string().nullable().describe('The re-drive that imported the row'),
 }).meta({ id: 'ImportError' });
 export type ImportError = z.output<typeof ImportError>;
 
@@ -118,14 +118,15 @@ export const listImportErrors = operation({
   ...SHARED,
   method: 'GET',
   path: '/api/attribute_values/import_errors',
-  summary: 'Read the errors of an import, in the order of its file, or of a feed\'s request, in the order of its values',
+  summary: 'List the errors of an import or a feed request',
+  description: 'The errors come in the order of the rows of the file, or of the values of the request.',
   audits: 'read import',
   query: z.object({
-    import_id: identifier.optional().describe('v3: required; an import_id, or the requestId of a feed'),
-    job_id: identifier.optional().describe('v2: required; an import_id, a jid or a requestId'),
+    import_id: identifier.optional().describe('Required in v3: an import_id, or the requestId of a feed'),
+    job_id: identifier.optional().describe('Required in v2: an import_id, a jid, or the requestId of a feed'),
     customer_id: customerId.optional(),
     error_type: z.enum(IMPORT_ERROR_TYPES).optional(),
-    open: queryFlag.default(false).describe('Without the rows that a re-drive has brought since'),
+    open: queryFlag.default(false).describe('Only rows that no re-drive has settled'),
   }),
   result: z.object({ attribute_errors: z.array(ImportError) }),
 });
@@ -145,8 +146,8 @@ export const cancelImport = operation({
   ...SHARED,
   method: 'POST',
   path: '/api/attribute_values/imports/:import_id/cancel',
-  summary: 'Cancel an import; rows that are merged already stay',
-  description: 'What it has brought stays; the rows from `next_line` on were not all read.',
+  summary: 'Cancel an import',
+  description: 'Rows that are already imported stay. The import has not read all rows from `next_line` on.',
   audits: 'update import',
   params: z.object({ import_id: identifier }),
   result: ImportProgress,
@@ -156,9 +157,9 @@ export const downloadImportErrors = operation({
   id: 'downloadImportErrors',
   method: 'GET',
   path: '/api/attribute_values/imports/:import_id/errors.csv',
-  summary: 'Get the refused rows of an import as a CSV file, to correct and import again',
-  description: 'The columns of the import, then line, error_type, reason and original. Left out are rows that a re-drive '
-    + 'has brought since, and those of erased people.',
+  summary: 'Download the refused rows of an import as CSV',
+  description: 'Correct the file and import it with redrive_of. Columns: those of the import, then line, error_type, reason and '
+    + 'original. The file leaves out rows that a re-drive has settled, and rows of erased people.',
   audits: 'read import',
   tag: 'Imports',
   right: 'sor_manage',
@@ -172,7 +173,7 @@ export const downloadImportTemplate = operation({
   method: 'GET',
   path: '/api/attribute_values/template',
   summary: 'Get a CSV template for an import',
-  description: 'The header of an import, and a row for each enabled attribute, in which user_id and value are to be filled in.',
+  description: 'Returns the header, and a row for each enabled attribute. Fill in user_id and value.',
   tag: 'Imports',
   auth: 'sor_key',
   query: z.object({ sor_id: identifier, api_key: text() }),

@@ -51,7 +51,10 @@ export const createConnection = operation({
   summary: 'Create a connection to an outside source or destination',
   description: 'Millrace does not test the connection. To test the settings, call POST /api/connections/check.',
   audits: 'create connection',
-  body: z.object({ name, connector: identifier, settings: settings.describe('By the JSON schema of the connector in GET /api/connectors') }),
+  body: z.object({
+    name, connector: identifier,
+    settings: settings.describe('Must match the connector\'s JSON schema in GET /api/connectors'),
+  }),
   result: Connection,
 });
 
@@ -99,7 +102,7 @@ export const SourceStream = z.object({
   })),
   key: z.array(z.string()).describe('Fields that together identify a record; empty if the source does not report them'),
   incremental: z.union([z.literal('own'), z.object({ fields: z.array(z.string()) })])
-    .describe('Fields by which an incremental sync can read; own: by a state that the source keeps; no fields: only full syncs'),
+    .describe('Cursor fields for incremental syncs; own: the source keeps its own state; no fields: full syncs only'),
 }).meta({ id: 'SourceStream' });
 export type SourceStream = z.output<typeof SourceStream>;
 

@@ -26,8 +26,8 @@ export const SyncRun = z.object({
   open: z.int().nullable().describe('Number of failed and ignored records that no re-drive has settled; null in lists'),
   bytes: z.int().describe('Bytes that came from the source'),
   progress: z.number().min(0).max(1).nullable()
-    .describe('Share of the source that was read, from 0 to 1; an estimate. Null if the source cannot tell'),
-  expected_end_at: instant.describe('When the run ends at its speed so far; null unless it is running and has a progress'),
+    .describe('Share of the source that the run has read, from 0 to 1: an estimate. Null if the source does not report its size'),
+  expected_end_at: instant.describe('Estimated end at the speed so far; null if the run is not running or has no progress'),
   rate: z.number().nullable().describe('Records per second since the start'),
   cursor_before: z.unknown().describe('Cursor at the start of the run, in the source\'s own form'),
   cursor: z.unknown().describe('Cursor now: the run has finished all records before it'),
@@ -39,13 +39,14 @@ export const SyncRun = z.object({
     removed: z.array(z.string()),
     retyped: z.array(z.object({ name: z.string(), from: z.string(), to: z.string() })),
   }).nullable().describe('How the source\'s fields differ from the known ones; null if they do not'),
-  unmapped_fields: z.array(z.string()).describe('Fields that the run left out, because the System of Record has no attribute for them'),
+  unmapped_fields: z.array(z.string()).describe('Fields without an attribute in the System of Record, which the run left out; at most 100'),
   missing_fields: z.array(z.string()).describe('Fields that the mapping names but the source does not report, such as misspelt ones'),
   fault: z.string().nullable().describe('Why the run waits for its source or destination; null if it does not'),
   tries: z.int().describe('Number of failed tries since the run last made progress'),
   waits_until: instant.describe('When the run tries again'),
   failure: z.object({ status: z.string(), message: z.string() }).nullable(),
-  alert: z.enum(['failed', 'paused', 'recovered', 'records', 'held']).nullable().describe('The mail that the run caused. records: too many failed records; held: the run removed nothing'),
+  alert: z.enum(['failed', 'paused', 'recovered', 'records', 'held']).nullable()
+    .describe('The mail that the run caused. records: too many failed records; held: the run removed nothing'),
   mail: z.object({ state: z.enum(['sending', 'sent', 'not_sent', 'unknown']), tries: z.int(), reason: z.string().nullable() }).nullable(),
 }).meta({ id: 'SyncRun' });
 export type SyncRun = z.output<typeof SyncRun>;
@@ -133,7 +134,7 @@ export const SampledRecord = z.object({
   line: z.int().describe('Ordinal of the record, from 1'),
   outcome: z.enum(['written', 'unchanged', 'ignored', 'failed']),
   customer_id: z.string().nullable(),
-  changes: z.array(z.object({ key: z.string(), before: z.unknown(), after: z.unknown() })).optional().describe('Changed values of attributes'),
+  changes: z.array(z.object({ key: z.string(), before: z.unknown(), after: z.unknown() })).optional().describe('Changed attributes'),
   record: z.unknown().optional().describe('For another destination: the record as a run would send it'),
   message: z.string().optional(),
 }).meta({ id: 'SampledRecord' });

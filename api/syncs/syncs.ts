@@ -149,9 +149,11 @@ const AlertsBody = closedObject({
 const others = {
   mapping: jsonObject(MappingBody).optional(),
   mode: z.enum(['full', 'incremental']).optional().describe('By default full'),
-  cursor_field: field.nullable().optional().describe('For incremental: field by which to find new records, unless the source keeps its own state'),
+  cursor_field: field.nullable().optional()
+    .describe('For incremental: field by which to find new records, unless the source keeps its own state'),
   removes: bodyFlag.optional().describe('For full: remove records that the source no longer has; by default false'),
-  removal_limit: bodyInteger({ min: 0, max: 100 }).optional().describe('Percentage of known records: if more vanish, a run removes nothing; by default 50'),
+  removal_limit: bodyInteger({ min: 0, max: 100 }).optional()
+    .describe('Percentage of known records: if more vanish, a run removes nothing; by default 50'),
   schedule: jsonObject(ScheduleBody.nullable()).optional().describe('Null (default): the sync runs on request only'),
   on_schema_change: z.enum(SCHEMA_RULES).optional().describe('What to do if the source\'s fields change; by default ignore'),
   alerts: jsonObject(AlertsBody).optional(),
@@ -268,8 +270,8 @@ export const updateSync = operation({
   method: 'PUT',
   path: `${PATH}/:sync_id`,
   summary: 'Change a sync',
-  description: 'Members that you leave out stay as they are, also within alerts. mapping and schedule are replaced as a whole. Once '
-    + 'the sync has written records, source, destination and mapping.customer cannot change: they identify the records.',
+  description: 'Members that you leave out stay as they are, also within alerts. mapping and schedule replace the earlier ones as a '
+    + 'whole. Once the sync has written records, source, destination and mapping.customer cannot change: they identify the records.',
   audits: 'update sync',
   params,
   body: SyncChange,
@@ -298,7 +300,7 @@ export const pauseSync = operation({
   method: 'POST',
   path: `${ONE}/pause`,
   summary: 'Pause the schedule of a sync',
-  description: 'A run under way continues; you can cancel it. Millrace cancels scheduled runs that wait. You can still run the sync by hand.',
+  description: 'A run under way continues; you can cancel it. Millrace cancels scheduled runs that wait. You can still run it by hand.',
   audits: 'update sync',
   result: Sync,
 });

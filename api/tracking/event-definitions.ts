@@ -3,7 +3,7 @@ import { bodyFlag, bodyList, identifier, name } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
-/** The event definitions of an app: events by log type and name, and what people call them. */
+/** The event definitions of an app: one for each log type and name of its events. */
 const TAG = 'Event definitions';
 const PATH = '/api/apps/:app_identifier/event_definitions';
 const MAX_LABELS = 100;
@@ -12,9 +12,9 @@ const params = z.object({ app_identifier: identifier, event_id: identifier });
 export const EventDefinition = z.object({
   identifier: z.int(),
   log_type: z.union([z.literal(1), z.literal(2), z.literal(3)]).describe('1 errors, 2 events, 3 background transitions'),
-  display_name: z.string().describe('The name where none was given'),
+  display_name: z.string().describe('Name for people; the event\'s name until you set one'),
   name: z.string(),
-  goal: z.boolean().describe('A key event'),
+  goal: z.boolean().describe('True for a key event'),
   labels: z.array(z.string()),
 }).meta({ id: 'EventDefinition' });
 export type EventDefinition = z.output<typeof EventDefinition>;
@@ -38,13 +38,13 @@ export const updateEventDefinition = operation({
   method: 'PUT',
   path: `${PATH}/:event_id`,
   summary: 'Update an event definition: display name, key event, labels',
-  description: 'What is left out stays.',
+  description: 'Members that you leave out stay as they are.',
   audits: 'update event_definition',
   params,
   body: z.object({
-    display_name: name.nullable().optional().describe('Null: shown by its name again'),
+    display_name: name.nullable().optional().describe('Null: use the event\'s name again'),
     goal: bodyFlag.optional(),
-    labels: bodyList(name, MAX_LABELS).optional().describe('These and no others; those that do not exist yet are made'),
+    labels: bodyList(name, MAX_LABELS).optional().describe('All labels of the event; Millrace creates those that do not exist yet'),
   }),
   result: EventDefinition,
 });

@@ -40,11 +40,11 @@ export const LiveCall = z.object({
   id: z.int().describe('Later calls have higher ids'),
   received_at: z.iso.datetime(),
   outcome: z.enum(['accepted', 'duplicate', 'refused']),
-  code: z.string().nullable().describe('Why it was refused'),
+  code: z.string().nullable().describe('Why the server refused the call; else null'),
   message: z.string().nullable(),
   message_id: z.string().nullable(),
-  call: z.string().describe('What came, shortened to 2,000 characters'),
-  of_app: z.boolean().describe('false: its key is shared by several apps, and the call named none'),
+  call: z.string().describe('The call, cut to 2,000 characters'),
+  of_app: z.boolean().describe('False: several apps share the key, and the call names none of them'),
 }).meta({ id: 'LiveCall' });
 export type LiveCall = z.output<typeof LiveCall>;
 
@@ -52,9 +52,9 @@ export const listLiveCalls = operation({
   id: 'listLiveCalls',
   ...SHARED,
   path: `${PATH}/live`,
-  summary: 'Watch the last 100 calls of an app come in, newest first',
-  description: 'A call shows within two seconds and for an hour; of each second at most 100 calls of a key. It leaves out calls of erased '
-    + 'people.',
+  summary: 'List the last 100 calls of an app, newest first',
+  description: 'Shows a call within two seconds of its arrival, for an hour. Shows at most 100 calls of a key for each second, and no '
+    + 'calls of erased people.',
   audits: 'read app',
   query: z.object({ after: pageNumber({ min: 0, max: Number.MAX_SAFE_INTEGER, otherwise: 0 }).describe('Only calls with a higher id') }),
   result: z.object({ calls: z.array(LiveCall) }),

@@ -11,36 +11,36 @@ export const IngestedCalls = z.object({
   accepted: z.int(),
   duplicates: z.int(),
   refused: z.array(z.object({
-    index: z.int().describe('In the batch, from 0'), message_id: z.string().nullable(), code: z.string(), message: z.string(),
+    index: z.int().describe('Position in the batch, from 0'), message_id: z.string().nullable(), code: z.string(), message: z.string(),
   })),
 }).meta({ id: 'IngestedCalls' });
 export type IngestedCalls = z.output<typeof IngestedCalls>;
 
-/** Judged call by call when it is read. */
+/** The server checks each call when it reads the body. */
 const anyBody = (description: string) => z.custom<unknown>(() => true).meta({ type: 'object', description });
 
 const batch = (id: string, name: string) => operation({
   id,
   ...SHARED,
   path: `/v1/${name}`,
-  summary: 'Receive a batch of calls',
-  description: 'Answers once they are committed.',
-  body: anyBody('`batch`: the calls, at most 2,500; `sentAt`; `context`; `writeKey` where it is not the user of Basic authentication'),
+  summary: 'Send a batch of calls',
+  description: 'The server responds once it has committed the calls.',
+  body: anyBody('`batch`: at most 2,500 calls. Optional: `sentAt`, `context`; `writeKey`, if it is not the user of Basic authentication'),
   result: IngestedCalls,
 });
 
 export const sendBatch = batch('sendBatch', 'batch');
 
-/** The short form, which SDKs of browsers and mobiles use, and that of Segment's imports. */
+/** The short path that browser and mobile SDKs use, and the path of Segment's imports. */
 export const otherBatches = [batch('sendBatchShort', 'b'), batch('sendImportedBatch', 'import')];
 
 const single = (id: string, name: string, type: CallType) => operation({
   id,
   ...SHARED,
   path: `/v1/${name}`,
-  summary: `Take one call: ${type}`,
-  description: 'Answers as /v1/batch does; a call that is refused is a 400.',
-  body: anyBody('The call, with `writeKey` where it is not the user of Basic authentication'),
+  summary: `Send one call: ${type}`,
+  description: 'Same response as /v1/batch. A refused call returns 400.',
+  body: anyBody('The call, with `writeKey` if it is not the user of Basic authentication'),
   result: IngestedCalls,
 });
 
@@ -51,7 +51,7 @@ export const sendScreen = single('sendScreen', 'screen', 'screen');
 export const sendGroup = single('sendGroup', 'group', 'group');
 export const sendAlias = single('sendAlias', 'alias', 'alias');
 
-/** Each path has a short form. */
+/** Each path also has a short form. */
 export const singleCalls = [
   { type: 'track', operations: [sendTrack, single('sendTrackShort', 't', 'track')] },
   { type: 'identify', operations: [sendIdentify, single('sendIdentifyShort', 'i', 'identify')] },
@@ -65,16 +65,16 @@ export const viewSdkSettings = operation({
   id: 'viewSdkSettings',
   tag: 'Tracking', auth: 'app_key', method: 'GET',
   path: '/v1/projects/:write_key/settings',
-  summary: 'Get the settings of an SDK: where it sends to',
-  description: 'As SDKs of browsers and mobiles want it.',
+  summary: 'Get the address to which an SDK sends',
+  description: 'Browser and mobile SDKs request this before they send calls.',
   params: z.object({ write_key: identifier }),
   result: z.object({
     integrations: z.object({ 'Segment.io': z.object({
       apiKey: z.string(),
       apiHost: z.string().describe('Host, port and path of the public URL, without its protocol'),
-      protocol: z.string().describe('http or https, as in the public URL; browsers\' SDKs would take https'),
+      protocol: z.string().describe('http or https, as in the public URL; without it, browser SDKs use https'),
     }) }),
-    metrics: z.object({ sampleRate: z.number().describe('0: SDKs send no figures about themselves') }),
+    metrics: z.object({ sampleRate: z.number().describe('0: SDKs send no metrics about themselves') }),
   }),
   bare: true,
 });

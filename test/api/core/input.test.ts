@@ -37,7 +37,7 @@ describe('input', () => {
     expect(isoDatetime.safeParse('yesterday').error?.issues[0]?.message).toBe(
       'must be a date and time in ISO 8601, such as 2026-01-31T12:30:00Z');
     expect(isoDatetime.safeParse('2026-01-02T03:04:05 01:00').error?.issues[0]?.message).toBe(
-      'must be a date and time in ISO 8601: in an address + is written %2B');
+      'must be a date and time in ISO 8601: write + as %2B in an address');
   });
 
   test.each([

@@ -106,7 +106,7 @@ describe('a connection that fails', () => {
     const url = await overLine({ passesReply: (text) => (replied += text.length) < 300_000 });
     const { status, out, err } = await runMillrace(['errors', id], { url, token: world.token });
     expect(out).toMatch(/^2 +INVALID_VALUE/m);
-    expect(err).toBe(`The connection to ${url} broke off: what came is not complete.\n`);
+    expect(err).toBe(`The connection to ${url} broke off: the response is not complete.\n`);
     expect(status).toBe(1);
   });
 });

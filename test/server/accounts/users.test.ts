@@ -102,7 +102,7 @@ describe('users', () => {
 
   test.each([
     [{ enable: { fly: true } }, 'enable.fly'], [{ enable: { sor_manage: 'perhaps' } }, 'enable.sor_manage'],
-    [{ email: 'nobody' }, 'email'], [{ password: PASSWORD }, 'password', expect.stringContaining('by the link that is mailed')],
+    [{ email: 'nobody' }, 'email'], [{ password: PASSWORD }, 'password', expect.stringContaining('with the mailed link')],
     [{ email: undefined }, 'email', 'is required'], [{ enable: ['comments'] }, 'enable', 'must be an object'],
   ])('are refused with what is wrong named: %j', async (wrong, element, message = expect.any(String)) => {
     const { status, body } = await call('POST', '', { body: { email: newEmail(), ...wrong } });

@@ -147,9 +147,9 @@ describe('a body', () => {
     [{ aws_access_key_id: undefined, aws_secret_access_key: null }, {
       aws_access_key_id: /required with export_configuration aws_secret_key/, aws_secret_access_key: /required with/,
     }],
-    [{ aws_access_key_id: 'AKID\r\nx-other: 1' }, { aws_access_key_id: /without spaces and line breaks/ }],
+    [{ aws_access_key_id: 'AKID\r\nx-other: 1' }, { aws_access_key_id: /without spaces or line breaks/ }],
     [{ aws_access_key_id: 'AKIDÄ', aws_secret_access_key: 'copied with its line break\n' }, {
-      aws_access_key_id: /signs of ASCII alone/, aws_secret_access_key: /nor hold line breaks/,
+      aws_access_key_id: /only ASCII letters/, aws_secret_access_key: /or hold line breaks/,
     }],
     [{ aws_secret_access_key: ' after a space' }, { aws_secret_access_key: /begin or end with a space/ }],
     [{ ...ACCOUNT, aws_account_id: undefined }, { aws_account_id: /required with export_configuration aws_account_id/ }],

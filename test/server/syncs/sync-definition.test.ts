@@ -58,7 +58,7 @@ describe('a definition is refused with what is wrong named, and what would be ri
     ['an hour that is none', () => ({ schedule: { cron: '0 25 * * *' } }), 'schedule.cron', /the hour can't be 25: it takes 0 to 23/],
     ['a cron that never comes', () => ({ schedule: { cron: '0 0 31 2 *' } }), 'schedule.cron', /never comes/],
     ['a zone that is none', () => ({ schedule: { cron: '@daily', zone: 'Paris' } }), 'schedule.zone', /such as Europe\/Paris/],
-    ['a zone of an interval', () => ({ schedule: { every_minutes: 5, zone: 'UTC' } }), 'schedule.zone', /is of cron/],
+    ['a zone of an interval', () => ({ schedule: { every_minutes: 5, zone: 'UTC' } }), 'schedule.zone', /applies to cron/],
     ['an interval of nothing', () => ({ schedule: { every_minutes: 0 } }), 'schedule.every_minutes', /from 1 to 10080/],
     ['a jitter as long as the distance', () => ({ schedule: { every_minutes: 1, jitter_seconds: 60 } }), 'schedule.jitter_seconds',
       /0 to 59/],
