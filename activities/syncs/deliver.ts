@@ -131,7 +131,9 @@ function withoutSecret(outcome: WriteOutcome, secretSettings: OpenConnection['se
   return outcome.kind === 'failed' ? { ...outcome, message: shorten(redacted(outcome.message, secretSettings)) } : outcome;
 }
 
-async function noteAnswered(deps: Dependencies, { key }: SyncJob, { records, share = null }: Delivery, outcomes: WriteOutcome[]): Promise<void> {
+async function noteAnswered(
+  deps: Dependencies, { key }: SyncJob, { records, share = null }: Delivery, outcomes: WriteOutcome[],
+): Promise<void> {
   await write(deps.db, async (tx) => {
     const run = await lockRunOfBatch(tx, key);
     if (!run) throw new JobGone();

@@ -58,7 +58,7 @@ it('a receipt says what it vouches for: people, places, survivors, copies', asyn
     'receipt rct_1: valid, signed by ', 'of erasure, request gdp_1, round 1', '1 person, known by 3 ids',
     '121 rows and files were erased, in 2 places', 'found 0 survivors', 'events: 120 erased',
     'exporter exp_1: notified by daily/exp_1/deletions/1.json', 'exp_2: not notified. AccessDenied',
-    'sync syn_1: elsewhere. It wrote', 'kept: tombstones, so that nobody',
+    'sync syn_1: elsewhere. delete them', 'kept: tombstones, so that nobody',
   ]) expect(out).toContain(said);
 });
 

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { makeWorld } from '../../harness/core/world.ts';
 import { mapping, useSyncs } from './use-syncs.ts';
@@ -35,7 +34,7 @@ describe('a definition is refused with what is wrong named, and what would be ri
       /Europe\/Paris/],
     ['an option of another conversion', () => ({ mapping: mapping({ from: 'a', as: 'number', format: 'yyyy' }) }),
       'mapping.fields.0.format',
-      /is of as: date and as: datetime, not of number/],
+      /applies to as: date and as: datetime, not to number/],
     ['an option without a conversion', () => ({ mapping: mapping({ from: 'a', decimal: ',' }) }), 'mapping.fields.0.decimal',
       /applies to as: number, not to an entry without as/],
     ['a word that is true and false', () => ({ mapping: mapping({ from: 'a', as: 'boolean', true: ['no'] }) }), 'mapping.fields.0.true',
@@ -127,11 +126,4 @@ describe('a definition is refused with what is wrong named, and what would be ri
     const own = await create({ destination: { sor: sor.identifier } });
     expect([...elements, own.body.messages[0].element]).toEqual(['source.connection', 'source.connection', 'destination.sor']);
   });
-});
-
-test('the sync of the guide is taken as it stands there', async () => {
-  const guide = await readFile(new URL('../../../docs/syncs.md', import.meta.url), 'utf8');
-  const [, text] = /<<'JSON'\n(.*?)\nJSON/s.exec(guide)!;
-  const body = JSON.parse(text!.replace('con_…', connections.postgres!).replace('sor_…', world.sor.identifier)) as object;
-  expect((await post('', body)).body.result).toMatchObject(body);
 });
