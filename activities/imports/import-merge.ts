@@ -7,7 +7,7 @@ import { holdSorRevision } from '../../store/attributes/systems-of-records.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { insertImportErrors, updateErrorsRedriven } from '../../store/imports/import-errors.ts';
 import {
-  type ErrorCounts, type LaneProgress, type LaneRef, listImportLanes, lockImportLane, sumErrors, updateImportLane,
+  type ErrorCounts, type LaneProgress, type LaneRef, lockImportLane, sumErrors, updateImportLane,
 } from '../../store/imports/import-lanes.ts';
 import type { Import, PinnedImport } from '../../store/imports/import-record.ts';
 import { lockImport, updateImportEnded } from '../../store/imports/imports.ts';
@@ -119,19 +119,14 @@ export async function finishImport(deps: Dependencies, job: Import): Promise<voi
   await endWith(deps, { ...job, importId: job.id }, 'finished', error);
 }
 
-/** An error of the file as a whole is counted in the first lane, and as no row. */
+/** An error of the file as a whole is none of a row, and so in no count. */
 async function endWith(
   deps: Dependencies, { entityId, importId, generation }: ImportKey, state: 'finished' | 'failed', error: ImportError | null,
 ): Promise<void> {
   await write(deps.db, async (tx) => {
     const held = await lockImport(tx, entityId, importId, generation);
     if (!held) return;
-    if (error) {
-      await insertImportErrors(tx, entityId, importId, [error]);
-      const [first] = await listImportLanes(tx, entityId, importId);
-      await updateImportLane(tx, { entityId, importId, generation, lane: 0 },
-        { ...first!, errorsByType: addErrors(first!.errorsByType, [error]) });
-    }
+    if (error) await insertImportErrors(tx, entityId, importId, [error]);
     await updateImportEnded(tx, held, state);
     deps.boundary('import: before the end commits');
   });

@@ -34,7 +34,7 @@ export const ImportProgress = z.object({
   failure: z.string().nullable().describe('Why the file as a whole could not be imported'),
   defect: z.string().nullable().describe('Why the end of the file could not be read'),
   rows: RowCounts.extend({ open: z.int().describe('Ignored and failed rows that no re-drive has brought since') }),
-  errors_by_type: z.record(z.string(), z.int()).describe('Rows ignored and failed, by error type'),
+  errors_by_type: z.record(z.string(), z.int()).describe('Rows ignored and failed, by error type; an error of the file as a whole is not counted'),
   bytes_read: z.int().describe('Of the decompressed file'),
   next_line: z.int().describe('All rows before this line are done'),
   rate: z.number().nullable().describe('Rows per second since the start'),
