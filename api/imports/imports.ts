@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { DELIMITERS, ENCODINGS } from '../../domain/core/csv-bytes.ts';
 import { requestHeadersError } from '../../domain/core/request-headers.ts';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
+import { DECIMALS } from '../../domain/core/table-format.ts';
 import { IMPORT_ERROR_TYPES } from '../../domain/imports/import-error-type.ts';
 import { bodyFlag, customerId, identifier, jsonObject, queryFlag, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
@@ -25,9 +27,16 @@ export const ImportProgress = z.object({
     bytes: z.int().nullable().describe(untilStored),
     sha256: z.string().nullable(),
     compressed: z.boolean().nullable(),
-    decompressed_bytes: z.int().nullable(),
+    decompressed_bytes: z.int().nullable().describe('Of the copy that the import reads: decompressed, and CSV in UTF-8'),
     decompressed_sha256: z.string().nullable(),
   }),
+  file: z.object({
+    format: z.enum(['csv', 'xlsx']),
+    delimiter: z.enum(DELIMITERS).describe('Of an .xlsx file that of its error file'),
+    encoding: z.enum(ENCODINGS),
+    decimal: z.enum(DECIMALS),
+    sheet: z.string().nullable().describe('Of an .xlsx file'),
+  }).nullable().describe('How the file is read, as found in it or set with it; null until its beginning is read'),
   fetched_bytes: z.int().nullable().describe('Of the attempt to fetch the file; null for an upload'),
   fetch: z.object({ tries: z.int(), fault: z.string().nullable() }).nullable()
     .describe('How often the file was asked for, and why the last time came to nothing'),
@@ -49,6 +58,10 @@ export const ImportProgress = z.object({
 }).meta({ id: 'ImportProgress' });
 export type ImportProgress = z.output<typeof ImportProgress>;
 
+/** A tab is hard to type, and to keep in a web form. */
+const delimiter = z.enum([...DELIMITERS, 'tab'], { error: 'must be a comma, a semicolon, a tab (or the word tab) or |' })
+  .transform((value) => value === 'tab' ? '\t' as const : value);
+
 const fileUrl = z.string().superRefine((value, ctx) => {
   const error = sourceUrlError(value);
   if (error !== undefined) ctx.addIssue({ code: 'custom', message: error });
@@ -65,6 +78,12 @@ export const NewImport = z.object({
   api_key: text(),
   file_url: fileUrl.optional().describe('Where to fetch the file, instead of sending it; gzipped or not'),
   request_headers: requestHeaders.optional().describe('Sent with the request for file_url; in a web form as JSON'),
+  delimiter: delimiter.optional().describe('What stands between the fields of CSV; found from the header where it is not set'),
+  encoding: z.enum(ENCODINGS, { error: `must be one of ${ENCODINGS.join(', ')}` }).optional()
+    .describe('Of a file without a byte order mark; UTF-8 where it is not set'),
+  decimal: z.enum(DECIMALS, { error: 'must be a point or a comma' }).optional()
+    .describe('What stands before the decimals of a Number in CSV; a point where it is not set'),
+  sheet: text({ max: 31 }).optional().describe('The sheet of an .xlsx file by its name; the first one where it is not set'),
   skip_email: bodyFlag.default(false),
   dry_run: bodyFlag.default(false).describe('Report what the import would do, and change nothing'),
   redrive_of: identifier.optional().describe('The import whose corrected error file this is'),
@@ -75,8 +94,8 @@ export const importAttributeValues = operation({
   id: 'importAttributeValues',
   method: 'POST',
   path: '/api/attribute_values/batch_import',
-  summary: 'Import attribute values from a CSV file',
-  description: 'The file is a web-form part named `file`, gzipped or not, or is fetched from `file_url`. Fields may come '
+  summary: 'Import attribute values from a file of CSV or Excel',
+  description: 'The file is a web-form part named `file`, CSV or .xlsx, gzipped, zipped or as it is, or is fetched from `file_url`. Fields may come '
     + 'before or after the file; before it, wrong credentials are refused at once.',
   audits: 'import import',
   tag: 'Imports',
