@@ -43,7 +43,8 @@ export const ImportProgress = z.object({
   failure: z.string().nullable().describe('Why the file as a whole could not be imported'),
   defect: z.string().nullable().describe('Why the end of the file could not be read'),
   rows: RowCounts.extend({ open: z.int().describe('Ignored and failed rows that no re-drive has brought since') }),
-  errors_by_type: z.record(z.string(), z.int()).describe('Rows ignored and failed, by error type; an error of the file as a whole is not counted'),
+  errors_by_type: z.record(z.string(), z.int())
+    .describe('Rows ignored and failed, by error type; an error of the file as a whole is not counted'),
   bytes_read: z.int().describe('Of the decompressed file'),
   next_line: z.int().describe('All rows before this line are done'),
   rate: z.number().nullable().describe('Rows per second since the start'),
@@ -95,8 +96,8 @@ export const importAttributeValues = operation({
   method: 'POST',
   path: '/api/attribute_values/batch_import',
   summary: 'Import attribute values from a file of CSV or Excel',
-  description: 'The file is a web-form part named `file`, CSV or .xlsx, gzipped, zipped or as it is, or is fetched from `file_url`. Fields may come '
-    + 'before or after the file; before it, wrong credentials are refused at once.',
+  description: 'The file is a web-form part named `file`, CSV or .xlsx, gzipped, zipped or as it is, or is fetched from '
+    + '`file_url`. Fields may come before or after the file; before it, wrong credentials are refused at once.',
   audits: 'import import',
   tag: 'Imports',
   auth: 'sor_key',

@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
+import { closeSync, createWriteStream } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -8,8 +7,9 @@ import { createTranscoder, encodingOf } from '../../domain/core/file-encoding.ts
 import { MAX_DECOMPRESSED_BYTES } from '../../domain/core/gunzip.ts';
 import { isCompoundFile, isZip, type TableFormat, type TableSettings } from '../../domain/core/table-format.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
+import { openWithoutName } from './shared-strings.ts';
 import { isOfficeFile, openSheet } from './xlsx.ts';
-import { onlyEntry, openZip, tooLarge } from './zip-file.ts';
+import { onlyEntry, type OpenZip, openZip, tooLarge } from './zip-file.ts';
 
 type CanonicalContext = {
   /** A folder for what can't be read as it comes. */
@@ -82,21 +82,26 @@ async function* transcoded(chunks: AsyncIterable<Buffer>, encoding: Encoding): A
   yield transcoder.end();
 }
 
-/** A zip file tells at its end what it holds, so it lies on disk while it is read. */
+/**
+ * A zip file tells at its end what it holds, so it lies on disk while it is read. It is open by its descriptor alone: a process that is
+ * killed leaves nothing of it.
+ */
 async function unpacked(
   chunks: AsyncGenerator<Buffer>, settings: TableSettings, context: CanonicalContext, isInZip: boolean,
 ): Promise<CanonicalFile> {
   const { scratch, signal, maxBytes = MAX_DECOMPRESSED_BYTES } = context;
   const folder = await mkdtemp(join(scratch, 'file-'));
-  const path = join(folder, randomUUID());
-  let zip: Awaited<ReturnType<typeof openZip>> | undefined;
+  let zip: OpenZip | undefined;
+  let fd: number | undefined;
   const clear = async () => {
-    zip?.close();
+    if (zip) zip.close();
+    else if (fd !== undefined) closeSync(fd);
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
   };
   try {
-    await pipeline(bounded(chunks, maxBytes), createWriteStream(path, { mode: 0o600 }), { signal });
-    zip = await openZip(path, { maxBytes, signal });
+    fd = openWithoutName(join(folder, 'source'));
+    await pipeline(bounded(chunks, maxBytes), createWriteStream('', { fd, autoClose: false }), { signal });
+    zip = await openZip(fd, { maxBytes, signal });
     if (isOfficeFile(zip)) {
       const { sheet, rows } = await openSheet(zip, { sheet: settings.sheet, folder });
       const format = { format: 'xlsx' as const, delimiter: ',' as const, encoding: 'utf-8' as const, sheet, isZip: isInZip };

@@ -41,7 +41,8 @@ export async function* filePortions(
     last = items.at(-1)?.after ?? last;
     const end = last;
     const done = isUnpacked ? null : counted.done(start.offset > file.from);
-    return { items, ...done === null ? {} : { done }, cursorAfter: (index) => cursorAt(items[index]?.after ?? end, isDone && index === items.length - 1) };
+    const cursorAfter = (index: number) => cursorAt(items[index]?.after ?? end, isDone && index === items.length - 1);
+    return { items, ...done === null ? {} : { done }, cursorAfter };
   };
   for await (const chunk of skipped(bytes, start.offset - file.from)) {
     const next = portion(reader.push(chunk), false);

@@ -12,8 +12,9 @@ export const fileSettings = {
     .describe('What stands between the fields of CSV: a comma, a semicolon, a tab or |; found from the header where it is not set')),
   encoding: harmless(z.enum(ENCODINGS, { error: `encoding must be one of ${ENCODINGS.join(', ')}` }).optional()
     .describe('Of CSV without a byte order mark; UTF-8 where it is not set')),
-  sheet: harmless(z.string({ error: 'sheet must be a text' }).min(1, 'sheet must not be empty').max(31, 'sheet must have at most 31 characters')
-    .optional().describe('The sheet of an .xlsx file by its name; the first one where it is not set')),
+  sheet: harmless(z.string({ error: 'sheet must be a text' }).min(1, 'sheet must not be empty')
+    .max(31, 'sheet must have at most 31 characters').optional()
+    .describe('The sheet of an .xlsx file by its name; the first one where it is not set')),
 };
 
 export type FileSettings = { format: 'csv' | 'jsonl' } & TableSettings;

@@ -1,5 +1,4 @@
-import { readSync } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 
 /** So many texts are read back at once; the place of each such block is kept in memory. */
 const BLOCK = 64;
@@ -9,9 +8,16 @@ const CACHE_BYTES = 16 * 1024 * 1024;
 
 type Block = { texts: string[]; bytes: number };
 
+/** Opens a new file and takes its name away, so that what is in it ends with the process, however that ends. */
+export function openWithoutName(path: string): number {
+  const fd = openSync(path, 'wx+', 0o600);
+  rmSync(path);
+  return fd;
+}
+
 /** Texts by their numbers, on disk: an Excel file may have more of them than there is memory. */
 export class SharedStrings {
-  readonly #file: FileHandle;
+  readonly #fd: number;
   /** Where each block begins in the file. */
   readonly #blocks: number[] = [];
   readonly #cache = new Map<number, Block>();
@@ -21,12 +27,8 @@ export class SharedStrings {
   #pending: Buffer[] = [];
   #pendingBytes = 0;
 
-  private constructor(file: FileHandle) {
-    this.#file = file;
-  }
-
-  static async create(path: string): Promise<SharedStrings> {
-    return new SharedStrings(await open(path, 'wx+', 0o600));
+  constructor(path: string) {
+    this.#fd = openWithoutName(path);
   }
 
   add(text: string): void {
@@ -41,9 +43,10 @@ export class SharedStrings {
   }
 
   /** Writes what was added, once it is much or all. */
-  async flush(isAll: boolean): Promise<void> {
+  flush(isAll: boolean): void {
     if (this.#pendingBytes === 0 || (!isAll && this.#pendingBytes < WRITE_BYTES)) return;
-    await this.#file.writeFile(Buffer.concat(this.#pending));
+    const bytes = Buffer.concat(this.#pending);
+    for (let at = 0; at < bytes.length;) at += writeSync(this.#fd, bytes, at);
     this.#pending = [];
     this.#pendingBytes = 0;
   }
@@ -71,7 +74,7 @@ export class SharedStrings {
     const start = this.#blocks[number]!;
     const bytes = Buffer.alloc((this.#blocks[number + 1] ?? this.#bytes) - start);
     for (let at = 0; at < bytes.length;) {
-      const read = readSync(this.#file.fd, bytes, at, bytes.length - at, start + at);
+      const read = readSync(this.#fd, bytes, at, bytes.length - at, start + at);
       if (read === 0) throw new Error('the file of shared strings is shorter than it was');
       at += read;
     }
@@ -85,7 +88,7 @@ export class SharedStrings {
     return { texts, bytes: bytes.length };
   }
 
-  close(): Promise<void> {
-    return this.#file.close();
+  close(): void {
+    closeSync(this.#fd);
   }
 }

@@ -88,22 +88,19 @@ function chooseSheet(sheets: Workbook['sheets'], wanted: string | undefined): Sh
   if (chosen) return chosen;
   const names = sheets.slice(0, 10).map(({ name }) => quote(name)).join(', ');
   const has = sheets.length === 0 ? 'no sheet' : `${names}${sheets.length > 10 ? ', …' : ''}`;
-  throw sourceRefusal('source_refused', `The Excel file has ${has}${wanted === undefined ? '' : `, and no sheet ${quote(wanted)}: check sheet`}`);
+  const lacks = wanted === undefined ? '' : `, and no sheet ${quote(wanted)}: check sheet`;
+  throw sourceRefusal('source_refused', `The Excel file has ${has}${lacks}`);
 }
 
 async function* readSheet(zip: OpenZip, workbook: Workbook, sheet: Sheet, { folder }: SheetOptions): AsyncGenerator<Buffer> {
   const entry = entryOf(zip, sheet.part);
   const formats = await readFormats(zip, workbook.stylesPart);
-  const strings = await SharedStrings.create(join(folder, 'strings'));
+  const strings = new SharedStrings(join(folder, 'strings'));
   try {
     await readStrings(zip, workbook.stringsPart, strings);
-    const rows = new SheetRows(sheet.part, { formats, strings, is1904: workbook.is1904 });
-    for await (const _ of parseXml(sheet.part, zip.read(entry), rows)) {
-      if (rows.characters >= CHUNK) yield rows.take();
-    }
-    yield rows.take();
+    yield* parseXml(sheet.part, zip.read(entry), new SheetRows(sheet.part, { formats, strings, is1904: workbook.is1904 }));
   } finally {
-    await strings.close();
+    strings.close();
   }
 }
 
@@ -142,9 +139,12 @@ async function readStrings(zip: OpenZip, part: string | null, strings: SharedStr
       if (name === 'si') strings.add(text.take());
     },
     text: (piece) => text.add(piece),
+    take(isEnd) {
+      strings.flush(isEnd);
+      return null;
+    },
   };
-  for await (const _ of parseXml(part, zip.read(entryOf(zip, part)), events)) await strings.flush(false);
-  await strings.flush(true);
+  await readPart(zip, part, events);
 }
 
 /** The text of a cell, which may be spread over runs of different looks. How it is pronounced (rPh) is no part of it. */
@@ -186,12 +186,12 @@ class CellText {
 type Lookups = { formats: readonly (DateFormat | null)[]; strings: SharedStrings; is1904: boolean };
 
 /** Makes records of CSV of a sheet's XML. All have as many fields as the first, unless they have more. */
-class SheetRows implements XmlEvents {
+class SheetRows implements XmlEvents<Buffer> {
   readonly #part: string;
   readonly #lookups: Lookups;
   readonly #text: CellText;
   #rows: string[] = [];
-  characters = 0;
+  #characters = 0;
   #isInRows = false;
   #row = 0;
   #width = 0;
@@ -206,11 +206,11 @@ class SheetRows implements XmlEvents {
     this.#text = new CellText(part);
   }
 
-  /** The rows since the last call. */
-  take(): Buffer {
+  take(isEnd: boolean): Buffer | null {
+    if (!isEnd && this.#characters < CHUNK) return null;
     const bytes = Buffer.from(this.#rows.join(''));
     this.#rows = [];
-    this.characters = 0;
+    this.#characters = 0;
     return bytes;
   }
 
@@ -286,12 +286,12 @@ class SheetRows implements XmlEvents {
 
   #add(line: string): void {
     this.#rows.push(line);
-    this.characters += line.length;
+    this.#characters += line.length;
   }
 }
 
 async function readPart(zip: OpenZip, part: string, events: XmlEvents): Promise<void> {
-  for await (const _ of parseXml(part, zip.read(entryOf(zip, part)), events));
+  await Array.fromAsync(parseXml(part, zip.read(entryOf(zip, part)), events));
 }
 
 function entryOf(zip: OpenZip, part: string): Entry {

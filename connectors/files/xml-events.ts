@@ -3,25 +3,27 @@ import { Refusal } from '../../domain/core/refusal.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
 /** Names without their prefixes. */
-export type XmlEvents = {
+export type XmlEvents<T = never> = {
   open?(name: string, attributes: Record<string, string>): void;
   close?(name: string): void;
   text?(text: string): void;
+  /** Called after each few characters, and at the end: what is there to be handed on, or null. */
+  take?(isEnd: boolean): T | null;
 };
 
 /** The longest tag, text or comment, in characters, and how deep elements lie in each other: far more than Excel writes. */
 const MAX_TOKEN = 1024 * 1024;
 const MAX_DEPTH = 64;
-/** What so many characters bring is handed on before the next are read: a cell may name a text a thousand times as long. */
+/** After so many characters what they brought may be handed on: a cell may name a text a thousand times as long as itself. */
 const SLICE = 8 * 1024;
 
 /**
- * Reads XML and calls `events` as it comes; yields after each few of them. Refuses what is not well-formed, is not UTF-8, or has a
- * document type, with which it could declare entities that expand without end.
+ * Reads XML, calls `events` as it comes, and yields what they give. Refuses what is not well-formed, is not UTF-8, or has a document
+ * type, with which it could declare entities that expand without end.
  */
-export async function* parseXml(
-  part: string, bytes: AsyncIterable<Buffer>, events: XmlEvents,
-): AsyncGenerator<void, void, undefined> {
+export async function* parseXml<T = never>(
+  part: string, bytes: AsyncIterable<Buffer>, events: XmlEvents<T>,
+): AsyncGenerator<T, void, undefined> {
   const parser = new SaxesParser();
   let depth = 0;
   let lastToken = 0;
@@ -60,11 +62,13 @@ export async function* parseXml(
     write(() => { text = decoder.decode(chunk, { stream: true }); });
     for (let at = 0; at < text.length; at += SLICE) {
       write(() => { parser.write(text.slice(at, at + SLICE)); });
-      yield;
+      const taken = events.take?.(false) ?? null;
+      if (taken !== null) yield taken;
     }
   }
   write(() => { parser.close(); });
-  yield;
+  const last = events.take?.(true) ?? null;
+  if (last !== null) yield last;
 }
 
 function localName(name: string): string {

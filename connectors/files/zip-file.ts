@@ -1,4 +1,4 @@
-import { type Entry, openPromise, type ZipFile } from 'yauzl';
+import { type Entry, fromFdPromise, type ZipFile } from 'yauzl';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { quote } from '../../domain/core/text-limits.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
@@ -6,7 +6,7 @@ import { sourceRefusal } from '../core/source-refusal.ts';
 /** A workbook has a few files for each sheet. */
 const MAX_ENTRIES = 10_000;
 
-/** The files in a zip file on disk, by their names. */
+/** The files in a zip file, by their names. */
 export type OpenZip = {
   entries: ReadonlyMap<string, Entry>;
   /** What it holds; all that is read of one zip file has at most the bytes that it was opened with. */
@@ -14,8 +14,9 @@ export type OpenZip = {
   close(): void;
 };
 
-export async function openZip(path: string, { maxBytes, signal }: { maxBytes: number; signal: AbortSignal }): Promise<OpenZip> {
-  const zip = await openPromise(path, { lazyEntries: true, autoClose: false }).catch(refuseCutOff);
+/** Opens a zip file by its descriptor, which `close` closes. */
+export async function openZip(fd: number, { maxBytes, signal }: { maxBytes: number; signal: AbortSignal }): Promise<OpenZip> {
+  const zip = await fromFdPromise(fd, { lazyEntries: true, autoClose: false }).catch(refuseCutOff);
   try {
     const entries = await listEntries(zip);
     let bytes = 0;

@@ -13,7 +13,7 @@ function builtInFormat(id: number): DateFormat | null {
 }
 
 /** Texts, colors, conditions and locales in a format, in which letters are no parts of a date; AM/PM is a time. */
-const LITERALS = /"[^"]*"|\\.|_.|\*.|\[[^\]]*\]/gs;
+const LITERALS = /"[^"]*"|\\.|_.|\*.|\[[^[\]]*\]/gs;
 const ELAPSED = /\[(?:h+|m+|s+)\]/i;
 
 /** Whether a format shows numbers as dates; `code` is null where the file does not spell it out. An elapsed time, [h]:mm, is none. */

@@ -1,11 +1,11 @@
 import {
   parseAttributeValue, type ParsedValue, type ScalarType, type ScalarValue, type ValueFailure,
 } from '../attributes/attribute-value.ts';
+import { numberReader } from '../attributes/number-conversion.ts';
 import { type Action, ACTIONS } from '../attributes/set-actions.ts';
 import {
   type AttributeRules, findAction, findAttribute, type ImportAttribute, refused, type RefusedRow, type RowOutcome,
 } from '../attributes/value-row.ts';
-import { readNumber } from '../core/number-value.ts';
 import type { Decimal } from '../core/table-format.ts';
 import { quote } from '../core/text-limits.ts';
 import { columnNames, type ImportFormat } from './import-file.ts';
@@ -51,12 +51,14 @@ function checkScalar(
   return { ...row, action: 'set', value: parsed.value };
 }
 
-/** A number whose decimals stand behind the mark that is set. */
+const readWithComma = numberReader({ as: 'number', decimal: ',' });
+
+/** A number whose decimals stand behind the mark that is set; behind a comma, as the mapping of a sync reads them. */
 function parseNumberWith(decimal: Decimal, text: string): ParsedValue<ScalarValue> {
   if (decimal === ',' && text !== '') {
-    if (text.includes('.')) return invalidNumber(text, 'has a point, and the setting decimal is a comma');
-    const reading = readNumber(text.replace(',', '.'));
-    return reading.ok ? reading : invalidNumber(text, reading.message);
+    const reading = readWithComma(text);
+    if (!reading.ok) return invalidNumber(text, `${reading.message}; decimal is set to a comma`);
+    return parseAttributeValue('Number', String(reading.value));
   }
   const parsed = parseAttributeValue('Number', text);
   if (parsed.ok || !/^-?\d+,\d+$/.test(text)) return parsed;

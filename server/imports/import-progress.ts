@@ -69,8 +69,8 @@ function showRows({ rowsIn, rowsOk, rowsIgnored, rowsFailed }: Import): api.RowC
 
 function showFormat({ fileFormat }: Import): api.ImportProgress['file'] {
   if (fileFormat === null) return null;
-  const { isZip: _, ...shown } = fileFormat;
-  return shown;
+  const { format, delimiter, encoding, decimal, sheet } = fileFormat;
+  return { format, delimiter, encoding, decimal, sheet };
 }
 
 function showSource({ shownUrl, file, fileFormat }: Import): api.ImportProgress['source'] {

@@ -70,9 +70,9 @@ export type ReadableImport = PinnedImport & { fileFormat: ImportFileFormat };
 /** A file that is pinned already, or an address to fetch it from with these headers. */
 export type ImportSource = PinnedFile | { url: string; headers: Record<string, string> };
 
-export type NewImport = Pick<Import, 'sorId' | 'version' | 'skipEmail'> & Partial<Pick<Import, 'dryRun' | 'parentId' | 'rootId' | 'fileSettings'>> & {
-  source: ImportSource;
-};
+export type NewImport = Pick<Import, 'sorId' | 'version' | 'skipEmail'>
+  & Partial<Pick<Import, 'dryRun' | 'parentId' | 'rootId' | 'fileSettings'>>
+  & { source: ImportSource };
 
 /** Columns of `IMPORTS`. */
 export type ImportColumns = Omit<Import, 'file' | 'mail' | 'errorsByType'> & MailColumns<MailState>

