@@ -1,7 +1,7 @@
-import { closeSync, createWriteStream } from 'node:fs';
+import { closeSync, write } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
 import { type Encoding, findDelimiter } from '../../domain/core/csv-bytes.ts';
 import { createTranscoder, encodingOf } from '../../domain/core/file-encoding.ts';
 import { MAX_DECOMPRESSED_BYTES } from '../../domain/core/gunzip.ts';
@@ -46,7 +46,7 @@ export async function canonicalFile(
     if (isZip(head)) return await unpacked(chunks, settings, context, isInZip);
     const format = { format: 'csv' as const, delimiter: settings.delimiter ?? found, encoding, sheet: null, isZip: isInZip };
     if (encoding === 'utf-8') return { format, isConverted: isInZip, chunks };
-    return { format, isConverted: true, chunks: transcoded(chunks, encoding) };
+    return { format, isConverted: true, chunks: bounded(transcoded(chunks, encoding), context) };
   } catch (error) {
     await all.return?.();
     throw error;
@@ -89,23 +89,19 @@ async function* transcoded(chunks: AsyncIterable<Buffer>, encoding: Encoding): A
 async function unpacked(
   chunks: AsyncGenerator<Buffer>, settings: TableSettings, context: CanonicalContext, isInZip: boolean,
 ): Promise<CanonicalFile> {
-  const { scratch, signal, maxBytes = MAX_DECOMPRESSED_BYTES } = context;
-  const folder = await mkdtemp(join(scratch, 'file-'));
+  const { signal, maxBytes = MAX_DECOMPRESSED_BYTES } = context;
+  const folder = await mkdtemp(join(context.scratch, 'file-'));
   let zip: OpenZip | undefined;
-  let fd: number | undefined;
   const clear = async () => {
-    if (zip) zip.close();
-    else if (fd !== undefined) closeSync(fd);
+    zip?.close();
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
   };
   try {
-    fd = openWithoutName(join(folder, 'source'));
-    await pipeline(bounded(chunks, maxBytes), createWriteStream('', { fd, autoClose: false }), { signal });
-    zip = await openZip(fd, { maxBytes, signal });
+    zip = await openZip(await spill(bounded(chunks, context), join(folder, 'source')), { maxBytes, signal });
     if (isOfficeFile(zip)) {
       const { sheet, rows } = await openSheet(zip, { sheet: settings.sheet, folder });
       const format = { format: 'xlsx' as const, delimiter: ',' as const, encoding: 'utf-8' as const, sheet, isZip: isInZip };
-      return { format, isConverted: true, chunks: before(clear, bounded(rows, maxBytes)) };
+      return { format, isConverted: true, chunks: before(clear, bounded(rows, context)) };
     }
     if (isInZip) throw sourceRefusal('source_refused', 'The zip file holds another zip file: it must hold one file of CSV or .xlsx');
     const inner = await canonicalFile(zip.read(onlyEntry(zip)), settings, context, true);
@@ -116,9 +112,28 @@ async function unpacked(
   }
 }
 
-async function* bounded(chunks: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer, void, undefined> {
+const writeTo = promisify(write);
+
+/** Writes the chunks to disk, and returns the descriptor of the file. */
+async function spill(chunks: AsyncIterable<Buffer>, path: string): Promise<number> {
+  const fd = openWithoutName(path);
+  try {
+    for await (const chunk of chunks) {
+      for (let at = 0; at < chunk.length;) at += (await writeTo(fd, chunk, at)).bytesWritten;
+    }
+    return fd;
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+async function* bounded(
+  chunks: AsyncIterable<Buffer>, { signal, maxBytes = MAX_DECOMPRESSED_BYTES }: CanonicalContext,
+): AsyncGenerator<Buffer, void, undefined> {
   let bytes = 0;
   for await (const chunk of chunks) {
+    signal.throwIfAborted();
     bytes += chunk.length;
     if (bytes > maxBytes) throw tooLarge(maxBytes);
     yield chunk;

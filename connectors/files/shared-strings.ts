@@ -3,8 +3,8 @@ import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 /** So many texts are read back at once; the place of each such block is kept in memory. */
 const BLOCK = 64;
 const WRITE_BYTES = 256 * 1024;
-/** Blocks that were read are kept up to so many bytes of texts. */
-const CACHE_BYTES = 16 * 1024 * 1024;
+/** Blocks that were used are kept until they come to so many bytes of texts, and once more until the next do. */
+const CACHE_BYTES = 8 * 1024 * 1024;
 
 type Block = { texts: string[]; bytes: number };
 
@@ -20,8 +20,9 @@ export class SharedStrings {
   readonly #fd: number;
   /** Where each block begins in the file. */
   readonly #blocks: number[] = [];
-  readonly #cache = new Map<number, Block>();
-  #cachedBytes = 0;
+  #recent = new Map<number, Block>();
+  #recentBytes = 0;
+  #older = new Map<number, Block>();
   #count = 0;
   #bytes = 0;
   #pending: Buffer[] = [];
@@ -57,16 +58,17 @@ export class SharedStrings {
     return this.#block(Math.floor(index / BLOCK)).texts[index % BLOCK];
   }
 
-  /** Those that were used last are kept. */
   #block(number: number): Block {
-    const block = this.#cache.get(number) ?? this.#read(number);
-    this.#cache.delete(number);
-    this.#cache.set(number, block);
-    for (const [oldest, { bytes }] of this.#cache) {
-      if (this.#cachedBytes <= CACHE_BYTES || oldest === number) break;
-      this.#cache.delete(oldest);
-      this.#cachedBytes -= bytes;
+    const recent = this.#recent.get(number);
+    if (recent) return recent;
+    const block = this.#older.get(number) ?? this.#read(number);
+    if (this.#recentBytes > CACHE_BYTES) {
+      this.#older = this.#recent;
+      this.#recent = new Map();
+      this.#recentBytes = 0;
     }
+    this.#recent.set(number, block);
+    this.#recentBytes += block.bytes;
     return block;
   }
 
@@ -84,7 +86,6 @@ export class SharedStrings {
       texts.push(bytes.toString('utf8', at + 4, end));
       at = end;
     }
-    this.#cachedBytes += bytes.length;
     return { texts, bytes: bytes.length };
   }
 

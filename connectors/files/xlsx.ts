@@ -55,7 +55,7 @@ async function readWorkbook(zip: OpenZip): Promise<Workbook> {
       if (name !== 'sheet') return;
       bounded(main, found.length);
       const [, id] = Object.entries(attributes).find(([attribute]) => /(?:^|:)id$/.test(attribute)) ?? [];
-      found.push({ name: attributes['name'] ?? '', id, isHidden: (attributes['state'] ?? 'visible') !== 'visible' });
+      found.push({ name: (attributes['name'] ?? '').slice(0, 255), id, isHidden: (attributes['state'] ?? 'visible') !== 'visible' });
     },
   });
   if (!isWorkbook) throw sourceRefusal('source_refused', 'The file is of Microsoft Office, and no Excel workbook: save it as .xlsx');

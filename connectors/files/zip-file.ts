@@ -1,10 +1,12 @@
+import { closeSync } from 'node:fs';
 import { type Entry, fromFdPromise, type ZipFile } from 'yauzl';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { quote } from '../../domain/core/text-limits.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
-/** A workbook has a few files for each sheet. */
+/** A workbook has a few files for each sheet. Their names, and what a zip file says about them, have at most so many bytes. */
 const MAX_ENTRIES = 10_000;
+const MAX_LIST_BYTES = 4 * 1024 * 1024;
 
 /** The files in a zip file, by their names. */
 export type OpenZip = {
@@ -14,9 +16,12 @@ export type OpenZip = {
   close(): void;
 };
 
-/** Opens a zip file by its descriptor, which `close` closes. */
+/** Opens a zip file by its descriptor, which is closed by `close`, or here if the file is refused. */
 export async function openZip(fd: number, { maxBytes, signal }: { maxBytes: number; signal: AbortSignal }): Promise<OpenZip> {
-  const zip = await fromFdPromise(fd, { lazyEntries: true, autoClose: false }).catch(refuseCutOff);
+  const zip = await fromFdPromise(fd, { lazyEntries: true, autoClose: false }).catch((error: unknown) => {
+    closeSync(fd);
+    throw isOfSystem(error) ? error : sourceRefusal('transfer_broken', 'The zip file is cut off: its end is missing');
+  });
   try {
     const entries = await listEntries(zip);
     let bytes = 0;
@@ -48,18 +53,16 @@ export function tooLarge(maxBytes: number): Refusal {
 }
 
 async function listEntries(zip: ZipFile): Promise<Map<string, Entry>> {
-  if (zip.entryCount > MAX_ENTRIES) {
-    throw sourceRefusal('source_refused', `The zip file holds ${zip.entryCount} files: it must hold exactly one`);
-  }
   const entries = new Map<string, Entry>();
-  for await (const entry of zip.eachEntry()) entries.set(entry.fileName, entry);
+  let bytes = 0;
+  for await (const entry of zip.eachEntry()) {
+    bytes += entry.fileNameLength + entry.extraFieldLength + entry.fileCommentLength;
+    if (entries.size === MAX_ENTRIES || bytes > MAX_LIST_BYTES) {
+      throw sourceRefusal('source_refused', 'The zip file holds too many files: it must hold exactly one');
+    }
+    entries.set(entry.fileName, entry);
+  }
   return entries;
-}
-
-/** Its list of files stands at a zip file's end. */
-function refuseCutOff(error: unknown): never {
-  if (isOfSystem(error)) throw error;
-  throw sourceRefusal('transfer_broken', 'The zip file is cut off: its end is missing');
 }
 
 function corruptOr(error: unknown): unknown {

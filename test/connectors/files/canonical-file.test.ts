@@ -207,7 +207,21 @@ describe('a zip file', () => {
       [await zipOf({ 'a.zip': await zipOf({ 'a.csv': 'x' }) }),
         'The zip file holds another zip file: it must hold one file of CSV or .xlsx'],
     ];
+    const many = Object.fromEntries(Array.from({ length: 10_001 }, (_, at) => [`${at}.csv`, '']));
+    const long = Object.fromEntries(Array.from({ length: 70 }, (_, at) => [`${'x'.repeat(60_000)}${at}`, '']));
+    for (const files of [many, long]) expect((await refusal(await zipOf(files))).message).toMatch(/holds too many files/);
     for (const [file, message] of messages) expect(await refusal(file)).toEqual({ status: 'source_refused', message });
+  });
+
+  it('is unpacked no further once its reader has gone, or is told to leave', async () => {
+    const file = await zipOf({ 'a.csv': 'x,1\n'.repeat(1_000_000) });
+    const late = new AbortController();
+    const { chunks } = await canonicalFile(pieces(file, 1000), {}, { scratch, signal: late.signal });
+    await chunks.next();
+    late.abort(new Error('time is up'));
+    await expect(Array.fromAsync(chunks)).rejects.toThrow('time is up');
+    await expect(canonicalFile(pieces(file, 1000), {}, { scratch, signal: late.signal })).rejects.toThrow('time is up');
+    expect(await readdir(scratch)).toEqual([]);
   });
 
   it('that is cut off, corrupt, or beyond the limit is refused, and what was unpacked is gone', async () => {

@@ -4,7 +4,7 @@ import { ZipFile } from 'yazl';
 /** A zip file of these files. */
 export function zipOf(files: Record<string, string | Buffer>): Promise<Buffer> {
   const zip = new ZipFile();
-  for (const [name, content] of Object.entries(files)) zip.addBuffer(Buffer.from(content), name);
+  for (const [name, content] of Object.entries(files)) zip.addBuffer(Buffer.from(content), name, { compress: content.length > 0 });
   zip.end();
   return buffer(zip.outputStream);
 }
