@@ -28,6 +28,7 @@ export type CanonicalFile = {
 
 /** So much of the beginning is looked at. */
 const HEAD_BYTES = 64 * 1024;
+
 /**
  * The one form in which files of tables are read: plain UTF-8 is handed on as it is, UTF-16 and what `encoding` names is turned into
  * UTF-8, an .xlsx file into CSV, and a zip file with one file is opened. Gzip was undone before. Refuses what it can't read.

@@ -121,6 +121,15 @@ describe('an .xlsx file', () => {
     expect((await read(await workbook({ sheets: { One: rows } }))).text).toBe('\n1,,3\n\n\n,2,\n,,,,5\n"two\nlines",,\n');
   });
 
+  it('may be as large as Excel allows; a row over 1 MiB is one line, which its readers refuse', async () => {
+    const cell = `<c t="inlineStr"><is><t>${'x'.repeat(32_765)}\n"</t></is></c>`;
+    const of = async (rows: string) => (await read(await workbook({ sheets: { One: rows } }))).text;
+    expect(await of(`<row>${cell}</row>`)).toBe(`"${'x'.repeat(32_765)}\n"""\n`);
+    const [first, second, ...more] = (await of(`<row>${cell.repeat(40)}</row><row><c><v>1</v></c></row>`)).split('\n');
+    expect([first!.length > 1024 ** 2, first!.includes('"'), second!.replaceAll(',', ''), more]).toEqual([true, false, '1', ['']]);
+    expect(await of('<row><c r="XFD1"><v>1</v></c></row>')).toBe(`${','.repeat(16_383)}1\n`);
+  });
+
   it('is read from its first sheet that is not hidden, or from the one that is set', async () => {
     const sheet = (text: string) => inlineRows([[text]]);
     const file = await workbook({ sheets: { Old: sheet('old'), 'Größe': sheet('first'), Third: sheet('third') }, hidden: ['Old'] });
