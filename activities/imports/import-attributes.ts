@@ -1,3 +1,4 @@
+import type { FileFailure } from '../../domain/imports/import-file.ts';
 import type { PinnedImport } from '../../store/imports/import-record.ts';
 import { claimImport, findImport, updateImportFormat } from '../../store/imports/imports.ts';
 import { heartbeating } from '../core/heartbeat.ts';
@@ -5,6 +6,7 @@ import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { ImportClaim, ImportRef } from './import-claim.ts';
 import { fetchFile } from './import-fetch.ts';
+import { readableImport } from './import-file.ts';
 import { loadLanes, type Outcome } from './import-lanes.ts';
 import { mailReport } from './import-mail.ts';
 import { failImport, finishImport } from './import-merge.ts';
@@ -49,12 +51,15 @@ async function findClaimed({ db }: Dependencies, { entityId, identifier, generat
   return job?.state === 'running' && job.generation === generation && job.file ? { ...job, file: job.file } : null;
 }
 
-async function loadFromCursor(deps: Dependencies, job: PinnedImport): Promise<Outcome> {
+async function loadFromCursor(deps: Dependencies, pinned: PinnedImport): Promise<Outcome> {
+  const fail = async (failure: FileFailure) => {
+    await failImport(deps, { ...pinned, importId: pinned.id }, failure);
+    return 'done' as const;
+  };
+  const job = await readableImport(deps, pinned);
+  if (job === 'moved') return job;
+  if ('errorType' in job) return fail(job);
   const header = await pinnedHeader(deps.files, job);
-  if (!header.ok) {
-    await failImport(deps, { ...job, importId: job.id }, header);
-    return 'done';
-  }
-  await updateImportFormat(deps.db, job, header.format);
-  return loadLanes(deps, job, header);
+  await updateImportFormat(deps.db, job, header.ok ? header.format : null);
+  return header.ok ? loadLanes(deps, job, header) : fail(header);
 }

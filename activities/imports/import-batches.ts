@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { Piece } from '../../domain/core/csv-pieces.ts';
 import { createCsvSplitter } from '../../domain/core/csv-splitter.ts';
+import type { TableSyntax } from '../../domain/core/table-format.ts';
+import type { ReadableImport } from '../../store/imports/import-record.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** Consecutive pieces of the file, merged together: from `offset` up to where the next batch begins. */
@@ -14,11 +16,15 @@ const BATCH_BYTES = 4 * 1024 * 1024;
 /** Small enough that batches end near their size. */
 const RUN_BYTES = 32 * 1024;
 
+function splitterOf({ format, delimiter }: TableSyntax, startOffset = 0, startLine = 1) {
+  return createCsvSplitter({ delimiter, countsRecords: format === 'xlsx', startOffset, startLine, maxRunBytes: RUN_BYTES });
+}
+
 /** Splits the file, which `open` reads from a record's start on, into batches of about `batchRecords`. */
 export async function* readBatches(
-  open: () => Readable, startOffset: number, startLine: number, batchRecords: number,
+  open: () => Readable, syntax: TableSyntax, startOffset: number, startLine: number, batchRecords: number,
 ): AsyncGenerator<Batch> {
-  const splitter = createCsvSplitter({ startOffset, startLine, maxRunBytes: RUN_BYTES });
+  const splitter = splitterOf(syntax, startOffset, startLine);
   let pieces: Piece[] = [];
   let records = 0;
   let offsets = offsetsAt(startOffset, startLine);
@@ -43,19 +49,19 @@ function offsetsAt(offset: number, line: number): BatchOffsets {
 
 /** The pieces of a batch once more: a batch ends where a piece does, so what lies in it is split as before. */
 export async function readBatchAgain(
-  { files }: Pick<Dependencies, 'files'>, fileKey: string, { offset, line, nextOffset }: BatchOffsets,
+  { files }: Pick<Dependencies, 'files'>, { file, fileFormat }: ReadableImport, { offset, line, nextOffset }: BatchOffsets,
 ): Promise<Piece[]> {
-  const bytes = files.read(fileKey, offset, nextOffset - offset);
-  const splitter = createCsvSplitter({ startOffset: offset, startLine: line, maxRunBytes: RUN_BYTES });
+  const bytes = files.read(file.fileKey, offset, nextOffset - offset);
+  const splitter = splitterOf(fileFormat, offset, line);
   const pieces: Piece[] = [];
   for await (const some of readPieces(bytes, splitter)) pieces.push(...some);
   return pieces;
 }
 
 /** The first piece of a file, whose first record is the header; none in an empty file. */
-export async function readFirstPiece(bytes: Readable): Promise<Piece | undefined> {
+export async function readFirstPiece(bytes: Readable, syntax: TableSyntax): Promise<Piece | undefined> {
   try {
-    for await (const pieces of readPieces(bytes, createCsvSplitter())) {
+    for await (const pieces of readPieces(bytes, splitterOf(syntax))) {
       for (const piece of pieces) return piece;
     }
     return undefined;

@@ -3,7 +3,7 @@ import type { AttributeChange } from '../../domain/attributes/attribute-change.t
 import type { Piece } from '../../domain/core/csv-pieces.ts';
 import { type CheckedRows, checkPieces, type LaneCursors, nothingChecked } from '../../domain/imports/import-batch.ts';
 import { ChangesPreparation, type PreparedChanges } from '../../store/attributes/merge-attribute-values.ts';
-import type { PinnedImport } from '../../store/imports/import-record.ts';
+import type { ReadableImport } from '../../store/imports/import-record.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type Batch, type BatchOffsets, readBatchAgain } from './import-batches.ts';
 import type { ImportRules } from './import-rules.ts';
@@ -26,7 +26,7 @@ const MAX_SETS = 1_000;
 
 /** Parses and checks a batch: a part for each lane, more than once where it changes many Sets. */
 export async function* checkBatch(
-  deps: Dependencies, job: PinnedImport, { pieces, offsets }: Batch, lanes: LaneCursors, rules: ImportRules,
+  deps: Dependencies, job: ReadableImport, { pieces, offsets }: Batch, lanes: LaneCursors, rules: ImportRules,
 ): AsyncGenerator<LanePart[]> {
   let { offset, line } = offsets;
   let check = new BatchCheck(deps, job, lanes, rules);
@@ -40,21 +40,21 @@ export async function* checkBatch(
 }
 
 /** The same rows once more, by other rules. */
-export async function checkAgain(deps: Dependencies, job: PinnedImport, part: LanePart, rules: ImportRules): Promise<LanePart> {
+export async function checkAgain(deps: Dependencies, job: ReadableImport, part: LanePart, rules: ImportRules): Promise<LanePart> {
   const check = new BatchCheck(deps, job, part.lanes, rules);
-  for (const piece of await readBatchAgain(deps, job.file.fileKey, part.offsets)) await check.add(piece);
+  for (const piece of await readBatchAgain(deps, job, part.offsets)) await check.add(piece);
   return check.parts(part.offsets)[part.lane]!;
 }
 
 class BatchCheck {
   readonly #deps: Dependencies;
-  readonly #job: PinnedImport;
+  readonly #job: ReadableImport;
   readonly #lanes: LaneCursors;
   readonly #rules: ImportRules;
   readonly #checked: CheckedRows[];
   readonly #prepared: { changes: ChangesPreparation; kept: AttributeChange[] }[];
 
-  constructor(deps: Dependencies, job: PinnedImport, lanes: LaneCursors, rules: ImportRules) {
+  constructor(deps: Dependencies, job: ReadableImport, lanes: LaneCursors, rules: ImportRules) {
     this.#deps = deps;
     this.#job = job;
     this.#lanes = lanes;
@@ -89,7 +89,7 @@ class BatchCheck {
       const { changes, kept } = this.#prepared[lane]!;
       const again = async () => {
         if (rules.hasErased) return kept;
-        const samePieces = await readBatchAgain(deps, job.file.fileKey, offsets);
+        const samePieces = await readBatchAgain(deps, job, offsets);
         return checkPieces(samePieces, rules, lanes, cutOffAt(job))[lane]!.changes;
       };
       return { offsets, lane, lanes, rules, rows, prepared: changes.prepared(again) };
@@ -97,6 +97,6 @@ class BatchCheck {
   }
 }
 
-function cutOffAt({ file }: PinnedImport): number | undefined {
+function cutOffAt({ file }: ReadableImport): number | undefined {
   return file.sourceDefect === null ? undefined : file.fileBytes;
 }

@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { HeaderReading } from '../../domain/imports/import-file.ts';
 import { listImportLanes } from '../../store/imports/import-lanes.ts';
-import type { PinnedImport } from '../../store/imports/import-record.ts';
+import type { ReadableImport } from '../../store/imports/import-record.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type Batch, readBatches } from './import-batches.ts';
 import { checkBatch, type LanePart } from './import-check.ts';
@@ -24,11 +24,11 @@ const BATCHES_AHEAD = 2;
  * session of its own. A lane takes its parts in the order of the file; lanes don't wait for each other, but for
  * the batches that may be on their way.
  */
-export async function loadLanes(deps: Dependencies, job: PinnedImport, header: HeaderReading & { ok: true }): Promise<Outcome> {
+export async function loadLanes(deps: Dependencies, job: ReadableImport, header: HeaderReading & { ok: true }): Promise<Outcome> {
   const cursors = (await listImportLanes(deps.db, job.entityId, job.id)).map(({ nextOffset }) => nextOffset);
   const start = job.nextOffset > 0 ? { offset: job.nextOffset, line: job.nextLine } : header;
   const open = () => deps.files.read(job.file.fileKey, start.offset);
-  const batches = readBatches(open, start.offset, start.line, deps.batchRecords);
+  const batches = readBatches(open, job.fileFormat, start.offset, start.line, deps.batchRecords);
   const lanes = new Lanes(deps, job, cursors, await importRules(deps.db, job, header.format));
   try {
     await lanes.takeAll(batches);
@@ -44,7 +44,7 @@ export async function loadLanes(deps: Dependencies, job: PinnedImport, header: H
 
 class Lanes {
   readonly #deps: Dependencies;
-  readonly #job: PinnedImport;
+  readonly #job: ReadableImport;
   /** Where each lane stood at the beginning: rows before it are done. */
   readonly #done: readonly number[];
   /** Where each lane stands now. */
@@ -53,7 +53,7 @@ class Lanes {
   readonly #tails: Promise<void>[];
   #rules: ImportRules;
 
-  constructor(deps: Dependencies, job: PinnedImport, cursors: readonly number[], rules: ImportRules) {
+  constructor(deps: Dependencies, job: ReadableImport, cursors: readonly number[], rules: ImportRules) {
     this.#deps = deps;
     this.#job = job;
     this.#done = cursors;

@@ -1,6 +1,5 @@
 import type { Mail } from '../../connectors/smtp/mailer.ts';
 import { importMail, type ImportReport } from '../../domain/imports/import-mail.ts';
-import { findFileError } from '../../store/imports/import-errors.ts';
 import { findMailFacts } from '../../store/imports/import-mails.ts';
 import type { Import } from '../../store/imports/import-record.ts';
 import { findImport, findImportById } from '../../store/imports/imports.ts';
@@ -20,8 +19,7 @@ export async function mailReport(deps: Dependencies, { entityId, importId, ident
 async function composed({ db, publicUrl }: Dependencies, job: Import): Promise<Omit<Mail, 'messageId'>> {
   const { sorIdentifier, to } = await findMailFacts(db, job.entityId, job.sorId);
   const parent = job.parentId === null ? null : await findImportById(db, job.entityId, job.parentId);
-  const fileError = await findFileError(db, job.entityId, job.id);
-  const facts = { sorId: sorIdentifier, hasFileError: fileError !== null, publicUrl, parentId: parent?.identifier ?? null };
+  const facts = { sorId: sorIdentifier, hasFileError: job.state === 'failed', publicUrl, parentId: parent?.identifier ?? null };
   const { subject, text } = importMail(reportOf(job, facts));
   return { to, subject, text };
 }

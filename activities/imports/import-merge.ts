@@ -7,9 +7,9 @@ import { holdSorRevision } from '../../store/attributes/systems-of-records.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { insertImportErrors, updateErrorsRedriven } from '../../store/imports/import-errors.ts';
 import {
-  type ErrorCounts, type LaneProgress, type LaneRef, listImportLanes, lockImportLane, sumErrors, updateImportLane,
+  type ErrorCounts, type LaneProgress, type LaneRef, lockImportLane, sumErrors, updateImportLane,
 } from '../../store/imports/import-lanes.ts';
-import type { Import, PinnedImport } from '../../store/imports/import-record.ts';
+import type { Import, ReadableImport } from '../../store/imports/import-record.ts';
 import { lockImport, updateImportEnded } from '../../store/imports/imports.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { redactErased } from '../gdpr/redact-erased.ts';
@@ -21,7 +21,7 @@ import { importRules, type ImportRules } from './import-rules.ts';
  * Commits a lane's part of a batch: its values, its errors, its counts and the lane's cursor, in one transaction
  * that holds the lane. Returns the rules it went by, or null when the lane is not at `cursor` any more.
  */
-export async function mergePart(deps: Dependencies, job: PinnedImport, part: LanePart, cursor: number): Promise<ImportRules | null> {
+export async function mergePart(deps: Dependencies, job: ReadableImport, part: LanePart, cursor: number): Promise<ImportRules | null> {
   const lane: LaneRef = { entityId: job.entityId, importId: job.id, generation: job.generation, lane: part.lane };
   const merged = await write(deps.db, async (tx) => {
     const held = await lockImportLane(tx, lane);
@@ -40,20 +40,20 @@ export async function mergePart(deps: Dependencies, job: PinnedImport, part: Lan
 }
 
 /** Attributes, or the SoR itself, may have changed since the rows were checked; from here on they can't. */
-async function recheckIfChanged(tx: Tx, deps: Dependencies, job: PinnedImport, part: LanePart): Promise<LanePart> {
+async function recheckIfChanged(tx: Tx, deps: Dependencies, job: ReadableImport, part: LanePart): Promise<LanePart> {
   const revision = await holdSorRevision(tx, job.entityId, job.sorId);
   if (revision === part.rules.revision) return part;
   return checkAgain(deps, job, part, await importRules(tx, job, part.rules));
 }
 
 /** Merges the rows that hold, and returns the errors of all others. */
-async function mergeRows(tx: Tx, deps: Dependencies, job: PinnedImport, part: LanePart): Promise<ImportError[]> {
+async function mergeRows(tx: Tx, deps: Dependencies, job: ReadableImport, part: LanePart): Promise<ImportError[]> {
   const { entityId, sorId } = job;
   const refusals = await mergeAttributeValues(tx, deps.secrets, entityId, sorId, part.prepared, job.dryRun ? job.id : null);
   await settleCorrected(tx, job, part.rows, refusals);
   const errors = await redactErased(tx, deps, entityId, part.rows.errors);
   if (refusals.length === 0) return errors;
-  const pieces = await readBatchAgain(deps, job.file.fileKey, part.offsets);
+  const pieces = await readBatchAgain(deps, job, part.offsets);
   return [...errors, ...refusals.map((refusal) => refusalError(pieces, refusal, part))];
 }
 
@@ -119,19 +119,14 @@ export async function finishImport(deps: Dependencies, job: Import): Promise<voi
   await endWith(deps, { ...job, importId: job.id }, 'finished', error);
 }
 
-/** An error of the file as a whole is counted in the first lane, and as no row. */
+/** An error of the file as a whole is none of a row, and so in no count. */
 async function endWith(
   deps: Dependencies, { entityId, importId, generation }: ImportKey, state: 'finished' | 'failed', error: ImportError | null,
 ): Promise<void> {
   await write(deps.db, async (tx) => {
     const held = await lockImport(tx, entityId, importId, generation);
     if (!held) return;
-    if (error) {
-      await insertImportErrors(tx, entityId, importId, [error]);
-      const [first] = await listImportLanes(tx, entityId, importId);
-      await updateImportLane(tx, { entityId, importId, generation, lane: 0 },
-        { ...first!, errorsByType: addErrors(first!.errorsByType, [error]) });
-    }
+    if (error) await insertImportErrors(tx, entityId, importId, [error]);
     await updateImportEnded(tx, held, state);
     deps.boundary('import: before the end commits');
   });

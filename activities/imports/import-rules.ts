@@ -2,7 +2,7 @@ import { type HeaderReading, type ImportFormat, parseHeader } from '../../domain
 import type { Queryable } from '../../store/core/database.ts';
 import type { Files } from '../../store/core/files.ts';
 import { hasErased } from '../../store/gdpr/tombstones.ts';
-import type { Import, PinnedImport } from '../../store/imports/import-record.ts';
+import type { Import, ReadableImport } from '../../store/imports/import-record.ts';
 import { sorRules, type SorRules } from '../attributes/sor-rules.ts';
 import { readFirstPiece } from './import-batches.ts';
 
@@ -14,9 +14,8 @@ export async function importRules(db: Queryable, { entityId, sorId }: Import, fo
 }
 
 /** The header of the pinned file, or why the file can't be imported. */
-export async function pinnedHeader(files: Files, { file: { fileKey, fileBytes }, version }: PinnedImport): Promise<HeaderReading> {
-  if (await files.size(fileKey) !== fileBytes) {
-    return { ok: false, errorType: 'FILE_TRANSFER_ERROR', message: 'the stored copy of the file is gone or damaged: import it again' };
-  }
-  return parseHeader(await readFirstPiece(files.read(fileKey)), version === 3 ? 'v3' : 'v2');
+export async function pinnedHeader(files: Files, { file, fileFormat, version }: ReadableImport): Promise<HeaderReading> {
+  const { delimiter, decimal } = fileFormat;
+  const first = await readFirstPiece(files.read(file.fileKey), fileFormat);
+  return parseHeader(first, version === 3 ? 'v3' : 'v2', { delimiter, decimal });
 }

@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { DELIMITERS, ENCODINGS } from '../../domain/core/csv-bytes.ts';
 import { requestHeadersError } from '../../domain/core/request-headers.ts';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
+import { DECIMALS } from '../../domain/core/table-format.ts';
 import { IMPORT_ERROR_TYPES } from '../../domain/imports/import-error-type.ts';
 import { bodyFlag, customerId, identifier, jsonObject, queryFlag, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
@@ -25,16 +27,24 @@ export const ImportProgress = z.object({
     bytes: z.int().nullable().describe(`Size of the file as it came; ${untilStored}`),
     sha256: z.string().nullable(),
     compressed: z.boolean().nullable(),
-    decompressed_bytes: z.int().nullable(),
+    decompressed_bytes: z.int().nullable().describe('Of the copy that the import reads: decompressed, and CSV in UTF-8'),
     decompressed_sha256: z.string().nullable(),
   }),
+  file: z.object({
+    format: z.enum(['csv', 'xlsx']),
+    delimiter: z.enum(DELIMITERS).describe('Delimiter of the file; for an .xlsx file, of its error file'),
+    encoding: z.enum(ENCODINGS),
+    decimal: z.enum(DECIMALS),
+    sheet: z.string().nullable().describe('Name of the sheet of an .xlsx file'),
+  }).nullable().describe('How Millrace reads the file: found in it, or set with it; null until Millrace has read its beginning'),
   fetched_bytes: z.int().nullable().describe('Bytes that the current attempt has fetched; null for an upload'),
   fetch: z.object({ tries: z.int(), fault: z.string().nullable() }).nullable()
     .describe('Number of tries to fetch the file, and the fault of the last one; null for an upload'),
   failure: z.string().nullable().describe('Why Millrace could not import the file as a whole; else null'),
   defect: z.string().nullable().describe('Why Millrace could not read the end of the file; else null'),
   rows: RowCounts.extend({ open: z.int().describe('Ignored and failed rows that no re-drive has settled') }),
-  errors_by_type: z.record(z.string(), z.int()).describe('Number of errors, by error type'),
+  errors_by_type: z.record(z.string(), z.int())
+    .describe('Number of ignored and failed rows, by error type; an error of the file as a whole does not count'),
   bytes_read: z.int().describe('Bytes read of the decompressed file'),
   next_line: z.int().describe('Millrace has finished all rows before this line'),
   rate: z.number().nullable().describe('Rows per second since the start'),
@@ -48,6 +58,10 @@ export const ImportProgress = z.object({
     .nullable().describe('Null if there is no mail: before the end, after a cancellation, or with skip_email'),
 }).meta({ id: 'ImportProgress' });
 export type ImportProgress = z.output<typeof ImportProgress>;
+
+/** A tab is hard to type, and to keep in a web form. */
+const delimiter = z.enum([...DELIMITERS, 'tab'], { error: 'must be a comma, a semicolon, a tab (or the word tab) or |' })
+  .transform((value) => value === 'tab' ? '\t' as const : value);
 
 const fileUrl = z.string().superRefine((value, ctx) => {
   const error = sourceUrlError(value);
@@ -65,6 +79,12 @@ export const NewImport = z.object({
   api_key: text().describe('API key of that System of Records'),
   file_url: fileUrl.optional().describe('Address from which Millrace fetches the file, if you do not send it; gzipped or not'),
   request_headers: requestHeaders.optional().describe('Headers to send to file_url; in a web form as JSON'),
+  delimiter: delimiter.optional().describe('Delimiter between fields of CSV; by default Millrace finds it in the header'),
+  encoding: z.enum(ENCODINGS, { error: `must be one of ${ENCODINGS.join(', ')}` }).optional()
+    .describe('Encoding of a file without a byte order mark; UTF-8 by default'),
+  decimal: z.enum(DECIMALS, { error: 'must be a point or a comma' }).optional()
+    .describe('Decimal mark of numbers in CSV; a point by default'),
+  sheet: text({ max: 31 }).optional().describe('Name of the sheet of an .xlsx file; the first visible one by default'),
   skip_email: bodyFlag.default(false).describe('Send no mail at the end of the import'),
   dry_run: bodyFlag.default(false).describe('Report what the import would do, and change nothing'),
   redrive_of: identifier.optional().describe('The import that this corrected error file belongs to'),
@@ -75,9 +95,9 @@ export const importAttributeValues = operation({
   id: 'importAttributeValues',
   method: 'POST',
   path: '/api/attribute_values/batch_import',
-  summary: 'Import attribute values from a CSV file',
-  description: 'Send the file as a web-form part named `file`, gzipped or not, or have Millrace fetch it from `file_url`. Put sor_id '
-    + 'and api_key before the file: the server then refuses wrong ones before it stores anything.',
+  summary: 'Import attribute values from a CSV or Excel file',
+  description: 'Send the file as a web-form part named `file`, CSV or .xlsx, plain, gzipped or zipped, or have Millrace fetch it from '
+    + '`file_url`. Put sor_id and api_key before the file: the server then refuses wrong ones before it stores anything.',
   audits: 'import import',
   tag: 'Imports',
   auth: 'sor_key',

@@ -1,21 +1,30 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { DELIMITERS, ENCODINGS } from '../../domain/core/csv-bytes.ts';
 import { refuse } from '../../domain/core/refusal.ts';
+import { DECIMALS } from '../../domain/core/table-format.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { writeOut } from '../core/write-out.ts';
 import { errorOptions, type ErrorsOptions, IMPORT_HEADS, printErrorList } from './error-list.ts';
 import { followImport, viewImport } from './follow-import.ts';
 import { exitStatus, hasEnded, report } from './import-status.ts';
 import { findSorKey } from './sor-key.ts';
-import { type ImportOptions, startImport } from './start-import.ts';
+import { type FileOptions, type ImportOptions, startImport } from './start-import.ts';
 
-const addImportCommand = (program: Command, run: Run) => program.command('import')
-  .description('import a CSV file of attribute values, gzipped or not')
+/** How the file is read, where it does not tell by itself. */
+const withFileOptions = (command: Command) => command
+  .addOption(new Option('--delimiter <delimiter>', 'what stands between its fields').choices([...DELIMITERS, 'tab']))
+  .addOption(new Option('--encoding <encoding>', 'of a file without a byte order mark').choices(ENCODINGS))
+  .addOption(new Option('--decimal <mark>', 'what stands before the decimals of a Number').choices(DECIMALS))
+  .option('--sheet <name>', 'the sheet of an .xlsx file; the first one when left out');
+
+const addImportCommand = (program: Command, run: Run) => withFileOptions(program.command('import')
+  .description('import a file of attribute values: CSV or .xlsx, also gzipped or zipped')
   .argument('<file|url>', 'a file here, or a URL that the server fetches')
   .requiredOption('--sor <identifier>', 'the System of Record to import into')
   .option('--api-key <key>', 'the SoR\'s key; fetched by MILLRACE_TOKEN when left out')
   .option('--dry-run', 'report what the import would do, and change nothing')
   .option('--header <name: value>', 'a header for the fetching of the URL; may be given again',
-    (header: string, others: string[] | undefined) => [...(others ?? []), header])
+    (header: string, others: string[] | undefined) => [...(others ?? []), header]))
   .action((source: string, options: ImportOptions) => run((context) => importFile(context, source, options)));
 
 /** Starts an import, shows how far it is, and prints what became of the rows. */
@@ -32,21 +41,21 @@ async function importFile(context: CommandContext, source: string, options: Impo
   return exitStatus(status);
 }
 
-type RedriveOptions = { apiKey?: string };
+type RedriveOptions = Pick<ImportOptions, 'apiKey' | keyof FileOptions>;
 
-const addRedriveCommand = (program: Command, run: Run) => program.command('redrive')
+const addRedriveCommand = (program: Command, run: Run) => withFileOptions(program.command('redrive')
   .description('import the corrected rows of an import that has ended')
   .argument('<import_id>', 'the import whose errors were corrected')
   .argument('<file>', 'what `millrace errors <import_id> --csv` gave, corrected')
-  .option('--api-key <key>', 'the SoR\'s key; fetched by MILLRACE_TOKEN when left out')
+  .option('--api-key <key>', 'the SoR\'s key; fetched by MILLRACE_TOKEN when left out'))
   .action((id: string, file: string, options: RedriveOptions) => run((context) => redrive(context, id, file, options)));
 
 /** Imports the file as a child of the import, and prints what became of the rows of both. */
-async function redrive(context: CommandContext, parentId: string, file: string, { apiKey }: RedriveOptions): Promise<number> {
+async function redrive(context: CommandContext, parentId: string, file: string, options: RedriveOptions): Promise<number> {
   const { client, console } = context;
   const { sor } = await viewImport(client, parentId);
   if (!sor) return refuse(404, 'no_sor', `The System of Record of ${parentId} is gone.`);
-  const id = await startImport(context, file, { sor: sor.identifier, apiKey, redriveOf: parentId });
+  const id = await startImport(context, file, { ...options, sor: sor.identifier, redriveOf: parentId });
   console.log(`import ${id}`);
   const child = await followImport(context, id);
   console.log(`${report(child)}\n\nimport ${parentId}\n${report(await viewImport(client, parentId))}`);

@@ -17,6 +17,7 @@ export function report(status: ImportProgress): string {
   const { import_id: id, state, rows, failure, defect } = status;
   const lines = status.dry_run ? ['dry run: nothing was changed'] : [];
   lines.push(`${state}: ${rows.read} rows read, ${rows.ok} ok, ${rows.ignored} ignored, ${rows.failed} failed`);
+  if (status.file !== null) lines.push(...sayFormat(status.file));
   if (status.parent_id) lines.push(`a re-drive of ${status.parent_id}`);
   if (state === 'canceled' && !status.dry_run) lines.push('what was imported before it was canceled stays');
   if (failure !== null) lines.push(failure);
@@ -25,6 +26,19 @@ export function report(status: ImportProgress): string {
   if (status.redrives.length > 0) lines.push('', ...showRedrives(status));
   return lines.join('\n');
 }
+
+/** Nothing of a file of CSV as it is most often. */
+function sayFormat({ format, delimiter, encoding, decimal, sheet }: NonNullable<ImportProgress['file']>): string[] {
+  if (format === 'xlsx') return [`read from the sheet "${sheet}"`];
+  const found = [
+    ...delimiter === ',' ? [] : [`${NAMES[delimiter]} between fields`],
+    ...encoding === 'utf-8' ? [] : [encoding],
+    ...decimal === '.' ? [] : ['a comma before decimals'],
+  ];
+  return found.length === 0 ? [] : [`read with ${found.join(', ')}`];
+}
+
+const NAMES = { ',': 'a comma', ';': 'a semicolon', '\t': 'a tab', '|': 'a |' };
 
 function showRedrives({ rows, redrives }: ImportProgress): string[] {
   const shown = redrives.map(({ import_id: id, state, rows: { read, ok, ignored, failed } }) =>

@@ -1,11 +1,16 @@
 import { openAsBlob } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
+import type { Delimiter, Encoding } from '../../domain/core/csv-bytes.ts';
 import { refuse } from '../../domain/core/refusal.ts';
+import type { Decimal } from '../../domain/core/table-format.ts';
 import type { CommandContext } from '../core/command-context.ts';
 import { findSorKey } from './sor-key.ts';
 
-export type ImportOptions = {
+/** How the file is read. */
+export type FileOptions = { delimiter?: Delimiter | 'tab'; encoding?: Encoding; decimal?: Decimal; sheet?: string };
+
+export type ImportOptions = FileOptions & {
   sor: string;
   apiKey?: string | undefined;
   dryRun?: boolean;
@@ -26,6 +31,10 @@ export async function startImport(context: CommandContext, source: string, optio
     skip_email: true,
     dry_run: options.dryRun,
     redrive_of: options.redriveOf,
+    delimiter: options.delimiter,
+    encoding: options.encoding,
+    decimal: options.decimal,
+    sheet: options.sheet,
   };
   const { import_id: id } = await context.client.importAttributeValues(file
     ? { body: fields, file: new File([file], basename(source)) }

@@ -1,7 +1,7 @@
-import type { Delimiter } from '../../domain/core/csv-bytes.ts';
 import { type Bad, type BadReason, type Piece, recordBytes, resumeAfter, type Run } from '../../domain/core/csv-pieces.ts';
 import { parseRun, type ParsedRecord } from '../../domain/core/csv-records.ts';
 import { createCsvSplitter } from '../../domain/core/csv-splitter.ts';
+import type { TableSyntax } from '../../domain/core/table-format.ts';
 import type { ReadItem } from '../core/contract.ts';
 import { malformed } from '../core/malformed.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
@@ -13,7 +13,7 @@ const MAX_HEADER_CHARACTERS = 32 * 1024;
 
 const BAD: Record<BadReason, string> = {
   too_long: 'is over 1 MiB long',
-  not_utf8: 'is not UTF-8',
+  not_utf8: 'is not UTF-8: have the file written in UTF-8, or set encoding, such as windows-1252',
   stray_quote: 'opens a quote that is not closed, or is closed before the end of its field',
 };
 
@@ -21,13 +21,13 @@ const BAD: Record<BadReason, string> = {
  * Records of CSV (RFC 4180) with a header. All values are texts; an empty field is null. Refuses a header that names no
  * fields, or one twice.
  */
-export function createCsvItems(delimiter: Delimiter, { offset, line, columns: known }: Start): ItemReader {
-  const splitter = createCsvSplitter({ delimiter, startOffset: offset, startLine: line });
+export function createCsvItems({ format, delimiter }: TableSyntax, { offset, line, columns: known }: Start): ItemReader {
+  const splitter = createCsvSplitter({ delimiter, countsRecords: format === 'xlsx', startOffset: offset, startLine: line });
   let columns = known;
 
   function* itemsOf(piece: Piece): Generator<FoundItem, void, void> {
     if (piece.kind === 'bad') {
-      if (columns === null) throw wrongHeader(badHeader(piece));
+      if (columns === null) throw wrongHeader(`it ${BAD[piece.reason]}`);
       return yield badItem(piece);
     }
     const records = parseRun(piece, delimiter);
@@ -84,11 +84,6 @@ function readHeader(names: ParsedRecord): string[] {
     seen.add(name);
   }
   return names;
-}
-
-function badHeader({ reason, sample }: Bad): string {
-  const isUtf16 = ['fffe', 'feff'].includes(sample.toString('hex', 0, 2));
-  return isUtf16 ? 'it is UTF-16: have the file written in UTF-8' : `it ${BAD[reason]}`;
 }
 
 function wrongHeader(why: string) {

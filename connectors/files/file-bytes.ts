@@ -15,7 +15,7 @@ export type FileBytes = {
   bytes: number | null;
   chunks: AsyncIterable<Buffer>;
   /** When reading ends before the file does. */
-  context: Pick<ConnectorContext, 'signal' | 'maxDecompressedBytes'>;
+  context: Pick<ConnectorContext, 'signal' | 'maxDecompressedBytes' | 'scratch'>;
   end(): Promise<void>;
 };
 

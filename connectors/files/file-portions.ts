@@ -1,15 +1,18 @@
 import { z } from 'zod';
+import { DELIMITERS } from '../../domain/core/csv-bytes.ts';
+import type { TableSyntax } from '../../domain/core/table-format.ts';
 import type { Cursor, ReadItem } from '../core/contract.ts';
+import { canonicalFile } from './canonical-file.ts';
 import { createCsvItems } from './csv-items.ts';
 import { type FileBytes, type OpenFile, skipped, unzipped } from './file-bytes.ts';
-import { FILE_START, type FoundItem, type ItemReader, type Start } from './file-items.ts';
+import { FILE_START, type FoundItem } from './file-items.ts';
 import type { FileSettings } from './file-settings.ts';
 import { createJsonlItems } from './jsonl-items.ts';
 
-/** Where reading one file goes on: of which version, and behind what. */
+/** Where reading one file goes on: of which version, and behind what. `isGzip`: what is read is not its bytes as they are. */
 export const fileCursor = z.object({
   version: z.string().nullable(), mark: z.string().nullable(), isGzip: z.boolean(), isDone: z.boolean(),
-  offset: z.number(), line: z.number(), columns: z.array(z.string()).nullable(),
+  offset: z.number(), line: z.number(), columns: z.array(z.string()).nullable(), delimiter: z.enum(DELIMITERS).optional(),
 });
 
 export type FileCursor = z.output<typeof fileCursor>;
@@ -25,20 +28,19 @@ export async function* filePortions(
   settings: FileSettings, file: FileBytes, cursor: FileCursor | null,
 ): AsyncGenerator<FilePortion, void, undefined> {
   const start = cursor !== null && cursor.version !== null && cursor.version === file.version ? cursor : FILE_START;
-  const reader = createItems(settings, start);
-  let isGzip = file.from > 0 ? false : undefined;
   const counted = countedBytes(file);
-  const bytes = isGzip === undefined ? unzipped(counted.file, () => { isGzip = true; }) : counted.file.chunks;
+  const { bytes, syntax, isConverted, isUnpacked } = await openRecords(settings, counted.file, cursor);
+  const reader = settings.format === 'csv' ? createCsvItems(syntax, start) : createJsonlItems(start);
   const cursorAt = (place: { offset: number; line: number }, isDone: boolean): FileCursor => ({
-    version: file.version, mark: file.mark, isGzip: isGzip === true, isDone,
-    offset: place.offset, line: place.line, columns: reader.columns(),
+    version: file.version, mark: file.mark, isGzip: isConverted(), isDone,
+    offset: place.offset, line: place.line, columns: reader.columns(), delimiter: syntax.delimiter,
   });
   let last: { offset: number; line: number } = start;
   const portion = (found: Iterable<FoundItem>, isDone: boolean): FilePortion => {
     const items = [...found];
     last = items.at(-1)?.after ?? last;
     const end = last;
-    const done = counted.done(start.offset > file.from);
+    const done = isUnpacked ? null : counted.done(start.offset > file.from);
     const cursorAfter = (index: number) => cursorAt(items[index]?.after ?? end, isDone && index === items.length - 1);
     return { items, cursorAfter, ...done === null ? {} : { done } };
   };
@@ -47,6 +49,22 @@ export async function* filePortions(
     if (next.items.length > 0) yield next;
   }
   yield portion(reader.end(), true);
+}
+
+/**
+ * What records are read from: of an opened part its bytes, else the file in the form that all files are read in. `isUnpacked`: all of
+ * the file has come before its first record.
+ */
+async function openRecords(settings: FileSettings, file: FileBytes, cursor: FileCursor | null) {
+  const syntax: TableSyntax = { format: 'csv', delimiter: cursor?.delimiter ?? settings.delimiter ?? ',' };
+  if (file.from > 0) return { bytes: file.chunks, syntax, isConverted: () => false, isUnpacked: false };
+  let isGzip = false;
+  const bytes = unzipped(file, () => { isGzip = true; });
+  if (settings.format !== 'csv') return { bytes, syntax, isConverted: () => isGzip, isUnpacked: false };
+  const { scratch, signal, maxDecompressedBytes: maxBytes } = file.context;
+  const table = await canonicalFile(bytes, settings, { scratch, signal, maxBytes });
+  const isUnpacked = table.format.isZip || table.format.format === 'xlsx';
+  return { bytes: table.chunks, syntax: table.format, isConverted: () => isGzip || table.isConverted, isUnpacked };
 }
 
 /** The file, and how much of its bytes have come: of those behind the first items, where what comes before them is read over. */
@@ -68,11 +86,7 @@ function countedBytes(file: FileBytes): { file: FileBytes; done(isReadOver: bool
   };
 }
 
-function createItems({ format, delimiter }: FileSettings, start: Start): ItemReader {
-  return format === 'csv' ? createCsvItems(delimiter, start) : createJsonlItems(start);
-}
-
-/** Opens a file so that reading goes on behind `cursor`: a part of what is gzip can't be unzipped. */
+/** Opens a file so that reading goes on behind `cursor`: a part of what is gzip can't be unzipped, nor one of .xlsx read. */
 export function openBehind(open: OpenFile, cursor: FileCursor | null): Promise<FileBytes> {
   if (cursor === null || cursor.isGzip || cursor.version === null || cursor.offset === 0) return open();
   return open({ from: cursor.offset, version: cursor.version });

@@ -1,13 +1,20 @@
 import { z } from 'zod';
-import { DELIMITERS } from '../../domain/core/csv-bytes.ts';
+import { DELIMITERS, ENCODINGS } from '../../domain/core/csv-bytes.ts';
+import type { TableSettings } from '../../domain/core/table-format.ts';
 import { harmless } from '../core/contract.ts';
 
 /** The members of a connector's settings that say how its files are read. */
 export const fileSettings = {
   format: harmless(z.enum(['csv', 'jsonl'], { error: 'format must be csv or jsonl' })
-    .describe('csv: RFC 4180 with a header line; jsonl: a JSON object per line. Both in UTF-8; gzip is found by itself')),
-  delimiter: harmless(z.enum(DELIMITERS, { error: 'delimiter must be a comma, a semicolon, a tab or |' }).default(',')
-    .describe('What stands between the fields of CSV: a comma, a semicolon, a tab or |')),
+    .describe('csv: RFC 4180 with a header line, also as a sheet of .xlsx or zipped; jsonl: a JSON object per line, in UTF-8. '
+      + 'Gzip, .xlsx and zip are found by themselves')),
+  delimiter: harmless(z.enum(DELIMITERS, { error: 'delimiter must be a comma, a semicolon, a tab or |' }).optional()
+    .describe('What stands between the fields of CSV: a comma, a semicolon, a tab or |; found from the header where it is not set')),
+  encoding: harmless(z.enum(ENCODINGS, { error: `encoding must be one of ${ENCODINGS.join(', ')}` }).optional()
+    .describe('Of CSV without a byte order mark; UTF-8 where it is not set')),
+  sheet: harmless(z.string({ error: 'sheet must be a text' }).min(1, 'sheet must not be empty')
+    .max(31, 'sheet must have at most 31 characters').optional()
+    .describe('The sheet of an .xlsx file by its name; the first one where it is not set')),
 };
 
-export type FileSettings = { format: 'csv' | 'jsonl'; delimiter: typeof DELIMITERS[number] };
+export type FileSettings = { format: 'csv' | 'jsonl' } & TableSettings;

@@ -103,10 +103,10 @@ function tryParse(
 }
 
 /** Parses a text that is to hold one record, as `parseRun` parses it; a line end may follow. */
-export function parseRecord(text: string): ParsedRecord {
-  if (text !== '' && !/["\n]/.test(text)) return text.split(',');
+export function parseRecord(text: string, delimiter: Delimiter = ','): ParsedRecord {
+  if (text !== '' && !/["\n]/.test(text)) return text.split(delimiter);
   try {
-    const rows = parse(Buffer.concat([Buffer.from(text), LINE_END]), { ...OPTIONS, to: 2 });
+    const rows = parse(Buffer.concat([Buffer.from(text), LINE_END]), { ...OPTIONS, delimiter, to: 2 });
     if (rows.length === 1) return rows[0]!;
     return failure(`it holds ${rows.length === 0 ? 'no record' : 'more than one record'}: it is to hold one`);
   } catch (error) {

@@ -18,6 +18,8 @@ export type SplitterOptions = {
   /** Where the first chunk lies in the file: at its start, at the end of a piece, or at a record's start. */
   startOffset?: number;
   startLine?: number;
+  /** Each record is one line, however many line ends it has: the rows of a sheet. Empty lines count as well. */
+  countsRecords?: boolean;
 };
 
 export type CsvSplitter = {
@@ -53,6 +55,7 @@ class Splitter implements CsvSplitter {
   readonly #maxRunBytes: number;
   readonly #scanner: RecordScanner;
   readonly #run: RunBuilder;
+  readonly #countsRecords: boolean;
 
   // The window: the unfinished record, and all that came after its start.
   #bytes = Buffer.alloc(0);
@@ -67,6 +70,7 @@ class Splitter implements CsvSplitter {
 
   constructor(options: SplitterOptions) {
     const { maxRecordBytes = MAX_RECORD_BYTES, maxRunBytes = 64 * 1024, startOffset = 0, startLine = 1, delimiter = ',' } = options;
+    this.#countsRecords = options.countsRecords ?? false;
     this.#maxRunBytes = maxRunBytes;
     this.#scanner = new RecordScanner(maxRecordBytes, delimiter.charCodeAt(0));
     this.#run = new RunBuilder(maxRunBytes);
@@ -146,7 +150,7 @@ class Splitter implements CsvSplitter {
   #addRecord(contentEnd: number, next: number): void {
     const { start, firstLineEnd } = this.#scanner;
     if (contentEnd > start) this.#run.add(start, contentEnd, this.#line);
-    const isOneLine = firstLineEnd === 0 && next > contentEnd;
+    const isOneLine = this.#countsRecords || (firstLineEnd === 0 && next > contentEnd);
     this.#line += isOneLine ? 1 : countLineEnds(this.#bytes, start, next);
     this.#scanner.begin(next);
   }

@@ -5,7 +5,7 @@ import { badRecordFailure, columnNames, ERROR_COLUMNS, type ImportFormat } from 
 import { ownColumns, wrongColumns } from './import-row.ts';
 
 /** Which columns the import had. */
-type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns'>;
+type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns' | 'delimiter'>;
 
 /** What stands for bytes that are no UTF-8. */
 const REPLACEMENT = '\uFFFD';
@@ -50,9 +50,9 @@ function isReadable({ errorType }: ImportError): boolean {
 }
 
 /** The fields of the record, of an error file those with its error; null where there are none. */
-function readRaw(raw: string, error: ImportError, { hasErrorColumns }: Columns): string[] | null {
+function readRaw(raw: string, error: ImportError, { hasErrorColumns, delimiter }: Columns): string[] | null {
   if (!hasErrorColumns && !isReadable(error)) return null;
-  const record = parseRecord(raw);
+  const record = parseRecord(raw, delimiter);
   return Array.isArray(record) ? record : null;
 }
 
@@ -66,7 +66,7 @@ function shownFields(record: string[], format: Columns): string[] | null {
 function originalText(raw: string, record: string[] | null, format: Columns): string {
   if (!format.hasErrorColumns || !record || !hasAllColumns(record, format)) return raw;
   const own = record.slice(0, format.columns);
-  return isEmpty(own) ? record.at(-1)! : own.map((field) => `"${field.replaceAll('"', '""')}"`).join();
+  return isEmpty(own) ? record.at(-1)! : own.map((field) => `"${field.replaceAll('"', '""')}"`).join(format.delimiter);
 }
 
 /**
@@ -86,7 +86,7 @@ export function rowFields(fields: string[], format: Columns): string[] | Refused
 }
 
 function originalFields(original: string, format: Columns): string[] | RefusedRow {
-  const record = parseRecord(original);
+  const record = parseRecord(original, format.delimiter);
   if (!Array.isArray(record)) return { ...record, message: `the column original: ${record.message}` };
   const names = ownColumns(format);
   return record.length === names.length ? record : wrongColumns('the record in original', record.length, names);

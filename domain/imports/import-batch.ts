@@ -50,7 +50,7 @@ export function checkPieces(
 type Lanes = { cursors: LaneCursors; checked: CheckedRows[] };
 
 function checkRun(run: Run, rules: Rules, { cursors, checked }: Lanes, cutOffAt?: number): void {
-  for (const [index, parsed] of parseRun(run).entries()) {
+  for (const [index, parsed] of parseRun(run, rules.delimiter).entries()) {
     const record = rules.hasErrorColumns && Array.isArray(parsed) ? rowFields(parsed, rules) : parsed;
     const isParsed = Array.isArray(record);
     const lane = isParsed ? laneOf(record[0]!, cursors.length) : 0;

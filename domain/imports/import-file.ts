@@ -1,6 +1,7 @@
-import { CR } from '../core/csv-bytes.ts';
+import { CR, type Delimiter } from '../core/csv-bytes.ts';
 import { recordBytes, resumeAfter, type Bad, type BadReason, type Piece, type Run } from '../core/csv-pieces.ts';
 import { parseRun } from '../core/csv-records.ts';
+import type { Decimal } from '../core/table-format.ts';
 import { quote } from '../core/text-limits.ts';
 import type { ImportErrorType } from './import-error-type.ts';
 
@@ -23,7 +24,10 @@ export type ImportFormat = {
   columns: 3 | 4;
   /** An error file that was corrected: its rows are read by `rowFields`. */
   hasErrorColumns: boolean;
-};
+} & RowSyntax;
+
+/** How fields and numbers are written in the rows; default with commas between fields, and a point before decimals. */
+export type RowSyntax = { delimiter?: Delimiter; decimal?: Decimal };
 
 /** The names of a file's columns. */
 export function columnNames({ columns, hasErrorColumns }: Pick<ImportFormat, 'columns' | 'hasErrorColumns'>): string[] {
@@ -49,19 +53,19 @@ export type HeaderReading =
  * v3; one without leaves a v3 call's file v3, where every line is then read as with an empty action. The columns of
  * an error file may follow. A failure is the whole file's.
  */
-export function parseHeader(first: Piece | undefined, version: ImportVersion): HeaderReading {
+export function parseHeader(first: Piece | undefined, version: ImportVersion, syntax: RowSyntax = {}): HeaderReading {
   if (first === undefined) return wrongHeader('PARSING_FAILED', 'the file is empty');
-  return first.kind === 'run' ? readHeader(first, version) : badHeader(first);
+  return first.kind === 'run' ? readHeader(first, version, syntax) : badHeader(first);
 }
 
-function readHeader(run: Run, version: ImportVersion): HeaderReading {
-  const fields = parseRun(run)[0]!;
+function readHeader(run: Run, version: ImportVersion, syntax: RowSyntax): HeaderReading {
+  const fields = parseRun(run, syntax.delimiter)[0]!;
   const names = Array.isArray(fields) ? fields.map((name) => name.trim().toLowerCase()).join() : undefined;
   const start = resumeAfter(run, 0);
   for (const hasErrorColumns of [false, true]) {
     const after = hasErrorColumns ? `,${ERROR_COLUMNS.join()}` : '';
-    if (names === HEADER_LINES.v3 + after) return { ok: true, format: { version: 'v3', columns: 4, hasErrorColumns }, ...start };
-    if (names === HEADER_LINES.v2 + after) return { ok: true, format: { version, columns: 3, hasErrorColumns }, ...start };
+    if (names === HEADER_LINES.v3 + after) return { ok: true, format: { ...syntax, version: 'v3', columns: 4, hasErrorColumns }, ...start };
+    if (names === HEADER_LINES.v2 + after) return { ok: true, format: { ...syntax, version, columns: 3, hasErrorColumns }, ...start };
   }
   const line = recordBytes(run, 0);
   const hint = line.includes(CR) ? ' (lines must end in LF or CRLF, not in CR alone)' : '';
@@ -69,10 +73,7 @@ function readHeader(run: Run, version: ImportVersion): HeaderReading {
 }
 
 function badHeader({ reason, sample }: Bad): HeaderReading {
-  if (reason === 'not_utf8') {
-    const encoding = ['fffe', 'feff'].includes(sample.toString('hex', 0, 2)) ? 'UTF-16' : 'not UTF-8';
-    return wrongHeader('FILE_ENCODING', `the first line is ${encoding}: save the file as UTF-8`);
-  }
+  if (reason === 'not_utf8') return wrongHeader('FILE_ENCODING', `the first line is not UTF-8: ${ENCODING_HINT}`);
   const why = BAD_RECORDS[reason].message;
   return wrongHeader('PARSING_FAILED', `the first line begins ${quote(sample.toString())}: ${why}`);
 }
@@ -86,11 +87,13 @@ export function badRecordFailure(reason: BadReason): FileFailure {
   return BAD_RECORDS[reason];
 }
 
+const ENCODING_HINT = 'save the file as UTF-8, or name its encoding with the setting encoding, such as windows-1252';
+
 const BAD_RECORDS: Record<BadReason, FileFailure> = {
   too_long: { errorType: 'PARSING_FAILED', message: 'the record is longer than 1 MiB' },
   stray_quote: {
     errorType: 'PARSING_FAILED',
     message: 'a quote opens a field that is not closed: quote the field, and double the quotes in it',
   },
-  not_utf8: { errorType: 'FILE_ENCODING', message: 'the line is not UTF-8' },
+  not_utf8: { errorType: 'FILE_ENCODING', message: `the line is not UTF-8: ${ENCODING_HINT}` },
 };

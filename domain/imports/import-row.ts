@@ -1,8 +1,12 @@
-import { parseAttributeValue, type ScalarType } from '../attributes/attribute-value.ts';
+import {
+  parseAttributeValue, type ParsedValue, type ScalarType, type ScalarValue, type ValueFailure,
+} from '../attributes/attribute-value.ts';
+import { numberReader } from '../attributes/number-conversion.ts';
 import { type Action, ACTIONS } from '../attributes/set-actions.ts';
 import {
   type AttributeRules, findAction, findAttribute, type ImportAttribute, refused, type RefusedRow, type RowOutcome,
 } from '../attributes/value-row.ts';
+import type { Decimal } from '../core/table-format.ts';
 import { quote } from '../core/text-limits.ts';
 import { columnNames, type ImportFormat } from './import-file.ts';
 
@@ -29,7 +33,7 @@ export function checkRow(fields: readonly string[], context: RowContext): RowOut
   if (action === undefined) return invalidAction(fields[3]!, customerId, key);
   return attribute.valueType === 'Set'
     ? checkSet(attribute, customerId, action, fields[2]!, context)
-    : checkScalar(attribute, attribute.valueType, customerId, action, fields[2]!);
+    : checkScalar(attribute, attribute.valueType, customerId, action, fields[2]!, context);
 }
 
 /** An empty action, and a line or a file without one, is UPSERT, in v2 as well: there every line replaces. */
@@ -38,13 +42,31 @@ function readAction(text = ''): Action | undefined {
 }
 
 function checkScalar(
-  { id, key }: ImportAttribute, valueType: ScalarType, customerId: string, action: Action, text: string,
+  { id, key }: ImportAttribute, valueType: ScalarType, customerId: string, action: Action, text: string, { decimal }: RowContext,
 ): RowOutcome {
   const row = { kind: 'value', attributeId: id, valueType, customerId, customerType: 'user_id' } as const;
   if (action === 'DEL') return { ...row, action: 'remove', value: null };
-  const parsed = parseAttributeValue(valueType, text);
+  const parsed = valueType === 'Number' ? parseNumberWith(decimal ?? '.', text) : parseAttributeValue(valueType, text);
   if (!parsed.ok) return refused(parsed.errorType, parsed.message, customerId, key);
   return { ...row, action: 'set', value: parsed.value };
+}
+
+const readWithComma = numberReader({ as: 'number', decimal: ',' });
+
+/** A number whose decimals stand behind the mark that is set; behind a comma, as the mapping of a sync reads them. */
+function parseNumberWith(decimal: Decimal, text: string): ParsedValue<ScalarValue> {
+  if (decimal === ',' && text !== '') {
+    const reading = readWithComma(text);
+    if (!reading.ok) return invalidNumber(text, `${reading.message}; decimal is set to a comma`);
+    return parseAttributeValue('Number', String(reading.value));
+  }
+  const parsed = parseAttributeValue('Number', text);
+  if (parsed.ok || !/^-?\d+,\d+$/.test(text)) return parsed;
+  return invalidNumber(text, 'is not a number as JSON writes it: for a comma before decimals, set decimal to a comma');
+}
+
+function invalidNumber(text: string, why: string): ValueFailure {
+  return { ok: false, errorType: 'INVALID_VALUE', message: `${quote(text)} ${why}` };
 }
 
 function checkSet(

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { stringify } from 'csv-stringify/sync';
+import type { Delimiter } from '../../domain/core/csv-bytes.ts';
 import { toJson } from './raw-json.ts';
 
 /** A piece of a streamed body is about this long, so that a million short rows don't make a million writes. */
@@ -46,10 +47,12 @@ export function csvFile(name: string, rows: readonly string[][]): Reply {
 }
 
 /** As `csvFile`, written as the rows come. The first one is awaited here, as in `streamedResult`. */
-export async function streamedCsvFile(name: string, header: string[], rows: AsyncIterable<string[]>): Promise<Reply> {
+export async function streamedCsvFile(
+  name: string, header: string[], rows: AsyncIterable<string[]>, delimiter: Delimiter = ',',
+): Promise<Reply> {
   const iterator = rows[Symbol.asyncIterator]();
   const first = await iterator.next();
-  return new Reply(Readable.from(csvPieces(header, first, iterator), { objectMode: false }), 200, csvHeaders(name));
+  return new Reply(Readable.from(csvPieces(header, first, iterator, delimiter), { objectMode: false }), 200, csvHeaders(name));
 }
 
 function csvHeaders(name: string): Record<string, string> {
@@ -57,7 +60,7 @@ function csvHeaders(name: string): Record<string, string> {
 }
 
 async function* csvPieces(
-  header: string[], first: IteratorResult<string[]>, rest: AsyncIterator<string[]>,
+  header: string[], first: IteratorResult<string[]>, rest: AsyncIterator<string[]>, delimiter: Delimiter,
 ): AsyncGenerator<string> {
   let rows = [header];
   let chars = 0;
@@ -66,11 +69,11 @@ async function* csvPieces(
       rows.push(at.value);
       for (const field of at.value) chars += field.length;
       if (chars < PIECE_CHARS) continue;
-      yield stringify(rows);
+      yield stringify(rows, { delimiter });
       rows = [];
       chars = 0;
     }
-    if (rows.length > 0) yield stringify(rows);
+    if (rows.length > 0) yield stringify(rows, { delimiter });
   } finally {
     await rest.return?.();        // the caller may have hung up
   }

@@ -3,7 +3,7 @@ import { refuseField } from '../../domain/core/refusal.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
-import type { Import, ImportSource } from '../../store/imports/import-record.ts';
+import type { Import, ImportFileSettings, ImportSource } from '../../store/imports/import-record.ts';
 import { findImport, insertImport } from '../../store/imports/imports.ts';
 import { type Route, route } from '../http/route.ts';
 import { findSorOfKey } from '../http/sor-key.ts';
@@ -19,7 +19,7 @@ const batchImport = route(api.importAttributeValues, async ({ body, file, versio
     const parent = body.redrive_of === undefined ? null : await findParent(tx, sor, body.redrive_of);
     const accepted = await insertImport(tx, deps.secrets, sor.entityId, {
       source, sorId: sor.id, version: parent?.version ?? version, skipEmail: body.skip_email, dryRun: body.dry_run,
-      parentId: parent?.id ?? null, rootId: parent && rootOf(parent),
+      parentId: parent?.id ?? null, rootId: parent && rootOf(parent), fileSettings: fileSettingsOf(body, parent),
     });
     await insertAuditEntry(tx, sor.entityId, {
       actorKind: 'sor_key', actorId: sor.id, address: circumstances.address, action: 'import', subjectKind: 'import',
@@ -34,6 +34,11 @@ const batchImport = route(api.importAttributeValues, async ({ body, file, versio
 /** The import to whose lines those of the parent's error file belong. */
 function rootOf({ id, rootId, hasErrorColumns }: Import): number {
   return rootId !== null && hasErrorColumns ? rootId : id;
+}
+
+/** The error file of a re-drive has its numbers as the first file had them; it is in UTF-8, and its header tells the delimiter. */
+function fileSettingsOf({ delimiter, encoding, decimal, sheet }: api.NewImport, parent: Import | null): ImportFileSettings {
+  return { delimiter, encoding, decimal: decimal ?? parent?.fileFormat?.decimal, sheet };
 }
 
 function sourceOf(file: ReceivedFile | undefined, body: api.NewImport): ImportSource {

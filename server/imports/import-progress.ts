@@ -43,6 +43,7 @@ export function showImportProgress(
     sor: sor && { name: sor.name, identifier: sor.identifier, type: sor.type },
     version: job.version,
     source: showSource(job),
+    file: showFormat(job),
     fetched_bytes: job.fetchedBytes,
     fetch: job.shownUrl === null ? null : { tries: job.fetchTries, fault: job.fetchFault },
     failure,
@@ -66,12 +67,18 @@ function showRows({ rowsIn, rowsOk, rowsIgnored, rowsFailed }: Import): api.RowC
   return { read: rowsIn, ok: rowsOk, ignored: rowsIgnored, failed: rowsFailed };
 }
 
-function showSource({ shownUrl, file }: Import): api.ImportProgress['source'] {
+function showFormat({ fileFormat }: Import): api.ImportProgress['file'] {
+  if (fileFormat === null) return null;
+  const { format, delimiter, encoding, decimal, sheet } = fileFormat;
+  return { format, delimiter, encoding, decimal, sheet };
+}
+
+function showSource({ shownUrl, file, fileFormat }: Import): api.ImportProgress['source'] {
   return {
     url: shownUrl,
     bytes: file?.sourceBytes ?? null,
     sha256: file?.sourceSha256.toString('hex') ?? null,
-    compressed: file?.sourceGzip ?? null,
+    compressed: file === null ? null : file.sourceGzip || fileFormat?.isZip === true,
     decompressed_bytes: file?.fileBytes ?? null,
     decompressed_sha256: file?.fileSha256.toString('hex') ?? null,
   };

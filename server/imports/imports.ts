@@ -1,4 +1,5 @@
 import * as api from '../../api/imports/imports.ts';
+import type { Delimiter } from '../../domain/core/csv-bytes.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { errorFileHeader, errorFileRow } from '../../domain/imports/error-file.ts';
 import type { ImportErrorType } from '../../domain/imports/import-error-type.ts';
@@ -96,14 +97,14 @@ const readErrorsFile = route(api.downloadImportErrors, async ({ params, query, .
   });
   const errors = streamImportErrors(db, entityId, job.id, { errorType: query.error_type, isOpen: true });
   const format = columnsOf(job);
-  return streamedCsvFile(`errors-${job.identifier}`, errorFileHeader(format), eachRow(errors, format));
+  return streamedCsvFile(`errors-${job.identifier}`, errorFileHeader(format), eachRow(errors, format), format.delimiter);
 });
 
-type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns'>;
+type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns'> & { delimiter: Delimiter };
 
 /** Before its header is read an import has no errors of rows. */
-function columnsOf({ columns, hasErrorColumns }: Import): Columns {
-  return { columns: columns ?? 4, hasErrorColumns };
+function columnsOf({ columns, hasErrorColumns, fileFormat }: Import): Columns {
+  return { columns: columns ?? 4, hasErrorColumns, delimiter: fileFormat?.delimiter ?? ',' };
 }
 
 async function* eachRow(errors: AsyncIterable<StoredImportError>, format: Columns): AsyncGenerator<string[]> {

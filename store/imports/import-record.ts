@@ -1,20 +1,25 @@
+import type { Decimal, TableFormat, TableSettings } from '../../domain/core/table-format.ts';
 import { type MailColumns, mailOf } from '../core/camel-row.ts';
 import type { MailState } from '../core/mails.ts';
 import { type ErrorCounts, type RowCounts, sumErrors } from './import-lanes.ts';
 
 export type ImportState = 'accepted' | 'running' | 'finished' | 'failed' | 'canceled';
 
-/** A file as it came, and as it lies pinned: decompressed and checksummed (SHA-256). */
-export type PinnedFile = {
-  fileKey: string;
-  fileBytes: number;
-  fileSha256: Buffer;
+/** A file as it lies pinned, checksummed (SHA-256). */
+export type StoredFile = { fileKey: string; fileBytes: number; fileSha256: Buffer };
+
+/** A file as it came, and as it lies pinned: decompressed. */
+export type PinnedFile = StoredFile & {
   sourceBytes: number;
   sourceSha256: Buffer;
   sourceGzip: boolean;
   /** Why the end of the source could not be read: what came before it is imported all the same. */
   sourceDefect: string | null;
 };
+
+/** What is set of how the file of an import is read, and how it is. */
+export type ImportFileSettings = TableSettings & { decimal?: Decimal | undefined };
+export type ImportFileFormat = TableFormat & { decimal: Decimal };
 
 export type Import = RowCounts & {
   entityId: number;
@@ -37,6 +42,9 @@ export type Import = RowCounts & {
   endedAt: Date | null;
   /** Null while it is still to be fetched. */
   file: PinnedFile | null;
+  fileSettings: ImportFileSettings;
+  /** Null until its beginning was read: until then it lies as it came, but for gzip; then as CSV in UTF-8. */
+  fileFormat: ImportFileFormat | null;
   /** Of the file's rows; null until its header is read. */
   columns: 3 | 4 | null;
   /** An error file, corrected: its rows name the lines of the first import's file that they correct. */
@@ -56,12 +64,15 @@ export type Import = RowCounts & {
 /** An import whose file is stored. */
 export type PinnedImport = Import & { file: PinnedFile };
 
+/** An import whose file can be read as CSV. */
+export type ReadableImport = PinnedImport & { fileFormat: ImportFileFormat };
+
 /** A file that is pinned already, or an address to fetch it from with these headers. */
 export type ImportSource = PinnedFile | { url: string; headers: Record<string, string> };
 
-export type NewImport = Pick<Import, 'sorId' | 'version' | 'skipEmail'> & Partial<Pick<Import, 'dryRun' | 'parentId' | 'rootId'>> & {
-  source: ImportSource;
-};
+export type NewImport = Pick<Import, 'sorId' | 'version' | 'skipEmail'>
+  & Partial<Pick<Import, 'dryRun' | 'parentId' | 'rootId' | 'fileSettings'>>
+  & { source: ImportSource };
 
 /** Columns of `IMPORTS`. */
 export type ImportColumns = Omit<Import, 'file' | 'mail' | 'errorsByType'> & MailColumns<MailState>

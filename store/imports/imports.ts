@@ -3,7 +3,10 @@ import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { claimJob, endJob, type JobEnd, lockJob, lockJobToCancel } from '../jobs/jobs.ts';
-import { type Import, type ImportColumns, IMPORTS, type ImportState, type NewImport, toImport } from './import-record.ts';
+import {
+  type Import, type ImportColumns, type ImportFileFormat, IMPORTS, type ImportState, type NewImport, type ReadableImport, type StoredFile,
+  toImport,
+} from './import-record.ts';
 import { sealSource } from './import-source.ts';
 
 /** In how many lanes a new import is merged; chosen by measuring (docs/benchmarks.md). */
@@ -18,11 +21,13 @@ export async function insertImport(tx: Queryable, secrets: Secrets, entityId: nu
   const sealed = 'url' in job.source ? sealSource(secrets, entityId, identifier, job.source) : null;
   const { rows } = await tx.query<{ id: number }>(
     `INSERT INTO imports (entity_id, identifier, jid, sor_id, version, skip_email, dry_run, parent_id, root_id, file_key,
-       file_bytes, file_sha256, source_bytes, source_sha256, source_gzip, source_defect, shown_url, file_url, request_headers)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) RETURNING id`,
+       file_bytes, file_sha256, source_bytes, source_sha256, source_gzip, source_defect, shown_url, file_url, request_headers,
+       file_settings)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20) RETURNING id`,
     [entityId, identifier, newIdentifier('job'), job.sorId, job.version, job.skipEmail, job.dryRun ?? false,
       job.parentId ?? null, job.rootId ?? null, file?.fileKey, file?.fileBytes, file?.fileSha256, file?.sourceBytes, file?.sourceSha256,
-      file?.sourceGzip, file?.sourceDefect, sealed?.shownUrl, sealed?.url, sealed?.headers]);
+      file?.sourceGzip, file?.sourceDefect, sealed?.shownUrl, sealed?.url, sealed?.headers,
+      job.fileSettings ?? {}]);
   await tx.query(
     `INSERT INTO import_lanes (entity_id, import_id, lane, generation)
      SELECT $1, $2, lane, 0 FROM generate_series(0, $3::integer - 1) AS lane`, [entityId, rows[0]!.id, LANES]);
@@ -71,13 +76,25 @@ export async function lockImport(tx: Tx, entityId: number, id: number, generatio
   return row && toImport(row);
 }
 
-/** What the rows of its file look like, once the header is read. */
+/** How its file is read, and what the rows look like; null where the header is none. */
 export async function updateImportFormat(
-  db: Queryable, { entityId, id }: Import, { columns, hasErrorColumns }: { columns: 3 | 4; hasErrorColumns: boolean },
+  db: Queryable, { entityId, id, fileFormat }: ReadableImport, rows: { columns: 3 | 4; hasErrorColumns: boolean } | null,
 ): Promise<void> {
   await db.query(
-    'UPDATE imports SET columns = $3, has_error_columns = $4 WHERE entity_id = $1 AND id = $2 AND columns IS NULL',
-    [entityId, id, columns, hasErrorColumns]);
+    `UPDATE imports SET columns = $3, has_error_columns = $4, file_format = $5
+     WHERE entity_id = $1 AND id = $2 AND (columns IS NULL OR file_format IS NULL)`,
+    [entityId, id, rows?.columns ?? null, rows?.hasErrorColumns ?? false, fileFormat]);
+}
+
+/** The file lies as CSV in UTF-8 now. False when the import is not this generation's any more, has ended, or has such a file already. */
+export async function updateImportConverted(
+  tx: Tx, { entityId, id, generation }: Import, { fileKey, fileBytes, fileSha256 }: StoredFile, format: ImportFileFormat,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `UPDATE imports SET file_key = $4, file_bytes = $5, file_sha256 = $6, file_format = $7
+     WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' AND file_format IS NULL`,
+    [entityId, id, generation, fileKey, fileBytes, fileSha256, format]);
+  return rowCount === 1;
 }
 
 /** Ends a locked import. */

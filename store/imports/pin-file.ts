@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { gunzip, type GzipDefect, MAX_DECOMPRESSED_BYTES } from '../../domain/core/gunzip.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { Files } from '../core/files.ts';
-import type { PinnedFile } from './import-record.ts';
+import type { PinnedFile, StoredFile } from './import-record.ts';
 
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 const GIB = 1024 ** 3;
@@ -25,21 +25,26 @@ export type PinOptions = {
  * `sourceDefect` says what happened. Refuses files beyond the limits; then nothing is left.
  */
 export async function pinFile(files: Files, source: AsyncIterable<Uint8Array>, options: PinOptions): Promise<PinnedFile> {
-  const fileKey = `imports/${randomUUID()}.csv`;
   const came = tally();
-  const stored = tally();
   const state: SourceState = { isGzip: false, defect: null };
-  const pieces = decompressed(measured(source, came, options.uploadBytes), state, options);
-  await files.put(fileKey, tallied(pieces, stored, options));
+  const stored = await storeFile(files, decompressed(measured(source, came, options.uploadBytes), state, options), options);
   return {
-    fileKey,
-    fileBytes: stored.bytes,
-    fileSha256: stored.hash.digest(),
+    ...stored,
     sourceBytes: came.bytes,
     sourceSha256: came.hash.digest(),
     sourceGzip: state.isGzip,
     sourceDefect: state.defect,
   };
+}
+
+/** Stores a file of an import under a new key, whole or not at all. */
+export async function storeFile(
+  files: Files, pieces: AsyncIterable<Buffer>, options: Pick<PinOptions, 'onStore'> = {},
+): Promise<StoredFile> {
+  const fileKey = `imports/${randomUUID()}.csv`;
+  const stored = tally();
+  await files.put(fileKey, tallied(pieces, stored, options));
+  return { fileKey, fileBytes: stored.bytes, fileSha256: stored.hash.digest() };
 }
 
 type SourceState = { isGzip: boolean; defect: string | null };
@@ -60,7 +65,7 @@ async function* measured(source: AsyncIterable<Uint8Array>, came: Tally, most: n
   }
 }
 
-async function* tallied(pieces: AsyncIterable<Buffer>, stored: Tally, { onStore }: PinOptions): AsyncGenerator<Buffer> {
+async function* tallied(pieces: AsyncIterable<Buffer>, stored: Tally, { onStore }: Pick<PinOptions, 'onStore'>): AsyncGenerator<Buffer> {
   for await (const piece of pieces) {
     stored.bytes += piece.length;
     onStore?.(piece.length);

@@ -1,24 +1,32 @@
+import type { Delimiter } from '../../domain/core/csv-bytes.ts';
 import { type Piece, recordBytes } from '../../domain/core/csv-pieces.ts';
 import { parseRecord, parseRun } from '../../domain/core/csv-records.ts';
 import { createCsvSplitter } from '../../domain/core/csv-splitter.ts';
+import { encodingOf } from '../../domain/core/file-encoding.ts';
 import { createNameFinder } from '../../domain/core/name-finder.ts';
+import { isBinaryTable } from '../../domain/core/table-format.ts';
+import { readRows } from '../core/camel-row.ts';
 import { type Database, write } from '../core/database.ts';
 import type { Files } from '../core/files.ts';
 import type { Tally } from '../core/in-batches.ts';
 import type { KnownBy } from '../gdpr/personal-data-location.ts';
+import type { Import } from './import-record.ts';
 
 type PinnedDependencies = { db: Database; files: Files; tally?: Tally };
 /** `isOwn`: the id stands where a line has its customer's; else it may be about somebody else. */
 type PinnedLine = { fileKey: string; line: string; isOwn: boolean };
 
-/** The lines of the entity's pinned import files in which one of these ids stands. */
+/** `fileSettings` and `fileFormat` as of the import. */
+type PinnedRow = { id: number; fileKey: string; isNoted: boolean } & Pick<Import, 'fileSettings' | 'fileFormat'>;
+
+/** The lines of the entity's pinned import files in which one of these ids stands; of a file that was never converted, one line ''. */
 export async function* listPinnedLinesOf(
   { db, files }: Pick<PinnedDependencies, 'db' | 'files'>, entityId: number, people: KnownBy[],
 ): AsyncGenerator<PinnedLine> {
-  const { rows } = await db.query<{ file_key: string }>(
-    'SELECT file_key FROM imports WHERE entity_id = $1 AND file_key IS NOT NULL', [entityId]);
+  const rows = readRows<PinnedRow>(await db.query(
+    'SELECT file_key, file_settings, file_format FROM imports WHERE entity_id = $1 AND file_key IS NOT NULL', [entityId]));
   const find = rows.length === 0 ? () => new Set<string>() : createIdFinder(people);
-  for (const { file_key: fileKey } of rows) yield* linesNaming(files, fileKey, find);
+  for (const row of rows) yield* linesNaming(files, row, find);
 }
 
 /**
@@ -28,18 +36,18 @@ export async function* listPinnedLinesOf(
 export async function deletePinnedFilesOf(
   { db, files, tally }: PinnedDependencies, entityId: number, people: KnownBy[],
 ): Promise<number> {
-  const { rows } = await db.query<{ id: number; file_key: string; is_noted: boolean }>(
-    `SELECT id, file_key, file_erased_at IS NOT NULL AS is_noted FROM imports
-     WHERE entity_id = $1 AND file_key IS NOT NULL AND ended_at IS NOT NULL`, [entityId]);
-  const find = rows.every(({ is_noted: isNoted }) => isNoted) ? () => new Set<string>() : createIdFinder(people);
+  const rows = readRows<PinnedRow>(await db.query(
+    `SELECT id, file_key, file_erased_at IS NOT NULL AS is_noted, file_settings, file_format FROM imports
+     WHERE entity_id = $1 AND file_key IS NOT NULL AND ended_at IS NOT NULL`, [entityId]));
+  const find = rows.every(({ isNoted }) => isNoted) ? () => new Set<string>() : createIdFinder(people);
   let deleted = 0;
-  for (const { id, file_key: fileKey, is_noted: isNoted } of rows) {
-    if (!isNoted) {
-      const { done } = await linesNaming(files, fileKey, find).next();
+  for (const row of rows) {
+    if (!row.isNoted) {
+      const { done } = await linesNaming(files, row, find).next();
       if (done) continue;
-      if (await noteErased({ db, tally }, entityId, id)) deleted += 1;
+      if (await noteErased({ db, tally }, entityId, row.id)) deleted += 1;
     }
-    await files.delete(fileKey);
+    await files.delete(row.fileKey);
   }
   return deleted;
 }
@@ -66,19 +74,29 @@ function createIdFinder(people: KnownBy[]): IdFinder {
 }
 
 /** Record by record, so that a file without line ends takes no more memory than any other. */
-async function* linesNaming(files: Files, fileKey: string, find: IdFinder): AsyncGenerator<PinnedLine> {
+async function* linesNaming(files: Files, row: PinnedRow, find: IdFinder): AsyncGenerator<PinnedLine> {
+  const { fileKey, fileFormat } = row;
   if (await files.size(fileKey) === null) return;
-  const splitter = createCsvSplitter();
+  // The import ended, or has not begun, with a file in which no id can be found: it may name anyone.
+  if (fileFormat === null && await isUnread(files, row)) return yield { fileKey, line: '', isOwn: false };
+  const delimiter = fileFormat?.delimiter ?? ',';
+  const splitter = createCsvSplitter({ delimiter });
   const bytes = files.read(fileKey);
   try {
-    for await (const chunk of bytes) yield* naming(fileKey, splitter.push(chunk as Buffer), find);
-    yield* naming(fileKey, splitter.end(), find);
+    for await (const chunk of bytes) yield* naming(fileKey, splitter.push(chunk as Buffer), find, delimiter);
+    yield* naming(fileKey, splitter.end(), find, delimiter);
   } finally {
     bytes.destroy();
   }
 }
 
-function* naming(fileKey: string, pieces: Iterable<Piece>, find: IdFinder): Generator<PinnedLine> {
+/** Whether the file lies there in a form other than UTF-8: as it came, and was not read. */
+async function isUnread(files: Files, { fileKey, fileSettings }: PinnedRow): Promise<boolean> {
+  const head = Buffer.concat(await files.read(fileKey, 0, 4).toArray() as Buffer[]);
+  return isBinaryTable(head) || encodingOf(head, fileSettings.encoding) !== 'utf-8';
+}
+
+function* naming(fileKey: string, pieces: Iterable<Piece>, find: IdFinder, delimiter: Delimiter): Generator<PinnedLine> {
   for (const piece of pieces) {
     const ids = find((piece.kind === 'run' ? piece.bytes : piece.sample).toString('latin1'));
     if (ids.size === 0) continue;                                   // nearly always, and much cheaper than parsing
@@ -87,19 +105,19 @@ function* naming(fileKey: string, pieces: Iterable<Piece>, find: IdFinder): Gene
       if (standsIn(line, ids)) yield { fileKey, line, isOwn: false };
       continue;
     }
-    for (const [index, record] of parseRun(piece).entries()) {
+    for (const [index, record] of parseRun(piece, delimiter).entries()) {
       const line = recordBytes(piece, index).toString();
-      const isNamed = Array.isArray(record) ? record.some((field) => isNamedBy(field, ids)) : standsIn(line, ids);
+      const isNamed = Array.isArray(record) ? record.some((field) => isNamedBy(field, ids, delimiter)) : standsIn(line, ids);
       if (isNamed) yield { fileKey, line, isOwn: Array.isArray(record) && ids.has(record[0]!) };
     }
   }
 }
 
 /** Whether a field is one of the ids, or holds a record in which one is a field: the column `original` of an error file. */
-function isNamedBy(field: string, ids: ReadonlySet<string>): boolean {
+function isNamedBy(field: string, ids: ReadonlySet<string>, delimiter: Delimiter): boolean {
   if (ids.has(field)) return true;
-  if (!field.includes(',')) return false;
-  const record = parseRecord(field);
+  if (!field.includes(delimiter)) return false;
+  const record = parseRecord(field, delimiter);
   return Array.isArray(record) ? record.some((inner) => ids.has(inner)) : standsIn(field, ids);
 }
 

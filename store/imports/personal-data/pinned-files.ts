@@ -15,6 +15,7 @@ export const pinnedFiles: PersonalDataLocation = {
   async* export(deps, entityId, people) {
     const matches = new TextMatches();
     for await (const { fileKey, line, isOwn } of listPinnedLinesOf(deps, entityId, people)) {
+      if (line === '') continue;
       if (isOwn) yield { file: fileKey, line };
       else matches.add(fileKey);
     }

@@ -10,6 +10,7 @@ import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { sendFeed } from '../../harness/feed/feeds.ts';
 import { importEnded, postImport } from '../../harness/imports/imports.ts';
+import { inlineRows, workbook } from '../../harness/imports/workbooks.ts';
 import { runMillrace, startMillrace } from './run-millrace.ts';
 
 const HEADER = 'user_id,attribute_key,value,action_type';
@@ -105,6 +106,21 @@ describe('millrace import', () => {
     const one = await millrace(['errors', importId, '--type', 'UNDEFINED_ATTRIBUTE', '--json']);
     const listed = one.out.trim().split('\n').map((line) => JSON.parse(line) as object);
     expect(listed).toMatchObject([{ line: 4, error_type: 'UNDEFINED_ATTRIBUTE' }]);
+  });
+
+  it('reads a file as its options say, and says how it was read', async () => {
+    const path = join(folder, 'spreadsheet.csv');
+    await writeFile(path, Buffer.from(`user_id;attribute_key;value\n${personId(9)};plan;g\xf6ld\n${personId(9)};score;1,5\n`, 'latin1'));
+    const importOf = (source: string, ...options: string[]) => millrace(['import', source, '--sor', world.sor.identifier, ...options]);
+    const { status, out } = await importOf(path, '--delimiter', ';', '--encoding', 'windows-1252', '--decimal', ',');
+    expect(out).toContain('read with a semicolon between fields, windows-1252, a comma before decimals');
+    expect(out).toContain('2 rows read, 2 ok');
+    expect(status).toBe(0);
+    const sheets = join(folder, 'values.xlsx');
+    const rows = inlineRows([['user_id', 'attribute_key', 'value'], [personId(9), 'plan', 'gold']]);
+    await writeFile(sheets, await workbook({ sheets: { Notes: '', Values: rows } }));
+    expect((await importOf(sheets, '--sheet', 'Values')).out).toContain('read from the sheet "Values"');
+    expect((await importOf(sheets, '--encoding', 'ebcdic')).err).toMatch(/--encoding.*utf-8, utf-16le/);
   });
 
   it('exits with 2 for a file that could not be read', async () => {

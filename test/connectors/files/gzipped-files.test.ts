@@ -1,3 +1,6 @@
+import { mkdtemp, readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { AnyConnector, Batch, ConnectorContext } from '../../../connectors/core/contract.ts';
@@ -5,6 +8,7 @@ import { httpFile } from '../../../connectors/http-file/http-file.ts';
 import { s3 } from '../../../connectors/s3/s3.ts';
 import { type Answer, endlessBytes, file, httpSource } from '../../harness/core/http-source.ts';
 import { waitFor } from '../../harness/core/wait.ts';
+import { inlineRows, workbook } from '../../harness/imports/workbooks.ts';
 import { testContext } from '../core/contract.ts';
 
 const MIB = 1024 ** 2;
@@ -20,10 +24,10 @@ const KINDS: [string, Kind][] = [
 ];
 
 let files = 0;
-function open({ connector, settings }: Kind, answer: Answer, more: Partial<ConnectorContext> = {}) {
+function open({ connector, settings }: Kind, answer: Answer, more: Partial<ConnectorContext> = {}, format = 'jsonl') {
   const path = `/people/file-${files++}.jsonl`;
   web.serve(path, answer);
-  const parsed = connector.settings.parse({ format: 'jsonl', ...settings(path) });
+  const parsed = connector.settings.parse({ format, ...settings(path) });
   const context = { ...testContext(AbortSignal.timeout(60_000)), ...more };
   const reading = { stream: 'any', mode: 'full', cursorField: null, cursor: null } as const;
   return {
@@ -36,6 +40,27 @@ const ROWS = '{"customer_id":"somebody","plan":"gold"}\n';
 /** Rows of 4 MiB, in 5 KiB. */
 const MEMBER = gzipSync(ROWS.repeat(100_000));
 const isLeft = () => waitFor('the source to be left alone', async () => web.connections() === 0);
+
+describe.for(KINDS)('an .xlsx file of %s', ([, kind]) => {
+  it('is read as its rows, and leaves nothing behind, also where reading ends before it does', async () => {
+    const sheet = inlineRows([['id'], ...Array.from({ length: 12_000 }, (_, nth) => [`n${nth}`])]);
+    const whole = file(await workbook({ sheets: { One: sheet } }));
+    const scratch = await mkdtemp(join(tmpdir(), 'scratch-'));
+    const records = (await Array.fromAsync(open(kind, whole, { scratch }, 'csv').batches)).flatMap(({ items }) => items);
+    expect([records.length, records.at(-1)]).toEqual([12_000, { kind: 'record', record: { id: 'n11999' } }]);
+    const { batches, check } = open(kind, whole, { scratch }, 'csv');
+    await check();
+    await batches.next();
+    await batches.return(undefined);
+    expect(await readdir(scratch)).toEqual([]);
+  });
+
+  it('that expands beyond the limit is refused as the source\'s fault', async () => {
+    const bomb = file(await workbook({ sheets: { One: `<!--${' '.repeat(10 * MIB)}-->` } }));
+    const { check } = open(kind, bomb, { maxDecompressedBytes: 10 * MIB }, 'csv');
+    await expect(check()).rejects.toMatchObject({ status: 'too_large', message: expect.stringContaining('over 10,485,760 bytes') });
+  });
+});
 
 describe.for(KINDS)('a gzip file of %s', ([, kind]) => {
   it('that expands beyond the limit is refused as the source\'s fault, and read no further', async () => {

@@ -5,6 +5,7 @@ import type { Batch, Cursor, Json, Reading, SourceRecord } from '../../../connec
 import { httpFile } from '../../../connectors/http-file/http-file.ts';
 import { type Answer, file, httpSource, status } from '../../harness/core/http-source.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
+import { inlineRows, workbook, zipOf } from '../../harness/imports/workbooks.ts';
 import { type PreparedSource, sourceContract, testContext } from '../core/contract.ts';
 
 type Served = Awaited<ReturnType<typeof httpSource>>;
@@ -157,6 +158,40 @@ describe('records', () => {
     }
   });
 
+  it('come from a file in UTF-16, of another encoding that is set, and with the delimiter of its header', async () => {
+    const text = 'näme;b\n€,1;2\n';
+    const utf16 = serve(Buffer.from(`\uFEFF${text}`, 'utf16le'));
+    expect(recordsOf(await read({ url: utf16 }))).toEqual([{ näme: '€,1', b: '2' }]);
+    const single = serve(Buffer.from(text.replace('€', '\u0080'), 'latin1'));
+    expect(recordsOf(await read({ url: single, encoding: 'windows-1252' }))).toEqual([{ näme: '€,1', b: '2' }]);
+    expect(recordsOf(await read({ url: serve(text), delimiter: '|' }))).toEqual([{ 'näme;b': '€,1;2' }]);
+  });
+
+  it('go on behind a batch with the delimiter that was found', async () => {
+    const all = people(12_000);
+    const text = csv(all, ';');
+    for (const bytes of [Buffer.from(text), Buffer.from(`\uFEFF${text}`, 'utf16le')]) {
+      const url = serve(bytes, { etag: '"one"' });
+      const { cursor } = (await read({ url }))[1]!;
+      expect(recordsOf(await read({ url }, 'full', cursor))).toEqual(all.slice(-2_000));
+    }
+  });
+
+  it('come from a sheet of an .xlsx file, also zipped, and go on behind a batch', async () => {
+    const rows = [['id', 'note'], ...Array.from({ length: 12_000 }, (_, nth) => [`n${nth}`, nth === 1 ? 'two\nlines' : ''])];
+    const sheet = `${inlineRows(rows)}<row><c/><c/><c><v>1</v></c></row>`;
+    const excel = await workbook({ sheets: { Other: inlineRows([['x']]), People: sheet } });
+    for (const bytes of [excel, await zipOf({ 'people.xlsx': excel })]) {
+      const url = serve(bytes, { etag: '"one"' });
+      const batches = await read({ url, sheet: 'People' });
+      expect(recordsOf(batches).slice(0, 2)).toEqual([{ id: 'n0', note: null }, { id: 'n1', note: 'two\nlines' }]);
+      expect(malformedOf(batches)).toMatchObject([{ message: 'Line 12002 has 3 fields, and the header 2' }]);
+      expect(recordsOf(await read({ url, sheet: 'People' }, 'full', batches[1]!.cursor))).toHaveLength(2_000);
+    }
+    await expect(read({ url: serve(excel), sheet: 'None' })).rejects.toThrow(/no sheet "None"/);
+    await expect(discover({ url: serve(await zipOf({ a: '', b: '' })) })).rejects.toThrow(/holds 2 files \("a", "b"\)/);
+  });
+
   it('keep the digits of numbers', async () => {
     const url = serve('{"a":9007199254740993,"b":[1.50,1e3,{"c":0.1234567890123456789}],"d":-0.0,"e":1e400}');
     const record = { a: '9007199254740993', b: [1.5, 1000, { c: '0.1234567890123456789' }], d: -0, e: '1e400' };
@@ -165,7 +200,7 @@ describe('records', () => {
 
   it.for([
     ['csv', 'x'.repeat(1024 * 1024 + 1), /^Line 3 is over 1 MiB long$/],
-    ['csv', Buffer.from([0x78, 0xff, 0xfe]), /^Line 3 is not UTF-8$/],
+    ['csv', Buffer.from([0x78, 0xff, 0xfe]), /^Line 3 is not UTF-8: .*, or set encoding, such as windows-1252$/],
     ['csv', '1,2', /^Line 3 has 2 fields, and the header 1$/],
     ['csv', '"1', /^Line 3 opens a quote/],
     ['csv', '"1"2', /^Line 3: a closing quote/],
@@ -220,7 +255,7 @@ describe('fields', () => {
     ['a,b,a\n', /column 3 has the name of an earlier one/],
     ['__proto__\n', /__proto__/],
     ['"a\n', /opens a quote/],
-    [Buffer.from('\uFEFFa,b\n', 'utf16le'), /UTF-16/],
+    [Buffer.from('n\u00E4me,b\n', 'latin1'), /is not UTF-8: .* set encoding/],
     [Array.from({ length: 1_001 }, (_, nth) => `c${nth}`).join(), /over 1,000 columns/],
     [`a${'b'.repeat(32 * 1024)}`, /over 32,768 characters/],
     [Buffer.concat([Buffer.from([0x1f, 0x8b]), Buffer.from('no gzip at all')]), /begins as gzip and is none/],

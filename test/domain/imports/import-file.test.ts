@@ -62,10 +62,9 @@ describe('the header of an import', () => {
   });
 
   test('names the encoding when that is what is wrong', () => {
-    expect(header(Buffer.from('\ufeffuser_id,attribute_key,value\n', 'utf16le')))
-      .toMatchObject({ ok: false, errorType: 'FILE_ENCODING', message: expect.stringContaining('UTF-16') });
-    expect(header(Buffer.from('user_id,é\n', 'latin1')))
-      .toMatchObject({ ok: false, errorType: 'FILE_ENCODING', message: expect.stringContaining('not UTF-8') });
+    expect(header(Buffer.from('user_id,é\n', 'latin1'))).toMatchObject({
+      ok: false, errorType: 'FILE_ENCODING', message: expect.stringMatching(/not UTF-8.*setting encoding, such as windows-1252/),
+    });
   });
 });
 

@@ -101,6 +101,34 @@ it('a pinned file whose end was noted before its deleter was killed goes, and is
   expect([tallied, await place.count(store, world.entity.id, [person])]).toEqual([1, 0]);
 });
 
+it('a pinned file is searched in its own delimiter; one that was never read, and can\'t be searched, goes with any erasure', async () => {
+  const world = await makeWorld(store);
+  const person = { customerId: personId(7), customerType: 'user_id' as const };
+  const place = registered.get('imports/')!;
+  const put = async (fileKey: string, bytes: Buffer, fileSettings: object, fileFormat: object | null) => {
+    await store.files.put(fileKey, (async function* () { yield bytes; })());
+    const { id } = await insertUpload(store.db, store, world, { file: { fileKey }, fileSettings });
+    await store.db.query(`UPDATE imports SET state = 'canceled', ended_at = now(), file_format = $3 WHERE entity_id = $1 AND id = $2`,
+      [world.entity.id, id, fileFormat]);
+  };
+  const row = (who: string) => Buffer.from(`user_id;attribute_key;value\n${who};plan;x\n`);
+  const format = { format: 'csv', delimiter: ';', encoding: 'utf-8', sheet: null, isZip: false, decimal: '.' };
+  await put('imports/seven.csv', row(person.customerId), {}, format);
+  await put('imports/eight.csv', row(personId(8)), {}, format);
+  await put('imports/plain.csv', Buffer.from('no header'), {}, null);
+  await put('imports/zip.csv', Buffer.from('PK\x03\x04'), {}, null);
+  await put('imports/utf16.csv', Buffer.from('\ufeffx', 'utf16le'), {}, null);
+  await put('imports/single.csv', Buffer.from('x'), { encoding: 'latin-1' }, null);
+  expect(await place.count(store, world.entity.id, [person])).toBe(4);
+  expect(await Array.fromAsync(place.export(store, world.entity.id, [person]))).toEqual([
+    { file: 'imports/seven.csv', line: `${person.customerId};plan;x` },
+  ]);
+  expect(await place.erase!(store, world.entity.id, [person])).toBe(4);
+  expect((await Array.fromAsync(store.files.list('imports/'), ({ key }) => key)).toSorted())
+    .toEqual(expect.arrayContaining(['imports/eight.csv', 'imports/plain.csv']));
+  expect(await place.count(store, world.entity.id, [person])).toBe(0);
+});
+
 it('an archive shows no link that sets a colleague\'s password, whose address is asked for as a customer\'s', async () => {
   const world = await makeWorld(store);
   const person = await samplePerson(world, 6);

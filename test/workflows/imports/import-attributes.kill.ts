@@ -1,3 +1,4 @@
+import { parse } from 'csv-parse/sync';
 import { streamImportErrors } from '../../../store/imports/import-errors.ts';
 import type { Import } from '../../../store/imports/import-record.ts';
 import { findImport } from '../../../store/imports/imports.ts';
@@ -5,6 +6,7 @@ import type { Stack } from '../../harness/core/stack.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { mixedFile } from '../../harness/imports/import-files.ts';
 import { postImport } from '../../harness/imports/imports.ts';
+import { inlineRows, workbook } from '../../harness/imports/workbooks.ts';
 import type { FlowUnderKill } from '../../harness/jobs/under-kill.ts';
 
 const ROWS = 20_000;
@@ -13,9 +15,11 @@ const PEOPLE = 700;
 type Run = { world: World; identifier: string };
 
 export const importAttributesUnderKill: FlowUnderKill<Run> = {
-  name: 'an import of 20,000 rows',
+  name: 'an import of an .xlsx file of 20,000 rows',
   boundaries: [
     { name: 'import: claimed', hit: 1 },
+    { name: 'import: file converted', hit: 1 },
+    { name: 'import: conversion noted', hit: 1 },
     { name: 'import: before a batch commits', hit: 1 },
     { name: 'import: before a batch commits', hit: 9 },
     { name: 'import: after a batch committed', hit: 6 },
@@ -23,7 +27,9 @@ export const importAttributesUnderKill: FlowUnderKill<Run> = {
   ],
   async begin(stack) {
     const world = await makeWorld(stack.store);
-    return { world, identifier: await postImport(stack.app, world, mixedFile(ROWS, PEOPLE)) };
+    const rows = parse(mixedFile(ROWS, PEOPLE)) as unknown as string[][];
+    const file = await workbook({ sheets: { People: inlineRows(rows) } });
+    return { world, identifier: await postImport(stack.app, world, file) };
   },
   progress: async (stack, run) => (await job(stack, run)).rowsIn,
   size: ROWS,

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { viewImportProgress } from '../../../server/imports/import-progress.ts';
 import { updateCustomerAttribute } from '../../../store/attributes/customer-attributes.ts';
@@ -87,11 +88,21 @@ describe('an import', () => {
     for (const file of ['', 'id,key,value\na,b,c\n']) {
       const id = await postImport(stack.app, world, file);
       const job = await importEnded(stack.store, world, id);
-      expect(job).toMatchObject({ state: 'failed', rowsIn: 0, errorsByType: { PARSING_FAILED: 1 } });
+      expect(job).toMatchObject({ state: 'failed', rowsIn: 0, errorsByType: {} });
       const [error] = await errorsOf(id);
       expect(error).toMatchObject({ line: 0, errorType: 'PARSING_FAILED' });
       expect(await viewImportProgress(stack.store.db, job, new Date())).toMatchObject({ failure: error!.message, defect: null });
     }
+  });
+
+  it('counts the errors of its rows alone by type, and none of the file as a whole, where a gzip file is cut off', async () => {
+    const whole = gzipSync([HEADER, `${personId(1)},plan,gold,`, `${personId(2)},plan,gold,`].join('\n'), { level: 0 });
+    const id = await postImport(stack.app, world, whole.subarray(0, -10));
+    const job = await importEnded(stack.store, world, id);
+    expect(job).toMatchObject({ state: 'finished', rowsIn: 2, rowsOk: 1, rowsFailed: 1, errorsByType: { FILE_TRANSFER_ERROR: 1 } });
+    expect(await errorsOf(id)).toMatchObject([{ line: 0 }, { line: 3, errorType: 'FILE_TRANSFER_ERROR' }]);
+    const { defect } = await viewImportProgress(stack.store.db, job, new Date());
+    expect(defect).toBe('the gzip file is cut off: its end is missing');
   });
 
   it('brings nobody back who was erased, and tells nothing of them', async () => {

@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { MAX_MAIL_RECIPIENTS_A_DAY } from '../../../store/core/mails.ts';
 import { findImport } from '../../../store/imports/imports.ts';
@@ -24,7 +25,7 @@ beforeAll(async () => {
 const startWorker = (kill?: { boundary: string; hit: number }): TestWorker =>
   stack.startWorker({ smtpUrl: `smtp://127.0.0.1:${smtp.port}`, ...(kill ? { kill } : {}) });
 
-const post = (fields: Record<string, string> = { skip_email: 'false' }, file?: string) =>
+const post = (fields: Record<string, string> = { skip_email: 'false' }, file?: string | Buffer) =>
   postImport(stack.app, world, file ?? `${HEADER}${personId(1)},plan,gold,\n${personId(1)},score,many,\n`, { fields });
 
 const mailOf = (id: string) => waitFor('what came of the mail', async () => {
@@ -60,6 +61,9 @@ describe('the mail at the end of an import', () => {
     expect(await mailOf(id)).toMatchObject({ state: 'sent', reason: 'the mail server refused 1 of 2 recipients' });
     expect(received(id)).toMatchObject([{ to: ['one@example.com'], mail: { headers: { subject: expect.stringContaining('failed') } } }]);
     expect(received(id)[0]!.mail.text).not.toContain('evil.example');
+    const cut = await post({ skip_email: 'false' }, gzipSync(`${HEADER}${personId(1)},plan,gold,\n`, { level: 0 }).subarray(0, -8));
+    await mailOf(cut);
+    expect(received(cut)[0]!.mail.text).toMatch(/has finished\.\nThe end of the file could not be read/);
     smtp.behave({});
     await worker.stop();
   });

@@ -1,0 +1,52 @@
+import { Context } from '@temporalio/activity';
+import { canonicalFile } from '../../connectors/files/canonical-file.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
+import type { FileFailure } from '../../domain/imports/import-file.ts';
+import { write } from '../../store/core/database.ts';
+import type { ImportFileFormat, PinnedImport, ReadableImport } from '../../store/imports/import-record.ts';
+import { updateImportConverted } from '../../store/imports/imports.ts';
+import { FILE_LIMITS, storeFile } from '../../store/imports/pin-file.ts';
+import type { Dependencies } from '../dependencies.ts';
+
+/**
+ * The import with its file as CSV in UTF-8. A file in another form is converted once: the result is pinned in place of the file as
+ * it came, whose size and checksum stay; a step that is killed before begins again. `moved`: another attempt has done it.
+ */
+export async function readableImport(deps: Dependencies, job: PinnedImport): Promise<ReadableImport | FileFailure | 'moved'> {
+  const { files } = deps;
+  if (await files.size(job.file.fileKey) !== job.file.fileBytes) {
+    return { errorType: 'FILE_TRANSFER_ERROR', message: 'the stored copy of the file is gone or damaged: import it again' };
+  }
+  if (job.fileFormat !== null) return { ...job, fileFormat: job.fileFormat };
+  const pinned = files.read(job.file.fileKey);
+  try {
+    const signal = AbortSignal.any([deps.draining, Context.current().cancellationSignal]);
+    const { format: table, isConverted, chunks } = await canonicalFile(pinned, job.fileSettings, {
+      scratch: deps.outside.scratch, signal, maxBytes: FILE_LIMITS.decompressedBytes,
+    });
+    const fileFormat = { ...table, decimal: table.format === 'xlsx' ? '.' as const : job.fileSettings.decimal ?? '.' };
+    return isConverted ? await storeConverted(deps, job, chunks, fileFormat) : { ...job, fileFormat };
+  } catch (error) {
+    if (error instanceof Refusal) return failureOf(error);
+    throw error;
+  } finally {
+    pinned.destroy();
+  }
+}
+
+async function storeConverted(
+  deps: Dependencies, job: PinnedImport, chunks: AsyncIterable<Buffer>, fileFormat: ImportFileFormat,
+): Promise<ReadableImport | 'moved'> {
+  const { db, files, boundary } = deps;
+  const converted = await storeFile(files, chunks);
+  boundary('import: file converted');
+  const isTaken = await write(db, (tx) => updateImportConverted(tx, job, converted, fileFormat));
+  boundary('import: conversion noted');
+  await files.delete(isTaken ? job.file.fileKey : converted.fileKey);
+  return isTaken ? { ...job, file: { ...job.file, ...converted }, fileFormat } : 'moved';
+}
+
+function failureOf({ status, message }: Refusal): FileFailure {
+  const isTransfer = status === 'too_large' || status === 'transfer_broken';
+  return { errorType: isTransfer ? 'FILE_TRANSFER_ERROR' : 'PARSING_FAILED', message };
+}

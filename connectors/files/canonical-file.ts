@@ -1,0 +1,150 @@
+import { closeSync, write } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Encoding, findDelimiter } from '../../domain/core/csv-bytes.ts';
+import { createTranscoder, encodingOf } from '../../domain/core/file-encoding.ts';
+import { MAX_DECOMPRESSED_BYTES } from '../../domain/core/gunzip.ts';
+import { isCompoundFile, isZip, type TableFormat, type TableSettings } from '../../domain/core/table-format.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
+import { openWithoutName } from './shared-strings.ts';
+import { isOfficeFile, openSheet } from './xlsx.ts';
+import { onlyEntry, type OpenZip, openZip, tooLarge } from './zip-file.ts';
+
+type CanonicalContext = {
+  /** A folder for what can't be read as it comes. */
+  scratch: string;
+  signal: AbortSignal;
+  maxBytes?: number | undefined;
+};
+
+/** A file as CSV in UTF-8. `chunks` are to be read, or ended by `return()`. */
+export type CanonicalFile = {
+  format: TableFormat;
+  /** False where `chunks` are the file's own bytes. */
+  isConverted: boolean;
+  chunks: AsyncGenerator<Buffer, void, undefined>;
+};
+
+/** So much of the beginning is looked at. */
+const HEAD_BYTES = 64 * 1024;
+
+/**
+ * The one form in which files of tables are read: plain UTF-8 is handed on as it is, UTF-16 and what `encoding` names is turned into
+ * UTF-8, an .xlsx file into CSV, and a zip file with one file is opened. Gzip was undone before. Refuses what it can't read.
+ */
+export async function canonicalFile(
+  source: AsyncIterable<Buffer>, settings: TableSettings, context: CanonicalContext, isInZip = false,
+): Promise<CanonicalFile> {
+  const all = source[Symbol.asyncIterator]();
+  try {
+    const { head, found, encoding } = await readHead(all, settings);
+    const chunks = chunksOf(head, all);
+    if (isCompoundFile(head)) {
+      throw sourceRefusal('source_refused',
+        'The file is of an old Excel (.xls), or protected by a password: save it as .xlsx without a password, or as CSV');
+    }
+    if (isZip(head)) return await unpacked(chunks, settings, context, isInZip);
+    const format = { format: 'csv' as const, delimiter: settings.delimiter ?? found, encoding, sheet: null, isZip: isInZip };
+    if (encoding === 'utf-8') return { format, isConverted: isInZip, chunks };
+    return { format, isConverted: true, chunks: bounded(transcoded(chunks, encoding), context) };
+  } catch (error) {
+    await all.return?.();
+    throw error;
+  }
+}
+
+async function readHead(all: AsyncIterator<Buffer>, { encoding: set }: TableSettings) {
+  let head: Buffer = Buffer.alloc(0);
+  for (let isEnd = false; ; isEnd = head.length >= HEAD_BYTES) {
+    const next = isEnd ? null : await all.next();
+    if (next !== null && next.done !== true) {
+      head = Buffer.concat([head, next.value]);
+      if (head.length < 4) continue;
+    }
+    const encoding = encodingOf(head, set);
+    const { delimiter, isWhole } = findDelimiter(createTranscoder(encoding).push(Buffer.from(head.subarray(0, HEAD_BYTES))));
+    if (next === null || next.done === true || isWhole || isZip(head)) return { head, found: delimiter, encoding };
+  }
+}
+
+async function* chunksOf(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+  try {
+    if (head.length > 0) yield head;
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+  } finally {
+    await rest.return?.();
+  }
+}
+
+async function* transcoded(chunks: AsyncIterable<Buffer>, encoding: Encoding): AsyncGenerator<Buffer, void, undefined> {
+  const transcoder = createTranscoder(encoding);
+  for await (const chunk of chunks) yield transcoder.push(chunk);
+  yield transcoder.end();
+}
+
+/**
+ * A zip file tells at its end what it holds, so it lies on disk while it is read. It is open by its descriptor alone: a process that is
+ * killed leaves nothing of it.
+ */
+async function unpacked(
+  chunks: AsyncGenerator<Buffer>, settings: TableSettings, context: CanonicalContext, isInZip: boolean,
+): Promise<CanonicalFile> {
+  const { signal, maxBytes = MAX_DECOMPRESSED_BYTES } = context;
+  const folder = await mkdtemp(join(context.scratch, 'file-'));
+  let zip: OpenZip | undefined;
+  const clear = async () => {
+    zip?.close();
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+  };
+  try {
+    zip = await openZip(await spill(bounded(chunks, context), join(folder, 'source')), { maxBytes, signal });
+    if (isOfficeFile(zip)) {
+      const { sheet, rows } = await openSheet(zip, { sheet: settings.sheet, folder });
+      const format = { format: 'xlsx' as const, delimiter: ',' as const, encoding: 'utf-8' as const, sheet, isZip: isInZip };
+      return { format, isConverted: true, chunks: before(clear, bounded(rows, context)) };
+    }
+    if (isInZip) throw sourceRefusal('source_refused', 'The zip file holds another zip file: it must hold one file of CSV or .xlsx');
+    const inner = await canonicalFile(zip.read(onlyEntry(zip)), settings, context, true);
+    return { ...inner, chunks: before(clear, inner.chunks) };
+  } catch (error) {
+    await clear();
+    throw error;
+  }
+}
+
+const writeTo = promisify(write);
+
+/** Writes the chunks to disk, and returns the descriptor of the file. */
+async function spill(chunks: AsyncIterable<Buffer>, path: string): Promise<number> {
+  const fd = openWithoutName(path);
+  try {
+    for await (const chunk of chunks) {
+      for (let at = 0; at < chunk.length;) at += (await writeTo(fd, chunk, at)).bytesWritten;
+    }
+    return fd;
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+async function* bounded(
+  chunks: AsyncIterable<Buffer>, { signal, maxBytes = MAX_DECOMPRESSED_BYTES }: CanonicalContext,
+): AsyncGenerator<Buffer, void, undefined> {
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    signal.throwIfAborted();
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw tooLarge(maxBytes);
+    yield chunk;
+  }
+}
+
+async function* before(clear: () => Promise<void>, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+  try {
+    yield* chunks;
+  } finally {
+    await clear();
+  }
+}

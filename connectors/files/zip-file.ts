@@ -1,0 +1,84 @@
+import { closeSync } from 'node:fs';
+import { type Entry, fromFdPromise, type ZipFile } from 'yauzl';
+import { Refusal } from '../../domain/core/refusal.ts';
+import { quote } from '../../domain/core/text-limits.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
+
+/** A workbook has a few files for each sheet. Their names, and what a zip file says about them, have at most so many bytes. */
+const MAX_ENTRIES = 10_000;
+const MAX_LIST_BYTES = 4 * 1024 * 1024;
+
+/** The files in a zip file, by their names. */
+export type OpenZip = {
+  entries: ReadonlyMap<string, Entry>;
+  /** What it holds; all that is read of one zip file has at most the bytes that it was opened with. */
+  read(entry: Entry): AsyncGenerator<Buffer, void, undefined>;
+  close(): void;
+};
+
+/** Opens a zip file by its descriptor, which is closed by `close`, or here if the file is refused. */
+export async function openZip(fd: number, { maxBytes, signal }: { maxBytes: number; signal: AbortSignal }): Promise<OpenZip> {
+  const zip = await fromFdPromise(fd, { lazyEntries: true, autoClose: false }).catch((error: unknown) => {
+    closeSync(fd);
+    throw isOfSystem(error) ? error : sourceRefusal('transfer_broken', 'The zip file is cut off: its end is missing');
+  });
+  try {
+    const entries = await listEntries(zip);
+    let bytes = 0;
+    return {
+      entries,
+      close: () => zip.close(),
+      async* read(entry) {
+        if (entry.isEncrypted()) throw sourceRefusal('source_refused', 'The zip file is protected by a password: send it without one');
+        bytes += entry.uncompressedSize;               // no more of it comes out, or reading it fails
+        if (bytes > maxBytes) throw tooLarge(maxBytes);
+        try {
+          for await (const chunk of await zip.openReadStreamPromise(entry)) {
+            signal.throwIfAborted();
+            yield chunk as Buffer;
+          }
+        } catch (error) {
+          throw signal.aborted ? error : corruptOr(error);
+        }
+      },
+    };
+  } catch (error) {
+    zip.close();
+    throw corruptOr(error);
+  }
+}
+
+export function tooLarge(maxBytes: number): Refusal {
+  return sourceRefusal('too_large', `The file expands to over ${maxBytes.toLocaleString('en')} bytes, the most that is taken: split it`);
+}
+
+async function listEntries(zip: ZipFile): Promise<Map<string, Entry>> {
+  const entries = new Map<string, Entry>();
+  let bytes = 0;
+  for await (const entry of zip.eachEntry()) {
+    bytes += entry.fileNameLength + entry.extraFieldLength + entry.fileCommentLength;
+    if (entries.size === MAX_ENTRIES || bytes > MAX_LIST_BYTES) {
+      throw sourceRefusal('source_refused', 'The zip file holds too many files: it must hold exactly one');
+    }
+    entries.set(entry.fileName, entry);
+  }
+  return entries;
+}
+
+function corruptOr(error: unknown): unknown {
+  if (error instanceof Refusal || isOfSystem(error)) return error;
+  return sourceRefusal('source_refused', 'The zip file is corrupt: have it written anew');
+}
+
+function isOfSystem(error: unknown): boolean {
+  return error instanceof Error && 'syscall' in error;
+}
+
+/** The only file that a zip file holds, without what macOS puts beside it. */
+export function onlyEntry({ entries }: OpenZip): Entry {
+  const files = [...entries.values()].filter(({ fileName }) => !/\/$|^__MACOSX\/|(?:^|\/)\.DS_Store$/.test(fileName));
+  if (files.length === 1) return files[0]!;
+  const names = files.slice(0, 3).map(({ fileName }) => quote(fileName)).join(', ');
+  const found = files.length === 0 ? 'no file' : `${files.length} files (${names}${files.length > 3 ? ', …' : ''})`;
+  throw sourceRefusal('source_refused', `The zip file holds ${found}: it must hold exactly one`);
+}

@@ -1,0 +1,95 @@
+import { readNumber } from './number-value.ts';
+
+/** What the cells of an Excel file (ECMA-376, SpreadsheetML) stand for, as texts of CSV. */
+
+/** A format of numbers that shows them as a date, a time of day, or both. */
+export type DateFormat = { hasDate: boolean; hasTime: boolean };
+
+/** Formats that no file spells out (ECMA-376 part 1, 18.8.30); 27 to 36 and 50 to 58 are those of East Asia. */
+function builtInFormat(id: number): DateFormat | null {
+  if ((id >= 14 && id <= 17) || (id >= 27 && id <= 31) || id === 36 || (id >= 50 && id <= 58)) return { hasDate: true, hasTime: false };
+  if ((id >= 18 && id <= 21) || (id >= 32 && id <= 35)) return { hasDate: false, hasTime: true };
+  return id === 22 ? { hasDate: true, hasTime: true } : null;
+}
+
+/** Texts, colors, conditions and locales in a format, in which letters are no parts of a date; AM/PM is a time. */
+const LITERALS = /"[^"]*"|\\.|_.|\*.|\[[^[\]]*\]/gs;
+const ELAPSED = /\[(?:h+|m+|s+)\]/i;
+
+/** Whether a format shows numbers as dates; `code` is null where the file does not spell it out. An elapsed time, [h]:mm, is none. */
+export function dateFormatOf(id: number, code: string | null): DateFormat | null {
+  if (code === null) return builtInFormat(id);
+  if (ELAPSED.test(code)) return null;
+  const [first] = code.replaceAll(LITERALS, '').split(';');
+  if (/^\s*general/i.test(first!)) return null;
+  const hasTime = /[hs]/i.test(first!);
+  const hasDate = /[yd]/i.test(first!) || (/m/i.test(first!) && !hasTime);
+  return hasDate || hasTime ? { hasDate, hasTime } : null;
+}
+
+const DAY_MS = 86_400_000;
+/** Days are counted from here; in the older system the 60th is a 29 February 1900 that never was. */
+const EPOCHS = { 1900: Date.UTC(1899, 11, 30), 1904: Date.UTC(1904, 0, 1) };
+const END = Date.UTC(10_000, 0, 1);
+
+/**
+ * A number as a date format shows it, in ISO 8601: `2026-01-31`, `2026-01-31T12:30:00`, or `12:30:00` where there is no date. Nothing
+ * of it is lost: a day with a time has it, whatever its format. Undefined for what no calendar has: then the number stands.
+ */
+export function serialDate(text: string, { hasDate, hasTime }: DateFormat, is1904: boolean): string | undefined {
+  const days = Number(text);
+  if (!(days >= 0) || text.trim() === '') return undefined;
+  const hasFraction = !Number.isInteger(days);
+  const isTimeAlone = !hasDate && days < 1;
+  if (!is1904 && days >= 60 && days < 61) return undefined;
+  if (!is1904 && days < 1 && !isTimeAlone) return undefined;
+  const shift = !is1904 && days < 60 ? DAY_MS : 0;
+  const ms = EPOCHS[is1904 ? 1904 : 1900] + shift + Math.round(days * DAY_MS);
+  if (ms >= END) return undefined;
+  const iso = new Date(ms).toISOString();
+  const time = iso.slice(11, -1).replace('.000', '');
+  if (isTimeAlone) return time;
+  return hasTime || hasFraction ? `${iso.slice(0, 10)}T${time}` : iso.slice(0, 10);
+}
+
+/** A number as Excel stores it, each digit; without an exponent, where there is room for its zeros. */
+export function plainNumber(text: string): string {
+  if (!/e/i.test(text)) return text;
+  const reading = readNumber(text);
+  return reading.ok ? reading.value : text;
+}
+
+/** In texts Excel writes what XML can't hold, and what would look the same, as _x000D_ (ECMA-376 part 1, 22.9.2.19). */
+export function unescapeText(text: string): string {
+  if (!text.includes('_x')) return text;
+  return text.replaceAll(/_x([0-9a-f]{4})_/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+}
+
+export const MAX_COLUMNS = 16_384;
+export const MAX_ROWS = 1_048_576;
+
+/** The column of a cell reference, AB12, from 0; undefined for what is none. */
+export function columnOf(reference: string): number | undefined {
+  const letters = /^[A-Z]{1,3}/.exec(reference)?.[0];
+  if (letters === undefined) return undefined;
+  let column = 0;
+  for (const letter of letters) column = column * 26 + letter.charCodeAt(0) - 64;
+  return column > MAX_COLUMNS ? undefined : column - 1;
+}
+
+/** A longer record is refused by whoever reads it (csv-splitter.ts), so no more of it is made. */
+const MAX_ROW_CHARACTERS = 1024 * 1024;
+
+/** A row of a sheet as a record of CSV, at least `width` fields long; of a row that is longer than any record may be, its beginning. */
+export function csvRow(cells: readonly string[], width: number): string {
+  const fields: string[] = [];
+  let characters = 0;
+  for (const cell of cells) {
+    fields.push(/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+    characters += cell.length + 1;
+    // Without quotes and line ends, so that it ends where its line does.
+    if (characters > MAX_ROW_CHARACTERS) return `${fields.join().replaceAll(/["\r\n]/g, ' ')}\n`;
+  }
+  while (fields.length < width) fields.push('');
+  return `${fields.join()}\n`;
+}
