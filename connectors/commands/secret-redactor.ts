@@ -5,11 +5,12 @@ export type Redact = (text: string) => string;
 const SHORT = 4;
 
 /**
- * Masks every text and long number within the values, also where it is written as in JSON or in a URL. A value of several
- * lines is masked line by line, since a log is read so.
+ * Masks every text within the values, also where it is written as in JSON or in a URL. A value of several lines is masked line by line,
+ * since a log is read so. Numbers of up to seven digits stay, unless their name says that they are secret: a page size or a port is often
+ * the same as a count that a log tells.
  */
 export function secretRedactor(values: unknown[]): Redact {
-  const lines = values.flatMap(textsIn).flatMap((text) => text.split(/\r?\n/)).filter((line) => line.trim() !== '');
+  const lines = values.flatMap((value) => textsIn(value, false)).flatMap((text) => text.split(/\r?\n/)).filter((line) => line.trim() !== '');
   const texts = new Set(lines.flatMap(spellings));
   if (texts.size === 0) return withoutData;
   // The longest first: one may hold another.
@@ -27,11 +28,18 @@ function withoutData(text: string): string {
   return text.replace(RECORD, '…').replace(MAIL_ADDRESS, '***');
 }
 
-function textsIn(value: unknown): string[] {
-  if (typeof value === 'string') return [value];
-  if (typeof value === 'number') return String(value).length < SHORT ? [] : [String(value)];
+/** Parts of names under which settings hold secrets. */
+const SECRET_NAME = /pass|pwd|secret|token|key|credential|auth|signature|(?:^|_)pin(?:$|_)/i;
+const COUNT = /^\d{1,7}$/;
+
+/** `isSecret`: a name above says so. */
+function textsIn(value: unknown, isSecret: boolean): string[] {
+  if (typeof value === 'string' || typeof value === 'number') {
+    const text = String(value);
+    return !isSecret && COUNT.test(text) ? [] : [text];
+  }
   if (typeof value !== 'object' || value === null) return [];
-  return Object.values(value).flatMap(textsIn);
+  return Object.entries(value).flatMap(([name, member]) => textsIn(member, isSecret || SECRET_NAME.test(name)));
 }
 
 function spellings(text: string): string[] {
