@@ -1,4 +1,4 @@
-import { condition, continueAsNew, defineSignal, proxyActivities, setHandler, sleep, workflowInfo } from '@temporalio/workflow';
+import { condition, continueAsNew, defineSignal, patched, proxyActivities, setHandler, sleep, workflowInfo } from '@temporalio/workflow';
 import type { GdprDeleteSteps } from '../activities/gdpr/gdpr-delete.ts';
 import type { JobClaim, JobRef } from '../domain/jobs/job.ts';
 import { GDPR_HOLDS_CHANGED } from '../domain/jobs/workflow-id.ts';
@@ -35,7 +35,8 @@ export async function gdprDelete(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Pro
     return;
   }
   await untilSettled(() => mailAboutDeletion(claim, 'treated'));
-  await untilSettled(() => discardDeletion(ref));
+  // The sweep discards the request after its week. Runs that began to wait for that before the sweep did it go on.
+  if (!patched('sweep-discards')) await untilSettled(() => discardDeletion(ref));
 }
 
 /** A round: those of its people whom nothing holds. True once all of the request's are treated. */

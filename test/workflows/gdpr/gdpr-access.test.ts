@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { parser } from 'stream-json';
+import { jobWorkflowId } from '../../../domain/jobs/job.ts';
 import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
 import { write } from '../../../store/core/database.ts';
 import { insertHold } from '../../../store/gdpr/holds.ts';
@@ -147,12 +148,14 @@ async function countEvents(json: Buffer): Promise<number> {
   return events;
 }
 
-it('a request is taken away with its archives when its week is over', async () => {
+it('the workflow of a request ends when it is mailed; the sweep discards it with its archives when its week is over', async () => {
   const { store: { db, files } } = stack;
   const ana = newPerson();
   await used(ana, null);
   const request = await askFor(stack, 'access', world, [ana]);
   const [anas] = await accessEnded(stack, request);
+  await stack.temporal.workflow.getHandle(jobWorkflowId('access', request.identifier)).result();
+  expect(await files.size(anas!.archive!.key)).not.toBeNull();
   await db.query(`UPDATE gdpr_requests SET expires_at = now() - interval '1 second' WHERE id = $1`, [request.id]);
   await waitFor('the request to go', async () => await findGdprRequestById(db, world.entity.id, request.id) === null);
   expect(await files.size(anas!.archive!.key)).toBeNull();
