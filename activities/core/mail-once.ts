@@ -7,6 +7,7 @@ import type { RetryAfter } from './retry-after.ts';
 /** A mail that the server could not take is tried again so often, the last time about half an hour later. */
 const TRIES = 6;
 const FIRST_WAIT_MS = 60_000;
+const FILED = 'there is no mail server (SMTP_URL): it lies in the folder outbox of the data folder';
 
 export type MailDependencies = Pick<Dependencies, 'db' | 'mailer' | 'publicUrl' | 'boundary'>;
 
@@ -31,6 +32,7 @@ export async function mailOnce(
 
 async function send({ mailer }: MailDependencies, mail: Mail) {
   const result = await mailer.send(mail);
+  if (result.outcome === 'filed') return { outcome: result.outcome, reason: FILED, isRetryable: false };
   if (result.outcome !== 'sent') {
     const { outcome, reason } = result;
     return { outcome, reason, isRetryable: result.outcome === 'not_sent' && result.retryable };

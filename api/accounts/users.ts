@@ -61,7 +61,7 @@ export const Invitation = z.object({
   invited_by: z.int().describe('id of the user who invites'),
   created_at: z.string(),
   expires_at: z.string().describe('When the link stops working'),
-  mail: z.object({ state: z.enum(['waiting', 'sending', 'sent', 'not_sent', 'unknown']), reason: z.string().nullable() }),
+  mail: z.object({ state: z.enum(['waiting', 'sending', 'sent', 'filed', 'not_sent', 'unknown']), reason: z.string().nullable() }),
 }).meta({ id: 'Invitation' });
 export type Invitation = z.output<typeof Invitation>;
 

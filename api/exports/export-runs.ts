@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { EXPORT_ALERTS, EXPORT_RUN_CAUSES, EXPORT_RUN_STATES } from '../../domain/exports/exporter.ts';
 import { identifier, text } from '../core/input.ts';
+import { mailAttempt } from '../core/mail.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 import { Export } from './data-exporters.ts';
@@ -43,7 +44,7 @@ export const ExportRun = z.object({
   manifest_key: z.string().nullable(),
   published_at: instant.describe('When the run had written the manifest'),
   alert: z.enum(EXPORT_ALERTS).nullable().describe('The mail that the run caused; late: rows came after the export of their window'),
-  mail: z.object({ state: z.enum(['sending', 'sent', 'not_sent', 'unknown']), tries: z.int(), reason: z.string().nullable() }).nullable(),
+  mail: mailAttempt.nullable(),
 }).meta({ id: 'ExportRun' });
 export type ExportRun = z.output<typeof ExportRun>;
 

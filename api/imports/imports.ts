@@ -5,6 +5,7 @@ import { sourceUrlError } from '../../domain/core/source-url.ts';
 import { DECIMALS } from '../../domain/core/table-format.ts';
 import { IMPORT_ERROR_TYPES } from '../../domain/imports/import-error-type.ts';
 import { bodyFlag, customerId, identifier, jsonObject, queryFlag, text } from '../core/input.ts';
+import { mailAttempt } from '../core/mail.ts';
 import { operation } from '../core/operation.ts';
 
 const instant = z.iso.datetime().nullable();
@@ -54,7 +55,7 @@ export const ImportProgress = z.object({
   expected_end_at: instant.describe('Estimate from the bytes read so far; null if unknown'),
   parent_id: z.string().nullable().describe('The import whose errors this one re-drives'),
   redrives: z.array(z.object({ import_id: z.string(), state, rows: RowCounts })).describe('Imports that re-drive the errors of this one'),
-  mail: z.object({ state: z.enum(['sending', 'sent', 'not_sent', 'unknown']), tries: z.int(), reason: z.string().nullable() })
+  mail: mailAttempt
     .nullable().describe('Null if there is no mail: before the end, after a cancellation, or with skip_email'),
 }).meta({ id: 'ImportProgress' });
 export type ImportProgress = z.output<typeof ImportProgress>;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { RUN_ERROR_TYPES } from '../../domain/imports/import-error-type.ts';
 import { RUN_CAUSES } from '../../domain/syncs/sync-codes.ts';
 import { customerId, identifier, queryFlag } from '../core/input.ts';
+import { mailAttempt } from '../core/mail.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
@@ -47,7 +48,7 @@ export const SyncRun = z.object({
   failure: z.object({ status: z.string(), message: z.string() }).nullable(),
   alert: z.enum(['failed', 'paused', 'recovered', 'records', 'held']).nullable()
     .describe('The mail that the run caused. records: too many failed records; held: the run removed nothing'),
-  mail: z.object({ state: z.enum(['sending', 'sent', 'not_sent', 'unknown']), tries: z.int(), reason: z.string().nullable() }).nullable(),
+  mail: mailAttempt.nullable(),
 }).meta({ id: 'SyncRun' });
 export type SyncRun = z.output<typeof SyncRun>;
 

@@ -14,7 +14,7 @@ export function outboxDelivery(folder: string, from: string): (mail: Mail) => Pr
     try {
       const { message } = await composer.sendMail(mailContent(mail, from));
       await putAside(folder, nextName(), message as Buffer);
-      return { outcome: 'sent', rejected: 0 };
+      return { outcome: 'filed' };
     } catch (error) {
       const { code, errorClass } = internalErrorOf(error);
       const reason = `The outbox could not be written (${code ?? errorClass}): check the folder's rights and its disk's space.`;

@@ -15,6 +15,8 @@ export type Mail = {
 export type MailOutcome =
   /** `rejected`: how many of the recipients the server refused; the others get it. */
   | { outcome: 'sent'; rejected: number }
+  /** There is no server: it lies in a file. */
+  | { outcome: 'filed' }
   /** Known not to be accepted. `retryable`: the same mail may go through later without anyone changing anything. */
   | { outcome: 'not_sent'; retryable: boolean; reason: string }
   | { outcome: 'unknown'; reason: string };

@@ -1,7 +1,10 @@
 import type { Queryable, Tx } from './database.ts';
 
-/** `sending`: under way, or broken off there; `unknown`: it broke off, and the mail may have arrived. */
-export type MailState = 'sending' | 'sent' | 'not_sent' | 'unknown';
+/**
+ * `sending`: under way, or broken off there; `filed`: there is no mail server, and it lies in a file; `unknown`: it broke off, and the mail
+ * may have arrived.
+ */
+export type MailState = 'sending' | 'sent' | 'filed' | 'not_sent' | 'unknown';
 
 /** What has a mail of its own: columns mail_state, mail_tries and mail_reason tell of it. */
 export type Mailed = { table: 'imports' | 'sync_runs' | 'export_runs' | 'gdpr_mails'; entityId: number; id: number } | MailedLink;
@@ -25,7 +28,7 @@ export async function beginMail(tx: Tx, mailed: Mailed, recipients: number): Pro
   const { rows } = await tx.query<{ mail_state: MailState | null; mail_tries: number }>(
     `SELECT mail_state, mail_tries FROM ${mailed.table} WHERE ${row.where} FOR UPDATE`, row.values);
   const state = rows[0]?.mail_state ?? null;
-  if (!rows[0] || state === 'sent' || state === 'unknown') return null;
+  if (!rows[0] || state === 'sent' || state === 'filed' || state === 'unknown') return null;
   if (state === 'sending') {
     await updateRow(tx, mailed, row, 'unknown', 'the process ended while the mail was on its way');
     return null;
@@ -69,7 +72,7 @@ type Row = { where: string; values: (number | Buffer)[] };
 
 async function updateRow(db: Queryable, mailed: Mailed, { where, values }: Row, state: MailState, reason: string | null): Promise<void> {
   const at = values.length;
-  const times = hasTimes(mailed) ? `, tried_at = now(), sent_at = CASE WHEN $${at + 1} = 'sent' THEN now() END` : '';
+  const times = hasTimes(mailed) ? `, tried_at = now(), sent_at = CASE WHEN $${at + 1} IN ('sent', 'filed') THEN now() END` : '';
   await db.query(`UPDATE ${mailed.table} SET mail_state = $${at + 1}, mail_reason = $${at + 2}${times} WHERE ${where}`,
     [...values, state, reason]);
 }

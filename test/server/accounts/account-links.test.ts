@@ -86,7 +86,7 @@ describe('an invitation', () => {
       total_items: 1, items: [{ identifier, email, admin: false, invited_by: own.user.id, mail: { state: 'waiting', reason: null } }],
     });
     const first = await post.tokenFor(email);
-    expect((await listed()).items[0].mail.state).toBe('sent');
+    expect((await listed()).items[0].mail.state).toBe('filed');
     const again = await call('POST', '/users', { email: email.toUpperCase() }, own.token);
     expect([again.status, again.body.error_message]).toEqual([400, expect.stringContaining('is invited already')]);
     expect((await call('POST', `/invitations/${identifier}/send`, undefined, own.token)).body.result.identifier).toBe(identifier);
