@@ -5,7 +5,8 @@ import { openMailer } from '../../../connectors/smtp/mail.ts';
 import type { Right } from '../../../domain/accounts/rights.ts';
 import { insertMembership, insertUser } from '../../../store/accounts/users.ts';
 import { write } from '../../../store/core/database.ts';
-import type { Files } from '../../../store/core/files.ts';
+import { asBytes, type Files } from '../../../store/core/files.ts';
+import { archivePrefix } from '../../../store/gdpr/archives.ts';
 import { findGdprRequestById, type NewGdprRequest } from '../../../store/gdpr/requests.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
@@ -35,8 +36,8 @@ beforeAll(async () => {
 const nameInApp = (id: number, emails: string[]) => store.db.query('UPDATE apps SET gdpr_emails = $2 WHERE id = $1', [id, emails]);
 
 /** Nothing waits to be started. */
-const sweep = () => gdprSweepSteps({
-  ...store, files, mailer, publicUrl: 'http://127.0.0.1', temporal: undefined as never, boundary() {},
+const sweep = (boundary: (name: string) => void = () => {}) => gdprSweepSteps({
+  ...store, files, mailer, publicUrl: 'http://127.0.0.1', temporal: undefined as never, boundary,
   log: { info() {}, warn() {}, error() {} },
 }).careForRequests();
 
@@ -96,6 +97,20 @@ describe('the sweep, of requests', () => {
     expect(await mailOf(late.id)).toMatchObject({ mail_state: 'sent' });
     const left = await Promise.all(over.map(({ id }) => findGdprRequestById(store.db, world.entity.id, id)));
     expect(left.map((request) => request !== null)).toEqual([true, false]);
+  });
+
+  it('discards a request whose archives a sweep deleted before it ended, also with two sweeps at once', async () => {
+    const request = await waiting({ state: 'waiting' });
+    const { id } = request;
+    await store.db.query(`UPDATE gdpr_requests SET state = 'declined', expires_at = now() - interval '1 second' WHERE id = $1`, [id]);
+    files = store.files;
+    const key = `${archivePrefix(request)}1`;
+    await files.put(key, asBytes('an archive'));
+    await sweep(() => { throw new Error('the worker ends'); });
+    expect(await files.size(key)).toBeNull();
+    expect(await findGdprRequestById(store.db, world.entity.id, id)).not.toBeNull();
+    await Promise.all([sweep(), sweep()]);
+    expect(await findGdprRequestById(store.db, world.entity.id, id)).toBeNull();
   });
 
   it('mails of requests from devices to those of gdpr_emails alone who are members with gdpr_data_manage then', async () => {
