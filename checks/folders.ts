@@ -16,7 +16,7 @@ const LAYERS: Record<string, string[]> = {
   store: ['migrations'],
   activities: ['index.ts', 'dependencies.ts'],
   server: ['http', 'app.ts', 'dependencies.ts', 'routes.ts'],
-  cli: ['main.ts', 'millrace.js', 'run-command.ts'],
+  cli: ['main.ts', 'millrace.js', 'run-command.ts', 'program.ts', 'command-line-page.ts', 'strip-types.js'],
 };
 
 /** Every folder can be seen at a glance, and those of the layers are the features, under the same names in each (docs/architecture.md). */

@@ -17,6 +17,10 @@ const LINE_RULES: LineRule[] = [
     rule: 'raw-columns', files: /^store\//, pattern: /\.query<\w*Columns\b/,
     message: 'a query gives columns as the database names them: readRow and readRows give them in camel case',
   },
+  {
+    rule: 'bare-npx', files: /^(?!test\/)/, pattern: /\bnpx +millrace\b/,
+    message: 'outside of the clone npx asks the public registry, where the name is free: write npx --no-install millrace',
+  },
   { rule: 'clock', files: /^domain\//, pattern: /\bnew Date\(\)/, message: 'a rule has no clock: it is given `now`' },
 ];
 const BINARY = /\.(?:png|jpg|gif|ico|gz|bin|xls|woff2?)$/;

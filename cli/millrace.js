@@ -7,8 +7,11 @@ import { fileURLToPath } from 'node:url';
 
 const bundled = join(dirname(createRequire(import.meta.url).resolve('node/package.json')), 'bin', 'node');
 const main = fileURLToPath(new URL('./main.ts', import.meta.url));
+const stripTypes = new URL('./strip-types.js', import.meta.url).href;
 const compileCache = new URL('../runtime/compile-cache.ts', import.meta.url).href;
-const child = spawn(bundled, [`--import=${compileCache}`, main, ...process.argv.slice(2)], { stdio: 'inherit' });
+const child = spawn(bundled, [
+  '--disable-warning=ExperimentalWarning', `--import=${stripTypes}`, `--import=${compileCache}`, main, ...process.argv.slice(2),
+], { stdio: 'inherit' });
 
 // The command may have something to say when it is ended, so this process waits for it. Ctrl-C reaches both anyway.
 for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));

@@ -1,47 +1,49 @@
 import { Console } from 'node:console';
-import { Command, CommanderError } from 'commander';
+import { readFileSync } from 'node:fs';
+import { CommanderError } from 'commander';
+import { stringify } from '../api/client.ts';
 import { Refusal } from '../domain/core/refusal.ts';
-import { addLoginCommand } from './accounts/login.ts';
-import { addTokensCommand } from './accounts/tokens.ts';
-import { addUsersCommand } from './accounts/users.ts';
 import type { ProcessIo, Run } from './core/command-context.ts';
+import { keepLastResult, type LastResult } from './core/last-result.ts';
 import { openClient } from './core/open-client.ts';
-import { addDecryptCommand } from './exports/decrypt.ts';
-import { addExportersCommand } from './exports/exporters.ts';
-import { addGdprCommand } from './gdpr/gdpr.ts';
-import { addVerifyDocumentCommand } from './gdpr/verify.ts';
-import { addImportCommands } from './imports/import-commands.ts';
-import { addConnectionsCommand } from './syncs/connections.ts';
-import { addSyncCommand } from './syncs/sync.ts';
-import { addSyncsCommand } from './syncs/syncs.ts';
-
-const addCommands: ((program: Command, run: Run) => unknown)[] = [
-  addLoginCommand, addImportCommands, addUsersCommand, addTokensCommand, addConnectionsCommand, addSyncsCommand, addSyncCommand,
-  addExportersCommand, addDecryptCommand, addGdprCommand, addVerifyDocumentCommand,
-];
+import { terminalOf } from './core/terminal.ts';
+import { buildProgram } from './program.ts';
 
 /** The command could not be done. */
 const FAILED = 1;
 
 /** Does what the arguments ask for, of the server that the environment names, and returns the exit status. */
 export async function runCommand(args: readonly string[], { env, stdin, stdout, stderr }: ProcessIo): Promise<number> {
-  const console = new Console(stdout, stderr);
   const server = { url: env.MILLRACE_URL ?? 'http://127.0.0.1:8080', token: env.MILLRACE_TOKEN };
-  let status = 0;
-  const run: Run = async (work) => { status = await work({ env, stdin, stdout, stderr, server, client: openClient(server), console }); };
-  const program = new Command('millrace')
-    .description('The command line of a Millrace server. MILLRACE_URL names the server, MILLRACE_TOKEN who asks.')
-    .showHelpAfterError()
-    .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
-    .exitOverride();
-  for (const addCommand of addCommands) addCommand(program, run);
+  const terminal = terminalOf({ env, stdout });
+  const last: LastResult = { isSet: false, value: undefined };
+  let [status, isJson] = [0, false];
+  const run: Run = async (work) => {
+    const client = openClient(server, terminal.command);
+    // Text for people must not stand beside the document.
+    const console = new Console(isJson ? stderr : stdout, stderr);
+    status = await work({
+      env, stdin, stdout, stderr, server, console, terminal, client: isJson ? keepLastResult(client, last) : client,
+      setResult: (value) => { Object.assign(last, { isSet: true, value }); },
+    });
+    if (isJson && last.isSet) stdout.write(`${stringify(last.value ?? null)}\n`);
+  };
+  const program = buildProgram(run, {
+    version: version(),
+    output: { writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) },
+    setJson: (json) => { isJson = json; },
+  });
   try {
     await program.parseAsync(args, { from: 'user' });
     return status;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode;        // what was wrong, or the help, has been printed
     if (!(error instanceof Refusal)) throw error;
-    console.error(error.message);
+    stderr.write(`${error.message}\n`);
     return FAILED;
   }
+}
+
+function version(): string {
+  return (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version;
 }

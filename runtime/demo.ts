@@ -67,6 +67,6 @@ async function show({ config, backends, bucket, url }: Shown, say: (text: string
   say([
     '', `API page      ${url}/docs`, `Temporal      ${backends.temporalUi ?? 'its own page'}`, `metrics       ${url}/metrics`,
     `sign in as    ${email}, password in ${passwordPath}`,
-    `by command    MILLRACE_URL=${url} MILLRACE_TOKEN=${token} npx millrace --help`, '', 'Up until Ctrl-C.',
+    `by command    MILLRACE_URL=${url} MILLRACE_TOKEN=${token} npx --no-install millrace --help`, '', 'Up until Ctrl-C.',
   ].join('\n'));
 }

@@ -1,7 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { commandLinePage } from '../cli/command-line-page.ts';
 import { rightsPage } from '../server/accounts/rights-page.ts';
 import { routes } from '../server/routes.ts';
 
 /** Writes the pages of the documentation that are made from the code. */
 await writeFile(join(import.meta.dirname, '..', 'docs', 'rights.md'), rightsPage(routes));
+await writeFile(join(import.meta.dirname, '..', 'docs', 'command-line.md'), commandLinePage());

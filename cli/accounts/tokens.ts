@@ -25,12 +25,12 @@ export function addTokensCommand(program: Command, run: Run): void {
     .action((identifier: string) => run((context) => revoke(context, identifier)));
 }
 
-async function list({ client, console }: CommandContext): Promise<number> {
+async function list({ client, console, terminal: { width } }: CommandContext): Promise<number> {
   const tokens = await Array.fromAsync(client.each.listServiceTokens());
   console.log(table(['identifier', 'name', 'made by', 'last used', 'expires', 'rights'], tokens.map((token) => [
     token.identifier, token.name, token.created_by?.uid ?? '', token.last_used_at?.slice(0, 16) ?? 'never',
     token.expires_at.slice(0, 16), token.rights.join(', '),
-  ])));
+  ]), width));
   return 0;
 }
 

@@ -134,7 +134,7 @@ async function accept(context: CommandContext, { firstName, lastName }: Names): 
   const [token, password] = await readSecrets(context, ['Link', 'Password']);
   const body = { token: token!, password: password!, first_name: firstName, last_name: lastName };
   const { email, entity } = await context.client.acceptInvitation({ body });
-  context.console.log(`You are a user of ${entity.name} now. To log in: millrace login ${email}`);
+  context.console.log(`You are a user of ${entity.name} now. To log in: ${context.terminal.command} login ${email}`);
   return 0;
 }
 
@@ -144,9 +144,9 @@ async function resetPassword({ client, console }: CommandContext, user: string):
   return 0;
 }
 
-async function forgotPassword({ client, console }: CommandContext, email: string): Promise<number> {
+async function forgotPassword({ client, console, terminal: { command } }: CommandContext, email: string): Promise<number> {
   await client.requestPasswordReset({ body: { email } });
-  console.log('If there is an account with this address, a link is on its way. With it: millrace users new-password');
+  console.log(`If there is an account with this address, a link is on its way. With it: ${command} users new-password`);
   return 0;
 }
 
@@ -171,16 +171,16 @@ async function findInvitation(client: Client, given: string): Promise<{ invitati
   return { invitation_id: found?.identifier ?? refuse(404, 'no_invitation', `Nobody is invited as ${given}.`) };
 }
 
-function showInvitations({ console }: CommandContext, invitations: Invitation[]): number {
+function showInvitations({ console, terminal: { width } }: CommandContext, invitations: Invitation[]): number {
   console.log(table(['invitation', 'e-mail address', 'mail', 'until', 'role', 'rights'], invitations.map((invitation) => {
     const { identifier, email, mail, expires_at: until } = invitation;
     return [identifier, email, mail.state.replace('_', ' '), until.slice(0, 16), roleOf(invitation), rightsOf(invitation)];
-  })));
+  }), width));
   return 0;
 }
 
-function show({ console }: CommandContext, users: User[]): number {
-  console.log(table(['uid', 'e-mail address', 'name', 'role', 'rights'], users.map(toRow)));
+function show({ console, terminal: { width } }: CommandContext, users: User[]): number {
+  console.log(table(['uid', 'e-mail address', 'name', 'role', 'rights'], users.map(toRow), width));
   return 0;
 }
 

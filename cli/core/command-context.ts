@@ -1,5 +1,6 @@
 import type { Client } from '../../api/client.ts';
 import type { Server } from './open-client.ts';
+import type { Terminal } from './terminal.ts';
 
 /** What a command has of its process: `process` is one. */
 export type ProcessIo = {
@@ -10,7 +11,14 @@ export type ProcessIo = {
 };
 
 /** What a command works with. `console` prints to the streams beside it. */
-export type CommandContext = ProcessIo & { server: Server; client: Client; console: Console };
+export type CommandContext = ProcessIo & {
+  server: Server;
+  client: Client;
+  console: Console;
+  terminal: Terminal;
+  /** What `--json` prints, where that is not what the last call of the client returned. */
+  setResult(value: unknown): void;
+};
 
 /** Does a command's work, which returns the exit status: 0 for all well, 2 where it was done and rows failed. */
 export type Run = (work: (context: CommandContext) => Promise<number>) => Promise<void>;

@@ -1,5 +1,5 @@
-import { createInterface } from 'node:readline/promises';
 import { refuse } from '../../domain/core/refusal.ts';
+import { askLine } from './ask-line.ts';
 import type { ProcessIo } from './command-context.ts';
 
 export type YesOption = { yes?: true };
@@ -13,9 +13,5 @@ export async function confirmDeletion(
 ): Promise<void> {
   if (isSaid) return;
   if (!stdin.isTTY) return refuse(400, 'not_confirmed', `This would delete ${what}: add --yes. Nothing was changed.`);
-  stderr.write(`Delete ${what}? [y/N] `);
-  const lines = createInterface({ input: stdin });
-  const { value: answer = '' } = await lines[Symbol.asyncIterator]().next() as { value?: string };
-  lines.close();
-  if (!/^y(es)?$/i.test(answer.trim())) refuse(400, 'not_confirmed', 'Nothing was changed.');
+  if (!/^y(es)?$/i.test(await askLine({ stdin, stderr }, `Delete ${what}? [y/N] `))) refuse(400, 'not_confirmed', 'Nothing was changed.');
 }

@@ -1,37 +1,98 @@
+import stringWidth from 'string-width';
+import wrapAnsi from 'wrap-ansi';
+
 /** A column that is printed before all of its cells are known, and so has a width of its own, in characters. */
 export type Column = { head: string; width: number };
 
-/** Columns of text, each as wide as its longest cell. */
-export function table(head: string[], rows: string[][]): string {
-  const cells = [head, ...rows].map((row) => row.map(printable));
-  const widths = head.map((_, column) => Math.max(...cells.map((row) => row[column]!.length)));
-  const line = (row: string[]) => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  ').trimEnd();
-  const [headLine, ...lines] = cells.map(line);
-  return [headLine, rule(widths), ...lines].join('\n');
+const GAP = '  ';
+/** A column that is cut keeps so much; where not even that fits, each row is printed as a list. */
+const MIN_WIDTH = 6;
+const MIN_LAST_WIDTH = 16;
+
+/**
+ * Columns of text, each as wide as its longest cell; columns without any text are left out. In a terminal of `width` characters long
+ * cells are cut, and those of the last column wrapped.
+ */
+export function table(head: string[], rows: string[][], width: number | null = null): string {
+  const shown = head.map((_, column) => column).filter((column) => rows.length === 0 || rows.some((row) => row[column] !== ''));
+  const cells = [head, ...rows].map((row) => shown.map((column) => printable(row[column]!)));
+  const [heads, ...lines] = cells as [string[], ...string[][]];
+  const widths = fitted(heads.map((_, column) => Math.max(...cells.map((row) => stringWidth(row[column]!)))), width);
+  if (widths === null) return lines.map((row) => asList(heads, row, width!)).join('\n\n');
+  return [layOut(widths, heads, width), rule(widths), ...lines.map((row) => layOut(widths, row, width))].join('\n');
+}
+
+/** The members of a record, one a line. */
+export function recordTable(record: object, width: number | null): string {
+  const rows = Object.entries(record).filter(([, value]) => value !== null && value !== undefined)
+    .map(([name, value]) => [name, sayValue(value)]);
+  return table(['member', 'value'], rows, width);
+}
+
+export function sayValue(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return typeof value === 'bigint' ? String(value) : JSON.stringify(value);
 }
 
 /** The head of a table whose rows are printed as they come. */
-export function fixedHead(columns: Column[]): string {
-  return [fixedRow(columns, columns.map(({ head }) => head)), rule(columns.map(({ width }) => width))].join('\n');
+export function fixedHead(columns: Column[], width: number | null = null): string {
+  const widths = fitted(columns.map((column) => column.width), width);
+  return widths === null ? '' : `${layOut(widths, columns.map(({ head }) => head), width)}\n${rule(widths)}\n`;
 }
 
 /** One of its rows: what is longer than its column is cut, but for the last column's. */
-export function fixedRow(columns: Column[], row: string[]): string {
-  const cells = row.map((cell, at) => {
-    const last = at === row.length - 1;
-    return last ? printable(cell) : fit(printable(cell), columns[at]!.width);
-  });
-  return cells.join('  ').trimEnd();
+export function fixedRow(columns: Column[], row: string[], width: number | null = null): string {
+  const cells = row.map(printable);
+  const widths = fitted(columns.map((column) => column.width), width);
+  return widths === null ? `${asList(columns.map(({ head }) => head), cells, width!)}\n` : layOut(widths, cells, width);
+}
+
+/** Takes from the widest columns until all fit, and from the first, which names the row, only when the others have no more. */
+function fitted(widths: number[], width: number | null): number[] | null {
+  const fit = [...widths];
+  if (width === null) return fit;
+  const least = fit.map((natural, column) => Math.min(natural, column === fit.length - 1 ? MIN_LAST_WIDTH : MIN_WIDTH));
+  for (let excess = sum(fit) + GAP.length * (fit.length - 1) - width; excess > 0; excess -= 1) {
+    const others = fit.map((_, column) => column).filter((column) => column > 0 && fit[column]! > least[column]!);
+    const widest = others.toSorted((one, other) => fit[other]! - fit[one]!)[0] ?? (fit[0]! > least[0]! ? 0 : undefined);
+    if (widest === undefined) return null;
+    fit[widest]! -= 1;
+  }
+  return fit;
+}
+
+const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
+
+function layOut(widths: number[], row: string[], width: number | null): string {
+  const last = row.length - 1;
+  const first = row.slice(0, last).map((cell, column) => fit(cell, widths[column]!)).join(GAP);
+  const indent = row.length === 1 ? '' : ' '.repeat(stringWidth(first)) + GAP;
+  const lines = width === null ? [row[last]!] : wrap(row[last]!, widths[last]!);
+  return lines.map((line, at) => (at > 0 || last === 0 ? indent : first + GAP) + line).map((line) => line.trimEnd()).join('\n');
+}
+
+function asList(heads: string[], row: string[], width: number): string {
+  return row.flatMap((cell, column) => (cell === '' ? [] : wrap(`${heads[column]!}: ${cell}`, width))).join('\n');
+}
+
+function wrap(cell: string, width: number): string[] {
+  return wrapAnsi(cell, width, { hard: true }).split('\n');
 }
 
 function rule(widths: number[]): string {
-  return widths.map((width) => '─'.repeat(width)).join('  ');
+  return widths.map((width) => '─'.repeat(width)).join(GAP);
 }
 
+const graphemes = new Intl.Segmenter();
+
 function fit(cell: string, width: number): string {
-  const characters = [...cell];
-  if (characters.length > width) return `${characters.slice(0, width - 1).join('')}…`;
-  return cell + ' '.repeat(width - characters.length);
+  if (stringWidth(cell) <= width) return cell + ' '.repeat(width - stringWidth(cell));
+  let cut = '';
+  for (const { segment } of graphemes.segment(cell)) {
+    if (stringWidth(cut + segment) > width - 1) break;
+    cut += segment;
+  }
+  return `${cut}…`.padEnd(cut.length + 1 + Math.max(0, width - 1 - stringWidth(cut)));
 }
 
 /** What stands in a file may hold line ends, and escape sequences that a terminal obeys. */

@@ -1,5 +1,6 @@
 import type { ExportRun } from '../../api/client.ts';
 import { printable, table } from '../core/table.ts';
+import type { Terminal } from '../core/terminal.ts';
 import { hasEnded } from '../imports/import-status.ts';
 import { waiting } from '../syncs/run-status.ts';
 
@@ -9,18 +10,18 @@ export function exportExitStatus({ state }: ExportRun): number {
 }
 
 /** How a run stands, or what became of it, for people to read. */
-export function reportExportRun(run: ExportRun): string {
+export function reportExportRun(run: ExportRun, { width, command }: Terminal): string {
   const { state, rows, types, failure } = run;
-  const lines = [`${state}: ${rows} rows of ${sayWindow(run)}`];
+  const lines = [`${state}: ${rows} ${rows === 1 ? 'row' : 'rows'} of ${sayWindow(run)}`];
   if (run.covered) lines.push('an earlier run had exported all of it: nothing was written');
   if (run.rerun_of !== null) lines.push(`a rerun of ${run.rerun_of}`);
   if (run.covers.length > 0) lines.push(`it stands for ${run.covers.length} more scheduled times`);
   if (failure !== null) lines.push(printable(failure.message));
   if (!hasEnded(run) && run.fault !== null) lines.push(waiting(run));
   if (run.manifest_key !== null) lines.push(`manifest: ${printable(run.manifest_key)}`);
-  if (types.length > 0) lines.push('', table(['type', 'expected', 'rows', 'files', 'late rows'], types.map(typeCells)));
+  if (types.length > 0) lines.push('', table(['type', 'expected', 'rows', 'files', 'late rows'], types.map(typeCells), width));
   if (types.some(({ late_rows: late }) => late !== null && late > 0)) {
-    lines.push('', `Late rows are in no file. To export the window again: millrace exporters rerun ${run.rerun_of ?? run.identifier}`);
+    lines.push('', `Late rows are in no file. To export the window again: ${command} exporters rerun ${run.rerun_of ?? run.identifier}`);
   }
   return lines.join('\n');
 }

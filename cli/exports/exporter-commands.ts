@@ -64,13 +64,13 @@ async function started(context: CommandContext, { identifier }: ExportRun, { wai
 }
 
 async function listRuns(context: CommandContext, given: string): Promise<number> {
-  const { client, console } = context;
+  const { client, console, terminal: { width } } = context;
   const params = await idOf(context, given);
   const { items, total_items: total } = await client.listExportRuns({ params, query: { per_page: RUNS_SHOWN } });
   console.log(table(['run', 'cause', 'state', 'window', 'started', 'rows', 'late'], items.map((one) => [
     one.identifier, one.cause, one.covered ? `${one.state}, covered` : one.state, sayWindow(one), one.started_at?.slice(0, 16) ?? '',
     String(one.rows), String(one.types.reduce((sum, { late_rows: late }) => sum + (late ?? 0), 0)),
-  ])));
+  ]), width));
   if (total > items.length) console.log(`and ${total - items.length} older ones`);
   return 0;
 }
@@ -88,7 +88,7 @@ async function followToEnd(context: CommandContext, id: string): Promise<number>
   const now = await viewRun(client, id);
   return tell(context, hasEnded(now) ? now : await follow<ExportRun>(context, {
     view: () => viewRun(client, id), hasEnded, shown: (status) => ({ phase: '{text}', value: 0, total: 1, text: progressOf(status) }),
-    name: 'run', toFollow: `millrace exporters follow ${id}`, toCancel: `millrace exporters cancel ${id}`,
+    name: 'run', toFollow: `exporters follow ${id}`, toCancel: `exporters cancel ${id}`,
   }));
 }
 
@@ -100,8 +100,8 @@ function progressOf(status: ExportRun): string {
   return `${rows} of ${types.reduce((sum, { expected }) => sum + (expected ?? 0), 0)} rows`;
 }
 
-function tell({ console }: CommandContext, status: ExportRun): number {
-  console.log(reportExportRun(status));
+function tell({ console, terminal }: CommandContext, status: ExportRun): number {
+  console.log(reportExportRun(status, terminal));
   return hasEnded(status) ? exportExitStatus(status) : 0;
 }
 
@@ -117,12 +117,12 @@ async function changeState(
   return show(context, [await context.client[change]({ params: await idOf(context, given) })]);
 }
 
-function show({ console }: CommandContext, exporters: ListedDataExporter[]): number {
+function show({ console, terminal: { width } }: CommandContext, exporters: ListedDataExporter[]): number {
   console.log(table(['identifier', 'name', 'state', 'to', 'data', 'apps', 'last good run'], exporters.map((exporter) => [
     exporter.identifier, exporter.name, exporter.active ? 'active' : 'inactive',
     [exporter.bucket_name, exporter.subfolder].filter((part) => part !== '').join('/'), exporter.exported_data.join(', '),
     exporter.apps.map(({ name }) => name).join(', '), exporter.last_run_at?.slice(0, 16) ?? 'never',
-  ])));
+  ]), width));
   return 0;
 }
 

@@ -26,7 +26,7 @@ export const addVerifyCommand = (exporters: Command, run: Run) => exporters.comm
   .option('--json', 'print what was found as JSON')
   .action((options: Options) => run((context) => verify(context, options)));
 
-async function verify({ stdin, stderr, console }: CommandContext, options: Options): Promise<number> {
+async function verify({ stdin, stderr, console, terminal }: CommandContext, options: Options): Promise<number> {
   const bounds = boundsOf(options);
   const keys = options.jwks === undefined ? null : await readJwks({ stdin }, options.jwks);
   const { openExportsBucket } = await import('./exports-bucket.ts');         // takes a while to load: not for each command
@@ -37,7 +37,7 @@ async function verify({ stdin, stderr, console }: CommandContext, options: Optio
     const faults = chainFaults(folders, bounds);
     const ok = windows.length > 0 && windows.every(isWhole) && faults.length === 0;
     const report = { ok, isSigned: keys !== null, isDeep: options.deep === true, windows, faults };
-    console.log(sayVerified(report, options.json === true));
+    console.log(sayVerified(report, options.json === true, terminal.width));
     return ok ? 0 : 1;
   } finally {
     bucket.close();

@@ -11,8 +11,8 @@ export type VerifiedReport = {
   faults: (WindowFault & { exporter: string })[];
 };
 
-export function sayVerified(report: VerifiedReport, asJson: boolean): string {
-  return asJson ? JSON.stringify(jsonOf(report), null, 2) : textOf(report);
+export function sayVerified(report: VerifiedReport, asJson: boolean, width: number | null): string {
+  return asJson ? JSON.stringify(jsonOf(report), null, 2) : textOf(report, width);
 }
 
 function jsonOf({ ok, isSigned, isDeep, windows, faults }: VerifiedReport): object {
@@ -24,7 +24,7 @@ function jsonOf({ ok, isSigned, isDeep, windows, faults }: VerifiedReport): obje
   };
 }
 
-function textOf(report: VerifiedReport): string {
+function textOf(report: VerifiedReport, width: number | null): string {
   const { windows } = report;
   if (windows.length === 0) return 'There are no exports here: are --bucket, --prefix, --from and --to right?';
   const rows = windows.map((window) => [
@@ -32,7 +32,7 @@ function textOf(report: VerifiedReport): string {
     window.signature?.replace('_', ' ') ?? '', isWhole(window) ? 'ok' : 'FAULT',
   ]);
   const heads = ['exporter', 'window', 'run', 'files', 'rows', 'bytes', 'signature', 'state'];
-  return [table(heads, rows), '', ...windows.flatMap(faultLines), ...report.faults.map(chainLine), summary(report)].join('\n');
+  return [table(heads, rows, width), '', ...windows.flatMap(faultLines), ...report.faults.map(chainLine), summary(report)].join('\n');
 }
 
 const nameOf = ({ manifest }: VerifiedWindow) => manifest.split('/').at(-2)!;
@@ -50,10 +50,12 @@ function chainLine({ exporter, kind, start, end }: VerifiedReport['faults'][numb
   return kind === 'gap' ? `${exporter}: no window has ${span}` : `${exporter}: more than one window has ${span}`;
 }
 
+const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`;
+
 function summary({ ok, isSigned, isDeep, windows, faults }: VerifiedReport): string {
   const files = windows.flatMap((window) => window.files);
   const bad = windows.filter((window) => !isWhole(window)).length;
   const how = [isDeep ? 'each hashed' : 'sizes only', isSigned ? 'signatures verified' : 'no signatures verified: --jwks does'].join(', ');
-  const verdict = ok ? 'All is there' : `${bad} windows with faults, ${faults.length} gaps and overlaps`;
-  return `${verdict}: ${windows.length} windows, ${files.length} files (${how}).`;
+  const verdict = ok ? 'All is there' : `${counted(bad, 'window')} with faults, ${faults.length} gaps and overlaps`;
+  return `${verdict}: ${counted(windows.length, 'window')}, ${counted(files.length, 'file')} (${how}).`;
 }

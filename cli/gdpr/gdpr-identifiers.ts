@@ -25,11 +25,11 @@ function linksOf({ each }: Client, id: string, isRequest = false): AsyncGenerato
   return isRequest ? each.listGdprIdentifiers({ params: { request_id: id } }) : each.previewUserIdentifiers({ query: { user_id: id } });
 }
 
-function show({ console }: CommandContext, links: IdentifierLink[]): number {
+function show({ console, terminal: { width } }: CommandContext, links: IdentifierLink[]): number {
   console.log(table(['of', 'kind', 'id', 'why', 'said by', 'since'], links.map((one) => [
     one.person ?? '', one.kind, one.id, one.left_alone === null ? one.origin ?? '' : `left alone: ${one.left_alone}`,
     one.device_id ?? one.app_id ?? '', one.said_at?.slice(0, 16) ?? '',
-  ])));
+  ]), width));
   return 0;
 }
 

@@ -42,10 +42,10 @@ async function release({ client, console }: CommandContext, id: string): Promise
   return 0;
 }
 
-function show({ console }: CommandContext, holds: GdprHold[]): number {
+function show({ console, terminal: { width } }: CommandContext, holds: GdprHold[]): number {
   console.log(table(['hold', 'kind', 'of', 'since', 'by', 'reason'], holds.map((one) => [
     one.identifier, one.kind, one.user_id ?? `device ${one.device_id}`, one.created_at.slice(0, 16), one.created_by ?? '', one.reason,
-  ])));
+  ]), width));
   return 0;
 }
 

@@ -25,7 +25,7 @@ export function progressOf(view: GdprRequest): string {
   return [done, ...held > 0 ? [`${held} on hold`] : [], ...stage === null ? [] : [stage], ...fault === null ? [] : [fault]].join(', ');
 }
 
-export function reportGdpr(view: GdprRequest): string {
+export function reportGdpr(view: GdprRequest, width: number | null): string {
   const { request_id: id, type, source, state, requested_at: at, treated_at: treated, expires_at: expires, progress, waiting } = view;
   const title = `${type === 'access' ? 'data' : 'deletion'} asked for ${at.slice(0, 19)}Z (${source})`;
   const ends = treated === null ? '' : `, treated ${treated.slice(0, 19)}Z`;
@@ -35,7 +35,7 @@ export function reportGdpr(view: GdprRequest): string {
     ...progress.stage === null ? [] : [`at: ${progress.stage}`],
     ...progress.fault === null ? [] : [`kept by: ${progress.fault}`],
     ...countLines('erased', progress.erased), ...countLines('still found', progress.survivors),
-    '', table(['person', 'how it stands'], people),
+    '', table(['person', 'how it stands'], people, width),
   ].join('\n');
 }
 

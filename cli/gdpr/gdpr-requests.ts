@@ -56,22 +56,22 @@ async function ask(context: CommandContext, type: GdprRequest['type'], given: st
 
 async function followToEnd(context: CommandContext, id: string): Promise<number> {
   return tell(context, await follow<GdprRequest>(context, {
-    view: () => viewGdpr(context.client, id), hasEnded: isOver, name: 'request', toFollow: `millrace gdpr status ${id}`, toCancel: null,
+    view: () => viewGdpr(context.client, id), hasEnded: isOver, name: 'request', toFollow: `gdpr status ${id}`, toCancel: null,
     shown: (view) => ({ phase: '{text}', value: 0, total: peopleOf(view).length, text: progressOf(view) }),
   }));
 }
 
-function tell({ console }: CommandContext, view: GdprRequest): number {
-  console.log(reportGdpr(view));
+function tell({ console, terminal: { width } }: CommandContext, view: GdprRequest): number {
+  console.log(reportGdpr(view, width));
   return view.state === 'declined' ? DECLINED : 0;
 }
 
-async function list({ client, console }: CommandContext, { type, state }: ListOptions): Promise<number> {
+async function list({ client, console, terminal: { width } }: CommandContext, { type, state }: ListOptions): Promise<number> {
   const { items, total_items: total } = await client.listGdprRequests({ query: { per_page: REQUESTS_SHOWN, type, state } });
   console.log(table(['request', 'type', 'source', 'state', 'asked', 'treated', 'people', 'done', 'on hold'], items.map((one) => [
     one.request_id, one.type, one.source, one.state, one.requested_at.slice(0, 16), one.treated_at?.slice(0, 16) ?? '',
     ...[one.people.asked, one.people.treated, one.people.held].map(String),
-  ])));
+  ]), width));
   if (total > items.length) console.log(`and ${total - items.length} older ones`);
   return 0;
 }

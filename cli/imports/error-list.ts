@@ -56,7 +56,8 @@ export function errorOptions({ json, csv }: { json: string; csv: string }): Opti
 /** Prints errors as they come: there may be millions. */
 export async function printErrorList(context: CommandContext, source: ErrorSource, { json, output }: ErrorsOptions): Promise<number> {
   const errors = parseErrors(context.server, source);
-  await writeOut(context, json ? pages(errors, (error) => stringify(error)) : tablePages(errors, source), output);
+  const width = output === undefined ? context.terminal.width : null;
+  await writeOut(context, json ? pages(errors, (error) => stringify(error)) : tablePages(errors, source, width), output);
   return 0;
 }
 
@@ -73,14 +74,16 @@ async function* parseErrors(server: Server, { reply, member }: ErrorSource): Asy
   }
 }
 
-async function* tablePages(errors: AsyncIterable<ListedError>, { lineZero, heads }: ErrorSource): AsyncGenerator<string> {
+async function* tablePages(
+  errors: AsyncIterable<ListedError>, { lineZero, heads }: ErrorSource, width: number | null,
+): AsyncGenerator<string> {
   const shape = columns(heads);
-  let head = `${fixedHead(shape)}\n`;
-  for await (const page of pages(errors, (error) => fixedRow(shape, cellsOf(error, lineZero)))) {
-    yield head + page;
-    head = '';
+  let head: string | null = fixedHead(shape, width);
+  for await (const page of pages(errors, (error) => fixedRow(shape, cellsOf(error, lineZero), width))) {
+    yield (head ?? '') + page;
+    head = null;
   }
-  if (head !== '') yield 'no errors\n';
+  if (head !== null) yield 'no errors\n';
 }
 
 function cellsOf({ line, error_type: type, customer_id: customer, record_key: recordKey, key, message }: ListedError, lineZero: string) {

@@ -15,7 +15,7 @@ export function viewImport(client: Client, id: string): Promise<ImportProgress> 
 export function followImport(context: CommandContext, id: string): Promise<ImportProgress> {
   return follow<ImportProgress>(context, {
     view: () => viewImport(context.client, id), hasEnded, shown,
-    name: 'import', toFollow: `millrace status ${id}`, toCancel: `millrace cancel ${id}`,
+    name: 'import', toFollow: `status ${id}`, toCancel: `cancel ${id}`,
   });
 }
 

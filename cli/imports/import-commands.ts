@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { DELIMITERS, ENCODINGS } from '../../domain/core/csv-bytes.ts';
 import { refuse } from '../../domain/core/refusal.ts';
+import { findSorId } from '../attributes/find-sor.ts';
 import { DECIMALS } from '../../domain/core/table-format.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { writeOut } from '../core/write-out.ts';
@@ -17,10 +18,12 @@ const withFileOptions = (command: Command) => command
   .addOption(new Option('--decimal <mark>', 'what stands before the decimals of a Number').choices(DECIMALS))
   .option('--sheet <name>', 'the sheet of an .xlsx file; the first one when left out');
 
+const SOR = ['--sor <sor>', 'name or identifier of the System of Records to import into'] as const;
+
 const addImportCommand = (program: Command, run: Run) => withFileOptions(program.command('import')
   .description('import a file of attribute values: CSV or .xlsx, also gzipped or zipped')
   .argument('<file|url>', 'a file here, or a URL that the server fetches')
-  .requiredOption('--sor <identifier>', 'the System of Record to import into')
+  .requiredOption(...SOR)
   .option('--api-key <key>', 'the SoR\'s key; fetched by MILLRACE_TOKEN when left out')
   .option('--dry-run', 'report what the import would do, and change nothing')
   .option('--header <name: value>', 'a header for the fetching of the URL; may be given again',
@@ -29,7 +32,7 @@ const addImportCommand = (program: Command, run: Run) => withFileOptions(program
 
 /** Starts an import, shows how far it is, and prints what became of the rows. */
 async function importFile(context: CommandContext, source: string, options: ImportOptions): Promise<number> {
-  const { server, console } = context;
+  const { server, console, terminal } = context;
   const id = await startImport(context, source, options);
   console.log(options.dryRun ? `import ${id}, a dry run` : `import ${id}`);
   if (!server.token) {
@@ -37,7 +40,7 @@ async function importFile(context: CommandContext, source: string, options: Impo
     return 0;
   }
   const status = await followImport(context, id);
-  console.log(report(status));
+  console.log(report(status, terminal));
   return exitStatus(status);
 }
 
@@ -52,13 +55,14 @@ const addRedriveCommand = (program: Command, run: Run) => withFileOptions(progra
 
 /** Imports the file as a child of the import, and prints what became of the rows of both. */
 async function redrive(context: CommandContext, parentId: string, file: string, options: RedriveOptions): Promise<number> {
-  const { client, console } = context;
+  const { client, console, terminal } = context;
   const { sor } = await viewImport(client, parentId);
   if (!sor) return refuse(404, 'no_sor', `The System of Record of ${parentId} is gone.`);
   const id = await startImport(context, file, { ...options, sor: sor.identifier, redriveOf: parentId });
   console.log(`import ${id}`);
   const child = await followImport(context, id);
-  console.log(`${report(child)}\n\nimport ${parentId}\n${report(await viewImport(client, parentId))}`);
+  console.log(`${report(child, terminal)}\n\nimport ${parentId}\n${report(await viewImport(client, parentId), terminal)}`);
+  context.setResult(child);
   return exitStatus(child);
 }
 
@@ -66,12 +70,13 @@ type TemplateOptions = { sor: string; apiKey?: string };
 
 const addTemplateCommand = (program: Command, run: Run) => program.command('template')
   .description('print a CSV file to fill in: its header, and a row for each attribute')
-  .requiredOption('--sor <identifier>', 'the System of Record to import into')
+  .requiredOption(...SOR)
   .option('--api-key <key>', 'the SoR\'s key; fetched by MILLRACE_TOKEN when left out')
   .action((options: TemplateOptions) => run((context) => printTemplate(context, options)));
 
 async function printTemplate(context: CommandContext, { sor, apiKey }: TemplateOptions): Promise<number> {
-  const query = { sor_id: sor, api_key: apiKey ?? await findSorKey(context, sor) };
+  const id = await findSorId(context.client, sor);
+  const query = { sor_id: id, api_key: apiKey ?? await findSorKey(context, id) };
   await writeOut(context, await context.client.stream.downloadImportTemplate({ query }), undefined);
   return 0;
 }
@@ -84,7 +89,7 @@ const addStatusCommand = (program: Command, run: Run) => program.command('status
 async function printStatus(context: CommandContext, id: string): Promise<number> {
   const now = await viewImport(context.client, id);
   const status = hasEnded(now) ? now : await followImport(context, id);
-  context.console.log(report(status));
+  context.console.log(report(status, context.terminal));
   return exitStatus(status);
 }
 
@@ -117,10 +122,10 @@ const addCancelCommand = (program: Command, run: Run) => program.command('cancel
   .argument('<import_id>')
   .action((id: string) => run((context) => cancel(context, id)));
 
-async function cancel({ client, console }: CommandContext, id: string): Promise<number> {
+async function cancel({ client, console, terminal }: CommandContext, id: string): Promise<number> {
   const status = await client.cancelImport({ params: { import_id: id } });
-  if (hasEnded(status)) console.log(report(status));
-  else console.log(`It ends within moments. To see how it ended: millrace status ${id}`);
+  if (hasEnded(status)) console.log(report(status, terminal));
+  else console.log(`It ends within moments. To see how it ended: ${terminal.command} status ${id}`);
   return 0;
 }
 

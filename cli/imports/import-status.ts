@@ -1,5 +1,6 @@
 import type { ImportProgress } from '../../api/client.ts';
 import { table } from '../core/table.ts';
+import type { Terminal } from '../core/terminal.ts';
 import { errorCounts } from './error-counts.ts';
 
 /** Of an import, or of a run of a sync. */
@@ -13,17 +14,18 @@ export function exitStatus({ state, rows, defect }: ImportProgress): number {
 }
 
 /** What became of an import, for people to read. */
-export function report(status: ImportProgress): string {
+export function report(status: ImportProgress, terminal: Terminal): string {
   const { import_id: id, state, rows, failure, defect } = status;
   const lines = status.dry_run ? ['dry run: nothing was changed'] : [];
-  lines.push(`${state}: ${rows.read} rows read, ${rows.ok} ok, ${rows.ignored} ignored, ${rows.failed} failed`);
+  const read = `${rows.read} ${rows.read === 1 ? 'row' : 'rows'} read`;
+  lines.push(`${state}: ${read}, ${rows.ok} ok, ${rows.ignored} ignored, ${rows.failed} failed`);
   if (status.file !== null) lines.push(...sayFormat(status.file));
   if (status.parent_id) lines.push(`a re-drive of ${status.parent_id}`);
   if (state === 'canceled' && !status.dry_run) lines.push('what was imported before it was canceled stays');
   if (failure !== null) lines.push(failure);
   if (defect !== null) lines.push(`the end of the file could not be read: ${defect}`);
-  lines.push(...errorCounts(status.errors_by_type, 'rows', `millrace errors ${id}`));
-  if (status.redrives.length > 0) lines.push('', ...showRedrives(status));
+  lines.push(...errorCounts(status.errors_by_type, 'rows', terminal, `errors ${id}`));
+  if (status.redrives.length > 0) lines.push('', ...showRedrives(status, terminal));
   return lines.join('\n');
 }
 
@@ -40,11 +42,11 @@ function sayFormat({ format, delimiter, encoding, decimal, sheet }: NonNullable<
 
 const NAMES = { ',': 'a comma', ';': 'a semicolon', '\t': 'a tab', '|': 'a |' };
 
-function showRedrives({ rows, redrives }: ImportProgress): string[] {
+function showRedrives({ rows, redrives }: ImportProgress, { width }: Terminal): string[] {
   const shown = redrives.map(({ import_id: id, state, rows: { read, ok, ignored, failed } }) =>
     [id, state, ...[read, ok, ignored, failed].map(String)]);
   return [
-    table(['re-drive', 'state', 'read', 'ok', 'ignored', 'failed'], shown), '',
+    table(['re-drive', 'state', 'read', 'ok', 'ignored', 'failed'], shown, width), '',
     `still open: ${rows.open} (rows failed and ignored that no re-drive has brought)`,
   ];
 }

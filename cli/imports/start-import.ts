@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Delimiter, Encoding } from '../../domain/core/csv-bytes.ts';
 import { refuse } from '../../domain/core/refusal.ts';
+import { findSorId } from '../attributes/find-sor.ts';
 import type { Decimal } from '../../domain/core/table-format.ts';
 import type { CommandContext } from '../core/command-context.ts';
 import { findSorKey } from './sor-key.ts';
@@ -25,9 +26,10 @@ export async function startImport(context: CommandContext, source: string, optio
   const isUrl = /^https?:\/\//i.test(source);
   const requestHeaders = parseHeaders(options.header ?? [], isUrl);
   const file = isUrl ? null : await openFile(source);
+  const sor = await findSorId(context.client, options.sor);
   const fields = {
-    sor_id: options.sor,
-    api_key: options.apiKey ?? await findSorKey(context, options.sor),
+    sor_id: sor,
+    api_key: options.apiKey ?? await findSorKey(context, sor),
     skip_email: true,
     dry_run: options.dryRun,
     redrive_of: options.redriveOf,

@@ -8,7 +8,7 @@ export type Followed<T> = {
   view(): Promise<T>;
   hasEnded(now: T): boolean;
   shown(now: T): Shown;
-  /** What it is called, and what can be done with it after the showing has ended. */
+  /** What it is called, and the commands that follow and cancel it after the showing has ended. */
   name: string;
   toFollow: string;
   /** Null: nothing ends it. */
@@ -33,12 +33,13 @@ const format: GenericFormatter = (options, params, payload: { phase: string }) =
   progress.Format.Formatter({ ...options, format: payload.phase }, params, payload);
 
 /** Shows how far something is until it has ended. Ctrl-C ends the showing, not what is shown. */
-export async function follow<T>({ stderr, console }: CommandContext, followed: Followed<T>): Promise<T> {
+export async function follow<T>({ stderr, console, terminal: { command } }: CommandContext, followed: Followed<T>): Promise<T> {
   const { name, toFollow, toCancel } = followed;
   const bar = new SingleBar({ format, stream: stderr, gracefulExit: false, noTTYOutput: true, notTTYSchedule: 5_000 });
+  const cancelHint = toCancel === null ? '' : `; to cancel it: ${command} ${toCancel}`;
   const leave = () => {
     bar.stop();
-    console.error(`The ${name} goes on. To follow it: ${toFollow}${toCancel === null ? '' : `; to cancel it: ${toCancel}`}`);
+    console.error(`The ${name} goes on. To follow it: ${command} ${toFollow}${cancelHint}`);
     process.exit(INTERRUPTED);
   };
   process.on('SIGINT', leave);        // not once: a second one would end the process before it has said so
@@ -46,7 +47,7 @@ export async function follow<T>({ stderr, console }: CommandContext, followed: F
     return await watch(followed, bar);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    return refuse(error.http, error.status, `${error.message}\nThe ${name} is not ended by this. To follow it: ${toFollow}`);
+    return refuse(error.http, error.status, `${error.message}\nThe ${name} is not ended by this. To follow it: ${command} ${toFollow}`);
   } finally {
     process.off('SIGINT', leave);
     bar.stop();

@@ -67,11 +67,11 @@ async function list(context: CommandContext): Promise<number> {
   return show(context, await Array.fromAsync(context.client.each.listConnections()));
 }
 
-async function listConnectors({ client, console }: CommandContext): Promise<number> {
+async function listConnectors({ client, console, terminal: { width } }: CommandContext): Promise<number> {
   const connectors = await client.listConnectors();
   console.log(table(['connector', 'title', 'is', 'settings'], connectors.map(({ name, title, source, destination, settings }) => [
     name, title, [source ? 'source' : '', destination ? 'destination' : ''].filter(Boolean).join(', '), settingList(settings as Settings),
-  ])));
+  ]), width));
   return 0;
 }
 
@@ -98,13 +98,15 @@ async function check({ client, console }: CommandContext, given: string, options
   return ok ? 0 : DOES_NOT_WORK;
 }
 
-async function listStreams({ client, console }: CommandContext, given: string, options: SideOptions): Promise<number> {
+async function listStreams(
+  { client, console, terminal: { width } }: CommandContext, given: string, options: SideOptions,
+): Promise<number> {
   const params = idOf(await findConnection(client, given));
   const { streams } = await client.listStreams({ params, query: options });
   console.log(streams === null ? 'takes anything' : table(['stream', 'key', 'new by', 'fields'], streams.map((stream) => [
     stream.name, stream.key.join(', '), stream.incremental === 'own' ? 'its own state' : stream.incremental.fields.join(', '),
     stream.fields.map(({ name, type }) => `${name} ${type}`).join(', '),
-  ])));
+  ]), width));
   return 0;
 }
 
@@ -134,9 +136,9 @@ function idOf({ identifier }: Pick<Connection, 'identifier'>): { connection_id: 
   return { connection_id: identifier };
 }
 
-function show({ console }: CommandContext, connections: Connection[]): number {
+function show({ console, terminal: { width } }: CommandContext, connections: Connection[]): number {
   console.log(table(['identifier', 'name', 'connector', 'revision', 'changed'], connections.map((connection) => [
     connection.identifier, connection.name, connection.connector, String(connection.revision), connection.updated_at.slice(0, 16),
-  ])));
+  ]), width));
   return 0;
 }

@@ -13,7 +13,7 @@ export function viewRun(client: Client, id: string): Promise<FoundSyncRun> {
 export function followRun(context: CommandContext, id: string): Promise<FoundSyncRun> {
   return follow<FoundSyncRun>(context, {
     view: () => viewRun(context.client, id), hasEnded, shown,
-    name: 'run', toFollow: `millrace syncs follow ${id}`, toCancel: `millrace syncs cancel ${id}`,
+    name: 'run', toFollow: `syncs follow ${id}`, toCancel: `syncs cancel ${id}`,
   });
 }
 

@@ -79,12 +79,12 @@ async function idOf({ client }: CommandContext, given: string): Promise<{ sync_i
 }
 
 async function listRuns(context: CommandContext, given: string): Promise<number> {
-  const { client, console } = context;
+  const { client, console, terminal: { width } } = context;
   const { items, total_items: total } = await client.listSyncRuns({ params: await idOf(context, given), query: { per_page: RUNS_SHOWN } });
   console.log(table(['run', 'cause', 'state', 'started', 'read', 'written', 'unchanged', 'ignored', 'failed'], items.map((one) => [
     one.run_id, one.dry_run ? 'dry run' : one.cause, one.state, one.started_at?.slice(0, 16) ?? '',
     ...[one.records.read, one.records.written, one.records.unchanged, one.records.ignored, one.records.failed].map(String),
-  ])));
+  ]), width));
   if (total > items.length) console.log(`and ${total - items.length} older ones`);
   return 0;
 }
@@ -98,19 +98,20 @@ async function followToEnd(context: CommandContext, id: string): Promise<number>
   return tell(context, hasEnded(now) ? now : await followRun(context, id));
 }
 
-async function tell({ client, console }: CommandContext, status: FoundSyncRun): Promise<number> {
-  console.log(reportRun(status));
+async function tell({ client, console, terminal, setResult }: CommandContext, status: FoundSyncRun): Promise<number> {
+  console.log(reportRun(status, terminal));
   if (!hasEnded(status)) return 0;
   if (status.dry_run) {
     const { records } = await client.viewDryRunSample({ params: paramsOf(status) });
-    if (records.length > 0) console.log(`\n${sampleTable(records)}`);
+    if (records.length > 0) console.log(`\n${sampleTable(records, terminal.width)}`);
+    setResult({ run: status, sample: records });
   }
   return runExitStatus(status);
 }
 
-async function cancel({ client, console }: CommandContext, id: string): Promise<number> {
+async function cancel({ client, console, terminal }: CommandContext, id: string): Promise<number> {
   const status = await client.cancelSyncRun({ params: paramsOf(await viewRun(client, id)) });
-  console.log(hasEnded(status) ? 'canceled' : `It ends within moments. To see how it ended: millrace syncs follow ${id}`);
+  console.log(hasEnded(status) ? 'canceled' : `It ends within moments. To see how it ended: ${terminal.command} syncs follow ${id}`);
   return 0;
 }
 
@@ -143,10 +144,10 @@ function paramsOf({ sync_id, run_id }: FoundSyncRun): { sync_id: string; run_id:
 }
 
 /** A row for each change of each record; only the first of a record's rows names it. */
-function sampleTable(records: SampledRecord[]): string {
+function sampleTable(records: SampledRecord[], width: number | null): string {
   const rows = records.flatMap((record) => changesOf(record).map((change, index) =>
     (index === 0 ? [String(record.line), record.outcome, record.customer_id ?? '', change] : ['', '', '', change])));
-  return table(['record', 'outcome', 'customer', 'change'], rows);
+  return table(['record', 'outcome', 'customer', 'change'], rows, width);
 }
 
 function changesOf({ changes = [], record, message }: SampledRecord): string[] {

@@ -1,6 +1,7 @@
 import type { FoundSyncRun } from '../../api/client.ts';
 import { sayChange } from '../../domain/syncs/schema-change.ts';
 import { printable } from '../core/table.ts';
+import type { Terminal } from '../core/terminal.ts';
 import { errorCounts } from '../imports/error-counts.ts';
 import { hasEnded } from '../imports/import-status.ts';
 
@@ -10,10 +11,11 @@ export function runExitStatus({ state, records, removal }: FoundSyncRun): number
 }
 
 /** How a run stands, or what became of it, for people to read. */
-export function reportRun(run: FoundSyncRun): string {
+export function reportRun(run: FoundSyncRun, terminal: Terminal): string {
   const { run_id: id, state, records: { read, written, unchanged, ignored, failed } } = run;
   const lines = run.dry_run ? ['dry run: nothing was written'] : [];
-  lines.push(`${state}: ${read} records read, ${written} written, ${unchanged} unchanged, ${ignored} ignored, ${failed} failed`);
+  const counted = `${read} ${read === 1 ? 'record' : 'records'} read`;
+  lines.push(`${state}: ${counted}, ${written} written, ${unchanged} unchanged, ${ignored} ignored, ${failed} failed`);
   if (ignored > 0) lines.push('of ignored records the values that have an attribute were written');
   if (run.missing_fields.length > 0) {
     lines.push(`the source does not tell of these fields of the mapping: ${run.missing_fields.map(printable).join(', ')}`);
@@ -23,7 +25,8 @@ export function reportRun(run: FoundSyncRun): string {
   if (state === 'canceled' && !run.dry_run) lines.push('what was written before it was canceled stays');
   if (run.failure !== null) lines.push(printable(run.failure.message));
   if (!hasEnded(run) && run.fault !== null) lines.push(waiting(run));
-  lines.push(...removalLines(run), ...schemaLines(run), ...errorCounts(run.errors_by_type, 'records', `millrace syncs errors ${id}`));
+  lines.push(...removalLines(run, terminal), ...schemaLines(run, terminal));
+  lines.push(...errorCounts(run.errors_by_type, 'records', terminal, `syncs errors ${id}`));
   if (hasEnded(run) && run.open !== null && run.open < ignored + failed) {
     lines.push('', `still open: ${run.open} (records failed and ignored that no re-drive has brought)`);
   }
@@ -36,16 +39,18 @@ export function waiting({ fault, waits_until: until, tries }: Pick<FoundSyncRun,
   return `waiting${when}, after ${tries} ${tries === 1 ? 'try' : 'tries'}: ${printable(fault ?? '')}`;
 }
 
-function removalLines({ sync_id: sync, removed, removal }: FoundSyncRun): string[] {
-  const lines = removed > 0 ? [`removed: ${removed} records that the source has no more`] : [];
+function removalLines({ sync_id: sync, removed, removal }: FoundSyncRun, { command }: Terminal): string[] {
+  const lines = removed > 0 ? [`removed: ${removed} ${removed === 1 ? 'record' : 'records'} that the source has no more`] : [];
   if (removal && removal.reason !== null) lines.push(printable(removal.reason));
-  if (removal?.state === 'held') lines.push(`If they are really gone: millrace syncs run ${sync} --confirm-removals`);
+  if (removal?.state === 'held') lines.push(`If they are really gone: ${command} syncs run ${sync} --confirm-removals`);
   return lines;
 }
 
-function schemaLines({ schema_change: change, unmapped_fields: unmapped, sync_id: sync, state }: FoundSyncRun): string[] {
+function schemaLines(
+  { schema_change: change, unmapped_fields: unmapped, sync_id: sync, state }: FoundSyncRun, { command }: Terminal,
+): string[] {
   const lines = unmapped.length > 0 ? [`fields without an attribute: ${printable(unmapped.join(', '))}`] : [];
-  if (change !== null && state === 'failed') lines.push(`To accept the fields as they are: millrace syncs accept-schema ${sync}`);
+  if (change !== null && state === 'failed') lines.push(`To accept the fields as they are: ${command} syncs accept-schema ${sync}`);
   else if (change !== null) lines.push(`the source's fields have changed: ${printable(sayChange(change))}`);
   return lines;
 }

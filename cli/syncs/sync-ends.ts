@@ -1,5 +1,5 @@
 import type { Client } from '../../api/client.ts';
-import { nearestOf } from '../core/nearest.ts';
+import { resolveNamed } from '../core/nearest.ts';
 
 type Named = { identifier: string; name: string };
 
@@ -14,13 +14,8 @@ export async function listSyncEnds(client: Client): Promise<SyncEnds> {
 
 /** The identifier of what has this identifier or name; or what is wrong with it. */
 export function resolveEnd(ends: SyncEnds, kind: keyof SyncEnds, given: string): { identifier: string } | { error: string } {
-  const [word, words] = WORDS[kind];
-  const known = ends[kind].find(({ identifier }) => identifier === given);
-  const named = known ? [known] : ends[kind].filter(({ name }) => name === given);
-  if (named.length === 1) return { identifier: named[0]!.identifier };
-  if (named.length === 0) return { error: `${given} is no ${word}${nearestOf(given, ends[kind].map(({ name }) => name))}` };
-  const identifiers = named.map(({ identifier }) => identifier).join(', ');
-  return { error: `${given} is the name of ${named.length} ${words}: write which of ${identifiers}` };
+  const resolved = resolveNamed(ends[kind], given, WORDS[kind]);
+  return 'found' in resolved ? { identifier: resolved.found.identifier } : resolved;
 }
 
 /** The name where it is nobody else's, else the identifier. */

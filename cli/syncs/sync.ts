@@ -38,6 +38,7 @@ export function addSyncCommand(program: Command, run: Run): void {
 
 async function validate(context: CommandContext, paths: string[]): Promise<number> {
   const { syncs } = await planSyncs(context, paths);
+  context.setResult({ valid: syncs.map(({ name }) => name) });
   context.console.log(`valid: ${countOf(syncs)}`);
   return 0;
 }
@@ -49,6 +50,10 @@ async function diff(context: CommandContext, paths: string[], options: DiffOptio
   for (const sync of changed) console.log(describe(sync));
   if (changed.length < plan.syncs.length) console.log(`unchanged: ${countOf(plan.syncs.filter(isSame))}`);
   showOthers(context, plan, options);
+  context.setResult({
+    changed: changed.map(({ name, existing, changes }) => ({ name, identifier: existing?.identifier ?? null, changes })),
+    only_on_server: plan.onlyOnServer.map(({ identifier }) => identifier),
+  });
   return changed.length > 0 || (options.delete && plan.onlyOnServer.length > 0) ? DIFFERS : 0;
 }
 
@@ -58,11 +63,18 @@ async function apply(context: CommandContext, paths: string[], options: ApplyOpt
   showOthers(context, plan, options);
   const doomed = options.delete ? plan.onlyOnServer : [];
   if (doomed.length > 0) await confirmDeletion(context, countOf(doomed), options.yes);
-  for (const sync of plan.syncs) console.log(await applyOne(client, sync));
+  const applied: string[] = [];
+  for (const sync of plan.syncs) {
+    const line = await applyOne(client, sync);
+    console.log(line);
+    applied.push(line);
+  }
   for (const { identifier, name } of doomed) {
     await client.deleteSync({ params: { sync_id: identifier } });
     console.log(`deleted: ${printable(name)} (${identifier})`);
+    applied.push(`deleted: ${printable(name)} (${identifier})`);
   }
+  context.setResult(applied);
   return 0;
 }
 

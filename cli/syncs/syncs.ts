@@ -49,7 +49,7 @@ export function addSyncsCommand(program: Command, run: Run): void {
     .action((sync: string, options: YesOption) => run((context) => remove(context, sync, options)));
 }
 
-async function view({ client, console }: CommandContext, given: string): Promise<number> {
+async function view({ client, console, setResult }: CommandContext, given: string): Promise<number> {
   const sync = await findSync(client, given);
   const ends = await listSyncEnds(client);
   const definition = definitionOf(sync) as { source: { connection: string }; destination: { connection?: string; sor?: string } };
@@ -59,6 +59,7 @@ async function view({ client, console }: CommandContext, given: string): Promise
   if (destination.sor !== undefined) destination.sor = nameEnd(ends, 'sor', destination.sor);
   const document = new Document(definition);
   document.commentBefore = standing(sync).map((line) => ` ${printable(line)}`).join('\n');
+  setResult(sync);
   console.log(document.toString({ lineWidth: 0 }).trimEnd().replaceAll(C1, '\uFFFD'));
   return 0;
 }
@@ -76,11 +77,17 @@ function standing({ identifier, state, paused_reason: reason, failures, next_run
 async function add(context: CommandContext, file: string): Promise<number> {
   const { syncs } = await planSyncs(context, [file]);
   const there = syncs.find(({ existing }) => existing !== null);
-  if (there) return refuse(409, 'taken', `There is a sync ${there.name} already. To change it: millrace sync apply ${file}`);
-  for (const { definition } of syncs) {
-    const { identifier } = await context.client.createSync({ body: definition });
-    context.console.log(identifier);
+  if (there) {
+    const apply = `${context.terminal.command} sync apply ${file}`;
+    return refuse(409, 'taken', `There is a sync ${there.name} already. To change it: ${apply}`);
   }
+  const created = [];
+  for (const { definition } of syncs) {
+    const sync = await context.client.createSync({ body: definition });
+    context.console.log(sync.identifier);
+    created.push(sync);
+  }
+  context.setResult(created);
   return 0;
 }
 
@@ -100,11 +107,11 @@ async function remove(context: CommandContext, given: string, { yes }: YesOption
   return 0;
 }
 
-function show({ console }: CommandContext, syncs: Sync[]): number {
+function show({ console, terminal: { width } }: CommandContext, syncs: Sync[]): number {
   console.log(table(['identifier', 'name', 'from', 'to', 'mode', 'state', 'last run', 'next run'], syncs.map((sync) => [
     sync.identifier, sync.name, sayEnd(sync.source), sayEnd(sync.destination), sync.mode, sync.state, sayLastRun(sync),
     sync.next_runs[0]?.slice(0, 16) ?? '',
-  ])));
+  ]), width));
   return 0;
 }
 

@@ -65,12 +65,12 @@ function sayWindow({ start, end }: ExportReport['window']): string {
 
 function adviceLines(report: ExportReport): string[] {
   const { alert, isPaused } = report;
-  const activate = `millrace exporters activate ${oneLine(report.exporterId, MAX_NAME)}`;
+  const activate = `npx --no-install millrace exporters activate ${oneLine(report.exporterId, MAX_NAME)}`;
   if (alert === 'failed') return failedLines(report);
   if (alert === 'paused') {
     return [
       'It runs no more by itself. Nothing is lost: the next run begins where the last good one ended.',
-      `Mend it; to try: millrace exporters run ${oneLine(report.exporterId, MAX_NAME)}; then: ${activate}`,
+      `Mend it; to try: npx --no-install millrace exporters run ${oneLine(report.exporterId, MAX_NAME)}; then: ${activate}`,
     ];
   }
   return [...lateLines(report), ...isPaused ? [`It is still paused. To let it run each day again: ${activate}`] : []];
@@ -81,17 +81,20 @@ function failedLines({ cause, exporterId, days, rerunOf }: ExportReport): string
   if (cause === 'schedule' || cause === 'request') {
     return [
       'Nothing is lost: the next run begins where the last good one ended.',
-      `Mend it; then wait for the next day, or: millrace exporters run ${exporter}`,
+      `Mend it; then wait for the next day, or: npx --no-install millrace exporters run ${exporter}`,
     ];
   }
-  if (rerunOf !== null) return [`What was exported before stays. Mend it, then: millrace exporters rerun ${oneLine(rerunOf, MAX_NAME)}`];
-  return days ? [`Mend it, then: millrace exporters backfill ${exporter} --from ${days.from} --to ${days.to}`] : [];
+  if (rerunOf !== null) {
+    const rerun = `npx --no-install millrace exporters rerun ${oneLine(rerunOf, MAX_NAME)}`;
+    return [`What was exported before stays. Mend it, then: ${rerun}`];
+  }
+  return days ? [`Mend it, then: npx --no-install millrace exporters backfill ${exporter} --from ${days.from} --to ${days.to}`] : [];
 }
 
 function lateLines({ late }: ExportReport): string[] {
   if (late.length === 0) return [];
   const told = late.slice(0, LATE_TOLD).map(({ runId, window, type, rows }) =>
-    `  ${sayWindow(window)}: ${rows} of ${type}; millrace exporters rerun ${oneLine(runId, MAX_NAME)}`);
+    `  ${sayWindow(window)}: ${rows} of ${type}; npx --no-install millrace exporters rerun ${oneLine(runId, MAX_NAME)}`);
   const more = late.length > LATE_TOLD ? [`  and ${late.length - LATE_TOLD} more`] : [];
   return ['These rows are in no file, since they came after their window was exported. To export it again:', ...told, ...more];
 }

@@ -58,14 +58,15 @@ function waitingLines({ identifier }: GdprReport): string[] {
   const name = oneLine(identifier, MAX_NAME);
   return [
     'Nothing is deleted until a user approves it; 30 days from its receipt are what the law gives.',
-    `To approve it: millrace gdpr approve ${name}; to decline it: millrace gdpr decline ${name}`,
+    `To approve it: npx --no-install millrace gdpr approve ${name}; to decline it: npx --no-install millrace gdpr decline ${name}`,
   ];
 }
 
 function heldLines({ people: all, held }: GdprReport): string[] {
   return [
     `${heldOf(all, held)} on hold.`,
-    'Whoever is on hold is deleted once nothing holds them any more; the status tells why. To see what stands: millrace gdpr holds',
+    'Whoever is on hold is deleted once nothing holds them any more; the status tells why. '
+      + 'To see what stands: npx --no-install millrace gdpr holds',
   ];
 }
 

@@ -70,8 +70,8 @@ function errorLines({ errorsByType }: ImportReport): string[] {
 function failedRowsLines({ importId, rows, dryRun }: ImportReport): string[] {
   if (rows.failed === 0) return [];
   const id = oneLine(importId, MAX_NAME);
-  const next = dryRun ? 'correct them before you import the file.' : `correct them, then: millrace redrive ${id} FILE`;
-  return [`Failed rows: millrace errors ${id} --csv, ${next}`];
+  const next = dryRun ? 'correct them before you import the file.' : `correct them, then: npx --no-install millrace redrive ${id} FILE`;
+  return [`Failed rows: npx --no-install millrace errors ${id} --csv, ${next}`];
 }
 
 function closingLines({ jid, startedAt, endedAt }: ImportReport): string[] {

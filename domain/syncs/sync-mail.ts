@@ -47,8 +47,11 @@ function reasonLines({ failure, alert }: SyncReport): string[] {
 function adviceLines({ alert, syncId, runId, counts }: SyncReport): string[] {
   const [sync, run] = [oneLine(syncId, MAX_NAME), oneLine(runId, MAX_NAME)];
   const lines = [];
-  if (alert === 'paused') lines.push(`Mend it, then: millrace syncs resume ${sync}`);
-  if (alert === 'held') lines.push(`If they are really gone: millrace syncs run ${sync} --confirm-removals`);
-  if (counts.failed > 0) lines.push(`Failed records: millrace syncs errors ${run}; mend them, then: millrace syncs redrive ${run}`);
+  if (alert === 'paused') lines.push(`Mend it, then: npx --no-install millrace syncs resume ${sync}`);
+  if (alert === 'held') lines.push(`If they are really gone: npx --no-install millrace syncs run ${sync} --confirm-removals`);
+  if (counts.failed > 0) {
+    const redrive = `npx --no-install millrace syncs redrive ${run}`;
+    lines.push(`Failed records: npx --no-install millrace syncs errors ${run}; mend them, then: ${redrive}`);
+  }
   return lines;
 }

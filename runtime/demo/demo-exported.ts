@@ -37,9 +37,9 @@ export async function showExported(server: DemoServer, exported: Exported, say: 
   await writeFile(envPath, Object.entries(env).map(([name, value]) => `export ${name}=${value}\n`).join(''), { mode: 0o600 });
   say([
     `\nThe files lie in ${join(bucket.folder, exporter.prefix)}. To look again, in another terminal in this folder:`,
-    `. ${envPath}`, `npx millrace exporters runs ${exporter.identifier}`,
-    `npx millrace decrypt ${file} --type ${exporter.encryptionType} --gunzip --out - | head -n ${LINES}`,
-    `npx millrace ${verify.join(' ')}`,
+    `. ${envPath}`, `npx --no-install millrace exporters runs ${exporter.identifier}`,
+    `npx --no-install millrace decrypt ${file} --type ${exporter.encryptionType} --gunzip --out - | head -n ${LINES}`,
+    `npx --no-install millrace ${verify.join(' ')}`,
   ].join('\n  '));
 }
 

@@ -32,7 +32,7 @@ export async function demoGdpr({ url, token, client }: DemoServer, sor: DemoSor,
   say(await millrace({}, verify));
   const again = await feed(client, sor, person);
   say(`\nThe same values come in again: ${counts(again)}\n\n${await errorTable(client, again.id)}`);
-  say(`\nTo verify the receipt again: npx millrace ${verify.join(' ')}`);
+  say(`\nTo verify the receipt again: npx --no-install millrace ${verify.join(' ')}`);
 }
 
 async function feed(client: Client, sor: DemoSor, person: string): Promise<FeedRequest & { id: string }> {

@@ -40,7 +40,7 @@ export async function demoSync({ url, client }: DemoServer, sor: DemoSor, databa
     say('\nTwo customers have changed in the shop:');
     await runOf(client, sync, 'runSync', 'Run', say);
     say(`\n${await readBack(client, sor, 'shopper-3@example.com')}`);
-    say(`The sync is ${url}/api/syncs/${sync}, or: npx millrace syncs view ${sync}`);
+    say(`The sync is ${url}/api/syncs/${sync}, or: npx --no-install millrace syncs view ${sync}`);
   } finally {
     await shop.close();
   }

@@ -31,7 +31,9 @@ export async function updateRunFromStart(tx: Tx, { entityId, id }: SyncRun): Pro
 
 /** All of the source was read. */
 export async function updateRunRead(tx: Tx, { entityId, id }: SyncRun): Promise<void> {
-  await tx.query('UPDATE sync_runs SET is_begun = true, is_read = true WHERE entity_id = $1 AND id = $2', [entityId, id]);
+  await tx.query(
+    `UPDATE sync_runs SET is_begun = true, is_read = true, share = CASE WHEN share IS NOT NULL THEN 1 END
+     WHERE entity_id = $1 AND id = $2`, [entityId, id]);
 }
 
 export async function updateSchemaChange(tx: Tx, { entityId, id }: SyncRun, change: SchemaChange): Promise<void> {

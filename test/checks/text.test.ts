@@ -29,3 +29,10 @@ test('the clock is not read in domain', () => {
   expect(rulesIn('domain/a.ts', 'new Date(now)')).toEqual([]);
   expect(rulesIn('runtime/a.ts', 'new Date()')).toEqual([]);
 });
+
+test('a bare npx, which may ask the public registry, is found in docs, hints and mails', () => {
+  for (const file of ['docs/users.md', 'README.md', 'cli/accounts/users.ts', 'domain/imports/import-mail.ts']) {
+    expect(rulesIn(file, 'npx millrace users')).toEqual(['1 bare-npx']);
+    expect(rulesIn(file, 'npx --no-install millrace users')).toEqual([]);
+  }
+});

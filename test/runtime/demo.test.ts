@@ -58,7 +58,7 @@ function expectExport(said: string): void {
     expect(said).toMatch(new RegExp(`^${type} +${type}-0001\\.csv\\.gz\\.enc +${count} +\\d+$`, 'm'));
   }
   expect(said).toMatch(/^Decrypted, logs-0001\.csv\.gz\.enc begins:\n {2}event_id,log_type,name,/m);
-  expect(said).toContain('All is there: 1 windows, 7 files (each hashed, signatures verified).');
+  expect(said).toContain('All is there: 1 window, 7 files (each hashed, signatures verified).');
   expect(said).toContain(
     `Reconciliation: exported, ${rows} rows expected = ${rows} written, 7 of 7 files ok in the bucket, its manifest ok`);
 }

@@ -60,10 +60,12 @@ class Shell {
   #said = '';
   #blocks = 0;
 
-  constructor(folder: string) {
+  constructor(folder: string, url: string) {
     this.#folder = folder;
     const path = [join(folder, '.bin'), dirname(process.execPath), process.env['PATH']].join(':');
-    this.#bash = spawn('bash', ['--noprofile', '--norc'], { cwd: folder, env: { ...programEnv(), PATH: path }, stdio: 'pipe' });
+    this.#bash = spawn('bash', ['--noprofile', '--norc'], {
+      cwd: folder, env: { ...programEnv(), PATH: path, MILLRACE_URL: url }, stdio: 'pipe',
+    });
     for (const stream of [this.#bash.stdout!, this.#bash.stderr!]) {
       stream.on('data', (chunk: Buffer) => { this.#said += chunk.toString(); });
     }
@@ -97,7 +99,7 @@ it('every command block of README and docs works as copied, in order', async () 
   /** What a reader puts in, too: where their service runs, and how their database is reached. */
   const own = (code: string) => code.replaceAll('http://127.0.0.1:8080', `http://127.0.0.1:${port}`)
     .replace('{ "host": "db.example.com", "database": "shop", "user": "reader", "password": "…" }', JSON.stringify(settings));
-  const shell = new Shell(folder);
+  const shell = new Shell(folder, `http://127.0.0.1:${port}`);
   for (const page of PAGES) {
     for (const block of await shellBlocks(page)) {
       if (block.notRun !== null) continue;

@@ -174,6 +174,6 @@ describe('the mail of a run', () => {
       },
     });
     expect(late).toMatchObject({ alert: 'late', state: 'finished' });
-    expect((await mailed(late))[0]).toContain(`: 5 of logs; millrace exporters rerun ${early.identifier}`);
+    expect((await mailed(late))[0]).toContain(`: 5 of logs; npx --no-install millrace exporters rerun ${early.identifier}`);
   });
 });

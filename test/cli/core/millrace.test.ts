@@ -11,6 +11,7 @@ import { makeWorld, type World } from '../../harness/core/world.ts';
 import { sendFeed } from '../../harness/feed/feeds.ts';
 import { importEnded, postImport } from '../../harness/imports/imports.ts';
 import { inlineRows, workbook } from '../../harness/imports/workbooks.ts';
+import { runDocumented } from './run-documented.ts';
 import { runMillrace, startMillrace } from './run-millrace.ts';
 
 const HEADER = 'user_id,attribute_key,value,action_type';
@@ -87,7 +88,7 @@ describe('millrace import', () => {
   it('shows what came of the rows, and exits with 0 when all went in', async () => {
     const path = await file(`${personId(1)},plan,gold,`);
     const { status, out } = await millraceProcess(['import', path, '--sor', world.sor.identifier]);
-    expect(out).toContain('finished: 1 rows read, 1 ok, 0 ignored, 0 failed');
+    expect(out).toContain('finished: 1 row read, 1 ok, 0 ignored, 0 failed');
     expect(status).toBe(0);
   });
 
@@ -275,5 +276,31 @@ describe('millrace login', () => {
     expect((await millrace(['errors', 'imp_nothing'], { token: out.trim() })).err).toContain('Import not found');
     const wrong = await millrace(['login', world.user.email], { input: 'another\n', token: '' });
     expect([wrong.status, wrong.out]).toEqual([1, '']);
+  });
+});
+
+describe('the first import of the README', () => {
+  it('needs the command alone, and ends with the profile of its customer', async () => {
+    await millrace(['sors', 'rename', world.sor.identifier, 'Another']);
+    const readme = await readFile(join(import.meta.dirname, '../../../README.md'), 'utf8');
+    const block = /```sh\n(export MILLRACE_TOKEN=[^`]+)```/.exec(readme)![1]!;
+    const lines = block.replaceAll('npx --no-install millrace', 'millrace').split('\n');
+    expect(lines.filter((line) => /curl|\\"/.test(line))).toEqual([]);
+    const code = lines.filter((line) => !line.startsWith('export MILLRACE_TOKEN')).join('\n');
+    const out = await runDocumented(code, folder, null, { MILLRACE_URL: url, MILLRACE_TOKEN: world.token });
+    expect(out).toContain('2 rows read, 2 ok');
+    expect(out).toMatch(/^user_id ada@example\.com$/m);
+    expect(out).toMatch(/^CRM +plan +gold$/m);
+  });
+
+  it('shows attributes without a value on request only, of one System of Records, as the API has them with --json', async () => {
+    await millrace(['sors', 'add', 'Others']);
+    await millrace(['attributes', 'add', 'Others', 'unset', '--type', 'String']);
+    expect((await millrace(['profile', 'ada@example.com'])).out).not.toContain('unset');
+    expect((await millrace(['profile', 'ada@example.com', '--sor', 'CRM'])).out).toContain('orders');
+    const [profile] = JSON.parse((await millrace(['profile', 'ada@example.com', '--json'])).out) as { customer_id: string }[];
+    expect(profile!.customer_id).toBe('ada@example.com');
+    expect((await millrace(['profile', 'ada@example.com', '--all'])).out).toContain('orders');
+    expect(await millrace(['profile', 'nothing@example.com'])).toMatchObject({ status: 1, out: '' });
   });
 });

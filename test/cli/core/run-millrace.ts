@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { runCommand } from '../../../cli/run-command.ts';
 
-/** What `npx millrace` runs. */
+/** What `npx --no-install millrace` runs. */
 export const MILLRACE = fileURLToPath(new URL('../../../cli/millrace.js', import.meta.url));
 
 /** Whom the command asks, as whom, and what it reads and runs with. */

@@ -66,7 +66,7 @@ describe('a connection that fails', () => {
     let uploads = 0;
     const url = await overLine({ passesRequest: (text) => !isUpload(text) || (uploads += 1) > 1 });
     const { status, out } = await importOver(url);
-    expect(out).toContain('finished: 1 rows read, 1 ok, 0 ignored, 0 failed');
+    expect(out).toContain('finished: 1 row read, 1 ok, 0 ignored, 0 failed');
     expect([status, uploads]).toEqual([0, 2]);
   });
 
@@ -94,7 +94,7 @@ describe('a connection that fails', () => {
     });
     const { status, out } = await importOver(url);
     expect([status, lost]).toEqual([0, 1]);
-    expect(out).toContain('finished: 1 rows read');
+    expect(out).toContain('finished: 1 row read');
     expect(await countImports()).toBe(before + 1);
   });
 

@@ -207,7 +207,7 @@ describe('millrace syncs dry-run', () => {
     expect(out).toMatch(/^1 +written +\S+ +plan: \(nothing\) → "gold"\n +score: \(nothing\) → 1$/m);
     expect(out).toMatch(/^2 +failed +\S+ +plan: \(nothing\) → "iron"$/m);
     expect(status).toBe(2);
-    expect((await millrace(['dry-run', sync, '--records', '1'])).out).toMatch(/^finished: 1 records read, 1 written/m);
+    expect((await millrace(['dry-run', sync, '--records', '1'])).out).toMatch(/^finished: 1 record read, 1 written/m);
     expect((await millrace(['run', sync])).out).toMatch(/^finished: 2 records read, 1 written/m);
     const wrong = await millrace(['dry-run', sync, '--records', 'some']);
     expect(wrong).toMatchObject({ status: 1, err: expect.stringContaining('It takes a whole number.') as string });

@@ -32,7 +32,7 @@ test.each([
   ['a deletion that is done', { type: 'delete' }, 'treated', 'Deleted: 2 people', 'https://m.test/r/receipt'],
   [
     'one that waits', { type: 'delete', kind: 'waiting', isFromDevice: true },
-    'waits for approval', 'millrace gdpr approve gdp_1', 'from a device',
+    'waits for approval', 'npx --no-install millrace gdpr approve gdp_1', 'from a device',
   ],
   [
     'one with people on hold', { type: 'delete', kind: 'held', people: 3, held: 1 },

@@ -35,7 +35,7 @@ Errors
   INVALID_VALUE  12,345
   EMPTY_KEY           1
 
-Failed rows: millrace errors imp_x --csv, correct them, then: millrace redrive imp_x FILE
+Failed rows: npx --no-install millrace errors imp_x --csv, correct them, then: npx --no-install millrace redrive imp_x FILE
 
 https://millrace.example.com/imports/imp_x
 
@@ -53,7 +53,7 @@ From 2026-01-31T12:30:00.000Z to 2026-01-31T12:30:05.000Z; jid jid_1
 
   it('offers no redrive of a dry run', () => {
     const { text } = importMail({ ...REPORT, dryRun: true });
-    expect(text).toContain('Failed rows: millrace errors imp_x --csv, correct them before you import the file.');
+    expect(text).toContain('Failed rows: npx --no-install millrace errors imp_x --csv, correct them before you import the file.');
     expect(text).not.toContain('redrive');
   });
 });

@@ -13,14 +13,14 @@ test('tells what happened, why, the counts, what to do, and where to look', () =
   expect(text).toBe([
     'Sync syn_1: a run failed.', 'The outside system, or its settings, must be corrected first. The link shows the details.', '',
     'Records', '  read       1,234', '  written    1,200', '  unchanged     30', '  ignored        0', '  failed         4', '',
-    'Failed records: millrace syncs errors run_1; mend them, then: millrace syncs redrive run_1', '',
+    'Failed records: npx --no-install millrace syncs errors run_1; mend them, then: npx --no-install millrace syncs redrive run_1', '',
     'http://millrace.test/api/syncs/syn_1/runs/run_1', '',
     'Run run_1, from 2026-01-01T00:00:00.000Z to 2026-01-01T00:01:00.000Z', '',
   ].join('\n'));
 });
 
 test.each([
-  ['paused', 'millrace syncs resume syn_1'], ['held', 'millrace syncs run syn_1 --confirm-removals'],
+  ['paused', 'npx --no-install millrace syncs resume syn_1'], ['held', 'npx --no-install millrace syncs run syn_1 --confirm-removals'],
 ] as const)('says what ends it: %s', (alert, command) => {
   expect(syncMail({ ...REPORT, alert }).text).toContain(command);
 });

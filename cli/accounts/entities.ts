@@ -1,0 +1,81 @@
+import type { Command } from 'commander';
+import type { Client, WholeEntity } from '../../api/client.ts';
+import { isTimeZone } from '../../domain/core/time-zone.ts';
+import { refuse } from '../../domain/core/refusal.ts';
+import { askLine } from '../core/ask-line.ts';
+import type { CommandContext, Run } from '../core/command-context.ts';
+import { addGroup } from '../core/group.ts';
+import { resolveNamed } from '../core/nearest.ts';
+
+type Options = { name?: string; description?: string; zone?: string; retention?: string; active?: boolean };
+
+const ENTITY = ['<entity>', 'its name or identifier'] as const;
+const RETENTION = ['--retention <months>', 'how long to keep its data: 1 to 120'] as const;
+
+export const addEntitiesCommand = (program: Command, run: Run) => addGroup<WholeEntity>(program, run, {
+  name: 'entities',
+  description: 'all entities of the service, for superadmins',
+  columns: {
+    identifier: (entity) => entity.identifier, name: (entity) => entity.name, state: (entity) => (entity.active ? '' : 'inactive'),
+    zone: (entity) => entity.default_tz, 'kept, months': (entity) => String(entity.data_retention_in_months),
+    description: (entity) => entity.description,
+  },
+  commands: [
+    { name: 'list', isDefault: true, description: 'list them', does: ({ client }) => Array.fromAsync(client.each.listEntities()) },
+    {
+      name: 'view', description: 'show one, without its keys', args: [ENTITY],
+      async does({ client, setResult }, _, given: string) {
+        const entity = await findEntity(client, given);
+        setResult(entity);
+        return { record: { ...entity, qa_api_key: null, prod_api_key: null } };
+      },
+    },
+    {
+      name: 'add', description: 'make one', args: [['<name>', 'what it is called']],
+      options: [
+        ['--description <text>'], ['--zone <zone>', 'of the IANA database; asked for at a terminal, else this machine\'s'], RETENTION,
+      ],
+      does: async (context, options: Options, name: string) =>
+        context.client.createEntity({ body: { name, ...bodyOf(options), default_tz: options.zone ?? await askZone(context) } }),
+    },
+    {
+      name: 'update', description: 'change one', args: [ENTITY],
+      options: [
+        ['--name <name>'], ['--description <text>'], ['--zone <zone>', 'of the IANA database'], RETENTION,
+        ['--active', 'let its tokens and keys be taken again'], ['--no-active', 'refuse all of its tokens and keys'],
+      ],
+      does: async ({ client }, options: Options, given: string) => client.updateEntity({
+        params: await paramsOf(client, given), body: { ...bodyOf(options), name: options.name, active: options.active },
+      }),
+    },
+    {
+      name: 'remove', description: 'delete an empty one, after asking', args: [ENTITY],
+      async deletes({ client }, given) {
+        const { name, identifier } = await findEntity(client, given);
+        return `the entity ${name} (${identifier})`;
+      },
+      does: async ({ client }, _, given: string) => client.deleteEntity({ params: await paramsOf(client, given) }),
+    },
+  ],
+});
+
+function bodyOf({ description, zone, retention }: Options) {
+  return { description, default_tz: zone, data_retention_in_months: retention === undefined ? undefined : Number(retention) };
+}
+
+/** Days begin and end by it, so it is asked for: the machine's own is the answer of an empty line. */
+async function askZone(context: Pick<CommandContext, 'stdin' | 'stderr'>): Promise<string> {
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const machine = isTimeZone(own) ? own : 'UTC';
+  if (!context.stdin.isTTY) return machine;
+  return await askLine(context, `Time zone of the entity [${machine}]: `) || machine;
+}
+
+async function findEntity(client: Client, given: string): Promise<WholeEntity> {
+  const resolved = resolveNamed(await Array.fromAsync(client.each.listEntities()), given, ['entity', 'entities']);
+  return 'found' in resolved ? resolved.found : refuse(404, 'no_entity', resolved.error);
+}
+
+async function paramsOf(client: Client, given: string): Promise<{ entity_id: string }> {
+  return { entity_id: (await findEntity(client, given)).identifier };
+}

@@ -1,0 +1,16 @@
+import type { App, Client } from '../../api/client.ts';
+import { refuse } from '../../domain/core/refusal.ts';
+import { resolveNamed } from '../core/nearest.ts';
+
+/** The argument of commands about an app. */
+export const APP = ['<app>', 'its name or identifier'] as const;
+
+export async function findApp(client: Client, given: string): Promise<App> {
+  const { apps } = await client.listApps({ query: { unwanted: true } });
+  const resolved = resolveNamed(apps, given, ['app', 'apps']);
+  return 'found' in resolved ? resolved.found : refuse(404, 'no_app', resolved.error);
+}
+
+export async function appParams(client: Client, given: string): Promise<{ app_identifier: string }> {
+  return { app_identifier: (await findApp(client, given)).identifier };
+}

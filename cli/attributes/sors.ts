@@ -1,0 +1,84 @@
+import type { Command } from 'commander';
+import type { Client, SystemOfRecords } from '../../api/client.ts';
+import type { CommandContext, Run } from '../core/command-context.ts';
+import { addGroup, type Group } from '../core/group.ts';
+import { findSor, findSorId, SOR } from './find-sor.ts';
+
+type Options = { name: string; creator?: true };
+
+const paramsOf = async (client: Client, sor: string) => ({ sor_identifier: await findSorId(client, sor) });
+
+const SORS: Group<SystemOfRecords> = {
+  name: 'sors',
+  description: 'Systems of Records: where values come from, each with its attributes and keys',
+  columns: {
+    identifier: (sor) => sor.identifier, name: (sor) => sor.name, type: (sor) => sor.type,
+    state: (sor) => (sor.disabled ? 'disabled' : ''), attributes: (sor) => String(sor.attributes_count),
+  },
+  commands: [
+    { name: 'list', isDefault: true, description: 'list them', does: ({ client }) => client.listSystemsOfRecords() },
+    {
+      name: 'view', description: 'show one, without its keys', args: [SOR],
+      async does({ client, setResult }, _, given: string) {
+        const sor = await client.viewSystemOfRecord({ params: await paramsOf(client, given) });
+        setResult(sor);
+        const attributes = sor.customer_attributes.map(({ key, value_type: type }) => `${key} ${type}`).join(', ');
+        return { record: { ...sor, api_keys: null, customer_attributes: attributes } };
+      },
+    },
+    {
+      name: 'add', description: 'make one', args: [['<name>', 'what it is called']],
+      does: ({ client }, _, name: string) => client.createSystemOfRecord({ body: { name } }),
+    },
+    {
+      name: 'rename', description: 'give one another name', args: [SOR, ['<name>', 'the new one']],
+      does: async ({ client }, _, given: string, name: string) =>
+        client.renameSystemOfRecord({ params: await paramsOf(client, given), body: { name } }),
+    },
+    {
+      name: 'disable', description: 'let it, and all of its attributes, take no values', args: [SOR],
+      async does({ client }, _, given: string) {
+        await client.disableSystemOfRecord({ params: await paramsOf(client, given) });
+        return 'disabled';
+      },
+    },
+    {
+      name: 'enable', description: 'let it take values again', args: [SOR],
+      async does({ client }, _, given: string) {
+        await client.enableSystemOfRecord({ params: await paramsOf(client, given) });
+        return 'enabled';
+      },
+    },
+    {
+      name: 'keys', description: 'print its keys, by which files and feeds come in: they are secrets', args: [SOR],
+      async does({ client, setResult }, _, given: string) {
+        const { api_keys: keys } = await client.viewSystemOfRecord({ params: await paramsOf(client, given) });
+        setResult(keys);
+        return keys.length === 0 ? undefined : keys.join('\n');
+      },
+    },
+    {
+      name: 'notify', description: 'show or set who is mailed about imports into it',
+      args: [SOR, ['[email...]', 'all who are to be mailed']],
+      options: [['--creator', 'mail its creator alone']],
+      async does({ client }, { creator }: Options, given: string, emails: string[]) {
+        const params = await paramsOf(client, given);
+        const { notify_emails: mailed } = emails.length > 0 || creator
+          ? await client.updateNotifyEmails({ params, body: { notify_emails: creator ? [] : emails } })
+          : await client.viewNotifyEmails({ params });
+        return mailed.length === 0 ? 'its creator' : mailed.join('\n');
+      },
+    },
+    {
+      name: 'remove', description: 'delete one with all of its values, after asking', args: [SOR], deletes: sayDeleted,
+      does: async ({ client }, _, given: string) => client.deleteSystemOfRecord({ params: await paramsOf(client, given) }),
+    },
+  ],
+};
+
+export const addSorsCommand = (program: Command, run: Run) => addGroup(program, run, SORS);
+
+async function sayDeleted({ client }: CommandContext, given: string): Promise<string> {
+  const { name, identifier } = await findSor(client, given);
+  return `the System of Records ${name} (${identifier}) and all of its values`;
+}

@@ -1,0 +1,25 @@
+import type { Client } from '../../api/client.ts';
+
+/** What a command prints with `--json`; `isSet` tells a result that is nothing from none at all. */
+export type LastResult = { isSet: boolean; value: unknown };
+
+type Calls = Record<string, (...given: unknown[]) => unknown>;
+
+/** A client that keeps what its last call returned: of a list over pages, all of its items. */
+export function keepLastResult(client: Client, last: LastResult): Client {
+  const { each, stream, ...calls } = client as unknown as { each: Calls; stream: Calls };
+  const keep = <T>(value: T): T => {
+    Object.assign(last, { isSet: true, value });
+    return value;
+  };
+  const kept = Object.entries(calls as unknown as Calls).map(([name, call]) =>
+    [name, async (...given: unknown[]) => keep(await call(...given))] as const);
+  const lists = Object.entries(each).map(([name, list]) => [name, async function* items(...given: unknown[]) {
+    const all = keep<unknown[]>([]);
+    for await (const item of list(...given) as AsyncIterable<unknown>) {
+      all.push(item);
+      yield item;
+    }
+  }] as const);
+  return { ...Object.fromEntries(kept), each: Object.fromEntries(lists), stream } as unknown as Client;
+}

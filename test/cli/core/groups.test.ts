@@ -1,0 +1,144 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { commandLinePage } from '../../../cli/command-line-page.ts';
+import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { rememberSecret } from '../../harness/core/people.ts';
+import { makeWorld, type World } from '../../harness/core/world.ts';
+import { testServer } from '../../server/http/test-server.ts';
+import { runMillrace, startMillrace } from './run-millrace.ts';
+
+let store: TestStore;
+let url: string;
+let world: World;
+
+beforeAll(async () => {
+  store = await testStore();
+  world = await makeWorld(store);
+  url = await (await testServer(store)).app.listen({ port: 0, host: '127.0.0.1' });
+});
+
+function millrace(args: string[], env: NodeJS.ProcessEnv = {}) {
+  return runMillrace(args, { url, token: world.token, env });
+}
+
+async function json(args: string[]): Promise<unknown> {
+  const { status, out } = await millrace([...args, '--json']);
+  expect(status).toBe(0);
+  return JSON.parse(out);
+}
+
+describe('millrace sors', () => {
+  it('makes, lists, shows, renames, disables and deletes one by its name', async () => {
+    expect((await millrace(['sors', 'add', 'Shop'])).out).toMatch(/^sor_\w+ +Shop +custom +0$/m);
+    expect((await millrace(['sors'])).out).toContain('Shop');
+    const shop = await json(['sors', 'view', 'Shop']) as { identifier: string; api_keys: string[] };
+    rememberSecret(shop.api_keys[0]!);
+    expect((await millrace(['sors', 'view', 'Shop'])).out).not.toContain(shop.api_keys[0]);
+    expect((await millrace(['sors', 'keys', shop.identifier])).out).toBe(`${shop.api_keys[0]}\n`);
+    expect((await millrace(['sors', 'rename', 'Shop', 'Store'])).out).toContain('Store');
+    expect((await millrace(['sors', 'disable', 'Store'])).out).toBe('disabled\n');
+    expect((await millrace(['sors'])).out).toMatch(/Store +custom +disabled/);
+    expect((await millrace(['sors', 'enable', 'Store'])).out).toBe('enabled\n');
+    expect((await millrace(['sors', 'notify', 'Store', 'ada@example.com'])).out).toBe('ada@example.com\n');
+    expect((await millrace(['sors', 'notify', 'Store', '--creator'])).out).toBe('its creator\n');
+    expect((await millrace(['sors', 'remove', 'Store'])).err).toMatch(/^This would delete the System of Records Store \(sor_\w+\)/);
+    expect(await json(['sors', 'remove', 'Store', '--yes'])).toBe(null);
+    expect((await millrace(['sors', 'view', 'Store'])).err).toMatch(/^Store is no System of Records: did you mean /);
+  });
+
+  it('asks which one is meant of several with one name', async () => {
+    await millrace(['sors', 'add', 'Twin']);
+    await millrace(['sors', 'add', 'Twin']);
+    const { status, err } = await millrace(['template', '--sor', 'Twin']);
+    expect(err).toMatch(/^Twin is the name of 2 Systems of Records: write which of sor_\w+, sor_\w+$/m);
+    expect(status).toBe(1);
+  });
+});
+
+describe('millrace attributes', () => {
+  it('defines, lists, changes and deletes one by its key', async () => {
+    await millrace(['sors', 'add', 'Fields']);
+    expect((await millrace(['attributes', 'add', 'Fields', 'size', '--type', 'Number'])).out).toMatch(/^\S+ +size +Number +size$/m);
+    expect((await millrace(['attributes', 'Fields'])).out).toContain('size');
+    expect(await json(['attributes', 'list', 'Fields'])).toEqual([expect.objectContaining({ key: 'size' })]);
+    const changed = await millrace(['attributes', 'update', 'Fields', 'size', '--label', 'Shoe size', '--disable']);
+    expect(changed.out).toMatch(/disabled +Shoe size/);
+    expect((await millrace(['attributes', 'view', 'Fields', 'size'])).out).toContain('Shoe size');
+    expect((await millrace(['attributes', 'view', 'Fields', 'sise'])).err).toBe('Fields has no attribute sise: did you mean size?\n');
+    expect((await millrace(['attributes', 'add', 'Fields', 'x', '--type', 'Colour'])).err).toContain('Allowed choices are');
+    expect((await millrace(['attributes', 'remove', 'Fields', 'size', '--yes'])).status).toBe(0);
+    expect(await json(['attributes', 'Fields'])).toEqual([]);
+  });
+});
+
+describe('millrace apps and labels', () => {
+  it('makes an app and its keys, and changes them', async () => {
+    const app = ['--package', 'com.example.cli', '--type', 'iOS App'];
+    expect((await millrace(['apps', 'add', 'Cli app', ...app])).out).toMatch(/ +Cli app +iOS App +com\.example\.cli$/m);
+    expect((await millrace(['apps', 'view', 'Cli app'])).out).toMatch(/^default_tz +Europe\/Paris$/m);
+    expect((await millrace(['apps', 'update', 'Cli app', '--name', 'Shop app', '--zone', 'Asia/Tokyo'])).out).toContain('Shop app');
+    expect(await json(['apps', 'view', 'Shop app'])).toMatchObject({ name: 'Shop app', default_tz: 'Asia/Tokyo' });
+    const key = await json(['apps', 'keys', 'add', 'Shop app']) as { identifier: string; api_key: string };
+    rememberSecret(key.api_key);
+    expect((await millrace(['apps', 'keys', 'revoke', 'Shop app', key.identifier])).out).toContain('revoked');
+    expect((await millrace(['apps', 'keys', 'restore', 'Shop app', key.identifier])).out).not.toContain('revoked');
+    expect(await json(['apps', 'keys', 'Shop app'])).toEqual([expect.objectContaining({ identifier: key.identifier })]);
+    expect((await millrace(['apps', 'view', 'Shop ap'])).err).toMatch(/^Shop ap is no app: did you mean /);
+  });
+
+  it('makes, renames and deletes a label', async () => {
+    expect((await millrace(['labels', 'add', 'Spring'])).out).toMatch(/^Spring +0 /m);
+    expect((await millrace(['labels', 'rename', 'Spring', 'Summer'])).status).toBe(0);
+    expect(await json(['labels'])).toEqual([expect.objectContaining({ name: 'Summer' })]);
+    expect((await millrace(['labels', 'remove', 'Summer'])).err).toContain('add --yes');
+    expect((await millrace(['labels', 'remove', 'Summer', '--yes'])).status).toBe(0);
+  });
+});
+
+describe('millrace audit and entities', () => {
+  it('reads the audit log by action, as a table, JSON or CSV', async () => {
+    await millrace(['labels', 'add', 'Audited']);
+    expect((await millrace(['audit', '--action', 'create'])).out).toContain('label');
+    expect(await json(['audit', '--action', 'create', '--limit', '1'])).toEqual([expect.objectContaining({ action: 'create' })]);
+    expect((await millrace(['audit', '--csv'])).out).toMatch(/^[a-z_,]+\r?\n/);
+    expect((await millrace(['audit', '--limit', 'many'])).err).toContain('--limit takes a whole number');
+    expect((await millrace(['audit', '--since', 'noon'])).err).toContain('from');
+  });
+
+  it('gives a new entity the time zone of the machine, or the one given', async () => {
+    await store.db.query('UPDATE users SET superadmin = true');
+    const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    expect(await json(['entities', 'add', 'Branch'])).toMatchObject({ name: 'Branch', default_tz: own });
+    expect(await json(['entities', 'add', 'Tokyo', '--zone', 'Asia/Tokyo'])).toMatchObject({ default_tz: 'Asia/Tokyo' });
+    expect((await millrace(['entities', 'add', 'Nowhere', '--zone', 'Nowhere'])).err).toContain('default_tz');
+    expect((await millrace(['entities', 'update', 'Branch', '--no-active', '--zone', 'UTC'])).out).toMatch(/inactive +UTC/);
+    expect((await millrace(['entities', 'view', 'Tokyo'])).out).not.toContain('prod_api_key');
+    expect((await millrace(['entities', 'remove', 'Branch', '--yes'])).status).toBe(0);
+    expect((await millrace(['entities'])).out).not.toContain('Branch');
+  });
+});
+
+describe('the command itself', () => {
+  it('prints its version, and completes names and options', async () => {
+    expect((await millrace(['--version'])).out).toMatch(/^\d+\.\d+\.\d+\n$/);
+    const run = (args: string[]) => startMillrace(args, { url, token: world.token }).ended;
+    expect((await run(['completion', 'bash'])).out).toContain('millrace complete --');
+    expect((await run(['complete', '--', 'attributes', 'a'])).out).toMatch(/^add\t/m);
+    expect((await run(['completion', 'tcsh'])).err).toContain('Allowed choices are');
+  });
+
+  it('names itself in hints as it was called, and fits the terminal', async () => {
+    const byNpx = { npm_command: 'exec', npm_lifecycle_event: 'npx' };
+    const refused = (env: NodeJS.ProcessEnv) => runMillrace(['sors'], { url, token: 'none', env });
+    expect((await refused(byNpx)).err).toContain('`npx --no-install millrace login`');
+    expect((await refused({ npm_command: 'test' })).err).toContain('`millrace login`');
+    await millrace(['sors', 'add', 'A name that takes much more than a narrow terminal has']);
+    const { out } = await millrace(['sors'], { COLUMNS: '40' });
+    expect(out.split('\n').filter((line) => line.length > 40)).toEqual([]);
+  });
+
+  it('has its page in the docs', async () => {
+    expect(await readFile(join(import.meta.dirname, '../../../docs/command-line.md'), 'utf8')).toBe(commandLinePage());
+  });
+});
