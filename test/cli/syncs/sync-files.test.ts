@@ -150,7 +150,7 @@ describe('millrace sync validate', () => {
     expect(err.split('\n')).toEqual([
       `${wrong}:4:1: maping: is unknown: did you mean mapping?`,
       `${wrong}:9:7: mapping.fields.0.formt: is unknown: did you mean format?`,
-      `${wrong}:10:7: mapping.fields.0.decimal: is of as: number, not of date`,
+      `${wrong}:10:7: mapping.fields.0.decimal: applies to as: number, not to date`,
       `${wrong}:11:1: mode: must be one of full, incremental`,
       `${wrong}:15:16: destination.sor: CRN is no System of Records: did you mean CRM?`,
       `${wrong}:21:1: name: Buyers is the name of the sync at ${right}:1:1 already`,
@@ -204,7 +204,7 @@ describe('millrace sync validate', () => {
       '    - from: born', '      as: date', '      decimal: ","', '    - from: tariff', '      to: plan'));
     const { err } = await millrace(['sync', 'validate', path]);
     expect(err.split('\n')).toEqual([
-      `${path}:10:7: mapping.fields.1.decimal: is of as: number, not of date`,
+      `${path}:10:7: mapping.fields.1.decimal: applies to as: number, not to date`,
       `${path}:12:7: mapping.fields.2.to: is "plan", as that of mapping.fields.0 is`,
       '',
     ]);
