@@ -6,6 +6,7 @@ import { addGroup } from '../core/group.ts';
 import { readJsonObject } from '../core/read-json.ts';
 import { readPassword } from '../core/read-password.ts';
 import { APP, appParams, findApp } from './find-app.ts';
+import { tail } from './tail.ts';
 
 type AppOptions = { name?: string; package?: string; type?: App['platform']; qa?: boolean; zone?: string; settings?: string };
 type KeyOptions = { key?: true };
@@ -60,6 +61,10 @@ export function addAppsCommand(program: Command, run: Run): void {
           const body = { app_type: platform, ...await bodyOf(context, options), name: options.name };
           return (await context.client.updateApp({ params: { app_identifier: identifier }, body })).apps;
         },
+      },
+      {
+        name: 'tail', description: 'show the calls of its SDK as they come in: accepted, repeated, or refused and why; until Ctrl-C',
+        args: [APP], options: [['--once', 'only the last ones']], does: tail,
       },
     ],
   });

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { commandLinePage } from '../../../cli/command-line-page.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
-import { rememberSecret } from '../../harness/core/people.ts';
+import { personId, rememberSecret } from '../../harness/core/people.ts';
+import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { testServer } from '../../server/http/test-server.ts';
 import { runMillrace, startMillrace } from './run-millrace.ts';
@@ -84,6 +85,16 @@ describe('millrace apps and labels', () => {
     expect((await millrace(['apps', 'keys', 'revoke', 'Shop app', key.identifier])).out).toContain('revoked');
     expect((await millrace(['apps', 'keys', 'restore', 'Shop app', key.identifier])).out).not.toContain('revoked');
     expect(await json(['apps', 'keys', 'Shop app'])).toEqual([expect.objectContaining({ identifier: key.identifier })]);
+    const headers = { authorization: `Basic ${Buffer.from(`${key.api_key}:`).toString('base64')}`, 'content-type': 'application/json' };
+    for (const event of ['Opened', '']) {
+      await fetch(`${url}/v1/track`, { method: 'POST', headers, body: JSON.stringify({ userId: personId(401), event }) });
+    }
+    const said = await waitFor('both calls to show', async () => {
+      const { out } = await millrace(['apps', 'tail', 'Shop app', '--once']);
+      return out.split('\n').length === 3 ? out : null;
+    });
+    expect(said).toMatch(/^[\d:]+ accepted .*"event":"Opened".*\n[\d:]+ refused \(\w+: .+\) .*\n$/);
+    expect(await json(['apps', 'tail', 'Shop app', '--once'])).toMatchObject([{ outcome: 'refused' }, { outcome: 'accepted' }]);
     expect((await millrace(['apps', 'view', 'Shop ap'])).err).toMatch(/^Shop ap is no app: did you mean /);
   });
 
