@@ -30,7 +30,7 @@ describe('millrace users', () => {
     expect(invited).toMatchObject({ status: 0, err: '' });
     expect(invited.out).toMatch(/^inv_\w+ +ada@example\.com +waiting +\d{4}-\S+ +comments, sor_manage$/m);
     const first = await post.tokenFor(email);
-    expect((await millrace(['users', 'invitations'])).out).toMatch(/ada@example\.com +sent /);
+    expect((await millrace(['users', 'invitations'])).out).toMatch(/ada@example\.com +filed /);
     expect((await millrace(['users', 'invite-again', 'ADA@example.com'])).out).toMatch(/ada@example\.com +waiting /);
     const { link } = (await post.deliver())[0]!;
     const accept = (given: string) => millrace(['users', 'accept'], { input: `${given}\na long password\n`, token: '' });
