@@ -1,6 +1,7 @@
 import type { ArchiveHead, PageSection } from '../../domain/gdpr/archive-page.ts';
 import { archiveRecord, type ShownWith } from '../../domain/gdpr/archive-record.ts';
 import { locationWords } from '../../domain/gdpr/personal-data-words.ts';
+import type { ArchiveTables } from './archive-tables.ts';
 
 /** A location and what it tells of the person, record by record. */
 export type ExportedLocation = { name: string; records: AsyncIterable<Record<string, unknown>> };
@@ -13,11 +14,12 @@ const SHOWN_CHARS = 512 * 1024;
 const PIECE = 64 * 1024;
 
 /**
- * `data.json`: one JSON object, written as the records come; `data` has an array for each location. What the page shows of each location,
- * and how many there are, is in `sections` once all of it was taken.
+ * `data.json`: one JSON object, written as the records come; `data` has an array for each location. Once all of it was taken, `sections`
+ * has what the page shows of each location, and how many there are, and `tables` has all of it.
  */
 export async function* archiveJson(
-  head: ArchiveHead, locations: Iterable<ExportedLocation>, shownWith: ShownWith, sections: PageSection[],
+  head: ArchiveHead, locations: Iterable<ExportedLocation>, shownWith: ShownWith,
+  { sections, tables }: { sections: PageSection[]; tables: ArchiveTables },
 ): AsyncGenerator<string> {
   let piece = `${opening(head)},"data":{`;
   for (const { name, records } of locations) {
@@ -28,6 +30,7 @@ export async function* archiveJson(
     for await (const record of records) {
       const shown = archiveRecord(locationWords(name), record, shownWith);
       const json = JSON.stringify(shown);
+      await tables.add(name, shown);
       piece += `${section.total === 0 ? '' : ','}\n${json}`;
       section.total += 1;
       room -= json.length;
@@ -47,7 +50,8 @@ export function countsOf(sections: PageSection[]): Record<string, number> {
 }
 
 /** All of the object's members that come before the data, without the end. */
-function opening({ request, person, company, madeAt, ids }: ArchiveHead): string {
+function opening({ request, person, company, madeAt, ids, fileRecipients }: ArchiveHead): string {
   const known = ids.map(({ kind, id }) => ({ kind, id }));
-  return JSON.stringify({ version: 1, request, person, made_at: madeAt, company, known_by: known }).slice(0, -1);
+  return JSON.stringify({ version: 1, request, person, made_at: madeAt, company, known_by: known, file_recipients: fileRecipients })
+    .slice(0, -1);
 }

@@ -9,6 +9,7 @@ import {
   archivePrefix, beginArchive, type BegunArchive, isArchiveWanted, listAppNames, listIdentifiersOf, recordArchive,
   type Told,
 } from '../../store/gdpr/archives.ts';
+import { listFileRecipients } from '../../store/gdpr/export-deletions.ts';
 import type { KnownBy } from '../../store/gdpr/personal-data-location.ts';
 import { personalData } from '../../store/gdpr/personal-data.ts';
 import { updateStage } from '../../store/gdpr/progress.ts';
@@ -89,14 +90,16 @@ async function archiveOf(
   const head: ArchiveHead = {
     request: claim.identifier, person: person.ordinal, company: await findEntityName(db, entityId),
     madeAt: new Date().toISOString(),
-    ids: known.map(({ customerType: kind, customerId: id }) => ({ kind, id })),
+    ids: known.map(({ customerType: kind, customerId: id }) => ({ kind, id })), fileRecipients: await listFileRecipients(db, entityId),
   };
   const shownWith: ShownWith = { apps: await listAppNames(db, entityId), ids: new Set(known.map(({ customerId }) => customerId)) };
   const isWanted = atMostEach(LOOK_EVERY_MS, async () => {
     Context.current().cancellationSignal.throwIfAborted();
     if (!await isArchiveWanted(db, { ...claim, ordinal: person.ordinal, key })) throw new Unwanted();
   }, performance.now());
-  return putArchive(files, key, head, { locations: locationsOf(deps, entityId, known), shownWith, isWanted });
+  return putArchive(files, key, head, {
+    locations: locationsOf(deps, entityId, known), shownWith, isWanted, scratch: deps.outside.scratch,
+  });
 }
 
 function locationsOf(deps: Dependencies, entityId: number, known: KnownBy[]): ExportedLocation[] {

@@ -1,10 +1,20 @@
 import { numberText } from '../core/exact-json.ts';
 import { escaped } from '../core/html.ts';
 import { thousands } from '../core/mail-text.ts';
-import { fieldWords, type LocationWords, locationWords } from './personal-data-words.ts';
+import { fittingSentence, type SentencePart } from './archive-sentence.ts';
+import { fieldLabel, fieldOf, type LocationWords, locationWords, type Topic, TOPICS } from './personal-data-words.ts';
 
 /** The records that a page shows of a location, and how many there are. */
 export type PageSection = { location: string; records: Record<string, unknown>[]; total: number };
+
+/** An exporter that has put files into a bucket of the company: any of them may name the person. */
+export type FileRecipient = {
+  name: string;
+  /** As the API names them. */
+  types: string[];
+  /** ISO 8601; null: none of its runs succeeded. */
+  last_run_at: string | null;
+};
 
 /** What an archive is: of which request of whom, and when it was made (ISO 8601). */
 export type ArchiveHead = {
@@ -15,40 +25,50 @@ export type ArchiveHead = {
   madeAt: string;
   /** The ids that the person is known by, and what each of them is. */
   ids: { kind: string; id: string }[];
+  fileRecipients: FileRecipient[];
 };
 
-const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}
-h2{margin-top:2.5rem;border-top:1px solid #ccc;padding-top:1rem}.scroll{overflow-x:auto}
-table{border-collapse:collapse;font-size:.875rem}caption{text-align:left;padding:.25rem 0;font-style:italic}
-th,td{border:1px solid #ccc;padding:.25rem .5rem;text-align:left;vertical-align:top;max-width:40rem;overflow-wrap:anywhere}
-th{background:#f3f3f3}dt{font-weight:600;margin-top:.25rem}dd{margin-left:1.5rem}pre{margin:0;white-space:pre-wrap}
-@media print{.scroll{overflow:visible}}`;
+const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:45rem;margin:0 auto;padding:1rem;color:#1b1b1b;background:#fff;
+overflow-wrap:anywhere}
+h1{line-height:1.2}h2{margin-top:3rem;border-top:3px solid #333;padding-top:.5rem}h3{margin:2rem 0 0}h3+p{margin-top:.25rem}
+ul,ol{padding-left:1.25rem}ul.entries{list-style:none;padding:0}.entries>li{border-top:1px solid #ccc;padding:.5rem 0}
+p,dl,dd,dl ul{margin-top:0;margin-bottom:0}h1~p,h3~p,nav{margin-bottom:1rem}em{font-style:normal;font-weight:600}
+dl{display:grid;grid-template-columns:minmax(8rem,14rem) 1fr;gap:0 1rem;font-size:.875rem}
+dt{color:#595959}dd{margin-left:0;white-space:pre-line}dd ul{white-space:normal}p+dl{margin-top:.25rem}
+@media (max-width:30rem){dl{display:block}dd{margin-bottom:.25rem}}
+@media print{body{font-size:10pt;max-width:none;padding:0}h2,h3{break-after:avoid}.entries>li{break-inside:avoid}a{color:inherit}}`;
 
 /** What an id is, in words. */
 const KINDS: Record<string, string> = { user_id: 'user', device_id: 'device', push_token: 'address for messages to a device' };
 
 /** A value longer than that is cut in the page. */
 const MAX_CHARS = 2_000;
+/** What lies deeper in a value than that is shown as JSON. */
+const MAX_DEPTH = 8;
 
-/** The page of an archive for a person to read: whole in itself, without scripts, and nothing in it is fetched from anywhere. */
+/**
+ * The page of an archive for the person it is about: what is stored, in words, by what it tells. It is whole in itself, without
+ * scripts, and nothing in it is fetched from anywhere.
+ */
 export function archivePage(head: ArchiveHead, sections: PageSection[]): string {
   const found = sections.filter(({ total }) => total > 0);
   const empty = sections.filter(({ total }) => total === 0);
+  const topics = Object.keys(TOPICS) as Topic[];
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>Personal data</title>
+<title>What is stored about you</title>
 <style>${STYLE}</style>
 </head>
 <body>
 ${introduction(head)}
-<h2>What is in here</h2>
-${list(found.map(({ location, total }) =>
-    `<a href="#${escaped(location)}">${escaped(locationWords(location).title)}</a>: ${thousands(total)}`))}
-${found.map(sectionOf).join('\n')}
+<nav>
+${list(topics.map((topic) => `<a href="#topic-${topic}">${TOPICS[topic].title}</a>`))}
+</nav>
+${topics.map((topic) => topicPart(topic, found, topic === 'recipients' ? filesSection(head) : '')).join('\n')}
 <h2>Looked for, and nothing found</h2>
 ${list(empty.map(({ location }) => escaped(locationWords(location).title)))}
 </body>
@@ -57,73 +77,119 @@ ${list(empty.map(({ location }) => escaped(locationWords(location).title)))}
 }
 
 function introduction({ company, madeAt, request, person, ids }: ArchiveHead): string {
-  return `<h1>Personal data</h1>
-<p>This is what is stored for ${escaped(company)} about the person known by:</p>
+  return `<h1>What is stored about you</h1>
+<p>This is all that ${escaped(company)} stores in Millrace about the person known by:</p>
 ${list(ids.map(({ kind, id }) => `${escaped(KINDS[kind] ?? kind)} <bdi>${escaped(id)}</bdi>`))}
-<p>Made ${escaped(shownDate(new Date(madeAt)))}, for request ${escaped(request)}, person ${person}. All of it is also in
-<code>data.json</code>, for programs to read. Times are in UTC. For what purposes the data is used, who receives it, how long it is
-kept and what rights you have, ask ${escaped(company)}.</p>`;
+<p>“We” is ${escaped(company)}, “you” is that person. Times are in UTC. For programs the same lies beside this page: all of it in
+<code>data.json</code>, and each list as a table in the folder <code>csv</code>.</p>
+<p>Made on ${shownDate(new Date(madeAt))}, for request ${escaped(request)}, person ${person}. What your data is used for, how long it is
+kept and what rights you have: ask ${escaped(company)}.</p>`;
 }
 
-function sectionOf({ location, records, total }: PageSection): string {
-  const words = locationWords(location);
-  const names = columnsOf(records);
-  const rows = records.map((record) => `<tr>${names.map((name) => `<td dir="auto">${cell(record[name])}</td>`).join('')}</tr>`);
+function topicPart(topic: Topic, found: PageSection[], more: string): string {
+  const parts = found.filter(({ location }) => locationWords(location).topic === topic).map(sectionPart);
+  const all = more === '' ? parts : [more, ...parts];
+  return `<h2 id="topic-${topic}">${TOPICS[topic].title}</h2>
+${all.length === 0 ? `<p>${TOPICS[topic].nothing}</p>` : all.join('\n')}`;
+}
+
+/** What each file holds is not kept, so that nobody can tell in which of them a person is named. */
+function filesSection({ fileRecipients, company }: ArchiveHead): string {
+  if (fileRecipients.length === 0) return '';
+  const entries = fileRecipients.map(({ name, types, last_run_at: at }) => {
+    const last = at === null ? '' : `, last on ${shownDay(new Date(at))}`;
+    return `<li><p><em>${escaped(name)}</em>: files of ${escaped(types.join(', '))}${last}</p></li>`;
+  });
   return `<section>
-<h2 id="${escaped(location)}">${escaped(words.title)}</h2>
-<p>${escaped(words.about)}</p>
-<details><summary>What the columns mean</summary>
-<dl>${names.map((name) => meaningOf(words, name)).join('\n')}</dl>
-</details>
-<div class="scroll"><table>
-<caption>${captionOf(records.length, total)}</caption>
-<thead><tr>${names.map((name) => `<th scope="col">${escaped(name)}</th>`).join('')}</tr></thead>
-<tbody>
-${rows.join('\n')}
-</tbody></table></div>
+<h3>Files</h3>
+<p>Files that Millrace writes for ${escaped(company)}. Each may name you.</p>
+<ul class="entries">
+${entries.join('\n')}
+</ul>
 </section>`;
 }
 
-function captionOf(shown: number, total: number): string {
-  const all = total === 1 ? '1 entry' : `${thousands(total)} entries`;
-  if (shown === total) return all;
+function sectionPart({ location, records, total }: PageSection): string {
+  const words = locationWords(location);
+  return `<section>
+<h3 id="${escaped(location)}">${escaped(words.title)}</h3>
+<p>${escaped(words.about)}${remainder(records.length, total)}</p>
+<ul class="entries">
+${records.map((record) => `<li>${entry(words, record)}</li>`).join('\n')}
+</ul>
+</section>`;
+}
+
+/** How many there are, where they are many or not all shown. */
+function remainder(shown: number, total: number): string {
+  if (shown === total) return total === 1 ? '' : ` ${thousands(total)} entries.`;
   const first = shown === 0 ? 'None of them is' : `The first ${thousands(shown)} are`;
-  return `${all} in all. ${first} shown here; all of them are in <code>data.json</code>.`;
+  return ` ${thousands(total)} entries in all. ${first} shown here; all of them are in <code>data.json</code>.`;
 }
 
-/** Those in which some record has something, in the order in which they come first. */
-function columnsOf(records: Record<string, unknown>[]): string[] {
-  const names = new Set<string>();
-  for (const record of records) {
-    for (const [name, value] of Object.entries(record)) if (value !== null && value !== undefined) names.add(name);
-  }
-  return [...names];
+function entry(words: LocationWords, record: Record<string, unknown>): string {
+  const sentence = fittingSentence(words.sentences ?? [], record) ?? [];
+  const told = new Set(fieldsIn(sentence));
+  const rest = Object.entries(record)
+    .filter(([name, value]) => hasValue(value) && !told.has(name) && !fieldOf(words, name)?.isTechnical)
+    .map(([name, value]) => `<dt>${escaped(fieldLabel(words, name))}</dt><dd dir="auto">${shown(words, name, value)}</dd>`);
+  return [
+    ...sentence.length === 0 ? [] : [`<p dir="auto">${sentence.map((part) => sentencePart(words, record, part)).join('')}</p>`],
+    ...rest.length === 0 ? [] : [`<dl>${rest.join('')}</dl>`],
+  ].join('\n');
 }
 
-function meaningOf(words: LocationWords, name: string): string {
-  return `<dt>${escaped(name)}</dt><dd>${escaped(fieldWords(words, name) ?? 'As it is stored')}</dd>`;
+function fieldsIn(parts: SentencePart[]): string[] {
+  return parts.flatMap((part) => part.kind === 'field' ? [part.name] : part.kind === 'emphasis' ? fieldsIn(part.parts) : []);
 }
 
-function cell(value: unknown): string {
-  if (value === null || value === undefined) return '';
-  if (Array.isArray(value) && value.every((one) => one === null || typeof one !== 'object' || one instanceof Date)) {
-    return value.map(cell).join('<br>');
-  }
-  if (value instanceof Date) return escaped(shownDate(value));
+function sentencePart(words: LocationWords, record: Record<string, unknown>, part: SentencePart): string {
+  if (part.kind === 'text') return escaped(part.text);
+  if (part.kind === 'field') return `<bdi>${shown(words, part.name, record[part.name])}</bdi>`;
+  return `<em>${part.parts.map((inner) => sentencePart(words, record, inner)).join('')}</em>`;
+}
+
+/** A member of a record, as its words say. */
+function shown(words: LocationWords, name: string, value: unknown): string {
+  const { values, kind } = fieldOf(words, name) ?? {};
+  const code = numberText(value) ?? value;
+  if (values && typeof code === 'string' && Object.hasOwn(values, code)) return escaped(values[code]!);
+  if (kind === 'day') return value instanceof Date ? shownDay(value) : shownDay(new Date(`${String(value)}T00:00:00Z`));
+  return shownValue(value);
+}
+
+function shownValue(value: unknown, depth = 0): string {
+  if (!hasValue(value)) return '';
+  if (value instanceof Date) return shownDate(value);
+  if (value === '') return '(empty)';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value === 'string') return cut(value);
   const number = numberText(value);
   if (number !== undefined) return number;
-  if (typeof value === 'object') return `<pre>${cut(JSON.stringify(value, null, 1))}</pre>`;
-  return cut(typeof value === 'string' ? value : JSON.stringify(value));
+  if (depth === MAX_DEPTH) return cut(JSON.stringify(value));
+  if (Array.isArray(value)) return value.map((one) => shownValue(one, depth + 1)).join(', ');
+  return list(Object.entries(value as object).map(([name, of]) => `${escaped(name)}: ${shownValue(of, depth + 1)}`));
+}
+
+function hasValue(value: unknown): boolean {
+  return value !== null && value !== undefined;
 }
 
 function cut(text: string): string {
   if (text.length <= MAX_CHARS) return escaped(text);
   const start = escaped(text.slice(0, MAX_CHARS).toWellFormed());
-  return `${start}… <em>(${thousands(text.length)} characters; all of them are in data.json)</em>`;
+  return `${start}… (${thousands(text.length)} characters; all of them are in data.json)`;
+}
+
+const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' });
+const TIME = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short', timeZone: 'UTC' });
+
+function shownDay(date: Date): string {
+  return DAY.format(date);
 }
 
 function shownDate(date: Date): string {
-  return date.toISOString().replace('T', ' ').replace(/(?:\.000)?Z$/, ' UTC');
+  return `${DAY.format(date)}, ${TIME.format(date)}`;
 }
 
 function list(items: string[]): string {

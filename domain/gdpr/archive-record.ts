@@ -1,5 +1,5 @@
 import { parseExactJson } from '../core/exact-json.ts';
-import { fieldKind, type LocationWords } from './personal-data-words.ts';
+import { fieldOf, type LocationWords } from './personal-data-words.ts';
 
 /** What a record is shown with: the apps of the entity by our numbers, and every id that the person is known by. */
 export type ShownWith = { apps: ReadonlyMap<number, { identifier: string; name: string }>; ids: ReadonlySet<string> };
@@ -7,10 +7,10 @@ export type ShownWith = { apps: ReadonlyMap<number, { identifier: string; name: 
 /** In the place of an id that is somebody else's. */
 const ANOTHER = 'another person';
 
-/** A record of a place as an archive shows it: apps by identifier and name, numbers digit for digit, and of nobody else an id. */
+/** A record of a location as an archive's files have it: apps by identifier and name, numbers digit for digit, and of nobody else an id. */
 export function archiveRecord(words: LocationWords, record: Record<string, unknown>, shownWith: ShownWith): Record<string, unknown> {
   return Object.fromEntries(Object.entries(record).flatMap(([name, value]) => {
-    const kind = value === null ? undefined : fieldKind(words, name);
+    const kind = value === null ? undefined : fieldOf(words, name)?.kind;
     if (kind === 'app') {
       const app = shownWith.apps.get(value as number);
       return [[name, app?.identifier ?? null], ['app_name', app?.name ?? null]];

@@ -1,18 +1,46 @@
+/** What an archive's page tells, in this order. */
+export const TOPICS = {
+  identity: { title: 'Who you are', nothing: 'Nothing is stored that says who you are.' },
+  activity: { title: 'What you did', nothing: 'Nothing is stored about what you did.' },
+  messages: { title: 'What we sent you', nothing: 'No message to you is stored.' },
+  recipients: { title: 'Who received it', nothing: 'No transfer of your data to another system is stored.' },
+  origin: { title: 'Where it came from', nothing: 'Nothing is stored about where your data came from.' },
+  requests: { title: 'Your requests, and who looked', nothing: 'Nothing is stored about requests like this one.' },
+} as const;
+export type Topic = keyof typeof TOPICS;
+
 /**
- * How a field is shown: `json`: a JSON text as what it says, numbers digit for digit; `app`: our
- * number of an app as its identifier, with its name beside it; `person`: an id that may be another's, who is not named then.
+ * How a field is shown: `json`: a JSON text as what it says, numbers digit for digit; `app`: our number of an app as its identifier,
+ * with its name beside it; `person`: an id that may be another's, who is not named then; `day`: an instant as its day.
  */
-export type FieldKind = 'json' | 'app' | 'person';
+export type FieldKind = 'json' | 'app' | 'person' | 'day';
 
-type Field = { means: string; kind?: FieldKind };
+export type Field = {
+  label: string;
+  kind?: FieldKind;
+  /** Codes in words. */
+  values?: Readonly<Record<string, string>>;
+  /** For programs: the page leaves it out. */
+  isTechnical?: true;
+};
 
-/** What an archive says about a location where something about a person may lie, for a reader who knows nothing of Millrace. */
+/**
+ * An entry in a sentence: `{field}` is its value, `*…*` is set apart, and `[…]` is left out where one of its fields has no value. A
+ * sentence fits where all other fields have one.
+ */
+export type Sentence = string;
+
+/** What an archive says about a location where something about a person may lie, to that person, who knows nothing of Millrace. */
 export type LocationWords = {
   title: string;
+  topic: Topic;
   /** A sentence or two: what lies there, since when or how long. */
   about: string;
+  /** The first that fits; where none does, the fields stand below each other. */
+  sentences?: readonly Sentence[];
+  /** What fields are; the name that a person reads before the value. */
   fields: Record<string, string | Field>;
-  /** What fields mean that have other names: whoever sent them chose these. */
+  /** What fields are that have other names: whoever sent them chose these. */
   others?: string;
   /** Tells only that somebody asked about the person, or erased them: by itself no reason for an archive. */
   isOfRequests?: true;
@@ -20,13 +48,19 @@ export type LocationWords = {
 
 /** Fields of locations whose texts are counted where an id stands in them (docs/gdpr.md). */
 export const TEXT_MATCHES = {
-  matches: 'How many entries hold one of the ids somewhere in their text. They may be about others, so they are counted, not shown',
-  within: 'In what they lie: its identifier here',
+  matches: 'Texts that hold one of your ids',
+  within: 'What they lie in: its identifier here',
 };
 
-export const APP: Field = { means: 'The app: its identifier here; its name stands beside it', kind: 'app' };
-export const APP_NAME = 'The app\'s name';
-export const DEVICE = 'The identifier that the app has given to the device';
-export const USER = 'The user id under which the person is known';
-export const SYNC = 'The transfer between two systems: its identifier here';
-export const TIME_ZONE = 'How far the device\'s clock was ahead of UTC, in minutes';
+/** Of texts that may be about others. */
+export const MATCHES = 'One of your ids stands in {matches} of them[, within {within}]. '
+  + 'They may be about others, so they are counted, not shown.';
+
+export const technical = (label: string): Field => ({ label, isTechnical: true });
+
+export const APP: Field = { label: 'App: its identifier here', kind: 'app', isTechnical: true };
+export const APP_NAME = 'App';
+export const DEVICE = 'Device, by the identifier that the app gave to it';
+export const USER = 'Your user id';
+export const SYNC = technical('Transfer: its identifier here');
+export const TIME_ZONE = technical('Minutes by which the device\'s clock was ahead of UTC');

@@ -1,10 +1,10 @@
-import type { FieldKind, LocationWords } from './location-words.ts';
+import { type Field, type LocationWords, type Topic, TOPICS } from './location-words.ts';
 import { APP_WORDS } from './words-of-apps.ts';
 import { REQUEST_WORDS } from './words-of-requests.ts';
 import { SYNC_WORDS } from './words-of-syncs.ts';
 import { VALUE_WORDS } from './words-of-values.ts';
 
-export type { FieldKind, LocationWords };
+export { type LocationWords, type Topic, TOPICS };
 
 /** By the name of the location. */
 const WORDS: ReadonlyMap<string, LocationWords> = new Map(
@@ -12,17 +12,16 @@ const WORDS: ReadonlyMap<string, LocationWords> = new Map(
 
 /** What is said about a location; of one without words its name, so that its data is shown all the same. */
 export function locationWords(location: string): LocationWords {
-  return WORDS.get(location) ?? { title: location, about: '', fields: {} };
+  return WORDS.get(location) ?? { title: location, topic: 'origin', about: '', fields: {} };
 }
 
-/** What a field means; undefined where nobody wrote words for it. */
-export function fieldWords({ fields, others }: LocationWords, name: string): string | undefined {
+/** What is said about a field; undefined where nobody wrote words for it. */
+export function fieldOf({ fields }: LocationWords, name: string): Field | undefined {
   const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
-  return (typeof field === 'object' ? field.means : field) ?? others;
+  return typeof field === 'string' ? { label: field } : field;
 }
 
-/** How it is shown; undefined: as it is. */
-export function fieldKind({ fields }: LocationWords, name: string): FieldKind | undefined {
-  const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
-  return typeof field === 'object' ? field.kind : undefined;
+/** The name that a person reads before a field's value: where nobody wrote one, the field's own. */
+export function fieldLabel(words: LocationWords, name: string): string {
+  return fieldOf(words, name)?.label ?? name;
 }

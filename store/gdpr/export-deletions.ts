@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import type { FileRecipient } from '../../domain/gdpr/archive-page.ts';
 import type { ListedHmacs } from '../../domain/gdpr/deletion-list.ts';
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
@@ -55,10 +56,7 @@ export async function insertDeletionLists(
 ): Promise<void> {
   const named = people.filter(isCustomer);
   if (named.length === 0 || await hasLists(tx, round)) return;
-  // By export_runs_of_exporter for each exporter; an entity has few.
-  const { rows: exporters } = await tx.query<{ id: number }>(
-    `SELECT x.id FROM data_exporters x WHERE x.entity_id = $1 AND (x.initial_run_at IS NOT NULL OR EXISTS (
-       SELECT FROM export_runs r WHERE r.entity_id = $1 AND r.exporter_id = x.id AND r.attempt > 0)) ORDER BY x.id`, [round.entityId]);
+  const { rows: exporters } = await tx.query<{ id: number }>(`SELECT x.id ${EXPORTERS_WITH_FILES}`, [round.entityId]);
   for (const { id } of exporters) {
     const key = await findDeletionKey(tx, secrets, { entityId: round.entityId, id });
     if (key === null) await insertList(tx, round, { exporterId: id, part: 1, ids: named.length, hmacs: null });
@@ -67,6 +65,17 @@ export async function insertDeletionLists(
       await insertList(tx, round, { exporterId: id, part, ids: of.length, hmacs: hmacsOf(key, of) });
     }
   }
+}
+
+/** By export_runs_of_exporter for each exporter; an entity has few. */
+const EXPORTERS_WITH_FILES = `FROM data_exporters x WHERE x.entity_id = $1 AND (x.initial_run_at IS NOT NULL OR EXISTS (
+  SELECT FROM export_runs r WHERE r.entity_id = $1 AND r.exporter_id = x.id AND r.attempt > 0)) ORDER BY x.id`;
+
+/** The exporters of the entity that may have files somewhere, as an archive names them. */
+export async function listFileRecipients(db: Queryable, entityId: number): Promise<FileRecipient[]> {
+  const { rows } = await db.query<{ name: string; types: string[]; last_run_at: Date | null }>(
+    `SELECT x.name, x.exported_data AS types, x.last_run_at ${EXPORTERS_WITH_FILES}`, [entityId]);
+  return rows.map(({ last_run_at: last, ...exporter }) => ({ ...exporter, last_run_at: last && last.toISOString() }));
 }
 
 async function hasLists(tx: Queryable, { entityId, requestIdentifier, round }: DeletionRound): Promise<boolean> {

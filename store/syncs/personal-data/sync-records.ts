@@ -22,8 +22,6 @@ const FOUND = `
 
 const RECORDS_OF_PEOPLE = `sync_records k WHERE k.ctid = ANY (ARRAY(${FOUND}))`;
 
-const SYNC = '(SELECT s.identifier FROM syncs s WHERE s.entity_id = $1 AND s.id = sync_id) AS sync';
-
 /** The keys of other destinations, in which the id may stand under another name, are gone through. */
 const keysOfOthers = textsOfPeople({
   table: 'sync_records',
@@ -48,7 +46,12 @@ export const syncRecords: PersonalDataLocation = {
   },
   async* export(deps, entityId, people) {
     const { rows } = await deps.db.query(
-      `SELECT ${SYNC}, k.key, k.customer_id FROM ${RECORDS_OF_PEOPLE}`, customerKeys(entityId, people));
+      `SELECT s.identifier AS sync, s.name AS sync_name, source.name AS source_name,
+              coalesce(sor.name, destination.name) AS destination_name, s.destination_stream, found.key, found.customer_id
+       FROM (SELECT k.* FROM ${RECORDS_OF_PEOPLE}) found JOIN syncs s ON s.entity_id = $1 AND s.id = found.sync_id
+       LEFT JOIN connections source ON source.entity_id = $1 AND source.id = s.connection_id
+       LEFT JOIN connections destination ON destination.entity_id = $1 AND destination.id = s.destination_id
+       LEFT JOIN systems_of_records sor ON sor.entity_id = $1 AND sor.id = s.sor_id`, customerKeys(entityId, people));
     yield* rows;
     yield* keysOfOthers.export(deps, entityId, people);
   },

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
+import { parse } from 'csv-parse/sync';
 import type { GdprPerson, GdprRequest } from '../../../store/gdpr/request-record.ts';
 import { listGdprPeople } from '../../../store/gdpr/requests.ts';
 import type { Stack } from '../core/stack.ts';
@@ -12,7 +13,7 @@ export async function accessEnded({ store }: Stack, request: GdprRequest): Promi
   return listGdprPeople(store.db, request.entityId, request.id);
 }
 
-export type Entries = Record<'README.txt' | 'data.json' | 'index.html', Buffer>;
+export type Entries = Record<'README.txt' | 'data.json' | 'index.html', Buffer> & Record<string, Buffer>;
 
 /** The files of an archive; its checksum is the one that was recorded. */
 export async function readArchive({ store: { files } }: Stack, { archive }: GdprPerson): Promise<Entries> {
@@ -30,4 +31,9 @@ export type ArchiveData = {
 
 export function dataOf(entries: Entries): ArchiveData {
   return JSON.parse(entries['data.json'].toString()) as ArchiveData;
+}
+
+/** The records of one of its tables, by a parser that is none of ours. */
+export function csvOf(entries: Entries, table: string): Record<string, string>[] {
+  return parse(entries[`csv/${table}.csv`]!, { columns: true });
 }

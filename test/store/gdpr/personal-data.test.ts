@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openMailer } from '../../../connectors/smtp/mail.ts';
-import { fieldWords, locationWords } from '../../../domain/gdpr/personal-data-words.ts';
+import { fieldOf, locationWords } from '../../../domain/gdpr/personal-data-words.ts';
 import { insertAuditEntry } from '../../../store/accounts/audit-log.ts';
 import { insertPasswordReset } from '../../../store/accounts/password-resets.ts';
 import { updateUser } from '../../../store/accounts/users.ts';
@@ -69,8 +69,9 @@ describe('the personal-data registry', () => {
     const world = await makeWorld(store);
     const [person, another] = [await samplePerson(world, 2), await samplePerson(world, 3)];
     const records = await Array.fromAsync(place.export(store, world.entity.id, [person]));
-    const unexplained = records.flatMap(Object.keys).filter((field) => fieldWords(locationWords(name), field) === undefined);
-    expect([locationWords(name).about === '', unexplained]).toEqual([false, []]);
+    const words = locationWords(name);
+    const unexplained = records.flatMap(Object.keys).filter((field) => (fieldOf(words, field) ?? words.others) === undefined);
+    expect([words.about === '', unexplained]).toEqual([false, []]);
     const shown = JSON.stringify(records);
     expect(shown).not.toBe('[]');
     if (!place.erase) return expect(shown).not.toContain(person.customerId);      // it names nobody

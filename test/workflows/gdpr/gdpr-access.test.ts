@@ -15,7 +15,7 @@ import { useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import type { TestWorker } from '../../harness/core/workers.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
-import { accessEnded, dataOf, readArchive } from '../../harness/gdpr/archives.ts';
+import { accessEnded, csvOf, dataOf, readArchive } from '../../harness/gdpr/archives.ts';
 import { askFor } from '../../harness/gdpr/gdpr.ts';
 import { ensureSampleMonths, sampleActivity, sampleApp } from '../../harness/tracking/sdk-samples.ts';
 
@@ -77,8 +77,16 @@ it('each person gets an archive of their own, with all that is known of them and
   expect(entries['data.json'].toString()).not.toContain(ben);
   const page = entries['index.html'].toString();
   expect(page).toContain('&lt;b&gt;&quot;gold&quot; &amp; co&lt;/b&gt;');
-  expect(page).toMatch(/<html lang="en">[^]*What happened in apps[^]*<dt>happened_at<\/dt><dd>When \(UTC\)/);
+  expect(page).toMatch(/<html lang="en">[^]*What you did[^]*What happened in apps[^]*5 November 2026, 10:00/);
   expect(page).not.toMatch(/<script|<b>|https?:\/\//);
+  // The tables have what the JSON has.
+  const tables = Object.entries(counts).filter(([, rows]) => rows > 0).map(([place]) => `csv/${place.replace('/', '')}.csv`);
+  expect(new Set(Object.keys(entries).filter((name) => name.startsWith('csv/')))).toEqual(new Set([...tables, 'csv/fields.csv']));
+  expect(csvOf(entries, 'events').map(({ happened_at: at, detail }) => [at, detail === '' ? null : JSON.parse(detail!)]))
+    .toEqual(data.events!.map(({ happened_at: at, detail }) => [at, detail]));
+  const values = csvOf(entries, 'attribute_values').map(({ string_value: text, number_value: number }) => text || number);
+  expect(new Set(values)).toEqual(new Set(['12345678901234567890.10', `<b>"gold" & co</b>`]));
+  expect(csvOf(entries, 'fields')).toContainEqual({ file: 'events.csv', column: 'happened_at', meaning: 'When' });
   expect(dataOf(await readArchive(stack, bens!)).data.events!.map((row) => row.user_id)).toEqual([ben]);
 
   const [receipt] = await listReceipts(stack.store.db, world.entity.id, request.identifier);
@@ -131,8 +139,9 @@ it('300,000 events of one person are one archive, within bounded memory', async 
        jsonb_build_object('price', n, 'text', md5(n::text)) FROM generate_series(1, 300000) n`, [world.entity.id, appId, ana]);
   const [anas] = await accessEnded(stack, await askFor(stack, 'access', world, [ana]));
   expect(peakMib(worker.pid) - before).toBeLessThan(150);
-  const { 'data.json': json, 'index.html': page } = await readArchive(stack, anas!);
+  const { 'data.json': json, 'index.html': page, 'csv/events.csv': table } = await readArchive(stack, anas!);
   expect(await countEvents(json)).toBe(300_000);
+  expect(table!.toString('latin1').split('\n')).toHaveLength(300_002);
   expect(page.toString()).toContain('300,000 entries in all. The first 1,000 are shown here');
   expect(page.length).toBeLessThan(3 * 1024 ** 2);
 });
