@@ -8,6 +8,10 @@ import type { SessionRow } from './session-heads.ts';
 /** Where sessions of a subject begin: milliseconds, both inclusive. `ordinal` is the caller's. */
 export type Reach = Pick<SubjectCalls, 'appId' | 'subject'> & { ordinal: number; from: number; to: number };
 
+/** Whole seconds in the foreground. */
+export const foregroundSeconds = (alias: string): string =>
+  `greatest(floor(extract(epoch FROM ${alias}.ended_at - ${alias}.started_at))::bigint - ${alias}.background_seconds, 0)`;
+
 /** What a session takes over of the first of its calls that tells of it. */
 const CONTEXT = {
   app_version: 'appVersion', sdk_version: 'sdkVersion', os_version: 'osVersion', device_type: 'deviceType',

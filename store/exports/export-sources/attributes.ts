@@ -1,7 +1,8 @@
 import { CUSTOMER_TYPE_CODE } from '../../attributes/attribute-values.ts';
 import type { Queryable } from '../../core/database.ts';
+import { isoUtc } from '../../core/iso-time.ts';
 import { type ExportScope, inWindow, literal, literalList } from './export-scope.ts';
-import { isoUtc, selectList } from './printed.ts';
+import { selectList } from './printed.ts';
 import { noJoins, type TableSource } from './table-source.ts';
 
 /** By id: the identifiers of an attribute's SoR and of itself, and its key. */

@@ -1,7 +1,7 @@
+import { foregroundSeconds } from '../../tracking/sessions.ts';
 import { type ExportScope, literal } from './export-scope.ts';
 import { ofApps } from './of-apps.ts';
 import { appIdentifier, selectList } from './printed.ts';
-import { foregroundSeconds } from './sessions.ts';
 import { noJoins, type TableSource } from './table-source.ts';
 
 /**

@@ -1,5 +1,6 @@
+import { isoOfDevice } from '../../core/iso-time.ts';
 import { OF_EVENTS, ofApps } from './of-apps.ts';
-import { appIdentifier, isoOfDevice, selectList } from './printed.ts';
+import { appIdentifier, selectList } from './printed.ts';
 import { noJoins, type TableSource } from './table-source.ts';
 
 export const logs: TableSource = {

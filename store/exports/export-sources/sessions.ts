@@ -1,11 +1,9 @@
+import { isoOfDevice } from '../../core/iso-time.ts';
+import { foregroundSeconds } from '../../tracking/sessions.ts';
 import type { ExportScope } from './export-scope.ts';
 import { OF_SESSIONS, ofApps } from './of-apps.ts';
-import { appIdentifier, isoOfDevice, selectList } from './printed.ts';
+import { appIdentifier, selectList } from './printed.ts';
 import { noJoins, type TableSource } from './table-source.ts';
-
-/** Whole seconds in the foreground. */
-export const foregroundSeconds = (alias: string): string =>
-  `greatest(floor(extract(epoch FROM ${alias}.ended_at - ${alias}.started_at))::bigint - ${alias}.background_seconds, 0)`;
 
 const expressions = (scope: ExportScope) => ({
   session_id: 'r.id::text', application_id: appIdentifier('r.app_id', scope), device_id: 'r.device_id', user_id: 'r.user_id',
