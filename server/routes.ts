@@ -46,6 +46,7 @@ import { syncRunRoutes } from './syncs/sync-runs.ts';
 import { syncRoutes } from './syncs/syncs.ts';
 import { eventDefinitionRoutes } from './tracking/event-definitions.ts';
 import { ingestionRoutes } from './tracking/ingestion.ts';
+import { trackedListRoutes } from './tracking/tracked-lists.ts';
 import { trackingPrivacyRoutes } from './tracking/tracking-privacy.ts';
 import { trackingRoutes } from './tracking/tracking.ts';
 
@@ -61,7 +62,7 @@ export const routes: readonly Route[] = [
   ...appRoutes, ...appGroupRoutes, ...apiKeyRoutes, ...userTokenKeyRoutes,
   ...pushCertificateRoutes, ...labelRoutes, ...eventDefinitionRoutes,
   ...walletSettingsRoutes, ...legalTextRoutes, ...dataCategoryRoutes, ...recipientRoutes, ...purposeRoutes,
-  ...trackingRoutes, ...trackingPrivacyRoutes, ...ingestionRoutes,
+  ...trackingRoutes, ...trackingPrivacyRoutes, ...ingestionRoutes, ...trackedListRoutes,
   ...gdprRoutes, ...gdprDownloadRoutes, ...gdprReceiptRoutes, ...gdprHoldRoutes,
   ...gdprReadmissionRoutes, ...gdprIdentifierRoutes,
   ...userRoutes, ...invitationRoutes, ...passwordResetRoutes, ...accountPageRoutes,

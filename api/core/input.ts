@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { customerIdError } from '../../domain/attributes/customer-id.ts';
-import { readDatetime } from '../../domain/core/date-value.ts';
+import { isDate, readDatetime } from '../../domain/core/date-value.ts';
 import { NestingError, parseJsonAtOnce, sayNesting } from '../../domain/core/parse-json.ts';
 import { sayUnknown } from '../../domain/core/say-unknown.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../../domain/core/text-limits.ts';
@@ -126,6 +126,10 @@ export const isoDatetime = z.string()
     return z.NEVER;
   })
   .meta({ format: 'date-time' });
+
+/** As `isoDatetime`; a date alone is its midnight in UTC. */
+export const isoDateOrDatetime = z.preprocess(
+  (value) => (typeof value === 'string' && isDate(value) ? `${value}T00:00:00Z` : value), isoDatetime);
 
 /** A whole number in a query. Ignores any other value, and one out of range (reference: Conventions, 6). */
 export function pageNumber({ min, max, otherwise }: { min: number; max: number; otherwise: number }) {

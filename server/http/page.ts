@@ -7,15 +7,41 @@ export function rowsOf({ page, per_page }: PageQuery): { offset: number; limit: 
 }
 
 /** A page of a list at `path`, which holds its filters; links are null where there is no such page. */
-export function showPage<T>({ publicUrl }: ServerSettings, path: string, { page, per_page }: PageQuery, total: number, items: T[]) {
-  const pages = Math.ceil(total / per_page);
-  const list = `${publicUrl}${path}${path.includes('?') ? '&' : '?'}`;
-  const to = (number: number) => (number >= 1 && number <= pages ? `${list}page=${number}&per_page=${per_page}` : null);
+export function showPage<T>(settings: ServerSettings, path: string, query: PageQuery, total: number, items: T[]) {
   return {
     items,
     item_count: items.length,
     total_items: total,
-    total_pages: pages,
-    navigation: { first: to(1), prev: to(page - 1), next: to(page + 1), last: to(pages) },
+    total_pages: Math.ceil(total / query.per_page),
+    navigation: pageLinks(settings, path, { page: query.page, per_page: query.per_page }, total),
   };
+}
+
+/**
+ * The addresses of pages of the list at `path`, with the same filters. `cursor` goes on from where this page ended, which costs the
+ * same on every page; null: nothing follows.
+ */
+export function pageLinks(
+  { publicUrl }: ServerSettings, path: string, { page, per_page: perPage, cursor: _, ...filters }: PageQuery & Record<string, unknown>,
+  total: number, cursor?: string | null,
+) {
+  const pages = Math.ceil(total / perPage);
+  const list = new URL(`${publicUrl}${path}`);
+  for (const [name, value] of Object.entries(filters)) if (value !== undefined) list.searchParams.set(name, shownFilter(value));
+  const to = (number: number, more: Record<string, string> = {}) => {
+    const address = new URL(list);
+    for (const [name, value] of Object.entries({ page: number, per_page: perPage, ...more })) address.searchParams.set(name, String(value));
+    return address.href;
+  };
+  const orNone = (number: number) => (number >= 1 && number <= pages ? to(number) : null);
+  return {
+    first: orNone(1),
+    prev: orNone(page - 1),
+    next: typeof cursor === 'string' ? to(page + 1, { cursor }) : cursor === null ? null : orNone(page + 1),
+    last: orNone(pages),
+  };
+}
+
+function shownFilter(value: unknown): string {
+  return value instanceof Date ? value.toISOString() : String(value);
 }

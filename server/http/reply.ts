@@ -80,29 +80,30 @@ async function* csvPieces(
 }
 
 /**
- * `{ success: true, result: { …others, <member>: [row, …] } }`, written as the rows come. The first row is awaited here,
- * so that a query that fails at once is still answered as an error.
+ * `{ success: true, result: { …others, <member>: [row, …], …last } }`, written as the rows come. The first row is awaited here, so that
+ * a query that fails at once is still answered as an error. `last` is asked for when all rows have come.
  */
 export async function streamedResult(
-  member: string, rows: AsyncIterable<unknown>, others: Record<string, unknown> = {},
+  member: string, rows: AsyncIterable<unknown>, others: Record<string, unknown> = {}, last: () => Record<string, unknown> = () => ({}),
 ): Promise<Reply> {
   const start = JSON.stringify({ success: true, result: { ...others, [member]: [] } }).slice(0, -']}}'.length);
-  return bare(await streamedRows(start, rows, ']}}'));
+  const end = () => Object.entries(last()).map(([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`).join('');
+  return bare(await streamedRows(start, rows, () => `]${end()}}}`));
 }
 
 /** `{ success: true, result: [row, …] }`, in the same way. */
 export async function streamedList(rows: AsyncIterable<unknown>): Promise<Reply> {
-  return bare(await streamedRows('{"success":true,"result":[', rows, ']}'));
+  return bare(await streamedRows('{"success":true,"result":[', rows, () => ']}'));
 }
 
-async function streamedRows(start: string, rows: AsyncIterable<unknown>, end: string): Promise<Readable> {
+async function streamedRows(start: string, rows: AsyncIterable<unknown>, end: () => string): Promise<Readable> {
   const iterator = rows[Symbol.asyncIterator]();
   const first = await iterator.next();
   return Readable.from(pieces(start, first, iterator, end), { objectMode: false });
 }
 
 async function* pieces(
-  start: string, first: IteratorResult<unknown>, rest: AsyncIterator<unknown>, end: string,
+  start: string, first: IteratorResult<unknown>, rest: AsyncIterator<unknown>, end: () => string,
 ): AsyncGenerator<string> {
   let piece = start;
   try {
@@ -112,7 +113,7 @@ async function* pieces(
       yield piece;
       piece = '';
     }
-    yield piece + end;
+    yield piece + end();
   } finally {
     await rest.return?.();        // the caller may have hung up
   }

@@ -26,7 +26,7 @@ export const sealedColumns: SealedColumn[] = [
 ];
 
 /** What is sealed and lies nowhere: cursors, which callers hold. They end with the key. */
-export const sealedElsewhere = ['customer_profiles.next'];
+export const sealedElsewhere = ['customer_profiles.next', 'tracked_lists.next'];
 
 type SealedRow = { ctid: string; entity_id: number; row: string; sealed: string };
 

@@ -106,6 +106,22 @@ const TAKEN = new Set([
     ...['crashes', 'privacy_requests'].flatMap((list) => ['page', 'per_page'].map((field) =>
       `GET /api/apps/:app_identifier/${list} query.${field}: ${kind}`)),
   ]),
+  // Lists of what apps sent: an empty filter is none, and one by an unknown value finds nothing.
+  ...Object.entries({
+    'apps/:app_identifier/events': ['device_ids', 'user_ids', 'session_ids', 'names', 'details'],
+    'apps/:app_identifier/devices/:device_identifier/events': ['user_ids', 'session_ids', 'names', 'details'],
+    'users/:user_id/events': ['device_ids', 'application_ids', 'session_ids', 'names', 'details'],
+    'apps/:app_identifier/sessions': ['device_ids', 'user_ids', 'app_versions', 'countries', 'langs'],
+    'apps/:app_identifier/locations': ['session_ids', 'device_ids'],
+    'apps/:app_identifier/devices': ['device_ids', 'current_user_ids'],
+  }).flatMap(([list, filters]) => [
+    ...filters.flatMap((field) => ['empty', 'long', 'unknown'].map((kind) => `GET /api/${list} query.${field}: ${kind}`)),
+    ...['page', 'per_page'].flatMap((field) =>
+      ['empty', 'long', 'unknown', 'NUL'].map((kind) => `GET /api/${list} query.${field}: ${kind}`)),
+    `GET /api/${list} query.fields: empty`,
+  ]),
+  ...['events', 'devices'].map((list) => `GET /api/apps/:app_identifier/${list} query.segment_ids: empty`),
+  'GET /api/apps/:app_identifier/devices/:device_identifier query.fields: empty',
   'GET /api/apps/:app_identifier/refused_calls query.message_id: unknown',
   ...['subject', 'actor', 'customer_id'].flatMap((field) => [
     `GET /api/audit_log query.${field}: unknown`, `GET /api/audit_log.csv query.${field}: unknown`,

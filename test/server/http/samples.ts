@@ -20,6 +20,7 @@ import type { TestStore } from '../../harness/core/database.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { importForm, insertUpload } from '../../harness/imports/imports.ts';
+import { ensureSampleMonths, sampleActivity } from '../../harness/tracking/sdk-samples.ts';
 import { insertSampleApps, type SampleApps, wholeApp } from '../apps/sample-apps.ts';
 import { sampleCertificate } from '../apps/sample-certificates.ts';
 import { insertSampleWallet, type SampleWallet } from '../apps/sample-wallet.ts';
@@ -59,6 +60,8 @@ export type Sample = World & {
   wallet: SampleWallet;
   gdpr: SampleGdpr & SampleArchive;
   asked: SampleDeviceRequest;
+  /** Who used the app, and on which device. */
+  seen: { deviceId: string; userId: string };
   /** Another entity, in which nothing is. */
   emptyEntity: Entity;
 };
@@ -251,6 +254,17 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'PUT /api/labels/:name': (own) => ({ params: { name: own.label }, body: { new_name: 'Renamed' } }),
   'DELETE /api/labels/:name': (own) => ({ params: { name: own.label } }),
   'GET /api/apps/:app_identifier/event_definitions': ofApp,
+  'GET /api/apps/:app_identifier/events': (own) => ({ ...ofApp(own), query: { fields: 'name', since_date: '2026-01-01' } }),
+  'GET /api/apps/:app_identifier/devices/:device_identifier/events': (own) => ({
+    params: { ...ofApp(own).params, device_identifier: own.seen.deviceId },
+  }),
+  'GET /api/apps/:app_identifier/devices': (own) => ({ ...ofApp(own), query: { updated_since: '2026-01-01' } }),
+  'GET /api/apps/:app_identifier/devices/:device_identifier': (own) => ({
+    params: { ...ofApp(own).params, device_identifier: own.seen.deviceId }, query: { fields: 'users:user_id' },
+  }),
+  'GET /api/users/:user_id/events': ({ seen }) => ({ params: { user_id: seen.userId }, query: { group: 'true', fields: 'name' } }),
+  'GET /api/apps/:app_identifier/sessions': (own) => ({ ...ofApp(own), query: { per_page: '1' } }),
+  'GET /api/apps/:app_identifier/locations': (own) => ({ ...ofApp(own), query: { latitude: '48.85', longitude: '2.35' } }),
   'PUT /api/apps/:app_identifier/event_definitions/:event_id': (own) => ({
     params: { app_identifier: own.app.identifier, event_id: own.eventId },
     body: { display_name: 'Bought', goal: true, labels: ['Checkout', own.label] },
@@ -413,8 +427,9 @@ export function untouchedSamples(): (store: TestStore, route: Route, options?: S
 /** An app, and what is kept beside it. */
 async function insertBesideApps(
   { db, secrets }: TestStore, world: World, path: string,
-): Promise<Pick<Sample, 'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'eventId' | 'exporter' | 'asked'>> {
+): Promise<Pick<Sample, 'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'eventId' | 'exporter' | 'asked' | 'seen'>> {
   const { entity } = world;
+  await ensureSampleMonths(db);
   const [certificate, anotherCertificate] = [await sampleCertificate(0), await sampleCertificate(1)];
   return write(db, async (tx) => {
     const app = await insertSampleApp(tx, entity.id, 'com.example.shop');
@@ -426,7 +441,9 @@ async function insertBesideApps(
     const [{ id } = { id: 0 }] = await listEventDefinitions(tx, entity.id, app.id, { offset: 0, limit: 1 });
     const exporter = await insertSampleExporter(tx, secrets, world, path, app.id);
     const asked = await insertSampleDeviceRequest(tx, secrets, entity.id, { appId: app.id, userId: world.user.id });
-    return { app, certificateId, anotherCertificate, label, eventId: String(id), exporter, asked };
+    const seen = { deviceId: `device of ${entity.identifier}`, userId: `user of ${entity.identifier}` };
+    await sampleActivity(tx, entity.id, { appId: app.id, ...seen });
+    return { app, certificateId, anotherCertificate, label, eventId: String(id), exporter, asked, seen };
   });
 }
 

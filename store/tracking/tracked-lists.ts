@@ -1,0 +1,233 @@
+import type { ListField, TrackedListName } from '../../domain/tracking/tracked-lists.ts';
+import { cursorRows } from '../core/cursor-rows.ts';
+import type { Database, Queryable } from '../core/database.ts';
+import { isoOfDevice, isoUtc } from '../core/iso-time.ts';
+import { foregroundSeconds } from './sessions.ts';
+
+export type TrackedFilter = {
+  /** The apps that entries may be of: one, some, or null for all of the entity. */
+  appIds: readonly number[] | null;
+  /** Of what happened from then on, and up to then. */
+  since?: Date | undefined;
+  until?: Date | undefined;
+  /** Of devices: those that changed from then on. */
+  updatedSince?: Date | undefined;
+  /** By column: those with one of these values. */
+  oneOf: Partial<Record<FilterColumn, readonly (string | number)[] | undefined>>;
+  /** Of events: whose detail, or one of its members, is one of these. */
+  details?: readonly string[] | undefined;
+};
+
+const FILTER_TYPES = {
+  device_id: 'text', user_id: 'text', session_id: 'bigint', name: 'text', app_version: 'text', country: 'text', lang: 'text',
+  latitude: 'float8', longitude: 'float8', current_user_id: 'text',
+} as const;
+export type FilterColumn = keyof typeof FILTER_TYPES;
+
+const APPLICATION = '(SELECT a.identifier FROM apps a WHERE a.entity_id = r.entity_id AND a.id = r.app_id)';
+
+type List<Name extends TrackedListName> = {
+  /** What orders the entries, with its type: the end of an index. */
+  keys: readonly (readonly [column: string, type: string])[];
+  /** Draws the ids of entries: those of a higher one came later. */
+  sequence?: string;
+  fields: Record<ListField<Name>, string>;
+  /** What some of the fields need, and is looked up for them alone. */
+  joins?: readonly { fields: readonly ListField<Name>[]; sql: string }[];
+};
+
+const RECENT = `now() - interval '30 days'`;
+
+/** Rows are `r`. */
+const LISTS: { [Name in TrackedListName]: List<Name> } = {
+  events: {
+    keys: [['r.happened_at', 'timestamptz'], ['r.id', 'bigint']],
+    sequence: 'event_ids',
+    fields: {
+      event_id: 'r.id::text', log_type: 'r.log_type', name: 'r.name', date_utc: isoUtc('r.happened_at'),
+      date_tz: isoOfDevice('r.happened_at', 'r.utc_offset'), user_id: 'r.user_id', device_id: 'r.device_id',
+      session_id: 'r.session_id::text', detail: 'r.detail',
+    },
+  },
+  sessions: {
+    keys: [['r.started_at', 'timestamptz'], ['r.id', 'bigint']],
+    sequence: 'session_ids',
+    fields: {
+      session_id: 'r.id::text', application_id: APPLICATION, device_id: 'r.device_id', user_id: 'r.user_id', app_version: 'r.app_version',
+      sdk_version: 'r.sdk_version', os_version: 'r.os_version', start_date_utc: isoUtc('r.started_at'),
+      start_date_tz: isoOfDevice('r.started_at', 'r.utc_offset'), end_date_utc: isoUtc('r.ended_at'),
+      end_date_tz: isoOfDevice('r.ended_at', 'r.utc_offset'), duration: foregroundSeconds('r'), timezone: 'r.utc_offset',
+      timeout: 'r.timeout', device_type: 'r.device_type', device_model: 'r.device_model', idiom: 'r.idiom', country: 'r.country',
+      lang: 'r.lang', carrier: 'r.carrier',
+    },
+  },
+  devices: {
+    keys: [['r.device_id', 'text']],
+    fields: {
+      device_id: 'r.device_id', application_id: APPLICATION, current_user_id: 'r.current_user_id', users: 'seen.users',
+      last_user_id: 'r.last_user_id', segments: `'[]'::json`, opt_in: 'r.opt_in', opt_out: 'r.opt_out', uninstalled: 'r.uninstalled',
+      number_of_sessions: 'r.number_of_sessions', number_of_sessions_30d: 'had.recent', total_session_duration: 'had.seconds',
+      total_session_duration_30d: 'had.recent_seconds', last_city: 'r.last_city', country_code: 'r.country', language_code: 'r.lang',
+      app_version: 'r.app_version', os_version: 'r.os_version', sdk_version: 'r.sdk_version', device_model: 'r.device_model',
+      device_type: 'r.device_type', last_location_latitude: 'r.last_latitude', last_location_longitude: 'r.last_longitude',
+      timezone_offset: 'r.utc_offset', number_of_crashes: 'r.number_of_crashes', number_of_crashes_30d: 'crashed.recent',
+      first_campaign_received_at: 'NULL', last_campaign_received_at: 'NULL', first_opened_app_at: isoUtc('r.first_seen_at'),
+      last_opened_app_at: isoUtc('r.last_seen_at'), updated_at: isoUtc('r.received_at'),
+    },
+    // By the key of device_users, by sessions_by_subject, and by events_by_device.
+    joins: [
+      {
+        fields: ['users'],
+        sql: `CROSS JOIN LATERAL (
+          SELECT coalesce(json_agg(json_build_object('user_id', u.user_id) ORDER BY u.user_id), '[]') AS users FROM device_users u
+          WHERE u.entity_id = r.entity_id AND u.app_id = r.app_id AND u.device_id = r.device_id) seen`,
+      },
+      {
+        fields: ['number_of_sessions_30d', 'total_session_duration', 'total_session_duration_30d'],
+        sql: `CROSS JOIN LATERAL (
+          SELECT count(*) FILTER (WHERE s.started_at >= ${RECENT}) AS recent,
+            coalesce(sum(${foregroundSeconds('s')}), 0)::bigint AS seconds,
+            coalesce(sum(${foregroundSeconds('s')}) FILTER (WHERE s.started_at >= ${RECENT}), 0)::bigint AS recent_seconds
+          FROM sessions s WHERE s.entity_id = r.entity_id AND s.subject = 'd' || r.device_id AND s.app_id = r.app_id) had`,
+      },
+      {
+        fields: ['number_of_crashes_30d'],
+        sql: `CROSS JOIN LATERAL (
+          SELECT count(*) AS recent FROM events e
+          WHERE r.number_of_crashes > 0 AND e.entity_id = r.entity_id AND e.device_id = r.device_id AND e.happened_at >= ${RECENT}
+            AND e.app_id = r.app_id AND e.log_type = 1) crashed`,
+      },
+    ],
+  },
+  locations: {
+    keys: [['r.happened_at', 'timestamptz'], ['r.id', 'bigint']],
+    sequence: 'location_ids',
+    fields: {
+      location_id: 'r.id::text', device_id: 'r.device_id', application_id: APPLICATION, latitude: 'r.latitude', longitude: 'r.longitude',
+      session_id: 'r.session_id::text', user_id: 'r.user_id', date_utc: isoUtc('r.happened_at'),
+    },
+  },
+};
+
+/** So many entries are held at once. */
+const PORTION = 1_000;
+
+/** Where a page begins: after so many entries, or after one by its keys, and of none that came later than the id `upTo`. */
+export type PageStart = { offset: number } | { after: readonly string[]; upTo: number | null };
+
+/** An entry as JSON, and its keys in the order. */
+export type TrackedEntry = { json: string; keys: string[] };
+
+/** How many entries a filter finds. */
+export async function countTracked(db: Queryable, list: TrackedListName, entityId: number, filter: TrackedFilter): Promise<number> {
+  const { condition, values } = conditionOf(list, entityId, filter);
+  const { rows } = await db.query<{ count: number }>(`SELECT count(*) AS count FROM ${list} r WHERE ${condition}`, values);
+  return rows[0]!.count;
+}
+
+/** The highest id that any entry of the list has now; null: its entries are not numbered. */
+export async function findHighestId(db: Queryable, list: TrackedListName): Promise<number | null> {
+  const { sequence } = LISTS[list];
+  if (sequence === undefined) return null;
+  const { rows } = await db.query<{ id: number }>(`SELECT last_value AS id FROM ${sequence}`);
+  return rows[0]!.id;
+}
+
+type Page<Name extends TrackedListName> = { fields: readonly ListField<Name>[]; start: PageStart; limit: number };
+
+/** Up to `limit` entries in order, a portion at a time; between portions no transaction is open. */
+export async function* listTracked<Name extends TrackedListName>(
+  db: Database, list: Name, entityId: number, filter: TrackedFilter, { fields, start, limit }: Page<Name>,
+): AsyncGenerator<TrackedEntry> {
+  let from = start;
+  for (let left = limit; left > 0;) {
+    const wanted = Math.min(left, PORTION);
+    const entries = await listPortion(db, list, entityId, filter, { fields, start: from, limit: wanted });
+    yield* entries;
+    if (entries.length < wanted) return;
+    left -= wanted;
+    from = { after: entries.at(-1)!.keys, upTo: 'upTo' in start ? start.upTo : null };
+  }
+}
+
+async function listPortion<Name extends TrackedListName>(
+  db: Queryable, list: Name, entityId: number, filter: TrackedFilter, { fields, start, limit }: Page<Name>,
+): Promise<TrackedEntry[]> {
+  const { keys, joins = [] }: Pick<List<Name>, 'keys' | 'joins'> = LISTS[list];
+  const { condition, values } = conditionOf(list, entityId, filter);
+  const add = (value: unknown) => `$${values.push(value)}`;
+  const columns = keys.map(([column]) => column).join(', ');
+  let rest = '';
+  if ('after' in start) {
+    const after = start.after.map((value, index) => `${add(value)}::${keys[index]![1]}`);
+    // The first comparison is for the months: by that of two columns none is left out.
+    rest = `AND ${keys[0]![0]} >= ${after[0]} AND (${columns}) > (${after.join(', ')})`;
+    if (start.upTo !== null) rest += ` AND r.id <= ${add(start.upTo)}`;
+  }
+  const offset = 'offset' in start ? `OFFSET ${add(start.offset)}` : '';
+  const needed = joins.filter((join) => join.fields.some((field) => fields.includes(field))).map(({ sql }) => sql).join(' ');
+  const { rows } = await db.query<TrackedEntry>(
+    `SELECT ${jsonOf(list, fields)} AS json, ARRAY[${keys.map(([column]) => `${column}::text`).join(', ')}] AS keys
+     FROM (SELECT * FROM ${list} r WHERE ${condition} ${rest} ORDER BY ${columns} ${offset} LIMIT ${add(limit)}) r ${needed}
+     ORDER BY ${columns}`, values);
+  return rows;
+}
+
+/** Each combination of the fields with its `count`, as JSON, in the order of the fields; and how many combinations there are. */
+export async function* listGrouped(
+  db: Database, entityId: number, filter: TrackedFilter,
+  { fields, offset, limit }: { fields: readonly ListField<'events'>[]; offset: number; limit: number },
+): AsyncGenerator<{ total: number; json: string | null }> {
+  const { condition, values } = conditionOf('events', entityId, filter);
+  const columns = fields.map((field) => `${LISTS.events.fields[field]} AS ${field}`);
+  const keys = fields.map((_, index) => index + 1).join(', ');
+  const members = ['count', ...fields].map((name) => `'${name}', g.${name}`).join(', ');
+  yield* cursorRows<{ total: number; json: string | null }>(db,
+    `WITH grouped AS MATERIALIZED (
+       SELECT ${[...columns, 'count(*) AS count'].join(', ')} FROM events r WHERE ${condition} ${keys === '' ? '' : `GROUP BY ${keys}`})
+     SELECT t.total, CASE WHEN g.count IS NOT NULL THEN json_build_object(${members})::text END AS json
+     FROM (SELECT count(*) AS total FROM grouped) t
+     LEFT JOIN (SELECT * FROM grouped ${keys === '' ? '' : `ORDER BY ${keys}`} OFFSET $${values.length + 1} LIMIT $${values.length + 2}) g
+       ON true`, [...values, offset, limit]);
+}
+
+function jsonOf<Name extends TrackedListName>(list: Name, fields: readonly ListField<Name>[]): string {
+  const expressions: Record<string, string> = LISTS[list].fields;
+  return `json_build_object(${fields.map((field) => `'${field}', ${expressions[field]}`).join(', ')})::text`;
+}
+
+function conditionOf(list: TrackedListName, entityId: number, filter: TrackedFilter): { condition: string; values: unknown[] } {
+  const at = LISTS[list].keys[0]![0];
+  const values: unknown[] = [entityId];
+  const add = (value: unknown) => `$${values.push(value)}`;
+  const conditions = ['r.entity_id = $1'];
+  // One app by =, so that the primary key has its entries in order.
+  if (filter.appIds?.length === 1) conditions.push(`r.app_id = ${add(filter.appIds[0])}`);
+  else if (filter.appIds) conditions.push(`r.app_id = ANY (${add(filter.appIds)}::integer[])`);
+  if (filter.since) conditions.push(`${at} >= ${add(filter.since)}`);
+  if (filter.until) conditions.push(`${at} <= ${add(filter.until)}`);
+  if (filter.updatedSince) conditions.push(`r.received_at >= ${add(filter.updatedSince)}`);
+  for (const [column, wanted] of Object.entries(filter.oneOf)) {
+    if (wanted) conditions.push(`r.${column} = ANY (${add(wanted)}::${FILTER_TYPES[column as FilterColumn]}[])`);
+  }
+  if (filter.details) {
+    const details = add(filter.details);
+    conditions.push(`CASE jsonb_typeof(r.detail)
+      WHEN 'object' THEN EXISTS (SELECT FROM jsonb_each_text(r.detail) m WHERE m.value = ANY (${details}::text[]))
+      ELSE r.detail #>> '{}' = ANY (${details}::text[]) END`);
+  }
+  return { condition: conditions.join(' AND '), values };
+}
+
+/** Whether an app has seen the device. */
+export async function hasDevice(db: Queryable, entityId: number, appId: number, deviceId: string): Promise<boolean> {
+  return await countTracked(db, 'devices', entityId, { appIds: [appId], oneOf: { device_id: [deviceId] } }) > 0;
+}
+
+/** Whether some app of the entity has seen the user. */
+export async function hasUser(db: Queryable, entityId: number, userId: string): Promise<boolean> {
+  const { rows: [found] } = await db.query<{ known: boolean }>(
+    `SELECT EXISTS (SELECT FROM device_users WHERE entity_id = $1 AND user_id = $2)
+       OR EXISTS (SELECT FROM events WHERE entity_id = $1 AND user_id = $2) AS known`, [entityId, userId]);
+  return found!.known;
+}

@@ -1,0 +1,221 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { write } from '../../../store/core/database.ts';
+import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
+import { insertSampleApp } from '../../harness/apps/apps.ts';
+import { personId } from '../../harness/core/people.ts';
+import { sampleActivity } from '../../harness/tracking/sdk-samples.ts';
+import { useServer } from '../http/use-server.ts';
+
+const [ANNE, BEN] = [personId(701), personId(702)];
+const [PHONE, TABLET] = ['phone-701', 'tablet-701'];
+const BIG = '12345678901234567890.10';
+
+const { store, server, world } = useServer();
+let app: { id: number; identifier: string };
+let other: { id: number; identifier: string };
+
+const call = (path: string, query: Record<string, string> = {}) =>
+  server.call('GET', `/api/${path}?${new URLSearchParams(query).toString()}`, { token: world.token });
+const list = async (path: string, query?: Record<string, string>) => (await call(path, query)).body.result;
+const items = async (path: string, query?: Record<string, string>): Promise<Record<string, unknown>[]> => (await list(path, query)).items;
+
+async function insertEvents(events: { at: string; name?: string; device?: string; user?: string; detail?: string; offset?: number }[]) {
+  await ensurePartitions(store.db, events.map(({ at }) => new Date(at)));
+  for (const { at, name = 'Tapped', device, user, detail, offset } of events) {
+    await store.db.query(
+      `INSERT INTO events (entity_id, app_id, happened_at, session_id, device_id, user_id, log_type, name, detail, utc_offset)
+       VALUES ($1, $2, $3, 77, $4, $5, 2, $6, $7, $8)`,
+      [world.entity.id, app.id, at, device ?? null, user ?? null, name, detail ?? null, offset ?? null]);
+  }
+}
+
+beforeAll(async () => {
+  const [first, second] = await write(store.db, async (tx) => [
+    await insertSampleApp(tx, world.entity.id, 'com.example.lists'), await insertSampleApp(tx, world.entity.id, 'com.example.others'),
+  ]);
+  [app, other] = [first!, second!];
+  await insertEvents([
+    { at: '2026-09-30T23:59:59.999Z', user: BEN },
+    { at: '2026-10-01T00:00:00Z', device: PHONE, user: ANNE, name: 'Bought', detail: `{"price": ${BIG}, "of": "shoes"}`, offset: -570 },
+    { at: '2026-10-01T00:00:00Z', device: PHONE, user: ANNE, name: 'Viewed', detail: '"a page"' },
+    { at: '2026-10-01T00:00:00.001Z', device: TABLET, user: BEN },
+  ]);
+  await sampleActivity(store.db, world.entity.id, { appId: app.id, deviceId: PHONE, userId: ANNE, at: new Date('2026-10-02T00:00:00Z') });
+  await sampleActivity(store.db, world.entity.id, { appId: other.id, deviceId: PHONE, userId: ANNE, at: new Date('2026-10-03T00:00:00Z') });
+});
+
+/** The page at a link. */
+const follow = async (link: string) =>
+  (await server.call('GET', link.replace(/^https?:\/\/[^/]+/, ''), { token: world.token })).body.result;
+
+const events = () => `apps/${app.identifier}/events`;
+
+describe('events', () => {
+  test('come in order of time, each with all of its fields', async () => {
+    const page = await list(events());
+    expect(page).toMatchObject({ item_count: 5, total_items: 5, total_pages: 1, navigation: { prev: null, next: null } });
+    expect(page.items.map(({ name }: { name: string }) => name)).toEqual(['Tapped', 'Bought', 'Viewed', 'Tapped', 'Application Crashed']);
+    expect(page.items[1]).toEqual({
+      event_id: expect.stringMatching(/^\d+$/), log_type: 2, name: 'Bought', date_utc: '2026-10-01T00:00:00.000Z',
+      date_tz: '2026-09-30T14:30:00.000-09:30', user_id: ANNE, device_id: PHONE, session_id: '77',
+      detail: expect.objectContaining({ of: 'shoes' }),
+    });
+    expect(page.items[0]).toMatchObject({ date_tz: null, device_id: null, detail: null });
+    const { text } = await call(events());
+    expect(text).toContain(BIG);
+  });
+
+  test('are of the time, devices, users, sessions, names and details asked for', async () => {
+    const count = async (query: Record<string, string>) => (await list(events(), query)).total_items;
+    expect(await count({ since_date: '2026-10-01', until_date: '2026-10-01T00:00:00Z' })).toBe(2);
+    expect(await count({ since_date: '2026-10-01T02:00:00.001+02:00' })).toBe(2);
+    expect(await count({ device_ids: `${PHONE},${TABLET}` })).toBe(4);
+    expect(await count({ user_ids: BEN })).toBe(2);
+    expect(await count({ session_ids: '77,none' })).toBe(4);
+    expect(await count({ names: 'Bought,Viewed' })).toBe(2);
+    expect(await count({ details: 'shoes' })).toBe(1);
+    expect(await count({ details: 'a page,nothing' })).toBe(1);
+    expect(await count({ names: 'Bought', device_ids: TABLET })).toBe(0);
+  });
+
+  test('have only the fields asked for, and always their id', async () => {
+    expect(await items(events(), { fields: 'name,device_id', names: 'Bought' }))
+      .toEqual([{ event_id: expect.any(String), name: 'Bought', device_id: PHONE }]);
+    const { status, body } = await call(events(), { fields: 'name,devise_id' });
+    const message = expect.stringContaining('did you mean device_id');
+    expect([status, body.messages[0]]).toMatchObject([400, { element: 'fields', message }]);
+  });
+
+  test('are counted for each combination of fields, of 60 days at most', async () => {
+    expect(await items(events(), { group: 'true', fields: 'name,event_id', until_date: '2026-11-01' })).toEqual([
+      { count: 1, name: 'Application Crashed' }, { count: 1, name: 'Bought' }, { count: 2, name: 'Tapped' }, { count: 1, name: 'Viewed' },
+    ]);
+    const page = await list(events(), { group: 'true', fields: 'name', until_date: '2026-11-30T00:00:00Z', per_page: '1', page: '2' });
+    expect(page).toMatchObject({ items: [{ name: 'Bought' }], item_count: 1, total_items: 4, total_pages: 4 });
+    expect(await items(events(), { group: 'true', fields: 'name', until_date: '2026-11-30T00:00:00.001Z', names: 'Tapped,Bought,Viewed' }))
+      .toEqual([{ count: 1, name: 'Tapped' }]);
+  });
+
+  test('are followed by next as they were at the first page, whatever comes meanwhile', async () => {
+    const first = await list(events(), { per_page: '2', fields: 'name' });
+    expect(first).toMatchObject({ item_count: 2, total_items: 5, total_pages: 3, navigation: { prev: null } });
+    await insertEvents([{ at: '2026-09-30T00:00:00Z', name: 'Late' }, { at: '2026-12-01T00:00:00Z', name: 'New' }]);
+    const names: string[] = first.items.map(({ name }: { name: string }) => name);
+    let pages = 1;
+    for (let at = first; at.navigation.next !== null; pages += 1) {
+      at = await follow(at.navigation.next);
+      names.push(...at.items.map(({ name }: { name: string }) => name));
+      expect(at.total_items).toBe(5);
+    }
+    expect([pages, names]).toEqual([3, ['Tapped', 'Bought', 'Viewed', 'Tapped', 'Application Crashed']]);
+    const last = await follow(first.navigation.last);
+    expect(last).toMatchObject({ total_items: 7, item_count: 2 });
+    expect((await call(events(), { cursor: 'none' })).body.messages[0].element).toBe('cursor');
+    await store.db.query(`DELETE FROM events WHERE entity_id = $1 AND name IN ('Late', 'New')`, [world.entity.id]);
+  });
+
+  test('of a device, and of a user in all apps', async () => {
+    expect(await items(`apps/${app.identifier}/devices/${PHONE}/events`, { fields: 'name' })).toHaveLength(3);
+    expect(await items(`apps/${other.identifier}/devices/${PHONE}/events`, { fields: 'name' })).toHaveLength(1);
+    expect(await items(`users/${encodeURIComponent(ANNE)}/events`, { fields: 'name' })).toHaveLength(4);
+    expect(await items(`users/${encodeURIComponent(ANNE)}/events`, { application_ids: other.identifier })).toHaveLength(1);
+    expect(await items(`users/${encodeURIComponent(ANNE)}/events`, { application_ids: 'app_none' })).toHaveLength(0);
+  });
+
+  test('of what is not there, or from a date that is none', async () => {
+    const said = async (path: string, query?: Record<string, string>) => {
+      const { status, body } = await call(path, query);
+      return [status, body.status, body.error_message];
+    };
+    expect(await said('apps/app_none/events')).toEqual([404, 'not_found', 'App not found']);
+    expect(await said(`apps/${app.identifier}/devices/none/events`)).toEqual([404, 'not_found', 'Device not found']);
+    expect(await said(`apps/${other.identifier}/devices/${TABLET}/events`)).toEqual([404, 'not_found', 'Device not found']);
+    expect(await said('users/nobody/events')).toEqual([404, 'not_found', 'User not found']);
+    expect(await said(events(), { segment_ids: 'seg_none' })).toEqual([404, 'not_found', 'Couldn\'t find Segment']);
+    expect(await said(events(), { since_date: 'yesterday' })).toEqual([400, 'bad_request', 'Wrong date format']);
+    expect(await said(`users/${encodeURIComponent(ANNE)}/events`, { until_date: '2026-02-30' }))
+      .toEqual([400, 'bad_request', 'Wrong date format']);
+  });
+
+  test('reading them is written down: of an app, or of each person asked for', async () => {
+    const { rows: [{ last } = { last: 0 }] } = await store.db.query<{ last: number }>('SELECT max(id) AS last FROM audit_log');
+    await list(events());
+    await list(events(), { user_ids: `${ANNE},${BEN}`, device_ids: PHONE });
+    await list(`users/${encodeURIComponent(ANNE)}/events`);
+    const { rows } = await store.db.query<{ kind: string; hash: Buffer | null }>(
+      'SELECT subject_kind AS kind, customer_hash AS hash FROM audit_log WHERE entity_id = $1 AND id > $2 ORDER BY id',
+      [world.entity.id, last]);
+    const hash = (type: 'user_id' | 'device_id', id: string) => store.secrets.customerHash(world.entity.id, type, id);
+    expect(rows).toEqual([
+      { kind: 'app', hash: null }, { kind: 'customer', hash: hash('user_id', ANNE) }, { kind: 'customer', hash: hash('user_id', BEN) },
+      { kind: 'customer', hash: hash('device_id', PHONE) }, { kind: 'customer', hash: hash('user_id', ANNE) },
+    ]);
+  });
+});
+
+test('sessions come in order of time, filtered, with their app', async () => {
+  const path = `apps/${app.identifier}/sessions`;
+  await store.db.query(
+    `UPDATE sessions SET ended_at = started_at + interval '90.9 s', background_seconds = 30, country = 'FR', lang = 'fr',
+       app_version = '1.2', utc_offset = 120 WHERE entity_id = $1 AND app_id = $2`, [world.entity.id, app.id]);
+  expect(await items(path)).toEqual([{
+    session_id: expect.any(String), application_id: app.identifier, device_id: PHONE, user_id: ANNE, app_version: '1.2', sdk_version: null,
+    os_version: null, start_date_utc: '2026-10-02T00:00:00.000Z', start_date_tz: '2026-10-02T02:00:00.000+02:00',
+    end_date_utc: '2026-10-02T00:01:30.900Z', end_date_tz: '2026-10-02T02:01:30.900+02:00', duration: 60, timezone: 120, timeout: 120,
+    device_type: null, device_model: null, idiom: null, country: 'FR', lang: 'fr', carrier: null,
+  }]);
+  for (const [name, [right, wrong]] of Object.entries({
+    device_ids: [PHONE, TABLET], user_ids: [ANNE, BEN], app_versions: ['1.2', '1'], countries: ['FR,DE', 'DE'], langs: ['fr', 'en'],
+    since_date: ['2026-10-02', '2026-10-03'], until_date: ['2026-10-02', '2026-10-01'],
+  })) {
+    const totals = [await list(path, { [name]: right! }), await list(path, { [name]: wrong! })].map((page) => page.total_items);
+    expect([name, ...totals]).toEqual([name, 1, 0]);
+  }
+});
+
+test('devices come by their ids, with what is known of their users, sessions and crashes', async () => {
+  const path = `apps/${app.identifier}/devices`;
+  const now = new Date();
+  await ensurePartitions(store.db, [now]);
+  await sampleActivity(store.db, world.entity.id, { appId: app.id, deviceId: TABLET, userId: BEN, at: now });
+  await store.db.query(
+    `UPDATE sessions SET ended_at = started_at + interval '65.5 s', background_seconds = 5 WHERE entity_id = $1 AND device_id = $2`,
+    [world.entity.id, TABLET]);
+  await store.db.query(
+    `UPDATE devices SET number_of_sessions = 2, number_of_crashes = 1, opt_in = true, received_at = '2026-11-01Z'
+     WHERE entity_id = $1 AND device_id = $2`, [world.entity.id, TABLET]);
+  const found = await items(path);
+  expect(found.map(({ device_id: id }) => id)).toEqual([PHONE, TABLET]);
+  expect(found[1]).toMatchObject({
+    application_id: app.identifier, current_user_id: BEN, users: [{ user_id: BEN }], last_user_id: BEN, segments: [], opt_in: true,
+    opt_out: null, number_of_sessions: 2, number_of_sessions_30d: 1, total_session_duration: 60, total_session_duration_30d: 60,
+    last_city: 'Paris', number_of_crashes: 1, number_of_crashes_30d: 1, first_campaign_received_at: null, timezone_offset: null,
+    updated_at: '2026-11-01T00:00:00.000Z',
+  });
+  expect(Object.keys(found[0]!)).toHaveLength(31);
+  expect(await items(path, { fields: 'users:user_id', current_user_ids: `${ANNE},nobody` }))
+    .toEqual([{ device_id: PHONE, application_id: app.identifier, users: [{ user_id: ANNE }] }]);
+  expect(await items(path, { updated_since: '2026-11-01T00:00:00.001Z', fields: 'segments:name' }))
+    .toEqual([{ device_id: PHONE, application_id: app.identifier, segments: [] }]);
+  const first = await list(path, { per_page: '1', fields: 'device_id' });
+  const next = await follow(first.navigation.next);
+  expect([first.navigation.next.includes(PHONE), next.items, next.navigation.next])
+    .toEqual([false, [{ device_id: TABLET, application_id: app.identifier }], null]);
+  expect((await call(`${path}/${TABLET}`, { fields: 'last_city' })).body.result)
+    .toEqual({ device_id: TABLET, application_id: app.identifier, last_city: 'Paris' });
+  const { status, body } = await call(`${path}/none`);
+  expect([status, body.error_message]).toEqual([404, 'Device not found']);
+  expect((await call('apps/app_none/devices')).body.error_message).toBe('Couldn\'t find App');
+});
+
+test('locations come in order of time, filtered by exact degrees', async () => {
+  const path = `apps/${app.identifier}/locations`;
+  expect(await items(path, { until_date: '2026-10-03' })).toEqual([{
+    location_id: expect.any(String), device_id: PHONE, application_id: app.identifier, latitude: 48.85, longitude: 2.35,
+    session_id: expect.any(String), user_id: ANNE, date_utc: '2026-10-02T00:00:00.000Z',
+  }]);
+  expect(await items(path, { latitude: '48.85', longitude: '2.35', device_ids: PHONE, fields: 'latitude' }))
+    .toEqual([{ location_id: expect.any(String), latitude: 48.85 }]);
+  expect(await items(path, { latitude: '48.8' })).toEqual([]);
+  expect((await call(path, { latitude: 'north' })).body.messages[0].element).toBe('latitude');
+});
