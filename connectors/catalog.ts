@@ -5,10 +5,11 @@ import { httpFile } from './http-file/http-file.ts';
 import { postgres } from './postgres/postgres.ts';
 import { s3 } from './s3/s3.ts';
 import { singer } from './singer/singer.ts';
+import { slack } from './slack/slack.ts';
 import { webhook } from './webhook/webhook.ts';
 
 /** Every connector there is, in the order in which they are listed. A new one joins here. */
-export const connectors: AnyConnector[] = [postgres, httpFile, s3, singer, airbyte, webhook];
+export const connectors: AnyConnector[] = [postgres, httpFile, s3, singer, airbyte, webhook, slack];
 
 /** The connector of a stored connection: an earlier version may have had others. */
 export function connectorOf({ connector }: { connector: string }): AnyConnector {

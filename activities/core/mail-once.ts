@@ -1,6 +1,6 @@
 import type { Mail } from '../../connectors/smtp/mailer.ts';
 import { write } from '../../store/core/database.ts';
-import { beginMail, type Mailed, updateMail } from '../../store/core/mails.ts';
+import { beginMail, type Mailed, type MailState, updateMail } from '../../store/core/mails.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { RetryAfter } from './retry-after.ts';
 
@@ -19,18 +19,31 @@ export type MailDependencies = Pick<Dependencies, 'db' | 'mailer' | 'publicUrl' 
 export async function mailOnce(
   deps: MailDependencies, { identifier, ...mailed }: Mailed & { identifier: string }, unnamed: Omit<Mail, 'messageId'>, name: string,
 ): Promise<RetryAfter | null> {
-  const { db, boundary, publicUrl } = deps;
-  const mail = { ...unnamed, messageId: `<${identifier}@${new URL(publicUrl).hostname}>` };
-  const attempt = await write(db, (tx) => beginMail(tx, mailed, mail.to.length));
+  const mail = { ...unnamed, messageId: `<${identifier}@${new URL(deps.publicUrl).hostname}>` };
+  return sendOnce(deps, mailed, { recipients: mail.to.length, name: `${name}: mail` }, () => send(deps, mail));
+}
+
+/** What came of an attempt. */
+export type Sent = { outcome: MailState; reason: string | null; isRetryable: boolean };
+
+/**
+ * Notes an attempt down before it is made, and its outcome after, so that nothing is sent again of which nobody knows whether it
+ * arrived. When to try again; null: it is settled.
+ */
+export async function sendOnce(
+  { db, boundary }: Pick<Dependencies, 'db' | 'boundary'>, mailed: Mailed, { recipients, name }: { recipients: number; name: string },
+  attemptToSend: () => Promise<Sent>,
+): Promise<RetryAfter | null> {
+  const attempt = await write(db, (tx) => beginMail(tx, mailed, recipients));
   if (!attempt) return null;
-  boundary(`${name}: mail noted`);
-  const sent = await send(deps, mail);
-  boundary(`${name}: mail sent`);
+  boundary(`${name} noted`);
+  const sent = await attemptToSend();
+  boundary(`${name} sent`);
   await updateMail(db, mailed, sent.outcome, sent.reason);
   return sent.isRetryable && attempt.tries < TRIES ? { againInMs: FIRST_WAIT_MS * 2 ** (attempt.tries - 1) } : null;
 }
 
-async function send({ mailer }: MailDependencies, mail: Mail) {
+async function send({ mailer }: MailDependencies, mail: Mail): Promise<Sent> {
   const result = await mailer.send(mail);
   if (result.outcome === 'filed') return { outcome: result.outcome, reason: FILED, isRetryable: false };
   if (result.outcome !== 'sent') {
@@ -38,5 +51,5 @@ async function send({ mailer }: MailDependencies, mail: Mail) {
     return { outcome, reason, isRetryable: result.outcome === 'not_sent' && result.retryable };
   }
   const reason = result.rejected > 0 ? `the mail server refused ${result.rejected} of ${mail.to.length} recipients` : null;
-  return { outcome: 'sent' as const, reason, isRetryable: false };
+  return { outcome: 'sent', reason, isRetryable: false };
 }

@@ -10,16 +10,24 @@ import { listJobIdentifiers } from '../../store/jobs/jobs.ts';
 import { mailOnce } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { alertConnections, soonest } from '../syncs/alert-connections.ts';
 
-/** Tells those whom the exporter names, else its maker, of a run that somebody should know of. */
+/** Tells the addresses that the exporter names, else its maker's, and its connections of a run that needs attention, side by side. */
 export async function mailExportAlert(deps: Dependencies, { entityId, runId }: Omit<JobKey, 'generation'>): Promise<RetryAfter | null> {
   const run = await findExportRunById(deps.db, entityId, runId);
   const exporter = run && await findExporterById(deps.db, entityId, run.exporterId);
   if (!exporter || !run.alert) return null;
   const to = exporter.notifyEmails.length > 0 ? exporter.notifyEmails : await makerOf(deps, exporter);
-  if (to.length === 0) return null;
-  const { subject, text } = exportMail(await reportOf(deps, exporter, { ...run, alert: run.alert }));
-  return mailOnce(deps, { table: 'export_runs', entityId, id: runId, identifier: run.identifier }, { to, subject, text }, 'export');
+  const report = await reportOf(deps, exporter, { ...run, alert: run.alert });
+  const { subject, text, line } = exportMail(report);
+  const { exporterId: identifier, alert, failure, link, endedAt } = report;
+  const mailed = { table: 'export_runs', entityId, id: runId, identifier: run.identifier } as const;
+  return soonest(await Promise.all([
+    to.length === 0 ? null : mailOnce(deps, mailed, { to, subject, text }, 'export'),
+    alertConnections(deps, { kind: 'export', entityId, runId }, exporter.notifyConnections, {
+      kind: 'exporter', identifier, run: run.identifier, alert, failure, text: line, link, ended_at: endedAt,
+    }),
+  ]));
 }
 
 async function makerOf({ db }: Dependencies, { createdBy }: DataExporter): Promise<string[]> {

@@ -5,20 +5,28 @@ import { findSyncById } from '../../store/syncs/syncs.ts';
 import { mailOnce } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { alertConnections, soonest } from './alert-connections.ts';
 
-/** Mails the addresses that the sync names about a run that needs attention. */
+/** Tells the addresses and connections that the sync names of a run that needs attention, side by side. */
 export async function mailAlert(deps: Dependencies, { entityId, runId }: JobClaim): Promise<RetryAfter | null> {
   const run = await findRunById(deps.db, entityId, runId);
   const sync = run && await findSyncById(deps.db, entityId, run.syncId);
-  if (!sync || !run.alert || sync.alerts.emails.length === 0) return null;
+  if (!sync || !run.alert) return null;
+  const { emails, connections } = sync.alerts;
   const { read, written, unchanged, ignored, failed } = run.progress;
-  const { subject, text } = syncMail({
-    syncId: sync.identifier, runId: run.identifier, alert: run.alert,
-    failure: run.failure?.status ?? null,
+  const link = `${deps.publicUrl}/api/syncs/${sync.identifier}/runs/${run.identifier}`;
+  const failure = run.failure?.status ?? null;
+  const endedAt = (run.endedAt ?? run.receivedAt).toISOString();
+  const { subject, text, line } = syncMail({
+    syncId: sync.identifier, runId: run.identifier, alert: run.alert, failure,
     counts: { read, written, unchanged, ignored, failed },
-    startedAt: (run.startedAt ?? run.receivedAt).toISOString(), endedAt: (run.endedAt ?? run.receivedAt).toISOString(),
-    link: `${deps.publicUrl}/api/syncs/${sync.identifier}/runs/${run.identifier}`,
+    startedAt: (run.startedAt ?? run.receivedAt).toISOString(), endedAt, link,
   });
   const mailed = { table: 'sync_runs', entityId, id: runId, identifier: run.identifier } as const;
-  return mailOnce(deps, mailed, { to: sync.alerts.emails, subject, text }, 'sync');
+  return soonest(await Promise.all([
+    emails.length === 0 ? null : mailOnce(deps, mailed, { to: emails, subject, text }, 'sync'),
+    alertConnections(deps, { kind: 'sync', entityId, runId }, connections, {
+      kind: 'sync', identifier: sync.identifier, run: run.identifier, alert: run.alert, failure, text: line, link, ended_at: endedAt,
+    }),
+  ]));
 }

@@ -7,3 +7,9 @@ export const mailAttempt = z.object({
   tries: z.int(),
   reason: z.string().nullable().describe('Why Millrace did not send it, and what to do'),
 });
+
+/** How the alert of a run stands at each connection that gets it. */
+export const alertedConnections = z.array(mailAttempt.extend({
+  connection: z.string(),
+  state: mailAttempt.shape.state.nullable().describe('As that of the mail; null: Millrace has not sent it yet'),
+}));

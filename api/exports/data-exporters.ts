@@ -11,6 +11,7 @@ import { bodyFlag, bodyInteger, email, identifier, name, text, textArray } from 
 import { operation } from '../core/operation.ts';
 
 const MAX_EMAILS = 20;
+const MAX_CONNECTIONS = 5;
 const MAX_NAMED = 1_000;
 const MIB = 1024 ** 2;
 const PART_BYTES = { min: MIB, max: 5 * 1024 * MIB };
@@ -90,6 +91,8 @@ const others = {
     .describe('Start of the first export: a date in the entity\'s time zone, or a date and time; by default it exports all data'),
   notify_emails: textArray(email, MAX_EMAILS).optional()
     .describe('Addresses that get mails about failures and late rows; by default the creator\'s'),
+  notify_connections: textArray(identifier, MAX_CONNECTIONS).optional()
+    .describe('Connections that get the same as alerts, such as one to Slack; by default none'),
   check: bodyFlag.optional().describe('True: test the bucket first, and store nothing if the test fails'),
 };
 
@@ -143,6 +146,7 @@ export const DataExporter = ListedDataExporter.extend({
   export_since: instant.describe('Start of the first export; null: it exports all data'),
   exported_until: instant.describe('Start of the next export; null before the first successful run'),
   notify_emails: z.array(z.string()),
+  notify_connections: z.array(z.string()),
   failures: z.int().describe('Number of scheduled runs that failed since the last success'),
   paused_at: instant.describe('When failures paused its daily runs; to resume them, activate the exporter'),
   paused_reason: z.string().nullable(),

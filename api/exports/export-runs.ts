@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { EXPORT_ALERTS, EXPORT_RUN_CAUSES, EXPORT_RUN_STATES } from '../../domain/exports/exporter.ts';
 import { identifier, text } from '../core/input.ts';
-import { mailAttempt } from '../core/mail.ts';
+import { alertedConnections, mailAttempt } from '../core/mail.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 import { Export } from './data-exporters.ts';
@@ -45,6 +45,7 @@ export const ExportRun = z.object({
   published_at: instant.describe('When the run had written the manifest'),
   alert: z.enum(EXPORT_ALERTS).nullable().describe('The mail that the run caused; late: rows came after the export of their window'),
   mail: mailAttempt.nullable(),
+  alerted: alertedConnections,
 }).meta({ id: 'ExportRun' });
 export type ExportRun = z.output<typeof ExportRun>;
 

@@ -82,8 +82,9 @@ export const deleteConnection = operation({
   params,
 });
 
-export const CONNECTION_SIDES = ['source', 'destination'] as const;
-const as = z.enum(CONNECTION_SIDES).optional().describe('For a connector that can be both; by default source');
+export const CONNECTION_SIDES = ['source', 'destination', 'alerts'] as const;
+const as = z.enum(CONNECTION_SIDES).optional()
+  .describe('For a connector that can be several; by default the first of source, destination, alerts');
 
 export const ConnectionCheck = z.object({
   ok: z.boolean(),

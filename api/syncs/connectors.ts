@@ -6,6 +6,7 @@ export const Connector = z.object({
   title: z.string(),
   source: z.boolean().describe('True if a sync can read from it'),
   destination: z.boolean().describe('True if a sync can write to it'),
+  alerts: z.boolean().describe('True if alerts of syncs and exporters can go to it'),
   settings: z.record(z.string(), z.unknown()).describe('JSON schema of the settings; secrets are writeOnly'),
 }).meta({ id: 'Connector' });
 export type Connector = z.output<typeof Connector>;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { RUN_ERROR_TYPES } from '../../domain/imports/import-error-type.ts';
 import { RUN_CAUSES } from '../../domain/syncs/sync-codes.ts';
 import { customerId, identifier, queryFlag } from '../core/input.ts';
-import { mailAttempt } from '../core/mail.ts';
+import { alertedConnections, mailAttempt } from '../core/mail.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
@@ -49,6 +49,7 @@ export const SyncRun = z.object({
   alert: z.enum(['failed', 'paused', 'recovered', 'records', 'held']).nullable()
     .describe('The mail that the run caused. records: too many failed records; held: the run removed nothing'),
   mail: mailAttempt.nullable(),
+  alerted: alertedConnections,
 }).meta({ id: 'SyncRun' });
 export type SyncRun = z.output<typeof SyncRun>;
 

@@ -5,7 +5,7 @@ import { fieldErrors, type GivenField, type MappingError, targetErrors } from '.
 import { SCHEMA_RULES } from '../../domain/syncs/sync-codes.ts';
 import type { EachMember } from '../../domain/syncs/sync-members.ts';
 import { scheduleError, type SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
-import { bodyFlag, bodyInteger, closedObject, email, identifier, jsonObject, name, text } from '../core/input.ts';
+import { bodyFlag, bodyInteger, closedObject, email, identifier, jsonObject, name, text, textArray } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 import { SyncRun } from './sync-runs.ts';
@@ -92,7 +92,6 @@ export function givenSchedule({ cron, zone, every_minutes: everyMinutes, jitter_
   return cron === undefined ? { everyMinutes: everyMinutes!, jitterSeconds } : { cron, zone: zone ?? 'UTC', jitterSeconds };
 }
 
-const MAX_EMAILS = 20;
 const MAX_KEY_FIELDS = 10;
 const MAX_FIELDS = 1_000;
 
@@ -139,9 +138,10 @@ const MappingBody = closedObject({
 } satisfies EachMember<'mapping', z.ZodType>);
 
 const AlertsBody = closedObject({
-  emails: z.array(email).max(MAX_EMAILS).optional().describe('Recipients of mails about the sync; by default the user who makes it'),
+  emails: z.array(email).max(20).optional().describe('Recipients of mails about the sync; by default the user who makes it'),
+  connections: textArray(identifier, 5).optional().describe('Connections that get the alerts, too, such as one to Slack; by default none'),
   failed_records: bodyInteger({ min: 1, max: 1_000_000_000 }).nullable().optional()
-    .describe('Send a mail about each run with at least this many failed records; null (default): never'),
+    .describe('Send an alert about each run with at least this many failed records; null (default): never'),
   pause_after: bodyInteger({ min: 1, max: 1_000 }).nullable().optional()
     .describe('Pause the sync after this many failed runs in a row; by default 5; null: never'),
 } satisfies EachMember<'alerts', z.ZodType>);
@@ -171,6 +171,7 @@ export const SyncChange = z.object({
 export type SyncChange = z.output<typeof SyncChange>;
 
 const instant = z.iso.datetime().nullable();
+const texts = z.array(z.string());
 
 /** The definition of a sync, with defaults for the members that the request left out. */
 export const SyncDefinition = z.object({
@@ -194,7 +195,7 @@ export const SyncDefinition = z.object({
     cron: z.string().optional(), zone: z.string().optional(), every_minutes: z.int().optional(), jitter_seconds: z.int(),
   }).nullable(),
   on_schema_change: z.enum(SCHEMA_RULES),
-  alerts: z.object({ emails: z.array(z.string()), failed_records: z.int().nullable(), pause_after: z.int().nullable() }),
+  alerts: z.object({ emails: texts, connections: texts, failed_records: z.int().nullable(), pause_after: z.int().nullable() }),
 }).meta({ id: 'SyncDefinition' });
 export type SyncDefinition = z.output<typeof SyncDefinition>;
 

@@ -11,11 +11,11 @@ import { resolveEnd } from './sync-ends.ts';
 type Settings = { properties: Record<string, { writeOnly?: true }>; required?: string[] };
 type AddOptions = { connector: string; settings: string };
 type UpdateOptions = { name?: string; settings?: string };
-type SideOptions = { as?: 'source' | 'destination' };
+type SideOptions = { as?: 'source' | 'destination' | 'alerts' };
 
 const CONNECTION = ['<connection>', 'its name, or its identifier'] as const;
 const FROM_FILE = 'a JSON file with the settings, secrets among them; - for standard input';
-const AS = ['--as <side>', 'source or destination, of a connector that is both'] as const;
+const AS = ['--as <side>', 'source, destination or alerts, of a connector that is several'] as const;
 /** It was done, and the connection does not work. */
 const DOES_NOT_WORK = 2;
 
@@ -69,8 +69,9 @@ async function list(context: CommandContext): Promise<number> {
 
 async function listConnectors({ client, console, terminal: { width } }: CommandContext): Promise<number> {
   const connectors = await client.listConnectors();
-  console.log(table(['connector', 'title', 'is', 'settings'], connectors.map(({ name, title, source, destination, settings }) => [
-    name, title, [source ? 'source' : '', destination ? 'destination' : ''].filter(Boolean).join(', '), settingList(settings as Settings),
+  console.log(table(['connector', 'title', 'is', 'settings'], connectors.map(({ name, title, source, destination, alerts, settings }) => [
+    name, title, Object.entries({ source, destination, alerts }).filter(([, is]) => is).map(([side]) => side).join(', '),
+    settingList(settings as Settings),
   ]), width));
   return 0;
 }

@@ -25,12 +25,19 @@ export function reportRun(run: FoundSyncRun, terminal: Terminal): string {
   if (state === 'canceled' && !run.dry_run) lines.push('what was written before it was canceled stays');
   if (run.failure !== null) lines.push(printable(run.failure.message));
   if (!hasEnded(run) && run.fault !== null) lines.push(waiting(run));
+  lines.push(...alertLines(run));
   lines.push(...removalLines(run, terminal), ...schemaLines(run, terminal));
   lines.push(...errorCounts(run.errors_by_type, 'records', terminal, `syncs errors ${id}`));
   if (hasEnded(run) && run.open !== null && run.open < ignored + failed) {
     lines.push('', `still open: ${run.open} (records failed and ignored that no re-drive has brought)`);
   }
   return lines.join('\n');
+}
+
+/** Of alerts that did not arrive, or of which nobody knows. */
+export function alertLines({ alerted }: Pick<FoundSyncRun, 'alerted'>): string[] {
+  return alerted.filter(({ state }) => state === 'not_sent' || state === 'unknown').map(({ connection, state, reason }) =>
+    `the alert to ${connection} ${state === 'unknown' ? 'may not have arrived' : 'was not sent'}: ${printable(reason ?? '')}`);
 }
 
 /** Why nothing goes on, and until when the source, or the destination, is left alone. */

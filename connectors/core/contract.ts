@@ -130,6 +130,30 @@ export type Writing = {
   isRemoval: boolean;
 };
 
+/** What is told of a run that needs attention: identifiers, Millrace's own words and a link. Nothing that somebody else chose. */
+export type Alert = {
+  kind: 'sync' | 'exporter';
+  /** Of the sync or exporter. */
+  identifier: string;
+  run: string;
+  /** Why: failed, paused, recovered, and others by kind. */
+  alert: string;
+  /** The status of the run's failure. */
+  failure: string | null;
+  /** All of it in one line, without the link. */
+  text: string;
+  link: string;
+  /** ISO 8601. */
+  ended_at: string;
+};
+
+/** Where alerts go. Both refuse as sources do. */
+export type AlertChannel<Settings> = {
+  check(settings: Settings, context: ConnectorContext): Promise<void>;
+  /** An alert may come twice: `run` and `alert` tell. */
+  send(settings: Settings, alert: Alert, context: ConnectorContext): Promise<void>;
+};
+
 export type Connector<Settings = never> = {
   /** In the API and in the store: small letters, digits and dashes. */
   name: string;
@@ -138,6 +162,7 @@ export type Connector<Settings = never> = {
   settings: z.ZodType<Settings>;
   source?: Source<Settings>;
   destination?: Destination<Settings>;
+  alerts?: AlertChannel<Settings>;
 };
 
 /** A connector of any settings: what is given to its functions has been parsed by its own schema. */

@@ -1,9 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { Refusal } from '../../domain/core/refusal.ts';
-import type { ConnectorContext } from '../core/contract.ts';
+import type { Alert, ConnectorContext } from '../core/contract.ts';
+import type { GuardedAnswer } from '../core/guarded-fetch.ts';
 import { jsonAnswer } from '../core/json-answer.ts';
-import { sourceRefusal } from '../core/source-refusal.ts';
+import { postForAnswer } from '../core/post-json.ts';
 
 export type WebhookTarget = { url: string; secret: string };
 
@@ -24,22 +25,26 @@ const ADVICE = 'check the address, and that the receiver knows the same secret';
  * over the time of sending and the body, so that a receiver may refuse what somebody else sends again later.
  */
 export async function sendToWebhook(
-  { url, secret }: WebhookTarget, sent: WebhookBody, { fetch, signal }: ConnectorContext,
+  target: WebhookTarget, sent: WebhookBody, context: ConnectorContext,
 ): Promise<unknown> {
-  const body = bodyOf(sent);
+  return jsonAnswer(await postSigned(target, { idempotencyKey: sent.idempotencyKey, body: bodyOf(sent) }, context));
+}
+
+/** `{"alert": …}`, signed as records are. */
+export async function sendAlertToWebhook(target: WebhookTarget, alert: Alert, context: ConnectorContext): Promise<void> {
+  const sent = { idempotencyKey: `${alert.run}-${alert.alert}`, body: JSON.stringify({ alert }) };
+  await (await postSigned(target, sent, context)).end();
+}
+
+function postSigned(
+  { url, secret }: WebhookTarget, { idempotencyKey, body }: { idempotencyKey: string; body: string }, context: ConnectorContext,
+): Promise<GuardedAnswer> {
   const seconds = Math.floor(Date.now() / 1000);
   const headers = {
-    'Content-Type': 'application/json',
-    'Idempotency-Key': sent.idempotencyKey,
+    'Idempotency-Key': idempotencyKey,
     'X-Millrace-Signature': `t=${seconds},v1=${createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')}`,
   };
-  const answer = await fetch.request(url, { method: 'POST', body, signal, headers, advice: ADVICE });
-  // After some redirects the body is asked for no more, and nothing of it has arrived.
-  if (answer.url !== new URL(url).href) {
-    await answer.end();
-    throw sourceRefusal('source_refused', `${new URL(url).host} redirects what is sent to it: use the address that it redirects to`);
-  }
-  return jsonAnswer(answer);
+  return postForAnswer(url, { body, headers, advice: ADVICE }, context);
 }
 
 /** Statuses that say that nothing will be taken like this, whatever the records are (RFC 9110, 15.5). */

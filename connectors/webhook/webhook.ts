@@ -1,10 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
-import { connector, harmless, secret } from '../core/contract.ts';
+import { connector, type ConnectorContext, harmless, secret } from '../core/contract.ts';
 import { refineBy } from '../core/refine-by.ts';
-import { sendToWebhook } from './send-to-webhook.ts';
+import { sendAlertToWebhook, sendToWebhook, type WebhookTarget } from './send-to-webhook.ts';
 import { writeWebhook } from './write-webhook.ts';
+
+const check = (settings: WebhookTarget, context: ConnectorContext) => {
+  const batchId = `check-${randomUUID()}`;
+  const sent = { idempotencyKey: `${batchId}-1`, batchId, stream: '', isRemoval: false, records: [] };
+  return sendToWebhook(settings, sent, context).then(() => undefined);
+};
 
 const WebhookSettings = z.object({
   url: z.string({ error: 'give the address' }).superRefine(refineBy('the address', sourceUrlError))
@@ -22,11 +28,9 @@ export const webhook = connector({
   title: 'Signed webhook',
   settings: WebhookSettings,
   destination: {
-    async check(settings, context) {
-      const batchId = `check-${randomUUID()}`;
-      await sendToWebhook(settings, { idempotencyKey: `${batchId}-1`, batchId, stream: '', isRemoval: false, records: [] }, context);
-    },
+    check,
     discover: async () => null,
     write: writeWebhook,
   },
+  alerts: { check, send: sendAlertToWebhook },
 });

@@ -35,20 +35,25 @@ const HEADLINES: Record<ExportReport['alert'], string> = {
 const LATE_TOLD = 20;
 
 /**
- * The mail about a run that somebody should know of: what happened, what to do, and a link. It has nothing that somebody else
- * chose: nothing of a row, since a mail cannot be erased, no name and no message of an outside system.
+ * The mail about a run that somebody should know of, and the same in a line: what happened, what to do, and a link. It has nothing
+ * that somebody else chose: nothing of a row, since a mail cannot be erased, no name and no message of an outside system.
  */
-export function exportMail(report: ExportReport): { subject: string; text: string } {
+export function exportMail(report: ExportReport): { subject: string; text: string; line: string } {
   const title = `Exporter ${oneLine(report.exporterId, MAX_NAME)}`;
   const parts = [
-    [`${title}: ${HEADLINES[report.alert]}.`, ...report.failure === null ? [] : [reasonOf(report.failure)]],
+    [`${title}: ${HEADLINES[report.alert]}.`, ...reasonLines(report)],
     [windowLine(report), ...isGood(report) ? aligned([['rows', report.rows]]) : []],
     adviceLines(report),
     [oneLine(report.link)],
     [`Run ${oneLine(report.runId, MAX_NAME)}, from ${oneLine(report.startedAt, MAX_NAME)} to ${oneLine(report.endedAt, MAX_NAME)}`],
   ];
   const text = parts.filter((lines) => lines.length > 0).map((lines) => lines.join('\n')).join('\n\n');
-  return { subject: `${title}: ${HEADLINES[report.alert]}`, text: `${text}\n` };
+  const subject = `${title}: ${HEADLINES[report.alert]}`;
+  return { subject, text: `${text}\n`, line: [`${subject}.`, ...reasonLines(report)].join(' ') };
+}
+
+function reasonLines({ failure }: ExportReport): string[] {
+  return failure === null ? [] : [reasonOf(failure)];
 }
 
 function isGood({ alert }: ExportReport): boolean {

@@ -23,10 +23,11 @@ const HEADLINES: Record<SyncReport['alert'], string> = {
 };
 
 /**
- * The mail about a run that somebody should know of: identifiers, counts and a link. It has nothing that somebody else chose:
+ * The mail about a run that somebody should know of, and the same in a line: identifiers, counts and a link. It has nothing that
+ * somebody else chose:
  * nothing of a record, since a mail cannot be erased, no name and no message of an outside system.
  */
-export function syncMail(report: SyncReport): { subject: string; text: string } {
+export function syncMail(report: SyncReport): { subject: string; text: string; line: string } {
   const title = `Sync ${oneLine(report.syncId, MAX_NAME)}`;
   const parts = [
     [`${title}: ${HEADLINES[report.alert]}.`, ...reasonLines(report)],
@@ -36,7 +37,8 @@ export function syncMail(report: SyncReport): { subject: string; text: string } 
     [`Run ${oneLine(report.runId, MAX_NAME)}, from ${oneLine(report.startedAt, MAX_NAME)} to ${oneLine(report.endedAt, MAX_NAME)}`],
   ];
   const text = parts.filter((lines) => lines.length > 0).map((lines) => lines.join('\n')).join('\n\n');
-  return { subject: `${title}: ${HEADLINES[report.alert]}`, text: `${text}\n` };
+  const subject = `${title}: ${HEADLINES[report.alert]}`;
+  return { subject, text: `${text}\n`, line: [`${subject}.`, ...reasonLines(report)].join(' ') };
 }
 
 function reasonLines({ failure, alert }: SyncReport): string[] {

@@ -13,7 +13,7 @@ export const SYNC_MEMBERS = {
   'mapping.customer': ['field', 'type'],
   'mapping.fields': ['from', 'to', 'value', 'drop', 'as', 'format', 'zone', 'decimal', 'true', 'false', 'separator'],
   'schedule': ['cron', 'zone', 'every_minutes', 'jitter_seconds'],
-  'alerts': ['emails', 'failed_records', 'pause_after'],
+  'alerts': ['emails', 'connections', 'failed_records', 'pause_after'],
 } as const;
 
 /** A schema for each of the members at `P`, and for nothing else. */

@@ -8,6 +8,7 @@ import { cancelExportRunsOf } from '../../store/exports/export-runs.ts';
 import { audit } from '../http/audit.ts';
 import { type Route, route } from '../http/route.ts';
 import { followExporterSoon } from '../jobs/start-soon.ts';
+import { requireAlertConnections } from '../syncs/connection-record.ts';
 import { checkBucket } from './exporter-check.ts';
 import { changedMembers, readExporter } from './exporter-definition.ts';
 import { knownExporter, listedExporters, revealExporter, showExporter } from './exporter-record.ts';
@@ -32,6 +33,7 @@ const createExporter = route(api.createDataExporter, async ({ body, keepReply, .
   const definition = await read(deps.db, (tx) => readExporter(tx, entityId, body, null));
   if (body.check) await checkBucket(who, deps, null, definition);
   return write(deps.db, async (tx) => {
+    await requireAlertConnections(tx, entityId, definition.notifyConnections, 'notify_connections');
     if (await lockExporterCount(tx, entityId) >= MAX_EXPORTERS) {
       refuse(409, 'conflict', `The entity has ${MAX_EXPORTERS} data exporters, which is the most: delete one first`);
     }
@@ -53,6 +55,7 @@ const changeExporter = route(api.updateDataExporter, async ({ params: { exporter
     const before = await storedExporter(tx, deps, entityId, exporter_id, lockExporter);
     if (tried !== null) refuseChangedMeanwhile(before, tried);
     const definition = await readExporter(tx, entityId, body, before);
+    await requireAlertConnections(tx, entityId, definition.notifyConnections, 'notify_connections');
     const changed = changedMembers(before, definition);
     if (changed.length > 0) await updateExporter(tx, deps.secrets, before, definition);
     const details = { members: changed.join(' ') };

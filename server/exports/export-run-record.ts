@@ -5,6 +5,7 @@ import { type ExportRecord, listExportRecords } from '../../store/exports/export
 import type { ExportRun } from '../../store/exports/export-run-record.ts';
 import { findExportRun } from '../../store/exports/export-runs.ts';
 import { listJobIdentifiers } from '../../store/jobs/jobs.ts';
+import { listRunAlerts } from '../../store/jobs/run-alerts.ts';
 import { wholeSeconds } from '../http/whole-seconds.ts';
 import { knownExporter } from './exporter-record.ts';
 
@@ -12,7 +13,10 @@ import { knownExporter } from './exporter-record.ts';
 export async function showExportRuns(db: Queryable, entityId: number, runs: ExportRun[]): Promise<api.ExportRun[]> {
   const records = Map.groupBy(await listExportRecords(db, entityId, runs.map(({ id }) => id)), ({ runId }) => runId);
   const roots = await listJobIdentifiers(db, 'export', entityId, runs.flatMap(({ rerunOf }) => rerunOf ?? []));
-  return runs.map((run) => show(run, records.get(run.id) ?? [], roots.get(run.rerunOf ?? 0) ?? null));
+  const alerted = await listRunAlerts(db, 'export', entityId, runs.map(({ id }) => id));
+  return runs.map((run) => ({
+    ...show(run, records.get(run.id) ?? [], roots.get(run.rerunOf ?? 0) ?? null), alerted: alerted.get(run.id) ?? [],
+  }));
 }
 
 export async function showExportRun(db: Queryable, run: ExportRun): Promise<api.ExportRun> {
@@ -26,7 +30,7 @@ export async function knownExportRun(db: Queryable, entityId: number, exporterId
   return run?.exporterId === exporter.id ? run : refuse(404, 'not_found', 'Run not found');
 }
 
-function show(run: ExportRun, records: ExportRecord[], rerunOf: string | null): api.ExportRun {
+function show(run: ExportRun, records: ExportRecord[], rerunOf: string | null): Omit<api.ExportRun, 'alerted'> {
   return {
     identifier: run.identifier, cause: run.cause, state: run.state,
     window: { kind: run.window.kind, start: seconds(run.window.start), end: wholeSeconds(run.window.end) }, days: run.days,

@@ -24,7 +24,7 @@ const MEMBERS = {
   name: 'name', type: 'export_configuration', bucketName: 'bucket_name', subfolder: 'subfolder', region: 'aws_region',
   endpoint: 'endpoint', accountId: 'aws_account_id', roleName: 'aws_role_name', appIds: 'app_ids', sorIds: 'sor_ids',
   exportedData: 'exported_data', format: 'format', includeHeaders: 'include_headers', encryptionType: 'encryption_type',
-  partBytes: 'part_bytes', exportsSince: 'export_since', notifyEmails: 'notify_emails',
+  partBytes: 'part_bytes', exportsSince: 'export_since', notifyEmails: 'notify_emails', notifyConnections: 'notify_connections',
 } as const satisfies Record<keyof NewExporter, keyof api.DataExporterChange>;
 
 const SECRET_MEMBERS = {
@@ -60,6 +60,7 @@ export async function readExporter(
     partBytes: or(body.part_bytes, before?.partBytes) ?? DEFAULTS.partBytes,
     exportsSince: since.value,
     notifyEmails: or(body.notify_emails, before?.notifyEmails) ?? [],
+    notifyConnections: or(body.notify_connections, before?.notifyConnections) ?? [],
     secrets: { accessKeyId, secretAccessKey, encryptionKey },
   };
 }

@@ -59,7 +59,7 @@ function showSettings(exporter: DataExporter) {
     aws_region: exporter.region, encryption_type: exporter.encryptionType ?? '', aws_account_id: exporter.accountId,
     aws_role_name: exporter.roleName, endpoint: exporter.endpoint, format: exporter.format, include_headers: exporter.includeHeaders,
     part_bytes: exporter.partBytes, export_since: exporter.exportsSince && wholeSeconds(exporter.exportsSince),
-    notify_emails: exporter.notifyEmails,
+    notify_emails: exporter.notifyEmails, notify_connections: exporter.notifyConnections,
   };
 }
 

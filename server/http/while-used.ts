@@ -3,10 +3,12 @@ import { quote } from '../../domain/core/text-limits.ts';
 
 const MAX_NAMED = 5;
 
-/** Refuses to delete what syncs use. */
-export function refuseWhileUsed(what: 'connection' | 'System of Record', syncs: readonly string[]): void {
-  if (syncs.length === 0) return;
-  const names = syncs.slice(0, MAX_NAMED).map(quote).join(', ');
-  const others = syncs.length > MAX_NAMED ? `, and ${syncs.length - MAX_NAMED} more` : '';
-  refuse(409, 'conflict', `The ${what} is used by syncs: ${names}${others}. Delete them first`);
+/** Refuses to delete what syncs or exporters use, by their names. */
+export function refuseWhileUsed(
+  what: 'connection' | 'System of Record', users: readonly string[], { kind = 'syncs', advice = 'Delete them first' } = {},
+): void {
+  if (users.length === 0) return;
+  const names = users.slice(0, MAX_NAMED).map(quote).join(', ');
+  const others = users.length > MAX_NAMED ? `, and ${users.length - MAX_NAMED} more` : '';
+  refuse(409, 'conflict', `The ${what} is used by ${kind}: ${names}${others}. ${advice}`);
 }

@@ -29,9 +29,11 @@ const checkConnection = route(api.checkConnection, async ({ params: { connection
 const listStreams = route(api.listStreams, async ({ params: { connection_id }, query, log, ...who }, deps) => {
   const asked = await findAsked(connection_id, query.as, who.caller, deps);
   const { entityId } = who.caller;
+  const { connector, side } = asked;
+  if (side === 'alerts') return refuseField('as', `must be source or destination: alerts have no streams`);
   const outcome = await call(asked, { entityId, withinMs: deps.limits.discoverMs, log }, deps, (settings, context) =>
     // Each side has its own type of answer.
-    asked.connector[asked.side]!.discover(settings, context) as Promise<Stream[] | null>);
+    connector[side]!.discover(settings, context) as Promise<Stream[] | null>);
   const details = outcome.ok ? { ...detailsOf(asked, outcome), streams: outcome.value?.length ?? null } : detailsOf(asked, outcome);
   await write(deps.db, (tx) => audit(tx, who, { action: 'discover', subjectKind: 'connection', subject: connection_id, details }));
   if (!outcome.ok) throw outcome.refusal;

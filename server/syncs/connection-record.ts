@@ -1,7 +1,8 @@
 import type * as api from '../../api/syncs/connections.ts';
-import { refuse } from '../../domain/core/refusal.ts';
+import { connectorOf, connectors } from '../../connectors/catalog.ts';
+import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import type { Queryable } from '../../store/core/database.ts';
-import { type Connection, findConnection } from '../../store/syncs/connections.ts';
+import { type Connection, findConnection, lockConnection } from '../../store/syncs/connections.ts';
 import { showSettings } from './connection-settings.ts';
 
 export function showConnection(connection: Connection): api.Connection {
@@ -12,6 +13,21 @@ export function showConnection(connection: Connection): api.Connection {
     created_at: connection.createdAt.toISOString(),
     updated_at: connection.updatedAt.toISOString(),
   };
+}
+
+/** Holds connections that are to get alerts until the transaction ends; refuses one that is not there, or takes none. */
+export async function requireAlertConnections(
+  tx: Queryable, entityId: number, identifiers: readonly string[], element: string,
+): Promise<void> {
+  for (const [index, identifier] of identifiers.entries()) {
+    const at = `${element}.${index}`;
+    if (identifiers.indexOf(identifier) < index) refuseField(at, 'is the same as an earlier one: name each connection once');
+    const found = await lockConnection(tx, entityId, identifier)
+      ?? refuseField(at, 'is no identifier of a connection here: GET /api/connections lists them');
+    if (connectorOf(found).alerts) continue;
+    const fitting = connectors.filter(({ alerts }) => alerts !== undefined).map(({ name }) => name).join(', ');
+    refuseField(at, `is of ${found.connector}, which takes no alerts: these do: ${fitting}`);
+  }
 }
 
 /** The caller's connection, found or, with `lockConnection`, held. */

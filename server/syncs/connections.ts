@@ -2,6 +2,7 @@ import * as api from '../../api/syncs/connections.ts';
 import { connectorOf } from '../../connectors/catalog.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
 import { type Tx, write } from '../../store/core/database.ts';
+import { listExportersAlerting } from '../../store/exports/data-exporters.ts';
 import {
   type Connection, countConnections, deleteConnection, insertConnection, listConnections, lockConnection,
   openSecretSettings, renameConnection, type SettingValues, updateConnectionSettings,
@@ -72,9 +73,11 @@ const deleteTheConnection = route(api.deleteConnection, async ({ params: { conne
   await write(db, async (tx) => {
     const { entityId } = who.caller;
     // Held, so that no sync can take it up meanwhile.
-    const { id } = await knownConnection(tx, entityId, connection_id, lockConnection);
-    refuseWhileUsed('connection', await listSyncsOf(tx, entityId, id));
-    await deleteConnection(tx, entityId, id);
+    const connection = await knownConnection(tx, entityId, connection_id, lockConnection);
+    refuseWhileUsed('connection', await listSyncsOf(tx, entityId, connection));
+    const exporters = await listExportersAlerting(tx, entityId, connection.identifier);
+    refuseWhileUsed('connection', exporters, { kind: 'exporters', advice: 'Take it out of their notify_connections first' });
+    await deleteConnection(tx, entityId, connection.id);
     await audit(tx, who, { action: 'delete', subjectKind: 'connection', subject: connection_id });
   });
   return noResult();

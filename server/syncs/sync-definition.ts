@@ -9,9 +9,10 @@ import { findSor } from '../../store/attributes/systems-of-records.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { type Connection, lockConnection } from '../../store/syncs/connections.ts';
 import type { NewSync, SyncAlerts, SyncDestination } from '../../store/syncs/sync-record.ts';
+import { requireAlertConnections } from './connection-record.ts';
 import { givenMapping } from './sync-mapping.ts';
 
-const DEFAULTS = { removalLimit: 50, pauseAfter: 5 };
+const DEFAULTS = { removalLimit: 50, alerts: { connections: [], failedRecords: null, pauseAfter: 5 } };
 
 /**
  * A sync as a caller says it; what is left out is as in `before`, or by default. Refuses, by its wire element, all that does not
@@ -38,8 +39,9 @@ export async function readDefinition(
     removalLimit: body.removal_limit ?? before?.removalLimit ?? DEFAULTS.removalLimit,
     schedule,
     schemaRule: body.on_schema_change ?? before?.schemaRule ?? 'ignore',
-    alerts: readAlerts(body.alerts, before?.alerts ?? { emails: defaultEmails, failedRecords: null, pauseAfter: DEFAULTS.pauseAfter }),
+    alerts: readAlerts(body.alerts, before?.alerts ?? { ...DEFAULTS.alerts, emails: defaultEmails }),
   };
+  await gather(errors, () => requireAlertConnections(tx, entityId, sync.alerts.connections, 'alerts.connections'));
   if (mode === 'full') sync.cursorField = null;
   refuseFields([...errors, ...misfits({ ...sync, destination, mapping }, body)]);
   return { ...sync, destination: destination!, mapping: mapping! };
@@ -124,6 +126,7 @@ function readSchedule(body: api.SyncChange['schedule'], before: SyncSchedule | n
 function readAlerts(body: api.SyncChange['alerts'], before: SyncAlerts): SyncAlerts {
   return {
     emails: body?.emails ?? before.emails,
+    connections: body?.connections ?? before.connections,
     failedRecords: body?.failed_records === undefined ? before.failedRecords : body.failed_records,
     pauseAfter: body?.pause_after === undefined ? before.pauseAfter : body.pause_after,
   };

@@ -73,7 +73,9 @@ function define(sync: NewSync, { connections, sors }: NamesIn): api.SyncDefiniti
     mapping: { customer: mapping.customer, fields: mapping.fields.map(showField), other_fields: mapping.otherFields, empty: mapping.empty },
     mode: sync.mode, cursor_field: sync.cursorField, removes: sync.removes, removal_limit: sync.removalLimit,
     schedule: schedule && showSchedule(schedule), on_schema_change: sync.schemaRule,
-    alerts: { emails: alerts.emails, failed_records: alerts.failedRecords, pause_after: alerts.pauseAfter },
+    alerts: {
+      emails: alerts.emails, connections: alerts.connections, failed_records: alerts.failedRecords, pause_after: alerts.pauseAfter,
+    },
   };
 }
 

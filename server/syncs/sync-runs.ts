@@ -4,6 +4,7 @@ import { jobRefOf } from '../../domain/jobs/job.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import { countErrorsRedriven } from '../../store/imports/import-errors.ts';
 import { findNextJob, listJobIdentifiers } from '../../store/jobs/jobs.ts';
+import { listRunAlerts } from '../../store/jobs/run-alerts.ts';
 import { listLogLines } from '../../store/syncs/sync-log.ts';
 import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { cancelRun, countRuns, findRun, findRunById, findWaitingRedrive, insertRun, listRuns } from '../../store/syncs/sync-runs.ts';
@@ -20,8 +21,11 @@ const listTheRuns = route(api.listSyncRuns, async ({ params: { sync_id }, query,
   const sync = await knownSync(db, entityId, sync_id);
   const runs = await listRuns(db, entityId, sync.id, rowsOf(query));
   const roots = await listJobIdentifiers(db, 'sync', entityId, runs.flatMap(({ rootId }) => rootId ?? []));
+  const alerted = await listRunAlerts(db, 'sync', entityId, runs.map(({ id }) => id));
   const now = new Date();
-  const shown = runs.map((run) => showRun(run, { now, rootIdentifier: roots.get(run.rootId ?? 0) ?? null, redriven: null }));
+  const shown = runs.map((run) => showRun(run, {
+    now, rootIdentifier: roots.get(run.rootId ?? 0) ?? null, redriven: null, alerted: alerted.get(run.id),
+  }));
   return showPage(settings, `/api/syncs/${sync_id}/runs`, query, await countRuns(db, entityId, sync.id), shown);
 });
 
@@ -100,7 +104,8 @@ const viewSample = route(api.viewDryRunSample, async ({ params: { sync_id, run_i
 async function showWhole(db: Queryable, run: SyncRun): Promise<api.SyncRun> {
   const root = run.rootId === null ? null : await findRunById(db, run.entityId, run.rootId);
   const redriven = await countErrorsRedriven(db, run.entityId, run.id);
-  return showRun(run, { now: new Date(), rootIdentifier: root?.identifier ?? null, redriven });
+  const alerted = (await listRunAlerts(db, 'sync', run.entityId, [run.id])).get(run.id);
+  return showRun(run, { now: new Date(), rootIdentifier: root?.identifier ?? null, redriven, alerted });
 }
 
 export const syncRunRoutes: Route[] = [listTheRuns, viewRun, findTheRun, cancelTheRun, redriveRun, viewLog, viewSample];

@@ -6,8 +6,9 @@ import type { Queryable, Tx } from './database.ts';
  */
 export type MailState = 'sending' | 'sent' | 'filed' | 'not_sent' | 'unknown';
 
-/** What has a mail of its own: columns mail_state, mail_tries and mail_reason tell of it. */
-export type Mailed = { table: 'imports' | 'sync_runs' | 'export_runs' | 'gdpr_mails'; entityId: number; id: number } | MailedLink;
+/** What has a mail of its own, or an alert by another way: columns mail_state, mail_tries and mail_reason tell of it. */
+export type Mailed =
+  { table: 'imports' | 'sync_runs' | 'export_runs' | 'gdpr_mails' | 'run_alerts'; entityId: number; id: number } | MailedLink;
 
 /** What is mailed as a link. */
 export type LinkRow = { table: 'invitations'; entityId: number; id: number } | { table: 'password_resets'; id: number };
@@ -33,7 +34,8 @@ export async function beginMail(tx: Tx, mailed: Mailed, recipients: number): Pro
     await updateRow(tx, mailed, row, 'unknown', 'the process ended while the mail was on its way');
     return null;
   }
-  const mayGo = 'tokenHash' in mailed || await countRecipients(tx, mailed.entityId, recipients);      // links have limits of their own
+  // Links have limits of their own; an alert has no recipients, and goes where its owner has a connection to.
+  const mayGo = 'tokenHash' in mailed || recipients === 0 || await countRecipients(tx, mailed.entityId, recipients);
   const link = 'tokenHash' in mailed ? [mailed.tokenHash] : [];
   const at = row.values.length;
   const changes = [

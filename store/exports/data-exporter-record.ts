@@ -29,6 +29,8 @@ export type NewExporter = {
   exportsSince: Date | null;
   /** Who is told of failures; none: whoever made it. */
   notifyEmails: string[];
+  /** The identifiers of the connections that are told, too. */
+  notifyConnections: string[];
 };
 
 /** Null where an exporter has none. */
@@ -60,7 +62,8 @@ export type ExporterRow = {
   entity_id: number; id: number; identifier: string; name: string; type: NewExporter['type']; bucket_name: string; subfolder: string;
   aws_region: string; endpoint: string | null; aws_account_id: string | null; aws_role_name: string | null;
   app_ids: number[]; sor_ids: number[]; exported_data: string[]; format: ExportFormat; include_headers: boolean;
-  encryption_type: string | null; part_bytes: number; exports_since: Date | null; notify_emails: string[]; active: boolean;
+  encryption_type: string | null; part_bytes: number; exports_since: Date | null; notify_emails: string[];
+  notify_connections: string[]; active: boolean;
   failures: number; paused_at: Date | null; paused_reason: string | null; exported_until: Date | null; revision: number;
   scheduled_until: Date | null; initial_run_at: Date | null; last_run_at: Date | null; created_by: number | null;
   creator_uid: string | null; created_at: Date; updated_at: Date;
@@ -72,7 +75,8 @@ export function toExporter(row: ExporterRow): DataExporter {
     subfolder: row.subfolder, region: row.aws_region, endpoint: row.endpoint, accountId: row.aws_account_id,
     roleName: row.aws_role_name, appIds: row.app_ids, sorIds: row.sor_ids, exportedData: row.exported_data, format: row.format,
     includeHeaders: row.include_headers, encryptionType: row.encryption_type, partBytes: row.part_bytes,
-    exportsSince: row.exports_since, notifyEmails: row.notify_emails, active: row.active, failures: row.failures,
+    exportsSince: row.exports_since, notifyEmails: row.notify_emails, notifyConnections: row.notify_connections,
+    active: row.active, failures: row.failures,
     paused: row.paused_at && { at: row.paused_at, reason: row.paused_reason! }, exportedUntil: row.exported_until,
     revision: row.revision, scheduledUntil: row.scheduled_until, initialRunAt: row.initial_run_at, lastRunAt: row.last_run_at,
     createdBy: row.created_by === null ? null : { id: row.created_by, uid: row.creator_uid! },

@@ -8,7 +8,8 @@ const LIVING = 'x.entity_id = $1 AND x.deleted_at IS NULL';
 
 /** What a caller says of an exporter, in the order of `definitionValues`, and then its secrets in that of `sealed`. */
 const DEFINITION = ['name', 'type', 'bucket_name', 'subfolder', 'aws_region', 'endpoint', 'aws_account_id', 'aws_role_name', 'app_ids',
-  'sor_ids', 'exported_data', 'format', 'include_headers', 'encryption_type', 'part_bytes', 'exports_since', 'notify_emails'] as const;
+  'sor_ids', 'exported_data', 'format', 'include_headers', 'encryption_type', 'part_bytes', 'exports_since', 'notify_emails',
+  'notify_connections'] as const;
 const SECRETS = ['aws_access_key_id', 'aws_secret_access_key', 'encryption_key'] as const;
 const COLUMNS = [...DEFINITION, ...SECRETS];
 const PLACES = COLUMNS.map((_, index) => `$${index + 3}`);
@@ -16,7 +17,7 @@ const PLACES = COLUMNS.map((_, index) => `$${index + 3}`);
 function definitionValues(exporter: NewExporter): unknown[] {
   return [exporter.name, exporter.type, exporter.bucketName, exporter.subfolder, exporter.region, exporter.endpoint, exporter.accountId,
     exporter.roleName, exporter.appIds, exporter.sorIds, exporter.exportedData, exporter.format, exporter.includeHeaders,
-    exporter.encryptionType, exporter.partBytes, exporter.exportsSince, exporter.notifyEmails];
+    exporter.encryptionType, exporter.partBytes, exporter.exportsSince, exporter.notifyEmails, exporter.notifyConnections];
 }
 
 type SealedColumn = (typeof SECRETS)[number];
@@ -156,4 +157,12 @@ export async function deleteExporter(tx: Queryable, entityId: number, id: number
     `UPDATE data_exporters SET deleted_at = now(), active = false, scheduled_until = NULL,
        ${SECRETS.map((column) => `${column} = NULL`).join(', ')}, deletion_key = NULL
      WHERE entity_id = $1 AND id = $2`, [entityId, id]);
+}
+
+/** The names of the exporters that send their alerts to a connection. */
+export async function listExportersAlerting(db: Queryable, entityId: number, connection: string): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>(
+    'SELECT name FROM data_exporters WHERE entity_id = $1 AND $2 = ANY (notify_connections) AND deleted_at IS NULL ORDER BY name',
+    [entityId, connection]);
+  return rows.map(({ name }) => name);
 }

@@ -10,6 +10,8 @@ export type SyncDestination = { sorId: number } | { connectionId: number; stream
 export type SyncAlerts = {
   /** Who is told; nobody where it is empty. */
   emails: string[];
+  /** The identifiers of the connections that are told, too. */
+  connections: string[];
   /** A run with at least so many failed records is told of; null: none is. */
   failedRecords: number | null;
   /** After so many failed runs in a row it is paused; null: never. */
@@ -56,7 +58,8 @@ export type Sync = NewSync & {
 };
 
 /** Columns of syncs, with the creator. */
-type SyncColumns = Omit<Sync, 'destination' | 'paused' | 'createdBy'> & PauseColumns & CreatorColumns & {
+type SyncColumns = Omit<Sync, 'destination' | 'paused' | 'createdBy' | 'alerts'> & PauseColumns & CreatorColumns & {
+  alerts: Omit<SyncAlerts, 'connections'> & Partial<SyncAlerts>;
   sorId: number | null; destinationId: number | null; destinationStream: string | null; destinationKey: string[] | null;
 };
 
@@ -64,6 +67,7 @@ export function toSync(columns: SyncColumns): Sync {
   const { sorId, destinationId, destinationStream, destinationKey, pausedAt, pausedReason, createdBy, creatorUid, ...sync } = columns;
   return {
     ...sync,
+    alerts: { ...sync.alerts, connections: sync.alerts.connections ?? [] },      // stored before there were any
     destination: sorId === null ? { connectionId: destinationId!, stream: destinationStream!, key: destinationKey! } : { sorId },
     paused: pauseOf({ pausedAt, pausedReason }),
     createdBy: creatorOf({ createdBy, creatorUid }),

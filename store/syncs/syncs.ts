@@ -84,11 +84,13 @@ export async function listSyncsInto(db: Queryable, entityId: number, sorId: numb
   return rows.map(({ name }) => name);
 }
 
-/** The names of the syncs that read from a connection, or write to it. */
-export async function listSyncsOf(db: Queryable, entityId: number, connectionId: number): Promise<string[]> {
+/** The names of the syncs that read from a connection, write to it, or send it their alerts. */
+export async function listSyncsOf(
+  db: Queryable, entityId: number, { id, identifier }: { id: number; identifier: string },
+): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
-    `SELECT s.name FROM syncs s WHERE ${LIVING} AND (s.connection_id = $2 OR s.destination_id = $2) ORDER BY s.name`,
-    [entityId, connectionId]);
+    `SELECT s.name FROM syncs s WHERE ${LIVING} AND (s.connection_id = $2 OR s.destination_id = $2
+       OR s.alerts -> 'connections' ? $3) ORDER BY s.name`, [entityId, id, identifier]);
   return rows.map(({ name }) => name);
 }
 

@@ -14,7 +14,7 @@ export async function storedSync(tx: Queryable, { entity, sor, user }: World, sy
     name: `Sync ${made}`, connectionId: 1, stream: 'people', destination: { sorId: sor.id },
     mapping: { customer: { field: 'email', type: 'user_id' }, fields: [], otherFields: 'keep', empty: 'fail' },
     mode: 'incremental', cursorField: 'email', removes: false, removalLimit: 50, schedule: null, schemaRule: 'ignore',
-    alerts: { emails: [], failedRecords: null, pauseAfter: null }, ...sync,
+    alerts: { emails: [], connections: [], failedRecords: null, pauseAfter: null }, ...sync,
   }, user.id))!;
 }
 

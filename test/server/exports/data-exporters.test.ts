@@ -38,7 +38,8 @@ describe('a data exporter', () => {
       ...KEYS, encryption_type: 'aes-256-CBC', encryption_key: FILE_KEY,
       deletion_key: expect.stringMatching(/^[0-9a-f]{64}$/) as string, aws_account_id: null, aws_role_name: null,
       endpoint: 'https://minio.example.com', format: 'csv', include_headers: true, part_bytes: 2 * MIB,
-      export_since: '2026-01-31T11:30:00Z', exported_until: null, notify_emails: ['data@example.com'], failures: 0, paused_at: null,
+      export_since: '2026-01-31T11:30:00Z', exported_until: null, notify_emails: ['data@example.com'],
+      notify_connections: [], failures: 0, paused_at: null,
       paused_reason: null, created_by: { id: world.user.id, uid: world.user.uid },
       created_at: expect.stringMatching(/^\S+:\d\dZ$/) as string, updated_at: expect.stringMatching(/^\S+:\d\dZ$/) as string,
     });
@@ -181,6 +182,8 @@ describe('a body', () => {
     [{ part_bytes: MIB - 1 }, { part_bytes: /from 1048576 to 5368709120/ }],
     [{ export_since: '31.01.2026' }, { export_since: /ISO 8601, such as 2026-01-31/ }],
     [{ export_since: '2999-01-01' }, { export_since: /must not be in the future/ }],
+    [{ notify_connections: ['con_none'] }, { 'notify_connections.0': /no identifier of a connection here/ }],
+    [{ notify_connections: Array.from({ length: 6 }, (_, index) => `con_${index}`) }, { notify_connections: /at most 5/ }],
     [{ notify_emails: ['nobody'] }, { 'notify_emails.0': /e-mail address/ }],
     [{ notify_emails: Array.from({ length: 21 }, (_, index) => `n${index}@example.com`) }, { notify_emails: /at most 20/ }],
     [{ name: ' ' }, { name: /blank/ }],

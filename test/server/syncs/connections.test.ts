@@ -10,6 +10,7 @@ import { CLOSED_PORT } from '../../harness/core/closed-port.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld } from '../../harness/core/world.ts';
+import { storedExporter } from '../../harness/exports/stored-exporters.ts';
 import { storedSync } from '../../harness/syncs/stored-syncs.ts';
 import { postgresSettings } from '../http/samples.ts';
 import { testServer, type TestServer } from '../http/test-server.ts';
@@ -199,7 +200,14 @@ describe('a connection', () => {
     const refusal = [409, 'conflict', 'The connection is used by syncs: "To the shop". Delete them first'];
     expect([await remove(source), await remove(target)]).toEqual([refusal, refusal]);
     expect(await stored(source)).toMatchObject({ password: settings.password });
+    await store.db.query(
+      `UPDATE syncs SET connection_id = $2, destination_id = $2, alerts = alerts || jsonb_build_object('connections', ARRAY[$3])
+       WHERE id = $1`, [sync.id, from!.id, target]);
+    expect(await remove(target)).toEqual(refusal);
     await deleteSync(store.db, world.entity.id, sync.id);
+    const exporter = await storedExporter(store.db, store.secrets, world, { notifyConnections: [target] });
+    expect((await remove(target))[2]).toBe('The connection is used by exporters: "Nightly". Take it out of their notify_connections first');
+    await store.db.query('DELETE FROM data_exporters WHERE id = $1', [exporter.id]);
     for (const id of [source, target]) expect((await remove(id))[0]).toBe(200);
   });
 

@@ -40,7 +40,7 @@ function definition({ sor }: World, connectionId: number): NewSync {
     name: 'Customers of the shop', connectionId, stream: 'customers', destination: { sorId: sor.id },
     mapping: { customer: { field: 'email', type: 'user_id' }, fields: [{ from: 'plan' }], otherFields: 'drop', empty: 'fail' },
     mode: 'incremental', cursorField: 'updated_at', removes: false, removalLimit: 50, schedule: { everyMinutes: 15, jitterSeconds: 0 },
-    schemaRule: 'ignore', alerts: { emails: [], failedRecords: null, pauseAfter: 5 },
+    schemaRule: 'ignore', alerts: { emails: [], connections: [], failedRecords: null, pauseAfter: 5 },
   };
 }
 

@@ -62,6 +62,12 @@ describe('a definition is refused with what is wrong named, and what would be ri
     ['a jitter as long as the distance', () => ({ schedule: { every_minutes: 1, jitter_seconds: 60 } }), 'schedule.jitter_seconds',
       /0 to 59/],
     ['an address that is none', () => ({ alerts: { emails: ['me'] } }), 'alerts.emails.0', /must be an e-mail address/],
+    ['a connection for alerts that is none', () => ({ alerts: { connections: ['con_none'] } }), 'alerts.connections.0',
+      /is no identifier of a connection here/],
+    ['a connection that takes no alerts', () => ({ alerts: { connections: [connections['http-file']] } }), 'alerts.connections.0',
+      /is of http-file, which takes no alerts: these do: webhook, slack/],
+    ['a connection for alerts twice', () => ({ alerts: { connections: [connections['webhook'], connections['webhook']] } }),
+      'alerts.connections.1', /is the same as an earlier one/],
     ['a misspelt member of alerts', () => ({ alerts: { email: [] } }), 'alerts.email', /did you mean emails\?/],
   ];
 

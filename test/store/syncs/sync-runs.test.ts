@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   world = await makeWorld(store);
-  sync = await storedSync(store.db, world, { alerts: { emails: [], failedRecords: null, pauseAfter: 1 } });
+  sync = await storedSync(store.db, world, { alerts: { emails: [], connections: [], failedRecords: null, pauseAfter: 1 } });
 });
 
 const asked = async (run: Partial<NewRun> = {}) =>

@@ -1,7 +1,9 @@
+import { text } from 'node:stream/consumers';
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { NewExporter } from '../../../store/exports/data-exporter-record.ts';
 import { listExportRecords } from '../../../store/exports/export-files.ts';
 import { findExportRun } from '../../../store/exports/export-runs.ts';
+import { httpSource } from '../../harness/core/http-source.ts';
 import { breakAfter, loseAnswer, s3Error, type S3Proxy, s3Proxy, SLOW_DOWN } from '../../harness/core/s3-proxy.ts';
 import { testS3, type TestS3 } from '../../harness/core/s3.ts';
 import { useStack } from '../../harness/core/stack.ts';
@@ -10,6 +12,7 @@ import { waitFor } from '../../harness/core/wait.ts';
 import {
   askForExport, DAY, exportEnded, type ExportWorld, insertEvents, makeExportWorld, readExport, runExport,
 } from '../../harness/exports/exports.ts';
+import { ask } from '../../harness/syncs/syncs.ts';
 
 const ROLE = { accountId: '123456789012', roleName: 'millrace-exports' };
 const EVENTS = 3_000;
@@ -75,8 +78,22 @@ it('a bucket that is away for longer is waited for, and the run tells why', asyn
 
 it('a bucket that is gone fails the run in the words of the provider, and the next run exports its day', async () => {
   const world = await worldBehindProxy({ bucketName: 'gone-for-good' });
+  const chat = await httpSource();
+  const posted: string[] = [];
+  const url = chat.serve('/chat', (request, response) => void text(request).then((body) => {
+    posted.push(body);
+    response.writeHead(200).end();
+  }));
+  const { identifier } = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
+    name: 'Chat', connector: 'slack', settings: { url },
+  });
+  await ask(stack.app, world, 'PUT', `/api/data_exporters/${world.exporter.identifier}`, { notify_connections: [identifier] });
   const failed = await runExport(stack, world);
   expect(failed).toMatchObject({ state: 'failed', failure: { status: 'source_refused' }, alert: 'failed' });
+  await waitFor('the alert', async () => posted.length === 1);
+  expect(JSON.parse(posted[0]!)).toEqual({
+    text: expect.stringMatching(new RegExp(`^Exporter ${world.exporter.identifier}: a run failed\\. .* http://millrace\\.test/api/`)),
+  });
   expect(failed.failure!.message).toContain('NoSuchBucket');
   await stack.store.db.query('UPDATE data_exporters SET bucket_name = $2 WHERE id = $1', [world.exporter.id, s3.settings.bucket]);
   const end = new Date(DAY.end.getTime() + 3_600_000);

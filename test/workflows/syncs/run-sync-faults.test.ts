@@ -1,8 +1,12 @@
+import { createHmac } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { findRun } from '../../../store/syncs/sync-runs.ts';
 import { findSync } from '../../../store/syncs/syncs.ts';
 import { type Answer, endlessBytes, file, httpSource, inTurn, silence, status } from '../../harness/core/http-source.ts';
+import { rememberSecret } from '../../harness/core/people.ts';
 import { smtpServer } from '../../harness/core/smtp.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
@@ -15,6 +19,8 @@ let world: World;
 let shop: Shop;
 let smtp: Awaited<ReturnType<typeof smtpServer>>;
 const web = await httpSource();
+const WEBHOOK_SECRET = 'zqwebhooksecret-alerts';
+for (const secret of [WEBHOOK_SECRET, 'zqchannelsecret']) rememberSecret(secret);
 
 beforeAll(async () => {
   smtp = await smtpServer();
@@ -128,7 +134,55 @@ describe('a source that can\'t be read for now', () => {
   });
 });
 
+/** An address that keeps what is posted there, and a connection to it. */
+async function channel(name: string, connector: 'slack' | 'webhook', answer: number): Promise<{ connection: string; posted: Posted[] }> {
+  const posted: Posted[] = [];
+  const url = web.serve(`/${name}/zqchannelsecret`, (request, response) => void (async () => {
+    posted.push({ headers: request.headers, text: await text(request) });
+    response.writeHead(answer).end('ok');
+  })());
+  const settings = connector === 'slack' ? { url } : { url, secret: WEBHOOK_SECRET };
+  const { identifier: connection } = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
+    name, connector, settings,
+  });
+  return { connection, posted };
+}
+
+type Posted = { headers: IncomingHttpHeaders; text: string };
+type AlertedRun = { alerted: { connection: string; state: string | null; tries: number; reason: string | null }[] };
+
 describe('a sync that keeps failing', () => {
+  it('tells a chat and a signed webhook as well, each once, in a line that nobody else chose; what is refused is told of', async () => {
+    const [chat, hook] = [await channel('Chat', 'slack', 200), await channel('Hook', 'webhook', 204)];
+    const gone = await channel('Gone', 'slack', 404);
+    const connections = [chat, hook, gone].map(({ connection }) => connection);
+    const url = web.serve('/nothing.csv', status(404));
+    const sync = await syncOfFile(url, { name: 'Lose at evil.example', alerts: { emails: [], connections } });
+    const run = await runSync(stack, world, sync);
+    const path = `/api/syncs/${sync}/runs/${run.identifier}`;
+    const alerted = await waitFor('the alerts', async () => {
+      const found = (await ask<AlertedRun>(stack.app, world, 'GET', path)).alerted;
+      return found.length === 3 && found.every(({ state }) => state !== null && state !== 'sending') ? found : null;
+    });
+    const by = new Map(alerted.map(({ connection, ...outcome }) => [connection, outcome]));
+    expect(connections.map((connection) => by.get(connection))).toEqual([
+      { state: 'sent', tries: 1, reason: null }, { state: 'sent', tries: 1, reason: null },
+      { state: 'not_sent', tries: 1, reason: expect.stringContaining('404') },
+    ]);
+    expect(by.get(gone.connection)!.reason).not.toContain('zqchannelsecret');
+    const line = `Sync ${sync}: a run failed. The outside system, or its settings, must be corrected first. The link shows the details.`;
+    expect(chat.posted.map(({ text: body }) => JSON.parse(body))).toEqual([{ text: `${line} http://millrace.test${path}` }]);
+    const [{ headers, text: body }] = hook.posted as [Posted];
+    expect([hook.posted.length, JSON.parse(body)]).toEqual([1, {
+      alert: {
+        kind: 'sync', identifier: sync, run: run.identifier, alert: 'failed', failure: 'source_refused', text: line,
+        link: `http://millrace.test${path}`, ended_at: run.endedAt!.toISOString(),
+      },
+    }]);
+    const [, time, signature] = /^t=(\d+),v1=(\w+)$/.exec(String(headers['x-millrace-signature']))!;
+    expect(createHmac('sha256', WEBHOOK_SECRET).update(`${time}.${body}`).digest('hex')).toBe(signature);
+  });
+
   it('is paused and mails; once it works again it says so', async () => {
     const url = web.serve('/failing.csv', inTurn(status(404), status(404), csv('back-1,gold')));
     const sync = await syncOfFile(url, { name: 'Win at evil.example', alerts: { emails: ['ops@example.com'], pause_after: 2 } });

@@ -1,0 +1,51 @@
+import { Context } from '@temporalio/activity';
+import type { Alert } from '../../connectors/core/contract.ts';
+import { redacted } from '../../connectors/core/redacted.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
+import { insertRunAlert } from '../../store/jobs/run-alerts.ts';
+import { findConnection } from '../../store/syncs/connections.ts';
+import { sendOnce, type Sent } from '../core/mail-once.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { openConnection } from './open-connection.ts';
+
+/** What such a refusal says may go better later. */
+const MAY_GO_LATER = new Set<unknown>(['source_unavailable', 'transfer_broken']);
+
+/** A run whose alert is sent, by its kind. */
+export type AlertedRun = { kind: 'sync' | 'export'; entityId: number; runId: number };
+
+/** Sends an alert to each of the connections, side by side; when the first of them is to be tried again. */
+export async function alertConnections(
+  deps: Dependencies, run: AlertedRun, connections: readonly string[], alert: Alert,
+): Promise<RetryAfter | null> {
+  return soonest(await Promise.all(connections.map((identifier) => alertOne(deps, run, identifier, alert))));
+}
+
+/** The first of several waits; null: nothing is waited for. */
+export function soonest(waits: readonly (RetryAfter | null)[]): RetryAfter | null {
+  const due = waits.filter((wait) => wait !== null);
+  return due.length === 0 ? null : { againInMs: Math.min(...due.map(({ againInMs }) => againInMs)) };
+}
+
+async function alertOne(deps: Dependencies, { kind, ...run }: AlertedRun, identifier: string, alert: Alert): Promise<RetryAfter | null> {
+  const connection = await findConnection(deps.db, run.entityId, identifier);
+  if (!connection) return null;
+  const id = await insertRunAlert(deps.db, kind, run, connection.id);
+  return sendOnce(deps, { table: 'run_alerts', entityId: run.entityId, id }, { recipients: 0, name: `${kind}: alert` },
+    () => send(deps, run.entityId, connection.id, alert));
+}
+
+async function send(deps: Dependencies, entityId: number, connectionId: number, alert: Alert): Promise<Sent> {
+  let secrets = {};
+  try {
+    const { connector, settings, secretSettings } = await openConnection(deps, entityId, connectionId);
+    secrets = secretSettings;
+    const signal = AbortSignal.any([deps.draining, Context.current().cancellationSignal]);
+    await connector.alerts!.send(settings, alert, { ...deps.outside, signal, log: () => undefined });
+    return { outcome: 'sent', reason: null, isRetryable: false };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return { outcome: 'not_sent', reason: redacted(error.message, secrets), isRetryable: MAY_GO_LATER.has(error.status) };
+  }
+}

@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { sourceUrlError } from '../../domain/core/source-url.ts';
+import { type Alert, connector, type ConnectorContext, secret } from '../core/contract.ts';
+import { postJson } from '../core/post-json.ts';
+import { refineBy } from '../core/refine-by.ts';
+
+/** An address of an incoming webhook lets anybody write who knows it. */
+const SlackSettings = z.object({
+  url: secret(z.string({ error: 'give the address' }).superRefine(refineBy('the address', sourceUrlError)))
+    .describe('Address of the incoming webhook, as Slack, Mattermost, Rocket.Chat or Google Chat shows it'),
+});
+
+const ADVICE = 'make a new incoming webhook, and give its address';
+
+/** `&`, `<` and `>` are Slack's markup (Slack: Formatting text for app surfaces, Escaping text). */
+function slackText(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+function post({ url }: z.output<typeof SlackSettings>, text: string, context: ConnectorContext): Promise<void> {
+  return postJson(url, { body: JSON.stringify({ text: slackText(text) }), advice: ADVICE }, context);
+}
+
+/** A chat that takes `{"text": …}` at an address of its own. Whether it does is seen by a line that is posted there. */
+export const slack = connector({
+  name: 'slack',
+  title: 'Slack, or a chat with compatible incoming webhooks',
+  settings: SlackSettings,
+  alerts: {
+    check: (settings, context) => post(settings, 'Millrace can post its alerts here.', context),
+    send: (settings, { text, link }: Alert, context) => post(settings, `${text} ${link}`, context),
+  },
+});
