@@ -62,6 +62,7 @@ const TAKEN = new Set([
     ]),
     ...['name', 'subfolder', 'aws_access_key_id', 'aws_secret_access_key'].map((field) => `${name} body.${field}: unknown`),
     `${name} body.subfolder: empty`, `${name} body.subfolder: long`, `${name} body.notify_emails: empty`,
+    `${name} body.notify_connections: empty`,
   ]),
   'POST /api/gdpr/holds body.user_id: unknown', 'POST /api/gdpr/holds body.reason: unknown', 'POST /api/gdpr/holds body.reason: long',
   'GET /api/gdpr/holds query.user_id: unknown', 'GET /api/gdpr/identifiers query.user_id: unknown',
