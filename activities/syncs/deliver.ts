@@ -100,7 +100,7 @@ function revived(delivery: Delivery): Delivery {
   return { ...delivery, items };
 }
 
-/** What is answered is written down so often, and before an error is told: it is not sent again. */
+/** What is answered is written down so often, and before an error is thrown: it is not sent again. */
 const NOTE_EVERY_MS = 1_000;
 
 async function send(

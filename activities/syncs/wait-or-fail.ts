@@ -1,7 +1,8 @@
 import type { Refusal } from '../../domain/core/refusal.ts';
-import { waitBeforeRetry } from '../../domain/jobs/patience.ts';
+import { nextTry } from '../../domain/jobs/patience.ts';
 import { write } from '../../store/core/database.ts';
-import { updateRunError, updateRunFromStart } from '../../store/syncs/sync-run-progress.ts';
+import { updateRunTrouble } from '../../store/jobs/jobs.ts';
+import { updateRunFromStart } from '../../store/syncs/sync-run-progress.ts';
 import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { lockRun } from '../../store/syncs/sync-runs.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
@@ -15,15 +16,12 @@ export async function waitOrFail(deps: Dependencies, job: SyncJob, refusal: Refu
   const waiting = await write(deps.db, async (tx) => {
     const run = await lockRun(tx, job.key);
     if (!run) return 'gone';
-    const now = Date.now();
-    const before = troubleBefore(job.run, run, status);
-    const tries = before.tries + 1;
-    const failingSince = before.failingSince ?? new Date(now);
-    const waitMs = waitBeforeRetry({ status, extra }, { tries, failingForMs: now - failingSince.getTime(), patienceMs: deps.patienceMs });
-    if (waitMs === null) return null;
-    await updateRunError(tx, run, { tries, failingSince, fault: message, waitsUntil: new Date(now + waitMs) });
+    const limits = { now: new Date(), patienceMs: deps.patienceMs };
+    const next = nextTry({ status, extra }, troubleBefore(job.run, run, status), limits);
+    if (next === null) return null;
+    await updateRunTrouble(tx, 'sync', run, next, message);
     if (status === 'source_changed') await updateRunFromStart(tx, run);
-    return { againInMs: waitMs };
+    return { againInMs: next.waitMs };
   });
   if (waiting === 'gone') return null;
   if (waiting === null) await endSyncRun(deps, job.key, { status: String(status), message });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { RIGHTS } from '../../domain/accounts/rights.ts';
 import { bodyFlag, email, identifier, jsonObject, name, newPassword, PASSWORD_CHARS, text } from '../core/input.ts';
+import { MAIL_STATES } from '../core/mail.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
@@ -61,7 +62,7 @@ export const Invitation = z.object({
   invited_by: z.int().describe('id of the user who invites'),
   created_at: z.string(),
   expires_at: z.string().describe('When the link stops working'),
-  mail: z.object({ state: z.enum(['waiting', 'sending', 'sent', 'filed', 'not_sent', 'unknown']), reason: z.string().nullable() }),
+  mail: z.object({ state: z.enum(['waiting', ...MAIL_STATES]), reason: z.string().nullable() }),
 }).meta({ id: 'Invitation' });
 export type Invitation = z.output<typeof Invitation>;
 

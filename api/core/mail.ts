@@ -1,8 +1,10 @@
 import { z } from 'zod';
 
+export const MAIL_STATES = ['sending', 'sent', 'filed', 'not_sent', 'unknown'] as const;
+
 /** How the one mail of a job stands. */
 export const mailAttempt = z.object({
-  state: z.enum(['sending', 'sent', 'filed', 'not_sent', 'unknown'])
+  state: z.enum(MAIL_STATES)
     .describe('filed: there is no mail server, and the mail lies in a file; unknown: the process ended while it sent the mail'),
   tries: z.int(),
   reason: z.string().nullable().describe('Why Millrace did not send it, and what to do'),

@@ -37,7 +37,7 @@ export const PrivacyRequest = z.object({
   identifier: z.string(), type: z.enum(GDPR_TYPES), state: z.enum(GDPR_STATES),
   device_id: z.string().nullable().describe('Null once the person is erased'),
   user_id: z.string().nullable()
-    .describe('The user for whom a user token vouched; null: the request covers the data that the device itself sent'),
+    .describe('The user that a user token vouches for; null: the request covers the data that the device itself sent'),
   received_at: z.iso.datetime(),
 }).meta({ id: 'PrivacyRequest' });
 export type PrivacyRequest = z.output<typeof PrivacyRequest>;

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { Client, SorAttribute } from '../../api/client.ts';
-import { refuse } from '../../domain/core/refusal.ts';
 import { VALUE_TYPES } from '../../domain/attributes/attribute-value.ts';
+import { refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { addGroup } from '../core/group.ts';
 import { nearestOf } from '../core/nearest.ts';

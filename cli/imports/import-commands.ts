@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
 import { DELIMITERS, ENCODINGS } from '../../domain/core/csv-bytes.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { findSorId } from '../attributes/find-sor.ts';
 import { DECIMALS } from '../../domain/core/table-format.ts';
+import { findSorId } from '../attributes/find-sor.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { writeOut } from '../core/write-out.ts';
 import { errorOptions, type ErrorsOptions, IMPORT_HEADS, printErrorList } from './error-list.ts';

@@ -3,8 +3,8 @@ import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Delimiter, Encoding } from '../../domain/core/csv-bytes.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { findSorId } from '../attributes/find-sor.ts';
 import type { Decimal } from '../../domain/core/table-format.ts';
+import { findSorId } from '../attributes/find-sor.ts';
 import type { CommandContext } from '../core/command-context.ts';
 import { findSorKey } from './sor-key.ts';
 

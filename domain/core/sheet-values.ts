@@ -77,7 +77,7 @@ export function columnOf(reference: string): number | undefined {
   return column > MAX_COLUMNS ? undefined : column - 1;
 }
 
-/** A longer record is refused by whoever reads it (csv-splitter.ts), so no more of it is made. */
+/** csv-splitter.ts refuses a longer record, so no more of it is made. */
 const MAX_ROW_CHARACTERS = 1024 * 1024;
 
 /** A row of a sheet as a record of CSV, at least `width` fields long; of a row that is longer than any record may be, its beginning. */

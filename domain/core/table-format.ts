@@ -13,7 +13,7 @@ export type TableFormat = {
   isZip: boolean;
 };
 
-/** How the records of a file are told apart: the lines of a sheet are its rows, whatever line ends their cells have. */
+/** How the records of a file are separated: the lines of a sheet are its rows, whatever line ends their cells have. */
 export type TableSyntax = Pick<TableFormat, 'format' | 'delimiter'>;
 
 /** Of a zip file that holds something, and of one that does not. */

@@ -65,7 +65,7 @@ function waitingLines({ identifier }: GdprReport): string[] {
 function heldLines({ people: all, held }: GdprReport): string[] {
   return [
     `${heldOf(all, held)} on hold.`,
-    'Whoever is on hold is deleted once nothing holds them any more; the status tells why. '
+    'A person on hold is deleted once nothing holds them any more; the status tells why. '
       + 'To see what stands: npx --no-install millrace gdpr holds',
   ];
 }

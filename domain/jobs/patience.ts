@@ -34,3 +34,17 @@ export function waitBeforeRetry({ status, extra }: Pick<Refusal, 'status' | 'ext
   if (typeof asked === 'number') return Math.min(Math.max(asked * 1_000, backOffMs), MAX_ASKED_MS);
   return mayPass ? Math.min(backOffMs, Math.max(patienceMs - failingForMs, FIRST_WAIT_MS)) : backOffMs;
 }
+
+/** What a job keeps of its trouble until its next try; `failingSince` is when the first of the `tries` failed. */
+export type NextTry = { tries: number; failingSince: Date; waitMs: number; waitsUntil: Date };
+
+/** The try after one more that has failed; null: the work has failed for good. */
+export function nextTry(
+  refusal: Pick<Refusal, 'status' | 'extra'>, before: { tries: number; failingSince: Date | null },
+  { now, ...limits }: Pick<Trouble, 'patienceMs' | 'finalTries'> & { now: Date },
+): NextTry | null {
+  const tries = before.tries + 1;
+  const failingSince = before.failingSince ?? now;
+  const waitMs = waitBeforeRetry(refusal, { tries, failingForMs: now.getTime() - failingSince.getTime(), ...limits });
+  return waitMs === null ? null : { tries, failingSince, waitMs, waitsUntil: new Date(now.getTime() + waitMs) };
+}

@@ -1,4 +1,5 @@
 import type { Queryable, Tx } from '../core/database.ts';
+import { NO_TROUBLE } from '../jobs/jobs.ts';
 
 /** A run as one attempt at its files holds it: what an older one does ends without effect. */
 export type AttemptKey = { entityId: number; runId: number; generation: number; attempt: number };
@@ -51,18 +52,9 @@ export async function keepKeyHash(tx: Tx, { entityId, runId }: Key, hash: string
 /** The bucket took something: it is well. */
 export async function updateFaultGone(tx: Tx, { entityId, runId }: Key): Promise<void> {
   await tx.query(
-    `UPDATE export_runs SET tries = 0, failing_since = NULL, fault = NULL, waits_until = NULL
+    `UPDATE export_runs SET ${NO_TROUBLE}
      WHERE entity_id = $1 AND id = $2 AND (tries, fault, waits_until) IS DISTINCT FROM (0, NULL::text, NULL::timestamptz)`,
     [entityId, runId]);
-}
-
-/** The bucket can't be written to for now: `tries` in a row have got no further. */
-export async function updateExportError(
-  tx: Tx, { entityId, runId }: Key,
-  { tries, failingSince, fault, waitsUntil }: { tries: number; failingSince: Date; fault: string; waitsUntil: Date },
-): Promise<void> {
-  await tx.query('UPDATE export_runs SET tries = $3, failing_since = $4, fault = $5, waits_until = $6 WHERE entity_id = $1 AND id = $2',
-    [entityId, runId, tries, failingSince, fault, waitsUntil]);
 }
 
 /** The manifest lies in the bucket. */

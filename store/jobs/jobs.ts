@@ -1,4 +1,5 @@
 import { JobGone, type JobKey, type JobKind, type JobRef } from '../../domain/jobs/job.ts';
+import type { NextTry } from '../../domain/jobs/patience.ts';
 import { readRow } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 
@@ -130,6 +131,19 @@ export async function endRun(
   await endJob(tx, kind, run, state, 'failure_status = $4, failure = $5, alert = $6, waits_until = NULL',
     [failure?.status ?? null, failure?.message ?? null, alert]);
 }
+
+/** Why a run can't go on for now, and until when it waits. */
+export async function updateRunTrouble(
+  tx: Queryable, kind: 'sync' | 'export', { entityId, id }: { entityId: number; id: number }, { tries, failingSince, waitsUntil }: NextTry,
+  fault: string,
+): Promise<void> {
+  await tx.query(
+    `UPDATE ${STORED_JOBS[kind].table} SET tries = $3, failing_since = $4, fault = $5, waits_until = $6 WHERE entity_id = $1 AND id = $2`,
+    [entityId, id, tries, failingSince, fault, waitsUntil]);
+}
+
+/** What a run has of its trouble once it goes on. */
+export const NO_TROUBLE = 'tries = 0, failing_since = NULL, fault = NULL, waits_until = NULL';
 
 /** The oldest job of an owner that waits to be started, where none is running. */
 export async function findNextJob(db: Queryable, kind: 'sync' | 'export', entityId: number, ownerId: number): Promise<JobRef | null> {

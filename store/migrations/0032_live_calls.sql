@@ -1,4 +1,4 @@
--- The last calls of each app as they were taken or refused, for whoever points an SDK here: 100 of an app, for an hour. They are written
+-- The last calls of each app as they were taken or refused, for those who point an SDK here: 100 of an app, for an hour. They are written
 -- apart from what the calls bring, and a crash of the database may lose them.
 create unlogged table live_calls (
   entity_id integer not null references entities on delete cascade,

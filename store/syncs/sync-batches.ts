@@ -1,4 +1,5 @@
 import type { Queryable } from '../core/database.ts';
+import { NO_TROUBLE } from '../jobs/jobs.ts';
 
 /**
  * A batch on its way to a destination that is not ours; `identifier` is the same each time that it is sent, `outcomes` are what the
@@ -27,7 +28,7 @@ export async function updateBatchOutcomes(
 ): Promise<void> {
   await tx.query(
     `WITH noted AS (UPDATE sync_batches SET outcomes = $3 WHERE entity_id = $1 AND run_id = $2 RETURNING run_id)
-     UPDATE sync_runs SET answered = $4, share = $5, tries = 0, failing_since = NULL, fault = NULL, waits_until = NULL
+     UPDATE sync_runs SET answered = $4, share = $5, ${NO_TROUBLE}
      WHERE entity_id = $1 AND id IN (SELECT run_id FROM noted)`, [entityId, runId, outcomes, answered, share]);
 }
 

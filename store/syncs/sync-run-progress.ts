@@ -1,6 +1,7 @@
 import { storableJson } from '../../domain/attributes/json-value.ts';
 import type { SchemaChange } from '../../domain/syncs/schema-change.ts';
 import type { Tx } from '../core/database.ts';
+import { NO_TROUBLE } from '../jobs/jobs.ts';
 import type { RunProgress, SampleRecord, SyncRun } from './sync-run-record.ts';
 
 /** In the transaction of the records that it counts: something came, so the source is well. */
@@ -8,8 +9,7 @@ export async function updateRunProgress(tx: Tx, { entityId, id }: Pick<SyncRun, 
   await tx.query(
     `UPDATE sync_runs SET is_begun = true, position = $3, records_read = $4, records_written = $5, records_unchanged = $6,
        records_ignored = $7, records_failed = $8, unnamed = $9, errors_by_type = $10, bytes = $11, unmapped_fields = $12,
-       batches_taken = $13, records_taken = $14, lanes_done = $15, share = $16, answered = 0, tries = 0, failing_since = NULL, fault = NULL,
-       waits_until = NULL
+       batches_taken = $13, records_taken = $14, lanes_done = $15, share = $16, answered = 0, ${NO_TROUBLE}
      WHERE entity_id = $1 AND id = $2`,
     [entityId, id, progress.position, progress.read, progress.written, progress.unchanged, progress.ignored, progress.failed,
       progress.unnamed, progress.errorsByType, progress.bytes, progress.unmappedFields, progress.batchesTaken, progress.recordsTaken,
@@ -42,15 +42,6 @@ export async function updateSchemaChange(tx: Tx, { entityId, id }: SyncRun, chan
 
 export async function updateSample(tx: Tx, { entityId, id }: SyncRun, sample: SampleRecord[]): Promise<void> {
   await tx.query('UPDATE sync_runs SET sample = $3 WHERE entity_id = $1 AND id = $2', [entityId, id, JSON.stringify(storableJson(sample))]);
-}
-
-/** The source can't be read for now: `tries` in a row have got no further. */
-export async function updateRunError(
-  tx: Tx, { entityId, id }: SyncRun,
-  { tries, failingSince, fault, waitsUntil }: { tries: number; failingSince: Date; fault: string; waitsUntil: Date },
-): Promise<void> {
-  await tx.query('UPDATE sync_runs SET tries = $3, failing_since = $4, fault = $5, waits_until = $6 WHERE entity_id = $1 AND id = $2',
-    [entityId, id, tries, failingSince, fault, waitsUntil]);
 }
 
 /** Counts what was removed, beside what became of the removal as a whole once that is known. */

@@ -222,7 +222,7 @@ describe('a zip file', () => {
     for (const [file, message] of messages) expect(await refusal(file)).toEqual({ status: 'source_refused', message });
   });
 
-  it('is unpacked no further once its reader has gone, or is told to leave', async () => {
+  it('is unpacked no further once its reader has gone, or ends its reading', async () => {
     const file = await zipOf({ 'a.csv': 'x,1\n'.repeat(1_000_000) });
     const late = new AbortController();
     const { chunks } = await canonicalFile(pieces(file, 1000), {}, { scratch, signal: late.signal });
