@@ -7,6 +7,8 @@ import type { RetryAfter } from './retry-after.ts';
 /** A mail that the server could not take is tried again so often, the last time about half an hour later. */
 const TRIES = 6;
 const FIRST_WAIT_MS = 60_000;
+/** A receiver that asks for more time is asked again after this. */
+const MAX_WAIT_MS = 30 * FIRST_WAIT_MS;
 const FILED = 'there is no mail server (SMTP_URL): it lies in the folder outbox of the data folder';
 
 export type MailDependencies = Pick<Dependencies, 'db' | 'mailer' | 'publicUrl' | 'boundary'>;
@@ -23,8 +25,8 @@ export async function mailOnce(
   return sendOnce(deps, mailed, { recipients: mail.to.length, name: `${name}: mail` }, () => send(deps, mail));
 }
 
-/** What came of an attempt. */
-export type Sent = { outcome: MailState; reason: string | null; isRetryable: boolean };
+/** What came of an attempt; `retryAfterMs`: for how long the receiver wants to be left alone. */
+export type Sent = { outcome: MailState; reason: string | null; isRetryable: boolean; retryAfterMs?: number };
 
 /**
  * Notes an attempt down before it is made, and its outcome after, so that nothing is sent again of which nobody knows whether it
@@ -36,11 +38,24 @@ export async function sendOnce(
 ): Promise<RetryAfter | null> {
   const attempt = await write(db, (tx) => beginMail(tx, mailed, recipients));
   if (!attempt) return null;
+  if ('dueInMs' in attempt) return { againInMs: attempt.dueInMs };
   boundary(`${name} noted`);
   const sent = await attemptToSend();
   boundary(`${name} sent`);
-  await updateMail(db, mailed, sent.outcome, sent.reason);
-  return sent.isRetryable && attempt.tries < TRIES ? { againInMs: FIRST_WAIT_MS * 2 ** (attempt.tries - 1) } : null;
+  const againInMs = sent.isRetryable && attempt.tries < TRIES ? waitAfter(attempt.tries, sent.retryAfterMs) : null;
+  await updateMail(db, mailed, sent.outcome, { reason: sent.reason, againInMs });
+  return againInMs === null ? null : { againInMs };
+}
+
+function waitAfter(tries: number, askedMs = 0): number {
+  return Math.max(FIRST_WAIT_MS * 2 ** (tries - 1), Math.min(askedMs, MAX_WAIT_MS));
+}
+
+/** Waits for all of them, also where one fails for a fault of ours; then when the first is to be tried again. */
+export async function sendAll(sends: readonly Promise<RetryAfter | null>[]): Promise<RetryAfter | null> {
+  await Promise.allSettled(sends);
+  const due = (await Promise.all(sends)).filter((wait) => wait !== null);
+  return due.length === 0 ? null : { againInMs: Math.min(...due.map(({ againInMs }) => againInMs)) };
 }
 
 async function send({ mailer }: MailDependencies, mail: Mail): Promise<Sent> {

@@ -1,16 +1,20 @@
-import { Context } from '@temporalio/activity';
 import type { Alert } from '../../connectors/core/contract.ts';
 import { redacted } from '../../connectors/core/redacted.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { insertRunAlert } from '../../store/jobs/run-alerts.ts';
 import { findConnection } from '../../store/syncs/connections.ts';
-import { sendOnce, type Sent } from '../core/mail-once.ts';
+import { sendAll, sendOnce, type Sent } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { openConnection } from './open-connection.ts';
 
 /** What such a refusal says may go better later. */
 const MAY_GO_LATER = new Set<unknown>(['source_unavailable', 'transfer_broken']);
+
+/** Within the drain of a worker, which so finishes what it sends. */
+const MAX_SENDING_MS = 25_000;
+
+const NO_ANSWER = `no answer came within ${MAX_SENDING_MS / 1_000} s`;
 
 /** A run whose alert is sent, by its kind. */
 export type AlertedRun = { kind: 'sync' | 'export'; entityId: number; runId: number };
@@ -19,13 +23,7 @@ export type AlertedRun = { kind: 'sync' | 'export'; entityId: number; runId: num
 export async function alertConnections(
   deps: Dependencies, run: AlertedRun, connections: readonly string[], alert: Alert,
 ): Promise<RetryAfter | null> {
-  return soonest(await Promise.all(connections.map((identifier) => alertOne(deps, run, identifier, alert))));
-}
-
-/** The first of several waits; null: nothing is waited for. */
-export function soonest(waits: readonly (RetryAfter | null)[]): RetryAfter | null {
-  const due = waits.filter((wait) => wait !== null);
-  return due.length === 0 ? null : { againInMs: Math.min(...due.map(({ againInMs }) => againInMs)) };
+  return sendAll(connections.map((identifier) => alertOne(deps, run, identifier, alert)));
 }
 
 async function alertOne(deps: Dependencies, { kind, ...run }: AlertedRun, identifier: string, alert: Alert): Promise<RetryAfter | null> {
@@ -38,14 +36,19 @@ async function alertOne(deps: Dependencies, { kind, ...run }: AlertedRun, identi
 
 async function send(deps: Dependencies, entityId: number, connectionId: number, alert: Alert): Promise<Sent> {
   let secrets = {};
+  const signal = AbortSignal.timeout(MAX_SENDING_MS);
   try {
     const { connector, settings, secretSettings } = await openConnection(deps, entityId, connectionId);
     secrets = secretSettings;
-    const signal = AbortSignal.any([deps.draining, Context.current().cancellationSignal]);
     await connector.alerts!.send(settings, alert, { ...deps.outside, signal, log: () => undefined });
     return { outcome: 'sent', reason: null, isRetryable: false };
   } catch (error) {
+    if (signal.aborted) return { outcome: 'unknown', reason: NO_ANSWER, isRetryable: false };
     if (!(error instanceof Refusal)) throw error;
-    return { outcome: 'not_sent', reason: redacted(error.message, secrets), isRetryable: MAY_GO_LATER.has(error.status) };
+    const { retry_after: seconds } = error.extra;
+    return {
+      outcome: 'not_sent', reason: redacted(error.message, secrets), isRetryable: MAY_GO_LATER.has(error.status),
+      ...typeof seconds === 'number' ? { retryAfterMs: seconds * 1_000 } : {},
+    };
   }
 }

@@ -2,10 +2,10 @@ import type { JobClaim } from '../../domain/jobs/job.ts';
 import { syncMail } from '../../domain/syncs/sync-mail.ts';
 import { findRunById } from '../../store/syncs/sync-runs.ts';
 import { findSyncById } from '../../store/syncs/syncs.ts';
-import { mailOnce } from '../core/mail-once.ts';
+import { mailOnce, sendAll } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { alertConnections, soonest } from './alert-connections.ts';
+import { alertConnections } from './alert-connections.ts';
 
 /** Tells the addresses and connections that the sync names of a run that needs attention, side by side. */
 export async function mailAlert(deps: Dependencies, { entityId, runId }: JobClaim): Promise<RetryAfter | null> {
@@ -23,10 +23,10 @@ export async function mailAlert(deps: Dependencies, { entityId, runId }: JobClai
     startedAt: (run.startedAt ?? run.receivedAt).toISOString(), endedAt, link,
   });
   const mailed = { table: 'sync_runs', entityId, id: runId, identifier: run.identifier } as const;
-  return soonest(await Promise.all([
-    emails.length === 0 ? null : mailOnce(deps, mailed, { to: emails, subject, text }, 'sync'),
+  return sendAll([
+    ...emails.length === 0 ? [] : [mailOnce(deps, mailed, { to: emails, subject, text }, 'sync')],
     alertConnections(deps, { kind: 'sync', entityId, runId }, connections, {
       kind: 'sync', identifier: sync.identifier, run: run.identifier, alert: run.alert, failure, text: line, link, ended_at: endedAt,
     }),
-  ]));
+  ]);
 }

@@ -103,5 +103,14 @@ function resolveNames(body: Record<string, unknown>, ends: SyncEnds): { resolved
     if ('error' in found) errors.push({ element: `${side}.${kind}`, message: found.error });
     else end![kind] = found.identifier;
   }
+  const alerts = resolved.alerts as { connections?: unknown } | null | undefined;
+  const channels = typeof alerts === 'object' && alerts !== null ? alerts.connections : undefined;
+  if (!Array.isArray(channels)) return { resolved, errors };
+  for (const [index, given] of channels.entries()) {
+    if (typeof given !== 'string') continue;
+    const found = resolveEnd(ends, 'connection', given);
+    if ('error' in found) errors.push({ element: `alerts.connections.${index}`, message: found.error });
+    else channels[index] = found.identifier;
+  }
   return { resolved, errors };
 }

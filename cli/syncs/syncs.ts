@@ -52,8 +52,9 @@ export function addSyncsCommand(program: Command, run: Run): void {
 async function view({ client, console, setResult }: CommandContext, given: string): Promise<number> {
   const sync = await findSync(client, given);
   const ends = await listSyncEnds(client);
-  const definition = definitionOf(sync) as { source: { connection: string }; destination: { connection?: string; sor?: string } };
-  const { source, destination } = definition;
+  const channels = sync.alerts.connections.map((connection) => nameEnd(ends, 'connection', connection));
+  const definition = { ...definitionOf(sync), alerts: { ...sync.alerts, connections: channels } };
+  const { source, destination } = definition as { source: { connection: string }; destination: { connection?: string; sor?: string } };
   source.connection = nameEnd(ends, 'connection', source.connection);
   if (destination.connection !== undefined) destination.connection = nameEnd(ends, 'connection', destination.connection);
   if (destination.sor !== undefined) destination.sor = nameEnd(ends, 'sor', destination.sor);

@@ -1,7 +1,7 @@
 import * as api from '../../api/syncs/connections.ts';
 import { connectorOf } from '../../connectors/catalog.ts';
 import type { AnyConnector, ConnectorContext, Stream } from '../../connectors/core/contract.ts';
-import { refuseField } from '../../domain/core/refusal.ts';
+import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { write } from '../../store/core/database.ts';
 import { openSecretSettings, type SplitSettings } from '../../store/syncs/connections.ts';
 import type { RouteDependencies } from '../dependencies.ts';
@@ -30,7 +30,7 @@ const listStreams = route(api.listStreams, async ({ params: { connection_id }, q
   const asked = await findAsked(connection_id, query.as, who.caller, deps);
   const { entityId } = who.caller;
   const { connector, side } = asked;
-  if (side === 'alerts') return refuseField('as', `must be source or destination: alerts have no streams`);
+  if (side === 'alerts') return refuse(400, 'bad_request', noStreams(connector));
   const outcome = await call(asked, { entityId, withinMs: deps.limits.discoverMs, log }, deps, (settings, context) =>
     // Each side has its own type of answer.
     connector[side]!.discover(settings, context) as Promise<Stream[] | null>);
@@ -73,6 +73,11 @@ function sideOf(connector: AnyConnector, wanted: Side | undefined): Side {
   const [first, ...others] = api.CONNECTION_SIDES.filter((side) => connector[side] !== undefined);
   if (wanted === undefined || wanted === first || others.includes(wanted)) return wanted ?? first!;
   return refuseField('as', `must be ${first}: ${connector.name} is no ${wanted}`);
+}
+
+function noStreams({ name, source, destination }: AnyConnector): string {
+  if (source ?? destination) return 'Alerts have no streams: leave out as';
+  return `The connection is of ${name}, which only takes alerts: it has no streams`;
 }
 
 /** Of a refusal its status alone: messages name hosts. */

@@ -7,8 +7,10 @@ import type { Queryable, Tx } from './database.ts';
 export type MailState = 'sending' | 'sent' | 'filed' | 'not_sent' | 'unknown';
 
 /** What has a mail of its own, or an alert by another way: columns mail_state, mail_tries and mail_reason tell of it. */
-export type Mailed =
-  { table: 'imports' | 'sync_runs' | 'export_runs' | 'gdpr_mails' | 'run_alerts'; entityId: number; id: number } | MailedLink;
+export type Mailed = { table: MailedRun | 'imports' | 'gdpr_mails'; entityId: number; id: number } | MailedLink;
+
+/** A run is told of in several ways, so column mail_due_at has when each is tried again; null: it is settled, or was not tried. */
+type MailedRun = 'sync_runs' | 'export_runs' | 'run_alerts';
 
 /** What is mailed as a link. */
 export type LinkRow = { table: 'invitations'; entityId: number; id: number } | { table: 'password_resets'; id: number };
@@ -19,21 +21,27 @@ type MailedLink = LinkRow & { tokenHash: Buffer };
 /** Recipients of an entity's mails within a day (UTC): a mail to three addresses counts as three (docs/imports.md). */
 export const MAX_MAIL_RECIPIENTS_A_DAY = 1_000;
 
+/** The attempt that may be made, or how long to wait for it. */
+export type Attempt = { tries: number } | { dueInMs: number };
+
 /**
  * Takes the right to send the mail to so many recipients, and notes it down before anything is sent. Null when there is nothing to
  * send: it went, can't go, the entity has had its mails of the day, or an attempt broke off. Of that one nobody knows whether the
  * mail arrived.
  */
-export async function beginMail(tx: Tx, mailed: Mailed, recipients: number): Promise<{ tries: number } | null> {
+export async function beginMail(tx: Tx, mailed: Mailed, recipients: number): Promise<Attempt | null> {
   const row = rowOf(mailed);
-  const { rows } = await tx.query<{ mail_state: MailState | null; mail_tries: number }>(
-    `SELECT mail_state, mail_tries FROM ${mailed.table} WHERE ${row.where} FOR UPDATE`, row.values);
+  const dueInMs = isRun(mailed) ? 'ceil(extract(epoch FROM mail_due_at - now()) * 1000)::integer' : '0';
+  const { rows } = await tx.query<{ mail_state: MailState | null; mail_tries: number; due_in_ms: number | null }>(
+    `SELECT mail_state, mail_tries, ${dueInMs} AS due_in_ms FROM ${mailed.table} WHERE ${row.where} FOR UPDATE`, row.values);
   const state = rows[0]?.mail_state ?? null;
   if (!rows[0] || state === 'sent' || state === 'filed' || state === 'unknown') return null;
   if (state === 'sending') {
-    await updateRow(tx, mailed, row, 'unknown', 'the process ended while the mail was on its way');
+    await updateRow(tx, mailed, row, 'unknown', `the process ended while the ${nameOf(mailed)} was on its way`);
     return null;
   }
+  if (state === 'not_sent' && rows[0].due_in_ms === null) return null;
+  if (state === 'not_sent' && rows[0].due_in_ms! > 0) return { dueInMs: rows[0].due_in_ms! };
   // Links have limits of their own; an alert has no recipients, and goes where its owner has a connection to.
   const mayGo = 'tokenHash' in mailed || recipients === 0 || await countRecipients(tx, mailed.entityId, recipients);
   const link = 'tokenHash' in mailed ? [mailed.tokenHash] : [];
@@ -41,6 +49,7 @@ export async function beginMail(tx: Tx, mailed: Mailed, recipients: number): Pro
   const changes = [
     `mail_state = $${at + 1}, mail_tries = mail_tries + 1, mail_reason = $${at + 2}`,
     ...hasTimes(mailed) ? ['tried_at = now()'] : [],
+    ...isRun(mailed) ? ['mail_due_at = NULL'] : [],
     ...link.map(() => `token_hash = $${at + 3}, expires_at = now() + interval '1 day'`),
   ];
   await tx.query(`UPDATE ${mailed.table} SET ${changes.join(', ')} WHERE ${row.where}`,
@@ -61,22 +70,38 @@ async function countRecipients(tx: Tx, entityId: number, recipients: number): Pr
   return rowCount === 1;
 }
 
-/** What came of the attempt. Of a link nothing is noted where the row has gone, or waits for a newer one. */
-export async function updateMail(db: Queryable, mailed: Mailed, state: MailState, reason: string | null): Promise<void> {
+/**
+ * What came of the attempt, and of a run's when it is tried again. Of a link nothing is noted where the row has gone, or waits for a
+ * newer one.
+ */
+export async function updateMail(
+  db: Queryable, mailed: Mailed, state: MailState, { reason, againInMs }: { reason: string | null; againInMs: number | null },
+): Promise<void> {
   const { where, values } = rowOf(mailed);
   const row = 'tokenHash' in mailed
     ? { where: `${where} AND token_hash = $${values.length + 1}`, values: [...values, mailed.tokenHash] }
     : { where, values };
-  await updateRow(db, mailed, row, state, reason);
+  await updateRow(db, mailed, row, state, reason, againInMs);
 }
 
 type Row = { where: string; values: (number | Buffer)[] };
 
-async function updateRow(db: Queryable, mailed: Mailed, { where, values }: Row, state: MailState, reason: string | null): Promise<void> {
+async function updateRow(
+  db: Queryable, mailed: Mailed, { where, values }: Row, state: MailState, reason: string | null, againInMs: number | null = null,
+): Promise<void> {
   const at = values.length;
   const times = hasTimes(mailed) ? `, tried_at = now(), sent_at = CASE WHEN $${at + 1} IN ('sent', 'filed') THEN now() END` : '';
-  await db.query(`UPDATE ${mailed.table} SET mail_state = $${at + 1}, mail_reason = $${at + 2}${times} WHERE ${where}`,
-    [...values, state, reason]);
+  const due = isRun(mailed) ? `, mail_due_at = now() + $${at + 3} * interval '1 millisecond'` : '';
+  await db.query(`UPDATE ${mailed.table} SET mail_state = $${at + 1}, mail_reason = $${at + 2}${times}${due} WHERE ${where}`,
+    [...values, state, reason, ...isRun(mailed) ? [againInMs] : []]);
+}
+
+function isRun({ table }: Mailed): boolean {
+  return table === 'sync_runs' || table === 'export_runs' || table === 'run_alerts';
+}
+
+function nameOf({ table }: Mailed): string {
+  return table === 'run_alerts' ? 'alert' : 'mail';
 }
 
 /** A reset belongs to an account, and to no entity. */

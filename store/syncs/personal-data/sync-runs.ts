@@ -25,7 +25,7 @@ export const syncRuns: PersonalDataLocation = {
     'is_begun', 'is_read', 'records_read', 'records_written', 'records_unchanged', 'records_ignored', 'records_failed', 'unnamed',
     'errors_by_type', 'bytes', 'batches_taken', 'records_taken', 'lanes_done', 'removed', 'removal', 'schema_change', 'unmapped_fields',
     'missing_fields', 'answered', 'share', 'tries', 'failing_since', 'waits_until', 'failure_status',
-    'mail_state', 'mail_tries', 'mail_reason', 'alert'],
+    'mail_state', 'mail_tries', 'mail_reason', 'mail_due_at', 'alert'],
   foundBy: 'the id in the cursor, in the reason for a failure, and in the records that a dry run shows',
   ...textsOfPeople({
     table: 'sync_runs', keys: { id: 'bigint' }, rowsAtOnce: 100,

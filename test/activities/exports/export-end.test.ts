@@ -5,12 +5,17 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Dependencies } from '../../../activities/dependencies.ts';
 import { endExportRun, type ExportEnd } from '../../../activities/exports/export-end.ts';
 import { mailExportAlert } from '../../../activities/exports/export-mail.ts';
+import { readFetchAllow, type FetchAllow } from '../../../connectors/core/fetch-allow.ts';
+import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { openMailer } from '../../../connectors/smtp/mail.ts';
 import type { DataExporter, NewExporter } from '../../../store/exports/data-exporter-record.ts';
 import { findExporterById, updateActive } from '../../../store/exports/data-exporters.ts';
 import { insertExportRecords, listExportRecords, updateLateRows } from '../../../store/exports/export-files.ts';
 import type { ExportRun, NewExportRun } from '../../../store/exports/export-run-record.ts';
+import { listRunAlerts } from '../../../store/jobs/run-alerts.ts';
+import { insertConnection } from '../../../store/syncs/connections.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { type Answer, httpSource, inTurn, status } from '../../harness/core/http-source.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { claimed, instant, keyOf, runNow, storedExportRun } from '../../harness/exports/export-runs.ts';
 import { storedExporter } from '../../harness/exports/stored-exporters.ts';
@@ -22,6 +27,8 @@ let exporter: DataExporter;
 let outbox: string;
 let counted: [string, number?][] = [];
 let days = 0;
+const chats = await httpSource();
+const allow = readFetchAllow('127.0.0.1') as FetchAllow;
 
 beforeAll(async () => {
   store = await testStore();
@@ -37,7 +44,7 @@ beforeEach(async () => {
   outbox = await mkdtemp(join(tmpdir(), 'outbox-'));
   counted = [];
   deps = {
-    db: store.db, boundary() {}, publicUrl: 'http://millrace.test',
+    db: store.db, secrets: store.secrets, boundary() {}, outside: { allow, fetch: guardedFetch(allow) }, publicUrl: 'http://millrace.test',
     mailer: openMailer({ smtpUrl: undefined, outbox, from: 'm@example.com' }),
     countExportRuns: (outcome: string) => counted.push([outcome]), countExportRows: (rows: number) => counted.push(['rows', rows]),
   } as unknown as Dependencies;
@@ -175,5 +182,53 @@ describe('the mail of a run', () => {
     });
     expect(late).toMatchObject({ alert: 'late', state: 'finished' });
     expect((await mailed(late))[0]).toContain(`: 5 of logs; npx --no-install millrace exporters rerun ${early.identifier}`);
+  });
+});
+
+describe('the alert of a run', () => {
+  const alert = (run: ExportRun) => mailExportAlert(deps, keyOf(run));
+  const asked = (name: string) => chats.asked.filter(({ path }) => path === `/${name}`).length;
+
+  /** An exporter that has these chats; and what the run's alerts have come to, by the names of the chats. */
+  async function useChats(answers: Record<string, Answer>) {
+    const names = new Map<string, string>();
+    for (const [name, answer] of Object.entries(answers)) {
+      const { identifier } = (await insertConnection(store.db, store.secrets, world.entity.id, {
+        name, connector: 'slack', settings: {}, secretSettings: { url: chats.serve(`/${name}`, answer) }, createdBy: world.user.id,
+      }))!;
+      names.set(identifier, name);
+    }
+    await useExporter({ notifyConnections: [...names.keys()] });
+    return async (run: ExportRun) => {
+      const alerts = (await listRunAlerts(store.db, 'export', world.entity.id, [run.id])).get(run.id)!;
+      return Object.fromEntries(alerts.map(({ connection, state, tries }) => [names.get(connection), [state, tries]]));
+    };
+  }
+
+  it('that one chat can\'t take now waits as long as that one asks; those who took or refused it don\'t get it again', async () => {
+    const busy = inTurn(status(429, { 'retry-after': '300' }), status(200));
+    const outcomes = await useChats({ busy, gone: status(404), fine: status(200) });
+    const run = await ended(FAILED);
+    expect(await alert(run)).toEqual({ againInMs: 300_000 });
+    expect(await outcomes(run)).toEqual({ busy: ['not_sent', 1], gone: ['not_sent', 1], fine: ['sent', 1] });
+    const { againInMs } = (await alert(run))!;      // asked too early, as after a worker's end
+    expect([againInMs > 200_000 && againInMs <= 300_000, asked('busy')]).toEqual([true, 1]);
+    await store.db.query('UPDATE run_alerts SET mail_due_at = now() WHERE export_run_id = $1 AND mail_due_at IS NOT NULL', [run.id]);
+    expect(await alert(run)).toBeNull();
+    expect(await outcomes(run)).toEqual({ busy: ['sent', 2], gone: ['not_sent', 1], fine: ['sent', 1] });
+    expect([asked('busy'), asked('gone'), asked('fine')]).toEqual([2, 1, 1]);
+  });
+
+  it('keeps nobody waiting for one that fails for a fault of ours', async () => {
+    const failed = Promise.withResolvers<void>();
+    const outcomes = await useChats({ slow: (_, response) => { void failed.promise.then(() => response.writeHead(200).end()); } });
+    const send = () => {
+      failed.resolve();
+      return Promise.reject(new Error('ours'));
+    };
+    deps.mailer = { send } as unknown as Dependencies['mailer'];
+    const run = await ended(FAILED);
+    await expect(alert(run)).rejects.toThrow('ours');
+    expect(await outcomes(run)).toEqual({ slow: ['sent', 1] });
   });
 });

@@ -3,12 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
+import { rememberSecret } from '../../harness/core/people.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { ask, openShop } from '../../harness/syncs/syncs.ts';
 import { runMillrace } from '../core/run-millrace.ts';
 
 type Sync = { identifier: string; name: string; revision: number; alerts: { emails: string[] }; removal_limit: number; mode: string };
+
+rememberSecret('zqclihook');
 
 const stack = useStack();
 let url: string;
@@ -114,6 +117,23 @@ describe('millrace sync apply', () => {
     expect(out).toMatch(/^ {2}connection: Shop$/m);
     expect(out).toMatch(/^ {2}sor: CRM$/m);
     expect(await millrace(['sync', 'diff', '-'], out)).toMatchObject({ status: 0, out: 'unchanged: 1 sync\n' });
+  });
+
+  it('names the connections that get alerts, as it names a source, and tells which is none', async () => {
+    await ask(stack.app, world, 'POST', '/api/connections', {
+      name: 'Ops chat', connector: 'slack', settings: { url: 'https://chat.example.com/hooks/zqclihook' },
+    });
+    const path = await file('alerts.yaml', ...buyers('Buyers', 'removal_limit: 30', 'alerts:', '  connections: [Ops chat]'));
+    expect((await millrace(['sync', 'apply', path])).out).toMatch(/^changed: Buyers /m);
+    const { out } = await millrace(['syncs', 'view', 'Buyers']);
+    expect(out).toMatch(/^ {2}connections:\n {4}- Ops chat$/m);
+    expect(await millrace(['sync', 'diff', '-'], out)).toMatchObject({ status: 0, out: 'unchanged: 1 sync\n' });
+    const wrong = await file('alerts.yaml', ...buyers('Buyers', 'alerts:', '  connections: [Ops chat, Ops chatt, Shop]'));
+    const { err } = await millrace(['sync', 'validate', wrong]);
+    expect(err).toContain(':9:27: alerts.connections.1: Ops chatt is no connection: did you mean Ops chat?');
+    expect(await millrace(['connections', 'streams', 'Ops chat'])).toMatchObject({
+      status: 1, err: 'The connection is of slack, which only takes alerts: it has no streams\n',
+    });
   });
 });
 

@@ -8,6 +8,7 @@ import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { webhook } from '../../../connectors/webhook/webhook.ts';
 import { Refusal } from '../../../domain/core/refusal.ts';
 import { type Answer, endless, hangUp, httpSource, inTurn, redirect, status } from '../../harness/core/http-source.ts';
+import { alertContract } from '../core/alert-contract.ts';
 import { testContext } from '../core/contract.ts';
 import { destinationContract } from '../core/destination-contract.ts';
 
@@ -63,6 +64,8 @@ async function refusalOf(work: Promise<unknown>): Promise<{ status: unknown; mes
 }
 
 const records = (count: number): SourceRecord[] => Array.from({ length: count }, (_, n) => ({ id: n + 1, name: `Zoë ${n + 1}` }));
+
+alertContract(webhook, SECRET, (url) => ({ url, secret: SECRET }));
 
 describe('a receiver that keeps records by their key', () => {
   destinationContract(webhook, async () => {

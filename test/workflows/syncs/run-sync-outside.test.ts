@@ -229,6 +229,34 @@ describe('a sync to a webhook', () => {
     await worker.stop();
   });
 
+  it.for(['sync: alert noted', 'sync: alert sent'])(
+    'that refuses has a chat alerted, and not again after a kill at "%s": nobody knows whether it arrived', async (boundary) => {
+      const name = `alerting${boundary.length}`;
+      await people(name, 1);
+      let alerts = 0;
+      const url = web.serve(`/${name}`, (_, response) => response.writeHead(401).end());
+      const chat = web.serve(`/${name}/chat`, (_, response) => {
+        alerts += 1;
+        response.writeHead(200).end();
+      });
+      const connect = async (body: object) =>
+        (await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', body)).identifier;
+      const connection = await connect({ name, connector: 'webhook', settings: { url, secret: SECRET } });
+      const connections = [await connect({ name: `${name} chat`, connector: 'slack', settings: { url: chat } })];
+      const dying = stack.startWorker({ kill: { boundary, hit: 1 } });
+      const run = await askForRun(stack, world, await syncTo(name, connection, { alerts: { emails: [], connections } }));
+      expect((await dying.ended).signal).toBe('SIGKILL');
+      const worker = stack.startWorker();
+      const alerted = await waitFor('what came of the alert', async () => {
+        const shown = await ask<{ alerted: { state: string }[] }>(stack.app, world, 'GET', `/api/sync_runs/${run}`);
+        return shown.alerted[0]?.state === 'sending' ? null : shown.alerted;
+      });
+      expect(alerted).toEqual([
+        { connection: connections[0], state: 'unknown', tries: 1, reason: 'the process ended while the alert was on its way' }]);
+      expect(alerts).toBe(boundary === 'sync: alert sent' ? 1 : 0);
+      await worker.stop();
+    });
+
   it.for(['sync: batch written down', 'sync: batch sent', 'sync: before a batch commits'])(
     'sends the very same batch again under its name when it was killed at "%s"', async (boundary) => {
       const name = `killed${boundary.length}`;
