@@ -29,8 +29,8 @@ export async function mailOnce(
 export type Sent = { outcome: MailState; reason: string | null; isRetryable: boolean; retryAfterMs?: number };
 
 /**
- * Notes an attempt down before it is made, and its outcome after, so that nothing is sent again of which nobody knows whether it
- * arrived. When to try again; null: it is settled.
+ * Notes an attempt down before it is made, and its outcome after, so that an attempt with an unknown outcome is not
+ * repeated. When to try again; null: it is settled.
  */
 export async function sendOnce(
   { db, boundary }: Pick<Dependencies, 'db' | 'boundary'>, mailed: Mailed, { recipients, name }: { recipients: number; name: string },

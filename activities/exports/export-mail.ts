@@ -7,10 +7,9 @@ import { findExporterById } from '../../store/exports/data-exporters.ts';
 import type { ExportRun } from '../../store/exports/export-run-record.ts';
 import { countExportedRows, findExportRunById, listLateRows } from '../../store/exports/export-runs.ts';
 import { listJobIdentifiers } from '../../store/jobs/jobs.ts';
-import { mailOnce, sendAll } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { alertConnections } from '../syncs/alert-connections.ts';
+import { sendRunAlerts } from '../syncs/alert-connections.ts';
 
 /** Tells the addresses that the exporter names, else its maker's, and its connections of a run that needs attention, side by side. */
 export async function mailExportAlert(deps: Dependencies, { entityId, runId }: Omit<JobKey, 'generation'>): Promise<RetryAfter | null> {
@@ -21,13 +20,10 @@ export async function mailExportAlert(deps: Dependencies, { entityId, runId }: O
   const report = await reportOf(deps, exporter, { ...run, alert: run.alert });
   const { subject, text, line } = exportMail(report);
   const { exporterId: identifier, alert, failure, link, endedAt } = report;
-  const mailed = { table: 'export_runs', entityId, id: runId, identifier: run.identifier } as const;
-  return sendAll([
-    ...to.length === 0 ? [] : [mailOnce(deps, mailed, { to, subject, text }, 'export')],
-    alertConnections(deps, { kind: 'export', entityId, runId }, exporter.notifyConnections, {
-      kind: 'exporter', identifier, run: run.identifier, alert, failure, text: line, link, ended_at: endedAt,
-    }),
-  ]);
+  return sendRunAlerts(deps, { kind: 'export', entityId, runId }, {
+    to, subject, text, connections: exporter.notifyConnections,
+    alert: { kind: 'exporter', identifier, run: run.identifier, alert, failure, text: line, link, ended_at: endedAt },
+  });
 }
 
 async function makerOf({ db }: Dependencies, { createdBy }: DataExporter): Promise<string[]> {

@@ -1,15 +1,13 @@
 import type { Alert } from '../../connectors/core/contract.ts';
 import { redacted } from '../../connectors/core/redacted.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
+import { mayPassByItself } from '../../domain/jobs/patience.ts';
 import { insertRunAlert } from '../../store/jobs/run-alerts.ts';
 import { findConnection } from '../../store/syncs/connections.ts';
-import { sendAll, sendOnce, type Sent } from '../core/mail-once.ts';
+import { mailOnce, sendAll, sendOnce, type Sent } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { openConnection } from './open-connection.ts';
-
-/** What such a refusal says may go better later. */
-const MAY_GO_LATER = new Set<unknown>(['source_unavailable', 'transfer_broken']);
 
 /** Within the drain of a worker, which so finishes what it sends. */
 const MAX_SENDING_MS = 25_000;
@@ -19,11 +17,19 @@ const NO_ANSWER = `no answer came within ${MAX_SENDING_MS / 1_000} s`;
 /** A run whose alert is sent, by its kind. */
 export type AlertedRun = { kind: 'sync' | 'export'; entityId: number; runId: number };
 
-/** Sends an alert to each of the connections, side by side; when the first of them is to be tried again. */
-export async function alertConnections(
-  deps: Dependencies, run: AlertedRun, connections: readonly string[], alert: Alert,
+/** A run's mail to the addresses `to`, and its alert to connections. */
+type RunAlerts = { to: string[]; subject: string; text: string; connections: readonly string[]; alert: Alert };
+
+/** Sends the mail and the alerts of a run side by side; when the first of them is to be tried again. */
+export async function sendRunAlerts(
+  deps: Dependencies, run: AlertedRun, { to, subject, text, connections, alert }: RunAlerts,
 ): Promise<RetryAfter | null> {
-  return sendAll(connections.map((identifier) => alertOne(deps, run, identifier, alert)));
+  const { kind, entityId, runId } = run;
+  const mailed = { table: `${kind}_runs`, entityId, id: runId, identifier: alert.run } as const;
+  return sendAll([
+    ...to.length === 0 ? [] : [mailOnce(deps, mailed, { to, subject, text }, kind)],
+    ...connections.map((identifier) => alertOne(deps, run, identifier, alert)),
+  ]);
 }
 
 async function alertOne(deps: Dependencies, { kind, ...run }: AlertedRun, identifier: string, alert: Alert): Promise<RetryAfter | null> {
@@ -47,7 +53,7 @@ async function send(deps: Dependencies, entityId: number, connectionId: number, 
     if (!(error instanceof Refusal)) throw error;
     const { retry_after: seconds } = error.extra;
     return {
-      outcome: 'not_sent', reason: redacted(error.message, secrets), isRetryable: MAY_GO_LATER.has(error.status),
+      outcome: 'not_sent', reason: redacted(error.message, secrets), isRetryable: mayPassByItself(error),
       ...typeof seconds === 'number' ? { retryAfterMs: seconds * 1_000 } : {},
     };
   }

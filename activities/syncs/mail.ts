@@ -2,10 +2,9 @@ import type { JobClaim } from '../../domain/jobs/job.ts';
 import { syncMail } from '../../domain/syncs/sync-mail.ts';
 import { findRunById } from '../../store/syncs/sync-runs.ts';
 import { findSyncById } from '../../store/syncs/syncs.ts';
-import { mailOnce, sendAll } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { alertConnections } from './alert-connections.ts';
+import { sendRunAlerts } from './alert-connections.ts';
 
 /** Tells the addresses and connections that the sync names of a run that needs attention, side by side. */
 export async function mailAlert(deps: Dependencies, { entityId, runId }: JobClaim): Promise<RetryAfter | null> {
@@ -22,11 +21,10 @@ export async function mailAlert(deps: Dependencies, { entityId, runId }: JobClai
     counts: { read, written, unchanged, ignored, failed },
     startedAt: (run.startedAt ?? run.receivedAt).toISOString(), endedAt, link,
   });
-  const mailed = { table: 'sync_runs', entityId, id: runId, identifier: run.identifier } as const;
-  return sendAll([
-    ...emails.length === 0 ? [] : [mailOnce(deps, mailed, { to: emails, subject, text }, 'sync')],
-    alertConnections(deps, { kind: 'sync', entityId, runId }, connections, {
+  return sendRunAlerts(deps, { kind: 'sync', entityId, runId }, {
+    to: emails, subject, text, connections,
+    alert: {
       kind: 'sync', identifier: sync.identifier, run: run.identifier, alert: run.alert, failure, text: line, link, ended_at: endedAt,
-    }),
-  ]);
+    },
+  });
 }

@@ -9,9 +9,9 @@ import { EXPORTER_TYPES } from '../../domain/exports/exporter.ts';
 import { BUCKET_NAME, REGION_NAME, subfolderError, trimSlashes } from '../../domain/exports/s3-names.ts';
 import { bodyFlag, bodyInteger, email, identifier, name, text, textArray } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
+import { alertConnections } from '../syncs/connections.ts';
 
 const MAX_EMAILS = 20;
-const MAX_CONNECTIONS = 5;
 const MAX_NAMED = 1_000;
 const MIB = 1024 ** 2;
 const PART_BYTES = { min: MIB, max: 5 * 1024 * MIB };
@@ -91,7 +91,7 @@ const others = {
     .describe('Start of the first export: a date in the entity\'s time zone, or a date and time; by default it exports all data'),
   notify_emails: textArray(email, MAX_EMAILS).optional()
     .describe('Addresses that get mails about failures and late rows; by default the creator\'s'),
-  notify_connections: textArray(identifier, MAX_CONNECTIONS).optional()
+  notify_connections: alertConnections.optional()
     .describe('Connections that get the same as alerts, such as one to Slack; by default none'),
   check: bodyFlag.optional().describe('True: test the bucket first, and store nothing if the test fails'),
 };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { FIELD_TYPES } from '../../domain/syncs/sync-codes.ts';
-import { identifier, jsonObject, name } from '../core/input.ts';
+import { identifier, jsonObject, name, textArray } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
@@ -81,6 +81,9 @@ export const deleteConnection = operation({
   audits: 'delete connection',
   params,
 });
+
+/** Identifiers of the connections that get the alerts of a sync or exporter. */
+export const alertConnections = textArray(identifier, 5);
 
 export const CONNECTION_SIDES = ['source', 'destination', 'alerts'] as const;
 const as = z.enum(CONNECTION_SIDES).optional()

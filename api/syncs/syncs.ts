@@ -5,9 +5,10 @@ import { fieldErrors, type GivenField, type MappingError, targetErrors } from '.
 import { SCHEMA_RULES } from '../../domain/syncs/sync-codes.ts';
 import type { EachMember } from '../../domain/syncs/sync-members.ts';
 import { scheduleError, type SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
-import { bodyFlag, bodyInteger, closedObject, email, identifier, jsonObject, name, text, textArray } from '../core/input.ts';
+import { bodyFlag, bodyInteger, closedObject, email, identifier, jsonObject, name, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
+import { alertConnections } from './connections.ts';
 import { SyncRun } from './sync-runs.ts';
 
 const MAX_WORDS = 1_000;
@@ -139,7 +140,7 @@ const MappingBody = closedObject({
 
 const AlertsBody = closedObject({
   emails: z.array(email).max(20).optional().describe('Recipients of mails about the sync; by default the user who makes it'),
-  connections: textArray(identifier, 5).optional().describe('Connections that get the alerts, too, such as one to Slack; by default none'),
+  connections: alertConnections.optional().describe('Connections that get the alerts, too, such as one to Slack; by default none'),
   failed_records: bodyInteger({ min: 1, max: 1_000_000_000 }).nullable().optional()
     .describe('Send an alert about each run with at least this many failed records; null (default): never'),
   pause_after: bodyInteger({ min: 1, max: 1_000 }).nullable().optional()
@@ -212,8 +213,7 @@ export const Sync = SyncDefinition.extend({
     .describe('Known fields of the source; null before the first run'),
   last_run: z.object({ run_id: z.string(), state: z.string(), started_at: instant, ended_at: instant, failed_records: z.int() }).nullable(),
   created_by: z.object({ id: z.int(), uid: z.string() }).nullable(),
-  created_at: z.iso.datetime(),
-  updated_at: z.iso.datetime(),
+  created_at: z.iso.datetime(), updated_at: z.iso.datetime(),
 }).meta({ id: 'Sync' });
 export type Sync = z.output<typeof Sync>;
 

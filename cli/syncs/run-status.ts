@@ -34,7 +34,7 @@ export function reportRun(run: FoundSyncRun, terminal: Terminal): string {
   return lines.join('\n');
 }
 
-/** Of alerts that did not arrive, or of which nobody knows. */
+/** The alerts that did not arrive, or may not have. */
 export function alertLines({ alerted }: Pick<FoundSyncRun, 'alerted'>): string[] {
   return alerted.filter(({ state }) => state === 'not_sent' || state === 'unknown').map(({ connection, state, reason }) =>
     `the alert to ${connection} ${state === 'unknown' ? 'may not have arrived' : 'was not sent'}: ${printable(reason ?? '')}`);

@@ -130,7 +130,7 @@ export type Writing = {
   isRemoval: boolean;
 };
 
-/** What is told of a run that needs attention: identifiers, Millrace's own words and a link. Nothing that somebody else chose. */
+/** An alert about a run that needs attention: identifiers, Millrace's own words and a link, no text from outside. */
 export type Alert = {
   kind: 'sync' | 'exporter';
   /** Of the sync or exporter. */

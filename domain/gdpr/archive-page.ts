@@ -93,7 +93,7 @@ function topicPart(topic: Topic, found: PageSection[], more: string): string {
 ${all.length === 0 ? `<p>${TOPICS[topic].nothing}</p>` : all.join('\n')}`;
 }
 
-/** What each file holds is not kept, so that nobody can tell in which of them a person is named. */
+/** Millrace keeps no record of which people a file names, so each exporter with files is listed. */
 function filesSection({ fileRecipients, company }: ArchiveHead): string {
   if (fileRecipients.length === 0) return '';
   const entries = fileRecipients.map(({ name, types, last_run_at: at }) => {

@@ -7,7 +7,7 @@ export type ShownWith = { apps: ReadonlyMap<number, { identifier: string; name: 
 /** In the place of an id that is somebody else's. */
 const ANOTHER = 'another person';
 
-/** A record of a location as an archive's files have it: apps by identifier and name, numbers digit for digit, and of nobody else an id. */
+/** A record of a location as an archive's files have it: apps by identifier and name, numbers digit for digit, no id of another person. */
 export function archiveRecord(words: LocationWords, record: Record<string, unknown>, shownWith: ShownWith): Record<string, unknown> {
   return Object.fromEntries(Object.entries(record).flatMap(([name, value]) => {
     const kind = value === null ? undefined : fieldOf(words, name)?.kind;

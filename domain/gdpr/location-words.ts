@@ -40,7 +40,7 @@ export type LocationWords = {
   sentences?: readonly Sentence[];
   /** What fields are; the name that a person reads before the value. */
   fields: Record<string, string | Field>;
-  /** What fields are that have other names: whoever sent them chose these. */
+  /** What fields with other names are: the sender chose these names. */
   others?: string;
   /** Tells only that somebody asked about the person, or erased them: by itself no reason for an archive. */
   isOfRequests?: true;

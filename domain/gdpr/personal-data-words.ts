@@ -15,13 +15,13 @@ export function locationWords(location: string): LocationWords {
   return WORDS.get(location) ?? { title: location, topic: 'origin', about: '', fields: {} };
 }
 
-/** What is said about a field; undefined where nobody wrote words for it. */
+/** The words about a field; undefined: it has none. */
 export function fieldOf({ fields }: LocationWords, name: string): Field | undefined {
   const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
   return typeof field === 'string' ? { label: field } : field;
 }
 
-/** The name that a person reads before a field's value: where nobody wrote one, the field's own. */
+/** The name that a person reads before a field's value; without words, the field's own name. */
 export function fieldLabel(words: LocationWords, name: string): string {
   return fieldOf(words, name)?.label ?? name;
 }

@@ -9,6 +9,11 @@ const MAX_ASKED_MS = 24 * 3_600_000;
 /** Errors of an outside system that may pass by themselves: for every other one somebody has to change something. */
 const PASSING = new Set<string | number>(['source_unavailable', 'transfer_broken', 'source_changed']);
 
+/** Whether an error of an outside system, by its status, may pass by itself. */
+export function mayPassByItself({ status }: Pick<Refusal, 'status'>): boolean {
+  return PASSING.has(status);
+}
+
 /** Work that makes no progress. */
 export type Trouble = {
   /** In a row, the one that just failed among them: at least 1. */
@@ -27,7 +32,7 @@ export type Trouble = {
  */
 export function waitBeforeRetry({ status, extra }: Pick<Refusal, 'status' | 'extra'>, trouble: Trouble): number | null {
   const { tries, failingForMs, patienceMs, finalTries = 1 } = trouble;
-  const mayPass = PASSING.has(status);
+  const mayPass = mayPassByItself({ status });
   if (mayPass ? failingForMs >= patienceMs : tries >= finalTries) return null;
   const backOffMs = Math.min(FIRST_WAIT_MS * 2 ** Math.min(tries - 1, 20), MAX_WAIT_MS);
   const { retry_after: asked } = extra;

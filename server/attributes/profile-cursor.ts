@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
+import { openSealedCursor } from '../http/sealed-cursor.ts';
 import { type ProfileListQuery, refuseParam } from './profile-query.ts';
 
 const Customer = z.object({ customerType: z.enum(CUSTOMER_TYPES), customerId: z.string() });
@@ -57,10 +58,7 @@ export const openChangesCursor = opener(ChangesCursor);
 function opener<S extends z.ZodType>(schema: S) {
   return (secrets: Secrets, entityId: number, query: ProfileListQuery): z.output<S> | null => {
     if (query.cursor === undefined) return null;
-    try {
-      return schema.parse(JSON.parse(secrets.open(query.cursor, cell(entityId, query))));
-    } catch {
-      return refuseParam('cursor', 'is none that `next` gave for this list');
-    }
+    return openSealedCursor(secrets, cell(entityId, query), schema, query.cursor)
+      ?? refuseParam('cursor', 'is none that `next` gave for this list');
   };
 }

@@ -8,20 +8,23 @@ export function rowsOf({ page, per_page }: PageQuery): { offset: number; limit: 
 
 /** A page of a list at `path`, which holds its filters; links are null where there is no such page. */
 export function showPage<T>(settings: ServerSettings, path: string, query: PageQuery, total: number, items: T[]) {
-  return {
-    items,
-    item_count: items.length,
-    total_items: total,
-    total_pages: Math.ceil(total / query.per_page),
-    navigation: pageLinks(settings, path, { page: query.page, per_page: query.per_page }, total),
-  };
+  return { items, ...pageSummary(settings, path, { page: query.page, per_page: query.per_page }, { count: items.length, total }) };
+}
+
+/** What a page says beside its `count` items: how many there are in all, and where other pages are. */
+export function pageSummary(
+  settings: ServerSettings, path: string, query: PageQuery & Record<string, unknown>,
+  { count, total, cursor }: { count: number; total: number; cursor?: string | null },
+) {
+  const navigation = pageLinks(settings, path, query, total, cursor);
+  return { item_count: count, total_items: total, total_pages: Math.ceil(total / query.per_page), navigation };
 }
 
 /**
  * The addresses of pages of the list at `path`, with the same filters. `cursor` goes on from where this page ended, which costs the
  * same on every page; null: nothing follows.
  */
-export function pageLinks(
+function pageLinks(
   { publicUrl }: ServerSettings, path: string, { page, per_page: perPage, cursor: _, ...filters }: PageQuery & Record<string, unknown>,
   total: number, cursor?: string | null,
 ) {

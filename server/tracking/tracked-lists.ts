@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import * as api from '../../api/tracking/tracked-lists.ts';
-import { refuse } from '../../domain/core/refusal.ts';
+import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { groupedSince, type ListField, returnedFields, type TrackedListName } from '../../domain/tracking/tracked-lists.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
 import { type Tx, write } from '../../store/core/database.ts';
@@ -11,10 +11,11 @@ import { requireApp } from '../apps/find-app.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit, auditReads } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
-import { pageLinks, rowsOf } from '../http/page.ts';
+import { pageSummary, rowsOf } from '../http/page.ts';
 import { JsonText } from '../http/raw-json.ts';
 import { type Reply, streamedResult } from '../http/reply.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
+import { openSealedCursor } from '../http/sealed-cursor.ts';
 
 type ListQuery = { page: number; per_page: number; fields?: string[] | undefined; cursor?: string | undefined };
 type Who = Circumstances & { caller: Caller };
@@ -183,10 +184,7 @@ async function pageInOrder<List extends TrackedListName>(
       yield new JsonText(json);
     }
   }
-  return streamedResult('items', items(), {}, () => ({
-    item_count: count, total_items: total, total_pages: Math.ceil(total / perPage),
-    navigation: pageLinks(settings, path, { ...query, page }, total, next),
-  }));
+  return streamedResult('items', items(), {}, () => pageSummary(settings, path, { ...query, page }, { count, total, cursor: next }));
 }
 
 /** Where the next page goes on, and how many entries there were when the first one was asked for. */
@@ -198,18 +196,11 @@ function sealCursor({ secrets }: RouteDependencies, entityId: number, path: stri
 }
 
 function openCursor({ secrets }: RouteDependencies, entityId: number, path: string, given: string): z.output<typeof Cursor> {
-  try {
-    return Cursor.parse(JSON.parse(secrets.open(given, cursorCell(entityId, path))));
-  } catch {
-    return refuseCursor();
-  }
+  return openSealedCursor(secrets, cursorCell(entityId, path), Cursor, given) ?? refuseCursor();
 }
 
 function refuseCursor(): never {
-  const message = 'is not a cursor from navigation.next of this list';
-  return refuse(400, 'bad_request', `cursor ${message}`, {
-    messages: [{ element: 'cursor', severity: 'error', message }], errors: [`cursor: ${message}`],
-  });
+  return refuseField('cursor', 'is not a cursor from navigation.next of this list');
 }
 
 const cursorCell = (entityId: number, path: string) => ({ table: 'tracked_lists', column: 'next', entityId, row: path });
@@ -228,10 +219,7 @@ async function groupedPage(
       yield new JsonText(row.json);
     }
   }
-  return streamedResult('items', items(), {}, () => ({
-    item_count: count, total_items: total, total_pages: Math.ceil(total / query.per_page),
-    navigation: pageLinks(settings, path, query, total),
-  }));
+  return streamedResult('items', items(), {}, () => pageSummary(settings, path, query, { count, total }));
 }
 
 export const trackedListRoutes: Route[] = [

@@ -29,7 +29,7 @@ export type NewExporter = {
   exportsSince: Date | null;
   /** Who is told of failures; none: whoever made it. */
   notifyEmails: string[];
-  /** The identifiers of the connections that are told, too. */
+  /** The identifiers of the connections that get the alerts. */
   notifyConnections: string[];
 };
 

@@ -10,7 +10,7 @@ export type SyncDestination = { sorId: number } | { connectionId: number; stream
 export type SyncAlerts = {
   /** Who is told; nobody where it is empty. */
   emails: string[];
-  /** The identifiers of the connections that are told, too. */
+  /** The identifiers of the connections that get the alerts. */
   connections: string[];
   /** A run with at least so many failed records is told of; null: none is. */
   failedRecords: number | null;

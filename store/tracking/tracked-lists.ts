@@ -1,8 +1,10 @@
 import type { ListField, TrackedListName } from '../../domain/tracking/tracked-lists.ts';
 import { cursorRows } from '../core/cursor-rows.ts';
 import type { Database, Queryable } from '../core/database.ts';
-import { isoOfDevice, isoUtc } from '../core/iso-time.ts';
-import { foregroundSeconds } from './sessions.ts';
+import { isoUtc } from '../core/iso-time.ts';
+import {
+  crashesOfDevice, DEVICE_COLUMNS, EVENT_COLUMNS, LOCATION_COLUMNS, SESSION_COLUMNS, sessionsOfDevice, usersOfDevice,
+} from './tracked-columns.ts';
 
 export type TrackedFilter = {
   /** The apps that entries may be of: one, some, or null for all of the entity. */
@@ -43,74 +45,43 @@ const LISTS: { [Name in TrackedListName]: List<Name> } = {
   events: {
     keys: [['r.happened_at', 'timestamptz'], ['r.id', 'bigint']],
     sequence: 'event_ids',
-    fields: {
-      event_id: 'r.id::text', log_type: 'r.log_type', name: 'r.name', date_utc: isoUtc('r.happened_at'),
-      date_tz: isoOfDevice('r.happened_at', 'r.utc_offset'), user_id: 'r.user_id', device_id: 'r.device_id',
-      session_id: 'r.session_id::text', detail: 'r.detail',
-    },
+    fields: { ...EVENT_COLUMNS, date_utc: isoUtc('r.happened_at'), detail: 'r.detail' },
   },
   sessions: {
     keys: [['r.started_at', 'timestamptz'], ['r.id', 'bigint']],
     sequence: 'session_ids',
     fields: {
-      session_id: 'r.id::text', application_id: APPLICATION, device_id: 'r.device_id', user_id: 'r.user_id', app_version: 'r.app_version',
-      sdk_version: 'r.sdk_version', os_version: 'r.os_version', start_date_utc: isoUtc('r.started_at'),
-      start_date_tz: isoOfDevice('r.started_at', 'r.utc_offset'), end_date_utc: isoUtc('r.ended_at'),
-      end_date_tz: isoOfDevice('r.ended_at', 'r.utc_offset'), duration: foregroundSeconds('r'), timezone: 'r.utc_offset',
-      timeout: 'r.timeout', device_type: 'r.device_type', device_model: 'r.device_model', idiom: 'r.idiom', country: 'r.country',
-      lang: 'r.lang', carrier: 'r.carrier',
+      ...SESSION_COLUMNS, application_id: APPLICATION, start_date_utc: isoUtc('r.started_at'), end_date_utc: isoUtc('r.ended_at'),
+      carrier: 'r.carrier',
     },
   },
   devices: {
     keys: [['r.device_id', 'text']],
     fields: {
-      device_id: 'r.device_id', application_id: APPLICATION, current_user_id: 'r.current_user_id', users: 'seen.users',
-      last_user_id: 'r.last_user_id', segments: `'[]'::json`, opt_in: 'r.opt_in', opt_out: 'r.opt_out', uninstalled: 'r.uninstalled',
-      number_of_sessions: 'r.number_of_sessions', number_of_sessions_30d: 'had.recent', total_session_duration: 'had.seconds',
-      total_session_duration_30d: 'had.recent_seconds', last_city: 'r.last_city', country_code: 'r.country', language_code: 'r.lang',
-      app_version: 'r.app_version', os_version: 'r.os_version', sdk_version: 'r.sdk_version', device_model: 'r.device_model',
-      device_type: 'r.device_type', last_location_latitude: 'r.last_latitude', last_location_longitude: 'r.last_longitude',
-      timezone_offset: 'r.utc_offset', number_of_crashes: 'r.number_of_crashes', number_of_crashes_30d: 'crashed.recent',
-      first_campaign_received_at: 'NULL', last_campaign_received_at: 'NULL', first_opened_app_at: isoUtc('r.first_seen_at'),
-      last_opened_app_at: isoUtc('r.last_seen_at'), updated_at: isoUtc('r.received_at'),
+      ...DEVICE_COLUMNS, application_id: APPLICATION, users: 'seen.users', segments: `'[]'::json`,
+      first_opened_app_at: isoUtc('r.first_seen_at'), last_opened_app_at: isoUtc('r.last_seen_at'), updated_at: isoUtc('r.received_at'),
     },
-    // By the key of device_users, by sessions_by_subject, and by events_by_device.
     joins: [
       {
         fields: ['users'],
-        sql: `CROSS JOIN LATERAL (
-          SELECT coalesce(json_agg(json_build_object('user_id', u.user_id) ORDER BY u.user_id), '[]') AS users FROM device_users u
-          WHERE u.entity_id = r.entity_id AND u.app_id = r.app_id AND u.device_id = r.device_id) seen`,
+        sql: usersOfDevice(`coalesce(json_agg(json_build_object('user_id', u.user_id) ORDER BY u.user_id), '[]')`),
       },
       {
         fields: ['number_of_sessions_30d', 'total_session_duration', 'total_session_duration_30d'],
-        sql: `CROSS JOIN LATERAL (
-          SELECT count(*) FILTER (WHERE s.started_at >= ${RECENT}) AS recent,
-            coalesce(sum(${foregroundSeconds('s')}), 0)::bigint AS seconds,
-            coalesce(sum(${foregroundSeconds('s')}) FILTER (WHERE s.started_at >= ${RECENT}), 0)::bigint AS recent_seconds
-          FROM sessions s WHERE s.entity_id = r.entity_id AND s.subject = 'd' || r.device_id AND s.app_id = r.app_id) had`,
+        sql: sessionsOfDevice(RECENT),
       },
-      {
-        fields: ['number_of_crashes_30d'],
-        sql: `CROSS JOIN LATERAL (
-          SELECT count(*) AS recent FROM events e
-          WHERE r.number_of_crashes > 0 AND e.entity_id = r.entity_id AND e.device_id = r.device_id AND e.happened_at >= ${RECENT}
-            AND e.app_id = r.app_id AND e.log_type = 1) crashed`,
-      },
+      { fields: ['number_of_crashes_30d'], sql: crashesOfDevice(RECENT) },
     ],
   },
   locations: {
     keys: [['r.happened_at', 'timestamptz'], ['r.id', 'bigint']],
     sequence: 'location_ids',
-    fields: {
-      location_id: 'r.id::text', device_id: 'r.device_id', application_id: APPLICATION, latitude: 'r.latitude', longitude: 'r.longitude',
-      session_id: 'r.session_id::text', user_id: 'r.user_id', date_utc: isoUtc('r.happened_at'),
-    },
+    fields: { ...LOCATION_COLUMNS, application_id: APPLICATION, date_utc: isoUtc('r.happened_at') },
   },
 };
 
-/** So many entries are held at once. */
-const PORTION = 1_000;
+/** So many entries are held at once: a page by default, and the one that shows whether another page follows. */
+const PORTION = 1_001;
 
 /** Where a page begins: after so many entries, or after one by its keys, and of none that came later than the id `upTo`. */
 export type PageStart = { offset: number } | { after: readonly string[]; upTo: number | null };

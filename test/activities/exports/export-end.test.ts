@@ -219,7 +219,7 @@ describe('the alert of a run', () => {
     expect([asked('busy'), asked('gone'), asked('fine')]).toEqual([2, 1, 1]);
   });
 
-  it('keeps nobody waiting for one that fails for a fault of ours', async () => {
+  it('keeps no address waiting for another that fails for an internal error', async () => {
     const failed = Promise.withResolvers<void>();
     const outcomes = await useChats({ slow: (_, response) => { void failed.promise.then(() => response.writeHead(200).end()); } });
     const send = () => {

@@ -152,7 +152,7 @@ type Posted = { headers: IncomingHttpHeaders; text: string };
 type AlertedRun = { alerted: { connection: string; state: string | null; tries: number; reason: string | null }[] };
 
 describe('a sync that keeps failing', () => {
-  it('tells a chat and a signed webhook as well, each once, in a line that nobody else chose; what is refused is told of', async () => {
+  it('alerts a chat and a signed webhook as well, each once, in a line without text from outside; the run shows a refusal', async () => {
     const [chat, hook] = [await channel('Chat', 'slack', 200), await channel('Hook', 'webhook', 204)];
     const gone = await channel('Gone', 'slack', 404);
     const connections = [chat, hook, gone].map(({ connection }) => connection);

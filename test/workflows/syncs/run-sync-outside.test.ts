@@ -230,7 +230,7 @@ describe('a sync to a webhook', () => {
   });
 
   it.for(['sync: alert noted', 'sync: alert sent'])(
-    'that refuses has a chat alerted, and not again after a kill at "%s": nobody knows whether it arrived', async (boundary) => {
+    'that refuses has a chat alerted, and not again after a kill at "%s": its outcome is unknown', async (boundary) => {
       const name = `alerting${boundary.length}`;
       await people(name, 1);
       let alerts = 0;
