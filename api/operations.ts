@@ -30,7 +30,7 @@ export * from './apps/push-certificates.ts';
 export * from './apps/user-token-keys.ts';
 export * from './tracking/event-definitions.ts';
 export * from './tracking/ingestion.ts';
-export * from './tracking/tracked-lists.ts';
+export * from './analytics/tracked-lists.ts';
 export * from './tracking/tracking-privacy.ts';
 export * from './tracking/tracking.ts';
 export * from './gdpr/gdpr-holds.ts';

@@ -7,6 +7,7 @@ import { serviceTokenRoutes } from './accounts/service-tokens.ts';
 import { sessionRoutes } from './accounts/session.ts';
 import { signingKeyRoutes } from './accounts/signing-keys.ts';
 import { userRoutes } from './accounts/users.ts';
+import { trackedListRoutes } from './analytics/tracked-lists.ts';
 import { apiKeyRoutes } from './apps/api-keys.ts';
 import { appGroupRoutes } from './apps/app-groups.ts';
 import { appRoutes } from './apps/apps.ts';
@@ -46,7 +47,6 @@ import { syncRunRoutes } from './syncs/sync-runs.ts';
 import { syncRoutes } from './syncs/syncs.ts';
 import { eventDefinitionRoutes } from './tracking/event-definitions.ts';
 import { ingestionRoutes } from './tracking/ingestion.ts';
-import { trackedListRoutes } from './tracking/tracked-lists.ts';
 import { trackingPrivacyRoutes } from './tracking/tracking-privacy.ts';
 import { trackingRoutes } from './tracking/tracking.ts';
 

@@ -10,7 +10,7 @@ export type Label = {
 };
 
 /** What may bear labels, by its integer id. */
-export type LabelTarget = { kind: 'event_definition'; id: number };
+export type LabelTarget = { kind: 'event_definition' | 'funnel' | 'segment'; id: number };
 
 // Counted along the primary key of label_targets, which begins with the label.
 const LABELS = `SELECT l.id, l.name, l.created_at,

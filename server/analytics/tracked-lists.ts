@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import * as api from '../../api/tracking/tracked-lists.ts';
+import * as api from '../../api/analytics/tracked-lists.ts';
+import { groupedSince, type ListField, returnedFields, type TrackedListName } from '../../domain/analytics/tracked-lists.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
-import { groupedSince, type ListField, returnedFields, type TrackedListName } from '../../domain/tracking/tracked-lists.ts';
-import { listAppIds } from '../../store/apps/apps.ts';
-import { type Tx, write } from '../../store/core/database.ts';
 import {
   countTracked, findHighestId, hasDevice, hasUser, listGrouped, listTracked, type TrackedFilter,
-} from '../../store/tracking/tracked-lists.ts';
+} from '../../store/analytics/tracked-lists.ts';
+import { listAppIds } from '../../store/apps/apps.ts';
+import { type Tx, write } from '../../store/core/database.ts';
 import { requireApp } from '../apps/find-app.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit, auditReads } from '../http/audit.ts';

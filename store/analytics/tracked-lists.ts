@@ -1,10 +1,10 @@
-import type { ListField, TrackedListName } from '../../domain/tracking/tracked-lists.ts';
+import type { ListField, TrackedListName } from '../../domain/analytics/tracked-lists.ts';
 import { cursorRows } from '../core/cursor-rows.ts';
 import type { Database, Queryable } from '../core/database.ts';
 import { isoUtc } from '../core/iso-time.ts';
 import {
   crashesOfDevice, DEVICE_COLUMNS, EVENT_COLUMNS, LOCATION_COLUMNS, SESSION_COLUMNS, sessionsOfDevice, usersOfDevice,
-} from './tracked-columns.ts';
+} from '../tracking/tracked-columns.ts';
 
 export type TrackedFilter = {
   /** The apps that entries may be of: one, some, or null for all of the entity. */
