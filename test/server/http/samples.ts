@@ -57,6 +57,7 @@ export type Sample = World & {
   anotherCertificate: { x509_pem: string; pkey_pem: string };
   label: string;
   funnel: string;
+  crash: string;
   eventId: string;
   exporter: SampleExporter;
   wallet: SampleWallet;
@@ -260,6 +261,10 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'POST /api/labels': () => ({ body: { name: 'Another label' } }),
   'PUT /api/labels/:name': (own) => ({ params: { name: own.label }, body: { new_name: 'Renamed' } }),
   'DELETE /api/labels/:name': (own) => ({ params: { name: own.label } }),
+  'GET /api/apps/:app_identifier/analytics/events': (own) => ({
+    ...ofApp(own), query: { sd: '1793491200', ed: '1793577600', only_current: 'true' },
+  }),
+  'GET /api/crashes/:crash_identifier/occurrences': (own) => ({ params: { crash_identifier: own.crash } }),
   'GET /api/funnels': (own) => ({ query: { apps: own.app.identifier } }),
   'GET /api/funnels/:identifier': (own) => ({ params: { identifier: own.funnel } }),
   'POST /api/funnels': (own) => ({
@@ -452,7 +457,8 @@ export function untouchedSamples(): (store: TestStore, route: Route, options?: S
 /** An app, and what is kept beside it. */
 async function insertBesideApps(
   { db, secrets }: TestStore, world: World, path: string,
-): Promise<Pick<Sample, 'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'eventId' | 'exporter' | 'asked' | 'seen'>> {
+): Promise<Pick<Sample,
+  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'crash' | 'eventId' | 'exporter' | 'asked' | 'seen'>> {
   const { entity } = world;
   await ensureSampleMonths(db);
   const [certificate, anotherCertificate] = [await sampleCertificate(0), await sampleCertificate(1)];
@@ -472,7 +478,9 @@ async function insertBesideApps(
     const asked = await insertSampleDeviceRequest(tx, secrets, entity.id, { appId: app.id, userId: world.user.id });
     const seen = { deviceId: `device of ${entity.identifier}`, userId: `user of ${entity.identifier}` };
     await sampleActivity(tx, entity.id, { appId: app.id, ...seen });
-    return { app, certificateId, anotherCertificate, label, funnel, eventId: String(id), exporter, asked, seen };
+    const { rows: [crash] } = await tx.query<{ identifier: string }>('SELECT identifier FROM crashes WHERE entity_id = $1', [entity.id]);
+    const made = { certificateId, anotherCertificate, label, funnel, crash: crash!.identifier, eventId: String(id) };
+    return { app, ...made, exporter, asked, seen };
   });
 }
 

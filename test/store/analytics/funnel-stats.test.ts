@@ -16,7 +16,8 @@ const UNTIL = new Date('2026-11-03T00:00:00Z');
 /** Whose an event is: of the two devices, one has had one user, the other two. */
 const PEOPLE: { user: string | null; device: string | null; key: string }[] = [
   { user: 'ann', device: 'phone', key: 'uann' }, { user: null, device: 'phone', key: 'uann' },
-  { user: 'ben', device: 'shared', key: 'uben' }, { user: null, device: 'shared', key: 'dshared' }, { user: 'old', device: null, key: 'uold' },
+  { user: 'ben', device: 'shared', key: 'uben' },
+  { user: null, device: 'shared', key: 'dshared' }, { user: 'old', device: null, key: 'uold' },
 ];
 const DETAILS = [undefined, { color: 'red' }, { color: 'red', size: 1.50 }, { color: 'blue', size: 2 }, 'red'];
 
