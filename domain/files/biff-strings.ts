@@ -1,0 +1,134 @@
+/**
+ * The shared strings of a BIFF8 workbook ([MS-XLS] 2.4.265 and 2.5.293), as records SST and CONTINUE. Texts are added one after
+ * another, and finished records are taken out in between, so that no more than a piece of the table is in memory.
+ */
+
+const SST = 0x00fc;
+const CONTINUE = 0x003c;
+/** A record's content ([MS-XLS] 2.1.4). */
+const MAX_CONTENT = 8224;
+const HEAD = 4;
+/** Number of uses, number of texts. */
+const COUNTS = 8;
+
+/** A text with one of these takes two bytes a character, all others one. */
+const WIDE = /[\u0100-\uffff]/;
+
+/** Where `stringTableCounts` belongs. */
+export const STRING_TABLE_COUNTS_AT = HEAD;
+
+/** A piece of the table's beginning that is known only at its end. */
+export function stringTableCounts(uses: number, texts: number): Buffer {
+  const counts = Buffer.alloc(COUNTS);
+  counts.writeUInt32LE(uses, 0);
+  counts.writeUInt32LE(texts, 4);
+  return counts;
+}
+
+export class StringTable {
+  #bytes = Buffer.alloc(256 * 1024);
+  /** Of the record that is open. */
+  #start = 0;
+  #end = HEAD + COUNTS;
+  #texts = 0;
+
+  constructor() {
+    this.#bytes.writeUInt16LE(SST, 0);
+  }
+
+  get texts(): number {
+    return this.#texts;
+  }
+
+  /** How many bytes lie here. */
+  get size(): number {
+    return this.#end;
+  }
+
+  /** Returns the text's index. */
+  add(text: string): number {
+    const wide = WIDE.test(text);
+    const width = wide ? 2 : 1;
+    // Length, kind and first character stand in one record.
+    this.#reserve(3 + (text.length > 0 ? width : 0));
+    this.#end = this.#bytes.writeUInt16LE(text.length, this.#end);
+    this.#bytes[this.#end++] = wide ? 1 : 0;
+    for (let from = 0; from < text.length;) {
+      const fitting = Math.floor((MAX_CONTENT - this.#content) / width);
+      if (fitting === 0) {
+        this.#continue();
+        // A record that goes on with a text repeats its kind.
+        this.#bytes[this.#end++] = wide ? 1 : 0;
+        continue;
+      }
+      const part = text.slice(from, from + fitting);
+      this.#end += this.#bytes.write(part, this.#end, wide ? 'utf16le' : 'latin1');
+      from += part.length;
+    }
+    this.#texts += 1;
+    return this.#texts - 1;
+  }
+
+  /** Takes the records that are finished; with `isLast`, the open one, too. */
+  take(isLast = false): Buffer {
+    const until = isLast ? this.#end : this.#start;
+    if (isLast) this.#close();
+    const taken = Buffer.from(this.#bytes.subarray(0, until));
+    this.#bytes.copyWithin(0, until, this.#end);
+    this.#start -= Math.min(until, this.#start);
+    this.#end -= until;
+    return taken;
+  }
+
+  get #content(): number {
+    return this.#end - this.#start - HEAD;
+  }
+
+  #reserve(size: number): void {
+    if (this.#content + size > MAX_CONTENT) this.#continue();
+    // The longest text takes 64 KiB, and nine heads.
+  }
+
+  #close(): void {
+    this.#bytes.writeUInt16LE(this.#content, this.#start + 2);
+  }
+
+  #continue(): void {
+    this.#close();
+    this.#start = this.#end;
+    this.#bytes.writeUInt16LE(CONTINUE, this.#start);
+    this.#end += HEAD;
+  }
+}
+
+const MAX_REMEMBERED = 50_000;
+const MAX_REMEMBERED_CHARACTERS = 4 * 1024 ** 2;
+const MAX_REMEMBERED_LENGTH = 1024;
+
+/**
+ * The index of each text, by which a text that comes again is stored once. It remembers those of late, and at most so many:
+ * a text forgotten is stored once more, which the format allows.
+ */
+export class RecentTexts {
+  #young = new Map<string, number>();
+  #old = new Map<string, number>();
+  #characters = 0;
+
+  find(text: string): number | undefined {
+    const young = this.#young.get(text);
+    if (young !== undefined) return young;
+    const old = this.#old.get(text);
+    if (old !== undefined) this.remember(text, old);
+    return old;
+  }
+
+  remember(text: string, index: number): void {
+    if (text.length > MAX_REMEMBERED_LENGTH) return;
+    this.#young.set(text, index);
+    this.#characters += text.length;
+    if (this.#young.size < MAX_REMEMBERED && this.#characters < MAX_REMEMBERED_CHARACTERS) return;
+    this.#old = this.#young;
+    this.#young = new Map();
+    this.#characters = 0;
+  }
+}

@@ -1,0 +1,52 @@
+import { refuse } from '../core/refusal.ts';
+import type { Cell } from './cell.ts';
+
+/** What the files of a spreadsheet hold at most (Excel's specifications and limits). */
+export type SheetLimits = {
+  ending: string;
+  /** With the row of column names, which begins each sheet. */
+  rowsPerSheet: number;
+  sheets: number;
+  columns: number;
+};
+
+export const XLS_LIMITS: SheetLimits = { ending: '.xls', rowsPerSheet: 65_536, sheets: 16, columns: 256 };
+export const XLSX_LIMITS: SheetLimits = { ending: '.xlsx', rowsPerSheet: 1_048_576, sheets: 16, columns: 16_384 };
+
+/** In UTF-16 code units, as Excel counts. */
+const MAX_TEXT_LENGTH = 32_767;
+
+/** Rows below the rows of column names. */
+const rowsOf = ({ rowsPerSheet, sheets }: SheetLimits): number => (rowsPerSheet - 1) * sheets;
+
+const shown = (count: number): string => count.toLocaleString('en-US');
+
+export function refuseManyRows(limits: SheetLimits): never {
+  return refuse(400, 'bad_request', `There are more rows than ${limits.ending} holds (${shown(rowsOf(limits))}, on ${limits.sheets} sheets)`
+    + ': ask for .csv instead, or for a shorter period');
+}
+
+export function refuseManyColumns(limits: SheetLimits, columns: number): void {
+  if (columns <= limits.columns) return;
+  refuse(400, 'bad_request', `There are ${shown(columns)} columns, and ${limits.ending} holds ${shown(limits.columns)}: ask for .csv instead`);
+}
+
+export function refuseLargeFile({ ending }: SheetLimits): never {
+  return refuse(400, 'bad_request', `The file would be larger than ${ending} can be (2 GiB): ask for .csv instead, or for a shorter period`);
+}
+
+/**
+ * What a cell shows: numbers as numbers, all else as a text, exactly as in CSV; null where there is nothing. Excel shows booleans
+ * in the reader's language, and knows no infinity. `row` counts the rows of the export from 1.
+ */
+export function shownValue(cell: Cell, at: { row: number; column: string; ending: string }): string | number | null {
+  if (cell === null || (typeof cell === 'number' && Number.isFinite(cell))) return cell;
+  const text = String(cell);
+  return text.length > MAX_TEXT_LENGTH ? refuseLongText(text.length, at) : text;
+}
+
+/** Excel would cut it, or call the file damaged. */
+function refuseLongText(length: number, { row, column, ending }: { row: number; column: string; ending: string }): never {
+  return refuse(400, 'bad_request', `Row ${shown(row)}, column ${column}: the text has ${shown(length)} characters, and a cell of ${ending}`
+    + ` holds ${shown(MAX_TEXT_LENGTH)}: ask for .csv instead`);
+}
