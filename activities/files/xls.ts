@@ -1,9 +1,9 @@
 import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { RecentTexts, STRING_TABLE_COUNTS_AT, StringTable, stringTableCounts } from '../../domain/files/biff-strings.ts';
 import {
   ROWS_A_BLOCK, rowBlock, sheetHead, sheetTail, type SheetValue, WORKBOOK_END, workbookHead, workbookSize, type WrittenSheet,
 } from '../../domain/files/biff8.ts';
-import { RecentTexts, STRING_TABLE_COUNTS_AT, StringTable, stringTableCounts } from '../../domain/files/biff-strings.ts';
 import type { Cell } from '../../domain/files/cell.ts';
 import { compoundFileHead, compoundFileSize, compoundFileTail } from '../../domain/files/compound-file.ts';
 import { refuseLargeFile, refuseManyColumns, refuseManyRows, shownValue, XLS_LIMITS } from '../../domain/files/sheet-limits.ts';
@@ -29,7 +29,7 @@ export async function* writeXls(
     const book = new Workbook(columns, cells, texts);
     for await (const rows of batches) {
       for (const row of rows) book.addRow(row);
-      await book.flush();
+      if (book.pending > PIECE_BYTES) await book.flush();
     }
     yield* book.end();
   } finally {
@@ -87,6 +87,8 @@ class Workbook {
   /** Blocks and texts that are not in their files yet. */
   #blocks: Buffer[] = [];
   #records: Buffer[] = [];
+  /** How many bytes they have. */
+  pending = 0;
   #uses = 0;
   #rowsOfData = 0;
 
@@ -110,6 +112,7 @@ class Workbook {
   async flush(): Promise<void> {
     const [blocks, records] = [this.#blocks, this.#records];
     [this.#blocks, this.#records] = [[], []];
+    this.pending = 0;
     if (blocks.length > 0) await this.#cells.write(Buffer.concat(blocks));
     if (records.length > 0) await this.#texts.write(Buffer.concat(records));
   }
@@ -175,7 +178,11 @@ class Workbook {
   #addText(text: string): number {
     const index = this.#table.add(text);
     this.#recent.remember(text, index);
-    if (this.#table.size > PIECE_BYTES / 2) this.#records.push(this.#table.take());
+    if (this.#table.size > PIECE_BYTES / 2) {
+      const records = this.#table.take();
+      this.#records.push(records);
+      this.pending += records.length;
+    }
     return index;
   }
 
@@ -187,6 +194,7 @@ class Workbook {
     sheet.cells += bytes.length;
     sheet.rows += this.#rows.length;
     this.#blocks.push(bytes);
+    this.pending += bytes.length;
     this.#rows = [];
   }
 }
