@@ -16,23 +16,20 @@ export const XLSX_LIMITS: SheetLimits = { ending: '.xlsx', rowsPerSheet: 1_048_5
 /** In UTF-16 code units, as Excel counts. */
 const MAX_TEXT_LENGTH = 32_767;
 
-/** Rows below the rows of column names. */
-const rowsOf = ({ rowsPerSheet, sheets }: SheetLimits): number => (rowsPerSheet - 1) * sheets;
-
 const shown = (count: number): string => count.toLocaleString('en-US');
 
-export function refuseManyRows(limits: SheetLimits): never {
-  return refuse(400, 'bad_request', `There are more rows than ${limits.ending} holds (${shown(rowsOf(limits))}, on ${limits.sheets} sheets)`
-    + ': ask for .csv instead, or for a shorter period');
+const refuseSheet = (reason: string): never => refuse(400, 'bad_request', `${reason}: ask for .csv instead`);
+
+export function refuseManyRows({ ending, rowsPerSheet, sheets }: SheetLimits): never {
+  return refuseSheet(`There are more rows than ${ending} holds (${shown((rowsPerSheet - 1) * sheets)}, on ${sheets} sheets)`);
 }
 
 export function refuseManyColumns(limits: SheetLimits, columns: number): void {
-  if (columns <= limits.columns) return;
-  refuse(400, 'bad_request', `There are ${shown(columns)} columns, and ${limits.ending} holds ${shown(limits.columns)}: ask for .csv instead`);
+  if (columns > limits.columns) refuseSheet(`There are ${shown(columns)} columns, and ${limits.ending} holds ${shown(limits.columns)}`);
 }
 
 export function refuseLargeFile({ ending }: SheetLimits): never {
-  return refuse(400, 'bad_request', `The file would be larger than ${ending} can be (2 GiB): ask for .csv instead, or for a shorter period`);
+  return refuseSheet(`The file would be larger than ${ending} can be (2 GiB)`);
 }
 
 /**
@@ -47,6 +44,6 @@ export function shownValue(cell: Cell, at: { row: number; column: string; ending
 
 /** Excel would cut it, or call the file damaged. */
 function refuseLongText(length: number, { row, column, ending }: { row: number; column: string; ending: string }): never {
-  return refuse(400, 'bad_request', `Row ${shown(row)}, column ${column}: the text has ${shown(length)} characters, and a cell of ${ending}`
-    + ` holds ${shown(MAX_TEXT_LENGTH)}: ask for .csv instead`);
+  return refuseSheet(`Row ${shown(row)}, column ${column}: the text has ${shown(length)} characters, and a cell of ${ending} holds `
+    + shown(MAX_TEXT_LENGTH));
 }

@@ -9,23 +9,26 @@ const PART_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml';
 const forEachSheet = (sheets: number, xml: (number: number) => string): string =>
   Array.from({ length: sheets }, (_, at) => xml(at + 1)).join('');
 
+const relationship = (id: string, type: string, target: string): string =>
+  `<Relationship Id="${id}" Type="${OFFICE}/${type}" Target="${target}"/>`;
+
+const relationships = (content: string): string => `${XML}<Relationships xmlns="${PACKAGE}/relationships">${content}</Relationships>`;
+
 export const sheetPath = (number: number): string => `xl/worksheets/sheet${number}.xml`;
 
 /** All parts but the sheets: names and content. */
 export function xlsxParts(sheets: number): [path: string, xml: string][] {
+  const parts = forEachSheet(sheets, (number) => `<Override PartName="/${sheetPath(number)}" ContentType="${PART_TYPE}.worksheet+xml"/>`);
+  const names = forEachSheet(sheets, (number) => `<sheet name="Sheet${number}" sheetId="${number}" r:id="rId${number}"/>`);
+  const targets = forEachSheet(sheets, (number) => relationship(`rId${number}`, 'worksheet', `worksheets/sheet${number}.xml`));
   return [
     ['[Content_Types].xml', `${XML}<Types xmlns="${PACKAGE}/content-types">`
       + '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
       + `<Override PartName="/xl/workbook.xml" ContentType="${PART_TYPE}.sheet.main+xml"/>`
-      + `<Override PartName="/xl/styles.xml" ContentType="${PART_TYPE}.styles+xml"/>`
-      + `${forEachSheet(sheets, (number) => `<Override PartName="/${sheetPath(number)}" ContentType="${PART_TYPE}.worksheet+xml"/>`)}</Types>`],
-    ['_rels/.rels', `${XML}<Relationships xmlns="${PACKAGE}/relationships">`
-      + `<Relationship Id="rId1" Type="${OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>`],
-    ['xl/workbook.xml', `${XML}<workbook xmlns="${MAIN}" xmlns:r="${OFFICE}"><sheets>`
-      + `${forEachSheet(sheets, (number) => `<sheet name="Sheet${number}" sheetId="${number}" r:id="rId${number}"/>`)}</sheets></workbook>`],
-    ['xl/_rels/workbook.xml.rels', `${XML}<Relationships xmlns="${PACKAGE}/relationships">`
-      + forEachSheet(sheets, (number) => `<Relationship Id="rId${number}" Type="${OFFICE}/worksheet" Target="worksheets/sheet${number}.xml"/>`)
-      + `<Relationship Id="rId${sheets + 1}" Type="${OFFICE}/styles" Target="styles.xml"/></Relationships>`],
+      + `<Override PartName="/xl/styles.xml" ContentType="${PART_TYPE}.styles+xml"/>${parts}</Types>`],
+    ['_rels/.rels', relationships(relationship('rId1', 'officeDocument', 'xl/workbook.xml'))],
+    ['xl/workbook.xml', `${XML}<workbook xmlns="${MAIN}" xmlns:r="${OFFICE}"><sheets>${names}</sheets></workbook>`],
+    ['xl/_rels/workbook.xml.rels', relationships(targets + relationship(`rId${sheets + 1}`, 'styles', 'styles.xml'))],
     ['xl/styles.xml', `${XML}<styleSheet xmlns="${MAIN}"><fonts count="1"><font><sz val="11"/><name val="Calibri"/></font></fonts>`
       + '<fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills>'
       + '<borders count="1"><border/></borders><cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>'

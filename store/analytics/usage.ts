@@ -82,7 +82,8 @@ export function listEventDetails(
        WHERE e.entity_id = $1 AND e.app_id = $2 AND e.happened_at >= $3 AND e.happened_at < $4
          AND e.log_type = $5 AND e.name = $6 AND e.detail IS NOT NULL
        GROUP BY 1, 2, 3, 4, 5)
-     SELECT r.key, r.value, sum(r.hits)::bigint AS hits, count(DISTINCT ${personOf('r')}) AS people, count(DISTINCT r.session_id) AS sessions
+     SELECT r.key, r.value, sum(r.hits)::bigint AS hits, count(DISTINCT ${personOf('r')}) AS people,
+       count(DISTINCT r.session_id) AS sessions
      FROM seen r ${ONLY_USER} GROUP BY r.key, r.value
      ORDER BY r.key, hits DESC, r.value`, [entityId, appId, from, until, logType, name]);
 }

@@ -41,14 +41,17 @@ function cellsOf(book: WorkBook, columns: number): unknown[][][] {
 }
 
 /** As a sheet shows it. */
-const shown = (cell: Cell): unknown => typeof cell === 'boolean' || (typeof cell === 'number' && !Number.isFinite(cell)) ? String(cell) : cell;
+const shown = (cell: Cell): unknown =>
+  typeof cell === 'boolean' || (typeof cell === 'number' && !Number.isFinite(cell)) ? String(cell) : cell;
 
 const codeUnits = fc.array(fc.integer({ min: 1, max: 0xffff }), { maxLength: 20 }).map((units) => String.fromCharCode(...units));
-const longText = fc.tuple(fc.constantFrom('a', 'é', '語', '😀'), fc.integer({ min: 4000, max: 16_000 })).map(([of, times]) => of.repeat(times));
-const oddText = fc.constantFrom('=1+1', '+1', '@SUM(A1)', "'", '_x0041_', '_x005F_x0041_', '_x0041\u0001', '<&>"', ' a ', 'a\r\nb\tc', '12', 'true', '');
+const longText = fc.tuple(fc.constantFrom('a', 'é', '語', '😀'), fc.integer({ min: 4000, max: 16_000 }))
+  .map(([of, times]) => of.repeat(times));
+const oddText = fc.constantFrom(
+  '=1+1', '+1', '@SUM(A1)', "'", '_x0041_', '_x005F_x0041_', '_x0041\u0001', '<&>"', ' a ', 'a\r\nb\tc', '12', 'true', '');
 const cell: fc.Arbitrary<Cell> = fc.oneof(
-  fc.string(), codeUnits, oddText, { arbitrary: longText, weight: 1 }, fc.double(), fc.integer(), fc.integer({ min: 2 ** 29 - 2, max: 2 ** 29 + 1 }),
-  fc.boolean(), fc.constant(null),
+  fc.string(), codeUnits, oddText, longText, fc.double(), fc.integer(), fc.integer({ min: 2 ** 29 - 2, max: 2 ** 29 + 1 }), fc.boolean(),
+  fc.constant(null),
 );
 const table = fc.integer({ min: 1, max: 6 }).chain((width) => fc.record({
   columns: fc.constant(Array.from({ length: width }, (_, at) => `column ${at}`)),
@@ -98,7 +101,9 @@ describe.each(WRITERS)('a file of type %s', (ending, writer) => {
         state = 'closed';
       }
     }
-    for await (const _ of writer(['id'], source(), scratch)) if (state !== 'not read') break;
+    const pieces = writer(['id'], source(), scratch);
+    while (state === 'not read') await pieces.next();
+    await pieces.return(undefined);
     expect(state).toBe('closed');
     expect(await readdir(scratch)).toEqual([]);
   });
@@ -129,7 +134,7 @@ describe('an .xls file of many rows', () => {
     const book = read(await bytesOf(writeXls, ['n'], numberedRows(16 * 65_535)), { type: 'buffer', bookSheets: true });
     expect(book.SheetNames).toHaveLength(16);
     await expect(bytesOf(writeXls, ['n'], numberedRows(16 * 65_535 + 1))).rejects
-      .toThrow('There are more rows than .xls holds (1,048,560, on 16 sheets): ask for .csv instead, or for a shorter period');
+      .toThrow('There are more rows than .xls holds (1,048,560, on 16 sheets): ask for .csv instead');
   });
 
   it('breaks texts wherever a record ends', async () => {
@@ -144,6 +149,7 @@ describe('an .xls file of many rows', () => {
 
   it('has at most 256 columns', async () => {
     const columns = Array.from({ length: 257 }, (_, at) => `c${at}`);
-    await expect(bytesOf(writeXls, columns, batchesOf([]))).rejects.toThrow('There are 257 columns, and .xls holds 256: ask for .csv instead');
+    await expect(bytesOf(writeXls, columns, batchesOf([]))).rejects
+      .toThrow('There are 257 columns, and .xls holds 256: ask for .csv instead');
   });
 });

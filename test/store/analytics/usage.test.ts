@@ -51,7 +51,8 @@ let entityId = 1000;
 async function insertAll(list: readonly Event[], users: readonly (readonly [string, string])[]): Promise<void> {
   entityId += 1;
   for (const [of, used] of users) {
-    await store.db.query('INSERT INTO device_users VALUES ($1, 1, $2, $3, now()), ($1, 2, $2, \'not \' || $3, now())', [entityId, of, used]);
+    await store.db.query(
+      `INSERT INTO device_users VALUES ($1, 1, $2, $3, now()), ($1, 2, $2, 'not ' || $3, now())`, [entityId, of, used]);
   }
   for (const appId of [1, 2]) {
     await store.db.query(
@@ -71,7 +72,8 @@ describe('what an app was used for', () => {
       await insertAll(list, users);
       const wanted = list.filter(({ at }) => inPeriod(at));
       const tally = (rows: readonly Event[]) => ({
-        hits: rows.length, people: distinct(rows.map((row) => personOf(users, row))), sessions: distinct(rows.map(({ session }) => session)),
+        hits: rows.length, people: distinct(rows.map((row) => personOf(users, row))),
+        sessions: distinct(rows.map(({ session }) => session)),
       });
       const counts = await Array.fromAsync(listEventCounts(store.db, entityId, 1, PERIOD));
       expect(counts).toEqual([...grouped(wanted, ({ name }) => name)].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([name, rows]) =>
@@ -146,6 +148,7 @@ async function planOf(reading: (db: Database) => AsyncGenerator<unknown>): Promi
     }
     return tx.query(text, values);
   };
-  await Array.fromAsync(reading({ connect: async () => ({ query, release: (error?: Error) => { tx.release(error); } }) } as unknown as Database));
+  const release = (error?: Error) => { tx.release(error); };
+  await Array.fromAsync(reading({ connect: async () => ({ query, release }) } as unknown as Database));
   return plan;
 }
