@@ -1,6 +1,5 @@
 import { cursorRows } from '../core/cursor-rows.ts';
 import type { Database } from '../core/database.ts';
-import { personOf } from './people.ts';
 
 /**
  * What apps were used for, day by day in UTC. Each statement reads one app's rows of one period, by the primary keys of events and sessions
@@ -11,7 +10,11 @@ type Period = { from: Date; until: Date };
 
 const dayOf = (time: string): string => `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD')`;
 
-/** For rows `r` that name no user: the only user that their app saw on the device. As store/analytics/people.ts, but by the device. */
+/**
+ * A person, as in store/analytics/people.ts: of rows `r`, that name no user, by the only user that their app saw on the device. Each device
+ * of the period is looked up; there all of the app's are read.
+ */
+const PERSON = `coalesce('u' || r.user_id, 'u' || only_user.user_id, 'd' || r.device_id)`;
 const ONLY_USER = `LEFT JOIN LATERAL (
     SELECT min(u.user_id) AS user_id FROM device_users u
     WHERE u.entity_id = $1 AND u.app_id = $2 AND u.device_id = r.device_id HAVING count(*) = 1) only_user ON r.user_id IS NULL`;
@@ -28,7 +31,7 @@ export function listAppDays(db: Database, entityId: number, appId: number, { fro
        SELECT ${dayOf('d')} AS date, 0 AS sessions, 0 AS people, 0 AS crashes, 0 AS new_devices
        FROM generate_series($3::timestamptz, $4::timestamptz - interval '1 day', interval '1 day', 'UTC') d
        UNION ALL
-       SELECT r.date, sum(r.sessions), count(DISTINCT ${personOf('r')}), 0, 0 FROM of_people r ${ONLY_USER} GROUP BY r.date
+       SELECT r.date, sum(r.sessions), count(DISTINCT ${PERSON}), 0, 0 FROM of_people r ${ONLY_USER} GROUP BY r.date
        UNION ALL
        SELECT ${dayOf('e.happened_at')}, 0, 0, count(*), 0 FROM crashes c
        JOIN events e ON e.entity_id = c.entity_id AND e.app_id = c.app_id AND e.crash_id = c.id
@@ -59,7 +62,7 @@ export function listEventCounts(db: Database, entityId: number, appId: number, {
        SELECT e.log_type, e.name, e.user_id, e.device_id, e.session_id, count(*) AS hits FROM events e
        WHERE e.entity_id = $1 AND e.app_id = $2 AND e.happened_at >= $3 AND e.happened_at < $4 GROUP BY 1, 2, 3, 4, 5),
      counted AS MATERIALIZED (
-       SELECT r.log_type, r.name, sum(r.hits)::bigint AS hits, count(DISTINCT ${personOf('r')}) AS people,
+       SELECT r.log_type, r.name, sum(r.hits)::bigint AS hits, count(DISTINCT ${PERSON}) AS people,
          count(DISTINCT r.session_id) AS sessions
        FROM seen r ${ONLY_USER} GROUP BY r.log_type, r.name)
      SELECT d.id AS "eventId", c.name, d.display_name AS "displayName", c.log_type AS "logType", c.hits, c.people, c.sessions
@@ -82,7 +85,7 @@ export function listEventDetails(
        WHERE e.entity_id = $1 AND e.app_id = $2 AND e.happened_at >= $3 AND e.happened_at < $4
          AND e.log_type = $5 AND e.name = $6 AND e.detail IS NOT NULL
        GROUP BY 1, 2, 3, 4, 5)
-     SELECT r.key, r.value, sum(r.hits)::bigint AS hits, count(DISTINCT ${personOf('r')}) AS people,
+     SELECT r.key, r.value, sum(r.hits)::bigint AS hits, count(DISTINCT ${PERSON}) AS people,
        count(DISTINCT r.session_id) AS sessions
      FROM seen r ${ONLY_USER} GROUP BY r.key, r.value
      ORDER BY r.key, hits DESC, r.value`, [entityId, appId, from, until, logType, name]);
