@@ -1,10 +1,10 @@
 import type { Client } from '@temporalio/client';
 import type { WaysOut } from '../connectors/core/contract.ts';
 import type { Mailer } from '../connectors/smtp/mailer.ts';
+import type { Semaphore } from '../domain/core/semaphore.ts';
 import type { Database } from '../store/core/database.ts';
 import type { Files } from '../store/core/files.ts';
 import type { Secrets } from '../store/core/secrets.ts';
-import type { Semaphore } from './core/semaphore.ts';
 
 /** Structured logging: fields first, never a value of a customer. */
 export type Log = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>;

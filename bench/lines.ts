@@ -2,6 +2,7 @@ import { largeBodies, unverified } from './bodies.ts';
 import { erasure } from './erasure.ts';
 import { dailyExport } from './exports.ts';
 import { jsonFeed } from './feed.ts';
+import { funnel } from './funnel.ts';
 import { csvImport, smallImport } from './imports.ts';
 import { ingestion } from './ingestion.ts';
 import type { Line } from './line.ts';
@@ -23,5 +24,6 @@ export const LINES: readonly Line[] = [
   ingestion,
   dailyExport,
   erasure,
+  funnel,
   profiles,      // last: it empties the tables of the imports
 ];

@@ -5,6 +5,7 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import { internalErrorOf } from '../domain/core/internal-error.ts';
 import { refuse } from '../domain/core/refusal.ts';
 import { type Limits, LIMITS, type RouteDependencies, type ServerDependencies, type ServerSettings } from './dependencies.ts';
+import { HeavyReads } from './analytics/heavy-reads.ts';
 import { FeedAdmissionLimit } from './feed/feed-admission-limit.ts';
 import { feedIntake } from './feed/feed-intake.ts';
 import { FeedWaker } from './feed/feed-waker.ts';
@@ -39,6 +40,7 @@ export async function buildServer(deps: ServerDependencies, routes: readonly Rou
   const routeDependencies: RouteDependencies = {
     ...deps, limits, unverified: uploadBudget(limits),
     feedIntake: feedIntake(deps.db, deps.secrets), feedAdmission: new FeedAdmissionLimit(deps.db, limits), feedWaker, figures: new Map(),
+    heavyReads: new HeavyReads(),
     connectorCalls,
     trackingApps: new TrackingApps(deps.db, deps.secrets), trackingIntake: trackingIntake(deps.db, deps.secrets),
     liveCalls,

@@ -9,6 +9,7 @@ import type { Secrets } from '../store/core/secrets.ts';
 import type { DataExporter } from '../store/exports/data-exporter-record.ts';
 import { FILE_LIMITS } from '../store/imports/pin-file.ts';
 import type { Sync } from '../store/syncs/sync-record.ts';
+import type { HeavyReads } from './analytics/heavy-reads.ts';
 import type { FeedAdmissionLimit } from './feed/feed-admission-limit.ts';
 import type { FeedIntake } from './feed/feed-intake.ts';
 import type { FeedWaker } from './feed/feed-waker.ts';
@@ -138,4 +139,5 @@ export type RouteDependencies = ServerDependencies & {
   keyRates: KeyRates;
   trackingAdmission: TrackingAdmissionLimit;
   figures: KeptFigures;
+  heavyReads: HeavyReads;
 };

@@ -7,6 +7,10 @@ import { serviceTokenRoutes } from './accounts/service-tokens.ts';
 import { sessionRoutes } from './accounts/session.ts';
 import { signingKeyRoutes } from './accounts/signing-keys.ts';
 import { userRoutes } from './accounts/users.ts';
+import { crashRoutes } from './analytics/crashes.ts';
+import { eventAnalyticsRoutes } from './analytics/event-analytics.ts';
+import { funnelStatsRoutes } from './analytics/funnel-stats.ts';
+import { funnelRoutes } from './analytics/funnels.ts';
 import { trackedListRoutes } from './analytics/tracked-lists.ts';
 import { apiKeyRoutes } from './apps/api-keys.ts';
 import { appGroupRoutes } from './apps/app-groups.ts';
@@ -62,7 +66,8 @@ export const routes: readonly Route[] = [
   ...appRoutes, ...appGroupRoutes, ...apiKeyRoutes, ...userTokenKeyRoutes,
   ...pushCertificateRoutes, ...labelRoutes, ...eventDefinitionRoutes,
   ...walletSettingsRoutes, ...legalTextRoutes, ...dataCategoryRoutes, ...recipientRoutes, ...purposeRoutes,
-  ...trackingRoutes, ...trackingPrivacyRoutes, ...ingestionRoutes, ...trackedListRoutes,
+  ...trackingRoutes, ...trackingPrivacyRoutes, ...ingestionRoutes,
+  ...trackedListRoutes, ...funnelRoutes, ...funnelStatsRoutes, ...eventAnalyticsRoutes, ...crashRoutes,
   ...gdprRoutes, ...gdprDownloadRoutes, ...gdprReceiptRoutes, ...gdprHoldRoutes,
   ...gdprReadmissionRoutes, ...gdprIdentifierRoutes,
   ...userRoutes, ...invitationRoutes, ...passwordResetRoutes, ...accountPageRoutes,

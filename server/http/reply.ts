@@ -96,7 +96,8 @@ export async function streamedList(rows: AsyncIterable<unknown>): Promise<Reply>
   return bare(await streamedRows('{"success":true,"result":[', rows, () => ']}'));
 }
 
-async function streamedRows(start: string, rows: AsyncIterable<unknown>, end: () => string): Promise<Readable> {
+/** Rows between a beginning of JSON and its end, written as they come. */
+export async function streamedRows(start: string, rows: AsyncIterable<unknown>, end: () => string): Promise<Readable> {
   const iterator = rows[Symbol.asyncIterator]();
   const first = await iterator.next();
   return Readable.from(pieces(start, first, iterator, end), { objectMode: false });

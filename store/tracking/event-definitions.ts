@@ -97,3 +97,22 @@ export async function updateEventDefinition(
     [entityId, appId, id, displayName !== undefined, displayName ?? null, goal ?? null]);
   return rowCount === 1;
 }
+
+/** The names of events that an app has, of a log type or of any. */
+export async function listEventNames(db: Queryable, entityId: number, appId: number, logType: LogType | null): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>(
+    `SELECT DISTINCT name FROM event_definitions WHERE entity_id = $1 AND app_id = $2 AND ($3::smallint IS NULL OR log_type = $3)
+     ORDER BY name`, [entityId, appId, logType]);
+  return rows.map(({ name }) => name);
+}
+
+/** What people call the events of some apps: the name itself where nobody has given another. */
+export async function listDisplayNames(
+  db: Queryable, entityId: number, appIds: readonly number[],
+): Promise<(event: { appId: number; logType: number; name: string }) => string> {
+  const { rows } = await db.query<{ key: string; display_name: string }>(
+    `SELECT app_id || '/' || log_type || '/' || name AS key, display_name FROM event_definitions
+     WHERE entity_id = $1 AND app_id = ANY ($2) AND display_name IS NOT NULL`, [entityId, appIds]);
+  const names = new Map(rows.map(({ key, display_name: shown }) => [key, shown]));
+  return ({ appId, logType, name }) => names.get(`${appId}/${logType}/${name}`) ?? name;
+}

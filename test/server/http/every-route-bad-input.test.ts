@@ -41,6 +41,8 @@ const TAKEN = new Set([
     // A field of the source, which is not asked; none, where the source keeps its own state; no schedule.
     `${name} body.cursor_field: unknown`, `${name} body.cursor_field: null`, `${name} body.schedule: null`,
   ]),
+  'POST /api/funnels body.name: unknown', 'POST /api/funnels body.labels: unknown', 'PUT /api/funnels/:identifier body.labels: unknown',
+  ...['long', 'unknown', 'null'].map((kind) => `POST /api/funnels body.description: ${kind}`),
   // What an app is without, in the other notation, or of another than a web app.
   ...['POST /api/apps', 'PUT /api/apps/:app_identifier'].flatMap((name) => [
     ...[

@@ -5,6 +5,7 @@ import type { Route } from '../../../server/http/route.ts';
 import { type Entity, insertEntity } from '../../../store/accounts/entities.ts';
 import { insertServiceToken } from '../../../store/accounts/service-tokens.ts';
 import { insertMembership, insertUser, type User } from '../../../store/accounts/users.ts';
+import { insertFunnel } from '../../../store/analytics/funnels.ts';
 import type { App } from '../../../store/apps/apps.ts';
 import { insertLabel } from '../../../store/apps/labels.ts';
 import { insertPushCertificate } from '../../../store/apps/push-certificates.ts';
@@ -55,6 +56,8 @@ export type Sample = World & {
   /** A certificate that the app does not have yet. */
   anotherCertificate: { x509_pem: string; pkey_pem: string };
   label: string;
+  funnel: string;
+  crash: string;
   eventId: string;
   exporter: SampleExporter;
   wallet: SampleWallet;
@@ -76,6 +79,11 @@ export type Call = {
 };
 
 const FILE = 'user_id,attribute_key,value\n';
+
+function sampleSteps({ app, entity }: Sample) {
+  const name = { app_id: app.identifier, log_type: 2, log_name: `Event of ${entity.identifier}` };
+  return [{ match_name: [name], match_details: [{ plan: 'gold' }] }];
+}
 
 /** A good call of each route in a world. A new route joins with a line here. */
 export const goodCalls: Record<string, (own: Sample) => Call> = {
@@ -253,6 +261,28 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'POST /api/labels': () => ({ body: { name: 'Another label' } }),
   'PUT /api/labels/:name': (own) => ({ params: { name: own.label }, body: { new_name: 'Renamed' } }),
   'DELETE /api/labels/:name': (own) => ({ params: { name: own.label } }),
+  'GET /api/apps/:app_identifier/analytics/events': (own) => ({
+    ...ofApp(own), query: { sd: '1793491200', ed: '1793577600', only_current: 'true' },
+  }),
+  'GET /api/crashes/:crash_identifier/occurrences': (own) => ({ params: { crash_identifier: own.crash } }),
+  'GET /api/funnels': (own) => ({ query: { apps: own.app.identifier } }),
+  'GET /api/funnels/:identifier': (own) => ({ params: { identifier: own.funnel } }),
+  'POST /api/funnels': (own) => ({
+    body: { name: 'Sale', description: 'From view to order', max_duration: 3600, steps: sampleSteps(own), labels: [own.label] },
+  }),
+  'PUT /api/funnels/:identifier': (own) => ({ params: { identifier: own.funnel }, body: { labels: [own.label] } }),
+  'PUT /api/funnels/:identifier/archive': (own) => ({ params: { identifier: own.funnel } }),
+  'PUT /api/funnels/:identifier/restore': (own) => ({ params: { identifier: own.funnel } }),
+  'POST /api/funnels/quick_stats': (own) => ({
+    query: {
+      app_id: own.app.identifier, from: '2026-11-01', till: '2026-11-30', mode: 'accurate', aliases: 'true', breakdown: 'app_version',
+    },
+    body: { funnel: { max_duration: 60.5, steps: sampleSteps(own), exclusions: [] } },
+  }),
+  'POST /api/funnels/explore': (own) => ({
+    query: { app_id: own.app.identifier, from: '2026-11-01', till: '2026-11-30', mode: 'fast', position: '0' },
+    body: { funnel: { steps: sampleSteps(own) } },
+  }),
   'GET /api/apps/:app_identifier/event_definitions': ofApp,
   'GET /api/apps/:app_identifier/events': (own) => ({ ...ofApp(own), query: { fields: 'name', since_date: '2026-01-01' } }),
   'GET /api/apps/:app_identifier/devices/:device_identifier/events': (own) => ({
@@ -427,7 +457,8 @@ export function untouchedSamples(): (store: TestStore, route: Route, options?: S
 /** An app, and what is kept beside it. */
 async function insertBesideApps(
   { db, secrets }: TestStore, world: World, path: string,
-): Promise<Pick<Sample, 'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'eventId' | 'exporter' | 'asked' | 'seen'>> {
+): Promise<Pick<Sample,
+  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'crash' | 'eventId' | 'exporter' | 'asked' | 'seen'>> {
   const { entity } = world;
   await ensureSampleMonths(db);
   const [certificate, anotherCertificate] = [await sampleCertificate(0), await sampleCertificate(1)];
@@ -439,11 +470,17 @@ async function insertBesideApps(
     const { name: label } = (await insertLabel(tx, entity.id, `Label of ${entity.identifier}`))!;
     await insertEventDefinitions(tx, entity.id, app.id, [{ logType: 2, name: `Event of ${entity.identifier}` }]);
     const [{ id } = { id: 0 }] = await listEventDefinitions(tx, entity.id, app.id, { offset: 0, limit: 1 });
+    const { identifier: funnel } = (await insertFunnel(tx, entity.id, {
+      name: 'Funnel', description: null, maxDuration: 60, appIds: [app.id], createdBy: world.user.id,
+      steps: [{ match_name: [{ app_id: app.identifier, log_type: 2, log_name: `Event of ${entity.identifier}` }] }],
+    }))!;
     const exporter = await insertSampleExporter(tx, secrets, world, path, app.id);
     const asked = await insertSampleDeviceRequest(tx, secrets, entity.id, { appId: app.id, userId: world.user.id });
     const seen = { deviceId: `device of ${entity.identifier}`, userId: `user of ${entity.identifier}` };
     await sampleActivity(tx, entity.id, { appId: app.id, ...seen });
-    return { app, certificateId, anotherCertificate, label, eventId: String(id), exporter, asked, seen };
+    const { rows: [crash] } = await tx.query<{ identifier: string }>('SELECT identifier FROM crashes WHERE entity_id = $1', [entity.id]);
+    const made = { certificateId, anotherCertificate, label, funnel, crash: crash!.identifier, eventId: String(id) };
+    return { app, ...made, exporter, asked, seen };
   });
 }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { semaphore } from '../../../activities/core/semaphore.ts';
+import { semaphore } from '../../../domain/core/semaphore.ts';
 
 it('gives no more turns at once than it has, and the next to whoever has waited longest', async () => {
   const turn = semaphore(2);

@@ -1,0 +1,34 @@
+import { type FieldError, refuse, refuseFields } from '../core/refusal.ts';
+
+/** Whole UTC days: `from` is the first one's midnight, `until` the one after the last. */
+export type DayPeriod = { from: Date; until: Date };
+
+export const DAY_SECONDS = 86_400;
+/** A period has so many days at most. */
+const MAX_DAYS = 731;
+
+const MIDNIGHT = 'must be a midnight in UTC, in seconds since the epoch, such as 1793491200';
+
+/**
+ * The days from `sd` to `ed`, both included; midnights in UTC, in seconds since the epoch. Null: neither is there. One without the other is
+ * refused as the reference says (reference: Data exports, 4), anything else by the field.
+ */
+export function readDayPeriod({ sd, ed }: { sd?: string | undefined; ed?: string | undefined }): DayPeriod | null {
+  if (sd === undefined && ed === undefined) return null;
+  if (sd === undefined) return refuse(404, '400', 'Missing start date');
+  if (ed === undefined) return refuse(404, '400', 'Missing end date');
+  const errors: FieldError[] = [];
+  for (const [element, given] of [['sd', sd], ['ed', ed]] as const) {
+    if (!/^\d{1,11}$/.test(given) || Number(given) % DAY_SECONDS !== 0) errors.push({ element, message: MIDNIGHT });
+  }
+  const days = (Number(ed) - Number(sd)) / DAY_SECONDS + 1;
+  if (errors.length === 0 && days < 1) errors.push({ element: 'ed', message: 'must not be before sd' });
+  if (errors.length === 0 && days > MAX_DAYS) errors.push({ element: 'ed', message: `must be within ${MAX_DAYS} days` });
+  refuseFields(errors);
+  return { from: new Date(Number(sd) * 1_000), until: new Date((Number(ed) + DAY_SECONDS) * 1_000) };
+}
+
+/** The same number of days, immediately before. */
+export function periodBefore({ from, until }: DayPeriod): DayPeriod {
+  return { from: new Date(2 * from.getTime() - until.getTime()), until: from };
+}

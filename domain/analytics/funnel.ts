@@ -1,0 +1,53 @@
+/** What a step matches: an event of an app by its name; log type 0 is any (reference: Funnel). */
+export type MatchName = { app_id: string; log_type: 0 | 1 | 2 | 3; log_name: string };
+
+/** An event matches one of the names and, where there are details, all pairs of one of these objects. */
+export type FunnelStep = { match_name: MatchName[]; match_details?: DetailPairs[] | undefined };
+
+/** Members of an event's detail with the values they must have. A detail that is a text has the empty key. */
+export type DetailPairs = Record<string, string | number | boolean | null>;
+
+/** Events that break a chain between the step `after_step` and the next one. */
+export type FunnelExclusion = { after_step: number; match_name: MatchName[] };
+
+export const MAX_STEPS = 20;
+export const MAX_NAMES = 50;
+export const MAX_DETAILS = 50;
+export const MAX_PAIRS = 20;
+export const DEFAULT_DURATION_SECONDS = 2_592_000;
+export const MAX_DURATION_SECONDS = 366 * 86_400;
+
+/** Of people, one in so many is looked at in the mode `fast`. */
+export const SAMPLED_ONE_IN = 16;
+
+/** Which events count for what, by app, log type and name. */
+export type StepEvent = { appId: string; logType: 1 | 2 | 3; name: string; steps: number[]; breaksAfter: number[] };
+
+const LOG_TYPES = [1, 2, 3] as const;
+
+/** Each event that a funnel names, once, with the steps it may complete and the steps after which it breaks a chain. */
+export function eventsOfFunnel(steps: readonly FunnelStep[], exclusions: readonly FunnelExclusion[] = []): StepEvent[] {
+  const events = new Map<string, StepEvent>();
+  const add = ({ app_id: appId, log_type: logType, log_name: name }: MatchName, member: 'steps' | 'breaksAfter', step: number) => {
+    for (const type of logType === 0 ? LOG_TYPES : [logType]) {
+      const key = JSON.stringify([appId, type, name]);
+      const event = events.get(key) ?? { appId, logType: type, name, steps: [], breaksAfter: [] };
+      if (!event[member].includes(step)) event[member].push(step);
+      events.set(key, event);
+    }
+  };
+  for (const [step, { match_name: names }] of steps.entries()) for (const name of names) add(name, 'steps', step);
+  for (const { after_step: step, match_name: names } of exclusions) for (const name of names) add(name, 'breaksAfter', step);
+  return [...events.values()];
+}
+
+/** Of a two-sided interval of 95 % of a normal distribution. */
+const Z_95 = 1.96;
+
+/**
+ * How far the number of people of a step may be off, with 95 % certainty, where `counted` of a sample of one in `oneIn` completed it:
+ * each of the people is in the sample by chance, so `counted` has a binomial distribution.
+ */
+export function sampleError(counted: number, oneIn: number): number {
+  return Math.ceil(Z_95 * oneIn * Math.sqrt(Math.max(counted, 1) * (1 - 1 / oneIn)));
+}

@@ -1,0 +1,83 @@
+import * as api from '../../api/analytics/funnels.ts';
+import { type FunnelExclusion, type FunnelStep, SAMPLED_ONE_IN, sampleError } from '../../domain/analytics/funnel.ts';
+import { refuseField } from '../../domain/core/refusal.ts';
+import { sayUnknown } from '../../domain/core/say-unknown.ts';
+import { type Breakdown, BREAKDOWN_FIELDS, type BreakdownField, type FunnelQuery } from '../../store/analytics/funnel-sql.ts';
+import { countFunnel, exploreFunnel, MAX_PROPERTIES, type StepTotal } from '../../store/analytics/funnel-stats.ts';
+import { listAppsById } from '../../store/apps/apps.ts';
+import type { Queryable } from '../../store/core/database.ts';
+import { listDisplayNames } from '../../store/tracking/event-definitions.ts';
+import { requireApp } from '../apps/find-app.ts';
+import { JSON_HEADERS, Reply } from '../http/reply.ts';
+import { type Route, route } from '../http/route.ts';
+import { resolveSteps } from './funnel-steps.ts';
+
+const quickStats = route(api.quickFunnelStats, async ({ query, body: { funnel }, caller: { entityId } }, { db, heavyReads }) => {
+  await requireApp(db, entityId, query.app_id);
+  const breakdown = query.breakdown === undefined ? null : breakdownOf(query.breakdown);
+  const asked = await funnelQuery(db, entityId, query, funnel);
+  const totals = await heavyReads.within(() => countFunnel(db, entityId, { ...asked.query, breakdown }))
+    ?? refuseField('breakdown', `has more than ${MAX_PROPERTIES} values: choose a property with fewer`);
+  const result = totals.flatMap(({ property, steps }) => steps.map((total, step) => ({
+    step, ...completions(total, asked.query.oneIn), last_completed_at: total.lastAt?.toISOString() ?? null,
+    ...breakdown && { breakdown: property },
+  })));
+  return estimated(result, totals.flatMap(({ steps }) => steps), asked.query.oneIn);
+});
+
+const explore = route(api.exploreFunnel, async ({ query, body: { funnel }, caller: { entityId } }, { db, heavyReads }) => {
+  const { id } = await requireApp(db, entityId, query.app_id);
+  const last = funnel.steps.length - 1;
+  if (query.position > last) refuseField('position', `must be the number of a step, from 0 to ${last}`);
+  const { query: asked, appIds } = await funnelQuery(db, entityId, query, funnel);
+  const followed = [...new Set([...appIds, id])];
+  const found = await heavyReads.within(() => exploreFunnel(db, entityId, asked, { position: query.position, followed }));
+  const apps = await listAppsById(db, entityId, followed);
+  const names = await listDisplayNames(db, entityId, followed);
+  const result = found.map(({ appId, logType, name, ...total }) => ({
+    application_id: apps.get(appId)!.identifier, log_type: logType, log_name: name, display_name: names({ appId, logType, name }),
+    ...completions(total, asked.oneIn),
+  }));
+  return estimated(result, found, asked.oneIn);
+});
+
+const DAY_MS = 86_400_000;
+
+type StatsQuery = { from: string; till: string; mode: 'accurate' | 'fast'; aliases?: boolean | undefined };
+type AskedFunnel = { max_duration: number; steps: FunnelStep[]; exclusions?: FunnelExclusion[] | undefined };
+
+async function funnelQuery(
+  db: Queryable, entityId: number, { from, till, mode, aliases = false }: StatsQuery, funnel: AskedFunnel,
+): Promise<{ query: FunnelQuery; appIds: number[] }> {
+  if (from > till) refuseField('till', `must not be before from, ${from}`);
+  const { appIds, ...steps } = await resolveSteps(db, entityId, funnel, 'funnel.');
+  return {
+    appIds,
+    query: {
+      ...steps, from: new Date(from), until: new Date(Date.parse(till) + DAY_MS), maxSeconds: funnel.max_duration, aliases,
+      oneIn: mode === 'fast' ? SAMPLED_ONE_IN : 1, breakdown: null,
+    },
+  };
+}
+
+const OF_DETAIL = 'detail.';
+
+function breakdownOf(given: string): Breakdown {
+  if (given.startsWith(OF_DETAIL) && given.length > OF_DETAIL.length) return { detail: given.slice(OF_DETAIL.length) };
+  const fields: readonly string[] = BREAKDOWN_FIELDS;
+  if (fields.includes(given)) return { device: given as BreakdownField };
+  return refuseField('breakdown', sayUnknown(given, [...fields, 'detail.<member>']));
+}
+
+function completions({ people, seconds }: Pick<StepTotal, 'people' | 'seconds'>, oneIn: number) {
+  return { completions: people * oneIn, average_duration: people === 0 ? null : seconds / people };
+}
+
+/** With how far each number of people may be off, where they are estimated. */
+function estimated<T>(result: T[], totals: readonly Pick<StepTotal, 'people'>[], oneIn: number): T[] | Reply {
+  if (oneIn === 1) return result;
+  const errors = totals.map(({ people }) => sampleError(people, oneIn)).join(', ');
+  return new Reply({ success: true, result }, 200, { ...JSON_HEADERS, 'x-funnel-error': errors });
+}
+
+export const funnelStatsRoutes: Route[] = [quickStats, explore];

@@ -1,0 +1,33 @@
+import { refuse } from '../../domain/core/refusal.ts';
+import { type Semaphore, semaphore } from '../../domain/core/semaphore.ts';
+import { FUNNEL_TIMEOUT_MS } from '../../store/analytics/funnel-stats.ts';
+
+/** So many run at once, and so many wait. Each takes two sessions of the database, and the cores that it gets. */
+const AT_ONCE = 2;
+const MAX_WAITING = 20;
+const RETRY_SECONDS = 10;
+const QUERY_CANCELED = '57014';
+
+/** Bounds the reads that may look at all events of a period: whoever may ask for one could else ask for any number at once. */
+export class HeavyReads {
+  readonly #take: Semaphore = semaphore(AT_ONCE);
+  #waiting = 0;
+
+  /** Refuses with 429 where too many wait, and with 503 where it took too long. */
+  async within<T>(read: () => Promise<T>): Promise<T> {
+    if (this.#waiting >= MAX_WAITING) {
+      refuse(429, 'too_many_requests', `${MAX_WAITING} funnels and previews wait already: try again in ${RETRY_SECONDS} seconds`,
+        { retry_after: RETRY_SECONDS });
+    }
+    this.#waiting += 1;
+    const release = await this.#take().finally(() => { this.#waiting -= 1; });
+    try {
+      return await read();
+    } catch (error) {
+      if ((error as { code?: string }).code !== QUERY_CANCELED) throw error;
+      return refuse(503, 'too_long', `This took longer than ${FUNNEL_TIMEOUT_MS / 1_000} seconds: ask for a shorter period`);
+    } finally {
+      release();
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import type { FunnelStep } from '../../domain/analytics/funnel.ts';
+import { readRow, readRows } from '../core/camel-row.ts';
+import type { Queryable } from '../core/database.ts';
+import { newIdentifier } from '../core/identifiers.ts';
+
+export type Funnel = {
+  id: number; identifier: string; name: string; description: string | null; maxDuration: number; steps: FunnelStep[]; labels: string[];
+  createdAt: Date; updatedAt: Date; archivedAt: Date | null;
+};
+
+// Labels by label_targets_by_target.
+const FUNNELS = `SELECT f.*, ARRAY(
+    SELECT l.name FROM label_targets t JOIN labels l ON l.entity_id = t.entity_id AND l.id = t.label_id
+    WHERE t.entity_id = f.entity_id AND t.target_kind = 'funnel' AND t.target_id = f.id ORDER BY l.name) AS labels
+  FROM funnels f`;
+
+/** An entity has so many at most. */
+export const MAX_FUNNELS = 1_000;
+
+type NewFunnel = Pick<Funnel, 'name' | 'description' | 'maxDuration' | 'steps'> & { appIds: number[]; createdBy: number };
+
+/** Null: the entity has MAX_FUNNELS already. */
+export async function insertFunnel(tx: Queryable, entityId: number, funnel: NewFunnel): Promise<Funnel | null> {
+  // Additions wait for each other here; what only refers to the entity does not.
+  await tx.query('SELECT FROM entities WHERE id = $1 FOR NO KEY UPDATE', [entityId]);
+  const { name, description, maxDuration, steps, appIds, createdBy } = funnel;
+  return readRow<Funnel>(await tx.query(
+    `INSERT INTO funnels (entity_id, identifier, name, description, max_duration, steps, app_ids, created_by)
+     SELECT $1, $2, $3, $4, $5, $6, $7, $8 WHERE (SELECT count(*) FROM funnels WHERE entity_id = $1) < ${MAX_FUNNELS}
+     RETURNING *, ARRAY[]::text[] AS labels`,
+    [entityId, newIdentifier('fun'), name, description, maxDuration, JSON.stringify(steps), appIds, createdBy]));
+}
+
+/** Oldest first; of the apps where there are any. */
+export async function listFunnels(db: Queryable, entityId: number, appIds: number[] | null): Promise<Funnel[]> {
+  return readRows<Funnel>(await db.query(
+    `${FUNNELS} WHERE f.entity_id = $1 AND ($2::integer[] IS NULL OR f.app_ids && $2) ORDER BY f.id`, [entityId, appIds]));
+}
+
+export async function findFunnel(db: Queryable, entityId: number, identifier: string): Promise<Funnel | null> {
+  return readRow<Funnel>(await db.query(`${FUNNELS} WHERE f.entity_id = $1 AND f.identifier = $2`, [entityId, identifier]));
+}
+
+/** Until the transaction ends nobody else changes it. */
+export async function lockFunnel(tx: Queryable, entityId: number, identifier: string): Promise<Funnel | null> {
+  return readRow<Funnel>(await tx.query(
+    `${FUNNELS} WHERE f.entity_id = $1 AND f.identifier = $2 FOR NO KEY UPDATE OF f`, [entityId, identifier]));
+}
+
+/** It was changed, and is archived from then on, or from before; or it is not. */
+export async function updateFunnelArchived(tx: Queryable, entityId: number, id: number, isArchived: boolean): Promise<void> {
+  await tx.query(
+    `UPDATE funnels SET updated_at = now(), archived_at = CASE WHEN $3 THEN now() END
+     WHERE entity_id = $1 AND id = $2 AND (archived_at IS NOT NULL) <> $3`, [entityId, id, isArchived]);
+}
+
+/** Its labels were changed. */
+export async function touchFunnel(tx: Queryable, entityId: number, id: number): Promise<void> {
+  await tx.query('UPDATE funnels SET updated_at = now() WHERE entity_id = $1 AND id = $2', [entityId, id]);
+}

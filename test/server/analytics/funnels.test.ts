@@ -1,0 +1,138 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
+import { insertEventDefinitions } from '../../../store/tracking/event-definitions.ts';
+import { insertSampleEvents, type SampleEvent } from '../../harness/analytics/sample-events.ts';
+import { insertSampleApp } from '../../harness/apps/apps.ts';
+import { useServer } from '../http/use-server.ts';
+
+const { store, server, world } = useServer();
+let app: { id: number; identifier: string };
+
+const call = (method: 'GET' | 'POST' | 'PUT', path: string, body?: object) =>
+  server.call(method, `/api/${path}`, { token: world.token, body });
+const step = (name: string, details?: object[]) => (
+  { match_name: [{ app_id: app.identifier, log_type: 2, log_name: name }], ...details && { match_details: details } });
+const PERIOD = { from: '2026-11-05', till: '2026-11-06' };
+
+async function stats(funnel: object, query: Record<string, string> = {}) {
+  const search = new URLSearchParams({ app_id: app.identifier, ...PERIOD, ...query });
+  return call('POST', `funnels/quick_stats?${search.toString()}`, { funnel });
+}
+
+/** 320 people view something, every second of them adds it, every fourth orders; each a minute after the other. */
+function visits(): SampleEvent[] {
+  return Array.from({ length: 320 }, (_, nth) => nth).flatMap((nth) => {
+    const at = (minutes: number) => new Date(Date.parse('2026-11-05T00:00:00Z') + nth * 1_000 + minutes * 60_000);
+    const of = { appId: app.id, user: `shopper-${nth}`, device: `phone-${nth}` };
+    return [
+      { ...of, at: at(0), name: 'Viewed', detail: { product: nth % 3 === 0 ? 'lamp' : 'chair' } },
+      ...nth % 2 === 0 ? [{ ...of, at: at(1), name: 'Added', detail: { price: 249.5 } }] : [],
+      ...nth % 8 === 0 ? [{ ...of, at: at(1.5), name: 'Removed' }] : [],
+      ...nth % 4 === 0 ? [{ ...of, at: at(2), name: 'Ordered' }] : [],
+    ];
+  });
+}
+
+beforeAll(async () => {
+  app = await insertSampleApp(store.db, world.entity.id, 'com.example.funnels');
+  await ensurePartitions(store.db, [new Date('2026-11-05')]);
+  await insertSampleEvents(store.db, world.entity.id, visits());
+  await insertEventDefinitions(store.db, world.entity.id, app.id,
+    ['Viewed', 'Added', 'Removed', 'Ordered'].map((name) => ({ logType: 2, name })));
+});
+
+describe('a funnel', () => {
+  test('is created, listed, labeled, archived and restored', async () => {
+    const created = await call('POST', 'funnels', { name: 'Sale', steps: [step('Viewed'), step('Ordered')], labels: ['shop'] });
+    const { identifier, created_at: at } = created.body.result;
+    const whole = {
+      identifier, name: 'Sale', description: null, max_duration: 2_592_000, labels: ['shop'], archived: false, archived_at: null,
+      steps: [{ ...step('Viewed'), match_details: [] }, { ...step('Ordered'), match_details: [] }], created_at: at, updated_at: at,
+    };
+    expect(created.body).toEqual({ success: true, result: whole });
+    expect((await call('GET', `funnels/${identifier}`)).body.result).toEqual(whole);
+    expect((await call('GET', `funnels?apps=${app.identifier}`)).body.result).toEqual([whole]);
+    const labels = ['autumn', 'web shop'];
+    expect((await call('PUT', `funnels/${identifier}`, { labels })).body.result).toMatchObject({ labels });
+    expect((await call('GET', 'labels')).body.result).toMatchObject([{ name: 'shop', targets: 0 }, { targets: 1 }, { targets: 1 }]);
+    const archived = (await call('PUT', `funnels/${identifier}/archive`)).body.result;
+    expect(archived).toMatchObject({ archived: true, archived_at: expect.any(String) as string, labels });
+    expect((await call('PUT', `funnels/${identifier}/archive`)).body.result).toEqual(archived);
+    expect(await call('PUT', `funnels/${identifier}`, { labels: [] })).toMatchObject({ status: 409 });
+    expect((await call('PUT', `funnels/${identifier}/restore`)).body.result).toMatchObject({ archived: false, archived_at: null, labels });
+    expect((await call('GET', 'funnels/fun_none')).body).toMatchObject({ status: 'not_found', error_message: 'Funnel not found' });
+  });
+
+  test('whose steps no app has sent is refused, by the field, with the nearest name', async () => {
+    const steps = [step('Viewed'), step('Orderd'), { match_name: [{ app_id: 'app_other', log_type: 2, log_name: 'Viewed' }] }];
+    expect((await call('POST', 'funnels', { name: 'Sale', steps })).body).toMatchObject({
+      status: 'bad_request', messages: [
+        { element: 'steps.1.match_name.0.log_name', message: expect.stringContaining('did you mean Ordered?') as string },
+        { element: 'steps.2.match_name.0.app_id', message: expect.stringContaining('GET /api/apps') as string },
+      ],
+    });
+  });
+});
+
+describe('quick stats', () => {
+  const steps = () => [step('Viewed'), step('Added', [{ price: 249.5 }]), step('Ordered')];
+
+  test('count people at each step, with seconds since the first and when the last of them completed it', async () => {
+    expect((await stats({ steps: steps() })).body.result).toEqual([
+      { step: 0, completions: 320, average_duration: 0, last_completed_at: '2026-11-05T00:05:19.000Z' },
+      { step: 1, completions: 160, average_duration: 60, last_completed_at: '2026-11-05T00:06:18.000Z' },
+      { step: 2, completions: 80, average_duration: 120, last_completed_at: '2026-11-05T00:07:16.000Z' },
+    ]);
+    const counts = async (funnel: object, query?: Record<string, string>) =>
+      ((await stats(funnel, query)).body.result as { completions: number }[]).map(({ completions }) => completions);
+    expect(await counts({ steps: steps(), max_duration: 119.9 })).toEqual([320, 160, 0]);
+    const exclusions = [{ after_step: 1, match_name: step('Removed').match_name }];
+    expect(await counts({ steps: steps(), exclusions })).toEqual([320, 160, 40]);
+    expect(await counts({ steps: steps() }, { from: '2026-11-06' })).toEqual([0, 0, 0]);
+  });
+
+  test('divide people by a property of their first step', async () => {
+    const { body: { result } } = await stats({ steps: [step('Viewed'), step('Ordered')] }, { breakdown: 'detail.product' });
+    expect((result as { breakdown: string; step: number; completions: number }[])
+      .map(({ breakdown, step: number, completions }) => [breakdown, number, completions]))
+      .toEqual([['chair', 0, 213], ['chair', 1, 53], ['lamp', 0, 107], ['lamp', 1, 27]]);
+  });
+
+  test('estimate in the mode fast, and say how far they may be off', async () => {
+    const { body: { result }, headers } = await stats({ steps: steps() }, { mode: 'fast' });
+    const errors = String(headers['x-funnel-error']).split(', ').map(Number);
+    for (const [number, people] of [320, 160, 80].entries()) {
+      const { completions } = (result as { completions: number }[])[number]!;
+      expect(completions % 16).toBe(0);
+      expect(Math.abs(completions - people)).toBeLessThanOrEqual(errors[number]!);
+    }
+  });
+
+  test('refuse what can\'t be counted, and name it', async () => {
+    const refused = async (funnel: object, query?: Record<string, string>) =>
+      (await stats(funnel, query)).body.messages[0].element as string;
+    expect(await refused({ steps: [] })).toBe('funnel.steps');
+    expect(await refused({ steps: steps() }, { till: '2026-11-04' })).toBe('till');
+    expect(await refused({ steps: steps() }, { from: '2026-02-30' })).toBe('from');
+    expect(await refused({ steps: steps() }, { mode: 'slow' })).toBe('mode');
+    expect(await refused({ steps: steps() }, { breakdown: 'color' })).toBe('breakdown');
+    expect(await refused({ steps: steps(), exclusions: [{ after_step: 2, match_name: step('Removed').match_name }] }))
+      .toBe('funnel.exclusions.0.after_step');
+    expect((await stats({ steps: steps() }, { app_id: 'app_other' })).body).toMatchObject({ error_message: 'App not found' });
+  });
+});
+
+test('exploring lists what people do after a step, by what it is called', async () => {
+  await store.db.query(`UPDATE event_definitions SET display_name = 'Order' WHERE name = 'Ordered'`);
+  const search = new URLSearchParams({ app_id: app.identifier, ...PERIOD, position: '1' });
+  const funnel = { max_duration: 60, steps: [step('Viewed'), step('Added')] };
+  const explore = await call('POST', `funnels/explore?${search.toString()}`, { funnel });
+  const of = { application_id: app.identifier, log_type: 2 };
+  expect(explore.body.result).toEqual([
+    { ...of, log_name: 'Ordered', display_name: 'Order', completions: 80, average_duration: 60 },
+    { ...of, log_name: 'Removed', display_name: 'Removed', completions: 40, average_duration: 30 },
+  ]);
+  search.set('position', '2');
+  expect((await call('POST', `funnels/explore?${search.toString()}`, { funnel: { steps: [step('Viewed')] } })).body.messages)
+    .toMatchObject([{ element: 'position' }]);
+});
