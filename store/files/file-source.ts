@@ -1,0 +1,12 @@
+import type { Cell } from '../../domain/files/cell.ts';
+import type { Database } from '../core/database.ts';
+
+/** What a file holds. The query is plain JSON: dates are ISO texts, apps are ids. */
+export type FileSource<Query> = {
+  /** The names in the file's first row. */
+  columns(query: Query): readonly string[];
+  /** Rows in order, in batches of bounded size. */
+  rows(db: Database, entityId: number, query: Query): AsyncIterable<readonly (readonly Cell[])[]>;
+  /** Of CSV; by default a comma. */
+  delimiter?: ';';
+};
