@@ -32,3 +32,23 @@ export function readDayPeriod({ sd, ed }: { sd?: string | undefined; ed?: string
 export function periodBefore({ from, until }: DayPeriod): DayPeriod {
   return { from: new Date(2 * from.getTime() - until.getTime()), until: from };
 }
+
+const DAY_MS = 1_000 * DAY_SECONDS;
+const DEFAULT_DAYS = 6;
+
+/** The last six days, today among them: where a file of events is asked for without days (reference: Data exports, 4). */
+export function lastDays(now: Date): DayPeriod {
+  return daysUpTo(Math.floor(now.getTime() / DAY_MS) * DAY_MS + DAY_MS);
+}
+
+/** The last six days of the month before: where one of an event's details is. */
+export function lastDaysOfPreviousMonth(now: Date): DayPeriod {
+  return daysUpTo(Date.UTC(now.getUTCFullYear(), now.getUTCMonth()));
+}
+
+const daysUpTo = (until: number): DayPeriod => ({ from: new Date(until - DEFAULT_DAYS * DAY_MS), until: new Date(until) });
+
+/** Each of its days, in order. */
+export function* daysOf({ from, until }: DayPeriod): Generator<DayPeriod> {
+  for (let day = from.getTime(); day < until.getTime(); day += DAY_MS) yield { from: new Date(day), until: new Date(day + DAY_MS) };
+}
