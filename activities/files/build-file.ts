@@ -8,7 +8,7 @@ import { fileMail } from '../../domain/files/file-mail.ts';
 import { JobGone, type JobClaim, type JobRef } from '../../domain/jobs/job.ts';
 import { type Database, write } from '../../store/core/database.ts';
 import {
-  failFile, type FileJob, findFileJob, finishFile, openQuery, updateFileKey, updateRowsWritten,
+  failFile, type FileJob, findFileJob, finishFile, updateFileKey, updateRowsWritten,
 } from '../../store/files/file-jobs.ts';
 import { fileUrl } from '../../store/files/file-link.ts';
 import type { FileSource } from '../../store/files/file-source.ts';
@@ -40,10 +40,9 @@ export const buildFileSteps = (deps: Dependencies) => ({
 });
 
 async function writeFile(deps: Dependencies, claim: JobClaim): Promise<void> {
-  const { db, files, secrets, boundary } = deps;
+  const { db, files, boundary } = deps;
   const job = await findFileJob(db, claim.entityId, claim.identifier);
   if (job?.state !== 'running' || job.generation !== claim.generation) return;
-  const query = openQuery(secrets, job);
   // Of each generation its own: two that write at once don't meet.
   const key = `files/${job.identifier}/${job.generation}.${job.format}`;
   const release = await deps.takeExportSlot();
@@ -52,11 +51,10 @@ async function writeFile(deps: Dependencies, claim: JobClaim): Promise<void> {
     await updateFileKey(db, claim, key);
     boundary('file: key noted');
     const source = fileSources[job.kind] as FileSource<unknown>;
-    const counted = countRows(db, claim, source.rows(db, claim.entityId, query));
-    const { sizeBytes } = await files.put(key, writerOf(job.format, source)(source.columns(query), counted.batches, scratch));
+    const counted = countRows(db, claim, source.rows(db, claim.entityId, job.query));
+    const { sizeBytes } = await files.put(key, writerOf(job.format, source)(source.columns(job.query), counted.batches, scratch));
     boundary('file: written');
     await end(deps, claim, key, (tx) => finishFile(tx, job, sizeBytes, counted.rows()));
-    boundary('file: ended');
   } catch (error) {
     if (error instanceof JobGone) return;
     if (!(error instanceof Refusal)) throw error;
@@ -88,7 +86,7 @@ function writerOf(format: FileFormat, { delimiter }: FileSource<unknown>): Write
 }
 
 /** How often the rows that were written are told, for whoever waits. */
-const TELL_EVERY_MS = 1_000;
+const TELL_EVERY_MS = 250;
 
 function countRows(db: Database, claim: JobClaim, batches: AsyncIterable<readonly (readonly Cell[])[]>) {
   let rows = 0;

@@ -20,6 +20,16 @@ export const REQUEST_WORDS = {
     others: 'Part of the request as it is kept',
     isOfRequests: true,
   },
+  file_jobs: {
+    title: 'Files that were made about you',
+    topic: 'requests',
+    about: 'Files that the company asked for by your id, or by that of a device of yours. They are kept for a week.',
+    sentences: ['{received_at}: the company asked for a file of {kind}'],
+    fields: {
+      file: technical('File: its identifier here'), received_at: 'When', kind: 'What is in it', query: technical('What was asked for'),
+      ended_at: 'When it was made',
+    },
+  },
   gdpr_request_people: {
     title: 'Requests about you',
     topic: 'requests',

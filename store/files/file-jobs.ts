@@ -15,8 +15,8 @@ export type FileJob = {
   /** Of the finished file. */
   file: { key: string; bytes: number } | null;
   failure: { status: string; message: string } | null;
-  /** Sealed: it may name customers. */
-  querySealed: string | null;
+  /** Null where it named an erased person. */
+  query: unknown;
 };
 
 type Columns = Omit<FileJob, 'file' | 'failure'> & FailureColumns & { fileKey: string | null; fileBytes: number | null };
@@ -37,20 +37,10 @@ export async function findOrInsertFileJob(tx: Tx, secrets: Secrets, entityId: nu
     `SELECT id, identifier FROM file_jobs WHERE entity_id = $1 AND asked_hash = $2 AND state IN ('accepted', 'running')`, [entityId, asked]);
   if (standing) return { entityId, runId: standing.id, identifier: standing.identifier };
   const identifier = newIdentifier('fil');
-  const sealed = secrets.seal(JSON.stringify(query), cellOf(entityId, identifier));
   const { rows: [inserted] } = await tx.query<{ id: number }>(
-    `INSERT INTO file_jobs (entity_id, identifier, kind, format, query_sealed, asked_hash, email, created_by)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`, [entityId, identifier, kind, format, sealed, asked, email, createdBy]);
+    `INSERT INTO file_jobs (entity_id, identifier, kind, format, query, asked_hash, email, created_by)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`, [entityId, identifier, kind, format, JSON.stringify(query), asked, email, createdBy]);
   return { entityId, runId: inserted!.id, identifier };
-}
-
-/** What was asked for; null where that was about an erased person. */
-export function openQuery(secrets: Secrets, { entityId, identifier, querySealed }: FileJob): unknown {
-  return querySealed === null ? null : JSON.parse(secrets.open(querySealed, cellOf(entityId, identifier)));
-}
-
-function cellOf(entityId: number, identifier: string) {
-  return { table: 'file_jobs', column: 'query_sealed', entityId, row: identifier };
 }
 
 export async function findFileJob(db: Queryable, entityId: number, identifier: string): Promise<FileJob | null> {

@@ -3,6 +3,8 @@ import { attributeChangeLog } from '../attributes/personal-data/attribute-change
 import { attributeValues } from '../attributes/personal-data/attribute-values.ts';
 import { customers } from '../attributes/personal-data/customers.ts';
 import { feedRequests } from '../feed/personal-data/feed-requests.ts';
+import { fileJobs } from '../files/personal-data/file-jobs.ts';
+import { files } from '../files/personal-data/files.ts';
 import { importErrors } from '../imports/personal-data/import-errors.ts';
 import { pinnedFiles } from '../imports/personal-data/pinned-files.ts';
 import { dryRunSets } from '../syncs/personal-data/dry-run-sets.ts';
@@ -37,13 +39,13 @@ import { tombstones } from './personal-data/tombstones.ts';
 /**
  * Every location that may hold something about a customer, in the order in which somebody is erased: the change log before
  * the customers, which are added from it, and batches before the records and errors that come of them; heads before the
- * sessions, and devices before who used them, by which they are found; archives before the rows that name their
- * files. A new table or file area joins here, or the list below.
+ * sessions, and devices before who used them, by which they are found; files after the tables that they are built from; archives before
+ * the rows that name their files. A new table or file area joins here, or the list below.
  */
 export const personalData: PersonalDataLocation[] = [
   attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches, syncPinnedBatches, syncRecords,
   syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, devices, deviceUsers, userAliases, crashes,
-  refusedCalls, liveCalls, idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers, gdprRequestPeople, gdprHolds,
+  refusedCalls, liveCalls, fileJobs, files, idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers, gdprRequestPeople, gdprHolds,
   auditLog, tombstones, tombstoneBatches, gdprReceipts,
 ];
 

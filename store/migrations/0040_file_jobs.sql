@@ -6,7 +6,7 @@ create table file_jobs (
   identifier text not null,
   kind text not null,
   format text not null check (format in ('csv', 'xls', 'xlsx')),
-  query_sealed text,                           -- JSON: what is in it; null once it was about an erased person
+  query json,                                  -- what is in it; null once that named an erased person
   asked_hash bytea not null,                   -- keyed: of who asked for what, and by which way it is sent
   email text,                                  -- where the link goes; null: to nobody
   created_by integer references users on delete set null,

@@ -1,0 +1,26 @@
+import { changeRows } from '../../core/in-batches.ts';
+import { write } from '../../core/database.ts';
+import { countRows, type PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
+import { namedIn, namesOf } from '../../gdpr/personal-data/named-in.ts';
+
+const NAMING = `file_jobs WHERE entity_id = $1 AND query IS NOT NULL AND ${namedIn('query::text')}`;
+
+/** What files were asked for: filters may name customers. Few: they go after a week. */
+export const fileJobs: PersonalDataLocation = {
+  name: 'file_jobs',
+  columns: ['query'],
+  otherColumns: ['entity_id', 'id', 'identifier', 'kind', 'format', 'asked_hash', 'email', 'created_by', 'state', 'generation', 'run_id',
+    'received_at', 'started_at', 'ended_at', 'rows_written', 'file_key', 'file_bytes', 'failure_status', 'failure', 'mail_state',
+    'mail_tries', 'mail_reason'],
+  foundBy: 'the id in what a file was asked for with',
+  count: ({ db }, entityId, people) => countRows(db, NAMING, namesOf(entityId, people)),
+  async* export({ db }, entityId, people) {
+    const { rows } = await db.query(
+      `SELECT identifier AS file, kind, received_at, query FROM ${NAMING} ORDER BY id`, namesOf(entityId, people));
+    yield* rows;
+  },
+  erase: ({ db, tally }, entityId, people) => write(db, (tx) => changeRows(tx,
+    `UPDATE file_jobs SET query = NULL, state = 'failed', generation = generation + 1, ended_at = coalesce(ended_at, now()),
+       failure_status = 'erased', failure = 'It was about a person who was erased'
+     WHERE entity_id = $1 AND id IN (SELECT id FROM ${NAMING})`, namesOf(entityId, people), tally)),
+};
