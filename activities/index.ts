@@ -4,6 +4,7 @@ import type { Dependencies } from './dependencies.ts';
 import { exportDailySteps } from './exports/export-daily.ts';
 import { exportTickSteps } from './exports/export-tick.ts';
 import { feedAttributesSteps } from './feed/feed-attributes.ts';
+import { buildFileSteps } from './files/build-file.ts';
 import { gdprAccessSteps } from './gdpr/gdpr-access.ts';
 import { gdprDeleteSteps } from './gdpr/gdpr-delete.ts';
 import { gdprSweepSteps } from './gdpr/sweep.ts';
@@ -16,7 +17,7 @@ import { syncTickSteps } from './syncs/sync-tick.ts';
 export function allSteps(deps: Dependencies) {
   return {
     ...importAttributesSteps(deps), ...feedAttributesSteps(deps), ...runSyncSteps(deps), ...syncTickSteps(deps),
-    ...exportDailySteps(deps), ...exportTickSteps(deps), ...gdprAccessSteps(deps), ...gdprDeleteSteps(deps),
+    ...buildFileSteps(deps), ...exportDailySteps(deps), ...exportTickSteps(deps), ...gdprAccessSteps(deps), ...gdprDeleteSteps(deps),
     ...heartbeatingEach(sweepSteps(deps)), ...heartbeatingEach(gdprSweepSteps(deps)),
     ...heartbeatingEach(accountMailSteps(deps)),
   };

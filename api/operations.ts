@@ -32,6 +32,8 @@ export * from './analytics/crashes.ts';
 export * from './analytics/event-analytics.ts';
 export * from './analytics/funnels.ts';
 export * from './analytics/tracked-lists.ts';
+export * from './files/file-exports.ts';
+export * from './files/tracked-files.ts';
 export * from './tracking/event-definitions.ts';
 export * from './tracking/ingestion.ts';
 export * from './tracking/tracking-privacy.ts';

@@ -33,6 +33,8 @@ import { exportActionRoutes } from './exports/export-actions.ts';
 import { exportReconciliationRoutes } from './exports/export-reconciliation.ts';
 import { exportRunRoutes } from './exports/export-runs.ts';
 import { feedRoutes } from './feed/feed.ts';
+import { downloadFileRoutes } from './files/download-file.ts';
+import { trackedFileRoutes } from './files/tracked-files.ts';
 import { gdprDownloadRoutes } from './gdpr/gdpr-downloads.ts';
 import { gdprHoldRoutes } from './gdpr/gdpr-holds.ts';
 import { gdprIdentifierRoutes } from './gdpr/gdpr-identifiers.ts';
@@ -68,6 +70,7 @@ export const routes: readonly Route[] = [
   ...walletSettingsRoutes, ...legalTextRoutes, ...dataCategoryRoutes, ...recipientRoutes, ...purposeRoutes,
   ...trackingRoutes, ...trackingPrivacyRoutes, ...ingestionRoutes,
   ...trackedListRoutes, ...funnelRoutes, ...funnelStatsRoutes, ...eventAnalyticsRoutes, ...crashRoutes,
+  ...trackedFileRoutes, ...downloadFileRoutes,
   ...gdprRoutes, ...gdprDownloadRoutes, ...gdprReceiptRoutes, ...gdprHoldRoutes,
   ...gdprReadmissionRoutes, ...gdprIdentifierRoutes,
   ...userRoutes, ...invitationRoutes, ...passwordResetRoutes, ...accountPageRoutes,

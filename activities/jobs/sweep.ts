@@ -5,6 +5,7 @@ import { deleteOldAttempts } from '../../store/accounts/login-attempts.ts';
 import { addPendingCustomers } from '../../store/attributes/customers.ts';
 import type { Database } from '../../store/core/database.ts';
 import type { Files } from '../../store/core/files.ts';
+import { deleteFileJob, isFileOfJob, listExpiredFiles } from '../../store/files/file-jobs-across-entities.ts';
 import { isArchiveNamed } from '../../store/gdpr/archives-across-entities.ts';
 import { listRunningJobs, listUnclaimedJobs, resetJob } from '../../store/jobs/jobs-across-entities.ts';
 import {
@@ -57,7 +58,7 @@ export const sweepSteps = (
 
   /** Starts what was accepted and never began, and feeds whose inbox nobody empties. Requests of people: activities/gdpr/sweep.ts. */
   async startUnclaimed(): Promise<void> {
-    for (const kind of ['import', 'sync', 'export'] as const) {
+    for (const kind of ['import', 'sync', 'export', 'file'] as const) {
       for (const ref of await listUnclaimedJobs(db, kind, GRACE_SECONDS)) {
         await startJob(temporal, kind, ref);
         boundary('sweep: between starts');
@@ -84,6 +85,11 @@ export const sweepSteps = (
       boundary('sweep: between file and job');
       await deleteImport(db, expired);
     }
+    for (const expired of await listExpiredFiles(db)) {
+      if (expired.fileKey !== null) await files.delete(expired.fileKey);
+      boundary('sweep: between file and job');
+      await deleteFileJob(db, expired);
+    }
     await deleteOrphans();
     await files.deleteUnfinished(new Date());
     await deleteDryRunRemains(db);
@@ -109,7 +115,7 @@ export const sweepSteps = (
   },
 });
 
-/** Uploads whose request died between the pinned file and the row of its import, and archives whose row went as they were put. */
+/** Uploads whose request died between the pinned file and the row of its import; archives and files whose row went as they were put. */
 export async function deleteOrphanedFiles(db: Database, files: Files): Promise<void> {
   const before = new Date(Date.now() - ORPHANED_AFTER_MS);
   for await (const { key, modifiedAt } of files.list('imports/')) {
@@ -117,6 +123,9 @@ export async function deleteOrphanedFiles(db: Database, files: Files): Promise<v
   }
   for await (const { key, modifiedAt } of files.list('access/')) {
     if (modifiedAt < before && !await isArchiveNamed(db, key)) await files.delete(key);
+  }
+  for await (const { key, modifiedAt } of files.list('files/')) {
+    if (modifiedAt < before && !await isFileOfJob(db, key)) await files.delete(key);
   }
 }
 

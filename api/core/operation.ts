@@ -47,7 +47,7 @@ export type Operation<
   /** The response is the result alone, without the envelope. */
   bare?: true;
   /** The type of a response that is not JSON: a file (refusals stay JSON), or a page for browsers (refusals are pages, too). */
-  contentType?: 'text/csv' | 'application/zip' | 'text/html';
+  contentType?: 'text/csv' | 'application/zip' | 'application/octet-stream' | 'text/html';
   /** The status of a response without a body. */
   status?: 204;
   malformed?: Malformed;

@@ -44,3 +44,10 @@ export function returnedFields<List extends TrackedListName>(
   const wanted = new Set<string>(asked === undefined || asked.length === 0 ? fields : asked.map((field) => FIELD_FORMS[field] ?? field));
   return fields.filter((field) => always.includes(field) ? !isGrouped : wanted.has(field));
 }
+
+/** Fields that are numbers in a sheet. Ids stay texts. */
+export const NUMBER_FIELDS: ReadonlySet<string> = new Set([
+  'log_type', 'duration', 'timezone', 'timeout', 'number_of_sessions', 'number_of_sessions_30d', 'total_session_duration',
+  'total_session_duration_30d', 'last_location_latitude', 'last_location_longitude', 'timezone_offset', 'number_of_crashes',
+  'number_of_crashes_30d', 'latitude', 'longitude',
+]);

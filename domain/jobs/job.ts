@@ -16,6 +16,7 @@ const KINDS = {
   import: { workflow: 'importAttributes', idPrefix: 'import', logField: 'import', name: 'an import' },
   sync: { workflow: 'runSync', idPrefix: 'sync', logField: 'syncRun', name: 'a run of a sync' },
   export: { workflow: 'exportDaily', idPrefix: 'export', logField: 'exportRun', name: 'a run of an exporter' },
+  file: { workflow: 'buildFile', idPrefix: 'file', logField: 'file', name: 'a file' },
   access: { workflow: 'gdprAccess', idPrefix: 'gdpr', logField: 'gdprRequest', name: 'an access request' },
   delete: { workflow: 'gdprDelete', idPrefix: 'gdpr', logField: 'gdprRequest', name: 'a deletion request' },
 } as const;

@@ -1,41 +1,34 @@
 import { z } from 'zod';
 import * as api from '../../api/analytics/tracked-lists.ts';
-import { groupedSince, type ListField, returnedFields, type TrackedListName } from '../../domain/analytics/tracked-lists.ts';
+import { type ListField, returnedFields, type TrackedListName } from '../../domain/analytics/tracked-lists.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import {
-  countTracked, findHighestId, hasDevice, hasUser, listGrouped, listTracked, type TrackedFilter,
+  countTracked, findHighestId, hasDevice, hasUser, listGrouped, listTracked,
 } from '../../store/analytics/tracked-lists.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { requireApp } from '../apps/find-app.ts';
 import type { RouteDependencies } from '../dependencies.ts';
-import { audit, auditReads } from '../http/audit.ts';
+import { auditEach } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { pageSummary, rowsOf } from '../http/page.ts';
 import { JsonText } from '../http/raw-json.ts';
 import { type Reply, streamedResult } from '../http/reply.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { openSealedCursor } from '../http/sealed-cursor.ts';
+import {
+  type AskedEntries, auditedEntries, devicesOfApp, eventFilter, eventsOfApp, locationsOfApp, NO_APP, sessionsOfApp,
+} from './tracked-filters.ts';
 
 type ListQuery = { page: number; per_page: number; fields?: string[] | undefined; cursor?: string | undefined };
 type Who = Circumstances & { caller: Caller };
 
-/** A list that was asked for: its address, what it holds, and whose data is read: people by id, or an app's as a whole. */
-type AskedList<List extends TrackedListName> = {
-  list: List;
-  path: string;
-  filter: TrackedFilter;
-  isGrouped?: boolean | undefined;
-  subject: { app: string } | { users?: readonly string[] | undefined; devices?: readonly string[] | undefined };
-};
+/** A list that was asked for, and its address. */
+type AskedList<List extends TrackedListName> = AskedEntries & { list: List; path: string };
 
 const listAppEvents = route(api.listEvents, async ({ params, query, ...who }, deps) => {
   const app = await requireApp(deps.db, who.caller.entityId, params.app_identifier);
-  if (query.segment_ids) refuse(404, 'not_found', 'Couldn\'t find Segment');
-  const oneOf = { ...eventColumns(query), device_id: query.device_ids, user_id: query.user_ids };
-  return listEventsBy({ who, query, deps }, {
-    path: `/api/apps/${app.identifier}/events`, filter: { appIds: [app.id], oneOf }, subject: subjectOf(app.identifier, query),
-  });
+  return listPage({ who, query, deps }, { list: 'events', path: `/api/apps/${app.identifier}/events`, ...eventsOfApp(app, query) });
 });
 
 const listEventsOfDevice = route(api.listDeviceEvents, async ({ params, query, ...who }, deps) => {
@@ -44,9 +37,10 @@ const listEventsOfDevice = route(api.listDeviceEvents, async ({ params, query, .
   const { device_identifier: device } = params;
   const app = await requireApp(db, entityId, params.app_identifier);
   if (!await hasDevice(db, entityId, app.id, device)) refuse(404, 'not_found', 'Device not found');
-  return listEventsBy({ who, query, deps }, {
-    path: `/api/apps/${app.identifier}/devices/${encodeURIComponent(device)}/events`,
-    filter: { appIds: [app.id], oneOf: { ...eventColumns(query), device_id: [device], user_id: query.user_ids } },
+  const { isGrouped, filter } = eventFilter(query);
+  return listPage({ who, query, deps }, {
+    list: 'events', isGrouped, path: `/api/apps/${app.identifier}/devices/${encodeURIComponent(device)}/events`,
+    filter: { ...filter, appIds: [app.id], oneOf: { ...filter.oneOf, device_id: [device], user_id: query.user_ids } },
     subject: { devices: [device] },
   });
 });
@@ -57,73 +51,27 @@ const listEventsOfUser = route(api.listUserEvents, async ({ params, query, ...wh
   const { user_id: user } = params;
   const apps = query.application_ids ? await listAppIds(db, entityId, query.application_ids) : null;
   if (!await hasUser(db, entityId, user)) refuse(404, 'not_found', 'User not found');
-  return listEventsBy({ who, query, deps }, {
-    path: `/api/users/${encodeURIComponent(user)}/events`,
-    filter: { appIds: apps && [...apps.values()], oneOf: { ...eventColumns(query), device_id: query.device_ids, user_id: [user] } },
+  const { isGrouped, filter } = eventFilter(query);
+  return listPage({ who, query, deps }, {
+    list: 'events', isGrouped, path: `/api/users/${encodeURIComponent(user)}/events`,
+    filter: { ...filter, appIds: apps && [...apps.values()], oneOf: { ...filter.oneOf, device_id: query.device_ids, user_id: [user] } },
     subject: { users: [user] },
   });
 });
 
-type EventQuery = ListQuery & {
-  since_date?: Date | undefined; until_date?: Date | undefined; group?: boolean | undefined;
-  session_ids?: string[] | undefined; names?: string[] | undefined; details?: string[] | undefined;
-};
-
-function eventColumns({ session_ids: sessions, names }: EventQuery): TrackedFilter['oneOf'] {
-  return { session_id: sessions && idsOf(sessions), name: names };
-}
-
-/** Ids that are none are those of nothing. */
-function idsOf(given: readonly string[]): number[] {
-  return given.filter((id) => /^\d{1,15}$/.test(id)).map(Number);
-}
-
-function listEventsBy(
-  asked: { who: Who; query: EventQuery; deps: RouteDependencies },
-  { path, filter, subject }: Omit<AskedList<'events'>, 'list' | 'isGrouped'>,
-): Promise<Reply> {
-  const { since_date: since, until_date: until, group: isGrouped, details } = asked.query;
-  const period = { since: isGrouped ? groupedSince(since, until, new Date()) : since, until };
-  return listPage(asked, { list: 'events', path, subject, isGrouped, filter: { ...filter, ...period, details } });
-}
-
 const listAppSessions = route(api.listSessions, async ({ params, query, ...who }, deps) => {
   const app = await requireApp(deps.db, who.caller.entityId, params.app_identifier);
-  const oneOf = {
-    device_id: query.device_ids, user_id: query.user_ids, app_version: query.app_versions, country: query.countries, lang: query.langs,
-  };
-  return listPage({ who, query, deps }, {
-    list: 'sessions', path: `/api/apps/${app.identifier}/sessions`, subject: subjectOf(app.identifier, query),
-    filter: { appIds: [app.id], since: query.since_date, until: query.until_date, oneOf },
-  });
+  return listPage({ who, query, deps }, { list: 'sessions', path: `/api/apps/${app.identifier}/sessions`, ...sessionsOfApp(app, query) });
 });
 
 const listAppLocations = route(api.listLocations, async ({ params, query, ...who }, deps) => {
   const app = await requireApp(deps.db, who.caller.entityId, params.app_identifier, NO_APP);
-  const one = (value: number | undefined) => (value === undefined ? undefined : [value]);
-  const oneOf = {
-    session_id: query.session_ids && idsOf(query.session_ids), device_id: query.device_ids, latitude: one(query.latitude),
-    longitude: one(query.longitude),
-  };
-  return listPage({ who, query, deps }, {
-    list: 'locations', path: `/api/apps/${app.identifier}/locations`, subject: subjectOf(app.identifier, query),
-    filter: { appIds: [app.id], since: query.since_date, until: query.until_date, oneOf },
-  });
+  return listPage({ who, query, deps }, { list: 'locations', path: `/api/apps/${app.identifier}/locations`, ...locationsOfApp(app, query) });
 });
-
-/** Of lists of locations and devices (reference: Errors). */
-const NO_APP = 'Couldn\'t find App';
 
 const listAppDevices = route(api.listDevices, async ({ params, query, ...who }, deps) => {
   const app = await requireApp(deps.db, who.caller.entityId, params.app_identifier, NO_APP);
-  if (query.segment_ids) refuse(404, 'not_found', 'Couldn\'t find Segment');
-  return listPage({ who, query, deps }, {
-    list: 'devices', path: `/api/apps/${app.identifier}/devices`,
-    subject: subjectOf(app.identifier, { user_ids: query.current_user_ids, device_ids: query.device_ids }),
-    filter: {
-      appIds: [app.id], updatedSince: query.updated_since, oneOf: { device_id: query.device_ids, current_user_id: query.current_user_ids },
-    },
-  });
+  return listPage({ who, query, deps }, { list: 'devices', path: `/api/apps/${app.identifier}/devices`, ...devicesOfApp(app, query) });
 });
 
 const readDevice = route(api.viewDevice, async ({ params, query, ...who }, deps) => {
@@ -137,13 +85,6 @@ const readDevice = route(api.viewDevice, async ({ params, query, ...who }, deps)
   return refuse(404, 'not_found', 'Device not found');
 });
 
-/** People who are asked for by their ids; else the app as a whole. */
-function subjectOf(
-  app: string, { user_ids: users, device_ids: devices }: { user_ids?: string[] | undefined; device_ids?: string[] | undefined },
-): AskedList<TrackedListName>['subject'] {
-  return users || devices ? { users, devices } : { app };
-}
-
 async function listPage<List extends TrackedListName>(
   { who, query, deps }: { who: Who; query: ListQuery; deps: RouteDependencies }, asked: AskedList<List>,
 ): Promise<Reply> {
@@ -154,10 +95,7 @@ async function listPage<List extends TrackedListName>(
 async function auditList(
   tx: Tx, who: Who, { secrets }: RouteDependencies, { list, subject }: Pick<AskedList<TrackedListName>, 'list' | 'subject'>,
 ): Promise<void> {
-  const details = { what: list };
-  if ('app' in subject) return audit(tx, who, { action: 'read', subjectKind: 'app', subject: subject.app, details });
-  const hash = (type: 'user_id' | 'device_id') => (id: string) => secrets.customerHash(who.caller.entityId, type, id);
-  return auditReads(tx, who, [...(subject.users ?? []).map(hash('user_id')), ...(subject.devices ?? []).map(hash('device_id'))], details);
+  await auditEach(tx, who, auditedEntries(secrets, who.caller.entityId, list, subject).map((entry) => ({ action: 'read', ...entry })));
 }
 
 async function pageInOrder<List extends TrackedListName>(

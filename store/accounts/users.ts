@@ -117,3 +117,8 @@ function toUser(row: UserRow): User {
     preferedEntityId: row.prefered_entity_id,
   };
 }
+
+export async function findEmail(db: Queryable, id: number): Promise<string> {
+  const { rows } = await db.query<{ email: string }>('SELECT email FROM users WHERE id = $1', [id]);
+  return rows[0]!.email;
+}

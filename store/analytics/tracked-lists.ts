@@ -83,8 +83,8 @@ const LISTS: { [Name in TrackedListName]: List<Name> } = {
 /** So many entries are held at once: a page by default, and the one that shows whether another page follows. */
 const PORTION = 1_001;
 
-/** Where a page begins: after so many entries, or after one by its keys, and of none that came later than the id `upTo`. */
-export type PageStart = { offset: number } | { after: readonly string[]; upTo: number | null };
+/** Where a page begins: after so many entries, or after one by its keys (null: the first), without those of a higher id than `upTo`. */
+export type PageStart = { offset: number } | { after: readonly string[] | null; upTo: number | null };
 
 /** An entry as JSON, and its keys in the order. */
 export type TrackedEntry = { json: string; keys: string[] };
@@ -108,13 +108,20 @@ type Page<Name extends TrackedListName> = { fields: readonly ListField<Name>[]; 
 
 /** Up to `limit` entries in order, a portion at a time; between portions no transaction is open. */
 export async function* listTracked<Name extends TrackedListName>(
-  db: Database, list: Name, entityId: number, filter: TrackedFilter, { fields, start, limit }: Page<Name>,
+  db: Database, list: Name, entityId: number, filter: TrackedFilter, page: Page<Name>,
 ): AsyncGenerator<TrackedEntry> {
+  for await (const entries of listTrackedPortions(db, list, entityId, filter, page)) yield* entries;
+}
+
+/** The same by portions. With `asTexts` an entry's `json` is an array of its fields as texts, as a file has them. */
+export async function* listTrackedPortions<Name extends TrackedListName>(
+  db: Database, list: Name, entityId: number, filter: TrackedFilter, { fields, start, limit }: Page<Name>, asTexts = false,
+): AsyncGenerator<TrackedEntry[]> {
   let from = start;
   for (let left = limit; left > 0;) {
     const wanted = Math.min(left, PORTION);
-    const entries = await listPortion(db, list, entityId, filter, { fields, start: from, limit: wanted });
-    yield* entries;
+    const entries = await listPortion(db, list, entityId, filter, { fields, start: from, limit: wanted }, asTexts);
+    yield entries;
     if (entries.length < wanted) return;
     left -= wanted;
     from = { after: entries.at(-1)!.keys, upTo: 'upTo' in start ? start.upTo : null };
@@ -122,23 +129,24 @@ export async function* listTracked<Name extends TrackedListName>(
 }
 
 async function listPortion<Name extends TrackedListName>(
-  db: Queryable, list: Name, entityId: number, filter: TrackedFilter, { fields, start, limit }: Page<Name>,
+  db: Queryable, list: Name, entityId: number, filter: TrackedFilter, { fields, start, limit }: Page<Name>, asTexts: boolean,
 ): Promise<TrackedEntry[]> {
   const { keys, joins = [] }: Pick<List<Name>, 'keys' | 'joins'> = LISTS[list];
   const { condition, values } = conditionOf(list, entityId, filter);
   const add = (value: unknown) => `$${values.push(value)}`;
   const columns = keys.map(([column]) => column).join(', ');
   let rest = '';
-  if ('after' in start) {
+  if ('after' in start && start.after) {
     const after = start.after.map((value, index) => `${add(value)}::${keys[index]![1]}`);
     // The first comparison is for the months: by that of two columns none is left out.
     rest = `AND ${keys[0]![0]} >= ${after[0]} AND (${columns}) > (${after.join(', ')})`;
-    if (start.upTo !== null) rest += ` AND r.id <= ${add(start.upTo)}`;
   }
+  if ('upTo' in start && start.upTo !== null) rest += ` AND r.id <= ${add(start.upTo)}`;
   const offset = 'offset' in start ? `OFFSET ${add(start.offset)}` : '';
   const needed = joins.filter((join) => join.fields.some((field) => fields.includes(field))).map(({ sql }) => sql).join(' ');
   const { rows } = await db.query<TrackedEntry>(
-    `SELECT ${jsonOf(list, fields)} AS json, ARRAY[${keys.map(([column]) => `${column}::text`).join(', ')}] AS keys
+    `SELECT ${asTexts ? textsOf(list, fields) : jsonOf(list, fields)} AS json,
+       ARRAY[${keys.map(([column]) => `${column}::text`).join(', ')}] AS keys
      FROM (SELECT * FROM ${list} r WHERE ${condition} ${rest} ORDER BY ${columns} ${offset} LIMIT ${add(limit)}) r ${needed}
      ORDER BY ${columns}`, values);
   return rows;
@@ -147,7 +155,7 @@ async function listPortion<Name extends TrackedListName>(
 /** Each combination of the fields with its `count`, as JSON, in the order of the fields; and how many combinations there are. */
 export async function* listGrouped(
   db: Database, entityId: number, filter: TrackedFilter,
-  { fields, offset, limit }: { fields: readonly ListField<'events'>[]; offset: number; limit: number },
+  { fields, offset, limit }: { fields: readonly ListField<'events'>[]; offset: number; limit: number | null },
 ): AsyncGenerator<{ total: number; json: string | null }> {
   const { condition, values } = conditionOf('events', entityId, filter);
   const columns = fields.map((field) => `${LISTS.events.fields[field]} AS ${field}`);
@@ -165,6 +173,18 @@ export async function* listGrouped(
 function jsonOf<Name extends TrackedListName>(list: Name, fields: readonly ListField<Name>[]): string {
   const expressions: Record<string, string> = LISTS[list].fields;
   return `json_build_object(${fields.map((field) => `'${field}', ${expressions[field]}`).join(', ')})::text`;
+}
+
+/** What differs from the JSON where a field is a text: of lists their elements, of a detail that is a text the text itself. */
+const TEXTS: Record<string, string> = {
+  segments: 'NULL',
+  users: `(SELECT string_agg(u ->> 'user_id', ';') FROM json_array_elements(seen.users) u)`,
+  detail: `CASE jsonb_typeof(r.detail) WHEN 'string' THEN r.detail #>> '{}' ELSE r.detail::text END`,
+};
+
+function textsOf<Name extends TrackedListName>(list: Name, fields: readonly ListField<Name>[]): string {
+  const expressions: Record<string, string> = { ...LISTS[list].fields, ...TEXTS };
+  return `json_build_array(${fields.map((field) => `(${expressions[field]})::text`).join(', ')})::text`;
 }
 
 function conditionOf(list: TrackedListName, entityId: number, filter: TrackedFilter): { condition: string; values: unknown[] } {

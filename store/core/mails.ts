@@ -7,7 +7,7 @@ import type { Queryable, Tx } from './database.ts';
 export type MailState = 'sending' | 'sent' | 'filed' | 'not_sent' | 'unknown';
 
 /** What has a mail of its own, or an alert by another way: columns mail_state, mail_tries and mail_reason tell of it. */
-export type Mailed = { table: MailedRun | 'imports' | 'gdpr_mails'; entityId: number; id: number } | MailedLink;
+export type Mailed = { table: MailedRun | 'imports' | 'gdpr_mails' | 'file_jobs'; entityId: number; id: number } | MailedLink;
 
 /** A run has a mail and alerts, so column mail_due_at has when each is tried again; null: it is settled, or was not tried. */
 type MailedRun = 'sync_runs' | 'export_runs' | 'run_alerts';

@@ -23,6 +23,7 @@ export const sealedColumns: SealedColumn[] = [
   ...ofEntity('connections', 'identifier', 'sealed_secrets'),
   ...ofEntity('data_exporters', 'identifier', 'aws_access_key_id', 'aws_secret_access_key', 'encryption_key', 'deletion_key'),
   ...ofEntity('imports', 'identifier', 'file_url', 'request_headers'),
+  ...ofEntity('file_jobs', 'identifier', 'query_sealed'),
 ];
 
 /** What is sealed and lies nowhere: cursors, which callers hold. They end with the key. */

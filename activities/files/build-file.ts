@@ -1,0 +1,119 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Refusal } from '../../domain/core/refusal.ts';
+import type { Cell } from '../../domain/files/cell.ts';
+import type { FileFormat } from '../../domain/files/file-format.ts';
+import { fileMail } from '../../domain/files/file-mail.ts';
+import { JobGone, type JobClaim, type JobRef } from '../../domain/jobs/job.ts';
+import { type Database, write } from '../../store/core/database.ts';
+import {
+  failFile, type FileJob, findFileJob, finishFile, openQuery, updateFileKey, updateRowsWritten,
+} from '../../store/files/file-jobs.ts';
+import { fileUrl } from '../../store/files/file-link.ts';
+import type { FileSource } from '../../store/files/file-source.ts';
+import { fileSources } from '../../store/files/file-sources.ts';
+import { claimJob, lockJob } from '../../store/jobs/jobs.ts';
+import { heartbeating } from '../core/heartbeat.ts';
+import { mailOnce } from '../core/mail-once.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { writeCsv } from './csv.ts';
+import { writeXls } from './xls.ts';
+import { writeXlsx } from './xlsx.ts';
+
+export type BuildFileSteps = ReturnType<typeof buildFileSteps>;
+
+export const buildFileSteps = (deps: Dependencies) => ({
+  /** Makes the row this run's; null when it is another's, or over. */
+  async claimFile(ref: JobRef, runId: string): Promise<JobClaim | null> {
+    const claimed = await claimJob<{ generation: number }>(deps.db, 'file', ref, runId);
+    deps.boundary('file: claimed');
+    return claimed && { ...ref, generation: claimed.generation };
+  },
+
+  /** Writes the file whole, and ends the job. A repeat writes it anew. */
+  writeFile: (claim: JobClaim): Promise<void> => heartbeating(() => writeFile(deps, claim)),
+
+  /** Sends the link to whoever asked for it by mail. */
+  mailFile: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => mailFile(deps, claim)),
+});
+
+async function writeFile(deps: Dependencies, claim: JobClaim): Promise<void> {
+  const { db, files, secrets, boundary } = deps;
+  const job = await findFileJob(db, claim.entityId, claim.identifier);
+  if (job?.state !== 'running' || job.generation !== claim.generation) return;
+  const query = openQuery(secrets, job);
+  // Of each generation its own: two that write at once don't meet.
+  const key = `files/${job.identifier}/${job.generation}.${job.format}`;
+  const release = await deps.takeExportSlot();
+  const scratch = await mkdtemp(join(tmpdir(), 'millrace-file-'));
+  try {
+    await updateFileKey(db, claim, key);
+    boundary('file: key noted');
+    const source = fileSources[job.kind] as FileSource<unknown>;
+    const counted = countRows(db, claim, source.rows(db, claim.entityId, query));
+    const { sizeBytes } = await files.put(key, writerOf(job.format, source)(source.columns(query), counted.batches, scratch));
+    boundary('file: written');
+    await end(deps, claim, key, (tx) => finishFile(tx, job, sizeBytes, counted.rows()));
+    boundary('file: ended');
+  } catch (error) {
+    if (error instanceof JobGone) return;
+    if (!(error instanceof Refusal)) throw error;
+    await end(deps, claim, key, (tx) => failFile(tx, job, { status: String(error.status), message: error.message }));
+  } finally {
+    release();
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Where the job has gone to another meanwhile, so does what was written for it. */
+async function end(
+  { db, files }: Dependencies, claim: JobClaim, key: string, change: Parameters<typeof write<void>>[1],
+): Promise<void> {
+  const isOurs = await write(db, async (tx) => {
+    if (!await lockJob(tx, 'file', claim)) return false;
+    await change(tx);
+    return true;
+  });
+  if (!isOurs) await files.delete(key);
+}
+
+type Writer = (
+  columns: readonly string[], batches: AsyncIterable<readonly (readonly Cell[])[]>, scratchFolder: string) => AsyncIterable<Uint8Array>;
+
+function writerOf(format: FileFormat, { delimiter }: FileSource<unknown>): Writer {
+  const writers: Record<FileFormat, Writer> = { csv: writeCsv(delimiter), xls: writeXls, xlsx: writeXlsx };
+  return writers[format];
+}
+
+/** How often the rows that were written are told, for whoever waits. */
+const TELL_EVERY_MS = 1_000;
+
+function countRows(db: Database, claim: JobClaim, batches: AsyncIterable<readonly (readonly Cell[])[]>) {
+  let rows = 0;
+  async function* counted(): AsyncGenerator<readonly (readonly Cell[])[]> {
+    let told = performance.now();
+    for await (const batch of batches) {
+      yield batch;
+      rows += batch.length;
+      if (performance.now() - told < TELL_EVERY_MS) continue;
+      await updateRowsWritten(db, claim, rows);
+      told = performance.now();
+    }
+  }
+  return { batches: counted(), rows: () => rows };
+}
+
+async function mailFile(deps: Dependencies, { entityId, identifier }: JobClaim): Promise<RetryAfter | null> {
+  const job = await findFileJob(deps.db, entityId, identifier);
+  if (!job || !isToBeMailed(job)) return null;
+  const { id, kind, format, rowsWritten: rows, state } = job;
+  const link = fileUrl(deps.publicUrl, deps.secrets, identifier);
+  const mail = { to: [job.email!], ...fileMail({ identifier, kind, format, rows, isReady: state === 'finished', link }) };
+  return mailOnce(deps, { table: 'file_jobs', entityId, id, identifier }, mail, 'file');
+}
+
+function isToBeMailed({ state, email }: FileJob): boolean {
+  return email !== null && (state === 'finished' || state === 'failed');
+}

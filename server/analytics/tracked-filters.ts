@@ -1,0 +1,96 @@
+import { groupedSince } from '../../domain/analytics/tracked-lists.ts';
+import { refuse } from '../../domain/core/refusal.ts';
+import type { AuditEntry } from '../../store/accounts/audit-log.ts';
+import type { TrackedFilter } from '../../store/analytics/tracked-lists.ts';
+import type { Secrets } from '../../store/core/secrets.ts';
+
+/** What a list of an app was asked for, as JSON or as a file: its entries, and whose data is read: people by id, or the app's as a whole. */
+export type AskedEntries = {
+  filter: TrackedFilter;
+  isGrouped?: boolean | undefined;
+  subject: { app: string } | { users?: readonly string[] | undefined; devices?: readonly string[] | undefined };
+};
+
+type App = { id: number; identifier: string };
+type Texts = string[] | undefined;
+type Period = { since_date?: Date | undefined; until_date?: Date | undefined };
+
+/** Of lists of locations and devices (reference: Errors). */
+export const NO_APP = 'Couldn\'t find App';
+
+export type EventQuery = Period & { group?: boolean | undefined; session_ids?: Texts; names?: Texts; details?: Texts };
+
+/** What all lists of events have. */
+export function eventFilter({ since_date: since, until_date: until, group: isGrouped, session_ids: sessions, names, details }: EventQuery) {
+  return {
+    isGrouped,
+    filter: {
+      since: isGrouped ? groupedSince(since, until, new Date()) : since, until, details,
+      oneOf: { session_id: sessions && idsOf(sessions), name: names },
+    },
+  };
+}
+
+export function eventsOfApp(app: App, query: EventQuery & { device_ids?: Texts; user_ids?: Texts; segment_ids?: Texts }): AskedEntries {
+  refuseSegments(query);
+  const { isGrouped, filter } = eventFilter(query);
+  const oneOf = { ...filter.oneOf, device_id: query.device_ids, user_id: query.user_ids };
+  return { isGrouped, filter: { ...filter, appIds: [app.id], oneOf }, subject: subjectOf(app, query) };
+}
+
+export function sessionsOfApp(
+  app: App,
+  query: Period & { device_ids?: Texts; user_ids?: Texts; app_versions?: Texts; countries?: Texts; langs?: Texts },
+): AskedEntries {
+  const oneOf = {
+    device_id: query.device_ids, user_id: query.user_ids, app_version: query.app_versions, country: query.countries, lang: query.langs,
+  };
+  return { filter: { appIds: [app.id], since: query.since_date, until: query.until_date, oneOf }, subject: subjectOf(app, query) };
+}
+
+export function locationsOfApp(
+  app: App, query: Period & { session_ids?: Texts; device_ids?: Texts; latitude?: number | undefined; longitude?: number | undefined },
+): AskedEntries {
+  const one = (value: number | undefined) => (value === undefined ? undefined : [value]);
+  const oneOf = {
+    session_id: query.session_ids && idsOf(query.session_ids), device_id: query.device_ids, latitude: one(query.latitude),
+    longitude: one(query.longitude),
+  };
+  return { filter: { appIds: [app.id], since: query.since_date, until: query.until_date, oneOf }, subject: subjectOf(app, query) };
+}
+
+export function devicesOfApp(
+  app: App, query: { current_user_ids?: Texts; device_ids?: Texts; segment_ids?: Texts; updated_since?: Date | undefined },
+): AskedEntries {
+  refuseSegments(query);
+  const oneOf = { device_id: query.device_ids, current_user_id: query.current_user_ids };
+  return {
+    filter: { appIds: [app.id], updatedSince: query.updated_since, oneOf },
+    subject: subjectOf(app, { user_ids: query.current_user_ids, device_ids: query.device_ids }),
+  };
+}
+
+/** There are none. */
+function refuseSegments({ segment_ids: segments }: { segment_ids?: Texts }): void {
+  if (segments) refuse(404, 'not_found', 'Couldn\'t find Segment');
+}
+
+/** Ids that are none are those of nothing. */
+function idsOf(given: readonly string[]): number[] {
+  return given.filter((id) => /^\d{1,15}$/.test(id)).map(Number);
+}
+
+/** People who are asked for by their ids; else the app as a whole. */
+function subjectOf({ identifier: app }: App, { user_ids: users, device_ids: devices }: { user_ids?: Texts; device_ids?: Texts }) {
+  return users || devices ? { users, devices } : { app };
+}
+
+type Audited = Pick<AuditEntry, 'subjectKind' | 'subject' | 'customerHash' | 'details'>;
+
+/** What the audit log says of whose data was asked for: an entry for each person, or one for the app. */
+export function auditedEntries(secrets: Secrets, entityId: number, what: string, subject: AskedEntries['subject']): Audited[] {
+  if ('app' in subject) return [{ subjectKind: 'app', subject: subject.app, details: { what } }];
+  const entry = (type: 'user_id' | 'device_id') => (id: string): Audited => (
+    { subjectKind: 'customer', customerHash: secrets.customerHash(entityId, type, id), details: { what } });
+  return [...(subject.users ?? []).map(entry('user_id')), ...(subject.devices ?? []).map(entry('device_id'))];
+}

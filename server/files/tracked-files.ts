@@ -1,0 +1,46 @@
+import * as api from '../../api/files/tracked-files.ts';
+import { returnedFields, type TrackedListName } from '../../domain/analytics/tracked-lists.ts';
+import type { TrackedFileQuery } from '../../store/files/file-sources/tracked.ts';
+import {
+  type AskedEntries, auditedEntries, devicesOfApp, eventsOfApp, locationsOfApp, NO_APP, sessionsOfApp,
+} from '../analytics/tracked-filters.ts';
+import { requireApp } from '../apps/find-app.ts';
+import type { RouteDependencies } from '../dependencies.ts';
+import type { Caller } from '../http/caller.ts';
+import type { Route } from '../http/route.ts';
+import { type AskedFile, fileRoutes } from './file-routes.ts';
+
+type Asked = { caller: Caller; query: { fields?: string[] | undefined } };
+
+/** A list as a file: the same entries and fields. */
+function trackedFile(
+  kind: TrackedListName, { caller: { entityId }, query: { fields } }: Asked, { secrets }: RouteDependencies,
+  { filter, isGrouped = false, subject }: AskedEntries,
+): AskedFile<TrackedListName> {
+  const query: TrackedFileQuery = { filter: plain(filter), fields: returnedFields(kind, fields, isGrouped), isGrouped };
+  return { kind, query, audits: auditedEntries(secrets, entityId, kind, subject) };
+}
+
+/** As it is kept with the job: dates as texts. */
+function plain(filter: AskedEntries['filter']): TrackedFileQuery['filter'] {
+  return JSON.parse(JSON.stringify(filter)) as TrackedFileQuery['filter'];
+}
+
+export const trackedFileRoutes: Route[] = [
+  ...fileRoutes([api.exportEvents, api.exportEventsAs], async (input, deps) => {
+    const app = await requireApp(deps.db, input.caller.entityId, input.params.app_identifier);
+    return trackedFile('events', input, deps, eventsOfApp(app, input.query));
+  }),
+  ...fileRoutes([api.exportSessions, api.exportSessionsAs], async (input, deps) => {
+    const app = await requireApp(deps.db, input.caller.entityId, input.params.app_identifier);
+    return trackedFile('sessions', input, deps, sessionsOfApp(app, input.query));
+  }),
+  ...fileRoutes([api.exportDevices, api.exportDevicesAs], async (input, deps) => {
+    const app = await requireApp(deps.db, input.caller.entityId, input.params.app_identifier, NO_APP);
+    return trackedFile('devices', input, deps, devicesOfApp(app, input.query));
+  }),
+  ...fileRoutes([api.exportLocations, api.exportLocationsAs], async (input, deps) => {
+    const app = await requireApp(deps.db, input.caller.entityId, input.params.app_identifier, NO_APP);
+    return trackedFile('locations', input, deps, locationsOfApp(app, input.query));
+  }),
+];

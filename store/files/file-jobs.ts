@@ -1,0 +1,86 @@
+import type { FileFormat } from '../../domain/files/file-format.ts';
+import { FILE_DAYS } from '../../domain/files/file-format.ts';
+import type { JobRef } from '../../domain/jobs/job.ts';
+import { type FailureColumns, failureOf, readRow } from '../core/camel-row.ts';
+import type { Queryable, Tx } from '../core/database.ts';
+import { newIdentifier } from '../core/identifiers.ts';
+import type { MailState } from '../core/mails.ts';
+import type { Secrets } from '../core/secrets.ts';
+import { endJob, updateJob } from '../jobs/jobs.ts';
+import type { FileKind } from './file-sources.ts';
+
+export type FileJob = {
+  entityId: number; id: number; identifier: string; kind: FileKind; format: FileFormat; email: string | null; generation: number;
+  state: 'accepted' | 'running' | 'finished' | 'failed'; rowsWritten: number; endedAt: Date | null; mailState: MailState | null;
+  /** Of the finished file. */
+  file: { key: string; bytes: number } | null;
+  failure: { status: string; message: string } | null;
+  /** Sealed: it may name customers. */
+  querySealed: string | null;
+};
+
+type Columns = Omit<FileJob, 'file' | 'failure'> & FailureColumns & { fileKey: string | null; fileBytes: number | null };
+
+export function toFileJob({ fileKey: key, fileBytes: bytes, failureStatus, failure, ...job }: Columns): FileJob {
+  const isFinished = job.state === 'finished' && key !== null;
+  return { ...job, file: isFinished ? { key, bytes: bytes! } : null, failure: failureOf({ failureStatus, failure }) };
+}
+
+/** A file that somebody asks for; `asked` tells the same request again. */
+export type NewFileJob = { kind: FileKind; format: FileFormat; query: object; email: string | null; createdBy: number };
+
+/** The job of the same request that is under way, or a new one. */
+export async function findOrInsertFileJob(tx: Tx, secrets: Secrets, entityId: number, job: NewFileJob): Promise<JobRef> {
+  const { kind, format, query, email, createdBy } = job;
+  const asked = secrets.lookup(JSON.stringify(['file', entityId, kind, format, query, email, createdBy]));
+  const { rows: [standing] } = await tx.query<{ id: number; identifier: string }>(
+    `SELECT id, identifier FROM file_jobs WHERE entity_id = $1 AND asked_hash = $2 AND state IN ('accepted', 'running')`, [entityId, asked]);
+  if (standing) return { entityId, runId: standing.id, identifier: standing.identifier };
+  const identifier = newIdentifier('fil');
+  const sealed = secrets.seal(JSON.stringify(query), cellOf(entityId, identifier));
+  const { rows: [inserted] } = await tx.query<{ id: number }>(
+    `INSERT INTO file_jobs (entity_id, identifier, kind, format, query_sealed, asked_hash, email, created_by)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`, [entityId, identifier, kind, format, sealed, asked, email, createdBy]);
+  return { entityId, runId: inserted!.id, identifier };
+}
+
+/** What was asked for; null where that was about an erased person. */
+export function openQuery(secrets: Secrets, { entityId, identifier, querySealed }: FileJob): unknown {
+  return querySealed === null ? null : JSON.parse(secrets.open(querySealed, cellOf(entityId, identifier)));
+}
+
+function cellOf(entityId: number, identifier: string) {
+  return { table: 'file_jobs', column: 'query_sealed', entityId, row: identifier };
+}
+
+export async function findFileJob(db: Queryable, entityId: number, identifier: string): Promise<FileJob | null> {
+  return readRow<Columns, FileJob>(await db.query(
+    'SELECT * FROM file_jobs WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]), toFileJob);
+}
+
+type Claimed = { entityId: number; runId: number; generation: number };
+
+/** It is about to be written under this key: whoever is killed then leaves a file that is found by it. */
+export async function updateFileKey(db: Queryable, claim: Claimed, key: string): Promise<void> {
+  await updateJob(db, 'file', claim, 'file_key = $4, rows_written = 0', [key]);
+}
+
+export async function updateRowsWritten(db: Queryable, claim: Claimed, rows: number): Promise<void> {
+  await updateJob(db, 'file', claim, 'rows_written = $4', [rows]);
+}
+
+/** Ends a job that `tx` holds. */
+export async function finishFile(tx: Queryable, job: { entityId: number; id: number }, bytes: number, rows: number): Promise<void> {
+  await endJob(tx, 'file', job, 'finished', 'file_bytes = $4, rows_written = $5', [bytes, rows]);
+}
+
+export async function failFile(
+  tx: Queryable, job: { entityId: number; id: number }, failure: { status: string; message: string },
+): Promise<void> {
+  await endJob(tx, 'file', job, 'failed', 'failure_status = $4, failure = $5', [failure.status, failure.message]);
+}
+
+/** Whether its link still works. */
+export function isFileKept({ endedAt }: Pick<FileJob, 'endedAt'>, now: Date): boolean {
+  return endedAt === null || now.getTime() - endedAt.getTime() < FILE_DAYS * 86_400_000;
+}

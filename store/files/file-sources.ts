@@ -1,0 +1,14 @@
+import type { FileSource } from './file-source.ts';
+import { trackedFile } from './file-sources/tracked.ts';
+
+/** Each kind of file. The name is kept with the job. */
+export const fileSources = {
+  events: trackedFile('events'),
+  sessions: trackedFile('sessions'),
+  devices: trackedFile('devices'),
+  locations: trackedFile('locations'),
+} satisfies Record<string, FileSource<never>>;
+
+export type FileKind = keyof typeof fileSources;
+/** What a kind of file is asked for with. */
+export type FileQuery<Kind extends FileKind> = Parameters<(typeof fileSources)[Kind]['rows']>[2];

@@ -1,0 +1,59 @@
+import { type ListField, NUMBER_FIELDS, type TrackedListName } from '../../../domain/analytics/tracked-lists.ts';
+import type { Cell } from '../../../domain/files/cell.ts';
+import { findHighestId, listGrouped, listTrackedPortions, type TrackedFilter } from '../../analytics/tracked-lists.ts';
+import type { FileSource } from '../file-source.ts';
+
+/** A list of what apps sent, as it is asked for as JSON, without pages; times are ISO texts. */
+export type TrackedFileQuery = {
+  filter: Omit<TrackedFilter, 'since' | 'until' | 'updatedSince'> & Partial<Record<'since' | 'until' | 'updatedSince', string>>;
+  fields: string[];
+  isGrouped: boolean;
+};
+
+/** Groups that are held at once. */
+const GROUPS = 1_000;
+
+/** The list as it is when the file is begun: what comes in meanwhile is not in it. */
+export function trackedFile<Name extends TrackedListName>(list: Name): FileSource<TrackedFileQuery> {
+  return {
+    columns: ({ fields, isGrouped }) => (isGrouped ? [...fields, 'count'] : fields),
+    async* rows(db, entityId, { filter: asked, fields, isGrouped }) {
+      const filter = filterOf(asked);
+      if (isGrouped) yield* grouped(listGrouped(db, entityId, filter, { fields: fields as ListField<'events'>[], offset: 0, limit: null }), fields);
+      else {
+        const start = { after: null, upTo: await findHighestId(db, list) };
+        const page = { fields: fields as ListField<Name>[], start, limit: Infinity };
+        for await (const entries of listTrackedPortions(db, list, entityId, filter, page, true)) {
+          yield entries.map(({ json }) => cellsOf(JSON.parse(json) as (string | null)[], fields));
+        }
+      }
+    },
+  };
+}
+
+function filterOf({ since, until, updatedSince, ...filter }: TrackedFileQuery['filter']): TrackedFilter {
+  const date = (text: string | undefined) => (text === undefined ? undefined : new Date(text));
+  return { ...filter, since: date(since), until: date(until), updatedSince: date(updatedSince) };
+}
+
+async function* grouped(rows: ReturnType<typeof listGrouped>, fields: readonly string[]): AsyncGenerator<Cell[][]> {
+  let batch: Cell[][] = [];
+  for await (const { json } of rows) {
+    if (json === null) continue;
+    const group = JSON.parse(json) as Record<string, unknown>;
+    batch.push([...cellsOf(fields.map((field) => textOf(group[field])), fields), group.count as number]);
+    if (batch.length < GROUPS) continue;
+    yield batch;
+    batch = [];
+  }
+  yield batch;
+}
+
+function textOf(value: unknown): string | null {
+  if (value === null || value === undefined) return null;
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+function cellsOf(texts: (string | null)[], fields: readonly string[]): Cell[] {
+  return texts.map((text, index) => (text !== null && NUMBER_FIELDS.has(fields[index]!) ? Number(text) : text));
+}

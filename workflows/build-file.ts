@@ -1,0 +1,16 @@
+import { proxyActivities, workflowInfo } from '@temporalio/workflow';
+import type { BuildFileSteps } from '../activities/files/build-file.ts';
+import type { JobRef } from '../domain/jobs/job.ts';
+import { BULK_STEPS, MAIL_STEPS, SHORT_STEPS, untilSettled } from './job-steps.ts';
+
+const { claimFile } = proxyActivities<BuildFileSteps>(SHORT_STEPS);
+const { writeFile } = proxyActivities<BuildFileSteps>(BULK_STEPS);
+const { mailFile } = proxyActivities<BuildFileSteps>(MAIL_STEPS);
+
+/** Builds a file that somebody asked for, and sends its link. */
+export async function buildFile(ref: JobRef): Promise<void> {
+  const claim = await claimFile(ref, workflowInfo().firstExecutionRunId);
+  if (!claim) return;               // another run has it, or it has ended
+  await writeFile(claim);
+  await untilSettled(() => mailFile(claim));
+}
