@@ -89,7 +89,7 @@ const SHEET_SETTINGS = Buffer.concat([
 const DEFAULT_COLUMN_WIDTH = fixed([0x0055, '0800']);
 const DIMENSIONS_SIZE = 4 + 14;
 
-/** What stands after a sheet's cells. WINDOW2: grid, headings and zeros are shown; the first sheet is in front. SELECTION: the first cell. */
+/** What stands after a sheet's cells. WINDOW2: grid, headings and zeros shown, the first sheet in front. SELECTION: the first cell. */
 export const sheetTail = (isFirst: boolean): Buffer => Buffer.concat([
   fixed([0x023e, `${isFirst ? 'b606' : 'b600'} 0000 0000 4000 0000 0000 0000 00000000`]),
   fixed([0x001d, '03 0000 0000 0000 0100 0000 0000 00 00']),
