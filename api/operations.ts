@@ -34,6 +34,7 @@ export * from './analytics/funnels.ts';
 export * from './analytics/tracked-lists.ts';
 export * from './files/file-exports.ts';
 export * from './files/tracked-files.ts';
+export * from './files/usage-files.ts';
 export * from './tracking/event-definitions.ts';
 export * from './tracking/ingestion.ts';
 export * from './tracking/tracking-privacy.ts';

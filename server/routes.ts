@@ -35,6 +35,7 @@ import { exportRunRoutes } from './exports/export-runs.ts';
 import { feedRoutes } from './feed/feed.ts';
 import { downloadFileRoutes } from './files/download-file.ts';
 import { trackedFileRoutes } from './files/tracked-files.ts';
+import { usageFileRoutes } from './files/usage-files.ts';
 import { gdprDownloadRoutes } from './gdpr/gdpr-downloads.ts';
 import { gdprHoldRoutes } from './gdpr/gdpr-holds.ts';
 import { gdprIdentifierRoutes } from './gdpr/gdpr-identifiers.ts';
@@ -70,7 +71,7 @@ export const routes: readonly Route[] = [
   ...walletSettingsRoutes, ...legalTextRoutes, ...dataCategoryRoutes, ...recipientRoutes, ...purposeRoutes,
   ...trackingRoutes, ...trackingPrivacyRoutes, ...ingestionRoutes,
   ...trackedListRoutes, ...funnelRoutes, ...funnelStatsRoutes, ...eventAnalyticsRoutes, ...crashRoutes,
-  ...trackedFileRoutes, ...downloadFileRoutes,
+  ...trackedFileRoutes, ...usageFileRoutes, ...downloadFileRoutes,
   ...gdprRoutes, ...gdprDownloadRoutes, ...gdprReceiptRoutes, ...gdprHoldRoutes,
   ...gdprReadmissionRoutes, ...gdprIdentifierRoutes,
   ...userRoutes, ...invitationRoutes, ...passwordResetRoutes, ...accountPageRoutes,

@@ -15,7 +15,7 @@ const skipEmail = {
 const format = z.enum(FILE_FORMATS, { error: `must be ${FILE_FORMATS.join(', ')}` });
 
 type Described<P extends z.ZodObject, Q extends z.ZodObject> = {
-  id: string; path: string; tag: string; summary: string; right: Right; audits: Audited | readonly Audited[];
+  id: string; path: string; tag: string; summary: string; right?: Right; audits: Audited | readonly Audited[];
   params?: P; query: Q; malformedQuery?: Malformed;
 };
 

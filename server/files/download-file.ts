@@ -33,7 +33,10 @@ function headersOf({ kind, format, endedAt }: FileJob, bytes: number): Record<st
 }
 
 function refuseLink(): never {
-  return refuse(400, 'bad_request', `This link leads to no file, or no longer: files are kept for ${FILE_DAYS} days. Ask for the file again.`);
+  const message = `This link leads to no file, or no longer: files are kept for ${FILE_DAYS} days. Ask for the file again.`;
+  return refuse(400, 'bad_request', message, {
+    messages: ['file_identifier', 'token'].map((element) => ({ element, severity: 'error', message })),
+  });
 }
 
 export const downloadFileRoutes: Route[] = [download];

@@ -1,5 +1,6 @@
 import type { FileSource } from './file-source.ts';
 import { trackedFile } from './file-sources/tracked.ts';
+import { crashOccurrences, eventCounts, eventDetails, performance } from './file-sources/usage.ts';
 
 /** Each kind of file. The name is kept with the job. */
 export const fileSources = {
@@ -7,6 +8,10 @@ export const fileSources = {
   sessions: trackedFile('sessions'),
   devices: trackedFile('devices'),
   locations: trackedFile('locations'),
+  performance,
+  event_counts: eventCounts,
+  event_details: eventDetails,
+  crash_occurrences: crashOccurrences,
 } satisfies Record<string, FileSource<never>>;
 
 export type FileKind = keyof typeof fileSources;

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { RIGHTS } from '../../../domain/accounts/rights.ts';
 import type { Cell } from '../../../domain/files/cell.ts';
-import { findFileJob, openQuery } from '../../../store/files/file-jobs.ts';
+import { findFileJob } from '../../../store/files/file-jobs.ts';
 import type { FileSource } from '../../../store/files/file-source.ts';
 import { fileSources } from '../../../store/files/file-sources.ts';
 import { insertEventDefinitions } from '../../../store/tracking/event-definitions.ts';
@@ -30,7 +30,7 @@ async function fileOf(path: string, query: Record<string, string> = {}): Promise
   const identifier = /files\/(\w+)/.exec(body.result.callback as string)![1]!;
   const job = (await findFileJob(store.db, world.entity.id, identifier))!;
   const source = fileSources[job.kind] as FileSource<unknown>;
-  const asked = openQuery(store.secrets, job);
+  const { query: asked } = job;
   const rows: Cell[][] = [[...source.columns(asked)]];
   for await (const batch of source.rows(store.db, world.entity.id, asked)) rows.push(...batch.map((row) => [...row]));
   return rows;

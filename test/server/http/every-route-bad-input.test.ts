@@ -12,6 +12,12 @@ import { testServer } from './test-server.ts';
 type Part = 'params' | 'query' | 'body';
 type Schema = { type?: string; properties?: Record<string, Schema>; required?: string[]; enum?: unknown[] };
 
+/** A list of an app, and its file exports. */
+function formsOf(list: string): string[] {
+  const files = list.split('/').length === 3 && list.startsWith('apps/') ? [`/api/${list}_export`, `/api/${list}_export.:format`] : [];
+  return [`/api/${list}`, ...files];
+}
+
 /** Where a value is taken although it looks odd: the reference ignores it, or a text may hold anything. */
 const TAKEN = new Set([
   'GET /api/system_of_records query.type: empty', 'GET /api/system_of_records query.type: long',
@@ -110,7 +116,7 @@ const TAKEN = new Set([
       `GET /api/apps/:app_identifier/${list} query.${field}: ${kind}`)),
   ]),
   // Lists of what apps sent: an empty filter is none, and one by an unknown value finds nothing.
-  ...Object.entries({
+  ...Object.entries<string[]>({
     'apps/:app_identifier/events': ['device_ids', 'user_ids', 'session_ids', 'names', 'details'],
     'apps/:app_identifier/devices/:device_identifier/events': ['user_ids', 'session_ids', 'names', 'details'],
     'users/:user_id/events': ['device_ids', 'application_ids', 'session_ids', 'names', 'details'],
@@ -118,12 +124,13 @@ const TAKEN = new Set([
     'apps/:app_identifier/locations': ['session_ids', 'device_ids'],
     'apps/:app_identifier/devices': ['device_ids', 'current_user_ids'],
   }).flatMap(([list, filters]) => [
-    ...filters.flatMap((field) => ['empty', 'long', 'unknown'].map((kind) => `GET /api/${list} query.${field}: ${kind}`)),
+    ...filters.flatMap((field) => formsOf(list).flatMap((path) =>
+      ['empty', 'long', 'unknown'].map((kind) => `GET ${path} query.${field}: ${kind}`))),
     ...['page', 'per_page'].flatMap((field) =>
       ['empty', 'long', 'unknown', 'NUL'].map((kind) => `GET /api/${list} query.${field}: ${kind}`)),
-    `GET /api/${list} query.fields: empty`,
+    ...formsOf(list).map((path) => `GET ${path} query.fields: empty`),
   ]),
-  ...['events', 'devices'].map((list) => `GET /api/apps/:app_identifier/${list} query.segment_ids: empty`),
+  ...['events', 'devices'].flatMap((list) => formsOf(`apps/:app_identifier/${list}`).map((path) => `GET ${path} query.segment_ids: empty`)),
   'GET /api/apps/:app_identifier/devices/:device_identifier query.fields: empty',
   'GET /api/apps/:app_identifier/refused_calls query.message_id: unknown',
   ...['subject', 'actor', 'customer_id'].flatMap((field) => [

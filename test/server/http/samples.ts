@@ -12,7 +12,10 @@ import { insertPushCertificate } from '../../../store/apps/push-certificates.ts'
 import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
 import { insertAppSor, insertCustomSor } from '../../../store/attributes/systems-of-records.ts';
 import { write } from '../../../store/core/database.ts';
+import { asBytes } from '../../../store/core/files.ts';
 import { insertFeedRequest } from '../../../store/feed/feed-requests.ts';
+import { findOrInsertFileJob } from '../../../store/files/file-jobs.ts';
+import { fileUrl } from '../../../store/files/file-link.ts';
 import { insertImportErrors } from '../../../store/imports/import-errors.ts';
 import { insertConnection, type SettingValues } from '../../../store/syncs/connections.ts';
 import { insertEventDefinitions, listEventDefinitions } from '../../../store/tracking/event-definitions.ts';
@@ -58,6 +61,8 @@ export type Sample = World & {
   label: string;
   funnel: string;
   crash: string;
+  /** One that can be fetched. */
+  file: { identifier: string; token: string };
   eventId: string;
   exporter: SampleExporter;
   wallet: SampleWallet;
@@ -79,6 +84,19 @@ export type Call = {
 };
 
 const FILE = 'user_id,attribute_key,value\n';
+
+const DAYS = { sd: '1793491200', ed: '1793577600' };
+
+/** Both forms of a file export. */
+function fileCalls(path: string, call: (own: Sample) => Call): Record<string, (own: Sample) => Call> {
+  return {
+    [`GET ${path}`]: call,
+    [`GET ${path}.:format`]: (own) => {
+      const { params, ...rest } = call(own);
+      return { ...rest, params: { ...params, format: 'csv' } };
+    },
+  };
+}
 
 function sampleSteps({ app, entity }: Sample) {
   const name = { app_id: app.identifier, log_type: 2, log_name: `Event of ${entity.identifier}` };
@@ -265,6 +283,19 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
     ...ofApp(own), query: { sd: '1793491200', ed: '1793577600', only_current: 'true' },
   }),
   'GET /api/crashes/:crash_identifier/occurrences': (own) => ({ params: { crash_identifier: own.crash } }),
+  ...fileCalls('/api/apps/:app_identifier/events_export', (own) => (
+    { ...ofApp(own), query: { fields: 'name', since_date: '2026-01-01', skip_email: 'true' } })),
+  ...fileCalls('/api/apps/:app_identifier/sessions_export', (own) => ({ ...ofApp(own), query: { langs: 'fr', skip_email: 'true' } })),
+  ...fileCalls('/api/apps/:app_identifier/devices_export', (own) => ({ ...ofApp(own), query: { skip_email: 'true' } })),
+  ...fileCalls('/api/apps/:app_identifier/locations_export', (own) => ({ ...ofApp(own), query: { skip_email: 'true' } })),
+  ...fileCalls('/api/performance_export', (own) => ({ query: { apps: own.app.identifier, ...DAYS, skip_email: 'true' } })),
+  ...fileCalls('/api/apps/:app_identifier/analytics/download_metrics', (own) => ({ ...ofApp(own), query: { ...DAYS, skip_email: 'true' } })),
+  ...fileCalls('/api/events_export', (own) => ({ query: { app: own.app.identifier, ...DAYS, skip_email: 'true' } })),
+  ...fileCalls('/api/event_details_export', (own) => (
+    { query: { app: own.app.identifier, event_id: own.eventId, ...DAYS, skip_email: 'true' } })),
+  ...fileCalls('/api/crashes/:crash_identifier/export_occurrences', (own) => (
+    { params: { crash_identifier: own.crash }, query: { id: own.crash, date: '2026-11-05', skip_email: 'true' } })),
+  'GET /api/files/:file_identifier': ({ file }) => ({ params: { file_identifier: file.identifier }, query: { token: file.token } }),
   'GET /api/funnels': (own) => ({ query: { apps: own.app.identifier } }),
   'GET /api/funnels/:identifier': (own) => ({ params: { identifier: own.funnel } }),
   'POST /api/funnels': (own) => ({
@@ -456,9 +487,9 @@ export function untouchedSamples(): (store: TestStore, route: Route, options?: S
 
 /** An app, and what is kept beside it. */
 async function insertBesideApps(
-  { db, secrets }: TestStore, world: World, path: string,
+  { db, files, secrets }: TestStore, world: World, path: string,
 ): Promise<Pick<Sample,
-  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'crash' | 'eventId' | 'exporter' | 'asked' | 'seen'>> {
+  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'crash' | 'file' | 'eventId' | 'exporter' | 'asked' | 'seen'>> {
   const { entity } = world;
   await ensureSampleMonths(db);
   const [certificate, anotherCertificate] = [await sampleCertificate(0), await sampleCertificate(1)];
@@ -479,8 +510,16 @@ async function insertBesideApps(
     const seen = { deviceId: `device of ${entity.identifier}`, userId: `user of ${entity.identifier}` };
     await sampleActivity(tx, entity.id, { appId: app.id, ...seen });
     const { rows: [crash] } = await tx.query<{ identifier: string }>('SELECT identifier FROM crashes WHERE entity_id = $1', [entity.id]);
+    const { identifier } = await findOrInsertFileJob(tx, secrets, entity.id, {
+      kind: 'devices', format: 'csv', query: {}, email: null, createdBy: world.user.id,
+    });
+    const key = `files/${identifier}/0.csv`;
+    await files.put(key, asBytes('device_id\r\n'));
+    await tx.query(
+      `UPDATE file_jobs SET state = 'finished', ended_at = now(), file_key = $2, file_bytes = 11 WHERE identifier = $1`, [identifier, key]);
+    const file = { identifier, token: new URL(fileUrl('http://millrace.test', secrets, identifier)).searchParams.get('token')! };
     const made = { certificateId, anotherCertificate, label, funnel, crash: crash!.identifier, eventId: String(id) };
-    return { app, ...made, exporter, asked, seen };
+    return { app, ...made, file, exporter, asked, seen };
   });
 }
 
