@@ -30,6 +30,14 @@ export const REQUEST_WORDS = {
       ended_at: 'When it was made',
     },
   },
+  'files/': {
+    title: 'Files that may hold data about you',
+    topic: 'requests',
+    about: 'Files of lists that the company asked for in the last week, and in which one of your ids stands. What they hold stands in this '
+      + 'copy, too.',
+    sentences: [MATCHES],
+    fields: TEXT_MATCHES,
+  },
   gdpr_request_people: {
     title: 'Requests about you',
     topic: 'requests',

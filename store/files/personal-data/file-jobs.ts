@@ -1,5 +1,5 @@
-import { changeRows } from '../../core/in-batches.ts';
 import { write } from '../../core/database.ts';
+import { changeRows } from '../../core/in-batches.ts';
 import { countRows, type PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { namedIn, namesOf } from '../../gdpr/personal-data/named-in.ts';
 

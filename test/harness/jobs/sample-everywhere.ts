@@ -15,6 +15,7 @@ import { insertBatch } from '../../../store/syncs/sync-batches.ts';
 import type { SyncRun } from '../../../store/syncs/sync-run-record.ts';
 import { basic, type KeyedSampleApp } from '../../server/tracking/sample-tracking.ts';
 import { onFileEnd } from '../core/clean-up.ts';
+import { fetchFile } from '../core/fetch-file.ts';
 import { httpSource } from '../core/http-source.ts';
 import { PERSON_MARK, rememberSecret } from '../core/people.ts';
 import type { Stack } from '../core/stack.ts';
@@ -176,6 +177,13 @@ async function webhook({ stack, world }: Everything): Promise<string> {
     name: 'Webhook', connector: 'webhook', settings: { url, secret },
   });
   return identifier;
+}
+
+/** A file of what they did, as somebody asked for it by their id. */
+export async function fileOf({ stack, world, app: { app } }: Everything, { userId }: WholePerson): Promise<void> {
+  const path = `/api/apps/${app.identifier}/events_export.csv?skip_email=true&user_ids=${encodeURIComponent(userId)}`;
+  const { callback } = await ask<{ callback: string }>(stack.app, world, 'GET', path);
+  await fetchFile(stack.app, callback);
 }
 
 /** What work under way holds for seconds, as a kill may leave it behind. No worker runs. */

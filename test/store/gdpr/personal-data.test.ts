@@ -14,6 +14,7 @@ import { dryRunSets } from '../../../store/attributes/stored-sets.ts';
 import { type Tx, write } from '../../../store/core/database.ts';
 import { asBytes } from '../../../store/core/files.ts';
 import { insertFeedRequest } from '../../../store/feed/feed-requests.ts';
+import { findOrInsertFileJob } from '../../../store/files/file-jobs.ts';
 import { personalData, withoutPersonalData } from '../../../store/gdpr/personal-data.ts';
 import type { Person } from '../../../store/gdpr/tombstones.ts';
 import { insertImportErrors } from '../../../store/imports/import-errors.ts';
@@ -210,6 +211,7 @@ async function samplePerson(world: World, number: number): Promise<Person> {
     await sampleSdkData(tx, entity.id, { appId: await sampleApp(tx, entity.id), userId: customerId, deviceId: `device-${number}` });
     await tx.query('INSERT INTO tombstones (entity_id, customer_hash) VALUES ($1, $2)', [entity.id, customerHash]);
     await sampleRequests(tx, world, { customerId, customerHash });
+    await sampleFile(tx, world, customerId);
   });
   await addPendingCustomers(store.db, entity.id);
   const mail = `Subject: =?utf-8?B?${base64(`Row of ${customerId}`)}?=\n\nIt failed.\n`;
@@ -256,6 +258,17 @@ async function sampleRequests(
     `INSERT INTO idempotent_requests (entity_id, key_hash, fingerprint, holder, leased_until, http_status, reply)
      VALUES ($1, $2, '', gen_random_uuid(), now(), 200, $3)`,
     [entity.id, randomBytes(16), JSON.stringify({ result: { user_id: customerId } })]);
+}
+
+/** A finished file that was asked for by the person's id, and has it. */
+async function sampleFile(tx: Tx, { entity, user }: World, customerId: string): Promise<void> {
+  const query = { filter: { appIds: [1], oneOf: { user_id: [customerId] } }, fields: ['user_id'], isGrouped: false };
+  const { identifier } = await findOrInsertFileJob(tx, store.secrets, entity.id, {
+    kind: 'events', format: 'csv', query, email: null, createdBy: user.id,
+  });
+  const key = `files/${identifier}/0.csv`;
+  await store.files.put(key, asBytes(`user_id\r\n${customerId}\r\n`));
+  await tx.query(`UPDATE file_jobs SET state = 'finished', ended_at = now(), file_key = $2 WHERE identifier = $1`, [identifier, key]);
 }
 
 /** A sync into attributes and one to another destination, each of which knows the person. */
