@@ -4,6 +4,7 @@ import { createClient } from '../api/client.ts';
 import { withAppContext } from './app-context.ts';
 import { type EmbeddedBackends, openBackends } from './backends.ts';
 import type { Config } from './config.ts';
+import { demoAnalytics } from './demo/demo-analytics.ts';
 import { demoExport } from './demo/demo-export.ts';
 import { demoFeed } from './demo/demo-feed.ts';
 import { demoGdpr } from './demo/demo-gdpr.ts';
@@ -11,6 +12,7 @@ import { demoImport } from './demo/demo-import.ts';
 import { type DemoBucket, startDemoS3 } from './demo/demo-s3.ts';
 import { makeDemoSor } from './demo/demo-sor.ts';
 import { demoSync } from './demo/demo-sync.ts';
+import { demoTracking } from './demo/demo-tracking.ts';
 import { enter } from './entry.ts';
 import { askedToEnd, startService } from './service.ts';
 
@@ -62,8 +64,10 @@ async function show({ config, backends, bucket, url }: Shown, say: (text: string
   await demoImport(server.client, sor, say);
   await demoFeed(server.client, sor, say);
   await demoSync(server, sor, backends.databaseUrl, say);
-  if (bucket) await demoExport(server, sor, { bucket, dataDir: config.MILLRACE_DATA_DIR }, say);
+  const app = await demoTracking(server, sor, say);
+  if (bucket) await demoExport(server, sor, { bucket, dataDir: config.MILLRACE_DATA_DIR, app }, say);
   await demoGdpr(server, sor, config.MILLRACE_DATA_DIR, say);
+  await demoAnalytics(server, app, config.MILLRACE_DATA_DIR, say);
   say([
     '', `API page      ${url}/docs`, `Temporal      ${backends.temporalUi ?? 'its own page'}`, `metrics       ${url}/metrics`,
     `sign in as    ${email}, password in ${passwordPath}`,

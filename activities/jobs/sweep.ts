@@ -80,16 +80,8 @@ export const sweepSteps = (
 
   /** Enforces retention: jobs and errors of more than a week, dead tokens, remains of deleted objects. */
   async deleteExpired(): Promise<void> {
-    for (const expired of await listExpiredImports(db)) {
-      if (expired.fileKey !== null) await files.delete(expired.fileKey);
-      boundary('sweep: between file and job');
-      await deleteImport(db, expired);
-    }
-    for (const expired of await listExpiredFiles(db)) {
-      if (expired.fileKey !== null) await files.delete(expired.fileKey);
-      boundary('sweep: between file and job');
-      await deleteFileJob(db, expired);
-    }
+    await deleteExpiredImports({ db, files, boundary });
+    await deleteExpiredFiles({ db, files, boundary });
     await deleteOrphans();
     await files.deleteUnfinished(new Date());
     await deleteDryRunRemains(db);
@@ -114,6 +106,25 @@ export const sweepSteps = (
     });
   },
 });
+
+type Cleared = Pick<Dependencies, 'db' | 'files' | 'boundary'>;
+
+async function deleteExpiredImports({ db, files, boundary }: Cleared): Promise<void> {
+  for (const expired of await listExpiredImports(db)) {
+    if (expired.fileKey !== null) await files.delete(expired.fileKey);
+    boundary('sweep: between file and job');
+    await deleteImport(db, expired);
+  }
+}
+
+/** Files whose links have expired. */
+async function deleteExpiredFiles({ db, files, boundary }: Cleared): Promise<void> {
+  for (const expired of await listExpiredFiles(db)) {
+    if (expired.fileKey !== null) await files.delete(expired.fileKey);
+    boundary('sweep: between file and job');
+    await deleteFileJob(db, expired);
+  }
+}
 
 /** Uploads whose request died between the pinned file and the row of its import; archives and files whose row went as they were put. */
 export async function deleteOrphanedFiles(db: Database, files: Files): Promise<void> {

@@ -6,9 +6,10 @@ export type FileReport = { identifier: string; kind: string; format: string; row
 /** The mail that tells of a file: its link, which works for a week; of one that failed, why is behind the link. */
 export function fileMail({ identifier, kind, format, rows, isReady, link }: FileReport): { subject: string; text: string } {
   const name = `${oneLine(kind, MAX_NAME)}.${oneLine(format, MAX_NAME)}`;
-  if (!isReady) return { subject: `${name} could not be built`, text: `The file ${identifier} could not be built. The link says why:\n\n${link}\n` };
+  const text = (line: string) => `The file ${oneLine(identifier, MAX_NAME)} ${line}\n\n${link}\n`;
+  if (!isReady) return { subject: `${name} could not be built`, text: text('could not be built. The link says why:') };
   return {
     subject: `${name} is ready: ${thousands(rows)} rows`,
-    text: `The file ${identifier} is ready, with ${thousands(rows)} rows. Everybody who has the link can fetch it for ${FILE_DAYS} days:\n\n${link}\n`,
+    text: text(`is ready, with ${thousands(rows)} rows. Everybody who has the link can fetch it for ${FILE_DAYS} days:`),
   };
 }

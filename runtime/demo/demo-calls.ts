@@ -5,6 +5,8 @@ const MINUTE_MS = 60_000;
 const SINCE_MS = 180 * MINUTE_MS;
 /** Longer than a session without an event lasts. */
 const BETWEEN_VISITS_MS = 60 * MINUTE_MS;
+/** Of these devices nobody orders: every third. */
+const UNDECIDED = 3;
 /** Of all devices, in the last visit. */
 const CRASHES_ON = 7;
 
@@ -37,10 +39,15 @@ export function demoCalls(now: number): object[] {
 function visitOf(device: number, visit: number, now: number): object[] {
   const begins = now - SINCE_MS + visit * BETWEEN_VISITS_MS + device * 1_000;
   return STEPS.map((step, nth) => ({
-    ...(step.name === 'Checkout' && device === CRASHES_ON && visit === VISITS - 1 ? CRASH : step),
+    ...stepOf(step, device, visit),
     messageId: `demo-${device}-${visit}-${nth}`, userId: `shopper-${device}@example.com`,
     timestamp: new Date(begins + nth * MINUTE_MS).toISOString(), context: contextOf(device),
   }));
+}
+
+function stepOf(step: object & { name?: string; event?: string }, device: number, visit: number): object {
+  if (step.name === 'Checkout' && device === CRASHES_ON && visit === VISITS - 1) return CRASH;
+  return step.event === 'Order Completed' && device % UNDECIDED === 0 ? { ...step, event: 'Product Removed' } : step;
 }
 
 function contextOf(device: number): object {

@@ -9,7 +9,6 @@ import { type DemoExporter, showExported } from './demo-exported.ts';
 import type { DemoBucket } from './demo-s3.ts';
 import type { DemoServer } from './demo-server.ts';
 import type { DemoSor } from './demo-sor.ts';
-import { demoTracking } from './demo-tracking.ts';
 
 type Say = (text: string) => void;
 /** Where it is exported to, and where the demo's files are. */
@@ -25,11 +24,10 @@ const POLL_MS = 500;
 const POLLS_BETWEEN_WORDS = 20;
 
 /**
- * Exports what an app and the demo's other flows have brought, encrypted, into a bucket; decrypts and verifies it. Where the bucket
+ * Exports what the app and the demo's other flows have brought, encrypted, into a bucket; decrypts and verifies it. Where the bucket
  * may not be reached, says why.
  */
-export async function demoExport(server: DemoServer, sor: DemoSor, { bucket, dataDir }: DemoFolders, say: Say): Promise<void> {
-  const app = await demoTracking(server, sor, say);
+export async function demoExport(server: DemoServer, sor: DemoSor, { bucket, dataDir, app }: DemoFolders & { app: string }, say: Say): Promise<void> {
   const encryptionKey = await keptSecret(join(dataDir, 'export-key'), () => randomBytes(KEY_BYTES).toString('hex'));
   try {
     const exporter = await makeExporter(server.client, { sor, app, bucket, encryptionKey }, say);

@@ -4,7 +4,7 @@ import type { AuditEntry } from '../../store/accounts/audit-log.ts';
 import type { TrackedFilter } from '../../store/analytics/tracked-lists.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 
-/** What a list of an app was asked for, as JSON or as a file: its entries, and whose data is read: people by id, or the app's as a whole. */
+/** What a list was asked for, as JSON or as a file: its entries, and whose data is read: people by id, or the app's as a whole. */
 export type AskedEntries = {
   filter: TrackedFilter;
   isGrouped?: boolean | undefined;

@@ -66,7 +66,8 @@ const listAppSessions = route(api.listSessions, async ({ params, query, ...who }
 
 const listAppLocations = route(api.listLocations, async ({ params, query, ...who }, deps) => {
   const app = await requireApp(deps.db, who.caller.entityId, params.app_identifier, NO_APP);
-  return listPage({ who, query, deps }, { list: 'locations', path: `/api/apps/${app.identifier}/locations`, ...locationsOfApp(app, query) });
+  const path = `/api/apps/${app.identifier}/locations`;
+  return listPage({ who, query, deps }, { list: 'locations', path, ...locationsOfApp(app, query) });
 });
 
 const listAppDevices = route(api.listDevices, async ({ params, query, ...who }, deps) => {

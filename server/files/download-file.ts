@@ -9,7 +9,8 @@ import { isFileToken } from '../../store/files/file-link.ts';
 import { bare, Reply } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 
-const download = route(downloadFile, async ({ params: { file_identifier: identifier }, query: { token = '' }, address }, { db, files, secrets }) => {
+const download = route(downloadFile, async ({ params, query: { token = '' }, address }, { db, files, secrets }) => {
+  const { file_identifier: identifier } = params;
   // Before anything is looked up: a token costs a hash.
   if (!isFileToken(secrets, identifier, token)) return refuseLink();
   const job = await findFileJobOfLink(db, identifier);

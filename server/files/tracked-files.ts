@@ -1,6 +1,6 @@
 import * as api from '../../api/files/tracked-files.ts';
 import { returnedFields, type TrackedListName } from '../../domain/analytics/tracked-lists.ts';
-import type { TrackedFileQuery } from '../../store/files/file-sources/tracked.ts';
+import type { FileQuery } from '../../store/files/file-sources.ts';
 import {
   type AskedEntries, auditedEntries, devicesOfApp, eventsOfApp, locationsOfApp, NO_APP, sessionsOfApp,
 } from '../analytics/tracked-filters.ts';
@@ -10,6 +10,7 @@ import type { Caller } from '../http/caller.ts';
 import type { Route } from '../http/route.ts';
 import { type AskedFile, fileRoutes } from './file-routes.ts';
 
+type Query = FileQuery<TrackedListName>;
 type Asked = { caller: Caller; query: { fields?: string[] | undefined } };
 
 /** A list as a file: the same entries and fields. */
@@ -17,13 +18,13 @@ function trackedFile(
   kind: TrackedListName, { caller: { entityId }, query: { fields } }: Asked, { secrets }: RouteDependencies,
   { filter, isGrouped = false, subject }: AskedEntries,
 ): AskedFile<TrackedListName> {
-  const query: TrackedFileQuery = { filter: plain(filter), fields: returnedFields(kind, fields, isGrouped), isGrouped };
+  const query: Query = { filter: plain(filter), fields: returnedFields(kind, fields, isGrouped), isGrouped };
   return { kind, query, audits: auditedEntries(secrets, entityId, kind, subject) };
 }
 
 /** As it is kept with the job: dates as texts. */
-function plain(filter: AskedEntries['filter']): TrackedFileQuery['filter'] {
-  return JSON.parse(JSON.stringify(filter)) as TrackedFileQuery['filter'];
+function plain(filter: AskedEntries['filter']): Query['filter'] {
+  return JSON.parse(JSON.stringify(filter)) as Query['filter'];
 }
 
 export const trackedFileRoutes: Route[] = [

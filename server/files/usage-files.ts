@@ -18,7 +18,9 @@ const asText = ({ from, until }: DayPeriod) => ({ from: from.toISOString(), unti
 async function requireAppOf(db: Queryable, entityId: number, element: 'app' | 'apps', identifier: string): Promise<App> {
   const message = 'App not found';
   return await findApp(db, entityId, identifier)
-    ?? refuse(404, 'not_found', message, { messages: [{ element, severity: 'error', message: 'is no app of your entity: GET /api/apps lists them' }] });
+    ?? refuse(404, 'not_found', message, {
+      messages: [{ element, severity: 'error', message: 'is no app of your entity: GET /api/apps lists them' }],
+    });
 }
 
 function performanceOf(apps: readonly App[], period: DayPeriod) {

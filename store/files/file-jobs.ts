@@ -34,12 +34,14 @@ export async function findOrInsertFileJob(tx: Tx, secrets: Secrets, entityId: nu
   const { kind, format, query, email, createdBy } = job;
   const asked = secrets.lookup(JSON.stringify(['file', entityId, kind, format, query, email, createdBy]));
   const { rows: [standing] } = await tx.query<{ id: number; identifier: string }>(
-    `SELECT id, identifier FROM file_jobs WHERE entity_id = $1 AND asked_hash = $2 AND state IN ('accepted', 'running')`, [entityId, asked]);
+    `SELECT id, identifier FROM file_jobs WHERE entity_id = $1 AND asked_hash = $2 AND state IN ('accepted', 'running')`,
+    [entityId, asked]);
   if (standing) return { entityId, runId: standing.id, identifier: standing.identifier };
   const identifier = newIdentifier('fil');
   const { rows: [inserted] } = await tx.query<{ id: number }>(
     `INSERT INTO file_jobs (entity_id, identifier, kind, format, query, asked_hash, email, created_by)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`, [entityId, identifier, kind, format, JSON.stringify(query), asked, email, createdBy]);
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`,
+    [entityId, identifier, kind, format, JSON.stringify(query), asked, email, createdBy]);
   return { entityId, runId: inserted!.id, identifier };
 }
 

@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { read, utils } from 'xlsx';
 import { openDataFolder } from '../../runtime/embedded/data-folder.ts';
 import { onFileEnd } from '../harness/core/clean-up.ts';
 import { programEnv } from '../harness/core/program-env.ts';
@@ -73,6 +74,14 @@ function expectDeletion(said: string): void {
   expect(said.match(/^\d +INVALID_CUSTOMER_ID +erased$/gm)).toHaveLength(3);
 }
 
+/** How many of the app's people order, and all that it sent as a workbook. */
+async function expectAnalytics(said: string): Promise<void> {
+  expect(said).toMatch(/^Product Viewed +20 +0 s\nProduct Added +20 +60 s\nOrder Completed +14 +180 s$/m);
+  const [, path] = /^All events of the app, for a spreadsheet: (\S+)$/m.exec(said)!;
+  const book = read(await readFile(path!));
+  expect(utils.sheet_to_json(book.Sheets[book.SheetNames[0]!]!)).toHaveLength(320);
+}
+
 describe('npm run demo', () => {
   it('shows each kind of flow, a sync that runs again and a whole export among them, and so again in the same folder', async () => {
     for (const said of [await demo(), await demo()]) {
@@ -90,6 +99,7 @@ describe('npm run demo', () => {
       expect(said).not.toContain('nobody else is to see this');
       expectExport(said);
       expectDeletion(said);
+      await expectAnalytics(said);
     }
   }, 600_000);
 

@@ -19,8 +19,10 @@ export function trackedFile<Name extends TrackedListName>(list: Name): FileSourc
     columns: ({ fields, isGrouped }) => (isGrouped ? [...fields, 'count'] : fields),
     async* rows(db, entityId, { filter: asked, fields, isGrouped }) {
       const filter = filterOf(asked);
-      if (isGrouped) yield* grouped(listGrouped(db, entityId, filter, { fields: fields as ListField<'events'>[], offset: 0, limit: null }), fields);
-      else {
+      if (isGrouped) {
+        const all = { fields: fields as ListField<'events'>[], offset: 0, limit: null };
+        yield* grouped(listGrouped(db, entityId, filter, all), fields);
+      } else {
         const start = { after: null, upTo: await findHighestId(db, list) };
         const page = { fields: fields as ListField<Name>[], start, limit: Infinity };
         for await (const entries of listTrackedPortions(db, list, entityId, filter, page, true)) {
@@ -51,7 +53,7 @@ async function* grouped(rows: ReturnType<typeof listGrouped>, fields: readonly s
 
 function textOf(value: unknown): string | null {
   if (value === null || value === undefined) return null;
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 function cellsOf(texts: (string | null)[], fields: readonly string[]): Cell[] {

@@ -58,7 +58,7 @@ async function listFilesOf(
   return found;
 }
 
-/** Whether a name stands in a file, searched piece by piece as Latin-1; `overlap` is more than any name has bytes, with its quotes doubled. */
+/** Whether a name stands in a file, searched piece by piece as Latin-1; no name has more than `overlap` bytes, with its quotes doubled. */
 async function holdsName(stored: Files, key: string, find: (text: string) => Set<number>, overlap: number): Promise<boolean> {
   if (await stored.size(key) === null) return false;
   const bytes = stored.read(key);

@@ -25,7 +25,8 @@ describe('every POST', () => {
   test('goes by the header, but for those about the token itself or without one, and those of SDKs, which go by their messageIds', () => {
     expect(posts.filter((each) => !takesIdempotencyKey(each) && each.auth !== 'app_key').map(nameOf))
       .toEqual([
-        'POST /api/login', 'POST /api/logout', 'POST /api/funnels/quick_stats', 'POST /api/funnels/explore', 'POST /api/invitations/accept', 'POST /api/password_resets',
+        'POST /api/login', 'POST /api/logout', 'POST /api/funnels/quick_stats', 'POST /api/funnels/explore',
+        'POST /api/invitations/accept', 'POST /api/password_resets',
         'POST /api/password_resets/confirm', 'POST /invite/:token', 'POST /reset/:token', 'POST /reset',
       ]);
   });

@@ -289,7 +289,8 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   ...fileCalls('/api/apps/:app_identifier/devices_export', (own) => ({ ...ofApp(own), query: { skip_email: 'true' } })),
   ...fileCalls('/api/apps/:app_identifier/locations_export', (own) => ({ ...ofApp(own), query: { skip_email: 'true' } })),
   ...fileCalls('/api/performance_export', (own) => ({ query: { apps: own.app.identifier, ...DAYS, skip_email: 'true' } })),
-  ...fileCalls('/api/apps/:app_identifier/analytics/download_metrics', (own) => ({ ...ofApp(own), query: { ...DAYS, skip_email: 'true' } })),
+  ...fileCalls('/api/apps/:app_identifier/analytics/download_metrics', (own) => (
+    { ...ofApp(own), query: { ...DAYS, skip_email: 'true' } })),
   ...fileCalls('/api/events_export', (own) => ({ query: { app: own.app.identifier, ...DAYS, skip_email: 'true' } })),
   ...fileCalls('/api/event_details_export', (own) => (
     { query: { app: own.app.identifier, event_id: own.eventId, ...DAYS, skip_email: 'true' } })),

@@ -43,20 +43,21 @@ const get = async (path: string) => {
 };
 const callbackOf = async (path: string) =>
   ((await get(`${path}${path.includes('?') ? '&' : '?'}skip_email=true`)).body.result as { callback: string }).callback;
-const csvOf = async (path: string) => parse(await fetchFile(stack.app, await callbackOf(path)), { columns: true }) as Record<string, string>[];
+const fileOf = async (path: string) => fetchFile(stack.app, await callbackOf(`apps/${app.identifier}/${path}`));
+const csvOf = async (path: string) => parse(await fileOf(path), { columns: true }) as Record<string, string>[];
 
 /** A value of the JSON result as a CSV file has it. */
 function asText(value: unknown): string {
   if (value === null || value === undefined) return '';
   if (Array.isArray(value)) return value.map(({ user_id: id }: { user_id: string }) => id).join(';');
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 describe('a file', () => {
   it.for(['events', 'sessions', 'devices', 'locations'])('of %s has what the JSON result has, whole', async (list) => {
     const path = `apps/${app.identifier}/${list}`;
     const { items } = (await get(`${path}?per_page=10000`)).body.result as { items: Record<string, unknown>[] };
-    const rows = await csvOf(`${path}_export.csv`);
+    const rows = await csvOf(`${list}_export.csv`);
     expect(Object.keys(rows[0]!)).toEqual(Object.keys(items[0]!));
     const shown = (row: Record<string, unknown>) => Object.fromEntries(Object.entries(row)
       // What Postgres writes has a space after each colon; digits are compared by the text below.
@@ -65,19 +66,20 @@ describe('a file', () => {
   });
 
   it('keeps all digits of a detail, and a text as it is', async () => {
-    const rows = await csvOf(`apps/${app.identifier}/events_export.csv?names=Tapped&fields=detail,name`);
+    const rows = await csvOf('events_export.csv?names=Tapped&fields=detail,name');
     expect(rows).toHaveLength(2_500);
-    expect(rows.slice(0, 3).map(({ detail }) => detail)).toEqual(['plain, text', '', '{"note": "a\\nb", "price": 12345678901234567890.10}']);
+    expect(rows.slice(0, 3).map(({ detail }) => detail))
+      .toEqual(['plain, text', '', '{"note": "a\\nb", "price": 12345678901234567890.10}']);
   });
 
   it('counts combinations where they are asked for', async () => {
-    const rows = await csvOf(`apps/${app.identifier}/events_export.csv?group=true&fields=name&until_date=2026-11-06`);
+    const rows = await csvOf('events_export.csv?group=true&fields=name&until_date=2026-11-06');
     expect(rows).toEqual([{ name: 'Application Crashed', count: '3' }, { name: 'Tapped', count: '2500' }]);
   });
 
   it('is a workbook by default, in which no text is a formula', async () => {
     for (const path of ['devices_export', 'devices_export.xlsx']) {
-      const book = read(await fetchFile(stack.app, await callbackOf(`apps/${app.identifier}/${path}?fields=current_user_id,number_of_sessions`)));
+      const book = read(await fileOf(`${path}?fields=current_user_id,number_of_sessions`));
       const sheet = book.Sheets[book.SheetNames[0]!]!;
       expect(sheet.C2).toMatchObject({ t: 's', v: '=user-1' });
       expect(sheet.D2).toMatchObject({ t: 'n', v: 0 });
@@ -126,9 +128,10 @@ describe('a file', () => {
   });
 
   it('refuses what the list refuses, and an unknown format', async () => {
-    expect(await get(`apps/${app.identifier}/events_export.csv?since_date=soon`)).toMatchObject({ body: { error_message: 'Wrong date format' } });
-    expect(await get(`apps/${app.identifier}/events_export.csv?fields=nam`)).toMatchObject({ status: 400 });
-    expect(await get(`apps/${app.identifier}/events_export.pdf`)).toMatchObject({ status: 400, body: { messages: [{ element: 'format' }] } });
+    const answer = (file: string) => get(`apps/${app.identifier}/${file}`);
+    expect(await answer('events_export.csv?since_date=soon')).toMatchObject({ body: { error_message: 'Wrong date format' } });
+    expect(await answer('events_export.csv?fields=nam')).toMatchObject({ status: 400 });
+    expect(await answer('events_export.pdf')).toMatchObject({ status: 400, body: { messages: [{ element: 'format' }] } });
     expect(await get('apps/app_other/devices_export.csv')).toMatchObject({ status: 404, body: { error_message: 'Couldn\'t find App' } });
   });
 });

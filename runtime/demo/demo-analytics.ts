@@ -1,0 +1,45 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Client } from '../../api/client.ts';
+import { table } from '../../cli/core/table.ts';
+import { refuse } from '../../domain/core/refusal.ts';
+import type { DemoServer } from './demo-server.ts';
+
+type Say = (text: string) => void;
+
+const STEPS = ['Product Viewed', 'Product Added', 'Order Completed'];
+const POLL_MS = 100;
+
+/** Reads back what the app sent: how many people go from a product to an order, and all of it as a spreadsheet. */
+export async function demoAnalytics({ client }: DemoServer, app: string, dataDir: string, say: Say): Promise<void> {
+  await showFunnel(client, app, say);
+  const { callback } = await client.exportEvents({ params: { app_identifier: app }, query: { skip_email: 'true' } }) as { callback: string };
+  const folder = join(dataDir, 'files');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const path = join(folder, `events-of-${app}.xls`);
+  await writeFile(path, await fetchFile(callback), { mode: 0o600 });
+  say(`All events of the app, for a spreadsheet: ${path}`);
+}
+
+async function showFunnel(client: Client, app: string, say: Say): Promise<void> {
+  const steps = STEPS.map((name) => ({ match_name: [{ app_id: app, log_type: 2 as const, log_name: name }] }));
+  const { identifier } = await client.createFunnel({ body: { name: 'From a product to an order', steps } });
+  const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+  const stats = await client.quickFunnelStats({ query: { app_id: app, from: day(1), till: day(0) }, body: { funnel: { steps } } });
+  say(`\nFunnel ${identifier} ("From a product to an order") over the app's events:\n`);
+  say(table(['step', 'people', 'after'], stats.map(({ step, completions, average_duration: seconds }) =>
+    [STEPS[step]!, String(completions), seconds === null ? '' : `${seconds} s`])));
+  say('');
+}
+
+/** By its link, as anybody who has it can. */
+async function fetchFile(link: string): Promise<Uint8Array> {
+  for (;;) {
+    const reply = await fetch(link);
+    if (reply.status === 200) return new Uint8Array(await reply.arrayBuffer());
+    if (reply.status !== 202) refuse(reply.status, reply.status, `The file was not built: ${await reply.text()}`);
+    await reply.text();
+    await delay(POLL_MS);
+  }
+}
