@@ -33,6 +33,7 @@ export * from './analytics/event-analytics.ts';
 export * from './analytics/funnels.ts';
 export * from './analytics/tracked-lists.ts';
 export * from './files/file-exports.ts';
+export * from './files/profile-files.ts';
 export * from './files/tracked-files.ts';
 export * from './files/usage-files.ts';
 export * from './tracking/event-definitions.ts';

@@ -34,6 +34,7 @@ import { exportReconciliationRoutes } from './exports/export-reconciliation.ts';
 import { exportRunRoutes } from './exports/export-runs.ts';
 import { feedRoutes } from './feed/feed.ts';
 import { downloadFileRoutes } from './files/download-file.ts';
+import { profileFileRoutes } from './files/profile-files.ts';
 import { trackedFileRoutes } from './files/tracked-files.ts';
 import { usageFileRoutes } from './files/usage-files.ts';
 import { gdprDownloadRoutes } from './gdpr/gdpr-downloads.ts';
@@ -71,7 +72,7 @@ export const routes: readonly Route[] = [
   ...walletSettingsRoutes, ...legalTextRoutes, ...dataCategoryRoutes, ...recipientRoutes, ...purposeRoutes,
   ...trackingRoutes, ...trackingPrivacyRoutes, ...ingestionRoutes,
   ...trackedListRoutes, ...funnelRoutes, ...funnelStatsRoutes, ...eventAnalyticsRoutes, ...crashRoutes,
-  ...trackedFileRoutes, ...usageFileRoutes, ...downloadFileRoutes,
+  ...trackedFileRoutes, ...usageFileRoutes, ...profileFileRoutes, ...downloadFileRoutes,
   ...gdprRoutes, ...gdprDownloadRoutes, ...gdprReceiptRoutes, ...gdprHoldRoutes,
   ...gdprReadmissionRoutes, ...gdprIdentifierRoutes,
   ...userRoutes, ...invitationRoutes, ...passwordResetRoutes, ...accountPageRoutes,

@@ -29,7 +29,7 @@ function wholeNumber(max: number) {
 }
 
 /** The reference's message for a wrong parameter. */
-const wrongParam: Malformed = {
+export const wrongParam: Malformed = {
   elements: Object.keys(profileListQuery.shape), status: '400', message: (name) => `Param ${name} is not valid`,
 };
 

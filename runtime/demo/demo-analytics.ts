@@ -14,7 +14,8 @@ const POLL_MS = 100;
 /** Reads back what the app sent: how many people go from a product to an order, and all of it as a spreadsheet. */
 export async function demoAnalytics({ client }: DemoServer, app: string, dataDir: string, say: Say): Promise<void> {
   await showFunnel(client, app, say);
-  const { callback } = await client.exportEvents({ params: { app_identifier: app }, query: { skip_email: 'true' } }) as { callback: string };
+  const asked = { params: { app_identifier: app }, query: { skip_email: 'true' } } as const;
+  const { callback } = await client.exportEvents(asked) as { callback: string };
   const folder = join(dataDir, 'files');
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, `events-of-${app}.xls`);

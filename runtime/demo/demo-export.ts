@@ -27,7 +27,9 @@ const POLLS_BETWEEN_WORDS = 20;
  * Exports what the app and the demo's other flows have brought, encrypted, into a bucket; decrypts and verifies it. Where the bucket
  * may not be reached, says why.
  */
-export async function demoExport(server: DemoServer, sor: DemoSor, { bucket, dataDir, app }: DemoFolders & { app: string }, say: Say): Promise<void> {
+export async function demoExport(
+  server: DemoServer, sor: DemoSor, { bucket, dataDir, app }: DemoFolders & { app: string }, say: Say,
+): Promise<void> {
   const encryptionKey = await keptSecret(join(dataDir, 'export-key'), () => randomBytes(KEY_BYTES).toString('hex'));
   try {
     const exporter = await makeExporter(server.client, { sor, app, bucket, encryptionKey }, say);

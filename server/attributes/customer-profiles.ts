@@ -1,6 +1,5 @@
 import * as api from '../../api/attributes/customer-profiles.ts';
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
-import { refuse } from '../../domain/core/refusal.ts';
 import { addPendingCustomers, countCustomers, listCustomers } from '../../store/attributes/customers.ts';
 import { streamProfileValues } from '../../store/attributes/profile-values.ts';
 import { write } from '../../store/core/database.ts';
@@ -45,11 +44,7 @@ async function listAllProfiles(asked: AskedProfiles, deps: RouteDependencies): P
   return streamedResult('profiles', each(found, fullProfiles(selection, applications)), totals);
 }
 
-/** The path of the export in the reference, which is not served yet: no answer is to look like an empty one. */
-const EXPORT = 'export';
-
 const readProfile = route(api.viewCustomerProfile, async ({ params, query, ...who }, { db, secrets }) => {
-  if (params.customer_id === EXPORT) refuse(404, 'not_found', 'Profiles cannot be exported yet: list them, and follow next');
   const { entityId } = who.caller;
   const { customer_id_type: type } = query;
   const filter = { customerType: type ?? null, customerIds: [params.customer_id] };

@@ -1,4 +1,5 @@
 import type { FileSource } from './file-source.ts';
+import { customerProfiles } from './file-sources/customer-profiles.ts';
 import { trackedFile } from './file-sources/tracked.ts';
 import { crashOccurrences, eventCounts, eventDetails, performance } from './file-sources/usage.ts';
 
@@ -8,6 +9,7 @@ export const fileSources = {
   sessions: trackedFile('sessions'),
   devices: trackedFile('devices'),
   locations: trackedFile('locations'),
+  customer_profiles: customerProfiles,
   performance,
   event_counts: eventCounts,
   event_details: eventDetails,

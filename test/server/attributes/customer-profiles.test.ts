@@ -7,6 +7,7 @@ import { insertCustomSor } from '../../../store/attributes/systems-of-records.ts
 import { type Tx, write } from '../../../store/core/database.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
+import { rowsOfFile } from '../../harness/core/rows-of-file.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { testServer, type TestServer } from '../http/test-server.ts';
 
@@ -405,10 +406,48 @@ describe('the profiles of a customer id', () => {
     expect([status, body.error_message]).toEqual([400, 'Param customer_id_type is not valid']);
   });
 
-  test('are none of an export, of which the path has the place', async () => {
+});
+
+describe('a file of profiles', () => {
+  const fileOf = async (world: World, query: Record<string, string> = {}, form = '.csv') => {
+    const search = new URLSearchParams({ ...query, skip_email: 'true' }).toString();
+    const { body } = await server.call('GET', `/api/customer_profiles/export${form}?${search}`, { token: world.token });
+    return rowsOfFile(store, world.entity.id, body.result.callback as string);
+  };
+
+  test('has a row for each value that is there, by customer', async () => {
     const world = await makeWorld(store);
-    const { status, body } = await server.call('GET', '/api/customer_profiles/export', { token: world.token });
-    expect([status, body.error_message]).toEqual([404, expect.stringContaining('cannot be exported yet')]);
+    await giveMany(world, people(1, 1_100));
+    await give(world, personId(1), { score: '9223372036854775807', tags: ['b', 'a;c'], vip: true, seen: '2026-11-05T10:00:00Z' });
+    await give(world, personId(2), { plan: null });
+    await give(world, 'phone', { plan: 'silver' }, 'device_id');
+    const [columns, ...rows] = await fileOf(world);
+    expect(columns!.join(';')).toBe('system_of_record_identifier;customer_attribute_identifier;customer_attribute_key;'
+      + 'customer_attribute_value;customer_id_type;customer_id');
+    expect(rows).toHaveLength(1_100 + 4 - 1 + 1);
+    const of = (id: string) => rows.filter((row) => row[5] === id).map(([sor, attribute, key, value, type]) => {
+      expect([sor, attribute]).toEqual([world.sor.identifier, world.attributes[String(key)]!.identifier]);
+      return [key, value, type];
+    });
+    expect(of(personId(1))).toEqual(expect.arrayContaining([
+      ['plan', 'gold', 'user_id'], ['score', '9223372036854775807', 'user_id'], ['vip', 'true', 'user_id'],
+      ['tags', expect.stringMatching(/^(b;a;c|a;c;b)$/), 'user_id'], ['seen', '2026-11-05T10:00:00.000Z', 'user_id'],
+    ]));
+    expect([of(personId(2)), of('phone')]).toEqual([[], [['plan', 'silver', 'device_id']]]);
+  });
+
+  test('takes the filters of the list', async () => {
+    const world = await makeWorld(store);
+    await giveMany(world, people(1, 3));
+    await give(world, personId(2), { vip: true });
+    const values = async (query: Record<string, string>) => (await fileOf(world, query, '')).slice(1).map((row) => [row[5], row[2]]);
+    expect(await values({ customer_ids: personId(2) })).toEqual([[personId(2), 'plan'], [personId(2), 'vip']]);
+    expect(await values({ attribute_keys: 'vip' })).toEqual([[personId(2), 'vip']]);
+    expect(await values({ customer_id_type: 'device_id' })).toEqual([]);
+    expect(await values({ updated_since: '2999-01-01T00:00:00Z' })).toEqual([]);
+    expect(await values({ updated_since: '2020-01-01T00:00:00Z' })).toHaveLength(4);
+    const { body } = await server.call('GET', '/api/customer_profiles/export?sor_identifiers=sor_none', { token: world.token });
+    expect(body.error_message).toBe('Param sor_identifiers is not valid');
   });
 });
 

@@ -1,13 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { RIGHTS } from '../../../domain/accounts/rights.ts';
 import type { Cell } from '../../../domain/files/cell.ts';
-import { findFileJob } from '../../../store/files/file-jobs.ts';
-import type { FileSource } from '../../../store/files/file-source.ts';
-import { fileSources } from '../../../store/files/file-sources.ts';
 import { insertEventDefinitions } from '../../../store/tracking/event-definitions.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertDeviceUsers, insertSampleEvents } from '../../harness/analytics/sample-events.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
+import { rowsOfFile } from '../../harness/core/rows-of-file.ts';
 import { makeWorld } from '../../harness/core/world.ts';
 import { sampleActivity } from '../../harness/tracking/sdk-samples.ts';
 import { useServer } from '../http/use-server.ts';
@@ -27,13 +25,7 @@ const get = (path: string, query: Record<string, string> = {}, token = world.tok
 async function fileOf(path: string, query: Record<string, string> = {}): Promise<Cell[][]> {
   const { status, body } = await get(path, query);
   expect([status, body.error_message]).toEqual([200, undefined]);
-  const identifier = /files\/(\w+)/.exec(body.result.callback as string)![1]!;
-  const job = (await findFileJob(store.db, world.entity.id, identifier))!;
-  const source = fileSources[job.kind] as FileSource<unknown>;
-  const { query: asked } = job;
-  const rows: Cell[][] = [[...source.columns(asked)]];
-  for await (const batch of source.rows(store.db, world.entity.id, asked)) rows.push(...batch.map((row) => [...row]));
-  return rows;
+  return rowsOfFile(store, world.entity.id, body.result.callback as string);
 }
 
 const refusal = async (path: string, query: Record<string, string> = {}) => {

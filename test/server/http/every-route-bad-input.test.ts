@@ -31,7 +31,8 @@ const TAKEN = new Set([
   'GET /api/syncs/:sync_id/runs/:run_id/errors.csv query.customer_id: unknown',
   // A single value, which is judged when it is merged.
   'POST /api/attribute_values body.customer_attribute_values: an object',
-  'GET /api/customer_profiles query.customer_ids: unknown', 'GET /api/customer_profiles query.attribute_keys: unknown',
+  ...['', '/export', '/export.:format'].flatMap((form) => ['customer_ids', 'attribute_keys'].map((field) =>
+    `GET /api/customer_profiles${form} query.${field}: unknown`)),
   'GET /api/customer_profiles/:customer_id params.customer_id: unknown',
   'GET /api/customer_profiles/:customer_id query.attribute_keys: unknown',
   // Names may be anything.

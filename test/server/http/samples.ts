@@ -288,6 +288,8 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   ...fileCalls('/api/apps/:app_identifier/sessions_export', (own) => ({ ...ofApp(own), query: { langs: 'fr', skip_email: 'true' } })),
   ...fileCalls('/api/apps/:app_identifier/devices_export', (own) => ({ ...ofApp(own), query: { skip_email: 'true' } })),
   ...fileCalls('/api/apps/:app_identifier/locations_export', (own) => ({ ...ofApp(own), query: { skip_email: 'true' } })),
+  ...fileCalls('/api/customer_profiles/export', (own) => (
+    { query: { sor_identifiers: own.sor.identifier, customer_ids: own.person, skip_email: 'true' } })),
   ...fileCalls('/api/performance_export', (own) => ({ query: { apps: own.app.identifier, ...DAYS, skip_email: 'true' } })),
   ...fileCalls('/api/apps/:app_identifier/analytics/download_metrics', (own) => (
     { ...ofApp(own), query: { ...DAYS, skip_email: 'true' } })),
