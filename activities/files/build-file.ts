@@ -49,6 +49,7 @@ async function writeFile(deps: Dependencies, claim: JobClaim): Promise<void> {
   const scratch = await mkdtemp(join(tmpdir(), 'millrace-file-'));
   try {
     await updateFileKey(db, claim, key);
+    await deleteOthers(deps, job, key);
     boundary('file: key noted');
     const source = fileSources[job.kind] as FileSource<unknown>;
     const counted = countRows(db, claim, source.rows(db, claim.entityId, job.query));
@@ -63,6 +64,11 @@ async function writeFile(deps: Dependencies, claim: JobClaim): Promise<void> {
     release();
     await rm(scratch, { recursive: true, force: true });
   }
+}
+
+/** What a worker that was killed has left of an earlier generation. */
+async function deleteOthers({ files }: Dependencies, { identifier }: FileJob, own: string): Promise<void> {
+  for await (const { key } of files.list(`files/${identifier}/`)) if (key !== own) await files.delete(key);
 }
 
 /** Where the job has gone to another meanwhile, so does what was written for it. */
