@@ -127,6 +127,22 @@ const funnelBody = z.object({
 
 const averageDuration = z.number().nullable().describe('Seconds; null if nobody did');
 
+/** How many people completed a step (reference: Funnels, 6). */
+export const FunnelStats = z.object({
+  step: z.int().describe('From 0'),
+  completions: z.int().describe('Number of people'),
+  average_duration: averageDuration.describe('Seconds from step 0; null if nobody did'),
+  last_completed_at: instant.nullable(),
+  breakdown: z.string().nullable().optional().describe('Value of the property; null: none. Only with `breakdown`'),
+}).meta({ id: 'FunnelStats' });
+
+/** What people did after a step (reference: Funnels, 7). */
+export const FunnelFollowUp = z.object({
+  application_id: z.string(), log_type: z.int(), log_name: z.string(), display_name: z.string(),
+  completions: z.int().describe('Number of people'),
+  average_duration: averageDuration.describe('Seconds from the step to the person\'s first such event, also beyond max_duration'),
+}).meta({ id: 'FunnelFollowUp' });
+
 export const quickFunnelStats = operation({
   id: 'quickFunnelStats', ...VIEW, method: 'POST', path: '/api/funnels/quick_stats',
   summary: 'Count the people who complete each step of a funnel',
@@ -136,13 +152,7 @@ export const quickFunnelStats = operation({
       + 'as it is now: app_version, os_version, sdk_version, device_model, device_type, country_code or language_code'),
   }),
   body: funnelBody,
-  result: z.array(z.object({
-    step: z.int().describe('From 0'),
-    completions: z.int().describe('Number of people'),
-    average_duration: averageDuration.describe('Seconds from step 0; null if nobody did'),
-    last_completed_at: instant.nullable(),
-    breakdown: z.string().nullable().optional().describe('Value of the property; null: none. Only with `breakdown`'),
-  })),
+  result: z.array(FunnelStats),
 });
 
 export const exploreFunnel = operation({
@@ -154,9 +164,5 @@ export const exploreFunnel = operation({
       .transform(Number).describe('The step after which to look, from 0'),
   }),
   body: funnelBody,
-  result: z.array(z.object({
-    application_id: z.string(), log_type: z.int(), log_name: z.string(), display_name: z.string(),
-    completions: z.int().describe('Number of people'),
-    average_duration: averageDuration.describe('Seconds from the step to the person\'s first such event, also beyond max_duration'),
-  })),
+  result: z.array(FunnelFollowUp),
 });
