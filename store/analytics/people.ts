@@ -40,3 +40,12 @@ function aliasesSql(apps: string): string {
       WHERE c.hops < ${MAX_HOPS})
     SELECT DISTINCT ON (app_id, previous_id) app_id, previous_id, user_id FROM chains ORDER BY app_id, previous_id, hops DESC)`;
 }
+
+/**
+ * Whose a device is, as a person: its last user; else its only user; else the device itself. `d` is a row of devices. By the primary key of
+ * device_users.
+ */
+export const personOfDevice = (d: string): string => `coalesce('u' || ${d}.last_user_id, (
+  SELECT 'u' || min(u.user_id) FROM device_users u
+  WHERE u.entity_id = ${d}.entity_id AND u.app_id = ${d}.app_id AND u.device_id = ${d}.device_id
+  HAVING count(*) = 1), 'd' || ${d}.device_id)`;
