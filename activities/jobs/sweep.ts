@@ -58,7 +58,7 @@ export const sweepSteps = (
 
   /** Starts what was accepted and never began, and feeds whose inbox nobody empties. Requests of people: activities/gdpr/sweep.ts. */
   async startUnclaimed(): Promise<void> {
-    for (const kind of ['import', 'sync', 'export', 'file'] as const) {
+    for (const kind of ['import', 'sync', 'export', 'file', 'send'] as const) {
       for (const ref of await listUnclaimedJobs(db, kind, GRACE_SECONDS)) {
         await startJob(temporal, kind, ref);
         boundary('sweep: between starts');
