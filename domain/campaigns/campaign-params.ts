@@ -1,0 +1,133 @@
+import { compileTemplate, joinPlaceholders, type Placeholder, type TemplateVars } from './placeholders.ts';
+
+/** A parameter of a message, for the app. */
+export type MessageParameter = { key: string; value: string };
+
+/** The messages of a campaign, under the names of the reference (Campaign body, Transactional campaigns). */
+export type CampaignParams = {
+  push_message?: string;
+  push_title?: string;
+  push_subtitle?: string;
+  deep_linking_url?: string;
+  pushAttachment?: string;
+  pushCategory?: string;
+  push_includes_sound: boolean;
+  push_sound_value?: string;
+  push_action?: string;
+  push_parameters: MessageParameter[];
+  /** In seconds. */
+  expire_after: number;
+  inapp?: 'native' | 'url';
+  message_title?: string;
+  message_content?: string;
+  message_btn?: string;
+  inapp_content_url?: string;
+  inapp_content_title?: string;
+  inapp_content_auto_display?: boolean;
+  inapp_parameters: MessageParameter[];
+};
+
+/** The parameters of a message by their keys: the app gets them as they are. */
+export type MessageParameters = Readonly<Record<string, string>>;
+
+/** A push as a device gets it, in the words of no provider. */
+export type PushContent = {
+  title: string | null;
+  /** Of iOS. */
+  subtitle: string | null;
+  body: string;
+  deepLink: string | null;
+  attachmentUrl: string | null;
+  /** Names the buttons. */
+  category: string | null;
+  /** A sound file of the app, or `default`; null: silent. */
+  sound: string | null;
+  parameters: MessageParameters;
+};
+
+/** An in-app message: native ones have title, content and button; those of kind `url` an address, and the others if they were given. */
+export type InappContent = {
+  kind: 'native' | 'url';
+  title: string | null;
+  content: string | null;
+  button: string | null;
+  contentUrl: string | null;
+  contentTitle: string | null;
+  autoDisplay: boolean;
+  deepLink: string | null;
+  parameters: MessageParameters;
+};
+
+/** A message, or the names of its placeholders that have neither a value nor a default. */
+export type Rendered<Content> = { message: Content } | { missing: string[] };
+
+/** A message of a campaign, compiled once and rendered for each recipient. */
+export type CompiledMessage<Content> = { placeholders: Placeholder[]; render(vars: TemplateVars): Rendered<Content> };
+
+type Texts<Content> = { [Member in keyof Content]-?: Content[Member] extends string | null ? Member : never }[keyof Content];
+
+const PUSH_TEXTS = ['title', 'subtitle', 'body', 'deepLink', 'attachmentUrl'] as const satisfies Texts<PushContent>[];
+const INAPP_TEXTS = ['title', 'content', 'button', 'contentUrl', 'contentTitle', 'deepLink'] as const satisfies Texts<InappContent>[];
+const DEFAULT_SOUND = 'default';
+
+/** The push of a campaign that includes one. */
+export function compilePush(params: CampaignParams): CompiledMessage<PushContent> {
+  return compileMessage<PushContent>({
+    title: params.push_title ?? null,
+    subtitle: params.push_subtitle ?? null,
+    body: params.push_message ?? '',
+    deepLink: params.deep_linking_url ?? null,
+    attachmentUrl: params.pushAttachment ?? null,
+    category: params.pushCategory ?? null,
+    sound: params.push_includes_sound ? params.push_sound_value ?? DEFAULT_SOUND : null,
+    parameters: toRecord([
+      ...params.push_action === undefined ? [] : [{ key: 'push_action', value: params.push_action }], ...params.push_parameters]),
+  }, PUSH_TEXTS);
+}
+
+/** The in-app message of a campaign that includes one. */
+export function compileInapp(params: CampaignParams): CompiledMessage<InappContent> {
+  return compileMessage<InappContent>({
+    kind: params.inapp ?? 'native',
+    title: params.message_title ?? null,
+    content: params.message_content ?? null,
+    button: params.message_btn ?? null,
+    contentUrl: params.inapp_content_url ?? null,
+    contentTitle: params.inapp_content_title ?? null,
+    autoDisplay: params.inapp_content_auto_display ?? false,
+    deepLink: params.deep_linking_url ?? null,
+    parameters: toRecord(params.inapp_parameters),
+  }, INAPP_TEXTS);
+}
+
+/** The placeholders of a campaign's messages: each message needs the value of those without a default. */
+export function placeholdersOf(params: CampaignParams, { push, inapp }: { push: boolean; inapp: boolean }): Placeholder[] {
+  return joinPlaceholders([...push ? compilePush(params).placeholders : [], ...inapp ? compileInapp(params).placeholders : []]);
+}
+
+function toRecord(parameters: readonly MessageParameter[]): MessageParameters {
+  return Object.fromEntries(parameters.map(({ key, value }) => [key, value]));
+}
+
+/** `texts`: the members that hold placeholders, as the values of the parameters do; the rest is the same for everybody. */
+function compileMessage<Content extends { parameters: MessageParameters }>(
+  content: Content, texts: readonly Texts<Content>[],
+): CompiledMessage<Content> {
+  const templates = texts.flatMap((member) => {
+    const template = compileTemplate((content[member] as string | null) ?? '');
+    return template.placeholders.length === 0 ? [] : [{ member, template }];
+  });
+  const parameters = Object.entries(content.parameters).map(([key, value]) => ({ key, template: compileTemplate(value) }));
+  const all = [...templates, ...parameters].flatMap(({ template }) => template.placeholders);
+  return {
+    placeholders: joinPlaceholders(all),
+    render(vars) {
+      if (all.length === 0) return { message: content };
+      const missing = new Set<string>();
+      const message = { ...content };
+      for (const { member, template } of templates) message[member] = template.render(vars, missing) as Content[typeof member];
+      message.parameters = Object.fromEntries(parameters.map(({ key, template }) => [key, template.render(vars, missing)]));
+      return missing.size === 0 ? { message } : { missing: Array.from(missing) };
+    },
+  };
+}

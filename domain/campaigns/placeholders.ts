@@ -1,0 +1,78 @@
+import { numberText } from '../core/exact-json.ts';
+
+/**
+ * Placeholders in the texts of messages (reference: Transactional campaigns): `*@name@*`, or `*@name|default@*` with a text that
+ * stands in for a missing value. A name has 1 to 64 letters, digits, `_`, `-` and `.`; a default is any text without `*@` and `@*`, also
+ * an empty one. All else stays as it is.
+ */
+export type Placeholder = { name: string; hasDefault: boolean };
+
+/** The values of a message, by the names of placeholders: as JSON has them, or as `parseExactJson` keeps their digits. */
+export type TemplateVars = { readonly [name: string]: unknown };
+
+/** A text that was read once, to be rendered for many messages. */
+export type Template = {
+  /** Each name once, by first occurrence. */
+  placeholders: Placeholder[];
+  /** Adds the names of placeholders without a value and without a default to `missing`. */
+  render(vars: TemplateVars, missing: Set<string>): string;
+};
+
+/** What stands before a placeholder, and the placeholder. */
+type Part = { before: string; name: string; otherwise: string | null };
+
+const OPEN = '*@';
+const CLOSE = '@*';
+const NAME = /[\p{L}\p{M}\p{N}_.-]{1,64}/uy;
+
+export function compileTemplate(text: string): Template {
+  const { parts, rest } = splitTemplate(text);
+  const placeholders = joinPlaceholders(parts.map(({ name, otherwise }) => ({ name, hasDefault: otherwise !== null })));
+  if (parts.length === 0) return { placeholders, render: () => text };
+  return {
+    placeholders,
+    render(vars, missing) {
+      let rendered = '';
+      for (const { before, name, otherwise } of parts) {
+        const value = (Object.hasOwn(vars, name) ? templateText(vars[name]) : undefined) ?? otherwise;
+        if (value === null) missing.add(name);
+        else rendered += before + value;
+      }
+      return rendered + rest;
+    },
+  };
+}
+
+/** Each name once, by first occurrence; it has a default if it has one wherever it occurs. */
+export function joinPlaceholders(placeholders: readonly Placeholder[]): Placeholder[] {
+  const joined = new Map<string, boolean>();
+  for (const { name, hasDefault } of placeholders) joined.set(name, hasDefault && (joined.get(name) ?? true));
+  return Array.from(joined, ([name, hasDefault]) => ({ name, hasDefault }));
+}
+
+/** A value as it stands in a message: a string, a number with its digits, true or false. All else, such as null, is no value. */
+export function templateText(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  return typeof value === 'boolean' ? String(value) : numberText(value);
+}
+
+/** In linear time: each `*@` is looked at once, and the next `@*` is looked for only once it is behind. */
+function splitTemplate(text: string): { parts: Part[]; rest: string } {
+  const parts: Part[] = [];
+  let start = 0;
+  let close = -1;
+  for (let open = text.indexOf(OPEN); open !== -1; open = text.indexOf(OPEN, Math.max(open + 1, start))) {
+    NAME.lastIndex = open + OPEN.length;
+    const name = NAME.exec(text)?.[0];
+    if (name === undefined) continue;
+    const nameEnd = NAME.lastIndex;
+    if (text[nameEnd] !== '|' && !text.startsWith(CLOSE, nameEnd)) continue;
+    if (close < nameEnd) close = text.indexOf(CLOSE, nameEnd);
+    if (close === -1) break;
+    const otherwise = close === nameEnd ? null : text.slice(nameEnd + 1, close);
+    if (otherwise?.includes(OPEN)) continue;
+    parts.push({ before: text.slice(start, open), name, otherwise });
+    start = close + CLOSE.length;
+  }
+  return { parts, rest: text.slice(start) };
+}
