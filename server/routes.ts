@@ -46,6 +46,7 @@ import { gdprRoutes } from './gdpr/gdpr.ts';
 import type { Route } from './http/route.ts';
 import { batchImportRoutes } from './imports/batch-import.ts';
 import { importRoutes } from './imports/imports.ts';
+import { transactionalRoutes } from './sends/transactional.ts';
 import { connectionCheckRoutes } from './syncs/connection-checks.ts';
 import { connectionRoutes } from './syncs/connections.ts';
 import { connectorRoutes } from './syncs/connectors.ts';
@@ -73,6 +74,7 @@ export const routes: readonly Route[] = [
   ...trackingRoutes, ...trackingPrivacyRoutes, ...ingestionRoutes,
   ...trackedListRoutes, ...funnelRoutes, ...funnelStatsRoutes, ...eventAnalyticsRoutes, ...crashRoutes,
   ...trackedFileRoutes, ...usageFileRoutes, ...profileFileRoutes, ...downloadFileRoutes,
+  ...transactionalRoutes,
   ...gdprRoutes, ...gdprDownloadRoutes, ...gdprReceiptRoutes, ...gdprHoldRoutes,
   ...gdprReadmissionRoutes, ...gdprIdentifierRoutes,
   ...userRoutes, ...invitationRoutes, ...passwordResetRoutes, ...accountPageRoutes,

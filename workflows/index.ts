@@ -6,5 +6,6 @@ export { gdprAccess } from './gdpr-access.ts';
 export { gdprDelete } from './gdpr-delete.ts';
 export { importAttributes } from './import-attributes.ts';
 export { runSync } from './run-sync.ts';
+export { sendTransactional } from './send-transactional.ts';
 export { sweep } from './sweep.ts';
 export { syncTick } from './sync-tick.ts';

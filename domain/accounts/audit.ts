@@ -12,6 +12,7 @@ export const SUBJECT_KINDS = [
   'connection', 'sync', 'sync_run', 'app', 'app_group', 'api_key', 'user_token_key', 'push_certificate', 'label', 'event_definition',
   'data_wallet', 'legal_text', 'data_category', 'recipient', 'purpose', 'data_exporter', 'export_run',
   'gdpr_request', 'gdpr_hold', 'gdpr_receipt', 'invitation', 'password_reset', 'crash', 'segment', 'funnel', 'file',
+  'campaign', 'send',
 ] as const;
 
 /** An action and the kind of its subject, such as `create label`. */

@@ -16,3 +16,6 @@ export const FEED_ARRIVED = 'feedArrived';
 
 /** The signal that holds were released: people who were held may be deleted now. */
 export const GDPR_HOLDS_CHANGED = 'holdsChanged';
+
+/** The signal that a send is to end: it need not wait for its time any more. */
+export const SEND_CANCELED = 'sendCanceled';

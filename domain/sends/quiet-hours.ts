@@ -9,7 +9,7 @@ const MAX_STEPS = 4;
 
 /** When a message may go: `now`, or the first moment outside the quiet hours that it falls into. */
 export function endOfQuiet(quiet: QuietHours, now: Date): Date {
-  let at = DateTime.fromJSDate(now, { zone: quiet.timezone });
+  let at: DateTime = DateTime.fromJSDate(now, { zone: quiet.timezone });
   for (let step = 0; step < MAX_STEPS && isQuiet(quiet, at); step += 1) at = nextEnd(quiet, at);
   return at.toJSDate();
 }

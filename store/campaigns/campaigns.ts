@@ -72,3 +72,9 @@ export async function lockCampaign(tx: Queryable, entityId: number, identifier: 
   return readRow<Campaign>(await tx.query(
     `${CAMPAIGNS} WHERE c.entity_id = $1 AND c.identifier = $2 FOR NO KEY UPDATE OF c`, [entityId, identifier]));
 }
+
+/** In the order of the ids. */
+export async function listCampaignsById(db: Queryable, entityId: number, ids: readonly number[]): Promise<Campaign[]> {
+  return readRows<Campaign>(await db.query(
+    `${CAMPAIGNS} WHERE c.entity_id = $1 AND c.id = ANY ($2::integer[]) ORDER BY array_position($2::integer[], c.id)`, [entityId, ids]));
+}

@@ -13,7 +13,8 @@ export type AttemptState = 'waiting' | 'sending' | 'settled';
 export type NewAttempt = {
   id: number; campaignId: number; appId: number; sendId: number; messageOrdinal: number; channel: 'push' | 'inapp' | 'both';
   state: AttemptState; code: AttemptCode; details: string | null; dueAt: Date | null; expiresAt: Date | null; inappUntil: Date | null;
-  provider: string | null; deviceId: string | null; userId: string | null; userHash: Buffer | null; content: string | null;
+  provider: string | null; providerMessageId?: string | null; deviceId: string | null; userId: string | null; userHash: Buffer | null;
+  content: string | null;
 };
 
 /** Ids of new attempts, rising. */
@@ -23,7 +24,7 @@ export async function drawAttemptIds(tx: Queryable, count: number): Promise<numb
 }
 
 const COLUMNS = `entity_id, campaign_id, id, app_id, send_id, message_ordinal, channel, state, code, details, settled_at, due_at, expires_at,
-  inapp_until, provider, device_id, user_id, user_hash, content`;
+  inapp_until, provider, provider_message_id, device_id, user_id, user_hash, content`;
 
 /** Those that are settled have the time of the transaction: exports of later windows then find them. */
 export async function insertAttempts(tx: Tx, entityId: number, attempts: readonly NewAttempt[]): Promise<void> {
@@ -32,7 +33,7 @@ export async function insertAttempts(tx: Tx, entityId: number, attempts: readonl
   const lines = attempts.map((attempt) => copyLine([
     entityId, attempt.campaignId, attempt.id, attempt.appId, attempt.sendId, attempt.messageOrdinal, attempt.channel, attempt.state,
     attempt.code, attempt.details, attempt.state === 'settled' ? row!.now : null, isoOf(attempt.dueAt), isoOf(attempt.expiresAt),
-    isoOf(attempt.inappUntil), attempt.provider, attempt.deviceId, attempt.userId,
+    isoOf(attempt.inappUntil), attempt.provider, attempt.providerMessageId ?? null, attempt.deviceId, attempt.userId,
     attempt.userHash === null ? null : `\\x${attempt.userHash.toString('hex')}`, attempt.content,
   ]));
   await pipeline([lines.join('')], tx.query(copyFrom(`COPY attempts (${COLUMNS}) FROM STDIN`)));
