@@ -8,6 +8,9 @@ import { files } from '../files/personal-data/files.ts';
 import { importErrors } from '../imports/personal-data/import-errors.ts';
 import { pinnedFiles } from '../imports/personal-data/pinned-files.ts';
 import { dryRunSets } from '../syncs/personal-data/dry-run-sets.ts';
+import { attempts } from '../sends/personal-data/attempts.ts';
+import { campaignPeople } from '../sends/personal-data/campaign-people.ts';
+import { sendMessages } from '../sends/personal-data/send-messages.ts';
 import { syncBatches } from '../syncs/personal-data/sync-batches.ts';
 import { syncLog } from '../syncs/personal-data/sync-log.ts';
 import { syncPinnedBatches } from '../syncs/personal-data/sync-pinned-batches.ts';
@@ -39,13 +42,13 @@ import { tombstones } from './personal-data/tombstones.ts';
 /**
  * Every location that may hold something about a customer, in the order in which somebody is erased: the change log before
  * the customers, which are added from it, and batches before the records and errors that come of them; heads before the
- * sessions, and devices before who used them, by which they are found; files after the tables that they are built from; archives before
+ * sessions, and devices before who used them, by which they are found; files after the tables that they are built from; messages before the attempts that they become; archives before
  * the rows that name their files. A new table or file area joins here, or the list below.
  */
 export const personalData: PersonalDataLocation[] = [
   attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches, syncPinnedBatches, syncRecords,
   syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, devices, deviceUsers, userAliases, crashes,
-  refusedCalls, liveCalls, fileJobs, files, idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers,
+  refusedCalls, liveCalls, sendMessages, attempts, campaignPeople, fileJobs, files, idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers,
   gdprRequestPeople, gdprHolds, auditLog, tombstones, tombstoneBatches, gdprReceipts,
 ];
 
@@ -56,7 +59,7 @@ export const withoutPersonalData = [
   'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'connections', 'keys/',
   'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'event_definitions', 'event_messages', 'ingested_batches',
   'push_certificates', 'labels', 'label_targets', 'funnels', 'segments', 'segment_uses', 'segment_members',
-  'campaigns', 'sends', 'send_campaigns', 'send_messages', 'attempts', 'campaign_days', 'campaign_people', 'report_rollups', 'send_paces',
+  'campaigns', 'sends', 'send_campaigns', 'campaign_days', 'report_rollups', 'send_paces',
   'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
   'data_exporters', 'export_runs', 'run_alerts', 'export_records', 'export_files',
   // Names nobody: of people there are ids in gdpr_request_people, and keyed hashes for exporters' lists, which go with the request.

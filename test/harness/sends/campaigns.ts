@@ -44,3 +44,21 @@ export async function insertSampleDevice(
     'INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) VALUES ($1, $2, $3, $4, now())',
     [entityId, appId, deviceId, userId]);
 }
+
+/** All that the tables of sends may hold of somebody. */
+export async function sampleMessages(
+  tx: Queryable, entityId: number, { appId, deviceId, userId }: { appId: number; deviceId: string; userId: string },
+): Promise<void> {
+  const campaign = await insertSampleCampaign(tx, entityId, appId);
+  const { rows: [send] } = await tx.query<{ id: number }>(
+    'INSERT INTO sends (entity_id, identifier, message_count) VALUES ($1, $2, 1) RETURNING id', [entityId, newIdentifier('snd')]);
+  await tx.query('INSERT INTO send_messages (entity_id, send_id, ordinal, user_id, vars) VALUES ($1, $2, 0, $3, $4)',
+    [entityId, send!.id, userId, JSON.stringify({ name: userId })]);
+  await tx.query(
+    `INSERT INTO attempts (entity_id, campaign_id, app_id, send_id, message_ordinal, channel, state, code, settled_at, device_id, user_id,
+       content) VALUES ($1, $2, $3, $4, 0, 'push', 'settled', 'PUSH_SENT', now(), $5, $6, $7)`,
+    [entityId, campaign.id, appId, send!.id, deviceId, userId, JSON.stringify({ push: { body: `Hello ${userId}` } })]);
+  await tx.query(
+    `INSERT INTO campaign_people (entity_id, campaign_id, person, sent, opened, last_sent_at) VALUES ($1, $2, 'u' || $3, 2, 1, now())`,
+    [entityId, campaign.id, userId]);
+}

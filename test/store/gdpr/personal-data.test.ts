@@ -27,6 +27,7 @@ import { accountPost } from '../../harness/accounts/accounts.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
+import { sampleMessages } from '../../harness/sends/campaigns.ts';
 import { insertUpload } from '../../harness/imports/imports.ts';
 import { storedRun, storedSync } from '../../harness/syncs/stored-syncs.ts';
 import { ensureSampleMonths, sampleApp, sampleSdkData } from '../../harness/tracking/sdk-samples.ts';
@@ -208,7 +209,9 @@ async function samplePerson(world: World, number: number): Promise<Person> {
     await insertFeedRequest(tx, entity.id, { sorId: sor.id, version: 3, valuesIn: 2, body: JSON.stringify(values) });
     await insertAuditEntry(tx, entity.id, { actorKind: 'system', action: 'read', subjectKind: 'customer', customerHash });
     await sampleSyncs(tx, world, customerId);
-    await sampleSdkData(tx, entity.id, { appId: await sampleApp(tx, entity.id), userId: customerId, deviceId: `device-${number}` });
+    const sdk = { appId: await sampleApp(tx, entity.id), userId: customerId, deviceId: `device-${number}` };
+    await sampleSdkData(tx, entity.id, sdk);
+    await sampleMessages(tx, entity.id, sdk);
     await tx.query('INSERT INTO tombstones (entity_id, customer_hash) VALUES ($1, $2)', [entity.id, customerHash]);
     await sampleRequests(tx, world, { customerId, customerHash });
     await sampleFile(tx, world, customerId);
