@@ -59,6 +59,7 @@ const LISTS: { [Name in TrackedListName]: List<Name> } = {
     keys: [['r.device_id', 'text']],
     fields: {
       ...DEVICE_COLUMNS, application_id: APPLICATION, users: 'seen.users', segments: `'[]'::json`,
+      first_campaign_received_at: isoUtc('r.first_campaign_received_at'), last_campaign_received_at: isoUtc('r.last_campaign_received_at'),
       first_opened_app_at: isoUtc('r.first_seen_at'), last_opened_app_at: isoUtc('r.last_seen_at'), updated_at: isoUtc('r.received_at'),
     },
     joins: [

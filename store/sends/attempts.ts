@@ -89,7 +89,7 @@ export async function settleAttempts(tx: Queryable, entityId: number, outcomes: 
   await tx.query(
     `UPDATE attempts a SET
        state = CASE WHEN o.due_at IS NULL THEN 'settled' ELSE 'waiting' END, code = o.code, details = o.details, due_at = o.due_at,
-       provider_message_id = o.provider_message_id, settled_at = CASE WHEN o.due_at IS NULL THEN now() END, changed_at = now(),
+       provider_message_id = o.provider_message_id, settled_at = CASE WHEN o.due_at IS NULL THEN coalesce(a.settled_at, now()) END, changed_at = now(),
        content = CASE WHEN o.due_at IS NULL AND c.is_sensitive AND a.inapp_until IS NULL THEN NULL ELSE a.content END
      FROM unnest($2::integer[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[])
        AS o (campaign_id, id, code, details, provider_message_id, due_at)
