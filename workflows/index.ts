@@ -1,3 +1,4 @@
+export { aggregateReports } from './aggregate-reports.ts';
 export { buildFile } from './build-file.ts';
 export { exportDaily } from './export-daily.ts';
 export { exportTick } from './export-tick.ts';

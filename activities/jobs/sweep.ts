@@ -13,12 +13,14 @@ import {
   deleteOldRequests, deleteOldSyncRuns, deleteRemains, isFileOfImport, listEntitiesWithPendingCustomers,
   listExpiredImports, listWaitingFeeds,
 } from '../../store/jobs/retention-across-entities.ts';
+import { listEntitiesToCount } from '../../store/sends/report-rollups-across-entities.ts';
 import { ensurePartitionsAhead } from '../../store/tracking/event-partitions.ts';
 import { keepRetention } from '../../store/tracking/event-retention.ts';
 import { atMostEach } from '../core/at-most-each.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { wakeFeed } from '../feed/wake-feed.ts';
 import { repairSchedules } from './follow-schedule.ts';
+import { startReports } from '../sends/start-reports.ts';
 import { startJob } from './start-job.ts';
 
 /** A row younger than this is left to the request that is just starting its workflow. */
@@ -65,6 +67,7 @@ export const sweepSteps = (
       }
     }
     for (const entityId of await listWaitingFeeds(db, GRACE_SECONDS)) await wakeFeed(temporal, entityId);
+    for (const entityId of await listEntitiesToCount(db)) await startReports(temporal, entityId);
   },
 
   /** Makes Temporal's Schedules what the rows of syncs and exporters say. */

@@ -11,6 +11,11 @@ export function feedWorkflowId(entityId: number): string {
   return `feed/${entityId}`;
 }
 
+/** One entity, one count of its attempts. */
+export function reportsWorkflowId(entityId: number): string {
+  return `reports/${entityId}`;
+}
+
 /** The signal that there is something in the feed's inbox. */
 export const FEED_ARRIVED = 'feedArrived';
 
