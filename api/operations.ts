@@ -36,6 +36,7 @@ export * from './files/file-exports.ts';
 export * from './files/profile-files.ts';
 export * from './files/tracked-files.ts';
 export * from './files/usage-files.ts';
+export * from './sends/device-messages.ts';
 export * from './sends/transactional.ts';
 export * from './tracking/event-definitions.ts';
 export * from './tracking/ingestion.ts';

@@ -132,7 +132,8 @@ async function sendAgain(tx: Tx, { send, campaigns, apps, providers, now }: Cont
   const settled: AttemptOutcome[] = [];
   for (const { id, campaignId, appId, userId, tries, expiresAt, content, device } of due) {
     const campaign = campaigns.get(campaignId)!;
-    const decision = device && decideDevice(device, userId, { includesPush: true, includesInapp: campaign.inapp !== null }, apps.get(appId)!);
+    const channels = { includesPush: true, includesInapp: campaign.inapp !== null };
+    const decision = device && decideDevice(device, userId, channels, apps.get(appId)!);
     const end = (code: AttemptOutcome['code'], details: string | null) =>
       settled.push({ id, campaignId, code, details, providerMessageId: null, dueAt: null });
     if (!decision) end('NO_DEVICE_FOR_USER', 'the device is gone');
@@ -185,7 +186,8 @@ async function planChunk(tx: Tx, context: Context, messages: readonly Message[])
 async function rulesOfApps(tx: Tx, { send: { entityId }, apps, campaigns }: Context, users: readonly string[]) {
   const rules = new Map<number, SendingRules>();
   for (const { id, verifiedUsers, quietHours, messageLimit, messagePeriod } of apps.values()) {
-    const isLimited = messageLimit !== null && [...campaigns.values()].some(({ appId, skipMessageLimit }) => appId === id && !skipMessageLimit);
+    const isLimited = messageLimit !== null
+      && [...campaigns.values()].some(({ appId, skipMessageLimit }) => appId === id && !skipMessageLimit);
     let messagesLeft: Map<string, number> | null = null;
     if (isLimited) {
       await lockMessageLimit(tx, entityId, id);
@@ -217,7 +219,8 @@ function toRow({ send, apps, providers, now, campaigns }: Context, attempt: Plan
   const isPush = code === 'PENDING';
   const provider = providers.get(campaign.appId)!;
   const row: NewAttempt = {
-    id, campaignId: campaign.id, appId: campaign.appId, sendId: send.id, messageOrdinal: ordinal, code, details, inappUntil, userId, userHash,
+    id, campaignId: campaign.id, appId: campaign.appId, sendId: send.id, messageOrdinal: ordinal, code, details, inappUntil, userId,
+    userHash,
     channel: campaign.push === null ? 'inapp' : campaign.inapp === null ? 'push' : 'both',
     state: isPush ? 'sending' : 'settled', dueAt: null, expiresAt: isPush ? expiresAt : null, provider: isPush ? provider.name : null,
     deviceId: device?.deviceId ?? null, content: content && JSON.stringify(content),

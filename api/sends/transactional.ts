@@ -41,7 +41,8 @@ const body = z.object({
     user: user.describe('Id of the user'),
     templateVars: vars.optional().describe('Values of the placeholders, by name'),
     paramVars: vars.optional().describe('Taken as templateVars, which win (deprecated)'),
-  }), { error: 'must be an array' }).min(1, 'must have at least one element').max(MAX_MESSAGES, `must have at most ${MAX_MESSAGES} elements`),
+  }), { error: 'must be an array' })
+    .min(1, 'must have at least one element').max(MAX_MESSAGES, `must have at most ${MAX_MESSAGES} elements`),
   requestKey: text().optional()
     .describe('Your own key for this request: repeating it within 30 days sends nothing again, and returns the first requestId'),
 });

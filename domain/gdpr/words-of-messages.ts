@@ -10,8 +10,11 @@ export const MESSAGE_WORDS = {
     sentences: ['{created_at}: *{campaign}* for {app_name}: {code}[; opened {opened_at}]'],
     fields: {
       app_id: APP, app_name: APP_NAME, campaign: 'Campaign',
-      channel: { label: 'Kind', values: { push: 'message on the device', inapp: 'message in the app', both: 'message on the device and in the app' } },
-      code: { label: 'What became of it', values: ATTEMPT_CODES }, details: 'More of that', content: { label: 'What it says', kind: 'json' },
+      channel: {
+        label: 'Kind', values: { push: 'message on the device', inapp: 'message in the app', both: 'message on the device and in the app' },
+      },
+      code: { label: 'What became of it', values: ATTEMPT_CODES }, details: 'More of that',
+      content: { label: 'What it says', kind: 'json' },
       device_id: technical(DEVICE), user_id: technical(USER), created_at: 'When it was made', settled_at: 'When it was done',
       delivered_at: 'When the device received it', opened_at: 'When it was opened', shown_at: 'When the app showed it',
       clicked_at: 'When it was clicked',
@@ -30,7 +33,8 @@ export const MESSAGE_WORDS = {
     about: 'How many messages of a campaign you got, where the messages themselves are no longer kept.',
     sentences: ['*{campaign}*: {sent} messages, of which you opened {opened}; the last one {last_sent_at}'],
     fields: {
-      campaign: 'Campaign', person: technical('Your user id, or your device, behind one letter'), sent: 'Messages', opened: 'Opened by you', last_sent_at: { label: 'Last', kind: 'day' },
+      campaign: 'Campaign', person: technical('Your user id, or your device, behind one letter'), sent: 'Messages',
+      opened: 'Opened by you', last_sent_at: { label: 'Last', kind: 'day' },
     },
   },
 } satisfies Record<string, LocationWords>;

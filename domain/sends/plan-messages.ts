@@ -17,7 +17,9 @@ export type SendingRules = {
   messagesLeft: Map<string, number> | null;
 };
 
-export type PlannedMessage = { ordinal: number; userId: string | null; userHash: Buffer | null; vars: Readonly<Record<string, string>> | null };
+export type PlannedMessage = {
+  ordinal: number; userId: string | null; userHash: Buffer | null; vars: Readonly<Record<string, string>> | null;
+};
 
 /** What a device gets, as the ledger keeps it. */
 export type AttemptContent = { push?: PushContent; inapp?: InappContent };

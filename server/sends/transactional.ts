@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import * as api from '../../api/sends/transactional.ts';
 import { templateText } from '../../domain/campaigns/placeholders.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
-import { ATTEMPT_CODES, type AttemptCode } from '../../domain/sends/attempt-code.ts';
+import { ATTEMPT_CODES } from '../../domain/sends/attempt-code.ts';
 import { type Campaign, findCampaign, findCampaignByKey, listCampaignsByKeys } from '../../store/campaigns/campaigns.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
@@ -73,7 +73,8 @@ async function newMessages(
   const erased = await findErased(tx, secrets, entityId, () => given.map(({ user }) => personOf(user)));
   return given.map(({ user, templateVars, paramVars }) => {
     const userHash = erased.get(personKey(personOf(user)));
-    return userHash ? { userId: null, userHash, vars: null } : { userId: user, userHash: null, vars: textsOf({ ...paramVars, ...templateVars }) };
+    return userHash ? { userId: null, userHash, vars: null }
+      : { userId: user, userHash: null, vars: textsOf({ ...paramVars, ...templateVars }) };
   });
 }
 
@@ -165,10 +166,10 @@ const why = route(api.explainMessages, async ({ params, query: { user }, ...who 
   });
 });
 
-function showDecision(decision: Decision) {
-  const { sendIdentifier, createdAt, deviceId, channel, code, details, dueAt, settledAt, deliveredAt, openedAt, shownAt, clickedAt } = decision;
+function showDecision({ sendIdentifier, createdAt, deviceId, channel, code, details, dueAt, settledAt, ...receipts }: Decision) {
+  const { deliveredAt, openedAt, shownAt, clickedAt } = receipts;
   return {
-    requestId: sendIdentifier, date: createdAt.toISOString(), device_id: deviceId, channel, code, reason: ATTEMPT_CODES[code as AttemptCode],
+    requestId: sendIdentifier, date: createdAt.toISOString(), device_id: deviceId, channel, code, reason: ATTEMPT_CODES[code],
     details, due_at: isoOf(dueAt), settled_at: isoOf(settledAt), delivered_at: isoOf(deliveredAt), opened_at: isoOf(openedAt),
     shown_at: isoOf(shownAt), clicked_at: isoOf(clickedAt),
   };

@@ -42,14 +42,14 @@ import { tombstones } from './personal-data/tombstones.ts';
 /**
  * Every location that may hold something about a customer, in the order in which somebody is erased: the change log before
  * the customers, which are added from it, and batches before the records and errors that come of them; heads before the
- * sessions, and devices before who used them, by which they are found; files after the tables that they are built from; messages before the attempts that they become; archives before
- * the rows that name their files. A new table or file area joins here, or the list below.
+ * sessions, and devices before who used them, by which they are found; messages before the attempts that they become; files after the
+ * tables that they are built from; archives before the rows that name their files. A new table or file area joins here, or the list below.
  */
 export const personalData: PersonalDataLocation[] = [
   attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches, syncPinnedBatches, syncRecords,
   syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, devices, deviceUsers, userAliases, crashes,
-  refusedCalls, liveCalls, sendMessages, attempts, campaignPeople, fileJobs, files, idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers,
-  gdprRequestPeople, gdprHolds, auditLog, tombstones, tombstoneBatches, gdprReceipts,
+  refusedCalls, liveCalls, sendMessages, attempts, campaignPeople, fileJobs, files, idempotentRequests, outboxMails, archives,
+  gdprIdentifiers, gdprLeftIdentifiers, gdprRequestPeople, gdprHolds, auditLog, tombstones, tombstoneBatches, gdprReceipts,
 ];
 
 /** Tables and file areas that hold nothing about customers. */

@@ -23,8 +23,8 @@ export async function drawAttemptIds(tx: Queryable, count: number): Promise<numb
   return rows.map(({ id }) => id);
 }
 
-const COLUMNS = `entity_id, campaign_id, id, app_id, send_id, message_ordinal, channel, state, code, details, settled_at, due_at, expires_at,
-  inapp_until, provider, provider_message_id, device_id, user_id, user_hash, content`;
+const COLUMNS = `entity_id, campaign_id, id, app_id, send_id, message_ordinal, channel, state, code, details, settled_at, due_at,
+  expires_at, inapp_until, provider, provider_message_id, device_id, user_id, user_hash, content`;
 
 /** Those that are settled have the time of the transaction: exports of later windows then find them. */
 export async function insertAttempts(tx: Tx, entityId: number, attempts: readonly NewAttempt[]): Promise<void> {
@@ -89,7 +89,8 @@ export async function settleAttempts(tx: Queryable, entityId: number, outcomes: 
   await tx.query(
     `UPDATE attempts a SET
        state = CASE WHEN o.due_at IS NULL THEN 'settled' ELSE 'waiting' END, code = o.code, details = o.details, due_at = o.due_at,
-       provider_message_id = o.provider_message_id, settled_at = CASE WHEN o.due_at IS NULL THEN coalesce(a.settled_at, now()) END, changed_at = now(),
+       provider_message_id = o.provider_message_id, changed_at = now(),
+       settled_at = CASE WHEN o.due_at IS NULL THEN coalesce(a.settled_at, now()) END,
        content = CASE WHEN o.due_at IS NULL AND c.is_sensitive AND a.inapp_until IS NULL THEN NULL ELSE a.content END
      FROM unnest($2::integer[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[])
        AS o (campaign_id, id, code, details, provider_message_id, due_at)
@@ -104,18 +105,18 @@ export async function settleAttempts(tx: Queryable, entityId: number, outcomes: 
 const SETTLED = `state = 'settled', settled_at = now(), changed_at = now(), due_at = NULL`;
 
 /** Those that were sending when their worker ended: whether they went out is not known, and they are not sent again. */
-export async function settleInterrupted(tx: Queryable, entityId: number, sendId: number): Promise<number> {
-  const { rowCount } = await tx.query(
+export async function settleInterrupted(tx: Queryable, entityId: number, sendId: number): Promise<void> {
+  await tx.query(
     `UPDATE attempts SET ${SETTLED}, code = 'UNKNOWN', details = 'the worker that sent it ended before the provider answered'
      WHERE entity_id = $1 AND send_id = $2 AND state = 'sending'`, [entityId, sendId]);
-  return rowCount!;
 }
 
 /** Those that still wait, where the send or their campaign ended; of the campaigns where there are any. */
-export async function cancelWaiting(tx: Queryable, entityId: number, sendId: number, campaignIds: readonly number[] | null): Promise<number> {
-  const { rowCount } = await tx.query(
+export async function cancelWaiting(
+  tx: Queryable, entityId: number, sendId: number, campaignIds: readonly number[] | null,
+): Promise<void> {
+  await tx.query(
     `UPDATE attempts SET ${SETTLED}, code = 'CANCELED'
      WHERE entity_id = $1 AND send_id = $2 AND state = 'waiting' AND ($3::integer[] IS NULL OR campaign_id = ANY ($3))`,
     [entityId, sendId, campaignIds]);
-  return rowCount!;
 }

@@ -40,7 +40,8 @@ export async function recountDay(tx: Tx, entityId: number, { campaignId, day }: 
   await tx.query('DELETE FROM campaign_days WHERE entity_id = $1 AND campaign_id = $2 AND day = $3', [entityId, campaignId, day]);
   await tx.query(
     `INSERT INTO campaign_days (entity_id, campaign_id, day, variant, channel, code, attempts, delivered, opened, shown, clicked)
-     SELECT $1, $2, $3, coalesce(variant, ''), channel, code, count(*), count(delivered_at), count(opened_at), count(shown_at), count(clicked_at)
+     SELECT $1, $2, $3, coalesce(variant, ''), channel, code, count(*), count(delivered_at), count(opened_at), count(shown_at),
+       count(clicked_at)
      FROM attempts
      WHERE entity_id = $1 AND campaign_id = $2 AND created_at >= $3::date AND created_at < $3::date + 1
      GROUP BY coalesce(variant, ''), channel, code`, [entityId, campaignId, day]);
@@ -60,8 +61,8 @@ export async function updateReceivedOnDevices(db: Database, entityId: number, si
            SELECT app_id, device_id, min(at) AS first_at, max(at) AS last_at FROM received GROUP BY app_id, device_id
          ), held AS (
            SELECT d.app_id, d.device_id FROM devices d JOIN spans s ON s.app_id = d.app_id AND s.device_id = d.device_id
-           WHERE d.entity_id = $1
-             AND (d.first_campaign_received_at IS NULL OR d.first_campaign_received_at > s.first_at OR d.last_campaign_received_at < s.last_at)
+           WHERE d.entity_id = $1 AND (d.first_campaign_received_at IS NULL OR d.first_campaign_received_at > s.first_at
+             OR d.last_campaign_received_at < s.last_at)
            ORDER BY d.app_id, d.device_id FOR NO KEY UPDATE OF d
          ), changed AS (
            UPDATE devices d SET first_campaign_received_at = least(d.first_campaign_received_at, s.first_at),

@@ -12,6 +12,7 @@ export const campaignPeople: PersonalDataLocation = {
     keys: { campaign_id: 'integer', person: 'text' },
     found: `SELECT campaign_id, person FROM campaign_people
       WHERE entity_id = $1 AND person = ANY (${USER_SUBJECTS} || ${DEVICE_SUBJECTS})`,
-    shown: `(SELECT c.name FROM campaigns c WHERE c.entity_id = $1 AND c.id = r.campaign_id) AS campaign, r.person, r.sent, r.opened, r.last_sent_at`,
+    shown: `(SELECT c.name FROM campaigns c WHERE c.entity_id = $1 AND c.id = r.campaign_id) AS campaign, r.person, r.sent, r.opened,
+      r.last_sent_at`,
   }),
 };

@@ -14,7 +14,8 @@ export const sendMessages: PersonalDataLocation = {
   foundBy: 'user_id',
   ...rowsOfPeople({
     table: 'send_messages', keys, found: FOUND,
-    shown: `r.user_id, r.vars::text AS vars, (SELECT s.received_at FROM sends s WHERE s.entity_id = $1 AND s.id = r.send_id) AS received_at`,
+    shown: `r.user_id, r.vars::text AS vars,
+      (SELECT s.received_at FROM sends s WHERE s.entity_id = $1 AND s.id = r.send_id) AS received_at`,
   }),
   erase: (deps, entityId, people) => changeFound(deps,
     `UPDATE send_messages AS r SET user_id = NULL, user_hash = ${HASH_OF_USER}, vars = NULL FROM found`, { keys, found: FOUND },

@@ -24,7 +24,9 @@ async function rowsOf(sql: string, { entity }: World): Promise<string[]> {
 }
 
 const change = fc.oneof(
-  fc.record({ what: fc.constant('add' as const), daysAgo: fc.integer({ min: 0, max: 3 }), code: fc.constantFrom('PUSH_SENT', 'OPT_OUT', 'PENDING') }),
+  fc.record({
+    what: fc.constant('add'), daysAgo: fc.integer({ min: 0, max: 3 }), code: fc.constantFrom('PUSH_SENT', 'OPT_OUT', 'PENDING'),
+  }),
   fc.record({ what: fc.constantFrom('open', 'settle', 'count', 'drop'), daysAgo: fc.constant(0), code: fc.constant('') }),
 );
 

@@ -193,7 +193,8 @@ export async function message({ stack, world, app: { app } }: Everything, { user
   const entityId = world.entity.id;
   const campaign = await insertSampleCampaign(stack.store.db, entityId, app.id, { params: { ...PUSH_PARAMS, push_message: '*@plan@*' } });
   const messages = [{ user: userId, templateVars: { plan: values.plan } }];
-  const { requestId } = await ask<{ requestId: string }>(stack.app, world, 'POST', '/api/transac', { campaignKey: [campaign.identifier], messages });
+  const body = { campaignKey: [campaign.identifier], messages };
+  const { requestId } = await ask<{ requestId: string }>(stack.app, world, 'POST', '/api/transac', body);
   await waitFor('the message', async () => {
     const { codes } = await ask<{ codes: Record<string, number> }>(stack.app, world, 'GET', `/api/transac/${requestId}`);
     return codes.PUSH_SENT !== undefined;

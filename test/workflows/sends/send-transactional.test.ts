@@ -49,7 +49,8 @@ describe('messages of transactional campaigns', () => {
     const campaign = await insertSampleCampaign(db, entityId, app.id);
     const messages = ['ada', 'carl', 'dora', 'eve', 'nobody-here', 'gone'].map((user) => ({ user, templateVars: { order: 0 } }));
     const body = JSON.stringify({ campaignKey: [campaign.apiIdentifier], messages: [...messages, { user: 'fay' }] });
-    const { requestId } = (await call('POST', 'transac', body.replaceAll('"order":0', '"order":9007199254740993'))).result as { requestId: string };
+    const exact = body.replaceAll('"order":0', '"order":9007199254740993');
+    const { requestId } = (await call('POST', 'transac', exact)).result as { requestId: string };
     expect(await ended(requestId)).toMatchObject({
       state: 'finished', processed: 7,
       codes: { PUSH_SENT: 1, OPT_OUT: 4, NOT_ON_LAST_LOGIN: 1, NO_DEVICE_FOR_USER: 2, MISSING_TEMPLATE_PARAMS: 1 },
@@ -64,7 +65,8 @@ describe('messages of transactional campaigns', () => {
     expect((await report(campaign.identifier, `?requestId=${requestId}&page_size=2&page=2`)).map(({ device_id: id }) => id))
       .toEqual(['tablet', 'old']);
     const { rows: kept } = await db.query(
-      `SELECT content -> 'push' ->> 'body' AS body, (SELECT count(*) FROM send_messages) AS waiting FROM attempts WHERE code = 'PUSH_SENT'`);
+      `SELECT content -> 'push' ->> 'body' AS body, (SELECT count(*) FROM send_messages) AS waiting
+       FROM attempts WHERE code = 'PUSH_SENT'`);
     expect(kept).toEqual([{ body: 'Hello there, order 9007199254740993', waiting: 0 }]);
     const why = (await call('GET', `campaigns/${campaign.identifier}/why?user=ada`)).result as { sent: number; decisions: object[] };
     expect(why).toMatchObject({ user: 'ada', sent: 1, opened: 0 });
@@ -114,7 +116,8 @@ describe('messages of transactional campaigns', () => {
     expect(await stateOf(soon.requestId)).toMatchObject({ ended_at: null, codes: {} });
     expect(await ended(soon.requestId)).toMatchObject({ state: 'finished', codes: { PUSH_SENT: 1 } });
     const { rows: [attempt] } = await db.query<{ settled_at: Date; content: unknown; send_at: Date }>(
-      `SELECT a.settled_at, a.content, s.send_at FROM attempts a JOIN sends s ON s.id = a.send_id WHERE s.identifier = $1`, [soon.requestId]);
+      `SELECT a.settled_at, a.content, s.send_at FROM attempts a JOIN sends s ON s.id = a.send_id WHERE s.identifier = $1`,
+      [soon.requestId]);
     expect(attempt!.settled_at.getTime()).toBeGreaterThanOrEqual(attempt!.send_at.getTime());
     expect(attempt!.content).toBeNull();
     expect(await call('DELETE', `transac/${later.requestId}`)).toMatchObject({ status: 200 });
@@ -125,7 +128,8 @@ describe('messages of transactional campaigns', () => {
   it('are refused in the reference\'s words, and sent once under a key of the sender\'s own', async () => {
     const { store: { db } } = stack;
     const { id: entityId } = world.entity;
-    const [ready, draft] = [await insertSampleCampaign(db, entityId, app.id), await insertSampleCampaign(db, entityId, app.id, { status: 'draft' })];
+    const ready = await insertSampleCampaign(db, entityId, app.id);
+    const draft = await insertSampleCampaign(db, entityId, app.id, { status: 'draft' });
     const messages = [{ user: 'ada' }];
     const refused = async (body: object) => {
       const { status, message } = await call('POST', 'transac', body);
@@ -133,12 +137,14 @@ describe('messages of transactional campaigns', () => {
     };
     const invalid = [400, 'Invalid Resquest, missing or invalid parameters,...'];
     for (const body of [
-      {}, { campaignKey: [ready.identifier] }, { messages }, { campaignKey: [], messages }, { campaignKey: [ready.identifier], messages: [] },
+      {}, { campaignKey: [ready.identifier] }, { messages }, { campaignKey: [], messages },
+      { campaignKey: [ready.identifier], messages: [] },
       { campaignKey: [ready.identifier], messages: [{}] }, { campaignKey: [ready.identifier], messages, sendAt: 'tomorrow' },
       { campaignKey: [ready.identifier], messages: [{ user: 'ada', templateVars: 'x' }] },
     ]) expect(await refused(body)).toEqual(invalid);
     expect(await refused({ campaignKey: [ready.identifier, 'cmp_unknown'], messages })).toEqual([404, 'Unknown campaign key at index 1']);
-    expect(await refused({ campaignKey: [ready.identifier, draft.apiIdentifier], messages })).toEqual([405, 'Campaign not ready at index 1']);
+    expect(await refused({ campaignKey: [ready.identifier, draft.apiIdentifier], messages }))
+      .toEqual([405, 'Campaign not ready at index 1']);
     for (const query of ['page=-1', 'page=0', 'page_size=0', 'page_size=5001', 'page=x', 'startDate=2026-13-01']) {
       expect((await call('GET', `transac/${ready.identifier}/reports?${query}`)).status).toBe(400);
     }
