@@ -4,7 +4,7 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const LENGTH = 20;
 
 /** What an identifier names, as its readable prefix: `imp_4fK…`. */
-export type IdentifierKind = 'app' | 'atr' | 'cat' | 'con' | 'crs' | 'crt' | 'del' | 'ent' | 'exp' | 'fil' | 'fun' | 'gdp' | 'grp'
+export type IdentifierKind = 'api' | 'app' | 'atr' | 'cat' | 'cmp' | 'con' | 'crs' | 'crt' | 'del' | 'ent' | 'exp' | 'fil' | 'fun' | 'gdp' | 'grp'
   | 'hld' | 'imp' | 'inv' | 'job' | 'key' | 'lgt' | 'prv' | 'pur' | 'rcp' | 'rct' | 'rec' | 'req' | 'rst' | 'run' | 'sor'
   | 'stk' | 'syn' | 'usr' | 'utk';
 

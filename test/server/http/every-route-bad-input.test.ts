@@ -50,6 +50,12 @@ const TAKEN = new Set([
   ]),
   'POST /api/funnels body.name: unknown', 'POST /api/funnels body.labels: unknown', 'PUT /api/funnels/:identifier body.labels: unknown',
   ...['long', 'unknown', 'null'].map((kind) => `POST /api/funnels body.description: ${kind}`),
+  'GET /api/campaigns query.search: unknown',
+  // What a transactional campaign does without.
+  ...['POST /api/campaign', 'PUT /api/campaign/:campaign_identifier'].flatMap((name) => [
+    `${name} body.name: unknown`,
+    ...['end_date', 'filters', 'recurrence', 'notif_limit'].flatMap((field) => [`${name} body.${field}: empty`, `${name} body.${field}: null`]),
+  ]),
   // What an app is without, in the other notation, or of another than a web app.
   ...['POST /api/apps', 'PUT /api/apps/:app_identifier'].flatMap((name) => [
     ...[
