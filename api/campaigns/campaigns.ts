@@ -28,11 +28,17 @@ const MAX_NOTIFICATIONS = 1_000_000;
 const MAX_HOURS = 8_760;
 const MAX_FILTER_CHARS = 65_536;
 
-const epoch = bodyInteger({ min: 0, max: MAX_EPOCH });
+/** Milliseconds, the usual mistake, are out of range. */
+function epoch(message: string) {
+  return z.union([z.int(), z.string().regex(/^\d{1,12}$/).transform(Number)], { error: message })
+    .refine((value) => value >= 0 && value <= MAX_EPOCH, message);
+}
+
 /** Null and an empty text are none. */
 function orNone<S extends z.ZodType>(schema: S) {
   return z.preprocess((value) => (value === '' || value === null ? undefined : value), schema.optional());
 }
+
 const optionalText = (max?: number) => orNone(text(max === undefined ? {} : { max }));
 
 const Parameter = z.object({
@@ -103,10 +109,12 @@ const NewCampaign = z.object({
   app_id: identifier,
   includes_push: bodyFlag,
   includes_inapp: bodyFlag,
-  start_date: z.union([z.literal('now'), epoch], { error: 'must be whole seconds since the epoch, or now' })
+  start_date: z.union([z.literal('now'), epoch('must be whole seconds since the epoch, or now')],
+    { error: 'must be whole seconds since the epoch, or now' })
     .describe('Seconds since the epoch, or `now`: at the launch'),
-  end_date: orNone(epoch).describe('Seconds since the epoch; by default 30 days after the start. Has no effect on a campaign of pushes '
-    + 'alone; required for a dynamic one'),
+  end_date: orNone(epoch('must be whole seconds since the epoch'))
+    .describe('Seconds since the epoch; by default 30 days after the start. Has no effect on a campaign of pushes alone; required for a '
+      + 'dynamic one'),
   adapt_tz: bodyFlag.default(false).describe('Send at the desired time of each user\'s time zone'),
   skip_message_limit: bodyFlag.default(false).describe('Bypass the app\'s rate_limit'),
   sensitive: bodyFlag.default(false).describe('Keep the content of its messages no longer than it takes to deliver them'),
@@ -149,7 +157,9 @@ const shownCampaign = {
 const listedParams = { push_message: shownText, push_title: shownText, push_action: shownText, push_parameters: shownParameters };
 const ListedParams = z.object(listedParams);
 
-const Variant = z.object({ identifier: z.string(), name: z.string(), share: z.int().describe('Percent'), params: ListedParams, stats: Stats });
+const Variant = z.object({
+  identifier: z.string(), name: z.string(), share: z.int().describe('Percent'), params: ListedParams, stats: Stats,
+});
 
 /** A campaign of the list (reference: Campaign). */
 export const Campaign = z.object({ ...shownCampaign, params: ListedParams, variants: z.array(Variant) }).meta({ id: 'Campaign' });

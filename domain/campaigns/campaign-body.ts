@@ -100,7 +100,7 @@ function addressErrors(
   if (template.startsWithPlaceholder) return [];
   const address = URL.parse(template.render(values, new Set()));
   if (address && (!isOfWeb || ['http:', 'https:'].includes(address.protocol))) return [];
-  const message = isOfWeb ? 'must be an http or https address' : 'must be an address with its scheme, such as shop://orders or https://shop.example';
+  const message = isOfWeb ? 'must be an http or https address' : 'must be an address with its scheme, such as shop://orders';
   return [{ element: `params.${member}`, message }];
 }
 

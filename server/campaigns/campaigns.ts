@@ -63,11 +63,11 @@ const launch = route(api.launchCampaign, async ({ params, ...who }, { db }) => w
   const campaign = await lockOwn(tx, who, params.campaign_identifier, api.launchCampaign);
   const { id, identifier, status, type } = campaign;
   if (!mayChange(status, 'launch')) {
-    refuse(409, 'not_draft', `Only a draft can be launched, and this campaign is ${STATUS_NAMES[status].toLowerCase()}`);
+    refuse(409, 'conflict', `Only a draft can be launched, and this campaign is ${STATUS_NAMES[status].toLowerCase()}`);
   }
   if (type !== 'transactional') refuse(501, 'not_served', `This version does not launch ${type} campaigns: the draft stays`);
   if (campaign.includesInapp && campaign.endDate !== null && campaign.endDate.getTime() <= Date.now()) {
-    refuse(409, 'ended', 'The end_date has passed: set a later one by PUT /api/campaign/<campaign_identifier>');
+    refuse(409, 'conflict', 'The end_date has passed: set a later one by PUT /api/campaign/<campaign_identifier>');
   }
   await launchCampaign(tx, who.caller.entityId, id);
   return changed(tx, who, identifier, { launched: true });
@@ -75,8 +75,8 @@ const launch = route(api.launchCampaign, async ({ params, ...who }, { db }) => w
 
 const cancel = route(api.cancelCampaign, async ({ params, ...who }, { db }) => write(db, async (tx) => {
   const { id, identifier, status } = await lockOwn(tx, who, params.campaign_identifier, api.cancelCampaign);
-  if (isDraft(status)) refuse(409, 'draft', 'A draft cannot be canceled: delete it');
-  if (!mayChange(status, 'cancel')) refuse(409, 'ended', `The campaign is ${STATUS_NAMES[status].toLowerCase()} already`);
+  if (isDraft(status)) refuse(409, 'conflict', 'A draft cannot be canceled: delete it');
+  if (!mayChange(status, 'cancel')) refuse(409, 'conflict', `The campaign is ${STATUS_NAMES[status].toLowerCase()} already`);
   await cancelCampaign(tx, who.caller.entityId, id);
   return changed(tx, who, identifier, { canceled: true });
 }));
@@ -93,7 +93,7 @@ async function lockOwn(
 async function lockDraft(tx: Tx, who: Who, key: string, operation: Parameters<typeof requireRightOfType>[0]): Promise<Campaign> {
   const campaign = await lockOwn(tx, who, key, operation);
   if (isDraft(campaign.status)) return campaign;
-  return refuse(409, 'not_draft', `Only drafts change, and this campaign is ${STATUS_NAMES[campaign.status].toLowerCase()}`);
+  return refuse(409, 'conflict', `Only drafts change, and this campaign is ${STATUS_NAMES[campaign.status].toLowerCase()}`);
 }
 
 async function changed(tx: Tx, who: Who, identifier: string, details: Record<string, string | boolean>): Promise<api.CampaignDetails> {
@@ -123,7 +123,9 @@ async function readFilter(db: Queryable, entityId: number, query: api.CampaignLi
   const ids = apps && await listAppIds(db, entityId, apps);
   if (ids && apps.some((app) => !ids.has(app))) refuse(404, 'not_found', 'App not found');
   return {
-    appIds: ids ? [...ids.values()] : null, statuses: query.status ?? null, types: query.workflow_types?.flatMap((type) => TYPES[type]) ?? null,
+    appIds: ids ? [...ids.values()] : null,
+    statuses: query.status ?? null,
+    types: query.workflow_types?.flatMap((type) => TYPES[type]) ?? null,
     push: messages.includes('push'), inapp: messages.includes('inapp'), search: query.search ?? null,
     createdFrom: query.from ?? null, createdBefore: query.to ?? null,
   };

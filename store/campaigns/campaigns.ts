@@ -145,13 +145,15 @@ const FILTER = `c.entity_id = $1 AND ($2::integer[] IS NULL OR c.app_id = ANY ($
 
 const NEWEST_FIRST = 'c.created_at DESC, c.id DESC';
 const ORDERS = {
-  status: STATUS, app: 'a.name', start_date: 'c.start_date DESC NULLS LAST', updated_at: 'c.updated_at DESC', created_at: 'c.created_at DESC',
+  status: STATUS, app: 'a.name', start_date: 'c.start_date DESC NULLS LAST', updated_at: 'c.updated_at DESC',
+  created_at: 'c.created_at DESC',
 };
-export type CampaignOrder = keyof typeof ORDERS;
+/** `limit` null: all of them. */
+export type CampaignPage = { order: keyof typeof ORDERS; limit: number | null; offset: number };
 
-/** `limit` null: all of them. Equals in the order come newest first. */
+/** Equals in the order come newest first. */
 export async function listCampaigns(
-  db: Queryable, entityId: number, filter: CampaignFilter, { order, limit, offset }: { order: CampaignOrder; limit: number | null; offset: number },
+  db: Queryable, entityId: number, filter: CampaignFilter, { order, limit, offset }: CampaignPage,
 ): Promise<Campaign[]> {
   return readRows<Campaign>(await db.query(
     `${CAMPAIGNS} WHERE ${FILTER} ORDER BY ${ORDERS[order]}, ${NEWEST_FIRST} LIMIT $10 OFFSET $11`,

@@ -16,7 +16,8 @@ export async function insertSampleCampaigns(tx: Queryable, entityId: number, app
   const settings: CampaignSettings = {
     appId, name: 'Parcel', type: 'transactional', includesPush: true, includesInapp: false, startDate: null, endDate: null, adaptTz: false,
     skipMessageLimit: false, isSensitive: false, filters: null, recurrence: null, notifLimit: null, params: {
-      push_message: 'Your parcel *@parcel@* leaves', push_includes_sound: true, push_parameters: [], expire_after: 3_600, inapp_parameters: [],
+      push_message: 'Your parcel *@parcel@* leaves', push_includes_sound: true, push_parameters: [], expire_after: 3_600,
+      inapp_parameters: [],
     },
   };
   const draft = (await insertCampaign(tx, entityId, settings, userId))!;
