@@ -27,6 +27,7 @@ import { attributeValueRoutes } from './attributes/attribute-values.ts';
 import { customerAttributeRoutes } from './attributes/customer-attributes.ts';
 import { customerProfileRoutes } from './attributes/customer-profiles.ts';
 import { systemOfRecordsRoutes } from './attributes/systems-of-records.ts';
+import { campaignRoutes } from './campaigns/campaigns.ts';
 import { dataExporterActionRoutes } from './exports/data-exporter-actions.ts';
 import { dataExporterRoutes } from './exports/data-exporters.ts';
 import { exportActionRoutes } from './exports/export-actions.ts';
@@ -73,7 +74,7 @@ export const routes: readonly Route[] = [
   ...pushCertificateRoutes, ...labelRoutes, ...eventDefinitionRoutes,
   ...walletSettingsRoutes, ...legalTextRoutes, ...dataCategoryRoutes, ...recipientRoutes, ...purposeRoutes,
   ...trackingRoutes, ...trackingPrivacyRoutes, ...ingestionRoutes,
-  ...trackedListRoutes, ...funnelRoutes, ...funnelStatsRoutes, ...eventAnalyticsRoutes, ...crashRoutes,
+  ...trackedListRoutes, ...funnelRoutes, ...funnelStatsRoutes, ...eventAnalyticsRoutes, ...crashRoutes, ...campaignRoutes,
   ...trackedFileRoutes, ...usageFileRoutes, ...profileFileRoutes, ...downloadFileRoutes,
   ...transactionalRoutes, ...deviceMessageRoutes,
   ...gdprRoutes, ...gdprDownloadRoutes, ...gdprReceiptRoutes, ...gdprHoldRoutes,

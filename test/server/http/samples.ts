@@ -28,6 +28,7 @@ import { ensureSampleMonths, sampleActivity } from '../../harness/tracking/sdk-s
 import { insertSampleApps, type SampleApps, wholeApp } from '../apps/sample-apps.ts';
 import { sampleCertificate } from '../apps/sample-certificates.ts';
 import { insertSampleWallet, type SampleWallet } from '../apps/sample-wallet.ts';
+import { campaignBody, insertSampleCampaigns, type SampleCampaigns } from '../campaigns/sample-campaigns.ts';
 import { anotherExporter, insertSampleExporter, type SampleExporter } from '../exports/sample-exporter.ts';
 import { insertSampleArchive, type SampleArchive } from '../gdpr/sample-archive.ts';
 import { insertSampleDeviceRequest, type SampleDeviceRequest } from '../gdpr/sample-device-request.ts';
@@ -60,6 +61,7 @@ export type Sample = World & {
   anotherCertificate: { x509_pem: string; pkey_pem: string };
   label: string;
   funnel: string;
+  campaigns: SampleCampaigns;
   crash: string;
   /** One that can be fetched. */
   file: { identifier: string; token: string };
@@ -301,6 +303,15 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/files/:file_identifier': ({ file }) => ({ params: { file_identifier: file.identifier }, query: { token: file.token } }),
   'GET /api/funnels': (own) => ({ query: { apps: own.app.identifier } }),
   'GET /api/funnels/:identifier': (own) => ({ params: { identifier: own.funnel } }),
+  'GET /api/campaigns': ({ app }) => ({ query: { app_ids: app.identifier, order: 'status', status: 'draft,ongoing' } }),
+  'POST /api/campaign': ({ app }) => ({ body: campaignBody(app.identifier) }),
+  'GET /api/campaign/:campaign_identifier': ({ campaigns }) => ({ params: { campaign_identifier: campaigns.draft } }),
+  'PUT /api/campaign/:campaign_identifier': ({ app, campaigns }) => ({
+    params: { campaign_identifier: campaigns.draft }, body: campaignBody(app.identifier),
+  }),
+  'DELETE /api/campaign/:campaign_identifier': ({ campaigns }) => ({ params: { campaign_identifier: campaigns.draft } }),
+  'PUT /api/campaign/:campaign_identifier/launch': ({ campaigns }) => ({ params: { campaign_identifier: campaigns.draft } }),
+  'PUT /api/campaign/:campaign_identifier/cancel': ({ campaigns }) => ({ params: { campaign_identifier: campaigns.ongoing } }),
   'POST /api/funnels': (own) => ({
     body: { name: 'Sale', description: 'From view to order', max_duration: 3600, steps: sampleSteps(own), labels: [own.label] },
   }),
@@ -492,7 +503,8 @@ export function untouchedSamples(): (store: TestStore, route: Route, options?: S
 async function insertBesideApps(
   { db, files, secrets }: TestStore, world: World, path: string,
 ): Promise<Pick<Sample,
-  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'crash' | 'file' | 'eventId' | 'exporter' | 'asked' | 'seen'>> {
+  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'campaigns' | 'crash' | 'file' | 'eventId' | 'exporter' | 'asked'
+  | 'seen'>> {
   const { entity } = world;
   await ensureSampleMonths(db);
   const [certificate, anotherCertificate] = [await sampleCertificate(0), await sampleCertificate(1)];
@@ -508,6 +520,7 @@ async function insertBesideApps(
       name: 'Funnel', description: null, maxDuration: 60, appIds: [app.id], createdBy: world.user.id,
       steps: [{ match_name: [{ app_id: app.identifier, log_type: 2, log_name: `Event of ${entity.identifier}` }] }],
     }))!;
+    const campaigns = await insertSampleCampaigns(tx, entity.id, app.id, world.user.id);
     const exporter = await insertSampleExporter(tx, secrets, world, path, app.id);
     const asked = await insertSampleDeviceRequest(tx, secrets, entity.id, { appId: app.id, userId: world.user.id });
     const seen = { deviceId: `device of ${entity.identifier}`, userId: `user of ${entity.identifier}` };
@@ -521,7 +534,7 @@ async function insertBesideApps(
     await tx.query(
       `UPDATE file_jobs SET state = 'finished', ended_at = now(), file_key = $2, file_bytes = 11 WHERE identifier = $1`, [identifier, key]);
     const file = { identifier, token: new URL(fileUrl('http://millrace.test', secrets, identifier)).searchParams.get('token')! };
-    const made = { certificateId, anotherCertificate, label, funnel, crash: crash!.identifier, eventId: String(id) };
+    const made = { certificateId, anotherCertificate, label, funnel, campaigns, crash: crash!.identifier, eventId: String(id) };
     return { app, ...made, file, exporter, asked, seen };
   });
 }
