@@ -1,6 +1,7 @@
+import { apns } from '../apns/apns.ts';
 import { fcm } from '../fcm/fcm.ts';
 import { sandbox } from '../sandbox/sandbox.ts';
 import type { AnyPushProvider } from './contract.ts';
 
 /** Every push provider there is, in the order in which they are listed. A new one joins here. */
-export const pushProviders: AnyPushProvider[] = [sandbox, fcm];
+export const pushProviders: AnyPushProvider[] = [sandbox, fcm, apns];
