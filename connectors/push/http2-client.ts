@@ -34,7 +34,7 @@ export function http2Client(
   const open = async () => {
     isOpening = true;
     try {
-      const socket = await pushConnection(origin, { ...context, connectMs: limits.connectMs, protocols: ['h2'], certificate });
+      const socket = await pushConnection(origin, { ...context, connectMs: limits.connectMs, certificate });
       if (socket.alpnProtocol !== 'h2') {
         socket.destroy();
         throw sourceRefusal('source_unavailable', `${origin.host} does not speak HTTP/2`, { cause: NO_HTTP2 });

@@ -1,7 +1,10 @@
 import { once } from 'node:events';
-import { constants, createSecureServer, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import {
+  constants, createSecureServer, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream,
+} from 'node:http2';
+import { createServer as createHttp1Server } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
 import { onFileEnd } from '../core/clean-up.ts';
 
@@ -47,17 +50,21 @@ export async function http2Server({ key, cert, streams = 100, requestCert = fals
   let connections = 0;
   let underWay = 0;
   let atOnce = 0;
-  const server = createSecureServer({
-    key, cert, settings: { maxConcurrentStreams: streams }, requestCert, rejectUnauthorized: false,
-    ...http1Only ? { allowHTTP1: true, ALPNProtocols: ['http/1.1'] } : {},
-  });
-  server.on('session', (session) => {
+  const server = http1Only
+    ? createHttp1Server({ key, cert }, (request, response) => void overHttp1(request, response, disruptions.shift(), answer))
+    : createSecureServer({ key, cert, settings: { maxConcurrentStreams: streams }, requestCert, rejectUnauthorized: false });
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
     connections += 1;
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket)).on('error', () => undefined);
+  });
+  server.on('session', (session: ServerHttp2Session) => {
     sessions.add(session);
     session.on('close', () => sessions.delete(session)).on('error', () => undefined);
   });
   server.on('sessionError', () => undefined).on('tlsClientError', () => undefined);
-  server.on('stream', (stream, headers) => {
+  server.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
     const disruption = disruptions.shift();
     stream.on('error', () => undefined);
     if (disruption === 'refuse') return stream.close(constants.NGHTTP2_REFUSED_STREAM);
@@ -72,14 +79,10 @@ export async function http2Server({ key, cert, streams = 100, requestCert = fals
       void reply(stream, { path: headers[':path'] ?? '', headers, body: Buffer.concat(chunks), certificate }, answer);
     });
   });
-  if (http1Only) {
-    server.on('request', (request, response) => void overHttp1(request as never, response as never, disruptions.shift(), answer));
-    server.on('secureConnection', () => { connections += 1; });
-  }
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const close = async () => {
-    for (const session of sessions) session.destroy();
+    for (const socket of sockets) socket.destroy();
     await new Promise<void>((resolve) => { server.close(() => resolve()); });
   };
   onFileEnd(close);
