@@ -46,6 +46,8 @@ import { gdprRoutes } from './gdpr/gdpr.ts';
 import type { Route } from './http/route.ts';
 import { batchImportRoutes } from './imports/batch-import.ts';
 import { importRoutes } from './imports/imports.ts';
+import { pushCheckRoutes } from './sends/push-check.ts';
+import { pushProviderRoutes } from './sends/push-providers.ts';
 import { connectionCheckRoutes } from './syncs/connection-checks.ts';
 import { connectionRoutes } from './syncs/connections.ts';
 import { connectorRoutes } from './syncs/connectors.ts';
@@ -68,7 +70,7 @@ export const routes: readonly Route[] = [
   ...signingKeyRoutes,
   ...exportRunRoutes, ...exportActionRoutes, ...exportReconciliationRoutes,
   ...appRoutes, ...appGroupRoutes, ...apiKeyRoutes, ...userTokenKeyRoutes,
-  ...pushCertificateRoutes, ...labelRoutes, ...eventDefinitionRoutes,
+  ...pushCertificateRoutes, ...pushProviderRoutes, ...pushCheckRoutes, ...labelRoutes, ...eventDefinitionRoutes,
   ...walletSettingsRoutes, ...legalTextRoutes, ...dataCategoryRoutes, ...recipientRoutes, ...purposeRoutes,
   ...trackingRoutes, ...trackingPrivacyRoutes, ...ingestionRoutes,
   ...trackedListRoutes, ...funnelRoutes, ...funnelStatsRoutes, ...eventAnalyticsRoutes, ...crashRoutes,
