@@ -7,7 +7,13 @@ import { jwtVerify } from 'jose';
 import { onFileEnd } from '../core/clean-up.ts';
 import { http2Server, type Http2Server, type Received } from './http2-server.ts';
 
-type FcmSettings = { key: string; cert: string; streams?: number; project?: string };
+type FcmSettings = {
+  key: string;
+  cert: string;
+  project?: string;
+  /** Without, `sent` stays empty. */
+  keepsSent?: boolean;
+};
 
 /** What is sent to a token meets, instead of 200. */
 export type FcmFate = 'UNREGISTERED' | 'SENDER_ID_MISMATCH' | 'QUOTA_EXCEEDED' | 'DEVICE_QUOTA' | 'UNAVAILABLE' | 'INTERNAL'
@@ -39,7 +45,7 @@ const MEMBERS: Record<string, readonly string[]> = {
 };
 
 /** Google's token endpoint and FCM's `messages:send`, which refuse what the real ones refuse, in their words. */
-export async function fcmServer({ key, cert, streams, project = 'shop-1234' }: FcmSettings): Promise<FcmServer> {
+export async function fcmServer({ key, cert, project = 'shop-1234', keepsSent = true }: FcmSettings): Promise<FcmServer> {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const tokens = new Set<string>();
   const fates = new Map<string, FcmFate>();
@@ -82,11 +88,11 @@ export async function fcmServer({ key, cert, streams, project = 'shop-1234' }: F
     const { token } = read.message;
     const fate = fates.get(token);
     if (fate !== undefined) return FATES[fate];
-    sent.push(read);
+    if (keepsSent) sent.push(read);
     return json(200, { name: `projects/${project}/messages/0:${Date.now()}%${randomBytes(8).toString('hex')}` });
   };
 
-  const server = await http2Server({ key, cert, ...streams === undefined ? {} : { streams }, answer: send });
+  const server = await http2Server({ key, cert, answer: send });
   return {
     ...server, project, sent,
     serviceAccount: {
