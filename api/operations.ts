@@ -28,6 +28,7 @@ export * from './apps/data-wallet.ts';
 export * from './apps/labels.ts';
 export * from './apps/push-certificates.ts';
 export * from './apps/user-token-keys.ts';
+export * from './sends/push-providers.ts';
 export * from './analytics/crashes.ts';
 export * from './analytics/event-analytics.ts';
 export * from './analytics/funnels.ts';

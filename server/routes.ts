@@ -48,6 +48,8 @@ import type { Route } from './http/route.ts';
 import { batchImportRoutes } from './imports/batch-import.ts';
 import { importRoutes } from './imports/imports.ts';
 import { deviceMessageRoutes } from './sends/device-messages.ts';
+import { pushCheckRoutes } from './sends/push-check.ts';
+import { pushProviderRoutes } from './sends/push-providers.ts';
 import { transactionalRoutes } from './sends/transactional.ts';
 import { connectionCheckRoutes } from './syncs/connection-checks.ts';
 import { connectionRoutes } from './syncs/connections.ts';
@@ -71,7 +73,7 @@ export const routes: readonly Route[] = [
   ...signingKeyRoutes,
   ...exportRunRoutes, ...exportActionRoutes, ...exportReconciliationRoutes,
   ...appRoutes, ...appGroupRoutes, ...apiKeyRoutes, ...userTokenKeyRoutes,
-  ...pushCertificateRoutes, ...labelRoutes, ...eventDefinitionRoutes,
+  ...pushCertificateRoutes, ...pushProviderRoutes, ...pushCheckRoutes, ...labelRoutes, ...eventDefinitionRoutes,
   ...walletSettingsRoutes, ...legalTextRoutes, ...dataCategoryRoutes, ...recipientRoutes, ...purposeRoutes,
   ...trackingRoutes, ...trackingPrivacyRoutes, ...ingestionRoutes,
   ...trackedListRoutes, ...funnelRoutes, ...funnelStatsRoutes, ...eventAnalyticsRoutes, ...crashRoutes, ...campaignRoutes,

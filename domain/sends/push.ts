@@ -70,11 +70,9 @@ function ownMembers({ id, deepLink, attachmentUrl }: PushMessage): Record<string
   };
 }
 
-function otherMembers({ category, subtitle }: PushMessage): Record<string, string> {
-  return {
-    ...category === null ? {} : { push_category: category },
-    ...subtitle === null ? {} : { push_subtitle: subtitle },
-  };
+/** For platforms whose messages have no such member of their own. */
+function categoryMember({ category }: PushMessage): Record<string, string> {
+  return category === null ? {} : { push_category: category };
 }
 
 function alertOf({ title, subtitle, body }: PushMessage): Record<string, string> {
@@ -117,11 +115,13 @@ export type FcmMessage = {
 
 /** A `Message` of FCM's HTTP v1 API. */
 export function fcmMessage(message: PushMessage, platform: PushPlatform, token: string, now: number): FcmMessage {
-  const { title, body, attachmentUrl, parameters } = message;
+  const { title, subtitle, body, attachmentUrl, parameters } = message;
   return {
     token,
     notification: { ...title === null ? {} : { title }, body, ...attachmentUrl === null ? {} : { image: attachmentUrl } },
-    data: { ...parameters, ...ownMembers(message), ...otherMembers(message) },
+    data: {
+      ...parameters, ...ownMembers(message), ...categoryMember(message), ...subtitle === null ? {} : { push_subtitle: subtitle },
+    },
     ...FCM_PLATFORM[platform](message, now),
   };
 }
@@ -154,7 +154,7 @@ export function fcmBytes({ notification, data }: FcmMessage): number {
 export function webPushPayload(message: PushMessage): string {
   const { sound, parameters } = message;
   return JSON.stringify({
-    ...alertOf(message), ...ownMembers(message), ...otherMembers(message), ...sound === null ? {} : { sound }, parameters,
+    ...alertOf(message), ...ownMembers(message), ...categoryMember(message), ...sound === null ? {} : { sound }, parameters,
   });
 }
 

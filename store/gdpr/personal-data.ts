@@ -58,7 +58,7 @@ export const withoutPersonalData = [
   'server_keys', 'key_lookups',
   'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'connections', 'keys/',
   'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'event_definitions', 'event_messages', 'ingested_batches',
-  'push_certificates', 'labels', 'label_targets', 'funnels', 'segments', 'segment_uses', 'segment_members',
+  'push_certificates', 'push_providers', 'labels', 'label_targets', 'funnels', 'segments', 'segment_uses', 'segment_members',
   'campaigns', 'sends', 'send_campaigns', 'campaign_days', 'report_rollups', 'send_paces',
   'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
   'data_exporters', 'export_runs', 'run_alerts', 'export_records', 'export_files',

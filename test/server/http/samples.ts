@@ -277,6 +277,12 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/apps/:app_identifier/push_certificates/:cert_identifier': ofCertificate,
   'POST /api/apps/:app_identifier/push_certificates': (own) => ({ ...ofApp(own), body: own.anotherCertificate }),
   'PUT /api/apps/:app_identifier/push_certificates/:cert_identifier': (own) => ({ ...ofCertificate(own), body: { revoked: true } }),
+  'GET /api/apps/:app_identifier/push_providers/:platform': (own) => ofPlatform(own, 'web'),
+  'PUT /api/apps/:app_identifier/push_providers/:platform': (own) => ({
+    ...ofPlatform(own, 'web'), body: { provider: 'web_push', settings: { subject: 'mailto:push@example.com' } },
+  }),
+  'DELETE /api/apps/:app_identifier/push_providers/:platform': (own) => ofPlatform(own, 'web'),
+  'POST /api/apps/:app_identifier/push_check': (own) => ({ ...ofApp(own), body: { platform: 'android' } }),
   'GET /api/labels': () => ({}),
   'POST /api/labels': () => ({ body: { name: 'Another label' } }),
   'PUT /api/labels/:name': (own) => ({ params: { name: own.label }, body: { new_name: 'Renamed' } }),
@@ -399,6 +405,10 @@ function ofApp({ app }: Sample): Call {
 
 function ofCertificate({ app, certificateId }: Sample): Call {
   return { params: { app_identifier: app.identifier, cert_identifier: certificateId } };
+}
+
+function ofPlatform({ app }: Sample, platform: string): Call {
+  return { params: { app_identifier: app.identifier, platform } };
 }
 
 function ofExporter({ exporter }: Sample): Call {
