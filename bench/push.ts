@@ -81,7 +81,7 @@ async function inLanes(count: number, work: (index: number) => Promise<void>): P
 function contextOf(): PushContext {
   const allow = readFetchAllow('localhost');
   if (typeof allow === 'string') throw new Error(allow);
-  return { app: { packageName: 'com.example.shop', certificate: null }, platform: 'android', allow, now: Date.now, record: async () => undefined };
+  return { app: { packageName: 'com.example.shop', certificate: null }, platform: 'android', allow, now: Date.now };
 }
 
 async function throughProvider({ origin, serviceAccount }: FcmProcess, messages: readonly PushMessage[]): Promise<void> {

@@ -20,11 +20,11 @@ import { listCampaignsOfSend, listMessages, lockSend, type Message, type Send, u
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { type SendingProvider, sendingProvider, targetOf } from './sending-provider.ts';
+import { type SendingProvider, SendingProviders, targetOf } from './sending-provider.ts';
 
 export type SendTransactionalSteps = ReturnType<typeof sendTransactionalSteps>;
 
-export const sendTransactionalSteps = (deps: Dependencies) => ({
+export const sendTransactionalSteps = (deps: Dependencies, providers = new SendingProviders(deps)) => ({
   /** Makes the row this run's; null when it is another's, or over. */
   async claimSend(ref: JobRef, runId: string): Promise<JobClaim | null> {
     const claimed = await claimJob<{ generation: number }>(deps.db, 'send', ref, runId);
@@ -33,7 +33,7 @@ export const sendTransactionalSteps = (deps: Dependencies) => ({
   },
 
   /** Sends what is due; when to go on, or null at the end. */
-  sendMessages: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => sendMessages(deps, claim)),
+  sendMessages: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => sendMessages({ ...deps, providers }, claim)),
 });
 
 /** So many messages are planned, or sent, at once: what they hold in memory stays bounded. */
@@ -41,7 +41,9 @@ const CHUNK = 1_000;
 /** A wait that is shorter is spent in the step. */
 const SHORT_WAIT_MS = 10_000;
 
-async function sendMessages(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
+type Sending = Dependencies & { providers: SendingProviders };
+
+async function sendMessages(deps: Sending, claim: JobClaim): Promise<RetryAfter | null> {
   const { db, boundary, draining } = deps;
   // A repeat of the step: whether these were sent is not known.
   await write(db, async (tx) => {
@@ -85,12 +87,12 @@ async function settle(tx: Tx, entityId: number, sent: readonly SentPush[]): Prom
 }
 
 type Context = {
-  deps: Dependencies; send: Send; campaigns: ReadonlyMap<number, SendingCampaign & { isSensitive: boolean }>;
+  send: Send; campaigns: ReadonlyMap<number, SendingCampaign & { isSensitive: boolean }>;
   apps: ReadonlyMap<number, SendingApp>; providers: ReadonlyMap<number, SendingProvider>; now: Date;
 };
 
 /** What is to be sent now, recorded as being sent; when to look again; null: all is settled, or the send is another's. */
-async function planNext(tx: Tx, deps: Dependencies, claim: JobClaim): Promise<OutgoingPush[] | RetryAfter | null> {
+async function planNext(tx: Tx, deps: Sending, claim: JobClaim): Promise<OutgoingPush[] | RetryAfter | null> {
   const send = await lockSend(tx, claim);
   if (!send) return null;
   const now = new Date();
@@ -109,13 +111,13 @@ async function planNext(tx: Tx, deps: Dependencies, claim: JobClaim): Promise<Ou
   return null;
 }
 
-async function contextOf(tx: Queryable, deps: Dependencies, send: Send, now: Date): Promise<Context> {
+async function contextOf(tx: Queryable, deps: Sending, send: Send, now: Date): Promise<Context> {
   const { entityId } = send;
   const campaigns = await listCampaignsById(tx, entityId, await listCampaignsOfSend(tx, entityId, send.id));
   const apps = await listSendingApps(tx, entityId, [...new Set(campaigns.map(({ appId }) => appId))]);
   const providers = new Map<number, SendingProvider>();
-  for (const app of apps.values()) providers.set(app.id, await sendingProvider(tx, deps, entityId, app));
-  return { deps, send, apps, providers, now, campaigns: new Map(campaigns.map((campaign) => [campaign.id, compiled(campaign)])) };
+  for (const app of apps.values()) providers.set(app.id, await deps.providers.of(tx, entityId, app));
+  return { send, apps, providers, now, campaigns: new Map(campaigns.map((campaign) => [campaign.id, compiled(campaign)])) };
 }
 
 function compiled(campaign: Campaign): SendingCampaign & { isSensitive: boolean } {

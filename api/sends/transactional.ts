@@ -6,7 +6,7 @@ import { identifier, isoDatetime, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
 /** Messages of transactional campaigns to single users (reference: Transactional messages). */
-const SEND = { tag: 'Transactional messages', right: 'transactional_campaigns' } as const;
+const SEND = { tag: 'Transactional messages', right: ['campaign_publish', 'transactional_campaigns'] } as const;
 const VIEW = { tag: 'Transactional messages', right: 'campaign_view', method: 'GET' } as const;
 
 export const MAX_MESSAGES = 50_000;

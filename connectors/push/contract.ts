@@ -29,6 +29,8 @@ export type OpenPushProvider = {
    * where Millrace itself is wrong.
    */
   send(target: PushTarget, message: PushMessage): Promise<PushOutcome>;
+  /** The same of a provider that reaches nothing outside: its answer is known at once, so that no attempt is ever under way. */
+  settle?(target: PushTarget, message: PushMessage): PushOutcome;
   /** What is wrong, as far as can be seen without a device. Sends nothing to any. */
   check(): Promise<PushFinding[]>;
   /** Waits for what is under way. */
@@ -52,15 +54,10 @@ export type PushContext = {
   allow: FetchAllow;
   /** Milliseconds since 1970. */
   now(): number;
-  /** Where the sandbox puts what it would send. */
-  record(sent: SandboxPush): Promise<void>;
   /** Instead of the system's resolver, for tests. */
   lookup?: Lookup;
   limits?: Partial<PushLimits>;
 };
-
-/** What would have gone to a device, as the provider of its platform would get it. */
-export type SandboxPush = { target: PushTarget; message: PushMessage; payload: string; outcome: PushOutcome['kind'] };
 
 export type PushLimits = {
   /** Until a connection stands, with look-up and TLS. */

@@ -15,24 +15,26 @@ const OUTCOMES: Record<string, (message: PushMessage) => PushOutcome> = {
   'sandbox-unknown': () => ({ kind: 'unknown', reason: 'The sandbox plays a connection that broke off before the answer' }),
 };
 
-/** The default: it reaches nothing outside, and puts down what would have gone out. */
+/** The default: it reaches nothing outside. What would have gone out stands in the attempt that it settles. */
 export const sandbox = pushProvider({
   name: 'sandbox',
   title: 'Sandbox: sends nothing, and records what it would send',
   platforms: ['ios', 'android', 'web'],
   settings: z.object({}),
-  open: (_settings, { record, now }: PushContext) => ({
-    async send(target, message) {
-      const { payload, bytes, maxBytes } = asSent(target, message, now());
-      const outcome: PushOutcome = bytes > maxBytes ? { kind: 'too_big', bytes, maxBytes } : outcomeOf(target, message);
-      await record({ target, message, payload, outcome: outcome.kind });
-      return outcome;
-    },
-    check: async () => [{
-      severity: 'warning', field: 'provider', message: 'is the sandbox, which sends nothing: choose another to reach devices',
-    }],
-    close: async () => undefined,
-  }),
+  open: (_settings, { now }: PushContext) => {
+    const settle = (target: PushTarget, message: PushMessage): PushOutcome => {
+      const { bytes, maxBytes } = sizeOf(target, message, now());
+      return bytes > maxBytes ? { kind: 'too_big', bytes, maxBytes } : outcomeOf(target, message);
+    };
+    return {
+      settle,
+      send: async (target, message) => settle(target, message),
+      check: async () => [{
+        severity: 'warning', field: 'provider', message: 'is the sandbox, which sends nothing: choose another to reach devices',
+      }],
+      close: async () => undefined,
+    };
+  },
 });
 
 function outcomeOf({ token, subscription }: PushTarget, message: PushMessage): PushOutcome {
@@ -44,16 +46,9 @@ function outcomeOf({ token, subscription }: PushTarget, message: PushMessage): P
   return { kind: 'sent', providerId: `sandbox/${message.id}` };
 }
 
-/** As the provider that is usual for the platform would get it, with its limit. */
-function asSent(target: PushTarget, message: PushMessage, now: number): { payload: string; bytes: number; maxBytes: number } {
-  if (target.platform === 'android') {
-    const built = fcmMessage(message, 'android', target.token, now);
-    return { payload: JSON.stringify({ message: built }), bytes: fcmBytes(built), maxBytes: FCM_MAX_BYTES };
-  }
-  if (target.platform === 'ios') {
-    const payload = apnsPayload(message);
-    return { payload, bytes: Buffer.byteLength(payload), maxBytes: APNS_MAX_BYTES };
-  }
-  const payload = webPushPayload(message);
-  return { payload, bytes: Buffer.byteLength(payload) + WEB_PUSH_ENCRYPTION_BYTES, maxBytes: WEB_PUSH_MAX_BYTES };
+/** Of what the provider that is usual for the platform would get, and its limit. */
+function sizeOf(target: PushTarget, message: PushMessage, now: number): { bytes: number; maxBytes: number } {
+  if (target.platform === 'android') return { bytes: fcmBytes(fcmMessage(message, 'android', target.token, now)), maxBytes: FCM_MAX_BYTES };
+  if (target.platform === 'ios') return { bytes: Buffer.byteLength(apnsPayload(message)), maxBytes: APNS_MAX_BYTES };
+  return { bytes: Buffer.byteLength(webPushPayload(message)) + WEB_PUSH_ENCRYPTION_BYTES, maxBytes: WEB_PUSH_MAX_BYTES };
 }

@@ -53,7 +53,7 @@ export function joinPlaceholders(placeholders: readonly Placeholder[]): Placehol
 }
 
 /** A value as it stands in a message: a string, a number with its digits, true or false. All else, such as null, is no value. */
-function templateText(value: unknown): string | undefined {
+export function templateText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   return typeof value === 'boolean' ? String(value) : numberText(value);
 }

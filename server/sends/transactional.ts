@@ -3,7 +3,7 @@ import * as api from '../../api/sends/transactional.ts';
 import { templateText } from '../../domain/campaigns/placeholders.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { ATTEMPT_CODES } from '../../domain/sends/attempt-code.ts';
-import { type Campaign, findCampaign, findCampaignByKey, listCampaignsByKeys } from '../../store/campaigns/campaigns.ts';
+import { type Campaign, findCampaignByKey, listCampaignsByKeys } from '../../store/campaigns/campaigns.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import { findErased, personKey } from '../../store/gdpr/tombstones.ts';
@@ -154,7 +154,7 @@ const MAX_DECISIONS = 1_000;
 const why = route(api.explainMessages, async ({ params, query: { user }, ...who }, { db, secrets }) => {
   const { entityId } = who.caller;
   return write(db, async (tx) => {
-    const campaign = await findCampaign(tx, entityId, params.identifier) ?? refuse(404, 'not_found', 'Campaign not found');
+    const campaign = await findCampaignByKey(tx, entityId, params.identifier) ?? refuse(404, 'not_found', 'Campaign not found');
     await audit(tx, who, {
       action: 'read', subjectKind: 'customer', customerHash: secrets.customerHash(entityId, USER, user),
       details: { what: 'messages', campaign: campaign.identifier },

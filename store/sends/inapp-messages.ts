@@ -26,7 +26,7 @@ export async function listInappMessages(
     `SELECT a.id, c.identifier AS campaign, a.content -> 'inapp' AS inapp, a.created_at, a.inapp_until
      FROM attempts a JOIN campaigns c ON c.entity_id = a.entity_id AND c.id = a.campaign_id
      WHERE a.entity_id = $1 AND a.device_id = $2 AND a.app_id = $3 AND a.user_id = $4 AND a.inapp_until > now() AND a.shown_at IS NULL
-       AND a.content IS NOT NULL AND c.status = 'ongoing'
+       AND a.content IS NOT NULL AND c.status NOT IN ('canceled', 'failed')
      ORDER BY a.id LIMIT $5`, [entityId, deviceId, appId, currentUserId, limit]));
 }
 

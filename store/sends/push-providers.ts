@@ -12,10 +12,10 @@ export type StoredPushProvider = {
   settings: Values;
   /** The secret members that are set. */
   secretNames: string[];
-  /** Opened by `openPushSecrets` alone. */
+  /** Opened by `openPushProvider` alone. */
   sealedSecrets: string | null;
   vapidPublicKey: string | null;
-  /** Opened by `openVapidKeys` alone. */
+  /** Opened by `openPushProvider` alone. */
   sealedVapidKey: string | null;
   updatedAt: Date;
 };
@@ -59,13 +59,30 @@ export async function upsertPushProvider(
     ]);
 }
 
+/** Of an app that has chosen none. */
+export const DEFAULT_PUSH_PROVIDER = 'sandbox';
+
+export type OpenedPushProvider = { provider: string; settings: Values; secretSettings: Values; vapidKeys: StoredVapidKeys | null };
+
+/** What is stored for a platform, opened. */
+export function openPushProvider(
+  secrets: Secrets, entityId: number, appId: number, stored: StoredPushProvider | null,
+): OpenedPushProvider {
+  if (stored === null) return { provider: DEFAULT_PUSH_PROVIDER, settings: {}, secretSettings: {}, vapidKeys: null };
+  const { provider, settings } = stored;
+  return {
+    provider, settings, secretSettings: openPushSecrets(secrets, entityId, appId, stored),
+    vapidKeys: openVapidKeys(secrets, entityId, appId, stored),
+  };
+}
+
 /** The secret members by their names. */
-export function openPushSecrets(secrets: Secrets, entityId: number, appId: number, { platform, sealedSecrets }: StoredPushProvider): Values {
+function openPushSecrets(secrets: Secrets, entityId: number, appId: number, { platform, sealedSecrets }: StoredPushProvider): Values {
   if (sealedSecrets === null) return {};
   return JSON.parse(secrets.open(sealedSecrets, cellOf(entityId, appId, platform, 'sealed_secrets'))) as Values;
 }
 
-export function openVapidKeys(
+function openVapidKeys(
   secrets: Secrets, entityId: number, appId: number, { platform, vapidPublicKey, sealedVapidKey }: StoredPushProvider,
 ): StoredVapidKeys | null {
   if (vapidPublicKey === null || sealedVapidKey === null) return null;

@@ -21,14 +21,16 @@ export async function listUserDevices(
 
 /** What an app says of all messages to its people. */
 export type SendingApp = {
-  id: number; identifier: string; appType: 'iOS App' | 'Android App' | 'Web App'; verifiedUsers: boolean; quietHours: QuietHours | null;
+  id: number; identifier: string; packageName: string; appType: 'iOS App' | 'Android App' | 'Web App'; verifiedUsers: boolean; quietHours: QuietHours | null;
   messageLimit: number | null; messagePeriod: number | null; sendRate: number | null;
 };
 
 export async function listSendingApps(db: Queryable, entityId: number, appIds: readonly number[]): Promise<Map<number, SendingApp>> {
   const apps = readRows<SendingApp>(await db.query(
-    `SELECT id, identifier, app_type, verified_users, quiet_hours, message_limit, message_period, send_rate FROM apps
-     WHERE entity_id = $1 AND id = ANY ($2::integer[])`, [entityId, appIds]));
+    `SELECT id, identifier, package_name, app_type, verified_users, message_limit, message_period, send_rate,
+       CASE WHEN quiet_hours IS NOT NULL THEN json_build_object('start', quiet_hours -> 'start', 'end', quiet_hours -> 'end',
+         'timezone', coalesce(quiet_hours ->> 'timezone', default_tz)) END AS quiet_hours
+     FROM apps WHERE entity_id = $1 AND id = ANY ($2::integer[])`, [entityId, appIds]));
   return new Map(apps.map((app) => [app.id, app]));
 }
 

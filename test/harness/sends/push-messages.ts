@@ -18,7 +18,7 @@ export function pushContext(
   const read = readFetchAllow(allow);
   if (typeof read === 'string') throw new Error(read);
   return {
-    app: { packageName: 'com.example.shop', certificate: null }, platform, allow: read, now: Date.now, record: async () => undefined,
+    app: { packageName: 'com.example.shop', certificate: null }, platform, allow: read, now: Date.now,
     ...limits === undefined ? {} : { limits }, ...context,
   };
 }
