@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { RIGHTS } from '../../../domain/accounts/rights.ts';
+import { listHoldings } from '../../../store/accounts/empty-entity.ts';
 import { findCampaignByKey, listCampaignsByKeys } from '../../../store/campaigns/campaigns.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { makeWorld } from '../../harness/core/world.ts';
@@ -162,6 +163,23 @@ describe('a campaign', () => {
         expect([method, path, type, status === 403]).toEqual([method, path, type, right !== null]);
       }
     }
+  });
+
+  test('keeps an entity from being deleted while it may send', async () => {
+    const other = await makeWorld(store);
+    const { identifier } = await insertSampleApp(store.db, other.entity.id, 'com.example.ends');
+    const asOther = (method: Method, path: string, body?: object) =>
+      server.call(method, `/api/campaign${path}`, { token: other.token, body });
+    const holds = async () => (await listHoldings(store.db, other.entity.id)).includes('campaigns');
+    const id = ((await asOther('POST', '', campaignBody(identifier, INAPP))).body.result as { campaign_id: string }).campaign_id;
+    expect(await holds()).toBe(false);
+    await asOther('PUT', `/${id}/launch`);
+    expect(await holds()).toBe(true);
+    await daysLater(id, 30);
+    expect(await holds()).toBe(false);
+    await daysLater(id, -1);
+    await asOther('PUT', `/${id}/cancel`);
+    expect(await holds()).toBe(false);
   });
 
   test('is found by either of its names, within its entity', async () => {
