@@ -52,6 +52,7 @@ create table sends (
   body_hash bytea,                             -- of what was asked for under that key
   message_count integer not null,
   next_ordinal integer not null default 0,     -- messages before it have their attempts
+  cancel_requested_at timestamptz,             -- what is not sent by then is CANCELED
   created_by integer references users on delete set null,
   primary key (entity_id, id),
   unique (entity_id, identifier)
@@ -97,15 +98,18 @@ create table attempts (
   created_at timestamptz not null default now(),
   settled_at timestamptz,
   due_at timestamptz,                          -- of a waiting one: when it is tried
-  expires_at timestamptz,                      -- a push that is not sent by then is EXPIRED; an in-app message is no longer shown
-  delivered_at timestamptz,                    -- the device has it, or showed it
-  opened_at timestamptz,                       -- the person opened or clicked it
+  expires_at timestamptz,                      -- a push that is not sent by then is EXPIRED
+  delivered_at timestamptz,                    -- the device received the push
+  opened_at timestamptz,                       -- the person opened it
+  inapp_until timestamptz,                     -- the device gets the in-app message until then; null: there is none
+  shown_at timestamptz,                        -- the device showed the in-app message
+  clicked_at timestamptz,                      -- the person clicked it
   changed_at timestamptz not null default now(),
   app_id integer not null,
   send_id integer,
   message_ordinal integer,
   tries smallint not null default 0,
-  channel text not null check (channel in ('push', 'inapp')),
+  channel text not null check (channel in ('push', 'inapp', 'both')),
   state text not null check (state in ('waiting', 'sending', 'settled')),
   code text not null,                          -- of a waiting or sending one PENDING
   provider text,
@@ -138,6 +142,8 @@ create table campaign_days (
   attempts bigint not null,
   delivered bigint not null,
   opened bigint not null,
+  shown bigint not null,
+  clicked bigint not null,
   primary key (entity_id, campaign_id, day, variant, channel, code),
   foreign key (entity_id, campaign_id) references campaigns on delete cascade
 );
