@@ -91,7 +91,7 @@ describe('a campaign', () => {
       .toMatchObject({ status: 'conflict', error_message: 'The campaign is finished already' });
   });
 
-  test('changes, goes and is launched as a draft alone', async () => {
+  test('is replaced, deleted and launched only as a draft', async () => {
     const id = await launched();
     const refused = [
       await call('PUT', `campaign/${id}/launch`), await call('PUT', `campaign/${id}`, campaignBody(app.identifier)),
@@ -210,9 +210,9 @@ describe('the list', () => {
     await list('PUT', `campaign/${ids['First sale']!}/launch`);
     await list('PUT', `campaign/${ids['Second']!}/launch`);
     await store.db.query(
-      `INSERT INTO campaign_days (entity_id, campaign_id, day, channel, code, attempts, delivered, opened)
-       SELECT entity_id, id, day::date, channel, code, 5, 4, 2 FROM campaigns,
-         (VALUES ('2026-11-01', 'push', 'PUSH_SENT'), ('2026-11-02', 'push', 'PUSH_SENT'), ('2026-11-02', 'push', 'OPT_OUT'),
+      `INSERT INTO campaign_days (entity_id, campaign_id, day, channel, code, attempts, delivered, opened, shown, clicked)
+       SELECT entity_id, id, day::date, channel, code, 5, 4, 2, 1, 1 FROM campaigns,
+         (VALUES ('2026-11-01', 'push', 'PUSH_SENT'), ('2026-11-02', 'both', 'PUSH_SENT'), ('2026-11-02', 'push', 'OPT_OUT'),
            ('2026-11-02', 'inapp', 'PUSH_SENT')) AS counted (day, channel, code) WHERE identifier = $1`, [ids['First sale']]);
   });
 
