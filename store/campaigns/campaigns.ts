@@ -172,7 +172,7 @@ export type CampaignStats = { pushesSent: number; pushesOpened: number };
 export async function listCampaignStats(db: Queryable, entityId: number, ids: readonly number[]): Promise<Map<number, CampaignStats>> {
   const { rows } = await db.query<{ id: number; sent: string; opened: string }>(
     `SELECT campaign_id AS id, coalesce(sum(attempts) FILTER (WHERE code = 'PUSH_SENT'), 0) AS sent, sum(opened) AS opened
-     FROM campaign_days WHERE entity_id = $1 AND campaign_id = ANY ($2) AND channel = 'push' GROUP BY campaign_id`, [entityId, ids]);
+     FROM campaign_days WHERE entity_id = $1 AND campaign_id = ANY ($2) AND channel <> 'inapp' GROUP BY campaign_id`, [entityId, ids]);
   return new Map(rows.map(({ id, sent, opened }) => [id, { pushesSent: Number(sent), pushesOpened: Number(opened) }]));
 }
 

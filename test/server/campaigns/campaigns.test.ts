@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { RIGHTS } from '../../../domain/accounts/rights.ts';
+import { listHoldings } from '../../../store/accounts/empty-entity.ts';
 import { findCampaignByKey, listCampaignsByKeys } from '../../../store/campaigns/campaigns.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { makeWorld } from '../../harness/core/world.ts';
@@ -90,7 +91,7 @@ describe('a campaign', () => {
       .toMatchObject({ status: 'conflict', error_message: 'The campaign is finished already' });
   });
 
-  test('changes, goes and is launched as a draft alone', async () => {
+  test('is replaced, deleted and launched only as a draft', async () => {
     const id = await launched();
     const refused = [
       await call('PUT', `campaign/${id}/launch`), await call('PUT', `campaign/${id}`, campaignBody(app.identifier)),
@@ -164,6 +165,23 @@ describe('a campaign', () => {
     }
   });
 
+  test('keeps an entity from being deleted while it may send', async () => {
+    const other = await makeWorld(store);
+    const { identifier } = await insertSampleApp(store.db, other.entity.id, 'com.example.ends');
+    const asOther = (method: Method, path: string, body?: object) =>
+      server.call(method, `/api/campaign${path}`, { token: other.token, body });
+    const holds = async () => (await listHoldings(store.db, other.entity.id)).includes('campaigns');
+    const id = ((await asOther('POST', '', campaignBody(identifier, INAPP))).body.result as { campaign_id: string }).campaign_id;
+    expect(await holds()).toBe(false);
+    await asOther('PUT', `/${id}/launch`);
+    expect(await holds()).toBe(true);
+    await daysLater(id, 30);
+    expect(await holds()).toBe(false);
+    await daysLater(id, -1);
+    await asOther('PUT', `/${id}/cancel`);
+    expect(await holds()).toBe(false);
+  });
+
   test('is found by either of its names, within its entity', async () => {
     const { campaign_id: id, campaign_api_identifier: key = '' } = await made();
     const found = await listCampaignsByKeys(store.db, world.entity.id, [key, 'cmp_none', id]);
@@ -192,9 +210,9 @@ describe('the list', () => {
     await list('PUT', `campaign/${ids['First sale']!}/launch`);
     await list('PUT', `campaign/${ids['Second']!}/launch`);
     await store.db.query(
-      `INSERT INTO campaign_days (entity_id, campaign_id, day, channel, code, attempts, delivered, opened)
-       SELECT entity_id, id, day::date, channel, code, 5, 4, 2 FROM campaigns,
-         (VALUES ('2026-11-01', 'push', 'PUSH_SENT'), ('2026-11-02', 'push', 'PUSH_SENT'), ('2026-11-02', 'push', 'OPT_OUT'),
+      `INSERT INTO campaign_days (entity_id, campaign_id, day, channel, code, attempts, delivered, opened, shown, clicked)
+       SELECT entity_id, id, day::date, channel, code, 5, 4, 2, 1, 1 FROM campaigns,
+         (VALUES ('2026-11-01', 'push', 'PUSH_SENT'), ('2026-11-02', 'both', 'PUSH_SENT'), ('2026-11-02', 'push', 'OPT_OUT'),
            ('2026-11-02', 'inapp', 'PUSH_SENT')) AS counted (day, channel, code) WHERE identifier = $1`, [ids['First sale']]);
   });
 
