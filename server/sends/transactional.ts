@@ -124,7 +124,7 @@ const dayOf = (at: Date) => at.toISOString().slice(0, 10);
 const report = route(api.reportMessages, async ({ params, query, ...who }, { db }) => {
   const { entityId } = who.caller;
   return write(db, async (tx) => {
-    const campaign = await findCampaignByKey(tx, entityId, params.campaign_key) ?? refuse(404, '404', 'Unknown campaign key');
+    const campaign = await findCampaignByKey(tx, entityId, params.campaign_key) ?? refuse(404, 'not_found', 'Unknown campaign key');
     const sendId = query.requestId === undefined ? null
       : (await findSend(tx, entityId, query.requestId))?.id ?? refuse(404, 'not_found', 'Request not found');
     const { startDate, endDate } = reportPeriod(query, new Date());
