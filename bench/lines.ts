@@ -8,6 +8,7 @@ import { ingestion } from './ingestion.ts';
 import type { Line } from './line.ts';
 import { profiles } from './profiles.ts';
 import { push } from './push.ts';
+import { transactionalSend } from './sends.ts';
 import { singerCsv } from './singer.ts';
 import { warmStart } from './start.ts';
 import { postgresSync } from './syncs.ts';
@@ -27,5 +28,6 @@ export const LINES: readonly Line[] = [
   erasure,
   funnel,
   push,
+  transactionalSend,
   profiles,      // last: it empties the tables of the imports
 ];
