@@ -1,4 +1,5 @@
 import type { ListField, TrackedListName } from '../../domain/analytics/tracked-lists.ts';
+import { wholeDays } from '../../domain/analytics/day-period.ts';
 import { cursorRows } from '../core/cursor-rows.ts';
 import type { Database, Queryable } from '../core/database.ts';
 import { isoUtc } from '../core/iso-time.ts';
@@ -25,6 +26,15 @@ const FILTER_TYPES = {
   latitude: 'float8', longitude: 'float8', current_user_id: 'text',
 } as const;
 export type FilterColumn = keyof typeof FILTER_TYPES;
+
+/** What follows from a filter whose column no index has, and is found by one: sessions_by_subject, device_users_by_user. */
+const INDEXED: { [List in TrackedListName]?: Partial<Record<FilterColumn, (ids: string) => string>> } = {
+  sessions: { device_id: (ids) => `r.subject = ANY (ARRAY(SELECT 'd' || id FROM unnest(${ids}) AS given (id)))` },
+  devices: {
+    current_user_id: (ids) =>
+      `(r.app_id, r.device_id) IN (SELECT u.app_id, u.device_id FROM device_users u WHERE u.entity_id = $1 AND u.user_id = ANY (${ids}))`,
+  },
+};
 
 const APPLICATION = '(SELECT a.identifier FROM apps a WHERE a.entity_id = r.entity_id AND a.id = r.app_id)';
 
@@ -91,9 +101,39 @@ export type TrackedEntry = { json: string; keys: string[] };
 
 /** How many entries a filter finds. */
 export async function countTracked(db: Queryable, list: TrackedListName, entityId: number, filter: TrackedFilter): Promise<number> {
-  const { condition, values } = conditionOf(list, entityId, filter);
-  const { rows } = await db.query<{ count: number }>(`SELECT count(*) AS count FROM ${list} r WHERE ${condition}`, values);
+  const { statement, values } = countByDays(list, entityId, filter) ?? countRows(list, entityId, filter);
+  const { rows } = await db.query<{ count: number }>(statement, values);
   return rows[0]!.count;
+}
+
+type Statement = { statement: string; values: unknown[] };
+
+function countRows(list: TrackedListName, entityId: number, filter: TrackedFilter): Statement {
+  const { condition, values } = conditionOf(list, entityId, filter);
+  return { statement: `SELECT count(*) AS count FROM ${list} r WHERE ${condition}`, values };
+}
+
+/**
+ * Adds up the counts of whole days, by the primary key of tracked_counts, and counts what lies before and after them: in one statement, so
+ * that both are of one moment. Null: more is asked for than apps and times, or no whole day.
+ */
+function countByDays(list: TrackedListName, entityId: number, filter: TrackedFilter): Statement | null {
+  const { since, until, updatedSince, oneOf, details } = filter;
+  const isMore = updatedSince !== undefined || details !== undefined || Object.values(oneOf).some((wanted) => wanted !== undefined);
+  const days = list === 'devices' || isMore ? null : wholeDays(since, until);
+  if (days === null) return null;
+  const values: unknown[] = [entityId];
+  const add = (value: unknown) => `$${values.push(value)}`;
+  const [at, apps] = [LISTS[list].keys[0]![0], ofApps(filter, add)];
+  const [from, end] = [days.from && add(days.from), days.until && add(days.until)];
+  const dayOf = (midnight: string) => `(${midnight}::timestamptz AT TIME ZONE 'UTC')::date`;
+  const counted = `SELECT coalesce(sum(c.${list}), 0)::bigint FROM tracked_counts c
+    WHERE c.entity_id = $1 ${apps('c')} ${from ? `AND c.day >= ${dayOf(from)}` : ''} ${end ? `AND c.day < ${dayOf(end)}` : ''}`;
+  const rows = (bounds: string) => `SELECT count(*) FROM ${list} r WHERE r.entity_id = $1 ${apps('r')} AND ${bounds}`;
+  const parts = [counted];
+  if (from) parts.push(rows(`${at} >= ${add(since)} AND ${at} < ${from}`));
+  if (end) parts.push(rows(`${at} >= ${end} AND ${at} <= ${add(until)}`));
+  return { statement: `SELECT ${parts.map((part) => `(${part})`).join(' + ')} AS count`, values };
 }
 
 /** The highest id that any entry of the list has now; null: its entries are not numbered. */
@@ -191,15 +231,16 @@ function conditionOf(list: TrackedListName, entityId: number, filter: TrackedFil
   const at = LISTS[list].keys[0]![0];
   const values: unknown[] = [entityId];
   const add = (value: unknown) => `$${values.push(value)}`;
-  const conditions = ['r.entity_id = $1'];
-  // One app by =, so that the primary key has its entries in order.
-  if (filter.appIds?.length === 1) conditions.push(`r.app_id = ${add(filter.appIds[0])}`);
-  else if (filter.appIds) conditions.push(`r.app_id = ANY (${add(filter.appIds)}::integer[])`);
+  const conditions = [`r.entity_id = $1 ${ofApps(filter, add)('r')}`];
   if (filter.since) conditions.push(`${at} >= ${add(filter.since)}`);
   if (filter.until) conditions.push(`${at} <= ${add(filter.until)}`);
   if (filter.updatedSince) conditions.push(`r.received_at >= ${add(filter.updatedSince)}`);
   for (const [column, wanted] of Object.entries(filter.oneOf)) {
-    if (wanted) conditions.push(`r.${column} = ANY (${add(wanted)}::${FILTER_TYPES[column as FilterColumn]}[])`);
+    if (!wanted) continue;
+    const ids = `${add(wanted)}::${FILTER_TYPES[column as FilterColumn]}[]`;
+    conditions.push(`r.${column} = ANY (${ids})`);
+    const indexed = INDEXED[list]?.[column as FilterColumn];
+    if (indexed) conditions.push(indexed(ids));
   }
   if (filter.details) {
     const details = add(filter.details);
@@ -208,6 +249,13 @@ function conditionOf(list: TrackedListName, entityId: number, filter: TrackedFil
       ELSE r.detail #>> '{}' = ANY (${details}::text[]) END`);
   }
   return { condition: conditions.join(' AND '), values };
+}
+
+/** The condition on a row's app. One app by =, so that the primary key has its entries in order. */
+function ofApps({ appIds }: TrackedFilter, add: (value: unknown) => string): (row: string) => string {
+  if (!appIds) return () => '';
+  const wanted = appIds.length === 1 ? `= ${add(appIds[0])}` : `= ANY (${add(appIds)}::integer[])`;
+  return (row) => `AND ${row}.app_id ${wanted}`;
 }
 
 /** Whether an app has seen the device. */

@@ -54,7 +54,7 @@ export const withoutPersonalData = [
   'schema_migrations', 'entities', 'users', 'memberships', 'tokens', 'service_tokens', 'login_attempts', 'invitations', 'password_resets',
   'server_keys', 'key_lookups',
   'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'connections', 'keys/',
-  'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'event_definitions', 'event_messages', 'ingested_batches',
+  'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'event_definitions', 'event_messages', 'ingested_batches', 'tracked_counts',
   'push_certificates', 'labels', 'label_targets', 'funnels', 'segments', 'segment_uses', 'segment_members',
   'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
   'data_exporters', 'export_runs', 'run_alerts', 'export_records', 'export_files',

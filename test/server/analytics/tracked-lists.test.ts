@@ -3,6 +3,7 @@ import { write } from '../../../store/core/database.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { personId } from '../../harness/core/people.ts';
+import { recountTracked } from '../../harness/tracking/recount-tracked.ts';
 import { sampleActivity } from '../../harness/tracking/sdk-samples.ts';
 import { useServer } from '../http/use-server.ts';
 
@@ -27,6 +28,7 @@ async function insertEvents(events: { at: string; name?: string; device?: string
        VALUES ($1, $2, $3, 77, $4, $5, 2, $6, $7, $8)`,
       [world.entity.id, app.id, at, device ?? null, user ?? null, name, detail ?? null, offset ?? null]);
   }
+  await recountTracked(store.db);
 }
 
 beforeAll(async () => {
@@ -112,6 +114,7 @@ describe('events', () => {
     expect(last).toMatchObject({ total_items: 7, item_count: 2 });
     expect((await call(events(), { cursor: 'none' })).body.messages[0].element).toBe('cursor');
     await store.db.query(`DELETE FROM events WHERE entity_id = $1 AND name IN ('Late', 'New')`, [world.entity.id]);
+    await recountTracked(store.db);
   });
 
   test('of a device, and of a user in all apps', async () => {
