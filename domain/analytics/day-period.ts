@@ -30,8 +30,8 @@ export function readDayPeriod({ sd, ed }: { sd?: string | undefined; ed?: string
 }
 
 /**
- * The whole UTC days between two moments, of which there may be none; null: no bound. A moment that belongs to no whole day is before `from`,
- * or from `until` on.
+ * The whole UTC days between two moments, from the midnight `from` to before the midnight `until`: each null where its moment is not
+ * given. Null: there is no whole day.
  */
 export function wholeDays(since: Date | undefined, until: Date | undefined): { from: Date | null; until: Date | null } | null {
   const from = since ? Math.ceil(since.getTime() / DAY_MS) * DAY_MS : null;

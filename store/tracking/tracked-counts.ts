@@ -12,7 +12,7 @@ export type DayCount = { appId: number; day: number } & Record<CountedTable, num
 
 const DAY_MS = 86_400_000;
 
-/** What new calls add once they have their sessions: events, locations, and sessions that begin, or that begin on another day than before. */
+/** What new calls add once they have their sessions: events, locations, and sessions that begin, or begin at another time than before. */
 export function countByDay(calls: readonly IngestedCall[], subjects: readonly PlacedSubject[]): DayCount[] {
   const counts = new Map<string, DayCount>();
   const add = (appId: number, at: number, table: CountedTable, rows: number) => {
@@ -45,8 +45,8 @@ export const subtractDeleted = (table: CountedTable, deleted: string): string =>
    SELECT $1, app_id, (at AT TIME ZONE 'UTC')::date, -count(*) FROM ${deleted} GROUP BY 2, 3`;
 
 /**
- * Sets the counts of these days to none: in the transaction that has dropped the partition that held them, with the lock of partitions. By the
- * primary key, app by app: everybody waits for this.
+ * Sets the counts of these days to none, in the transaction that has dropped their partition, with the lock of partitions. By the primary
+ * key, app by app: everybody waits for this.
  */
 export async function deleteDayCounts(tx: Tx, table: CountedTable, from: Date, until: Date): Promise<void> {
   await tx.query(LOOK_UP_BY_KEY);

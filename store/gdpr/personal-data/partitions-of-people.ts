@@ -170,7 +170,8 @@ async function eraseAlong({ db, tally }: Needed, entityId: number, partition: Na
 
 /** Found along the index; the pages themselves are gone through in their order. With `after` there is one id. */
 async function deleteBatch(
-  tx: Tx, entityId: number, { name: partition, table }: NamedPartition, { ids, column, among = 'true', time, after }: Scan & { after: string },
+  tx: Tx, entityId: number, { name: partition, table }: NamedPartition,
+  { ids, column, among = 'true', time, after }: Scan & { after: string },
 ): Promise<Batch> {
   // Dropped meanwhile: its time was over.
   const { rowCount: missing } = await tx.query('SELECT WHERE to_regclass($1) IS NULL', [partition]);

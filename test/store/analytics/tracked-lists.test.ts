@@ -19,8 +19,9 @@ let store: TestStore;
 beforeAll(async () => {
   store = await testStore();
   await ensurePartitions(store.db, MONTHS);
-  const given = (rows: number) => `(SELECT CASE n % 10 WHEN 0 THEN ${ENTITY + 1} ELSE ${ENTITY} END AS entity_id, (ARRAY[1, 2, 1, 3])[1 + n % 4]
-      AS app_id, timestamptz '2026-07-01' + n * interval '120 days' / ${rows} AS at, 'device-' || hashint4(n % 2003) AS device,
+  const given = (rows: number) => `(
+    SELECT CASE n % 10 WHEN 0 THEN ${ENTITY + 1} ELSE ${ENTITY} END AS entity_id, (ARRAY[1, 2, 1, 3])[1 + n % 4] AS app_id,
+       timestamptz '2026-07-01' + n * interval '120 days' / ${rows} AS at, 'device-' || hashint4(n % 2003) AS device,
     CASE WHEN n % 2003 % 2 = 0 THEN 'user-' || hashint4(n % 2003) END AS user_id, n FROM generate_series(1, ${rows}) n) AS given`;
   await store.db.query(`
     INSERT INTO events (entity_id, app_id, happened_at, session_id, log_type, name, device_id, user_id, detail)
