@@ -6,6 +6,7 @@ import { isoUtc } from '../core/iso-time.ts';
 import {
   crashesOfDevice, DEVICE_COLUMNS, EVENT_COLUMNS, LOCATION_COLUMNS, SESSION_COLUMNS, sessionsOfDevice, usersOfDevice,
 } from '../tracking/tracked-columns.ts';
+import type { EarlierId } from './people.ts';
 
 export type TrackedFilter = {
   /** The apps that entries may be of: one, some, or null for all of the entity. */
@@ -17,6 +18,8 @@ export type TrackedFilter = {
   updatedSince?: Date | undefined;
   /** By column: those with one of these values. */
   oneOf: Partial<Record<FilterColumn, readonly (string | number)[] | undefined>>;
+  /** Of events: those of a user, and in these apps those of ids that became the user, of users and devices. */
+  person?: { userId: string; earlier: readonly EarlierId[] } | undefined;
   /** Of events: whose detail, or one of its members, is one of these. */
   details?: readonly string[] | undefined;
 };
@@ -118,8 +121,8 @@ function countRows(list: TrackedListName, entityId: number, filter: TrackedFilte
  * that both are of one moment. Null: more is asked for than apps and times, or no whole day.
  */
 function countByDays(list: TrackedListName, entityId: number, filter: TrackedFilter): Statement | null {
-  const { since, until, updatedSince, oneOf, details } = filter;
-  const isMore = updatedSince !== undefined || details !== undefined || Object.values(oneOf).some((wanted) => wanted !== undefined);
+  const { since, until, updatedSince, oneOf, person, details } = filter;
+  const isMore = updatedSince !== undefined || person !== undefined || details !== undefined || Object.values(oneOf).some((wanted) => wanted !== undefined);
   const days = list === 'devices' || isMore ? null : wholeDays(since, until);
   if (days === null) return null;
   const values: unknown[] = [entityId];
@@ -192,19 +195,24 @@ async function listPortion<Name extends TrackedListName>(
   return rows;
 }
 
-/** Each combination of the fields with its `count`, as JSON, in the order of the fields; and how many combinations there are. */
+/**
+ * Each combination of the fields with its `count`, as JSON, in the order of the fields; and how many combinations there are. With `asTexts`
+ * it is an array: the fields as texts, as a file has them, and the count.
+ */
 export async function* listGrouped(
   db: Database, entityId: number, filter: TrackedFilter,
-  { fields, offset, limit }: { fields: readonly ListField<'events'>[]; offset: number; limit: number | null },
+  { fields, offset, limit }: { fields: readonly ListField<'events'>[]; offset: number; limit: number | null }, asTexts = false,
 ): AsyncGenerator<{ total: number; json: string | null }> {
   const { condition, values } = conditionOf('events', entityId, filter);
   const columns = fields.map((field) => `${LISTS.events.fields[field]} AS ${field}`);
   const keys = fields.map((_, index) => index + 1).join(', ');
-  const members = ['count', ...fields].map((name) => `'${name}', g.${name}`).join(', ');
+  const json = asTexts
+    ? `json_build_array(${[...fields.map((field) => `(${field === 'detail' ? detailText('g') : `g.${field}`})::text`), 'g.count'].join(', ')})`
+    : `json_build_object(${['count', ...fields].map((name) => `'${name}', g.${name}`).join(', ')})`;
   yield* cursorRows<{ total: number; json: string | null }>(db,
     `WITH grouped AS MATERIALIZED (
        SELECT ${[...columns, 'count(*) AS count'].join(', ')} FROM events r WHERE ${condition} ${keys === '' ? '' : `GROUP BY ${keys}`})
-     SELECT t.total, CASE WHEN g.count IS NOT NULL THEN json_build_object(${members})::text END AS json
+     SELECT t.total, CASE WHEN g.count IS NOT NULL THEN ${json}::text END AS json
      FROM (SELECT count(*) AS total FROM grouped) t
      LEFT JOIN (SELECT * FROM grouped ${keys === '' ? '' : `ORDER BY ${keys}`} OFFSET $${values.length + 1} LIMIT $${values.length + 2}) g
        ON true`, [...values, offset, limit]);
@@ -215,11 +223,13 @@ function jsonOf<Name extends TrackedListName>(list: Name, fields: readonly ListF
   return `json_build_object(${fields.map((field) => `'${field}', ${expressions[field]}`).join(', ')})::text`;
 }
 
+const detailText = (row: string) => `CASE jsonb_typeof(${row}.detail) WHEN 'string' THEN ${row}.detail #>> '{}' ELSE ${row}.detail::text END`;
+
 /** What differs from the JSON where a field is a text: of lists their elements, of a detail that is a text the text itself. */
 const TEXTS: Record<string, string> = {
   segments: 'NULL',
   users: `(SELECT string_agg(u ->> 'user_id', ';') FROM json_array_elements(seen.users) u)`,
-  detail: `CASE jsonb_typeof(r.detail) WHEN 'string' THEN r.detail #>> '{}' ELSE r.detail::text END`,
+  detail: detailText('r'),
 };
 
 function textsOf<Name extends TrackedListName>(list: Name, fields: readonly ListField<Name>[]): string {
@@ -242,6 +252,7 @@ function conditionOf(list: TrackedListName, entityId: number, filter: TrackedFil
     const indexed = INDEXED[list]?.[column as FilterColumn];
     if (indexed) conditions.push(indexed(ids));
   }
+  if (filter.person) conditions.push(ofPerson(filter.person, add));
   if (filter.details) {
     const details = add(filter.details);
     conditions.push(`CASE jsonb_typeof(r.detail)
@@ -249,6 +260,13 @@ function conditionOf(list: TrackedListName, entityId: number, filter: TrackedFil
       ELSE r.detail #>> '{}' = ANY (${details}::text[]) END`);
   }
   return { condition: conditions.join(' AND '), values };
+}
+
+/** By events_by_user and events_by_device; an id counts in the app that says what it became. */
+function ofPerson({ userId, earlier }: NonNullable<TrackedFilter['person']>, add: (value: unknown) => string): string {
+  const [user, apps, ids] = [add(userId), add(earlier.map(({ appId }) => appId)), add(earlier.map(({ id }) => id))];
+  return `(r.user_id = ${user} OR (r.user_id = ANY (${ids}::text[]) OR r.user_id IS NULL AND r.device_id = ANY (${ids}::text[]))
+    AND (r.app_id, coalesce(r.user_id, r.device_id)) IN (SELECT * FROM unnest(${apps}::integer[], ${ids}::text[])))`;
 }
 
 /** The condition on a row's app. One app by =, so that the primary key has its entries in order. */

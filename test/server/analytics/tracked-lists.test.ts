@@ -125,6 +125,28 @@ describe('events', () => {
     expect(await items(`users/${encodeURIComponent(ANNE)}/events`, { application_ids: 'app_none' })).toHaveLength(0);
   });
 
+  test('of a user, asked for with aliases, are also those of ids that became the user where an app says so', async () => {
+    const [carla, early] = [personId(703), personId(704)];
+    await insertEvents([
+      { at: '2026-10-04T00:00:00Z', user: carla, name: 'Own' }, { at: '2026-10-05T00:00:00Z', user: early, name: 'Earlier' },
+      { at: '2026-10-06T00:00:00Z', device: 'anonymous-703', name: 'Anonymous' },
+      { at: '2026-10-07T00:00:00Z', device: 'anonymous-703', user: BEN, name: 'Another person' },
+      { at: '2026-10-08T00:00:00Z', user: 'refused-703', name: 'Refused' }, { at: '2026-10-08T00:00:00Z', user: 'two-703', name: 'Of two' },
+    ]);
+    await store.db.query(
+      `INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id, decision) VALUES ($1, $2, $4, $3, NULL),
+         ($1, $2, 'anonymous-703', $4, NULL), ($1, $2, 'refused-703', $3, 'refused'), ($1, $2, 'two-703', $3, NULL), ($1, $2, 'two-703', 'x', NULL),
+         ($1, $5, 'elsewhere', $3, NULL)`, [world.entity.id, app.id, carla, early, other.id]);
+    const names = async (query: Record<string, string>) =>
+      (await items(`users/${encodeURIComponent(carla)}/events`, { fields: 'name', ...query })).map(({ name }) => name);
+    expect(await names({})).toEqual(['Own']);
+    expect(await names({ aliases: 'true' })).toEqual(['Own', 'Earlier', 'Anonymous']);
+    const first = await list(`users/${encodeURIComponent(carla)}/events`, { aliases: 'true', per_page: '2' });
+    expect([first.total_items, (await follow(first.navigation.next)).items]).toMatchObject([3, [{ name: 'Anonymous' }]]);
+    await store.db.query(`DELETE FROM events WHERE entity_id = $1 AND happened_at BETWEEN '2026-10-03T12:00Z' AND '2026-10-09Z'`, [world.entity.id]);
+    await recountTracked(store.db);
+  });
+
   test('of what is not there, or from a date that is none', async () => {
     const said = async (path: string, query?: Record<string, string>) => {
       const { status, body } = await call(path, query);
