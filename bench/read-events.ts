@@ -159,7 +159,8 @@ export const eventFiles: Line = {
     const { size } = context;
     const [service, app] = [await context.service(), await eventsOf(context)];
     const build = (format: string, until = '') => withClient(context, (client) => rowsPerSecond(service, client, app, format, until));
-    const copy = () => withClient(context, (client) => bareRowsPerSecond(client, app, join(context.folder, 'bare-events.csv'), EVENTS[size]));
+    const file = join(context.folder, 'bare-events.csv');
+    const copy = () => withClient(context, (client) => bareRowsPerSecond(client, app, file, EVENTS[size]));
     yield* withPeak(memoryOf(csvTitle(size)), service, () => runsOf(context, async () =>
       atLeast(csvTitle(size), 'rows/s', await build('csv'), await copy(), 0.3)));
     const until = `&until_date=${untilAfter(context, IN_SHEET[size])}`;

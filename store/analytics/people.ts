@@ -50,8 +50,8 @@ export type EarlierId = { appId: number; id: string };
 const MAX_EARLIER_IDS = 1_000;
 
 /**
- * The ids that became this user, also by way of others, by the same rules as `personSql` counts them: each within an app, where the app says
- * so of one user only, and staff have not refused it. By user_aliases_by_user and the primary key of user_aliases.
+ * The ids that became this user, also by way of others, by the rules of `personSql`: each within an app, where the app says so of one user
+ * only, and staff have not refused it. By user_aliases_by_user and the primary key of user_aliases.
  */
 export async function listEarlierIds(db: Queryable, entityId: number, userId: string): Promise<EarlierId[]> {
   const counts = `a.decision IS DISTINCT FROM 'refused' AND NOT EXISTS (

@@ -122,7 +122,7 @@ function countRows(list: TrackedListName, entityId: number, filter: TrackedFilte
  */
 function countByDays(list: TrackedListName, entityId: number, filter: TrackedFilter): Statement | null {
   const { since, until, updatedSince, oneOf, person, details } = filter;
-  const isMore = updatedSince !== undefined || person !== undefined || details !== undefined || Object.values(oneOf).some((wanted) => wanted !== undefined);
+  const isMore = [updatedSince, person, details, ...Object.values(oneOf)].some((wanted) => wanted !== undefined);
   const days = list === 'devices' || isMore ? null : wholeDays(since, until);
   if (days === null) return null;
   const values: unknown[] = [entityId];
@@ -207,7 +207,7 @@ export async function* listGrouped(
   const columns = fields.map((field) => `${LISTS.events.fields[field]} AS ${field}`);
   const keys = fields.map((_, index) => index + 1).join(', ');
   const json = asTexts
-    ? `json_build_array(${[...fields.map((field) => `(${field === 'detail' ? detailText('g') : `g.${field}`})::text`), 'g.count'].join(', ')})`
+    ? `json_build_array(${fields.map((field) => `(${field === 'detail' ? detailText('g') : `g.${field}`})::text, `).join('')}g.count)`
     : `json_build_object(${['count', ...fields].map((name) => `'${name}', g.${name}`).join(', ')})`;
   yield* cursorRows<{ total: number; json: string | null }>(db,
     `WITH grouped AS MATERIALIZED (
@@ -223,7 +223,8 @@ function jsonOf<Name extends TrackedListName>(list: Name, fields: readonly ListF
   return `json_build_object(${fields.map((field) => `'${field}', ${expressions[field]}`).join(', ')})::text`;
 }
 
-const detailText = (row: string) => `CASE jsonb_typeof(${row}.detail) WHEN 'string' THEN ${row}.detail #>> '{}' ELSE ${row}.detail::text END`;
+const detailText = (row: string) =>
+  `CASE jsonb_typeof(${row}.detail) WHEN 'string' THEN ${row}.detail #>> '{}' ELSE ${row}.detail::text END`;
 
 /** What differs from the JSON where a field is a text: of lists their elements, of a detail that is a text the text itself. */
 const TEXTS: Record<string, string> = {

@@ -135,15 +135,16 @@ describe('events', () => {
     ]);
     await store.db.query(
       `INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id, decision) VALUES ($1, $2, $4, $3, NULL),
-         ($1, $2, 'anonymous-703', $4, NULL), ($1, $2, 'refused-703', $3, 'refused'), ($1, $2, 'two-703', $3, NULL), ($1, $2, 'two-703', 'x', NULL),
-         ($1, $5, 'elsewhere', $3, NULL)`, [world.entity.id, app.id, carla, early, other.id]);
+         ($1, $2, 'anonymous-703', $4, NULL), ($1, $2, 'refused-703', $3, 'refused'), ($1, $2, 'two-703', $3, NULL),
+         ($1, $2, 'two-703', 'x', NULL), ($1, $5, 'elsewhere', $3, NULL)`, [world.entity.id, app.id, carla, early, other.id]);
     const names = async (query: Record<string, string>) =>
       (await items(`users/${encodeURIComponent(carla)}/events`, { fields: 'name', ...query })).map(({ name }) => name);
     expect(await names({})).toEqual(['Own']);
     expect(await names({ aliases: 'true' })).toEqual(['Own', 'Earlier', 'Anonymous']);
     const first = await list(`users/${encodeURIComponent(carla)}/events`, { aliases: 'true', per_page: '2' });
     expect([first.total_items, (await follow(first.navigation.next)).items]).toMatchObject([3, [{ name: 'Anonymous' }]]);
-    await store.db.query(`DELETE FROM events WHERE entity_id = $1 AND happened_at BETWEEN '2026-10-03T12:00Z' AND '2026-10-09Z'`, [world.entity.id]);
+    await store.db.query(
+      `DELETE FROM events WHERE entity_id = $1 AND happened_at BETWEEN '2026-10-03T12:00Z' AND '2026-10-09Z'`, [world.entity.id]);
     await recountTracked(store.db);
   });
 
@@ -268,7 +269,8 @@ test('bad input is refused by its name, or leads to what the page of reading say
       items: [], item_count: 0, total_items: whole.total_items, navigation: { next: null } });
     const reversed = { since_date: '2026-10-03', until_date: '2026-10-01' };
     expect(await list(path, reversed)).toMatchObject({ items: [], total_items: 0, total_pages: 0 });
-    expect(await list(path, { since_date: '2026-10-02T00:00:00.001Z', until_date: '2026-10-02' })).toMatchObject({ items: [], total_items: 0 });
+    expect(await list(path, { since_date: '2026-10-02T00:00:00.001Z', until_date: '2026-10-02' }))
+      .toMatchObject({ items: [], total_items: 0 });
     expect(await list(path, { since_date: '0001-01-01', until_date: '9999-12-31T23:59:59.999Z' }))
       .toMatchObject({ total_items: whole.total_items });
   }
