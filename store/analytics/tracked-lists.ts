@@ -156,18 +156,27 @@ export async function* listTracked<Name extends TrackedListName>(
   for await (const entries of listTrackedPortions(db, list, entityId, filter, page)) yield* entries;
 }
 
-/** The same by portions. With `asTexts` an entry's `json` is an array of its fields as texts, as a file has them. */
+/**
+ * The same by portions, of which the next is read while one is used. With `asTexts` an entry's `json` is an array of its fields as texts, as a
+ * file has them.
+ */
 export async function* listTrackedPortions<Name extends TrackedListName>(
   db: Database, list: Name, entityId: number, filter: TrackedFilter, { fields, start, limit }: Page<Name>, asTexts = false,
 ): AsyncGenerator<TrackedEntry[]> {
-  let from = start;
-  for (let left = limit; left > 0;) {
-    const wanted = Math.min(left, PORTION);
-    const entries = await listPortion(db, list, entityId, filter, { fields, start: from, limit: wanted }, asTexts);
+  const portionFrom = (from: PageStart, left: number) => {
+    const portion = listPortion(db, list, entityId, filter, { fields, start: from, limit: Math.min(left, PORTION) }, asTexts);
+    portion.catch(() => {});      // of one that nobody waits for any more
+    return portion;
+  };
+  const upTo = 'upTo' in start ? start.upTo : null;
+  let left = limit;
+  for (let portion = portionFrom(start, left); ;) {
+    const entries = await portion;
+    left -= entries.length;
+    const isLast = entries.length < PORTION || left <= 0;
+    if (!isLast) portion = portionFrom({ after: entries.at(-1)!.keys, upTo }, left);
     yield entries;
-    if (entries.length < wanted) return;
-    left -= wanted;
-    from = { after: entries.at(-1)!.keys, upTo: 'upTo' in start ? start.upTo : null };
+    if (isLast) return;
   }
 }
 
