@@ -157,8 +157,8 @@ export async function* listTracked<Name extends TrackedListName>(
 }
 
 /**
- * The same by portions, of which the next is read while one is used. With `asTexts` an entry's `json` is an array of its fields as texts, as a
- * file has them.
+ * The same by portions, of which the next is read while one is used. With `asTexts` an entry's `json` is an array of its fields as texts,
+ * as a file has them.
  */
 export async function* listTrackedPortions<Name extends TrackedListName>(
   db: Database, list: Name, entityId: number, filter: TrackedFilter, { fields, start, limit }: Page<Name>, asTexts = false,
