@@ -9,6 +9,7 @@ import type { Line } from './line.ts';
 import { profiles } from './profiles.ts';
 import { singerCsv } from './singer.ts';
 import { warmStart } from './start.ts';
+import { eventFiles, eventPages } from './read-events.ts';
 import { postgresSync } from './syncs.ts';
 
 /** In the order in which they are measured, by one service that lives through all of them, as a user's does. */
@@ -25,5 +26,7 @@ export const LINES: readonly Line[] = [
   dailyExport,
   erasure,
   funnel,
+  eventPages,
+  eventFiles,    // the same events
   profiles,      // last: it empties the tables of the imports
 ];

@@ -15,6 +15,7 @@ import {
 } from '../../store/jobs/retention-across-entities.ts';
 import { ensurePartitionsAhead } from '../../store/tracking/event-partitions.ts';
 import { keepRetention } from '../../store/tracking/event-retention.ts';
+import { foldTrackedCounts } from '../../store/tracking/fold-tracked-counts.ts';
 import { atMostEach } from '../core/at-most-each.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { wakeFeed } from '../feed/wake-feed.ts';
@@ -30,7 +31,7 @@ const PENDING_SECONDS = 30;
 /** A pinned file gets its row within the same request; no request lasts this long. */
 const ORPHANED_AFTER_MS = 24 * 3_600_000;
 
-/** So long one sweep deletes what SDKs sent; the next goes on. Others wait to be started meanwhile. */
+/** So long one sweep folds counts, and deletes what SDKs sent; the next goes on. Others wait to be started meanwhile. */
 const RETENTION_MS = 5_000;
 
 export type SweepSteps = ReturnType<typeof sweepSteps>;
@@ -96,16 +97,22 @@ export const sweepSteps = (
     await deleteOldChanges(db);
   },
 
-  /** Makes the partitions of the months to come, and lets go of what SDKs sent when its time is over. */
+  /** Makes the partitions of the months to come, folds the counts of days, and deletes what SDKs sent when its time is over. */
   async keepEvents(): Promise<void> {
     await ensurePartitionsAhead(db, new Date());
-    const until = performance.now() + RETENTION_MS;
-    await keepRetention(db, new Date(), () => {
-      boundary('sweep: between deletions of events');
-      return performance.now() < until;
-    });
+    await foldTrackedCounts(db, timeLeft(() => boundary('sweep: between folds of counts')));
+    await keepRetention(db, new Date(), timeLeft(() => boundary('sweep: between deletions of events')));
   },
 });
+
+/** Whether RETENTION_MS from now are not over yet; each time it is asked, `pass` is called first. */
+function timeLeft(pass: () => void): () => boolean {
+  const until = performance.now() + RETENTION_MS;
+  return () => {
+    pass();
+    return performance.now() < until;
+  };
+}
 
 type Cleared = Pick<Dependencies, 'db' | 'files' | 'boundary'>;
 

@@ -117,7 +117,10 @@ export const listUserEvents = operation({
   summary: 'List the events of a user in all apps, oldest first',
   audits: 'read customer',
   params: z.object({ user_id: customerId }),
-  query: z.object({ ...eventQuery, device_ids: filter, application_ids: filter }),
+  query: z.object({
+    ...eventQuery, device_ids: filter, application_ids: filter,
+    aliases: queryFlag.optional().describe('Also the events of ids that an app has made this user (aliases), in that app'),
+  }),
 });
 
 export const listSessions = operation({

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import * as api from '../../api/analytics/tracked-lists.ts';
 import { type ListField, returnedFields, type TrackedListName } from '../../domain/analytics/tracked-lists.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
+import { listEarlierIds } from '../../store/analytics/people.ts';
 import {
-  countTracked, findHighestId, hasDevice, hasUser, listGrouped, listTracked,
+  countTracked, findHighestId, hasDevice, hasUser, listGrouped, listTracked, listTrackedPortions,
 } from '../../store/analytics/tracked-lists.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
 import { type Tx, write } from '../../store/core/database.ts';
@@ -52,10 +53,14 @@ const listEventsOfUser = route(api.listUserEvents, async ({ params, query, ...wh
   const apps = query.application_ids ? await listAppIds(db, entityId, query.application_ids) : null;
   if (!await hasUser(db, entityId, user)) refuse(404, 'not_found', 'User not found');
   const { isGrouped, filter } = eventFilter(query);
+  const earlier = query.aliases ? await listEarlierIds(db, entityId, user) : [];
   return listPage({ who, query, deps }, {
     list: 'events', isGrouped, path: `/api/users/${encodeURIComponent(user)}/events`,
-    filter: { ...filter, appIds: apps && [...apps.values()], oneOf: { ...filter.oneOf, device_id: query.device_ids, user_id: [user] } },
-    subject: { users: [user] },
+    filter: {
+      ...filter, appIds: apps && [...apps.values()], oneOf: { ...filter.oneOf, device_id: query.device_ids },
+      person: { userId: user, earlier },
+    },
+    subject: { users: [...new Set([user, ...earlier.map(({ id }) => id)])] },
   });
 });
 
@@ -110,17 +115,16 @@ async function pageInOrder<List extends TrackedListName>(
   const total = cursor?.total ?? await countTracked(db, list, entityId, filter);
   const fields = returnedFields(list, query.fields, false) as ListField<List>[];
   const start = cursor ? { after: cursor.after, upTo } : rowsOf({ page, per_page: perPage });
-  const found = listTracked(db, list, entityId, filter, { fields, start, limit: perPage + 1 });
+  const found = listTrackedPortions(db, list, entityId, filter, { fields, start, limit: perPage + 1 });
   let [count, last, next]: [number, string[], string | null] = [0, [], null];
   async function* items(): AsyncGenerator<JsonText> {
-    for await (const { json, keys } of found) {
-      if (count === perPage) {
-        next = sealCursor(deps, entityId, path, { total, page: page + 1, upTo, after: last });
-        return;
-      }
-      count += 1;
-      last = keys;
-      yield new JsonText(json);
+    for await (const portion of found) {
+      const shown = portion.slice(0, perPage - count);
+      count += shown.length;
+      last = shown.at(-1)?.keys ?? last;
+      if (portion.length > shown.length) next = sealCursor(deps, entityId, path, { total, page: page + 1, upTo, after: last });
+      // As one text: to wait for each of a thousand entries takes as long as to read them.
+      if (shown.length > 0) yield new JsonText(shown.map(({ json }) => json).join(','));
     }
   }
   return streamedResult('items', items(), {}, () => pageSummary(settings, path, { ...query, page }, { count, total, cursor: next }));

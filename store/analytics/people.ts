@@ -1,3 +1,5 @@
+import type { Queryable } from '../core/database.ts';
+
 /** How to tell whose an event is: `with` and `joins` go into a statement over rows `e` of events, $1 being the entity. */
 export type PersonSql = { with: string[]; joins: string; person: string };
 
@@ -39,6 +41,30 @@ function aliasesSql(apps: string): string {
       JOIN single s ON s.app_id = c.app_id AND s.previous_id = c.user_id AND s.user_id <> c.previous_id
       WHERE c.hops < ${MAX_HOPS})
     SELECT DISTINCT ON (app_id, previous_id) app_id, previous_id, user_id FROM chains ORDER BY app_id, previous_id, hops DESC)`;
+}
+
+/** An id that became another, and the app that says so. */
+export type EarlierId = { appId: number; id: string };
+
+/** Far above what people have; with an app's key one could write any number. */
+const MAX_EARLIER_IDS = 1_000;
+
+/**
+ * The ids that became this user, also by way of others, by the rules of `personSql`: each within an app, where the app says so of one user
+ * only, and staff have not refused it. By user_aliases_by_user and the primary key of user_aliases.
+ */
+export async function listEarlierIds(db: Queryable, entityId: number, userId: string): Promise<EarlierId[]> {
+  const counts = `a.decision IS DISTINCT FROM 'refused' AND NOT EXISTS (
+    SELECT FROM user_aliases o WHERE o.entity_id = $1 AND o.previous_id = a.previous_id AND o.app_id = a.app_id AND o.user_id <> a.user_id
+      AND o.decision IS DISTINCT FROM 'refused')`;
+  const { rows } = await db.query<{ app_id: number; previous_id: string }>(
+    `WITH RECURSIVE earlier AS (
+       SELECT a.app_id, a.previous_id FROM user_aliases a WHERE a.entity_id = $1 AND a.user_id = $2 AND a.app_id IS NOT NULL AND ${counts}
+       UNION
+       SELECT a.app_id, a.previous_id FROM earlier e
+       JOIN user_aliases a ON a.entity_id = $1 AND a.user_id = e.previous_id AND a.app_id = e.app_id AND ${counts})
+     SELECT app_id, previous_id FROM earlier LIMIT ${MAX_EARLIER_IDS}`, [entityId, userId]);
+  return rows.map(({ app_id: appId, previous_id: id }) => ({ appId, id }));
 }
 
 /**

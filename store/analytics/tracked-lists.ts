@@ -1,10 +1,12 @@
 import type { ListField, TrackedListName } from '../../domain/analytics/tracked-lists.ts';
+import { wholeDays } from '../../domain/analytics/day-period.ts';
 import { cursorRows } from '../core/cursor-rows.ts';
 import type { Database, Queryable } from '../core/database.ts';
 import { isoUtc } from '../core/iso-time.ts';
 import {
   crashesOfDevice, DEVICE_COLUMNS, EVENT_COLUMNS, LOCATION_COLUMNS, SESSION_COLUMNS, sessionsOfDevice, usersOfDevice,
 } from '../tracking/tracked-columns.ts';
+import type { EarlierId } from './people.ts';
 
 export type TrackedFilter = {
   /** The apps that entries may be of: one, some, or null for all of the entity. */
@@ -16,6 +18,8 @@ export type TrackedFilter = {
   updatedSince?: Date | undefined;
   /** By column: those with one of these values. */
   oneOf: Partial<Record<FilterColumn, readonly (string | number)[] | undefined>>;
+  /** Of events: those of a user, and in these apps those of ids that became the user, of users and devices. */
+  person?: { userId: string; earlier: readonly EarlierId[] } | undefined;
   /** Of events: whose detail, or one of its members, is one of these. */
   details?: readonly string[] | undefined;
 };
@@ -25,6 +29,15 @@ const FILTER_TYPES = {
   latitude: 'float8', longitude: 'float8', current_user_id: 'text',
 } as const;
 export type FilterColumn = keyof typeof FILTER_TYPES;
+
+/** What follows from a filter whose column no index has, and is found by one: sessions_by_subject, device_users_by_user. */
+const INDEXED: { [List in TrackedListName]?: Partial<Record<FilterColumn, (ids: string) => string>> } = {
+  sessions: { device_id: (ids) => `r.subject = ANY (ARRAY(SELECT 'd' || id FROM unnest(${ids}) AS given (id)))` },
+  devices: {
+    current_user_id: (ids) =>
+      `(r.app_id, r.device_id) IN (SELECT u.app_id, u.device_id FROM device_users u WHERE u.entity_id = $1 AND u.user_id = ANY (${ids}))`,
+  },
+};
 
 const APPLICATION = '(SELECT a.identifier FROM apps a WHERE a.entity_id = r.entity_id AND a.id = r.app_id)';
 
@@ -91,9 +104,39 @@ export type TrackedEntry = { json: string; keys: string[] };
 
 /** How many entries a filter finds. */
 export async function countTracked(db: Queryable, list: TrackedListName, entityId: number, filter: TrackedFilter): Promise<number> {
-  const { condition, values } = conditionOf(list, entityId, filter);
-  const { rows } = await db.query<{ count: number }>(`SELECT count(*) AS count FROM ${list} r WHERE ${condition}`, values);
+  const { statement, values } = countByDays(list, entityId, filter) ?? countRows(list, entityId, filter);
+  const { rows } = await db.query<{ count: number }>(statement, values);
   return rows[0]!.count;
+}
+
+type Statement = { statement: string; values: unknown[] };
+
+function countRows(list: TrackedListName, entityId: number, filter: TrackedFilter): Statement {
+  const { condition, values } = conditionOf(list, entityId, filter);
+  return { statement: `SELECT count(*) AS count FROM ${list} r WHERE ${condition}`, values };
+}
+
+/**
+ * Adds up the counts of whole days, by the primary key of tracked_counts, and counts what lies before and after them: in one statement, so
+ * that both are of one moment. Null: more is asked for than apps and times, or no whole day.
+ */
+function countByDays(list: TrackedListName, entityId: number, filter: TrackedFilter): Statement | null {
+  const { since, until, updatedSince, oneOf, person, details } = filter;
+  const isMore = [updatedSince, person, details, ...Object.values(oneOf)].some((wanted) => wanted !== undefined);
+  const days = list === 'devices' || isMore ? null : wholeDays(since, until);
+  if (days === null) return null;
+  const values: unknown[] = [entityId];
+  const add = (value: unknown) => `$${values.push(value)}`;
+  const [at, apps] = [LISTS[list].keys[0]![0], ofApps(filter, add)];
+  const [from, end] = [days.from && add(days.from), days.until && add(days.until)];
+  const dayOf = (midnight: string) => `(${midnight}::timestamptz AT TIME ZONE 'UTC')::date`;
+  const counted = `SELECT coalesce(sum(c.${list}), 0)::bigint FROM tracked_counts c
+    WHERE c.entity_id = $1 ${apps('c')} ${from ? `AND c.day >= ${dayOf(from)}` : ''} ${end ? `AND c.day < ${dayOf(end)}` : ''}`;
+  const rows = (bounds: string) => `SELECT count(*) FROM ${list} r WHERE r.entity_id = $1 ${apps('r')} AND ${bounds}`;
+  const parts = [counted];
+  if (from) parts.push(rows(`${at} >= ${add(since)} AND ${at} < ${from}`));
+  if (end) parts.push(rows(`${at} >= ${end} AND ${at} <= ${add(until)}`));
+  return { statement: `SELECT ${parts.map((part) => `(${part})`).join(' + ')} AS count`, values };
 }
 
 /** The highest id that any entry of the list has now; null: its entries are not numbered. */
@@ -113,18 +156,27 @@ export async function* listTracked<Name extends TrackedListName>(
   for await (const entries of listTrackedPortions(db, list, entityId, filter, page)) yield* entries;
 }
 
-/** The same by portions. With `asTexts` an entry's `json` is an array of its fields as texts, as a file has them. */
+/**
+ * The same by portions, of which the next is read while one is used. With `asTexts` an entry's `json` is an array of its fields as texts,
+ * as a file has them.
+ */
 export async function* listTrackedPortions<Name extends TrackedListName>(
   db: Database, list: Name, entityId: number, filter: TrackedFilter, { fields, start, limit }: Page<Name>, asTexts = false,
 ): AsyncGenerator<TrackedEntry[]> {
-  let from = start;
-  for (let left = limit; left > 0;) {
-    const wanted = Math.min(left, PORTION);
-    const entries = await listPortion(db, list, entityId, filter, { fields, start: from, limit: wanted }, asTexts);
+  const portionFrom = (from: PageStart, left: number) => {
+    const portion = listPortion(db, list, entityId, filter, { fields, start: from, limit: Math.min(left, PORTION) }, asTexts);
+    portion.catch(() => {});      // of one that nobody waits for any more
+    return portion;
+  };
+  const upTo = 'upTo' in start ? start.upTo : null;
+  let left = limit;
+  for (let portion = portionFrom(start, left); ;) {
+    const entries = await portion;
+    left -= entries.length;
+    const isLast = entries.length < PORTION || left <= 0;
+    if (!isLast) portion = portionFrom({ after: entries.at(-1)!.keys, upTo }, left);
     yield entries;
-    if (entries.length < wanted) return;
-    left -= wanted;
-    from = { after: entries.at(-1)!.keys, upTo: 'upTo' in start ? start.upTo : null };
+    if (isLast) return;
   }
 }
 
@@ -152,19 +204,24 @@ async function listPortion<Name extends TrackedListName>(
   return rows;
 }
 
-/** Each combination of the fields with its `count`, as JSON, in the order of the fields; and how many combinations there are. */
+/**
+ * Each combination of the fields with its `count`, as JSON, in the order of the fields; and how many combinations there are. With `asTexts`
+ * it is an array: the fields as texts, as a file has them, and the count.
+ */
 export async function* listGrouped(
   db: Database, entityId: number, filter: TrackedFilter,
-  { fields, offset, limit }: { fields: readonly ListField<'events'>[]; offset: number; limit: number | null },
+  { fields, offset, limit }: { fields: readonly ListField<'events'>[]; offset: number; limit: number | null }, asTexts = false,
 ): AsyncGenerator<{ total: number; json: string | null }> {
   const { condition, values } = conditionOf('events', entityId, filter);
   const columns = fields.map((field) => `${LISTS.events.fields[field]} AS ${field}`);
   const keys = fields.map((_, index) => index + 1).join(', ');
-  const members = ['count', ...fields].map((name) => `'${name}', g.${name}`).join(', ');
+  const json = asTexts
+    ? `json_build_array(${fields.map((field) => `(${field === 'detail' ? detailText('g') : `g.${field}`})::text, `).join('')}g.count)`
+    : `json_build_object(${['count', ...fields].map((name) => `'${name}', g.${name}`).join(', ')})`;
   yield* cursorRows<{ total: number; json: string | null }>(db,
     `WITH grouped AS MATERIALIZED (
        SELECT ${[...columns, 'count(*) AS count'].join(', ')} FROM events r WHERE ${condition} ${keys === '' ? '' : `GROUP BY ${keys}`})
-     SELECT t.total, CASE WHEN g.count IS NOT NULL THEN json_build_object(${members})::text END AS json
+     SELECT t.total, CASE WHEN g.count IS NOT NULL THEN ${json}::text END AS json
      FROM (SELECT count(*) AS total FROM grouped) t
      LEFT JOIN (SELECT * FROM grouped ${keys === '' ? '' : `ORDER BY ${keys}`} OFFSET $${values.length + 1} LIMIT $${values.length + 2}) g
        ON true`, [...values, offset, limit]);
@@ -175,11 +232,14 @@ function jsonOf<Name extends TrackedListName>(list: Name, fields: readonly ListF
   return `json_build_object(${fields.map((field) => `'${field}', ${expressions[field]}`).join(', ')})::text`;
 }
 
+const detailText = (row: string) =>
+  `CASE jsonb_typeof(${row}.detail) WHEN 'string' THEN ${row}.detail #>> '{}' ELSE ${row}.detail::text END`;
+
 /** What differs from the JSON where a field is a text: of lists their elements, of a detail that is a text the text itself. */
 const TEXTS: Record<string, string> = {
   segments: 'NULL',
   users: `(SELECT string_agg(u ->> 'user_id', ';') FROM json_array_elements(seen.users) u)`,
-  detail: `CASE jsonb_typeof(r.detail) WHEN 'string' THEN r.detail #>> '{}' ELSE r.detail::text END`,
+  detail: detailText('r'),
 };
 
 function textsOf<Name extends TrackedListName>(list: Name, fields: readonly ListField<Name>[]): string {
@@ -191,16 +251,18 @@ function conditionOf(list: TrackedListName, entityId: number, filter: TrackedFil
   const at = LISTS[list].keys[0]![0];
   const values: unknown[] = [entityId];
   const add = (value: unknown) => `$${values.push(value)}`;
-  const conditions = ['r.entity_id = $1'];
-  // One app by =, so that the primary key has its entries in order.
-  if (filter.appIds?.length === 1) conditions.push(`r.app_id = ${add(filter.appIds[0])}`);
-  else if (filter.appIds) conditions.push(`r.app_id = ANY (${add(filter.appIds)}::integer[])`);
+  const conditions = [`r.entity_id = $1 ${ofApps(filter, add)('r')}`];
   if (filter.since) conditions.push(`${at} >= ${add(filter.since)}`);
   if (filter.until) conditions.push(`${at} <= ${add(filter.until)}`);
   if (filter.updatedSince) conditions.push(`r.received_at >= ${add(filter.updatedSince)}`);
   for (const [column, wanted] of Object.entries(filter.oneOf)) {
-    if (wanted) conditions.push(`r.${column} = ANY (${add(wanted)}::${FILTER_TYPES[column as FilterColumn]}[])`);
+    if (!wanted) continue;
+    const ids = `${add(wanted)}::${FILTER_TYPES[column as FilterColumn]}[]`;
+    conditions.push(`r.${column} = ANY (${ids})`);
+    const indexed = INDEXED[list]?.[column as FilterColumn];
+    if (indexed) conditions.push(indexed(ids));
   }
+  if (filter.person) conditions.push(ofPerson(filter.person, add));
   if (filter.details) {
     const details = add(filter.details);
     conditions.push(`CASE jsonb_typeof(r.detail)
@@ -208,6 +270,20 @@ function conditionOf(list: TrackedListName, entityId: number, filter: TrackedFil
       ELSE r.detail #>> '{}' = ANY (${details}::text[]) END`);
   }
   return { condition: conditions.join(' AND '), values };
+}
+
+/** By events_by_user and events_by_device; an id counts in the app that says what it became. */
+function ofPerson({ userId, earlier }: NonNullable<TrackedFilter['person']>, add: (value: unknown) => string): string {
+  const [user, apps, ids] = [add(userId), add(earlier.map(({ appId }) => appId)), add(earlier.map(({ id }) => id))];
+  return `(r.user_id = ${user} OR (r.user_id = ANY (${ids}::text[]) OR r.user_id IS NULL AND r.device_id = ANY (${ids}::text[]))
+    AND (r.app_id, coalesce(r.user_id, r.device_id)) IN (SELECT * FROM unnest(${apps}::integer[], ${ids}::text[])))`;
+}
+
+/** The condition on a row's app. One app by =, so that the primary key has its entries in order. */
+function ofApps({ appIds }: TrackedFilter, add: (value: unknown) => string): (row: string) => string {
+  if (!appIds) return () => '';
+  const wanted = appIds.length === 1 ? `= ${add(appIds[0])}` : `= ANY (${add(appIds)}::integer[])`;
+  return (row) => `AND ${row}.app_id ${wanted}`;
 }
 
 /** Whether an app has seen the device. */

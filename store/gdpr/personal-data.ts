@@ -55,6 +55,7 @@ export const withoutPersonalData = [
   'server_keys', 'key_lookups',
   'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'connections', 'keys/',
   'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'event_definitions', 'event_messages', 'ingested_batches',
+  'tracked_counts',
   'push_certificates', 'labels', 'label_targets', 'funnels', 'segments', 'segment_uses', 'segment_members',
   'campaigns', 'sends', 'send_campaigns', 'send_messages', 'attempts', 'campaign_days', 'campaign_people', 'report_rollups', 'send_paces',
   'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',

@@ -3,6 +3,7 @@ import { write } from '../../../store/core/database.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { personId } from '../../harness/core/people.ts';
+import { recountTracked } from '../../harness/tracking/recount-tracked.ts';
 import { sampleActivity } from '../../harness/tracking/sdk-samples.ts';
 import { useServer } from '../http/use-server.ts';
 
@@ -27,6 +28,7 @@ async function insertEvents(events: { at: string; name?: string; device?: string
        VALUES ($1, $2, $3, 77, $4, $5, 2, $6, $7, $8)`,
       [world.entity.id, app.id, at, device ?? null, user ?? null, name, detail ?? null, offset ?? null]);
   }
+  await recountTracked(store.db);
 }
 
 beforeAll(async () => {
@@ -112,6 +114,7 @@ describe('events', () => {
     expect(last).toMatchObject({ total_items: 7, item_count: 2 });
     expect((await call(events(), { cursor: 'none' })).body.messages[0].element).toBe('cursor');
     await store.db.query(`DELETE FROM events WHERE entity_id = $1 AND name IN ('Late', 'New')`, [world.entity.id]);
+    await recountTracked(store.db);
   });
 
   test('of a device, and of a user in all apps', async () => {
@@ -120,6 +123,29 @@ describe('events', () => {
     expect(await items(`users/${encodeURIComponent(ANNE)}/events`, { fields: 'name' })).toHaveLength(4);
     expect(await items(`users/${encodeURIComponent(ANNE)}/events`, { application_ids: other.identifier })).toHaveLength(1);
     expect(await items(`users/${encodeURIComponent(ANNE)}/events`, { application_ids: 'app_none' })).toHaveLength(0);
+  });
+
+  test('of a user, asked for with aliases, are also those of ids that became the user where an app says so', async () => {
+    const [carla, early] = [personId(703), personId(704)];
+    await insertEvents([
+      { at: '2026-10-04T00:00:00Z', user: carla, name: 'Own' }, { at: '2026-10-05T00:00:00Z', user: early, name: 'Earlier' },
+      { at: '2026-10-06T00:00:00Z', device: 'anonymous-703', name: 'Anonymous' },
+      { at: '2026-10-07T00:00:00Z', device: 'anonymous-703', user: BEN, name: 'Another person' },
+      { at: '2026-10-08T00:00:00Z', user: 'refused-703', name: 'Refused' }, { at: '2026-10-08T00:00:00Z', user: 'two-703', name: 'Of two' },
+    ]);
+    await store.db.query(
+      `INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id, decision) VALUES ($1, $2, $4, $3, NULL),
+         ($1, $2, 'anonymous-703', $4, NULL), ($1, $2, 'refused-703', $3, 'refused'), ($1, $2, 'two-703', $3, NULL),
+         ($1, $2, 'two-703', 'x', NULL), ($1, $5, 'elsewhere', $3, NULL)`, [world.entity.id, app.id, carla, early, other.id]);
+    const names = async (query: Record<string, string>) =>
+      (await items(`users/${encodeURIComponent(carla)}/events`, { fields: 'name', ...query })).map(({ name }) => name);
+    expect(await names({})).toEqual(['Own']);
+    expect(await names({ aliases: 'true' })).toEqual(['Own', 'Earlier', 'Anonymous']);
+    const first = await list(`users/${encodeURIComponent(carla)}/events`, { aliases: 'true', per_page: '2' });
+    expect([first.total_items, (await follow(first.navigation.next)).items]).toMatchObject([3, [{ name: 'Anonymous' }]]);
+    await store.db.query(
+      `DELETE FROM events WHERE entity_id = $1 AND happened_at BETWEEN '2026-10-03T12:00Z' AND '2026-10-09Z'`, [world.entity.id]);
+    await recountTracked(store.db);
   });
 
   test('of what is not there, or from a date that is none', async () => {
@@ -218,4 +244,52 @@ test('locations come in order of time, filtered by exact degrees', async () => {
     .toEqual([{ location_id: expect.any(String), latitude: 48.85 }]);
   expect(await items(path, { latitude: '48.8' })).toEqual([]);
   expect((await call(path, { latitude: 'north' })).body.messages[0].element).toBe('latitude');
+});
+
+test('bad input is refused by its name, or leads to what the page of reading says, for lists and their files alike', async () => {
+  const said = async (path: string, query: Record<string, string>) => {
+    const { status, body } = await call(path, query);
+    return [status, body.error_message, body.messages?.[0]?.element];
+  };
+  for (const name of ['events', 'sessions', 'locations']) {
+    for (const path of [`apps/${app.identifier}/${name}`, `apps/${app.identifier}/${name}_export.csv`]) {
+      for (const end of ['since_date', 'until_date']) {
+        for (const date of ['', 'tomorrow', '2026-02-29', '2026-13-01T00:00:00Z', '1793491200', '2026-10-01T25:00:00Z', '+275760-09-13']) {
+          expect([path, date, ...(await said(path, { [end]: date })).slice(0, 2)]).toEqual([path, date, 400, 'Wrong date format']);
+        }
+      }
+      expect(await said(path, { fields: 'date' })).toEqual([400, expect.stringMatching('date_utc|start_date_utc'), 'fields']);
+    }
+    const path = `apps/${app.identifier}/${name}`;
+    const whole = await list(path);
+    expect(whole.total_items).toBeGreaterThan(0);
+    for (const [asked, ignored] of [['page', '0'], ['page', '-1'], ['page', '1.5'], ['page', '1e3'], ['page', '1000001'], ['per_page', '0'],
+      ['per_page', '10001'], ['per_page', 'all']] as const) expect(await list(path, { [asked]: ignored })).toEqual(whole);
+    expect(await list(path, { page: '1000000' })).toMatchObject({
+      items: [], item_count: 0, total_items: whole.total_items, navigation: { next: null } });
+    const reversed = { since_date: '2026-10-03', until_date: '2026-10-01' };
+    expect(await list(path, reversed)).toMatchObject({ items: [], total_items: 0, total_pages: 0 });
+    expect(await list(path, { since_date: '2026-10-02T00:00:00.001Z', until_date: '2026-10-02' }))
+      .toMatchObject({ items: [], total_items: 0 });
+    expect(await list(path, { since_date: '0001-01-01', until_date: '9999-12-31T23:59:59.999Z' }))
+      .toMatchObject({ total_items: whole.total_items });
+  }
+  expect(await list(events(), { group: 'true', fields: 'name', since_date: '2026-10-03', until_date: '2026-10-01' }))
+    .toMatchObject({ items: [], total_items: 0 });
+  expect(await said(events(), { group: 'maybe' })).toEqual([400, expect.any(String), 'group']);
+  expect(await said(`apps/${app.identifier}/devices`, { updated_since: 'today' })).toEqual([400, expect.any(String), 'updated_since']);
+});
+
+test('a filter takes as many ids as an address holds; a longer one is refused with the limit', async () => {
+  const url = await server.app.listen({ port: 0, host: '127.0.0.1' });
+  const ask = async (ids: string[]) => {
+    const reply = await fetch(`${url}/api/${events()}?user_ids=${[...ids, encodeURIComponent(ANNE)].join(',')}&fields=name`, {
+      headers: { authorization: `Token ${world.token}` } });
+    return { status: reply.status, body: await reply.json() as { result: { total_items: number }; error_message: string } };
+  };
+  const many = await ask(Array.from({ length: 2_500 }, (_, at) => `u${at}`));
+  expect([many.status, many.body.result.total_items]).toEqual([200, 3]);
+  const tooMany = await ask(Array.from({ length: 100_000 }, (_, at) => `user-${at}`));
+  expect([tooMany.status, tooMany.body.error_message])
+    .toEqual([431, 'The address and the headers are larger than 16 KiB: ask for fewer values at once']);
 });

@@ -77,6 +77,13 @@ describe('a file', () => {
     expect(rows).toEqual([{ name: 'Application Crashed', count: '3' }, { name: 'Tapped', count: '2500' }]);
   });
 
+  it('keeps the digits of a detail in a workbook of groups', async () => {
+    const book = read(await fileOf('events_export.xlsx?group=true&fields=detail&names=Tapped&until_date=2026-11-06'));
+    const rows = utils.sheet_to_json<{ detail?: string; count: number }>(book.Sheets[book.SheetNames[0]!]!);
+    expect(rows.map(({ detail, count }) => [detail, count])).toEqual(expect.arrayContaining([
+      ['{"note": "a\\nb", "price": 12345678901234567890.10}', 833], ['plain, text', 834], [undefined, 833]]));
+  });
+
   it('is a workbook by default, in which no text is a formula', async () => {
     for (const path of ['devices_export', 'devices_export.xlsx']) {
       const book = read(await fileOf(`${path}?fields=current_user_id,number_of_sessions`));
