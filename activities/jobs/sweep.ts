@@ -9,7 +9,7 @@ import { deleteFileJob, isFileOfJob, listExpiredFiles } from '../../store/files/
 import { isArchiveNamed } from '../../store/gdpr/archives-across-entities.ts';
 import { listRunningJobs, listUnclaimedJobs, resetJob } from '../../store/jobs/jobs-across-entities.ts';
 import {
-  deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteOldChanges, deleteOldExportRuns, deleteOldFeedRequests,
+  deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteOldChanges, deleteOldExportRuns, deleteOldFeedRequests, deleteOldMembers,
   deleteOldRequests, deleteOldSyncRuns, deleteRemains, isFileOfImport, listEntitiesWithPendingCustomers,
   listExpiredImports, listWaitingFeeds,
 } from '../../store/jobs/retention-across-entities.ts';
@@ -86,6 +86,7 @@ export const sweepSteps = (
     await files.deleteUnfinished(new Date());
     await deleteDryRunRemains(db);
     await deleteRemains(db);
+    await deleteOldMembers(db);
     await deleteExpiredTokens(db);
     await deleteOldAttempts(db);
     await deleteExpiredAccountLinks(db);

@@ -1,4 +1,6 @@
 import { auditLog } from '../accounts/personal-data/audit-log.ts';
+import { segmentMembers } from '../analytics/personal-data/segment-members.ts';
+import { segments } from '../analytics/personal-data/segments.ts';
 import { attributeChangeLog } from '../attributes/personal-data/attribute-change-log.ts';
 import { attributeValues } from '../attributes/personal-data/attribute-values.ts';
 import { customers } from '../attributes/personal-data/customers.ts';
@@ -39,13 +41,13 @@ import { tombstones } from './personal-data/tombstones.ts';
 /**
  * Every location that may hold something about a customer, in the order in which somebody is erased: the change log before
  * the customers, which are added from it, and batches before the records and errors that come of them; heads before the
- * sessions, and devices before who used them, by which they are found; files after the tables that they are built from; archives before
+ * sessions, and devices and members of segments before who used the devices, by which they are found; files after the tables that they are built from; archives before
  * the rows that name their files. A new table or file area joins here, or the list below.
  */
 export const personalData: PersonalDataLocation[] = [
   attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches, syncPinnedBatches, syncRecords,
-  syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, devices, deviceUsers, userAliases, crashes,
-  refusedCalls, liveCalls, fileJobs, files, idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers,
+  syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, segments, segmentMembers, devices, deviceUsers,
+  userAliases, crashes, refusedCalls, liveCalls, fileJobs, files, idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers,
   gdprRequestPeople, gdprHolds, auditLog, tombstones, tombstoneBatches, gdprReceipts,
 ];
 
@@ -55,7 +57,7 @@ export const withoutPersonalData = [
   'server_keys', 'key_lookups',
   'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'connections', 'keys/',
   'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'event_definitions', 'event_messages', 'ingested_batches',
-  'push_certificates', 'labels', 'label_targets', 'funnels', 'segments', 'segment_uses', 'segment_members',
+  'push_certificates', 'labels', 'label_targets', 'funnels', 'segment_uses',
   'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
   'data_exporters', 'export_runs', 'run_alerts', 'export_records', 'export_files',
   // Names nobody: of people there are ids in gdpr_request_people, and keyed hashes for exporters' lists, which go with the request.

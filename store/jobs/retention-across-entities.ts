@@ -64,6 +64,24 @@ export async function deleteRemains(db: Database): Promise<void> {
   }
 }
 
+/** The members of segments that are deleted, alone or with their app. */
+export async function deleteOldMembers(db: Database): Promise<void> {
+  // From one segment's first member to the next segment's, by the primary key.
+  const { rows } = await db.query<{ entity_id: number; id: number }>(
+    `WITH RECURSIVE found AS (
+       (SELECT entity_id, segment_id FROM segment_members ORDER BY entity_id, segment_id LIMIT 1)
+       UNION ALL
+       SELECT n.* FROM found f CROSS JOIN LATERAL (
+         SELECT entity_id, segment_id FROM segment_members m WHERE (m.entity_id, m.segment_id) > (f.entity_id, f.segment_id)
+         ORDER BY entity_id, segment_id LIMIT 1) n)
+     SELECT entity_id, segment_id AS id FROM found f
+     WHERE NOT EXISTS (SELECT FROM segments s WHERE s.entity_id = f.entity_id AND s.id = f.segment_id)`);
+  for (const { entity_id: entityId, id } of rows) {
+    await inBatches(db, `DELETE FROM segment_members WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM segment_members WHERE entity_id = $1 AND segment_id = $2 LIMIT ${BATCH}))`, [entityId, id]);
+  }
+}
+
 export async function deleteExpiredTokens(db: Queryable): Promise<void> {
   await db.query('DELETE FROM tokens WHERE expires_at < now()');
 }

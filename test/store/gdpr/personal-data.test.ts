@@ -23,6 +23,7 @@ import { insertBatch } from '../../../store/syncs/sync-batches.ts';
 import { insertLogLines } from '../../../store/syncs/sync-log.ts';
 import type { Sync } from '../../../store/syncs/sync-record.ts';
 import { upsertRecords } from '../../../store/syncs/sync-records.ts';
+import { attributesFilter, insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { accountPost } from '../../harness/accounts/accounts.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
@@ -208,7 +209,9 @@ async function samplePerson(world: World, number: number): Promise<Person> {
     await insertFeedRequest(tx, entity.id, { sorId: sor.id, version: 3, valuesIn: 2, body: JSON.stringify(values) });
     await insertAuditEntry(tx, entity.id, { actorKind: 'system', action: 'read', subjectKind: 'customer', customerHash });
     await sampleSyncs(tx, world, customerId);
-    await sampleSdkData(tx, entity.id, { appId: await sampleApp(tx, entity.id), userId: customerId, deviceId: `device-${number}` });
+    const appId = await sampleApp(tx, entity.id);
+    await sampleSdkData(tx, entity.id, { appId, userId: customerId, deviceId: `device-${number}` });
+    await insertSampleSegment(tx, entity.id, { appId, filters: attributesFilter(sor.identifier, [customerId]), people: [`u${customerId}`] });
     await tx.query('INSERT INTO tombstones (entity_id, customer_hash) VALUES ($1, $2)', [entity.id, customerHash]);
     await sampleRequests(tx, world, { customerId, customerHash });
     await sampleFile(tx, world, customerId);
