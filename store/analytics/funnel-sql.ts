@@ -98,10 +98,15 @@ const bit = (number: number) => `(1::bigint << ${number})`;
 function refinedMask({ details }: FunnelQuery, add: AddParameter): string {
   return details.reduce((mask, objects, step) => {
     if (objects.length === 0) return mask;
-    const any = objects.map((pairs) => Object.entries(pairs).map(([key, value]) => pairSql(key, value, add)).join(' AND ') || 'true');
-    return `(${mask} & CASE WHEN k.mask & ${bit(step)} <> 0 AND (${any.map((all) => `(${all})`).join(' OR ')}) IS NOT TRUE
+    return `(${mask} & CASE WHEN k.mask & ${bit(step)} <> 0 AND (${detailsSql(objects, add)}) IS NOT TRUE
       THEN ~${bit(step)} ELSE -1 END)`;
   }, 'k.mask');
+}
+
+/** Whether the detail of an event `e` matches one of these objects. */
+export function detailsSql(objects: readonly DetailPairs[], add: AddParameter): string {
+  const any = objects.map((pairs) => Object.entries(pairs).map(([key, value]) => pairSql(key, value, add)).join(' AND ') || 'true');
+  return any.map((all) => `(${all})`).join(' OR ');
 }
 
 /** A number is also found as a text. */

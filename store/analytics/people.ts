@@ -49,3 +49,8 @@ export const personOfDevice = (d: string): string => `coalesce('u' || ${d}.last_
   SELECT 'u' || min(u.user_id) FROM device_users u
   WHERE u.entity_id = ${d}.entity_id AND u.app_id = ${d}.app_id AND u.device_id = ${d}.device_id
   HAVING count(*) = 1), 'd' || ${d}.device_id)`;
+
+/** The same, faster for many devices: `only_users` is that of `personSql`, and `onlyUserOfDevice` among the joins. */
+export const personWithOnlyUser = (d: string): string => `coalesce('u' || ${d}.last_user_id, 'u' || o.user_id, 'd' || ${d}.device_id)`;
+export const onlyUserOfDevice = (d: string): string =>
+  `LEFT JOIN only_users o ON o.app_id = ${d}.app_id AND o.device_id = CASE WHEN ${d}.last_user_id IS NULL THEN ${d}.device_id END`;
