@@ -1,7 +1,7 @@
 import { groupedSince } from '../../domain/analytics/tracked-lists.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { AuditEntry } from '../../store/accounts/audit-log.ts';
-import { listSegmentRefs, type SegmentRef } from '../../store/analytics/segment-members.ts';
+import { listSegmentRefs, type SegmentRef } from '../../store/analytics/segment-devices.ts';
 import type { TrackedFilter } from '../../store/analytics/tracked-lists.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';

@@ -52,3 +52,8 @@ export const personOfEvent = (e: string): string => `coalesce('u' || ${e}.user_i
 
 /** Whose a device is, as a person: its last user; else its only user; else the device itself. `d` is a row of devices. */
 export const personOfDevice = (d: string): string => `coalesce('u' || ${d}.last_user_id, ${onlyUser(d)}, 'd' || ${d}.device_id)`;
+
+/** The same, faster for many devices: `only_users` is that of `personSql`, and `onlyUserOfDevice` among the joins. */
+export const personWithOnlyUser = (d: string): string => `coalesce('u' || ${d}.last_user_id, 'u' || o.user_id, 'd' || ${d}.device_id)`;
+export const onlyUserOfDevice = (d: string): string =>
+  `LEFT JOIN only_users o ON o.app_id = ${d}.app_id AND o.device_id = CASE WHEN ${d}.last_user_id IS NULL THEN ${d}.device_id END`;

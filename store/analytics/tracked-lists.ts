@@ -9,7 +9,7 @@ import {
 import { personOfDevice, personOfEvent } from './people.ts';
 import {
   devicesOfSegment, type FewMembers, findFewMembers, isMember, SEGMENT_IDS_OF_DEVICE, segmentsOfDevice,
-} from './segment-members.ts';
+} from './segment-devices.ts';
 
 export type TrackedFilter = {
   /** The apps that entries may be of: one, some, or null for all of the entity. */

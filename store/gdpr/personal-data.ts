@@ -41,8 +41,8 @@ import { tombstones } from './personal-data/tombstones.ts';
 /**
  * Every location that may hold something about a customer, in the order in which somebody is erased: the change log before
  * the customers, which are added from it, and batches before the records and errors that come of them; heads before the
- * sessions, and devices and members of segments before who used the devices, by which they are found; files after the tables that they are built from; archives before
- * the rows that name their files. A new table or file area joins here, or the list below.
+ * sessions, and devices and members of segments before who used which device, by which they are found; files after the tables that they
+ * are built from; archives before the rows that name their files. A new table or file area joins here, or the list below.
  */
 export const personalData: PersonalDataLocation[] = [
   attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches, syncPinnedBatches, syncRecords,

@@ -64,24 +64,6 @@ export async function deleteRemains(db: Database): Promise<void> {
   }
 }
 
-/** The members of segments that are deleted, alone or with their app. */
-export async function deleteOldMembers(db: Database): Promise<void> {
-  // From one segment's first member to the next segment's, by the primary key.
-  const { rows } = await db.query<{ entity_id: number; id: number }>(
-    `WITH RECURSIVE found AS (
-       (SELECT entity_id, segment_id FROM segment_members ORDER BY entity_id, segment_id LIMIT 1)
-       UNION ALL
-       SELECT n.* FROM found f CROSS JOIN LATERAL (
-         SELECT entity_id, segment_id FROM segment_members m WHERE (m.entity_id, m.segment_id) > (f.entity_id, f.segment_id)
-         ORDER BY entity_id, segment_id LIMIT 1) n)
-     SELECT entity_id, segment_id AS id FROM found f
-     WHERE NOT EXISTS (SELECT FROM segments s WHERE s.entity_id = f.entity_id AND s.id = f.segment_id)`);
-  for (const { entity_id: entityId, id } of rows) {
-    await inBatches(db, `DELETE FROM segment_members WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM segment_members WHERE entity_id = $1 AND segment_id = $2 LIMIT ${BATCH}))`, [entityId, id]);
-  }
-}
-
 export async function deleteExpiredTokens(db: Queryable): Promise<void> {
   await db.query('DELETE FROM tokens WHERE expires_at < now()');
 }
@@ -213,4 +195,27 @@ export async function deleteOldSyncRuns(db: Database): Promise<void> {
       `DELETE FROM syncs s WHERE entity_id = $1 AND id = $2 AND NOT has_copies
          AND NOT EXISTS (SELECT FROM sync_runs r WHERE r.entity_id = $1 AND r.sync_id = $2)`, [entityId, id]);
   }
+}
+
+/** The members of segments that were deleted. Each segment that has members costs one look into their key. */
+export async function deleteMembersOfDeleted(db: Database): Promise<void> {
+  const { rows } = await db.query<{ entity_id: number; segment_id: number }>(
+    `WITH RECURSIVE held AS (
+       (SELECT entity_id, segment_id FROM segment_members ORDER BY entity_id, segment_id LIMIT 1)
+       UNION ALL
+       SELECT next.* FROM held h CROSS JOIN LATERAL (
+         SELECT m.entity_id, m.segment_id FROM segment_members m
+         WHERE (m.entity_id, m.segment_id) > (h.entity_id, h.segment_id) ORDER BY m.entity_id, m.segment_id LIMIT 1) next)
+     SELECT h.* FROM held h WHERE NOT EXISTS (SELECT FROM segments s WHERE s.entity_id = h.entity_id AND s.id = h.segment_id)`);
+  for (const { entity_id: entityId, segment_id: id } of rows) {
+    await inBatches(db, `DELETE FROM segment_members WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM segment_members WHERE entity_id = $1 AND segment_id = $2 ORDER BY person LIMIT ${BATCH}))`, [entityId, id]);
+  }
+}
+
+/** Entities with a segment whose refresh has been due for more than `graceSeconds`. */
+export async function listEntitiesWithDueSegments(db: Queryable, graceSeconds: number): Promise<number[]> {
+  const { rows } = await db.query<{ entity_id: number }>(
+    `SELECT DISTINCT entity_id FROM segments WHERE refresh_wanted_at < now() - make_interval(secs => $1)`, [graceSeconds]);
+  return rows.map((row) => row.entity_id);
 }

@@ -1,4 +1,4 @@
-import { SEGMENT_IDS_OF_DEVICE } from '../../analytics/segment-members.ts';
+import { SEGMENT_IDS_OF_DEVICE } from '../../analytics/segment-devices.ts';
 import { crashesOfDevice, DEVICE_COLUMNS, sessionsOfDevice, usersOfDevice } from '../../tracking/tracked-columns.ts';
 import { type ExportScope, literal } from './export-scope.ts';
 import { ofApps } from './of-apps.ts';
