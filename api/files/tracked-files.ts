@@ -22,8 +22,9 @@ export const [exportDevices, exportDevicesAs] = fileExport({
 });
 
 export const [exportSegmentDevices, exportSegmentDevicesAs] = fileExport({
-  ...SHARED, id: 'exportSegmentDevices', path: '/api/segments/:segment_identifier/devices_export', summary: 'Export the devices of a segment',
-  audits: ['export segment', 'export customer'], params: listSegmentDevices.params!, query: listSegmentDevices.query!.omit(PAGED),
+  ...SHARED, id: 'exportSegmentDevices', path: '/api/segments/:segment_identifier/devices_export',
+  summary: 'Export the devices of a segment', audits: ['export segment', 'export customer'],
+  params: listSegmentDevices.params!, query: listSegmentDevices.query!.omit(PAGED),
 });
 
 export const [exportLocations, exportLocationsAs] = fileExport({

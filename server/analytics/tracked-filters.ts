@@ -53,7 +53,8 @@ export function sessionsOfApp(
     device_id: query.device_ids, user_id: query.user_ids, app_version: query.app_versions, country: query.countries, lang: query.langs,
   };
   return {
-    filter: { appIds: [app.id], since: query.since_date, until: query.until_date, oneOf }, subject: subjectOf({ app: app.identifier }, query),
+    filter: { appIds: [app.id], since: query.since_date, until: query.until_date, oneOf },
+    subject: subjectOf({ app: app.identifier }, query),
   };
 }
 
@@ -66,7 +67,8 @@ export function locationsOfApp(
     longitude: one(query.longitude),
   };
   return {
-    filter: { appIds: [app.id], since: query.since_date, until: query.until_date, oneOf }, subject: subjectOf({ app: app.identifier }, query),
+    filter: { appIds: [app.id], since: query.since_date, until: query.until_date, oneOf },
+    subject: subjectOf({ app: app.identifier }, query),
   };
 }
 

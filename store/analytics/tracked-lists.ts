@@ -92,7 +92,8 @@ const LISTS: { [Name in TrackedListName]: List<Name> } = {
   devices: { ...DEVICES, person: personOfDevice('r'), keys: [['r.device_id', 'text']] },
   // By person, so that a page goes through as many members as it has, however large the app or the segment is.
   segment_devices: {
-    ...DEVICES, from: devicesOfSegment, countedAs: 'devices', settings: LOOK_UP_BY_KEY, keys: [['r.person', 'text'], ['r.device_id', 'text']],
+    ...DEVICES, from: devicesOfSegment, countedAs: 'devices', settings: LOOK_UP_BY_KEY,
+    keys: [['r.person', 'text'], ['r.device_id', 'text']],
   },
   locations: {
     keys: [['r.happened_at', 'timestamptz'], ['r.id', 'bigint']],

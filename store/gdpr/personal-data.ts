@@ -47,8 +47,8 @@ import { tombstones } from './personal-data/tombstones.ts';
 export const personalData: PersonalDataLocation[] = [
   attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches, syncPinnedBatches, syncRecords,
   syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, segments, segmentMembers, devices, deviceUsers,
-  userAliases, crashes, refusedCalls, liveCalls, fileJobs, files, idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers,
-  gdprRequestPeople, gdprHolds, auditLog, tombstones, tombstoneBatches, gdprReceipts,
+  userAliases, crashes, refusedCalls, liveCalls, fileJobs, files, idempotentRequests, outboxMails, archives, gdprIdentifiers,
+  gdprLeftIdentifiers, gdprRequestPeople, gdprHolds, auditLog, tombstones, tombstoneBatches, gdprReceipts,
 ];
 
 /** Tables and file areas that hold nothing about customers. */

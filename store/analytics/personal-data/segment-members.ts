@@ -4,8 +4,8 @@ import { DEVICE_SUBJECTS, rowsOfPeople, USER_SUBJECTS } from '../../gdpr/rows-of
 const KEY = 'segment_id, person';
 
 /**
- * By segment_members_by_person. A device is a person in a segment where the segment's app knows no user of it, or several: then it is theirs
- * where nobody else uses it in that app, or it asks for itself.
+ * By segment_members_by_person. A device is a person in a segment where the segment's app knows no user of it, or several: then it is
+ * theirs where nobody else uses it in that app, or it asks for itself.
  */
 export const segmentMembers: PersonalDataLocation = {
   name: 'segment_members',

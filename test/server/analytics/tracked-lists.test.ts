@@ -231,8 +231,8 @@ describe('of segments', () => {
   const segments: Record<'few' | 'crowd' | 'ofOther', { id: number; identifier: string }> = {} as never;
 
   /**
-   * A phone whose only user was Carl; a tablet of Carl and Dora, last used by Dora; a watch of both, of whom none used it last; one that nobody
-   * signed in on; and the crowd's.
+   * A phone whose only user was Carl; a tablet of Carl and Dora, last used by Dora; a watch of both, of whom none used it last; one that
+   * nobody signed in on; and the crowd's.
    */
   beforeAll(async () => {
     const { db } = store;

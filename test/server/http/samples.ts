@@ -502,7 +502,8 @@ export function untouchedSamples(): (store: TestStore, route: Route, options?: S
 async function insertBesideApps(
   { db, files, secrets }: TestStore, world: World, path: string,
 ): Promise<Pick<Sample,
-  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'segment' | 'crash' | 'file' | 'eventId' | 'exporter' | 'asked' | 'seen'>> {
+  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'segment' | 'crash' | 'file' | 'eventId' | 'exporter'
+  | 'asked' | 'seen'>> {
   const { entity } = world;
   await ensureSampleMonths(db);
   const [certificate, anotherCertificate] = [await sampleCertificate(0), await sampleCertificate(1)];

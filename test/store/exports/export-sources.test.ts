@@ -137,7 +137,8 @@ describe('what is exported', () => {
     const [device] = await exportedRows(store.db, 'devices', scopeOf(world, { window: { kind: 'received', start: null, end } }));
     expect(device).toEqual({
       device_id: personId(1), application_id: world.app.identifier, current_user_id: personId(3), users: `${personId(2)};${personId(3)}`,
-      last_user_id: personId(3), segments: `${segments[0]};${segments[1]}`, opt_in: 'true', opt_out: 'false', uninstalled: 'false', number_of_sessions: '1',
+      last_user_id: personId(3), segments: `${segments[0]};${segments[1]}`, opt_in: 'true', opt_out: 'false', uninstalled: 'false',
+      number_of_sessions: '1',
       // The session began over 30 days before, its error happened within them.
       number_of_sessions_30d: '0', total_session_duration: '61', total_session_duration_30d: '0', last_city: 'Paris',
       country_code: 'FR', language_code: 'fr', app_version: '1.2', os_version: '17.1', sdk_version: '3', device_model: 'iPhone14,2',

@@ -211,7 +211,8 @@ async function samplePerson(world: World, number: number): Promise<Person> {
     await sampleSyncs(tx, world, customerId);
     const appId = await sampleApp(tx, entity.id);
     await sampleSdkData(tx, entity.id, { appId, userId: customerId, deviceId: `device-${number}` });
-    await insertSampleSegment(tx, entity.id, { appId, filters: attributesFilter(sor.identifier, [customerId]), people: [`u${customerId}`] });
+    const filters = attributesFilter(sor.identifier, [customerId]);
+    await insertSampleSegment(tx, entity.id, { appId, filters, people: [`u${customerId}`] });
     await tx.query('INSERT INTO tombstones (entity_id, customer_hash) VALUES ($1, $2)', [entity.id, customerHash]);
     await sampleRequests(tx, world, { customerId, customerHash });
     await sampleFile(tx, world, customerId);
