@@ -9,13 +9,14 @@ import { deleteFileJob, isFileOfJob, listExpiredFiles } from '../../store/files/
 import { isArchiveNamed } from '../../store/gdpr/archives-across-entities.ts';
 import { listRunningJobs, listUnclaimedJobs, resetJob } from '../../store/jobs/jobs-across-entities.ts';
 import {
-  deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteOldChanges, deleteOldExportRuns, deleteOldFeedRequests,
-  deleteOldRequests, deleteOldSyncRuns, deleteRemains, isFileOfImport, listEntitiesWithPendingCustomers,
-  listExpiredImports, listWaitingFeeds,
+  deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteMembersOfDeleted, deleteOldChanges, deleteOldExportRuns,
+  deleteOldFeedRequests, deleteOldRequests, deleteOldSyncRuns, deleteRemains, isFileOfImport, listEntitiesWithDueSegments,
+  listEntitiesWithPendingCustomers, listExpiredImports, listWaitingFeeds,
 } from '../../store/jobs/retention-across-entities.ts';
 import { ensurePartitionsAhead } from '../../store/tracking/event-partitions.ts';
 import { keepRetention } from '../../store/tracking/event-retention.ts';
 import { foldTrackedCounts } from '../../store/tracking/fold-tracked-counts.ts';
+import { wakeSegments } from '../analytics/wake-segments.ts';
 import { atMostEach } from '../core/at-most-each.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { wakeFeed } from '../feed/wake-feed.ts';
@@ -57,7 +58,7 @@ export const sweepSteps = (
     }
   },
 
-  /** Starts what was accepted and never began, and feeds whose inbox nobody empties. Requests of people: activities/gdpr/sweep.ts. */
+  /** Starts what was accepted and never began, feeds whose inbox nobody empties, and refreshes of segments. Requests of people: activities/gdpr/sweep.ts. */
   async startUnclaimed(): Promise<void> {
     for (const kind of ['import', 'sync', 'export', 'file'] as const) {
       for (const ref of await listUnclaimedJobs(db, kind, GRACE_SECONDS)) {
@@ -66,6 +67,7 @@ export const sweepSteps = (
       }
     }
     for (const entityId of await listWaitingFeeds(db, GRACE_SECONDS)) await wakeFeed(temporal, entityId);
+    for (const entityId of await listEntitiesWithDueSegments(db, GRACE_SECONDS)) await wakeSegments(temporal, entityId);
   },
 
   /** Makes Temporal's Schedules what the rows of syncs and exporters say. */
@@ -87,6 +89,7 @@ export const sweepSteps = (
     await files.deleteUnfinished(new Date());
     await deleteDryRunRemains(db);
     await deleteRemains(db);
+    await deleteMembersOfDeleted(db);
     await deleteExpiredTokens(db);
     await deleteOldAttempts(db);
     await deleteExpiredAccountLinks(db);

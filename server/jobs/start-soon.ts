@@ -18,6 +18,11 @@ export async function startSoon({ flows }: RouteDependencies, log: FastifyBaseLo
   await Promise.race([started, delay(START_WITHIN_MS, undefined, { signal: waiting.signal }).catch(() => {})]);
 }
 
+/** A refresh of one of the entity's segments is due. */
+export async function refreshSegmentsSoon({ flows }: RouteDependencies, log: FastifyBaseLogger, entityId: number): Promise<void> {
+  await leftToSweep(log, flows.wakeSegments(entityId), { entityId }, 'the refresh of segments');
+}
+
 export async function followSyncSoon({ flows }: RouteDependencies, log: FastifyBaseLogger, sync: Sync): Promise<void> {
   await leftToSweep(log, flows.followSchedule(sync), { sync: sync.identifier }, 'the schedule of a sync');
 }

@@ -30,10 +30,17 @@ export const BREAKDOWN_FIELDS = Object.keys(DEVICE_FIELDS) as BreakdownField[];
 /** One of the parts into which people are divided, by the hash of their key. */
 export type Shard = { number: number; of: number };
 
+/** Makes a value a parameter of the statement, `$2` or later. */
+export type AddParameter = (value: unknown) => string;
+
 /** `with`: the common table expressions of a statement; `levels`: a table in it; `person` with `joins`: whose an event `e` is. */
-export type FunnelSql = {
-  with: string; levels: string; joins: string; person: string; values: unknown[]; add: (value: unknown) => string;
-};
+export type FunnelSql = { with: string; levels: string; joins: string; person: string };
+
+/** The parameters of a statement whose $1 is the entity. */
+export function parameters(): { values: unknown[]; add: AddParameter } {
+  const values: unknown[] = [];
+  return { values, add: (value) => `$${values.push(value) + 1}` };
+}
 
 /**
  * Chains through the first `depth` steps. `levels` has a row for each event that counts, with `p<k>`: the start of the chain that
@@ -42,9 +49,9 @@ export type FunnelSql = {
  * `p<k>` never falls, so the first completion has the least. All levels need the rows by person, time and id, so they are sorted once.
  * `person` also serves events of the apps `alsoOf`.
  */
-export function funnelSql(query: FunnelQuery, depth: number, shard: Shard, alsoOf: readonly number[] = []): FunnelSql {
-  const values: unknown[] = [];
-  const add = (value: unknown) => `$${values.push(value) + 1}`;        // $1 is the entity
+export function funnelSql(
+  query: FunnelQuery, depth: number, shard: Shard, add: AddParameter, alsoOf: readonly number[] = [],
+): FunnelSql {
   const { events } = query;
   const apps = `${add([...new Set(events.map(({ appId }) => appId))])}::integer[]`;
   const { with: people, joins, person } = personSql(alsoOf.length === 0 ? apps : `${apps} || ${add(alsoOf)}::integer[]`, query);
@@ -62,10 +69,22 @@ export function funnelSql(query: FunnelQuery, depth: number, shard: Shard, alsoO
     WHERE mask <> 0 AND ${shardCondition(shard, query.oneIn)}`;
   const limit = depth === 1 ? '' : `${add(query.maxSeconds)}::float8 * interval '1 second'`;
   return {
-    with: [...people, kinds].join(', '), joins, person, values, add,
+    with: [...people, kinds].join(', '), joins, person,
     levels: levelsSql(counted, depth, limit, (step) =>
       (events.some(({ breaksAfter }) => breaksAfter.includes(step)) ? stepCount + step : null)),
   };
+}
+
+/** Those who completed a step, or the step before it (from 1) and not it. */
+export type StepOutcome = { step: number; outcome: 'completed' | 'dropped' };
+
+const EVERYBODY: Shard = { number: 0, of: 1 };
+
+/** A query for the people with this outcome, each once, as `person`: their keys, as `personSql` makes them. $1 is the entity. */
+export function funnelPeopleSql(query: FunnelQuery, { step, outcome }: StepOutcome, add: AddParameter): string {
+  const { with: tables, levels } = funnelSql({ ...query, breakdown: null }, step + 1, EVERYBODY, add);
+  const completed = outcome === 'completed' ? `count(p${step}) > 0` : `count(p${step - 1}) > 0 AND count(p${step}) = 0`;
+  return `WITH ${tables} SELECT person FROM (${levels}) levels GROUP BY person HAVING ${completed}`;
 }
 
 /** A bit for each step, then one for each step after which the event breaks a chain. */
@@ -76,24 +95,29 @@ function maskOf({ steps, breaksAfter }: Pick<StepEvent, 'steps' | 'breaksAfter'>
 const bit = (number: number) => `(1::bigint << ${number})`;
 
 /** Without the steps whose details the event does not have. */
-function refinedMask({ details }: FunnelQuery, add: (value: unknown) => string): string {
+function refinedMask({ details }: FunnelQuery, add: AddParameter): string {
   return details.reduce((mask, objects, step) => {
     if (objects.length === 0) return mask;
-    const any = objects.map((pairs) => Object.entries(pairs).map(([key, value]) => pairSql(key, value, add)).join(' AND ') || 'true');
-    return `(${mask} & CASE WHEN k.mask & ${bit(step)} <> 0 AND (${any.map((all) => `(${all})`).join(' OR ')}) IS NOT TRUE
+    return `(${mask} & CASE WHEN k.mask & ${bit(step)} <> 0 AND (${detailsSql(objects, add)}) IS NOT TRUE
       THEN ~${bit(step)} ELSE -1 END)`;
   }, 'k.mask');
 }
 
+/** Whether the detail of an event `e` matches one of these objects. */
+export function detailsSql(objects: readonly DetailPairs[], add: AddParameter): string {
+  const any = objects.map((pairs) => Object.entries(pairs).map(([key, value]) => pairSql(key, value, add)).join(' AND ') || 'true');
+  return any.map((all) => `(${all})`).join(' OR ');
+}
+
 /** A number is also found as a text. */
-function pairSql(key: string, value: DetailPairs[string], add: (value: unknown) => string): string {
+function pairSql(key: string, value: DetailPairs[string], add: AddParameter): string {
   if (key === '') return `(jsonb_typeof(e.detail) = 'string' AND e.detail #>> '{}' = ${add(String(value))})`;
   const member = `${add(key)}::text`;
   if (value === null) return `e.detail ->> ${member} IS NULL`;
   return `(e.detail ->> ${member} = ${add(String(value))} OR e.detail -> ${member} = ${add(JSON.stringify(value))}::jsonb)`;
 }
 
-function breakdownSql(breakdown: Breakdown | null, add: (value: unknown) => string): [property: string, join: string] {
+function breakdownSql(breakdown: Breakdown | null, add: AddParameter): [property: string, join: string] {
   if (breakdown === null) return ['', ''];
   if ('detail' in breakdown) return [`, e.detail ->> ${add(breakdown.detail)}::text AS property`, ''];
   return [`, dev.${DEVICE_FIELDS[breakdown.device]} AS property`,

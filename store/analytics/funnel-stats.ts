@@ -1,5 +1,5 @@
 import type { Database, Tx } from '../core/database.ts';
-import { type FunnelQuery, funnelSql, type Shard } from './funnel-sql.ts';
+import { type FunnelQuery, funnelSql, parameters, type Shard } from './funnel-sql.ts';
 
 /** Of the people who completed a step: how many, their seconds since step 0 in all, and when the last of them did. */
 export type StepTotal = { people: number; seconds: number; lastAt: Date | null };
@@ -17,7 +17,8 @@ export async function countFunnel(db: Database, entityId: number, query: FunnelQ
   const steps = Array.from({ length: depth }, (_, step) => step);
   const property = query.breakdown ? 'property' : 'NULL::text';
   const statement = (shard: Shard) => {
-    const { with: tables, levels, values } = funnelSql(query, depth, shard);
+    const { values, add } = parameters();
+    const { with: tables, levels } = funnelSql(query, depth, shard, add);
     // A column q of the last level is asked for by nobody, and is not computed.
     const people = steps.map((step) => `min(at) FILTER (WHERE p${step} IS NOT NULL) AS c${step}, min(p${step}) AS s${step},
       max(at) FILTER (WHERE p${step} IS NOT NULL) AS l${step}`);
@@ -59,7 +60,8 @@ export async function exploreFunnel(
   db: Database, entityId: number, query: FunnelQuery, { position, followed }: { position: number; followed: readonly number[] },
 ): Promise<Followed[]> {
   const statement = (shard: Shard) => {
-    const { with: tables, levels, joins, person, values, add } = funnelSql({ ...query, breakdown: null }, position + 1, shard, followed);
+    const { values, add } = parameters();
+    const { with: tables, levels, joins, person } = funnelSql({ ...query, breakdown: null }, position + 1, shard, add, followed);
     return {
       text: `WITH ${tables}, completed AS MATERIALIZED (
           SELECT person, at, id FROM (${levels}) levels WHERE p${position} IS NOT NULL AND q${position} IS NULL)

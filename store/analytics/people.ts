@@ -67,11 +67,19 @@ export async function listEarlierIds(db: Queryable, entityId: number, userId: st
   return rows.map(({ app_id: appId, previous_id: id }) => ({ appId, id }));
 }
 
-/**
- * Whose a device is, as a person: its last user; else its only user; else the device itself. `d` is a row of devices. By the primary key of
- * device_users.
- */
-export const personOfDevice = (d: string): string => `coalesce('u' || ${d}.last_user_id, (
+/** The only user of the device of a row, as a person; null: there are several, or none. By the primary key of device_users. */
+const onlyUser = (row: string): string => `(
   SELECT 'u' || min(u.user_id) FROM device_users u
-  WHERE u.entity_id = ${d}.entity_id AND u.app_id = ${d}.app_id AND u.device_id = ${d}.device_id
-  HAVING count(*) = 1), 'd' || ${d}.device_id)`;
+  WHERE u.entity_id = ${row}.entity_id AND u.app_id = ${row}.app_id AND u.device_id = ${row}.device_id
+  HAVING count(*) = 1)`;
+
+/** Whose an event is, as `personSql` says, looked up for each row `e` of events: for a few of many. */
+export const personOfEvent = (e: string): string => `coalesce('u' || ${e}.user_id, ${onlyUser(e)}, 'd' || ${e}.device_id)`;
+
+/** Whose a device is, as a person: its last user; else its only user; else the device itself. `d` is a row of devices. */
+export const personOfDevice = (d: string): string => `coalesce('u' || ${d}.last_user_id, ${onlyUser(d)}, 'd' || ${d}.device_id)`;
+
+/** The same, faster for many devices: `only_users` is that of `personSql`, and `onlyUserOfDevice` among the joins. */
+export const personWithOnlyUser = (d: string): string => `coalesce('u' || ${d}.last_user_id, 'u' || o.user_id, 'd' || ${d}.device_id)`;
+export const onlyUserOfDevice = (d: string): string =>
+  `LEFT JOIN only_users o ON o.app_id = ${d}.app_id AND o.device_id = CASE WHEN ${d}.last_user_id IS NULL THEN ${d}.device_id END`;

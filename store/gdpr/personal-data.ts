@@ -1,4 +1,6 @@
 import { auditLog } from '../accounts/personal-data/audit-log.ts';
+import { segmentMembers } from '../analytics/personal-data/segment-members.ts';
+import { segments } from '../analytics/personal-data/segments.ts';
 import { attributeChangeLog } from '../attributes/personal-data/attribute-change-log.ts';
 import { attributeValues } from '../attributes/personal-data/attribute-values.ts';
 import { customers } from '../attributes/personal-data/customers.ts';
@@ -39,14 +41,14 @@ import { tombstones } from './personal-data/tombstones.ts';
 /**
  * Every location that may hold something about a customer, in the order in which somebody is erased: the change log before
  * the customers, which are added from it, and batches before the records and errors that come of them; heads before the
- * sessions, and devices before who used them, by which they are found; files after the tables that they are built from; archives before
- * the rows that name their files. A new table or file area joins here, or the list below.
+ * sessions, and devices and members of segments before who used which device, by which they are found; files after the tables that they
+ * are built from; archives before the rows that name their files. A new table or file area joins here, or the list below.
  */
 export const personalData: PersonalDataLocation[] = [
   attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches, syncPinnedBatches, syncRecords,
-  syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, devices, deviceUsers, userAliases, crashes,
-  refusedCalls, liveCalls, fileJobs, files, idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers,
-  gdprRequestPeople, gdprHolds, auditLog, tombstones, tombstoneBatches, gdprReceipts,
+  syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, segments, segmentMembers, devices, deviceUsers,
+  userAliases, crashes, refusedCalls, liveCalls, fileJobs, files, idempotentRequests, outboxMails, archives, gdprIdentifiers,
+  gdprLeftIdentifiers, gdprRequestPeople, gdprHolds, auditLog, tombstones, tombstoneBatches, gdprReceipts,
 ];
 
 /** Tables and file areas that hold nothing about customers. */
@@ -56,7 +58,7 @@ export const withoutPersonalData = [
   'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'connections', 'keys/',
   'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'event_definitions', 'event_messages', 'ingested_batches',
   'tracked_counts',
-  'push_certificates', 'labels', 'label_targets', 'funnels', 'segments', 'segment_uses', 'segment_members',
+  'push_certificates', 'labels', 'label_targets', 'funnels', 'segment_uses',
   'campaigns', 'sends', 'send_campaigns', 'send_messages', 'attempts', 'campaign_days', 'campaign_people', 'report_rollups', 'send_paces',
   'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
   'data_exporters', 'export_runs', 'run_alerts', 'export_records', 'export_files',

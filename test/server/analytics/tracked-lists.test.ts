@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { write } from '../../../store/core/database.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
+import { insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { personId } from '../../harness/core/people.ts';
 import { recountTracked } from '../../harness/tracking/recount-tracked.ts';
@@ -292,4 +293,127 @@ test('a filter takes as many ids as an address holds; a longer one is refused wi
   const tooMany = await ask(Array.from({ length: 100_000 }, (_, at) => `user-${at}`));
   expect([tooMany.status, tooMany.body.error_message])
     .toEqual([431, 'The address and the headers are larger than 16 KiB: ask for fewer values at once']);
+});
+
+describe('of segments', () => {
+  const NUMBER = 700;
+  /** So many are not looked up by their ids. Most have no device. */
+  const MANY = 20_001;
+  const [CARL, DORA] = [personId(711), personId(712)];
+  let own: { id: number; identifier: string };
+  /** Carl and a device that nobody signed in on; a crowd and a device of several; people of another app's. */
+  const segments: Record<'few' | 'crowd' | 'ofOther', { id: number; identifier: string }> = {} as never;
+
+  /**
+   * A phone whose only user was Carl; a tablet of Carl and Dora, last used by Dora; a watch of both, of whom none used it last; one that
+   * nobody signed in on; and the crowd's.
+   */
+  beforeAll(async () => {
+    const { db } = store;
+    const entityId = world.entity.id;
+    own = await write(db, (tx) => insertSampleApp(tx, entityId, 'com.example.segments'));
+    const devices = async (ids: string[], users: (string | null)[]) => {
+      await db.query(
+        `INSERT INTO devices (entity_id, app_id, device_id, last_user_id, current_user_id, first_seen_at, last_seen_at)
+         SELECT $1, $2, d, u, u, now(), now() FROM unnest($3::text[], $4::text[]) AS given (d, u)`, [entityId, own.id, ids, users]);
+    };
+    await devices(['carl-phone', 'both-tablet', 'both-watch', 'lone'], [null, DORA, null, null]);
+    await db.query(
+      `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) SELECT $1, $2, d, u, now()
+       FROM (VALUES ('carl-phone', $3), ('both-tablet', $3), ('both-tablet', $4), ('both-watch', $3), ('both-watch', $4)) AS v (d, u)`,
+      [entityId, own.id, CARL, DORA]);
+    const crowd = Array.from({ length: NUMBER }, (_, nth) => `crowd-${String(nth).padStart(4, '0')}`);
+    // The higher the person, the lower the device.
+    await devices(crowd, crowd.map((_, nth) => `zqperson-crowd-${String(NUMBER - nth).padStart(4, '0')}`));
+    const event = (name: string, device: string | null, user: string | null) => db.query(
+      `INSERT INTO events (entity_id, app_id, happened_at, device_id, user_id, log_type, name) VALUES ($1, $2, $3, $4, $5, 2, $6)`,
+      [entityId, own.id, '2026-10-05T00:00:00Z', device, user, name]);
+    await event('By Carl', null, CARL);
+    await event('By Dora', 'carl-phone', DORA);
+    await event('On the phone', 'carl-phone', null);
+    await event('On the tablet', 'both-tablet', null);
+    await event('On the watch', 'both-watch', null);
+    await event('On the lone one', 'lone', null);
+    await event('By nobody', null, null);
+    const given = { appId: own.id, description: 'Who came' };
+    segments.few = await insertSampleSegment(db, entityId, { ...given, name: 'Few', people: [`u${CARL}`, 'dlone', 'unot here'] });
+    const people = Array.from({ length: MANY }, (_, nth) => `uzqperson-crowd-${String(nth + 1).padStart(4, '0')}`);
+    segments.crowd = await insertSampleSegment(db, entityId, { appId: own.id, name: 'Crowd', people: [...people, 'dboth-watch'] });
+    segments.ofOther = await insertSampleSegment(db, entityId, { appId: other.id, name: 'Other', people: [`u${DORA}`, 'dboth-watch'] });
+  });
+
+  const ids = async (path: string, query: Record<string, string> = {}) =>
+    (await items(path, { per_page: '10000', ...query })).map(({ device_id: id }) => id);
+  const names = async (segment: string) =>
+    (await items(`apps/${own.identifier}/events`, { segment_ids: segment, fields: 'name' })).map(({ name }) => name);
+
+  test('events and devices are those of its people, also of several segments, and of another app\'s', async () => {
+    const { few, crowd, ofOther } = segments;
+    const path = `apps/${own.identifier}/devices`;
+    expect(await ids(path, { segment_ids: few.identifier })).toEqual(['carl-phone', 'lone']);
+    expect(await ids(path, { segment_ids: ofOther.identifier })).toEqual(['both-tablet', 'both-watch']);
+    expect(await ids(path, { segment_ids: `${few.identifier},${ofOther.identifier}` }))
+      .toEqual(['both-tablet', 'both-watch', 'carl-phone', 'lone']);
+    expect(await ids(path, { segment_ids: few.identifier, device_ids: 'lone,both-watch' })).toEqual(['lone']);
+    expect(await list(path, { segment_ids: crowd.identifier, per_page: '1' })).toMatchObject({ total_items: NUMBER + 1 });
+    expect(await names(few.identifier)).toEqual(['By Carl', 'On the phone', 'On the lone one']);
+    expect(await names(ofOther.identifier)).toEqual(['By Dora', 'On the watch']);
+    expect(await items(`apps/${own.identifier}/events`, {
+      segment_ids: `${few.identifier},${crowd.identifier}`, group: 'true', fields: 'device_id', until_date: '2026-10-06',
+    })).toEqual([
+      { count: 1, device_id: 'both-watch' }, { count: 1, device_id: 'carl-phone' }, { count: 1, device_id: 'lone' },
+      { count: 1, device_id: null },
+    ]);
+    for (const list of ['events', 'devices']) {
+      const { status, body } = await call(`apps/${own.identifier}/${list}`, { segment_ids: `${few.identifier},seg_none` });
+      expect([status, body.error_message]).toEqual([404, 'Couldn\'t find Segment']);
+    }
+  });
+
+  test('a device shows those of its app that its person is in, with what is asked for', async () => {
+    const { few } = segments;
+    const path = `apps/${own.identifier}/devices`;
+    const shown = async (fields: string) => items(path, { device_ids: 'both-watch,carl-phone', fields });
+    const of = (device: string, ...in_: object[]) => ({ device_id: device, application_id: own.identifier, segments: in_ });
+    const inCrowd = { segment_id: segments.crowd.identifier };
+    for (const fields of ['segments', 'segments:segment_id']) {
+      expect(await shown(fields)).toEqual([of('both-watch', inCrowd), of('carl-phone', { segment_id: few.identifier })]);
+    }
+    expect(await shown('segments,segments:name')).toEqual([
+      of('both-watch', { ...inCrowd, name: 'Crowd' }), of('carl-phone', { segment_id: few.identifier, name: 'Few' }),
+    ]);
+    expect(await shown('segments:description,segments:name')).toEqual([
+      of('both-watch', { ...inCrowd, name: 'Crowd', description: null }),
+      of('carl-phone', { segment_id: few.identifier, name: 'Few', description: 'Who came' }),
+    ]);
+    expect((await call(`${path}/lone`, { fields: 'segments:name' })).body.result)
+      .toEqual(of('lone', { segment_id: few.identifier, name: 'Few' }));
+    expect((await call(`${path}/both-tablet`)).body.result.segments).toEqual([]);
+  });
+
+  test('its devices come by person, page by page, and are the same ones', async () => {
+    const { few, crowd, ofOther } = segments;
+    expect(await ids(`segments/${few.identifier}/devices`)).toEqual(['lone', 'carl-phone']);
+    expect(await items(`segments/${few.identifier}/devices`, { fields: 'segments:name', current_user_ids: CARL })).toEqual([]);
+    expect(await ids(`segments/${ofOther.identifier}/devices`)).toEqual([]);
+    const path = `segments/${crowd.identifier}/devices`;
+    expect(await items(path, { fields: 'segments:name', current_user_ids: 'zqperson-crowd-0001,none' })).toEqual([
+      { device_id: 'crowd-0699', application_id: own.identifier, segments: [{ segment_id: crowd.identifier, name: 'Crowd' }] },
+    ]);
+    const first = await list(path, { per_page: '300', fields: 'device_id' });
+    const found: string[] = [];
+    for (let at = first; ; at = await follow(at.navigation.next)) {
+      expect(at.total_items).toBe(NUMBER + 1);
+      found.push(...at.items.map(({ device_id: id }: { device_id: string }) => id));
+      if (at.navigation.next === null) break;
+    }
+    const inOrder = await ids(`apps/${own.identifier}/devices`, { segment_ids: crowd.identifier });
+    expect([found[0], found[1], found.toSorted()]).toEqual(['both-watch', 'crowd-0699', inOrder]);
+    expect(await ids(path, { updated_since: '2100-01-01' })).toEqual([]);
+    const { status, body } = await call('segments/seg_none/devices');
+    expect([status, body.status, body.error_message]).toEqual([404, 'not_found', 'Couldn\'t find Segment']);
+    const { rows: [audited] } = await store.db.query<{ kind: string; subject: string }>(
+      'SELECT subject_kind AS kind, subject FROM audit_log WHERE entity_id = $1 ORDER BY id DESC LIMIT 1', [world.entity.id]);
+    expect(audited).toEqual({ kind: 'segment', subject: crowd.identifier });
+  });
 });

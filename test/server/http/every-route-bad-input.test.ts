@@ -14,7 +14,7 @@ type Schema = { type?: string; properties?: Record<string, Schema>; required?: s
 
 /** A list of an app, and its file exports. */
 function formsOf(list: string): string[] {
-  const files = list.split('/').length === 3 && list.startsWith('apps/') ? [`/api/${list}_export`, `/api/${list}_export.:format`] : [];
+  const files = /^(?:apps|segments)\/[^/]+\/[^/]+$/.test(list) ? [`/api/${list}_export`, `/api/${list}_export.:format`] : [];
   return [`/api/${list}`, ...files];
 }
 
@@ -124,6 +124,7 @@ const TAKEN = new Set([
     'apps/:app_identifier/sessions': ['device_ids', 'user_ids', 'app_versions', 'countries', 'langs'],
     'apps/:app_identifier/locations': ['session_ids', 'device_ids'],
     'apps/:app_identifier/devices': ['device_ids', 'current_user_ids'],
+    'segments/:segment_identifier/devices': ['current_user_ids'],
   }).flatMap(([list, filters]) => [
     ...filters.flatMap((field) => formsOf(list).flatMap((path) =>
       ['empty', 'long', 'unknown'].map((kind) => `GET ${path} query.${field}: ${kind}`))),

@@ -19,6 +19,7 @@ import { fileUrl } from '../../../store/files/file-link.ts';
 import { insertImportErrors } from '../../../store/imports/import-errors.ts';
 import { insertConnection, type SettingValues } from '../../../store/syncs/connections.ts';
 import { insertEventDefinitions, listEventDefinitions } from '../../../store/tracking/event-definitions.ts';
+import { insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import type { TestStore } from '../../harness/core/database.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
@@ -60,6 +61,7 @@ export type Sample = World & {
   anotherCertificate: { x509_pem: string; pkey_pem: string };
   label: string;
   funnel: string;
+  segment: string;
   crash: string;
   /** One that can be fetched. */
   file: { identifier: string; token: string };
@@ -286,7 +288,10 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   ...fileCalls('/api/apps/:app_identifier/events_export', (own) => (
     { ...ofApp(own), query: { fields: 'name', since_date: '2026-01-01', skip_email: 'true' } })),
   ...fileCalls('/api/apps/:app_identifier/sessions_export', (own) => ({ ...ofApp(own), query: { langs: 'fr', skip_email: 'true' } })),
-  ...fileCalls('/api/apps/:app_identifier/devices_export', (own) => ({ ...ofApp(own), query: { skip_email: 'true' } })),
+  ...fileCalls('/api/apps/:app_identifier/devices_export', (own) => (
+    { ...ofApp(own), query: { segment_ids: own.segment, skip_email: 'true' } })),
+  ...fileCalls('/api/segments/:segment_identifier/devices_export', (own) => (
+    { params: { segment_identifier: own.segment }, query: { skip_email: 'true' } })),
   ...fileCalls('/api/apps/:app_identifier/locations_export', (own) => ({ ...ofApp(own), query: { skip_email: 'true' } })),
   ...fileCalls('/api/customer_profiles/export', (own) => (
     { query: { sor_identifiers: own.sor.identifier, customer_ids: own.person, skip_email: 'true' } })),
@@ -318,13 +323,18 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
     body: { funnel: { steps: sampleSteps(own) } },
   }),
   'GET /api/apps/:app_identifier/event_definitions': ofApp,
-  'GET /api/apps/:app_identifier/events': (own) => ({ ...ofApp(own), query: { fields: 'name', since_date: '2026-01-01' } }),
+  'GET /api/apps/:app_identifier/events': (own) => ({
+    ...ofApp(own), query: { fields: 'name', since_date: '2026-01-01', segment_ids: own.segment },
+  }),
   'GET /api/apps/:app_identifier/devices/:device_identifier/events': (own) => ({
     params: { ...ofApp(own).params, device_identifier: own.seen.deviceId },
   }),
   'GET /api/apps/:app_identifier/devices': (own) => ({ ...ofApp(own), query: { updated_since: '2026-01-01' } }),
   'GET /api/apps/:app_identifier/devices/:device_identifier': (own) => ({
     params: { ...ofApp(own).params, device_identifier: own.seen.deviceId }, query: { fields: 'users:user_id' },
+  }),
+  'GET /api/segments/:segment_identifier/devices': (own) => ({
+    params: { segment_identifier: own.segment }, query: { fields: 'segments:name,segments:description' },
   }),
   'GET /api/users/:user_id/events': ({ seen }) => ({ params: { user_id: seen.userId }, query: { group: 'true', fields: 'name' } }),
   'GET /api/apps/:app_identifier/sessions': (own) => ({ ...ofApp(own), query: { per_page: '1' } }),
@@ -492,7 +502,8 @@ export function untouchedSamples(): (store: TestStore, route: Route, options?: S
 async function insertBesideApps(
   { db, files, secrets }: TestStore, world: World, path: string,
 ): Promise<Pick<Sample,
-  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'crash' | 'file' | 'eventId' | 'exporter' | 'asked' | 'seen'>> {
+  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'segment' | 'crash' | 'file' | 'eventId' | 'exporter'
+  | 'asked' | 'seen'>> {
   const { entity } = world;
   await ensureSampleMonths(db);
   const [certificate, anotherCertificate] = [await sampleCertificate(0), await sampleCertificate(1)];
@@ -512,6 +523,7 @@ async function insertBesideApps(
     const asked = await insertSampleDeviceRequest(tx, secrets, entity.id, { appId: app.id, userId: world.user.id });
     const seen = { deviceId: `device of ${entity.identifier}`, userId: `user of ${entity.identifier}` };
     await sampleActivity(tx, entity.id, { appId: app.id, ...seen });
+    const { identifier: segment } = await insertSampleSegment(tx, entity.id, { appId: app.id, people: [`u${seen.userId}`] });
     const { rows: [crash] } = await tx.query<{ identifier: string }>('SELECT identifier FROM crashes WHERE entity_id = $1', [entity.id]);
     const { identifier } = await findOrInsertFileJob(tx, secrets, entity.id, {
       kind: 'devices', format: 'csv', query: {}, email: null, createdBy: world.user.id,
@@ -521,7 +533,7 @@ async function insertBesideApps(
     await tx.query(
       `UPDATE file_jobs SET state = 'finished', ended_at = now(), file_key = $2, file_bytes = 11 WHERE identifier = $1`, [identifier, key]);
     const file = { identifier, token: new URL(fileUrl('http://millrace.test', secrets, identifier)).searchParams.get('token')! };
-    const made = { certificateId, anotherCertificate, label, funnel, crash: crash!.identifier, eventId: String(id) };
+    const made = { certificateId, anotherCertificate, label, funnel, segment, crash: crash!.identifier, eventId: String(id) };
     return { app, ...made, file, exporter, asked, seen };
   });
 }

@@ -40,6 +40,7 @@ type Options = {
   /** MILLRACE_FETCH_ALLOW. */
   allowed?: string;
   startJob?: ServerDependencies['flows']['startJob'];
+  wakeSegments?: ServerDependencies['flows']['wakeSegments'];
   wakeFeed?: ServerDependencies['flows']['wakeFeed'];
   followSchedule?: ServerDependencies['flows']['followSchedule'];
   tellHoldsChanged?: ServerDependencies['flows']['tellHoldsChanged'];
@@ -68,6 +69,7 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
     flows: {
       startJob: options.startJob ?? (async (kind, ref) => void started.push([kind, ref])),
       wakeFeed: options.wakeFeed ?? (async (entityId) => void woken.push(entityId)),
+      wakeSegments: options.wakeSegments ?? (async () => {}),
       followSchedule: options.followSchedule ?? (async () => {}),
       tellHoldsChanged: options.tellHoldsChanged ?? (async () => {}),
       followExporter: options.followExporter ?? (async () => {}),
