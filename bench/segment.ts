@@ -13,8 +13,10 @@ const VIEWED = 'Product Viewed';
 const ORDERED = 'Order Completed';
 const COUNTRIES = ['FR', 'US'];
 
-const titleOf = (size: Size) =>
-  `segment preview over ${PEOPLE[size].toLocaleString('en')} people with ${(PEOPLE[size] * EVENTS_OF_A_PERSON).toLocaleString('en')} events`;
+const titleOf = (size: Size) => {
+  const [people, events] = [PEOPLE[size], PEOPLE[size] * EVENTS_OF_A_PERSON].map((count) => count.toLocaleString('en'));
+  return `segment preview over ${people} people with ${events} events`;
+};
 
 type App = { identifier: string; id: number; entityId: number };
 type Counts = { people: number; reach: number; total: number };

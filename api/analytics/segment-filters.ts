@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { DEVICE_FIELDS, MAX_VALUES } from '../../domain/analytics/comparison.ts';
 import { MAX_DETAILS } from '../../domain/analytics/funnel.ts';
 import {
-  COUNT_OPERATORS, type FilterBlock, MAX_COUNT, MAX_FILTERS, MAX_PERIOD_DAYS, periodError, type SegmentFilter, type SegmentFilters, SELECTIONS,
-  type ShownBlock, type ShownFilter, sizeError,
+  COUNT_OPERATORS, type FilterBlock, MAX_COUNT, MAX_FILTERS, MAX_PERIOD_DAYS, periodError, type SegmentFilter, type SegmentFilters,
+  SELECTIONS, type ShownBlock, type ShownFilter, sizeError,
 } from '../../domain/analytics/segment-filters.ts';
 import { isDate } from '../../domain/core/date-value.ts';
 import { closedObject, identifier, text } from '../core/input.ts';
@@ -102,9 +102,10 @@ const FilterElement: z.ZodType<SegmentFilter | FilterBlock> = z.preprocess(flatt
   return { operator: element.operator, filters: element.filters };
 })).meta({ id: 'FilterElement' });
 
-const isObject = (given: unknown): given is Record<string, unknown> => typeof given === 'object' && given !== null && !Array.isArray(given);
+const isObject = (given: unknown): given is Record<string, unknown> =>
+  typeof given === 'object' && given !== null && !Array.isArray(given);
 
-/** A filter as a segment's record shows it, `{ value, options: [{ … }] }`, is the same as `{ filter_on: value, … }` (reference: Segment). */
+/** A filter as a record shows it, `{ value, options: [{ … }] }`, is the same as `{ filter_on: value, … }` (reference: Segment). */
 function flatten(given: unknown): unknown {
   if (!isObject(given)) return given;
   if ('filters' in given && !('filter_on' in given)) return { ...given, filter_on: BLOCK };

@@ -91,7 +91,8 @@ export const previewSegment = operation({
 });
 
 const people = z.object({
-  ids: z.array(z.string({ error: 'must be a text' }), { error: 'must be an array' }).min(1).max(MAX_IDS, `must have at most ${MAX_IDS} elements`),
+  ids: z.array(z.string({ error: 'must be a text' }), { error: 'must be an array' }).min(1)
+    .max(MAX_IDS, `must have at most ${MAX_IDS} elements`),
   customer_id_type: z.enum(['user_id', 'device_id'], { error: 'must be user_id or device_id' }).default('user_id')
     .describe('`device_id`: the people of these devices'),
 });

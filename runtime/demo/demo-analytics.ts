@@ -51,7 +51,9 @@ async function showSegment(client: Client, app: string, funnel: string, say: Say
   for (;;) {
     const { state, failure, preview } = await client.viewSegment({ params: { identifier } });
     if (state === 'failed') refuse(500, 'failed', `The segment has no people: ${failure}`);
-    if (state === 'active') return say(`Segment ${identifier} ("Did not order"): ${preview.people_number} people dropped out at the last step\n`);
+    if (state === 'active') {
+      return say(`Segment ${identifier} ("Did not order"): ${preview.people_number} people dropped out at the last step\n`);
+    }
     await delay(POLL_MS);
   }
 }

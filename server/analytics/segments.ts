@@ -101,7 +101,9 @@ async function checkFilters(tx: Tx, entityId: number, appId: number, filters: Se
   return segments.map(({ id }) => id);
 }
 
-async function changeFilters(tx: Tx, entityId: number, { id, appId, name, filters: before }: Segment, filters: SegmentFilters): Promise<void> {
+async function changeFilters(
+  tx: Tx, entityId: number, { id, appId, name, filters: before }: Segment, filters: SegmentFilters,
+): Promise<void> {
   const usedIds = await checkFilters(tx, entityId, appId, filters);
   const circle = await findCircle(tx, entityId, id, usedIds);
   if (circle) refuseField('filters', `must not name the segment itself by way of others: ${[name, ...circle].join(' → ')}`);

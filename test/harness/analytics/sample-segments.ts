@@ -5,7 +5,8 @@ import type { World } from '../core/world.ts';
 
 /** A segment whose refresh is due. */
 export function insertSampleSegment(
-  db: Database, { entity, user }: World, appId: number, { name, filters, uses = [] }: { name: string; filters: SegmentFilters | null; uses?: number[] },
+  db: Database, { entity, user }: World, appId: number,
+  { name, filters, uses = [] }: { name: string; filters: SegmentFilters | null; uses?: number[] },
 ): Promise<{ id: number; identifier: string }> {
   return write(db, async (tx) => {
     const made = (await insertSegment(tx, entity.id, { appId, name, description: null, filters, createdBy: user.id }))!;
@@ -19,9 +20,11 @@ export async function insertSampleUsers(db: Database, entityId: number, appId: n
   await db.query(
     `WITH given AS (SELECT id, ordinal FROM unnest($3::text[]) WITH ORDINALITY AS given (id, ordinal)),
      seen AS (
-       INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) SELECT $1, $2, 'device of ' || id, id, now() FROM given)
+       INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
+       SELECT $1, $2, 'device of ' || id, id, now() FROM given)
      INSERT INTO devices (entity_id, app_id, device_id, last_user_id, country, opt_in, push_token, first_seen_at, last_seen_at)
-     SELECT $1, $2, 'device of ' || id, id, CASE ordinal % 3 WHEN 0 THEN 'FR' ELSE 'DE' END, ordinal % 2 = 0, 'token', now(), now() FROM given`,
+     SELECT $1, $2, 'device of ' || id, id, CASE ordinal % 3 WHEN 0 THEN 'FR' ELSE 'DE' END, ordinal % 2 = 0, 'token', now(), now()
+     FROM given`,
     [entityId, appId, users]);
 }
 

@@ -70,7 +70,8 @@ describe('a segment', () => {
   });
 
   test('counts its people and their devices as they are now, before it is created', async () => {
-    const preview = async (filters: object) => (await call('POST', 'segments/preview', { app: app.identifier, filters })).body.result as object;
+    const preview = async (filters: object) =>
+      (await call('POST', 'segments/preview', { app: app.identifier, filters })).body.result as object;
     expect(await preview(buyers())).toEqual({
       preview: { people_number: 8, people_percent: 80, push_percent: 50 }, reach: { count: 8, optin: 4, token: 8, total: 10 },
     });
@@ -87,7 +88,8 @@ describe('a segment', () => {
     };
     const attribute = { filter_on: 'attributes', sor_identifier: world.sor.identifier, attribute_key: 'score', operator: 'is' };
     const event = { filter_on: 'events', log_name: 'Ordered', period: { last_days: 30 } };
-    const at = (field: string, start: string) => [expect.stringMatching(new RegExp(`^filters\\.blocks\\.0\\.filters\\.0${field} ${start}`))];
+    const at = (field: string, start: string) =>
+      [expect.stringMatching(new RegExp(`^filters\\.blocks\\.0\\.filters\\.0${field} ${start}`))];
     expect(await errors({ ...attribute, sor_identifier: 'sor_none' })).toEqual(at('\\.sor_identifier', 'is no System of Records'));
     expect(await errors({ ...attribute, attribute_key: 'scor' })).toEqual(at('\\.attribute_key', 'is unknown: did you mean score'));
     expect(await errors({ ...attribute, values: ['many'] })).toEqual(at('\\.values\\.0', 'is not a number'));
@@ -99,7 +101,8 @@ describe('a segment', () => {
     expect(await errors({ ...event, app_id: 'app_none' })).toEqual(at('\\.app_id', 'is no app'));
     expect(await errors({ ...event, count: 0 })).toEqual(at('\\.count', 'must be 1 or more with at_least'));
     expect(await errors({ ...event, period: {} })).toEqual(at('\\.period', 'must be {"last_days": 30}'));
-    expect(await errors({ ...event, period: { from: '2026-02-01', till: '2026-01-01' } })).toEqual(at('\\.period\\.till', 'must not be before'));
+    expect(await errors({ ...event, period: { from: '2026-02-01', till: '2026-01-01' } }))
+      .toEqual(at('\\.period\\.till', 'must not be before'));
     expect(await errors({ ...event, operater: 'at_least' })).toEqual(at('\\.operater', 'is unknown: did you mean operator'));
     expect(await errors({ filter_on: 'segments', segment_identifiers: ['seg_none'] }))
       .toEqual(at('\\.segment_identifiers\\.0', 'is no segment'));
@@ -116,8 +119,10 @@ describe('a segment', () => {
   test('names no archived funnel, and no step that people can\'t drop out at', async () => {
     const steps = [{ match_name: [{ app_id: app.identifier, log_type: 2, log_name: 'Ordered' }] }];
     const { identifier } = (await call('POST', 'funnels', { name: 'One step', steps })).body.result as Record;
-    const filters = (outcome: string) => one({ filter_on: 'funnels', funnel_identifier: identifier, step: 0, outcome, period: { last_days: 2 } });
-    const preview = async (outcome: string) => (await call('POST', 'segments/preview', { app: app.identifier, filters: filters(outcome) })).body;
+    const preview = async (outcome: string) => {
+      const filter = { filter_on: 'funnels', funnel_identifier: identifier, step: 0, outcome, period: { last_days: 2 } };
+      return (await call('POST', 'segments/preview', { app: app.identifier, filters: one(filter) })).body as object;
+    };
     expect(await preview('completed')).toMatchObject({ result: { preview: { people_number: 9 } } });
     expect(await preview('dropped')).toMatchObject({ messages: [{ element: expect.stringContaining('step') as string }] });
     await call('PUT', `funnels/${identifier}/archive`);
@@ -130,7 +135,7 @@ describe('a segment', () => {
       call('PUT', `segments/${first.identifier}`, { filters: inSegment(second.identifier) }),
       call('PUT', `segments/${second.identifier}`, { filters: inSegment(first.identifier) }),
     ]);
-    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 400]);
+    expect(new Set(both.map(({ status }) => status))).toEqual(new Set([200, 400]));
     const refused = both.find(({ status }) => status === 400)!;
     expect(refused.body.error_message).toMatch(/^filters: must not name the segment itself by way of others: (\w+) → (\w+) → \1$/);
     const [kept, using] = refused === both[0] ? [first, second] : [second, first];
@@ -149,11 +154,13 @@ describe('a segment', () => {
 describe('a static segment', () => {
   test('takes people by their ids or their devices, each once, and none who were erased', async () => {
     const { identifier } = await create({ name: 'Guests', static: true });
-    await write(store.db, (tx) => insertTombstone(tx, world.entity.id, store.secrets.customerHash(world.entity.id, 'user_id', personId(99))));
+    const hash = store.secrets.customerHash(world.entity.id, 'user_id', personId(99));
+    await write(store.db, (tx) => insertTombstone(tx, world.entity.id, hash));
     const people = `segments/${identifier}/people`;
     const ids = [personId(1), personId(50), '', personId(99), personId(1)];
     const refused = [
-      { index: 2, code: 'INVALID_CUSTOMER_ID', message: 'the customer id is empty' }, { index: 3, code: 'INVALID_CUSTOMER_ID', message: 'erased' },
+      { index: 2, code: 'INVALID_CUSTOMER_ID', message: 'the customer id is empty' },
+      { index: 3, code: 'INVALID_CUSTOMER_ID', message: 'erased' },
     ];
     expect((await call('POST', people, { ids })).body.result).toEqual({ added: 2, already_there: 0, refused });
     expect((await call('POST', people, { ids })).body.result).toEqual({ added: 0, already_there: 2, refused });

@@ -342,7 +342,9 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/segments': (own) => ({ query: { app: own.app.identifier } }),
   'GET /api/segments/:identifier': (own) => ({ params: { identifier: own.segment } }),
   'POST /api/segments': (own) => ({
-    body: { name: 'Buyers', app: own.app.identifier, description: 'Twice', filters: sampleFilters(own), static: false, labels: [own.label] },
+    body: {
+      name: 'Buyers', app: own.app.identifier, description: 'Twice', filters: sampleFilters(own), static: false, labels: [own.label],
+    },
   }),
   'PUT /api/segments/:identifier': (own) => ({
     params: { identifier: own.segment }, body: { name: 'Loyal', description: 'Twice', filters: sampleFilters(own), labels: [own.label] },
@@ -530,7 +532,8 @@ export function untouchedSamples(): (store: TestStore, route: Route, options?: S
 async function insertBesideApps(
   { db, files, secrets }: TestStore, world: World, path: string,
 ): Promise<Pick<Sample,
-  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'segment' | 'staticSegment' | 'crash' | 'file' | 'eventId' | 'exporter' | 'asked' | 'seen'>> {
+  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'segment' | 'staticSegment' | 'crash' | 'file' | 'eventId'
+  | 'exporter' | 'asked' | 'seen'>> {
   const { entity } = world;
   await ensureSampleMonths(db);
   const [certificate, anotherCertificate] = [await sampleCertificate(0), await sampleCertificate(1)];
@@ -565,7 +568,8 @@ async function insertBesideApps(
     await tx.query(
       `UPDATE file_jobs SET state = 'finished', ended_at = now(), file_key = $2, file_bytes = 11 WHERE identifier = $1`, [identifier, key]);
     const file = { identifier, token: new URL(fileUrl('http://millrace.test', secrets, identifier)).searchParams.get('token')! };
-    const made = { certificateId, anotherCertificate, label, funnel, segment, staticSegment, crash: crash!.identifier, eventId: String(id) };
+    const sent = { crash: crash!.identifier, eventId: String(id) };
+    const made = { certificateId, anotherCertificate, label, funnel, segment, staticSegment, ...sent };
     return { app, ...made, file, exporter, asked, seen };
   });
 }

@@ -91,7 +91,8 @@ describe('a segment', () => {
     await settled(identifier);
     const broken = JSON.stringify(inSegments('seg_gone'));
     await stack.store.db.query(
-      'UPDATE segments SET filters = $2, generation = generation + 1, refresh_wanted_at = now() WHERE identifier = $1', [identifier, broken]);
+      `UPDATE segments SET filters = $2, generation = generation + 1, refresh_wanted_at = now()
+       WHERE identifier = $1`, [identifier, broken]);
     await wakeSegments(stack.temporal, world.entity.id);
     await waitFor('the failure', async () => (await call('GET', `segments/${identifier}`)).state === 'failed');
     expect(await call('GET', `segments/${identifier}`)).toMatchObject({ failure: expect.stringContaining('is no segment') as string });
