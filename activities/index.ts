@@ -18,7 +18,8 @@ import { syncTickSteps } from './syncs/sync-tick.ts';
 export function allSteps(deps: Dependencies) {
   return {
     ...importAttributesSteps(deps), ...feedAttributesSteps(deps), ...runSyncSteps(deps), ...syncTickSteps(deps),
-    ...refreshSegmentsSteps(deps), ...buildFileSteps(deps), ...exportDailySteps(deps), ...exportTickSteps(deps), ...gdprAccessSteps(deps), ...gdprDeleteSteps(deps),
+    ...refreshSegmentsSteps(deps),
+    ...buildFileSteps(deps), ...exportDailySteps(deps), ...exportTickSteps(deps), ...gdprAccessSteps(deps), ...gdprDeleteSteps(deps),
     ...heartbeatingEach(sweepSteps(deps)), ...heartbeatingEach(gdprSweepSteps(deps)),
     ...heartbeatingEach(accountMailSteps(deps)),
   };

@@ -31,6 +31,7 @@ export * from './apps/user-token-keys.ts';
 export * from './analytics/crashes.ts';
 export * from './analytics/event-analytics.ts';
 export * from './analytics/funnels.ts';
+export * from './analytics/segments.ts';
 export * from './analytics/tracked-lists.ts';
 export * from './files/file-exports.ts';
 export * from './files/profile-files.ts';

@@ -7,6 +7,7 @@ import { csvImport, smallImport } from './imports.ts';
 import { ingestion } from './ingestion.ts';
 import type { Line } from './line.ts';
 import { profiles } from './profiles.ts';
+import { segment } from './segment.ts';
 import { singerCsv } from './singer.ts';
 import { warmStart } from './start.ts';
 import { eventFiles, eventPages } from './read-events.ts';
@@ -28,5 +29,6 @@ export const LINES: readonly Line[] = [
   funnel,
   eventPages,
   eventFiles,    // the same events
+  segment,
   profiles,      // last: it empties the tables of the imports
 ];

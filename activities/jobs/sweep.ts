@@ -58,7 +58,7 @@ export const sweepSteps = (
     }
   },
 
-  /** Starts what was accepted and never began, feeds whose inbox nobody empties, and refreshes of segments. Requests of people: activities/gdpr/sweep.ts. */
+  /** Starts what was accepted and never began, feeds whose inbox nobody empties, due refreshes of segments. Of people: gdpr/sweep.ts. */
   async startUnclaimed(): Promise<void> {
     for (const kind of ['import', 'sync', 'export', 'file'] as const) {
       for (const ref of await listUnclaimedJobs(db, kind, GRACE_SECONDS)) {

@@ -32,7 +32,7 @@ const OPERATORS: Record<ComparedType, readonly string[]> = {
   Version: ['is', 'is_not', ...ORDERED],
 };
 
-export function operatorsOf(type: ComparedType): string[] {
+function operatorsOf(type: ComparedType): string[] {
   return ['is_set', 'is_not_set', ...OPERATORS[type]];
 }
 

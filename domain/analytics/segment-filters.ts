@@ -36,9 +36,9 @@ export type SegmentSelection = (typeof SELECTIONS)[number];
 export type FilterPeriod = { last_days: number } | { from: string; till: string };
 
 /** Blocks within each other, filters of a segment, and characters of their JSON. */
-export const MAX_DEPTH = 5;
+const MAX_DEPTH = 5;
 export const MAX_FILTERS = 50;
-export const MAX_FILTER_CHARS = 65_536;
+const MAX_FILTER_CHARS = 65_536;
 /** Days of a period. */
 export const MAX_PERIOD_DAYS = 731;
 export const MAX_COUNT = 1_000_000;

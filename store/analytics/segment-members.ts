@@ -19,7 +19,7 @@ export async function listPeopleOf(
 }
 
 /** Whom a person of analytics is as a customer. */
-export function customerOf(person: string): Person {
+function customerOf(person: string): Person {
   return { customerType: person.startsWith('u') ? 'user_id' : 'device_id', customerId: person.slice(1) };
 }
 

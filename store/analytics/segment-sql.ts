@@ -4,7 +4,7 @@ import type { BlockOperator, CountOperator, SegmentSelection } from '../../domai
 import { foregroundSeconds } from '../tracking/sessions.ts';
 import { comparisonSql } from './comparison-sql.ts';
 import { type AddParameter, detailsSql, funnelPeopleSql, type FunnelQuery, parameters, type StepOutcome } from './funnel-sql.ts';
-import { onlyUserOfDevice, personSql, personWithOnlyUser } from './people.ts';
+import { onlyUserOfDevice, personOfDevice, personSql, personWithOnlyUser } from './people.ts';
 
 /** The filters of a segment as they are asked of the database: of what they name the ids. */
 export type ResolvedFilters = { operator: BlockOperator; blocks: ResolvedBlock[] };
@@ -102,7 +102,7 @@ const VALUE_COLUMNS = {
 /** Values of devices are of their people. One pass over the SoR's values; only a device with such a value is looked up. */
 function peopleWithAttribute({ sorId, attributeId, comparison }: Of<'attributes'>, { app, now, add }: Asked): People {
   const person = `CASE v.customer_type WHEN 0 THEN 'u' || v.customer_id ELSE (
-    SELECT ${personWithOnlyUser('d')} FROM devices d ${onlyUserOfDevice('d')}
+    SELECT ${personOfDevice('d')} FROM devices d
     WHERE d.entity_id = $1 AND d.app_id = ${app} AND d.device_id = v.customer_id) END`;
   return {
     isNegated: comparison.isNegated,

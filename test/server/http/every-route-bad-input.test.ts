@@ -50,6 +50,10 @@ const TAKEN = new Set([
   ]),
   'POST /api/funnels body.name: unknown', 'POST /api/funnels body.labels: unknown', 'PUT /api/funnels/:identifier body.labels: unknown',
   ...['long', 'unknown', 'null'].map((kind) => `POST /api/funnels body.description: ${kind}`),
+  'POST /api/segments body.name: unknown', 'POST /api/segments body.labels: unknown', 'PUT /api/segments/:identifier body.name: unknown',
+  'PUT /api/segments/:identifier body.labels: unknown',
+  ...['POST /api/segments', 'PUT /api/segments/:identifier'].flatMap((name) =>
+    ['long', 'unknown', 'null'].map((kind) => `${name} body.description: ${kind}`)),
   // What an app is without, in the other notation, or of another than a web app.
   ...['POST /api/apps', 'PUT /api/apps/:app_identifier'].flatMap((name) => [
     ...[

@@ -6,6 +6,7 @@ import { type Entity, insertEntity } from '../../../store/accounts/entities.ts';
 import { insertServiceToken } from '../../../store/accounts/service-tokens.ts';
 import { insertMembership, insertUser, type User } from '../../../store/accounts/users.ts';
 import { insertFunnel } from '../../../store/analytics/funnels.ts';
+import { insertSegment } from '../../../store/analytics/segments.ts';
 import type { App } from '../../../store/apps/apps.ts';
 import { insertLabel } from '../../../store/apps/labels.ts';
 import { insertPushCertificate } from '../../../store/apps/push-certificates.ts';
@@ -19,7 +20,6 @@ import { fileUrl } from '../../../store/files/file-link.ts';
 import { insertImportErrors } from '../../../store/imports/import-errors.ts';
 import { insertConnection, type SettingValues } from '../../../store/syncs/connections.ts';
 import { insertEventDefinitions, listEventDefinitions } from '../../../store/tracking/event-definitions.ts';
-import { insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import type { TestStore } from '../../harness/core/database.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
@@ -61,7 +61,9 @@ export type Sample = World & {
   anotherCertificate: { x509_pem: string; pkey_pem: string };
   label: string;
   funnel: string;
+  /** With filters, and a static one. */
   segment: string;
+  staticSegment: string;
   crash: string;
   /** One that can be fetched. */
   file: { identifier: string; token: string };
@@ -97,6 +99,24 @@ function fileCalls(path: string, call: (own: Sample) => Call): Record<string, (o
       const { params, ...rest } = call(own);
       return { ...rest, params: { ...params, format: 'csv' } };
     },
+  };
+}
+
+/** One filter of each kind, within blocks. */
+function sampleFilters({ app, entity, sor, funnel, staticSegment }: Sample) {
+  const period = { last_days: 30 };
+  return {
+    operator: 'or', blocks: [{
+      operator: 'and', filters: [
+        { filter_on: 'attributes', sor_identifier: sor.identifier, attribute_key: 'plan', operator: 'is', values: ['gold'] },
+        { filter_on: 'devices', field: 'app_version', operator: 'at_least', values: ['2.10'] },
+        { operator: 'or', filters: [
+          { filter_on: 'events', app_id: app.identifier, log_type: 2, log_name: `Event of ${entity.identifier}`, count: 1, period },
+          { filter_on: 'segments', selection: 'any_of', segment_identifiers: [staticSegment], operator: 'is_in' },
+          { value: 'funnels', options: [{ funnel_identifier: funnel, step: 0, outcome: 'completed', period }] },
+        ] },
+      ],
+    }],
   };
 }
 
@@ -322,6 +342,24 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
     query: { app_id: own.app.identifier, from: '2026-11-01', till: '2026-11-30', mode: 'fast', position: '0' },
     body: { funnel: { steps: sampleSteps(own) } },
   }),
+  'GET /api/segments': (own) => ({ query: { app: own.app.identifier } }),
+  'GET /api/segments/:identifier': (own) => ({ params: { identifier: own.segment } }),
+  'POST /api/segments': (own) => ({
+    body: {
+      name: 'Buyers', app: own.app.identifier, description: 'Twice', filters: sampleFilters(own), static: false, labels: [own.label],
+    },
+  }),
+  'PUT /api/segments/:identifier': (own) => ({
+    params: { identifier: own.segment }, body: { name: 'Loyal', description: 'Twice', filters: sampleFilters(own), labels: [own.label] },
+  }),
+  'DELETE /api/segments/:identifier': (own) => ({ params: { identifier: own.segment } }),
+  'POST /api/segments/preview': (own) => ({ body: { app: own.app.identifier, filters: sampleFilters(own) } }),
+  'POST /api/segments/:identifier/people': (own) => ({
+    params: { identifier: own.staticSegment }, body: { ids: [own.seen.deviceId], customer_id_type: 'device_id' },
+  }),
+  'DELETE /api/segments/:identifier/people': (own) => ({
+    params: { identifier: own.staticSegment }, body: { ids: [own.seen.userId], customer_id_type: 'user_id' },
+  }),
   'GET /api/apps/:app_identifier/event_definitions': ofApp,
   'GET /api/apps/:app_identifier/events': (own) => ({
     ...ofApp(own), query: { fields: 'name', since_date: '2026-01-01', segment_ids: own.segment },
@@ -502,8 +540,8 @@ export function untouchedSamples(): (store: TestStore, route: Route, options?: S
 async function insertBesideApps(
   { db, files, secrets }: TestStore, world: World, path: string,
 ): Promise<Pick<Sample,
-  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'segment' | 'crash' | 'file' | 'eventId' | 'exporter'
-  | 'asked' | 'seen'>> {
+  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'segment' | 'staticSegment' | 'crash' | 'file' | 'eventId'
+  | 'exporter' | 'asked' | 'seen'>> {
   const { entity } = world;
   await ensureSampleMonths(db);
   const [certificate, anotherCertificate] = [await sampleCertificate(0), await sampleCertificate(1)];
@@ -519,11 +557,16 @@ async function insertBesideApps(
       name: 'Funnel', description: null, maxDuration: 60, appIds: [app.id], createdBy: world.user.id,
       steps: [{ match_name: [{ app_id: app.identifier, log_type: 2, log_name: `Event of ${entity.identifier}` }] }],
     }))!;
+    const newSegment = { appId: app.id, description: null, createdBy: world.user.id };
+    const { identifier: segment } = (await insertSegment(tx, entity.id, {
+      ...newSegment, name: 'Everybody', filters: { operator: 'and', blocks: [] },
+    }))!;
+    const { identifier: staticSegment } = (await insertSegment(tx, entity.id, { ...newSegment, name: 'Static', filters: null }))!;
+    await tx.query('UPDATE segments SET snapshot_at = now() WHERE entity_id = $1', [entity.id]);
     const exporter = await insertSampleExporter(tx, secrets, world, path, app.id);
     const asked = await insertSampleDeviceRequest(tx, secrets, entity.id, { appId: app.id, userId: world.user.id });
     const seen = { deviceId: `device of ${entity.identifier}`, userId: `user of ${entity.identifier}` };
     await sampleActivity(tx, entity.id, { appId: app.id, ...seen });
-    const { identifier: segment } = await insertSampleSegment(tx, entity.id, { appId: app.id, people: [`u${seen.userId}`] });
     const { rows: [crash] } = await tx.query<{ identifier: string }>('SELECT identifier FROM crashes WHERE entity_id = $1', [entity.id]);
     const { identifier } = await findOrInsertFileJob(tx, secrets, entity.id, {
       kind: 'devices', format: 'csv', query: {}, email: null, createdBy: world.user.id,
@@ -533,7 +576,8 @@ async function insertBesideApps(
     await tx.query(
       `UPDATE file_jobs SET state = 'finished', ended_at = now(), file_key = $2, file_bytes = 11 WHERE identifier = $1`, [identifier, key]);
     const file = { identifier, token: new URL(fileUrl('http://millrace.test', secrets, identifier)).searchParams.get('token')! };
-    const made = { certificateId, anotherCertificate, label, funnel, segment, crash: crash!.identifier, eventId: String(id) };
+    const sent = { crash: crash!.identifier, eventId: String(id) };
+    const made = { certificateId, anotherCertificate, label, funnel, segment, staticSegment, ...sent };
     return { app, ...made, file, exporter, asked, seen };
   });
 }

@@ -220,6 +220,6 @@ describe('the people of a segment', () => {
           reachToken: reached.filter(({ hasToken }) => hasToken).length, reachTotal: ofDevices.length,
         });
       }
-    }), { numRuns: 150 });
+    }), { numRuns: 60 });
   });
 });
