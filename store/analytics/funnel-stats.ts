@@ -12,23 +12,24 @@ export type Followed = { appId: number; logType: number; name: string; people: n
 /** More values than these are none to divide people by. */
 export const MAX_PROPERTIES = 1_000;
 
-/** A person's events come as one value, up to so many; those of a person who has more come one by one. */
-const MAX_EVENTS_AT_ONCE = 20_000;
-/** What one page holds is bounded by both, and far less as a rule. */
-const PEOPLE_PER_PAGE = 200;
+/** A person's events come as one value, up to so many; those of a person who has more, a robot as a rule, come one by one. */
+const MAX_EVENTS_AT_ONCE = 10_000;
+/** So a page is 16 MB at the most, and a thousandth of it as a rule. */
+const PEOPLE_PER_PAGE = 100;
 const EVENTS_PER_PAGE = 10_000;
 
 /**
- * Who completed each step. Null: the property has too many values. Postgres sorts the events and hands over each person's, in a third of
- * the time that its window functions would then take to find the chains.
+ * Who completed each step. Null: the property has too many values. Postgres sorts the events and hands over each person's: to find the
+ * chains by its window functions would take it half of its time. At most `maxEventsAtOnce` of one person are held.
  */
 export async function countFunnel(
   db: Database, entityId: number, query: FunnelQuery, maxEventsAtOnce = MAX_EVENTS_AT_ONCE,
 ): Promise<FunnelTotals[] | null> {
   const counts = new FunnelCounts(query);
   await inShards(db, async (session, shard) => {
-    const busy = await countPeople(session, entityId, query, shard, { counts, maxEventsAtOnce });
-    if (busy.length > 0) await countBusyPeople(session, entityId, query, shard, { counts, people: busy });
+    const part = { session, entityId, query, shard, counts };
+    const busy = await countPeople(part, maxEventsAtOnce);
+    if (busy.length > 0) await countBusyPeople(part, busy);
   });
   return counts.totals();
 }
@@ -37,12 +38,10 @@ export async function countFunnel(
 const EVENT_BYTES = 16;
 const PACKED = 'timestamptz_send(at) || int8send(mask)';
 
-type Counting = { counts: FunnelCounts };
+type Part = { session: Tx; entityId: number; query: FunnelQuery; shard: Shard; counts: FunnelCounts };
 
 /** Returns those who have too many events to come at once. */
-async function countPeople(
-  session: Tx, entityId: number, query: FunnelQuery, shard: Shard, { counts, maxEventsAtOnce }: Counting & { maxEventsAtOnce: number },
-): Promise<string[]> {
+async function countPeople({ session, entityId, query, shard, counts }: Part, maxEventsAtOnce: number): Promise<string[]> {
   const { values, add } = parameters();
   const { with: tables, counted } = countedSql(query, shard, add);
   const tooMany = `count(*) > ${maxEventsAtOnce}`;
@@ -55,22 +54,20 @@ async function countPeople(
   for await (const rows of pagesOf<Row>(session, statement, [entityId, ...values], PEOPLE_PER_PAGE)) {
     for (const { property: value, busy: person, events } of rows) {
       if (person !== null) busy.push(person);
-      else counts.add(value, followed(counts.newPerson(), events!));
+      else counts.add(value, followAll(counts.newPerson(), events!));
     }
   }
   return busy;
 }
 
-async function countBusyPeople(
-  session: Tx, entityId: number, query: FunnelQuery, shard: Shard, { counts, people }: Counting & { people: string[] },
-): Promise<void> {
+async function countBusyPeople({ session, entityId, query, shard, counts }: Part, people: string[]): Promise<void> {
   const { values, add } = parameters();
   const { with: tables, counted } = countedSql(query, shard, add);
   const property = query.breakdown ? 'CASE WHEN mask & 1 <> 0 THEN property END' : 'NULL::text';
   const statement = `WITH ${tables} SELECT person, mask & 1 <> 0 AS starts, ${property} AS property, ${PACKED} AS events
     FROM (${counted}) counted WHERE person = ANY (${add(people)}) ORDER BY person, at, id`;
   type Row = { person: string; starts: boolean; property: string | null; events: Buffer };
-  let last: { person: string; chains: FunnelChains; property: string | null; hasStarted: boolean } | null = null;
+  let last = null as { person: string; chains: FunnelChains; property: string | null; hasStarted: boolean } | null;
   for await (const rows of pagesOf<Row>(session, statement, [entityId, ...values], EVENTS_PER_PAGE)) {
     for (const { person, starts, property: value, events } of rows) {
       if (last?.person !== person) {
@@ -78,13 +75,13 @@ async function countBusyPeople(
         last = { person, chains: counts.newPerson(), property: null, hasStarted: false };
       }
       if (starts && !last.hasStarted) Object.assign(last, { property: value, hasStarted: true });
-      followed(last.chains, events);
+      followAll(last.chains, events);
     }
   }
   if (last) counts.add(last.property, last.chains);
 }
 
-function followed(chains: FunnelChains, events: Buffer): FunnelChains {
+function followAll(chains: FunnelChains, events: Buffer): FunnelChains {
   for (let offset = 0; offset < events.length; offset += EVENT_BYTES) {
     const micros = events.readInt32BE(offset) * 2 ** 32 + events.readUInt32BE(offset + 4);
     chains.follow(micros, events.readInt32BE(offset + 12), events.readInt32BE(offset + 8));
