@@ -1,7 +1,10 @@
 import type { Queryable } from '../core/database.ts';
 
-/** How to tell whose an event is: `with` and `joins` go into a statement over rows `e` of events, $1 being the entity. */
-export type PersonSql = { with: string[]; joins: string; person: string };
+/**
+ * How to tell whose an event is: `with` and `joins` go into a statement over rows `e` of events, $1 being the entity. `unjoined`: the same
+ * person where the event alone says it, so that it is known before the joins; else NULL.
+ */
+export type PersonSql = { with: string[]; joins: string; person: string; unjoined: string };
 
 /**
  * A person, in analytics: the event's user; else the only user that its app saw on the device; else the device. As text: `u` and the
@@ -14,13 +17,15 @@ export function personSql(apps: string, { aliases = false } = {}): PersonSql {
   // An event with a user has no key, so that it is not looked up.
   const joinUser = `LEFT JOIN only_users o ON o.app_id = e.app_id AND o.device_id = CASE WHEN e.user_id IS NULL THEN e.device_id END`;
   if (!aliases) {
-    return { with: [onlyUsers], joins: joinUser, person: `coalesce('u' || e.user_id, 'u' || o.user_id, 'd' || e.device_id)` };
+    const person = `coalesce('u' || e.user_id, 'u' || o.user_id, 'd' || e.device_id)`;
+    return { with: [onlyUsers], joins: joinUser, person, unjoined: `'u' || e.user_id` };
   }
   return {
     with: [onlyUsers, aliasesSql(apps)],
     joins: `${joinUser}
       LEFT JOIN alias_ends a ON a.app_id = e.app_id AND a.previous_id = coalesce(e.user_id, o.user_id, e.device_id)`,
     person: `coalesce('u' || a.user_id, 'u' || e.user_id, 'u' || o.user_id, 'd' || e.device_id)`,
+    unjoined: 'NULL::text',
   };
 }
 
