@@ -11,6 +11,8 @@ import { gdprDeleteSteps } from './gdpr/gdpr-delete.ts';
 import { gdprSweepSteps } from './gdpr/sweep.ts';
 import { importAttributesSteps } from './imports/import-attributes.ts';
 import { sweepSteps } from './jobs/sweep.ts';
+import { aggregateReportsSteps } from './sends/aggregate-reports.ts';
+import { sendTransactionalSteps } from './sends/send-transactional.ts';
 import { runSyncSteps } from './syncs/run-sync.ts';
 import { syncTickSteps } from './syncs/sync-tick.ts';
 
@@ -18,7 +20,7 @@ import { syncTickSteps } from './syncs/sync-tick.ts';
 export function allSteps(deps: Dependencies) {
   return {
     ...importAttributesSteps(deps), ...feedAttributesSteps(deps), ...runSyncSteps(deps), ...syncTickSteps(deps),
-    ...refreshSegmentsSteps(deps),
+    ...refreshSegmentsSteps(deps), ...sendTransactionalSteps(deps), ...aggregateReportsSteps(deps),
     ...buildFileSteps(deps), ...exportDailySteps(deps), ...exportTickSteps(deps), ...gdprAccessSteps(deps), ...gdprDeleteSteps(deps),
     ...heartbeatingEach(sweepSteps(deps)), ...heartbeatingEach(gdprSweepSteps(deps)),
     ...heartbeatingEach(accountMailSteps(deps)),

@@ -8,6 +8,7 @@ import { ingestion } from './ingestion.ts';
 import type { Line } from './line.ts';
 import { profiles } from './profiles.ts';
 import { segment } from './segment.ts';
+import { push } from './push.ts';
 import { singerCsv } from './singer.ts';
 import { warmStart } from './start.ts';
 import { eventFiles, eventPages } from './read-events.ts';
@@ -30,5 +31,6 @@ export const LINES: readonly Line[] = [
   eventPages,
   eventFiles,    // the same events
   segment,
+  push,
   profiles,      // last: it empties the tables of the imports
 ];

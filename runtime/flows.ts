@@ -4,6 +4,7 @@ import { wakeFeed } from '../activities/feed/wake-feed.ts';
 import { tellHoldsChanged } from '../activities/gdpr/tell-holds-changed.ts';
 import { followExporter, followSchedule } from '../activities/jobs/follow-schedule.ts';
 import { startJob } from '../activities/jobs/start-job.ts';
+import { cancelSend } from '../activities/sends/cancel-send.ts';
 import type { ServerDependencies } from '../server/dependencies.ts';
 import type { Database } from '../store/core/database.ts';
 
@@ -12,6 +13,7 @@ export function flowsOver({ db, temporal }: { db: Database; temporal: Client }, 
   const within = (call: () => Promise<void>) => temporal.connection.withDeadline(Date.now() + withinMs, call);
   return {
     startJob: (kind, ref) => within(() => startJob(temporal, kind, ref)),
+    cancelSend: (ref) => within(() => cancelSend(temporal, ref)),
     wakeFeed: (entityId) => within(() => wakeFeed(temporal, entityId)),
     wakeSegments: (entityId) => within(() => wakeSegments(temporal, entityId)),
     tellHoldsChanged: (requests) => within(() => tellHoldsChanged(temporal, requests)),

@@ -115,6 +115,7 @@ export type ServerDependencies = {
     startJob(kind: JobKind, ref: JobRef): Promise<void>;
     wakeFeed(entityId: number): Promise<void>;
     wakeSegments(entityId: number): Promise<void>;
+    cancelSend(ref: JobRef): Promise<void>;
     followSchedule(sync: Sync): Promise<void>;
     /** Of these requests, by their identifiers. */
     tellHoldsChanged(requests: readonly string[]): Promise<void>;

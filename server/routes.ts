@@ -29,6 +29,7 @@ import { attributeValueRoutes } from './attributes/attribute-values.ts';
 import { customerAttributeRoutes } from './attributes/customer-attributes.ts';
 import { customerProfileRoutes } from './attributes/customer-profiles.ts';
 import { systemOfRecordsRoutes } from './attributes/systems-of-records.ts';
+import { campaignRoutes } from './campaigns/campaigns.ts';
 import { dataExporterActionRoutes } from './exports/data-exporter-actions.ts';
 import { dataExporterRoutes } from './exports/data-exporters.ts';
 import { exportActionRoutes } from './exports/export-actions.ts';
@@ -48,6 +49,10 @@ import { gdprRoutes } from './gdpr/gdpr.ts';
 import type { Route } from './http/route.ts';
 import { batchImportRoutes } from './imports/batch-import.ts';
 import { importRoutes } from './imports/imports.ts';
+import { deviceMessageRoutes } from './sends/device-messages.ts';
+import { pushCheckRoutes } from './sends/push-check.ts';
+import { pushProviderRoutes } from './sends/push-providers.ts';
+import { transactionalRoutes } from './sends/transactional.ts';
 import { connectionCheckRoutes } from './syncs/connection-checks.ts';
 import { connectionRoutes } from './syncs/connections.ts';
 import { connectorRoutes } from './syncs/connectors.ts';
@@ -70,12 +75,13 @@ export const routes: readonly Route[] = [
   ...signingKeyRoutes,
   ...exportRunRoutes, ...exportActionRoutes, ...exportReconciliationRoutes,
   ...appRoutes, ...appGroupRoutes, ...apiKeyRoutes, ...userTokenKeyRoutes,
-  ...pushCertificateRoutes, ...labelRoutes, ...eventDefinitionRoutes,
+  ...pushCertificateRoutes, ...pushProviderRoutes, ...pushCheckRoutes, ...labelRoutes, ...eventDefinitionRoutes,
   ...walletSettingsRoutes, ...legalTextRoutes, ...dataCategoryRoutes, ...recipientRoutes, ...purposeRoutes,
   ...trackingRoutes, ...trackingPrivacyRoutes, ...ingestionRoutes,
   ...trackedListRoutes, ...funnelRoutes, ...funnelStatsRoutes, ...segmentRoutes, ...segmentPeopleRoutes,
-  ...eventAnalyticsRoutes, ...crashRoutes,
+  ...eventAnalyticsRoutes, ...crashRoutes, ...campaignRoutes,
   ...trackedFileRoutes, ...usageFileRoutes, ...profileFileRoutes, ...downloadFileRoutes,
+  ...transactionalRoutes, ...deviceMessageRoutes,
   ...gdprRoutes, ...gdprDownloadRoutes, ...gdprReceiptRoutes, ...gdprHoldRoutes,
   ...gdprReadmissionRoutes, ...gdprIdentifierRoutes,
   ...userRoutes, ...invitationRoutes, ...passwordResetRoutes, ...accountPageRoutes,

@@ -1,3 +1,4 @@
+export { aggregateReports } from './aggregate-reports.ts';
 export { buildFile } from './build-file.ts';
 export { exportDaily } from './export-daily.ts';
 export { exportTick } from './export-tick.ts';
@@ -7,5 +8,6 @@ export { gdprDelete } from './gdpr-delete.ts';
 export { importAttributes } from './import-attributes.ts';
 export { refreshSegments } from './refresh-segments.ts';
 export { runSync } from './run-sync.ts';
+export { sendTransactional } from './send-transactional.ts';
 export { sweep } from './sweep.ts';
 export { syncTick } from './sync-tick.ts';

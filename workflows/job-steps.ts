@@ -10,6 +10,7 @@ import { HEARTBEAT_TIMEOUT, RETRY, SHORT_STEP_TIMEOUT } from './patience.ts';
 export const SHORT_STEPS: ActivityOptions = { startToCloseTimeout: SHORT_STEP_TIMEOUT, retry: RETRY };
 export const BULK_STEPS = longSteps('bulk');
 export const SYNC_STEPS = longSteps('syncs');
+export const SEND_STEPS = longSteps('sends');
 export const MAIL_STEPS: ActivityOptions = { ...longSteps('sends'), startToCloseTimeout: '3 minutes' };
 
 /** Steps that give a sign of life each second, and take as long as they take. */

@@ -13,6 +13,7 @@ import {
   deleteOldFeedRequests, deleteOldRequests, deleteOldSyncRuns, deleteRemains, isFileOfImport, listEntitiesWithDueSegments,
   listEntitiesWithPendingCustomers, listExpiredImports, listWaitingFeeds,
 } from '../../store/jobs/retention-across-entities.ts';
+import { listEntitiesToCount } from '../../store/sends/report-rollups-across-entities.ts';
 import { ensurePartitionsAhead } from '../../store/tracking/event-partitions.ts';
 import { keepRetention } from '../../store/tracking/event-retention.ts';
 import { foldTrackedCounts } from '../../store/tracking/fold-tracked-counts.ts';
@@ -21,6 +22,7 @@ import { atMostEach } from '../core/at-most-each.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { wakeFeed } from '../feed/wake-feed.ts';
 import { repairSchedules } from './follow-schedule.ts';
+import { startReports } from '../sends/start-reports.ts';
 import { startJob } from './start-job.ts';
 
 /** A row younger than this is left to the request that is just starting its workflow. */
@@ -60,7 +62,7 @@ export const sweepSteps = (
 
   /** Starts what was accepted and never began, feeds whose inbox nobody empties, due refreshes of segments. Of people: gdpr/sweep.ts. */
   async startUnclaimed(): Promise<void> {
-    for (const kind of ['import', 'sync', 'export', 'file'] as const) {
+    for (const kind of ['import', 'sync', 'export', 'file', 'send'] as const) {
       for (const ref of await listUnclaimedJobs(db, kind, GRACE_SECONDS)) {
         await startJob(temporal, kind, ref);
         boundary('sweep: between starts');
@@ -68,6 +70,7 @@ export const sweepSteps = (
     }
     for (const entityId of await listWaitingFeeds(db, GRACE_SECONDS)) await wakeFeed(temporal, entityId);
     for (const entityId of await listEntitiesWithDueSegments(db, GRACE_SECONDS)) await wakeSegments(temporal, entityId);
+    for (const entityId of await listEntitiesToCount(db)) await startReports(temporal, entityId);
   },
 
   /** Makes Temporal's Schedules what the rows of syncs and exporters say. */

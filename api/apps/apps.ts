@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { APP_TYPES, type AppType } from '../../domain/apps/app.ts';
+import { readTimeOfDay } from '../../domain/apps/quiet-hours.ts';
 import { isStorable } from '../../domain/core/text-limits.ts';
 import { isTimeZone } from '../../domain/core/time-zone.ts';
 import {
@@ -10,6 +11,7 @@ import { operation } from '../core/operation.ts';
 const MAX_DAYS = 3_650;
 const MAX_SECONDS = 31_536_000;
 const MAX_EMAILS = 20;
+const MAX_SEND_RATE = 100_000;
 const MAX_GROUPS = 200;
 const MAX_VERSIONS = 1_000;
 const MAX_LANGUAGES = 200;
@@ -55,6 +57,21 @@ const RateLimit = closedObject({
   ctx.addIssue({ code: 'custom', path: [missing!], message: `is required with ${given}; without a limit both are null` });
 });
 
+const timeOfDay = z.string().transform((value, ctx) => {
+  const minutes = readTimeOfDay(value);
+  if (minutes !== undefined) return minutes;
+  ctx.issues.push({ code: 'custom', message: 'must be a time from 00:00 to 23:59, such as 22:00', input: value });
+  return z.NEVER;
+});
+
+const zone = text().refine(isTimeZone, 'must be a zone of the IANA database, such as Europe/Paris');
+
+const QuietHours = closedObject({
+  start: timeOfDay,
+  end: timeOfDay.describe('Not included; earlier than start: on the next day'),
+  timezone: zone.nullable().default(null).describe('By default the app\'s default_tz'),
+}).refine(({ start, end }) => start !== end, { path: ['end'], error: 'must differ from start' });
+
 const others = {
   store_id: text().nullable().optional(),
   sku: text().nullable().optional(),
@@ -63,8 +80,7 @@ const others = {
   parent_identifier: identifier.nullable().optional().describe('Identifier of the parent app, which must not have a parent itself'),
   domains: z.unknown().optional().meta({ type: 'array', items: { type: 'string' } })
     .describe('Host names of a Web App; Millrace ignores them for other types'),
-  default_tz: text().refine(isTimeZone, 'must be a zone of the IANA database, such as Europe/Paris').optional()
-    .describe('By default Europe/Paris'),
+  default_tz: zone.optional().describe('By default Europe/Paris'),
   app_groups: textArray(identifier, MAX_GROUPS).optional().describe('Identifiers of app groups'),
   localizations: jsonArray(Localization, MAX_LANGUAGES).optional(),
   icon: jsonObject(Icon.nullable()).optional(),
@@ -81,6 +97,11 @@ const others = {
   gdpr_approval: bodyFlag.optional().describe('Deletions that its devices request wait for approval; by default true'),
   session_timeout: bodyInteger({ min: 15, max: 3_600 }).optional()
     .describe('Seconds without an event after which a session ends; by default 120'),
+  verified_users: bodyFlag.optional()
+    .describe('Messages go only to devices on which a user token has vouched for the user; by default false'),
+  quiet_hours: jsonObject(QuietHours.nullable()).optional().describe('Hours in which pushes wait; by default none'),
+  send_rate: bodyInteger({ min: 1, max: MAX_SEND_RATE }).nullable().optional()
+    .describe('Messages per second at most; by default no limit'),
 };
 
 export const NewApp = z.object({
@@ -144,6 +165,10 @@ export const App = z.object({
   primary_category: orNone,
   secondary_category: orNone,
   session_timeout: z.int().describe('Seconds without an event after which a session ends'),
+  verified_users: z.boolean().describe('True: messages go only to devices on which a user token has vouched for the user'),
+  quiet_hours: z.object({ start: z.string(), end: z.string(), timezone: orNone.describe('Null: default_tz') }).nullable()
+    .describe('Hours in which pushes wait, such as 22:00 to 07:00'),
+  send_rate: z.int().nullable().describe('Messages per second at most; null: no limit'),
   store_fetched: z.boolean(),
   sor_id: z.string().describe('Identifier of the System of Records for the data that its SDK sends'),
 }).meta({ id: 'App' });

@@ -36,6 +36,8 @@ export type Operation<
   auth: A;
   /** The caller needs all of these. If there are none, a token is enough. */
   rights: readonly Right[];
+  /** The right that the caller needs besides, by the type of the object that the call is about. The handler calls `requireRightOfType`. */
+  rightsByType?: Readonly<Record<string, Right>>;
   role?: Role;
   /** The entries that a call may write into the audit log. A read may write none. */
   audits: readonly Audited[];

@@ -42,14 +42,14 @@ export function refusalOfAnswer(host: string, status: number, retryAfter: string
     const words = advice ?? ADVICE[status] ?? 'check the address and request_headers';
     return sourceRefusal('source_refused', `${answered}: ${words}`, { source_status: status });
   }
-  const seconds = secondsOf(retryAfter);
+  const seconds = retryAfterSeconds(retryAfter);
   const when = seconds === undefined ? 'it may go better later' : `it asks to come back in ${seconds} s`;
   const extra = { source_status: status, ...seconds === undefined ? {} : { retry_after: seconds } };
   return sourceRefusal('source_unavailable', `${answered}: ${when}`, extra);
 }
 
 /** Retry-After is a number of seconds or a date (RFC 9110, 10.2.3). */
-function secondsOf(retryAfter: string | undefined): number | undefined {
+export function retryAfterSeconds(retryAfter: string | undefined): number | undefined {
   if (retryAfter === undefined) return undefined;
   const seconds = /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : (Date.parse(retryAfter) - Date.now()) / 1000;
   return Number.isFinite(seconds) ? Math.max(0, Math.ceil(seconds)) : undefined;

@@ -14,6 +14,7 @@ export type TemplateVars = { readonly [name: string]: unknown };
 export type Template = {
   /** Each name once, by first occurrence. */
   placeholders: Placeholder[];
+  startsWithPlaceholder: boolean;
   /** Adds the names of placeholders without a value and without a default to `missing`. */
   render(vars: TemplateVars, missing: Set<string>): string;
 };
@@ -28,9 +29,10 @@ const NAME = /[\p{L}\p{M}\p{N}_.-]{1,64}/uy;
 export function compileTemplate(text: string): Template {
   const { parts, rest } = splitTemplate(text);
   const placeholders = joinPlaceholders(parts.map(({ name, otherwise }) => ({ name, hasDefault: otherwise !== null })));
-  if (parts.length === 0) return { placeholders, render: () => text };
+  if (parts.length === 0) return { placeholders, startsWithPlaceholder: false, render: () => text };
   return {
     placeholders,
+    startsWithPlaceholder: parts[0]!.before === '',
     render(vars, missing) {
       let rendered = '';
       for (const { before, name, otherwise } of parts) {

@@ -1,5 +1,6 @@
 import { type Field, type LocationWords, type Topic, TOPICS } from './location-words.ts';
 import { APP_WORDS } from './words-of-apps.ts';
+import { MESSAGE_WORDS } from './words-of-messages.ts';
 import { REQUEST_WORDS } from './words-of-requests.ts';
 import { SYNC_WORDS } from './words-of-syncs.ts';
 import { VALUE_WORDS } from './words-of-values.ts';
@@ -8,7 +9,7 @@ export { type LocationWords, type Topic, TOPICS };
 
 /** By the name of the location. */
 const WORDS: ReadonlyMap<string, LocationWords> = new Map(
-  Object.entries<LocationWords>({ ...VALUE_WORDS, ...APP_WORDS, ...SYNC_WORDS, ...REQUEST_WORDS }));
+  Object.entries<LocationWords>({ ...VALUE_WORDS, ...APP_WORDS, ...MESSAGE_WORDS, ...SYNC_WORDS, ...REQUEST_WORDS }));
 
 /** What is said about a location; of one without words its name, so that its data is shown all the same. */
 export function locationWords(location: string): LocationWords {

@@ -17,6 +17,7 @@ const KINDS = {
   sync: { workflow: 'runSync', idPrefix: 'sync', logField: 'syncRun', name: 'a run of a sync' },
   export: { workflow: 'exportDaily', idPrefix: 'export', logField: 'exportRun', name: 'a run of an exporter' },
   file: { workflow: 'buildFile', idPrefix: 'file', logField: 'file', name: 'a file' },
+  send: { workflow: 'sendTransactional', idPrefix: 'transac', logField: 'send', name: 'a send' },
   access: { workflow: 'gdprAccess', idPrefix: 'gdpr', logField: 'gdprRequest', name: 'an access request' },
   delete: { workflow: 'gdprDelete', idPrefix: 'gdpr', logField: 'gdprRequest', name: 'a deletion request' },
 } as const;

@@ -11,6 +11,11 @@ export function feedWorkflowId(entityId: number): string {
   return `feed/${entityId}`;
 }
 
+/** One entity, one count of its attempts. */
+export function reportsWorkflowId(entityId: number): string {
+  return `reports/${entityId}`;
+}
+
 /** The signal that there is something in the feed's inbox. */
 export const FEED_ARRIVED = 'feedArrived';
 
@@ -24,3 +29,6 @@ export function segmentsWorkflowId(entityId: number): string {
 
 /** The signal that a refresh of a segment is due. */
 export const SEGMENTS_DUE = 'segmentsDue';
+
+/** The signal that a send is to end: it need not wait for its time any more. */
+export const SEND_CANCELED = 'sendCanceled';

@@ -1,5 +1,5 @@
 import type { Operation, Role } from '../../api/core/operation.ts';
-import { RIGHTS } from '../../domain/accounts/rights.ts';
+import { type Right, RIGHTS } from '../../domain/accounts/rights.ts';
 
 const ROLES: Record<Role, string> = {
   person: 'any user who has logged in; no service token',
@@ -30,14 +30,23 @@ export function rightsPage(operations: readonly Operation[]): string {
 }
 
 function flagTable(operations: readonly Operation[]): string[] {
-  const allowed = RIGHTS.filter((right) => operations.some(({ rights }) => rights.includes(right)));
-  const rows = allowed.flatMap((right) => operations.filter(({ rights }) => rights.includes(right)).map((operation) => {
-    const others = operation.rights.filter((other) => other !== right);
-    return [[right, ...others].map((each) => `\`${each}\``).join(' and '), nameOf(operation), operation.summary, auditedAs(operation)];
-  }));
+  const allowed = RIGHTS.filter((right) => operations.some((operation) => asksFor(operation, right)));
+  const rows = allowed.flatMap((right) => operations.filter((operation) => asksFor(operation, right)).map((operation) =>
+    [rightsNeeded(operation, right), nameOf(operation), operation.summary, auditedAs(operation)]));
   const idle = RIGHTS.filter((right) => !allowed.includes(right)).map((right) => `\`${right}\``);
   const table = toTable(['right', 'call', 'does', 'audited as'], rows);
   return idle.length === 0 ? [table] : [table, `These can be given, and nothing asks for them yet: ${idle.join(', ')}.`];
+}
+
+function asksFor({ rights, rightsByType = {} }: Operation, right: Right): boolean {
+  return rights.includes(right) || Object.values(rightsByType).includes(right);
+}
+
+/** `first`: the one whose row it is. */
+function rightsNeeded({ rights, rightsByType = {} }: Operation, first: Right): string {
+  const always = [...rights].sort((one, other) => Number(other === first) - Number(one === first));
+  const byType = Object.entries(rightsByType).map(([type, right]) => `for a ${type} one \`${right}\``);
+  return [always.map((right) => `\`${right}\``).join(' and '), ...byType].join(', ');
 }
 
 function roleTables(operations: readonly Operation[]): string[] {

@@ -15,7 +15,8 @@ import { validate } from '../http/validate.ts';
 export const APP_DEFAULTS: Omit<AppSettings, 'name' | 'packageName' | 'appType'> = {
   storeId: null, sku: null, qa: false, parentId: null, domains: [], defaultTz: 'Europe/Paris', localizations: [], icon: null, cvIcon: null,
   primaryCategory: null, secondaryCategory: null, statuses: [], fcmKey: null, crmSyncable: false, inboxDaysToLive: null,
-  messageLimit: null, messagePeriod: null, gdprEmails: [], gdprApproval: true, sessionTimeoutSeconds: 120,
+  messageLimit: null, messagePeriod: null, gdprEmails: [], gdprApproval: true, sessionTimeoutSeconds: 120, verifiedUsers: false,
+  quietHours: null, sendRate: null,
 };
 
 /** The settings by the members of the body that say them. */
@@ -25,7 +26,7 @@ const MEMBERS = {
   cvIcon: 'cv_icon', primaryCategory: 'primary_category', secondaryCategory: 'secondary_category', statuses: 'statuses',
   fcmKey: 'fcm_key', crmSyncable: 'crm_syncable', inboxDaysToLive: 'inbox_days_to_live', messageLimit: 'rate_limit',
   messagePeriod: 'rate_limit', gdprEmails: 'gdpr_emails', gdprApproval: 'gdpr_approval',
-  sessionTimeoutSeconds: 'session_timeout',
+  sessionTimeoutSeconds: 'session_timeout', verifiedUsers: 'verified_users', quietHours: 'quiet_hours', sendRate: 'send_rate',
 } as const satisfies Record<keyof AppSettings, keyof api.AppChange>;
 
 /** What the reference has in the body besides `name` and `parent_identifier`; all other members are Millrace's own. */
@@ -71,6 +72,8 @@ export async function readSettings(
     messageLimit: or(rateLimit?.message_limit, stays.messageLimit), messagePeriod: or(rateLimit?.period, stays.messagePeriod),
     gdprEmails: or(body.gdpr_emails, stays.gdprEmails), gdprApproval: or(body.gdpr_approval, stays.gdprApproval),
     sessionTimeoutSeconds: or(body.session_timeout, stays.sessionTimeoutSeconds),
+    verifiedUsers: or(body.verified_users, stays.verifiedUsers), quietHours: or(body.quiet_hours, stays.quietHours),
+    sendRate: or(body.send_rate, stays.sendRate),
   };
 }
 

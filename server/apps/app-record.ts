@@ -1,6 +1,7 @@
 import * as api from '../../api/apps/apps.ts';
 import { isUnwanted, newestLiveStatus, newestStatus } from '../../domain/apps/app-statuses.ts';
 import type { AppType } from '../../domain/apps/app.ts';
+import { showTimeOfDay } from '../../domain/apps/quiet-hours.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { type AppFigures, type KeptFigures, listAppFigures } from '../../store/apps/app-figures.ts';
 import type { AppIcon } from '../../store/apps/app-settings.ts';
@@ -76,6 +77,10 @@ function showSettings(app: WholeApp) {
     primary_category: app.primaryCategory,
     secondary_category: app.secondaryCategory,
     session_timeout: app.sessionTimeoutSeconds,
+    verified_users: app.verifiedUsers,
+    quiet_hours: app.quietHours
+      && { ...app.quietHours, start: showTimeOfDay(app.quietHours.start), end: showTimeOfDay(app.quietHours.end) },
+    send_rate: app.sendRate,
   };
 }
 

@@ -98,10 +98,11 @@ function describe(operation: Operation, schemas: Record<string, Json>): Json {
   };
 }
 
-function needOf({ rights, role }: Operation): string {
+function needOf({ rights, rightsByType = {}, role }: Operation): string {
   if (role === 'admin') return 'For admins of the entity.';
   if (role === 'superadmin') return 'For superadmins.';
-  return rights.length > 0 ? `Needs the right ${rights.join(' and ')}.` : '';
+  const byType = Object.entries(rightsByType).map(([type, right]) => `, for a ${type} one ${right}`).join('');
+  return rights.length > 0 ? `Needs the right ${rights.join(' and ')}${byType}.` : '';
 }
 
 function auditOf({ audits }: Operation): string {

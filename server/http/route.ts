@@ -16,6 +16,8 @@ export type Circumstances = {
   address: string;
   /** Of a write key that came as the user of Basic authentication. */
   trackingTarget: TrackingTarget | null;
+  /** Of the header `X-User-Token`, by which an app's server vouches for the user of a device. */
+  userToken: string | undefined;
   requestId: string;
   log: FastifyBaseLogger;
   /** To be called of a large file once its credentials hold: it may take its time. */

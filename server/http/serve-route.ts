@@ -107,8 +107,9 @@ async function readInput(
 }
 
 function circumstancesOf(request: FastifyRequest): Circumstances {
-  const { ip: address, id: requestId, log, trackingTarget = null } = request;
-  return { version: apiVersion(request.headers.accept), address, trackingTarget, requestId, log, verified: () => request.verified() };
+  const { ip: address, id: requestId, log, trackingTarget = null, headers } = request;
+  const userToken = headers['x-user-token']?.toString();
+  return { version: apiVersion(headers.accept), address, trackingTarget, userToken, requestId, log, verified: () => request.verified() };
 }
 
 /** Numbers of attribute values are raw JSON, which only the engine's own JSON.stringify writes. */

@@ -23,6 +23,11 @@ export async function refreshSegmentsSoon({ flows }: RouteDependencies, log: Fas
   await leftToSweep(log, flows.wakeSegments(entityId), { entityId }, 'the refresh of segments');
 }
 
+/** Wakes a send that is canceled, or begins it, so that what it has not sent is settled. */
+export async function cancelSendSoon({ flows }: RouteDependencies, log: FastifyBaseLogger, ref: JobRef): Promise<void> {
+  await leftToSweep(log, flows.cancelSend(ref), { send: ref.identifier }, 'a canceled send');
+}
+
 export async function followSyncSoon({ flows }: RouteDependencies, log: FastifyBaseLogger, sync: Sync): Promise<void> {
   await leftToSweep(log, flows.followSchedule(sync), { sync: sync.identifier }, 'the schedule of a sync');
 }

@@ -8,6 +8,9 @@ import { isStorable } from '../../domain/core/text-limits.ts';
 import type { SettingValues, SplitSettings } from '../../store/syncs/connections.ts';
 import { validate } from '../http/validate.ts';
 
+/** A connector, or a push provider. */
+type WithSettings = Pick<AnyConnector, 'settings'>;
+
 const MAX_CHARS = 256 * 1024;
 
 /** In the place of a secret, whether it is set. Whoever sends it back means the secret that is there. */
@@ -23,7 +26,7 @@ export function connectorNamed(name: string): AnyConnector {
  * Settings as a caller gives them, apart by what is secret; of the secrets that are left out, those that are `kept`.
  * Refuses what the connector does not take, by `settings.<member>`.
  */
-export function readSettings(connector: AnyConnector, given: SettingValues, kept: SettingValues = {}): SplitSettings {
+export function readSettings(connector: WithSettings, given: SettingValues, kept: SettingValues = {}): SplitSettings {
   for (const [member, value] of Object.entries(given)) refuseMember(connector, member, value);
   if (JSON.stringify(given).length > MAX_CHARS) refuseField('settings', `must have at most ${MAX_CHARS} characters as JSON`);
   const secretNames = secretMembers(connector.settings);
@@ -37,11 +40,11 @@ export function readSettings(connector: AnyConnector, given: SettingValues, kept
 }
 
 /** Settings as the connector's functions take them. */
-export function parseSettings(connector: AnyConnector, { settings, secretSettings }: SplitSettings): unknown {
+export function parseSettings(connector: WithSettings, { settings, secretSettings }: SplitSettings): unknown {
   return validate(z.object({ settings: connector.settings }), { settings: { ...settings, ...secretSettings } }, 'settings').settings;
 }
 
-function refuseMember({ settings }: AnyConnector, member: string, value: unknown): void {
+function refuseMember({ settings }: WithSettings, member: string, value: unknown): void {
   const known = Object.keys(settingMembers(settings));
   if (!known.includes(member)) {
     refuseField(`settings.${member}`, sayUnknown(member, known));
@@ -55,7 +58,7 @@ function isStorableValue(value: unknown): boolean {
   return Object.entries(value).every(([name, member]) => isStorable(name) && isStorableValue(member));
 }
 
-function isLeftOut(value: unknown): boolean {
+export function isLeftOut(value: unknown): boolean {
   return value === undefined || SecretMarker.safeParse(value).success;
 }
 
@@ -70,7 +73,7 @@ export function changedMembers(before: SplitSettings, after: SplitSettings): str
  * Refuses to go on with a stored secret where it could be sent elsewhere than whoever gave it meant: who may change a
  * connection could read its secrets otherwise.
  */
-export function refuseSecretsElsewhere(connector: AnyConnector, given: SettingValues, stored: SplitSettings, changed: string[]): void {
+export function refuseSecretsElsewhere(connector: WithSettings, given: SettingValues, stored: SplitSettings, changed: string[]): void {
   const free = new Set([...harmlessMembers(connector.settings), ...secretMembers(connector.settings)]);
   const leading = changed.filter((member) => !free.has(member));
   const kept = Object.keys(stored.secretSettings).filter((member) => isLeftOut(given[member]));

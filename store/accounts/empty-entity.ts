@@ -2,22 +2,28 @@ import type { Queryable } from '../core/database.ts';
 
 /**
  * What an entity has in which nothing is kept: its users, its keys, its global SoR, what was written down about it or proved, and its
- * apps with what was set up beside them, which nobody can delete one by one; and of exporters that are deleted, what tells of
- * their runs. Any other table is looked into, also those that later migrations bring.
+ * apps with what was set up beside them, campaigns among it, which nobody can delete one by one; and of exporters that are deleted,
+ * what tells of their runs. Any other table is looked into, also those that later migrations bring.
  */
 const OF_EMPTY_ENTITIES = [
   'memberships', 'invitations', 'tokens', 'service_tokens', 'systems_of_records', 'customer_attributes', 'tombstones', 'tombstone_batches',
   'audit_log', 'gdpr_receipts', 'export_deletions', 'idempotent_requests', 'connections', 'syncs', 'key_lookups',
-  'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'push_certificates', 'event_definitions', 'labels',
-  'label_targets', 'funnels', 'notify_mails', 'tracked_counts',
+  'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'push_certificates', 'push_providers', 'event_definitions',
+  'labels', 'label_targets', 'funnels', 'campaigns', 'sends', 'send_campaigns', 'campaign_days', 'report_rollups', 'send_paces',
+  'notify_mails', 'tracked_counts',
   'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
   'data_exporters', 'export_runs', 'export_records', 'export_files',
 ];
 
-/** What counts in tables of which something is in empty entities, too: not the SoRs that come with an entity and its apps. */
+/**
+ * What counts in tables of which something is in empty entities, too: not the SoRs that come with an entity and its apps, and not
+ * campaigns that send nothing.
+ */
 const HELD_IN_PART = {
   systems_of_records: "(type = 'custom' OR deleted_at IS NOT NULL)", connections: 'deleted_at IS NULL', syncs: 'deleted_at IS NULL',
   data_exporters: 'deleted_at IS NULL',
+  campaigns: `status IN ('scheduled', 'wait_sync', 'ongoing')
+    AND NOT (type = 'transactional' AND includes_inapp AND end_date <= now())`,
 };
 
 /** The names of tables in which something of the entity lies; nothing comes in meanwhile where the caller has locked it (`lockEntity`). */

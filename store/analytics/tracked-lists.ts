@@ -70,6 +70,7 @@ const RECENT = `now() - interval '30 days'`;
 const DEVICES: Pick<List<'devices'>, 'fields' | 'joins'> = {
   fields: {
     ...DEVICE_COLUMNS, application_id: APPLICATION, users: 'seen.users', segments: segmentsOfDevice(['segment_id']),
+    first_campaign_received_at: isoUtc('r.first_campaign_received_at'), last_campaign_received_at: isoUtc('r.last_campaign_received_at'),
     first_opened_app_at: isoUtc('r.first_seen_at'), last_opened_app_at: isoUtc('r.last_seen_at'), updated_at: isoUtc('r.received_at'),
   },
   joins: [

@@ -1,4 +1,5 @@
 import type { AppType } from '../../domain/apps/app.ts';
+import type { QuietHours } from '../../domain/apps/quiet-hours.ts';
 import type { Secrets } from '../core/secrets.ts';
 
 export type Localization = { language: string; original_name: string; name: string; description: string | null };
@@ -36,6 +37,11 @@ export type AppSettings = {
   /** Deletions asked for from its devices wait for somebody's approval. */
   gdprApproval: boolean;
   sessionTimeoutSeconds: number;
+  /** Messages go only where a user token has vouched for the user. */
+  verifiedUsers: boolean;
+  quietHours: QuietHours | null;
+  /** Messages a second at most. */
+  sendRate: number | null;
 };
 
 /** The columns of the settings. */
@@ -45,7 +51,7 @@ export type SettingsRow = {
   cv_icon: AppIcon | null; primary_category: string | null; secondary_category: string | null; statuses: AppStatus[];
   fcm_key: string | null; crm_syncable: boolean; inbox_days_to_live: number | null; message_limit: number | null;
   message_period: number | null; gdpr_emails: string[]; gdpr_approval: boolean;
-  session_timeout: number;
+  session_timeout: number; verified_users: boolean; quiet_hours: QuietHours | null; send_rate: number | null;
 };
 
 export function toSettings(secrets: Secrets, entityId: number, identifier: string, row: SettingsRow): AppSettings {
@@ -58,6 +64,7 @@ export function toSettings(secrets: Secrets, entityId: number, identifier: strin
     crmSyncable: row.crm_syncable, inboxDaysToLive: row.inbox_days_to_live,
     messageLimit: row.message_limit, messagePeriod: row.message_period,
     gdprEmails: row.gdpr_emails, gdprApproval: row.gdpr_approval, sessionTimeoutSeconds: row.session_timeout,
+    verifiedUsers: row.verified_users, quietHours: row.quiet_hours, sendRate: row.send_rate,
   };
 }
 
@@ -76,6 +83,7 @@ export function toColumns(
     crm_syncable: settings.crmSyncable, inbox_days_to_live: settings.inboxDaysToLive,
     message_limit: settings.messageLimit, message_period: settings.messagePeriod,
     gdpr_emails: settings.gdprEmails, gdpr_approval: settings.gdprApproval, session_timeout: settings.sessionTimeoutSeconds,
+    verified_users: settings.verifiedUsers, quiet_hours: settings.quietHours, send_rate: settings.sendRate,
   };
 }
 

@@ -53,6 +53,13 @@ export async function findPushCertificate(
     [entityId, appId, identifier]));
 }
 
+/** The first that is not revoked, expired or not; null where there is none. */
+export async function findCurrentPushCertificate(db: Queryable, entityId: number, appId: number): Promise<PushCertificate | null> {
+  return readRow<PushCertificate>(await db.query(
+    `SELECT ${COLUMNS} FROM push_certificates WHERE entity_id = $1 AND app_id = $2 AND NOT revoked ORDER BY id LIMIT 1`,
+    [entityId, appId]));
+}
+
 /** Null where the app has no such certificate. */
 export async function updatePushCertificateRevoked(
   tx: Queryable, entityId: number, appId: number, identifier: string, revoked: boolean,

@@ -1,19 +1,15 @@
+import type { NotifLimit, Recurrence } from '../../domain/campaigns/campaign-body.ts';
 import type { CampaignParams } from '../../domain/campaigns/campaign-params.ts';
-import type { CampaignStatus, CampaignType } from '../../domain/campaigns/campaign-status.ts';
+import { CAMPAIGN_DAYS, type CampaignStatus, type CampaignType } from '../../domain/campaigns/campaign-status.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
+import { newIdentifier } from '../core/identifiers.ts';
 
-export type Campaign = {
-  id: number;
-  identifier: string;
-  /** Of a transactional one: its second name. */
-  apiIdentifier: string | null;
+/** What its makers say of a campaign. */
+export type CampaignSettings = {
   appId: number;
-  appIdentifier: string;
   name: string;
   type: CampaignType;
-  /** As of now: of a launched transactional one by its dates. */
-  status: CampaignStatus;
   includesPush: boolean;
   includesInapp: boolean;
   /** Null: at the launch. */
@@ -23,8 +19,20 @@ export type Campaign = {
   skipMessageLimit: boolean;
   /** The content of its messages is not kept. */
   isSensitive: boolean;
-  filters: object | null;
+  filters: Record<string, unknown> | null;
   params: CampaignParams;
+  recurrence: Recurrence | null;
+  notifLimit: NotifLimit | null;
+};
+
+export type Campaign = CampaignSettings & {
+  id: number;
+  identifier: string;
+  /** Of a transactional one: its second name. */
+  apiIdentifier: string | null;
+  appIdentifier: string;
+  /** As of now: of a launched transactional one by its dates. */
+  status: CampaignStatus;
   createdBy: number | null;
   createdAt: Date;
   updatedAt: Date;
@@ -33,42 +41,158 @@ export type Campaign = {
   failure: string | null;
 };
 
+const DATED = `c.type = 'transactional' AND c.status IN ('scheduled', 'ongoing')`;
+const ENDED = `${DATED} AND c.includes_inapp AND c.end_date <= now()`;
+
 /**
  * A launched transactional campaign waits for its start, and ends at its end date unless it has only pushes, which never end: nothing
  * happens at these moments but that sends are taken or refused, so they are read from the dates.
  */
-const STATUS = `CASE
-    WHEN c.type <> 'transactional' OR c.status NOT IN ('scheduled', 'ongoing') THEN c.status
-    WHEN c.includes_inapp AND c.end_date <= now() THEN 'finished'
-    WHEN c.start_date > now() THEN 'scheduled'
-    ELSE 'ongoing'
-  END`;
+const STATUS = `CASE WHEN ${ENDED} THEN 'finished' WHEN NOT (${DATED}) THEN c.status
+    WHEN c.start_date > now() THEN 'scheduled' ELSE 'ongoing' END`;
 
 const CAMPAIGNS = `SELECT c.id, c.identifier, c.api_identifier, c.app_id, a.identifier AS app_identifier, c.name, c.type,
     ${STATUS} AS status, c.includes_push, c.includes_inapp, c.start_date, c.end_date, c.adapt_tz, c.skip_message_limit, c.is_sensitive,
-    c.filters, c.params, c.created_by, c.created_at, c.updated_at, c.launched_at, c.ended_at, c.failure
+    c.filters, c.params, c.recurrence, c.notif_limit, c.created_by, c.created_at, c.updated_at, c.launched_at,
+    CASE WHEN ${ENDED} THEN c.end_date ELSE c.ended_at END AS ended_at, c.failure
   FROM campaigns c JOIN apps a ON a.entity_id = c.entity_id AND a.id = c.app_id`;
+// By the unique index of either name.
+const BY_KEY = 'c.entity_id = $1 AND (c.identifier = $2 OR c.api_identifier = $2)';
 
-export async function findCampaign(db: Queryable, entityId: number, identifier: string): Promise<Campaign | null> {
-  return readRow<Campaign>(await db.query(`${CAMPAIGNS} WHERE c.entity_id = $1 AND c.identifier = $2`, [entityId, identifier]));
+/** An entity has so many at most. */
+export const MAX_CAMPAIGNS = 10_000;
+
+/** A draft. Null: the entity has MAX_CAMPAIGNS already. */
+export async function insertCampaign(
+  tx: Queryable, entityId: number, settings: CampaignSettings, createdBy: number,
+): Promise<{ id: number; identifier: string; apiIdentifier: string | null } | null> {
+  // Additions wait for each other here; what only refers to the entity does not.
+  await tx.query('SELECT FROM entities WHERE id = $1 FOR NO KEY UPDATE', [entityId]);
+  const columns = {
+    ...toColumns(settings), type: settings.type, identifier: newIdentifier('cmp'),
+    api_identifier: settings.type === 'transactional' ? newIdentifier('api') : null, created_by: createdBy,
+  };
+  const values = Object.keys(columns).map((_, index) => `$${index + 2}`);
+  return readRow(await tx.query(
+    `INSERT INTO campaigns (entity_id, ${Object.keys(columns).join(', ')}) SELECT $1, ${values.join(', ')}
+     WHERE (SELECT count(*) FROM campaigns WHERE entity_id = $1) < ${MAX_CAMPAIGNS}
+     RETURNING id, identifier, api_identifier`, [entityId, ...Object.values(columns)]));
+}
+
+/** All settings of a draft but its type. */
+export async function updateCampaign(tx: Queryable, entityId: number, id: number, settings: CampaignSettings): Promise<void> {
+  const columns = toColumns(settings);
+  const assignments = Object.keys(columns).map((column, index) => `${column} = $${index + 3}`);
+  await tx.query(
+    `UPDATE campaigns SET ${assignments.join(', ')}, updated_at = now() WHERE entity_id = $1 AND id = $2`,
+    [entityId, id, ...Object.values(columns)]);
+}
+
+export async function deleteCampaign(tx: Queryable, entityId: number, id: number): Promise<void> {
+  await tx.query('DELETE FROM campaigns WHERE entity_id = $1 AND id = $2', [entityId, id]);
+}
+
+/** Without a start date it starts now, and without an end date it ends CAMPAIGN_DAYS after its start. */
+export async function launchCampaign(tx: Queryable, entityId: number, id: number): Promise<void> {
+  await tx.query(
+    `UPDATE campaigns SET status = CASE WHEN start_date > now() THEN 'scheduled' ELSE 'ongoing' END,
+       start_date = coalesce(start_date, now()),
+       end_date = coalesce(end_date, coalesce(start_date, now()) + make_interval(days => ${CAMPAIGN_DAYS})),
+       launched_at = now(), updated_at = now()
+     WHERE entity_id = $1 AND id = $2`, [entityId, id]);
+}
+
+export async function cancelCampaign(tx: Queryable, entityId: number, id: number): Promise<void> {
+  await tx.query(
+    `UPDATE campaigns SET status = 'canceled', ended_at = now(), updated_at = now() WHERE entity_id = $1 AND id = $2`, [entityId, id]);
 }
 
 /** By its identifier or its `campaign_api_identifier`. */
 export async function findCampaignByKey(db: Queryable, entityId: number, key: string): Promise<Campaign | null> {
-  return (await listCampaignsByKeys(db, entityId, [key])).get(key) ?? null;
+  return readRow<Campaign>(await db.query(`${CAMPAIGNS} WHERE ${BY_KEY}`, [entityId, key]));
 }
 
 /** By the keys that were asked for; unknown ones are left out. */
 export async function listCampaignsByKeys(db: Queryable, entityId: number, keys: readonly string[]): Promise<Map<string, Campaign>> {
-  // By the unique index of either name.
   const campaigns = readRows<Campaign>(await db.query(
     `${CAMPAIGNS} WHERE c.entity_id = $1 AND (c.identifier = ANY ($2) OR c.api_identifier = ANY ($2))`, [entityId, keys]));
   const byKey = new Map(campaigns.flatMap((campaign) => [campaign.identifier, campaign.apiIdentifier].map((key) => [key, campaign])));
   return new Map(keys.flatMap((key) => (byKey.has(key) ? [[key, byKey.get(key)!]] : [])));
 }
 
-/** Until the transaction ends nobody else changes it. */
-export async function lockCampaign(tx: Queryable, entityId: number, identifier: string): Promise<Campaign | null> {
-  return readRow<Campaign>(await tx.query(
-    `${CAMPAIGNS} WHERE c.entity_id = $1 AND c.identifier = $2 FOR NO KEY UPDATE OF c`, [entityId, identifier]));
+/** As `findCampaignByKey`; until the transaction ends nobody else changes it. */
+export async function lockCampaign(tx: Queryable, entityId: number, key: string): Promise<Campaign | null> {
+  return readRow<Campaign>(await tx.query(`${CAMPAIGNS} WHERE ${BY_KEY} FOR NO KEY UPDATE OF c`, [entityId, key]));
+}
+
+/** A member that is null filters nothing. */
+export type CampaignFilter = {
+  appIds: number[] | null;
+  statuses: CampaignStatus[] | null;
+  types: CampaignType[] | null;
+  /** Those that include one of these. */
+  push: boolean;
+  inapp: boolean;
+  search: string | null;
+  createdFrom: Date | null;
+  createdBefore: Date | null;
+};
+
+const FILTER = `c.entity_id = $1 AND ($2::integer[] IS NULL OR c.app_id = ANY ($2)) AND ($3::text[] IS NULL OR ${STATUS} = ANY ($3))
+    AND ($4::text[] IS NULL OR c.type = ANY ($4)) AND (c.includes_push AND $5 OR c.includes_inapp AND $6)
+    AND ($7::text IS NULL OR position(lower($7) IN lower(c.name)) > 0)
+    AND ($8::timestamptz IS NULL OR c.created_at >= $8) AND ($9::timestamptz IS NULL OR c.created_at < $9)`;
+
+const NEWEST_FIRST = 'c.created_at DESC, c.id DESC';
+const ORDERS = {
+  status: STATUS, app: 'a.name', start_date: 'c.start_date DESC NULLS LAST', updated_at: 'c.updated_at DESC',
+  created_at: 'c.created_at DESC',
+};
+/** `limit` null: all of them. */
+export type CampaignPage = { order: keyof typeof ORDERS; limit: number | null; offset: number };
+
+/** Equals in the order come newest first. */
+export async function listCampaigns(
+  db: Queryable, entityId: number, filter: CampaignFilter, { order, limit, offset }: CampaignPage,
+): Promise<Campaign[]> {
+  return readRows<Campaign>(await db.query(
+    `${CAMPAIGNS} WHERE ${FILTER} ORDER BY ${ORDERS[order]}, ${NEWEST_FIRST} LIMIT $10 OFFSET $11`,
+    [...filterValues(entityId, filter), limit, offset]));
+}
+
+export async function countCampaigns(db: Queryable, entityId: number, filter: CampaignFilter): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    `SELECT count(*) AS count FROM campaigns c WHERE ${FILTER}`, filterValues(entityId, filter));
+  return rows[0]!.count;
+}
+
+export type CampaignStats = { pushesSent: number; pushesOpened: number };
+
+/** By the ids of campaigns; those without any attempt are left out. */
+export async function listCampaignStats(db: Queryable, entityId: number, ids: readonly number[]): Promise<Map<number, CampaignStats>> {
+  const { rows } = await db.query<{ id: number; sent: string; opened: string }>(
+    `SELECT campaign_id AS id, coalesce(sum(attempts) FILTER (WHERE code = 'PUSH_SENT'), 0) AS sent, sum(opened) AS opened
+     FROM campaign_days WHERE entity_id = $1 AND campaign_id = ANY ($2) AND channel <> 'inapp' GROUP BY campaign_id`, [entityId, ids]);
+  return new Map(rows.map(({ id, sent, opened }) => [id, { pushesSent: Number(sent), pushesOpened: Number(opened) }]));
+}
+
+function filterValues(entityId: number, filter: CampaignFilter): unknown[] {
+  const { appIds, statuses, types, push, inapp, search, createdFrom, createdBefore } = filter;
+  return [entityId, appIds, statuses, types, push, inapp, search, createdFrom, createdBefore];
+}
+
+function toColumns(settings: CampaignSettings): Record<string, unknown> {
+  const json = (value: unknown) => (value === null ? null : JSON.stringify(value));
+  return {
+    app_id: settings.appId, name: settings.name, includes_push: settings.includesPush, includes_inapp: settings.includesInapp,
+    start_date: settings.startDate, end_date: settings.endDate, adapt_tz: settings.adaptTz,
+    skip_message_limit: settings.skipMessageLimit, is_sensitive: settings.isSensitive, filters: json(settings.filters),
+    params: json(settings.params), recurrence: json(settings.recurrence), notif_limit: json(settings.notifLimit),
+  };
+}
+
+/** In the order of the ids. */
+export async function listCampaignsById(db: Queryable, entityId: number, ids: readonly number[]): Promise<Campaign[]> {
+  return readRows<Campaign>(await db.query(
+    `${CAMPAIGNS} WHERE c.entity_id = $1 AND c.id = ANY ($2::integer[]) ORDER BY array_position($2::integer[], c.id)`, [entityId, ids]));
 }

@@ -20,6 +20,7 @@ export const sealedColumns: SealedColumn[] = [
   ...ofEntity('app_token_keys', 'identifier', 'secret'),
   ...ofEntity('apps', 'identifier', 'fcm_key'),
   ...ofEntity('push_certificates', 'identifier', 'pkey_pem'),
+  ...ofEntity('push_providers', "app_id || '/' || platform", 'sealed_secrets', 'vapid_private_key'),
   ...ofEntity('connections', 'identifier', 'sealed_secrets'),
   ...ofEntity('data_exporters', 'identifier', 'aws_access_key_id', 'aws_secret_access_key', 'encryption_key', 'deletion_key'),
   ...ofEntity('imports', 'identifier', 'file_url', 'request_headers'),

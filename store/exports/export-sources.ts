@@ -3,6 +3,7 @@ import { isLogKept } from '../attributes/attribute-change-log.ts';
 import type { ExportSession } from './export-session.ts';
 import { type LogCheckpoint, sliceLog } from './export-sources/attribute-log-slices.ts';
 import { attributes, listNamedAttributes } from './export-sources/attributes.ts';
+import { campaignResults } from './export-sources/campaign-results.ts';
 import { crashes } from './export-sources/crashes.ts';
 import { details } from './export-sources/details.ts';
 import { devices } from './export-sources/devices.ts';
@@ -23,9 +24,9 @@ export type Checkpoint = Record<string, string | number>;
 /** A piece of a type's rows: what `copyOut` gives it by, and where the one after it begins. */
 export type Slice = { statement: string; next: Checkpoint };
 
-/** Null: there is nothing of this yet. */
-const SOURCES: Record<Exclude<ExportDataType, 'attributes'>, TableSource | null> = {
-  sessions, sessions_with_carrier: sessionsWithCarrier, logs, details, locations, devices, crashes, campaign_results_per_user: null,
+const SOURCES: Record<Exclude<ExportDataType, 'attributes'>, TableSource> = {
+  sessions, sessions_with_carrier: sessionsWithCarrier, logs, details, locations, devices, crashes,
+  campaign_results_per_user: campaignResults,
 };
 
 /**
@@ -38,8 +39,7 @@ export async function* slicesOf(
 ): AsyncGenerator<Slice> {
   if (isOfNothing(type, scope)) return;
   if (type !== 'attributes') {
-    const source = SOURCES[type];
-    if (source !== null) yield* sliceTable(session, source, scope, from as TableLocation | null);
+    yield* sliceTable(session, SOURCES[type], scope, from as TableLocation | null);
     return;
   }
   const named = await listNamedAttributes(session, scope);
@@ -59,8 +59,7 @@ export function isReadAtOnce(type: ExportDataType, { window }: Pick<ExportScope,
 export async function countExpected(session: ExportSession, type: ExportDataType, scope: ExportScope): Promise<number> {
   if (isOfNothing(type, scope)) return 0;
   if (type === 'attributes') return countAttributes(session, scope);
-  const source = SOURCES[type];
-  return source === null ? 0 : countInTable(session, source, scope);
+  return countInTable(session, SOURCES[type], scope);
 }
 
 async function countAttributes(session: ExportSession, scope: ExportScope): Promise<number> {
@@ -82,10 +81,9 @@ export async function countLate(
   session: ExportSession, type: ExportDataType, scope: ExportScope, snapshot: string,
 ): Promise<number | null> {
   if (type === 'attributes' || !APPEND_ONLY.has(type)) return null;
-  const source = SOURCES[type];
-  if (source === null || isOfNothing(type, scope)) return 0;
+  if (isOfNothing(type, scope)) return 0;
   const isLater = await isLaterThan(session, snapshot);
-  return isLater === null ? null : countWhere(session, source, scope, isLater);
+  return isLater === null ? null : countWhere(session, SOURCES[type], scope, isLater);
 }
 
 function isOfNothing(type: ExportDataType, { apps, sors }: ExportScope): boolean {

@@ -40,3 +40,8 @@ export function customerKeys(entityId: number, people: KnownBy[]): unknown[] {
 export function hashesOf(secrets: Secrets, entityId: number, people: readonly KnownBy[]): Buffer[] {
   return people.filter(isCustomer).map(({ customerType, customerId }) => secrets.customerHash(entityId, customerType, customerId));
 }
+
+/** The keyed hashes, in hex, of the user ids among them, in the order of `idsOf`. */
+export function hashesOfUsers(secrets: Secrets, entityId: number, people: readonly KnownBy[]): string[] {
+  return idsOfType(people, 'user_id').map((id) => secrets.customerHash(entityId, 'user_id', id).toString('hex'));
+}

@@ -10,6 +10,9 @@ import { files } from '../files/personal-data/files.ts';
 import { importErrors } from '../imports/personal-data/import-errors.ts';
 import { pinnedFiles } from '../imports/personal-data/pinned-files.ts';
 import { dryRunSets } from '../syncs/personal-data/dry-run-sets.ts';
+import { attempts } from '../sends/personal-data/attempts.ts';
+import { campaignPeople } from '../sends/personal-data/campaign-people.ts';
+import { sendMessages } from '../sends/personal-data/send-messages.ts';
 import { syncBatches } from '../syncs/personal-data/sync-batches.ts';
 import { syncLog } from '../syncs/personal-data/sync-log.ts';
 import { syncPinnedBatches } from '../syncs/personal-data/sync-pinned-batches.ts';
@@ -41,14 +44,15 @@ import { tombstones } from './personal-data/tombstones.ts';
 /**
  * Every location that may hold something about a customer, in the order in which somebody is erased: the change log before
  * the customers, which are added from it, and batches before the records and errors that come of them; heads before the
- * sessions, and devices and members of segments before who used which device, by which they are found; files after the tables that they
- * are built from; archives before the rows that name their files. A new table or file area joins here, or the list below.
+ * sessions, and devices and members of segments before who used which device, by which they are found; messages before the attempts that
+ * they become; files after the tables that they are built from; archives before the rows that name their files. A new table or file area
+ * joins here, or the list below.
  */
 export const personalData: PersonalDataLocation[] = [
   attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches, syncPinnedBatches, syncRecords,
   syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, segments, segmentMembers, devices, deviceUsers,
-  userAliases, crashes, refusedCalls, liveCalls, fileJobs, files, idempotentRequests, outboxMails, archives, gdprIdentifiers,
-  gdprLeftIdentifiers, gdprRequestPeople, gdprHolds, auditLog, tombstones, tombstoneBatches, gdprReceipts,
+  userAliases, crashes, refusedCalls, liveCalls, sendMessages, attempts, campaignPeople, fileJobs, files, idempotentRequests, outboxMails,
+  archives, gdprIdentifiers, gdprLeftIdentifiers, gdprRequestPeople, gdprHolds, auditLog, tombstones, tombstoneBatches, gdprReceipts,
 ];
 
 /** Tables and file areas that hold nothing about customers. */
@@ -57,9 +61,8 @@ export const withoutPersonalData = [
   'server_keys', 'key_lookups',
   'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'connections', 'keys/',
   'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'event_definitions', 'event_messages', 'ingested_batches',
-  'tracked_counts',
-  'push_certificates', 'labels', 'label_targets', 'funnels', 'segment_uses',
-  'campaigns', 'sends', 'send_campaigns', 'send_messages', 'attempts', 'campaign_days', 'campaign_people', 'report_rollups', 'send_paces',
+  'tracked_counts', 'push_certificates', 'push_providers', 'labels', 'label_targets', 'funnels', 'segment_uses',
+  'campaigns', 'sends', 'send_campaigns', 'campaign_days', 'report_rollups', 'send_paces',
   'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
   'data_exporters', 'export_runs', 'run_alerts', 'export_records', 'export_files',
   // Names nobody: of people there are ids in gdpr_request_people, and keyed hashes for exporters' lists, which go with the request.

@@ -50,6 +50,10 @@ export const USER_SUBJECTS = `ARRAY(SELECT 'u' || id FROM unnest($2::text[]) AS 
 export const DEVICE_SUBJECTS = `ARRAY(SELECT 'd' || id FROM unnest($3::text[]) AS p (id))`;
 export const WHOLE_SUBJECTS = `ARRAY(SELECT 'd' || id FROM unnest($4::text[]) AS p (id))`;
 
+/** In a change of rows `r` with user_id: the keyed hash of its user, if that is one of $2; $5 has their hashes (`hashesOfUsers`). */
+export const HASH_OF_USER = `coalesce((SELECT decode(p.hash, 'hex') FROM unnest($2::text[], $5::text[]) AS p (id, hash)
+  WHERE p.id = r.user_id), r.user_hash)`;
+
 /** In the order of the key: of what happened, one app's after another's, by time. */
 function listRows(
   db: Database, { table, keys, found, shown }: RowsOfPeople, parameters: unknown[],

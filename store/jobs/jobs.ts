@@ -34,6 +34,7 @@ export const STORED_JOBS: Record<JobKind, StoredKind> = {
   sync: { table: 'sync_runs', owner: 'sync_id', isBeside: (run) => `${run}.dry_run` },
   export: { table: 'export_runs', owner: 'exporter_id' },
   file: { table: 'file_jobs' },
+  send: { table: 'sends' },
   access: { ...GDPR, only: "request_type = 'access'" },
   delete: { ...GDPR, only: "request_type = 'delete'" },
 };

@@ -162,10 +162,11 @@ create table campaign_people (
 
 create index campaign_people_by_person on campaign_people (entity_id, person);
 
--- Up to when changes of attempts are counted in campaign_days.
+-- Up to when changes of attempts are counted in campaign_days, and the first day that may change still: attempts of earlier days go.
 create table report_rollups (
   entity_id integer primary key references entities on delete cascade,
-  counted_until timestamptz not null
+  counted_until timestamptz not null,
+  kept_since date not null
 );
 
 alter table devices add column first_campaign_received_at timestamptz;

@@ -23,6 +23,9 @@ const TOLD = {
   last_user_id: ['text', ({ userId }) => userId],
 } as const satisfies Record<string, [type: string, tell: (call: IngestedCall) => string | number | boolean | null]>;
 
+/** Of Segment's mobile spec: a server sends it for a device. Any later call shows that the app is there. */
+const UNINSTALLED = 'Application Uninstalled';
+
 type Told = keyof typeof TOLD;
 const COLUMNS = Object.keys(TOLD) as Told[];
 
@@ -49,12 +52,14 @@ export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly
     text: `WITH seen AS (${UPSERT_USERS})
            INSERT INTO devices AS d (entity_id, app_id, device_id, uninstalled, number_of_sessions, number_of_crashes,
              first_seen_at, last_seen_at, ${COLUMNS.join(', ')})
-           SELECT $1, app_id, device_id, false, number_of_sessions, number_of_crashes, first_seen_at, last_seen_at, ${COLUMNS.join(', ')}
-           FROM json_to_recordset($2) AS given (app_id integer, device_id text, number_of_sessions integer, number_of_crashes integer,
-             first_seen_at timestamptz, last_seen_at timestamptz, ${COLUMNS.map((column) => `${column} ${TOLD[column][0]}`).join(', ')})
+           SELECT $1, app_id, device_id, uninstalled, number_of_sessions, number_of_crashes, first_seen_at, last_seen_at,
+             ${COLUMNS.join(', ')}
+           FROM json_to_recordset($2) AS given (app_id integer, device_id text, uninstalled boolean, number_of_sessions integer,
+             number_of_crashes integer, first_seen_at timestamptz, last_seen_at timestamptz,
+             ${COLUMNS.map((column) => `${column} ${TOLD[column][0]}`).join(', ')})
            ORDER BY app_id, device_id COLLATE "C"
            ON CONFLICT (entity_id, app_id, device_id) DO UPDATE SET
-             uninstalled = d.uninstalled AND excluded.last_seen_at < d.last_seen_at,
+             uninstalled = CASE WHEN excluded.last_seen_at >= d.last_seen_at THEN excluded.uninstalled ELSE d.uninstalled END,
              number_of_sessions = d.number_of_sessions + excluded.number_of_sessions,
              number_of_crashes = d.number_of_crashes + excluded.number_of_crashes,
              first_seen_at = least(d.first_seen_at, excluded.first_seen_at),
@@ -67,7 +72,7 @@ export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly
 
 function toRow({ appId, deviceId, calls, placed, head }: DeviceSubject): Record<string, unknown> {
   const row: Record<string, unknown> = {
-    app_id: appId, device_id: deviceId,
+    app_id: appId, device_id: deviceId, uninstalled: calls.at(-1)!.event?.name === UNINSTALLED,
     number_of_sessions: placed.filter(({ foundAt }) => foundAt === null).length,
     number_of_crashes: calls.filter(({ event }) => event?.logType === 1).length,
     first_seen_at: timestamp(calls[0]!.happenedAt), last_seen_at: timestamp(calls.at(-1)!.happenedAt),

@@ -7,6 +7,7 @@ import { upsertDevices } from './devices.ts';
 import { findErasedCalls, peopleOf } from './erased-calls.ts';
 import { insertMessages } from './event-messages.ts';
 import { copyEvents, copyLocations } from './events.ts';
+import { ingestReceipts } from './ingest-receipts.ts';
 import { ingestSessions } from './ingest-sessions.ts';
 import { insertTraits } from './ingest-traits.ts';
 import type { IngestedCall, SubjectCalls } from './ingested-call.ts';
@@ -66,6 +67,7 @@ async function takeIn(tx: Tx, entityId: number, calls: IngestedCall[]): Promise<
   await upsertDevices(tx, entityId, subjects);
   await insertTraits(tx, entityId, calls);
   await updateCrashCounts(tx, entityId, crashes.values());
+  await ingestReceipts(tx, entityId, calls);
   return countByDay(calls, subjects);
 }
 

@@ -31,7 +31,8 @@ export const DEVICE_COLUMNS = {
   country_code: 'r.country', language_code: 'r.lang', app_version: 'r.app_version', os_version: 'r.os_version',
   sdk_version: 'r.sdk_version', device_model: 'r.device_model', device_type: 'r.device_type', last_location_latitude: 'r.last_latitude',
   last_location_longitude: 'r.last_longitude', timezone_offset: 'r.utc_offset', number_of_crashes: 'r.number_of_crashes',
-  number_of_crashes_30d: 'crashed.recent', first_campaign_received_at: 'NULL::timestamptz', last_campaign_received_at: 'NULL::timestamptz',
+  number_of_crashes_30d: 'crashed.recent', first_campaign_received_at: 'r.first_campaign_received_at',
+  last_campaign_received_at: 'r.last_campaign_received_at',
   first_opened_app_at: 'r.first_seen_at', last_opened_app_at: 'r.last_seen_at', updated_at: 'r.received_at',
 };
 

@@ -14,7 +14,7 @@ import { waitFor } from '../harness/core/wait.ts';
 import { makeWorld } from '../harness/core/world.ts';
 import { addExporter, DAY, runExport } from '../harness/exports/exports.ts';
 import {
-  addToSegments, type Everything, feed, fileOf, importFiles, leaveBehind, quote, QUOTING_TAP, soughtOf, sync, track, trackOn,
+  addToSegments, type Everything, feed, fileOf, importFiles, leaveBehind, message, quote, QUOTING_TAP, soughtOf, sync, track, trackOn,
   type WholePerson, wholePerson,
 } from '../harness/jobs/sample-everywhere.ts';
 import { type Finding, searchBytes, searchEverywhere } from '../harness/jobs/whole-search.ts';
@@ -107,6 +107,7 @@ beforeAll(async () => {
     await trackOn(everything, SHARED_DEVICE, person);
     await importFiles(everything, person);
     await feed(everything, person);
+    await message(everything, person);
   }
   const syncs = await sync(everything, [BEN, ANA]);
   await fileOf(everything, ANA);

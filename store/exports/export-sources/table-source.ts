@@ -2,7 +2,7 @@ import type { ExportScope } from './export-scope.ts';
 
 /** Rows of a table, maybe of a partitioned one, that are read in the order in which they lie. */
 export type TableSource = {
-  table: 'events' | 'sessions' | 'locations' | 'devices' | 'attribute_values';
+  table: 'events' | 'sessions' | 'locations' | 'devices' | 'attribute_values' | 'attempts';
   isPartitioned: boolean;
   /** Which rows of `r`, the table or one of its partitions. */
   condition: (scope: ExportScope) => string;

@@ -6,7 +6,8 @@ const PARAMS: CampaignParams = {
   deep_linking_url: 'shop://orders/*@order@*', pushAttachment: 'https://cdn.example.com/*@picture|none@*.png', pushCategory: '*@kept@*',
   push_includes_sound: true, push_action: 'open', push_parameters: [{ key: '*@kept@*', value: '*@order@*!' }, { key: 'to', value: 'all' }],
   expire_after: 3_600,
-  inapp: 'url', message_title: 'Hi *@name@*', message_content: 'x', message_btn: 'OK', inapp_content_url: 'https://shop.example.com/*@order@*',
+  inapp: 'url', message_title: 'Hi *@name@*', message_content: 'x', message_btn: 'OK',
+  inapp_content_url: 'https://shop.example.com/*@order@*',
   inapp_content_title: '*@shop|Shop@*', inapp_content_auto_display: true, inapp_parameters: [{ key: 'k', value: '*@v|@*' }],
 };
 const VARS = { parcel: 7, name: 'Ann', shop: 'North', order: 'a/1', v: true };
@@ -39,7 +40,8 @@ describe('a message', () => {
 
   it('of only what is required leaves the rest out', () => {
     const least: CampaignParams = {
-      push_message: 'Hello', push_includes_sound: false, push_sound_value: 'ding.caf', push_parameters: [], expire_after: 0, inapp_parameters: [],
+      push_message: 'Hello', push_includes_sound: false, push_sound_value: 'ding.caf', push_parameters: [], expire_after: 1,
+      inapp_parameters: [],
     };
     expect(compilePush(least).render({})).toEqual({ message: {
       title: null, subtitle: null, body: 'Hello', deepLink: null, attachmentUrl: null, category: null, sound: null, parameters: {},

@@ -140,19 +140,26 @@ export function trust(...certificates: Certificate[]): void {
 
 const run = promisify(execFile);
 
-type CertificateSettings = { name?: string; subject?: string; days?: number; keyType?: 'ec' | 'rsa' };
+type CertificateSettings = {
+  name?: string;
+  subject?: string;
+  days?: number;
+  keyType?: 'ec' | 'rsa';
+  /** More of them, as a configuration of openssl has them: `oid=value`. */
+  extensions?: string[];
+};
 
 /** A key for elliptic curves is drawn in no time, one of RSA in some tenths of a second. */
 const KEY_OPTIONS = { ec: ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'], rsa: ['-newkey', 'rsa:2048'] };
 
 /** A certificate that is its own authority, for localhost unless told, made by the `openssl` command. */
 export async function certificate(
-  { name = 'localhost', subject = '', days = 1, keyType = 'ec' }: CertificateSettings = {},
+  { name = 'localhost', subject = '', days = 1, keyType = 'ec', extensions = [] }: CertificateSettings = {},
 ): Promise<Certificate> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-certificate-'));
   const path = (file: string) => join(folder, file);
   try {
-    await writeFile(path('names'), `subjectAltName=DNS:${name}\n`);
+    await writeFile(path('names'), [`subjectAltName=DNS:${name}`, ...extensions, ''].join('\n'));
     await run('openssl', ['req', '-new', ...KEY_OPTIONS[keyType], '-nodes', '-utf8', '-subj', subject || `/CN=${name}`,
       '-keyout', path('key'), '-out', path('request')]);
     await run('openssl', ['x509', '-req', '-in', path('request'), '-signkey', path('key'), '-days', String(days),

@@ -4,6 +4,7 @@ import { personId } from '../core/people.ts';
 import type { Stack } from '../core/stack.ts';
 import { sampleCall, sampleEvent, takeIn } from '../tracking/tracked-calls.ts';
 import type { ExportWorld } from './exports.ts';
+import { insertSampleCampaign } from '../sends/campaigns.ts';
 
 /** Within `DAY`. */
 const RECEIVED = '2026-11-20T12:00:00.123Z';
@@ -27,12 +28,16 @@ export async function ingestSamples({ store }: Stack, world: ExportWorld): Promi
   ]);
   if (outcomes.some((outcome) => outcome !== 'accepted')) throw new Error(`a sample was refused: ${JSON.stringify(outcomes)}`);
   while (await mergeFeed({ ...store, countValues() {}, batchRecords: 1_000, boundary() {} }, world.entity.id) !== null);
+  const campaign = await insertSampleCampaign(store.db, world.entity.id, world.app.id);
+  await store.db.query(
+    `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, settled_at, device_id, user_id)
+     VALUES ($1, $2, $3, 'push', 'settled', 'PUSH_SENT', $4, $5, $5)`, [world.entity.id, campaign.id, world.app.id, RECEIVED, personId(1)]);
   for (const table of ['events', 'sessions', 'locations', 'devices', 'attribute_change_log']) {
     await store.db.query(`UPDATE ${table} SET received_at = $2 WHERE entity_id = $1`, [world.entity.id, RECEIVED]);
   }
   await store.db.query('UPDATE attribute_values SET changed_at = $2 WHERE entity_id = $1', [world.entity.id, RECEIVED]);
   return {
-    sessions: 1, sessions_with_carrier: 1, logs: 5, details: 4, locations: 1, devices: 1, crashes: 1, campaign_results_per_user: 0,
+    sessions: 1, sessions_with_carrier: 1, logs: 5, details: 4, locations: 1, devices: 1, crashes: 1, campaign_results_per_user: 1,
     attributes: 2,
   };
 }

@@ -20,9 +20,11 @@ import { fetchFile } from '../core/fetch-file.ts';
 import { httpSource } from '../core/http-source.ts';
 import { PERSON_MARK, rememberSecret } from '../core/people.ts';
 import type { Stack } from '../core/stack.ts';
+import { waitFor } from '../core/wait.ts';
 import type { World } from '../core/world.ts';
 import { feedDone, postFeed } from '../feed/feeds.ts';
 import { importEnded, postImport } from '../imports/imports.ts';
+import { insertSampleCampaign, PUSH_PARAMS } from '../sends/campaigns.ts';
 import { commandsOf } from '../syncs/sample-records.ts';
 import { ask, makeSync, runSync } from '../syncs/syncs.ts';
 import type { Sought } from './whole-search.ts';
@@ -195,15 +197,36 @@ export async function addToSegments({ stack: { store: { db } }, world, app: { ap
   await insertSampleSegment(db, world.entity.id, { appId: app.id, name: 'Named', filters });
 }
 
+/** A message to them that was sent, and one of a campaign whose attempts are no longer kept. */
+export async function message({ stack, world, app: { app } }: Everything, { userId, values }: WholePerson): Promise<void> {
+  const entityId = world.entity.id;
+  const campaign = await insertSampleCampaign(stack.store.db, entityId, app.id, { params: { ...PUSH_PARAMS, push_message: '*@plan@*' } });
+  const messages = [{ user: userId, templateVars: { plan: values.plan } }];
+  const body = { campaignKey: [campaign.identifier], messages };
+  const { requestId } = await ask<{ requestId: string }>(stack.app, world, 'POST', '/api/transac', body);
+  await waitFor('the message', async () => {
+    const { codes } = await ask<{ codes: Record<string, number> }>(stack.app, world, 'GET', `/api/transac/${requestId}`);
+    return codes.PUSH_SENT !== undefined;
+  });
+  await stack.store.db.query(
+    `INSERT INTO campaign_people (entity_id, campaign_id, person, sent, opened) VALUES ($1, $2, 'u' || $3, 2, 1)`,
+    [entityId, campaign.id, userId]);
+}
+
 /** What work under way holds for seconds, as a kill may leave it behind. No worker runs. */
 export async function leaveBehind(
-  { stack: { app, store }, world }: Everything, { userId, values }: WholePerson, { ended, outgoing }: SampleSyncs,
+  { stack: { app, store }, world, app: { app: { id: appId } } }: Everything, { userId, values }: WholePerson,
+  { ended, outgoing }: SampleSyncs,
 ): Promise<void> {
   const entityId = world.entity.id;
   await postFeed(app, world, [{ customer_id: userId, attribute_key: 'plan', attribute_value: values.plan }]);
   const dryRun = await postImport(app, world, `${HEADER}${userId},tags,${values.tag},ADD\n`, { fields: { dry_run: 'true' } });
   const { id: importId } = (await findImport(store.db, entityId, dryRun))!;
   const record = { email: userId, plan: values.plan };
+  const campaign = await insertSampleCampaign(store.db, entityId, appId);
+  await ask(app, world, 'POST', '/api/transac', {
+    campaignKey: [campaign.identifier], messages: [{ user: userId, templateVars: { plan: values.plan } }],
+  });
   await write(store.db, async (tx) => {
     const set = { customerType: 'user_id', customerId: userId, attributeId: world.attributes.tags!.id, operations: [] } as const;
     const elements = [{ element: values.tag, since: '2026-01-01T00:00:00Z' }];

@@ -31,6 +31,7 @@ const NEW = {
   has_unwanted_status: false, default_tz: 'Europe/Paris', newest_version: null, last_version_status: null, last_update: null,
   icon: NO_ICON, cv_icon: NO_ICON, statuses: [], current_live_version: null, current_version: null, primary_category: null,
   secondary_category: null, session_timeout: 120, gdpr_approval: true, store_fetched: false, sor_id: expect.stringMatching(/^sor_/),
+  verified_users: false, quiet_hours: null, send_rate: null,
 };
 
 describe('an app', () => {
@@ -52,6 +53,7 @@ describe('an app', () => {
       localizations: [{ language: 'fr', original_name: 'Boutique', name: 'Shop', description: 'Une boutique' }],
       icon: { thumb: 'https://example.com/t.png' }, cv_icon: { large: 'https://example.com/l.png' }, primary_category: 'Shopping',
       secondary_category: 'Lifestyle', statuses: [{ cdate: 100, state: 'live', version_number: '1.0' }],
+      verified_users: true, quiet_hours: { start: '22:30', end: '07:00', timezone: 'Asia/Tokyo' }, send_rate: 100,
     };
     rememberSecret(given.fcm_key);
     const { qa, icon, cv_icon, ...others } = given;
@@ -63,8 +65,9 @@ describe('an app', () => {
     const changed = await change(identifier, given);
     expect(changed.body.result.apps).toMatchObject([shown]);
     const nothing = { store_id: null, sku: null, fcm_key: null, rate_limit: null, icon: null, inbox_days_to_live: null, localizations: [] };
-    expect((await change(identifier, nothing)).body.result.apps).toMatchObject([{
-      ...shown, ...nothing, rate_limit: { message_limit: null, period: null }, icon: NO_ICON, app_icon: null,
+    const unlimited = { quiet_hours: null, send_rate: null };
+    expect((await change(identifier, { ...nothing, ...unlimited })).body.result.apps).toMatchObject([{
+      ...shown, ...nothing, ...unlimited, rate_limit: { message_limit: null, period: null }, icon: NO_ICON, app_icon: null,
       localizations: NEW.localizations,
     }]);
   });
@@ -210,6 +213,10 @@ describe('bad input', () => {
     ['statuses.0.cdate', [{ cdate: 'today', state: 'live', version_number: '1' }]], ['icon.thumb', { thumb: 'javascript:alert(1)' }],
     ['icon.thumb', { thumb: 'https://example.com/\0' }], ['cv_icon.large', { large: 'https://example.com/\ud800' }],
     ['localizations.0.language', [{ language: 'english', original_name: 'x', name: 'x' }]],
+    ['quiet_hours.start', { start: '24:00', end: '07:00' }], ['quiet_hours.end', { start: '22:00', end: '22:00' }],
+    ['quiet_hours.timezone', { start: '22:00', end: '07:00', timezone: 'Paris' }], ['quiet_hours.end', { start: '22:00', end: '7:00' }],
+    ['quiet_hours.from', { from: '22:00', start: '22:00', end: '07:00' }],
+    ['send_rate', 0], ['send_rate', 100_001], ['verified_users', 'yes'],
     ['parent_identifier', 'app_none'], ['app_groups.0', ['grp_none']], ['store_id', ''],
   ])('%s is refused by its name: %j', async (element, value) => {
     const member = element.split('.')[0]!;

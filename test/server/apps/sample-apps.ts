@@ -47,5 +47,6 @@ export function wholeApp({ parentId, groupId }: SampleApps) {
     primary_category: 'Shopping', secondary_category: 'Lifestyle', statuses: [{ cdate: 1, state: 'live', version_number: '1' }],
     fcm_key: 'key', crm_syncable: true, inbox_days_to_live: 30, rate_limit: { message_limit: 1, period: 60 },
     gdpr_emails: ['privacy@example.com'], session_timeout: 60, gdpr_approval: false,
+    verified_users: true, quiet_hours: { start: '22:00', end: '07:00' }, send_rate: 50,
   };
 }

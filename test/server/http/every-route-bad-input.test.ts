@@ -54,11 +54,18 @@ const TAKEN = new Set([
   'PUT /api/segments/:identifier body.labels: unknown',
   ...['POST /api/segments', 'PUT /api/segments/:identifier'].flatMap((name) =>
     ['long', 'unknown', 'null'].map((kind) => `${name} body.description: ${kind}`)),
+  'GET /api/campaigns query.search: unknown',
+  // What a transactional campaign does without.
+  ...['POST /api/campaign', 'PUT /api/campaign/:campaign_identifier'].flatMap((name) => [
+    `${name} body.name: unknown`,
+    ...['end_date', 'filters', 'recurrence', 'notif_limit'].flatMap((field) =>
+      ['empty', 'null'].map((kind) => `${name} body.${field}: ${kind}`)),
+  ]),
   // What an app is without, in the other notation, or of another than a web app.
   ...['POST /api/apps', 'PUT /api/apps/:app_identifier'].flatMap((name) => [
     ...[
       'store_id', 'sku', 'parent_identifier', 'icon', 'cv_icon', 'primary_category', 'secondary_category', 'fcm_key', 'inbox_days_to_live',
-      'rate_limit',
+      'rate_limit', 'quiet_hours', 'send_rate',
     ].map((field) => `${name} body.${field}: null`),
     ...['name', 'package_name', 'store_id', 'sku', 'primary_category', 'secondary_category', 'fcm_key']
       .map((field) => `${name} body.${field}: unknown`),

@@ -87,7 +87,8 @@ function marksOf(sample: Sample): string[] {
     entity.identifier, entity.qaApiKey, sor.identifier, apiKey, importId, requestId, person, user.email, colleague.uid, serviceTokenId,
     connection.identifier, sample.spareConnectionId, sample.spareSorId, ...Object.values(sync), ...Object.values(sample.apps),
     sample.app.identifier, sample.certificateId, sample.label, sample.exporter.identifier, `Event of ${entity.identifier}`,
-    ...Object.values(sample.wallet), ...Object.values(sample.gdpr), ...Object.values(sample.asked), ...Object.values(sample.links),
+    ...Object.values(sample.campaigns), ...Object.values(sample.wallet), ...Object.values(sample.gdpr),
+    ...Object.values(sample.asked), ...Object.values(sample.links),
     ...Object.values(attributes).map(({ identifier }) => identifier),
   ];
 }

@@ -29,6 +29,7 @@ import { ensureSampleMonths, sampleActivity } from '../../harness/tracking/sdk-s
 import { insertSampleApps, type SampleApps, wholeApp } from '../apps/sample-apps.ts';
 import { sampleCertificate } from '../apps/sample-certificates.ts';
 import { insertSampleWallet, type SampleWallet } from '../apps/sample-wallet.ts';
+import { campaignBody, insertSampleCampaigns, type SampleCampaigns } from '../campaigns/sample-campaigns.ts';
 import { anotherExporter, insertSampleExporter, type SampleExporter } from '../exports/sample-exporter.ts';
 import { insertSampleArchive, type SampleArchive } from '../gdpr/sample-archive.ts';
 import { insertSampleDeviceRequest, type SampleDeviceRequest } from '../gdpr/sample-device-request.ts';
@@ -64,6 +65,7 @@ export type Sample = World & {
   /** With filters, and a static one. */
   segment: string;
   staticSegment: string;
+  campaigns: SampleCampaigns;
   crash: string;
   /** One that can be fetched. */
   file: { identifier: string; token: string };
@@ -297,6 +299,12 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/apps/:app_identifier/push_certificates/:cert_identifier': ofCertificate,
   'POST /api/apps/:app_identifier/push_certificates': (own) => ({ ...ofApp(own), body: own.anotherCertificate }),
   'PUT /api/apps/:app_identifier/push_certificates/:cert_identifier': (own) => ({ ...ofCertificate(own), body: { revoked: true } }),
+  'GET /api/apps/:app_identifier/push_providers/:platform': (own) => ofPlatform(own, 'web'),
+  'PUT /api/apps/:app_identifier/push_providers/:platform': (own) => ({
+    ...ofPlatform(own, 'web'), body: { provider: 'web_push', settings: { subject: 'mailto:push@example.com' } },
+  }),
+  'DELETE /api/apps/:app_identifier/push_providers/:platform': (own) => ofPlatform(own, 'web'),
+  'POST /api/apps/:app_identifier/push_check': (own) => ({ ...ofApp(own), body: { platform: 'android' } }),
   'GET /api/labels': () => ({}),
   'POST /api/labels': () => ({ body: { name: 'Another label' } }),
   'PUT /api/labels/:name': (own) => ({ params: { name: own.label }, body: { new_name: 'Renamed' } }),
@@ -326,6 +334,15 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/files/:file_identifier': ({ file }) => ({ params: { file_identifier: file.identifier }, query: { token: file.token } }),
   'GET /api/funnels': (own) => ({ query: { apps: own.app.identifier } }),
   'GET /api/funnels/:identifier': (own) => ({ params: { identifier: own.funnel } }),
+  'GET /api/campaigns': ({ app }) => ({ query: { app_ids: app.identifier, order: 'status', status: 'draft,ongoing' } }),
+  'POST /api/campaign': ({ app }) => ({ body: campaignBody(app.identifier) }),
+  'GET /api/campaign/:campaign_identifier': ({ campaigns }) => ({ params: { campaign_identifier: campaigns.draft } }),
+  'PUT /api/campaign/:campaign_identifier': ({ app, campaigns }) => ({
+    params: { campaign_identifier: campaigns.draft }, body: campaignBody(app.identifier),
+  }),
+  'DELETE /api/campaign/:campaign_identifier': ({ campaigns }) => ({ params: { campaign_identifier: campaigns.draft } }),
+  'PUT /api/campaign/:campaign_identifier/launch': ({ campaigns }) => ({ params: { campaign_identifier: campaigns.draft } }),
+  'PUT /api/campaign/:campaign_identifier/cancel': ({ campaigns }) => ({ params: { campaign_identifier: campaigns.ongoing } }),
   'POST /api/funnels': (own) => ({
     body: { name: 'Sale', description: 'From view to order', max_duration: 3600, steps: sampleSteps(own), labels: [own.label] },
   }),
@@ -438,6 +455,10 @@ function ofCertificate({ app, certificateId }: Sample): Call {
   return { params: { app_identifier: app.identifier, cert_identifier: certificateId } };
 }
 
+function ofPlatform({ app }: Sample, platform: string): Call {
+  return { params: { app_identifier: app.identifier, platform } };
+}
+
 function ofExporter({ exporter }: Sample): Call {
   return { params: { exporter_id: exporter.identifier } };
 }
@@ -540,8 +561,8 @@ export function untouchedSamples(): (store: TestStore, route: Route, options?: S
 async function insertBesideApps(
   { db, files, secrets }: TestStore, world: World, path: string,
 ): Promise<Pick<Sample,
-  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'segment' | 'staticSegment' | 'crash' | 'file' | 'eventId'
-  | 'exporter' | 'asked' | 'seen'>> {
+  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'segment' | 'staticSegment' | 'campaigns' | 'crash' | 'file'
+  | 'eventId' | 'exporter' | 'asked' | 'seen'>> {
   const { entity } = world;
   await ensureSampleMonths(db);
   const [certificate, anotherCertificate] = [await sampleCertificate(0), await sampleCertificate(1)];
@@ -563,6 +584,7 @@ async function insertBesideApps(
     }))!;
     const { identifier: staticSegment } = (await insertSegment(tx, entity.id, { ...newSegment, name: 'Static', filters: null }))!;
     await tx.query('UPDATE segments SET snapshot_at = now() WHERE entity_id = $1', [entity.id]);
+    const campaigns = await insertSampleCampaigns(tx, entity.id, app.id, world.user.id);
     const exporter = await insertSampleExporter(tx, secrets, world, path, app.id);
     const asked = await insertSampleDeviceRequest(tx, secrets, entity.id, { appId: app.id, userId: world.user.id });
     const seen = { deviceId: `device of ${entity.identifier}`, userId: `user of ${entity.identifier}` };
@@ -577,7 +599,7 @@ async function insertBesideApps(
       `UPDATE file_jobs SET state = 'finished', ended_at = now(), file_key = $2, file_bytes = 11 WHERE identifier = $1`, [identifier, key]);
     const file = { identifier, token: new URL(fileUrl('http://millrace.test', secrets, identifier)).searchParams.get('token')! };
     const sent = { crash: crash!.identifier, eventId: String(id) };
-    const made = { certificateId, anotherCertificate, label, funnel, segment, staticSegment, ...sent };
+    const made = { certificateId, anotherCertificate, label, funnel, segment, staticSegment, campaigns, ...sent };
     return { app, ...made, file, exporter, asked, seen };
   });
 }

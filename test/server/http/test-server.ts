@@ -68,6 +68,7 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
     },
     flows: {
       startJob: options.startJob ?? (async (kind, ref) => void started.push([kind, ref])),
+      cancelSend: async () => {},
       wakeFeed: options.wakeFeed ?? (async (entityId) => void woken.push(entityId)),
       wakeSegments: options.wakeSegments ?? (async () => {}),
       followSchedule: options.followSchedule ?? (async () => {}),

@@ -178,7 +178,6 @@ describe('late rows', () => {
     expect(await lateIn(store.db, 'details', scope, snapshot)).toBe(4);
     expect(await lateIn(store.db, 'crashes', scope, snapshot)).toBe(2);
     expect(await lateIn(store.db, 'locations', scope, snapshot)).toBe(0);
-    expect(await lateIn(store.db, 'campaign_results_per_user', scope, snapshot)).toBe(0);
     expect(await lateIn(store.db, 'logs', scopeOf(6, { end: new Date('2026-11-03') }), snapshot)).toBe(0);
     expect(await lateIn(store.db, 'logs', scope, await findSnapshot(store.db))).toBe(0);
   });

@@ -178,9 +178,4 @@ describe('what is exported', () => {
     expect(both.map(({ application_id: app, device_id: device }) => [app, device])).toEqual([
       [other.app.identifier, personId(1)], [second.app.identifier, personId(7)]]);
   });
-
-  it('of campaigns is nothing yet', async () => {
-    expect(await readExported(store.db, 'campaign_results_per_user', scopeOf(world)))
-      .toEqual({ text: '', rows: 0, expected: 0, slices: [] });
-  });
 });

@@ -1,0 +1,54 @@
+import { write } from '../../store/core/database.ts';
+import {
+  type CampaignDay, deleteOldAttempts, deleteOldSends, findNow, findRollup, listChangedDays, listEndedDays, recountDay, type Rollup,
+  updateCountedUntil, updateKeptSince, updateReceivedOnDevices,
+} from '../../store/sends/report-rollups.ts';
+import { REPORT_DAYS } from '../../store/sends/reports.ts';
+import { heartbeating } from '../core/heartbeat.ts';
+import type { Dependencies } from '../dependencies.ts';
+
+export type AggregateReportsSteps = ReturnType<typeof aggregateReportsSteps>;
+type Used = Pick<Dependencies, 'db' | 'boundary'>;
+
+export const aggregateReportsSteps = (deps: Used, now = () => new Date()) => ({
+  /** Counts the days of campaigns whose attempts changed; a repeat counts them again, and finds the same. */
+  countAttempts: (entityId: number): Promise<void> => heartbeating(() => countAttempts(deps, entityId)),
+
+  /** Lets go of attempts that are older than reports reach; what each person got stays as a count. */
+  dropAttempts: (entityId: number): Promise<void> => heartbeating(() => dropAttempts(deps, entityId, now())),
+});
+
+const DAY_MS = 86_400_000;
+const NEVER = new Date(0);
+
+/** Attempts that were made before this day are not kept. */
+const firstKeptDay = (now: Date) => new Date(now.getTime() - REPORT_DAYS * DAY_MS).toISOString().slice(0, 10);
+
+export async function countAttempts({ db, boundary }: Used, entityId: number): Promise<void> {
+  const startedAt = await findNow(db);
+  const rollup: Rollup = await findRollup(db, entityId) ?? { countedUntil: NEVER, keptSince: '-infinity' };
+  await recount({ db, boundary }, entityId, await listChangedDays(db, entityId, rollup));
+  await updateReceivedOnDevices(db, entityId, rollup.countedUntil);
+  boundary('reports: before counted until');
+  await updateCountedUntil(db, entityId, startedAt);
+}
+
+async function recount({ db, boundary }: Used, entityId: number, days: readonly CampaignDay[]): Promise<void> {
+  for (const day of days) {
+    await write(db, (tx) => recountDay(tx, entityId, day));
+    boundary('reports: between days');
+  }
+}
+
+export async function dropAttempts({ db, boundary }: Used, entityId: number, now: Date): Promise<void> {
+  const rollup = await findRollup(db, entityId);
+  if (!rollup) return;
+  const until = firstKeptDay(now);
+  if (rollup.keptSince < until) {
+    // For the last time: a day of which some are gone can't be counted.
+    await recount({ db, boundary }, entityId, await listEndedDays(db, entityId, rollup, until));
+    await updateKeptSince(db, entityId, until);
+  }
+  while (await write(db, (tx) => deleteOldAttempts(tx, entityId)) > 0) boundary('reports: between deletions');
+  await deleteOldSends(db, entityId);
+}

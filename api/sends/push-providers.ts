@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { PUSH_PLATFORMS } from '../../domain/sends/push.ts';
+import { identifier, jsonObject } from '../core/input.ts';
+import { operation } from '../core/operation.ts';
+
+/** What an app's pushes to each platform go through. */
+const SHARED = { tag: 'Push providers', right: 'push_certificates_manage' } as const;
+const ONE = '/api/apps/:app_identifier/push_providers/:platform';
+
+const platform = z.enum(PUSH_PLATFORMS, { error: `must be one of ${PUSH_PLATFORMS.join(', ')}` });
+const params = z.object({ app_identifier: identifier, platform });
+
+export const PushProvider = z.object({
+  platform: z.enum(PUSH_PLATFORMS),
+  provider: z.string().describe('sandbox, fcm, apns or web_push'),
+  settings: z.record(z.string(), z.unknown()).describe('A secret shows as { "set": true } or { "set": false }'),
+  updated_at: z.iso.datetime().nullable().describe('null: none was ever set, and the sandbox is the default'),
+}).meta({ id: 'PushProvider' });
+export type PushProvider = z.output<typeof PushProvider>;
+
+const PushFinding = z.object({
+  severity: z.enum(['error', 'warning']),
+  field: z.string().describe('What to change: a member of the settings, or of the app'),
+  message: z.string(),
+}).meta({ id: 'PushFinding' });
+
+export const PushCheck = z.object({
+  platform: z.enum(PUSH_PLATFORMS),
+  provider: z.string(),
+  ok: z.boolean().describe('No finding is an error'),
+  findings: z.array(PushFinding),
+}).meta({ id: 'PushCheck' });
+export type PushCheck = z.output<typeof PushCheck>;
+
+export const viewPushProvider = operation({
+  id: 'viewPushProvider',
+  ...SHARED,
+  method: 'GET',
+  path: ONE,
+  summary: 'View what an app\'s pushes to a platform go through, without its secrets',
+  params,
+  result: PushProvider,
+});
+
+export const updatePushProvider = operation({
+  id: 'updatePushProvider',
+  ...SHARED,
+  method: 'PUT',
+  path: ONE,
+  summary: 'Choose what an app\'s pushes to a platform go through',
+  description: 'Replaces the settings; secrets that are left out, or sent as { "set": true }, stay, and null takes one away. Nothing is sent: '
+    + 'POST /api/apps/<app_identifier>/push_check says what is wrong.',
+  audits: 'update push_provider',
+  params,
+  body: z.object({
+    provider: identifier.describe('sandbox, fcm, apns (ios) or web_push (web)'),
+    settings: jsonObject(z.record(z.string(), z.unknown())).default({}),
+  }),
+  result: PushProvider,
+});
+
+export const deletePushProvider = operation({
+  id: 'deletePushProvider',
+  ...SHARED,
+  method: 'DELETE',
+  path: ONE,
+  summary: 'Go back to the sandbox, and delete settings and secrets',
+  description: 'The VAPID keys of Web Push stay: what browsers subscribed to counts for them alone.',
+  audits: 'delete push_provider',
+  params,
+});
+
+export const checkPush = operation({
+  id: 'checkPush',
+  ...SHARED,
+  method: 'POST',
+  path: '/api/apps/:app_identifier/push_check',
+  summary: 'Find what is wrong with an app\'s push providers',
+  description: 'Asks each provider whether it takes the credentials. No device gets anything.',
+  audits: 'check push_provider',
+  params: params.pick({ app_identifier: true }),
+  body: z.object({ platform: platform.optional().describe('By default each') }),
+  result: z.object({ platforms: z.array(PushCheck) }),
+});

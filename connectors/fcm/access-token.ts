@@ -1,0 +1,100 @@
+import { SignJWT } from 'jose';
+import type { PushOutcome } from '../../domain/sends/push.ts';
+import { systemLookup } from '../core/address-guard.ts';
+import { FETCH_LIMITS, guardedRequest, type HttpAnswer } from '../core/guarded-request.ts';
+import { retryAfterMs } from '../push/back-off.ts';
+import type { PushContext } from '../push/contract.ts';
+import { failedBefore } from '../push/http2-client.ts';
+import { privateKeyOf, type ServiceAccount } from './service-account.ts';
+
+const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
+const ASSERTION_SECONDS = 3_600;
+/** A token is renewed so long before its end. */
+const SPARE_MS = 300_000;
+const MAX_ANSWER_BYTES = 64 * 1024;
+
+export type TokenResult = { token: string } | { failed: PushOutcome };
+
+/**
+ * The access token of a service account (RFC 7523), renewed before it ends. Signed with jose rather than fetched by
+ * google-auth-library: `token_uri` is set by a user, and that library's requests can't be led through the guard of addresses.
+ */
+export class AccessToken {
+  readonly #account: ServiceAccount;
+  readonly #context: Pick<PushContext, 'allow' | 'lookup' | 'now'>;
+  #current: { token: string; until: number } | undefined;
+  #underWay: Promise<TokenResult> | undefined;
+
+  constructor(account: ServiceAccount, context: Pick<PushContext, 'allow' | 'lookup' | 'now'>) {
+    this.#account = account;
+    this.#context = context;
+  }
+
+  async find(): Promise<TokenResult> {
+    if (this.#current && this.#current.until > this.#context.now()) return this.#current;
+    return this.#underWay ??= this.#fetch().finally(() => { this.#underWay = undefined; });
+  }
+
+  /** Google takes it no more. */
+  drop(token: string): void {
+    if (this.#current?.token === token) this.#current = undefined;
+  }
+
+  async #fetch(): Promise<TokenResult> {
+    const { allow, lookup = systemLookup, now } = this.#context;
+    const url = new URL(this.#account.token_uri);
+    const body = new URLSearchParams({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion: await this.#assertion() });
+    const began = now();
+    try {
+      const answer = await guardedRequest(url, {
+        method: 'POST', path: `${url.pathname}${url.search}`, body: body.toString(),
+        headers: { 'content-type': 'application/x-www-form-urlencoded', 'user-agent': 'Millrace' },
+      }, { allow, lookup, limits: FETCH_LIMITS });
+      return this.#read(answer, await textOf(answer), began);
+    } catch (error) {
+      return { failed: failedBefore(url, error) };
+    }
+  }
+
+  async #assertion(): Promise<string> {
+    const { client_email: email, private_key_id: kid, token_uri: audience } = this.#account;
+    const seconds = Math.floor(this.#context.now() / 1_000);
+    return new SignJWT({ scope: SCOPE }).setProtectedHeader({ alg: 'RS256', typ: 'JWT', ...kid === undefined ? {} : { kid } })
+      .setIssuer(email).setAudience(audience).setIssuedAt(seconds).setExpirationTime(seconds + ASSERTION_SECONDS)
+      .sign(privateKeyOf(this.#account));
+  }
+
+  #read({ status, headers }: HttpAnswer, text: string, began: number): TokenResult {
+    const { host } = new URL(this.#account.token_uri);
+    const { access_token: token, expires_in: seconds, error, error_description: words } = parsed(text);
+    if (status === 200 && typeof token === 'string' && typeof seconds === 'number') {
+      this.#current = { token, until: began + Math.max(0, seconds * 1_000 - SPARE_MS) };
+      return { token };
+    }
+    if (status === 429 || status >= 500) {
+      return { failed: { kind: 'throttled', retryAfterMs: retryAfterMs(headers['retry-after'], 10_000), scope: 'provider' } };
+    }
+    const code = typeof error === 'string' ? error : String(status);
+    return { failed: { kind: 'refused', code, reason: `${host} gives no access token: ${typeof words === 'string' ? words : code}` } };
+  }
+}
+
+function parsed(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value as Record<string, unknown> : {};
+  } catch {
+    return {};
+  }
+}
+
+async function textOf({ body }: HttpAnswer): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > MAX_ANSWER_BYTES) break;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

@@ -1,0 +1,50 @@
+import { Pool } from 'undici';
+import { guardedConnector } from '../core/guarded-connector.ts';
+import { systemLookup } from '../core/address-guard.ts';
+import { type PushContext, PUSH_LIMITS } from './contract.ts';
+import { failedBefore, type Http2Client } from './http2-client.ts';
+import type { Post, PostResult } from './http2-session.ts';
+
+const MAX_ANSWER_CHARS = 64 * 1024;
+/** One request at a time on each, so that none is behind another that breaks off. */
+const CONNECTIONS = 16;
+
+/** For push services without HTTP/2. */
+export function http1Client(origin: URL, { allow, lookup = systemLookup, limits: given }: Pick<PushContext, 'allow' | 'lookup' | 'limits'>): Http2Client {
+  const limits = { ...PUSH_LIMITS, ...given };
+  const pool = new Pool(origin.origin, {
+    connect: guardedConnector(origin, allow, lookup, limits.connectMs), connections: CONNECTIONS, pipelining: 1,
+    headersTimeout: limits.answerMs, bodyTimeout: limits.answerMs, keepAliveTimeout: limits.idleMs, keepAliveMaxTimeout: limits.idleMs,
+  });
+  return {
+    post: (post) => postOver(pool, origin, post),
+    close: () => pool.close(),
+  };
+}
+
+function postOver(pool: Pool, origin: URL, { path, headers, body }: Post): Promise<PostResult> {
+  return new Promise((resolve, reject) => {
+    let isStarted = false;
+    let answer: { status: number; headers: Record<string, string | string[] | undefined> } | undefined;
+    let text = '';
+    pool.dispatch({ method: 'POST', path, headers, body }, {
+      // The connection stands, and the request is about to be written: from here on it may have arrived.
+      onRequestStart() { isStarted = true; },
+      onResponseStart(_controller, status, got) { answer = { status, headers: got }; },
+      onResponseData(controller, chunk) {
+        text += chunk.toString('utf8');
+        if (text.length > MAX_ANSWER_CHARS) controller.abort(new Error('the answer is too long'));
+      },
+      onResponseEnd() { resolve({ kind: 'answer', ...answer!, body: text }); },
+      onResponseError(_controller, error) {
+        if (answer) return resolve({ kind: 'answer', ...answer, body: text });
+        if (isStarted) return resolve({ kind: 'unknown', reason: `${origin.host} broke off the connection before it answered` });
+        try {
+          resolve(failedBefore(origin, error));
+        } catch (own) {
+          reject(own as Error);
+        }
+      },
+    });
+  });
+}

@@ -1,0 +1,126 @@
+import type { FieldError } from '../core/refusal.ts';
+import type { CampaignParams } from './campaign-params.ts';
+import { CAMPAIGN_DAYS, type CampaignType } from './campaign-status.ts';
+import { compileTemplate } from './placeholders.ts';
+
+/** When a dynamic campaign sends: days of the week from 0 for Sunday; minutes of the day, or any time of it. */
+export type Recurrence = {
+  start_time?: { hour: number; min: number };
+  end_time?: { hour: number; min: number };
+  timezone?: string;
+  day_of_week: number[];
+};
+
+/** Of a dynamic campaign: notifications per user, and hours between two. */
+export type NotifLimit = { maximum?: number; interval?: number };
+
+/** A campaign as its makers say it, each member sound in itself (reference: Campaign body). */
+export type CampaignBody = {
+  name: string;
+  type: CampaignType;
+  app_id: string;
+  includes_push: boolean;
+  includes_inapp: boolean;
+  start_date: number | 'now';
+  end_date?: number;
+  adapt_tz: boolean;
+  skip_message_limit: boolean;
+  sensitive: boolean;
+  filters?: { blocks?: unknown[] };
+  params: CampaignParams;
+  recurrence?: Recurrence;
+  notif_limit?: NotifLimit;
+};
+
+/** What members of a body demand of each other, by the reference's table. Each error names its field. */
+export function campaignErrors(body: CampaignBody, now: Date): FieldError[] {
+  return [...includesErrors(body), ...dateErrors(body, now), ...paramsErrors(body), ...typeErrors(body)];
+}
+
+const DAY_SECONDS = 86_400;
+
+/** Start and end as they are stored; null: known at the launch. */
+export function datesOf({ start_date: start, end_date: end }: CampaignBody): { startDate: Date | null; endDate: Date | null } {
+  if (start === 'now') return { startDate: null, endDate: end === undefined ? null : new Date(end * 1_000) };
+  return { startDate: new Date(start * 1_000), endDate: new Date((end ?? start + CAMPAIGN_DAYS * DAY_SECONDS) * 1_000) };
+}
+
+function includesErrors({ includes_push: push, includes_inapp: inapp }: CampaignBody): FieldError[] {
+  const message = 'must be true, or includes_inapp: a campaign has a push, an in-app message, or both';
+  return push || inapp ? [] : [{ element: 'includes_push', message }];
+}
+
+/** An end has no effect on a campaign that has only pushes, except on a dynamic one, which sends until then. */
+function dateErrors({ type, includes_inapp: inapp, start_date: start, end_date: end }: CampaignBody, now: Date): FieldError[] {
+  if (end === undefined) return type === 'dynamic' ? [{ element: 'end_date', message: 'is required for a dynamic campaign' }] : [];
+  if (!inapp && type !== 'dynamic') return [];
+  if (start !== 'now' && end <= start) return [{ element: 'end_date', message: 'must be later than start_date' }];
+  if (end * 1_000 <= now.getTime()) return [{ element: 'end_date', message: 'must lie ahead' }];
+  return [];
+}
+
+function paramsErrors(body: CampaignBody): FieldError[] {
+  const { params } = body;
+  return [
+    ...requiredParams(body).filter(({ name }) => params[name] === undefined)
+      .map(({ name, why }) => ({ element: `params.${name}`, message: `is required ${why}` })),
+    ...parameterErrors(params, 'push_parameters'), ...parameterErrors(params, 'inapp_parameters'),
+    ...addressErrors(params, 'deep_linking_url', false), ...addressErrors(params, 'pushAttachment', true),
+    ...addressErrors(params, 'inapp_content_url', true),
+  ];
+}
+
+type Required = { name: keyof CampaignParams; why: string };
+
+function requiredParams({ includes_push: push, includes_inapp: inapp, params }: CampaignBody): Required[] {
+  const required: Required[] = push ? [{ name: 'push_message', why: 'where includes_push is true' }] : [];
+  if (!inapp) return required;
+  if (params.inapp === undefined) {
+    return [...required, { name: 'inapp', why: 'where includes_inapp is true: native, or url for a page of your own' }];
+  }
+  if (params.inapp === 'url') return [...required, { name: 'inapp_content_url', why: 'where params.inapp is url' }];
+  const texts = ['message_title', 'message_content', 'message_btn'] as const;
+  return [...required, ...texts.map((name) => ({ name, why: 'where includes_inapp is true' }))];
+}
+
+function parameterErrors(params: CampaignParams, member: 'push_parameters' | 'inapp_parameters'): FieldError[] {
+  const keys = params[member].map(({ key }) => key);
+  return keys.flatMap((key, index) => (keys.indexOf(key) === index ? [] : [
+    { element: `params.${member}.${index}.key`, message: 'is there twice' }]));
+}
+
+/** An address whose beginning is no placeholder is checked with 1 in place of each placeholder, which fits a host, a port and a path. */
+function addressErrors(
+  params: CampaignParams, member: 'deep_linking_url' | 'pushAttachment' | 'inapp_content_url', isOfWeb: boolean,
+): FieldError[] {
+  const text = params[member];
+  if (text === undefined) return [];
+  const template = compileTemplate(text);
+  const values = Object.fromEntries(template.placeholders.map(({ name }) => [name, '1']));
+  if (template.startsWithPlaceholder) return [];
+  const address = URL.parse(template.render(values, new Set()));
+  if (address && (!isOfWeb || ['http:', 'https:'].includes(address.protocol))) return [];
+  const message = isOfWeb ? 'must be an http or https address' : 'must be an address with its scheme, such as shop://orders';
+  return [{ element: `params.${member}`, message }];
+}
+
+/** What a dynamic campaign has besides, and what a transactional one has not: its messages name whom they go to. */
+function typeErrors({ type, filters, recurrence, notif_limit: limit }: CampaignBody): FieldError[] {
+  if (type === 'transactional') {
+    const message = 'can\'t be set on a transactional campaign: each message of POST /api/transac names its user';
+    return (filters?.blocks ?? []).length > 0 ? [{ element: 'filters', message }] : [];
+  }
+  if (type === 'classic') return [];
+  const missing = [recurrence ? [] : ['recurrence'], limit ? [] : ['notif_limit']].flat();
+  return [
+    ...missing.map((element) => ({ element, message: 'is required for a dynamic campaign' })),
+    ...recurrence ? periodErrors(recurrence) : [],
+  ];
+}
+
+function periodErrors({ start_time: start, end_time: end }: Recurrence): FieldError[] {
+  if (!end) return [];
+  if (!start) return [{ element: 'recurrence.start_time', message: 'is required with end_time' }];
+  const isLater = end.hour * 60 + end.min > start.hour * 60 + start.min;
+  return isLater ? [] : [{ element: 'recurrence.end_time', message: 'must be later than start_time, on the same day' }];
+}

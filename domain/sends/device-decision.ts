@@ -1,0 +1,36 @@
+import type { AttemptCode } from './attempt-code.ts';
+
+/** A device as it was last heard of. */
+export type TargetDevice = {
+  deviceId: string; currentUserId: string | null; verifiedUserId: string | null; pushToken: string | null;
+  /** Of push messages; null: the app did not say. */
+  optIn: boolean | null;
+  /** Of analytics. */
+  optOut: boolean | null;
+  uninstalled: boolean | null;
+};
+
+export type Channels = { includesPush: boolean; includesInapp: boolean };
+
+/** `push`: it goes to the provider; `inapp`: the device gets the in-app message; a code where it is settled without a provider. */
+export type DeviceDecision = { push: boolean; inapp: boolean; code: AttemptCode; details: string | null };
+
+const NEITHER = { push: false, inapp: false };
+
+/**
+ * What a device gets of a message for a user. What an SDK says of identity is a claim (design: a device is a witness): somebody else's
+ * device gets nothing, and where the app requires verified users, only the one for which a signed token vouched. An in-app message needs
+ * no permission for pushes, but the app.
+ */
+export function decideDevice(
+  device: TargetDevice, userId: string, { includesPush, includesInapp }: Channels, { verifiedUsers }: { verifiedUsers: boolean },
+): DeviceDecision {
+  if (device.currentUserId !== userId) return { ...NEITHER, code: 'NOT_ON_LAST_LOGIN', details: null };
+  if (verifiedUsers && device.verifiedUserId !== userId) return { ...NEITHER, code: 'USER_NOT_VERIFIED', details: null };
+  if (device.optOut) return { ...NEITHER, code: 'OPT_OUT', details: 'opted out of analytics' };
+  if (device.uninstalled) return { ...NEITHER, code: 'OPT_OUT', details: 'the app is uninstalled' };
+  if (!includesPush) return { push: false, inapp: includesInapp, code: 'INAPP_AVAILABLE', details: null };
+  const unreachable = device.optIn === false ? 'not opted in to pushes' : device.pushToken === null ? 'no push token' : null;
+  return unreachable === null ? { push: true, inapp: includesInapp, code: 'PENDING', details: null }
+    : { push: false, inapp: includesInapp, code: 'OPT_OUT', details: unreachable };
+}

@@ -1,0 +1,113 @@
+import type { CompiledMessage, InappContent, PushContent } from '../campaigns/campaign-params.ts';
+import type { AttemptCode } from './attempt-code.ts';
+import { decideDevice, type TargetDevice } from './device-decision.ts';
+import { endOfQuiet, type QuietHours } from './quiet-hours.ts';
+
+/** A campaign as its messages need it. */
+export type SendingCampaign = {
+  id: number; appId: number; isOngoing: boolean; skipMessageLimit: boolean; expireAfterSeconds: number; endDate: Date | null;
+  /** Null: it includes none. */
+  push: CompiledMessage<PushContent> | null;
+  inapp: CompiledMessage<InappContent> | null;
+};
+
+export type SendingRules = {
+  verifiedUsers: boolean; quietHours: QuietHours | null;
+  /** How many more messages each person may get; null: as many as there are. */
+  messagesLeft: Map<string, number> | null;
+};
+
+export type PlannedMessage = {
+  ordinal: number; userId: string | null; userHash: Buffer | null; vars: Readonly<Record<string, string>> | null;
+};
+
+/** What a device gets, as the ledger keeps it. */
+export type AttemptContent = { push?: PushContent; inapp?: InappContent };
+
+/** A row of the ledger to be: waiting where `code` is PENDING, else settled. */
+export type PlannedAttempt = {
+  ordinal: number; campaign: SendingCampaign; userId: string | null; userHash: Buffer | null; device: TargetDevice | null;
+  code: AttemptCode; details: string | null;
+  /** Of a push: when it may go, and when it is too late. */
+  dueAt: Date; expiresAt: Date;
+  inappUntil: Date | null; content: AttemptContent | null;
+};
+
+/** An in-app message is kept as long as its attempt. */
+const MAX_INAPP_MS = 30 * 86_400_000;
+
+type Target = { message: PlannedMessage; campaign: SendingCampaign };
+
+/**
+ * What each message of a send becomes: an attempt for each campaign and device of its user, or one that says that there is none. Of a
+ * person who may get no more messages (`messagesLeft`, which it counts down), a push to several devices is one.
+ */
+export function planMessages(
+  messages: readonly PlannedMessage[], campaigns: readonly SendingCampaign[],
+  { devicesOf, rulesOf, isCanceled, now }: {
+    devicesOf: (appId: number, userId: string) => readonly TargetDevice[];
+    rulesOf: (appId: number) => SendingRules;
+    isCanceled: boolean; now: Date;
+  },
+): PlannedAttempt[] {
+  return messages.flatMap((message) => campaigns.flatMap((campaign) => {
+    const target = { message, campaign };
+    const devices = message.userId === null ? [] : devicesOf(campaign.appId, message.userId);
+    if (devices.length === 0) return [settled(target, null, 'NO_DEVICE_FOR_USER', message.userId === null ? 'erased' : null, now)];
+    if (isCanceled || !campaign.isOngoing) return devices.map((device) => settled(target, device, 'CANCELED', null, now));
+    return planForUser(target, devices, rulesOf(campaign.appId), now);
+  }));
+}
+
+function planForUser(
+  target: Target, devices: readonly TargetDevice[], rules: SendingRules, now: Date,
+): PlannedAttempt[] {
+  const { message: { vars }, campaign } = target;
+  const push = campaign.push?.render(vars ?? {});
+  const inapp = campaign.inapp?.render(vars ?? {});
+  const missing = [...push && 'missing' in push ? push.missing : [], ...inapp && 'missing' in inapp ? inapp.missing : []];
+  const content = { ...push && 'message' in push && { push: push.message }, ...inapp && 'message' in inapp && { inapp: inapp.message } };
+  const dueAt = rules.quietHours === null ? now : endOfQuiet(rules.quietHours, now);
+  const takesOne = countOnce(rules, campaign, target.message.userId!);
+  return devices.map((device) => {
+    const channels = { includesPush: campaign.push !== null, includesInapp: campaign.inapp !== null };
+    const decision = decideDevice(device, target.message.userId!, channels, rules);
+    if (!decision.push && !decision.inapp) return settled(target, device, decision.code, decision.details, now);
+    if (missing.length > 0) {
+      return settled(target, device, 'MISSING_TEMPLATE_PARAMS', `no value for ${[...new Set(missing)].join(', ')}`, now);
+    }
+    const planned = settled(target, device, decision.code, decision.details, now);
+    const withInapp = decision.inapp ? { inappUntil: inappEnd(campaign, now), content: { inapp: content.inapp! } } : {};
+    if (!decision.push) return { ...planned, ...withInapp };
+    if (!takesOne()) return { ...planned, ...withInapp, code: 'MESSAGE_LIMIT' as const };
+    return { ...planned, ...withInapp, content, dueAt };
+  });
+}
+
+/** Whether the person may get one more; asked for each device, and counted once. */
+function countOnce({ messagesLeft }: SendingRules, { skipMessageLimit }: SendingCampaign, userId: string): () => boolean {
+  let isAllowed: boolean | null = null;
+  return () => {
+    if (messagesLeft === null || skipMessageLimit) return true;
+    if (isAllowed !== null) return isAllowed;
+    const left = messagesLeft.get(userId) ?? 0;
+    isAllowed = left > 0;
+    if (isAllowed) messagesLeft.set(userId, left - 1);
+    return isAllowed;
+  };
+}
+
+function inappEnd({ endDate }: SendingCampaign, now: Date): Date {
+  const latest = now.getTime() + MAX_INAPP_MS;
+  return new Date(Math.min(endDate?.getTime() ?? latest, latest));
+}
+
+function settled(
+  { message: { ordinal, userId, userHash }, campaign }: Target, device: TargetDevice | null, code: AttemptCode, details: string | null,
+  now: Date,
+): PlannedAttempt {
+  return {
+    ordinal, campaign, userId, userHash, device, code, details, dueAt: now, inappUntil: null, content: null,
+    expiresAt: new Date(now.getTime() + campaign.expireAfterSeconds * 1_000),
+  };
+}

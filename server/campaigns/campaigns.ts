@@ -1,0 +1,138 @@
+import * as api from '../../api/campaigns/campaigns.ts';
+import { type CampaignBody, campaignErrors, datesOf } from '../../domain/campaigns/campaign-body.ts';
+import { isDraft, mayChange, STATUS_NAMES } from '../../domain/campaigns/campaign-status.ts';
+import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
+import { findApp, listAppIds } from '../../store/apps/apps.ts';
+import {
+  type Campaign, type CampaignFilter, type CampaignSettings, cancelCampaign, countCampaigns, deleteCampaign, findCampaignByKey,
+  insertCampaign, launchCampaign, listCampaigns, lockCampaign, MAX_CAMPAIGNS, updateCampaign,
+} from '../../store/campaigns/campaigns.ts';
+import { type Queryable, read, type Tx, write } from '../../store/core/database.ts';
+import { audit } from '../http/audit.ts';
+import type { Caller } from '../http/caller.ts';
+import { bare, noResult } from '../http/reply.ts';
+import { requireRightOfType } from '../http/right-of-type.ts';
+import { type Circumstances, type Route, route } from '../http/route.ts';
+import { showCampaigns, showDetails } from './campaign-record.ts';
+
+type Who = Circumstances & { caller: Caller };
+
+const V3_LIMIT = 20;
+
+const listAll = route(api.listCampaigns, async ({ query, caller: { entityId }, version }, { db }) => {
+  const filter = await readFilter(db, entityId, query);
+  const { order = 'created_at', offset, limit = version === 3 ? V3_LIMIT : null } = query;
+  return read(db, async (tx) => {
+    const result = await showCampaigns(tx, entityId, await listCampaigns(tx, entityId, filter, { order, limit, offset }));
+    return bare({ limit, offset, result, success: true, total_count: await countCampaigns(tx, entityId, filter) });
+  });
+});
+
+const view = route(api.viewCampaign, async ({ params, caller: { entityId } }, { db }) =>
+  showDetails(db, entityId, await findCampaignByKey(db, entityId, params.campaign_identifier) ?? refuseUnknown()));
+
+const create = route(api.createCampaign, async ({ body, keepReply, ...who }, { db }) => {
+  const { entityId, userId } = who.caller;
+  requireRightOfType(api.createCampaign, who.caller, body.type);
+  return write(db, async (tx) => {
+    const made = await insertCampaign(tx, entityId, await readSettings(tx, entityId, body), userId)
+      ?? refuse(409, 'too_many', `The entity has ${MAX_CAMPAIGNS} campaigns, the most that it may have`);
+    const details = { name: body.name, type: body.type };
+    await audit(tx, who, { action: 'create', subjectKind: 'campaign', subject: made.identifier, details });
+    const { identifier, apiIdentifier } = made;
+    return keepReply(tx, { campaign_id: identifier, ...apiIdentifier === null ? {} : { campaign_api_identifier: apiIdentifier } });
+  });
+});
+
+const replace = route(api.updateCampaign, async ({ params, body, ...who }, { db }) => write(db, async (tx) => {
+  const { entityId } = who.caller;
+  const { id, type, identifier } = await lockDraft(tx, who, params.campaign_identifier, api.updateCampaign);
+  if (body.type !== type) refuseField('type', `stays ${type}: create another campaign`);
+  await updateCampaign(tx, entityId, id, await readSettings(tx, entityId, body));
+  return changed(tx, who, identifier, { changed: 'body' });
+}));
+
+const remove = route(api.deleteCampaign, async ({ params, ...who }, { db }) => write(db, async (tx) => {
+  const { id, identifier, name } = await lockDraft(tx, who, params.campaign_identifier, api.deleteCampaign);
+  await deleteCampaign(tx, who.caller.entityId, id);
+  await audit(tx, who, { action: 'delete', subjectKind: 'campaign', subject: identifier, details: { name } });
+  return noResult();
+}));
+
+const launch = route(api.launchCampaign, async ({ params, ...who }, { db }) => write(db, async (tx) => {
+  const campaign = await lockOwn(tx, who, params.campaign_identifier, api.launchCampaign);
+  const { id, identifier, status, type } = campaign;
+  if (!mayChange(status, 'launch')) {
+    refuse(409, 'conflict', `Only a draft can be launched, and this campaign is ${STATUS_NAMES[status].toLowerCase()}`);
+  }
+  if (type !== 'transactional') refuse(501, 'not_served', `This version does not launch ${type} campaigns: the draft stays`);
+  if (campaign.includesInapp && campaign.endDate !== null && campaign.endDate.getTime() <= Date.now()) {
+    refuse(409, 'conflict', 'The end_date has passed: set a later one by PUT /api/campaign/<campaign_identifier>');
+  }
+  await launchCampaign(tx, who.caller.entityId, id);
+  return changed(tx, who, identifier, { launched: true });
+}));
+
+const cancel = route(api.cancelCampaign, async ({ params, ...who }, { db }) => write(db, async (tx) => {
+  const { id, identifier, status } = await lockOwn(tx, who, params.campaign_identifier, api.cancelCampaign);
+  if (isDraft(status)) refuse(409, 'conflict', 'A draft cannot be canceled: delete it');
+  if (!mayChange(status, 'cancel')) refuse(409, 'conflict', `The campaign is ${STATUS_NAMES[status].toLowerCase()} already`);
+  await cancelCampaign(tx, who.caller.entityId, id);
+  return changed(tx, who, identifier, { canceled: true });
+}));
+
+/** The campaign is the caller's entity's, and of a type that they may act on. */
+async function lockOwn(
+  tx: Tx, { caller }: Who, key: string, operation: Parameters<typeof requireRightOfType>[0],
+): Promise<Campaign> {
+  const campaign = await lockCampaign(tx, caller.entityId, key) ?? refuseUnknown();
+  requireRightOfType(operation, caller, campaign.type);
+  return campaign;
+}
+
+async function lockDraft(tx: Tx, who: Who, key: string, operation: Parameters<typeof requireRightOfType>[0]): Promise<Campaign> {
+  const campaign = await lockOwn(tx, who, key, operation);
+  if (isDraft(campaign.status)) return campaign;
+  return refuse(409, 'conflict', `Only drafts change, and this campaign is ${STATUS_NAMES[campaign.status].toLowerCase()}`);
+}
+
+async function changed(tx: Tx, who: Who, identifier: string, details: Record<string, string | boolean>): Promise<api.CampaignDetails> {
+  await audit(tx, who, { action: 'update', subjectKind: 'campaign', subject: identifier, details });
+  return showDetails(tx, who.caller.entityId, (await findCampaignByKey(tx, who.caller.entityId, identifier))!);
+}
+
+async function readSettings(tx: Tx, entityId: number, body: CampaignBody): Promise<CampaignSettings> {
+  const app = await findApp(tx, entityId, body.app_id);
+  refuseFields([
+    ...app ? [] : [{ element: 'app_id', message: 'is no app of your entity: GET /api/apps lists them' }],
+    ...campaignErrors(body, new Date()),
+  ]);
+  const isDynamic = body.type === 'dynamic';
+  return {
+    appId: app!.id, name: body.name, type: body.type, includesPush: body.includes_push, includesInapp: body.includes_inapp,
+    ...datesOf(body), adaptTz: body.adapt_tz, skipMessageLimit: body.skip_message_limit, isSensitive: body.sensitive,
+    filters: body.type === 'transactional' ? null : body.filters ?? null, params: body.params,
+    recurrence: isDynamic ? body.recurrence! : null, notifLimit: isDynamic ? body.notif_limit! : null,
+  };
+}
+
+const TYPES = { scheduled: ['classic'], contextual: [], transactional: ['transactional'], dynamic: ['dynamic'] } as const;
+
+async function readFilter(db: Queryable, entityId: number, query: api.CampaignListQuery): Promise<CampaignFilter> {
+  const { app_ids: apps, message_types: messages = ['push', 'inapp'] } = query;
+  const ids = apps && await listAppIds(db, entityId, apps);
+  if (ids && apps.some((app) => !ids.has(app))) refuse(404, 'not_found', 'App not found');
+  return {
+    appIds: ids ? [...ids.values()] : null,
+    statuses: query.status ?? null,
+    types: query.workflow_types?.flatMap((type) => TYPES[type]) ?? null,
+    push: messages.includes('push'), inapp: messages.includes('inapp'), search: query.search ?? null,
+    createdFrom: query.from ?? null, createdBefore: query.to ?? null,
+  };
+}
+
+function refuseUnknown(): never {
+  return refuse(404, 'not_found', 'Campaign not found');
+}
+
+export const campaignRoutes: Route[] = [listAll, view, create, replace, remove, launch, cancel];

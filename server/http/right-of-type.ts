@@ -1,0 +1,9 @@
+import type { Operation } from '../../api/core/operation.ts';
+import { refuse } from '../../domain/core/refusal.ts';
+import type { Caller } from './caller.ts';
+
+/** Refuses a caller without the right that an operation needs for objects of this type. */
+export function requireRightOfType({ rightsByType = {} }: Pick<Operation, 'rightsByType'>, { rights }: Caller, type: string): void {
+  const right = rightsByType[type];
+  if (right !== undefined && !rights.has(right)) refuse(403, 'forbidden', `This needs the right ${right}: the type is ${type}`);
+}

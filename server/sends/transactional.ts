@@ -1,0 +1,180 @@
+import type { z } from 'zod';
+import * as api from '../../api/sends/transactional.ts';
+import { templateText } from '../../domain/campaigns/placeholders.ts';
+import { refuse, refuseField } from '../../domain/core/refusal.ts';
+import { ATTEMPT_CODES } from '../../domain/sends/attempt-code.ts';
+import { type Campaign, findCampaignByKey, listCampaignsByKeys } from '../../store/campaigns/campaigns.ts';
+import { type Queryable, write } from '../../store/core/database.ts';
+import type { Secrets } from '../../store/core/secrets.ts';
+import { findErased, personKey } from '../../store/gdpr/tombstones.ts';
+import { lockJobToCancel } from '../../store/jobs/jobs.ts';
+import { countCodes, countSentTo, type Decision, listDecisions, listReport, REPORT_DAYS } from '../../store/sends/reports.ts';
+import { findSend, findSendByKey, insertSend, type NewMessage, type Send, updateCancelRequested } from '../../store/sends/sends.ts';
+import type { RouteDependencies } from '../dependencies.ts';
+import { audit } from '../http/audit.ts';
+import { canonicalJson } from '../http/idempotency.ts';
+import type { Caller } from '../http/caller.ts';
+import { type Circumstances, type KeepReply, type Route, route } from '../http/route.ts';
+import { cancelSendSoon, startSoon } from '../jobs/start-soon.ts';
+
+type SendBody = z.output<typeof api.sendMessages.body & object>;
+type Asked = Circumstances & { body: SendBody; caller: Caller; keepReply: KeepReply };
+
+const USER = 'user_id';
+
+async function send({ body, keepReply, ...who }: Asked, deps: RouteDependencies): Promise<{ requestId: string }> {
+  const { db, secrets } = deps;
+  const { entityId, userId } = who.caller;
+  const { ref, answer } = await write(db, async (tx) => {
+    const request = requestOf(secrets, entityId, body);
+    const earlier = request && await findSendByKey(tx, entityId, request.key);
+    if (earlier) {
+      if (!earlier.bodyHash.equals(request.bodyHash)) refuse(409, 'conflict', 'requestKey: another request was made under this key');
+      return { ref: null, answer: await keepReply(tx, { requestId: earlier.identifier }) };
+    }
+    const campaigns = await readyCampaigns(tx, entityId, body.campaignKey);
+    const { id, identifier } = await insertSend(tx, entityId, {
+      sendAt: body.sendAt ?? null, campaignIds: campaigns.map((campaign) => campaign.id), createdBy: userId, request,
+      messages: await newMessages(tx, secrets, entityId, body.messages),
+    });
+    await audit(tx, who, {
+      action: 'create', subjectKind: 'send', subject: identifier,
+      details: { campaigns: campaigns.map((campaign) => campaign.identifier).join(', '), messages: body.messages.length },
+    });
+    return { ref: { entityId, runId: id, identifier }, answer: await keepReply(tx, { requestId: identifier }) };
+  }, { collide: true });
+  if (ref) await startSoon(deps, who.log, 'send', ref);
+  return answer;
+}
+
+function requestOf(secrets: Secrets, entityId: number, { requestKey, ...asked }: SendBody): { key: Buffer; bodyHash: Buffer } | null {
+  if (requestKey === undefined) return null;
+  return {
+    key: secrets.lookup(canonicalJson(['send', entityId, requestKey])),
+    bodyHash: secrets.lookup(canonicalJson(['send', entityId, { ...asked, sendAt: asked.sendAt?.toISOString() }])),
+  };
+}
+
+/** The running transactional campaigns of these keys; refuses as the reference says (Transactional messages, 1). */
+async function readyCampaigns(tx: Queryable, entityId: number, keys: readonly string[]): Promise<Campaign[]> {
+  const found = await listCampaignsByKeys(tx, entityId, keys);
+  const campaigns = keys.map((key, index) => {
+    const campaign = found.get(key);
+    if (campaign?.type !== 'transactional') return refuse(404, '404', `Unknown campaign key at index ${index}`);
+    return campaign.status === 'ongoing' ? campaign : refuse(405, '405', `Campaign not ready at index ${index}`);
+  });
+  return [...new Map(campaigns.map((campaign) => [campaign.id, campaign])).values()];
+}
+
+async function newMessages(
+  tx: Queryable, secrets: Secrets, entityId: number, given: SendBody['messages'],
+): Promise<NewMessage[]> {
+  const personOf = (user: string) => ({ customerType: USER, customerId: user }) as const;
+  const erased = await findErased(tx, secrets, entityId, () => given.map(({ user }) => personOf(user)));
+  return given.map(({ user, templateVars, paramVars }) => {
+    const userHash = erased.get(personKey(personOf(user)));
+    return userHash ? { userId: null, userHash, vars: null }
+      : { userId: user, userHash: null, vars: textsOf({ ...paramVars, ...templateVars }) };
+  });
+}
+
+/** The values as they stand in messages; those that are none are left out. Null where there are none. */
+function textsOf(vars: Readonly<Record<string, unknown>>): Record<string, string> | null {
+  const texts = Object.entries(vars).flatMap(([name, value]) => {
+    const said = templateText(value);
+    return said === undefined ? [] : [[name, said] as const];
+  });
+  return texts.length === 0 ? null : Object.fromEntries(texts);
+}
+
+const view = route(api.viewSend, async ({ params, caller: { entityId } }, { db }) =>
+  showSend(db, await findSend(db, entityId, params.request_id) ?? refuseUnknown()));
+
+const cancel = route(api.cancelSend, async ({ params, ...who }, deps) => {
+  const { entityId } = who.caller;
+  const found = await write(deps.db, async (tx) => {
+    const locked = await lockJobToCancel<Send>(tx, 'send', entityId, params.request_id);
+    if (locked === null) return refuseUnknown();
+    if (locked === false) return refuse(409, 'ended', 'The request has ended: nothing of it waits to be sent');
+    await updateCancelRequested(tx, entityId, locked.id);
+    await audit(tx, who, { action: 'delete', subjectKind: 'send', subject: locked.identifier });
+    return locked;
+  });
+  await cancelSendSoon(deps, who.log, { entityId, runId: found.id, identifier: found.identifier });
+  return showSend(deps.db, (await findSend(deps.db, entityId, found.identifier))!);
+});
+
+function refuseUnknown(): never {
+  return refuse(404, 'not_found', 'Request not found');
+}
+
+async function showSend(db: Queryable, found: Send): Promise<api.SendState> {
+  const { codes, nextAt } = await countCodes(db, found.entityId, found.id);
+  const { identifier, state, messageCount, nextOrdinal, receivedAt, sendAt, endedAt } = found;
+  return {
+    requestId: identifier, state, messages: messageCount, processed: nextOrdinal, codes, received_at: receivedAt.toISOString(),
+    send_at: isoOf(sendAt), ended_at: isoOf(endedAt), next_at: isoOf(nextAt ?? (state === 'accepted' ? sendAt : null)),
+  };
+}
+
+const isoOf = (at: Date | null) => at?.toISOString() ?? null;
+const DAY_MS = 86_400_000;
+const dayOf = (at: Date) => at.toISOString().slice(0, 10);
+
+const report = route(api.reportMessages, async ({ params, query, ...who }, { db }) => {
+  const { entityId } = who.caller;
+  return write(db, async (tx) => {
+    const campaign = await findCampaignByKey(tx, entityId, params.campaign_key) ?? refuse(404, '404', 'Unknown campaign key');
+    const sendId = query.requestId === undefined ? null
+      : (await findSend(tx, entityId, query.requestId))?.id ?? refuse(404, 'not_found', 'Request not found');
+    const { startDate, endDate } = reportPeriod(query, new Date());
+    await audit(tx, who, { action: 'read', subjectKind: 'campaign', subject: campaign.identifier, details: { what: 'reports' } });
+    const rows = await listReport(tx, entityId, {
+      campaignId: campaign.id, sendId, from: new Date(startDate), until: new Date(Date.parse(endDate) + DAY_MS),
+      offset: (query.page - 1) * query.page_size, limit: query.page_size,
+    });
+    const campaignStatus = rows.map(({ userId: user, deviceId, createdAt, settledAt, code, details }) => ({
+      user, device_id: deviceId, date: (settledAt ?? createdAt).toISOString(), code, details,
+    }));
+    return { reports: [{ campaignKey: params.campaign_key, startDate, endDate, campaignStatus }] };
+  });
+});
+
+/** The days asked for, within the last 30 (reference: Transactional messages, 2). */
+function reportPeriod({ startDate, endDate }: { startDate?: string | undefined; endDate?: string | undefined }, now: Date) {
+  const earliest = dayOf(new Date(now.getTime() - REPORT_DAYS * DAY_MS));
+  const end = endDate ?? dayOf(now);
+  const start = startDate === undefined || startDate < earliest ? earliest : startDate;
+  if (startDate !== undefined && startDate > end) refuseField('endDate', `must not be before startDate, ${startDate}`);
+  return { startDate: start, endDate: end };
+}
+
+const MAX_DECISIONS = 1_000;
+
+const why = route(api.explainMessages, async ({ params, query: { user }, ...who }, { db, secrets }) => {
+  const { entityId } = who.caller;
+  return write(db, async (tx) => {
+    const campaign = await findCampaignByKey(tx, entityId, params.identifier) ?? refuse(404, 'not_found', 'Campaign not found');
+    await audit(tx, who, {
+      action: 'read', subjectKind: 'customer', customerHash: secrets.customerHash(entityId, USER, user),
+      details: { what: 'messages', campaign: campaign.identifier },
+    });
+    return {
+      user, ...await countSentTo(tx, entityId, campaign.id, user),
+      decisions: (await listDecisions(tx, entityId, campaign.id, user, MAX_DECISIONS)).map(showDecision),
+    };
+  });
+});
+
+function showDecision({ sendIdentifier, createdAt, deviceId, channel, code, details, dueAt, settledAt, ...receipts }: Decision) {
+  const { deliveredAt, openedAt, shownAt, clickedAt } = receipts;
+  return {
+    requestId: sendIdentifier, date: createdAt.toISOString(), device_id: deviceId, channel, code, reason: ATTEMPT_CODES[code],
+    details, due_at: isoOf(dueAt), settled_at: isoOf(settledAt), delivered_at: isoOf(deliveredAt), opened_at: isoOf(openedAt),
+    shown_at: isoOf(shownAt), clicked_at: isoOf(clickedAt),
+  };
+}
+
+export const transactionalRoutes: Route[] = [
+  route(api.sendMessages, send), route(api.sendPushMessages, send), view, cancel, report, why,
+];

@@ -1,0 +1,122 @@
+import { pipeline } from 'node:stream/promises';
+import { from as copyFrom } from 'pg-copy-streams';
+import type { AttemptCode } from '../../domain/sends/attempt-code.ts';
+import type { TargetDevice } from '../../domain/sends/device-decision.ts';
+import type { AttemptContent } from '../../domain/sends/plan-messages.ts';
+import { readRows } from '../core/camel-row.ts';
+import { copyLine } from '../core/copy-text.ts';
+import type { Queryable, Tx } from '../core/database.ts';
+
+export type AttemptState = 'waiting' | 'sending' | 'settled';
+
+/** An attempt as it is written first. `content`: what the device gets, as JSON. */
+export type NewAttempt = {
+  id: number; campaignId: number; appId: number; sendId: number; messageOrdinal: number; channel: 'push' | 'inapp' | 'both';
+  state: AttemptState; code: AttemptCode; details: string | null; dueAt: Date | null; expiresAt: Date | null; inappUntil: Date | null;
+  provider: string | null; providerMessageId?: string | null; deviceId: string | null; userId: string | null; userHash: Buffer | null;
+  content: string | null;
+};
+
+/** Ids of new attempts, rising. */
+export async function drawAttemptIds(tx: Queryable, count: number): Promise<number[]> {
+  const { rows } = await tx.query<{ id: number }>(`SELECT nextval('attempt_ids') AS id FROM generate_series(1, $1)`, [count]);
+  return rows.map(({ id }) => id);
+}
+
+const COLUMNS = `entity_id, campaign_id, id, app_id, send_id, message_ordinal, channel, state, code, details, settled_at, due_at,
+  expires_at, inapp_until, provider, provider_message_id, device_id, user_id, user_hash, content`;
+
+/** Those that are settled have the time of the transaction: exports of later windows then find them. */
+export async function insertAttempts(tx: Tx, entityId: number, attempts: readonly NewAttempt[]): Promise<void> {
+  if (attempts.length === 0) return;
+  const { rows: [row] } = await tx.query<{ now: string }>('SELECT now()::text AS now');
+  const lines = attempts.map((attempt) => copyLine([
+    entityId, attempt.campaignId, attempt.id, attempt.appId, attempt.sendId, attempt.messageOrdinal, attempt.channel, attempt.state,
+    attempt.code, attempt.details, attempt.state === 'settled' ? row!.now : null, isoOf(attempt.dueAt), isoOf(attempt.expiresAt),
+    isoOf(attempt.inappUntil), attempt.provider, attempt.providerMessageId ?? null, attempt.deviceId, attempt.userId,
+    attempt.userHash === null ? null : `\\x${attempt.userHash.toString('hex')}`, attempt.content,
+  ]));
+  await pipeline([lines.join('')], tx.query(copyFrom(`COPY attempts (${COLUMNS}) FROM STDIN`)));
+}
+
+const isoOf = (at: Date | null) => at?.toISOString() ?? null;
+
+/** An attempt that is to be sent now, and its device as it is now; null: the device is gone. */
+export type DueAttempt = {
+  id: number; campaignId: number; appId: number; userId: string; tries: number; expiresAt: Date; content: AttemptContent;
+  device: TargetDevice | null;
+};
+
+type DueColumns = Omit<DueAttempt, 'device'> & { [Member in keyof TargetDevice]: TargetDevice[Member] | null };
+
+function toDueAttempt({ id, campaignId, appId, userId, tries, expiresAt, content, deviceId, ...device }: DueColumns): DueAttempt {
+  return { id, campaignId, appId, userId, tries, expiresAt, content, device: deviceId === null ? null : { deviceId, ...device } };
+}
+
+/** Waiting attempts whose time has come, oldest first; they are `sending` from then on. By attempts_open. */
+export async function takeDueAttempts(tx: Queryable, entityId: number, sendId: number, limit: number): Promise<DueAttempt[]> {
+  return readRows(await tx.query(
+    `WITH due AS MATERIALIZED (
+       SELECT a.campaign_id, a.id, d.device_id, d.current_user_id, d.verified_user_id, d.push_token, d.opt_in, d.opt_out, d.uninstalled
+       FROM (SELECT * FROM attempts
+         WHERE entity_id = $1 AND send_id = $2 AND state = 'waiting' AND due_at <= now() ORDER BY due_at LIMIT $3) a
+       LEFT JOIN devices d ON d.entity_id = $1 AND d.app_id = a.app_id AND d.device_id = a.device_id)
+     UPDATE attempts a SET state = 'sending', tries = tries + 1, due_at = NULL
+     FROM due WHERE a.entity_id = $1 AND a.campaign_id = due.campaign_id AND a.id = due.id
+     RETURNING a.id, a.campaign_id, a.app_id, a.user_id, a.tries, a.expires_at, a.content, due.device_id, due.current_user_id,
+       due.verified_user_id, due.push_token, due.opt_in, due.opt_out, due.uninstalled`,
+    [entityId, sendId, limit]), toDueAttempt);
+}
+
+/** When the first of the waiting ones is due; null: none waits. */
+export async function findNextDue(db: Queryable, entityId: number, sendId: number): Promise<Date | null> {
+  const { rows: [row] } = await db.query<{ due_at: Date | null }>(
+    `SELECT min(due_at) AS due_at FROM attempts WHERE entity_id = $1 AND send_id = $2 AND state = 'waiting'`, [entityId, sendId]);
+  return row!.due_at;
+}
+
+/** What became of an attempt that was sending: settled, or to wait until `dueAt`. */
+export type AttemptOutcome = {
+  id: number; campaignId: number; code: AttemptCode; details: string | null; providerMessageId: string | null; dueAt: Date | null;
+};
+
+/**
+ * Writes down what became of attempts. One that was settled as UNKNOWN meanwhile, since its worker was thought lost, gets what is known
+ * now. The content of a sensitive campaign's goes once no device needs it.
+ */
+export async function settleAttempts(tx: Queryable, entityId: number, outcomes: readonly AttemptOutcome[]): Promise<void> {
+  if (outcomes.length === 0) return;
+  await tx.query(
+    `UPDATE attempts a SET
+       state = CASE WHEN o.due_at IS NULL THEN 'settled' ELSE 'waiting' END, code = o.code, details = o.details, due_at = o.due_at,
+       provider_message_id = o.provider_message_id, changed_at = now(),
+       settled_at = CASE WHEN o.due_at IS NULL THEN coalesce(a.settled_at, now()) END,
+       content = CASE WHEN o.due_at IS NULL AND c.is_sensitive AND a.inapp_until IS NULL THEN NULL ELSE a.content END
+     FROM unnest($2::integer[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[])
+       AS o (campaign_id, id, code, details, provider_message_id, due_at)
+     JOIN campaigns c ON c.entity_id = $1 AND c.id = o.campaign_id
+     WHERE a.entity_id = $1 AND a.campaign_id = o.campaign_id AND a.id = o.id
+       AND (a.state = 'sending' OR (a.code = 'UNKNOWN' AND o.due_at IS NULL))`,
+    [entityId, outcomes.map(({ campaignId }) => campaignId), outcomes.map(({ id }) => id), outcomes.map(({ code }) => code),
+      outcomes.map(({ details }) => details), outcomes.map(({ providerMessageId }) => providerMessageId),
+      outcomes.map(({ dueAt }) => dueAt)]);
+}
+
+const SETTLED = `state = 'settled', settled_at = now(), changed_at = now(), due_at = NULL`;
+
+/** Those that were sending when their worker ended: whether they went out is not known, and they are not sent again. */
+export async function settleInterrupted(tx: Queryable, entityId: number, sendId: number): Promise<void> {
+  await tx.query(
+    `UPDATE attempts SET ${SETTLED}, code = 'UNKNOWN', details = 'the worker that sent it ended before the provider answered'
+     WHERE entity_id = $1 AND send_id = $2 AND state = 'sending'`, [entityId, sendId]);
+}
+
+/** Those that still wait, where the send or their campaign ended; of the campaigns where there are any. */
+export async function cancelWaiting(
+  tx: Queryable, entityId: number, sendId: number, campaignIds: readonly number[] | null,
+): Promise<void> {
+  await tx.query(
+    `UPDATE attempts SET ${SETTLED}, code = 'CANCELED'
+     WHERE entity_id = $1 AND send_id = $2 AND state = 'waiting' AND ($3::integer[] IS NULL OR campaign_id = ANY ($3))`,
+    [entityId, sendId, campaignIds]);
+}

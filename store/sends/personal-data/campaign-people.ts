@@ -1,0 +1,18 @@
+import type { PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
+import { DEVICE_SUBJECTS, rowsOfPeople, USER_SUBJECTS } from '../../gdpr/rows-of-people.ts';
+
+/** By campaign_people_by_person. */
+export const campaignPeople: PersonalDataLocation = {
+  name: 'campaign_people',
+  columns: ['person', 'sent', 'opened', 'last_sent_at'],
+  otherColumns: ['entity_id', 'campaign_id'],
+  foundBy: 'the user\'s or the device\'s id in person',
+  ...rowsOfPeople({
+    table: 'campaign_people',
+    keys: { campaign_id: 'integer', person: 'text' },
+    found: `SELECT campaign_id, person FROM campaign_people
+      WHERE entity_id = $1 AND person = ANY (${USER_SUBJECTS} || ${DEVICE_SUBJECTS})`,
+    shown: `(SELECT c.name FROM campaigns c WHERE c.entity_id = $1 AND c.id = r.campaign_id) AS campaign, r.person, r.sent, r.opened,
+      r.last_sent_at`,
+  }),
+};

@@ -1,0 +1,21 @@
+import type { Queryable } from '../core/database.ts';
+import { REPORT_DAYS } from './reports.ts';
+
+const SETTLED_AFTER = `interval '30 seconds'`;
+
+/**
+ * Entities with attempts that changed since they were counted last, or that are no longer kept; each again after half a minute at the
+ * earliest, when all transactions that began before the count have ended.
+ */
+export async function listEntitiesToCount(db: Queryable): Promise<number[]> {
+  const { rows } = await db.query<{ entity_id: number }>(
+    `SELECT e.id AS entity_id FROM entities e LEFT JOIN report_rollups r ON r.entity_id = e.id
+     WHERE EXISTS (SELECT FROM campaigns c WHERE c.entity_id = e.id) AND coalesce(r.counted_until, '-infinity') < now() - ${SETTLED_AFTER}
+       AND (EXISTS (SELECT FROM attempts a
+           WHERE a.entity_id = e.id AND a.changed_at >= coalesce(r.counted_until - ${SETTLED_AFTER}, '-infinity'))
+         OR (r.kept_since < date_trunc('day', now() - interval '${REPORT_DAYS} days', 'UTC')
+           AND EXISTS (SELECT FROM attempts a WHERE a.entity_id = e.id
+             AND a.created_at < date_trunc('day', now() - interval '${REPORT_DAYS} days', 'UTC'))))
+     ORDER BY e.id`);
+  return rows.map(({ entity_id: id }) => id);
+}

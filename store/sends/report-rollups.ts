@@ -1,0 +1,126 @@
+import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
+import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
+import { REPORT_DAYS } from './reports.ts';
+
+/** Write transactions end within this time, so what was changed before has been committed. */
+const OVERLAP = `interval '30 seconds'`;
+const BATCH = 5_000;
+
+/** A campaign's attempts of a UTC day. */
+export type CampaignDay = { campaignId: number; day: string };
+
+/** What is counted of an entity: changes of attempts until then, of days from then on. */
+export type Rollup = { countedUntil: Date; keptSince: string };
+
+/** By the clock that `changed_at` goes by. */
+export async function findNow(db: Queryable): Promise<Date> {
+  const { rows: [row] } = await db.query<{ now: Date }>('SELECT now() AS now');
+  return row!.now;
+}
+
+export async function findRollup(db: Queryable, entityId: number): Promise<Rollup | null> {
+  const { rows: [row] } = await db.query<{ counted_until: Date; kept_since: string }>(
+    'SELECT counted_until, kept_since FROM report_rollups WHERE entity_id = $1', [entityId]);
+  return row ? { countedUntil: row.counted_until, keptSince: row.kept_since } : null;
+}
+
+/** The days of campaigns with attempts that changed since then, among days that are kept. By the BRIN index on changed_at. */
+export async function listChangedDays(db: Queryable, entityId: number, { countedUntil, keptSince }: Rollup): Promise<CampaignDay[]> {
+  const { rows } = await db.query<{ campaign_id: number; day: string }>(
+    `SELECT DISTINCT campaign_id, date_trunc('day', created_at, 'UTC')::date AS day FROM attempts
+     WHERE entity_id = $1 AND changed_at >= $2::timestamptz - ${OVERLAP} AND created_at >= $3::date
+     ORDER BY day, campaign_id`, [entityId, countedUntil, keptSince]);
+  return rows.map(({ campaign_id: campaignId, day }) => ({ campaignId, day }));
+}
+
+/** Counts a campaign's attempts of a day anew: the same whenever it is done. */
+export async function recountDay(tx: Tx, entityId: number, { campaignId, day }: CampaignDay): Promise<void> {
+  // One count of a day at a time: of two, the later one would add its rows beside those of the other.
+  await tx.query('SELECT FROM campaigns WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE', [entityId, campaignId]);
+  await tx.query('DELETE FROM campaign_days WHERE entity_id = $1 AND campaign_id = $2 AND day = $3', [entityId, campaignId, day]);
+  await tx.query(
+    `INSERT INTO campaign_days (entity_id, campaign_id, day, variant, channel, code, attempts, delivered, opened, shown, clicked)
+     SELECT $1, $2, $3, coalesce(variant, ''), channel, code, count(*), count(delivered_at), count(opened_at), count(shown_at),
+       count(clicked_at)
+     FROM attempts
+     WHERE entity_id = $1 AND campaign_id = $2 AND created_at >= $3::date AND created_at < $3::date + 1
+     GROUP BY coalesce(variant, ''), channel, code`, [entityId, campaignId, day]);
+}
+
+/** The first and last message that devices received, of attempts that changed since then. */
+export async function updateReceivedOnDevices(db: Database, entityId: number, since: Date): Promise<void> {
+  for (let after = 0; ;) {
+    const last = await write(db, async (tx) => {
+      const { rows: [row] } = await tx.query<{ last: number | null }>(
+        `WITH received AS MATERIALIZED (
+           SELECT id, app_id, device_id, coalesce(delivered_at, shown_at, settled_at) AS at FROM attempts
+           WHERE entity_id = $1 AND changed_at >= $2::timestamptz - ${OVERLAP} AND id > $3 AND device_id IS NOT NULL
+             AND (code = 'PUSH_SENT' OR shown_at IS NOT NULL)
+           ORDER BY id LIMIT ${BATCH}
+         ), spans AS (
+           SELECT app_id, device_id, min(at) AS first_at, max(at) AS last_at FROM received GROUP BY app_id, device_id
+         ), held AS (
+           SELECT d.app_id, d.device_id FROM devices d JOIN spans s ON s.app_id = d.app_id AND s.device_id = d.device_id
+           WHERE d.entity_id = $1 AND (d.first_campaign_received_at IS NULL OR d.first_campaign_received_at > s.first_at
+             OR d.last_campaign_received_at < s.last_at)
+           ORDER BY d.app_id, d.device_id FOR NO KEY UPDATE OF d
+         ), changed AS (
+           UPDATE devices d SET first_campaign_received_at = least(d.first_campaign_received_at, s.first_at),
+             last_campaign_received_at = greatest(d.last_campaign_received_at, s.last_at), received_at = now()
+           FROM held h JOIN spans s USING (app_id, device_id)
+           WHERE d.entity_id = $1 AND d.app_id = h.app_id AND d.device_id = h.device_id)
+         SELECT max(id) AS last FROM received`, [entityId, since, after]);
+      return row!.last;
+    }, { settings: LOOK_UP_BY_KEY });
+    if (last === null) return;
+    after = last;
+  }
+}
+
+/** Everything that changed before is counted. */
+export async function updateCountedUntil(db: Queryable, entityId: number, countedUntil: Date): Promise<void> {
+  await db.query(
+    `INSERT INTO report_rollups (entity_id, counted_until, kept_since)
+     VALUES ($1, $2, date_trunc('day', now() - interval '${REPORT_DAYS} days', 'UTC')::date)
+     ON CONFLICT (entity_id) DO UPDATE SET counted_until = greatest(report_rollups.counted_until, excluded.counted_until)`,
+    [entityId, countedUntil]);
+}
+
+/** The days of campaigns that are over for good since the last time: no receipt of theirs counts any more. */
+export async function listEndedDays(db: Queryable, entityId: number, { keptSince }: Rollup, until: string): Promise<CampaignDay[]> {
+  const { rows } = await db.query<{ campaign_id: number; day: string }>(
+    `SELECT DISTINCT campaign_id, date_trunc('day', created_at, 'UTC')::date AS day FROM attempts
+     WHERE entity_id = $1 AND created_at >= $2::date AND created_at < $3::date ORDER BY day, campaign_id`, [entityId, keptSince, until]);
+  return rows.map(({ campaign_id: campaignId, day }) => ({ campaignId, day }));
+}
+
+/** Days before are counted for the last time; their attempts may go. */
+export async function updateKeptSince(db: Queryable, entityId: number, day: string): Promise<void> {
+  await db.query('UPDATE report_rollups SET kept_since = greatest(kept_since, $2::date) WHERE entity_id = $1', [entityId, day]);
+}
+
+/** Attempts of days before `kept_since` go in batches; how many each person got, and opened, stays. How many went. */
+export async function deleteOldAttempts(tx: Tx, entityId: number): Promise<number> {
+  const { rows: [row] } = await tx.query<{ gone: number }>(
+    `WITH gone AS MATERIALIZED (
+       DELETE FROM attempts WHERE ctid = ANY (ARRAY(
+         SELECT a.ctid FROM attempts a JOIN report_rollups r ON r.entity_id = $1
+         WHERE a.entity_id = $1 AND a.created_at < r.kept_since LIMIT ${BATCH}))
+       RETURNING campaign_id, user_id, device_id, code, settled_at, opened_at, clicked_at
+     ), counted AS (
+       INSERT INTO campaign_people AS p (entity_id, campaign_id, person, sent, opened, last_sent_at)
+       SELECT $1, campaign_id, coalesce('u' || user_id, 'd' || device_id) COLLATE "C" AS person, count(*) FILTER (WHERE code = 'PUSH_SENT'),
+         count(*) FILTER (WHERE opened_at IS NOT NULL), max(settled_at) FILTER (WHERE code = 'PUSH_SENT')
+       FROM gone WHERE (user_id IS NOT NULL OR device_id IS NOT NULL) AND (code = 'PUSH_SENT' OR opened_at IS NOT NULL)
+       GROUP BY campaign_id, 3 ORDER BY campaign_id, 3
+       ON CONFLICT (entity_id, campaign_id, person) DO UPDATE SET sent = p.sent + excluded.sent, opened = p.opened + excluded.opened,
+         last_sent_at = greatest(p.last_sent_at, excluded.last_sent_at))
+     SELECT count(*) AS gone FROM gone`, [entityId]);
+  return row!.gone;
+}
+
+/** Requests to send that ended so long ago, with the sender's own keys for them. */
+export async function deleteOldSends(db: Queryable, entityId: number): Promise<void> {
+  await db.query(
+    `DELETE FROM sends WHERE entity_id = $1 AND ended_at < now() - interval '${REPORT_DAYS} days'`, [entityId]);
+}

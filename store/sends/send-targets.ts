@@ -1,0 +1,76 @@
+import type { TargetDevice } from '../../domain/sends/device-decision.ts';
+import type { QuietHours } from '../../domain/sends/quiet-hours.ts';
+import { readRows } from '../core/camel-row.ts';
+import type { Queryable } from '../core/database.ts';
+
+export type UserDevice = TargetDevice & { userId: string; appId: number };
+
+/** The devices on which these apps saw these users, by app and device. By device_users_by_user and the primary key of devices. */
+export async function listUserDevices(
+  db: Queryable, entityId: number, appIds: readonly number[], userIds: readonly string[],
+): Promise<UserDevice[]> {
+  return readRows<UserDevice>(await db.query({
+    name: 'list-user-devices',
+    text: `SELECT u.user_id, u.app_id, d.device_id, d.current_user_id, d.verified_user_id, d.push_token, d.opt_in, d.opt_out, d.uninstalled
+           FROM device_users u JOIN devices d ON d.entity_id = $1 AND d.app_id = u.app_id AND d.device_id = u.device_id
+           WHERE u.entity_id = $1 AND u.user_id = ANY ($3::text[]) AND u.app_id = ANY ($2::integer[])
+           ORDER BY u.user_id, u.app_id, d.device_id`,
+    values: [entityId, appIds, userIds],
+  }));
+}
+
+/** What an app says of all messages to its people. */
+export type SendingApp = {
+  id: number; identifier: string; packageName: string; appType: 'iOS App' | 'Android App' | 'Web App'; verifiedUsers: boolean; quietHours: QuietHours | null;
+  messageLimit: number | null; messagePeriod: number | null; sendRate: number | null;
+};
+
+export async function listSendingApps(db: Queryable, entityId: number, appIds: readonly number[]): Promise<Map<number, SendingApp>> {
+  const apps = readRows<SendingApp>(await db.query(
+    `SELECT id, identifier, package_name, app_type, verified_users, message_limit, message_period, send_rate,
+       CASE WHEN quiet_hours IS NOT NULL THEN json_build_object('start', quiet_hours -> 'start', 'end', quiet_hours -> 'end',
+         'timezone', coalesce(quiet_hours ->> 'timezone', default_tz)) END AS quiet_hours
+     FROM apps WHERE entity_id = $1 AND id = ANY ($2::integer[])`, [entityId, appIds]));
+  return new Map(apps.map((app) => [app.id, app]));
+}
+
+/** How many messages of an app went out, or are about to, to each of these people since then. By attempts_by_user. */
+export async function countMessages(
+  tx: Queryable, entityId: number, appId: number, userIds: readonly string[], periodSeconds: number,
+): Promise<Map<string, number>> {
+  const { rows } = await tx.query<{ user_id: string; count: number }>(
+    `SELECT user_id, count(DISTINCT (campaign_id, send_id, message_ordinal)) AS count FROM attempts
+     WHERE entity_id = $1 AND user_id = ANY ($3::text[]) AND app_id = $2 AND channel <> 'inapp'
+       AND code IN ('PUSH_SENT', 'PENDING', 'UNKNOWN') AND created_at > now() - make_interval(secs => $4)
+     GROUP BY user_id`, [entityId, appId, userIds, periodSeconds]);
+  return new Map(rows.map(({ user_id: id, count }) => [id, count]));
+}
+
+/** One send at a time counts and plans messages of an app with a limit: two at once would both count before the other. */
+export async function lockMessageLimit(tx: Queryable, entityId: number, appId: number): Promise<void> {
+  await tx.query(`SELECT pg_advisory_xact_lock(hashtextextended('message_limit ' || $1::text || ' ' || $2::text, 0))`, [entityId, appId]);
+}
+
+/** Takes the time that `count` messages of an app take at its rate, so many a second. When the first of them may go. */
+export async function takeSendPace(tx: Queryable, entityId: number, appId: number, count: number, rate: number): Promise<Date> {
+  const { rows: [row] } = await tx.query<{ starts_at: Date }>(
+    `INSERT INTO send_paces AS p (entity_id, app_id, next_at)
+     VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3::float8 / $4))
+     ON CONFLICT (entity_id, app_id)
+     DO UPDATE SET next_at = greatest(p.next_at, clock_timestamp()) + make_interval(secs => $3::float8 / $4)
+     RETURNING next_at - make_interval(secs => $3::float8 / $4) AS starts_at`, [entityId, appId, count, rate]);
+  return row!.starts_at;
+}
+
+/** A token that its provider no longer knows: the device takes no pushes, unless it has sent another token meanwhile. */
+export async function updateTokensGone(
+  tx: Queryable, entityId: number, gone: readonly { appId: number; deviceId: string; token: string }[],
+): Promise<void> {
+  if (gone.length === 0) return;
+  await tx.query(
+    `UPDATE devices d SET push_token = NULL, opt_in = false, received_at = now()
+     FROM (SELECT * FROM unnest($2::integer[], $3::text[], $4::text[]) AS g (app_id, device_id, token)
+       ORDER BY app_id, device_id COLLATE "C") g
+     WHERE d.entity_id = $1 AND d.app_id = g.app_id AND d.device_id = g.device_id AND d.push_token = g.token`,
+    [entityId, gone.map(({ appId }) => appId), gone.map(({ deviceId }) => deviceId), gone.map(({ token }) => token)]);
+}

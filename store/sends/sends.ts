@@ -1,0 +1,92 @@
+import type { JobKey } from '../../domain/jobs/job.ts';
+import { readRow, readRows } from '../core/camel-row.ts';
+import type { Queryable, Tx } from '../core/database.ts';
+import { newIdentifier } from '../core/identifiers.ts';
+import { lockJob } from '../jobs/jobs.ts';
+
+/** A request to send messages. */
+export type Send = {
+  entityId: number; id: number; identifier: string; state: 'accepted' | 'running' | 'finished' | 'failed' | 'canceled';
+  generation: number; receivedAt: Date; endedAt: Date | null;
+  /** Null: at once. */
+  sendAt: Date | null;
+  messageCount: number;
+  /** Messages before it have their attempts. */
+  nextOrdinal: number;
+  cancelRequestedAt: Date | null;
+};
+
+/** A message to be sent: values of its placeholders as texts; of an erased person only the keyed hash. */
+export type NewMessage = { userId: string | null; userHash: Buffer | null; vars: Readonly<Record<string, string>> | null };
+
+export type NewSend = {
+  sendAt: Date | null; campaignIds: readonly number[]; messages: readonly NewMessage[]; createdBy: number | null;
+  /** The sender's own key for the request, and what was asked for under it. */
+  request: { key: Buffer; bodyHash: Buffer } | null;
+};
+
+export async function insertSend(tx: Tx, entityId: number, send: NewSend): Promise<{ id: number; identifier: string }> {
+  const identifier = newIdentifier('snd');
+  const { sendAt, campaignIds, messages, createdBy, request } = send;
+  const { rows: [row] } = await tx.query<{ id: number }>(
+    `INSERT INTO sends (entity_id, identifier, send_at, request_key, body_hash, message_count, created_by)
+     VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
+    [entityId, identifier, sendAt, request?.key, request?.bodyHash, messages.length, createdBy]);
+  const { id } = row!;
+  await tx.query(
+    `INSERT INTO send_campaigns (entity_id, send_id, ordinal, campaign_id)
+     SELECT $1, $2, ordinal - 1, campaign_id FROM unnest($3::integer[]) WITH ORDINALITY AS given (campaign_id, ordinal)`,
+    [entityId, id, campaignIds]);
+  await tx.query(
+    `INSERT INTO send_messages (entity_id, send_id, ordinal, user_id, user_hash, vars)
+     SELECT $1, $2, ordinal - 1, user_id, decode(user_hash, 'hex'), vars::json
+     FROM unnest($3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS given (user_id, user_hash, vars, ordinal)`,
+    [entityId, id, messages.map(({ userId }) => userId), messages.map(({ userHash }) => userHash?.toString('hex') ?? null),
+      messages.map(({ vars }) => (vars === null ? null : JSON.stringify(vars)))]);
+  return { id, identifier };
+}
+
+/** The request that was made under this key before, and what it asked for. */
+export async function findSendByKey(
+  db: Queryable, entityId: number, key: Buffer,
+): Promise<{ id: number; identifier: string; bodyHash: Buffer } | null> {
+  return readRow(await db.query(
+    'SELECT id, identifier, body_hash FROM sends WHERE entity_id = $1 AND request_key = $2', [entityId, key]));
+}
+
+export async function findSend(db: Queryable, entityId: number, identifier: string): Promise<Send | null> {
+  return readRow<Send>(await db.query('SELECT * FROM sends WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]));
+}
+
+/** Held until the transaction ends; null where another generation has taken over, or it has ended. */
+export function lockSend(tx: Tx, claim: JobKey): Promise<Send | null> {
+  return lockJob<Send>(tx, 'send', claim);
+}
+
+/** Its campaigns, in the order of campaignKey. */
+export async function listCampaignsOfSend(db: Queryable, entityId: number, sendId: number): Promise<number[]> {
+  const { rows } = await db.query<{ campaign_id: number }>(
+    'SELECT campaign_id FROM send_campaigns WHERE entity_id = $1 AND send_id = $2 ORDER BY ordinal', [entityId, sendId]);
+  return rows.map(({ campaign_id: id }) => id);
+}
+
+export type Message = NewMessage & { ordinal: number };
+
+/** The next messages without attempts, by the primary key. */
+export async function listMessages(tx: Queryable, { entityId, id, nextOrdinal }: Send, limit: number): Promise<Message[]> {
+  return readRows<Message>(await tx.query(
+    `SELECT ordinal, user_id, user_hash, vars FROM send_messages
+     WHERE entity_id = $1 AND send_id = $2 AND ordinal >= $3 ORDER BY ordinal LIMIT $4`, [entityId, id, nextOrdinal, limit]));
+}
+
+/** These messages have their attempts: what was asked of them is not kept. */
+export async function updateMessagesDone(tx: Queryable, { entityId, id }: Send, nextOrdinal: number): Promise<void> {
+  await tx.query('UPDATE sends SET next_ordinal = $3 WHERE entity_id = $1 AND id = $2', [entityId, id, nextOrdinal]);
+  await tx.query('DELETE FROM send_messages WHERE entity_id = $1 AND send_id = $2 AND ordinal < $3', [entityId, id, nextOrdinal]);
+}
+
+/** What it has not sent yet is canceled from then on. */
+export async function updateCancelRequested(tx: Queryable, entityId: number, id: number): Promise<void> {
+  await tx.query(
+    'UPDATE sends SET cancel_requested_at = coalesce(cancel_requested_at, now()) WHERE entity_id = $1 AND id = $2', [entityId, id]);
+}

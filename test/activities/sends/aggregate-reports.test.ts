@@ -1,0 +1,84 @@
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { countAttempts, dropAttempts } from '../../../activities/sends/aggregate-reports.ts';
+import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { makeWorld, type World } from '../../harness/core/world.ts';
+import { insertSampleApp } from '../../harness/apps/apps.ts';
+import { insertSampleCampaign, insertSampleDevice } from '../../harness/sends/campaigns.ts';
+
+let store: TestStore;
+const DAY_MS = 86_400_000;
+const steps = () => ({ db: store.db, boundary() {} });
+
+beforeAll(async () => { store = await testStore(); });
+
+/** What attempts there are, counted at once. */
+const RECOUNT = `SELECT campaign_id, date_trunc('day', created_at, 'UTC')::date AS day, channel, code, count(*) AS attempts,
+    count(delivered_at) AS delivered, count(opened_at) AS opened
+  FROM attempts WHERE entity_id = $1 GROUP BY 1, 2, 3, 4`;
+const COUNTED = 'SELECT campaign_id, day, channel, code, attempts, delivered, opened FROM campaign_days WHERE entity_id = $1';
+const inOrder = (rows: object[]) => rows.map((row) => JSON.stringify(row)).toSorted();
+
+async function rowsOf(sql: string, { entity }: World): Promise<string[]> {
+  return inOrder((await store.db.query<object>(sql, [entity.id])).rows);
+}
+
+const change = fc.oneof(
+  fc.record({
+    what: fc.constant('add'), daysAgo: fc.integer({ min: 0, max: 3 }), code: fc.constantFrom('PUSH_SENT', 'OPT_OUT', 'PENDING'),
+  }),
+  fc.record({ what: fc.constantFrom('open', 'settle', 'count', 'drop'), daysAgo: fc.constant(0), code: fc.constant('') }),
+);
+
+describe('the counts of a campaign', () => {
+  it('equal a recount of its attempts, whatever happened in whatever order, and keep those that are dropped', async () => {
+    await fc.assert(fc.asyncProperty(fc.array(change, { maxLength: 25 }), async (changes) => {
+      const world = await makeWorld(store);
+      const app = await insertSampleApp(store.db, world.entity.id, 'com.example.counts');
+      const campaign = await insertSampleCampaign(store.db, world.entity.id, app.id);
+      for (const { what, daysAgo, code } of changes) {
+        if (what === 'add') {
+          await store.db.query(
+            `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, created_at, device_id, user_id, settled_at)
+             VALUES ($1, $2, $3, 'push', 'settled', $4, $5, 'phone', 'ada', now())`,
+            [world.entity.id, campaign.id, app.id, code, new Date(Date.now() - daysAgo * DAY_MS)]);
+        } else if (what === 'open' || what === 'settle') {
+          await store.db.query(
+            `UPDATE attempts SET ${what === 'open' ? 'opened_at = now(), delivered_at = now()' : `code = 'UNKNOWN'`}, changed_at = now()
+             WHERE entity_id = $1 AND id = (SELECT min(id) FROM attempts WHERE entity_id = $1 AND ${
+              what === 'open' ? 'opened_at IS NULL' : `code = 'PENDING'`})`, [world.entity.id]);
+        } else if (what === 'count') await countAttempts(steps(), world.entity.id);
+        else await dropAttempts(steps(), world.entity.id, new Date());
+      }
+      await countAttempts(steps(), world.entity.id);
+      const counted = await rowsOf(COUNTED, world);
+      expect(counted).toEqual(await rowsOf(RECOUNT, world));
+      const { rows: [before] } = await store.db.query<{ sent: number; opened: number }>(
+        `SELECT count(*) FILTER (WHERE code = 'PUSH_SENT') AS sent, count(opened_at) AS opened FROM attempts WHERE entity_id = $1`,
+        [world.entity.id]);
+      await dropAttempts(steps(), world.entity.id, new Date(Date.now() + 31 * DAY_MS));
+      expect(await rowsOf(COUNTED, world)).toEqual(counted);
+      expect(await rowsOf(RECOUNT, world)).toEqual([]);
+      const { rows: people } = await store.db.query<{ person: string; sent: number; opened: number }>(
+        'SELECT person, sent, opened FROM campaign_people WHERE entity_id = $1', [world.entity.id]);
+      expect(people).toEqual(before!.sent + before!.opened === 0 ? [] : [{ person: 'uada', ...before! }]);
+    }), { numRuns: 25 });
+  });
+
+  it('set when a device got its first and last message', async () => {
+    const world = await makeWorld(store);
+    const app = await insertSampleApp(store.db, world.entity.id, 'com.example.received');
+    const campaign = await insertSampleCampaign(store.db, world.entity.id, app.id);
+    await insertSampleDevice(store.db, world.entity.id, app.id, 'phone', { userId: 'ada' });
+    const times = ['2026-11-02T10:00:00Z', '2026-11-01T10:00:00Z', '2026-11-03T10:00:00Z'];
+    for (const at of times) {
+      await store.db.query(
+        `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, device_id, user_id, settled_at)
+         VALUES ($1, $2, $3, 'push', 'settled', 'PUSH_SENT', 'phone', 'ada', $4)`, [world.entity.id, campaign.id, app.id, at]);
+      await countAttempts(steps(), world.entity.id);
+    }
+    const { rows } = await store.db.query<{ first: Date; last: Date }>(
+      'SELECT first_campaign_received_at AS first, last_campaign_received_at AS last FROM devices WHERE entity_id = $1', [world.entity.id]);
+    expect(rows).toEqual([{ first: new Date(times[1]!), last: new Date(times[2]!) }]);
+  });
+});

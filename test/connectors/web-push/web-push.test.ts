@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest';
+import { newVapidKeys } from '../../../connectors/web-push/vapid-keys.ts';
+import { webPush } from '../../../connectors/web-push/web-push.ts';
+import type { PushOutcome, PushTarget, WebPushSubscription } from '../../../domain/sends/push.ts';
+import { certificate, trust } from '../../harness/core/http-source.ts';
+import { rememberSecret } from '../../harness/core/people.ts';
+import { pushContext, pushMessage } from '../../harness/sends/push-messages.ts';
+import { type WebPushFate, webPushServer } from '../../harness/sends/web-push-server.ts';
+import { pushContract } from '../push/contract.ts';
+
+const tls = await certificate();
+trust(tls);
+const keys = newVapidKeys();
+rememberSecret(keys.vapid_private_key);
+const settings = { subject: 'mailto:push@example.com', ...keys };
+const server = await webPushServer({ ...tls, vapidPublicKey: keys.vapid_public_key });
+const plain = await webPushServer({ ...tls, vapidPublicKey: keys.vapid_public_key, http1Only: true });
+
+const to = (subscription: WebPushSubscription): PushTarget => ({ platform: 'web', subscription });
+
+function openWebPush(changes: object = {}, options: Parameters<typeof pushContext>[0] = {}) {
+  return webPush.open(webPush.settings.parse({ ...settings, ...changes }), pushContext({ platform: 'web', ...options }));
+}
+
+pushContract(webPush, async () => ({
+  server, settings: () => settings, target: (number, origin) => to(server.subscribe(`zqbrowser-${number}`, origin)),
+}));
+
+describe('a message by Web Push', () => {
+  it.for([['HTTP/2', server], ['HTTP/1.1', plain]] as const)('reaches the browser, which alone can read it, over %s', async ([, service]) => {
+    const open = openWebPush();
+    const message = pushMessage({
+      subtitle: 'Parcel 7', deepLink: 'https://shop.example.com/orders/7', attachmentUrl: 'https://shop.example.com/7.png', category: 'ORDER',
+      parameters: { order: '7', title: 'theirs' }, ttlSeconds: 60,
+    });
+    const outcomes = await Promise.all([1, 2, 3].map((number) => open.send(to(service.subscribe(`browser-${number}`)), message)));
+    expect(outcomes).toEqual(outcomes.map(() => ({ kind: 'sent', providerId: null })));
+    await open.close();
+    expect(service.got.slice(-3).map(({ name }) => name).toSorted()).toEqual(['browser-1', 'browser-2', 'browser-3']);
+    const { headers, message: got } = service.got.at(-1)!;
+    expect(headers).toMatchObject({ ttl: '60', urgency: 'high', topic: message.id.replaceAll('-', '') });
+    expect(got).toEqual({
+      title: 'Your order', subtitle: 'Parcel 7', body: 'It is on its way', millrace_id: message.id, sound: 'default',
+      deep_linking_url: 'https://shop.example.com/orders/7', push_attachment: 'https://shop.example.com/7.png', push_category: 'ORDER',
+      parameters: { order: '7', title: 'theirs' },
+    });
+  });
+
+  const OUTCOMES: [WebPushFate, PushOutcome][] = [
+    [{ status: 404 }, { kind: 'gone', since: null }],
+    [{ status: 410 }, { kind: 'gone', since: null }],
+    [{ status: 413 }, { kind: 'too_big', bytes: null, maxBytes: 4_096 }],
+    [{ status: 429, headers: { 'retry-after': '90' } }, { kind: 'throttled', retryAfterMs: 90_000, scope: 'device' }],
+    [{ status: 429 }, { kind: 'throttled', retryAfterMs: 60_000, scope: 'device' }],
+    [{ status: 503, headers: { 'retry-after': '999999999' } }, { kind: 'throttled', retryAfterMs: 3_600_000, scope: 'device' }],
+    [{ status: 502 }, { kind: 'unknown', reason: `${new URL(server.origin).host} answered 502` }],
+    [{ status: 301, headers: { location: 'https://10.0.0.1/' } }, { kind: 'refused', code: 'HTTP_301', reason: `${new URL(server.origin).host} answered 301` }],
+    [{ status: 400, body: '{"errno": 110, "message": "bad <b>/push/played</b>"}' },
+      { kind: 'refused', code: 'HTTP_400', reason: `${new URL(server.origin).host} answered 400: bad  b *** /b` }],
+  ];
+  it.for(OUTCOMES)('that is answered by %j has its outcome, and others go on', async ([fate, outcome]) => {
+    const open = openWebPush();
+    const target = to(server.subscribe('played'));
+    server.fate('played', fate);
+    await expect(open.send(target, pushMessage())).resolves.toEqual(outcome);
+    server.fate('played', null);
+    await expect(open.send(target, pushMessage())).resolves.toMatchObject({ kind: 'sent' });
+    await open.close();
+  });
+
+  it('is too big from 4,097 bytes on as it is encrypted, which the service sees as well', async () => {
+    const open = openWebPush();
+    const target = to(server.subscribe('browser'));
+    const empty = pushMessage({ title: null, body: '', sound: null });
+    const rest = 4_096 - 103 - Buffer.byteLength(JSON.stringify({ body: '', millrace_id: empty.id, parameters: {} }));
+    await expect(open.send(target, { ...empty, body: 'x'.repeat(rest) })).resolves.toMatchObject({ kind: 'sent' });
+    expect(server.got.at(-1)!.headers['content-length']).toBe('4096');
+    await expect(open.send(target, { ...empty, body: 'x'.repeat(rest + 1) })).resolves.toEqual({ kind: 'too_big', bytes: 4_097, maxBytes: 4_096 });
+    await open.close();
+  });
+
+  it('goes to no subscription that is none', async () => {
+    const open = openWebPush();
+    const sound = server.subscribe('browser');
+    const bad: [Partial<WebPushSubscription>, RegExp][] = [
+      [{ endpoint: sound.endpoint.replace('https', 'http') }, /no https/], [{ endpoint: 'nonsense' }, /no https/],
+      [{ p256dh: 'AAAA' }, /keys/], [{ p256dh: Buffer.alloc(65, 4).toString('base64url') }, /keys/], [{ auth: '' }, /keys/],
+    ];
+    for (const [change, words] of bad) {
+      await expect(open.send(to({ ...sound, ...change }), pushMessage()))
+        .resolves.toEqual({ kind: 'refused', code: 'BAD_SUBSCRIPTION', reason: expect.stringMatching(words) });
+    }
+    await open.close();
+  });
+
+  it('is refused by the service when the subscription was made with another key', async () => {
+    const open = openWebPush(newVapidKeys());
+    await expect(open.send(to(server.subscribe('browser')), pushMessage()))
+      .resolves.toMatchObject({ kind: 'refused', code: 'HTTP_403', reason: expect.stringMatching(/do not correspond to the credentials/) });
+    await open.close();
+  });
+
+  it('over HTTP/1.1 that breaks off is unknown', async () => {
+    const open = openWebPush();
+    const target = to(plain.subscribe('browser'));
+    await open.send(target, pushMessage());
+    plain.disrupt('drop');
+    await expect(open.send(target, pushMessage())).resolves.toMatchObject({ kind: 'unknown', reason: expect.stringMatching(/broke off/) });
+    await expect(open.send(target, pushMessage())).resolves.toMatchObject({ kind: 'sent' });
+    await open.close();
+  });
+
+  it('is signed once for the messages of half a day', async () => {
+    let now = Date.now();
+    const open = openWebPush({}, { now: () => now });
+    const target = to(server.subscribe('browser'));
+    const authorizations = new Set<unknown>();
+    for (const hours of [0, 10, 1.5]) {
+      now += hours * 3_600_000;
+      await open.send(target, pushMessage());
+      authorizations.add(server.got.at(-1)!.headers.authorization);
+    }
+    expect(authorizations.size).toBe(2);
+    await open.close();
+  });
+});
+
+describe('settings of Web Push', () => {
+  const another = newVapidKeys();
+  it.for([
+    ['no address to reach you at', { subject: 'push@example.com' }, /subject must be a mailto: or https:/],
+    ['a public key that is none', { vapid_public_key: 'AAAA' }, /vapid_public_key must be an uncompressed point of P-256/],
+    ['a private key that is none', { vapid_private_key: 'AAAA' }, /vapid_private_key must be 32 bytes/],
+    ['a key of another pair', { vapid_private_key: another.vapid_private_key }, /vapid_private_key must be the key that vapid_public_key belongs to/],
+  ] as const)('are refused with %s', ([, changes, words]) => {
+    expect(webPush.settings.safeParse({ ...settings, ...changes }).error?.issues.map(({ message }) => message).join('\n')).toMatch(words);
+  });
+});

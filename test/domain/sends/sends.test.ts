@@ -1,0 +1,56 @@
+import fc from 'fast-check';
+import { DateTime } from 'luxon';
+import { describe, expect, it } from 'vitest';
+import { decideDevice, type TargetDevice } from '../../../domain/sends/device-decision.ts';
+import { endOfQuiet } from '../../../domain/sends/quiet-hours.ts';
+
+const user = fc.constantFrom('ada', 'bob');
+const maybe = fc.option(fc.boolean());
+const anyDevice: fc.Arbitrary<TargetDevice> = fc.record({
+  deviceId: fc.constant('phone'), currentUserId: fc.option(user), verifiedUserId: fc.option(user),
+  pushToken: fc.option(fc.constant('token')), optIn: maybe, optOut: maybe, uninstalled: maybe,
+});
+
+describe('what a device gets of a message', () => {
+  it('is nothing of a message for another user, nor for one whom no token vouches for where the app requires it', () => {
+    fc.assert(fc.property(anyDevice, fc.boolean(), fc.boolean(), fc.boolean(), (device, includesPush, includesInapp, verifiedUsers) => {
+      const { push, inapp, code } = decideDevice(device, 'ada', { includesPush, includesInapp }, { verifiedUsers });
+      const isHers = device.currentUserId === 'ada' && (!verifiedUsers || device.verifiedUserId === 'ada');
+      if (!isHers) expect({ push, inapp, code }).toMatchObject({ push: false, inapp: false });
+      if (push) expect([isHers, device.pushToken, device.optIn, device.optOut ?? false, device.uninstalled ?? false])
+        .toEqual([true, 'token', device.optIn ?? null, false, false]);
+      expect(push).toBe(code === 'PENDING');
+      if (!includesPush) expect(push).toBe(false);
+      if (!includesInapp) expect(inapp).toBe(false);
+    }));
+  });
+});
+
+const ZONES = ['UTC', 'Europe/Paris', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe', 'Pacific/Chatham'];
+
+describe('quiet hours', () => {
+  it('end a message\'s wait at the first moment outside them, within a day and a clock change', () => {
+    const minute = fc.integer({ min: 0, max: 1_439 });
+    const moment = fc.date({ min: new Date('2024-01-01'), max: new Date('2026-12-31'), noInvalidDate: true });
+    fc.assert(fc.property(minute, minute, fc.constantFrom(...ZONES), moment, (start, end, timezone, now) => {
+      const at = endOfQuiet({ start, end, timezone }, now);
+      const minuteOf = (date: Date) => {
+        const local = DateTime.fromJSDate(date, { zone: timezone });
+        return local.hour * 60 + local.minute;
+      };
+      const isQuiet = (value: number) => (start <= end ? value >= start && value < end : value >= start || value < end);
+      if (!isQuiet(minuteOf(now))) expect(at).toEqual(now);
+      else {
+        expect(at > now && at.getTime() - now.getTime() <= 50 * 3_600_000).toBe(true);
+        expect(isQuiet(minuteOf(at))).toBe(false);
+      }
+    }), { numRuns: 2_000 });
+  });
+
+  it('go over midnight, and end when they say', () => {
+    const quiet = { start: 22 * 60, end: 7 * 60, timezone: 'Europe/Paris' };
+    expect(endOfQuiet(quiet, new Date('2026-11-24T23:30:00Z'))).toEqual(new Date('2026-11-25T06:00:00Z'));
+    expect(endOfQuiet(quiet, new Date('2026-11-25T03:00:00Z'))).toEqual(new Date('2026-11-25T06:00:00Z'));
+    expect(endOfQuiet(quiet, new Date('2026-11-25T06:00:00Z'))).toEqual(new Date('2026-11-25T06:00:00Z'));
+  });
+});

@@ -1,0 +1,24 @@
+import { randomUUID } from 'node:crypto';
+import type { PushContext, PushLimits } from '../../../connectors/push/contract.ts';
+import { readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
+import type { PushMessage, PushPlatform } from '../../../domain/sends/push.ts';
+
+export function pushMessage(message: Partial<PushMessage> = {}): PushMessage {
+  return {
+    id: randomUUID(), title: 'Your order', subtitle: null, body: 'It is on its way', deepLink: null, attachmentUrl: null, category: null,
+    sound: 'default', parameters: {}, ttlSeconds: 3_600, collapseKey: null, priority: 'high', ...message,
+  };
+}
+
+/** `allow`: as MILLRACE_FETCH_ALLOW has it. */
+export function pushContext(
+  { allow = 'localhost,127.0.0.1', limits, platform = 'android', ...context }:
+  Partial<Omit<PushContext, 'allow' | 'limits' | 'platform'>> & { allow?: string; limits?: Partial<PushLimits>; platform?: PushPlatform } = {},
+): PushContext {
+  const read = readFetchAllow(allow);
+  if (typeof read === 'string') throw new Error(read);
+  return {
+    app: { packageName: 'com.example.shop', certificate: null }, platform, allow: read, now: Date.now,
+    ...limits === undefined ? {} : { limits }, ...context,
+  };
+}

@@ -1,0 +1,258 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { RIGHTS } from '../../../domain/accounts/rights.ts';
+import { listHoldings } from '../../../store/accounts/empty-entity.ts';
+import { findCampaignByKey, listCampaignsByKeys } from '../../../store/campaigns/campaigns.ts';
+import { insertSampleApp } from '../../harness/apps/apps.ts';
+import { makeWorld } from '../../harness/core/world.ts';
+import { useServer } from '../http/use-server.ts';
+import { campaignBody } from './sample-campaigns.ts';
+
+const { store, server, world } = useServer();
+let app: { id: number; identifier: string };
+
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+const call = (method: Method, path: string, body?: object, headers?: Record<string, string>) =>
+  server.call(method, `/api/${path}`, { token: world.token, body, headers });
+
+async function made(others: Record<string, unknown> = {}): Promise<{ campaign_id: string; campaign_api_identifier?: string }> {
+  const { body } = await call('POST', 'campaign', campaignBody(app.identifier, others));
+  expect(body).toMatchObject({ success: true });
+  return body.result as { campaign_id: string };
+}
+
+async function launched(others: Record<string, unknown> = {}): Promise<string> {
+  const { campaign_id: id } = await made(others);
+  expect((await call('PUT', `campaign/${id}/launch`)).status).toBe(200);
+  return id;
+}
+
+const statusOf = async (id: string) => ((await call('GET', `campaign/${id}`)).body.result as { status: string }).status;
+
+/** As if so many days had passed since. */
+async function daysLater(id: string, days: number): Promise<void> {
+  await store.db.query(
+    `UPDATE campaigns SET start_date = start_date - make_interval(days => $2), end_date = end_date - make_interval(days => $2)
+     WHERE identifier = $1`, [id, days]);
+}
+
+const DAY = 86_400;
+const now = () => Math.floor(Date.now() / 1_000);
+const NATIVE = { inapp: 'native', message_title: '*@title|Hello@*', message_content: 'Half price', message_btn: 'OK' };
+const INAPP = { includes_push: false, includes_inapp: true, params: NATIVE };
+
+beforeAll(async () => {
+  app = await insertSampleApp(store.db, world.entity.id, 'com.example.campaigns');
+});
+
+describe('a campaign', () => {
+  test('is saved as a draft with its defaults, replaced, launched under either name, and canceled', async () => {
+    const { campaign_id: id, campaign_api_identifier: key } = await made({ sensitive: true });
+    expect([id, key]).toEqual([expect.stringMatching(/^cmp_/), expect.stringMatching(/^api_/)]);
+    const draft = (await call('GET', `campaign/${id}`)).body.result;
+    expect(draft).toMatchObject({
+      identifier: id, campaign_api_identifier: key, name: 'Parcel', status: 'Draft', type: 'transactional', source: 'API', sensitive: true,
+      app_id: app.identifier, includes_push: true, includes_inapp: false, start_date: null, end_date: null, launched_at: null,
+      adapt_tz: false, skip_message_limit: false, filters: null, recurrence: null, notif_limit: null, failure: null,
+      params: {
+        push_title: null, push_includes_sound: true, expire_after: 604_800, push_parameters: [], inapp: null, inapp_parameters: [],
+      },
+      placeholders: [{ name: 'parcel', required: true }, { name: 'name', required: false }],
+    });
+
+    const start = now() + DAY;
+    const replaced = await call('PUT', `campaign/${key}`, campaignBody(app.identifier, {
+      name: 'Parcels', start_date: start, params: { push_message: 'x', push_parameters: [{ key: 'a', value: '*@a@*' }] },
+    }));
+    expect(replaced.body.result).toMatchObject({
+      identifier: id, campaign_api_identifier: key, name: 'Parcels', status: 'Draft', start_date: start, end_date: start + 30 * DAY,
+      sensitive: false, placeholders: [{ name: 'a', required: true }],
+    });
+    expect((await call('PUT', `campaign/${id}`, campaignBody(app.identifier, { type: 'classic' }))).body)
+      .toMatchObject({ status: 'bad_request', messages: [{ element: 'type' }] });
+
+    const running = (await call('PUT', `campaign/${key}/launch`)).body.result as { launched_at: number };
+    expect(running).toMatchObject({ status: 'Scheduled', start_date: start, end_date: start + 30 * DAY });
+    expect(Math.abs(running.launched_at - now())).toBeLessThan(60);
+    expect((await call('PUT', `campaign/${id}/cancel`)).body.result)
+      .toMatchObject({ status: 'Canceled', ended_at: expect.any(Number) as number });
+  });
+
+  test('that starts now takes messages from its launch; it ends with its end date if it has an in-app message, else never', async () => {
+    const [push, inapp, later] = [await launched(), await launched(INAPP), await launched({ ...INAPP, start_date: now() + DAY })];
+    expect(await Promise.all([push, inapp, later].map(statusOf))).toEqual(['Ongoing', 'Ongoing', 'Scheduled']);
+    const { start_date: start, end_date: end } = (await call('GET', `campaign/${inapp}`)).body.result as Record<string, number>;
+    expect(end! - start!).toBe(30 * DAY);
+    for (const id of [push, inapp, later]) await daysLater(id, 29);
+    expect(await Promise.all([push, inapp, later].map(statusOf))).toEqual(['Ongoing', 'Ongoing', 'Ongoing']);
+    for (const id of [push, inapp, later]) await daysLater(id, 1);
+    expect(await Promise.all([push, inapp, later].map(statusOf))).toEqual(['Ongoing', 'Finished', 'Ongoing']);
+    expect((await call('GET', `campaign/${inapp}`)).body.result).toMatchObject({ ended_at: expect.any(Number) as number });
+    expect((await call('PUT', `campaign/${inapp}/cancel`)).body)
+      .toMatchObject({ status: 'conflict', error_message: 'The campaign is finished already' });
+  });
+
+  test('is replaced, deleted and launched only as a draft', async () => {
+    const id = await launched();
+    const refused = [
+      await call('PUT', `campaign/${id}/launch`), await call('PUT', `campaign/${id}`, campaignBody(app.identifier)),
+      await call('DELETE', `campaign/${id}`),
+    ];
+    for (const { status, body } of refused) {
+      expect(status).toBe(409);
+      expect(body).toMatchObject({ status: 'conflict', error_message: expect.stringContaining('ongoing') as string });
+    }
+    const { campaign_id: draft } = await made();
+    expect((await call('PUT', `campaign/${draft}/cancel`)).body).toMatchObject({ status: 'conflict' });
+    expect((await call('DELETE', `campaign/${draft}`)).body).toEqual({ success: true });
+    for (const [method, path] of [['GET', ''], ['DELETE', ''], ['PUT', '/launch'], ['PUT', '/cancel']] as const) {
+      expect(await call(method, `campaign/${draft}${path}`))
+        .toMatchObject({ status: 404, body: { status: 'not_found', error_message: 'Campaign not found' } });
+    }
+    const { campaign_id: late } = await made({ ...INAPP, end_date: now() + DAY });
+    await daysLater(late, 2);
+    expect((await call('PUT', `campaign/${late}/launch`)).body).toMatchObject({ status: 'conflict' });
+    const { campaign_id: classic, campaign_api_identifier: none } = await made({ type: 'classic' });
+    expect(none).toBeUndefined();
+    expect(await call('PUT', `campaign/${classic}/launch`)).toMatchObject({ status: 501, body: { status: 'not_served' } });
+    expect(await statusOf(classic)).toBe('Draft');
+  });
+
+  test('is refused by all fields that are wrong, those of its own rules and those of the entity', async () => {
+    const { status, body } = await call('POST', 'campaign', campaignBody('app_none', {
+      includes_inapp: true, end_date: 1, filters: { blocks: [{}] }, params: { inapp: 'native', message_btn: 'OK' },
+    }));
+    expect(status).toBe(400);
+    expect(body.messages).toMatchObject([
+      { element: 'app_id' }, { element: 'end_date' }, { element: 'params.push_message' }, { element: 'params.message_title' },
+      { element: 'params.message_content' }, { element: 'filters' },
+    ]);
+  });
+
+  test('is made once by a repeated request', async () => {
+    const body = campaignBody(app.identifier, { name: 'Once' });
+    const headers = { 'idempotency-key': 'once' };
+    const [first, second] = [await call('POST', 'campaign', body, headers), await call('POST', 'campaign', body, headers)];
+    expect(second.body).toEqual(first.body);
+    expect((await call('GET', 'campaigns?search=once')).body.total_count).toBe(1);
+  });
+
+  test('needs the right of its type, besides that of what is done to it', async () => {
+    const dynamic = {
+      type: 'dynamic', end_date: now() + DAY, recurrence: { day_of_week: [1], start_time: { hour: 9 } }, notif_limit: { maximum: 1 },
+    };
+    const whole = (await call('GET', `campaign/${(await made(dynamic)).campaign_id}`)).body.result;
+    expect(whole).toMatchObject({
+      recurrence: { day_of_week: [1], start_time: { hour: 9, min: 0 } }, notif_limit: { maximum: 1, interval: null }, placeholders: [],
+    });
+    const types = { classic: null, transactional: 'transactional_campaigns', dynamic: 'dynamic_campaigns' } as const;
+    for (const [type, right] of Object.entries(types)) {
+      const other = await makeWorld(store, { rights: RIGHTS.filter((each) => each !== right) });
+      const own = await insertSampleApp(store.db, other.entity.id, `com.example.${type}`);
+      const asked = campaignBody(own.identifier, type === 'dynamic' ? dynamic : { type });
+      const reply = await server.call('POST', '/api/campaign', { token: other.token, body: asked });
+      expect(reply.status).toBe(right === null ? 200 : 403);
+      if (right !== null) expect(reply.body.error_message).toContain(right);
+      // Made before the right was taken.
+      await store.db.query(
+        `INSERT INTO campaigns (entity_id, identifier, app_id, name, type, includes_push, includes_inapp, params)
+         VALUES ($1, $2, $3, 'x', $4, true, false, '{"push_parameters": [], "inapp_parameters": []}')`,
+        [other.entity.id, `cmp_${type}`, own.id, type]);
+      for (const [method, path] of [['PUT', ''], ['PUT', '/launch'], ['PUT', '/cancel'], ['DELETE', '']] as const) {
+        const body = method === 'PUT' && path === '' ? asked : undefined;
+        const { status } = await server.call(method, `/api/campaign/cmp_${type}${path}`, { token: other.token, body });
+        expect([method, path, type, status === 403]).toEqual([method, path, type, right !== null]);
+      }
+    }
+  });
+
+  test('keeps an entity from being deleted while it may send', async () => {
+    const other = await makeWorld(store);
+    const { identifier } = await insertSampleApp(store.db, other.entity.id, 'com.example.ends');
+    const asOther = (method: Method, path: string, body?: object) =>
+      server.call(method, `/api/campaign${path}`, { token: other.token, body });
+    const holds = async () => (await listHoldings(store.db, other.entity.id)).includes('campaigns');
+    const id = ((await asOther('POST', '', campaignBody(identifier, INAPP))).body.result as { campaign_id: string }).campaign_id;
+    expect(await holds()).toBe(false);
+    await asOther('PUT', `/${id}/launch`);
+    expect(await holds()).toBe(true);
+    await daysLater(id, 30);
+    expect(await holds()).toBe(false);
+    await daysLater(id, -1);
+    await asOther('PUT', `/${id}/cancel`);
+    expect(await holds()).toBe(false);
+  });
+
+  test('is found by either of its names, within its entity', async () => {
+    const { campaign_id: id, campaign_api_identifier: key = '' } = await made();
+    const found = await listCampaignsByKeys(store.db, world.entity.id, [key, 'cmp_none', id]);
+    expect([...found].map(([each, { identifier }]) => [each, identifier])).toEqual([[key, id], [id, id]]);
+    expect(await findCampaignByKey(store.db, world.entity.id + 1, key)).toBeNull();
+  });
+});
+
+describe('the list', () => {
+  let list: typeof call;
+  let ids: Record<string, string>;
+  const namesOf = (body: Record<string, unknown>) => (body['result'] as { name: string }[]).map(({ name }) => name);
+
+  beforeAll(async () => {
+    const other = await makeWorld(store);
+    list = (method, path, body, headers) => server.call(method, `/api/${path}`, { token: other.token, body, headers });
+    const apps = [await insertSampleApp(store.db, other.entity.id, 'b.shop'), await insertSampleApp(store.db, other.entity.id, 'a.shop')];
+    ids = { b: apps[0]!.identifier, a: apps[1]!.identifier };
+    const insert = async (at: string, name: string, others: object, dates: object = {}) => {
+      const made = await list('POST', 'campaign', { ...campaignBody(ids[at]!, { name, ...others }), ...dates });
+      ids[name] = (made.body.result as { campaign_id: string }).campaign_id;
+    };
+    await insert('b', 'First sale', {});
+    await insert('a', 'Second', { ...INAPP }, { start_date: now() + DAY });
+    await insert('b', 'Third SALE', { type: 'classic' }, { start_date: now() + 2 * DAY });
+    await list('PUT', `campaign/${ids['First sale']!}/launch`);
+    await list('PUT', `campaign/${ids['Second']!}/launch`);
+    await store.db.query(
+      `INSERT INTO campaign_days (entity_id, campaign_id, day, channel, code, attempts, delivered, opened, shown, clicked)
+       SELECT entity_id, id, day::date, channel, code, 5, 4, 2, 1, 1 FROM campaigns,
+         (VALUES ('2026-11-01', 'push', 'PUSH_SENT'), ('2026-11-02', 'both', 'PUSH_SENT'), ('2026-11-02', 'push', 'OPT_OUT'),
+           ('2026-11-02', 'inapp', 'PUSH_SENT')) AS counted (day, channel, code) WHERE identifier = $1`, [ids['First sale']]);
+  });
+
+  test('has the reference\'s shape, newest first, with what was sent and opened', async () => {
+    const { body } = await list('GET', 'campaigns');
+    expect(body).toMatchObject({ limit: null, offset: 0, success: true, total_count: 3 });
+    expect(namesOf(body)).toEqual(['Third SALE', 'Second', 'First sale']);
+    const params = { push_message: expect.any(String) as string, push_title: null, push_action: null, push_parameters: [] };
+    const stats = { total_push_openings: 6, total_push_sent: 10 };
+    expect((body.result as object[])[2]).toEqual({
+      identifier: ids['First sale'], name: 'First sale', status: 'Ongoing', type: 'transactional', includes_inapp: false,
+      includes_push: true, adapt_tz: false, app_id: ids['b'], launched_at: expect.any(Number) as number,
+      start_date: expect.any(Number) as number, end_date: expect.any(Number) as number, updated_at: expect.any(Number) as number,
+      created_at: expect.any(Number) as number, params, skip_message_limit: false, reach: { count: 0, optin: 0, total: 0 }, stats,
+      variants: [{ identifier: ids['First sale'], name: 'First sale', share: 100, params, stats }],
+    });
+    expect((await list('GET', 'campaigns', undefined, { accept: 'application/vnd.svc.v3' })).body.limit).toBe(20);
+  });
+
+  test('is filtered, ordered and paged', async () => {
+    const queries: [string, string[]][] = [
+      [`app_ids=${ids['a']!}`, ['Second']], [`app_ids=${ids['a']!},${ids['b']!}&limit=1&offset=1`, ['Second']],
+      ['status=ongoing,scheduled', ['Second', 'First sale']], ['status=finished', []], ['workflow_types=scheduled', ['Third SALE']],
+      ['workflow_types=contextual', []], ['workflow_types=transactional,dynamic', ['Second', 'First sale']],
+      ['message_types=inapp', ['Second']], ['message_types=push', ['Third SALE', 'First sale']],
+      ['search=sale', ['Third SALE', 'First sale']],
+      ['search=%25', []], [`from=${new Date(Date.now() + DAY * 1_000).toISOString()}`, []], ['to=2020-01-01', []],
+      ['from=2020-01-01&order=status', ['Third SALE', 'First sale', 'Second']], ['order=app', ['Second', 'Third SALE', 'First sale']],
+      ['order=start_date', ['Third SALE', 'Second', 'First sale']], ['order=updated_at', ['Second', 'First sale', 'Third SALE']],
+      ['order=created_at&offset=3', []],
+    ];
+    for (const [query, names] of queries) {
+      const { body } = await list('GET', `campaigns?${query}`);
+      expect([query, ...namesOf(body)]).toEqual([query, ...names]);
+      if (!query.includes('offset')) expect([query, body.total_count]).toEqual([query, names.length]);
+    }
+    for (const query of ['limit=0', 'limit=10001', 'offset=-1', 'order=name', 'status=running', 'workflow_types=classic']) {
+      const [{ element }] = (await list('GET', `campaigns?${query}`)).body.messages as [{ element: string }];
+      expect([query, element.split('.')[0]]).toEqual([query, query.split('=')[0]]);
+    }
+    expect((await list('GET', `campaigns?app_ids=${app.identifier}`)).body).toMatchObject({ status: 'not_found' });
+  });
+});

@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { messageIdOf } from '../../../domain/sends/attempt-outcome.ts';
+import { insertTokenKey, signUserToken, type TokenKey } from '../../harness/apps/user-tokens.ts';
+import { insertSampleCampaign } from '../../harness/sends/campaigns.ts';
+import { useServer } from '../http/use-server.ts';
+import { basic, insertKeyedApp, type KeyedSampleApp } from '../tracking/sample-tracking.ts';
+
+const { store, server, world } = useServer();
+let app: KeyedSampleApp;
+let tokenKey: TokenKey;
+let campaign: { id: number; identifier: string };
+
+beforeAll(async () => {
+  app = await insertKeyedApp(store, world);
+  tokenKey = await insertTokenKey(store, world.entity.id, app.app.id);
+  campaign = await insertSampleCampaign(store.db, world.entity.id, app.app.id, { includesInapp: true });
+  for (const [device, user] of [['phone', 'ada'], ['tablet', 'bob']]) await track(device!, 'Application Opened', {}, user);
+});
+
+async function track(device: string, event: string, properties: object = {}, userId?: string): Promise<void> {
+  const call = {
+    type: 'track', event, properties, userId, messageId: randomUUID(), timestamp: new Date(), context: { device: { id: device } },
+  };
+  const { status } = await server.call('POST', '/v1/batch', { headers: basic(app.apiKey), body: { batch: [call] } });
+  expect(status).toBe(200);
+}
+
+const INAPP = {
+  kind: 'native', title: 'Hi', content: 'News', button: 'OK', contentUrl: null, contentTitle: null, autoDisplay: false, deepLink: null,
+  parameters: {},
+};
+
+async function insertAttempt(deviceId: string, userId: string): Promise<string> {
+  const { rows: [row] } = await store.db.query<{ id: number }>(
+    `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, settled_at, device_id, user_id, content, inapp_until)
+     VALUES ($1, $2, $3, 'both', 'settled', 'PUSH_SENT', now(), $4, $5, $6, now() + interval '1 day') RETURNING id`,
+    [world.entity.id, campaign.id, app.app.id, deviceId, userId, JSON.stringify({ inapp: INAPP })]);
+  return messageIdOf(row!.id);
+}
+
+const received = async (id: string) => {
+  const { rows: [row] } = await store.db.query<Record<'delivered_at' | 'opened_at' | 'shown_at' | 'clicked_at', Date | null>>(
+    'SELECT delivered_at, opened_at, shown_at, clicked_at FROM attempts WHERE entity_id = $1 AND id = $2',
+    [world.entity.id, Number.parseInt(id.slice(-12), 16)]);
+  return row!;
+};
+const happened = async (id: string) => Object.entries(await received(id)).filter(([, at]) => at !== null).map(([what]) => what);
+
+type Inapp = { messages: { millrace_id: string; content: string }[] };
+const inapp = (deviceId: string, headers: Record<string, string> = {}) =>
+  server.call('GET', `/v1/inapp?deviceId=${deviceId}`, { headers: { ...basic(app.apiKey), ...headers } });
+
+describe('what a device tells of messages', () => {
+  it('counts once, for its own messages alone', async () => {
+    const [mine, other] = [await insertAttempt('phone', 'ada'), await insertAttempt('tablet', 'bob')];
+    await track('phone', 'Push Notification Received', { millrace_id: mine });
+    expect(await happened(mine)).toEqual(['delivered_at']);
+    const { delivered_at: first } = await received(mine);
+    await track('phone', 'Push Notification Received', { millrace_id: mine });
+    await track('phone', 'Push Notification Tapped', { millrace_id: mine });
+    await track('phone', 'In-App Message Clicked', { millrace_id: mine });
+    for (const id of [other, 'nonsense', messageIdOf(4_000_000)]) await track('phone', 'Push Notification Tapped', { millrace_id: id });
+    expect(await happened(mine)).toEqual(['delivered_at', 'opened_at', 'shown_at', 'clicked_at']);
+    expect((await received(mine)).delivered_at).toEqual(first);
+    expect(await happened(other)).toEqual([]);
+  });
+
+  it('shows in-app messages to the device and the user for whom they are, until they are shown', async () => {
+    const id = await insertAttempt('phone', 'ada');
+    const waiting = async () => ((await inapp('phone')).body.result as Inapp).messages.map((message) => message.millrace_id);
+    expect(await waiting()).toContain(id);
+    expect(((await inapp('tablet')).body.result as Inapp).messages.map((message) => message.millrace_id)).not.toContain(id);
+    await track('phone', 'Application Opened', {}, 'eve');
+    expect(await waiting()).toEqual([]);
+    await track('phone', 'Application Opened', {}, 'ada');
+    await track('phone', 'In-App Message Shown', { millrace_id: id });
+    expect(await waiting()).not.toContain(id);
+    expect((await inapp('unknown')).status).toBe(404);
+    expect((await server.call('GET', '/v1/inapp?deviceId=phone')).status).toBe(401);
+  });
+
+  it('needs a signed user token where the app requires verified users', async () => {
+    const id = await insertAttempt('phone', 'ada');
+    await store.db.query('UPDATE apps SET verified_users = true WHERE id = $1', [app.app.id]);
+    const [adas, eves] = [await signUserToken(tokenKey, { sub: 'ada' }), await signUserToken(tokenKey, { sub: 'eve' })];
+    expect((await inapp('phone')).status).toBe(401);
+    expect((await inapp('phone', { 'x-user-token': eves })).status).toBe(403);
+    const { messages } = (await inapp('phone', { 'x-user-token': adas })).body.result as Inapp;
+    expect(messages.map((message) => message.millrace_id)).toEqual([id]);
+    const verify = (body: object) => server.call('POST', '/v1/verify', { headers: basic(app.apiKey), body });
+    expect(await verify({ deviceId: 'phone', userToken: adas })).toMatchObject({
+      status: 200, body: { result: { device_id: 'phone', user_id: 'ada' } },
+    });
+    for (const body of [{ deviceId: 'phone' }, { deviceId: 'phone', userToken: `${adas}x` }]) expect((await verify(body)).status).toBe(401);
+    expect((await verify({ userToken: adas })).status).toBe(400);
+    const { rows } = await store.db.query(
+      'SELECT verified_user_id FROM devices WHERE entity_id = $1 AND device_id = $2', [world.entity.id, 'phone']);
+    expect(rows).toEqual([{ verified_user_id: 'ada' }]);
+  });
+
+  it('shows whether the app is still there', async () => {
+    const uninstalled = async () => (await store.db.query<{ uninstalled: boolean }>(
+      'SELECT uninstalled FROM devices WHERE entity_id = $1 AND device_id = $2', [world.entity.id, 'tablet'])).rows[0]!.uninstalled;
+    await track('tablet', 'Application Uninstalled');
+    expect(await uninstalled()).toBe(true);
+    await track('tablet', 'Application Opened');
+    expect(await uninstalled()).toBe(false);
+  });
+});

@@ -1,0 +1,157 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
+import { insertSampleApp } from '../../harness/apps/apps.ts';
+import { useStack } from '../../harness/core/stack.ts';
+import { waitFor } from '../../harness/core/wait.ts';
+import { makeWorld, type World } from '../../harness/core/world.ts';
+import { insertSampleCampaign, insertSampleDevice, PUSH_PARAMS } from '../../harness/sends/campaigns.ts';
+
+const stack = useStack({ impatient: true });
+let world: World;
+let app: { id: number; identifier: string };
+
+const call = async (method: 'GET' | 'POST' | 'DELETE', path: string, payload?: object | string) => {
+  const headers = { authorization: `Token ${world.token}`, ...payload !== undefined && { 'content-type': 'application/json' } };
+  const reply = await stack.app.inject({ method, url: `/api/${path}`, headers, ...payload !== undefined && { payload } });
+  const { result, error_message: message } = reply.json<{ result: never; error_message: string }>();
+  return { status: reply.statusCode, result, message };
+};
+const send = async (body: object) => (await call('POST', 'transac', body)).result as { requestId: string };
+type State = { state: string; codes: Record<string, number>; processed: number; next_at: string | null; ended_at: string | null };
+const stateOf = async (requestId: string) => (await call('GET', `transac/${requestId}`)).result as State;
+const ended = (requestId: string) => waitFor('the end of the send', async () => {
+  const state = await stateOf(requestId);
+  return state.ended_at !== null && state;
+});
+type Row = { user: string | null; device_id: string | null; code: string; details: string | null };
+const report = async (key: string, query = '') =>
+  ((await call('GET', `transac/${key}/reports${query}`)).result as { reports: { campaignStatus: Row[] }[] }).reports[0]!.campaignStatus;
+
+beforeAll(async () => {
+  world = await makeWorld(stack.store);
+  app = await insertSampleApp(stack.store.db, world.entity.id, 'com.example.sends');
+  stack.startWorker();
+});
+
+describe('messages of transactional campaigns', () => {
+  it('reach each device of each user once, or the report says why not', async () => {
+    const { store: { db, secrets } } = stack;
+    const { id: entityId } = world.entity;
+    const device = insertSampleDevice.bind(null, db, entityId, app.id);
+    await device('phone', { userId: 'ada' });
+    await device('tablet', { userId: 'ada', token: null });
+    await device('borrowed', { userId: 'ada', currentUserId: 'bob' });
+    await device('old', { userId: 'carl', uninstalled: true });
+    await device('shy', { userId: 'dora', optIn: false });
+    await device('private', { userId: 'eve', optOut: true });
+    await device('named', { userId: 'fay' });
+    await insertTombstone(db, entityId, secrets.customerHash(entityId, 'user_id', 'gone'));
+    const campaign = await insertSampleCampaign(db, entityId, app.id);
+    const messages = ['ada', 'carl', 'dora', 'eve', 'nobody-here', 'gone'].map((user) => ({ user, templateVars: { order: 0 } }));
+    const body = JSON.stringify({ campaignKey: [campaign.apiIdentifier], messages: [...messages, { user: 'fay' }] });
+    const exact = body.replaceAll('"order":0', '"order":9007199254740993');
+    const { requestId } = (await call('POST', 'transac', exact)).result as { requestId: string };
+    expect(await ended(requestId)).toMatchObject({
+      state: 'finished', processed: 7,
+      codes: { PUSH_SENT: 1, OPT_OUT: 4, NOT_ON_LAST_LOGIN: 1, NO_DEVICE_FOR_USER: 2, MISSING_TEMPLATE_PARAMS: 1 },
+    });
+    const rows = await report(campaign.identifier);
+    expect(rows.map(({ user, device_id: id, code, details }) => [user, id, code, details])).toEqual([
+      ['ada', 'borrowed', 'NOT_ON_LAST_LOGIN', null], ['ada', 'phone', 'PUSH_SENT', null], ['ada', 'tablet', 'OPT_OUT', 'no push token'],
+      ['carl', 'old', 'OPT_OUT', 'the app is uninstalled'], ['dora', 'shy', 'OPT_OUT', 'not opted in to pushes'],
+      ['eve', 'private', 'OPT_OUT', 'opted out of analytics'], ['nobody-here', null, 'NO_DEVICE_FOR_USER', null],
+      [null, null, 'NO_DEVICE_FOR_USER', 'erased'], ['fay', 'named', 'MISSING_TEMPLATE_PARAMS', 'no value for order'],
+    ]);
+    expect((await report(campaign.identifier, `?requestId=${requestId}&page_size=2&page=2`)).map(({ device_id: id }) => id))
+      .toEqual(['tablet', 'old']);
+    const { rows: kept } = await db.query(
+      `SELECT content -> 'push' ->> 'body' AS body, (SELECT count(*) FROM send_messages) AS waiting
+       FROM attempts WHERE code = 'PUSH_SENT'`);
+    expect(kept).toEqual([{ body: 'Hello there, order 9007199254740993', waiting: 0 }]);
+    const why = (await call('GET', `campaigns/${campaign.identifier}/why?user=ada`)).result as { sent: number; decisions: object[] };
+    expect(why).toMatchObject({ user: 'ada', sent: 1, opened: 0 });
+    expect(why.decisions).toContainEqual(expect.objectContaining({
+      requestId, device_id: 'borrowed', code: 'NOT_ON_LAST_LOGIN', reason: 'somebody else is logged in on the device',
+    }));
+  });
+
+  it('go to verified users alone where the app requires it, within its limit for each person, and outside its quiet hours', async () => {
+    const { store: { db } } = stack;
+    const { id: entityId } = world.entity;
+    const strict = await insertSampleApp(db, entityId, 'com.example.strict');
+    await db.query('UPDATE apps SET verified_users = true, message_limit = 2, message_period = 3600 WHERE id = $1', [strict.id]);
+    await insertSampleDevice(db, entityId, strict.id, 'claimed', { userId: 'ada' });
+    await insertSampleDevice(db, entityId, strict.id, 'vouched', { userId: 'bob', verifiedUserId: 'bob' });
+    const params = { ...PUSH_PARAMS, push_message: 'Hello' };
+    const campaign = await insertSampleCampaign(db, entityId, strict.id, { params });
+    const urgent = await insertSampleCampaign(db, entityId, strict.id, { params, skipMessageLimit: true });
+    const messages = ['ada', 'bob', 'bob', 'bob'].map((user) => ({ user }));
+    const { requestId } = await send({ campaignKey: [campaign.identifier], messages });
+    expect((await ended(requestId)).codes).toEqual({ USER_NOT_VERIFIED: 1, PUSH_SENT: 2, MESSAGE_LIMIT: 1 });
+    const skipping = await send({ campaignKey: [urgent.identifier], messages: [{ user: 'bob' }] });
+    expect((await ended(skipping.requestId)).codes).toEqual({ PUSH_SENT: 1 });
+    const minute = new Date().getUTCHours() * 60 + new Date().getUTCMinutes();
+    const quietHours = { start: (minute + 1_430) % 1_440, end: (minute + 120) % 1_440, timezone: 'UTC' };
+    await db.query('UPDATE apps SET quiet_hours = $2 WHERE id = $1', [strict.id, JSON.stringify(quietHours)]);
+    const { requestId: quiet } = await send({ campaignKey: [urgent.identifier], messages: [{ user: 'bob' }] });
+    const waiting = await waitFor('the plan', async () => {
+      const state = await stateOf(quiet);
+      return state.processed === 1 && state;
+    });
+    expect(waiting).toMatchObject({ state: 'running', codes: { PENDING: 1 } });
+    expect(Date.parse(waiting.next_at!)).toBeGreaterThan(Date.now() + 3_600_000);
+    await call('DELETE', `transac/${quiet}`);
+    expect(await ended(quiet)).toMatchObject({ state: 'canceled', codes: { CANCELED: 1 } });
+  });
+
+  it('wait for their time, and are canceled until then', async () => {
+    const { store: { db } } = stack;
+    const { id: entityId } = world.entity;
+    await insertSampleDevice(db, entityId, app.id, 'late phone', { userId: 'late' });
+    const campaign = await insertSampleCampaign(db, entityId, app.id, { isSensitive: true });
+    const messages = [{ user: 'late', templateVars: { order: 1 } }];
+    const body = { campaignKey: campaign.identifier, messages };
+    const later = await send({ ...body, sendAt: new Date(Date.now() + 86_400_000).toISOString() });
+    const soon = await send({ ...body, sendAt: new Date(Date.now() + 1_500).toISOString() });
+    expect(await stateOf(soon.requestId)).toMatchObject({ ended_at: null, codes: {} });
+    expect(await ended(soon.requestId)).toMatchObject({ state: 'finished', codes: { PUSH_SENT: 1 } });
+    const { rows: [attempt] } = await db.query<{ settled_at: Date; content: unknown; send_at: Date }>(
+      `SELECT a.settled_at, a.content, s.send_at FROM attempts a JOIN sends s ON s.id = a.send_id WHERE s.identifier = $1`,
+      [soon.requestId]);
+    expect(attempt!.settled_at.getTime()).toBeGreaterThanOrEqual(attempt!.send_at.getTime());
+    expect(attempt!.content).toBeNull();
+    expect(await call('DELETE', `transac/${later.requestId}`)).toMatchObject({ status: 200 });
+    expect(await ended(later.requestId)).toMatchObject({ state: 'canceled', codes: { CANCELED: 1 } });
+    expect(await call('DELETE', `transac/${later.requestId}`)).toMatchObject({ status: 409 });
+  });
+
+  it('are refused in the reference\'s words, and sent once under a key of the sender\'s own', async () => {
+    const { store: { db } } = stack;
+    const { id: entityId } = world.entity;
+    const ready = await insertSampleCampaign(db, entityId, app.id);
+    const draft = await insertSampleCampaign(db, entityId, app.id, { status: 'draft' });
+    const messages = [{ user: 'ada' }];
+    const refused = async (body: object) => {
+      const { status, message } = await call('POST', 'transac', body);
+      return [status, message];
+    };
+    const invalid = [400, 'Invalid Resquest, missing or invalid parameters,...'];
+    for (const body of [
+      {}, { campaignKey: [ready.identifier] }, { messages }, { campaignKey: [], messages },
+      { campaignKey: [ready.identifier], messages: [] },
+      { campaignKey: [ready.identifier], messages: [{}] }, { campaignKey: [ready.identifier], messages, sendAt: 'tomorrow' },
+      { campaignKey: [ready.identifier], messages: [{ user: 'ada', templateVars: 'x' }] },
+    ]) expect(await refused(body)).toEqual(invalid);
+    expect(await refused({ campaignKey: [ready.identifier, 'cmp_unknown'], messages })).toEqual([404, 'Unknown campaign key at index 1']);
+    expect(await refused({ campaignKey: [ready.identifier, draft.apiIdentifier], messages }))
+      .toEqual([405, 'Campaign not ready at index 1']);
+    for (const query of ['page=-1', 'page=0', 'page_size=0', 'page_size=5001', 'page=x', 'startDate=2026-13-01']) {
+      expect((await call('GET', `transac/${ready.identifier}/reports?${query}`)).status).toBe(400);
+    }
+    const body = { campaignKey: [ready.identifier], messages: [{ user: 'once' }], requestKey: 'order 17 shipped' };
+    const first = await send(body);
+    expect(await send(body)).toEqual(first);
+    expect(await call('POST', 'transac', { ...body, messages })).toMatchObject({ status: 409 });
+    expect((await ended(first.requestId)).codes).toEqual({ NO_DEVICE_FOR_USER: 1 });
+  });
+});
