@@ -81,7 +81,9 @@ async function inLanes(count: number, work: (index: number) => Promise<void>): P
 function contextOf(): PushContext {
   const allow = readFetchAllow('localhost');
   if (typeof allow === 'string') throw new Error(allow);
-  return { app: { packageName: 'com.example.shop', certificate: null }, platform: 'android', allow, now: Date.now, record: async () => undefined };
+  return {
+    app: { packageName: 'com.example.shop', certificate: null }, platform: 'android', allow, now: Date.now, record: async () => undefined,
+  };
 }
 
 async function throughProvider({ origin, serviceAccount }: FcmProcess, messages: readonly PushMessage[]): Promise<void> {
@@ -104,7 +106,9 @@ async function openBare({ origin, serviceAccount }: FcmProcess, messages: readon
     ':method': 'POST', ':path': `/v1/projects/${serviceAccount['project_id']}/messages:send`, 'content-type': 'application/json',
     'authorization': `Bearer ${found.token}`,
   };
-  return { session, headers, bodies: messages.map((message, index) => JSON.stringify({ message: fcmMessage(message, 'android', tokenOf(index), Date.now()) })) };
+  const bodies = messages.map((message, index) => (
+    JSON.stringify({ message: fcmMessage(message, 'android', tokenOf(index), Date.now()) })));
+  return { session, headers, bodies };
 }
 
 function postAll({ session, headers, bodies }: Bare): Promise<void> {

@@ -52,7 +52,8 @@ export class Http2Session {
   static async over(socket: TLSSocket, origin: URL, limits: PushLimits, onChange: () => void): Promise<Http2Session> {
     const session = connect(origin, { createConnection: () => socket, settings: { enablePush: false } });
     const opened = new Http2Session(session, origin.host, limits, onChange);
-    const timer = setTimeout(() => session.destroy(sourceRefusal('source_unavailable', `${origin.host} said nothing in time`)), limits.connectMs);
+    const tooSlow = sourceRefusal('source_unavailable', `${origin.host} said nothing in time`);
+    const timer = setTimeout(() => session.destroy(tooSlow), limits.connectMs);
     try {
       await new Promise<void>((resolve, reject) => {
         session.once('remoteSettings', () => resolve()).once('error', reject);

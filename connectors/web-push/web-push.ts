@@ -1,8 +1,8 @@
 import library from 'web-push';
 import { z } from 'zod';
 import {
-  type PushMessage, type PushOutcome, type PushTarget, secretsOf, WEB_PUSH_ENCRYPTION_BYTES, WEB_PUSH_MAX_BYTES, webPushPayload, webPushTopic,
-  type WebPushSubscription,
+  type PushMessage, type PushOutcome, type PushTarget, secretsOf, WEB_PUSH_ENCRYPTION_BYTES, WEB_PUSH_MAX_BYTES, webPushPayload,
+  type WebPushSubscription, webPushTopic,
 } from '../../domain/sends/push.ts';
 import { harmless, secret } from '../core/contract.ts';
 import { redacted } from '../core/redacted.ts';
@@ -67,7 +67,7 @@ class OpenWebPush implements OpenPushProvider {
     const headers = { ...sealed.headers, 'authorization': this.#authorization(url.origin), 'user-agent': 'Millrace' };
     const result = await this.#origins.post(url, { path: `${url.pathname}${url.search}`, headers, body: sealed.body });
     const outcome = result.kind === 'answer' ? webPushOutcome(result, url.host) : result;
-    return 'reason' in outcome ? { ...outcome, reason: redacted(outcome.reason, [...secretsOf(target), url.pathname]) } : outcome;
+    return 'reason' in outcome ? { ...outcome, reason: redacted(outcome.reason, [...secretsOf(target), url.pathname, url.search]) } : outcome;
   }
 
   /** Without a subscription no service can be asked, and the settings have been read. */

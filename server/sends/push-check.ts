@@ -45,7 +45,9 @@ async function findingsOf({ platform, stored }: Asked, app: WholeApp, context: P
 
 async function ask(stored: OpenedSettings, context: PushContext): Promise<PushFinding[]> {
   const provider = findProvider(stored.provider);
-  if (!provider) return [{ severity: 'error', field: 'provider', message: `is ${stored.provider}, which this server has no more: choose another` }];
+  if (!provider) {
+    return [{ severity: 'error', field: 'provider', message: `is ${stored.provider}, which this server has no more: choose another` }];
+  }
   const settings = provider.settings.safeParse(wholeSettings(stored));
   // An earlier version may have taken what this one does not.
   if (!settings.success) {
@@ -60,11 +62,13 @@ async function ask(stored: OpenedSettings, context: PushContext): Promise<PushFi
 }
 
 const LEGACY_KEY: PushFinding = {
-  severity: 'warning', field: 'fcm_key', message: 'is a key of FCM\'s legacy API, which Google has shut down: nothing is sent by it. Choose the '
-    + 'provider fcm with the key file of a service account, and set fcm_key to null',
+  severity: 'warning', field: 'fcm_key', message: 'is a key of FCM\'s legacy API, which Google has shut down: nothing is sent by it. '
+    + 'Choose the provider fcm with the key file of a service account, and set fcm_key to null',
 };
 
-async function currentCertificate({ db, secrets }: RouteDependencies, entityId: number, appId: number): Promise<PushContext['app']['certificate']> {
+async function currentCertificate(
+  { db, secrets }: RouteDependencies, entityId: number, appId: number,
+): Promise<PushContext['app']['certificate']> {
   const found = await findCurrentPushCertificate(db, entityId, appId);
   return found && { x509Pem: found.x509Pem, pkeyPem: openPrivateKey(secrets, entityId, found) };
 }

@@ -33,7 +33,8 @@ const deleteProvider = route(api.deletePushProvider, async ({ params: { app_iden
   const { entityId } = who.caller;
   await write(db, async (tx) => {
     const appId = await holdApp(tx, entityId, app_identifier);
-    await upsertPushProvider(tx, secrets, entityId, appId, platform, { provider: SANDBOX, settings: {}, secretSettings: {}, vapidKeys: null });
+    const nothing = { provider: SANDBOX, settings: {}, secretSettings: {}, vapidKeys: null };
+    await upsertPushProvider(tx, secrets, entityId, appId, platform, nothing);
     await audit(tx, who, { action: 'delete', subjectKind: 'push_provider', subject: app_identifier, details: { platform } });
   });
   return noResult();

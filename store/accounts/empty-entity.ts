@@ -8,7 +8,8 @@ import type { Queryable } from '../core/database.ts';
 const OF_EMPTY_ENTITIES = [
   'memberships', 'invitations', 'tokens', 'service_tokens', 'systems_of_records', 'customer_attributes', 'tombstones', 'tombstone_batches',
   'audit_log', 'gdpr_receipts', 'export_deletions', 'idempotent_requests', 'connections', 'syncs', 'key_lookups',
-  'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'push_certificates', 'push_providers', 'event_definitions', 'labels',
+  'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'push_certificates', 'push_providers',
+  'event_definitions', 'labels',
   'label_targets', 'funnels', 'notify_mails',
   'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
   'data_exporters', 'export_runs', 'export_records', 'export_files',

@@ -60,7 +60,9 @@ export async function upsertPushProvider(
 }
 
 /** The secret members by their names. */
-export function openPushSecrets(secrets: Secrets, entityId: number, appId: number, { platform, sealedSecrets }: StoredPushProvider): Values {
+export function openPushSecrets(
+  secrets: Secrets, entityId: number, appId: number, { platform, sealedSecrets }: StoredPushProvider,
+): Values {
   if (sealedSecrets === null) return {};
   return JSON.parse(secrets.open(sealedSecrets, cellOf(entityId, appId, platform, 'sealed_secrets'))) as Values;
 }
