@@ -6,20 +6,21 @@ import { PUSH_PLATFORMS, type PushPlatform } from '../../domain/sends/push.ts';
 import { findWholeApp, type WholeApp } from '../../store/apps/apps.ts';
 import { findCurrentPushCertificate, openPrivateKey } from '../../store/apps/push-certificates.ts';
 import { write } from '../../store/core/database.ts';
-import { findPushProvider } from '../../store/sends/push-providers.ts';
+import {
+  findPushProvider, type OpenedPushProvider, openStoredProvider, wholePushSettings,
+} from '../../store/sends/push-providers.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import { type Route, route } from '../http/route.ts';
-import { type OpenedSettings, openStored, wholeSettings } from './push-settings.ts';
 
-type Asked = { platform: PushPlatform; stored: OpenedSettings };
+type Asked = { platform: PushPlatform; stored: OpenedPushProvider };
 
 const check = route(api.checkPush, async ({ params: { app_identifier }, body, log, keepReply, ...who }, deps) => {
   const { db, secrets, connectorCalls, limits } = deps;
   const { entityId } = who.caller;
   const app = await findWholeApp(db, secrets, entityId, app_identifier) ?? refuse(404, 'not_found', 'App not found');
   const asked = await Promise.all((body.platform === undefined ? PUSH_PLATFORMS : [body.platform]).map(async (platform) => (
-    { platform, stored: openStored(secrets, entityId, app.id, await findPushProvider(db, entityId, app.id, platform)) })));
+    { platform, stored: openStoredProvider(secrets, entityId, app.id, await findPushProvider(db, entityId, app.id, platform)) })));
   const certificate = await currentCertificate(deps, entityId, app.id);
   const secretSettings = [certificate?.pkeyPem, ...asked.map(({ stored }) => [stored.secretSettings, stored.vapidKeys?.privateKey])];
   const outcome = await connectorCalls.run({ entityId, withinMs: limits.checkMs, log, secretSettings }, ({ allow }) => (
@@ -43,12 +44,12 @@ async function findingsOf({ platform, stored }: Asked, app: WholeApp, context: P
   return platform === 'android' && app.fcmKey !== null ? [...findings, LEGACY_KEY] : findings;
 }
 
-async function ask(stored: OpenedSettings, context: PushContext): Promise<PushFinding[]> {
+async function ask(stored: OpenedPushProvider, context: PushContext): Promise<PushFinding[]> {
   const provider = findProvider(stored.provider);
   if (!provider) {
     return [{ severity: 'error', field: 'provider', message: `is ${stored.provider}, which this server has no more: choose another` }];
   }
-  const settings = provider.settings.safeParse(wholeSettings(stored));
+  const settings = provider.settings.safeParse(wholePushSettings(stored));
   // An earlier version may have taken what this one does not.
   if (!settings.success) {
     return settings.error.issues.map(({ path, message }) => ({ severity: 'error', field: path.join('.') || 'settings', message }));

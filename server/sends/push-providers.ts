@@ -2,12 +2,12 @@ import * as api from '../../api/sends/push-providers.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { lockApp } from '../../store/apps/apps.ts';
 import { type Tx, write } from '../../store/core/database.ts';
-import { findPushProvider, upsertPushProvider } from '../../store/sends/push-providers.ts';
+import { findPushProvider, openStoredProvider, SANDBOX, upsertPushProvider } from '../../store/sends/push-providers.ts';
 import { requireApp } from '../apps/find-app.ts';
 import { audit } from '../http/audit.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
-import { openStored, providerFor, readPushSettings, SANDBOX, showPushProvider } from './push-settings.ts';
+import { providerFor, readPushSettings, showPushProvider } from './push-settings.ts';
 
 const viewProvider = route(api.viewPushProvider, async ({ params: { app_identifier, platform }, caller: { entityId } }, { db }) => {
   const app = await requireApp(db, entityId, app_identifier);
@@ -20,7 +20,7 @@ const setProvider = route(api.updatePushProvider, async ({ params: { app_identif
   return write(db, async (tx) => {
     const appId = await holdApp(tx, entityId, app_identifier);
     const before = await findPushProvider(tx, entityId, appId, platform);
-    const stored = openStored(secrets, entityId, appId, before);
+    const stored = openStoredProvider(secrets, entityId, appId, before);
     const { changed, ...after } = readPushSettings(provider, body.settings, stored);
     await upsertPushProvider(tx, secrets, entityId, appId, platform, after);
     const details = { platform, provider: provider.name, ...changed.length > 0 ? { settings: changed.join(' ') } : {} };

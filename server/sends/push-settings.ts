@@ -7,14 +7,11 @@ import { webPush } from '../../connectors/web-push/web-push.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
 import { sayUnknown } from '../../domain/core/say-unknown.ts';
 import type { PushPlatform } from '../../domain/sends/push.ts';
-import type { Secrets } from '../../store/core/secrets.ts';
 import {
-  openPushSecrets, openVapidKeys, type StoredPushProvider, type StoredVapidKeys,
+  type OpenedPushProvider, SANDBOX, type StoredPushProvider, type StoredVapidKeys, vapidMembers, wholePushSettings,
 } from '../../store/sends/push-providers.ts';
 import type { SettingValues, SplitSettings } from '../../store/syncs/connections.ts';
 import { changedMembers, isLeftOut, readSettings, refuseSecretsElsewhere } from '../syncs/connection-settings.ts';
-
-export const SANDBOX = 'sandbox';
 
 /** The provider of a name that a caller gives for a platform. */
 export function providerFor(platform: PushPlatform, name: string): AnyPushProvider {
@@ -25,27 +22,10 @@ export function providerFor(platform: PushPlatform, name: string): AnyPushProvid
   return found;
 }
 
-/** What is stored for a platform, opened. */
-export type OpenedSettings = SplitSettings & { provider: string; vapidKeys: StoredVapidKeys | null };
-
-export function openStored(secrets: Secrets, entityId: number, appId: number, stored: StoredPushProvider | null): OpenedSettings {
-  if (stored === null) return { provider: SANDBOX, settings: {}, secretSettings: {}, vapidKeys: null };
-  const { provider, settings } = stored;
-  return {
-    provider, settings, secretSettings: openPushSecrets(secrets, entityId, appId, stored),
-    vapidKeys: openVapidKeys(secrets, entityId, appId, stored),
-  };
-}
-
-/** All members, as the provider's own schema takes them. */
-export function wholeSettings({ provider, settings, secretSettings, vapidKeys }: OpenedSettings): SettingValues {
-  return { ...settings, ...secretSettings, ...provider === webPush.name && vapidKeys ? vapidMembers(vapidKeys) : {} };
-}
-
 /** Settings as a caller gives them, and the names of the members that change. Secrets that are left out stay. */
 export function readPushSettings(
-  provider: AnyPushProvider, given: SettingValues, before: OpenedSettings,
-): OpenedSettings & { changed: string[] } {
+  provider: AnyPushProvider, given: SettingValues, before: OpenedPushProvider,
+): OpenedPushProvider & { changed: string[] } {
   const isSame = before.provider === provider.name;
   const kept: SplitSettings = isSame ? before : { settings: {}, secretSettings: {} };
   if (provider.name === webPush.name) return readWebPush(provider, given, before);
@@ -56,20 +36,18 @@ export function readPushSettings(
 }
 
 /** Millrace makes the pair at first use, keeps it from then on, and takes one that browsers have subscribed to elsewhere. */
-function readWebPush(provider: AnyPushProvider, given: SettingValues, before: OpenedSettings): OpenedSettings & { changed: string[] } {
+function readWebPush(
+  provider: AnyPushProvider, given: SettingValues, before: OpenedPushProvider,
+): OpenedPushProvider & { changed: string[] } {
   const { vapid_public_key: publicKey, vapid_private_key: privateKey } = given;
   const isOwn = isLeftOut(privateKey) && (publicKey === undefined || publicKey === before.vapidKeys?.publicKey);
   const keys = isOwn ? vapidMembers(before.vapidKeys ?? madeKeys()) : {};
   const { settings: { vapid_public_key: shown, ...settings }, secretSettings } = readSettings(provider, { ...given, ...keys });
   const vapidKeys = { publicKey: shown as string, privateKey: secretSettings['vapid_private_key'] as string };
-  const [old, now] = [wholeSettings(before), { ...settings, ...vapidMembers(vapidKeys) }]
+  const [old, now] = [wholePushSettings(before), { ...settings, ...vapidMembers(vapidKeys) }]
     .map((values) => ({ settings: values, secretSettings: {} }));
   const changed = changedMembers(before.provider === provider.name ? old! : { settings: {}, secretSettings: {} }, now!);
   return { provider: provider.name, settings, secretSettings: {}, vapidKeys, changed };
-}
-
-function vapidMembers({ publicKey, privateKey }: StoredVapidKeys): SettingValues {
-  return { vapid_public_key: publicKey, vapid_private_key: privateKey };
 }
 
 function madeKeys(): StoredVapidKeys {

@@ -114,6 +114,18 @@ describe('a message by Web Push', () => {
     await open.close();
   });
 
+  it('takes the place of an earlier one with the same key that still waits for the browser', async () => {
+    const open = openWebPush();
+    const topics = [];
+    for (const collapseKey of ['Ihre Bestellungen für heute, und mehr', 'Ihre Bestellungen für heute, und mehr', 'other']) {
+      await open.send(to(server.subscribe('browser')), pushMessage({ collapseKey }));
+      topics.push(server.got.at(-1)!.headers['topic']);
+    }
+    expect(topics).toEqual([expect.stringMatching(/^[\w-]{32}$/), topics[0], expect.stringMatching(/^[\w-]{32}$/)]);
+    expect(topics[2]).not.toBe(topics[0]);
+    await open.close();
+  });
+
   it('is signed once for the messages of half a day', async () => {
     let now = Date.now();
     const open = openWebPush({}, { now: () => now });

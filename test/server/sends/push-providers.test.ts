@@ -4,7 +4,7 @@ import { newVapidKeys } from '../../../connectors/web-push/vapid-keys.ts';
 import type { App } from '../../../store/apps/apps.ts';
 import { rotateDataKey } from '../../../store/core/rotate-keys.ts';
 import { openSecrets } from '../../../store/core/secrets.ts';
-import { findPushProvider, openPushSecrets, openVapidKeys } from '../../../store/sends/push-providers.ts';
+import { findPushProvider, openStoredProvider } from '../../../store/sends/push-providers.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { certificate, trust } from '../../harness/core/http-source.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
@@ -62,7 +62,8 @@ describe('what an app\'s pushes go through', () => {
     const set3 = await set('android', 'fcm', { endpoint: google.origin });
     expect(set3.result.settings).toEqual({ endpoint: google.origin, service_account: { set: true } });
     const stored = (await findPushProvider(store.db, world.entity.id, app.id, 'android'))!;
-    expect(openPushSecrets(store.secrets, world.entity.id, app.id, stored)).toEqual({ service_account: google.serviceAccount });
+    expect(openStoredProvider(store.secrets, world.entity.id, app.id, stored).secretSettings)
+      .toEqual({ service_account: google.serviceAccount });
     const row = await rowOf('android');
     expect(row).not.toMatch(/PRIVATE KEY|service_account@|firebase-adminsdk/);
     // To another address a stored key does not go.
@@ -164,7 +165,8 @@ describe('the secrets of push providers', () => {
     expect(await Promise.all(['web', 'android'].map(rowOf))).not.toEqual(before);
     const [web, android] = await Promise.all((['web', 'android'] as const).map((platform) => (
       findPushProvider(store.db, world.entity.id, app.id, platform))));
-    expect(openVapidKeys(secrets, world.entity.id, app.id, web!)?.publicKey).toBe(web!.vapidPublicKey);
-    expect(openPushSecrets(secrets, world.entity.id, app.id, android!)).toEqual({ service_account: google.serviceAccount });
+    expect(openStoredProvider(secrets, world.entity.id, app.id, web!).vapidKeys?.publicKey).toBe(web!.vapidPublicKey);
+    expect(openStoredProvider(secrets, world.entity.id, app.id, android!).secretSettings)
+      .toEqual({ service_account: google.serviceAccount });
   });
 });
