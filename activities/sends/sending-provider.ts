@@ -64,12 +64,12 @@ export class SendingProviders {
     });
     this.#kept.set(key, { fingerprint, ...opened });
     // Those who send through it still wait for its answers; it closes after them.
-    void kept?.open?.close();
+    kept?.open?.close().catch(() => {});
     return opened.provider;
   }
 
   #closeAll(): void {
-    for (const { open } of this.#kept.values()) void open?.close();
+    for (const { open } of this.#kept.values()) open?.close().catch(() => {});
     this.#kept.clear();
   }
 }
