@@ -1,4 +1,5 @@
 import { accountMailSteps } from './accounts/account-mails.ts';
+import { refreshSegmentsSteps } from './analytics/refresh-segments.ts';
 import { heartbeating } from './core/heartbeat.ts';
 import type { Dependencies } from './dependencies.ts';
 import { exportDailySteps } from './exports/export-daily.ts';
@@ -19,7 +20,7 @@ import { syncTickSteps } from './syncs/sync-tick.ts';
 export function allSteps(deps: Dependencies) {
   return {
     ...importAttributesSteps(deps), ...feedAttributesSteps(deps), ...runSyncSteps(deps), ...syncTickSteps(deps),
-    ...sendTransactionalSteps(deps), ...aggregateReportsSteps(deps),
+    ...refreshSegmentsSteps(deps), ...sendTransactionalSteps(deps), ...aggregateReportsSteps(deps),
     ...buildFileSteps(deps), ...exportDailySteps(deps), ...exportTickSteps(deps), ...gdprAccessSteps(deps), ...gdprDeleteSteps(deps),
     ...heartbeatingEach(sweepSteps(deps)), ...heartbeatingEach(gdprSweepSteps(deps)),
     ...heartbeatingEach(accountMailSteps(deps)),

@@ -22,6 +22,7 @@ const MINUTE_MS = 60_000;
 /** Whatever a batch writes. */
 const TABLES = [
   'events', 'event_messages', 'sessions', 'session_heads', 'devices', 'device_users', 'event_definitions', 'ingested_batches',
+  'tracked_counts',
 ];
 
 const EVENTS: Record<Size, number> = { quick: 20_000, full: 200_000 };

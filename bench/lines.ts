@@ -7,10 +7,12 @@ import { csvImport, smallImport } from './imports.ts';
 import { ingestion } from './ingestion.ts';
 import type { Line } from './line.ts';
 import { profiles } from './profiles.ts';
+import { segment } from './segment.ts';
 import { push } from './push.ts';
 import { transactionalSend } from './sends.ts';
 import { singerCsv } from './singer.ts';
 import { warmStart } from './start.ts';
+import { eventFiles, eventPages } from './read-events.ts';
 import { postgresSync } from './syncs.ts';
 
 /** In the order in which they are measured, by one service that lives through all of them, as a user's does. */
@@ -27,6 +29,9 @@ export const LINES: readonly Line[] = [
   dailyExport,
   erasure,
   funnel,
+  eventPages,
+  eventFiles,    // the same events
+  segment,
   push,
   transactionalSend,
   profiles,      // last: it empties the tables of the imports

@@ -104,7 +104,9 @@ async function openBare({ origin, serviceAccount }: FcmProcess, messages: readon
     ':method': 'POST', ':path': `/v1/projects/${serviceAccount['project_id']}/messages:send`, 'content-type': 'application/json',
     'authorization': `Bearer ${found.token}`,
   };
-  return { session, headers, bodies: messages.map((message, index) => JSON.stringify({ message: fcmMessage(message, 'android', tokenOf(index), Date.now()) })) };
+  const bodies = messages.map((message, index) => (
+    JSON.stringify({ message: fcmMessage(message, 'android', tokenOf(index), Date.now()) })));
+  return { session, headers, bodies };
 }
 
 function postAll({ session, headers, bodies }: Bare): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import { wakeSegments } from '../activities/analytics/wake-segments.ts';
 import { wakeFeed } from '../activities/feed/wake-feed.ts';
 import { tellHoldsChanged } from '../activities/gdpr/tell-holds-changed.ts';
 import { followExporter, followSchedule } from '../activities/jobs/follow-schedule.ts';
@@ -14,6 +15,7 @@ export function flowsOver({ db, temporal }: { db: Database; temporal: Client }, 
     startJob: (kind, ref) => within(() => startJob(temporal, kind, ref)),
     cancelSend: (ref) => within(() => cancelSend(temporal, ref)),
     wakeFeed: (entityId) => within(() => wakeFeed(temporal, entityId)),
+    wakeSegments: (entityId) => within(() => wakeSegments(temporal, entityId)),
     tellHoldsChanged: (requests) => within(() => tellHoldsChanged(temporal, requests)),
     followExporter: (exporter) => within(() => followExporter({ db, temporal }, exporter)),
     followSchedule: (sync) => within(() => followSchedule({ db, temporal }, sync)),

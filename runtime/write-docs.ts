@@ -1,9 +1,12 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { commandLinePage } from '../cli/command-line-page.ts';
 import { rightsPage } from '../server/accounts/rights-page.ts';
+import { withFileColumns } from '../server/files/file-columns.ts';
 import { routes } from '../server/routes.ts';
 
 /** Writes the pages of the documentation that are made from the code. */
 await writeFile(join(import.meta.dirname, '..', 'docs', 'rights.md'), rightsPage(routes));
 await writeFile(join(import.meta.dirname, '..', 'docs', 'command-line.md'), commandLinePage());
+const files = join(import.meta.dirname, '..', 'docs', 'files.md');
+await writeFile(files, withFileColumns(await readFile(files, 'utf8')));

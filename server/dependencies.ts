@@ -114,6 +114,7 @@ export type ServerDependencies = {
   flows: {
     startJob(kind: JobKind, ref: JobRef): Promise<void>;
     wakeFeed(entityId: number): Promise<void>;
+    wakeSegments(entityId: number): Promise<void>;
     cancelSend(ref: JobRef): Promise<void>;
     followSchedule(sync: Sync): Promise<void>;
     /** Of these requests, by their identifiers. */

@@ -11,6 +11,8 @@ import { crashRoutes } from './analytics/crashes.ts';
 import { eventAnalyticsRoutes } from './analytics/event-analytics.ts';
 import { funnelStatsRoutes } from './analytics/funnel-stats.ts';
 import { funnelRoutes } from './analytics/funnels.ts';
+import { segmentPeopleRoutes } from './analytics/segment-people.ts';
+import { segmentRoutes } from './analytics/segments.ts';
 import { trackedListRoutes } from './analytics/tracked-lists.ts';
 import { apiKeyRoutes } from './apps/api-keys.ts';
 import { appGroupRoutes } from './apps/app-groups.ts';
@@ -76,7 +78,8 @@ export const routes: readonly Route[] = [
   ...pushCertificateRoutes, ...pushProviderRoutes, ...pushCheckRoutes, ...labelRoutes, ...eventDefinitionRoutes,
   ...walletSettingsRoutes, ...legalTextRoutes, ...dataCategoryRoutes, ...recipientRoutes, ...purposeRoutes,
   ...trackingRoutes, ...trackingPrivacyRoutes, ...ingestionRoutes,
-  ...trackedListRoutes, ...funnelRoutes, ...funnelStatsRoutes, ...eventAnalyticsRoutes, ...crashRoutes, ...campaignRoutes,
+  ...trackedListRoutes, ...funnelRoutes, ...funnelStatsRoutes, ...segmentRoutes, ...segmentPeopleRoutes,
+  ...eventAnalyticsRoutes, ...crashRoutes, ...campaignRoutes,
   ...trackedFileRoutes, ...usageFileRoutes, ...profileFileRoutes, ...downloadFileRoutes,
   ...transactionalRoutes, ...deviceMessageRoutes,
   ...gdprRoutes, ...gdprDownloadRoutes, ...gdprReceiptRoutes, ...gdprHoldRoutes,

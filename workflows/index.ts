@@ -6,6 +6,7 @@ export { feedAttributes } from './feed-attributes.ts';
 export { gdprAccess } from './gdpr-access.ts';
 export { gdprDelete } from './gdpr-delete.ts';
 export { importAttributes } from './import-attributes.ts';
+export { refreshSegments } from './refresh-segments.ts';
 export { runSync } from './run-sync.ts';
 export { sendTransactional } from './send-transactional.ts';
 export { sweep } from './sweep.ts';

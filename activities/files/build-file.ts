@@ -53,7 +53,8 @@ async function writeFile(deps: Dependencies, claim: JobClaim): Promise<void> {
     boundary('file: key noted');
     const source = fileSources[job.kind] as FileSource<unknown>;
     const counted = countRows(db, claim, source.rows(db, claim.entityId, job.query));
-    const { sizeBytes } = await files.put(key, writerOf(job.format, source)(source.columns(job.query), counted.batches, scratch));
+    const columns = source.columnsOf?.(job.query) ?? source.columns;
+    const { sizeBytes } = await files.put(key, writerOf(job.format, source)(columns, counted.batches, scratch));
     boundary('file: written');
     await end(deps, claim, key, (tx) => finishFile(tx, job, sizeBytes, counted.rows()));
   } catch (error) {

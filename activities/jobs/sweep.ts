@@ -9,13 +9,15 @@ import { deleteFileJob, isFileOfJob, listExpiredFiles } from '../../store/files/
 import { isArchiveNamed } from '../../store/gdpr/archives-across-entities.ts';
 import { listRunningJobs, listUnclaimedJobs, resetJob } from '../../store/jobs/jobs-across-entities.ts';
 import {
-  deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteOldChanges, deleteOldExportRuns, deleteOldFeedRequests,
-  deleteOldRequests, deleteOldSyncRuns, deleteRemains, isFileOfImport, listEntitiesWithPendingCustomers,
-  listExpiredImports, listWaitingFeeds,
+  deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteMembersOfDeleted, deleteOldChanges, deleteOldExportRuns,
+  deleteOldFeedRequests, deleteOldRequests, deleteOldSyncRuns, deleteRemains, isFileOfImport, listEntitiesWithDueSegments,
+  listEntitiesWithPendingCustomers, listExpiredImports, listWaitingFeeds,
 } from '../../store/jobs/retention-across-entities.ts';
 import { listEntitiesToCount } from '../../store/sends/report-rollups-across-entities.ts';
 import { ensurePartitionsAhead } from '../../store/tracking/event-partitions.ts';
 import { keepRetention } from '../../store/tracking/event-retention.ts';
+import { foldTrackedCounts } from '../../store/tracking/fold-tracked-counts.ts';
+import { wakeSegments } from '../analytics/wake-segments.ts';
 import { atMostEach } from '../core/at-most-each.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { wakeFeed } from '../feed/wake-feed.ts';
@@ -32,7 +34,7 @@ const PENDING_SECONDS = 30;
 /** A pinned file gets its row within the same request; no request lasts this long. */
 const ORPHANED_AFTER_MS = 24 * 3_600_000;
 
-/** So long one sweep deletes what SDKs sent; the next goes on. Others wait to be started meanwhile. */
+/** So long one sweep folds counts, and deletes what SDKs sent; the next goes on. Others wait to be started meanwhile. */
 const RETENTION_MS = 5_000;
 
 export type SweepSteps = ReturnType<typeof sweepSteps>;
@@ -58,7 +60,7 @@ export const sweepSteps = (
     }
   },
 
-  /** Starts what was accepted and never began, and feeds whose inbox nobody empties. Requests of people: activities/gdpr/sweep.ts. */
+  /** Starts what was accepted and never began, feeds whose inbox nobody empties, due refreshes of segments. Of people: gdpr/sweep.ts. */
   async startUnclaimed(): Promise<void> {
     for (const kind of ['import', 'sync', 'export', 'file', 'send'] as const) {
       for (const ref of await listUnclaimedJobs(db, kind, GRACE_SECONDS)) {
@@ -67,6 +69,7 @@ export const sweepSteps = (
       }
     }
     for (const entityId of await listWaitingFeeds(db, GRACE_SECONDS)) await wakeFeed(temporal, entityId);
+    for (const entityId of await listEntitiesWithDueSegments(db, GRACE_SECONDS)) await wakeSegments(temporal, entityId);
     for (const entityId of await listEntitiesToCount(db)) await startReports(temporal, entityId);
   },
 
@@ -89,6 +92,7 @@ export const sweepSteps = (
     await files.deleteUnfinished(new Date());
     await deleteDryRunRemains(db);
     await deleteRemains(db);
+    await deleteMembersOfDeleted(db);
     await deleteExpiredTokens(db);
     await deleteOldAttempts(db);
     await deleteExpiredAccountLinks(db);
@@ -99,16 +103,22 @@ export const sweepSteps = (
     await deleteOldChanges(db);
   },
 
-  /** Makes the partitions of the months to come, and lets go of what SDKs sent when its time is over. */
+  /** Makes the partitions of the months to come, folds the counts of days, and deletes what SDKs sent when its time is over. */
   async keepEvents(): Promise<void> {
     await ensurePartitionsAhead(db, new Date());
-    const until = performance.now() + RETENTION_MS;
-    await keepRetention(db, new Date(), () => {
-      boundary('sweep: between deletions of events');
-      return performance.now() < until;
-    });
+    await foldTrackedCounts(db, timeLeft(() => boundary('sweep: between folds of counts')));
+    await keepRetention(db, new Date(), timeLeft(() => boundary('sweep: between deletions of events')));
   },
 });
+
+/** Whether RETENTION_MS from now are not over yet; each time it is asked, `pass` is called first. */
+function timeLeft(pass: () => void): () => boolean {
+  const until = performance.now() + RETENTION_MS;
+  return () => {
+    pass();
+    return performance.now() < until;
+  };
+}
 
 type Cleared = Pick<Dependencies, 'db' | 'files' | 'boundary'>;
 

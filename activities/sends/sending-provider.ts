@@ -1,10 +1,9 @@
 import { findPushProvider as findKnownProvider } from '../../connectors/push/catalog.ts';
 import type { OpenPushProvider, PushContext } from '../../connectors/push/contract.ts';
-import { wholeSettings } from '../../connectors/push/whole-settings.ts';
 import type { PushMessage, PushOutcome, PushPlatform, PushTarget } from '../../domain/sends/push.ts';
 import { findCurrentPushCertificate, openPrivateKey } from '../../store/apps/push-certificates.ts';
 import type { Queryable } from '../../store/core/database.ts';
-import { findPushProvider, openPushProvider } from '../../store/sends/push-providers.ts';
+import { findPushProvider, type OpenedPushProvider, openStoredProvider, wholePushSettings } from '../../store/sends/push-providers.ts';
 import type { SendingApp } from '../../store/sends/send-targets.ts';
 import type { Dependencies } from '../dependencies.ts';
 
@@ -56,7 +55,7 @@ export class SendingProviders {
     const kept = this.#kept.get(key);
     if (kept?.fingerprint === fingerprint) return kept.provider;
     const { secrets, outside } = this.#deps;
-    const opened = openProvider(openPushProvider(secrets, entityId, app.id, stored), {
+    const opened = openProvider(openStoredProvider(secrets, entityId, app.id, stored), {
       platform, allow: outside.allow, now: Date.now,
       app: {
         packageName: app.packageName,
@@ -65,21 +64,21 @@ export class SendingProviders {
     });
     this.#kept.set(key, { fingerprint, ...opened });
     // Those who send through it still wait for its answers; it closes after them.
-    void kept?.open?.close();
+    kept?.open?.close().catch(() => {});
     return opened.provider;
   }
 
   #closeAll(): void {
-    for (const { open } of this.#kept.values()) void open?.close();
+    for (const { open } of this.#kept.values()) open?.close().catch(() => {});
     this.#kept.clear();
   }
 }
 
 function openProvider(
-  stored: ReturnType<typeof openPushProvider>, context: PushContext,
+  stored: OpenedPushProvider, context: PushContext,
 ): { provider: SendingProvider; open: OpenPushProvider | null } {
   const known = findKnownProvider(stored.provider);
-  const settings = known?.settings.safeParse(wholeSettings(stored));
+  const settings = known?.settings.safeParse(wholePushSettings(stored));
   // Of an earlier version: push_check says what is wrong.
   if (!known || !settings?.success) return { provider: refusing(stored.provider), open: null };
   const open = known.open(settings.data, context);

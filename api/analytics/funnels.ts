@@ -21,7 +21,7 @@ const MatchName = z.object({
 }).meta({ id: 'MatchName' });
 
 const detailValue = z.union([z.string(), z.number(), z.boolean(), z.null()], { error: 'must be a text, a number, true, false or null' });
-const DetailPairs = z.record(z.string(), detailValue)
+export const DetailPairs = z.record(z.string(), detailValue)
   .refine((pairs) => Object.keys(pairs).length <= MAX_PAIRS, `must have at most ${MAX_PAIRS} members`)
   .describe('Members of the event\'s detail with the values they must have; all must match');
 

@@ -35,6 +35,8 @@ const listQuery = {
 const filter = commaList.pipe(z.array(z.string().refine(isStorable, 'must not hold NUL or half a surrogate pair')))
   .transform((values) => (values.length === 0 ? undefined : values)).optional();
 
+const ofSegments = filter.describe('Comma-separated; those of people who are in one of these segments of any app');
+
 const eventQuery = {
   ...listQuery,
   fields: fieldsOf('events'),
@@ -75,9 +77,15 @@ export const Location = z.object({
 const flag = z.boolean().nullable();
 const count = z.int();
 
+const SegmentOfDevice = z.object({
+  segment_id: z.string(),
+  name: z.string().optional().describe('Only if you ask for segments:name'),
+  description: text.optional().describe('Only if you ask for segments:description'),
+}).meta({ id: 'SegmentOfDevice' });
+
 export const Device = z.object({
   device_id: z.string(), application_id: z.string(), current_user_id: text, users: z.array(z.object({ user_id: z.string() })),
-  last_user_id: text, segments: z.array(z.object({ segment_id: z.string() })), opt_in: flag, opt_out: flag, uninstalled: flag,
+  last_user_id: text, segments: z.array(SegmentOfDevice), opt_in: flag, opt_out: flag, uninstalled: flag,
   number_of_sessions: count, number_of_sessions_30d: count, total_session_duration: count.describe('Seconds in the foreground'),
   total_session_duration_30d: count, last_city: text, country_code: text, language_code: text, app_version: text, os_version: text,
   sdk_version: text, device_model: text, device_type: text, last_location_latitude: z.number().nullable(),
@@ -97,7 +105,7 @@ export const listEvents = operation({
   summary: 'List the events of an app, oldest first',
   audits: ['read app', 'read customer'],
   params: ofApp,
-  query: z.object({ ...eventQuery, device_ids: filter, user_ids: filter, segment_ids: filter }),
+  query: z.object({ ...eventQuery, device_ids: filter, user_ids: filter, segment_ids: ofSegments }),
 });
 
 export const listDeviceEvents = operation({
@@ -117,7 +125,10 @@ export const listUserEvents = operation({
   summary: 'List the events of a user in all apps, oldest first',
   audits: 'read customer',
   params: z.object({ user_id: customerId }),
-  query: z.object({ ...eventQuery, device_ids: filter, application_ids: filter }),
+  query: z.object({
+    ...eventQuery, device_ids: filter, application_ids: filter,
+    aliases: queryFlag.optional().describe('Also the events of ids that an app has made this user (aliases), in that app'),
+  }),
 });
 
 export const listSessions = operation({
@@ -154,8 +165,10 @@ export const listLocations = operation({
 });
 
 const DEVICES = { ...SHARED, tag: 'Devices' } as const;
-const deviceFields = fieldsOf('devices').describe('Comma-separated; by default all. Also users:user_id and segments:segment_id, '
-  + 'segments:name, segments:description');
+const deviceFields = fieldsOf('devices').describe('Comma-separated; by default all. segments has the id of each segment; '
+  + 'segments:name and segments:description add these. Also users:user_id and segments:segment_id');
+const updatedSince = isoDateOrDatetime.optional()
+  .describe('Only devices that changed from then on; a date alone is its midnight in UTC');
 
 export const listDevices = operation({
   ...DEVICES,
@@ -165,9 +178,19 @@ export const listDevices = operation({
   audits: ['read app', 'read customer'],
   params: ofApp,
   query: z.object({
-    ...paged, fields: deviceFields, current_user_ids: filter, device_ids: filter, segment_ids: filter,
-    updated_since: isoDateOrDatetime.optional().describe('Only devices that changed from then on; a date alone is its midnight in UTC'),
+    ...paged, fields: deviceFields, current_user_ids: filter, device_ids: filter, segment_ids: ofSegments, updated_since: updatedSince,
   }),
+  result: pageOf(Device),
+});
+
+export const listSegmentDevices = operation({
+  ...DEVICES,
+  id: 'listSegmentDevices',
+  path: '/api/segments/:segment_identifier/devices',
+  summary: 'List the devices of a segment\'s people in its app, by person',
+  audits: ['read segment', 'read customer'],
+  params: z.object({ segment_identifier: identifier }),
+  query: z.object({ ...paged, fields: deviceFields, current_user_ids: filter, updated_since: updatedSince }),
   result: pageOf(Device),
 });
 

@@ -1,4 +1,4 @@
-import { listDevices, listEvents, listLocations, listSessions } from '../analytics/tracked-lists.ts';
+import { listDevices, listEvents, listLocations, listSegmentDevices, listSessions } from '../analytics/tracked-lists.ts';
 import { fileExport } from './file-exports.ts';
 
 const SHARED = { tag: 'File exports', right: 'usage_analytics_view', audits: ['export app', 'export customer'] } as const;
@@ -19,6 +19,12 @@ export const [exportSessions, exportSessionsAs] = fileExport({
 export const [exportDevices, exportDevicesAs] = fileExport({
   ...SHARED, id: 'exportDevices', path: '/api/apps/:app_identifier/devices_export', summary: 'Export the devices of an app',
   params: listDevices.params!, query: listDevices.query!.omit(PAGED),
+});
+
+export const [exportSegmentDevices, exportSegmentDevicesAs] = fileExport({
+  ...SHARED, id: 'exportSegmentDevices', path: '/api/segments/:segment_identifier/devices_export',
+  summary: 'Export the devices of a segment', audits: ['export segment', 'export customer'],
+  params: listSegmentDevices.params!, query: listSegmentDevices.query!.omit(PAGED),
 });
 
 export const [exportLocations, exportLocationsAs] = fileExport({

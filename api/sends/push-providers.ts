@@ -48,8 +48,8 @@ export const updatePushProvider = operation({
   method: 'PUT',
   path: ONE,
   summary: 'Choose what an app\'s pushes to a platform go through',
-  description: 'Replaces the settings; secrets that are left out, or sent as { "set": true }, stay, and null takes one away. Nothing is sent: '
-    + 'POST /api/apps/<app_identifier>/push_check says what is wrong.',
+  description: 'Replaces the settings. Secrets that are left out, or sent as { "set": true }, stay; null takes one away. '
+    + 'Nothing is sent: POST /api/apps/<app_identifier>/push_check says what is wrong.',
   audits: 'update push_provider',
   params,
   body: z.object({

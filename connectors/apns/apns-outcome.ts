@@ -6,7 +6,7 @@ import type { PostResult } from '../push/http2-session.ts';
 export type ApnsAnswer = Extract<PostResult, { kind: 'answer' }>;
 
 /** `timestamp`: since when, in milliseconds, the token is no longer valid. */
-const ErrorBody = z.object({ reason: z.string(), timestamp: z.number().optional().catch(undefined) });
+const ErrorBody = z.object({ reason: z.string().regex(/^[A-Za-z]{1,64}$/), timestamp: z.number().optional().catch(undefined) });
 
 /** Apple's own words for each reason (Apple: Handling notification responses from APNs), where ours don't say it better. */
 const WORDS: Record<string, string> = {

@@ -5,7 +5,7 @@ import { refineBy } from '../core/refine-by.ts';
 import { BackOff } from '../push/back-off.ts';
 import { type OpenPushProvider, type PushContext, type PushFinding, pushProvider } from '../push/contract.ts';
 import { endpointSetting } from '../push/endpoint-setting.ts';
-import { type Http2Client, http2Client } from '../push/http2-client.ts';
+import { Http2Client } from '../push/http2-client.ts';
 import type { PostResult } from '../push/http2-session.ts';
 import { apnsOutcome, reasonOf, sayReason } from './apns-outcome.ts';
 import { checkCertificate } from './check-certificate.ts';
@@ -19,7 +19,8 @@ const ApnsSettings = z.object({
     .describe('A key for APNs (.p8), as text; without one, the app\'s current push certificate is used'),
   key_id: appleId('key_id').describe('The id of the key'),
   team_id: appleId('team_id').describe('The id of the team that the key belongs to'),
-  topic: harmless(z.string({ error: 'topic must be a text' }).regex(/^[\w.-]{1,255}$/, 'topic must be a bundle id, such as com.example.shop')).optional()
+  topic: harmless(z.string({ error: 'topic must be a text' })
+    .regex(/^[\w.-]{1,255}$/, 'topic must be a bundle id, such as com.example.shop')).optional()
     .describe('The bundle id; by default the app\'s package name'),
   environment: harmless(z.enum(['production', 'sandbox'], { error: 'environment must be production or sandbox' })).default('production')
     .describe('sandbox: for builds from Xcode'),
@@ -67,7 +68,7 @@ class OpenApns implements OpenPushProvider {
     this.#key = key === undefined ? null : { key, key_id, team_id };
     this.#backOff = new BackOff(context.now);
     const shown = this.#key || !certificate ? undefined : { cert: certificate.x509Pem, key: certificate.pkeyPem };
-    this.#client = http2Client(new URL(endpoint), context, shown);
+    this.#client = new Http2Client(new URL(endpoint), context, shown);
   }
 
   async send({ token = '' }: PushTarget, message: PushMessage): Promise<PushOutcome> {
@@ -89,8 +90,10 @@ class OpenApns implements OpenPushProvider {
     const { certificate } = this.#context.app;
     const { environment } = this.#settings;
     if (this.#hasNoCredentials) {
-      return [{ severity: 'error', field: 'push_certificates', message: 'hold none that is not revoked, and no key is set: add a certificate, or set '
-        + 'key, key_id and team_id' }];
+      return [{
+        severity: 'error', field: 'push_certificates', message: 'hold none that is not revoked, and no key is set: add a certificate, or '
+          + 'set key, key_id and team_id',
+      }];
     }
     const found = this.#key ? [] : checkCertificate(certificate!.x509Pem, { topic: this.#topic, environment, now: this.#context.now() });
     if (found.some(({ severity }) => severity === 'error')) return found;

@@ -18,14 +18,16 @@ export function checkCertificate(
   const [from, until] = [certificate.validFromDate, certificate.validToDate];
   const field = 'push_certificates';
   if (until.getTime() <= now) {
-    return [{ severity: 'error', field, message: `hold a current certificate that expired on ${until.toISOString()}: add a new one, and revoke it` }];
+    const message = `hold a current certificate that expired on ${until.toISOString()}: add a new one, and revoke it`;
+    return [{ severity: 'error', field, message }];
   }
   const findings: PushFinding[] = [];
   if (from.getTime() > now) {
     findings.push({ severity: 'error', field, message: `hold a current certificate that is not valid before ${from.toISOString()}` });
   }
   if (until.getTime() < now + SOON_MS) {
-    findings.push({ severity: 'warning', field, message: `hold a current certificate that expires on ${until.toISOString()}: renew it before` });
+    const message = `hold a current certificate that expires on ${until.toISOString()}: renew it before`;
+    findings.push({ severity: 'warning', field, message });
   }
   const uid = certificate.subject.split('\n').find((name) => name.startsWith('UID='))?.slice('UID='.length);
   if (uid !== undefined && topic !== uid && !topic.startsWith(`${uid}.`)) {
@@ -34,7 +36,8 @@ export function checkCertificate(
   const isFor = (which: ApnsEnvironment) => certificate.raw.includes(EXTENSIONS[which]);
   const other = environment === 'production' ? 'sandbox' : 'production';
   if (isFor(other) && !isFor(environment)) {
-    findings.push({ severity: 'error', field: 'environment', message: `is ${environment}, and the current push certificate is for ${other} alone` });
+    const message = `is ${environment}, and the current push certificate is for ${other} alone`;
+    findings.push({ severity: 'error', field: 'environment', message });
   }
   return findings;
 }

@@ -48,7 +48,8 @@ function sign(key: TokenKey, now: number): Promise<string> {
 }
 
 function jwtOf({ key, key_id: kid, team_id: team }: TokenKey, now: number): Promise<string> {
-  return new SignJWT().setProtectedHeader({ alg: 'ES256', kid }).setIssuer(team).setIssuedAt(Math.floor(now / 1_000)).sign(readTokenKey(key)!);
+  return new SignJWT().setProtectedHeader({ alg: 'ES256', kid }).setIssuer(team).setIssuedAt(Math.floor(now / 1_000))
+    .sign(readTokenKey(key)!);
 }
 
 function nameOf({ key, key_id: id, team_id: team }: TokenKey): string {

@@ -11,7 +11,11 @@ const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
 const ASSERTION_SECONDS = 3_600;
 /** A token is renewed so long before its end. */
 const SPARE_MS = 300_000;
+/** A key that Google refuses is not shown again for so long, whatever waits for it. */
+const REFUSED_MS = 30_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
+const CODE = /^[a-z_]{1,64}$/;
+const MAX_WORDS = 500;
 
 export type TokenResult = { token: string } | { failed: PushOutcome };
 
@@ -23,6 +27,7 @@ export class AccessToken {
   readonly #account: ServiceAccount;
   readonly #context: Pick<PushContext, 'allow' | 'lookup' | 'now'>;
   #current: { token: string; until: number } | undefined;
+  #refused: { failed: PushOutcome; until: number } | undefined;
   #underWay: Promise<TokenResult> | undefined;
 
   constructor(account: ServiceAccount, context: Pick<PushContext, 'allow' | 'lookup' | 'now'>) {
@@ -32,6 +37,7 @@ export class AccessToken {
 
   async find(): Promise<TokenResult> {
     if (this.#current && this.#current.until > this.#context.now()) return this.#current;
+    if (this.#refused && this.#refused.until > this.#context.now()) return this.#refused;
     return this.#underWay ??= this.#fetch().finally(() => { this.#underWay = undefined; });
   }
 
@@ -74,8 +80,10 @@ export class AccessToken {
     if (status === 429 || status >= 500) {
       return { failed: { kind: 'throttled', retryAfterMs: retryAfterMs(headers['retry-after'], 10_000), scope: 'provider' } };
     }
-    const code = typeof error === 'string' ? error : String(status);
-    return { failed: { kind: 'refused', code, reason: `${host} gives no access token: ${typeof words === 'string' ? words : code}` } };
+    const code = typeof error === 'string' && CODE.test(error) ? error : `HTTP_${status}`;
+    const reason = `${host} gives no access token: ${typeof words === 'string' ? words.slice(0, MAX_WORDS) : code}`;
+    this.#refused = { failed: { kind: 'refused', code, reason }, until: began + REFUSED_MS };
+    return this.#refused;
   }
 }
 

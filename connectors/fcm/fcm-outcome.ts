@@ -16,6 +16,10 @@ const ErrorBody = z.object({
 const Violations = z.object({ fieldViolations: z.array(z.object({ field: z.string() })) });
 const QuotaFailure = z.object({ violations: z.array(z.object({ subject: z.string().catch(''), description: z.string().catch('') })) });
 
+/** Nothing else gets where codes are shown: an endpoint of a user's may answer anything. */
+const CODE = /^[A-Z][A-Z\d_]{1,63}$/;
+const MAX_WORDS = 500;
+
 export type FcmFailure = { code: string; message: string; details: Record<string, unknown>[] };
 
 /** FCM's own code where it has one, else that of Google's. */
@@ -23,7 +27,8 @@ export function readFailure({ status, body }: Answer): FcmFailure {
   try {
     const { error } = ErrorBody.parse(JSON.parse(body));
     const own = error.details.find((detail) => detail['@type'].endsWith('google.firebase.fcm.v1.FcmError'))?.['errorCode'];
-    return { code: typeof own === 'string' ? own : error.status || `HTTP_${status}`, message: error.message, details: error.details };
+    const code = [own, error.status].find((each) => typeof each === 'string' && CODE.test(each)) ?? `HTTP_${status}`;
+    return { code: code as string, message: error.message.slice(0, MAX_WORDS), details: error.details };
   } catch {
     return { code: `HTTP_${status}`, message: 'without a word of its own', details: [] };
   }

@@ -7,7 +7,7 @@ import { redacted } from '../core/redacted.ts';
 import { BackOff } from '../push/back-off.ts';
 import { type OpenPushProvider, type PushContext, type PushFinding, pushProvider } from '../push/contract.ts';
 import { endpointSetting } from '../push/endpoint-setting.ts';
-import { http2Client, type Http2Client } from '../push/http2-client.ts';
+import { Http2Client } from '../push/http2-client.ts';
 import type { PostResult } from '../push/http2-session.ts';
 import { AccessToken } from './access-token.ts';
 import { fcmOutcome, readFailure } from './fcm-outcome.ts';
@@ -42,8 +42,9 @@ class OpenFcm implements OpenPushProvider {
   readonly #backOff: BackOff;
   readonly #secrets: string[];
 
-  constructor({ service_account: account, project_id: project = account.project_id, endpoint = GOOGLE }: FcmSettings, context: PushContext) {
-    this.#client = http2Client(new URL(endpoint), context);
+  constructor(settings: FcmSettings, context: PushContext) {
+    const { service_account: account, project_id: project = account.project_id, endpoint = GOOGLE } = settings;
+    this.#client = new Http2Client(new URL(endpoint), context);
     this.#accessToken = new AccessToken(account, context);
     this.#project = project;
     this.#path = `/v1/projects/${encodeURIComponent(project)}/messages:send`;
@@ -54,7 +55,7 @@ class OpenFcm implements OpenPushProvider {
 
   async send(target: PushTarget, message: PushMessage): Promise<PushOutcome> {
     if (target.token === undefined) {
-      return { kind: 'refused', code: 'SUBSCRIPTION', reason: 'FCM takes tokens: for a subscription of a browser the provider is web_push' };
+      return { kind: 'refused', code: 'SUBSCRIPTION', reason: 'FCM takes tokens: for subscriptions of browsers the provider is web_push' };
     }
     const built = fcmMessage(message, target.platform, target.token, this.#context.now());
     const bytes = fcmBytes(built);

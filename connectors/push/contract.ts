@@ -5,7 +5,7 @@ import type { FetchAllow } from '../core/fetch-allow.ts';
 
 /**
  * What every push provider is: a value that says for which platforms it sends, by which settings, and how. `docs/push-providers.md`
- * shows them to users, `catalog.ts` lists them, and every one passes the suite in `test/connectors/push/contract.ts`.
+ * shows them to users, `catalog.ts` lists them, and every one with a network passes the suite in `test/connectors/push/contract.ts`.
  */
 
 /** Like those of a connector: secret members are made by `secret`, harmless ones by `harmless`. */

@@ -2,7 +2,7 @@ import { Pool } from 'undici';
 import { guardedConnector } from '../core/guarded-connector.ts';
 import { systemLookup } from '../core/address-guard.ts';
 import { type PushContext, PUSH_LIMITS } from './contract.ts';
-import { failedBefore, type Http2Client } from './http2-client.ts';
+import { failedBefore, type PushClient } from './http2-client.ts';
 import type { Post, PostResult } from './http2-session.ts';
 
 const MAX_ANSWER_CHARS = 64 * 1024;
@@ -10,7 +10,9 @@ const MAX_ANSWER_CHARS = 64 * 1024;
 const CONNECTIONS = 16;
 
 /** For push services without HTTP/2. */
-export function http1Client(origin: URL, { allow, lookup = systemLookup, limits: given }: Pick<PushContext, 'allow' | 'lookup' | 'limits'>): Http2Client {
+export function http1Client(
+  origin: URL, { allow, lookup = systemLookup, limits: given }: Pick<PushContext, 'allow' | 'lookup' | 'limits'>,
+): PushClient {
   const limits = { ...PUSH_LIMITS, ...given };
   const pool = new Pool(origin.origin, {
     connect: guardedConnector(origin, allow, lookup, limits.connectMs), connections: CONNECTIONS, pipelining: 1,

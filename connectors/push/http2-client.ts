@@ -1,96 +1,116 @@
 import { refusalOfFailure, sourceRefusal } from '../core/source-refusal.ts';
-import { type PushContext, PUSH_LIMITS } from './contract.ts';
-import { type Post, type PostResult, Http2Session } from './http2-session.ts';
+import { PUSH_LIMITS, type PushContext, type PushLimits } from './contract.ts';
+import { Http2Session, type Post, type PostResult } from './http2-session.ts';
 import { type ClientCertificate, pushConnection } from './push-connection.ts';
 
-export type Http2Client = {
+export type PushClient = {
   /** Waits while as much is under way as the other side takes. */
   post(post: Post): Promise<PostResult>;
   /** Waits for what is under way. */
   close(): Promise<void>;
 };
 
+type Network = Pick<PushContext, 'allow' | 'lookup' | 'limits'>;
 type Waiting = { start(session: Http2Session): void; fail(error: unknown): void };
 
-/** The other side chose another protocol. */
-export const NO_HTTP2 = 'no_http2';
+/** Why there was no connection: the other side chose another protocol. */
+const NO_HTTP2 = 'no_http2';
 
 /** After a connection that could not be added to those that stand. */
 const NEXT_CONNECTION_MS = 1_000;
 
 /** Requests to one https:// origin over a few connections, each with as many at once as the other side takes. */
-export function http2Client(
-  origin: URL, context: Pick<PushContext, 'allow' | 'lookup' | 'limits'>, certificate?: ClientCertificate,
-): Http2Client {
-  const limits = { ...PUSH_LIMITS, ...context.limits };
-  let sessions: Http2Session[] = [];
-  let isOpening = false;
-  let isClosed = false;
-  let openNoneUntil = 0;
-  const waiting: Waiting[] = [];
+export class Http2Client implements PushClient {
+  readonly #origin: URL;
+  readonly #network: Network;
+  readonly #certificate: ClientCertificate | undefined;
+  readonly #limits: PushLimits;
+  readonly #waiting: Waiting[] = [];
+  #sessions: Http2Session[] = [];
+  #isOpening = false;
+  #isClosed = false;
+  #openNoneUntil = 0;
 
-  const findRoom = () => sessions.find((session) => session.hasRoom);
+  constructor(origin: URL, network: Network, certificate?: ClientCertificate) {
+    this.#origin = origin;
+    this.#network = network;
+    this.#certificate = certificate;
+    this.#limits = { ...PUSH_LIMITS, ...network.limits };
+  }
 
-  const open = async () => {
-    isOpening = true;
+  async post(post: Post): Promise<PostResult> {
+    if (this.#isClosed) throw new Error('the provider is closed');
+    const session = this.#waiting.length === 0 ? this.#findRoom() : undefined;
+    if (session) return session.post(post);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({
+        start: (free) => { free.post(post).then(resolve, reject); },
+        fail: (error) => {
+          try {
+            resolve(failedBefore(this.#origin, error));
+          } catch (own) {
+            reject(own as Error);
+          }
+        },
+      });
+      this.#pump();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#failWaiting(sourceRefusal('source_unavailable', 'Millrace is stopping'));
+    await Promise.all(this.#sessions.map((session) => session.close()));
+  }
+
+  #findRoom(): Http2Session | undefined {
+    return this.#sessions.find((session) => session.hasRoom);
+  }
+
+  #failWaiting(error: unknown): void {
+    for (const each of this.#waiting.splice(0)) each.fail(error);
+  }
+
+  #pump(): void {
+    while (this.#waiting.length > 0) {
+      const session = this.#findRoom();
+      if (!session) break;
+      this.#waiting.shift()!.start(session);
+    }
+    if (this.#waiting.length > 0 && !this.#isOpening && !this.#isClosed) this.#openAnother();
+  }
+
+  #openAnother(): void {
+    this.#sessions = this.#sessions.filter((session) => !session.isGone);
+    const standing = this.#sessions.filter((session) => !session.isOver).length;
+    const mayOpen = standing === 0 || performance.now() >= this.#openNoneUntil;
+    if (mayOpen && standing < this.#limits.connections) void this.#open();
+  }
+
+  async #open(): Promise<void> {
+    this.#isOpening = true;
     try {
-      const socket = await pushConnection(origin, { ...context, connectMs: limits.connectMs, certificate });
+      const { allow, lookup } = this.#network;
+      const socket = await pushConnection(this.#origin, {
+        allow, lookup, connectMs: this.#limits.connectMs, certificate: this.#certificate,
+      });
       if (socket.alpnProtocol !== 'h2') {
         socket.destroy();
-        throw sourceRefusal('source_unavailable', `${origin.host} does not speak HTTP/2`, { cause: NO_HTTP2 });
+        throw sourceRefusal('source_unavailable', `${this.#origin.host} does not speak HTTP/2`, { cause: NO_HTTP2 });
       }
-      sessions.push(await Http2Session.over(socket, origin, limits, pump));
+      const session = await Http2Session.over(socket, this.#origin, this.#limits, () => this.#pump());
+      // Closed meanwhile: nobody would end it.
+      if (this.#isClosed) await session.close();
+      else this.#sessions.push(session);
     } catch (error) {
       // Others go on as long as a connection stands.
-      if (sessions.some((session) => !session.isOver)) openNoneUntil = performance.now() + NEXT_CONNECTION_MS;
-      else for (const each of waiting.splice(0)) each.fail(error);
+      if (this.#sessions.some((session) => !session.isOver)) this.#openNoneUntil = performance.now() + NEXT_CONNECTION_MS;
+      else this.#failWaiting(error);
     } finally {
-      isOpening = false;
-      pump();
+      this.#isOpening = false;
+      this.#pump();
     }
-  };
-
-  function pump(): void {
-    while (waiting.length > 0) {
-      const session = findRoom();
-      if (!session) break;
-      waiting.shift()!.start(session);
-    }
-    if (waiting.length > 0 && !isOpening && !isClosed) openAnother();
   }
-
-  function openAnother(): void {
-    sessions = sessions.filter((session) => !session.isGone);
-    const standing = sessions.filter((session) => !session.isOver).length;
-    const mayOpen = standing === 0 || performance.now() >= openNoneUntil;
-    if (mayOpen && standing < limits.connections) void open();
-  }
-
-  return {
-    async post(post) {
-      if (isClosed) throw new Error('the provider is closed');
-      const session = waiting.length === 0 ? findRoom() : undefined;
-      if (session) return session.post(post);
-      return new Promise((resolve, reject) => {
-        waiting.push({
-          start: (free) => { free.post(post).then(resolve, reject); },
-          fail: (error) => {
-            try {
-              resolve(failedBefore(origin, error));
-            } catch (own) {
-              reject(own as Error);
-            }
-          },
-        });
-        pump();
-      });
-    },
-    async close() {
-      isClosed = true;
-      for (const each of waiting.splice(0)) each.fail(sourceRefusal('source_unavailable', 'Millrace is stopping'));
-      await Promise.all(sessions.map((session) => session.close()));
-    },
-  };
 }
 
 /** What failed before a request was written. What isn't a failure of the network is ours, and thrown as it is. */

@@ -52,10 +52,12 @@ export class Http2Session {
   static async over(socket: TLSSocket, origin: URL, limits: PushLimits, onChange: () => void): Promise<Http2Session> {
     const session = connect(origin, { createConnection: () => socket, settings: { enablePush: false } });
     const opened = new Http2Session(session, origin.host, limits, onChange);
-    const timer = setTimeout(() => session.destroy(sourceRefusal('source_unavailable', `${origin.host} said nothing in time`)), limits.connectMs);
+    const tooSlow = sourceRefusal('source_unavailable', `${origin.host} took no request in time`);
+    const timer = setTimeout(() => session.destroy(tooSlow), limits.connectMs);
     try {
       await new Promise<void>((resolve, reject) => {
-        session.once('remoteSettings', () => resolve()).once('error', reject);
+        // One that takes no request would keep those that wait for it.
+        session.on('remoteSettings', () => { if (opened.#capacity > 0) resolve(); }).once('error', reject);
         session.once('close', () => reject(sourceRefusal('source_unavailable', `${origin.host} ${opened.#reason}`)));
       });
     } finally {

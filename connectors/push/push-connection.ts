@@ -1,16 +1,16 @@
 import { isIP } from 'node:net';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
-import { addressGuard, systemLookup } from '../core/address-guard.ts';
+import { addressGuard, type Lookup, systemLookup } from '../core/address-guard.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
-import type { PushContext } from './contract.ts';
+import type { FetchAllow } from '../core/fetch-allow.ts';
 
 /** A client's certificate, where the other side asks for one. */
 export type ClientCertificate = Pick<ConnectionOptions, 'cert' | 'key'>;
 
-type Way = Pick<PushContext, 'allow' | 'lookup'> & { connectMs: number; certificate?: ClientCertificate | undefined };
+type Way = { allow: FetchAllow; lookup?: Lookup | undefined; connectMs: number; certificate?: ClientCertificate | undefined };
 
 /** Port and bare host of an https:// origin. */
-export function hostAndPort(origin: URL): { host: string; port: number } {
+function hostAndPort(origin: URL): { host: string; port: number } {
   return { host: origin.hostname.replace(/^\[|\]$/g, ''), port: Number(origin.port) || 443 };
 }
 

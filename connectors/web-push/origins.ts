@@ -1,12 +1,12 @@
 import { http1Client } from '../push/http1-client.ts';
-import { http2Client, type Http2Client } from '../push/http2-client.ts';
+import { Http2Client, type PushClient } from '../push/http2-client.ts';
 import type { Post, PostResult } from '../push/http2-session.ts';
 import type { PushContext } from '../push/contract.ts';
 
 /** Devices choose them, so only so many idle ones are kept. */
 const MAX_IDLE = 32;
 
-type Origin = { client: Http2Client; isHttp1: boolean; underWay: number };
+type Origin = { client: PushClient; isHttp1: boolean; underWay: number };
 
 /** The push services that endpoints lead to: HTTP/2 where they speak it, else HTTP/1.1. */
 export class Origins {
@@ -37,7 +37,8 @@ export class Origins {
   }
 
   #use(url: URL): Origin {
-    const found = this.#origins.get(url.origin) ?? { client: http2Client(new URL(url.origin), this.#context), isHttp1: false, underWay: 0 };
+    const found = this.#origins.get(url.origin)
+      ?? { client: new Http2Client(new URL(url.origin), this.#context), isHttp1: false, underWay: 0 };
     this.#origins.delete(url.origin);
     this.#origins.set(url.origin, found);
     return found;

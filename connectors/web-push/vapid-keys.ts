@@ -13,7 +13,9 @@ export function newVapidKeys(): VapidKeys {
 }
 
 /** What is wrong with them, by the member to be named. */
-export function vapidKeysError({ vapid_public_key: publicKey, vapid_private_key: privateKey }: VapidKeys): [keyof VapidKeys, string] | undefined {
+export function vapidKeysError(
+  { vapid_public_key: publicKey, vapid_private_key: privateKey }: VapidKeys,
+): [keyof VapidKeys, string] | undefined {
   const [shown, own] = [publicKey, privateKey].map((key) => Buffer.from(key, 'base64url'));
   if (shown!.length !== PUBLIC_BYTES || shown![0] !== 4) {
     return ['vapid_public_key', `must be an uncompressed point of P-256, ${PUBLIC_BYTES} bytes in base64url`];

@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto';
 import library from 'web-push';
 import { z } from 'zod';
 import {
-  type PushMessage, type PushOutcome, type PushTarget, secretsOf, WEB_PUSH_ENCRYPTION_BYTES, WEB_PUSH_MAX_BYTES, webPushPayload, webPushTopic,
+  type PushMessage, type PushOutcome, type PushTarget, secretsOf, WEB_PUSH_ENCRYPTION_BYTES, WEB_PUSH_MAX_BYTES, webPushPayload,
   type WebPushSubscription,
 } from '../../domain/sends/push.ts';
 import { harmless, secret } from '../core/contract.ts';
@@ -67,7 +68,8 @@ class OpenWebPush implements OpenPushProvider {
     const headers = { ...sealed.headers, 'authorization': this.#authorization(url.origin), 'user-agent': 'Millrace' };
     const result = await this.#origins.post(url, { path: `${url.pathname}${url.search}`, headers, body: sealed.body });
     const outcome = result.kind === 'answer' ? webPushOutcome(result, url.host) : result;
-    return 'reason' in outcome ? { ...outcome, reason: redacted(outcome.reason, [...secretsOf(target), url.pathname]) } : outcome;
+    if (!('reason' in outcome)) return outcome;
+    return { ...outcome, reason: redacted(outcome.reason, [...secretsOf(target), url.pathname, url.search]) };
   }
 
   /** Without a subscription no service can be asked, and the settings have been read. */
@@ -96,12 +98,18 @@ function encrypted(
   try {
     const { headers, body } = library.generateRequestDetails({ endpoint, keys: { p256dh, auth } }, payload, {
       vapidDetails: null as never,          // signed once for many
-      TTL: message.ttlSeconds, urgency: message.priority, topic: webPushTopic(message),
+      TTL: message.ttlSeconds, urgency: message.priority, topic: topicOf(message),
     });
     return { headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)])), body };
   } catch {
     return null;
   }
+}
+
+/** At most 32 characters of base64url: messages of one topic replace each other while the browser is away (RFC 8030, 5.4). */
+function topicOf({ id, collapseKey }: PushMessage): string {
+  if (collapseKey === null) return id.replaceAll('-', '');
+  return createHash('sha256').update(collapseKey).digest('base64url').slice(0, 32);
 }
 
 function badSubscription(reason: string): PushOutcome {

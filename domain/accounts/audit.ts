@@ -9,7 +9,8 @@ export const AUDIT_ACTIONS = [
 
 export const SUBJECT_KINDS = [
   'session', 'system_of_record', 'customer_attribute', 'customer', 'import', 'feed_request', 'user', 'service_token', 'entity', 'audit_log',
-  'connection', 'sync', 'sync_run', 'app', 'app_group', 'api_key', 'user_token_key', 'push_certificate', 'push_provider', 'label', 'event_definition',
+  'connection', 'sync', 'sync_run', 'app', 'app_group', 'api_key', 'user_token_key', 'push_certificate', 'push_provider', 'label',
+  'event_definition',
   'data_wallet', 'legal_text', 'data_category', 'recipient', 'purpose', 'data_exporter', 'export_run',
   'gdpr_request', 'gdpr_hold', 'gdpr_receipt', 'invitation', 'password_reset', 'crash', 'segment', 'funnel', 'file', 'campaign', 'send',
 ] as const;

@@ -4,6 +4,7 @@ import { type FieldError, refuse, refuseFields } from '../core/refusal.ts';
 export type DayPeriod = { from: Date; until: Date };
 
 export const DAY_SECONDS = 86_400;
+const DAY_MS = 1_000 * DAY_SECONDS;
 /** A period has so many days at most. */
 const MAX_DAYS = 731;
 
@@ -28,12 +29,22 @@ export function readDayPeriod({ sd, ed }: { sd?: string | undefined; ed?: string
   return { from: new Date(Number(sd) * 1_000), until: new Date((Number(ed) + DAY_SECONDS) * 1_000) };
 }
 
+/**
+ * The whole UTC days between two moments, from the midnight `from` to before the midnight `until`: each null where its moment is not
+ * given. Null: there is no whole day.
+ */
+export function wholeDays(since: Date | undefined, until: Date | undefined): { from: Date | null; until: Date | null } | null {
+  const from = since ? Math.ceil(since.getTime() / DAY_MS) * DAY_MS : null;
+  const end = until ? Math.floor(until.getTime() / DAY_MS) * DAY_MS : null;
+  if (from !== null && end !== null && from >= end) return null;
+  return { from: from === null ? null : new Date(from), until: end === null ? null : new Date(end) };
+}
+
 /** The same number of days, immediately before. */
 export function periodBefore({ from, until }: DayPeriod): DayPeriod {
   return { from: new Date(2 * from.getTime() - until.getTime()), until: from };
 }
 
-const DAY_MS = 1_000 * DAY_SECONDS;
 const DEFAULT_DAYS = 6;
 
 /** The last six days, today among them: where a file of events is asked for without days (reference: Data exports, 4). */

@@ -80,6 +80,23 @@ export const APP_WORDS = {
       last_campaign_received_at: { label: 'Last message of a campaign', kind: 'day' },
     },
   },
+  segment_members: {
+    title: 'Groups that you are in',
+    topic: 'identity',
+    about: 'The company puts people into groups by what it knows of them, for example to decide who gets a message.',
+    sentences: ['You are in *{name}*[: {description}][ (*{app_name}*)]'],
+    fields: {
+      app_id: APP, app_name: APP_NAME, segment: technical('Group: its identifier here'), name: 'Group', description: 'What it is for',
+      customer_id: technical('Your user id, or the device that you are known by'),
+    },
+  },
+  segments: {
+    title: 'Groups whose rules name you',
+    topic: 'identity',
+    about: 'Rules by which people are put into groups, where a rule names you.',
+    sentences: [MATCHES],
+    fields: TEXT_MATCHES,
+  },
   device_users: {
     title: 'Who used which device',
     topic: 'identity',

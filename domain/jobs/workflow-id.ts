@@ -22,5 +22,13 @@ export const FEED_ARRIVED = 'feedArrived';
 /** The signal that holds were released: people who were held may be deleted now. */
 export const GDPR_HOLDS_CHANGED = 'holdsChanged';
 
+/** One entity, one refresh of its segments. */
+export function segmentsWorkflowId(entityId: number): string {
+  return `segments/${entityId}`;
+}
+
+/** The signal that a refresh of a segment is due. */
+export const SEGMENTS_DUE = 'segmentsDue';
+
 /** The signal that a send is to end: it need not wait for its time any more. */
 export const SEND_CANCELED = 'sendCanceled';

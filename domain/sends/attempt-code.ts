@@ -19,6 +19,3 @@ export const ATTEMPT_CODES = {
 } as const;
 
 export type AttemptCode = keyof typeof ATTEMPT_CODES;
-
-/** What a campaign's statistics count as sent. */
-export const SENT_CODE = 'PUSH_SENT' satisfies AttemptCode;

@@ -158,11 +158,6 @@ export function webPushPayload(message: PushMessage): string {
   });
 }
 
-/** How the provider is to sort the message of a browser away (RFC 8030, 5.4): 32 characters of base64url at most. */
-export function webPushTopic({ id }: PushMessage): string {
-  return id.replaceAll('-', '');
-}
-
 /** What no text may hold: whoever has it can send to the device, or knows it again. */
 export function secretsOf({ token, subscription }: PushTarget): string[] {
   return token === undefined ? Object.values(subscription) : [token];

@@ -11,9 +11,10 @@ type Say = (text: string) => void;
 const STEPS = ['Product Viewed', 'Product Added', 'Order Completed'];
 const POLL_MS = 100;
 
-/** Reads back what the app sent: how many people go from a product to an order, and all of it as a spreadsheet. */
+/** Reads back what the app sent: how many people go from a product to an order, who does not, and all of it as a spreadsheet. */
 export async function demoAnalytics({ client }: DemoServer, app: string, dataDir: string, say: Say): Promise<void> {
-  await showFunnel(client, app, say);
+  const funnel = await showFunnel(client, app, say);
+  await showSegment(client, app, funnel, say);
   const asked = { params: { app_identifier: app }, query: { skip_email: 'true' } } as const;
   const { callback } = await client.exportEvents(asked) as { callback: string };
   const folder = join(dataDir, 'files');
@@ -23,7 +24,8 @@ export async function demoAnalytics({ client }: DemoServer, app: string, dataDir
   say(`All events of the app, for a spreadsheet: ${path}`);
 }
 
-async function showFunnel(client: Client, app: string, say: Say): Promise<void> {
+/** Returns its identifier. */
+async function showFunnel(client: Client, app: string, say: Say): Promise<string> {
   const steps = STEPS.map((name) => ({ match_name: [{ app_id: app, log_type: 2 as const, log_name: name }] }));
   const { identifier } = await client.createFunnel({ body: { name: 'From a product to an order', steps } });
   const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
@@ -32,6 +34,28 @@ async function showFunnel(client: Client, app: string, say: Say): Promise<void> 
   say(table(['step', 'people', 'after'], stats.map(({ step, completions, average_duration: seconds }) =>
     [STEPS[step]!, String(completions), seconds === null ? '' : `${seconds} s`])));
   say('');
+  return identifier;
+}
+
+/** Those who leave a product behind, as a segment that campaigns can go by. */
+async function showSegment(client: Client, app: string, funnel: string, say: Say): Promise<void> {
+  const { identifier } = await client.createSegment({
+    body: {
+      name: 'Did not order', app, filters: {
+        blocks: [{ filters: [{
+          filter_on: 'funnels', funnel_identifier: funnel, step: STEPS.length - 1, outcome: 'dropped', period: { last_days: 2 },
+        }] }],
+      },
+    },
+  });
+  for (;;) {
+    const { state, failure, preview } = await client.viewSegment({ params: { identifier } });
+    if (state === 'failed') refuse(500, 'failed', `The segment has no people: ${failure}`);
+    if (state === 'active') {
+      return say(`Segment ${identifier} ("Did not order"): ${preview.people_number} people dropped out at the last step\n`);
+    }
+    await delay(POLL_MS);
+  }
 }
 
 /** By its link, as anybody who has it can. */

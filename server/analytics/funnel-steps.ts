@@ -1,6 +1,6 @@
+import { eventNameError } from '../../domain/analytics/event-names.ts';
 import { eventsOfFunnel, type FunnelExclusion, type FunnelStep } from '../../domain/analytics/funnel.ts';
 import { type FieldError, refuseFields } from '../../domain/core/refusal.ts';
-import { sayUnknown } from '../../domain/core/say-unknown.ts';
 import type { FunnelQuery } from '../../store/analytics/funnel-sql.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
 import type { Queryable } from '../../store/core/database.ts';
@@ -30,7 +30,7 @@ export async function resolveSteps(
     }
     const key = `${appId}/${logType}`;
     if (!known.has(key)) known.set(key, await listEventNames(db, entityId, appId, logType === 0 ? null : logType));
-    const message = eventError(name, known.get(key)!);
+    const message = eventNameError(name, known.get(key)!);
     if (message !== null) errors.push({ element: `${path}.log_name`, message });
   }
   refuseFields(errors.slice(0, MAX_ERRORS));
@@ -39,11 +39,3 @@ export async function resolveSteps(
 }
 
 const MAX_ERRORS = 50;
-const SHOWN_NAMES = 20;
-
-function eventError(name: string, known: readonly string[]): string | null {
-  if (known.includes(name)) return null;
-  if (known.length === 0) return 'is unknown: the app has sent no event of this log_type yet';
-  return known.length <= SHOWN_NAMES ? sayUnknown(name, [...known])
-    : `${sayUnknown(name, [...known]).replace(/\? There are .*$/s, '')}? GET /api/apps/<app>/event_definitions lists them`;
-}

@@ -7,6 +7,10 @@ const AT_ONCE = 2;
 const MAX_WAITING = 20;
 const RETRY_SECONDS = 10;
 const QUERY_CANCELED = '57014';
+const TRANSACTION_TIMEOUT = '25P04';
+const TOO_LONG: unknown[] = [QUERY_CANCELED, TRANSACTION_TIMEOUT];
+/** The database stops each of them after so long. */
+export const HEAVY_READ_MS = FUNNEL_TIMEOUT_MS;
 
 /** Bounds the reads that may look at all events of a period: whoever may ask for one could else ask for any number at once. */
 export class HeavyReads {
@@ -24,8 +28,8 @@ export class HeavyReads {
     try {
       return await read();
     } catch (error) {
-      if ((error as { code?: string }).code !== QUERY_CANCELED) throw error;
-      return refuse(503, 'too_long', `This took longer than ${FUNNEL_TIMEOUT_MS / 1_000} seconds: ask for a shorter period`);
+      if (!TOO_LONG.includes((error as { code?: string }).code)) throw error;
+      return refuse(503, 'too_long', `This took longer than ${HEAVY_READ_MS / 1_000} seconds: ask for a shorter period`);
     } finally {
       release();
     }

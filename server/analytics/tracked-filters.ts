@@ -1,14 +1,19 @@
 import { groupedSince } from '../../domain/analytics/tracked-lists.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { AuditEntry } from '../../store/accounts/audit-log.ts';
+import { listSegmentRefs, type SegmentRef } from '../../store/analytics/segment-devices.ts';
 import type { TrackedFilter } from '../../store/analytics/tracked-lists.ts';
+import type { Queryable } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 
-/** What a list was asked for, as JSON or as a file: its entries, and whose data is read: people by id, or the app's as a whole. */
+/**
+ * What a list was asked for, as JSON or as a file: its entries, and whose data is read: people by id, or the app's or the segment's as a
+ * whole.
+ */
 export type AskedEntries = {
   filter: TrackedFilter;
   isGrouped?: boolean | undefined;
-  subject: { app: string } | { users?: readonly string[] | undefined; devices?: readonly string[] | undefined };
+  subject: { app: string } | { segment: string } | { users?: readonly string[] | undefined; devices?: readonly string[] | undefined };
 };
 
 type App = { id: number; identifier: string };
@@ -31,11 +36,13 @@ export function eventFilter({ since_date: since, until_date: until, group: isGro
   };
 }
 
-export function eventsOfApp(app: App, query: EventQuery & { device_ids?: Texts; user_ids?: Texts; segment_ids?: Texts }): AskedEntries {
-  refuseSegments(query);
+export async function eventsOfApp(
+  db: Queryable, entityId: number, app: App, query: EventQuery & { device_ids?: Texts; user_ids?: Texts; segment_ids?: Texts },
+): Promise<AskedEntries> {
+  const segments = await findSegments(db, entityId, query.segment_ids);
   const { isGrouped, filter } = eventFilter(query);
   const oneOf = { ...filter.oneOf, device_id: query.device_ids, user_id: query.user_ids };
-  return { isGrouped, filter: { ...filter, appIds: [app.id], oneOf }, subject: subjectOf(app, query) };
+  return { isGrouped, filter: { ...filter, appIds: [app.id], oneOf, segments }, subject: subjectOf({ app: app.identifier }, query) };
 }
 
 export function sessionsOfApp(
@@ -45,7 +52,10 @@ export function sessionsOfApp(
   const oneOf = {
     device_id: query.device_ids, user_id: query.user_ids, app_version: query.app_versions, country: query.countries, lang: query.langs,
   };
-  return { filter: { appIds: [app.id], since: query.since_date, until: query.until_date, oneOf }, subject: subjectOf(app, query) };
+  return {
+    filter: { appIds: [app.id], since: query.since_date, until: query.until_date, oneOf },
+    subject: subjectOf({ app: app.identifier }, query),
+  };
 }
 
 export function locationsOfApp(
@@ -56,23 +66,47 @@ export function locationsOfApp(
     session_id: query.session_ids && idsOf(query.session_ids), device_id: query.device_ids, latitude: one(query.latitude),
     longitude: one(query.longitude),
   };
-  return { filter: { appIds: [app.id], since: query.since_date, until: query.until_date, oneOf }, subject: subjectOf(app, query) };
-}
-
-export function devicesOfApp(
-  app: App, query: { current_user_ids?: Texts; device_ids?: Texts; segment_ids?: Texts; updated_since?: Date | undefined },
-): AskedEntries {
-  refuseSegments(query);
-  const oneOf = { device_id: query.device_ids, current_user_id: query.current_user_ids };
   return {
-    filter: { appIds: [app.id], updatedSince: query.updated_since, oneOf },
-    subject: subjectOf(app, { user_ids: query.current_user_ids, device_ids: query.device_ids }),
+    filter: { appIds: [app.id], since: query.since_date, until: query.until_date, oneOf },
+    subject: subjectOf({ app: app.identifier }, query),
   };
 }
 
-/** There are none. */
-function refuseSegments({ segment_ids: segments }: { segment_ids?: Texts }): void {
-  if (segments) refuse(404, 'not_found', 'Couldn\'t find Segment');
+type DeviceQuery = { current_user_ids?: Texts; updated_since?: Date | undefined };
+
+export async function devicesOfApp(
+  db: Queryable, entityId: number, app: App, query: DeviceQuery & { device_ids?: Texts; segment_ids?: Texts },
+): Promise<AskedEntries> {
+  const segments = await findSegments(db, entityId, query.segment_ids);
+  const oneOf = { device_id: query.device_ids, current_user_id: query.current_user_ids };
+  return {
+    filter: { appIds: [app.id], updatedSince: query.updated_since, oneOf, segments },
+    subject: subjectOf({ app: app.identifier }, { user_ids: query.current_user_ids, device_ids: query.device_ids }),
+  };
+}
+
+export function devicesOfSegment({ id, identifier, appId }: SegmentRef, query: DeviceQuery): AskedEntries {
+  return {
+    filter: { appIds: [appId], updatedSince: query.updated_since, oneOf: { current_user_id: query.current_user_ids }, segments: [id] },
+    subject: subjectOf({ segment: identifier }, { user_ids: query.current_user_ids }),
+  };
+}
+
+export async function requireSegment(db: Queryable, entityId: number, identifier: string): Promise<SegmentRef> {
+  const [found] = await listSegmentRefs(db, entityId, [identifier]);
+  return found ?? refuseSegment();
+}
+
+/** Also those of other apps: people are the same by their user ids. */
+async function findSegments(db: Queryable, entityId: number, asked: Texts): Promise<number[] | undefined> {
+  if (!asked) return undefined;
+  const found = await listSegmentRefs(db, entityId, asked);
+  if (found.length < new Set(asked).size) refuseSegment();
+  return found.map(({ id }) => id);
+}
+
+function refuseSegment(): never {
+  return refuse(404, 'not_found', 'Couldn\'t find Segment');
 }
 
 /** Ids that are none are those of nothing. */
@@ -80,16 +114,17 @@ function idsOf(given: readonly string[]): number[] {
   return given.filter((id) => /^\d{1,15}$/.test(id)).map(Number);
 }
 
-/** People who are asked for by their ids; else the app as a whole. */
-function subjectOf({ identifier: app }: App, { user_ids: users, device_ids: devices }: { user_ids?: Texts; device_ids?: Texts }) {
-  return users || devices ? { users, devices } : { app };
+/** People who are asked for by their ids; else the app or the segment as a whole. */
+function subjectOf<Whole>(whole: Whole, { user_ids: users, device_ids: devices }: { user_ids?: Texts; device_ids?: Texts }) {
+  return users || devices ? { users, devices } : whole;
 }
 
 type Audited = Pick<AuditEntry, 'subjectKind' | 'subject' | 'customerHash' | 'details'>;
 
-/** What the audit log says of whose data was asked for: an entry for each person, or one for the app. */
+/** What the audit log says of whose data was asked for: an entry for each person, or one for the app or the segment. */
 export function auditedEntries(secrets: Secrets, entityId: number, what: string, subject: AskedEntries['subject']): Audited[] {
   if ('app' in subject) return [{ subjectKind: 'app', subject: subject.app, details: { what } }];
+  if ('segment' in subject) return [{ subjectKind: 'segment', subject: subject.segment, details: { what } }];
   const entry = (type: 'user_id' | 'device_id') => (id: string): Audited => (
     { subjectKind: 'customer', customerHash: secrets.customerHash(entityId, type, id), details: { what } });
   return [...(subject.users ?? []).map(entry('user_id')), ...(subject.devices ?? []).map(entry('device_id'))];

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import * as api from '../../api/analytics/tracked-lists.ts';
-import { type ListField, returnedFields, type TrackedListName } from '../../domain/analytics/tracked-lists.ts';
+import { type ListField, returnedFields, segmentMembers, type TrackedListName } from '../../domain/analytics/tracked-lists.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
+import { listEarlierIds } from '../../store/analytics/people.ts';
 import {
-  countTracked, findHighestId, hasDevice, hasUser, listGrouped, listTracked,
+  countTracked, findHighestId, hasDevice, hasUser, listGrouped, listTracked, listTrackedPortions,
 } from '../../store/analytics/tracked-lists.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
 import { type Tx, write } from '../../store/core/database.ts';
@@ -17,7 +18,8 @@ import { type Reply, streamedResult } from '../http/reply.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { openSealedCursor } from '../http/sealed-cursor.ts';
 import {
-  type AskedEntries, auditedEntries, devicesOfApp, eventFilter, eventsOfApp, locationsOfApp, NO_APP, sessionsOfApp,
+  type AskedEntries, auditedEntries, devicesOfApp, devicesOfSegment, eventFilter, eventsOfApp, locationsOfApp, NO_APP, requireSegment,
+  sessionsOfApp,
 } from './tracked-filters.ts';
 
 type ListQuery = { page: number; per_page: number; fields?: string[] | undefined; cursor?: string | undefined };
@@ -27,8 +29,10 @@ type Who = Circumstances & { caller: Caller };
 type AskedList<List extends TrackedListName> = AskedEntries & { list: List; path: string };
 
 const listAppEvents = route(api.listEvents, async ({ params, query, ...who }, deps) => {
-  const app = await requireApp(deps.db, who.caller.entityId, params.app_identifier);
-  return listPage({ who, query, deps }, { list: 'events', path: `/api/apps/${app.identifier}/events`, ...eventsOfApp(app, query) });
+  const { entityId } = who.caller;
+  const app = await requireApp(deps.db, entityId, params.app_identifier);
+  const asked = await eventsOfApp(deps.db, entityId, app, query);
+  return listPage({ who, query, deps }, { list: 'events', path: `/api/apps/${app.identifier}/events`, ...asked });
 });
 
 const listEventsOfDevice = route(api.listDeviceEvents, async ({ params, query, ...who }, deps) => {
@@ -52,10 +56,14 @@ const listEventsOfUser = route(api.listUserEvents, async ({ params, query, ...wh
   const apps = query.application_ids ? await listAppIds(db, entityId, query.application_ids) : null;
   if (!await hasUser(db, entityId, user)) refuse(404, 'not_found', 'User not found');
   const { isGrouped, filter } = eventFilter(query);
+  const earlier = query.aliases ? await listEarlierIds(db, entityId, user) : [];
   return listPage({ who, query, deps }, {
     list: 'events', isGrouped, path: `/api/users/${encodeURIComponent(user)}/events`,
-    filter: { ...filter, appIds: apps && [...apps.values()], oneOf: { ...filter.oneOf, device_id: query.device_ids, user_id: [user] } },
-    subject: { users: [user] },
+    filter: {
+      ...filter, appIds: apps && [...apps.values()], oneOf: { ...filter.oneOf, device_id: query.device_ids },
+      person: { userId: user, earlier },
+    },
+    subject: { users: [...new Set([user, ...earlier.map(({ id }) => id)])] },
   });
 });
 
@@ -71,8 +79,16 @@ const listAppLocations = route(api.listLocations, async ({ params, query, ...who
 });
 
 const listAppDevices = route(api.listDevices, async ({ params, query, ...who }, deps) => {
-  const app = await requireApp(deps.db, who.caller.entityId, params.app_identifier, NO_APP);
-  return listPage({ who, query, deps }, { list: 'devices', path: `/api/apps/${app.identifier}/devices`, ...devicesOfApp(app, query) });
+  const { entityId } = who.caller;
+  const app = await requireApp(deps.db, entityId, params.app_identifier, NO_APP);
+  const asked = await devicesOfApp(deps.db, entityId, app, query);
+  return listPage({ who, query, deps }, { list: 'devices', path: `/api/apps/${app.identifier}/devices`, ...asked });
+});
+
+const listDevicesOfSegment = route(api.listSegmentDevices, async ({ params, query, ...who }, deps) => {
+  const segment = await requireSegment(deps.db, who.caller.entityId, params.segment_identifier);
+  const path = `/api/segments/${segment.identifier}/devices`;
+  return listPage({ who, query, deps }, { list: 'segment_devices', path, ...devicesOfSegment(segment, query) });
 });
 
 const readDevice = route(api.viewDevice, async ({ params, query, ...who }, deps) => {
@@ -81,7 +97,8 @@ const readDevice = route(api.viewDevice, async ({ params, query, ...who }, deps)
   const app = await requireApp(deps.db, entityId, params.app_identifier, NO_APP);
   const filter = { appIds: [app.id], oneOf: { device_id: [device] } };
   await write(deps.db, (tx) => auditList(tx, who, deps, { list: 'devices', subject: { devices: [device] } }));
-  const page = { fields: returnedFields('devices', query.fields, false), start: { offset: 0 }, limit: 1 };
+  const fields = returnedFields('devices', query.fields, false);
+  const page = { fields, segmentMembers: segmentMembers(query.fields), start: { offset: 0 }, limit: 1 };
   for await (const { json } of listTracked(deps.db, 'devices', entityId, filter, page)) return JSON.parse(json) as api.Device;
   return refuse(404, 'not_found', 'Device not found');
 });
@@ -110,17 +127,17 @@ async function pageInOrder<List extends TrackedListName>(
   const total = cursor?.total ?? await countTracked(db, list, entityId, filter);
   const fields = returnedFields(list, query.fields, false) as ListField<List>[];
   const start = cursor ? { after: cursor.after, upTo } : rowsOf({ page, per_page: perPage });
-  const found = listTracked(db, list, entityId, filter, { fields, start, limit: perPage + 1 });
+  const found = listTrackedPortions(
+    db, list, entityId, filter, { fields, segmentMembers: segmentMembers(query.fields), start, limit: perPage + 1 });
   let [count, last, next]: [number, string[], string | null] = [0, [], null];
   async function* items(): AsyncGenerator<JsonText> {
-    for await (const { json, keys } of found) {
-      if (count === perPage) {
-        next = sealCursor(deps, entityId, path, { total, page: page + 1, upTo, after: last });
-        return;
-      }
-      count += 1;
-      last = keys;
-      yield new JsonText(json);
+    for await (const portion of found) {
+      const shown = portion.slice(0, perPage - count);
+      count += shown.length;
+      last = shown.at(-1)?.keys ?? last;
+      if (portion.length > shown.length) next = sealCursor(deps, entityId, path, { total, page: page + 1, upTo, after: last });
+      // As one text: to wait for each of a thousand entries takes as long as to read them.
+      if (shown.length > 0) yield new JsonText(shown.map(({ json }) => json).join(','));
     }
   }
   return streamedResult('items', items(), {}, () => pageSummary(settings, path, { ...query, page }, { count, total, cursor: next }));
@@ -162,5 +179,5 @@ async function groupedPage(
 }
 
 export const trackedListRoutes: Route[] = [
-  listAppEvents, listEventsOfDevice, listEventsOfUser, listAppSessions, listAppDevices, readDevice, listAppLocations,
+  listAppEvents, listEventsOfDevice, listEventsOfUser, listAppSessions, listAppDevices, readDevice, listDevicesOfSegment, listAppLocations,
 ];

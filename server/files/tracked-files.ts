@@ -2,7 +2,7 @@ import * as api from '../../api/files/tracked-files.ts';
 import { returnedFields, type TrackedListName } from '../../domain/analytics/tracked-lists.ts';
 import type { FileQuery } from '../../store/files/file-sources.ts';
 import {
-  type AskedEntries, auditedEntries, devicesOfApp, eventsOfApp, locationsOfApp, NO_APP, sessionsOfApp,
+  type AskedEntries, auditedEntries, devicesOfApp, devicesOfSegment, eventsOfApp, locationsOfApp, NO_APP, requireSegment, sessionsOfApp,
 } from '../analytics/tracked-filters.ts';
 import { requireApp } from '../apps/find-app.ts';
 import type { RouteDependencies } from '../dependencies.ts';
@@ -29,16 +29,22 @@ function plain(filter: AskedEntries['filter']): Query['filter'] {
 
 export const trackedFileRoutes: Route[] = [
   ...fileRoutes([api.exportEvents, api.exportEventsAs], async (input, deps) => {
-    const app = await requireApp(deps.db, input.caller.entityId, input.params.app_identifier);
-    return trackedFile('events', input, deps, eventsOfApp(app, input.query));
+    const { entityId } = input.caller;
+    const app = await requireApp(deps.db, entityId, input.params.app_identifier);
+    return trackedFile('events', input, deps, await eventsOfApp(deps.db, entityId, app, input.query));
   }),
   ...fileRoutes([api.exportSessions, api.exportSessionsAs], async (input, deps) => {
     const app = await requireApp(deps.db, input.caller.entityId, input.params.app_identifier);
     return trackedFile('sessions', input, deps, sessionsOfApp(app, input.query));
   }),
   ...fileRoutes([api.exportDevices, api.exportDevicesAs], async (input, deps) => {
-    const app = await requireApp(deps.db, input.caller.entityId, input.params.app_identifier, NO_APP);
-    return trackedFile('devices', input, deps, devicesOfApp(app, input.query));
+    const { entityId } = input.caller;
+    const app = await requireApp(deps.db, entityId, input.params.app_identifier, NO_APP);
+    return trackedFile('devices', input, deps, await devicesOfApp(deps.db, entityId, app, input.query));
+  }),
+  ...fileRoutes([api.exportSegmentDevices, api.exportSegmentDevicesAs], async (input, deps) => {
+    const segment = await requireSegment(deps.db, input.caller.entityId, input.params.segment_identifier);
+    return trackedFile('segment_devices', input, deps, devicesOfSegment(segment, input.query));
   }),
   ...fileRoutes([api.exportLocations, api.exportLocationsAs], async (input, deps) => {
     const app = await requireApp(deps.db, input.caller.entityId, input.params.app_identifier, NO_APP);

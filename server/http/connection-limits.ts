@@ -1,4 +1,4 @@
-import { type Server, STATUS_CODES } from 'node:http';
+import { maxHeaderSize, type Server, STATUS_CODES } from 'node:http';
 import { Socket } from 'node:net';
 import type { FastifyHttpOptions, FastifyInstance } from 'fastify';
 import { Refusal } from '../../domain/core/refusal.ts';
@@ -70,7 +70,10 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
 
 function clientRefusal(code: string | undefined): Refusal {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Refusal(408, 'request_timeout', 'The headers took too long');
-  if (code === 'HPE_HEADER_OVERFLOW') return new Refusal(431, 'headers_too_large', 'The headers are too large');
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return new Refusal(431, 'headers_too_large',
+      `The address and the headers are larger than ${maxHeaderSize / 1024} KiB: ask for fewer values at once`);
+  }
   return new Refusal(400, 'bad_request', 'This is not a valid HTTP request');
 }
 

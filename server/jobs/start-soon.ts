@@ -18,6 +18,11 @@ export async function startSoon({ flows }: RouteDependencies, log: FastifyBaseLo
   await Promise.race([started, delay(START_WITHIN_MS, undefined, { signal: waiting.signal }).catch(() => {})]);
 }
 
+/** A refresh of one of the entity's segments is due. */
+export async function refreshSegmentsSoon({ flows }: RouteDependencies, log: FastifyBaseLogger, entityId: number): Promise<void> {
+  await leftToSweep(log, flows.wakeSegments(entityId), { entityId }, 'the refresh of segments');
+}
+
 /** Wakes a send that is canceled, or begins it, so that what it has not sent is settled. */
 export async function cancelSendSoon({ flows }: RouteDependencies, log: FastifyBaseLogger, ref: JobRef): Promise<void> {
   await leftToSweep(log, flows.cancelSend(ref), { send: ref.identifier }, 'a canceled send');

@@ -1,13 +1,14 @@
 import * as api from '../../api/sends/push-providers.ts';
 import { findPushProvider as findProvider } from '../../connectors/push/catalog.ts';
 import type { PushContext, PushFinding } from '../../connectors/push/contract.ts';
-import { wholeSettings } from '../../connectors/push/whole-settings.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { PUSH_PLATFORMS, type PushPlatform } from '../../domain/sends/push.ts';
 import { findWholeApp, type WholeApp } from '../../store/apps/apps.ts';
 import { findCurrentPushCertificate, openPrivateKey } from '../../store/apps/push-certificates.ts';
 import { write } from '../../store/core/database.ts';
-import { findPushProvider, type OpenedPushProvider, openPushProvider } from '../../store/sends/push-providers.ts';
+import {
+  findPushProvider, type OpenedPushProvider, openStoredProvider, wholePushSettings,
+} from '../../store/sends/push-providers.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import { type Route, route } from '../http/route.ts';
@@ -19,7 +20,7 @@ const check = route(api.checkPush, async ({ params: { app_identifier }, body, lo
   const { entityId } = who.caller;
   const app = await findWholeApp(db, secrets, entityId, app_identifier) ?? refuse(404, 'not_found', 'App not found');
   const asked = await Promise.all((body.platform === undefined ? PUSH_PLATFORMS : [body.platform]).map(async (platform) => (
-    { platform, stored: openPushProvider(secrets, entityId, app.id, await findPushProvider(db, entityId, app.id, platform)) })));
+    { platform, stored: openStoredProvider(secrets, entityId, app.id, await findPushProvider(db, entityId, app.id, platform)) })));
   const certificate = await currentCertificate(deps, entityId, app.id);
   const secretSettings = [certificate?.pkeyPem, ...asked.map(({ stored }) => [stored.secretSettings, stored.vapidKeys?.privateKey])];
   const outcome = await connectorCalls.run({ entityId, withinMs: limits.checkMs, log, secretSettings }, ({ allow }) => (
@@ -45,8 +46,10 @@ async function findingsOf({ platform, stored }: Asked, app: WholeApp, context: P
 
 async function ask(stored: OpenedPushProvider, context: PushContext): Promise<PushFinding[]> {
   const provider = findProvider(stored.provider);
-  if (!provider) return [{ severity: 'error', field: 'provider', message: `is ${stored.provider}, which this server has no more: choose another` }];
-  const settings = provider.settings.safeParse(wholeSettings(stored));
+  if (!provider) {
+    return [{ severity: 'error', field: 'provider', message: `is ${stored.provider}, which this server has no more: choose another` }];
+  }
+  const settings = provider.settings.safeParse(wholePushSettings(stored));
   // An earlier version may have taken what this one does not.
   if (!settings.success) {
     return settings.error.issues.map(({ path, message }) => ({ severity: 'error', field: path.join('.') || 'settings', message }));
@@ -60,11 +63,13 @@ async function ask(stored: OpenedPushProvider, context: PushContext): Promise<Pu
 }
 
 const LEGACY_KEY: PushFinding = {
-  severity: 'warning', field: 'fcm_key', message: 'is a key of FCM\'s legacy API, which Google has shut down: nothing is sent by it. Choose the '
-    + 'provider fcm with the key file of a service account, and set fcm_key to null',
+  severity: 'warning', field: 'fcm_key', message: 'is a key of FCM\'s legacy API, which Google has shut down: nothing is sent by it. '
+    + 'Choose the provider fcm with the key file of a service account, and set fcm_key to null',
 };
 
-async function currentCertificate({ db, secrets }: RouteDependencies, entityId: number, appId: number): Promise<PushContext['app']['certificate']> {
+async function currentCertificate(
+  { db, secrets }: RouteDependencies, entityId: number, appId: number,
+): Promise<PushContext['app']['certificate']> {
   const found = await findCurrentPushCertificate(db, entityId, appId);
   return found && { x509Pem: found.x509Pem, pkeyPem: openPrivateKey(secrets, entityId, found) };
 }

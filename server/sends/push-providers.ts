@@ -2,7 +2,7 @@ import * as api from '../../api/sends/push-providers.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { lockApp } from '../../store/apps/apps.ts';
 import { type Tx, write } from '../../store/core/database.ts';
-import { findPushProvider, openPushProvider, upsertPushProvider } from '../../store/sends/push-providers.ts';
+import { findPushProvider, openStoredProvider, SANDBOX, upsertPushProvider } from '../../store/sends/push-providers.ts';
 import { requireApp } from '../apps/find-app.ts';
 import { audit } from '../http/audit.ts';
 import { noResult } from '../http/reply.ts';
@@ -20,7 +20,7 @@ const setProvider = route(api.updatePushProvider, async ({ params: { app_identif
   return write(db, async (tx) => {
     const appId = await holdApp(tx, entityId, app_identifier);
     const before = await findPushProvider(tx, entityId, appId, platform);
-    const stored = openPushProvider(secrets, entityId, appId, before);
+    const stored = openStoredProvider(secrets, entityId, appId, before);
     const { changed, ...after } = readPushSettings(provider, body.settings, stored);
     await upsertPushProvider(tx, secrets, entityId, appId, platform, after);
     const details = { platform, provider: provider.name, ...changed.length > 0 ? { settings: changed.join(' ') } : {} };
@@ -33,7 +33,8 @@ const deleteProvider = route(api.deletePushProvider, async ({ params: { app_iden
   const { entityId } = who.caller;
   await write(db, async (tx) => {
     const appId = await holdApp(tx, entityId, app_identifier);
-    await upsertPushProvider(tx, secrets, entityId, appId, platform, openPushProvider(secrets, entityId, appId, null));
+    const nothing = { provider: SANDBOX, settings: {}, secretSettings: {}, vapidKeys: null };
+    await upsertPushProvider(tx, secrets, entityId, appId, platform, nothing);
     await audit(tx, who, { action: 'delete', subjectKind: 'push_provider', subject: app_identifier, details: { platform } });
   });
   return noResult();

@@ -2,14 +2,13 @@ import type * as api from '../../api/sends/push-providers.ts';
 import { secretMembers } from '../../connectors/core/contract.ts';
 import { findPushProvider, pushProviders } from '../../connectors/push/catalog.ts';
 import type { AnyPushProvider } from '../../connectors/push/contract.ts';
-import { vapidMembers, wholeSettings } from '../../connectors/push/whole-settings.ts';
 import { newVapidKeys } from '../../connectors/web-push/vapid-keys.ts';
 import { webPush } from '../../connectors/web-push/web-push.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
 import { sayUnknown } from '../../domain/core/say-unknown.ts';
 import type { PushPlatform } from '../../domain/sends/push.ts';
 import {
-  DEFAULT_PUSH_PROVIDER, type OpenedPushProvider, type StoredPushProvider, type StoredVapidKeys,
+  type OpenedPushProvider, SANDBOX, type StoredPushProvider, type StoredVapidKeys, vapidMembers, wholePushSettings,
 } from '../../store/sends/push-providers.ts';
 import type { SettingValues, SplitSettings } from '../../store/syncs/connections.ts';
 import { changedMembers, isLeftOut, readSettings, refuseSecretsElsewhere } from '../syncs/connection-settings.ts';
@@ -37,13 +36,15 @@ export function readPushSettings(
 }
 
 /** Millrace makes the pair at first use, keeps it from then on, and takes one that browsers have subscribed to elsewhere. */
-function readWebPush(provider: AnyPushProvider, given: SettingValues, before: OpenedPushProvider): OpenedPushProvider & { changed: string[] } {
+function readWebPush(
+  provider: AnyPushProvider, given: SettingValues, before: OpenedPushProvider,
+): OpenedPushProvider & { changed: string[] } {
   const { vapid_public_key: publicKey, vapid_private_key: privateKey } = given;
   const isOwn = isLeftOut(privateKey) && (publicKey === undefined || publicKey === before.vapidKeys?.publicKey);
   const keys = isOwn ? vapidMembers(before.vapidKeys ?? madeKeys()) : {};
   const { settings: { vapid_public_key: shown, ...settings }, secretSettings } = readSettings(provider, { ...given, ...keys });
   const vapidKeys = { publicKey: shown as string, privateKey: secretSettings['vapid_private_key'] as string };
-  const [old, now] = [wholeSettings(before), { ...settings, ...vapidMembers(vapidKeys) }]
+  const [old, now] = [wholePushSettings(before), { ...settings, ...vapidMembers(vapidKeys) }]
     .map((values) => ({ settings: values, secretSettings: {} }));
   const changed = changedMembers(before.provider === provider.name ? old! : { settings: {}, secretSettings: {} }, now!);
   return { provider: provider.name, settings, secretSettings: {}, vapidKeys, changed };
@@ -56,7 +57,7 @@ function madeKeys(): StoredVapidKeys {
 
 /** In the place of each secret, whether it is set. */
 export function showPushProvider(platform: PushPlatform, stored: StoredPushProvider | null): api.PushProvider {
-  if (stored === null) return { platform, provider: DEFAULT_PUSH_PROVIDER, settings: {}, updated_at: null };
+  if (stored === null) return { platform, provider: SANDBOX, settings: {}, updated_at: null };
   const { provider, settings, secretNames, vapidPublicKey, updatedAt } = stored;
   const isWebPush = provider === webPush.name;
   const set = new Set([...secretNames, ...isWebPush && vapidPublicKey !== null ? ['vapid_private_key'] : []]);

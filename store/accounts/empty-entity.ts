@@ -9,8 +9,8 @@ const OF_EMPTY_ENTITIES = [
   'memberships', 'invitations', 'tokens', 'service_tokens', 'systems_of_records', 'customer_attributes', 'tombstones', 'tombstone_batches',
   'audit_log', 'gdpr_receipts', 'export_deletions', 'idempotent_requests', 'connections', 'syncs', 'key_lookups',
   'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'push_certificates', 'push_providers', 'event_definitions',
-  'labels', 'label_targets', 'funnels', 'campaigns', 'sends', 'send_campaigns', 'campaign_days', 'report_rollups', 'send_paces', 'outcome_deliveries',
-  'notify_mails',
+  'labels', 'label_targets', 'funnels', 'campaigns', 'sends', 'send_campaigns', 'campaign_days', 'report_rollups', 'send_paces',
+  'outcome_deliveries', 'notify_mails', 'tracked_counts',
   'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
   'data_exporters', 'export_runs', 'export_records', 'export_files',
 ];
@@ -52,6 +52,7 @@ export async function deleteEntity(tx: Queryable, entityId: number): Promise<voi
     `SELECT u.id FROM users u JOIN memberships m ON m.user_id = u.id WHERE m.entity_id = $1 ORDER BY u.id FOR UPDATE OF u`,
     [entityId]);
   // Before the entity: its look-ups would go before the keys that refer to them.
+  await tx.query('DELETE FROM tracked_counts WHERE entity_id = $1', [entityId]);
   await tx.query('DELETE FROM apps WHERE entity_id = $1', [entityId]);
   await tx.query('DELETE FROM entities WHERE id = $1', [entityId]);
   await tx.query(

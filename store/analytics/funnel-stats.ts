@@ -1,5 +1,6 @@
+import { type ChainRules, FunnelChains } from '../../domain/analytics/funnel-chains.ts';
 import type { Database, Tx } from '../core/database.ts';
-import { type FunnelQuery, funnelSql, type Shard } from './funnel-sql.ts';
+import { countedSql, type FunnelQuery, funnelSql, parameters, type Shard } from './funnel-sql.ts';
 
 /** Of the people who completed a step: how many, their seconds since step 0 in all, and when the last of them did. */
 export type StepTotal = { people: number; seconds: number; lastAt: Date | null };
@@ -11,44 +12,132 @@ export type Followed = { appId: number; logType: number; name: string; people: n
 /** More values than these are none to divide people by. */
 export const MAX_PROPERTIES = 1_000;
 
-/** Who completed each step. Null: the property has too many values. */
-export async function countFunnel(db: Database, entityId: number, query: FunnelQuery): Promise<FunnelTotals[] | null> {
-  const depth = query.details.length;
-  const steps = Array.from({ length: depth }, (_, step) => step);
-  const property = query.breakdown ? 'property' : 'NULL::text';
-  const statement = (shard: Shard) => {
-    const { with: tables, levels, values } = funnelSql(query, depth, shard);
-    // A column q of the last level is asked for by nobody, and is not computed.
-    const people = steps.map((step) => `min(at) FILTER (WHERE p${step} IS NOT NULL) AS c${step}, min(p${step}) AS s${step},
-      max(at) FILTER (WHERE p${step} IS NOT NULL) AS l${step}`);
-    const first = query.breakdown ? ', max(property) FILTER (WHERE p0 IS NOT NULL AND q0 IS NULL) AS property' : '';
-    const totals = steps.map((step) => `json_build_object('people', count(c${step}),
-      'seconds', coalesce(sum(extract(epoch FROM c${step} - s${step})), 0), 'lastAt', max(l${step}))`);
-    return {
-      text: `WITH ${tables} SELECT ${property} AS property, json_build_array(${totals.join(', ')}) AS steps
-        FROM (SELECT ${people.join(', ')}${first} FROM (${levels}) levels GROUP BY person HAVING min(p0) IS NOT NULL) people
-        GROUP BY 1 LIMIT ${MAX_PROPERTIES + 1}`,
-      values,
-    };
-  };
-  type Row = { property: string | null; steps: { people: number; seconds: number; lastAt: string | null }[] };
-  const rows = await readInShards<Row>(db, entityId, statement);
-  const totals = new Map<string | null, FunnelTotals>();
-  if (!query.breakdown) totals.set(null, { property: null, steps: steps.map(() => ({ people: 0, seconds: 0, lastAt: null })) });
-  for (const { property: value, steps: read } of rows) {
-    const other = read.map(({ lastAt, ...counts }) => ({ ...counts, lastAt: lastAt === null ? null : new Date(lastAt) }));
-    const one = totals.get(value);
-    totals.set(value, { property: value, steps: one ? one.steps.map((step, index) => added(step, other[index]!)) : other });
-  }
-  return totals.size > MAX_PROPERTIES ? null : [...totals.values()].sort((a, b) => b.steps[0]!.people - a.steps[0]!.people);
+/** A person's events come as one value, up to so many; those of a person who has more, a robot as a rule, come one by one. */
+const MAX_EVENTS_AT_ONCE = 10_000;
+/** So a page is 16 MB at the most, and a thousandth of it as a rule. */
+const PEOPLE_PER_PAGE = 100;
+const EVENTS_PER_PAGE = 10_000;
+
+/**
+ * Who completed each step. Null: the property has too many values. Postgres sorts the events and hands over each person's: to find the
+ * chains by its window functions would take it half of its time. At most `maxEventsAtOnce` of one person are held.
+ */
+export async function countFunnel(
+  db: Database, entityId: number, query: FunnelQuery, maxEventsAtOnce = MAX_EVENTS_AT_ONCE,
+): Promise<FunnelTotals[] | null> {
+  const counts = new FunnelCounts(query);
+  await inShards(db, async (session, shard) => {
+    const part = { session, entityId, query, shard, counts };
+    const busy = await countPeople(part, maxEventsAtOnce);
+    if (busy.length > 0) await countBusyPeople(part, busy);
+  });
+  return counts.totals();
 }
 
-function added(one: StepTotal, other: StepTotal): StepTotal {
-  const times = [one.lastAt, other.lastAt].filter((at) => at !== null);
-  return {
-    people: one.people + other.people, seconds: one.seconds + other.seconds,
-    lastAt: times.length === 0 ? null : new Date(Math.max(...times.map(Number))),
-  };
+/** Of each event its time in microseconds since 2000 and its mask, eight bytes each. */
+const EVENT_BYTES = 16;
+const PACKED = 'timestamptz_send(at) || int8send(mask)';
+
+type Part = { session: Tx; entityId: number; query: FunnelQuery; shard: Shard; counts: FunnelCounts };
+
+/** Returns those who have too many events to come at once. */
+async function countPeople({ session, entityId, query, shard, counts }: Part, maxEventsAtOnce: number): Promise<string[]> {
+  const { values, add } = parameters();
+  const { with: tables, counted } = countedSql(query, shard, add);
+  const tooMany = `count(*) > ${maxEventsAtOnce}`;
+  const property = query.breakdown ? '(array_agg(property ORDER BY at, id) FILTER (WHERE mask & 1 <> 0))[1]' : 'NULL::text';
+  const statement = `WITH ${tables} SELECT ${property} AS property, CASE WHEN ${tooMany} THEN person END AS busy,
+      CASE WHEN NOT ${tooMany} THEN string_agg(${PACKED}, '' ORDER BY at, id) END AS events
+    FROM (${counted}) counted GROUP BY hash, person`;
+  const busy: string[] = [];
+  type Row = { property: string | null; busy: string | null; events: Buffer | null };
+  for await (const rows of pagesOf<Row>(session, statement, [entityId, ...values], PEOPLE_PER_PAGE)) {
+    for (const { property: value, busy: person, events } of rows) {
+      if (person !== null) busy.push(person);
+      else counts.add(value, followAll(counts.newPerson(), events!));
+    }
+  }
+  return busy;
+}
+
+async function countBusyPeople({ session, entityId, query, shard, counts }: Part, people: string[]): Promise<void> {
+  const { values, add } = parameters();
+  const { with: tables, counted } = countedSql(query, shard, add);
+  const property = query.breakdown ? 'CASE WHEN mask & 1 <> 0 THEN property END' : 'NULL::text';
+  const statement = `WITH ${tables} SELECT person, mask & 1 <> 0 AS starts, ${property} AS property, ${PACKED} AS events
+    FROM (${counted}) counted WHERE person = ANY (${add(people)}) ORDER BY person, at, id`;
+  type Row = { person: string; starts: boolean; property: string | null; events: Buffer };
+  let last = null as { person: string; chains: FunnelChains; property: string | null; hasStarted: boolean } | null;
+  for await (const rows of pagesOf<Row>(session, statement, [entityId, ...values], EVENTS_PER_PAGE)) {
+    for (const { person, starts, property: value, events } of rows) {
+      if (last?.person !== person) {
+        if (last) counts.add(last.property, last.chains);
+        last = { person, chains: counts.newPerson(), property: null, hasStarted: false };
+      }
+      if (starts && !last.hasStarted) Object.assign(last, { property: value, hasStarted: true });
+      followAll(last.chains, events);
+    }
+  }
+  if (last) counts.add(last.property, last.chains);
+}
+
+function followAll(chains: FunnelChains, events: Buffer): FunnelChains {
+  for (let offset = 0; offset < events.length; offset += EVENT_BYTES) {
+    const micros = events.readInt32BE(offset) * 2 ** 32 + events.readUInt32BE(offset + 4);
+    chains.follow(micros, events.readInt32BE(offset + 12), events.readInt32BE(offset + 8));
+  }
+  return chains;
+}
+
+/** `timestamptz_send` counts from here. */
+const EPOCH_MS = Date.UTC(2000, 0);
+
+/** What people completed, added up by the value of their property. */
+class FunnelCounts {
+  readonly #rules: ChainRules;
+  readonly #byProperty = new Map<string | null, { people: number; micros: number; last: number }[]>();
+
+  constructor({ details, maxSeconds, breakdown }: FunnelQuery) {
+    this.#rules = { steps: details.length, maxMicros: maxSeconds * 1e6 };
+    if (!breakdown) this.#stepsOf(null);
+  }
+
+  newPerson(): FunnelChains {
+    return new FunnelChains(this.#rules);
+  }
+
+  add(property: string | null, { completions }: FunnelChains): void {
+    // There are more than may be shown: which ones matters no more.
+    if (completions[0] === null || this.#byProperty.size > MAX_PROPERTIES) return;
+    const steps = this.#stepsOf(property);
+    for (const [step, completion] of completions.entries()) {
+      if (completion === null) continue;
+      const total = steps[step]!;
+      total.people += 1;
+      total.micros += completion.first - completion.start;
+      total.last = Math.max(total.last, completion.last);
+    }
+  }
+
+  #stepsOf(property: string | null) {
+    let steps = this.#byProperty.get(property);
+    if (!steps) {
+      steps = Array.from({ length: this.#rules.steps }, () => ({ people: 0, micros: 0, last: -Infinity }));
+      this.#byProperty.set(property, steps);
+    }
+    return steps;
+  }
+
+  /** Null: there are too many values. */
+  totals(): FunnelTotals[] | null {
+    if (this.#byProperty.size > MAX_PROPERTIES) return null;
+    return [...this.#byProperty].map(([property, steps]) => ({
+      property,
+      steps: steps.map(({ people, micros, last }) => ({
+        people, seconds: micros / 1e6, lastAt: people === 0 ? null : new Date(Math.floor(last / 1_000) + EPOCH_MS),
+      })),
+    })).sort((a, b) => b.steps[0]!.people - a.steps[0]!.people);
+  }
 }
 
 /**
@@ -58,54 +147,52 @@ function added(one: StepTotal, other: StepTotal): StepTotal {
 export async function exploreFunnel(
   db: Database, entityId: number, query: FunnelQuery, { position, followed }: { position: number; followed: readonly number[] },
 ): Promise<Followed[]> {
-  const statement = (shard: Shard) => {
-    const { with: tables, levels, joins, person, values, add } = funnelSql({ ...query, breakdown: null }, position + 1, shard, followed);
-    return {
-      text: `WITH ${tables}, completed AS MATERIALIZED (
-          SELECT person, at, id FROM (${levels}) levels WHERE p${position} IS NOT NULL AND q${position} IS NULL)
+  const totals = new Map<string, Followed>();
+  await inShards(db, async (session, shard) => {
+    const { values, add } = parameters();
+    const { with: tables, levels, joins, person, mayCount } = funnelSql({ ...query, breakdown: null }, position + 1, shard, add, followed);
+    const { rows } = await session.query<Followed>(
+      `WITH ${tables}, completed AS MATERIALIZED (
+          SELECT DISTINCT ON (hash, person) person, at, id FROM (${levels}) levels WHERE p${position} IS NOT NULL
+          ORDER BY hash, person, at, id)
         SELECT app_id AS "appId", log_type AS "logType", name, count(*) AS people, sum(extract(epoch FROM first_at - at))::float8 AS seconds
         FROM (
           SELECT e.app_id, e.log_type, e.name, c.person, c.at, min(e.happened_at) AS first_at
           FROM events e ${joins} JOIN completed c ON c.person = ${person}
-          WHERE e.entity_id = $1 AND e.app_id = ANY (${add(followed)}::integer[])
+          WHERE e.entity_id = $1 AND e.app_id = ANY (${add(followed)}::integer[]) AND ${mayCount}
             AND e.happened_at >= ${add(query.from)} AND e.happened_at < ${add(query.until)} AND (e.happened_at, e.id) > (c.at, c.id)
           GROUP BY e.app_id, e.log_type, e.name, c.person, c.at) firsts
-        GROUP BY app_id, log_type, name`,
-      values,
-    };
-  };
-  const totals = new Map<string, Followed>();
-  for (const row of await readInShards<Followed>(db, entityId, statement)) {
-    const key = JSON.stringify([row.appId, row.logType, row.name]);
-    const one = totals.get(key);
-    totals.set(key, one ? { ...one, people: one.people + row.people, seconds: one.seconds + row.seconds } : row);
-  }
+        GROUP BY app_id, log_type, name`, [entityId, ...values]);
+    for (const row of rows) {
+      const key = JSON.stringify([row.appId, row.logType, row.name]);
+      const one = totals.get(key);
+      totals.set(key, one ? { ...one, people: one.people + row.people, seconds: one.seconds + row.seconds } : row);
+    }
+  });
   return [...totals.values()].sort((a, b) => b.people - a.people || (a.name < b.name ? -1 : 1));
 }
 
 /** A funnel is bound by one core, so its people are divided among as many sessions. */
 const SHARDS = 2;
 export const FUNNEL_TIMEOUT_MS = 120_000;
-/** Each session sorts the rows of its people once; the planner's own parallel plans sort them nowhere else. */
-const SETTINGS = `SET LOCAL transaction_timeout = 0; SET LOCAL statement_timeout = ${FUNNEL_TIMEOUT_MS}; SET LOCAL work_mem = '64MB';
+/**
+ * Each session sorts the rows of its people once; the planner's own parallel plans sort them nowhere else. It can't know how many devices
+ * have one user, and would sort all events to join them. A timeout that runs is not moved, only ended and begun again.
+ */
+const SETTINGS = `SET LOCAL transaction_timeout = 0; SET LOCAL transaction_timeout = ${FUNNEL_TIMEOUT_MS};
+  SET LOCAL work_mem = '64MB'; SET LOCAL enable_mergejoin = off; SET LOCAL cursor_tuple_fraction = 1;
   SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off; SET LOCAL client_connection_check_interval = '2s'`;
 
-/** The rows of a statement for each shard, all read from the same snapshot. */
-async function readInShards<Row extends object>(
-  db: Database, entityId: number, statement: (shard: Shard) => { text: string; values: unknown[] },
-): Promise<Row[]> {
+/** Does a part of the work for each shard, all of them on the same snapshot. */
+async function inShards(db: Database, work: (session: Tx, shard: Shard) => Promise<void>): Promise<void> {
   const sessions: Tx[] = [];
   let failed = true;
   try {
     const first = await beginReading(db, sessions);
     const { rows: [snapshot] } = await first.query<{ id: string }>('SELECT pg_export_snapshot() AS id');
     while (sessions.length < SHARDS) await beginReading(db, sessions, snapshot!.id);
-    const found = await Promise.all(sessions.map(async (session, number) => {
-      const { text, values } = statement({ number, of: SHARDS });
-      return (await session.query<Row>(text, [entityId, ...values])).rows;
-    }));
+    await Promise.all(sessions.map((session, number) => work(session, { number, of: SHARDS })));
     failed = false;
-    return found.flat();
   } finally {
     // One that still computes is of no use to anybody: its session ends.
     for (const session of sessions) {
@@ -113,6 +200,17 @@ async function readInShards<Row extends object>(
       else await session.query('COMMIT').then(() => session.release(), () => session.release(true));
     }
   }
+}
+
+/** The rows of a query, so many at a time. */
+async function* pagesOf<Row extends object>(session: Tx, query: string, values: unknown[], size: number): AsyncGenerator<Row[]> {
+  await session.query(`DECLARE shown NO SCROLL CURSOR FOR ${query}`, values);
+  for (;;) {
+    const { rows } = await session.query<Row>(`FETCH ${size} FROM shown`);
+    yield rows;
+    if (rows.length < size) break;
+  }
+  await session.query('CLOSE shown');
 }
 
 async function beginReading(db: Database, sessions: Tx[], snapshot?: string): Promise<Tx> {

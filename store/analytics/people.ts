@@ -1,5 +1,10 @@
-/** How to tell whose an event is: `with` and `joins` go into a statement over rows `e` of events, $1 being the entity. */
-export type PersonSql = { with: string[]; joins: string; person: string };
+import type { Queryable } from '../core/database.ts';
+
+/**
+ * How to tell whose an event is: `with` and `joins` go into a statement over rows `e` of events, $1 being the entity. `unjoined`: the same
+ * person where the event alone says it, so that it is known before the joins; else NULL.
+ */
+export type PersonSql = { with: string[]; joins: string; person: string; unjoined: string };
 
 /**
  * A person, in analytics: the event's user; else the only user that its app saw on the device; else the device. As text: `u` and the
@@ -12,13 +17,15 @@ export function personSql(apps: string, { aliases = false } = {}): PersonSql {
   // An event with a user has no key, so that it is not looked up.
   const joinUser = `LEFT JOIN only_users o ON o.app_id = e.app_id AND o.device_id = CASE WHEN e.user_id IS NULL THEN e.device_id END`;
   if (!aliases) {
-    return { with: [onlyUsers], joins: joinUser, person: `coalesce('u' || e.user_id, 'u' || o.user_id, 'd' || e.device_id)` };
+    const person = `coalesce('u' || e.user_id, 'u' || o.user_id, 'd' || e.device_id)`;
+    return { with: [onlyUsers], joins: joinUser, person, unjoined: `'u' || e.user_id` };
   }
   return {
     with: [onlyUsers, aliasesSql(apps)],
     joins: `${joinUser}
       LEFT JOIN alias_ends a ON a.app_id = e.app_id AND a.previous_id = coalesce(e.user_id, o.user_id, e.device_id)`,
     person: `coalesce('u' || a.user_id, 'u' || e.user_id, 'u' || o.user_id, 'd' || e.device_id)`,
+    unjoined: 'NULL::text',
   };
 }
 
@@ -41,11 +48,43 @@ function aliasesSql(apps: string): string {
     SELECT DISTINCT ON (app_id, previous_id) app_id, previous_id, user_id FROM chains ORDER BY app_id, previous_id, hops DESC)`;
 }
 
+/** An id that became another, and the app that says so. */
+export type EarlierId = { appId: number; id: string };
+
+/** Far above what people have; with an app's key one could write any number. */
+const MAX_EARLIER_IDS = 1_000;
+
 /**
- * Whose a device is, as a person: its last user; else its only user; else the device itself. `d` is a row of devices. By the primary key of
- * device_users.
+ * The ids that became this user, also by way of others, by the rules of `personSql`: each within an app, where the app says so of one user
+ * only, and staff have not refused it. By user_aliases_by_user and the primary key of user_aliases.
  */
-export const personOfDevice = (d: string): string => `coalesce('u' || ${d}.last_user_id, (
+export async function listEarlierIds(db: Queryable, entityId: number, userId: string): Promise<EarlierId[]> {
+  const counts = `a.decision IS DISTINCT FROM 'refused' AND NOT EXISTS (
+    SELECT FROM user_aliases o WHERE o.entity_id = $1 AND o.previous_id = a.previous_id AND o.app_id = a.app_id AND o.user_id <> a.user_id
+      AND o.decision IS DISTINCT FROM 'refused')`;
+  const { rows } = await db.query<{ app_id: number; previous_id: string }>(
+    `WITH RECURSIVE earlier AS (
+       SELECT a.app_id, a.previous_id FROM user_aliases a WHERE a.entity_id = $1 AND a.user_id = $2 AND a.app_id IS NOT NULL AND ${counts}
+       UNION
+       SELECT a.app_id, a.previous_id FROM earlier e
+       JOIN user_aliases a ON a.entity_id = $1 AND a.user_id = e.previous_id AND a.app_id = e.app_id AND ${counts})
+     SELECT app_id, previous_id FROM earlier LIMIT ${MAX_EARLIER_IDS}`, [entityId, userId]);
+  return rows.map(({ app_id: appId, previous_id: id }) => ({ appId, id }));
+}
+
+/** The only user of the device of a row, as a person; null: there are several, or none. By the primary key of device_users. */
+const onlyUser = (row: string): string => `(
   SELECT 'u' || min(u.user_id) FROM device_users u
-  WHERE u.entity_id = ${d}.entity_id AND u.app_id = ${d}.app_id AND u.device_id = ${d}.device_id
-  HAVING count(*) = 1), 'd' || ${d}.device_id)`;
+  WHERE u.entity_id = ${row}.entity_id AND u.app_id = ${row}.app_id AND u.device_id = ${row}.device_id
+  HAVING count(*) = 1)`;
+
+/** Whose an event is, as `personSql` says, looked up for each row `e` of events: for a few of many. */
+export const personOfEvent = (e: string): string => `coalesce('u' || ${e}.user_id, ${onlyUser(e)}, 'd' || ${e}.device_id)`;
+
+/** Whose a device is, as a person: its last user; else its only user; else the device itself. `d` is a row of devices. */
+export const personOfDevice = (d: string): string => `coalesce('u' || ${d}.last_user_id, ${onlyUser(d)}, 'd' || ${d}.device_id)`;
+
+/** The same, faster for many devices: `only_users` is that of `personSql`, and `onlyUserOfDevice` among the joins. */
+export const personWithOnlyUser = (d: string): string => `coalesce('u' || ${d}.last_user_id, 'u' || o.user_id, 'd' || ${d}.device_id)`;
+export const onlyUserOfDevice = (d: string): string =>
+  `LEFT JOIN only_users o ON o.app_id = ${d}.app_id AND o.device_id = CASE WHEN ${d}.last_user_id IS NULL THEN ${d}.device_id END`;

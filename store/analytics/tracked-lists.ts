@@ -1,10 +1,16 @@
-import type { ListField, TrackedListName } from '../../domain/analytics/tracked-lists.ts';
+import { wholeDays } from '../../domain/analytics/day-period.ts';
+import type { ListField, SegmentMember, TrackedListName } from '../../domain/analytics/tracked-lists.ts';
 import { cursorRows } from '../core/cursor-rows.ts';
-import type { Database, Queryable } from '../core/database.ts';
+import { type Database, type Queryable, read } from '../core/database.ts';
 import { isoUtc } from '../core/iso-time.ts';
+import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import {
   crashesOfDevice, DEVICE_COLUMNS, EVENT_COLUMNS, LOCATION_COLUMNS, SESSION_COLUMNS, sessionsOfDevice, usersOfDevice,
 } from '../tracking/tracked-columns.ts';
+import { type EarlierId, personOfDevice, personOfEvent } from './people.ts';
+import {
+  devicesOfSegment, type FewMembers, findFewMembers, isMember, SEGMENT_IDS_OF_DEVICE, segmentsOfDevice,
+} from './segment-devices.ts';
 
 export type TrackedFilter = {
   /** The apps that entries may be of: one, some, or null for all of the entity. */
@@ -16,8 +22,12 @@ export type TrackedFilter = {
   updatedSince?: Date | undefined;
   /** By column: those with one of these values. */
   oneOf: Partial<Record<FilterColumn, readonly (string | number)[] | undefined>>;
+  /** Of events: those of a user, and in these apps those of ids that became the user, of users and devices. */
+  person?: { userId: string; earlier: readonly EarlierId[] } | undefined;
   /** Of events: whose detail, or one of its members, is one of these. */
   details?: readonly string[] | undefined;
+  /** Of events and devices: those of people who are in one of these segments. Of `segment_devices` the one. */
+  segments?: readonly number[] | undefined;
 };
 
 const FILTER_TYPES = {
@@ -26,9 +36,26 @@ const FILTER_TYPES = {
 } as const;
 export type FilterColumn = keyof typeof FILTER_TYPES;
 
+/** What follows from a filter whose column no index has, and is found by one: sessions_by_subject, device_users_by_user. */
+const INDEXED: { [List in TrackedListName]?: Partial<Record<FilterColumn, (ids: string) => string>> } = {
+  sessions: { device_id: (ids) => `r.subject = ANY (ARRAY(SELECT 'd' || id FROM unnest(${ids}) AS given (id)))` },
+  devices: {
+    current_user_id: (ids) =>
+      `(r.app_id, r.device_id) IN (SELECT u.app_id, u.device_id FROM device_users u WHERE u.entity_id = $1 AND u.user_id = ANY (${ids}))`,
+  },
+};
+
 const APPLICATION = '(SELECT a.identifier FROM apps a WHERE a.entity_id = r.entity_id AND a.id = r.app_id)';
 
 type List<Name extends TrackedListName> = {
+  /** Where the rows are; by default the table of the same name. */
+  from?: (app: string, segment: string) => string;
+  /** A list of the same entries, which counts them faster. */
+  countedAs?: TrackedListName;
+  /** SET LOCAL statements for a page. */
+  settings?: string;
+  /** The person of a row. */
+  person?: string;
   /** What orders the entries, with its type: the end of an index. */
   keys: readonly (readonly [column: string, type: string])[];
   /** Draws the ids of entries: those of a higher one came later. */
@@ -40,9 +67,29 @@ type List<Name extends TrackedListName> = {
 
 const RECENT = `now() - interval '30 days'`;
 
+const DEVICES: Pick<List<'devices'>, 'fields' | 'joins'> = {
+  fields: {
+    ...DEVICE_COLUMNS, application_id: APPLICATION, users: 'seen.users', segments: segmentsOfDevice(['segment_id']),
+    first_campaign_received_at: isoUtc('r.first_campaign_received_at'), last_campaign_received_at: isoUtc('r.last_campaign_received_at'),
+    first_opened_app_at: isoUtc('r.first_seen_at'), last_opened_app_at: isoUtc('r.last_seen_at'), updated_at: isoUtc('r.received_at'),
+  },
+  joins: [
+    {
+      fields: ['users'],
+      sql: usersOfDevice(`coalesce(json_agg(json_build_object('user_id', u.user_id) ORDER BY u.user_id), '[]')`),
+    },
+    {
+      fields: ['number_of_sessions_30d', 'total_session_duration', 'total_session_duration_30d'],
+      sql: sessionsOfDevice(RECENT),
+    },
+    { fields: ['number_of_crashes_30d'], sql: crashesOfDevice(RECENT) },
+  ],
+};
+
 /** Rows are `r`. */
 const LISTS: { [Name in TrackedListName]: List<Name> } = {
   events: {
+    person: personOfEvent('r'),
     keys: [['r.happened_at', 'timestamptz'], ['r.id', 'bigint']],
     sequence: 'event_ids',
     fields: { ...EVENT_COLUMNS, date_utc: isoUtc('r.happened_at'), detail: 'r.detail' },
@@ -55,24 +102,11 @@ const LISTS: { [Name in TrackedListName]: List<Name> } = {
       carrier: 'r.carrier',
     },
   },
-  devices: {
-    keys: [['r.device_id', 'text']],
-    fields: {
-      ...DEVICE_COLUMNS, application_id: APPLICATION, users: 'seen.users', segments: `'[]'::json`,
-      first_campaign_received_at: isoUtc('r.first_campaign_received_at'), last_campaign_received_at: isoUtc('r.last_campaign_received_at'),
-      first_opened_app_at: isoUtc('r.first_seen_at'), last_opened_app_at: isoUtc('r.last_seen_at'), updated_at: isoUtc('r.received_at'),
-    },
-    joins: [
-      {
-        fields: ['users'],
-        sql: usersOfDevice(`coalesce(json_agg(json_build_object('user_id', u.user_id) ORDER BY u.user_id), '[]')`),
-      },
-      {
-        fields: ['number_of_sessions_30d', 'total_session_duration', 'total_session_duration_30d'],
-        sql: sessionsOfDevice(RECENT),
-      },
-      { fields: ['number_of_crashes_30d'], sql: crashesOfDevice(RECENT) },
-    ],
+  devices: { ...DEVICES, person: personOfDevice('r'), keys: [['r.device_id', 'text']] },
+  // By person, so that a page goes through as many members as it has, however large the app or the segment is.
+  segment_devices: {
+    ...DEVICES, from: devicesOfSegment, countedAs: 'devices', settings: LOOK_UP_BY_KEY,
+    keys: [['r.person', 'text'], ['r.device_id', 'text']],
   },
   locations: {
     keys: [['r.happened_at', 'timestamptz'], ['r.id', 'bigint']],
@@ -92,9 +126,40 @@ export type TrackedEntry = { json: string; keys: string[] };
 
 /** How many entries a filter finds. */
 export async function countTracked(db: Queryable, list: TrackedListName, entityId: number, filter: TrackedFilter): Promise<number> {
-  const { condition, values } = conditionOf(list, entityId, filter);
-  const { rows } = await db.query<{ count: number }>(`SELECT count(*) AS count FROM ${list} r WHERE ${condition}`, values);
+  const { statement, values } = countByDays(list, entityId, filter) ?? await countRows(db, list, entityId, filter);
+  const { rows } = await db.query<{ count: number }>(statement, values);
   return rows[0]!.count;
+}
+
+type Statement = { statement: string; values: unknown[] };
+
+async function countRows(db: Queryable, list: TrackedListName, entityId: number, filter: TrackedFilter): Promise<Statement> {
+  const counted = LISTS[list].countedAs ?? list;
+  const { from, condition, values } = conditionOf(counted, entityId, await withFewMembers(db, counted, entityId, filter));
+  return { statement: `SELECT count(*) AS count FROM ${from} r WHERE ${condition}`, values };
+}
+
+/**
+ * Adds up the counts of whole days, by the primary key of tracked_counts, and counts what lies before and after them: in one statement, so
+ * that both are of one moment. Null: more is asked for than apps and times, or no whole day.
+ */
+function countByDays(list: TrackedListName, entityId: number, filter: TrackedFilter): Statement | null {
+  const { since, until, updatedSince, oneOf, person, details, segments } = filter;
+  const isMore = [updatedSince, person, details, segments, ...Object.values(oneOf)].some((wanted) => wanted !== undefined);
+  const days = !('sequence' in LISTS[list]) || isMore ? null : wholeDays(since, until);
+  if (days === null) return null;
+  const values: unknown[] = [entityId];
+  const add = (value: unknown) => `$${values.push(value)}`;
+  const [at, apps] = [LISTS[list].keys[0]![0], ofApps(filter, add)];
+  const [from, end] = [days.from && add(days.from), days.until && add(days.until)];
+  const dayOf = (midnight: string) => `(${midnight}::timestamptz AT TIME ZONE 'UTC')::date`;
+  const counted = `SELECT coalesce(sum(c.${list}), 0)::bigint FROM tracked_counts c
+    WHERE c.entity_id = $1 ${apps('c')} ${from ? `AND c.day >= ${dayOf(from)}` : ''} ${end ? `AND c.day < ${dayOf(end)}` : ''}`;
+  const rows = (bounds: string) => `SELECT count(*) FROM ${list} r WHERE r.entity_id = $1 ${apps('r')} AND ${bounds}`;
+  const parts = [counted];
+  if (from) parts.push(rows(`${at} >= ${add(since)} AND ${at} < ${from}`));
+  if (end) parts.push(rows(`${at} >= ${end} AND ${at} <= ${add(until)}`));
+  return { statement: `SELECT ${parts.map((part) => `(${part})`).join(' + ')} AS count`, values };
 }
 
 /** The highest id that any entry of the list has now; null: its entries are not numbered. */
@@ -105,7 +170,11 @@ export async function findHighestId(db: Queryable, list: TrackedListName): Promi
   return rows[0]!.id;
 }
 
-type Page<Name extends TrackedListName> = { fields: readonly ListField<Name>[]; start: PageStart; limit: number };
+type Page<Name extends TrackedListName> = {
+  fields: readonly ListField<Name>[]; start: PageStart; limit: number;
+  /** What is shown of each segment of a device; by default its id. */
+  segmentMembers?: readonly SegmentMember[];
+};
 
 /** Up to `limit` entries in order, a portion at a time; between portions no transaction is open. */
 export async function* listTracked<Name extends TrackedListName>(
@@ -114,26 +183,37 @@ export async function* listTracked<Name extends TrackedListName>(
   for await (const entries of listTrackedPortions(db, list, entityId, filter, page)) yield* entries;
 }
 
-/** The same by portions. With `asTexts` an entry's `json` is an array of its fields as texts, as a file has them. */
+/**
+ * The same by portions, of which the next is read while one is used. With `asTexts` an entry's `json` is an array of its fields as texts,
+ * as a file has them.
+ */
 export async function* listTrackedPortions<Name extends TrackedListName>(
-  db: Database, list: Name, entityId: number, filter: TrackedFilter, { fields, start, limit }: Page<Name>, asTexts = false,
+  db: Database, list: Name, entityId: number, asked: TrackedFilter, page: Page<Name>, asTexts = false,
 ): AsyncGenerator<TrackedEntry[]> {
-  let from = start;
-  for (let left = limit; left > 0;) {
-    const wanted = Math.min(left, PORTION);
-    const entries = await listPortion(db, list, entityId, filter, { fields, start: from, limit: wanted }, asTexts);
+  const filter = await withFewMembers(db, list, entityId, asked);
+  const { start, limit } = page;
+  const portionFrom = (from: PageStart, left: number) => {
+    const portion = listPortion(db, list, entityId, filter, { ...page, start: from, limit: Math.min(left, PORTION) }, asTexts);
+    portion.catch(() => {});      // of one that nobody waits for any more
+    return portion;
+  };
+  const upTo = 'upTo' in start ? start.upTo : null;
+  let left = limit;
+  for (let portion = portionFrom(start, left); ;) {
+    const entries = await portion;
+    left -= entries.length;
+    const isLast = entries.length < PORTION || left <= 0;
+    if (!isLast) portion = portionFrom({ after: entries.at(-1)!.keys, upTo }, left);
     yield entries;
-    if (entries.length < wanted) return;
-    left -= wanted;
-    from = { after: entries.at(-1)!.keys, upTo: 'upTo' in start ? start.upTo : null };
+    if (isLast) return;
   }
 }
 
 async function listPortion<Name extends TrackedListName>(
-  db: Queryable, list: Name, entityId: number, filter: TrackedFilter, { fields, start, limit }: Page<Name>, asTexts: boolean,
+  db: Database, list: Name, entityId: number, filter: FoundFilter, { fields, start, limit, segmentMembers }: Page<Name>, asTexts: boolean,
 ): Promise<TrackedEntry[]> {
-  const { keys, joins = [] }: Pick<List<Name>, 'keys' | 'joins'> = LISTS[list];
-  const { condition, values } = conditionOf(list, entityId, filter);
+  const { keys, joins = [], settings }: Pick<List<Name>, 'keys' | 'joins' | 'settings'> = LISTS[list];
+  const { from, condition, values } = conditionOf(list, entityId, filter);
   const add = (value: unknown) => `$${values.push(value)}`;
   const columns = keys.map(([column]) => column).join(', ');
   let rest = '';
@@ -145,42 +225,55 @@ async function listPortion<Name extends TrackedListName>(
   if ('upTo' in start && start.upTo !== null) rest += ` AND r.id <= ${add(start.upTo)}`;
   const offset = 'offset' in start ? `OFFSET ${add(start.offset)}` : '';
   const needed = joins.filter((join) => join.fields.some((field) => fields.includes(field))).map(({ sql }) => sql).join(' ');
-  const { rows } = await db.query<TrackedEntry>(
-    `SELECT ${asTexts ? textsOf(list, fields) : jsonOf(list, fields)} AS json,
+  const statement = `SELECT ${asTexts ? textsOf(list, fields) : jsonOf(list, fields, segmentMembers)} AS json,
        ARRAY[${keys.map(([column]) => `${column}::text`).join(', ')}] AS keys
-     FROM (SELECT * FROM ${list} r WHERE ${condition} ${rest} ORDER BY ${columns} ${offset} LIMIT ${add(limit)}) r ${needed}
-     ORDER BY ${columns}`, values);
+     FROM (SELECT * FROM ${from} r WHERE ${condition} ${rest} ORDER BY ${columns} ${offset} LIMIT ${add(limit)}) r ${needed}
+     ORDER BY ${columns}`;
+  const { rows } = settings === undefined ? await db.query<TrackedEntry>(statement, values)
+    : await read(db, (tx) => tx.query<TrackedEntry>(statement, values), { settings });
   return rows;
 }
 
-/** Each combination of the fields with its `count`, as JSON, in the order of the fields; and how many combinations there are. */
+/**
+ * Each combination of the fields with its `count`, as JSON, in the order of the fields; and how many combinations there are. With `asTexts`
+ * it is an array: the fields as texts, as a file has them, and the count.
+ */
 export async function* listGrouped(
   db: Database, entityId: number, filter: TrackedFilter,
-  { fields, offset, limit }: { fields: readonly ListField<'events'>[]; offset: number; limit: number | null },
+  { fields, offset, limit }: { fields: readonly ListField<'events'>[]; offset: number; limit: number | null }, asTexts = false,
 ): AsyncGenerator<{ total: number; json: string | null }> {
-  const { condition, values } = conditionOf('events', entityId, filter);
+  const { condition, values } = conditionOf('events', entityId, await withFewMembers(db, 'events', entityId, filter));
   const columns = fields.map((field) => `${LISTS.events.fields[field]} AS ${field}`);
   const keys = fields.map((_, index) => index + 1).join(', ');
-  const members = ['count', ...fields].map((name) => `'${name}', g.${name}`).join(', ');
+  const json = asTexts
+    ? `json_build_array(${fields.map((field) => `(${field === 'detail' ? detailText('g') : `g.${field}`})::text, `).join('')}g.count)`
+    : `json_build_object(${['count', ...fields].map((name) => `'${name}', g.${name}`).join(', ')})`;
   yield* cursorRows<{ total: number; json: string | null }>(db,
     `WITH grouped AS MATERIALIZED (
        SELECT ${[...columns, 'count(*) AS count'].join(', ')} FROM events r WHERE ${condition} ${keys === '' ? '' : `GROUP BY ${keys}`})
-     SELECT t.total, CASE WHEN g.count IS NOT NULL THEN json_build_object(${members})::text END AS json
+     SELECT t.total, CASE WHEN g.count IS NOT NULL THEN ${json}::text END AS json
      FROM (SELECT count(*) AS total FROM grouped) t
      LEFT JOIN (SELECT * FROM grouped ${keys === '' ? '' : `ORDER BY ${keys}`} OFFSET $${values.length + 1} LIMIT $${values.length + 2}) g
        ON true`, [...values, offset, limit]);
 }
 
-function jsonOf<Name extends TrackedListName>(list: Name, fields: readonly ListField<Name>[]): string {
-  const expressions: Record<string, string> = LISTS[list].fields;
+function jsonOf<Name extends TrackedListName>(
+  list: Name, fields: readonly ListField<Name>[], members?: readonly SegmentMember[],
+): string {
+  const expressions: Record<string, string> = {
+    ...LISTS[list].fields, ...members && { segments: segmentsOfDevice(members) },
+  };
   return `json_build_object(${fields.map((field) => `'${field}', ${expressions[field]}`).join(', ')})::text`;
 }
 
+const detailText = (row: string) =>
+  `CASE jsonb_typeof(${row}.detail) WHEN 'string' THEN ${row}.detail #>> '{}' ELSE ${row}.detail::text END`;
+
 /** What differs from the JSON where a field is a text: of lists their elements, of a detail that is a text the text itself. */
 const TEXTS: Record<string, string> = {
-  segments: 'NULL',
+  segments: SEGMENT_IDS_OF_DEVICE,
   users: `(SELECT string_agg(u ->> 'user_id', ';') FROM json_array_elements(seen.users) u)`,
-  detail: `CASE jsonb_typeof(r.detail) WHEN 'string' THEN r.detail #>> '{}' ELSE r.detail::text END`,
+  detail: detailText('r'),
 };
 
 function textsOf<Name extends TrackedListName>(list: Name, fields: readonly ListField<Name>[]): string {
@@ -188,27 +281,66 @@ function textsOf<Name extends TrackedListName>(list: Name, fields: readonly List
   return `json_build_array(${fields.map((field) => `(${expressions[field]})::text`).join(', ')})::text`;
 }
 
-function conditionOf(list: TrackedListName, entityId: number, filter: TrackedFilter): { condition: string; values: unknown[] } {
+/** A filter with the members of its segments, where they are few. */
+type FoundFilter = TrackedFilter & { few?: FewMembers | null };
+
+async function withFewMembers(db: Queryable, list: TrackedListName, entityId: number, filter: TrackedFilter): Promise<FoundFilter> {
+  if (!filter.segments || LISTS[list].from) return filter;
+  return { ...filter, few: await findFewMembers(db, entityId, filter.segments, filter.appIds ?? []) };
+}
+
+function conditionOf(
+  list: TrackedListName, entityId: number, filter: FoundFilter,
+): { from: string; condition: string; values: unknown[] } {
   const at = LISTS[list].keys[0]![0];
   const values: unknown[] = [entityId];
   const add = (value: unknown) => `$${values.push(value)}`;
-  const conditions = ['r.entity_id = $1'];
-  // One app by =, so that the primary key has its entries in order.
-  if (filter.appIds?.length === 1) conditions.push(`r.app_id = ${add(filter.appIds[0])}`);
-  else if (filter.appIds) conditions.push(`r.app_id = ANY (${add(filter.appIds)}::integer[])`);
+  const conditions = [`r.entity_id = $1 ${ofApps(filter, add)('r')}`];
   if (filter.since) conditions.push(`${at} >= ${add(filter.since)}`);
   if (filter.until) conditions.push(`${at} <= ${add(filter.until)}`);
   if (filter.updatedSince) conditions.push(`r.received_at >= ${add(filter.updatedSince)}`);
   for (const [column, wanted] of Object.entries(filter.oneOf)) {
-    if (wanted) conditions.push(`r.${column} = ANY (${add(wanted)}::${FILTER_TYPES[column as FilterColumn]}[])`);
+    if (!wanted) continue;
+    const ids = `${add(wanted)}::${FILTER_TYPES[column as FilterColumn]}[]`;
+    conditions.push(`r.${column} = ANY (${ids})`);
+    const indexed = INDEXED[list]?.[column as FilterColumn];
+    if (indexed) conditions.push(indexed(ids));
   }
+  if (filter.person) conditions.push(ofPerson(filter.person, add));
   if (filter.details) {
     const details = add(filter.details);
     conditions.push(`CASE jsonb_typeof(r.detail)
       WHEN 'object' THEN EXISTS (SELECT FROM jsonb_each_text(r.detail) m WHERE m.value = ANY (${details}::text[]))
       ELSE r.detail #>> '{}' = ANY (${details}::text[]) END`);
   }
-  return { condition: conditions.join(' AND '), values };
+  const { from: rowsOf, person }: Pick<List<never>, 'from' | 'person'> = LISTS[list];
+  const { segments, few } = filter;
+  if (rowsOf) return { from: rowsOf('$2', `${add(segments![0])}::integer`), condition: conditions.join(' AND '), values };
+  if (segments) {
+    if (few) conditions.push(maybeOf(list, few, add));
+    conditions.push(isMember(person!, `${add(segments)}::integer[]`));
+  }
+  return { from: list, condition: conditions.join(' AND '), values };
+}
+
+/** Which rows may be of these few people, by their indexes. */
+function maybeOf(list: TrackedListName, { users, devices }: FewMembers, add: (value: unknown) => string): string {
+  const ofDevices = `r.device_id = ANY (${add(devices)}::text[])`;
+  return list === 'devices' ? ofDevices : `(r.user_id = ANY (${add(users)}::text[]) OR ${ofDevices})`;
+}
+
+/** By events_by_user and events_by_device; an id counts in the app that says what it became. */
+function ofPerson({ userId, earlier }: NonNullable<TrackedFilter['person']>, add: (value: unknown) => string): string {
+  const [user, apps, ids] = [add(userId), add(earlier.map(({ appId }) => appId)), add(earlier.map(({ id }) => id))];
+  return `(r.user_id = ${user} OR (r.user_id = ANY (${ids}::text[]) OR r.user_id IS NULL AND r.device_id = ANY (${ids}::text[]))
+    AND (r.app_id, coalesce(r.user_id, r.device_id)) IN (SELECT * FROM unnest(${apps}::integer[], ${ids}::text[])))`;
+}
+
+/** The condition on a row's app. One app by =, so that the primary key has its entries in order. */
+function ofApps({ appIds }: TrackedFilter, add: (value: unknown) => string): (row: string) => string {
+  if (!appIds) return () => '';
+  const wanted = appIds.length === 1 ? `= ${add(appIds[0])}` : `= ANY (${add(appIds)}::integer[])`;
+  return (row) => `AND ${row}.app_id ${wanted}`;
 }
 
 /** Whether an app has seen the device. */

@@ -6,15 +6,16 @@ const PAGE = 1_000;
 
 /**
  * The rows of a query in its order, as of its beginning, however many: through a cursor, since to look for the next page anew each
- * time takes longer the more there are. It reads only, so nobody's writing waits for it, though vacuum does.
+ * time takes longer the more there are. It reads only, so nobody's writing waits for it, though vacuum does. `settings` are SET LOCAL
+ * statements.
  */
 export async function* cursorRows<Row extends Record<string, unknown>>(
-  db: Database, query: string, parameters: unknown[],
+  db: Database, query: string, parameters: unknown[], settings = LOOK_UP_BY_KEY,
 ): AsyncGenerator<Row> {
   const tx = await db.connect();
   let broken: Error | undefined;
   try {
-    await tx.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL transaction_timeout = 0; ${LOOK_UP_BY_KEY}`);
+    await tx.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL transaction_timeout = 0; ${settings}`);
     await tx.query(`DECLARE shown NO SCROLL CURSOR FOR ${query}`, parameters);
     yield* fetched<Row>(tx);
   } finally {

@@ -3,8 +3,12 @@ import type { Database } from '../core/database.ts';
 
 /** What a file holds. The query is plain JSON: dates are ISO texts, apps are ids. */
 export type FileSource<Query> = {
-  /** The names in the file's first row. */
-  columns(query: Query): readonly string[];
+  /** All names that the file's first row may have, in their order. */
+  columns: readonly string[];
+  /** Of them, those that are numbers in a sheet. */
+  numbers: readonly string[];
+  /** The names in the file's first row, where a query selects some. */
+  columnsOf?(query: Query): readonly string[];
   /** Rows in order, in batches of bounded size. */
   rows(db: Database, entityId: number, query: Query): AsyncIterable<readonly (readonly Cell[])[]>;
   /** Of CSV; by default a comma. */

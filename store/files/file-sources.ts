@@ -8,6 +8,7 @@ export const fileSources = {
   events: trackedFile('events'),
   sessions: trackedFile('sessions'),
   devices: trackedFile('devices'),
+  segment_devices: trackedFile('segment_devices'),
   locations: trackedFile('locations'),
   customer_profiles: customerProfiles,
   performance,

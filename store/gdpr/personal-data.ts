@@ -1,4 +1,6 @@
 import { auditLog } from '../accounts/personal-data/audit-log.ts';
+import { segmentMembers } from '../analytics/personal-data/segment-members.ts';
+import { segments } from '../analytics/personal-data/segments.ts';
 import { attributeChangeLog } from '../attributes/personal-data/attribute-change-log.ts';
 import { attributeValues } from '../attributes/personal-data/attribute-values.ts';
 import { customers } from '../attributes/personal-data/customers.ts';
@@ -42,14 +44,15 @@ import { tombstones } from './personal-data/tombstones.ts';
 /**
  * Every location that may hold something about a customer, in the order in which somebody is erased: the change log before
  * the customers, which are added from it, and batches before the records and errors that come of them; heads before the
- * sessions, and devices before who used them, by which they are found; messages before the attempts that they become; files after the
- * tables that they are built from; archives before the rows that name their files. A new table or file area joins here, or the list below.
+ * sessions, and devices and members of segments before who used which device, by which they are found; messages before the attempts that
+ * they become; files after the tables that they are built from; archives before the rows that name their files. A new table or file area
+ * joins here, or the list below.
  */
 export const personalData: PersonalDataLocation[] = [
   attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches, syncPinnedBatches, syncRecords,
-  syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, devices, deviceUsers, userAliases, crashes,
-  refusedCalls, liveCalls, sendMessages, attempts, campaignPeople, fileJobs, files, idempotentRequests, outboxMails, archives,
-  gdprIdentifiers, gdprLeftIdentifiers, gdprRequestPeople, gdprHolds, auditLog, tombstones, tombstoneBatches, gdprReceipts,
+  syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, segments, segmentMembers, devices, deviceUsers,
+  userAliases, crashes, refusedCalls, liveCalls, sendMessages, attempts, campaignPeople, fileJobs, files, idempotentRequests, outboxMails,
+  archives, gdprIdentifiers, gdprLeftIdentifiers, gdprRequestPeople, gdprHolds, auditLog, tombstones, tombstoneBatches, gdprReceipts,
 ];
 
 /** Tables and file areas that hold nothing about customers. */
@@ -58,7 +61,7 @@ export const withoutPersonalData = [
   'server_keys', 'key_lookups',
   'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'connections', 'keys/',
   'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'event_definitions', 'event_messages', 'ingested_batches',
-  'push_certificates', 'push_providers', 'labels', 'label_targets', 'funnels', 'segments', 'segment_uses', 'segment_members',
+  'tracked_counts', 'push_certificates', 'push_providers', 'labels', 'label_targets', 'funnels', 'segment_uses',
   'campaigns', 'sends', 'send_campaigns', 'campaign_days', 'report_rollups', 'send_paces', 'outcome_deliveries',
   'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
   'data_exporters', 'export_runs', 'run_alerts', 'export_records', 'export_files',

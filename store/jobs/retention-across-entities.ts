@@ -196,3 +196,26 @@ export async function deleteOldSyncRuns(db: Database): Promise<void> {
          AND NOT EXISTS (SELECT FROM sync_runs r WHERE r.entity_id = $1 AND r.sync_id = $2)`, [entityId, id]);
   }
 }
+
+/** The members of segments that were deleted. Each segment that has members costs one look into their key. */
+export async function deleteMembersOfDeleted(db: Database): Promise<void> {
+  const { rows } = await db.query<{ entity_id: number; segment_id: number }>(
+    `WITH RECURSIVE held AS (
+       (SELECT entity_id, segment_id FROM segment_members ORDER BY entity_id, segment_id LIMIT 1)
+       UNION ALL
+       SELECT next.* FROM held h CROSS JOIN LATERAL (
+         SELECT m.entity_id, m.segment_id FROM segment_members m
+         WHERE (m.entity_id, m.segment_id) > (h.entity_id, h.segment_id) ORDER BY m.entity_id, m.segment_id LIMIT 1) next)
+     SELECT h.* FROM held h WHERE NOT EXISTS (SELECT FROM segments s WHERE s.entity_id = h.entity_id AND s.id = h.segment_id)`);
+  for (const { entity_id: entityId, segment_id: id } of rows) {
+    await inBatches(db, `DELETE FROM segment_members WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM segment_members WHERE entity_id = $1 AND segment_id = $2 ORDER BY person LIMIT ${BATCH}))`, [entityId, id]);
+  }
+}
+
+/** Entities with a segment whose refresh has been due for more than `graceSeconds`. */
+export async function listEntitiesWithDueSegments(db: Queryable, graceSeconds: number): Promise<number[]> {
+  const { rows } = await db.query<{ entity_id: number }>(
+    `SELECT DISTINCT entity_id FROM segments WHERE refresh_wanted_at < now() - make_interval(secs => $1)`, [graceSeconds]);
+  return rows.map((row) => row.entity_id);
+}

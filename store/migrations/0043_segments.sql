@@ -12,23 +12,23 @@ create table segments (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   last_used_at timestamptz,
-  refresh_wanted_at timestamptz default now(), -- null: nothing has changed since the snapshot
-  generation integer not null default 0,       -- rises with each change of the filters and each begun refresh: older steps end
+  refresh_wanted_at timestamptz not null default now(),   -- when the next refresh is due
+  generation integer not null default 0,       -- rises with each change of the filters and each refresh that begins: older steps end
   snapshot_at timestamptz,                     -- of the members and the counts; null: there is none yet
   failure text,                                -- why the last refresh ended without a snapshot
-  people_count bigint,                         -- people in the segment
-  people_total bigint,                         -- people of the app
-  people_push bigint,                          -- people in the segment whom a push can reach
-  reach_count bigint,                          -- devices of the segment's people that have the app
-  reach_optin bigint,                          -- of them, those that allow pushes
-  reach_token bigint,                          -- of them, those with a push token
-  reach_total bigint,                          -- devices that have the app
+  people_count bigint not null default 0,      -- people in the segment
+  people_total bigint not null default 0,      -- people of the app
+  people_push bigint not null default 0,       -- people in the segment whom a push can reach
+  reach_count bigint not null default 0,       -- devices of the segment's people that have the app
+  reach_optin bigint not null default 0,       -- of them, those that allow pushes
+  reach_token bigint not null default 0,       -- of them, those with a push token
+  reach_total bigint not null default 0,       -- devices that have the app
   primary key (entity_id, id),
   unique (entity_id, identifier),
   foreign key (entity_id, app_id) references apps on delete cascade
 );
 
-create index segments_to_refresh on segments (refresh_wanted_at) where refresh_wanted_at is not null;
+create index segments_to_refresh on segments (refresh_wanted_at);
 
 -- Which segments the filters of a segment name.
 create table segment_uses (

@@ -12,10 +12,10 @@ export type StoredPushProvider = {
   settings: Values;
   /** The secret members that are set. */
   secretNames: string[];
-  /** Opened by `openPushProvider` alone. */
+  /** Opened by `openStoredProvider` alone. */
   sealedSecrets: string | null;
   vapidPublicKey: string | null;
-  /** Opened by `openPushProvider` alone. */
+  /** The same. */
   sealedVapidKey: string | null;
   updatedAt: Date;
 };
@@ -34,12 +34,10 @@ export async function findPushProvider(
     `SELECT ${COLUMNS} FROM push_providers WHERE entity_id = $1 AND app_id = $2 AND platform = $3`, [entityId, appId, platform]));
 }
 
-type NewPushProvider = { provider: string; settings: Values; secretSettings: Values; vapidKeys: StoredVapidKeys | null };
-
 /** Sets it for an app that is held. Without VAPID keys those before stay. */
 export async function upsertPushProvider(
   tx: Queryable, secrets: Secrets, entityId: number, appId: number, platform: PushPlatform,
-  { provider, settings, secretSettings, vapidKeys }: NewPushProvider,
+  { provider, settings, secretSettings, vapidKeys }: OpenedPushProvider,
 ): Promise<void> {
   const names = Object.keys(secretSettings);
   const cell = (column: string) => cellOf(entityId, appId, platform, column);
@@ -59,34 +57,33 @@ export async function upsertPushProvider(
     ]);
 }
 
-/** Of an app that has chosen none. */
-export const DEFAULT_PUSH_PROVIDER = 'sandbox';
-
-export type OpenedPushProvider = { provider: string; settings: Values; secretSettings: Values; vapidKeys: StoredVapidKeys | null };
+/** What goes through, where nothing was ever set. */
+export const SANDBOX = 'sandbox';
 
 /** What is stored for a platform, opened. */
-export function openPushProvider(
+export type OpenedPushProvider = { provider: string; settings: Values; secretSettings: Values; vapidKeys: StoredVapidKeys | null };
+
+export function openStoredProvider(
   secrets: Secrets, entityId: number, appId: number, stored: StoredPushProvider | null,
 ): OpenedPushProvider {
-  if (stored === null) return { provider: DEFAULT_PUSH_PROVIDER, settings: {}, secretSettings: {}, vapidKeys: null };
-  const { provider, settings } = stored;
+  if (stored === null) return { provider: SANDBOX, settings: {}, secretSettings: {}, vapidKeys: null };
+  const { platform, provider, settings, sealedSecrets, vapidPublicKey, sealedVapidKey } = stored;
+  const open = (sealed: string, column: string) => secrets.open(sealed, cellOf(entityId, appId, platform, column));
   return {
-    provider, settings, secretSettings: openPushSecrets(secrets, entityId, appId, stored),
-    vapidKeys: openVapidKeys(secrets, entityId, appId, stored),
+    provider, settings,
+    secretSettings: sealedSecrets === null ? {} : JSON.parse(open(sealedSecrets, 'sealed_secrets')) as Values,
+    vapidKeys: vapidPublicKey === null || sealedVapidKey === null ? null
+      : { publicKey: vapidPublicKey, privateKey: open(sealedVapidKey, 'vapid_private_key') },
   };
 }
 
-/** The secret members by their names. */
-function openPushSecrets(secrets: Secrets, entityId: number, appId: number, { platform, sealedSecrets }: StoredPushProvider): Values {
-  if (sealedSecrets === null) return {};
-  return JSON.parse(secrets.open(sealedSecrets, cellOf(entityId, appId, platform, 'sealed_secrets'))) as Values;
+/** All members, as the provider's own schema takes them. */
+export function wholePushSettings({ provider, settings, secretSettings, vapidKeys }: OpenedPushProvider): Values {
+  return { ...settings, ...secretSettings, ...provider === 'web_push' && vapidKeys ? vapidMembers(vapidKeys) : {} };
 }
 
-function openVapidKeys(
-  secrets: Secrets, entityId: number, appId: number, { platform, vapidPublicKey, sealedVapidKey }: StoredPushProvider,
-): StoredVapidKeys | null {
-  if (vapidPublicKey === null || sealedVapidKey === null) return null;
-  return { publicKey: vapidPublicKey, privateKey: secrets.open(sealedVapidKey, cellOf(entityId, appId, platform, 'vapid_private_key')) };
+export function vapidMembers({ publicKey, privateKey }: StoredVapidKeys): Values {
+  return { vapid_public_key: publicKey, vapid_private_key: privateKey };
 }
 
 function cellOf(entityId: number, appId: number, platform: PushPlatform, column: string) {

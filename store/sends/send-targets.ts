@@ -21,8 +21,8 @@ export async function listUserDevices(
 
 /** What an app says of all messages to its people. */
 export type SendingApp = {
-  id: number; identifier: string; packageName: string; appType: 'iOS App' | 'Android App' | 'Web App'; verifiedUsers: boolean; quietHours: QuietHours | null;
-  messageLimit: number | null; messagePeriod: number | null; sendRate: number | null;
+  id: number; identifier: string; packageName: string; appType: 'iOS App' | 'Android App' | 'Web App'; verifiedUsers: boolean;
+  quietHours: QuietHours | null; messageLimit: number | null; messagePeriod: number | null; sendRate: number | null;
 };
 
 export async function listSendingApps(db: Queryable, entityId: number, appIds: readonly number[]): Promise<Map<number, SendingApp>> {

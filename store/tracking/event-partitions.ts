@@ -1,4 +1,5 @@
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
+import { deleteDayCounts } from './tracked-counts.ts';
 
 /** The tables that are partitioned by the UTC month of what they tell of. Sessions change while they last: their pages keep room. */
 const PARTITIONED = ['events', 'sessions', 'locations'] as const;
@@ -103,11 +104,12 @@ async function dropIfOld(tx: Tx, partition: Partition, now: Date): Promise<boole
   if (found!.is_in_use) return true;
   await lockPartitions(tx);
   await tx.query(`SET LOCAL lock_timeout = '${DROP_LOCK_TIMEOUT}'; DROP TABLE IF EXISTS ${nameOf(partition)}`);
+  await deleteDayCounts(tx, partition.table, startOf(partition.month), startOf(partition.month, 1));
   return true;
 }
 
 /** Waits for whoever is at it, and no longer than a write transaction may: then the next try finds what the other made. */
-async function lockPartitions(tx: Tx): Promise<void> {
+export async function lockPartitions(tx: Tx): Promise<void> {
   await tx.query(`SET LOCAL lock_timeout = '10s'`);
   await tx.query('SELECT pg_advisory_xact_lock($1)', [PARTITIONS_LOCK]);
 }

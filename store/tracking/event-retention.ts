@@ -1,6 +1,7 @@
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { dropOldPartitions, listPartitions, nameOf, type Partition } from './event-partitions.ts';
+import { type CountedTable, subtractDeleted, TIME_OF } from './tracked-counts.ts';
 
 /** Rows that one short transaction looks at. */
 const BATCH = 5_000;
@@ -95,8 +96,6 @@ async function clearEntity(
   return null;
 }
 
-const TIME_OF = { events: 'happened_at', sessions: 'started_at', locations: 'happened_at' };
-
 /** The partitions that end before the cut-off as a whole; of the one of its month each app's part before it. */
 async function scansOfPartitions(db: Queryable, { id, cutOff }: EntityToClear): Promise<Scan[]> {
   const { rows: apps } = await db.query<{ id: number }>('SELECT id FROM apps WHERE entity_id = $1 ORDER BY id', [id]);
@@ -109,19 +108,23 @@ async function scansOfPartitions(db: Queryable, { id, cutOff }: EntityToClear): 
 function scanOfAll(partition: Partition): Scan {
   const [name, time] = [nameOf(partition), TIME_OF[partition.table]];
   const keys: Scan['keys'] = [['app_id', 'integer'], [time, 'timestamptz'], ['id', 'bigint']];
-  return { name, table: name, keys, within: 'true', isOld: `r.${time} < $2` };
+  return { name, table: name, counted: partition.table, keys, within: 'true', isOld: `r.${time} < $2` };
 }
 
 function scanOfApp(partition: Partition, appId: number): Scan {
   const [table, time] = [nameOf(partition), TIME_OF[partition.table]];
   return {
-    name: `${table} of ${appId}`, table, keys: [[time, 'timestamptz'], ['id', 'bigint']],
+    name: `${table} of ${appId}`, table, counted: partition.table, keys: [[time, 'timestamptz'], ['id', 'bigint']],
     within: `r.app_id = ${appId} AND r.${time} < $2`, isOld: `r.${time} < $2`,
   };
 }
 
 /** A scan along the primary key of a table, `r`; $1 is the entity, $2 the cut-off. No two have the same name. */
-type Scan = { name: string; table: string; keys: (readonly [column: string, type: keyof typeof LEAST])[]; within: string; isOld: string };
+type Scan = {
+  name: string; table: string; keys: (readonly [column: string, type: keyof typeof LEAST])[]; within: string; isOld: string;
+  /** Of a partition: its rows are counted. */
+  counted?: CountedTable;
+};
 
 const LEAST = { integer: '0', bigint: '0', text: '', timestamptz: '-infinity' };
 
@@ -173,7 +176,7 @@ async function deleteOld(
  * written to meanwhile is looked at again as it is then.
  */
 async function deleteOldOfPage(
-  tx: Tx, { id, cutOff }: EntityToClear, { table, keys, within, isOld }: Scan, after: string[],
+  tx: Tx, { id, cutOff }: EntityToClear, { table, counted, keys, within, isOld }: Scan, after: string[],
 ): Promise<string[] | null> {
   await tx.query(LOOK_UP_BY_KEY);
   const columns = keys.map(([column]) => column);
@@ -184,7 +187,9 @@ async function deleteOldOfPage(
        WHERE entity_id = $1 AND ${within} AND (${columns.join(', ')}) > (${cursor.join(', ')})
        ORDER BY ${columns.join(', ')} LIMIT ${BATCH}
      ), gone AS (
-       DELETE FROM ${table} AS r WHERE ctid = ANY (ARRAY(SELECT tid FROM page)) AND ${isOld})
+       DELETE FROM ${table} AS r WHERE ctid = ANY (ARRAY(SELECT tid FROM page)) AND ${isOld}
+       RETURNING ${counted ? `app_id, ${TIME_OF[counted]} AS at` : '1'}
+     ), subtracted AS (${counted ? subtractDeleted(counted, 'gone') : 'SELECT'})
      SELECT ARRAY[${columns.map((column) => `${column}::text`).join(', ')}] AS last FROM page
      ORDER BY ${columns.map((column) => `page.${column} DESC`).join(', ')} LIMIT 1`,
     [id, cutOff, ...after]);

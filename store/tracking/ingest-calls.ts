@@ -12,6 +12,7 @@ import { ingestSessions } from './ingest-sessions.ts';
 import { insertTraits } from './ingest-traits.ts';
 import type { IngestedCall, SubjectCalls } from './ingested-call.ts';
 import { insertIngestedBatches, keepRefusedCalls, type KeptRefusal, type TakenIn } from './refused-calls.ts';
+import { countByDay, type DayCount } from './tracked-counts.ts';
 import { findExcessAliases, insertUserAliases, MAX_ALIASES } from './user-aliases.ts';
 
 /** Of the transaction that `ingestCalls` runs in. */
@@ -46,18 +47,18 @@ export async function ingestCalls(
   const wanted = excess.size === 0 ? living : living.filter((call) => !excess.has(call));
   const repeats = await insertMessages(tx, entityId, wanted);
   const accepted = wanted.filter((call) => !repeats.has(call)).toSorted((a, b) => a.happenedAt - b.happenedAt);
-  if (accepted.length > 0) await takeIn(tx, entityId, accepted);
+  const counts = accepted.length === 0 ? [] : await takeIn(tx, entityId, accepted);
   const refused = new Map([...erased].map(([call, hash]) => [call, erasedCall(call, hash)]));
   for (const call of excess) refused.set(call, excessAlias(call));
   for (const [appId, ofApp] of refusalsByApp(refused)) await keepRefusedCalls(tx, entityId, appId, ofApp);
   const outcomes = batch.map((call): CallOutcome =>
     erased.has(call) ? 'erased' : excess.has(call) ? 'too_many_aliases' : repeats.has(call) ? 'duplicate' : 'accepted');
-  await insertIngestedBatches(tx, entityId, countByApp(batch, outcomes));
+  await insertIngestedBatches(tx, entityId, countByApp(batch, outcomes), counts);
   return outcomes;
 }
 
-/** New calls, in the order of time. */
-async function takeIn(tx: Tx, entityId: number, calls: IngestedCall[]): Promise<void> {
+/** New calls, in the order of time. What they add to the counts of days is still to be written. */
+async function takeIn(tx: Tx, entityId: number, calls: IngestedCall[]): Promise<DayCount[]> {
   const crashes = await findOrInsertCrashes(tx, entityId, calls);
   await insertUserAliases(tx, entityId, calls);
   const { subjects, sessions } = await ingestSessions(tx, entityId, bySubject(calls));
@@ -67,6 +68,7 @@ async function takeIn(tx: Tx, entityId: number, calls: IngestedCall[]): Promise<
   await insertTraits(tx, entityId, calls);
   await updateCrashCounts(tx, entityId, crashes.values());
   await ingestReceipts(tx, entityId, calls);
+  return countByDay(calls, subjects);
 }
 
 function refusalsByApp(refused: ReadonlyMap<IngestedCall, KeptRefusal>): [number, KeptRefusal[]][] {

@@ -1,6 +1,7 @@
 import type { RefusedCall } from '../../domain/tracking/tracked-call.ts';
 import type { Tx } from '../core/database.ts';
 import { messageHash } from './event-messages.ts';
+import type { DayCount } from './tracked-counts.ts';
 
 /** A refused call as it is kept: what it was, shortened and storable, or of an erased person the keyed hash alone. */
 export type KeptRefusal = RefusedCall & ({ raw: string; customerHash?: null } | { raw: null; customerHash: Buffer | null });
@@ -11,14 +12,24 @@ export type TakenIn = { appId: number | null; accepted: number; duplicates: numb
 /** Longest texts that are kept of a call that may be anything. */
 const MESSAGE_ID_LENGTH = 256;
 
-export async function insertIngestedBatches(tx: Tx, entityId: number, batches: readonly TakenIn[]): Promise<void> {
+/** Along with them what they add to the counts of days: a statement of its own would be another turn of the connection. */
+export async function insertIngestedBatches(
+  tx: Tx, entityId: number, batches: readonly TakenIn[], counts: readonly DayCount[] = [],
+): Promise<void> {
   if (batches.length === 0) return;
   await tx.query({
     name: 'insert-ingested-batches',
-    text: `INSERT INTO ingested_batches (entity_id, app_id, accepted, duplicates, refused)
+    text: `WITH counted AS (
+             INSERT INTO tracked_counts (entity_id, app_id, day, events, sessions, locations)
+             SELECT $1, app_id, 'epoch'::date + day, events, sessions, locations
+             FROM unnest($6::integer[], $7::integer[], $8::integer[], $9::integer[], $10::integer[])
+               AS given (app_id, day, events, sessions, locations))
+           INSERT INTO ingested_batches (entity_id, app_id, accepted, duplicates, refused)
            SELECT $1, given.* FROM unnest($2::integer[], $3::integer[], $4::integer[], $5::integer[]) AS given`,
     values: [entityId, batches.map(({ appId }) => appId), batches.map(({ accepted }) => accepted),
-      batches.map(({ duplicates }) => duplicates), batches.map(({ refused }) => refused)],
+      batches.map(({ duplicates }) => duplicates), batches.map(({ refused }) => refused), counts.map(({ appId }) => appId),
+      counts.map(({ day }) => day), counts.map(({ events }) => events), counts.map(({ sessions }) => sessions),
+      counts.map(({ locations }) => locations)],
   });
 }
 

@@ -14,8 +14,8 @@ import { waitFor } from '../harness/core/wait.ts';
 import { makeWorld } from '../harness/core/world.ts';
 import { addExporter, DAY, runExport } from '../harness/exports/exports.ts';
 import {
-  type Everything, feed, fileOf, importFiles, leaveBehind, message, quote, QUOTING_TAP, soughtOf, sync, track, trackOn, type WholePerson,
-  wholePerson,
+  addToSegments, type Everything, feed, fileOf, importFiles, leaveBehind, message, quote, QUOTING_TAP, soughtOf, sync, track, trackOn,
+  type WholePerson, wholePerson,
 } from '../harness/jobs/sample-everywhere.ts';
 import { type Finding, searchBytes, searchEverywhere } from '../harness/jobs/whole-search.ts';
 import { ask } from '../harness/syncs/syncs.ts';
@@ -111,6 +111,7 @@ beforeAll(async () => {
   }
   const syncs = await sync(everything, [BEN, ANA]);
   await fileOf(everything, ANA);
+  await addToSegments(everything, [BEN, ANA]);
   await exportAll();
   await hold(ANA);
   await claimToBe(BEN, ANA);

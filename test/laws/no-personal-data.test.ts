@@ -122,7 +122,8 @@ describe('what this run has left behind', () => {
       searched.set(kind, (searched.get(kind) ?? 0) + 1);
     }
     // Each flow joins here: a run without its histories would prove nothing.
-    for (const kind of ['import', 'feed', 'sync', 'export', 'gdpr', 'sweep', 'history_node', 'executions', 'activity_info_maps']) {
+    const flows = ['import', 'feed', 'segments', 'sync', 'export', 'gdpr', 'sweep'];
+    for (const kind of [...flows, 'history_node', 'executions', 'activity_info_maps']) {
       expect(searched.get(kind), `what is kept of ${kind}; run all tests`).toBeGreaterThan(0);
     }
   }, 900_000);

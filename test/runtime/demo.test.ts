@@ -77,6 +77,7 @@ function expectDeletion(said: string): void {
 /** How many of the app's people order, and all that it sent as a workbook. */
 async function expectAnalytics(said: string): Promise<void> {
   expect(said).toMatch(/^Product Viewed +20 +0 s\nProduct Added +20 +60 s\nOrder Completed +14 +180 s$/m);
+  expect(said).toMatch(/^Segment seg_\w+ \("Did not order"\): 6 people dropped out at the last step$/m);
   const [, path] = /^All events of the app, for a spreadsheet: (\S+)$/m.exec(said)!;
   const book = read(await readFile(path!));
   expect(utils.sheet_to_json(book.Sheets[book.SheetNames[0]!]!)).toHaveLength(320);

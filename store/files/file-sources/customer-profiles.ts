@@ -24,8 +24,9 @@ const VALUE = `coalesce(r.string_value, r.number_value::text, r.boolean_value::t
 
 /** By System of Records, then customer; without values that were removed. */
 export const customerProfiles: FileSource<CustomerProfilesQuery> = {
-  columns: () => ['system_of_record_identifier', 'customer_attribute_identifier', 'customer_attribute_key', 'customer_attribute_value',
+  columns: ['system_of_record_identifier', 'customer_attribute_identifier', 'customer_attribute_key', 'customer_attribute_value',
     'customer_id_type', 'customer_id'],
+  numbers: [],
   delimiter: ';',
   async* rows(db, entityId, query) {
     for (const sor of query.sors) {

@@ -1,4 +1,4 @@
-import { type ListField, NUMBER_FIELDS, type TrackedListName } from '../../../domain/analytics/tracked-lists.ts';
+import { LIST_FIELDS, type ListField, NUMBER_FIELDS, type TrackedListName } from '../../../domain/analytics/tracked-lists.ts';
 import type { Cell } from '../../../domain/files/cell.ts';
 import { findHighestId, listGrouped, listTrackedPortions, type TrackedFilter } from '../../analytics/tracked-lists.ts';
 import type { FileSource } from '../file-source.ts';
@@ -10,18 +10,26 @@ export type TrackedFileQuery = {
   isGrouped: boolean;
 };
 
+/** The last column of grouped events. */
+const COUNT = 'count';
+
+const isNumber = (column: string) => column === COUNT || NUMBER_FIELDS.has(column);
+
 /** Groups that are held at once. */
 const GROUPS = 1_000;
 
 /** The list as it is when the file is begun: what comes in meanwhile is not in it. */
 export function trackedFile<Name extends TrackedListName>(list: Name): FileSource<TrackedFileQuery> {
+  const columns = [...LIST_FIELDS[list], ...list === 'events' ? [COUNT] : []];
   return {
-    columns: ({ fields, isGrouped }) => (isGrouped ? [...fields, 'count'] : fields),
+    columns,
+    numbers: columns.filter(isNumber),
+    columnsOf: ({ fields, isGrouped }) => (isGrouped ? [...fields, COUNT] : fields),
     async* rows(db, entityId, { filter: asked, fields, isGrouped }) {
       const filter = filterOf(asked);
       if (isGrouped) {
         const all = { fields: fields as ListField<'events'>[], offset: 0, limit: null };
-        yield* grouped(listGrouped(db, entityId, filter, all), fields);
+        yield* grouped(listGrouped(db, entityId, filter, all, true), fields);
       } else {
         const start = { after: null, upTo: await findHighestId(db, list) };
         const page = { fields: fields as ListField<Name>[], start, limit: Infinity };
@@ -42,8 +50,8 @@ async function* grouped(rows: ReturnType<typeof listGrouped>, fields: readonly s
   let batch: Cell[][] = [];
   for await (const { json } of rows) {
     if (json === null) continue;
-    const group = JSON.parse(json) as Record<string, unknown>;
-    batch.push([...cellsOf(fields.map((field) => textOf(group[field])), fields), group.count as number]);
+    const group = JSON.parse(json) as [...texts: (string | null)[], count: number];
+    batch.push([...cellsOf(group.slice(0, -1) as (string | null)[], fields), group.at(-1)!]);
     if (batch.length < GROUPS) continue;
     yield batch;
     batch = [];
@@ -51,11 +59,6 @@ async function* grouped(rows: ReturnType<typeof listGrouped>, fields: readonly s
   yield batch;
 }
 
-function textOf(value: unknown): string | null {
-  if (value === null || value === undefined) return null;
-  return typeof value === 'string' ? value : JSON.stringify(value);
-}
-
 function cellsOf(texts: (string | null)[], fields: readonly string[]): Cell[] {
-  return texts.map((text, index) => (text !== null && NUMBER_FIELDS.has(fields[index]!) ? Number(text) : text));
+  return texts.map((text, index) => (text !== null && isNumber(fields[index]!) ? Number(text) : text));
 }

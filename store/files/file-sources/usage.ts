@@ -15,7 +15,8 @@ export type CrashOccurrencesQuery = Period & { crash: Crash };
 
 /** By app, each day: also one on which nothing happened. */
 export const performance: FileSource<PerformanceQuery> = {
-  columns: () => ['application_id', 'date', 'sessions', 'people', 'crashes', 'new_devices'],
+  columns: ['application_id', 'date', 'sessions', 'people', 'crashes', 'new_devices'],
+  numbers: ['sessions', 'people', 'crashes', 'new_devices'],
   async* rows(db, entityId, { apps, ...period }) {
     for (const app of apps) {
       yield* batchesOf(listAppDays(db, entityId, app.id, periodOf(period)), ({ date, sessions, people, crashes, newDevices }) =>
@@ -26,7 +27,8 @@ export const performance: FileSource<PerformanceQuery> = {
 
 /** By day, each kind of event that happened then. */
 export const eventCounts: FileSource<EventCountsQuery> = {
-  columns: () => ['date', 'event_id', 'name', 'display_name', 'log_type', 'hits', 'people', 'sessions'],
+  columns: ['date', 'event_id', 'name', 'display_name', 'log_type', 'hits', 'people', 'sessions'],
+  numbers: ['event_id', 'log_type', 'hits', 'people', 'sessions'],
   async* rows(db, entityId, { appId, ...period }) {
     for (const day of daysOf(periodOf(period))) {
       yield* batchesOf(listEventCounts(db, entityId, appId, day), ({ eventId, name, displayName, logType, hits, people, sessions }) =>
@@ -37,7 +39,8 @@ export const eventCounts: FileSource<EventCountsQuery> = {
 
 /** By day, each member of the event's detail with each value that it had then; a detail that is a plain text has an empty key. */
 export const eventDetails: FileSource<EventDetailsQuery> = {
-  columns: () => ['date', 'event_id', 'name', 'key', 'value', 'hits', 'people', 'sessions'],
+  columns: ['date', 'event_id', 'name', 'key', 'value', 'hits', 'people', 'sessions'],
+  numbers: ['event_id', 'hits', 'people', 'sessions'],
   async* rows(db, entityId, { appId, event, ...period }) {
     for (const day of daysOf(periodOf(period))) {
       yield* batchesOf(listEventDetails(db, entityId, appId, event, day), ({ key, value, hits, people, sessions }) =>
@@ -47,7 +50,8 @@ export const eventDetails: FileSource<EventDetailsQuery> = {
 };
 
 export const crashOccurrences: FileSource<CrashOccurrencesQuery> = {
-  columns: () => ['id', 'date'],
+  columns: ['id', 'date'],
+  numbers: [],
   rows: (db, entityId, { crash, ...period }) => batchesOf(listCrashOccurrences(db, entityId, crash, periodOf(period)), ({ id, at }) =>
     [id, at.toISOString().slice(0, 10)]),
 };

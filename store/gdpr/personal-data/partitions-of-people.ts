@@ -1,7 +1,7 @@
 import { type Database, read, type Tx, write } from '../../core/database.ts';
-import { changeRows } from '../../core/in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../../core/look-up-by-key.ts';
 import { listPartitions, nameOf, type Partition } from '../../tracking/event-partitions.ts';
+import { subtractDeleted, TIME_OF } from '../../tracking/tracked-counts.ts';
 import { countRows, type LocationDependencies } from '../personal-data-location.ts';
 
 /** So many rows go in a transaction: a second or two, however their pages lie. */
@@ -28,6 +28,8 @@ type Needed = Pick<LocationDependencies, 'db' | 'tally'>;
 
 /** Rows that are found by an index: those of some ids in a column. */
 type Scan = { ids: string[]; column: 'user_id' | PeopleOfPartitions['byDevice']; among?: string; time: string | null };
+
+type NamedPartition = { name: string; table: Partition['table'] };
 
 /** `last`: whose row was the last one of the batch, of which time. */
 type Batch = { gone: number; found: number; last: string | null; at: string | null };
@@ -95,11 +97,19 @@ async function inSlices(people: PeopleOfPartitions, work: (slice: PeopleOfPartit
 }
 
 function deleteSlice({ db, tally }: Needed, entityId: number, partition: string, slice: PeopleOfPartitions): Promise<number> {
-  return unlessDropped(write(db, (tx) => changeRows(tx,
-    `DELETE FROM ${partition} WHERE entity_id = $1 AND ctid = ANY (ARRAY(
-       SELECT ctid FROM ${partition} WHERE ${rowsOf(slice)} LIMIT ${ROWS}))`,
-    [entityId, slice.users, slice.devices, slice.wholeDevices], tally),
-  { settings: BY_BITMAP }));
+  return unlessDropped(write(db, async (tx) => {
+    const { rows } = await tx.query<{ gone: number }>(
+      `WITH gone AS (
+         DELETE FROM ${partition} WHERE entity_id = $1 AND ctid = ANY (ARRAY(
+           SELECT ctid FROM ${partition} WHERE ${rowsOf(slice)} LIMIT ${ROWS}))
+         RETURNING app_id, ${TIME_OF[slice.table]} AS at
+       ), subtracted AS (${subtractDeleted(slice.table, 'gone')})
+       SELECT count(*) AS gone FROM gone`,
+      [entityId, slice.users, slice.devices, slice.wholeDevices]);
+    const { gone } = rows[0]!;
+    if (gone > 0) await tally?.(tx, gone);
+    return gone;
+  }, { settings: BY_BITMAP }));
 }
 
 /** Along the indexes themselves: only so are their entries marked as dead. */
@@ -127,7 +137,7 @@ async function unlessDropped(rows: Promise<number>): Promise<number> {
 /** There may be more rows of them than one transaction takes. */
 async function eraseLargeSlice(deps: Needed, entityId: number, partition: string, slice: PeopleOfPartitions): Promise<number> {
   let total = 0;
-  for (const scan of scansOf(slice)) total += await eraseAlong(deps, entityId, partition, scan);
+  for (const scan of scansOf(slice)) total += await eraseAlong(deps, entityId, { name: partition, table: slice.table }, scan);
   return total;
 }
 
@@ -140,7 +150,7 @@ function scansOf({ users, devices, wholeDevices, byDevice, time }: PeopleOfParti
  * In batches along an index. Each goes on where the last one ended, id by id and by time: none reads again what is dead, and may still
  * be for hours where somebody reads an old snapshot.
  */
-async function eraseAlong({ db, tally }: Needed, entityId: number, partition: string, scan: Scan): Promise<number> {
+async function eraseAlong({ db, tally }: Needed, entityId: number, partition: NamedPartition, scan: Scan): Promise<number> {
   // As the index orders them, which has the collation "C".
   const sorted = [...new Set(scan.ids)].map((id) => Buffer.from(id)).toSorted(Buffer.compare).map(String);
   let total = 0;
@@ -160,7 +170,8 @@ async function eraseAlong({ db, tally }: Needed, entityId: number, partition: st
 
 /** Found along the index; the pages themselves are gone through in their order. With `after` there is one id. */
 async function deleteBatch(
-  tx: Tx, entityId: number, partition: string, { ids, column, among = 'true', time, after }: Scan & { after: string },
+  tx: Tx, entityId: number, { name: partition, table }: NamedPartition,
+  { ids, column, among = 'true', time, after }: Scan & { after: string },
 ): Promise<Batch> {
   // Dropped meanwhile: its time was over.
   const { rowCount: missing } = await tx.query('SELECT WHERE to_regclass($1) IS NULL', [partition]);
@@ -172,7 +183,9 @@ async function deleteBatch(
        WHERE entity_id = $1 AND ${column} = ANY ($2) AND ${among} AND ${time ?? 'now()'} >= $3::timestamptz
        ORDER BY ${time === null ? column : `${column}, ${time}`} LIMIT ${ROWS}
      ), gone AS (
-       DELETE FROM ${partition} WHERE ctid = ANY (ARRAY(SELECT tid FROM found)) AND entity_id = $1 RETURNING 1)
+       DELETE FROM ${partition} WHERE ctid = ANY (ARRAY(SELECT tid FROM found)) AND entity_id = $1
+       RETURNING app_id, ${TIME_OF[table]} AS at
+     ), subtracted AS (${subtractDeleted(table, 'gone')})
      SELECT (SELECT count(*) FROM gone) AS gone, (SELECT count(*) FROM found) AS found, id AS last, at::text
      FROM (SELECT id, at FROM found UNION ALL SELECT NULL, NULL) AS pages ORDER BY id DESC NULLS LAST, at DESC NULLS LAST LIMIT 1`,
     [entityId, ids, after]);

@@ -61,7 +61,8 @@ describe('a message by APNs', () => {
       parameters: { order: '7', aps: 'theirs' }, collapseKey: 'orders', priority: 'normal',
     });
     const before = Math.floor(Date.now() / 1_000);
-    await expect(open.send({ platform: 'ios', token: tokenOf(1).toUpperCase() }, message)).resolves.toEqual({ kind: 'sent', providerId: message.id });
+    await expect(open.send({ platform: 'ios', token: tokenOf(1).toUpperCase() }, message))
+      .resolves.toEqual({ kind: 'sent', providerId: message.id });
     await open.close();
     const { token, headers, payload } = server.sent.at(-1)!;
     expect(token).toBe(tokenOf(1));
@@ -72,7 +73,8 @@ describe('a message by APNs', () => {
     expect(payload).toEqual({
       order: '7', millrace_id: message.id, deep_linking_url: 'shop://orders/7', push_attachment: 'https://shop.example.com/7.png',
       aps: {
-        alert: { title: 'Your order', subtitle: 'Parcel 7', body: 'It is on its way' }, sound: 'default', category: 'ORDER', 'mutable-content': 1,
+        'alert': { title: 'Your order', subtitle: 'Parcel 7', body: 'It is on its way' }, 'sound': 'default', 'category': 'ORDER',
+        'mutable-content': 1,
       },
     });
   });
@@ -117,13 +119,15 @@ describe('a message by APNs', () => {
     }));
     const target = { platform: 'ios', token: tokenOf(5) } as const;
     await expect(open.send(target, { ...empty, body: 'x'.repeat(rest) })).resolves.toMatchObject({ kind: 'sent' });
-    await expect(open.send(target, { ...empty, body: `é${'x'.repeat(rest - 1)}` })).resolves.toEqual({ kind: 'too_big', bytes: 4_097, maxBytes: 4_096 });
+    await expect(open.send(target, { ...empty, body: `é${'x'.repeat(rest - 1)}` }))
+      .resolves.toEqual({ kind: 'too_big', bytes: 4_097, maxBytes: 4_096 });
     await open.close();
   });
 
   it('is refused with a token that is none, and without credentials', async () => {
     const open = openApns({}, appWith(null));
-    await expect(open.send({ platform: 'ios', token: '../3/device' }, pushMessage())).resolves.toMatchObject({ kind: 'refused', code: 'BadDeviceToken' });
+    await expect(open.send({ platform: 'ios', token: '../3/device' }, pushMessage()))
+      .resolves.toMatchObject({ kind: 'refused', code: 'BadDeviceToken' });
     await expect(open.send({ platform: 'ios', token: tokenOf(1) }, pushMessage()))
       .resolves.toMatchObject({ kind: 'refused', code: 'MissingProviderToken' });
     await open.close();
@@ -135,7 +139,8 @@ describe('a message by APNs', () => {
     const opens = [1, 2].map(() => openApns(byKey(renewing), appWith(null), { now: () => now }));
     const shown = server.providerTokens();
     const sends = async () => {
-      const outcomes = await Promise.all(opens.flatMap((open) => [6, 7].map((number) => open.send({ platform: 'ios', token: tokenOf(number) }, pushMessage()))));
+      const outcomes = await Promise.all(opens.flatMap((open) => (
+        [6, 7].map((number) => open.send({ platform: 'ios', token: tokenOf(number) }, pushMessage())))));
       expect(outcomes.map(({ kind }) => kind)).toEqual(['sent', 'sent', 'sent', 'sent']);
       return server.providerTokens() - shown;
     };
@@ -185,7 +190,8 @@ describe('a check of APNs', () => {
   it('names what is wrong with the certificate', async () => {
     expect(await check({})).toEqual(error('push_certificates', /none that is not revoked, and no key is set/));
     expect(await check({}, appWith(expired!))).toEqual(error('push_certificates', /expired on/));
-    expect(await check({}, appWith(own!, 'com.example.other'))).toEqual(error('topic', /is com\.example\.other, and .* is for com\.example\.shop/));
+    expect(await check({}, appWith(own!, 'com.example.other')))
+      .toEqual(error('topic', /is com\.example\.other, and .* is for com\.example\.shop/));
     expect(await check({}, appWith(development!))).toEqual(error('environment', /is production, and .* is for sandbox alone/));
     expect(await check({ environment: 'sandbox' }, appWith(development!))).toEqual([]);
     expect(await check({}, appWith(another!))).toEqual([
@@ -195,7 +201,8 @@ describe('a check of APNs', () => {
   });
 
   it('names what is wrong with the key', async () => {
-    expect(await check({ ...byKey(team), key: teamKey('KEY9999999').pem })).toEqual(error('key', /key, key_id and team_id do not belong together/));
+    expect(await check({ ...byKey(team), key: teamKey('KEY9999999').pem }))
+      .toEqual(error('key', /key, key_id and team_id do not belong together/));
     expect(await check({ ...byKey(team), team_id: 'ANOTHER123' })).toEqual(error('key', /do not belong together/));
     expect(await check(byKey(elsewhere))).toEqual(error('topic', /may not send for this topic \(com\.example\.shop\)/));
     expect(await check({ ...byKey(team), endpoint: 'https://localhost:47' })).toEqual(error('endpoint', /refused the connection/));

@@ -31,8 +31,8 @@ describe('a message by FCM', () => {
   it('reaches Android, iOS and browsers with all that it says, under a name by FCM', async () => {
     const open = openAt();
     const message = pushMessage({
-      subtitle: 'Parcel 7', deepLink: 'https://shop.example.com/orders/7', attachmentUrl: 'https://shop.example.com/7.png', category: 'ORDER',
-      parameters: { order: '7', millrace_id: 'theirs' }, collapseKey: 'orders', priority: 'normal', sound: 'bell.caf',
+      subtitle: 'Parcel 7', deepLink: 'https://shop.example.com/orders/7', attachmentUrl: 'https://shop.example.com/7.png',
+      category: 'ORDER', parameters: { order: '7', millrace_id: 'theirs' }, collapseKey: 'orders', priority: 'normal', sound: 'bell.caf',
     });
     for (const platform of ['android', 'ios', 'web'] as const) {
       const outcome = await open.send({ platform, token: tokenOf(1) }, message);
@@ -80,7 +80,9 @@ describe('a message by FCM', () => {
     await open.close();
   });
 
-  it.for([['QUOTA_EXCEEDED', 7_000], ['UNAVAILABLE', 30_000]] as const)('that meets %s stops all for as long as FCM asks', async ([fate, ms]) => {
+  it.for([
+    ['QUOTA_EXCEEDED', 7_000], ['UNAVAILABLE', 30_000],
+  ] as const)('that meets %s stops all for as long as FCM asks', async ([fate, ms]) => {
     let now = Date.now();
     const open = openAt({}, { now: () => now });
     server.fate(tokenOf(3), fate);
@@ -89,7 +91,8 @@ describe('a message by FCM', () => {
     server.fate(tokenOf(3), null);
     const before = server.sent.length;
     now += 2_000;
-    await expect(open.send({ platform: 'android', token: tokenOf(4) }, pushMessage())).resolves.toEqual({ ...throttled, retryAfterMs: ms - 2_000 });
+    await expect(open.send({ platform: 'android', token: tokenOf(4) }, pushMessage()))
+      .resolves.toEqual({ ...throttled, retryAfterMs: ms - 2_000 });
     expect(server.sent.length).toBe(before);
     now += ms;
     await expect(open.send({ platform: 'android', token: tokenOf(4) }, pushMessage())).resolves.toMatchObject({ kind: 'sent' });
@@ -147,16 +150,13 @@ describe('a check of FCM', () => {
   });
 
   it('names a key that Google does not take, a project that the account may not send in, and an address where no FCM is', async () => {
-    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048, privateKeyEncoding: { type: 'pkcs8', format: 'pem' }, publicKeyEncoding: { type: 'spki', format: 'pem' } });
-    expect(await check({ service_account: { ...server.serviceAccount, private_key: privateKey } })).toEqual([{
-      severity: 'error', field: 'service_account', message: expect.stringMatching(/^is not taken by Google \(invalid_grant\): .*Invalid JWT Signature/),
-    }]);
-    expect(await check({ project_id: 'another-one' })).toEqual([{
-      severity: 'error', field: 'service_account', message: expect.stringMatching(/^may not send in project another-one: give the service account the role/),
-    }]);
-    expect(await check({ endpoint: 'https://localhost:47' })).toEqual([{
-      severity: 'error', field: 'endpoint', message: expect.stringMatching(/refused the connection/),
-    }]);
+    const another = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' });
+    const error = (field: string, message: RegExp) => [{ severity: 'error', field, message: expect.stringMatching(message) as string }];
+    expect(await check({ service_account: { ...server.serviceAccount, private_key: another } }))
+      .toEqual(error('service_account', /^is not taken by Google \(invalid_grant\): .*Invalid JWT Signature/));
+    expect(await check({ project_id: 'another-one' }))
+      .toEqual(error('service_account', /^may not send in project another-one: give the service account the role/));
+    expect(await check({ endpoint: 'https://localhost:47' })).toEqual(error('endpoint', /refused the connection/));
   });
 
   it.for([
@@ -165,7 +165,7 @@ describe('a check of FCM', () => {
     ['the file of an app instead', { project_info: {} }, /type must be service_account/],
     ['a key that is none', { ...server.serviceAccount, private_key: 'PEM' }, /private_key cannot be read as an RSA private key/],
     ['no project', { ...server.serviceAccount, project_id: undefined }, /project_id is missing/],
-    ['a token endpoint that is not encrypted', { ...server.serviceAccount, token_uri: 'http://oauth2.example.com' }, /token_uri must be an https/],
+    ['an unencrypted token endpoint', { ...server.serviceAccount, token_uri: 'http://oauth2.example.com' }, /token_uri must be an https/],
   ] as const)('is not needed for %s: the settings are refused', ([, service_account, words]) => {
     const read = fcm.settings.safeParse({ service_account });
     expect(read.error?.issues.map(({ message }) => message).join('\n')).toMatch(words);

@@ -41,7 +41,8 @@ export function pushContract(provider: AnyPushProvider, prepare: () => Promise<P
     it('sends many at once over few connections, and never more than the other side takes', async () => {
       await opened(async (open, { server, target }) => {
         const before = server.connections();
-        const outcomes = await Promise.all(Array.from({ length: 300 }, (_, number) => open.send(target(number, server.origin), pushMessage())));
+        const numbers = Array.from({ length: 300 }, (_, number) => number);
+        const outcomes = await Promise.all(numbers.map((number) => open.send(target(number, server.origin), pushMessage())));
         expect(outcomes.filter(({ kind }) => kind !== 'sent')).toEqual([]);
         expect(server.connections() - before).toBeLessThanOrEqual(5);
         expect(server.atOnce()).toBeLessThanOrEqual(400);

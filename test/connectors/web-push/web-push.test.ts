@@ -27,11 +27,13 @@ pushContract(webPush, async () => ({
 }));
 
 describe('a message by Web Push', () => {
-  it.for([['HTTP/2', server], ['HTTP/1.1', plain]] as const)('reaches the browser, which alone can read it, over %s', async ([, service]) => {
+  it.for([
+    ['HTTP/2', server], ['HTTP/1.1', plain],
+  ] as const)('reaches the browser, which alone can read it, over %s', async ([, service]) => {
     const open = openWebPush();
     const message = pushMessage({
-      subtitle: 'Parcel 7', deepLink: 'https://shop.example.com/orders/7', attachmentUrl: 'https://shop.example.com/7.png', category: 'ORDER',
-      parameters: { order: '7', title: 'theirs' }, ttlSeconds: 60,
+      subtitle: 'Parcel 7', deepLink: 'https://shop.example.com/orders/7', attachmentUrl: 'https://shop.example.com/7.png',
+      category: 'ORDER', parameters: { order: '7', title: 'theirs' }, ttlSeconds: 60,
     });
     const outcomes = await Promise.all([1, 2, 3].map((number) => open.send(to(service.subscribe(`browser-${number}`)), message)));
     expect(outcomes).toEqual(outcomes.map(() => ({ kind: 'sent', providerId: null })));
@@ -46,6 +48,7 @@ describe('a message by Web Push', () => {
     });
   });
 
+  const { host } = new URL(server.origin);
   const OUTCOMES: [WebPushFate, PushOutcome][] = [
     [{ status: 404 }, { kind: 'gone', since: null }],
     [{ status: 410 }, { kind: 'gone', since: null }],
@@ -53,10 +56,10 @@ describe('a message by Web Push', () => {
     [{ status: 429, headers: { 'retry-after': '90' } }, { kind: 'throttled', retryAfterMs: 90_000, scope: 'device' }],
     [{ status: 429 }, { kind: 'throttled', retryAfterMs: 60_000, scope: 'device' }],
     [{ status: 503, headers: { 'retry-after': '999999999' } }, { kind: 'throttled', retryAfterMs: 3_600_000, scope: 'device' }],
-    [{ status: 502 }, { kind: 'unknown', reason: `${new URL(server.origin).host} answered 502` }],
-    [{ status: 301, headers: { location: 'https://10.0.0.1/' } }, { kind: 'refused', code: 'HTTP_301', reason: `${new URL(server.origin).host} answered 301` }],
+    [{ status: 502 }, { kind: 'unknown', reason: `${host} answered 502` }],
+    [{ status: 301, headers: { location: 'https://10.0.0.1/' } }, { kind: 'refused', code: 'HTTP_301', reason: `${host} answered 301` }],
     [{ status: 400, body: '{"errno": 110, "message": "bad <b>/push/played</b>"}' },
-      { kind: 'refused', code: 'HTTP_400', reason: `${new URL(server.origin).host} answered 400: bad  b *** /b` }],
+      { kind: 'refused', code: 'HTTP_400', reason: `${host} answered 400: bad  b *** /b` }],
   ];
   it.for(OUTCOMES)('that is answered by %j has its outcome, and others go on', async ([fate, outcome]) => {
     const open = openWebPush();
@@ -75,7 +78,8 @@ describe('a message by Web Push', () => {
     const rest = 4_096 - 103 - Buffer.byteLength(JSON.stringify({ body: '', millrace_id: empty.id, parameters: {} }));
     await expect(open.send(target, { ...empty, body: 'x'.repeat(rest) })).resolves.toMatchObject({ kind: 'sent' });
     expect(server.got.at(-1)!.headers['content-length']).toBe('4096');
-    await expect(open.send(target, { ...empty, body: 'x'.repeat(rest + 1) })).resolves.toEqual({ kind: 'too_big', bytes: 4_097, maxBytes: 4_096 });
+    await expect(open.send(target, { ...empty, body: 'x'.repeat(rest + 1) }))
+      .resolves.toEqual({ kind: 'too_big', bytes: 4_097, maxBytes: 4_096 });
     await open.close();
   });
 
@@ -110,6 +114,18 @@ describe('a message by Web Push', () => {
     await open.close();
   });
 
+  it('takes the place of an earlier one with the same key that still waits for the browser', async () => {
+    const open = openWebPush();
+    const topics = [];
+    for (const collapseKey of ['Ihre Bestellungen für heute, und mehr', 'Ihre Bestellungen für heute, und mehr', 'other']) {
+      await open.send(to(server.subscribe('browser')), pushMessage({ collapseKey }));
+      topics.push(server.got.at(-1)!.headers['topic']);
+    }
+    expect(topics).toEqual([expect.stringMatching(/^[\w-]{32}$/), topics[0], expect.stringMatching(/^[\w-]{32}$/)]);
+    expect(topics[2]).not.toBe(topics[0]);
+    await open.close();
+  });
+
   it('is signed once for the messages of half a day', async () => {
     let now = Date.now();
     const open = openWebPush({}, { now: () => now });
@@ -131,7 +147,7 @@ describe('settings of Web Push', () => {
     ['no address to reach you at', { subject: 'push@example.com' }, /subject must be a mailto: or https:/],
     ['a public key that is none', { vapid_public_key: 'AAAA' }, /vapid_public_key must be an uncompressed point of P-256/],
     ['a private key that is none', { vapid_private_key: 'AAAA' }, /vapid_private_key must be 32 bytes/],
-    ['a key of another pair', { vapid_private_key: another.vapid_private_key }, /vapid_private_key must be the key that vapid_public_key belongs to/],
+    ['a key of another pair', { vapid_private_key: another.vapid_private_key }, /must be the key that vapid_public_key belongs to/],
   ] as const)('are refused with %s', ([, changes, words]) => {
     expect(webPush.settings.safeParse({ ...settings, ...changes }).error?.issues.map(({ message }) => message).join('\n')).toMatch(words);
   });

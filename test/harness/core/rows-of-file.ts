@@ -8,7 +8,13 @@ import type { TestStore } from './database.ts';
 export async function rowsOfFile({ db }: TestStore, entityId: number, link: string): Promise<Cell[][]> {
   const { kind, query } = (await findFileJob(db, entityId, /files\/(\w+)/.exec(link)![1]!))!;
   const source = fileSources[kind] as FileSource<unknown>;
-  const rows: Cell[][] = [[...source.columns(query)]];
+  const columns = source.columnsOf?.(query) ?? source.columns;
+  const rows: Cell[][] = [[...columns]];
   for await (const batch of source.rows(db, entityId, query)) rows.push(...batch.map((row) => [...row]));
+  for (const [at, column] of columns.entries()) {
+    const types = new Set(rows.slice(1).map((row) => row[at]).filter((cell) => cell !== null).map((cell) => typeof cell));
+    const isNumber = types.size > 0 && source.numbers.includes(column);
+    if (types.has('number') !== isNumber) throw new Error(`${column} of ${kind} is ${[...types].join()}`);
+  }
   return rows;
 }

@@ -14,6 +14,7 @@ import { insertPinnedBatch } from '../../../store/syncs/pinned-batches.ts';
 import { insertBatch } from '../../../store/syncs/sync-batches.ts';
 import type { SyncRun } from '../../../store/syncs/sync-run-record.ts';
 import { basic, type KeyedSampleApp } from '../../server/tracking/sample-tracking.ts';
+import { attributesFilter, insertSampleSegment } from '../analytics/segments.ts';
 import { onFileEnd } from '../core/clean-up.ts';
 import { fetchFile } from '../core/fetch-file.ts';
 import { httpSource } from '../core/http-source.ts';
@@ -186,6 +187,14 @@ export async function fileOf({ stack, world, app: { app } }: Everything, { userI
   const path = `/api/apps/${app.identifier}/events_export.csv?skip_email=true&user_ids=${encodeURIComponent(userId)}`;
   const { callback } = await ask<{ callback: string }>(stack.app, world, 'GET', path);
   await fetchFile(stack.app, callback);
+}
+
+/** A segment that they are in, as users and as devices, and one whose filters compare with their id. */
+export async function addToSegments({ stack: { store: { db } }, world, app: { app } }: Everything, people: WholePerson[]): Promise<void> {
+  const members = people.flatMap(({ userId, deviceId }) => [`u${userId}`, `d${deviceId}`]);
+  await insertSampleSegment(db, world.entity.id, { appId: app.id, name: 'List', people: members });
+  const filters = attributesFilter(world.sor.identifier, people.map(({ userId }) => userId));
+  await insertSampleSegment(db, world.entity.id, { appId: app.id, name: 'Named', filters });
 }
 
 /** A message to them that was sent, and one of a campaign whose attempts are no longer kept. */

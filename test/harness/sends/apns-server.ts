@@ -1,4 +1,4 @@
-import { createPublicKey } from 'node:crypto';
+import { createPublicKey, X509Certificate } from 'node:crypto';
 import { decodeProtectedHeader, jwtVerify } from 'jose';
 import { http2Server, type Http2Server, type Received } from './http2-server.ts';
 
@@ -23,7 +23,7 @@ type ApnsSettings = {
 };
 
 export type ApnsServer = Http2Server & {
-  sent: { token: string; headers: Record<string, unknown>; payload: Record<string, any> }[];
+  sent: { token: string; headers: Record<string, unknown>; payload: Record<string, unknown> }[];
   /** What is sent to the token meets this, with the time of a 410. */
   fate(token: string, reason: ApnsReason | null, timestamp?: number): void;
   /** How many provider tokens were shown. */
@@ -65,8 +65,7 @@ export async function apnsServer({ key, cert, certificates = [], keys = [], now 
   const credentialsError = async ({ headers, certificate }: Received): Promise<ApnsReason | undefined> => {
     const topic = String(headers['apns-topic'] ?? '');
     if (certificate) {
-      const pem = `-----BEGIN CERTIFICATE-----\n${certificate.raw.toString('base64').replaceAll(/(.{64})/g, '$1\n').trim()}\n-----END CERTIFICATE-----\n`;
-      const known = certificates.find((each) => each.pem.trim() === pem.trim());
+      const known = certificates.find(({ pem }) => new X509Certificate(pem).raw.equals(certificate.raw));
       if (!known || Date.parse(certificate.valid_to) < now()) return 'BadCertificate';
       return topic === known.topic || topic.startsWith(`${known.topic}.`) ? undefined : 'TopicDisallowed';
     }

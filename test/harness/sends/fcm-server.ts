@@ -24,13 +24,21 @@ export type FcmServer = Http2Server & {
   /** A key file of a service account of this project, as Google gives it. */
   serviceAccount: Record<string, string>;
   /** The bodies of messages that were sent. */
-  sent: { validate_only?: boolean; message: Record<string, any> }[];
+  sent: { validate_only?: boolean; message: SentMessage }[];
   fate(token: string, fate: FcmFate | null): void;
   /** Whether the account may send. */
   permit(isPermitted: boolean): void;
   /** All access tokens that were given so far count no more. */
   expireTokens(): void;
   tokensGiven(): number;
+};
+
+type SentMessage = {
+  token?: string;
+  topic?: string;
+  data?: Record<string, unknown>;
+  notification?: Record<string, string>;
+  android?: { ttl?: string };
 };
 
 const TOKEN = /^[\w-]{11,}:[\w-]{20,}$/;
@@ -81,12 +89,15 @@ export async function fcmServer({ key, cert, project = 'shop-1234', keepsSent = 
     if (!tokens.has(/^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1] ?? '')) return UNAUTHENTICATED;
     const [, asked] = /^\/v1\/projects\/([^/]+)\/messages:send$/.exec(path) ?? [];
     if (asked === undefined) return failure(404, 'NOT_FOUND', 'Requested entity was not found.');
-    if (asked !== project || !isPermitted) return failure(403, 'PERMISSION_DENIED', `Permission 'cloudmessaging.messages.create' denied on resource '//cloudresourcemanager.googleapis.com/projects/${asked}' (or it may not exist).`);
+    if (asked !== project || !isPermitted) {
+      return failure(403, 'PERMISSION_DENIED', 'Permission \'cloudmessaging.messages.create\' denied on resource '
+        + `'//cloudresourcemanager.googleapis.com/projects/${asked}' (or it may not exist).`);
+    }
     const read = JSON.parse(body.toString()) as FcmServer['sent'][number];
     const wrong = messageError(read.message);
     if (wrong) return wrong;
     const { token } = read.message;
-    const fate = fates.get(token);
+    const fate = fates.get(token ?? '');
     if (fate !== undefined) return FATES[fate];
     if (keepsSent) sent.push(read);
     return json(200, { name: `projects/${project}/messages/0:${Date.now()}%${randomBytes(8).toString('hex')}` });
@@ -116,28 +127,35 @@ async function assertionError(assertion: string, publicKey: KeyObject, email: st
     const { iss, iat = 0, exp = 0, scope } = payload as typeof payload & { scope?: string };
     if (iss !== email) return 'Invalid grant: account not found';
     if (exp - iat > 3_600 || Math.abs(Date.now() / 1_000 - iat) > 600) {
-      return 'Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and exp values in the JWT claim.';
+      return 'Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and exp values in '
+        + 'the JWT claim.';
     }
-    return scope === 'https://www.googleapis.com/auth/firebase.messaging' ? undefined : 'Invalid OAuth scope or ID token audience provided.';
+    if (scope === 'https://www.googleapis.com/auth/firebase.messaging') return undefined;
+    return 'Invalid OAuth scope or ID token audience provided.';
   } catch {
     return 'Invalid JWT Signature.';
   }
 }
 
-function messageError(message: Record<string, any>) {
+function messageError(message: SentMessage) {
   for (const [name, known] of Object.entries(MEMBERS)) {
-    const part = name === 'message' ? message : message[name] as Record<string, unknown> | undefined;
+    const part = name === 'message' ? message : (message as Record<string, object | undefined>)[name];
     const unknown = Object.keys(part ?? {}).find((member) => !known.includes(member));
     if (unknown !== undefined) return invalid(`Invalid JSON payload received. Unknown name "${unknown}" at '${name}': Cannot find field.`);
   }
   const { token, topic, data = {}, notification = {}, android = {} } = message;
   if (token === undefined && topic === undefined) return invalid('Recipient of the message is not set.');
-  if (token !== undefined && !TOKEN.test(token)) return invalid('The registration token is not a valid FCM registration token', 'message.token');
+  if (token !== undefined && !TOKEN.test(token)) {
+    return invalid('The registration token is not a valid FCM registration token', 'message.token');
+  }
   const reserved = Object.keys(data).find((name) => RESERVED.test(name));
   if (reserved !== undefined) return invalid(`Invalid data payload key: ${reserved}`, `message.data[${reserved}]`);
-  if (Object.values(data).some((value) => typeof value !== 'string')) return invalid('Invalid value at \'message.data[0].value\' (TYPE_STRING)');
-  if (android.ttl !== undefined && !/^\d+s$/.test(android.ttl)) return invalid('Illegal duration format; duration must end with \'s\'', 'message.android.ttl');
-  if (android.ttl !== undefined && parseInt(android.ttl, 10) > 2_419_200) return invalid('TTL is too long', 'message.android.ttl');
+  if (Object.values(data).some((value) => typeof value !== 'string')) {
+    return invalid('Invalid value at \'message.data[0].value\' (TYPE_STRING)');
+  }
+  const { ttl = '0s' } = android;
+  if (!/^\d+s$/.test(ttl)) return invalid('Illegal duration format; duration must end with \'s\'', 'message.android.ttl');
+  if (parseInt(ttl, 10) > 2_419_200) return invalid('TTL is too long', 'message.android.ttl');
   const bytes = [...Object.entries({ ...data }), ...Object.entries({ ...notification })]
     .reduce((sum, entry) => sum + Buffer.from(entry.join('')).length, 0);
   return bytes > MAX_BYTES ? invalid('Android message is too big') : undefined;
@@ -154,28 +172,34 @@ function failure(code: number, status: string, message: string, details: object[
 const FCM_ERROR = (errorCode: string) => ({ '@type': 'type.googleapis.com/google.firebase.fcm.v1.FcmError', errorCode });
 
 function invalid(message: string, field?: string) {
+  const fieldViolations = [{ field, description: message }];
   return failure(400, 'INVALID_ARGUMENT', message, [
     FCM_ERROR('INVALID_ARGUMENT'),
-    ...field === undefined ? [] : [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: [{ field, description: message }] }],
+    ...field === undefined ? [] : [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations }],
   ]);
 }
 
 const UNAUTHENTICATED = failure(401, 'UNAUTHENTICATED', 'Request had invalid authentication credentials. Expected OAuth 2 access token, '
   + 'login cookie or other valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project.');
 
+const QUOTA_FAILURE = (subject: string, description: string) => (
+  { '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations: [{ subject, description }] });
+
 const FATES: Record<FcmFate, ReturnType<typeof json>> = {
   UNREGISTERED: failure(404, 'NOT_FOUND', 'Requested entity was not found.', [FCM_ERROR('UNREGISTERED')]),
   SENDER_ID_MISMATCH: failure(403, 'PERMISSION_DENIED', 'SenderId mismatch', [FCM_ERROR('SENDER_ID_MISMATCH')]),
   QUOTA_EXCEEDED: failure(429, 'RESOURCE_EXHAUSTED', 'Quota exceeded for quota metric \'Messages sent\'.', [
     FCM_ERROR('QUOTA_EXCEEDED'),
-    { '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations: [{ subject: 'project', description: 'Message rate exceeded' }] },
+    QUOTA_FAILURE('project', 'Message rate exceeded'),
   ], { 'retry-after': '7' }),
   DEVICE_QUOTA: failure(429, 'RESOURCE_EXHAUSTED', 'Quota exceeded.', [
     FCM_ERROR('QUOTA_EXCEEDED'),
-    { '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations: [{ subject: 'token', description: 'Device message rate exceeded' }] },
+    QUOTA_FAILURE('token', 'Device message rate exceeded'),
   ]),
   UNAVAILABLE: failure(503, 'UNAVAILABLE', 'The service is currently unavailable.', [FCM_ERROR('UNAVAILABLE')], { 'retry-after': '30' }),
   INTERNAL: failure(500, 'INTERNAL', 'Internal error encountered.', [FCM_ERROR('INTERNAL')]),
-  THIRD_PARTY_AUTH_ERROR: failure(401, 'UNAUTHENTICATED', 'Auth error from APNS or Web Push Service', [FCM_ERROR('THIRD_PARTY_AUTH_ERROR')]),
+  THIRD_PARTY_AUTH_ERROR: failure(401, 'UNAUTHENTICATED', 'Auth error from APNS or Web Push Service', [
+    FCM_ERROR('THIRD_PARTY_AUTH_ERROR'),
+  ]),
   GATEWAY_TIMEOUT: { status: 504, headers: { 'content-type': 'text/html' }, body: '<html>504</html>' },
 };

@@ -44,7 +44,9 @@ export type Http2Server = {
 };
 
 /** A real server for HTTP/2 over TLS on loopback. Ends with the test file. */
-export async function http2Server({ key, cert, streams = 100, requestCert = false, http1Only = false, answer }: ServerSettings): Promise<Http2Server> {
+export async function http2Server(
+  { key, cert, streams = 100, requestCert = false, http1Only = false, answer }: ServerSettings,
+): Promise<Http2Server> {
   const sessions = new Set<ServerHttp2Session>();
   const disruptions: Disruption[] = [];
   let connections = 0;

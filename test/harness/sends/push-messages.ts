@@ -11,10 +11,13 @@ export function pushMessage(message: Partial<PushMessage> = {}): PushMessage {
 }
 
 /** `allow`: as MILLRACE_FETCH_ALLOW has it. */
-export function pushContext(
-  { allow = 'localhost,127.0.0.1', limits, platform = 'android', ...context }:
-  Partial<Omit<PushContext, 'allow' | 'limits' | 'platform'>> & { allow?: string; limits?: Partial<PushLimits>; platform?: PushPlatform } = {},
-): PushContext {
+export type ContextOptions = Partial<Omit<PushContext, 'allow' | 'limits' | 'platform'>> & {
+  allow?: string;
+  limits?: Partial<PushLimits>;
+  platform?: PushPlatform;
+};
+
+export function pushContext({ allow = 'localhost,127.0.0.1', limits, platform = 'android', ...context }: ContextOptions = {}): PushContext {
   const read = readFetchAllow(allow);
   if (typeof read === 'string') throw new Error(read);
   return {

@@ -9,7 +9,7 @@ export type WebPushServer = Http2Server & {
   /** A browser that takes messages: at another origin, where one is given. */
   subscribe(name: string, origin?: string): WebPushSubscription;
   /** What the browsers got, decrypted. */
-  got: { name: string; headers: Received['headers']; message: Record<string, any> }[];
+  got: { name: string; headers: Received['headers']; message: Record<string, unknown> }[];
   fate(name: string, fate: WebPushFate | null): void;
   /** What was wrong with refused requests. */
   refused: string[];
@@ -41,11 +41,14 @@ export async function webPushServer(
       const error = await vapidError(request, server.origin, vapidPublicKey) ?? headerError(request);
       if (error) {
         refused.push(error[1]);
-        return { status: error[0], headers: { 'content-type': 'application/json' }, body: JSON.stringify({ code: error[0], message: error[1] }) };
+        const [status, message] = error;
+        return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify({ code: status, message }) };
       }
       if (request.body.length > MAX_BYTES) return { status: 413 };
-      got.push({ name, headers: request.headers, message: JSON.parse(decrypt(request.body, browser).toString()) as Record<string, unknown> });
-      return { status: 201, headers: { location: `${server.origin}/message/${randomBytes(8).toString('hex')}`, ttl: String(request.headers['ttl']) } };
+      const { headers } = request;
+      got.push({ name, headers, message: JSON.parse(decrypt(request.body, browser).toString()) as Record<string, unknown> });
+      const location = `${server.origin}/message/${randomBytes(8).toString('hex')}`;
+      return { status: 201, headers: { location, ttl: String(headers['ttl']) } };
     },
   });
   return {
@@ -55,7 +58,8 @@ export async function webPushServer(
       if (!browsers.has(name)) browser.curve.generateKeys();
       browsers.set(name, browser);
       return {
-        endpoint: `${origin}/push/${name}`, p256dh: browser.curve.getPublicKey().toString('base64url'), auth: browser.auth.toString('base64url'),
+        endpoint: `${origin}/push/${name}`, p256dh: browser.curve.getPublicKey().toString('base64url'),
+        auth: browser.auth.toString('base64url'),
       };
     },
     fate(name, fate) {
@@ -69,11 +73,15 @@ export async function webPushServer(
 async function vapidError({ headers }: Received, origin: string, vapidPublicKey: string): Promise<[number, string] | undefined> {
   const { t = '', k = '' } = /^vapid t=(?<t>[^,\s]+), ?k=(?<k>\S+)$/.exec(headers.authorization ?? '')?.groups ?? {};
   if (t === '') return [401, 'no VAPID authorization'];
-  if (k !== vapidPublicKey) return [403, 'the VAPID credentials in the authorization header do not correspond to the credentials used to create the subscriptions.'];
+  if (k !== vapidPublicKey) {
+    return [403, 'the VAPID credentials in the authorization header do not correspond to the credentials used to create the '
+      + 'subscriptions.'];
+  }
   const point = Buffer.from(k, 'base64url');
   const jwk = { kty: 'EC', crv: 'P-256', x: point.subarray(1, 33).toString('base64url'), y: point.subarray(33).toString('base64url') };
   try {
-    const { payload: { exp = 0, sub = '' } } = await jwtVerify(t, createPublicKey({ key: jwk, format: 'jwk' }), { audience: origin, algorithms: ['ES256'] });
+    const key = createPublicKey({ key: jwk, format: 'jwk' });
+    const { payload: { exp = 0, sub = '' } } = await jwtVerify(t, key, { audience: origin, algorithms: ['ES256'] });
     if (exp > Date.now() / 1_000 + 86_400) return [403, 'the token counts for more than a day'];
     return /^(?:mailto:|https:)/.test(sub) ? undefined : [403, 'no subject'];
   } catch {
@@ -101,7 +109,8 @@ function decrypt(body: Buffer, { curve, auth }: Browser): Buffer {
   const prk = createHmac('sha256', auth).update(secret).digest();
   const info = Buffer.concat([Buffer.from('WebPush: info\0'), curve.getPublicKey(), theirs, Buffer.from([1])]);
   const ikm = createHmac('sha256', prk).update(info).digest();
-  const derived = (name: string, bytes: number) => Buffer.from(hkdfSync('sha256', ikm, salt, Buffer.from(`Content-Encoding: ${name}\0`), bytes));
+  const derived = (name: string, bytes: number) => (
+    Buffer.from(hkdfSync('sha256', ikm, salt, Buffer.from(`Content-Encoding: ${name}\0`), bytes)));
   const decipher = createDecipheriv('aes-128-gcm', derived('aes128gcm', 16), derived('nonce', 12));
   decipher.setAuthTag(record.subarray(-16));
   const plain = Buffer.concat([decipher.update(record.subarray(0, -16)), decipher.final()]);

@@ -45,6 +45,9 @@ export async function sampleActivity(
   await tx.query(
     `INSERT INTO locations (entity_id, app_id, happened_at, session_id, device_id, user_id, latitude, longitude)
      VALUES ($1, $2, $3, $4, $5, $6, 48.85, 2.35)`, whose);
+  await tx.query(
+    `INSERT INTO tracked_counts (entity_id, app_id, day, events, sessions, locations)
+     VALUES ($1, $2, ($3::timestamptz AT TIME ZONE 'UTC')::date, 1, 1, 1)`, [entityId, appId, at]);
   if (deviceId !== null) await sampleDevice(tx, entityId, { appId, at, deviceId, userId });
 }
 

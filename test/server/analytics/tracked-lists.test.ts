@@ -1,8 +1,10 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { write } from '../../../store/core/database.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
+import { insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { personId } from '../../harness/core/people.ts';
+import { recountTracked } from '../../harness/tracking/recount-tracked.ts';
 import { sampleActivity } from '../../harness/tracking/sdk-samples.ts';
 import { useServer } from '../http/use-server.ts';
 
@@ -27,6 +29,7 @@ async function insertEvents(events: { at: string; name?: string; device?: string
        VALUES ($1, $2, $3, 77, $4, $5, 2, $6, $7, $8)`,
       [world.entity.id, app.id, at, device ?? null, user ?? null, name, detail ?? null, offset ?? null]);
   }
+  await recountTracked(store.db);
 }
 
 beforeAll(async () => {
@@ -112,6 +115,7 @@ describe('events', () => {
     expect(last).toMatchObject({ total_items: 7, item_count: 2 });
     expect((await call(events(), { cursor: 'none' })).body.messages[0].element).toBe('cursor');
     await store.db.query(`DELETE FROM events WHERE entity_id = $1 AND name IN ('Late', 'New')`, [world.entity.id]);
+    await recountTracked(store.db);
   });
 
   test('of a device, and of a user in all apps', async () => {
@@ -120,6 +124,29 @@ describe('events', () => {
     expect(await items(`users/${encodeURIComponent(ANNE)}/events`, { fields: 'name' })).toHaveLength(4);
     expect(await items(`users/${encodeURIComponent(ANNE)}/events`, { application_ids: other.identifier })).toHaveLength(1);
     expect(await items(`users/${encodeURIComponent(ANNE)}/events`, { application_ids: 'app_none' })).toHaveLength(0);
+  });
+
+  test('of a user, asked for with aliases, are also those of ids that became the user where an app says so', async () => {
+    const [carla, early] = [personId(703), personId(704)];
+    await insertEvents([
+      { at: '2026-10-04T00:00:00Z', user: carla, name: 'Own' }, { at: '2026-10-05T00:00:00Z', user: early, name: 'Earlier' },
+      { at: '2026-10-06T00:00:00Z', device: 'anonymous-703', name: 'Anonymous' },
+      { at: '2026-10-07T00:00:00Z', device: 'anonymous-703', user: BEN, name: 'Another person' },
+      { at: '2026-10-08T00:00:00Z', user: 'refused-703', name: 'Refused' }, { at: '2026-10-08T00:00:00Z', user: 'two-703', name: 'Of two' },
+    ]);
+    await store.db.query(
+      `INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id, decision) VALUES ($1, $2, $4, $3, NULL),
+         ($1, $2, 'anonymous-703', $4, NULL), ($1, $2, 'refused-703', $3, 'refused'), ($1, $2, 'two-703', $3, NULL),
+         ($1, $2, 'two-703', 'x', NULL), ($1, $5, 'elsewhere', $3, NULL)`, [world.entity.id, app.id, carla, early, other.id]);
+    const names = async (query: Record<string, string>) =>
+      (await items(`users/${encodeURIComponent(carla)}/events`, { fields: 'name', ...query })).map(({ name }) => name);
+    expect(await names({})).toEqual(['Own']);
+    expect(await names({ aliases: 'true' })).toEqual(['Own', 'Earlier', 'Anonymous']);
+    const first = await list(`users/${encodeURIComponent(carla)}/events`, { aliases: 'true', per_page: '2' });
+    expect([first.total_items, (await follow(first.navigation.next)).items]).toMatchObject([3, [{ name: 'Anonymous' }]]);
+    await store.db.query(
+      `DELETE FROM events WHERE entity_id = $1 AND happened_at BETWEEN '2026-10-03T12:00Z' AND '2026-10-09Z'`, [world.entity.id]);
+    await recountTracked(store.db);
   });
 
   test('of what is not there, or from a date that is none', async () => {
@@ -218,4 +245,175 @@ test('locations come in order of time, filtered by exact degrees', async () => {
     .toEqual([{ location_id: expect.any(String), latitude: 48.85 }]);
   expect(await items(path, { latitude: '48.8' })).toEqual([]);
   expect((await call(path, { latitude: 'north' })).body.messages[0].element).toBe('latitude');
+});
+
+test('bad input is refused by its name, or leads to what the page of reading says, for lists and their files alike', async () => {
+  const said = async (path: string, query: Record<string, string>) => {
+    const { status, body } = await call(path, query);
+    return [status, body.error_message, body.messages?.[0]?.element];
+  };
+  for (const name of ['events', 'sessions', 'locations']) {
+    for (const path of [`apps/${app.identifier}/${name}`, `apps/${app.identifier}/${name}_export.csv`]) {
+      for (const end of ['since_date', 'until_date']) {
+        for (const date of ['', 'tomorrow', '2026-02-29', '2026-13-01T00:00:00Z', '1793491200', '2026-10-01T25:00:00Z', '+275760-09-13']) {
+          expect([path, date, ...(await said(path, { [end]: date })).slice(0, 2)]).toEqual([path, date, 400, 'Wrong date format']);
+        }
+      }
+      expect(await said(path, { fields: 'date' })).toEqual([400, expect.stringMatching('date_utc|start_date_utc'), 'fields']);
+    }
+    const path = `apps/${app.identifier}/${name}`;
+    const whole = await list(path);
+    expect(whole.total_items).toBeGreaterThan(0);
+    for (const [asked, ignored] of [['page', '0'], ['page', '-1'], ['page', '1.5'], ['page', '1e3'], ['page', '1000001'], ['per_page', '0'],
+      ['per_page', '10001'], ['per_page', 'all']] as const) expect(await list(path, { [asked]: ignored })).toEqual(whole);
+    expect(await list(path, { page: '1000000' })).toMatchObject({
+      items: [], item_count: 0, total_items: whole.total_items, navigation: { next: null } });
+    const reversed = { since_date: '2026-10-03', until_date: '2026-10-01' };
+    expect(await list(path, reversed)).toMatchObject({ items: [], total_items: 0, total_pages: 0 });
+    expect(await list(path, { since_date: '2026-10-02T00:00:00.001Z', until_date: '2026-10-02' }))
+      .toMatchObject({ items: [], total_items: 0 });
+    expect(await list(path, { since_date: '0001-01-01', until_date: '9999-12-31T23:59:59.999Z' }))
+      .toMatchObject({ total_items: whole.total_items });
+  }
+  expect(await list(events(), { group: 'true', fields: 'name', since_date: '2026-10-03', until_date: '2026-10-01' }))
+    .toMatchObject({ items: [], total_items: 0 });
+  expect(await said(events(), { group: 'maybe' })).toEqual([400, expect.any(String), 'group']);
+  expect(await said(`apps/${app.identifier}/devices`, { updated_since: 'today' })).toEqual([400, expect.any(String), 'updated_since']);
+});
+
+test('a filter takes as many ids as an address holds; a longer one is refused with the limit', async () => {
+  const url = await server.app.listen({ port: 0, host: '127.0.0.1' });
+  const ask = async (ids: string[]) => {
+    const reply = await fetch(`${url}/api/${events()}?user_ids=${[...ids, encodeURIComponent(ANNE)].join(',')}&fields=name`, {
+      headers: { authorization: `Token ${world.token}` } });
+    return { status: reply.status, body: await reply.json() as { result: { total_items: number }; error_message: string } };
+  };
+  const many = await ask(Array.from({ length: 2_500 }, (_, at) => `u${at}`));
+  expect([many.status, many.body.result.total_items]).toEqual([200, 3]);
+  const tooMany = await ask(Array.from({ length: 100_000 }, (_, at) => `user-${at}`));
+  expect([tooMany.status, tooMany.body.error_message])
+    .toEqual([431, 'The address and the headers are larger than 16 KiB: ask for fewer values at once']);
+});
+
+describe('of segments', () => {
+  const NUMBER = 700;
+  /** So many are not looked up by their ids. Most have no device. */
+  const MANY = 20_001;
+  const [CARL, DORA] = [personId(711), personId(712)];
+  let own: { id: number; identifier: string };
+  /** Carl and a device that nobody signed in on; a crowd and a device of several; people of another app's. */
+  const segments: Record<'few' | 'crowd' | 'ofOther', { id: number; identifier: string }> = {} as never;
+
+  /**
+   * A phone whose only user was Carl; a tablet of Carl and Dora, last used by Dora; a watch of both, of whom none used it last; one that
+   * nobody signed in on; and the crowd's.
+   */
+  beforeAll(async () => {
+    const { db } = store;
+    const entityId = world.entity.id;
+    own = await write(db, (tx) => insertSampleApp(tx, entityId, 'com.example.segments'));
+    const devices = async (ids: string[], users: (string | null)[]) => {
+      await db.query(
+        `INSERT INTO devices (entity_id, app_id, device_id, last_user_id, current_user_id, first_seen_at, last_seen_at)
+         SELECT $1, $2, d, u, u, now(), now() FROM unnest($3::text[], $4::text[]) AS given (d, u)`, [entityId, own.id, ids, users]);
+    };
+    await devices(['carl-phone', 'both-tablet', 'both-watch', 'lone'], [null, DORA, null, null]);
+    await db.query(
+      `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) SELECT $1, $2, d, u, now()
+       FROM (VALUES ('carl-phone', $3), ('both-tablet', $3), ('both-tablet', $4), ('both-watch', $3), ('both-watch', $4)) AS v (d, u)`,
+      [entityId, own.id, CARL, DORA]);
+    const crowd = Array.from({ length: NUMBER }, (_, nth) => `crowd-${String(nth).padStart(4, '0')}`);
+    // The higher the person, the lower the device.
+    await devices(crowd, crowd.map((_, nth) => `zqperson-crowd-${String(NUMBER - nth).padStart(4, '0')}`));
+    const event = (name: string, device: string | null, user: string | null) => db.query(
+      `INSERT INTO events (entity_id, app_id, happened_at, device_id, user_id, log_type, name) VALUES ($1, $2, $3, $4, $5, 2, $6)`,
+      [entityId, own.id, '2026-10-05T00:00:00Z', device, user, name]);
+    await event('By Carl', null, CARL);
+    await event('By Dora', 'carl-phone', DORA);
+    await event('On the phone', 'carl-phone', null);
+    await event('On the tablet', 'both-tablet', null);
+    await event('On the watch', 'both-watch', null);
+    await event('On the lone one', 'lone', null);
+    await event('By nobody', null, null);
+    const given = { appId: own.id, description: 'Who came' };
+    segments.few = await insertSampleSegment(db, entityId, { ...given, name: 'Few', people: [`u${CARL}`, 'dlone', 'unot here'] });
+    const people = Array.from({ length: MANY }, (_, nth) => `uzqperson-crowd-${String(nth + 1).padStart(4, '0')}`);
+    segments.crowd = await insertSampleSegment(db, entityId, { appId: own.id, name: 'Crowd', people: [...people, 'dboth-watch'] });
+    segments.ofOther = await insertSampleSegment(db, entityId, { appId: other.id, name: 'Other', people: [`u${DORA}`, 'dboth-watch'] });
+  });
+
+  const ids = async (path: string, query: Record<string, string> = {}) =>
+    (await items(path, { per_page: '10000', ...query })).map(({ device_id: id }) => id);
+  const names = async (segment: string) =>
+    (await items(`apps/${own.identifier}/events`, { segment_ids: segment, fields: 'name' })).map(({ name }) => name);
+
+  test('events and devices are those of its people, also of several segments, and of another app\'s', async () => {
+    const { few, crowd, ofOther } = segments;
+    const path = `apps/${own.identifier}/devices`;
+    expect(await ids(path, { segment_ids: few.identifier })).toEqual(['carl-phone', 'lone']);
+    expect(await ids(path, { segment_ids: ofOther.identifier })).toEqual(['both-tablet', 'both-watch']);
+    expect(await ids(path, { segment_ids: `${few.identifier},${ofOther.identifier}` }))
+      .toEqual(['both-tablet', 'both-watch', 'carl-phone', 'lone']);
+    expect(await ids(path, { segment_ids: few.identifier, device_ids: 'lone,both-watch' })).toEqual(['lone']);
+    expect(await list(path, { segment_ids: crowd.identifier, per_page: '1' })).toMatchObject({ total_items: NUMBER + 1 });
+    expect(await names(few.identifier)).toEqual(['By Carl', 'On the phone', 'On the lone one']);
+    expect(await names(ofOther.identifier)).toEqual(['By Dora', 'On the watch']);
+    expect(await items(`apps/${own.identifier}/events`, {
+      segment_ids: `${few.identifier},${crowd.identifier}`, group: 'true', fields: 'device_id', until_date: '2026-10-06',
+    })).toEqual([
+      { count: 1, device_id: 'both-watch' }, { count: 1, device_id: 'carl-phone' }, { count: 1, device_id: 'lone' },
+      { count: 1, device_id: null },
+    ]);
+    for (const list of ['events', 'devices']) {
+      const { status, body } = await call(`apps/${own.identifier}/${list}`, { segment_ids: `${few.identifier},seg_none` });
+      expect([status, body.error_message]).toEqual([404, 'Couldn\'t find Segment']);
+    }
+  });
+
+  test('a device shows those of its app that its person is in, with what is asked for', async () => {
+    const { few } = segments;
+    const path = `apps/${own.identifier}/devices`;
+    const shown = async (fields: string) => items(path, { device_ids: 'both-watch,carl-phone', fields });
+    const of = (device: string, ...in_: object[]) => ({ device_id: device, application_id: own.identifier, segments: in_ });
+    const inCrowd = { segment_id: segments.crowd.identifier };
+    for (const fields of ['segments', 'segments:segment_id']) {
+      expect(await shown(fields)).toEqual([of('both-watch', inCrowd), of('carl-phone', { segment_id: few.identifier })]);
+    }
+    expect(await shown('segments,segments:name')).toEqual([
+      of('both-watch', { ...inCrowd, name: 'Crowd' }), of('carl-phone', { segment_id: few.identifier, name: 'Few' }),
+    ]);
+    expect(await shown('segments:description,segments:name')).toEqual([
+      of('both-watch', { ...inCrowd, name: 'Crowd', description: null }),
+      of('carl-phone', { segment_id: few.identifier, name: 'Few', description: 'Who came' }),
+    ]);
+    expect((await call(`${path}/lone`, { fields: 'segments:name' })).body.result)
+      .toEqual(of('lone', { segment_id: few.identifier, name: 'Few' }));
+    expect((await call(`${path}/both-tablet`)).body.result.segments).toEqual([]);
+  });
+
+  test('its devices come by person, page by page, and are the same ones', async () => {
+    const { few, crowd, ofOther } = segments;
+    expect(await ids(`segments/${few.identifier}/devices`)).toEqual(['lone', 'carl-phone']);
+    expect(await items(`segments/${few.identifier}/devices`, { fields: 'segments:name', current_user_ids: CARL })).toEqual([]);
+    expect(await ids(`segments/${ofOther.identifier}/devices`)).toEqual([]);
+    const path = `segments/${crowd.identifier}/devices`;
+    expect(await items(path, { fields: 'segments:name', current_user_ids: 'zqperson-crowd-0001,none' })).toEqual([
+      { device_id: 'crowd-0699', application_id: own.identifier, segments: [{ segment_id: crowd.identifier, name: 'Crowd' }] },
+    ]);
+    const first = await list(path, { per_page: '300', fields: 'device_id' });
+    const found: string[] = [];
+    for (let at = first; ; at = await follow(at.navigation.next)) {
+      expect(at.total_items).toBe(NUMBER + 1);
+      found.push(...at.items.map(({ device_id: id }: { device_id: string }) => id));
+      if (at.navigation.next === null) break;
+    }
+    const inOrder = await ids(`apps/${own.identifier}/devices`, { segment_ids: crowd.identifier });
+    expect([found[0], found[1], found.toSorted()]).toEqual(['both-watch', 'crowd-0699', inOrder]);
+    expect(await ids(path, { updated_since: '2100-01-01' })).toEqual([]);
+    const { status, body } = await call('segments/seg_none/devices');
+    expect([status, body.status, body.error_message]).toEqual([404, 'not_found', 'Couldn\'t find Segment']);
+    const { rows: [audited] } = await store.db.query<{ kind: string; subject: string }>(
+      'SELECT subject_kind AS kind, subject FROM audit_log WHERE entity_id = $1 ORDER BY id DESC LIMIT 1', [world.entity.id]);
+    expect(audited).toEqual({ kind: 'segment', subject: crowd.identifier });
+  });
 });

@@ -14,7 +14,7 @@ type Schema = { type?: string; properties?: Record<string, Schema>; required?: s
 
 /** A list of an app, and its file exports. */
 function formsOf(list: string): string[] {
-  const files = list.split('/').length === 3 && list.startsWith('apps/') ? [`/api/${list}_export`, `/api/${list}_export.:format`] : [];
+  const files = /^(?:apps|segments)\/[^/]+\/[^/]+$/.test(list) ? [`/api/${list}_export`, `/api/${list}_export.:format`] : [];
   return [`/api/${list}`, ...files];
 }
 
@@ -50,6 +50,10 @@ const TAKEN = new Set([
   ]),
   'POST /api/funnels body.name: unknown', 'POST /api/funnels body.labels: unknown', 'PUT /api/funnels/:identifier body.labels: unknown',
   ...['long', 'unknown', 'null'].map((kind) => `POST /api/funnels body.description: ${kind}`),
+  'POST /api/segments body.name: unknown', 'POST /api/segments body.labels: unknown', 'PUT /api/segments/:identifier body.name: unknown',
+  'PUT /api/segments/:identifier body.labels: unknown',
+  ...['POST /api/segments', 'PUT /api/segments/:identifier'].flatMap((name) =>
+    ['long', 'unknown', 'null'].map((kind) => `${name} body.description: ${kind}`)),
   'GET /api/campaigns query.search: unknown',
   // A user of whom nothing is known, a key of one's own, and one campaign without an array.
   'GET /api/campaigns/:identifier/why query.user: unknown',
@@ -134,6 +138,7 @@ const TAKEN = new Set([
     'apps/:app_identifier/sessions': ['device_ids', 'user_ids', 'app_versions', 'countries', 'langs'],
     'apps/:app_identifier/locations': ['session_ids', 'device_ids'],
     'apps/:app_identifier/devices': ['device_ids', 'current_user_ids'],
+    'segments/:segment_identifier/devices': ['current_user_ids'],
   }).flatMap(([list, filters]) => [
     ...filters.flatMap((field) => formsOf(list).flatMap((path) =>
       ['empty', 'long', 'unknown'].map((kind) => `GET ${path} query.${field}: ${kind}`))),

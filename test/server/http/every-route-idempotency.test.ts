@@ -26,6 +26,7 @@ describe('every POST', () => {
     expect(posts.filter((each) => !takesIdempotencyKey(each) && each.auth !== 'app_key').map(nameOf))
       .toEqual([
         'POST /api/login', 'POST /api/logout', 'POST /api/funnels/quick_stats', 'POST /api/funnels/explore',
+        'POST /api/segments/preview',
         'POST /api/invitations/accept', 'POST /api/password_resets',
         'POST /api/password_resets/confirm', 'POST /invite/:token', 'POST /reset/:token', 'POST /reset',
       ]);

@@ -6,6 +6,7 @@ import { type Entity, insertEntity } from '../../../store/accounts/entities.ts';
 import { insertServiceToken } from '../../../store/accounts/service-tokens.ts';
 import { insertMembership, insertUser, type User } from '../../../store/accounts/users.ts';
 import { insertFunnel } from '../../../store/analytics/funnels.ts';
+import { insertSegment } from '../../../store/analytics/segments.ts';
 import type { App } from '../../../store/apps/apps.ts';
 import { insertLabel } from '../../../store/apps/labels.ts';
 import { insertPushCertificate } from '../../../store/apps/push-certificates.ts';
@@ -63,6 +64,9 @@ export type Sample = World & {
   anotherCertificate: { x509_pem: string; pkey_pem: string };
   label: string;
   funnel: string;
+  /** With filters, and a static one. */
+  segment: string;
+  staticSegment: string;
   campaigns: SampleCampaigns;
   sent: SampleSend;
   crash: string;
@@ -101,6 +105,24 @@ function fileCalls(path: string, call: (own: Sample) => Call): Record<string, (o
       const { params, ...rest } = call(own);
       return { ...rest, params: { ...params, format: 'csv' } };
     },
+  };
+}
+
+/** One filter of each kind, within blocks. */
+function sampleFilters({ app, entity, sor, funnel, staticSegment }: Sample) {
+  const period = { last_days: 30 };
+  return {
+    operator: 'or', blocks: [{
+      operator: 'and', filters: [
+        { filter_on: 'attributes', sor_identifier: sor.identifier, attribute_key: 'plan', operator: 'is', values: ['gold'] },
+        { filter_on: 'devices', field: 'app_version', operator: 'at_least', values: ['2.10'] },
+        { operator: 'or', filters: [
+          { filter_on: 'events', app_id: app.identifier, log_type: 2, log_name: `Event of ${entity.identifier}`, count: 1, period },
+          { filter_on: 'segments', selection: 'any_of', segment_identifiers: [staticSegment], operator: 'is_in' },
+          { value: 'funnels', options: [{ funnel_identifier: funnel, step: 0, outcome: 'completed', period }] },
+        ] },
+      ],
+    }],
   };
 }
 
@@ -300,7 +322,10 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   ...fileCalls('/api/apps/:app_identifier/events_export', (own) => (
     { ...ofApp(own), query: { fields: 'name', since_date: '2026-01-01', skip_email: 'true' } })),
   ...fileCalls('/api/apps/:app_identifier/sessions_export', (own) => ({ ...ofApp(own), query: { langs: 'fr', skip_email: 'true' } })),
-  ...fileCalls('/api/apps/:app_identifier/devices_export', (own) => ({ ...ofApp(own), query: { skip_email: 'true' } })),
+  ...fileCalls('/api/apps/:app_identifier/devices_export', (own) => (
+    { ...ofApp(own), query: { segment_ids: own.segment, skip_email: 'true' } })),
+  ...fileCalls('/api/segments/:segment_identifier/devices_export', (own) => (
+    { params: { segment_identifier: own.segment }, query: { skip_email: 'true' } })),
   ...fileCalls('/api/apps/:app_identifier/locations_export', (own) => ({ ...ofApp(own), query: { skip_email: 'true' } })),
   ...fileCalls('/api/customer_profiles/export', (own) => (
     { query: { sor_identifiers: own.sor.identifier, customer_ids: own.person, skip_email: 'true' } })),
@@ -354,14 +379,37 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
     query: { app_id: own.app.identifier, from: '2026-11-01', till: '2026-11-30', mode: 'fast', position: '0' },
     body: { funnel: { steps: sampleSteps(own) } },
   }),
+  'GET /api/segments': (own) => ({ query: { app: own.app.identifier } }),
+  'GET /api/segments/:identifier': (own) => ({ params: { identifier: own.segment } }),
+  'POST /api/segments': (own) => ({
+    body: {
+      name: 'Buyers', app: own.app.identifier, description: 'Twice', filters: sampleFilters(own), static: false, labels: [own.label],
+    },
+  }),
+  'PUT /api/segments/:identifier': (own) => ({
+    params: { identifier: own.segment }, body: { name: 'Loyal', description: 'Twice', filters: sampleFilters(own), labels: [own.label] },
+  }),
+  'DELETE /api/segments/:identifier': (own) => ({ params: { identifier: own.segment } }),
+  'POST /api/segments/preview': (own) => ({ body: { app: own.app.identifier, filters: sampleFilters(own) } }),
+  'POST /api/segments/:identifier/people': (own) => ({
+    params: { identifier: own.staticSegment }, body: { ids: [own.seen.deviceId], customer_id_type: 'device_id' },
+  }),
+  'DELETE /api/segments/:identifier/people': (own) => ({
+    params: { identifier: own.staticSegment }, body: { ids: [own.seen.userId], customer_id_type: 'user_id' },
+  }),
   'GET /api/apps/:app_identifier/event_definitions': ofApp,
-  'GET /api/apps/:app_identifier/events': (own) => ({ ...ofApp(own), query: { fields: 'name', since_date: '2026-01-01' } }),
+  'GET /api/apps/:app_identifier/events': (own) => ({
+    ...ofApp(own), query: { fields: 'name', since_date: '2026-01-01', segment_ids: own.segment },
+  }),
   'GET /api/apps/:app_identifier/devices/:device_identifier/events': (own) => ({
     params: { ...ofApp(own).params, device_identifier: own.seen.deviceId },
   }),
   'GET /api/apps/:app_identifier/devices': (own) => ({ ...ofApp(own), query: { updated_since: '2026-01-01' } }),
   'GET /api/apps/:app_identifier/devices/:device_identifier': (own) => ({
     params: { ...ofApp(own).params, device_identifier: own.seen.deviceId }, query: { fields: 'users:user_id' },
+  }),
+  'GET /api/segments/:segment_identifier/devices': (own) => ({
+    params: { segment_identifier: own.segment }, query: { fields: 'segments:name,segments:description' },
   }),
   'GET /api/users/:user_id/events': ({ seen }) => ({ params: { user_id: seen.userId }, query: { group: 'true', fields: 'name' } }),
   'GET /api/apps/:app_identifier/sessions': (own) => ({ ...ofApp(own), query: { per_page: '1' } }),
@@ -533,8 +581,8 @@ export function untouchedSamples(): (store: TestStore, route: Route, options?: S
 async function insertBesideApps(
   { db, files, secrets }: TestStore, world: World, path: string,
 ): Promise<Pick<Sample,
-  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'campaigns' | 'sent' | 'crash' | 'file' | 'eventId' | 'exporter'
-  | 'asked' | 'seen'>> {
+  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'segment' | 'staticSegment' | 'campaigns' | 'sent' | 'crash'
+  | 'file' | 'eventId' | 'exporter' | 'asked' | 'seen'>> {
   const { entity } = world;
   await ensureSampleMonths(db);
   const [certificate, anotherCertificate] = [await sampleCertificate(0), await sampleCertificate(1)];
@@ -550,6 +598,12 @@ async function insertBesideApps(
       name: 'Funnel', description: null, maxDuration: 60, appIds: [app.id], createdBy: world.user.id,
       steps: [{ match_name: [{ app_id: app.identifier, log_type: 2, log_name: `Event of ${entity.identifier}` }] }],
     }))!;
+    const newSegment = { appId: app.id, description: null, createdBy: world.user.id };
+    const { identifier: segment } = (await insertSegment(tx, entity.id, {
+      ...newSegment, name: 'Everybody', filters: { operator: 'and', blocks: [] },
+    }))!;
+    const { identifier: staticSegment } = (await insertSegment(tx, entity.id, { ...newSegment, name: 'Static', filters: null }))!;
+    await tx.query('UPDATE segments SET snapshot_at = now() WHERE entity_id = $1', [entity.id]);
     const campaigns = await insertSampleCampaigns(tx, entity.id, app.id, world.user.id);
     const exporter = await insertSampleExporter(tx, secrets, world, path, app.id);
     const asked = await insertSampleDeviceRequest(tx, secrets, entity.id, { appId: app.id, userId: world.user.id });
@@ -565,7 +619,8 @@ async function insertBesideApps(
     await tx.query(
       `UPDATE file_jobs SET state = 'finished', ended_at = now(), file_key = $2, file_bytes = 11 WHERE identifier = $1`, [identifier, key]);
     const file = { identifier, token: new URL(fileUrl('http://millrace.test', secrets, identifier)).searchParams.get('token')! };
-    const made = { certificateId, anotherCertificate, label, funnel, campaigns, sent, crash: crash!.identifier, eventId: String(id) };
+    const seenToo = { crash: crash!.identifier, eventId: String(id) };
+    const made = { certificateId, anotherCertificate, label, funnel, segment, staticSegment, campaigns, sent, ...seenToo };
     return { app, ...made, file, exporter, asked, seen };
   });
 }

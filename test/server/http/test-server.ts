@@ -40,6 +40,7 @@ type Options = {
   /** MILLRACE_FETCH_ALLOW. */
   allowed?: string;
   startJob?: ServerDependencies['flows']['startJob'];
+  wakeSegments?: ServerDependencies['flows']['wakeSegments'];
   wakeFeed?: ServerDependencies['flows']['wakeFeed'];
   followSchedule?: ServerDependencies['flows']['followSchedule'];
   tellHoldsChanged?: ServerDependencies['flows']['tellHoldsChanged'];
@@ -69,6 +70,7 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
       startJob: options.startJob ?? (async (kind, ref) => void started.push([kind, ref])),
       cancelSend: async () => {},
       wakeFeed: options.wakeFeed ?? (async (entityId) => void woken.push(entityId)),
+      wakeSegments: options.wakeSegments ?? (async () => {}),
       followSchedule: options.followSchedule ?? (async () => {}),
       tellHoldsChanged: options.tellHoldsChanged ?? (async () => {}),
       followExporter: options.followExporter ?? (async () => {}),

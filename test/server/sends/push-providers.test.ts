@@ -4,14 +4,13 @@ import { newVapidKeys } from '../../../connectors/web-push/vapid-keys.ts';
 import type { App } from '../../../store/apps/apps.ts';
 import { rotateDataKey } from '../../../store/core/rotate-keys.ts';
 import { openSecrets } from '../../../store/core/secrets.ts';
-import { findPushProvider, openPushProvider } from '../../../store/sends/push-providers.ts';
+import { findPushProvider, openStoredProvider } from '../../../store/sends/push-providers.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { certificate, trust } from '../../harness/core/http-source.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
 import { apnsServer } from '../../harness/sends/apns-server.ts';
 import { fcmServer } from '../../harness/sends/fcm-server.ts';
 import { newCertificate } from '../apps/sample-certificates.ts';
-import type { CallOptions } from '../http/test-server.ts';
 import { useServer } from '../http/use-server.ts';
 
 const { store, server, world } = useServer({ server: { allowed: 'localhost' } });
@@ -30,8 +29,8 @@ beforeAll(async () => {
   app = await insertSampleApp(store.db, world.entity.id, 'com.example.shop', 'iOS App');
 });
 
-const call = (method: 'GET' | 'PUT' | 'DELETE', platform: string, body?: object, options: CallOptions = {}) =>
-  server.call(method, `/api/apps/${app.identifier}/push_providers/${platform}`, { token: world.token, ...body ? { body } : {}, ...options });
+const call = (method: 'GET' | 'PUT' | 'DELETE', platform: string, body?: object) =>
+  server.call(method, `/api/apps/${app.identifier}/push_providers/${platform}`, { token: world.token, ...body ? { body } : {} });
 const set = async (platform: string, provider: string, settings: object = {}) => (await call('PUT', platform, { provider, settings })).body;
 const refusal = async (platform: string, provider: string, settings: object = {}) => {
   const { status, body } = await call('PUT', platform, { provider, settings });
@@ -63,7 +62,8 @@ describe('what an app\'s pushes go through', () => {
     const set3 = await set('android', 'fcm', { endpoint: google.origin });
     expect(set3.result.settings).toEqual({ endpoint: google.origin, service_account: { set: true } });
     const stored = (await findPushProvider(store.db, world.entity.id, app.id, 'android'))!;
-    expect(openPushProvider(store.secrets, world.entity.id, app.id, stored).secretSettings).toEqual({ service_account: google.serviceAccount });
+    expect(openStoredProvider(store.secrets, world.entity.id, app.id, stored).secretSettings)
+      .toEqual({ service_account: google.serviceAccount });
     const row = await rowOf('android');
     expect(row).not.toMatch(/PRIVATE KEY|service_account@|firebase-adminsdk/);
     // To another address a stored key does not go.
@@ -97,7 +97,8 @@ describe('what an app\'s pushes go through', () => {
     expect(await refusal('ios', 'apns', { key })).toEqual([400, [
       'settings.key_id: key_id is needed with key', 'settings.team_id: team_id is needed with key',
     ]]);
-    expect(await refusal('android', 'fcm', { service_account: '{' })).toEqual([400, [expect.stringMatching(/^settings\.service_account: /)]]);
+    expect(await refusal('android', 'fcm', { service_account: '{' }))
+      .toEqual([400, [expect.stringMatching(/^settings\.service_account: /)]]);
     expect(await refusal('android', 'fcm', { server_key: 'AAAA' })).toEqual([400, [expect.stringMatching(/^settings\.server_key: /)]]);
     const { status, body } = await call('GET', 'windows');
     expect([status, body.messages[0]]).toMatchObject([400, { element: 'platform', message: 'must be one of ios, android, web' }]);
@@ -119,14 +120,16 @@ describe('a check of an app\'s pushes', () => {
     ]);
     expect([google.sent.every((sent) => sent.validate_only), apple.sent]).toEqual([true, []]);
     const { rows } = await store.db.query(
-      "SELECT subject, details FROM audit_log WHERE entity_id = $1 AND subject_kind = 'push_provider' AND action = 'check'", [world.entity.id]);
+      `SELECT subject, details FROM audit_log WHERE entity_id = $1 AND subject_kind = 'push_provider' AND action = 'check'`,
+      [world.entity.id]);
     expect(rows).toEqual([{ subject: app.identifier, details: { ios: 'apns ok', android: 'fcm ok', web: 'web_push ok' } }]);
   });
 
   test('names what is wrong, and quotes no secret', async () => {
     google.permit(false);
     expect(await check('android')).toEqual([{
-      platform: 'android', provider: 'fcm', ok: false, findings: [error('service_account', /may not send in project shop-1234: .*PERMISSION_DENIED/)],
+      platform: 'android', provider: 'fcm', ok: false,
+      findings: [error('service_account', /may not send in project shop-1234: .*PERMISSION_DENIED/)],
     }]);
     google.permit(true);
     await set('ios', 'apns', { endpoint: apple.origin, key, key_id: 'ABCDE12345', team_id: 'TEAM123456' });
@@ -160,8 +163,10 @@ describe('the secrets of push providers', () => {
     await rotateDataKey(store, store.secretKey);
     const secrets = await openSecrets(store.db, store.files, store.secretKey);
     expect(await Promise.all(['web', 'android'].map(rowOf))).not.toEqual(before);
-    const [web, android] = await Promise.all((['web', 'android'] as const).map((platform) => findPushProvider(store.db, world.entity.id, app.id, platform)));
-    expect(openPushProvider(secrets, world.entity.id, app.id, web!).vapidKeys?.publicKey).toBe(web!.vapidPublicKey);
-    expect(openPushProvider(secrets, world.entity.id, app.id, android!).secretSettings).toEqual({ service_account: google.serviceAccount });
+    const [web, android] = await Promise.all((['web', 'android'] as const).map((platform) => (
+      findPushProvider(store.db, world.entity.id, app.id, platform))));
+    expect(openStoredProvider(secrets, world.entity.id, app.id, web!).vapidKeys?.publicKey).toBe(web!.vapidPublicKey);
+    expect(openStoredProvider(secrets, world.entity.id, app.id, android!).secretSettings)
+      .toEqual({ service_account: google.serviceAccount });
   });
 });

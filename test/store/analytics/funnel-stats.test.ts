@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
 import { eventsOfFunnel, type FunnelExclusion, type FunnelStep } from '../../../domain/analytics/funnel.ts';
-import type { FunnelQuery } from '../../../store/analytics/funnel-sql.ts';
+import { type FunnelQuery, funnelPeopleSql, parameters, type StepOutcome } from '../../../store/analytics/funnel-sql.ts';
 import { countFunnel, exploreFunnel } from '../../../store/analytics/funnel-stats.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertDeviceUsers, insertSampleEvents, type SampleEvent } from '../../harness/analytics/sample-events.ts';
@@ -104,7 +104,7 @@ function completionsOf(rows: Row[], steps: FunnelStep[], exclusions: FunnelExclu
   return completed;
 }
 
-function peopleOf(events: Row[], aliases: boolean): Row[][] {
+function peopleOf(events: Row[], aliases: boolean): Map<string, Row[]> {
   const people = new Map<string, Row[]>();
   for (const row of events.toSorted((a, b) => a.at - b.at || a.id - b.id)) {
     const { key } = PEOPLE[row.person]!;
@@ -112,7 +112,7 @@ function peopleOf(events: Row[], aliases: boolean): Row[][] {
     const person = aliases && key === 'uold' && row.app === 0 ? 'uann' : key;
     people.set(person, [...people.get(person) ?? [], row]);
   }
-  return [...people.values()];
+  return people;
 }
 
 async function insert(drawn: Drawn[]): Promise<Row[]> {
@@ -132,17 +132,29 @@ function queryOf({ steps, breaks, minutes, aliases }: DrawnFunnel): { query: Fun
   return { exclusions, query: { events, details, from: FROM, until: UNTIL, maxSeconds: minutes * 60, aliases, oneIn: 1, breakdown: null } };
 }
 
+/** As a part of another statement, whose own parameter comes first. */
+async function peopleWith(query: FunnelQuery, outcome: StepOutcome): Promise<string[]> {
+  const { values, add } = parameters();
+  const prefix = add('');
+  const { rows } = await store.db.query<{ person: string }>(
+    `SELECT person FROM (${funnelPeopleSql(query, outcome, add)}) people WHERE starts_with(person, ${prefix}) ORDER BY person`,
+    [world.entity.id, ...values]);
+  return rows.map(({ person }) => person);
+}
+
 const RUNS = { numRuns: 300 };
 
-it('finds every completion of every chain, with its time from the latest start, whatever events and steps there are', async () => {
-  await fc.assert(fc.asyncProperty(fc.array(anEvent, { maxLength: 18, size: 'max' }), aFunnel, async (drawn, funnel) => {
+it('finds every completion of every chain, its time from the latest start and its people, whatever the events and steps', async () => {
+  await fc.assert(fc.asyncProperty(fc.array(anEvent, { maxLength: 18, size: 'max' }), aFunnel, fc.nat(3), async (drawn, funnel, nth) => {
     const rows = await insert(drawn);
     const { query, exclusions } = queryOf(funnel);
     const expected = funnel.steps.map(() => ({ people: 0, seconds: 0, lastAt: null as Date | null }));
-    for (const person of peopleOf(rows, funnel.aliases)) {
+    const completers = funnel.steps.map(() => [] as string[]);
+    for (const [key, person] of peopleOf(rows, funnel.aliases)) {
       for (const [step, completed] of completionsOf(person, funnel.steps, exclusions, funnel.minutes * MINUTE_MS).entries()) {
         const first = person.find((row) => completed.has(row));
         if (!first) continue;
+        completers[step]!.push(key);
         const last = Math.max(...[...completed.keys()].map(({ at }) => at));
         const total = expected[step]!;
         total.people += 1;
@@ -150,7 +162,13 @@ it('finds every completion of every chain, with its time from the latest start, 
         total.lastAt = new Date(Math.max(last, Number(total.lastAt ?? 0)));
       }
     }
-    expect(await countFunnel(store.db, world.entity.id, query)).toEqual([{ property: null, steps: expected }]);
+    const eventsAtOnce = nth === 0 ? undefined : nth;
+    expect(await countFunnel(store.db, world.entity.id, query, eventsAtOnce)).toEqual([{ property: null, steps: expected }]);
+    const step = nth % funnel.steps.length;
+    expect(await peopleWith(query, { step, outcome: 'completed' })).toEqual(completers[step]!.toSorted());
+    if (step === 0) return;
+    const dropped = completers[step - 1]!.filter((key) => !completers[step]!.includes(key));
+    expect(await peopleWith(query, { step, outcome: 'dropped' })).toEqual(dropped.toSorted());
   }), RUNS);
 });
 
@@ -160,7 +178,7 @@ it('explores what each person does first after a step, of each kind of event', a
     const { query, exclusions } = queryOf(funnel);
     const position = nth % funnel.steps.length;
     const expected = new Map<string, { people: number; seconds: number }>();
-    for (const person of peopleOf(rows, funnel.aliases)) {
+    for (const person of peopleOf(rows, funnel.aliases).values()) {
       const completed = completionsOf(person, funnel.steps, exclusions, funnel.minutes * MINUTE_MS)[position]!;
       const begin = person.findIndex((row) => completed.has(row));
       if (begin === -1) continue;

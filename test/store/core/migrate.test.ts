@@ -1,7 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
+import { countTracked } from '../../../store/analytics/tracked-lists.ts';
 import type { Database } from '../../../store/core/database.ts';
 import { migrate } from '../../../store/core/migrate.ts';
+import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { emptyDatabase } from '../../harness/core/database.ts';
 
 const FOLDER = new URL('../../../store/migrations/', import.meta.url);
@@ -61,6 +63,22 @@ describe('a database of an earlier release', () => {
     await migrate(db);
     const { rows } = await db.query('SELECT previous_id FROM user_aliases WHERE witnessed ORDER BY previous_id');
     expect(rows).toEqual([{ previous_id: 'on her phone' }, { previous_id: 'unknown' }]);
+  });
+});
+
+describe('a database with events of an earlier release', () => {
+  it('has them counted by UTC day', async () => {
+    const db = await databaseBefore('0044');
+    await ensurePartitions(db, [Date.UTC(2026, 9, 31), Date.UTC(2026, 10, 1)]);
+    await db.query(`INSERT INTO events (entity_id, app_id, happened_at, log_type, name)
+      SELECT 1, 1, at::timestamptz, 2, 'Tapped' FROM unnest(ARRAY['2026-10-31 23:59:59.999Z', '2026-11-01Z', '2026-11-01 12:00Z']) AS at`);
+    await db.query(`INSERT INTO sessions (entity_id, app_id, started_at, ended_at, timeout, subject)
+      VALUES (1, 1, '2026-10-31 23:00Z', '2026-11-01 01:00Z', 120, 'u1')`);
+    await migrate(db);
+    expect(await countTracked(db, 'events', 1, { appIds: [1], since: new Date('2026-11-01'), oneOf: {} })).toBe(2);
+    const { rows } = await db.query('SELECT day, events, sessions, locations FROM tracked_counts ORDER BY day');
+    expect(rows).toEqual([
+      { day: '2026-10-31', events: 1, sessions: 1, locations: 0 }, { day: '2026-11-01', events: 2, sessions: 0, locations: 0 }]);
   });
 });
 

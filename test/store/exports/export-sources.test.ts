@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { exportColumns } from '../../../domain/exports/export-columns.ts';
 import { EXPORT_DATA_TYPES } from '../../../domain/exports/export-data-type.ts';
 import type { ExportScope } from '../../../store/exports/export-sources.ts';
+import { insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
@@ -125,12 +126,19 @@ describe('what is exported', () => {
     }]);
   });
 
-  it('of a device is what it is now, its users, and what it did before the end of the window', async () => {
+  it('of a device is what it is now, its users and segments, and what it did before the end of the window', async () => {
+    const other = await insertSampleApp(store.db, world.entity.id, 'com.example.other-segments');
+    const segments: string[] = [];
+    for (const [appId, name] of [[world.app.id, 'Buyers'], [world.app.id, 'Readers'], [other.id, 'Others']] as const) {
+      const people = [`u${personId(3)}`, `d${personId(1)}`];
+      segments.push((await insertSampleSegment(store.db, world.entity.id, { appId, name, people })).identifier);
+    }
     const end = new Date('2026-12-03T10:01:00.000Z');
     const [device] = await exportedRows(store.db, 'devices', scopeOf(world, { window: { kind: 'received', start: null, end } }));
     expect(device).toEqual({
       device_id: personId(1), application_id: world.app.identifier, current_user_id: personId(3), users: `${personId(2)};${personId(3)}`,
-      last_user_id: personId(3), segments: null, opt_in: 'true', opt_out: 'false', uninstalled: 'false', number_of_sessions: '1',
+      last_user_id: personId(3), segments: `${segments[0]};${segments[1]}`, opt_in: 'true', opt_out: 'false', uninstalled: 'false',
+      number_of_sessions: '1',
       // The session began over 30 days before, its error happened within them.
       number_of_sessions_30d: '0', total_session_duration: '61', total_session_duration_30d: '0', last_city: 'Paris',
       country_code: 'FR', language_code: 'fr', app_version: '1.2', os_version: '17.1', sdk_version: '3', device_model: 'iPhone14,2',

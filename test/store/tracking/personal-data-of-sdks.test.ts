@@ -3,6 +3,7 @@ import { write } from '../../../store/core/database.ts';
 import type { KnownBy } from '../../../store/gdpr/personal-data-location.ts';
 import { personalData } from '../../../store/gdpr/personal-data.ts';
 import type { Person } from '../../../store/gdpr/tombstones.ts';
+import { insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { makeWorld } from '../../harness/core/world.ts';
@@ -92,6 +93,46 @@ describe('what a person did on a device', () => {
     expect(await left()).toEqual({
       events: nobodys, sessions: nobodys, locations: nobodys, session_heads: [], devices: nobodys, device_users: [],
     });
+  });
+
+  it('goes with their place in segments; a device that another uses stays in them', async () => {
+    await used('d1', ana);
+    await used('d2', ana);
+    await used('d2', ben);
+    const people = [`u${ana}`, `u${ben}`, 'dd1', 'dd2'];
+    const segment = await insertSampleSegment(store.db, entityId, { appId, name: 'Buyers', people });
+    const members = async () => (await store.db.query<{ person: string }>(
+      'SELECT person FROM segment_members WHERE entity_id = $1 ORDER BY person', [entityId])).rows.map(({ person }) => person);
+    const location = personalData.find(({ name }) => name === 'segment_members')!;
+    const shown = await Array.fromAsync(location.export(store, entityId, [user(ana), device('d1'), device('d2')]));
+    const inSegment = { app_id: appId, segment: segment.identifier, name: 'Buyers', description: null };
+    expect(shown).toEqual([{ ...inSegment, customer_id: 'd1' }, { ...inSegment, customer_id: ana }]);
+    await erase([user(ana), device('d1'), device('d2')]);
+    expect(await members()).toEqual(['dd2', `u${ben}`]);
+    await erase([device('d2'), { customerType: 'whole_device', customerId: 'd2' }] as Person[]);
+    expect(await members()).toEqual([`u${ben}`]);
+  });
+
+  it('goes out of the filters of segments, which are refreshed', async () => {
+    const at = (operator: string, values: string[]) => ({ filter_on: 'attributes', attribute_key: ana, operator, values });
+    const named = { filter_on: 'events', log_name: ana, match_details: [{ to: `for ${ana}`, of: 7, [ana]: 'x' }] };
+    const filtersOf = (value: string, detail: string) => ({
+      operator: 'and', blocks: [{
+        operator: 'or', filters: [
+          at('is', [ben, value]), at('in_last_days', ['7']), { operator: 'and', filters: [named] },
+          { filter_on: 'devices', field: 'last_city', operator: 'is', values: ['Paris'] },
+        ].map((filter) => JSON.parse(JSON.stringify(filter).replace(`for ${ana}`, detail)) as object),
+      }],
+    });
+    const people = [user(ana), user('7'), user('Paris'), user('and')];
+    await insertSampleSegment(store.db, entityId, { appId, filters: filtersOf(ana, `for ${ana}`) });
+    await insertSampleSegment(store.db, entityId, { appId, filters: filtersOf(`${ana}0`, 'x') });
+    await erase(people);
+    const { rows } = await store.db.query(
+      'SELECT filters, refresh_wanted_at <= now() AS due FROM segments WHERE entity_id = $1 ORDER BY id', [entityId]);
+    const erasedDetail = JSON.parse(JSON.stringify(filtersOf('erased', 'erased')).replaceAll('"of":7', '"of":"erased"')) as object;
+    const otherDetail = JSON.parse(JSON.stringify(filtersOf(`${ana}0`, 'x')).replaceAll('"of":7', '"of":"erased"')) as object;
+    expect(rows).toEqual([{ filters: erasedDetail, due: true }, { filters: otherDetail, due: true }]);
   });
 
   it('goes with the token of their device, also where another device has it', async () => {

@@ -2,6 +2,7 @@ import { parse } from 'csv-parse/sync';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { read, utils } from 'xlsx';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
+import { insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { fetchFile } from '../../harness/core/fetch-file.ts';
 import { smtpServer } from '../../harness/core/smtp.ts';
@@ -14,6 +15,8 @@ const stack = useStack({ impatient: true });
 let smtp: Awaited<ReturnType<typeof smtpServer>>;
 let world: World;
 let app: { id: number; identifier: string };
+/** Of the app: the first and the last user. */
+const segments: { identifier: string }[] = [];
 /** The same file, asked for twice before any worker is there. */
 const links: string[] = [];
 
@@ -26,6 +29,9 @@ beforeAll(async () => {
   await ensurePartitions(db, [at]);
   for (const nth of [1, 2, 3]) {
     await sampleActivity(db, world.entity.id, { appId: app.id, at, deviceId: `phone;"${nth}"`, userId: `=user-${nth}` });
+  }
+  for (const people of [['u=user-1', 'u=user-3'], ['u=user-1']]) {
+    segments.push(await insertSampleSegment(db, world.entity.id, { appId: app.id, people }));
   }
   await db.query(
     `INSERT INTO events (entity_id, app_id, happened_at, session_id, user_id, log_type, name, detail, utc_offset)
@@ -43,26 +49,39 @@ const get = async (path: string) => {
 };
 const callbackOf = async (path: string) =>
   ((await get(`${path}${path.includes('?') ? '&' : '?'}skip_email=true`)).body.result as { callback: string }).callback;
-const fileOf = async (path: string) => fetchFile(stack.app, await callbackOf(`apps/${app.identifier}/${path}`));
+const fileAt = async (path: string) => fetchFile(stack.app, await callbackOf(path));
+const fileOf = (path: string) => fileAt(`apps/${app.identifier}/${path}`);
 const csvOf = async (path: string) => parse(await fileOf(path), { columns: true }) as Record<string, string>[];
 
 /** A value of the JSON result as a CSV file has it. */
 function asText(value: unknown): string {
   if (value === null || value === undefined) return '';
-  if (Array.isArray(value)) return value.map(({ user_id: id }: { user_id: string }) => id).join(';');
+  if (Array.isArray(value)) return value.map((element: Record<string, string>) => element.user_id ?? element.segment_id).join(';');
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 describe('a file', () => {
-  it.for(['events', 'sessions', 'devices', 'locations'])('of %s has what the JSON result has, whole', async (list) => {
-    const path = `apps/${app.identifier}/${list}`;
+  const LISTS = ['events', 'sessions', 'devices', 'locations', 'devices of a segment'];
+  it.for(LISTS)('of %s has what the JSON result has, whole', async (list) => {
+    const path = list === 'devices of a segment' ? `segments/${segments[0]!.identifier}/devices` : `apps/${app.identifier}/${list}`;
     const { items } = (await get(`${path}?per_page=10000`)).body.result as { items: Record<string, unknown>[] };
-    const rows = await csvOf(`${list}_export.csv`);
+    const rows = parse(await fileAt(`${path}_export.csv`), { columns: true }) as Record<string, string>[];
     expect(Object.keys(rows[0]!)).toEqual(Object.keys(items[0]!));
     const shown = (row: Record<string, unknown>) => Object.fromEntries(Object.entries(row)
       // What Postgres writes has a space after each colon; digits are compared by the text below.
       .filter(([key]) => key !== 'detail').map(([key, value]) => [key, asText(value)]));
     expect(rows.map(shown)).toEqual(items.map(shown));
+  });
+
+  it('of devices has the ids of their segments, and those of a segment\'s people alone', async () => {
+    const [both, first] = segments.map(({ identifier }) => identifier);
+    const shown = async (query: string) =>
+      (await csvOf(`devices_export.csv?${query}`)).map(({ current_user_id: user, segments: ids }) => [user, ids]);
+    const all = [['=user-1', `${both};${first}`], ['=user-3', both]];
+    expect(await shown('fields=current_user_id,segments:name')).toEqual([all[0], ['=user-2', ''], all[1]]);
+    expect(await shown(`segment_ids=${both}`)).toEqual(all);
+    const events = await csvOf(`events_export.csv?segment_ids=${first}&fields=user_id&group=true&until_date=2026-11-06`);
+    expect(events).toEqual([{ user_id: '=user-1', count: '1' }]);
   });
 
   it('keeps all digits of a detail, and a text as it is', async () => {
@@ -75,6 +94,13 @@ describe('a file', () => {
   it('counts combinations where they are asked for', async () => {
     const rows = await csvOf('events_export.csv?group=true&fields=name&until_date=2026-11-06');
     expect(rows).toEqual([{ name: 'Application Crashed', count: '3' }, { name: 'Tapped', count: '2500' }]);
+  });
+
+  it('keeps the digits of a detail in a workbook of groups', async () => {
+    const book = read(await fileOf('events_export.xlsx?group=true&fields=detail&names=Tapped&until_date=2026-11-06'));
+    const rows = utils.sheet_to_json<{ detail?: string; count: number }>(book.Sheets[book.SheetNames[0]!]!);
+    expect(rows.map(({ detail, count }) => [detail, count])).toEqual(expect.arrayContaining([
+      ['{"note": "a\\nb", "price": 12345678901234567890.10}', 833], ['plain, text', 834], [undefined, 833]]));
   });
 
   it('is a workbook by default, in which no text is a formula', async () => {
@@ -133,6 +159,7 @@ describe('a file', () => {
     expect(await answer('events_export.csv?fields=nam')).toMatchObject({ status: 400 });
     expect(await answer('events_export.pdf')).toMatchObject({ status: 400, body: { messages: [{ element: 'format' }] } });
     expect(await get('apps/app_other/devices_export.csv')).toMatchObject({ status: 404, body: { error_message: 'Couldn\'t find App' } });
+    expect(await get('segments/seg_none/devices_export')).toMatchObject({ status: 404, body: { error_message: 'Couldn\'t find Segment' } });
   });
 });
 

@@ -41,7 +41,8 @@ beforeAll(async () => {
      devices AS (
        INSERT INTO devices (entity_id, app_id, device_id, current_user_id, last_user_id, push_token, first_seen_at, last_seen_at)
        SELECT $1, $2, 'phone ' || user_id, user_id, user_id, 'c' || lpad(user_id, 21, '0') || $3, now(), now() FROM users)
-     INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) SELECT $1, $2, 'phone ' || user_id, user_id, now() FROM users`,
+     INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
+     SELECT $1, $2, 'phone ' || user_id, user_id, now() FROM users`,
     [world.entity.id, app.id, tokenOf('').slice(22)]);
 });
 
@@ -49,7 +50,8 @@ const work = (kill?: { boundary: string; hit: number }) =>
   stack.startWorker({ env: { NODE_EXTRA_CA_CERTS: ca }, fetchAllow: 'localhost,127.0.0.1', ...kill && { kill } });
 
 async function send(users: readonly string[]): Promise<string> {
-  const campaign = await insertSampleCampaign(stack.store.db, world.entity.id, app.id, { params: { ...PUSH_PARAMS, push_message: 'Hello' } });
+  const params = { ...PUSH_PARAMS, push_message: 'Hello' };
+  const campaign = await insertSampleCampaign(stack.store.db, world.entity.id, app.id, { params });
   const body = { campaignKey: [campaign.identifier], messages: users.map((user) => ({ user })) };
   return (await ask<{ requestId: string }>(stack.app, world, 'POST', '/api/transac', body)).requestId;
 }

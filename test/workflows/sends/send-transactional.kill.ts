@@ -22,7 +22,8 @@ export const sendTransactionalUnderKill: FlowUnderKill<Run> = {
          UNION ALL SELECT user_id, 'tablet of ' || user_id, n FROM users WHERE n % 5 = 0),
        devices AS (
          INSERT INTO devices (entity_id, app_id, device_id, current_user_id, last_user_id, push_token, first_seen_at, last_seen_at)
-         SELECT $1, $2, device_id, user_id, user_id, CASE n % 11 WHEN 0 THEN 'sandbox-gone ' ELSE '' END || device_id, now(), now() FROM own)
+         SELECT $1, $2, device_id, user_id, user_id, CASE n % 11 WHEN 0 THEN 'sandbox-gone ' ELSE '' END || device_id, now(), now()
+         FROM own)
        INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) SELECT $1, $2, device_id, user_id, now() FROM own`,
       [world.entity.id, app.id]);
     const campaign = await insertSampleCampaign(store.db, world.entity.id, app.id, { params: { ...PUSH_PARAMS, push_message: '*@n@*' } });

@@ -1,0 +1,92 @@
+import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
+import { countMembers } from '../../store/analytics/segment-counts.ts';
+import { listErasedPeople, replaceMembers } from '../../store/analytics/segment-members.ts';
+import {
+  claimDueSegment, endRefresh, failRefresh, listPeople, lockRefresh, type RefreshClaim, REFRESH_TIMEOUT_MS,
+} from '../../store/analytics/segment-refresh.ts';
+import { findSegmentById, type Segment } from '../../store/analytics/segments.ts';
+import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
+import { type Tx, write } from '../../store/core/database.ts';
+import { heartbeating } from '../core/heartbeat.ts';
+import type { Dependencies } from '../dependencies.ts';
+
+export type RefreshSegmentsSteps = ReturnType<typeof refreshSegmentsSteps>;
+
+/** So many people a transaction compares at most: far from the time that one may take. */
+const PORTION = 10_000;
+const QUERY_CANCELED = '57014';
+const TOO_LONG = `Its people take longer to find than ${REFRESH_TIMEOUT_MS / 1_000} seconds: use fewer filters, or shorter periods`;
+
+/** Another refresh has begun, or the segment is gone: this one ends. */
+class RefreshOver extends Error {
+  override readonly name = 'RefreshOver';
+}
+
+export const refreshSegmentsSteps = (deps: Dependencies) => ({
+  /** Computes anew who is in the segment whose refresh has been due longest, if any is. A repeat after a kill does it from the start. */
+  refreshSegment: (entityId: number): Promise<{ isIdle: boolean }> => heartbeating(async () => {
+    const claim = await claimDueSegment(deps.db, entityId);
+    if (claim === null) return { isIdle: true };
+    deps.boundary('segments: claimed');
+    await refresh(deps, entityId, claim);
+    return { isIdle: false };
+  }),
+});
+
+async function refresh(deps: Dependencies, entityId: number, claim: RefreshClaim): Promise<void> {
+  const segment = await findSegmentById(deps.db, entityId, claim.id);
+  if (segment?.generation !== claim.generation) return;
+  const now = new Date();
+  try {
+    const failure = segment.filters === null ? null : await replaceAllMembers(deps, entityId, claim, segment, now);
+    if (failure !== null) return await failRefresh(deps.db, entityId, claim, failure);
+    const counts = await countMembers(deps.db, entityId, segment, REFRESH_TIMEOUT_MS);
+    deps.boundary('segments: counted');
+    await whileOurs(deps, entityId, claim, (tx) => endRefresh(tx, entityId, claim, counts, now));
+  } catch (error) {
+    if (error instanceof RefreshOver) return;
+    if ((error as { code?: string }).code !== QUERY_CANCELED) throw error;
+    await failRefresh(deps.db, entityId, claim, TOO_LONG);
+  }
+}
+
+/** Says why it could not be done. */
+async function replaceAllMembers(
+  deps: Dependencies, entityId: number, claim: RefreshClaim, { appId, filters }: Segment, now: Date,
+): Promise<string | null> {
+  const { errors: [error], query, segments } = await resolveFilters(deps.db, entityId, { appId, filters: filters!, now });
+  if (error) return `${error.element}: ${error.message}`;
+  const waited = segments.find(({ snapshotAt }) => snapshotAt === null);
+  if (waited) return `The segment "${waited.name}", which its filters name, has no members yet`;
+  await replacePortions(deps, entityId, claim, query!);
+  return null;
+}
+
+/** A member that stays is not written. */
+async function replacePortions(deps: Dependencies, entityId: number, claim: RefreshClaim, query: SegmentQuery): Promise<void> {
+  const replace = async (people: readonly string[], after: string | null, upTo: string | null) => {
+    deps.draining.throwIfAborted();
+    await whileOurs(deps, entityId, claim, async (tx) => {
+      const erased = await listErasedPeople(tx, deps.secrets, entityId, people);
+      const living = erased.size === 0 ? people : people.filter((person) => !erased.has(person));
+      await replaceMembers(tx, entityId, claim.id, living, { after, upTo });
+      deps.boundary('segments: before a portion commits');
+    });
+    deps.boundary('segments: after a portion committed');
+  };
+  let after: string | null = null;
+  for await (const people of listPeople(deps.db, entityId, query, Math.min(deps.batchRecords, PORTION))) {
+    const upTo: string = people.at(-1)!;
+    await replace(people, after, upTo);
+    after = upTo;
+  }
+  await replace([], after, null);
+}
+
+/** In a transaction that holds the segment. */
+async function whileOurs({ db }: Dependencies, entityId: number, claim: RefreshClaim, work: (tx: Tx) => Promise<void>): Promise<void> {
+  await write(db, async (tx) => {
+    if (!await lockRefresh(tx, entityId, claim)) throw new RefreshOver();
+    await work(tx);
+  });
+}

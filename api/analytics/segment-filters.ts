@@ -1,0 +1,139 @@
+import { z } from 'zod';
+import { DEVICE_FIELDS, MAX_VALUES } from '../../domain/analytics/comparison.ts';
+import { MAX_DETAILS } from '../../domain/analytics/funnel.ts';
+import {
+  COUNT_OPERATORS, type FilterBlock, MAX_COUNT, MAX_FILTERS, MAX_PERIOD_DAYS, periodError, type SegmentFilter, type SegmentFilters,
+  SELECTIONS, type ShownBlock, type ShownFilter, sizeError,
+} from '../../domain/analytics/segment-filters.ts';
+import { isDate } from '../../domain/core/date-value.ts';
+import { closedObject, identifier, text } from '../core/input.ts';
+import { DetailPairs } from './funnels.ts';
+
+/** The grammar of segments' filters, as they come in and as they are shown (docs/segments.md). */
+
+const blockOperator = z.enum(['and', 'or'], { error: 'must be and or or' }).default('and')
+  .describe('Whether all of its elements must hold, or any');
+
+const value = z.union([z.string(), z.number(), z.boolean()], { error: 'must be a text, a number, true or false' }).transform(String);
+const comparison = {
+  operator: text().describe('By type: is, is_not, is_set, is_not_set, contains, does_not_contain, starts_with, greater_than, at_least, '
+    + 'less_than, at_most, between, before, after, in_last_days, not_in_last_days, contains_any, contains_all, contains_none'),
+  values: z.array(value, { error: 'must be an array' }).max(MAX_VALUES).default([])
+    .describe('What to compare with: one; two with between; none with is_set and is_not_set; any of up to 100 with is, is_not, contains, '
+      + 'does_not_contain, starts_with and those of Sets'),
+};
+
+const isIn = z.enum(['is_in', 'is_not_in'], { error: 'must be is_in or is_not_in' }).default('is_in')
+  .describe('`is_not_in`: the people who are not among those that `is_in` finds');
+
+const PERIOD = `must be {"last_days": 30}, up to ${MAX_PERIOD_DAYS} days, or {"from": "2026-01-01", "till": "2026-01-31"}`;
+const day = z.string().refine(isDate);
+const period = z.union([
+  z.strictObject({ last_days: z.int().min(1).max(MAX_PERIOD_DAYS) }), z.strictObject({ from: day, till: day }),
+], { error: PERIOD }).check((ctx) => {
+  const message = 'from' in ctx.value ? periodError(ctx.value) : null;
+  if (message !== null) ctx.issues.push({ code: 'custom', message, path: ['till'], input: ctx.value });
+}).describe('Whole days in UTC: the last ones, today included, or those from one to another');
+
+const AttributesFilter = closedObject({
+  filter_on: z.literal('attributes'),
+  sor_identifier: identifier.describe('A System of Records'),
+  attribute_key: text().describe('An attribute of it'),
+  ...comparison,
+}).meta({ id: 'AttributesFilter', description: 'People with such a value of an attribute; values of a device are its person\'s' });
+
+const DevicesFilter = closedObject({
+  filter_on: z.literal('devices'),
+  field: text().describe(`A field of a device: ${DEVICE_FIELDS.join(', ')}. Versions compare by their numbers`),
+  ...comparison,
+}).meta({ id: 'DevicesFilter', description: 'People with such a device in the segment\'s app' });
+
+const EventsFilter = closedObject({
+  filter_on: z.literal('events'),
+  app_id: identifier.optional().describe('By default the segment\'s app'),
+  log_type: z.union([z.literal(0), z.literal(1), z.literal(2), z.literal(3)], { error: 'must be 0, 1, 2 or 3' }).default(0)
+    .describe('1 errors, 2 events, 3 background transitions, 0 any'),
+  log_name: text().describe('Name of the event'),
+  match_details: z.array(DetailPairs, { error: 'must be an array' }).max(MAX_DETAILS).optional()
+    .describe('What the event\'s detail must hold: one of these objects; by default anything'),
+  operator: z.enum(COUNT_OPERATORS, { error: `must be one of ${COUNT_OPERATORS.join(', ')}` }).default('at_least'),
+  count: z.int({ error: 'must be a whole number' }).min(0).max(MAX_COUNT).default(1)
+    .describe('How often; `at_most` and `exactly` 0 also find those who never had the event'),
+  period,
+}).check((ctx) => {
+  if (ctx.value.operator !== 'at_least' || ctx.value.count > 0) return;
+  ctx.issues.push({ code: 'custom', message: 'must be 1 or more with at_least', path: ['count'], input: ctx.value });
+}).meta({ id: 'EventsFilter', description: 'People who had an event so often in the period' });
+
+const SegmentsFilter = closedObject({
+  filter_on: z.literal('segments'),
+  selection: z.enum(SELECTIONS, { error: `must be one of ${SELECTIONS.join(', ')}` }).default('any_of'),
+  segment_identifiers: z.array(identifier, { error: 'must be an array' }).min(1).max(MAX_FILTERS),
+  operator: isIn,
+}).meta({ id: 'SegmentsFilter', description: 'People in other segments, as of their last snapshots' });
+
+const FunnelsFilter = closedObject({
+  filter_on: z.literal('funnels'),
+  funnel_identifier: identifier,
+  step: z.int({ error: 'must be the number of a step, from 0' }).min(0),
+  outcome: z.enum(['completed', 'dropped'], { error: 'must be completed or dropped' })
+    .describe('`dropped`: they completed the step before, and not this one'),
+  operator: isIn,
+  period,
+}).meta({ id: 'FunnelsFilter', description: 'People who completed a step of a funnel in the period, or dropped out before it' });
+
+/** A block needs no `filter_on`: it gets this one, by which it is told apart from filters. */
+const BLOCK = 'block';
+
+const BlockInput = closedObject({
+  filter_on: z.literal(BLOCK).default(BLOCK),
+  operator: blockOperator,
+  get filters(): z.ZodType<(SegmentFilter | FilterBlock)[]> {
+    return z.array(FilterElement, { error: 'must be an array' }).min(1);
+  },
+}).meta({ id: 'FilterBlock', description: 'Filters and blocks within it, of which all must hold, or any' });
+
+const UNKNOWN_KIND = 'must be one of attributes, devices, events, segments, funnels; a block has filters instead';
+
+const FilterElement: z.ZodType<SegmentFilter | FilterBlock> = z.preprocess(flatten, z.discriminatedUnion('filter_on', [
+  AttributesFilter, DevicesFilter, EventsFilter, SegmentsFilter, FunnelsFilter, BlockInput,
+], { error: ({ code }) => (code === 'invalid_union' ? UNKNOWN_KIND : undefined) }).transform((element) => {
+  if (element.filter_on !== BLOCK) return element;
+  return { operator: element.operator, filters: element.filters };
+})).meta({ id: 'FilterElement' });
+
+const isObject = (given: unknown): given is Record<string, unknown> =>
+  typeof given === 'object' && given !== null && !Array.isArray(given);
+
+/** A filter as a record shows it, `{ value, options: [{ … }] }`, is the same as `{ filter_on: value, … }` (reference: Segment). */
+function flatten(given: unknown): unknown {
+  if (!isObject(given)) return given;
+  if ('filters' in given && !('filter_on' in given)) return { ...given, filter_on: BLOCK };
+  const { value: filterOn, options, ...rest } = given;
+  if (filterOn === undefined || !Array.isArray(options) || options.length !== 1 || !isObject(options[0])) return given;
+  return { ...rest, ...options[0], filter_on: filterOn };
+}
+
+export const SegmentFiltersInput = closedObject({
+  operator: blockOperator,
+  blocks: z.array(BlockInput, { error: 'must be an array' }).max(MAX_FILTERS).describe('None: everybody in the app'),
+}).transform(({ operator, blocks }): SegmentFilters => ({
+  operator, blocks: blocks.map((block) => ({ operator: block.operator, filters: block.filters })),
+})).check((ctx) => {
+  const message = sizeError(ctx.value);
+  if (message !== null) ctx.issues.push({ code: 'custom', message, input: ctx.value });
+});
+
+const ShownFilterSchema = z.object({
+  value: z.enum(['attributes', 'devices', 'events', 'segments', 'funnels']).describe('What the filter is on'),
+  options: z.array(z.record(z.string(), z.unknown())).describe('One object with the rest of the filter'),
+}).meta({ id: 'SegmentFilter' });
+
+const ShownBlockSchema = z.object({
+  operator: z.enum(['and', 'or']),
+  get filters(): z.ZodType<(ShownFilter | ShownBlock)[]> {
+    return z.array(z.union([ShownFilterSchema, ShownBlockSchema])) as unknown as z.ZodType<(ShownFilter | ShownBlock)[]>;
+  },
+}).meta({ id: 'SegmentBlock' });
+
+export const ShownFilters = z.object({ operator: z.enum(['and', 'or']), blocks: z.array(ShownBlockSchema) }).meta({ id: 'SegmentFilters' });

@@ -1,0 +1,209 @@
+import { createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { to as copyTo } from 'pg-copy-streams';
+import { openDatabase } from '../store/core/database.ts';
+import { ensurePartitions } from '../store/tracking/event-partitions.ts';
+import type { BenchContext, Line, Size } from './line.ts';
+import { forgetPeak, peakMemoryMib } from './peak-memory.ts';
+import { atLeast, atMost, atMostTimes, type Figure, median } from './report.ts';
+import { call, type RunningService, untilNextLook } from './service.ts';
+
+const EVENTS: Record<Size, number> = { quick: 200_000, full: 5_000_000 };
+/** Of them, the first: those that are read page by page, and those of a sheet. */
+const FOLLOWED: Record<Size, number> = { quick: 50_000, full: 1_000_000 };
+const IN_SHEET: Record<Size, number> = { quick: 50_000, full: 500_000 };
+const PER_PAGE = 1_000;
+/** Pages that are timed of each kind. */
+const RUNS = 15;
+const MEMORY_MIB = 512;
+const SINCE = Date.UTC(2026, 7);
+const PERIOD_MS = 90 * 86_400_000;
+const COLUMNS = `id, log_type, name, happened_at, utc_offset, user_id, device_id, session_id, detail`;
+
+type App = { identifier: string; id: number; entityId: number };
+
+const made = new WeakMap<BenchContext, Promise<App>>();
+
+/** The events of both lines, made once: of one app, over 90 days. */
+function eventsOf(context: BenchContext): Promise<App> {
+  const app = made.get(context) ?? fill(context);
+  made.set(context, app);
+  return app;
+}
+
+async function fill(context: BenchContext): Promise<App> {
+  const { url, token } = await context.service();
+  const name = `read${process.hrtime.bigint()}`;
+  const body = { name, package_name: `com.example.${name}`, app_type: 'Android App' };
+  const { identifier } = await call<{ identifier: string }>(url, token, 'POST', '/api/apps', body);
+  const databaseUrl = await context.databaseUrl();
+  const db = openDatabase({ url: databaseUrl, max: 1 });
+  await ensurePartitions(db, [0, 1, 2, 3].map((quarter) => SINCE + quarter * PERIOD_MS / 3));
+  await db.end();
+  return withClient(context, (client) => insertEvents(client, identifier, EVENTS[context.size]));
+}
+
+async function insertEvents(client: pg.Client, identifier: string, events: number): Promise<App> {
+  const { rows: [app] } = await client.query<{ id: number; entity_id: number }>(
+    'SELECT id, entity_id FROM apps WHERE identifier = $1', [identifier]);
+  await client.query('TRUNCATE events, tracked_counts');
+  await client.query(
+    `INSERT INTO events (entity_id, app_id, happened_at, session_id, log_type, utc_offset, device_id, user_id, name, detail)
+     SELECT $1, $2, timestamptz 'epoch' + interval '1 ms' * ($3::bigint + n * $4::bigint / ${events}), n / 5, 2, 60,
+       'device-' || lpad((n % 5000 * 7919::bigint % 1000003)::text, 12, '0'),
+       CASE n % 2 WHEN 0 THEN 'user-' || lpad((n % 5000 * 7919::bigint % 1000003)::text, 12, '0') END,
+       'Product ' || (ARRAY['Viewed', 'Added', 'Removed', 'Shared'])[1 + n % 4],
+       jsonb_build_object('product_id', 'p-' || n % 977, 'price', n % 100 + 0.5, 'currency', 'EUR', 'in_stock', true)
+     FROM generate_series(0::bigint, ${events - 1}) n`, [app!.entity_id, app!.id, SINCE, PERIOD_MS]);
+  await client.query(
+    `INSERT INTO tracked_counts (entity_id, app_id, day, events)
+     SELECT entity_id, app_id, (happened_at AT TIME ZONE 'UTC')::date, count(*) FROM events GROUP BY 1, 2, 3`);
+  await client.query('VACUUM (ANALYZE) events');
+  await client.query('VACUUM (ANALYZE) tracked_counts');
+  await client.query('CHECKPOINT');
+  return { identifier, id: app!.id, entityId: app!.entity_id };
+}
+
+async function withClient<T>(context: BenchContext, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: await context.databaseUrl() });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** When the event after the first so many happened, less the millisecond that leaves it out. */
+const untilAfter = (context: BenchContext, events: number): string =>
+  new Date(SINCE + Math.floor(events * PERIOD_MS / EVENTS[context.size]) - 1).toISOString();
+
+const amount = (count: number) => count.toLocaleString('en');
+const pageTitle = (size: Size) => `a page of ${amount(PER_PAGE)} events of ${amount(EVENTS[size])}, with its total`;
+const lastPageTitle = (size: Size) => `following next, the last page of ${amount(FOLLOWED[size])} events against the first`;
+
+/** A page of events with its total, against the same SQL through pg and JSON.stringify; and the last page against the first. */
+export const eventPages: Line = {
+  key: 'pages',
+  titles: (size) => [pageTitle(size), lastPageTitle(size)],
+  async *measure(context) {
+    const [service, app] = [await context.service(), await eventsOf(context)];
+    const first = `/api/apps/${app.identifier}/events?per_page=${PER_PAGE}`;
+    const [ours, bare] = await withClient(context, (client) => medians(() => page(service, first), () => barePage(client, app)));
+    yield atMostTimes(pageTitle(context.size), ours, bare, 1.3);
+    const followed = `${first}&until_date=${untilAfter(context, FOLLOWED[context.size])}`;
+    const last = await lastPage(service, followed, FOLLOWED[context.size]);
+    const [near, far] = await medians(() => page(service, followed), () => page(service, last));
+    yield atMostTimes(lastPageTitle(context.size), far, near, 1.5);
+  },
+};
+
+type Page = { total_items: number; item_count: number; navigation: { next: string | null } };
+
+/** What a page says beside its items. */
+async function page({ url, token }: RunningService, path: string): Promise<Page> {
+  const reply = await fetch(url + path, { headers: { authorization: `Token ${token}` } });
+  const text = await reply.text();
+  if (!reply.ok || !/"name" ?: ?"Product /.test(text.slice(0, 1_000))) throw new Error(`${path}: ${text.slice(0, 200)}`);
+  return JSON.parse(`{${text.slice(text.lastIndexOf('"item_count":'), text.lastIndexOf('}}') + 1)}`) as Page;
+}
+
+async function lastPage(service: RunningService, first: string, events: number): Promise<string> {
+  let [last, seen] = [first, 0];
+  for (let path: string | undefined = first; path !== undefined;) {
+    const { navigation, item_count: count, total_items: total } = await page(service, path);
+    if (total !== events) throw new Error(`a page tells of ${total} events`);
+    [last, seen] = [path, seen + count];
+    path = navigation.next?.replace(/^https?:\/\/[^/]+/, '');
+  }
+  if (seen !== events) throw new Error(`the pages had ${seen} events`);
+  return last;
+}
+
+/** What anybody would write by hand, with the counts that there are. */
+async function barePage(client: pg.Client, { entityId, id }: App): Promise<string> {
+  const { rows: [total] } = await client.query(
+    'SELECT sum(events) AS total FROM tracked_counts WHERE entity_id = $1 AND app_id = $2', [entityId, id]);
+  const { rows } = await client.query(
+    `SELECT ${COLUMNS} FROM events WHERE entity_id = $1 AND app_id = $2 ORDER BY happened_at, id LIMIT ${PER_PAGE}`, [entityId, id]);
+  if (rows.length !== PER_PAGE) throw new Error(`the bare statement gave ${rows.length} rows`);
+  return JSON.stringify({ ...total, items: rows });
+}
+
+/** Seconds of each, in turns; the first run only warms up. */
+async function medians(one: () => Promise<unknown>, other: () => Promise<unknown>): Promise<[one: number, other: number]> {
+  const seconds: [number[], number[]] = [[], []];
+  for (let run = 0; run <= RUNS; run += 1) {
+    for (const [side, work] of [one, other].entries()) {
+      const start = performance.now();
+      await work();
+      if (run > 0) seconds[side]!.push((performance.now() - start) / 1000);
+    }
+  }
+  const middle = (all: number[]) => all.toSorted((a, b) => a - b)[Math.floor(RUNS / 2)]!;
+  return [middle(seconds[0]), middle(seconds[1])];
+}
+
+const csvTitle = (size: Size) => `a CSV file of ${amount(EVENTS[size])} events`;
+const xlsTitle = (size: Size) => `an XLS file of ${amount(IN_SHEET[size])} events against their CSV file`;
+const memoryOf = (title: string) => `${title}, peak memory of server and worker`;
+
+/** Files of events, from the claim of the job to its end, against COPY of the same columns into a file; an XLS file against a CSV file. */
+export const eventFiles: Line = {
+  key: 'files',
+  titles: (size) => [csvTitle(size), memoryOf(csvTitle(size)), xlsTitle(size), memoryOf(xlsTitle(size))],
+  async *measure(context) {
+    const { size } = context;
+    const [service, app] = [await context.service(), await eventsOf(context)];
+    const build = (format: string, until = '') => withClient(context, (client) => rowsPerSecond(service, client, app, format, until));
+    const file = join(context.folder, 'bare-events.csv');
+    const copy = () => withClient(context, (client) => bareRowsPerSecond(client, app, file, EVENTS[size]));
+    yield* withPeak(memoryOf(csvTitle(size)), service, () => runsOf(context, async () =>
+      atLeast(csvTitle(size), 'rows/s', await build('csv'), await copy(), 0.3)));
+    const until = `&until_date=${untilAfter(context, IN_SHEET[size])}`;
+    yield* withPeak(memoryOf(xlsTitle(size)), service, () => runsOf(context, async () =>
+      atLeast(xlsTitle(size), 'rows/s', await build('xls', until), await build('csv', until), 0.3)));
+    await withClient(context, (client) => client.query('TRUNCATE events, tracked_counts'));
+  },
+};
+
+async function runsOf({ rounds }: BenchContext, run: () => Promise<Figure>): Promise<Figure> {
+  const runs: Figure[] = [];
+  for (let round = 0; round < rounds; round += 1) runs.push(await run());
+  return median(runs);
+}
+
+/** The figure, and the most memory that the service takes meanwhile, where there is Linux to ask. */
+async function *withPeak(title: string, { pid }: RunningService, work: () => Promise<Figure>): AsyncIterable<Figure> {
+  forgetPeak(pid);
+  yield await work();
+  const peakMib = peakMemoryMib(pid);
+  if (peakMib !== null) yield atMost(title, 'MiB', peakMib, MEMORY_MIB);
+}
+
+async function rowsPerSecond(
+  { url, token }: RunningService, client: pg.Client, { identifier }: App, format: string, until: string,
+): Promise<number> {
+  const path = `/api/apps/${identifier}/events_export.${format}?skip_email=true${until}`;
+  const { callback } = await call<{ callback: string }>(url, token, 'GET', path);
+  for (const began = performance.now(); ; await delay(untilNextLook(began))) {
+    const reply = await fetch(callback.replace(/^https?:\/\/[^/]+/, url));
+    await reply.body?.cancel();
+    if (reply.status === 200) break;
+    if (reply.status !== 202) throw new Error(`a file of events: ${reply.status}`);
+  }
+  const { rows: [job] } = await client.query<{ rate: string }>(
+    `SELECT rows_written / extract(epoch FROM ended_at - started_at) AS rate FROM file_jobs ORDER BY id DESC LIMIT 1`);
+  return Number(job!.rate);
+}
+
+async function bareRowsPerSecond(client: pg.Client, { entityId, id }: App, file: string, events: number): Promise<number> {
+  const began = performance.now();
+  await pipeline(client.query(copyTo(
+    `COPY (SELECT ${COLUMNS} FROM events WHERE entity_id = ${entityId} AND app_id = ${id} ORDER BY happened_at, id)
+     TO STDOUT (FORMAT csv)`)), createWriteStream(file));
+  return events / ((performance.now() - began) / 1000);
+}

@@ -1,0 +1,109 @@
+import type { DetailPairs, MatchName } from './funnel.ts';
+
+/** The grammar of a segment's filters, as they are stored; a campaign's are the same (docs/segments.md). */
+export type SegmentFilters = { operator: BlockOperator; blocks: FilterBlock[] };
+export type FilterBlock = { operator: BlockOperator; filters: (SegmentFilter | FilterBlock)[] };
+export type BlockOperator = 'and' | 'or';
+
+export type SegmentFilter = AttributesFilter | DevicesFilter | EventsFilter | SegmentsFilter | FunnelsFilter;
+export type FilterKind = SegmentFilter['filter_on'];
+
+export type AttributesFilter = {
+  filter_on: 'attributes'; sor_identifier: string; attribute_key: string; operator: string; values: string[];
+};
+export type DevicesFilter = { filter_on: 'devices'; field: string; operator: string; values: string[] };
+export type EventsFilter = Pick<MatchName, 'log_type' | 'log_name'> & {
+  filter_on: 'events';
+  /** By default the segment's app. */
+  app_id?: string | undefined;
+  match_details?: DetailPairs[] | undefined;
+  operator: CountOperator; count: number; period: FilterPeriod;
+};
+export type SegmentsFilter = {
+  filter_on: 'segments'; selection: SegmentSelection; segment_identifiers: string[]; operator: 'is_in' | 'is_not_in';
+};
+export type FunnelsFilter = {
+  filter_on: 'funnels'; funnel_identifier: string; step: number; outcome: 'completed' | 'dropped'; operator: 'is_in' | 'is_not_in';
+  period: FilterPeriod;
+};
+
+export const COUNT_OPERATORS = ['at_least', 'at_most', 'exactly'] as const;
+export type CountOperator = (typeof COUNT_OPERATORS)[number];
+export const SELECTIONS = ['any_of', 'all_of', 'none_of'] as const;
+export type SegmentSelection = (typeof SELECTIONS)[number];
+
+/** The last days in UTC, today included; or the days from one to another, both included. */
+export type FilterPeriod = { last_days: number } | { from: string; till: string };
+
+/** Blocks within each other, filters of a segment, and characters of their JSON. */
+const MAX_DEPTH = 5;
+export const MAX_FILTERS = 50;
+const MAX_FILTER_CHARS = 65_536;
+/** Days of a period. */
+export const MAX_PERIOD_DAYS = 731;
+export const MAX_COUNT = 1_000_000;
+
+export function isBlock(element: SegmentFilter | FilterBlock): element is FilterBlock {
+  return 'filters' in element;
+}
+
+/** Each filter with the path at which it was given. */
+export function* eachFilter({ blocks }: SegmentFilters): Generator<{ path: string; filter: SegmentFilter }> {
+  for (const [index, block] of blocks.entries()) yield* eachIn(block, `blocks.${index}`);
+}
+
+function* eachIn({ filters }: FilterBlock, at: string): Generator<{ path: string; filter: SegmentFilter }> {
+  for (const [index, element] of filters.entries()) {
+    const path = `${at}.filters.${index}`;
+    if (isBlock(element)) yield* eachIn(element, path);
+    else yield { path, filter: element };
+  }
+}
+
+/** What is wrong with the size of filters; null: nothing. */
+export function sizeError(filters: SegmentFilters): string | null {
+  if (depthOf(filters.blocks) > MAX_DEPTH) return `may have at most ${MAX_DEPTH} blocks within each other`;
+  if ([...eachFilter(filters)].length > MAX_FILTERS) return `may have at most ${MAX_FILTERS} filters`;
+  return JSON.stringify(filters).length > MAX_FILTER_CHARS ? `may have at most ${MAX_FILTER_CHARS} characters as JSON` : null;
+}
+
+function depthOf(elements: readonly (SegmentFilter | FilterBlock)[]): number {
+  return Math.max(0, ...elements.map((element) => (isBlock(element) ? 1 + depthOf(element.filters) : 0)));
+}
+
+const DAY_MS = 86_400_000;
+
+/** As instants, the end excluded. */
+export function periodOf(period: FilterPeriod, now: Date): { from: Date; until: Date } {
+  if ('last_days' in period) return lastDaysOf(period.last_days, now);
+  return { from: new Date(period.from), until: new Date(Date.parse(period.till) + DAY_MS) };
+}
+
+/** Whole days in UTC up to the end of today. */
+export function lastDaysOf(days: number, now: Date): { from: Date; until: Date } {
+  const until = Math.floor(now.getTime() / DAY_MS) * DAY_MS + DAY_MS;
+  return { from: new Date(until - days * DAY_MS), until: new Date(until) };
+}
+
+/** What is wrong with a period of days that are dates; null: nothing. */
+export function periodError({ from, till }: { from: string; till: string }): string | null {
+  if (till < from) return `must not be before from, ${from}`;
+  const days = (Date.parse(till) - Date.parse(from)) / DAY_MS + 1;
+  return days > MAX_PERIOD_DAYS ? `must be within ${MAX_PERIOD_DAYS} days` : null;
+}
+
+/** How a filter stands in a segment's record (reference: Segment): what it is on, and the rest as its only option. */
+export type ShownFilter = { value: FilterKind; options: [Omit<SegmentFilter, 'filter_on'>] };
+export type ShownBlock = { operator: BlockOperator; filters: (ShownFilter | ShownBlock)[] };
+
+export function showFilters({ operator, blocks }: SegmentFilters): { operator: BlockOperator; blocks: ShownBlock[] } {
+  return { operator, blocks: blocks.map(showBlock) };
+}
+
+function showBlock({ operator, filters }: FilterBlock): ShownBlock {
+  return { operator, filters: filters.map((element) => (isBlock(element) ? showBlock(element) : showFilter(element))) };
+}
+
+function showFilter({ filter_on: value, ...options }: SegmentFilter): ShownFilter {
+  return { value, options: [options] };
+}

@@ -1,0 +1,162 @@
+import * as api from '../../api/analytics/segments.ts';
+import { type SegmentFilters, showFilters } from '../../domain/analytics/segment-filters.ts';
+import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
+import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
+import { countFiltered, type SegmentCounts } from '../../store/analytics/segment-counts.ts';
+import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
+import {
+  deleteSegment, findCircle, findSegment, insertSegment, listSegments, listUsers, lockSegment, lockSegments, MAX_SEGMENTS, type Segment,
+  setUses, updateSegment, updateSegmentFilters, wantRefresh,
+} from '../../store/analytics/segments.ts';
+import { setLabels } from '../../store/apps/labels.ts';
+import { type Database, type Queryable, type Tx, write } from '../../store/core/database.ts';
+import { requireApp } from '../apps/find-app.ts';
+import { audit } from '../http/audit.ts';
+import { type Route, route } from '../http/route.ts';
+import { refreshSegmentsSoon } from '../jobs/start-soon.ts';
+import { HEAVY_READ_MS } from './heavy-reads.ts';
+
+const listAll = route(api.listSegments, async ({ query: { app }, caller: { entityId } }, { db }) => {
+  const appId = app === undefined ? null : (await requireApp(db, entityId, app, UNKNOWN_APP)).id;
+  return (await listSegments(db, entityId, appId)).map(showSegment);
+});
+
+const UNKNOWN_APP = "Couldn't find App";
+
+const view = route(api.viewSegment, async ({ params: { identifier }, caller: { entityId } }, { db }) =>
+  showSegment(await findSegment(db, entityId, identifier) ?? refuseUnknownSegment()));
+
+const create = route(api.createSegment, async ({ body, keepReply, log, ...who }, deps) => {
+  const { entityId, userId } = who.caller;
+  const { name, description = null, static: isStatic, labels = [] } = body;
+  const filters = filtersOf(body.filters, isStatic) ?? (isStatic ? null : refuseField('filters', 'is required, unless static is true'));
+  const created = await write(deps.db, async (tx) => {
+    await lockSegments(tx, entityId);
+    const { id: appId } = await requireApp(tx, entityId, body.app, UNKNOWN_APP);
+    const usedIds = filters ? await checkFilters(tx, entityId, appId, filters) : [];
+    const { id, identifier } = await insertSegment(tx, entityId, { appId, name, description, filters, createdBy: userId })
+      ?? refuse(409, 'too_many', `The entity has ${MAX_SEGMENTS} segments, the most that it may have`);
+    await setUses(tx, entityId, id, usedIds);
+    if (labels.length > 0) await setLabels(tx, entityId, { kind: 'segment', id }, labels);
+    await audit(tx, who, { action: 'create', subjectKind: 'segment', subject: identifier, details: { name } });
+    return keepReply(tx, showSegment((await findSegment(tx, entityId, identifier))!));
+  }, { collide: true });
+  await refreshSegmentsSoon(deps, log, entityId);
+  return created;
+});
+
+const update = route(api.updateSegment, async ({ params: { identifier }, body, log, ...who }, deps) => {
+  const { entityId } = who.caller;
+  const updated = await write(deps.db, async (tx) => {
+    await lockSegments(tx, entityId);
+    const segment = await lockSegment(tx, entityId, identifier) ?? refuseUnknownSegment();
+    const filters = filtersOf(body.filters, segment.filters === null);
+    if (filters) await changeFilters(tx, entityId, segment, filters);
+    const { name = segment.name, description = segment.description } = body;
+    await updateSegment(tx, entityId, segment.id, { name, description });
+    if (body.labels) await setLabels(tx, entityId, { kind: 'segment', id: segment.id }, body.labels);
+    await audit(tx, who, { action: 'update', subjectKind: 'segment', subject: identifier, details: { name, filters: filters !== null } });
+    return showSegment((await findSegment(tx, entityId, identifier))!);
+  }, { collide: true });
+  await refreshSegmentsSoon(deps, log, entityId);
+  return updated;
+});
+
+const remove = route(api.deleteSegment, async ({ params: { identifier }, ...who }, { db }) => write(db, async (tx) => {
+  const { entityId } = who.caller;
+  await lockSegments(tx, entityId);
+  const segment = await lockSegment(tx, entityId, identifier) ?? refuseUnknownSegment();
+  const users = await listUsers(tx, entityId, segment.id);
+  if (users.length > 0) {
+    refuse(409, 'in_use', `The filters of other segments name it: ${users.map((user) => `${user.name} (${user.identifier})`).join(', ')}`);
+  }
+  await deleteSegment(tx, entityId, segment.id);
+  await audit(tx, who, { action: 'delete', subjectKind: 'segment', subject: identifier, details: { name: segment.name } });
+  return showSegment(segment);
+}));
+
+const preview = route(api.previewSegment, async ({ body: { app, filters }, caller: { entityId } }, { db, heavyReads }) => {
+  const { id: appId } = await requireApp(db, entityId, app, UNKNOWN_APP);
+  const { query, segments } = await resolveOrRefuse(db, entityId, appId, filters);
+  const waited = segments.find(({ snapshotAt }) => snapshotAt === null);
+  if (waited) refuse(409, 'computing', `The people of the segment ${waited.identifier} are not found yet: try again in a moment`);
+  return showCounts(await countNow(db, entityId, query, heavyReads));
+});
+
+function countNow(
+  db: Database, entityId: number, query: SegmentQuery, heavyReads: { within<T>(read: () => Promise<T>): Promise<T> },
+): Promise<SegmentCounts> {
+  return heavyReads.within(() => countFiltered(db, entityId, query, HEAVY_READ_MS));
+}
+
+/** Those that were given and hold something; null: none. */
+function filtersOf(given: SegmentFilters | undefined, isStatic: boolean): SegmentFilters | null {
+  if (!isStatic || given === undefined) return given ?? null;
+  return given.blocks.length === 0 ? null : refuseField('filters', 'must have no blocks: a static segment is a list of people');
+}
+
+/** What filters name exists, and is named in no circle. Gives the segments among it. */
+async function checkFilters(tx: Tx, entityId: number, appId: number, filters: SegmentFilters): Promise<number[]> {
+  const { segments } = await resolveOrRefuse(tx, entityId, appId, filters);
+  return segments.map(({ id }) => id);
+}
+
+async function changeFilters(
+  tx: Tx, entityId: number, { id, appId, name, filters: before }: Segment, filters: SegmentFilters,
+): Promise<void> {
+  const usedIds = await checkFilters(tx, entityId, appId, filters);
+  const circle = await findCircle(tx, entityId, id, usedIds);
+  if (circle) refuseField('filters', `must not name the segment itself by way of others: ${[name, ...circle].join(' → ')}`);
+  if (JSON.stringify(before) === JSON.stringify(filters)) return;
+  await updateSegmentFilters(tx, entityId, id, filters);
+  await setUses(tx, entityId, id, usedIds);
+  await wantRefresh(tx, entityId, id);
+}
+
+const MAX_ERRORS = 50;
+
+async function resolveOrRefuse(db: Queryable, entityId: number, appId: number, filters: SegmentFilters) {
+  const { errors, query, segments } = await resolveFilters(db, entityId, { appId, filters, now: new Date() });
+  refuseFields(errors.slice(0, MAX_ERRORS));
+  return { query: query!, segments };
+}
+
+export function refuseUnknownSegment(): never {
+  return refuse(404, 'not_found', "Couldn't find Segment");
+}
+
+const NO_COUNTS: SegmentCounts = {
+  people: 0, peopleTotal: 0, peoplePush: 0, reachCount: 0, reachOptin: 0, reachToken: 0, reachTotal: 0,
+};
+/** Pushes to fewer can't be compared with each other. */
+const MIN_AB_PEOPLE = 2;
+
+function showSegment(segment: Segment): api.Segment {
+  const { identifier, name, description, appIdentifier, filters, labels, counts, snapshotAt, failure } = segment;
+  return {
+    identifier, name, description, app: appIdentifier, filters: showFilters(filters ?? { operator: 'and', blocks: [] }), filters_subs: {},
+    eligible_for_ab_testing: counts !== null && counts.peoplePush >= MIN_AB_PEOPLE, snapshot_at: snapshotAt?.toISOString() ?? null,
+    ...showCounts(counts ?? NO_COUNTS), labels, analytics_enabled: snapshotAt !== null, state: stateOf(segment), failure,
+    static: filters === null, last_used_at: segment.lastUsedAt?.toISOString() ?? null, created_at: segment.createdAt.toISOString(),
+    updated_at: segment.updatedAt.toISOString(),
+  };
+}
+
+function stateOf({ snapshotAt, failure }: Segment): api.Segment['state'] {
+  if (failure !== null) return 'failed';
+  return snapshotAt === null ? 'computing' : 'active';
+}
+
+function showCounts({ people, peopleTotal, peoplePush, reachCount, reachOptin, reachToken, reachTotal }: SegmentCounts) {
+  return {
+    reach: { count: reachCount, optin: reachOptin, token: reachToken, total: reachTotal },
+    preview: { people_number: people, people_percent: percent(people, peopleTotal), push_percent: percent(peoplePush, people) },
+  };
+}
+
+/** With two decimals. */
+function percent(part: number, whole: number): number {
+  return whole === 0 ? 0 : Math.round((10_000 * part) / whole) / 100;
+}
+
+export const segmentRoutes: Route[] = [listAll, view, create, update, remove, preview];

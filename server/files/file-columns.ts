@@ -1,0 +1,25 @@
+import { type FileKind, fileSources } from '../../store/files/file-sources.ts';
+
+/** What each kind of file is called in its page. */
+const TITLES: Record<FileKind, string> = {
+  events: '`events_export` of an app', sessions: '`sessions_export`', devices: '`devices_export` of an app',
+  segment_devices: '`devices_export` of a segment', locations: '`locations_export`',
+  customer_profiles: '`customer_profiles/export`', performance: '`performance_export`, `download_metrics`', event_counts: '`events_export`',
+  event_details: '`event_details_export`', crash_occurrences: '`export_occurrences`',
+};
+
+const [START, END] = ['<!-- columns: made from the code by `npm run docs` -->', '<!-- end of columns -->'];
+
+/** The page with its table of the columns of each kind of file as the code has them. */
+export function withFileColumns(page: string): string {
+  const [start, end] = [page.indexOf(START), page.indexOf(END)];
+  if (start < 0 || end < start) throw new Error(`the page has no table between ${START} and ${END}`);
+  return `${page.slice(0, start + START.length)}\n\n${table()}\n\n${page.slice(end)}`;
+}
+
+function table(): string {
+  const named = (columns: readonly string[]) => columns.map((column) => `\`${column}\``).join(', ') || '–';
+  const rows = Object.entries(fileSources).map(([kind, { columns, numbers }]) =>
+    `| ${TITLES[kind as FileKind]} | ${named(columns)} | ${named(numbers)} |`);
+  return ['| file | columns, in their order | numbers in a sheet |', '|---|---|---|', ...rows].join('\n');
+}

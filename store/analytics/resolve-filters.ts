@@ -1,0 +1,172 @@
+import { type DeviceField, deviceFieldType, DEVICE_FIELDS, readComparison } from '../../domain/analytics/comparison.ts';
+import { eventNameError } from '../../domain/analytics/event-names.ts';
+import { eventsOfFunnel } from '../../domain/analytics/funnel.ts';
+import {
+  type AttributesFilter, type DevicesFilter, eachFilter, type EventsFilter, type FilterBlock, type FunnelsFilter, isBlock, periodOf,
+  type SegmentFilter, type SegmentFilters, type SegmentsFilter,
+} from '../../domain/analytics/segment-filters.ts';
+import type { FieldError } from '../../domain/core/refusal.ts';
+import { sayUnknown } from '../../domain/core/say-unknown.ts';
+import { listAppIds } from '../apps/apps.ts';
+import { type CustomerAttribute, listCustomerAttributesOf } from '../attributes/customer-attributes.ts';
+import { listSorIds } from '../attributes/systems-of-records.ts';
+import type { Queryable } from '../core/database.ts';
+import { listEventNames } from '../tracking/event-definitions.ts';
+import { type Funnel, findFunnel } from './funnels.ts';
+import type { ResolvedBlock, ResolvedFilter, ResolvedFilters, SegmentQuery } from './segment-sql.ts';
+
+export type NamedSegment = { id: number; identifier: string; name: string; snapshotAt: Date | null };
+
+/** `errors`: of each filter that names something unknown, by its path. `query` stands where there are none. */
+export type Resolution = { errors: FieldError[]; query: SegmentQuery | null; segments: NamedSegment[] };
+
+type Asked = { appId: number; filters: SegmentFilters; now: Date };
+
+/** Looks up what filters name, and checks values against the types of what they compare. `at` is the path of the filters. */
+export async function resolveFilters(
+  db: Queryable, entityId: number, { appId, filters, now }: Asked, at = 'filters',
+): Promise<Resolution> {
+  const known = await knownNames(db, entityId, appId, [...eachFilter(filters)].map(({ filter }) => filter));
+  const errors: FieldError[] = [];
+  const resolve = (element: SegmentFilter | FilterBlock, path: string): ResolvedFilter | ResolvedBlock => {
+    if (isBlock(element)) return resolveBlock(element, path);
+    const resolved = resolveFilter(element, known, now);
+    if (!('element' in resolved)) return resolved;
+    errors.push({ element: `${path}.${resolved.element}`, message: resolved.message });
+    return NOTHING;
+  };
+  const resolveBlock = ({ operator, filters: elements }: FilterBlock, path: string): ResolvedBlock =>
+    ({ operator, filters: elements.map((element, index) => resolve(element, `${path}.filters.${index}`)) });
+  const resolved: ResolvedFilters = {
+    operator: filters.operator, blocks: filters.blocks.map((block, index) => resolveBlock(block, `${at}.blocks.${index}`)),
+  };
+  const query = errors.length === 0 ? { appId, filters: resolved, now } : null;
+  return { errors, query, segments: [...known.segments.values()] };
+}
+
+/** Stands for a filter with an error. */
+const NOTHING: ResolvedBlock = { operator: 'and', filters: [] };
+
+type Known = {
+  /** The segment's. */
+  appId: number;
+  apps: Map<string, number>; sors: Map<string, number>; attributes: CustomerAttribute[]; segments: Map<string, NamedSegment>;
+  funnels: Map<string, Funnel>; events: Map<string, string[]>;
+};
+
+const eventsKey = (appId: number, logType: number): string => `${appId}/${logType}`;
+
+async function knownNames(db: Queryable, entityId: number, appId: number, filters: readonly SegmentFilter[]): Promise<Known> {
+  const named = <Kind extends SegmentFilter>(kind: Kind['filter_on']) =>
+    filters.filter((filter): filter is Kind => filter.filter_on === kind);
+  const sors = await listSorIds(db, entityId, named<AttributesFilter>('attributes').map((filter) => filter.sor_identifier));
+  const funnels = new Map<string, Funnel>();
+  for (const { funnel_identifier: identifier } of named<FunnelsFilter>('funnels')) {
+    const funnel = funnels.get(identifier) ?? await findFunnel(db, entityId, identifier);
+    if (funnel) funnels.set(identifier, funnel);
+  }
+  const eventFilters = named<EventsFilter>('events');
+  const apps = await listAppIds(db, entityId, [
+    ...eventFilters.flatMap((filter) => filter.app_id ?? []),
+    ...[...funnels.values()].flatMap(({ steps }) => steps.flatMap(({ match_name: names }) => names.map((name) => name.app_id))),
+  ]);
+  const events = new Map<string, string[]>();
+  for (const { app_id: app, log_type: logType } of eventFilters) {
+    const id = app === undefined ? appId : apps.get(app);
+    if (id === undefined || events.has(eventsKey(id, logType))) continue;
+    events.set(eventsKey(id, logType), await listEventNames(db, entityId, id, logType === 0 ? null : logType));
+  }
+  return {
+    appId, apps, sors, funnels, events, attributes: await listCustomerAttributesOf(db, entityId, [...sors.values()]),
+    segments: await listNamedSegments(db, entityId, named<SegmentsFilter>('segments').flatMap((filter) => filter.segment_identifiers)),
+  };
+}
+
+async function listNamedSegments(db: Queryable, entityId: number, identifiers: string[]): Promise<Map<string, NamedSegment>> {
+  if (identifiers.length === 0) return new Map();
+  const { rows } = await db.query<NamedSegment>(
+    `SELECT id, identifier, name, snapshot_at AS "snapshotAt" FROM segments WHERE entity_id = $1 AND identifier = ANY ($2)`,
+    [entityId, identifiers]);
+  return new Map(rows.map((segment) => [segment.identifier, segment]));
+}
+
+function resolveFilter(filter: SegmentFilter, known: Known, now: Date): ResolvedFilter | FieldError {
+  switch (filter.filter_on) {
+    case 'attributes': return resolveAttribute(filter, known);
+    case 'devices': return resolveDeviceField(filter);
+    case 'events': return resolveEvents(filter, known, now);
+    case 'segments': return resolveSegments(filter, known);
+    case 'funnels': return resolveFunnel(filter, known, now);
+  }
+}
+
+function resolveAttribute(
+  { sor_identifier: sor, attribute_key: key, operator, values }: AttributesFilter, { sors, attributes }: Known,
+): ResolvedFilter | FieldError {
+  const sorId = sors.get(sor);
+  if (sorId === undefined) {
+    return { element: 'sor_identifier', message: 'is no System of Records of your entity: GET /api/system_of_records lists them' };
+  }
+  const own = attributes.filter((attribute) => attribute.sorId === sorId);
+  const attribute = own.find((candidate) => candidate.key === key);
+  if (!attribute) {
+    const message = own.length === 0 ? 'is unknown: this System of Records has no attributes yet'
+      : sayUnknown(key, own.map((candidate) => candidate.key));
+    return { element: 'attribute_key', message };
+  }
+  const comparison = readComparison(attribute.valueType, operator, values);
+  return 'element' in comparison ? comparison : { on: 'attributes', sorId, attributeId: attribute.id, comparison };
+}
+
+function resolveDeviceField({ field, operator, values }: DevicesFilter): ResolvedFilter | FieldError {
+  const type = deviceFieldType(field);
+  if (type === undefined) return { element: 'field', message: sayUnknown(field, DEVICE_FIELDS) };
+  const comparison = readComparison(type, operator, values);
+  return 'element' in comparison ? comparison : { on: 'devices', field: field as DeviceField, comparison };
+}
+
+const UNKNOWN_APP = 'is no app of your entity: GET /api/apps lists them';
+
+function resolveEvents(filter: EventsFilter, known: Known, now: Date): ResolvedFilter | FieldError {
+  const { app_id: app, log_type: logType, log_name: name, match_details: details = [], operator, count, period } = filter;
+  const appId = app === undefined ? known.appId : known.apps.get(app);
+  if (appId === undefined) return { element: 'app_id', message: UNKNOWN_APP };
+  const message = eventNameError(name, known.events.get(eventsKey(appId, logType))!);
+  if (message !== null) return { element: 'log_name', message };
+  return { on: 'events', appId, logType, name, details, operator, count, period: periodOf(period, now) };
+}
+
+function resolveSegments(
+  { selection, segment_identifiers: identifiers, operator }: SegmentsFilter, { segments }: Known,
+): ResolvedFilter | FieldError {
+  const unknown = identifiers.findIndex((identifier) => !segments.has(identifier));
+  if (unknown !== -1) {
+    return { element: `segment_identifiers.${unknown}`, message: 'is no segment of your entity: GET /api/segments lists them' };
+  }
+  const ids = [...new Set(identifiers.map((identifier) => segments.get(identifier)!.id))];
+  return { on: 'segments', ids, selection, isNegated: operator === 'is_not_in' };
+}
+
+function resolveFunnel(
+  { funnel_identifier: identifier, step, outcome, operator, period }: FunnelsFilter, { funnels, apps }: Known, now: Date,
+): ResolvedFilter | FieldError {
+  const funnel = funnels.get(identifier);
+  if (!funnel) return { element: 'funnel_identifier', message: 'is no funnel of your entity: GET /api/funnels lists them' };
+  if (funnel.archivedAt !== null) return { element: 'funnel_identifier', message: 'is archived: restore the funnel first' };
+  const first = outcome === 'dropped' ? 1 : 0;
+  const last = funnel.steps.length - 1;
+  if (step < first || step > last) {
+    const message = last < first ? 'does not exist: people drop out between two steps, and the funnel has one'
+      : `must be the number of a step, from ${first} to ${last}`;
+    return { element: 'step', message };
+  }
+  const events = eventsOfFunnel(funnel.steps).flatMap(({ appId, ...event }) => {
+    const id = apps.get(appId);
+    return id === undefined ? [] : [{ ...event, appId: id }];
+  });
+  const query = {
+    events, details: funnel.steps.map(({ match_details: details = [] }) => details), ...periodOf(period, now),
+    maxSeconds: funnel.maxDuration, aliases: false, oneIn: 1, breakdown: null,
+  };
+  return { on: 'funnels', query, outcome: { step, outcome }, isNegated: operator === 'is_not_in' };
+}

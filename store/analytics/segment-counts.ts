@@ -1,0 +1,53 @@
+import { type Database, read } from '../core/database.ts';
+import { onlyUserOfDevice, personWithOnlyUser } from './people.ts';
+import { memberSql, type SegmentQuery, type SegmentSql, segmentSql } from './segment-sql.ts';
+
+/** Of a segment's people and of all people of its app; `peoplePush`: people in the segment whom a push can reach. Reach: devices. */
+export type SegmentCounts = {
+  people: number; peopleTotal: number; peoplePush: number; reachCount: number; reachOptin: number; reachToken: number; reachTotal: number;
+};
+
+/** Memory for each hash and sort of a statement; more of it goes to files. */
+const SEGMENT_MEMORY = '64MB';
+
+/**
+ * Of a transaction whose statements the database stops after so long each. Whatever the planner knows of tables that have just been filled,
+ * it compares no set of people with another one by one.
+ */
+export const segmentSettings = (timeoutMs: number): string => `SET LOCAL transaction_timeout = 0;
+  SET LOCAL statement_timeout = ${timeoutMs}; SET LOCAL work_mem = '${SEGMENT_MEMORY}'; SET LOCAL jit = off;
+  SET LOCAL enable_nestloop = off; SET LOCAL client_connection_check_interval = '2s'`;
+
+/** How many people filters find, and whom a push can reach of them. */
+export function countFiltered(db: Database, entityId: number, query: SegmentQuery, timeoutMs: number): Promise<SegmentCounts> {
+  return countIn(db, entityId, segmentSql(query), query.appId, timeoutMs);
+}
+
+/** The same of the members that a segment has. */
+export function countMembers(
+  db: Database, entityId: number, { appId, id }: { appId: number; id: number }, timeoutMs: number,
+): Promise<SegmentCounts> {
+  return countIn(db, entityId, memberSql(appId, id), appId, timeoutMs);
+}
+
+async function countIn(
+  db: Database, entityId: number, { with: tables, matched, values, add }: SegmentSql, appId: number, timeoutMs: number,
+): Promise<SegmentCounts> {
+  const text = `WITH ${tables}, matched AS MATERIALIZED (${matched}),
+    reached AS (
+      SELECT m.person, count(*) AS devices, count(*) FILTER (WHERE d.opt_in) AS optin,
+        count(*) FILTER (WHERE d.push_token IS NOT NULL) AS token, bool_or(d.opt_in AND d.push_token IS NOT NULL) AS by_push
+      FROM devices d ${onlyUserOfDevice('d')} LEFT JOIN matched m ON m.person = ${personWithOnlyUser('d')}
+      WHERE d.entity_id = $1 AND d.app_id = ${add(appId)}::integer AND d.uninstalled IS NOT TRUE
+      GROUP BY m.person)
+    SELECT (SELECT count(*) FROM matched) AS people, (SELECT count(*) FROM people) AS "peopleTotal",
+      count(*) FILTER (WHERE person IS NOT NULL AND by_push) AS "peoplePush",
+      ${total('devices', true)} AS "reachCount", ${total('optin', true)} AS "reachOptin", ${total('token', true)} AS "reachToken",
+      ${total('devices', false)} AS "reachTotal"
+    FROM reached`;
+  return read(db, async (tx) => (await tx.query<SegmentCounts>(text, [entityId, ...values])).rows[0]!,
+    { settings: segmentSettings(timeoutMs) });
+}
+
+const total = (column: string, ofMatched: boolean): string =>
+  `coalesce(sum(${column})${ofMatched ? ' FILTER (WHERE person IS NOT NULL)' : ''}, 0)::bigint`;

@@ -1,0 +1,72 @@
+import type { SegmentMember } from '../../domain/analytics/tracked-lists.ts';
+import { readRows } from '../core/camel-row.ts';
+import type { Queryable } from '../core/database.ts';
+import { personOfDevice } from './people.ts';
+
+/** A segment, as those who use its members need it. */
+export type SegmentRef = { id: number; identifier: string; appId: number; appIdentifier: string };
+
+/** Some segments by their identifiers; unknown ones are left out. */
+export async function listSegmentRefs(db: Queryable, entityId: number, identifiers: readonly string[]): Promise<SegmentRef[]> {
+  return readRows<SegmentRef>(await db.query(
+    `SELECT s.id, s.identifier, s.app_id, a.identifier AS app_identifier
+     FROM segments s JOIN apps a ON a.entity_id = s.entity_id AND a.id = s.app_id
+     WHERE s.entity_id = $1 AND s.identifier = ANY ($2)`, [entityId, identifiers]));
+}
+
+/** Whether a person is in one of the segments, an array. By the primary key. */
+export const isMember = (person: string, segments: string): string => `EXISTS (
+  SELECT FROM segment_members m WHERE m.entity_id = $1 AND m.segment_id = ANY (${segments}) AND m.person = ${person})`;
+
+/**
+ * The devices of a segment in an app, as rows of devices with their `person`: those of each member in turn, in the order of the primary
+ * key, by devices_by_user, device_users_by_user and the device's own id. What is found by these may be another's by now. By OFFSET 0, so
+ * that the planner does not begin with the devices.
+ */
+export const devicesOfSegment = (app: string, segment: string): string => `(
+  SELECT d.*, m.person FROM segment_members m
+  CROSS JOIN LATERAL (
+    SELECT device_id FROM devices WHERE entity_id = m.entity_id AND last_user_id = substr(m.person, 2)
+    UNION SELECT device_id FROM device_users WHERE entity_id = m.entity_id AND user_id = substr(m.person, 2)
+    UNION SELECT substr(m.person, 2) OFFSET 0) candidate
+  CROSS JOIN LATERAL (
+    SELECT * FROM devices WHERE entity_id = m.entity_id AND app_id = ${app} AND device_id = candidate.device_id OFFSET 0) d
+  WHERE m.entity_id = $1 AND m.segment_id = ${segment} AND m.person = ${personOfDevice('d')})`;
+
+/** Up to so many people are looked up by their ids; of more, the rows of an app are gone through, each looked up among the members. */
+const FEW = 20_000;
+
+/** The ids under which something of the people may be found. */
+export type FewMembers = { users: string[]; devices: string[] };
+
+/** The members of segments, where they are few, with all devices in these apps that may be theirs; null: they are many. */
+export async function findFewMembers(
+  db: Queryable, entityId: number, segments: readonly number[], appIds: readonly number[],
+): Promise<FewMembers | null> {
+  const { rows } = await db.query<{ person: string }>(
+    `SELECT person FROM segment_members WHERE entity_id = $1 AND segment_id = ANY ($2::integer[]) LIMIT ${FEW + 1}`, [entityId, segments]);
+  if (rows.length > FEW) return null;
+  const ofKind = (kind: string) => rows.filter(({ person }) => person.startsWith(kind)).map(({ person }) => person.slice(1));
+  const users = ofKind('u');
+  const { rows: used } = await db.query<{ id: string }>(
+    `SELECT device_id AS id FROM devices WHERE entity_id = $1 AND last_user_id = ANY ($2) AND app_id = ANY ($3::integer[])
+     UNION SELECT device_id FROM device_users WHERE entity_id = $1 AND user_id = ANY ($2) AND app_id = ANY ($3::integer[])`,
+    [entityId, users, appIds]);
+  return { users, devices: [...new Set([...used.map(({ id }) => id), ...ofKind('d')])] };
+}
+
+const MEMBER_COLUMNS: Record<SegmentMember, string> = { segment_id: 's.identifier', name: 's.name', description: 's.description' };
+
+/** The segments of the app that a device `r` is in, as JSON with these members of each. By segment_members_by_person. */
+export function segmentsOfDevice(members: readonly SegmentMember[]): string {
+  const shown = members.map((member) => `'${member}', ${MEMBER_COLUMNS[member]}`).join(', ');
+  return aggregated(`coalesce(json_agg(json_build_object(${shown}) ORDER BY s.id), '[]')`);
+}
+
+/** Their identifiers, as a text; null: there are none. */
+export const SEGMENT_IDS_OF_DEVICE = aggregated(`string_agg(s.identifier, ';' ORDER BY s.id)`);
+
+function aggregated(aggregate: string): string {
+  return `(SELECT ${aggregate} FROM segment_members m JOIN segments s ON s.entity_id = m.entity_id AND s.id = m.segment_id
+    WHERE m.entity_id = r.entity_id AND m.person = ${personOfDevice('r')} AND s.app_id = r.app_id)`;
+}

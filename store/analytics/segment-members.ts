@@ -1,0 +1,59 @@
+import type { CustomerType } from '../../domain/attributes/customer-id.ts';
+import type { Queryable } from '../core/database.ts';
+import type { Secrets } from '../core/secrets.ts';
+import { findErased, type Person, personKey } from '../gdpr/tombstones.ts';
+import { personOfDevice } from './people.ts';
+
+/** The people, as analytics has them, of some users, or of some devices of an app: of one that the app has not seen, the device itself. */
+export async function listPeopleOf(
+  db: Queryable, entityId: number, appId: number, customerType: CustomerType, ids: readonly string[],
+): Promise<string[]> {
+  if (customerType === 'user_id') return ids.map((id) => `u${id}`);
+  // By the primary key of devices.
+  const { rows } = await db.query<{ person: string }>(
+    `SELECT coalesce(${personOfDevice('d')}, 'd' || given.id) AS person
+     FROM unnest($3::text[]) WITH ORDINALITY AS given (id, ordinal)
+     LEFT JOIN devices d ON d.entity_id = $1 AND d.app_id = $2 AND d.device_id = given.id COLLATE "C"
+     ORDER BY given.ordinal`, [entityId, appId, ids]);
+  return rows.map(({ person }) => person);
+}
+
+/** Whom a person of analytics is as a customer. */
+function customerOf(person: string): Person {
+  return { customerType: person.startsWith('u') ? 'user_id' : 'device_id', customerId: person.slice(1) };
+}
+
+/** Which of these people of analytics were erased. */
+export async function listErasedPeople(
+  db: Queryable, secrets: Secrets, entityId: number, people: readonly string[],
+): Promise<Set<string>> {
+  const erased = await findErased(db, secrets, entityId, () => people.map(customerOf));
+  return new Set(erased.size === 0 ? [] : people.filter((person) => erased.has(personKey(customerOf(person)))));
+}
+
+/** Of the members after one and up to another (null: from the first, up to the last), exactly these stay or come: others go. */
+export async function replaceMembers(
+  tx: Queryable, entityId: number, id: number, people: readonly string[], { after, upTo }: { after: string | null; upTo: string | null },
+): Promise<void> {
+  await tx.query(
+    `DELETE FROM segment_members m WHERE m.entity_id = $1 AND m.segment_id = $2
+       AND ($4::text IS NULL OR m.person > $4 COLLATE "C") AND ($5::text IS NULL OR m.person <= $5 COLLATE "C")
+       AND NOT EXISTS (SELECT FROM unnest($3::text[]) AS p (person) WHERE p.person COLLATE "C" = m.person)`,
+    [entityId, id, people, after, upTo]);
+  await insertMembers(tx, entityId, id, people);
+}
+
+/** Gives how many were no members yet. */
+export async function insertMembers(tx: Queryable, entityId: number, id: number, people: readonly string[]): Promise<number> {
+  const { rowCount } = await tx.query(
+    `INSERT INTO segment_members (entity_id, segment_id, person) SELECT $1, $2, unnest($3::text[]) ON CONFLICT DO NOTHING`,
+    [entityId, id, people]);
+  return rowCount!;
+}
+
+/** Gives how many were members. */
+export async function deleteMembers(tx: Queryable, entityId: number, id: number, people: readonly string[]): Promise<number> {
+  const { rowCount } = await tx.query(
+    'DELETE FROM segment_members WHERE entity_id = $1 AND segment_id = $2 AND person = ANY ($3::text[])', [entityId, id, people]);
+  return rowCount!;
+}

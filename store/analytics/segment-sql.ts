@@ -1,0 +1,179 @@
+import type { Comparison, DeviceField } from '../../domain/analytics/comparison.ts';
+import type { DetailPairs } from '../../domain/analytics/funnel.ts';
+import type { BlockOperator, CountOperator, SegmentSelection } from '../../domain/analytics/segment-filters.ts';
+import { foregroundSeconds } from '../tracking/sessions.ts';
+import { comparisonSql } from './comparison-sql.ts';
+import { type AddParameter, detailsSql, funnelPeopleSql, type FunnelQuery, parameters, type StepOutcome } from './funnel-sql.ts';
+import { onlyUserOfDevice, personOfDevice, personSql, personWithOnlyUser } from './people.ts';
+
+/** The filters of a segment as they are asked of the database: of what they name the ids. */
+export type ResolvedFilters = { operator: BlockOperator; blocks: ResolvedBlock[] };
+export type ResolvedBlock = { operator: BlockOperator; filters: (ResolvedFilter | ResolvedBlock)[] };
+
+type Period = { from: Date; until: Date };
+export type ResolvedFilter =
+  | { on: 'attributes'; sorId: number; attributeId: number; comparison: Comparison }
+  | { on: 'devices'; field: DeviceField; comparison: Comparison }
+  | {
+    on: 'events'; appId: number; logType: number; name: string; details: readonly DetailPairs[];
+    operator: CountOperator; count: number; period: Period;
+  }
+  | { on: 'segments'; ids: readonly number[]; selection: SegmentSelection; isNegated: boolean }
+  | { on: 'funnels'; query: FunnelQuery; outcome: StepOutcome; isNegated: boolean };
+
+export type SegmentQuery = { appId: number; filters: ResolvedFilters; now: Date };
+
+/**
+ * `with`: common table expressions, among them `people`, the people of the app, and `only_users`. `matched`: a query for those of them that
+ * the filters find, as `person`, each once. $1 is the entity.
+ */
+export type SegmentSql = { with: string; matched: string; values: unknown[]; add: AddParameter };
+
+/**
+ * Each filter is a set of people, each once, that is joined to the people of the app; a boolean expression over what was found says who is
+ * in. So the planner hashes or sorts each set once, in bounded memory, whatever the blocks look like.
+ */
+export function segmentSql({ appId, filters, now }: SegmentQuery): SegmentSql {
+  const { values, add } = parameters();
+  const app = `${add(appId)}::integer`;
+  const sets: string[] = [];
+  const filterSql = (filter: ResolvedFilter): string => {
+    const { people, isNegated } = peopleOf(filter, { app, now, add });
+    const name = `f${sets.length}`;
+    sets.push(`LEFT JOIN (${people}) ${name} ON ${name}.person = p.person`);
+    return `${name}.person IS ${isNegated ? '' : 'NOT '}NULL`;
+  };
+  const blockSql = (operator: BlockOperator, elements: readonly (ResolvedFilter | ResolvedBlock)[]): string =>
+    `(${elements.map((element) => ('on' in element ? filterSql(element) : blockSql(element.operator, element.filters)))
+      .join(operator === 'and' ? ' AND ' : ' OR ')})`;
+  const condition = filters.blocks.length === 0 ? 'true' : blockSql(filters.operator, filters.blocks);
+  const matched = `SELECT p.person FROM people p ${sets.join('\n')} WHERE ${condition}`;
+  return { with: peopleSql(app, [appId, ...eventApps(filters)], add), matched, values, add };
+}
+
+/** Those of a segment's members who are people of its app. */
+export function memberSql(appId: number, segmentId: number): SegmentSql {
+  const { values, add } = parameters();
+  return {
+    with: peopleSql(`${add(appId)}::integer`, [appId], add), values, add,
+    matched: `SELECT p.person FROM people p JOIN segment_members m
+      ON m.entity_id = $1 AND m.segment_id = ${add(segmentId)}::integer AND m.person = p.person`,
+  };
+}
+
+/** Users that the app has seen on a device, and devices that are their own person. */
+function peopleSql(app: string, apps: readonly number[], add: AddParameter): string {
+  const { with: tables } = personSql(`${add([...new Set(apps)])}::integer[]`);
+  return `${tables.join(', ')}, people AS MATERIALIZED (
+      SELECT 'u' || user_id AS person FROM device_users WHERE entity_id = $1 AND app_id = ${app} GROUP BY user_id
+      UNION ALL
+      SELECT 'd' || d.device_id FROM devices d ${onlyUserOfDevice('d')}
+      WHERE d.entity_id = $1 AND d.app_id = ${app} AND d.last_user_id IS NULL AND o.device_id IS NULL)`;
+}
+
+function eventApps({ blocks }: ResolvedFilters): number[] {
+  const of = (element: ResolvedFilter | ResolvedBlock): number[] => {
+    if (!('on' in element)) return element.filters.flatMap(of);
+    return element.on === 'events' ? [element.appId] : [];
+  };
+  return blocks.flatMap(of);
+}
+
+type Asked = { app: string; now: Date; add: AddParameter };
+type People = { people: string; isNegated: boolean };
+
+function peopleOf(filter: ResolvedFilter, asked: Asked): People {
+  switch (filter.on) {
+    case 'attributes': return peopleWithAttribute(filter, asked);
+    case 'devices': return peopleWithDevice(filter, asked);
+    case 'events': return peopleWithEvents(filter, asked);
+    case 'segments': return peopleInSegments(filter, asked);
+    case 'funnels': return { people: funnelPeopleSql(filter.query, filter.outcome, asked.add), isNegated: filter.isNegated };
+  }
+}
+
+type Of<Kind extends ResolvedFilter['on']> = Extract<ResolvedFilter, { on: Kind }>;
+
+const VALUE_COLUMNS = {
+  String: 'v.string_value', Number: 'v.number_value', Boolean: 'v.boolean_value', Date: 'v.date_value', Datetime: 'v.datetime_value',
+  Set: 'v.set_elements', Version: 'v.string_value',
+} as const;
+
+/** Values of devices are of their people. One pass over the SoR's values; only a device with such a value is looked up. */
+function peopleWithAttribute({ sorId, attributeId, comparison }: Of<'attributes'>, { app, now, add }: Asked): People {
+  const person = `CASE v.customer_type WHEN 0 THEN 'u' || v.customer_id ELSE (
+    SELECT ${personOfDevice('d')} FROM devices d
+    WHERE d.entity_id = $1 AND d.app_id = ${app} AND d.device_id = v.customer_id) END`;
+  return {
+    isNegated: comparison.isNegated,
+    people: `SELECT ${person} AS person FROM attribute_values v
+      WHERE v.entity_id = $1 AND v.sor_id = ${add(sorId)}::integer AND v.attribute_id = ${add(attributeId)}::integer
+        AND v.removed_at IS NULL AND ${comparisonSql(comparison, VALUE_COLUMNS[comparison.type], now, add)} GROUP BY 1`,
+  };
+}
+
+const DEVICE_COLUMNS: Record<DeviceField, string> = {
+  opt_in: 'd.opt_in', opt_out: 'd.opt_out', uninstalled: 'd.uninstalled', number_of_sessions: 'd.number_of_sessions',
+  number_of_sessions_30d: 'coalesce(had.recent, 0)', total_session_duration: 'coalesce(had.seconds, 0)',
+  total_session_duration_30d: 'coalesce(had.recent_seconds, 0)', last_city: 'd.last_city', country_code: 'd.country',
+  language_code: 'd.lang', app_version: 'd.app_version', os_version: 'd.os_version', sdk_version: 'd.sdk_version',
+  device_model: 'd.device_model', device_type: 'd.device_type', last_location_latitude: 'd.last_latitude::numeric',
+  last_location_longitude: 'd.last_longitude::numeric', timezone_offset: 'd.utc_offset', number_of_crashes: 'd.number_of_crashes',
+  number_of_crashes_30d: 'coalesce(crashed.recent, 0)', first_opened_app_at: 'd.first_seen_at', last_opened_app_at: 'd.last_seen_at',
+  updated_at: 'd.received_at',
+};
+
+const RECENT_MS = 30 * 86_400_000;
+
+/** What some fields are computed from, for all devices of the app at once. */
+function deviceJoin(field: DeviceField, { app, now, add }: Asked): string {
+  const recent = () => `${add(new Date(now.getTime() - RECENT_MS))}::timestamptz`;
+  if (field === 'number_of_crashes_30d') {
+    return `LEFT JOIN (
+      SELECT e.device_id, count(*) AS recent FROM events e
+      WHERE e.entity_id = $1 AND e.app_id = ${app} AND e.happened_at >= ${recent()} AND e.log_type = 1 GROUP BY e.device_id) crashed
+      ON crashed.device_id = d.device_id`;
+  }
+  if (!DEVICE_COLUMNS[field].includes('had.')) return '';
+  const since = recent();
+  return `LEFT JOIN (
+    SELECT s.subject, count(*) FILTER (WHERE s.started_at >= ${since}) AS recent, sum(${foregroundSeconds('s')}) AS seconds,
+      sum(${foregroundSeconds('s')}) FILTER (WHERE s.started_at >= ${since}) AS recent_seconds
+    FROM sessions s WHERE s.entity_id = $1 AND s.app_id = ${app} GROUP BY s.subject) had ON had.subject = 'd' || d.device_id`;
+}
+
+function peopleWithDevice({ field, comparison }: Of<'devices'>, asked: Asked): People {
+  const { app, now, add } = asked;
+  return {
+    isNegated: comparison.isNegated,
+    people: `SELECT ${personWithOnlyUser('d')} AS person FROM devices d ${onlyUserOfDevice('d')} ${deviceJoin(field, asked)}
+      WHERE d.entity_id = $1 AND d.app_id = ${app} AND ${comparisonSql(comparison, DEVICE_COLUMNS[field], now, add)} GROUP BY 1`,
+  };
+}
+
+/** Nobody has an event fewer than none times: who has it at most so often are all but those who have it more often. */
+function peopleWithEvents({ appId, logType, name, details, operator, count, period }: Of<'events'>, { add }: Asked): People {
+  const { joins, person } = personSql('');
+  const kind = logType === 0 ? '' : `AND e.log_type = ${add(logType)}::smallint`;
+  const detail = details.length === 0 ? '' : `AND (${detailsSql(details, add)})`;
+  const isNegated = operator === 'at_most' || (operator === 'exactly' && count === 0);
+  const least = isNegated ? count + 1 : count;
+  const having = operator === 'exactly' && !isNegated ? `HAVING count(*) = ${add(count)}::bigint`
+    : least > 1 ? `HAVING count(*) >= ${add(least)}::bigint` : '';
+  return {
+    isNegated,
+    people: `SELECT ${person} AS person FROM events e ${joins}
+      WHERE e.entity_id = $1 AND e.app_id = ${add(appId)}::integer AND e.happened_at >= ${add(period.from)}::timestamptz
+        AND e.happened_at < ${add(period.until)}::timestamptz ${kind} AND e.name = ${add(name)}::text ${detail}
+      GROUP BY 1 ${having}`,
+  };
+}
+
+function peopleInSegments({ ids, selection, isNegated }: Of<'segments'>, { add }: Asked): People {
+  const having = selection === 'all_of' ? `HAVING count(*) = ${add(ids.length)}::bigint` : '';
+  return {
+    isNegated: isNegated !== (selection === 'none_of'),
+    people: `SELECT person FROM segment_members
+      WHERE entity_id = $1 AND segment_id = ANY (${add(ids)}::integer[]) GROUP BY person ${having}`,
+  };
+}

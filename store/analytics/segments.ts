@@ -1,0 +1,148 @@
+import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
+import { readRow, readRows } from '../core/camel-row.ts';
+import type { Queryable, Tx } from '../core/database.ts';
+import { newIdentifier } from '../core/identifiers.ts';
+import type { SegmentCounts } from './segment-counts.ts';
+
+export type Segment = {
+  id: number; identifier: string; appId: number; appIdentifier: string; name: string; description: string | null;
+  /** Null: a static segment, a list of people. */
+  filters: SegmentFilters | null;
+  labels: string[]; createdAt: Date; updatedAt: Date; lastUsedAt: Date | null;
+  /** Raised by each change of the filters and each begun refresh: older steps end. */
+  generation: number;
+  /** Of the members and the counts; null: there is none yet. */
+  snapshotAt: Date | null;
+  /** Why the last refresh ended without a snapshot. */
+  failure: string | null;
+  /** As of the snapshot. */
+  counts: SegmentCounts | null;
+};
+
+type Columns = Omit<Segment, 'counts'> & {
+  peopleCount: number; peopleTotal: number; peoplePush: number;
+  reachCount: number; reachOptin: number; reachToken: number; reachTotal: number;
+};
+
+function toSegment(
+  { peopleCount: people, peopleTotal, peoplePush, reachCount, reachOptin, reachToken, reachTotal, ...columns }: Columns,
+): Segment {
+  const counts = { people, peopleTotal, peoplePush, reachCount, reachOptin, reachToken, reachTotal };
+  return { ...columns, counts: columns.snapshotAt === null ? null : counts };
+}
+
+// Labels by label_targets_by_target.
+const SEGMENTS = `SELECT s.id, s.identifier, s.app_id, a.identifier AS app_identifier, s.name, s.description, s.filters, s.created_at,
+    s.updated_at, s.last_used_at, s.generation, s.snapshot_at, s.failure, s.people_count, s.people_total, s.people_push, s.reach_count,
+    s.reach_optin, s.reach_token, s.reach_total, ARRAY(
+      SELECT l.name FROM label_targets t JOIN labels l ON l.entity_id = t.entity_id AND l.id = t.label_id
+      WHERE t.entity_id = s.entity_id AND t.target_kind = 'segment' AND t.target_id = s.id ORDER BY l.name) AS labels
+  FROM segments s JOIN apps a ON a.entity_id = s.entity_id AND a.id = s.app_id`;
+
+/** An entity has so many at most. */
+export const MAX_SEGMENTS = 1_000;
+
+/** Until the transaction ends no other changes which segments the entity has, or which name which. */
+export async function lockSegments(tx: Tx, entityId: number): Promise<void> {
+  await tx.query('SELECT FROM entities WHERE id = $1 FOR NO KEY UPDATE', [entityId]);
+}
+
+export type NewSegment = Pick<Segment, 'appId' | 'name' | 'description' | 'filters'> & { createdBy: number };
+
+/** The entity's segments are locked. Null: it has MAX_SEGMENTS already. */
+export async function insertSegment(
+  tx: Queryable, entityId: number, { appId, name, description, filters, createdBy }: NewSegment,
+): Promise<Pick<Segment, 'id' | 'identifier'> | null> {
+  return readRow<Pick<Segment, 'id' | 'identifier'>>(await tx.query(
+    `INSERT INTO segments (entity_id, identifier, app_id, name, description, filters, created_by)
+     SELECT $1, $2, $3, $4, $5, $6, $7 WHERE (SELECT count(*) FROM segments WHERE entity_id = $1) < ${MAX_SEGMENTS}
+     RETURNING id, identifier`,
+    [entityId, newIdentifier('seg'), appId, name, description, filters && JSON.stringify(filters), createdBy]));
+}
+
+/** Oldest first; of one app, or of all. */
+export async function listSegments(db: Queryable, entityId: number, appId: number | null): Promise<Segment[]> {
+  return readRows<Columns, Segment>(await db.query(
+    `${SEGMENTS} WHERE s.entity_id = $1 AND ($2::integer IS NULL OR s.app_id = $2) ORDER BY s.id`, [entityId, appId]), toSegment);
+}
+
+export async function findSegment(db: Queryable, entityId: number, identifier: string): Promise<Segment | null> {
+  return readRow<Columns, Segment>(await db.query(
+    `${SEGMENTS} WHERE s.entity_id = $1 AND s.identifier = $2`, [entityId, identifier]), toSegment);
+}
+
+export async function findSegmentById(db: Queryable, entityId: number, id: number): Promise<Segment | null> {
+  return readRow<Columns, Segment>(await db.query(`${SEGMENTS} WHERE s.entity_id = $1 AND s.id = $2`, [entityId, id]), toSegment);
+}
+
+/** As `findSegment`; until the transaction ends nobody else changes it or its members. */
+export async function lockSegment(tx: Tx, entityId: number, identifier: string): Promise<Segment | null> {
+  return readRow<Columns, Segment>(await tx.query(
+    `${SEGMENTS} WHERE s.entity_id = $1 AND s.identifier = $2 FOR NO KEY UPDATE OF s`, [entityId, identifier]), toSegment);
+}
+
+export async function updateSegment(
+  tx: Queryable, entityId: number, id: number, { name, description }: Pick<Segment, 'name' | 'description'>,
+): Promise<void> {
+  await tx.query('UPDATE segments SET name = $3, description = $4, updated_at = now() WHERE entity_id = $1 AND id = $2',
+    [entityId, id, name, description]);
+}
+
+/** There is no snapshot until the next refresh: the members are of the filters before. The steps of a refresh under way end. */
+export async function updateSegmentFilters(tx: Queryable, entityId: number, id: number, filters: SegmentFilters): Promise<void> {
+  await tx.query(
+    `UPDATE segments SET filters = $3, generation = generation + 1, snapshot_at = NULL, failure = NULL, updated_at = now()
+     WHERE entity_id = $1 AND id = $2`, [entityId, id, JSON.stringify(filters)]);
+}
+
+/** Which segments the filters of one name, from then on. */
+export async function setUses(tx: Queryable, entityId: number, id: number, usedIds: readonly number[]): Promise<void> {
+  await tx.query('DELETE FROM segment_uses WHERE entity_id = $1 AND segment_id = $2', [entityId, id]);
+  await tx.query(
+    `INSERT INTO segment_uses (entity_id, segment_id, used_segment_id) SELECT $1, $2, unnest($3::integer[])`, [entityId, id, usedIds]);
+  await tx.query('UPDATE segments SET last_used_at = now() WHERE entity_id = $1 AND id = ANY ($2)', [entityId, usedIds]);
+}
+
+/**
+ * The names of segments from one of `usedIds` along what each names to the segment itself: a circle, if it were to name these. Null: there
+ * is none. The entity's segments are locked.
+ */
+export async function findCircle(tx: Queryable, entityId: number, id: number, usedIds: readonly number[]): Promise<string[] | null> {
+  const { rows: [circle] } = await tx.query<{ path: number[] }>(
+    `WITH RECURSIVE reached AS (
+       SELECT used AS id, ARRAY[used] AS path FROM unnest($3::integer[]) AS used
+       UNION ALL
+       SELECT u.used_segment_id, r.path || u.used_segment_id FROM reached r
+       JOIN segment_uses u ON u.entity_id = $1 AND u.segment_id = r.id WHERE r.id <> $2)
+     CYCLE id SET is_repeated USING seen
+     SELECT path FROM reached WHERE id = $2 ORDER BY cardinality(path) LIMIT 1`, [entityId, id, usedIds]);
+  if (!circle) return null;
+  const { rows } = await tx.query<{ id: number; name: string }>(
+    'SELECT id, name FROM segments WHERE entity_id = $1 AND id = ANY ($2)', [entityId, circle.path]);
+  const names = new Map(rows.map((row) => [row.id, row.name]));
+  return circle.path.map((reached) => names.get(reached)!);
+}
+
+/** Segments whose filters name this one. */
+export async function listUsers(db: Queryable, entityId: number, id: number): Promise<Pick<Segment, 'identifier' | 'name'>[]> {
+  return readRows<Pick<Segment, 'identifier' | 'name'>>(await db.query(
+    `SELECT s.identifier, s.name FROM segment_uses u JOIN segments s ON s.entity_id = u.entity_id AND s.id = u.segment_id
+     WHERE u.entity_id = $1 AND u.used_segment_id = $2 ORDER BY s.id`, [entityId, id]));
+}
+
+/** No other segment names it. Its members go in bounded batches (`deleteMembersOfDeleted`). */
+export async function deleteSegment(tx: Queryable, entityId: number, id: number): Promise<void> {
+  await tx.query(`DELETE FROM label_targets WHERE entity_id = $1 AND target_kind = 'segment' AND target_id = $2`, [entityId, id]);
+  await tx.query('DELETE FROM segments WHERE entity_id = $1 AND id = $2', [entityId, id]);
+}
+
+/** The segment, and all that name it by way of others: their next refresh is due. */
+export async function wantRefresh(tx: Queryable, entityId: number, id: number): Promise<void> {
+  await tx.query(
+    `WITH RECURSIVE changed AS (
+       SELECT $2::integer AS id
+       UNION
+       SELECT u.segment_id FROM changed c JOIN segment_uses u ON u.entity_id = $1 AND u.used_segment_id = c.id)
+     UPDATE segments s SET refresh_wanted_at = now() FROM changed c WHERE s.entity_id = $1 AND s.id = c.id`,
+    [entityId, id]);
+}

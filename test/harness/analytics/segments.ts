@@ -1,0 +1,29 @@
+import type { Queryable } from '../../../store/core/database.ts';
+import { newIdentifier } from '../../../store/core/identifiers.ts';
+
+/** Filters that find who has one of these values of `plan`. */
+export const attributesFilter = (sor: string, values: readonly string[]) => ({
+  operator: 'and',
+  blocks: [{
+    operator: 'and', filters: [{ filter_on: 'attributes', sor_identifier: sor, attribute_key: 'plan', operator: 'is', values }],
+  }],
+});
+
+export type SampleSegment = {
+  appId: number; name?: string; description?: string | null; filters?: object | null;
+  /** As `u` and a user's id, or `d` and a device's. */
+  people?: readonly string[];
+};
+
+/** A segment with its members, as a refresh has left it. */
+export async function insertSampleSegment(
+  db: Queryable, entityId: number, { appId, name = 'Segment', description = null, filters = null, people = [] }: SampleSegment,
+): Promise<{ id: number; identifier: string }> {
+  const identifier = newIdentifier('seg');
+  const { rows: [segment] } = await db.query<{ id: number }>(
+    `INSERT INTO segments (entity_id, identifier, app_id, name, description, filters, refresh_wanted_at, snapshot_at)
+     VALUES ($1, $2, $3, $4, $5, $6, now() + interval '1 hour', now()) RETURNING id`,
+    [entityId, identifier, appId, name, description, filters === null ? null : JSON.stringify(filters)]);
+  await db.query('INSERT INTO segment_members SELECT $1, $2, unnest($3::text[])', [entityId, segment!.id, people]);
+  return { id: segment!.id, identifier };
+}

@@ -1,0 +1,177 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { write } from '../../../store/core/database.ts';
+import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
+import { insertEventDefinitions } from '../../../store/tracking/event-definitions.ts';
+import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
+import { insertDeviceUsers, insertSampleEvents } from '../../harness/analytics/sample-events.ts';
+import { insertSampleApp } from '../../harness/apps/apps.ts';
+import { personId } from '../../harness/core/people.ts';
+import { useServer } from '../http/use-server.ts';
+
+const { store, server, world } = useServer();
+let app: { id: number; identifier: string };
+
+const call = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: object) =>
+  server.call(method, `/api/${path}`, { token: world.token, body });
+type Record = { identifier: string };
+const create = async (body: object) => (await call('POST', 'segments', { app: app.identifier, ...body })).body.result as Record;
+const one = (...filters: object[]) => ({ blocks: [{ filters }] });
+const buyers = () => one({ filter_on: 'events', log_name: 'Ordered', count: 2, period: { last_days: 30 } });
+const inSegment = (...identifiers: string[]) => one({
+  filter_on: 'segments', selection: 'any_of', segment_identifiers: identifiers, operator: 'is_in',
+});
+
+/** Ten users with a device each, who ordered as often as their number says; every second can be reached by a push. */
+beforeAll(async () => {
+  app = await insertSampleApp(store.db, world.entity.id, 'com.example.segments');
+  const at = new Date(Date.now() - 86_400_000);
+  await ensurePartitions(store.db, [at]);
+  await insertEventDefinitions(store.db, world.entity.id, app.id, [{ logType: 2, name: 'Ordered' }]);
+  const numbers = Array.from({ length: 10 }, (_, number) => number);
+  for (const number of numbers) {
+    await insertDeviceUsers(store.db, world.entity.id, app.id, `phone-${number}`, [personId(number)]);
+    await store.db.query(
+      `INSERT INTO devices (entity_id, app_id, device_id, last_user_id, opt_in, push_token, app_version, first_seen_at, last_seen_at)
+       VALUES ($1, $2, $3, $4, $5, 'token', $6, now(), now())`,
+      [world.entity.id, app.id, `phone-${number}`, personId(number), number % 2 === 0, `2.${number}`]);
+  }
+  await insertSampleEvents(store.db, world.entity.id, numbers.flatMap((number) => Array.from({ length: number }, () => (
+    { appId: app.id, at, name: 'Ordered', user: personId(number), device: `phone-${number}` }))));
+});
+
+describe('a segment', () => {
+  test('is created, listed, changed and deleted, and shows filters as the reference does, which can be sent back', async () => {
+    const created = await create({ name: 'Buyers', description: 'Twice', filters: buyers(), labels: ['shop'] });
+    const whole = {
+      identifier: created.identifier, name: 'Buyers', description: 'Twice', app: app.identifier, filters_subs: {},
+      filters: {
+        operator: 'and', blocks: [{
+          operator: 'and', filters: [{
+            value: 'events', options: [{ log_type: 0, log_name: 'Ordered', operator: 'at_least', count: 2, period: { last_days: 30 } }],
+          }],
+        }],
+      },
+      eligible_for_ab_testing: false, snapshot_at: null, reach: { count: 0, optin: 0, token: 0, total: 0 },
+      preview: { people_number: 0, people_percent: 0, push_percent: 0 }, labels: ['shop'], analytics_enabled: false, state: 'computing',
+      failure: null, static: false, last_used_at: null,
+    };
+    expect(created).toMatchObject(whole);
+    expect((await call('GET', `segments?app=${app.identifier}`)).body.result).toEqual([created]);
+    expect((await call('GET', 'segments')).body.result).toEqual([created]);
+    expect((await call('GET', 'segments?app=app_none')).body).toMatchObject({ status: 'not_found', error_message: "Couldn't find App" });
+    expect((await call('GET', 'segments/seg_none')).body).toMatchObject({ error_message: "Couldn't find Segment" });
+    expect((await call('GET', 'labels')).body.result).toMatchObject([{ name: 'shop', targets: 1 }]);
+    const same = (await call('PUT', `segments/${created.identifier}`, created)).body.result as Record;
+    expect(same).toMatchObject(whole);
+    const renamed = await call('PUT', `segments/${created.identifier}`, { name: 'Loyal', description: null, labels: [] });
+    expect(renamed.body.result).toMatchObject({ ...whole, name: 'Loyal', description: null, labels: [] });
+    expect((await call('DELETE', `segments/${created.identifier}`)).status).toBe(200);
+    expect((await call('GET', 'segments')).body.result).toEqual([]);
+  });
+
+  test('counts its people and their devices as they are now, before it is created', async () => {
+    const preview = async (filters: object) =>
+      (await call('POST', 'segments/preview', { app: app.identifier, filters })).body.result as object;
+    expect(await preview(buyers())).toEqual({
+      preview: { people_number: 8, people_percent: 80, push_percent: 50 }, reach: { count: 8, optin: 4, token: 8, total: 10 },
+    });
+    const version = { filter_on: 'devices', field: 'app_version', operator: 'less_than', values: ['2.3'] };
+    expect(await preview({ operator: 'or', blocks: [...buyers().blocks, { operator: 'or', filters: [version] }] }))
+      .toMatchObject({ preview: { people_number: 10 } });
+    expect(await preview({ blocks: [] })).toMatchObject({ preview: { people_number: 10, people_percent: 100 } });
+  });
+
+  test('is refused where its filters name what does not exist, by the field, with what would be right', async () => {
+    const errors = async (...filters: unknown[]) => {
+      const { body } = await call('POST', 'segments', { app: app.identifier, name: 'Bad', filters: { blocks: [{ filters }] } });
+      return (body.messages as { element: string; message: string }[]).map(({ element, message }) => `${element} ${message}`);
+    };
+    const attribute = { filter_on: 'attributes', sor_identifier: world.sor.identifier, attribute_key: 'score', operator: 'is' };
+    const event = { filter_on: 'events', log_name: 'Ordered', period: { last_days: 30 } };
+    const at = (field: string, start: string) =>
+      [expect.stringMatching(new RegExp(`^filters\\.blocks\\.0\\.filters\\.0${field} ${start}`))];
+    expect(await errors({ ...attribute, sor_identifier: 'sor_none' })).toEqual(at('\\.sor_identifier', 'is no System of Records'));
+    expect(await errors({ ...attribute, attribute_key: 'scor' })).toEqual(at('\\.attribute_key', 'is unknown: did you mean score'));
+    expect(await errors({ ...attribute, values: ['many'] })).toEqual(at('\\.values\\.0', 'is not a number'));
+    expect(await errors({ ...attribute, operator: 'starts_with', values: ['1'] })).toEqual(at('\\.operator', 'is unknown: did you mean'));
+    expect(await errors({ ...attribute, operator: 'between', values: [1] })).toEqual(at('\\.values', 'must have 2 values with between'));
+    expect(await errors({ filter_on: 'devices', field: 'country', operator: 'is', values: ['FR'] }))
+      .toEqual(at('\\.field', 'is unknown: did you mean country_code'));
+    expect(await errors({ ...event, log_name: 'Order' })).toEqual(at('\\.log_name', 'is unknown: did you mean Ordered'));
+    expect(await errors({ ...event, app_id: 'app_none' })).toEqual(at('\\.app_id', 'is no app'));
+    expect(await errors({ ...event, count: 0 })).toEqual(at('\\.count', 'must be 1 or more with at_least'));
+    expect(await errors({ ...event, period: {} })).toEqual(at('\\.period', 'must be {"last_days": 30}'));
+    expect(await errors({ ...event, period: { from: '2026-02-01', till: '2026-01-01' } }))
+      .toEqual(at('\\.period\\.till', 'must not be before'));
+    expect(await errors({ ...event, operater: 'at_least' })).toEqual(at('\\.operater', 'is unknown: did you mean operator'));
+    expect(await errors({ filter_on: 'segments', segment_identifiers: ['seg_none'] }))
+      .toEqual(at('\\.segment_identifiers\\.0', 'is no segment'));
+    expect(await errors({ filter_on: 'funnels', funnel_identifier: 'fun_none', step: 0, outcome: 'completed', period: { last_days: 1 } }))
+      .toEqual(at('\\.funnel_identifier', 'is no funnel'));
+    expect(await errors({ filter_on: 'campaigns' })).toEqual(at('\\.filter_on', 'must be one of attributes'));
+    expect(await errors('any')).toEqual(at('', 'must be an object'));
+    let deep: object = event;
+    for (let depth = 0; depth < 6; depth += 1) deep = { filters: [deep] };
+    expect(await errors(deep)).toEqual(['filters may have at most 5 blocks within each other']);
+    expect(await errors(...Array.from({ length: 51 }, () => event))).toEqual(['filters may have at most 50 filters']);
+  });
+
+  test('names no archived funnel, and no step that people can\'t drop out at', async () => {
+    const steps = [{ match_name: [{ app_id: app.identifier, log_type: 2, log_name: 'Ordered' }] }];
+    const { identifier } = (await call('POST', 'funnels', { name: 'One step', steps })).body.result as Record;
+    const preview = async (outcome: string) => {
+      const filter = { filter_on: 'funnels', funnel_identifier: identifier, step: 0, outcome, period: { last_days: 2 } };
+      return (await call('POST', 'segments/preview', { app: app.identifier, filters: one(filter) })).body as object;
+    };
+    expect(await preview('completed')).toMatchObject({ result: { preview: { people_number: 9 } } });
+    expect(await preview('dropped')).toMatchObject({ messages: [{ element: expect.stringContaining('step') as string }] });
+    await call('PUT', `funnels/${identifier}/archive`);
+    expect(await preview('completed')).toMatchObject({ messages: [{ message: expect.stringContaining('archived') as string }] });
+  });
+
+  test('that names others stands in no circle, even where two changes meet, and they stay while it names them', async () => {
+    const [first, second] = [await create({ name: 'First', filters: buyers() }), await create({ name: 'Second', filters: buyers() })];
+    const both = await Promise.all([
+      call('PUT', `segments/${first.identifier}`, { filters: inSegment(second.identifier) }),
+      call('PUT', `segments/${second.identifier}`, { filters: inSegment(first.identifier) }),
+    ]);
+    expect(new Set(both.map(({ status }) => status))).toEqual(new Set([200, 400]));
+    const refused = both.find(({ status }) => status === 400)!;
+    expect(refused.body.error_message).toMatch(/^filters: must not name the segment itself by way of others: (\w+) → (\w+) → \1$/);
+    const [kept, using] = refused === both[0] ? [first, second] : [second, first];
+    expect((await call('GET', `segments/${kept.identifier}`)).body.result.last_used_at).not.toBeNull();
+    expect(await call('DELETE', `segments/${kept.identifier}`)).toMatchObject({
+      status: 409, body: { error_message: expect.stringContaining(using.identifier) as string },
+    });
+    expect((await call('POST', 'segments/preview', { app: app.identifier, filters: inSegment(kept.identifier) })).status).toBe(409);
+    for (const { identifier } of [using, kept]) expect((await call('DELETE', `segments/${identifier}`)).status).toBe(200);
+    const itself = await create({ name: 'Itself', filters: buyers() });
+    expect((await call('PUT', `segments/${itself.identifier}`, { filters: inSegment(itself.identifier) })).body.error_message)
+      .toContain('Itself → Itself');
+  });
+});
+
+describe('a static segment', () => {
+  test('takes people by their ids or their devices, each once, and none who were erased', async () => {
+    const { identifier } = await create({ name: 'Guests', static: true });
+    const hash = store.secrets.customerHash(world.entity.id, 'user_id', personId(99));
+    await write(store.db, (tx) => insertTombstone(tx, world.entity.id, hash));
+    const people = `segments/${identifier}/people`;
+    const ids = [personId(1), personId(50), '', personId(99), personId(1)];
+    const refused = [
+      { index: 2, code: 'INVALID_CUSTOMER_ID', message: 'the customer id is empty' },
+      { index: 3, code: 'INVALID_CUSTOMER_ID', message: 'erased' },
+    ];
+    expect((await call('POST', people, { ids })).body.result).toEqual({ added: 2, already_there: 0, refused });
+    expect((await call('POST', people, { ids })).body.result).toEqual({ added: 0, already_there: 2, refused });
+    const devices = { ids: ['phone-1', 'phone-2', 'unseen'], customer_id_type: 'device_id' };
+    expect((await call('POST', people, devices)).body.result).toEqual({ added: 2, already_there: 1, refused: [] });
+    expect((await call('DELETE', people, devices)).body.result).toEqual({ removed: 3, not_there: 0, refused: [] });
+    const { rows } = await store.db.query('SELECT person FROM segment_members WHERE entity_id = $1', [world.entity.id]);
+    expect(rows).toEqual([{ person: `u${personId(50)}` }]);
+    expect((await call('PUT', `segments/${identifier}`, { filters: buyers() })).body.messages).toMatchObject([{ element: 'filters' }]);
+    expect((await call('POST', 'segments', { app: app.identifier, name: 'None' })).body.messages).toMatchObject([{ element: 'filters' }]);
+    const dynamic = await create({ name: 'Dynamic', filters: buyers() });
+    expect((await call('POST', `segments/${dynamic.identifier}/people`, { ids })).status).toBe(409);
+  });
+});

@@ -1,0 +1,225 @@
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { DetailPairs } from '../../../domain/analytics/funnel.ts';
+import type { FilterBlock, SegmentFilter, SegmentFilters } from '../../../domain/analytics/segment-filters.ts';
+import type { ValueType } from '../../../domain/attributes/attribute-value.ts';
+import { insertFunnel } from '../../../store/analytics/funnels.ts';
+import { resolveFilters } from '../../../store/analytics/resolve-filters.ts';
+import { countFiltered } from '../../../store/analytics/segment-counts.ts';
+import { insertMembers } from '../../../store/analytics/segment-members.ts';
+import { listPeople } from '../../../store/analytics/segment-refresh.ts';
+import { insertSegment } from '../../../store/analytics/segments.ts';
+import { write } from '../../../store/core/database.ts';
+import { insertEventDefinitions } from '../../../store/tracking/event-definitions.ts';
+import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
+import { insertSampleEvents } from '../../harness/analytics/sample-events.ts';
+import { type ModelOptions, type SampleData, SegmentModel } from '../../harness/analytics/segment-model.ts';
+import { insertSampleApp } from '../../harness/apps/apps.ts';
+import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { makeWorld, type World } from '../../harness/core/world.ts';
+
+const NOW = new Date('2026-11-10T12:00:00Z');
+const DAY_MS = 86_400_000;
+const ago = (days: number) => new Date(NOW.getTime() - days * DAY_MS);
+const TYPES: Record<string, ValueType> = { plan: 'String', score: 'Number', vip: 'Boolean', born: 'Date', seen: 'Datetime', tags: 'Set' };
+const FUNNEL = { steps: ['A', 'B'], maxMs: 2 * DAY_MS };
+
+let store: TestStore;
+let world: World;
+let apps: { id: number; identifier: string }[];
+let segments: { id: number; identifier: string }[];
+let funnel: string;
+let options: ModelOptions;
+
+beforeAll(async () => {
+  store = await testStore();
+  world = await makeWorld(store);
+  const { id: entityId } = world.entity;
+  apps = [];
+  for (const name of ['one', 'two']) apps.push(await insertSampleApp(store.db, entityId, name));
+  await ensurePartitions(store.db, [ago(40), NOW]);
+  await write(store.db, async (tx) => {
+    const keys = ['A', 'B'].flatMap((name) => [1, 2].map((logType) => ({ logType: logType as 1 | 2, name })));
+    for (const { id } of apps) await insertEventDefinitions(tx, entityId, id, keys);
+    segments = [];
+    for (const name of ['first', 'second']) {
+      segments.push((await insertSegment(tx, entityId, {
+        appId: apps[0]!.id, name, description: null, filters: null, createdBy: world.user.id,
+      }))!);
+    }
+    const steps = FUNNEL.steps.map((name) => ({ match_name: [{ app_id: apps[0]!.identifier, log_type: 2 as const, log_name: name }] }));
+    funnel = (await insertFunnel(tx, entityId, {
+      name: 'A to B', description: null, maxDuration: FUNNEL.maxMs / 1_000, steps, appIds: [apps[0]!.id], createdBy: world.user.id,
+    }))!.identifier;
+  });
+  options = { now: NOW, types: TYPES, apps: apps.map(({ identifier }) => identifier), funnel: FUNNEL };
+});
+
+const USERS = ['ann', 'ben', 'cleo'];
+const DEVICES = ['phone', 'tablet', 'watch', 'shared'];
+const VALUES: Record<string, (string | string[])[]> = {
+  plan: ['gold', 'golden', 'silver'], score: ['1', '1.50', '2', '9223372036854775807'], vip: ['true', 'false'],
+  born: ['2026-11-10', '2026-11-08', '1990-01-31'], seen: [ago(0.1), ago(2), ago(30)].map((at) => at.toISOString()),
+  tags: [[], ['a'], ['a', 'b'], ['c']],
+};
+const maybe = <T>(...values: T[]) => fc.constantFrom(null, ...values);
+const moment = fc.integer({ min: 0, max: 12 }).map((half) => ago(half / 2));
+const data: fc.Arbitrary<SampleData> = fc.record({
+  devices: fc.uniqueArray(fc.record({
+    id: fc.constantFrom(...DEVICES), lastUser: maybe(...USERS), country: maybe('FR', 'DE'),
+    appVersion: maybe('2.9', '2.10', '2.10.0-beta3', 'v3', 'dev'), optIn: maybe(true, false), uninstalled: maybe(true, false),
+    sessions: fc.nat(3), lastSeenAt: moment, hasToken: fc.boolean(),
+  }), { selector: ({ id }) => id, maxLength: 4 }),
+  seen: fc.uniqueArray(fc.tuple(fc.constantFrom(...DEVICES, 'gone'), fc.constantFrom(...USERS)), { selector: String, maxLength: 5 }),
+  values: fc.uniqueArray(fc.constantFrom(...Object.keys(VALUES)).chain((key) => fc.record({
+    customer: fc.constantFrom(
+      ...USERS.map((id) => ({ type: 'user_id' as const, id })), ...DEVICES.map((id) => ({ type: 'device_id' as const, id }))),
+    key: fc.constant(key), value: fc.constantFrom(...VALUES[key]!),
+  })), { selector: ({ customer, key }) => `${customer.type}${customer.id}/${key}`, maxLength: 15 }),
+  events: fc.array(fc.record({
+    app: fc.constantFrom(0, 0, 0, 1), user: maybe(...USERS), device: fc.constantFrom(...DEVICES), name: fc.constantFrom('A', 'B'),
+    logType: fc.constantFrom(2, 2, 2, 1), at: moment, detail: fc.constantFrom({ price: 2 }, { price: 3, color: 'red' }),
+  }), { maxLength: 15 }),
+  members: fc.tuple(...[0, 1].map(() => fc.subarray([...USERS.map((id) => `u${id}`), ...DEVICES.map((id) => `d${id}`)])))
+    .map((lists) => Object.fromEntries(lists.map((list, index) => [`#${index}`, list]))),
+});
+
+const OPERATORS: Record<string, [operator: string, count: [number, number]][]> = {
+  String: [['is', [1, 2]], ['is_not', [1, 2]], ['contains', [1, 2]], ['does_not_contain', [1, 1]], ['starts_with', [1, 2]]],
+  Number: [
+    ['is', [1, 2]], ['is_not', [1, 1]], ['greater_than', [1, 1]], ['at_least', [1, 1]],
+    ['less_than', [1, 1]], ['at_most', [1, 1]], ['between', [2, 2]],
+  ],
+  Boolean: [['is', [1, 1]], ['is_not', [1, 1]]],
+  Date: [['is', [1, 2]], ['is_not', [1, 1]], ['before', [1, 1]], ['after', [1, 1]], ['between', [2, 2]]],
+  Datetime: [['before', [1, 1]], ['after', [1, 1]], ['between', [2, 2]]],
+  Set: [['contains_any', [1, 2]], ['contains_all', [1, 2]], ['contains_none', [1, 2]]],
+};
+OPERATORS.Version = OPERATORS.Number!;
+
+/** An operator of the type with values of the pool. */
+function comparison(type: string, pool: string[]): fc.Arbitrary<{ operator: string; values: string[] }> {
+  const compared = fc.constantFrom(...OPERATORS[type]!).chain(([operator, [minLength, maxLength]]) => fc.record({
+    operator: fc.constant(operator), values: fc.array(fc.constantFrom(...pool), { minLength, maxLength }),
+  }));
+  const set = fc.constantFrom('is_set', 'is_not_set').map((operator) => ({ operator, values: [] as string[] }));
+  const inDays = fc.record({
+    operator: fc.constantFrom('in_last_days', 'not_in_last_days'), values: fc.constantFrom('1', '3').map((days) => [days]),
+  });
+  return type.startsWith('Date') ? fc.oneof(compared, set, inDays) : fc.oneof({ weight: 3, arbitrary: compared }, set);
+}
+
+const POOLS: Record<string, string[]> = {
+  plan: ['gold', 'old', 'silver', 'g'], score: ['1.5', '2', '1e0', '9223372036854775806'], vip: ['true', 'false'],
+  born: ['2026-11-08', '2000-01-01'], seen: ['2026-11-08', ago(2).toISOString()], tags: ['a', 'b', 'c'],
+};
+const FIELDS: Record<string, [type: string, pool: string[]]> = {
+  country_code: ['String', ['FR', 'F', 'DE']], app_version: ['Version', ['2.9', '2.10', '2.10.0', '3']],
+  opt_in: ['Boolean', ['true', 'false']], uninstalled: ['Boolean', ['true']], number_of_sessions: ['Number', ['0', '1', '2.5']],
+  last_opened_app_at: ['Datetime', ['2026-11-08', ago(2).toISOString()]],
+};
+const period = fc.constantFrom({ last_days: 1 }, { last_days: 3 }, { from: '2026-11-06', till: '2026-11-08' });
+const isIn = fc.constantFrom('is_in' as const, 'is_not_in' as const);
+
+const filter: fc.Arbitrary<SegmentFilter> = fc.oneof(
+  fc.constantFrom(...Object.keys(TYPES)).chain((key) => comparison(TYPES[key]!, POOLS[key]!).map((compared) => (
+    { filter_on: 'attributes' as const, sor_identifier: '#sor', attribute_key: key, ...compared }))),
+  fc.constantFrom(...Object.keys(FIELDS)).chain((field) => comparison(...FIELDS[field]!).map((compared) => (
+    { filter_on: 'devices' as const, field, ...compared }))),
+  fc.record({
+    filter_on: fc.constant('events' as const), app_id: fc.constantFrom(undefined, undefined, '#1'),
+    log_type: fc.constantFrom(0 as const, 2 as const), log_name: fc.constantFrom('A', 'B'),
+    match_details: fc.constantFrom<DetailPairs[] | undefined>(
+      undefined, [], [{ price: 2 }], [{ price: '3', color: 'red' }, { price: 9 }]),
+    operator: fc.constantFrom('at_least' as const, 'at_most' as const, 'exactly' as const), count: fc.nat(3), period,
+  }).filter(({ operator, count }) => operator !== 'at_least' || count > 0),
+  fc.record({
+    filter_on: fc.constant('segments' as const), selection: fc.constantFrom('any_of' as const, 'all_of' as const, 'none_of' as const),
+    segment_identifiers: fc.subarray(['#0', '#1'], { minLength: 1 }), operator: isIn,
+  }),
+  fc.record({
+    filter_on: fc.constant('funnels' as const), funnel_identifier: fc.constant('#funnel'), step: fc.constantFrom(0, 1),
+    outcome: fc.constantFrom('completed' as const, 'dropped' as const), operator: isIn, period,
+  }).filter(({ outcome, step }) => outcome === 'completed' || step > 0),
+);
+const operator = fc.constantFrom('and' as const, 'or' as const);
+const block: fc.Arbitrary<FilterBlock> = fc.record({
+  operator, filters: fc.array(fc.oneof({ weight: 3, arbitrary: filter as fc.Arbitrary<SegmentFilter | FilterBlock> }, fc.record({
+    operator, filters: fc.array(filter, { minLength: 1, maxLength: 3 }),
+  })), { minLength: 1, maxLength: 3 }),
+});
+const filters: fc.Arbitrary<SegmentFilters> = fc.record({ operator, blocks: fc.array(block, { maxLength: 2 }) });
+
+/** What is drawn names things by their numbers, since their identifiers are made before each run. */
+function named(drawn: SegmentFilters): SegmentFilters {
+  const names: Record<string, string> = {
+    '#sor': world.sor.identifier, '#0': segments[0]!.identifier, '#1': segments[1]!.identifier, '#funnel': funnel,
+  };
+  return JSON.parse(JSON.stringify(drawn).replaceAll('"app_id":"#1"', `"app_id":"${apps[1]!.identifier}"`)
+    .replaceAll(/"(#\w+)"/g, (_, name: string) => `"${names[name]!}"`)) as SegmentFilters;
+}
+
+async function insert({ devices, seen, values, events, members }: SampleData): Promise<SampleData> {
+  const { id: entityId } = world.entity;
+  const [appId, otherId] = apps.map(({ id }) => id);
+  for (const table of ['devices', 'device_users', 'attribute_values', 'events', 'segment_members']) {
+    await store.db.query(`DELETE FROM ${table} WHERE entity_id = $1`, [entityId]);
+  }
+  // Another app's devices, of the same ids, are other devices.
+  await store.db.query(
+    `INSERT INTO devices (entity_id, app_id, device_id, last_user_id, country, app_version, opt_in, uninstalled, number_of_sessions,
+       first_seen_at, last_seen_at, push_token)
+     SELECT $1::integer, $2::integer, id, "lastUser", country, "appVersion", "optIn", uninstalled, sessions, "lastSeenAt", "lastSeenAt",
+       CASE WHEN "hasToken" THEN 'token' END
+     FROM json_to_recordset($4) AS d (id text, "lastUser" text, country text, "appVersion" text, "optIn" boolean, uninstalled boolean,
+       sessions integer, "lastSeenAt" timestamptz, "hasToken" boolean)
+     UNION ALL
+     SELECT $1::integer, $3::integer, device_id, 'dora', 'FR', '9', true, false, 9, now(), now(), 'token'
+     FROM unnest($5::text[]) AS device_id`,
+    [entityId, appId, otherId, JSON.stringify(devices), DEVICES]);
+  await store.db.query(
+    `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
+     SELECT $1::integer, $2::integer, device, used, now() FROM unnest($4::text[], $5::text[]) AS seen (device, used)
+     UNION ALL SELECT $1::integer, $3::integer, device, used, now() FROM unnest($4::text[], $5::text[]) AS seen (device, used)`,
+    [entityId, appId, otherId, seen.map(([device]) => device), seen.map(([, user]) => user)]);
+  for (const { customer, key, value } of values) {
+    const column = { String: 'string', Number: 'number', Boolean: 'boolean', Date: 'date', Datetime: 'datetime', Set: '' }[TYPES[key]!];
+    await store.db.query(
+      `INSERT INTO attribute_values (entity_id, sor_id, customer_type, customer_id, attribute_id, changed_at,
+         ${Array.isArray(value) ? 'set_elements, set_times' : `${column}_value`})
+       SELECT $1, s.id, $3, $4, $5, now(), $6${Array.isArray(value) ? `, '{}'` : ''} FROM systems_of_records s
+       WHERE s.entity_id = $1 AND s.identifier = $2`,
+      [entityId, world.sor.identifier, customer.type === 'user_id' ? 0 : 1, customer.id, world.attributes[key]!.id, value]);
+  }
+  await insertSampleEvents(store.db, entityId, events.map(({ app, ...event }) => ({ ...event, appId: apps[app]!.id })));
+  const ofSegments = segments.map(({ identifier }, index) => [identifier, members[`#${index}`]!] as const);
+  for (const [index, [, people]] of ofSegments.entries()) await insertMembers(store.db, entityId, segments[index]!.id, people);
+  return { devices, seen, values, events, members: Object.fromEntries(ofSegments) };
+}
+
+describe('the people of a segment', () => {
+  it('are those whom one finds by looking at everybody in turn, whatever data and filters there are', async () => {
+    const { id: entityId } = world.entity;
+    const appId = apps[0]!.id;
+    await fc.assert(fc.asyncProperty(data, fc.array(filters, { minLength: 6, maxLength: 6 }), async (drawn, all) => {
+      const inserted = await insert(drawn);
+      const model = new SegmentModel(inserted, options);
+      for (const each of all.map(named)) {
+        const { errors, query } = await resolveFilters(store.db, entityId, { appId, filters: each, now: NOW });
+        expect(errors).toEqual([]);
+        const people = (await Array.fromAsync(listPeople(store.db, entityId, query!, 2))).flat();
+        const expected = model.found(each);
+        expect(people).toEqual([...expected].toSorted((a, b) => (a < b ? -1 : 1)));
+        const ofDevices = inserted.devices.filter(({ uninstalled }) => uninstalled !== true)
+          .map((device) => ({ ...device, person: model.personOfDevice(device) }));
+        const reached = ofDevices.filter(({ person }) => expected.has(person));
+        expect(await countFiltered(store.db, entityId, query!, 10_000)).toEqual({
+          people: expected.size, peopleTotal: model.people().size,
+          peoplePush: new Set(reached.filter(({ optIn, hasToken }) => optIn && hasToken).map(({ person }) => person)).size,
+          reachCount: reached.length, reachOptin: reached.filter(({ optIn }) => optIn).length,
+          reachToken: reached.filter(({ hasToken }) => hasToken).length, reachTotal: ofDevices.length,
+        });
+      }
+    }), { numRuns: 60 });
+  });
+});

@@ -1,0 +1,124 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { wakeSegments } from '../../../activities/analytics/wake-segments.ts';
+import { deleteMembersOfDeleted } from '../../../store/jobs/retention-across-entities.ts';
+import { listErasedPeople } from '../../../store/analytics/segment-members.ts';
+import { deleteSegment, wantRefresh } from '../../../store/analytics/segments.ts';
+import { write } from '../../../store/core/database.ts';
+import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
+import {
+  fromCountry, inSegments, insertSampleSegment, insertSampleUsers, listMembers,
+} from '../../harness/analytics/sample-segments.ts';
+import { insertSampleApp } from '../../harness/apps/apps.ts';
+import { personId } from '../../harness/core/people.ts';
+import { useStack } from '../../harness/core/stack.ts';
+import { waitFor } from '../../harness/core/wait.ts';
+import { makeWorld, type World } from '../../harness/core/world.ts';
+
+const stack = useStack();
+const USERS = 30;
+let world: World;
+let app: { id: number; identifier: string };
+
+beforeAll(async () => {
+  stack.startWorker({ batchRecords: 4 });
+  stack.startWorker({ batchRecords: 7 });
+  world = await makeWorld(stack.store);
+  app = await insertSampleApp(stack.store.db, world.entity.id, 'com.example.refreshed');
+  await insertSampleUsers(stack.store.db, world.entity.id, app.id, Array.from({ length: USERS }, (_, number) => personId(number)));
+});
+
+type Answer = { identifier: string; state: string; failure: string | null; snapshot_at: string; preview: object; reach: object };
+
+async function call(method: 'GET' | 'POST' | 'PUT', path: string, payload?: object): Promise<Answer> {
+  const headers = { authorization: `Token ${world.token}` };
+  const reply = await stack.app.inject({ method, url: `/api/${path}`, headers, ...payload && { payload } });
+  return reply.json<{ result: Answer }>().result;
+}
+
+const settled = (identifier: string, since?: string) => waitFor('the snapshot', async () => {
+  const segment = await call('GET', `segments/${identifier}`);
+  return segment.state !== 'computing' && segment.snapshot_at !== since && segment;
+});
+
+async function idOf(identifier: string): Promise<number> {
+  const { rows } = await stack.store.db.query<{ id: number }>('SELECT id FROM segments WHERE identifier = $1', [identifier]);
+  return rows[0]!.id;
+}
+
+const french = Array.from({ length: USERS }, (_, number) => number).filter((number) => (number + 1) % 3 === 0)
+  .map((number) => `u${personId(number)}`).toSorted();
+
+describe('a segment', () => {
+  it('has the people, the counts and the reach that its preview said, and the same members after every refresh', async () => {
+    const filters = fromCountry('FR');
+    const created = await call('POST', 'segments', { name: 'French', app: app.identifier, filters });
+    const segment = await settled(created.identifier);
+    expect(segment).toMatchObject({ state: 'active', failure: null, analytics_enabled: true, eligible_for_ab_testing: true });
+    const { preview, reach } = segment;
+    expect(await call('POST', 'segments/preview', { app: app.identifier, filters })).toEqual({ preview, reach });
+    expect(preview).toEqual({ people_number: 10, people_percent: 33.33, push_percent: 50 });
+    expect(reach).toEqual({ count: 10, optin: 5, token: 10, total: 30 });
+    const id = await idOf(created.identifier);
+    expect(await listMembers(stack.store.db, world.entity.id, id)).toEqual(french);
+
+    const versions = () => stack.store.db.query('SELECT xmin, ctid FROM segment_members WHERE segment_id = $1 ORDER BY person', [id]);
+    const { rows: before } = await versions();
+    await write(stack.store.db, (tx) => wantRefresh(tx, world.entity.id, id));
+    await wakeSegments(stack.temporal, world.entity.id);
+    await settled(created.identifier, segment.snapshot_at);
+    expect((await versions()).rows).toEqual(before);
+  });
+
+  it('follows those that it names, and changes of its filters, of which the older members go', async () => {
+    const guests = await call('POST', 'segments', { name: 'Guests', app: app.identifier, static: true });
+    const named = await call('POST', 'segments', { name: 'Named', app: app.identifier, filters: inSegments(guests.identifier) });
+    expect(await settled(named.identifier)).toMatchObject({ preview: { people_number: 0 } });
+    const { snapshot_at: since } = await settled(guests.identifier);
+    await call('POST', `segments/${guests.identifier}/people`, { ids: [personId(1), personId(2), personId(77)] });
+    await settled(guests.identifier, since);
+    expect(await waitFor('the people', async () => {
+      const segment = await call('GET', `segments/${named.identifier}`);
+      return (segment.preview as { people_number: number }).people_number > 0 && segment;
+    })).toMatchObject({ preview: { people_number: 2 } });
+
+    await call('PUT', `segments/${named.identifier}`, { filters: fromCountry('FR') });
+    await settled(named.identifier);
+    expect(await listMembers(stack.store.db, world.entity.id, await idOf(named.identifier))).toEqual(french);
+  });
+
+  it('that can\'t be computed says why, and keeps no other from it', async () => {
+    const { identifier } = await call('POST', 'segments', { name: 'Failing', app: app.identifier, filters: fromCountry('FR') });
+    await settled(identifier);
+    const broken = JSON.stringify(inSegments('seg_gone'));
+    await stack.store.db.query(
+      `UPDATE segments SET filters = $2, generation = generation + 1, refresh_wanted_at = now()
+       WHERE identifier = $1`, [identifier, broken]);
+    await wakeSegments(stack.temporal, world.entity.id);
+    await waitFor('the failure', async () => (await call('GET', `segments/${identifier}`)).state === 'failed');
+    expect(await call('GET', `segments/${identifier}`)).toMatchObject({ failure: expect.stringContaining('is no segment') as string });
+    const other = await call('POST', 'segments', { name: 'Other', app: app.identifier, filters: fromCountry('DE') });
+    expect(await settled(other.identifier)).toMatchObject({ preview: { people_number: 20 } });
+  });
+
+  it('leaves out people who were erased, also those who are members already', async () => {
+    const own = await makeWorld(stack.store);
+    const { id: appId } = await insertSampleApp(stack.store.db, own.entity.id, 'com.example.erased');
+    const people = [personId(200), personId(201), personId(202)];
+    await insertSampleUsers(stack.store.db, own.entity.id, appId, people);
+    const everybody = { operator: 'and', blocks: [] } as const;
+    const { id } = await insertSampleSegment(stack.store.db, own, appId, { name: 'All', filters: { ...everybody, blocks: [] } });
+    await wakeSegments(stack.temporal, own.entity.id);
+    await waitFor('the members', async () => (await listMembers(stack.store.db, own.entity.id, id)).length === 3);
+    await write(stack.store.db, async (tx) => {
+      await insertTombstone(tx, own.entity.id, stack.store.secrets.customerHash(own.entity.id, 'user_id', people[1]!));
+      await wantRefresh(tx, own.entity.id, id);
+    });
+    await wakeSegments(stack.temporal, own.entity.id);
+    await waitFor('two members', async () => (await listMembers(stack.store.db, own.entity.id, id)).length === 2);
+    const kept = await listMembers(stack.store.db, own.entity.id, id);
+    expect(await listErasedPeople(stack.store.db, stack.store.secrets, own.entity.id, kept)).toEqual(new Set());
+    await write(stack.store.db, (tx) => deleteSegment(tx, own.entity.id, id));
+    await deleteMembersOfDeleted(stack.store.db);
+    expect(await listMembers(stack.store.db, own.entity.id, id)).toEqual([]);
+  });
+});
