@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
+import { type Database, openDatabase } from '../store/core/database.ts';
 import type { Line, Size } from './line.ts';
 import { peakMemory } from './peak-memory.ts';
 import { atLeast, type Figure, median } from './report.ts';
@@ -15,8 +15,7 @@ export const transactionalSend: Line = {
   key: 'sends',
   titles: (size) => [titleOf(size), PEAK],
   async *measure(context) {
-    const client = new pg.Client({ connectionString: await context.databaseUrl() });
-    await client.connect();
+    const client = openDatabase({ url: await context.databaseUrl(), max: 1, name: 'bench' });
     const service = await context.service();
     yield* peakMemory(PEAK, service, async function *measured() {
       const runs: Figure[] = [];
@@ -27,19 +26,19 @@ export const transactionalSend: Line = {
   },
 };
 
-async function measureRound(service: RunningService, client: pg.Client, size: Size): Promise<Figure> {
+async function measureRound(service: RunningService, client: Database, size: Size): Promise<Figure> {
   const messages = MESSAGES[size];
   await client.query('TRUNCATE attempts, send_messages, devices, device_users');
   const campaign = await makeCampaign(service, client, messages);
   await client.query('CHECKPOINT');
   const seconds = await send(service, campaign, messages);
-  const { rows } = await client.query<{ sent: string }>(`SELECT count(*) AS sent FROM attempts WHERE code = 'PUSH_SENT'`);
-  if (Number(rows[0]!.sent) !== messages) throw new Error(`the send brought ${rows[0]!.sent} of ${messages} messages`);
+  const { rows } = await client.query<{ sent: number }>(`SELECT count(*) AS sent FROM attempts WHERE code = 'PUSH_SENT'`);
+  if (rows[0]!.sent !== messages) throw new Error(`the send brought ${rows[0]!.sent} of ${messages} messages`);
   return atLeast(titleOf(size), 'messages/s', messages / seconds, messages / await insertBare(client), 0.3);
 }
 
 /** A running campaign of an app of its own, with a device for each user. */
-async function makeCampaign({ url, token }: RunningService, client: pg.Client, users: number): Promise<string> {
+async function makeCampaign({ url, token }: RunningService, client: Database, users: number): Promise<string> {
   const name = `bench${process.hrtime.bigint()}`;
   const { identifier: app } = await call<{ identifier: string }>(url, token, 'POST', '/api/apps', {
     name, package_name: `com.example.${name}`, app_type: 'Android App',
@@ -52,12 +51,12 @@ async function makeCampaign({ url, token }: RunningService, client: pg.Client, u
     `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
      SELECT entity_id, app_id, device_id, current_user_id, now() FROM devices`);
   await client.query('ANALYZE devices, device_users');
-  const campaign = await call<{ identifier: string }>(url, token, 'POST', '/api/campaign', {
+  const { campaign_id: campaign } = await call<{ campaign_id: string }>(url, token, 'POST', '/api/campaign', {
     name: 'Parcel', type: 'transactional', source: 'API', app_id: app, includes_push: true, includes_inapp: false, start_date: 'now',
     params: { push_title: 'Your parcel', push_message: 'Parcel *@parcel@* arrives tomorrow, *@name@*' },
   });
-  await call(url, token, 'PUT', `/api/campaign/${campaign.identifier}/launch`, {});
-  return campaign.identifier;
+  await call(url, token, 'PUT', `/api/campaign/${campaign}/launch`, {});
+  return campaign;
 }
 
 /** Seconds from the request to the end. Its body lies ready in memory; users come as they would by a hash. */
@@ -80,7 +79,7 @@ async function send({ url, token }: RunningService, campaign: string, messages: 
 }
 
 /** Seconds of one INSERT of the same rows, in their order, into a table with the same indexes. */
-async function insertBare(client: pg.Client): Promise<number> {
+async function insertBare(client: Database): Promise<number> {
   await client.query(`
     DROP TABLE IF EXISTS bare_attempts, bare_source;
     CREATE UNLOGGED TABLE bare_source AS SELECT * FROM attempts ORDER BY id;
