@@ -1,5 +1,11 @@
+import type { PushContent } from '../../../domain/campaigns/campaign-params.ts';
 import { insertSend } from '../../../store/sends/sends.ts';
 import type { Tx } from '../../../store/core/database.ts';
+
+const PUSH: PushContent = {
+  title: null, subtitle: null, body: 'Your parcel leaves', deepLink: null, attachmentUrl: null, category: null, sound: 'default',
+  parameters: {},
+};
 
 export type SampleSend = { requestId: string };
 
@@ -17,7 +23,7 @@ export async function insertSampleSend(
   });
   await tx.query(
     `INSERT INTO attempts (entity_id, campaign_id, app_id, send_id, message_ordinal, channel, state, code, settled_at, device_id, user_id,
-       content) VALUES ($1, $2, $3, $4, 0, 'push', 'settled', 'PUSH_SENT', now(), $5, $6, '{"push":{"body":"Your parcel leaves"}}')`,
-    [entityId, campaign!.id, appId, id, deviceId, userId]);
+       content) VALUES ($1, $2, $3, $4, 0, 'push', 'settled', 'PUSH_SENT', now(), $5, $6, $7)`,
+    [entityId, campaign!.id, appId, id, deviceId, userId, JSON.stringify({ push: PUSH })]);
   return { requestId: identifier };
 }
