@@ -176,10 +176,10 @@ async function planChunk(tx: Tx, context: Context, messages: readonly Message[])
     rulesOf: (appId) => rules.get(appId)!,
     isCanceled: send.cancelRequestedAt !== null, now: context.now,
   });
-  const ids = await drawAttemptIds(tx, planned.length);
+  const { ids, now } = await drawAttemptIds(tx, planned.length);
   await pace(tx, context, planned);
   const rows = planned.map((attempt, nth) => toRow(context, attempt, ids[nth]!));
-  await insertAttempts(tx, send.entityId, rows.map(({ row }) => row));
+  await insertAttempts(tx, send.entityId, rows.map(({ row }) => row), now);
   await updateTokensGone(tx, send.entityId, rows.flatMap(({ gone }) => gone ?? []));
   await updateMessagesDone(tx, send, messages.at(-1)!.ordinal + 1);
   return rows.flatMap(({ outgoing }) => outgoing ?? []);

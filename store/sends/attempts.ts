@@ -17,22 +17,22 @@ export type NewAttempt = {
   content: string | null;
 };
 
-/** Ids of new attempts, rising. */
-export async function drawAttemptIds(tx: Queryable, count: number): Promise<number[]> {
-  const { rows } = await tx.query<{ id: number }>(`SELECT nextval('attempt_ids') AS id FROM generate_series(1, $1)`, [count]);
-  return rows.map(({ id }) => id);
+/** Ids of new attempts, rising, and the time of the transaction as Postgres writes it. */
+export async function drawAttemptIds(tx: Tx, count: number): Promise<{ ids: number[]; now: string }> {
+  const { rows: [row] } = await tx.query<{ ids: string; now: string }>(
+    `SELECT coalesce(string_agg(nextval('attempt_ids')::text, ' '), '') AS ids, now()::text AS now FROM generate_series(1, $1)`, [count]);
+  return { ids: row!.ids.split(' ').map(Number), now: row!.now };
 }
 
 const COLUMNS = `entity_id, campaign_id, id, app_id, send_id, message_ordinal, channel, state, code, details, settled_at, due_at,
   expires_at, inapp_until, provider, provider_message_id, device_id, user_id, user_hash, content`;
 
-/** Those that are settled have the time of the transaction: exports of later windows then find them. */
-export async function insertAttempts(tx: Tx, entityId: number, attempts: readonly NewAttempt[]): Promise<void> {
+/** Those that are settled have the time of the transaction, `now`: exports of later windows then find them. */
+export async function insertAttempts(tx: Tx, entityId: number, attempts: readonly NewAttempt[], now: string): Promise<void> {
   if (attempts.length === 0) return;
-  const { rows: [row] } = await tx.query<{ now: string }>('SELECT now()::text AS now');
   const lines = attempts.map((attempt) => copyLine([
     entityId, attempt.campaignId, attempt.id, attempt.appId, attempt.sendId, attempt.messageOrdinal, attempt.channel, attempt.state,
-    attempt.code, attempt.details, attempt.state === 'settled' ? row!.now : null, isoOf(attempt.dueAt), isoOf(attempt.expiresAt),
+    attempt.code, attempt.details, attempt.state === 'settled' ? now : null, isoOf(attempt.dueAt), isoOf(attempt.expiresAt),
     isoOf(attempt.inappUntil), attempt.provider, attempt.providerMessageId ?? null, attempt.deviceId, attempt.userId,
     attempt.userHash === null ? null : `\\x${attempt.userHash.toString('hex')}`, attempt.content,
   ]));

@@ -5,17 +5,26 @@ import type { Queryable } from '../core/database.ts';
 
 export type UserDevice = TargetDevice & { userId: string; appId: number };
 
+type UserDeviceRow = {
+  user_id: string; app_id: number; device_id: string; current_user_id: string | null; verified_user_id: string | null;
+  push_token: string | null; opt_in: boolean | null; opt_out: boolean | null; uninstalled: boolean | null;
+};
+
 /** The devices on which these apps saw these users, by app and device. By device_users_by_user and the primary key of devices. */
 export async function listUserDevices(
   db: Queryable, entityId: number, appIds: readonly number[], userIds: readonly string[],
 ): Promise<UserDevice[]> {
-  return readRows<UserDevice>(await db.query({
+  const { rows } = await db.query<UserDeviceRow>({
     name: 'list-user-devices',
     text: `SELECT u.user_id, u.app_id, d.device_id, d.current_user_id, d.verified_user_id, d.push_token, d.opt_in, d.opt_out, d.uninstalled
            FROM device_users u JOIN devices d ON d.entity_id = $1 AND d.app_id = u.app_id AND d.device_id = u.device_id
            WHERE u.entity_id = $1 AND u.user_id = ANY ($3::text[]) AND u.app_id = ANY ($2::integer[])
            ORDER BY u.user_id, u.app_id, d.device_id`,
     values: [entityId, appIds, userIds],
+  });
+  return rows.map((row) => ({
+    userId: row.user_id, appId: row.app_id, deviceId: row.device_id, currentUserId: row.current_user_id,
+    verifiedUserId: row.verified_user_id, pushToken: row.push_token, optIn: row.opt_in, optOut: row.opt_out, uninstalled: row.uninstalled,
   }));
 }
 

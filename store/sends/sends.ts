@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { JobKey } from '../../domain/jobs/job.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow } from '../core/camel-row.ts';
 import { copyLine } from '../core/copy-text.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
@@ -85,9 +85,10 @@ export type Message = NewMessage & { ordinal: number };
 
 /** The next messages without attempts, by the primary key. */
 export async function listMessages(tx: Queryable, { entityId, id, nextOrdinal }: Send, limit: number): Promise<Message[]> {
-  return readRows<Message>(await tx.query(
+  const { rows } = await tx.query<{ ordinal: number; user_id: string | null; user_hash: Buffer | null; vars: Message['vars'] }>(
     `SELECT ordinal, user_id, user_hash, vars FROM send_messages
-     WHERE entity_id = $1 AND send_id = $2 AND ordinal >= $3 ORDER BY ordinal LIMIT $4`, [entityId, id, nextOrdinal, limit]));
+     WHERE entity_id = $1 AND send_id = $2 AND ordinal >= $3 ORDER BY ordinal LIMIT $4`, [entityId, id, nextOrdinal, limit]);
+  return rows.map(({ ordinal, user_id: userId, user_hash: userHash, vars }) => ({ ordinal, userId, userHash, vars }));
 }
 
 /** These messages have their attempts: what was asked of them is not kept. */
