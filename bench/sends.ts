@@ -10,7 +10,10 @@ const MESSAGES: Record<Size, number> = { quick: 5_000, full: 50_000 };
 const titleOf = (size: Size) => `transactional send, ${MESSAGES[size].toLocaleString('en')} messages to the sandbox`;
 const PEAK = 'transactional send, peak memory of the service';
 
-/** Messages from their one request to the send's end, against one INSERT of the rows that they became into a table with the same indexes. */
+/**
+ * Messages from their one request to the send's end, against one INSERT of the rows that they became into a table with the same
+ * indexes.
+ */
 export const transactionalSend: Line = {
   key: 'sends',
   titles: (size) => [titleOf(size), PEAK],
@@ -71,7 +74,8 @@ async function send({ url, token }: RunningService, campaign: string, messages: 
   const began = performance.now();
   const { requestId } = await call<{ requestId: string }>(url, token, 'POST', '/api/transac', body);
   for (;;) {
-    const { state, ended_at: endedAt } = await call<{ state: string; ended_at: string | null }>(url, token, 'GET', `/api/transac/${requestId}`);
+    const path = `/api/transac/${requestId}`;
+    const { state, ended_at: endedAt } = await call<{ state: string; ended_at: string | null }>(url, token, 'GET', path);
     if (state === 'finished') return (performance.now() - began) / 1000;
     if (endedAt !== null) throw new Error(`the send ended as ${state}`);
     await delay(untilNextLook(began));

@@ -64,7 +64,8 @@ async function deliverBatch(
     boundary('outcomes: noted');
     const signal = AbortSignal.timeout(MAX_SENDING_MS);
     const batchId = `${app}-${batch.deliveredAt.replaceAll(/\D/g, '')}-${batch.deliveredId}`;
-    await channel.send(settings, { batchId, appId: app, outcomes: outcomes.map(toRecord) }, { ...deps.outside, signal, log: () => undefined })
+    const sent = { batchId, appId: app, outcomes: outcomes.map(toRecord) };
+    await channel.send(settings, sent, { ...deps.outside, signal, log: () => undefined })
       .catch((error: unknown) => { throw signal.aborted ? sourceRefusal('source_unavailable', NO_ANSWER) : error; });
     boundary('outcomes: sent');
   }

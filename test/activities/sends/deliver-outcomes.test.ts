@@ -27,8 +27,8 @@ let deps: Dependencies;
 
 beforeAll(() => {
   deps = {
-    db: store.db, secrets: store.secrets, boundary() {}, outside: { allow, fetch: guardedFetch(allow) }, draining: new AbortController().signal,
-    log: { info() {}, warn() {}, error() {} },
+    db: store.db, secrets: store.secrets, boundary() {}, outside: { allow, fetch: guardedFetch(allow) },
+    draining: new AbortController().signal, log: { info() {}, warn() {}, error() {} },
   } as unknown as Dependencies;
 });
 
@@ -133,7 +133,8 @@ describe('what becomes of messages', () => {
       name: 'warehouse', connector: 'slack', settings: { url: 'https://hooks.example.com/services/x' },
     });
     const { identifier: chat } = other.body.result as { identifier: string };
-    for (const [given, message] of [[chat, /takes no outcomes: these do: webhook/], ['con_unknown', /no identifier of a connection/]] as const) {
+    const refused = [[chat, /takes no outcomes: these do: webhook/], ['con_unknown', /no identifier of a connection/]] as const;
+    for (const [given, message] of refused) {
       expect(await receiving.set(given)).toMatchObject({
         status: 400, body: { messages: [{ element: 'outcomes_connection', message: expect.stringMatching(message) as string }] },
       });

@@ -37,7 +37,8 @@ export async function insertSampleApps(tx: Tx, secrets: Secrets, entityId: numbe
     [entityId, id, deviceId, `user-of-${appId}`]);
   const userToken = await signUserToken({ secret }, { sub: `user-of-${appId}`, exp: Math.floor(Date.now() / 1_000) + 3_600 });
   return {
-    deviceId, userToken, appId, parentId, appSorId: rows[0]!.identifier, groupId: group.identifier, keyId: key.identifier, apiKey, tokenKeyId,
+    deviceId, userToken, appId, parentId, appSorId: rows[0]!.identifier, groupId: group.identifier, keyId: key.identifier, apiKey,
+    tokenKeyId,
   };
 }
 

@@ -40,7 +40,8 @@ export const aggregateReportsUnderKill: FlowUnderKill<Run> = {
     const app = await insertSampleApp(db, world.entity.id, 'com.example.counts');
     const campaign = await insertSampleCampaign(db, world.entity.id, app.id);
     const connection = (await insertConnection(db, secrets, world.entity.id, {
-      name: 'outcomes', connector: 'webhook', createdBy: world.user.id, settings: { url, batch_records: 50 }, secretSettings: { secret: SECRET },
+      name: 'outcomes', connector: 'webhook', createdBy: world.user.id, settings: { url, batch_records: 50 },
+      secretSettings: { secret: SECRET },
     }))!;
     await write(db, async (tx) => {
       await tx.query('UPDATE apps SET outcomes_connection = $2 WHERE id = $1', [app.id, connection.identifier]);
@@ -48,8 +49,8 @@ export const aggregateReportsUnderKill: FlowUnderKill<Run> = {
       await tx.query(`UPDATE outcome_deliveries SET delivered_at = now() - interval '1 hour'`);
       await tx.query(
         `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, device_id, user_id, created_at, settled_at, opened_at)
-         SELECT $1, $2, $3, 'push', 'settled', CASE n % 7 WHEN 0 THEN 'OPT_OUT' ELSE 'PUSH_SENT' END, 'device ' || n, 'user ' || n % 100, at, at,
-           CASE n % 5 WHEN 0 THEN at END
+         SELECT $1, $2, $3, 'push', 'settled', CASE n % 7 WHEN 0 THEN 'OPT_OUT' ELSE 'PUSH_SENT' END, 'device ' || n, 'user ' || n % 100, at,
+           at, CASE n % 5 WHEN 0 THEN at END
          FROM (SELECT n, CASE WHEN n <= 200 THEN now() - interval '10 minutes' ELSE now() - (n % 40 + 1) * interval '1 day' END AS at
            FROM generate_series(1, ${ATTEMPTS}) n) made`, [world.entity.id, campaign.id, app.id]);
     });
@@ -75,7 +76,8 @@ export const aggregateReportsUnderKill: FlowUnderKill<Run> = {
       `SELECT (SELECT count(*) FROM attempts WHERE entity_id = $1) AS kept,
          (SELECT jsonb_agg(jsonb_build_array(current_date - day, code, attempts, opened) ORDER BY day, code) FROM campaign_days
           WHERE entity_id = $1) AS days,
-         (SELECT md5(string_agg(concat_ws(' ', person, sent, opened), ',' ORDER BY person)) FROM campaign_people WHERE entity_id = $1) AS people`,
+         (SELECT md5(string_agg(concat_ws(' ', person, sent, opened), ',' ORDER BY person)) FROM campaign_people
+          WHERE entity_id = $1) AS people`,
       [world.entity.id]);
     return { ...rows[0], delivered: [...received.values()] };
   },
