@@ -96,7 +96,7 @@ export type AttemptOutcome = {
 
 /**
  * Writes down what became of attempts. One that was settled as UNKNOWN meanwhile, since its worker was thought lost, gets what is known
- * now. The content of a sensitive campaign's goes once no device needs it.
+ * now, and settles now: who read that it is UNKNOWN reads of it again. The content of a sensitive campaign's goes once no device needs it.
  */
 export async function settleAttempts(tx: Queryable, entityId: number, outcomes: readonly AttemptOutcome[]): Promise<void> {
   if (outcomes.length === 0) return;
@@ -104,7 +104,7 @@ export async function settleAttempts(tx: Queryable, entityId: number, outcomes: 
     `UPDATE attempts a SET
        state = CASE WHEN o.due_at IS NULL THEN 'settled' ELSE 'waiting' END, code = o.code, details = o.details, due_at = o.due_at,
        provider_message_id = o.provider_message_id, changed_at = now(),
-       settled_at = CASE WHEN o.due_at IS NULL THEN coalesce(a.settled_at, now()) END,
+       settled_at = CASE WHEN o.due_at IS NULL THEN now() END,
        content = CASE WHEN o.due_at IS NULL AND c.is_sensitive AND a.inapp_until IS NULL THEN NULL ELSE a.content END
      FROM unnest($2::integer[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[])
        AS o (campaign_id, id, code, details, provider_message_id, due_at)

@@ -71,7 +71,10 @@ describe('messages of transactional campaigns', () => {
     const why = (await call('GET', `campaigns/${campaign.identifier}/why?user=ada`)).result as { sent: number; decisions: object[] };
     expect(why).toMatchObject({ user: 'ada', sent: 1, opened: 0 });
     expect(why.decisions).toContainEqual(expect.objectContaining({
-      requestId, device_id: 'borrowed', code: 'NOT_ON_LAST_LOGIN', reason: 'somebody else is logged in on the device',
+      requestId, device_id: 'borrowed', code: 'NOT_ON_LAST_LOGIN', reason: 'somebody else is logged in on the device', message: null,
+    }));
+    expect(why.decisions).toContainEqual(expect.objectContaining({
+      device_id: 'phone', message: expect.objectContaining({ title: 'News', body: 'Hello there, order 9007199254740993' }) as object,
     }));
   });
 
