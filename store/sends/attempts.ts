@@ -12,7 +12,7 @@ export type AttemptState = 'waiting' | 'sending' | 'settled';
 /** An attempt as it is written first. `content`: what the device gets, as JSON. */
 export type NewAttempt = {
   id: number; campaignId: number; appId: number; sendId: number; messageOrdinal: number; channel: 'push' | 'inapp' | 'both';
-  state: AttemptState; code: AttemptCode; details: string | null; dueAt: Date | null; expiresAt: Date | null; inappUntil: Date | null;
+  state: AttemptState; isPaced: boolean; code: AttemptCode; details: string | null; dueAt: Date | null; expiresAt: Date | null; inappUntil: Date | null;
   provider: string | null; providerMessageId?: string | null; deviceId: string | null; userId: string | null; userHash: Buffer | null;
   content: string | null;
 };
@@ -25,14 +25,15 @@ export async function drawAttemptIds(tx: Tx, count: number): Promise<{ ids: numb
 }
 
 const COLUMNS = `entity_id, campaign_id, id, app_id, send_id, message_ordinal, channel, state, code, details, settled_at, due_at,
-  expires_at, inapp_until, provider, provider_message_id, device_id, user_id, user_hash, content`;
+  is_paced, expires_at, inapp_until, provider, provider_message_id, device_id, user_id, user_hash, content`;
 
 /** Those that are settled have the time of the transaction, `now`: exports of later windows then find them. */
 export async function insertAttempts(tx: Tx, entityId: number, attempts: readonly NewAttempt[], now: string): Promise<void> {
   if (attempts.length === 0) return;
   const lines = attempts.map((attempt) => copyLine([
     entityId, attempt.campaignId, attempt.id, attempt.appId, attempt.sendId, attempt.messageOrdinal, attempt.channel, attempt.state,
-    attempt.code, attempt.details, attempt.state === 'settled' ? now : null, isoOf(attempt.dueAt), isoOf(attempt.expiresAt),
+    attempt.code, attempt.details, attempt.state === 'settled' ? now : null, isoOf(attempt.dueAt), attempt.isPaced,
+    isoOf(attempt.expiresAt),
     isoOf(attempt.inappUntil), attempt.provider, attempt.providerMessageId ?? null, attempt.deviceId, attempt.userId,
     attempt.userHash === null ? null : `\\x${attempt.userHash.toString('hex')}`, attempt.content,
   ]));
@@ -43,14 +44,16 @@ const isoOf = (at: Date | null) => at?.toISOString() ?? null;
 
 /** An attempt that is to be sent now, and its device as it is now; null: the device is gone. */
 export type DueAttempt = {
-  id: number; campaignId: number; appId: number; userId: string; tries: number; expiresAt: Date; content: AttemptContent;
-  device: TargetDevice | null;
+  id: number; campaignId: number; appId: number; userId: string; tries: number; isPaced: boolean; expiresAt: Date;
+  content: AttemptContent; device: TargetDevice | null;
 };
 
 type DueColumns = Omit<DueAttempt, 'device'> & { [Member in keyof TargetDevice]: TargetDevice[Member] | null };
 
-function toDueAttempt({ id, campaignId, appId, userId, tries, expiresAt, content, deviceId, ...device }: DueColumns): DueAttempt {
-  return { id, campaignId, appId, userId, tries, expiresAt, content, device: deviceId === null ? null : { deviceId, ...device } };
+function toDueAttempt(
+  { id, campaignId, appId, userId, tries, isPaced, expiresAt, content, deviceId, ...device }: DueColumns,
+): DueAttempt {
+  return { id, campaignId, appId, userId, tries, isPaced, expiresAt, content, device: deviceId === null ? null : { deviceId, ...device } };
 }
 
 /** Waiting attempts whose time has come, oldest first; they are `sending` from then on. By attempts_open. */
@@ -63,9 +66,21 @@ export async function takeDueAttempts(tx: Queryable, entityId: number, sendId: n
        LEFT JOIN devices d ON d.entity_id = $1 AND d.app_id = a.app_id AND d.device_id = a.device_id)
      UPDATE attempts a SET state = 'sending', tries = tries + 1, due_at = NULL
      FROM due WHERE a.entity_id = $1 AND a.campaign_id = due.campaign_id AND a.id = due.id
-     RETURNING a.id, a.campaign_id, a.app_id, a.user_id, a.tries, a.expires_at, a.content, due.device_id, due.current_user_id,
+     RETURNING a.id, a.campaign_id, a.app_id, a.user_id, a.tries, a.is_paced, a.expires_at, a.content, due.device_id, due.current_user_id,
        due.verified_user_id, due.push_token, due.opt_in, due.opt_out, due.uninstalled`,
     [entityId, sendId, limit]), toDueAttempt);
+}
+
+/** Attempts that were taken go back until their moment at the app's send rate. */
+export async function paceAttempts(
+  tx: Queryable, entityId: number, paced: readonly { id: number; campaignId: number; dueAt: Date }[],
+): Promise<void> {
+  if (paced.length === 0) return;
+  await tx.query(
+    `UPDATE attempts a SET state = 'waiting', is_paced = true, due_at = p.due_at, tries = tries - 1
+     FROM unnest($2::integer[], $3::bigint[], $4::timestamptz[]) AS p (campaign_id, id, due_at)
+     WHERE a.entity_id = $1 AND a.campaign_id = p.campaign_id AND a.id = p.id`,
+    [entityId, paced.map(({ campaignId }) => campaignId), paced.map(({ id }) => id), paced.map(({ dueAt }) => dueAt)]);
 }
 
 /** When the first of the waiting ones is due; null: none waits. */

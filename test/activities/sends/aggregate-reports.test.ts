@@ -72,7 +72,8 @@ describe('the counts of a campaign', () => {
        SELECT $1, 'snd_' || days, 1, 'failed', now() - make_interval(days => days) FROM unnest('{29,31}'::integer[]) days RETURNING id`,
       [world.entity.id]);
     for (const { id } of sends) {
-      await store.db.query('INSERT INTO send_messages (entity_id, send_id, ordinal, user_id) VALUES ($1, $2, 0, $3)', [world.entity.id, id, 'ada']);
+      await store.db.query(
+        'INSERT INTO send_messages (entity_id, send_id, ordinal, user_id) VALUES ($1, $2, 0, $3)', [world.entity.id, id, 'ada']);
     }
     await countAttempts(steps(), world.entity.id);
     await dropAttempts(steps(), world.entity.id, new Date());

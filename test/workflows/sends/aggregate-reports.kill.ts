@@ -49,8 +49,8 @@ export const aggregateReportsUnderKill: FlowUnderKill<Run> = {
       await tx.query(`UPDATE outcome_deliveries SET delivered_at = now() - interval '1 hour'`);
       await tx.query(
         `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, device_id, user_id, created_at, settled_at, opened_at)
-         SELECT $1, $2, $3, 'push', 'settled', CASE n % 7 WHEN 0 THEN 'OPT_OUT' ELSE 'PUSH_SENT' END, 'device ' || n, 'user ' || n % 100, at,
-           at, CASE n % 5 WHEN 0 THEN at END
+         SELECT $1, $2, $3, 'push', 'settled', CASE n % 7 WHEN 0 THEN 'OPT_OUT' ELSE 'PUSH_SENT' END, 'device ' || n, 'user ' || n % 100,
+           at, at, CASE n % 5 WHEN 0 THEN at END
          FROM (SELECT n, CASE WHEN n <= 200 THEN now() - interval '10 minutes' ELSE now() - (n % 40 + 1) * interval '1 day' END AS at
            FROM generate_series(1, ${ATTEMPTS}) n) made`, [world.entity.id, campaign.id, app.id]);
     });
