@@ -54,7 +54,7 @@ const TAKEN = new Set([
   'PUT /api/segments/:identifier body.labels: unknown',
   ...['POST /api/segments', 'PUT /api/segments/:identifier'].flatMap((name) =>
     ['long', 'unknown', 'null'].map((kind) => `${name} body.description: ${kind}`)),
-  'GET /api/campaigns query.search: unknown',
+  ...['', '/list_export', '/list_export.:format'].map((form) => `GET /api/campaigns${form} query.search: unknown`),
   // What a transactional campaign does without.
   ...['POST /api/campaign', 'PUT /api/campaign/:campaign_identifier'].flatMap((name) => [
     `${name} body.name: unknown`,
