@@ -36,6 +36,7 @@ import { exportActionRoutes } from './exports/export-actions.ts';
 import { exportReconciliationRoutes } from './exports/export-reconciliation.ts';
 import { exportRunRoutes } from './exports/export-runs.ts';
 import { feedRoutes } from './feed/feed.ts';
+import { campaignFileRoutes } from './files/campaign-files.ts';
 import { downloadFileRoutes } from './files/download-file.ts';
 import { profileFileRoutes } from './files/profile-files.ts';
 import { trackedFileRoutes } from './files/tracked-files.ts';
@@ -49,6 +50,7 @@ import { gdprRoutes } from './gdpr/gdpr.ts';
 import type { Route } from './http/route.ts';
 import { batchImportRoutes } from './imports/batch-import.ts';
 import { importRoutes } from './imports/imports.ts';
+import { campaignLogRoutes } from './sends/campaign-logs.ts';
 import { deviceMessageRoutes } from './sends/device-messages.ts';
 import { pushCheckRoutes } from './sends/push-check.ts';
 import { pushProviderRoutes } from './sends/push-providers.ts';
@@ -80,8 +82,8 @@ export const routes: readonly Route[] = [
   ...trackingRoutes, ...trackingPrivacyRoutes, ...ingestionRoutes,
   ...trackedListRoutes, ...funnelRoutes, ...funnelStatsRoutes, ...segmentRoutes, ...segmentPeopleRoutes,
   ...eventAnalyticsRoutes, ...crashRoutes, ...campaignRoutes,
-  ...trackedFileRoutes, ...usageFileRoutes, ...profileFileRoutes, ...downloadFileRoutes,
-  ...transactionalRoutes, ...deviceMessageRoutes,
+  ...trackedFileRoutes, ...usageFileRoutes, ...profileFileRoutes, ...campaignFileRoutes, ...downloadFileRoutes,
+  ...campaignLogRoutes, ...transactionalRoutes, ...deviceMessageRoutes,
   ...gdprRoutes, ...gdprDownloadRoutes, ...gdprReceiptRoutes, ...gdprHoldRoutes,
   ...gdprReadmissionRoutes, ...gdprIdentifierRoutes,
   ...userRoutes, ...invitationRoutes, ...passwordResetRoutes, ...accountPageRoutes,

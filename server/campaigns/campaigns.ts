@@ -20,7 +20,7 @@ type Who = Circumstances & { caller: Caller };
 const V3_LIMIT = 20;
 
 const listAll = route(api.listCampaigns, async ({ query, caller: { entityId }, version }, { db }) => {
-  const filter = await readFilter(db, entityId, query);
+  const filter = await readCampaignFilter(db, entityId, query);
   const { order = 'created_at', offset, limit = version === 3 ? V3_LIMIT : null } = query;
   return read(db, async (tx) => {
     const result = await showCampaigns(tx, entityId, await listCampaigns(tx, entityId, filter, { order, limit, offset }));
@@ -118,7 +118,9 @@ async function readSettings(tx: Tx, entityId: number, body: CampaignBody): Promi
 
 const TYPES = { scheduled: ['classic'], contextual: [], transactional: ['transactional'], dynamic: ['dynamic'] } as const;
 
-async function readFilter(db: Queryable, entityId: number, query: api.CampaignListQuery): Promise<CampaignFilter> {
+export async function readCampaignFilter(
+  db: Queryable, entityId: number, query: Omit<api.CampaignListQuery, 'limit' | 'offset'>,
+): Promise<CampaignFilter> {
   const { app_ids: apps, message_types: messages = ['push', 'inapp'] } = query;
   const ids = apps && await listAppIds(db, entityId, apps);
   if (ids && apps.some((app) => !ids.has(app))) refuse(404, 'not_found', 'App not found');

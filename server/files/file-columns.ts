@@ -6,6 +6,7 @@ const TITLES: Record<FileKind, string> = {
   segment_devices: '`devices_export` of a segment', locations: '`locations_export`',
   customer_profiles: '`customer_profiles/export`', performance: '`performance_export`, `download_metrics`', event_counts: '`events_export`',
   event_details: '`event_details_export`', crash_occurrences: '`export_occurrences`',
+  campaigns: '`campaigns/list_export`', campaign_logs: '`apps_campaign_logs`',
 };
 
 const [START, END] = ['<!-- columns: made from the code by `npm run docs` -->', '<!-- end of columns -->'];

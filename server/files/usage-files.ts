@@ -1,11 +1,10 @@
 import * as api from '../../api/files/usage-files.ts';
 import { type DayPeriod, lastDays, lastDaysOfPreviousMonth, readDayPeriod } from '../../domain/analytics/day-period.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
-import { type App, findApp } from '../../store/apps/apps.ts';
-import type { Queryable } from '../../store/core/database.ts';
+import type { App } from '../../store/apps/apps.ts';
 import { findEventDefinition } from '../../store/tracking/event-definitions.ts';
 import { requireCrash } from '../analytics/crashes.ts';
-import { requireApp } from '../apps/find-app.ts';
+import { requireApp, requireAppOf } from '../apps/find-app.ts';
 import type { Route } from '../http/route.ts';
 import { fileRoutes } from './file-routes.ts';
 
@@ -13,15 +12,6 @@ const requirePeriod = (query: { sd?: string | undefined; ed?: string | undefined
   readDayPeriod(query) ?? refuse(404, '400', 'Missing start date');
 
 const asText = ({ from, until }: DayPeriod) => ({ from: from.toISOString(), until: until.toISOString() });
-
-/** The app that a field of the query names. */
-async function requireAppOf(db: Queryable, entityId: number, element: 'app' | 'apps', identifier: string): Promise<App> {
-  const message = 'App not found';
-  return await findApp(db, entityId, identifier)
-    ?? refuse(404, 'not_found', message, {
-      messages: [{ element, severity: 'error', message: 'is no app of your entity: GET /api/apps lists them' }],
-    });
-}
 
 function performanceOf(apps: readonly App[], period: DayPeriod) {
   return {

@@ -160,6 +160,16 @@ export async function listCampaigns(
     [...filterValues(entityId, filter), limit, offset]));
 }
 
+/** As `listCampaigns`, all of them: so many can be held, where whole campaigns can't. */
+export async function listCampaignIds(
+  db: Queryable, entityId: number, filter: CampaignFilter, order: CampaignPage['order'],
+): Promise<number[]> {
+  const { rows } = await db.query<{ id: number }>(
+    `SELECT c.id FROM campaigns c JOIN apps a ON a.entity_id = c.entity_id AND a.id = c.app_id
+     WHERE ${FILTER} ORDER BY ${ORDERS[order]}, ${NEWEST_FIRST}`, filterValues(entityId, filter));
+  return rows.map(({ id }) => id);
+}
+
 export async function countCampaigns(db: Queryable, entityId: number, filter: CampaignFilter): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `SELECT count(*) AS count FROM campaigns c WHERE ${FILTER}`, filterValues(entityId, filter));

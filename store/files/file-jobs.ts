@@ -37,6 +37,36 @@ export async function findOrInsertFileJob(tx: Tx, secrets: Secrets, entityId: nu
     `SELECT id, identifier FROM file_jobs WHERE entity_id = $1 AND asked_hash = $2 AND state IN ('accepted', 'running')`,
     [entityId, asked]);
   if (standing) return { entityId, runId: standing.id, identifier: standing.identifier };
+  return insertFileJob(tx, entityId, asked, job);
+}
+
+/** A file that everybody of the entity who asks for the same shares. */
+export type SharedFile = Pick<NewFileJob, 'kind' | 'format' | 'query'>;
+
+/**
+ * The latest job of a shared file, whatever its state, unless its link has expired. One that an erasure ended is none: it may only look
+ * as if it were about the erased person. By file_jobs_by_request.
+ */
+export async function findSharedFileJob(db: Queryable, secrets: Secrets, entityId: number, file: SharedFile): Promise<FileJob | null> {
+  return readRow<Columns, FileJob>(await db.query(
+    `SELECT * FROM file_jobs WHERE entity_id = $1 AND asked_hash = $2 AND failure_status IS DISTINCT FROM 'erased'
+       AND (ended_at IS NULL OR ended_at > now() - interval '${FILE_DAYS} days')
+     ORDER BY id DESC LIMIT 1`, [entityId, sharedHash(secrets, entityId, file)]), toFileJob);
+}
+
+export async function insertSharedFileJob(
+  tx: Tx, secrets: Secrets, entityId: number, file: SharedFile, createdBy: number,
+): Promise<JobRef> {
+  return insertFileJob(tx, entityId, sharedHash(secrets, entityId, file), { ...file, email: null, createdBy });
+}
+
+function sharedHash(secrets: Secrets, entityId: number, { kind, format, query }: SharedFile): Buffer {
+  return secrets.lookup(JSON.stringify(['shared file', entityId, kind, format, query]));
+}
+
+async function insertFileJob(
+  tx: Tx, entityId: number, asked: Buffer, { kind, format, query, email, createdBy }: NewFileJob,
+): Promise<JobRef> {
   const identifier = newIdentifier('fil');
   const { rows: [inserted] } = await tx.query<{ id: number }>(
     `INSERT INTO file_jobs (entity_id, identifier, kind, format, query, asked_hash, email, created_by)

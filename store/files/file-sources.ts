@@ -1,4 +1,5 @@
 import type { FileSource } from './file-source.ts';
+import { campaignList, campaignLogs } from './file-sources/campaigns.ts';
 import { customerProfiles } from './file-sources/customer-profiles.ts';
 import { trackedFile } from './file-sources/tracked.ts';
 import { crashOccurrences, eventCounts, eventDetails, performance } from './file-sources/usage.ts';
@@ -15,6 +16,8 @@ export const fileSources = {
   event_counts: eventCounts,
   event_details: eventDetails,
   crash_occurrences: crashOccurrences,
+  campaigns: campaignList,
+  campaign_logs: campaignLogs,
 } satisfies Record<string, FileSource<never>>;
 
 export type FileKind = keyof typeof fileSources;

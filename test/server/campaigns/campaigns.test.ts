@@ -1,8 +1,10 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import type * as api from '../../../api/campaigns/campaigns.ts';
 import { RIGHTS } from '../../../domain/accounts/rights.ts';
 import { listHoldings } from '../../../store/accounts/empty-entity.ts';
 import { findCampaignByKey, listCampaignsByKeys } from '../../../store/campaigns/campaigns.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
+import { rowsOfFile } from '../../harness/core/rows-of-file.ts';
 import { makeWorld } from '../../harness/core/world.ts';
 import { useServer } from '../http/use-server.ts';
 import { campaignBody } from './sample-campaigns.ts';
@@ -193,10 +195,12 @@ describe('a campaign', () => {
 describe('the list', () => {
   let list: typeof call;
   let ids: Record<string, string>;
+  let entityId: number;
   const namesOf = (body: Record<string, unknown>) => (body['result'] as { name: string }[]).map(({ name }) => name);
 
   beforeAll(async () => {
     const other = await makeWorld(store);
+    entityId = other.entity.id;
     list = (method, path, body, headers) => server.call(method, `/api/${path}`, { token: other.token, body, headers });
     const apps = [await insertSampleApp(store.db, other.entity.id, 'b.shop'), await insertSampleApp(store.db, other.entity.id, 'a.shop')];
     ids = { b: apps[0]!.identifier, a: apps[1]!.identifier };
@@ -232,6 +236,26 @@ describe('the list', () => {
     expect((await list('GET', 'campaigns', undefined, { accept: 'application/vnd.svc.v3' })).body.limit).toBe(20);
   });
 
+  /** What the file of the list will hold, a record each. */
+  async function exported(query = '', form = ''): Promise<Record<string, unknown>[]> {
+    const { status, body } = await list('GET', `campaigns/list_export${form}?skip_email=true&${query}`);
+    expect([query, status]).toEqual([query, 200]);
+    const [columns, ...rows] = await rowsOfFile(store, entityId, (body.result as { callback: string }).callback);
+    return rows.map((cells) => Object.fromEntries(cells.map((cell, at) => [columns![at], cell])));
+  }
+
+  test('is a file too, which has all that the list has but variants', async () => {
+    const listed = (await list('GET', 'campaigns')).body.result as api.Campaign[];
+    const flat = listed.map(({ params, reach, stats, variants: _, ...campaign }) => ({
+      ...campaign, ...params, push_parameters: JSON.stringify(params.push_parameters), ...stats,
+      reach_count: reach.count, reach_optin: reach.optin, reach_total: reach.total,
+    }));
+    for (const form of ['', '.csv', '.xls', '.xlsx']) expect(await exported('', form)).toEqual(flat);
+    expect((await list('GET', 'campaigns/list_export.pdf')).body).toMatchObject({ messages: [{ element: 'format' }] });
+    expect((await list('GET', 'campaigns/list_export?order=name')).body).toMatchObject({ messages: [{ element: 'order' }] });
+    expect((await list('GET', `campaigns/list_export?app_ids=${app.identifier}`)).body).toMatchObject({ status: 'not_found' });
+  });
+
   test('is filtered, ordered and paged', async () => {
     const queries: [string, string[]][] = [
       [`app_ids=${ids['a']!}`, ['Second']], [`app_ids=${ids['a']!},${ids['b']!}&limit=1&offset=1`, ['Second']],
@@ -247,7 +271,9 @@ describe('the list', () => {
     for (const [query, names] of queries) {
       const { body } = await list('GET', `campaigns?${query}`);
       expect([query, ...namesOf(body)]).toEqual([query, ...names]);
-      if (!query.includes('offset')) expect([query, body.total_count]).toEqual([query, names.length]);
+      if (query.includes('offset')) continue;
+      expect([query, body.total_count]).toEqual([query, names.length]);
+      expect([query, ...(await exported(query)).map(({ name }) => name)]).toEqual([query, ...names]);
     }
     for (const query of ['limit=0', 'limit=10001', 'offset=-1', 'order=name', 'status=running', 'workflow_types=classic']) {
       const [{ element }] = (await list('GET', `campaigns?${query}`)).body.messages as [{ element: string }];

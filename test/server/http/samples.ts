@@ -341,6 +341,11 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/funnels': (own) => ({ query: { apps: own.app.identifier } }),
   'GET /api/funnels/:identifier': (own) => ({ params: { identifier: own.funnel } }),
   'GET /api/campaigns': ({ app }) => ({ query: { app_ids: app.identifier, order: 'status', status: 'draft,ongoing' } }),
+  ...fileCalls('/api/campaigns/list_export', ({ app }) => (
+    { query: { app_ids: app.identifier, order: 'status', status: 'draft,ongoing', skip_email: 'true' } })),
+  'GET /api/apps_campaign_logs': ({ app }) => ({
+    query: { apps: app.identifier, from: new Date(Date.now() - 86_400_000).toISOString(), till: new Date(Date.now() - 1_000).toISOString() },
+  }),
   'POST /api/campaign': ({ app }) => ({ body: campaignBody(app.identifier) }),
   'GET /api/campaign/:campaign_identifier': ({ campaigns }) => ({ params: { campaign_identifier: campaigns.draft } }),
   'PUT /api/campaign/:campaign_identifier': ({ app, campaigns }) => ({
