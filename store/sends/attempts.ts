@@ -12,7 +12,8 @@ export type AttemptState = 'waiting' | 'sending' | 'settled';
 /** An attempt as it is written first. `content`: what the device gets, as JSON. */
 export type NewAttempt = {
   id: number; campaignId: number; appId: number; sendId: number; messageOrdinal: number; channel: 'push' | 'inapp' | 'both';
-  state: AttemptState; isPaced: boolean; code: AttemptCode; details: string | null; dueAt: Date | null; expiresAt: Date | null; inappUntil: Date | null;
+  state: AttemptState; isPaced: boolean; code: AttemptCode; details: string | null; dueAt: Date | null; expiresAt: Date | null;
+  inappUntil: Date | null;
   provider: string | null; providerMessageId?: string | null; deviceId: string | null; userId: string | null; userHash: Buffer | null;
   content: string | null;
 };
