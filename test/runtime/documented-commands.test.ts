@@ -17,7 +17,8 @@ const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 /** A page uses what the ones before it have made; erasing people comes last. */
 const PAGES = [
   'README.md', 'docs/first-import.md', 'docs/imports.md', 'docs/feed.md', 'docs/connectors.md', 'docs/syncs.md', 'docs/apps.md',
-  'docs/tracking.md', 'docs/reading.md', 'docs/funnels.md', 'docs/segments.md', 'docs/campaigns.md', 'docs/files.md',
+  'docs/tracking.md', 'docs/reading.md', 'docs/funnels.md', 'docs/segments.md', 'docs/campaigns.md',
+  'docs/transactional-messages.md', 'docs/files.md',
   'docs/user-tokens.md', 'docs/data-wallet.md', 'docs/push-certificates.md', 'docs/push-providers.md', 'docs/users.md',
   'docs/exports.md', 'docs/gdpr.md',
 ];

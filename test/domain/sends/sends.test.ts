@@ -1,6 +1,8 @@
+import { readFile } from 'node:fs/promises';
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
+import { ATTEMPT_CODES } from '../../../domain/sends/attempt-code.ts';
 import { decideDevice, type TargetDevice } from '../../../domain/sends/device-decision.ts';
 import { endOfQuiet } from '../../../domain/sends/quiet-hours.ts';
 
@@ -53,4 +55,11 @@ describe('quiet hours', () => {
     expect(endOfQuiet(quiet, new Date('2026-11-25T03:00:00Z'))).toEqual(new Date('2026-11-25T06:00:00Z'));
     expect(endOfQuiet(quiet, new Date('2026-11-25T06:00:00Z'))).toEqual(new Date('2026-11-25T06:00:00Z'));
   });
+});
+
+it('the codes of results are those of the page about messages, in its words', async () => {
+  const page = await readFile(new URL('../../../docs/transactional-messages.md', import.meta.url), 'utf8');
+  const [, table = ''] = /\| code \| meaning \|\n\|---\|---\|\n((?:\|.*\n)+)/.exec(page) ?? [];
+  const rows = table.trim().split('\n').map((row) => row.split('|').slice(1, -1).map((cell) => cell.trim()));
+  expect(Object.fromEntries(rows)).toEqual(ATTEMPT_CODES);
 });

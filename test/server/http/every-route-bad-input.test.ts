@@ -68,7 +68,7 @@ const TAKEN = new Set([
   ...['POST /api/apps', 'PUT /api/apps/:app_identifier'].flatMap((name) => [
     ...[
       'store_id', 'sku', 'parent_identifier', 'icon', 'cv_icon', 'primary_category', 'secondary_category', 'fcm_key', 'inbox_days_to_live',
-      'rate_limit', 'quiet_hours', 'send_rate',
+      'rate_limit', 'quiet_hours', 'send_rate', 'outcomes_connection',
     ].map((field) => `${name} body.${field}: null`),
     ...['name', 'package_name', 'store_id', 'sku', 'primary_category', 'secondary_category', 'fcm_key']
       .map((field) => `${name} body.${field}: unknown`),
