@@ -13,7 +13,7 @@ export const reportCampaignLogs = operation({
   path: '/api/apps_campaign_logs',
   right: 'campaign_view',
   summary: 'Report the messages of apps in a period, one CSV file for each app',
-  description: `The result is \`Report being processed\` until all files are built: call again with the same parameters. The links work for `
+  description: 'The result is `Report being processed` until all files are built: call again with the same parameters. The links work for '
     + `${FILE_DAYS} days. Until then the same app and period are the same file.`,
   audits: 'export app',
   query: z.object({

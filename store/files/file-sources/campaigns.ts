@@ -53,7 +53,8 @@ export const campaignLogs: FileSource<CampaignLogsQuery> = {
     for await (const attempts of listCampaignLog(db, entityId, { appId, from: new Date(from), till: new Date(till) })) {
       yield attempts.map(({ settledAt, createdAt, deliveredAt, openedAt, shownAt, clickedAt, ...attempt }): Cell[] => [
         attempt.campaignIdentifier, attempt.campaignName, attempt.variant, attempt.sendIdentifier, attempt.userId, attempt.deviceId,
-        attempt.channel, isoOf(settledAt ?? createdAt), attempt.code, attempt.details, ...[deliveredAt, openedAt, shownAt, clickedAt].map(isoOf),
+        attempt.channel, isoOf(settledAt ?? createdAt), attempt.code, attempt.details,
+        ...[deliveredAt, openedAt, shownAt, clickedAt].map(isoOf),
       ]);
     }
   },

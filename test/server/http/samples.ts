@@ -338,7 +338,9 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   ...fileCalls('/api/campaigns/list_export', ({ app }) => (
     { query: { app_ids: app.identifier, order: 'status', status: 'draft,ongoing', skip_email: 'true' } })),
   'GET /api/apps_campaign_logs': ({ app }) => ({
-    query: { apps: app.identifier, from: new Date(Date.now() - 86_400_000).toISOString(), till: new Date(Date.now() - 1_000).toISOString() },
+    query: {
+      apps: app.identifier, from: new Date(Date.now() - 86_400_000).toISOString(), till: new Date(Date.now() - 1_000).toISOString(),
+    },
   }),
   'POST /api/campaign': ({ app }) => ({ body: campaignBody(app.identifier) }),
   'GET /api/campaign/:campaign_identifier': ({ campaigns }) => ({ params: { campaign_identifier: campaigns.draft } }),

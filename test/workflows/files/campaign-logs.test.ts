@@ -32,8 +32,8 @@ beforeAll(async () => {
     [first!, at(-1), {}],
     [second!, at(0), { code: 'OPT_OUT', details: 'said no, "twice"' }],
     [first!, at(0), {
-      user: PERSON, device: 'phone', send: true, variant: 'B', settled: at(5_000), delivered: at(6_000), opened: at(7_000), shown: at(8_000),
-      clicked: at(9_000),
+      user: PERSON, device: 'phone', send: true, variant: 'B', settled: at(5_000), delivered: at(6_000), opened: at(7_000),
+      shown: at(8_000), clicked: at(9_000),
     }],
     [first!, at(HOUR), { user: 'ben' }],
     [first!, at(HOUR + 1), {}],
@@ -56,8 +56,8 @@ async function insertAttempt(campaignId: number, created: Date, attempt: Attempt
        settled_at, delivered_at, opened_at, shown_at, clicked_at)
      VALUES ($1, $2, $3, CASE WHEN $4 THEN (SELECT id FROM sends WHERE entity_id = $1) END, 'both', 'settled', $5, $6, $7, $8, $9, $10, $11,
        $12, $13, $14, $15)`,
-    [world.entity.id, campaignId, app.id, attempt.send ?? false, attempt.code ?? 'PUSH_SENT', attempt.details, attempt.variant, attempt.user,
-      attempt.device, created, attempt.settled, attempt.delivered, attempt.opened, attempt.shown, attempt.clicked]);
+    [world.entity.id, campaignId, app.id, attempt.send ?? false, attempt.code ?? 'PUSH_SENT', attempt.details, attempt.variant,
+      attempt.user, attempt.device, created, attempt.settled, attempt.delivered, attempt.opened, attempt.shown, attempt.clicked]);
 }
 
 type Answer = {
