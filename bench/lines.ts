@@ -9,6 +9,7 @@ import type { Line } from './line.ts';
 import { profiles } from './profiles.ts';
 import { segment } from './segment.ts';
 import { push } from './push.ts';
+import { transactionalSend } from './sends.ts';
 import { singerCsv } from './singer.ts';
 import { warmStart } from './start.ts';
 import { eventFiles, eventPages } from './read-events.ts';
@@ -32,5 +33,6 @@ export const LINES: readonly Line[] = [
   eventFiles,    // the same events
   segment,
   push,
+  transactionalSend,
   profiles,      // last: it empties the tables of the imports
 ];

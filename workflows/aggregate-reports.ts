@@ -2,10 +2,11 @@ import { proxyActivities } from '@temporalio/workflow';
 import type { AggregateReportsSteps } from '../activities/sends/aggregate-reports.ts';
 import { BULK_STEPS } from './job-steps.ts';
 
-const { countAttempts, dropAttempts } = proxyActivities<AggregateReportsSteps>(BULK_STEPS);
+const { countAttempts, dropAttempts, deliverOutcomes } = proxyActivities<AggregateReportsSteps>(BULK_STEPS);
 
-/** Counts what became of an entity's messages, and lets go of attempts that are no longer kept. */
+/** Counts what became of an entity's messages, lets go of attempts that are no longer kept, and delivers outcomes to the apps' webhooks. */
 export async function aggregateReports(entityId: number): Promise<void> {
   await countAttempts(entityId);
   await dropAttempts(entityId);
+  await deliverOutcomes(entityId);
 }

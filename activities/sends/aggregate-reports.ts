@@ -6,16 +6,20 @@ import {
 import { REPORT_DAYS } from '../../store/sends/reports.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { deliverOutcomes, type Delivering } from './deliver-outcomes.ts';
 
 export type AggregateReportsSteps = ReturnType<typeof aggregateReportsSteps>;
 type Used = Pick<Dependencies, 'db' | 'boundary'>;
 
-export const aggregateReportsSteps = (deps: Used, now = () => new Date()) => ({
+export const aggregateReportsSteps = (deps: Delivering, now = () => new Date()) => ({
   /** Counts the days of campaigns whose attempts changed; a repeat counts them again, and finds the same. */
   countAttempts: (entityId: number): Promise<void> => heartbeating(() => countAttempts(deps, entityId)),
 
   /** Lets go of attempts that are older than reports reach; what each person got stays as a count. */
   dropAttempts: (entityId: number): Promise<void> => heartbeating(() => dropAttempts(deps, entityId, now())),
+
+  /** Sends what became of messages to the connections that apps name. */
+  deliverOutcomes: (entityId: number): Promise<void> => heartbeating(() => deliverOutcomes(deps, entityId)),
 });
 
 const DAY_MS = 86_400_000;

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { compileInapp, compilePush } from '../../domain/campaigns/campaign-params.ts';
+import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
 import { pushMessageOf, settleOutcome } from '../../domain/sends/attempt-outcome.ts';
 import { decideDevice } from '../../domain/sends/device-decision.ts';
@@ -10,8 +11,8 @@ import { type Queryable, type Tx, write } from '../../store/core/database.ts';
 import { LOOK_UP_BY_KEY } from '../../store/core/look-up-by-key.ts';
 import { claimJob, endJob } from '../../store/jobs/jobs.ts';
 import {
-  type AttemptOutcome, cancelWaiting, drawAttemptIds, type DueAttempt, findNextDue, insertAttempts, type NewAttempt, settleAttempts,
-  settleInterrupted, takeDueAttempts,
+  type AttemptOutcome, cancelWaiting, drawAttemptIds, type DueAttempt, findNextDue, insertAttempts, type NewAttempt, paceAttempts,
+  settleAttempts, settleInterrupted, takeDueAttempts,
 } from '../../store/sends/attempts.ts';
 import {
   countMessages, listSendingApps, listUserDevices, lockMessageLimit, type SendingApp, takeSendPace, updateTokensGone,
@@ -59,7 +60,7 @@ async function sendMessages(deps: Sending, claim: JobClaim): Promise<RetryAfter 
       continue;
     }
     if (next.length === 0) continue;
-    const outcomes = await Promise.all(next.map((attempt) => sendOne(attempt)));
+    const outcomes = await Promise.all(next.map((push) => sendOne(deps, push)));
     boundary('send: sent');
     await write(db, (tx) => settle(tx, claim.entityId, outcomes), { settings: LOOK_UP_BY_KEY });
     boundary('send: settled');
@@ -74,8 +75,14 @@ type OutgoingPush = {
 };
 type SentPush = { push: OutgoingPush; outcome: PushOutcome };
 
-async function sendOne(push: OutgoingPush): Promise<SentPush> {
-  return { push, outcome: await push.provider.send(push.target, push.message) };
+async function sendOne({ log }: Sending, push: OutgoingPush): Promise<SentPush> {
+  try {
+    return { push, outcome: await push.provider.send(push.target, push.message) };
+  } catch (error) {
+    // A fault of ours, of which nothing tells whether the push went out: the others of the chunk have their outcomes.
+    log.error({ attempt: push.id, provider: push.provider.name, ...internalErrorOf(error) }, 'a push failed');
+    return { push, outcome: { kind: 'unknown', reason: 'an error of Millrace, which its log tells of under this attempt' } };
+  }
 }
 
 async function settle(tx: Tx, entityId: number, sent: readonly SentPush[]): Promise<void> {
@@ -130,6 +137,7 @@ function compiled(campaign: Campaign): SendingCampaign & { isSensitive: boolean 
 
 /** Attempts that waited are decided again: the person may have opted out, or logged out, meanwhile. */
 async function sendAgain(tx: Tx, { send, campaigns, apps, providers, now }: Context, due: readonly DueAttempt[]): Promise<OutgoingPush[]> {
+  const later = await paceDue(tx, { send, apps, now }, due);
   const outgoing: OutgoingPush[] = [];
   const settled: AttemptOutcome[] = [];
   for (const { id, campaignId, appId, userId, tries, expiresAt, content, device } of due) {
@@ -141,6 +149,7 @@ async function sendAgain(tx: Tx, { send, campaigns, apps, providers, now }: Cont
     if (!decision) end('NO_DEVICE_FOR_USER', 'the device is gone');
     else if (expiresAt <= now) end('EXPIRED', null);
     else if (!decision.push) end(decision.code, decision.details);
+    else if (later.has(id)) continue;
     else {
       outgoing.push(outgoingPush({ id, campaignId, appId, tries, expiresAt }, {
         device, content: content.push!, app: apps.get(appId)!, provider: providers.get(appId)!, now,
@@ -149,6 +158,18 @@ async function sendAgain(tx: Tx, { send, campaigns, apps, providers, now }: Cont
   }
   await settleAttempts(tx, send.entityId, settled);
   return outgoing;
+}
+
+/** Those that waited for something else than their moment at the app's send rate get one. The ids of those that go back to wait for it. */
+async function paceDue(
+  tx: Tx, { send: { entityId }, apps, now }: Pick<Context, 'send' | 'apps' | 'now'>, due: readonly DueAttempt[],
+): Promise<ReadonlySet<number>> {
+  const paced = due.filter(({ appId, isPaced }) => !isPaced && apps.get(appId)!.sendRate !== null)
+    .map((attempt) => ({ ...attempt, dueAt: now }));
+  await takePaces(tx, entityId, apps, paced);
+  const later = paced.filter(({ dueAt }) => dueAt > now);
+  await paceAttempts(tx, entityId, later);
+  return new Set(later.map(({ id }) => id));
 }
 
 type Pushed = Pick<OutgoingPush, 'id' | 'campaignId' | 'appId' | 'tries' | 'expiresAt'>;
@@ -176,10 +197,10 @@ async function planChunk(tx: Tx, context: Context, messages: readonly Message[])
     rulesOf: (appId) => rules.get(appId)!,
     isCanceled: send.cancelRequestedAt !== null, now: context.now,
   });
-  const ids = await drawAttemptIds(tx, planned.length);
+  const { ids, now } = await drawAttemptIds(tx, planned.length);
   await pace(tx, context, planned);
   const rows = planned.map((attempt, nth) => toRow(context, attempt, ids[nth]!));
-  await insertAttempts(tx, send.entityId, rows.map(({ row }) => row));
+  await insertAttempts(tx, send.entityId, rows.map(({ row }) => row), now);
   await updateTokensGone(tx, send.entityId, rows.flatMap(({ gone }) => gone ?? []));
   await updateMessagesDone(tx, send, messages.at(-1)!.ordinal + 1);
   return rows.flatMap(({ outgoing }) => outgoing ?? []);
@@ -201,30 +222,39 @@ async function rulesOfApps(tx: Tx, { send: { entityId }, apps, campaigns }: Cont
   return rules;
 }
 
-/** Puts pushes of an app with a send rate off to their time. */
-async function pace(tx: Tx, { send: { entityId }, apps }: Context, planned: readonly PlannedAttempt[]): Promise<void> {
-  const pushes = Map.groupBy(planned.filter(({ code }) => code === 'PENDING'), ({ campaign }) => campaign.appId);
-  for (const [appId, own] of pushes) {
+/** Gives pushes that could go now, of apps with a send rate, their moments. */
+async function pace(tx: Tx, { send: { entityId }, apps, now }: Context, planned: readonly PlannedAttempt[]): Promise<void> {
+  const pushes = planned.filter(({ code, dueAt }) => code === 'PENDING' && dueAt <= now);
+  for (const attempt of await takePaces(tx, entityId, apps, pushes.map((own) => ({ own, appId: own.campaign.appId, dueAt: now })))) {
+    attempt.own.dueAt = attempt.dueAt;
+    attempt.own.isPaced = true;
+  }
+}
+
+/** Sets `dueAt` of each that is of an app with a send rate. */
+async function takePaces<A extends { appId: number; dueAt: Date }>(
+  tx: Tx, entityId: number, apps: Context['apps'], attempts: readonly A[],
+): Promise<readonly A[]> {
+  for (const [appId, own] of Map.groupBy(attempts, (attempt) => attempt.appId)) {
     const rate = apps.get(appId)!.sendRate;
     if (rate === null) continue;
     const start = await takeSendPace(tx, entityId, appId, own.length, rate);
-    for (const [nth, attempt] of own.entries()) {
-      attempt.dueAt = new Date(Math.max(attempt.dueAt.getTime(), start.getTime() + nth * 1_000 / rate));
-    }
+    for (const [nth, attempt] of own.entries()) attempt.dueAt = new Date(start.getTime() + nth * 1_000 / rate);
   }
+  return attempts;
 }
 
 type Row = { row: NewAttempt; outgoing?: OutgoingPush; gone?: { appId: number; deviceId: string; token: string } };
 
 function toRow({ send, apps, providers, now, campaigns }: Context, attempt: PlannedAttempt, id: number): Row {
-  const { campaign, device, code, details, dueAt, expiresAt, inappUntil, content, ordinal, userId, userHash } = attempt;
+  const { campaign, device, code, details, dueAt, isPaced, expiresAt, inappUntil, content, ordinal, userId, userHash } = attempt;
   const isPush = code === 'PENDING';
   const provider = providers.get(campaign.appId)!;
   const row: NewAttempt = {
     id, campaignId: campaign.id, appId: campaign.appId, sendId: send.id, messageOrdinal: ordinal, code, details, inappUntil, userId,
     userHash,
     channel: campaign.push === null ? 'inapp' : campaign.inapp === null ? 'push' : 'both',
-    state: isPush ? 'sending' : 'settled', dueAt: null, expiresAt: isPush ? expiresAt : null, provider: isPush ? provider.name : null,
+    state: isPush ? 'sending' : 'settled', isPaced, dueAt: null, expiresAt: isPush ? expiresAt : null, provider: isPush ? provider.name : null,
     deviceId: device?.deviceId ?? null, content: content && JSON.stringify(content),
   };
   if (!isPush) return { row };

@@ -3,7 +3,7 @@ import { reportsWorkflowId, type TaskQueue } from '../../domain/jobs/workflow-id
 
 const QUEUE: TaskQueue = 'flows';
 
-/** Has an entity's attempts counted; where that is under way, it goes on. */
+/** Has an entity's attempts counted, and their outcomes delivered; where that is under way, it goes on. */
 export async function startReports(temporal: Client, entityId: number): Promise<void> {
   await temporal.workflow.start('aggregateReports', {
     workflowId: reportsWorkflowId(entityId), taskQueue: QUEUE, args: [entityId],

@@ -102,6 +102,8 @@ const others = {
   quiet_hours: jsonObject(QuietHours.nullable()).optional().describe('Hours in which pushes wait; by default none'),
   send_rate: bodyInteger({ min: 1, max: MAX_SEND_RATE }).nullable().optional()
     .describe('Messages per second at most; by default no limit'),
+  outcomes_connection: identifier.nullable().optional()
+    .describe('Identifier of a webhook connection that gets what becomes of each message from then on; by default none'),
 };
 
 export const NewApp = z.object({
@@ -169,6 +171,7 @@ export const App = z.object({
   quiet_hours: z.object({ start: z.string(), end: z.string(), timezone: orNone.describe('Null: default_tz') }).nullable()
     .describe('Hours in which pushes wait, such as 22:00 to 07:00'),
   send_rate: z.int().nullable().describe('Messages per second at most; null: no limit'),
+  outcomes_connection: orNone.describe('Identifier of the connection that gets what becomes of each message'),
   store_fetched: z.boolean(),
   sor_id: z.string().describe('Identifier of the System of Records for the data that its SDK sends'),
 }).meta({ id: 'App' });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { identifier } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
 /** What a device asks for with its app's key. */
@@ -19,7 +20,7 @@ export const listInappMessages = operation({
   description: 'Those for the user who is logged in on it, until they are shown. Where the app requires verified users, the header '
     + '`X-User-Token` must vouch for that user.',
   query: z.object({
-    deviceId: z.string().optional().describe('What the SDK has as context.device.id, or anonymousId'),
+    deviceId: identifier.optional().describe('What the SDK has as context.device.id, or anonymousId'),
   }),
   result: z.object({ messages: z.array(InappMessage) }),
 });

@@ -123,11 +123,18 @@ export const reportMessages = operation({
 
 const event = instant.nullable();
 
+const SentMessage = z.object({
+  title: z.string().nullable(), subtitle: z.string().nullable(), body: z.string(), deep_linking_url: z.string().nullable(),
+  attachment_url: z.string().nullable(), category: z.string().nullable(), sound: z.string().nullable(),
+  parameters: z.record(z.string(), z.string()),
+}).meta({ id: 'SentMessage' });
+
 export const SendDecision = z.object({
   requestId: z.string().nullable(), date: instant, device_id: z.string().nullable(), channel: z.enum(['push', 'inapp', 'both']),
   code: z.enum(Object.keys(ATTEMPT_CODES) as [AttemptCode]), reason: z.string().describe('What the code means'),
   details: z.string().nullable(), due_at: event.describe('When a waiting message is due'), settled_at: event, delivered_at: event,
   opened_at: event, shown_at: event, clicked_at: event,
+  message: SentMessage.nullable().describe('The push with its values. Null if there is none, and if the campaign is sensitive'),
 }).meta({ id: 'SendDecision' });
 
 export const explainMessages = operation({

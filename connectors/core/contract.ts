@@ -154,6 +154,29 @@ export type AlertChannel<Settings> = {
   send(settings: Settings, alert: Alert, context: ConnectorContext): Promise<void>;
 };
 
+/** What became of a message on a device, as the receiver gets it. */
+export type OutcomeRecord = {
+  /** As the device tells of the message. */
+  millrace_id: string; campaign_id: string;
+  /** Of POST /api/transac. */
+  requestId: string | null;
+  /** Null of an erased person. */
+  user: string | null;
+  device_id: string | null; code: string; details: string | null; channel: 'push' | 'inapp' | 'both';
+  /** ISO 8601. */
+  date: string;
+};
+
+/** A batch may come twice, under the same id. */
+export type OutcomeBatch = { batchId: string; appId: string; outcomes: readonly OutcomeRecord[] };
+
+/** Where outcomes of messages go. Refuses as sources do. */
+export type OutcomeChannel<Settings> = {
+  /** How many outcomes a batch has at most. */
+  batchSize(settings: Settings): number;
+  send(settings: Settings, batch: OutcomeBatch, context: ConnectorContext): Promise<void>;
+};
+
 export type Connector<Settings = never> = {
   /** In the API and in the store: small letters, digits and dashes. */
   name: string;
@@ -163,6 +186,7 @@ export type Connector<Settings = never> = {
   source?: Source<Settings>;
   destination?: Destination<Settings>;
   alerts?: AlertChannel<Settings>;
+  outcomes?: OutcomeChannel<Settings>;
 };
 
 /** A connector of any settings: what is given to its functions has been parsed by its own schema. */

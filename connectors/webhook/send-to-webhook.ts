@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { Refusal } from '../../domain/core/refusal.ts';
-import type { Alert, ConnectorContext } from '../core/contract.ts';
+import type { Alert, ConnectorContext, OutcomeBatch } from '../core/contract.ts';
 import type { GuardedAnswer } from '../core/guarded-fetch.ts';
 import { jsonAnswer } from '../core/json-answer.ts';
 import { postForAnswer } from '../core/post-json.ts';
@@ -33,6 +33,14 @@ export async function sendToWebhook(
 /** `{"alert": …}`, signed as records are. */
 export async function sendAlertToWebhook(target: WebhookTarget, alert: Alert, context: ConnectorContext): Promise<void> {
   const sent = { idempotencyKey: `${alert.run}-${alert.alert}`, body: JSON.stringify({ alert }) };
+  await (await postSigned(target, sent, context)).end();
+}
+
+/** `{"batch_id": …, "app_id": …, "outcomes": […]}`, signed as records are. */
+export async function sendOutcomesToWebhook(
+  target: WebhookTarget, { batchId, appId, outcomes }: OutcomeBatch, context: ConnectorContext,
+): Promise<void> {
+  const sent = { idempotencyKey: batchId, body: JSON.stringify({ batch_id: batchId, app_id: appId, outcomes }) };
   await (await postSigned(target, sent, context)).end();
 }
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
 import { connector, type ConnectorContext, harmless, secret } from '../core/contract.ts';
 import { refineBy } from '../core/refine-by.ts';
-import { sendAlertToWebhook, sendToWebhook, type WebhookTarget } from './send-to-webhook.ts';
+import { sendAlertToWebhook, sendOutcomesToWebhook, sendToWebhook, type WebhookTarget } from './send-to-webhook.ts';
 import { writeWebhook } from './write-webhook.ts';
 
 const check = (settings: WebhookTarget, context: ConnectorContext) => {
@@ -33,4 +33,5 @@ export const webhook = connector({
     write: writeWebhook,
   },
   alerts: { check, send: sendAlertToWebhook },
+  outcomes: { batchSize: ({ batch_records: records }) => records, send: sendOutcomesToWebhook },
 });

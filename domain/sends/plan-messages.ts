@@ -30,6 +30,8 @@ export type PlannedAttempt = {
   code: AttemptCode; details: string | null;
   /** Of a push: when it may go, and when it is too late. */
   dueAt: Date; expiresAt: Date;
+  /** `dueAt` is its own moment at the app's send rate. */
+  isPaced: boolean;
   inappUntil: Date | null; content: AttemptContent | null;
 };
 
@@ -107,7 +109,7 @@ function settled(
   now: Date,
 ): PlannedAttempt {
   return {
-    ordinal, campaign, userId, userHash, device, code, details, dueAt: now, inappUntil: null, content: null,
+    ordinal, campaign, userId, userHash, device, code, details, dueAt: now, isPaced: false, inappUntil: null, content: null,
     expiresAt: new Date(now.getTime() + campaign.expireAfterSeconds * 1_000),
   };
 }

@@ -10,13 +10,14 @@ import { type App, isPackageNameTaken, isParent, lockApp, type WholeApp } from '
 import type { Tx } from '../../store/core/database.ts';
 import type { Caller } from '../http/caller.ts';
 import { validate } from '../http/validate.ts';
+import { requireOutcomesConnection } from '../syncs/connection-record.ts';
 
 /** What an app is unless its makers say otherwise. */
 export const APP_DEFAULTS: Omit<AppSettings, 'name' | 'packageName' | 'appType'> = {
   storeId: null, sku: null, qa: false, parentId: null, domains: [], defaultTz: 'Europe/Paris', localizations: [], icon: null, cvIcon: null,
   primaryCategory: null, secondaryCategory: null, statuses: [], fcmKey: null, crmSyncable: false, inboxDaysToLive: null,
   messageLimit: null, messagePeriod: null, gdprEmails: [], gdprApproval: true, sessionTimeoutSeconds: 120, verifiedUsers: false,
-  quietHours: null, sendRate: null,
+  quietHours: null, sendRate: null, outcomesConnection: null,
 };
 
 /** The settings by the members of the body that say them. */
@@ -27,6 +28,7 @@ const MEMBERS = {
   fcmKey: 'fcm_key', crmSyncable: 'crm_syncable', inboxDaysToLive: 'inbox_days_to_live', messageLimit: 'rate_limit',
   messagePeriod: 'rate_limit', gdprEmails: 'gdpr_emails', gdprApproval: 'gdpr_approval',
   sessionTimeoutSeconds: 'session_timeout', verifiedUsers: 'verified_users', quietHours: 'quiet_hours', sendRate: 'send_rate',
+  outcomesConnection: 'outcomes_connection',
 } as const satisfies Record<keyof AppSettings, keyof api.AppChange>;
 
 /** What the reference has in the body besides `name` and `parent_identifier`; all other members are Millrace's own. */
@@ -74,7 +76,16 @@ export async function readSettings(
     sessionTimeoutSeconds: or(body.session_timeout, stays.sessionTimeoutSeconds),
     verifiedUsers: or(body.verified_users, stays.verifiedUsers), quietHours: or(body.quiet_hours, stays.quietHours),
     sendRate: or(body.send_rate, stays.sendRate),
+    outcomesConnection: await readOutcomesConnection(tx, entityId, body.outcomes_connection, stays.outcomesConnection),
   };
+}
+
+/** One that stays need not be looked at: it can't be deleted meanwhile. */
+async function readOutcomesConnection(
+  tx: Tx, entityId: number, given: string | null | undefined, before: string | null,
+): Promise<string | null> {
+  if (given === undefined || given === null || given === before) return given === undefined ? before : given;
+  return requireOutcomesConnection(tx, entityId, given, 'outcomes_connection');
 }
 
 /** Two levels: a parent has none. It is held, so that it gets none meanwhile. */

@@ -81,6 +81,7 @@ function showSettings(app: WholeApp) {
     quiet_hours: app.quietHours
       && { ...app.quietHours, start: showTimeOfDay(app.quietHours.start), end: showTimeOfDay(app.quietHours.end) },
     send_rate: app.sendRate,
+    outcomes_connection: app.outcomesConnection,
   };
 }
 

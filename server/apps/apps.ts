@@ -3,6 +3,7 @@ import { isUnwanted } from '../../domain/apps/app-statuses.ts';
 import { updateGroupsOfApp } from '../../store/apps/app-groups.ts';
 import { insertApp, listWholeApps, lockApp, updateApp, type WholeApp } from '../../store/apps/apps.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
+import { updateOutcomeDelivery } from '../../store/sends/outcome-deliveries.ts';
 import { audit, auditEach } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { type Route, route } from '../http/route.ts';
@@ -30,6 +31,7 @@ const createApp = route(api.createApp, async ({ body, keepReply, ...who }, { db,
     const groups = await readGroups(tx, entityId, body.app_groups);
     const { id, identifier: made } = await insertApp(tx, secrets, entityId, settings, body.store_fetched);
     if (groups) await updateGroupsOfApp(tx, entityId, id, groups);
+    await updateOutcomeDelivery(tx, entityId, id, settings.outcomesConnection !== null);
     const details = { app_type: settings.appType, store_fetched: body.store_fetched };
     await audit(tx, who, { action: 'create', subjectKind: 'app', subject: made, details });
     return keepReply(tx, await showCreatedApp(tx, figures, who.caller, await requireWholeApp(tx, secrets, entityId, made)));
@@ -49,6 +51,7 @@ const changeApp = route(api.updateApp, async ({ params: { app_identifier }, body
     if (before.storeFetched) refuseChangeOfStoreFetched(changed);
     await updateApp(tx, secrets, entityId, before, after);
     if (groups) await updateGroupsOfApp(tx, entityId, before.id, groups);
+    await updateOutcomeDelivery(tx, entityId, before.id, after.outcomesConnection !== null);
     const details = { changed: changed.join(' ') };
     await audit(tx, who, { action: 'update', subjectKind: 'app', subject: app_identifier, details });
     const changedApp = await requireWholeApp(tx, secrets, entityId, app_identifier);

@@ -3,7 +3,7 @@ import { quote } from '../../domain/core/text-limits.ts';
 
 const MAX_NAMED = 5;
 
-/** Refuses to delete what syncs or exporters use, by their names. */
+/** Refuses to delete what syncs, exporters or apps use, by their names. */
 export function refuseWhileUsed(
   what: 'connection' | 'System of Record', users: readonly string[], { kind = 'syncs', advice = 'Delete them first' } = {},
 ): void {

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import * as api from '../../api/sends/transactional.ts';
+import type { PushContent } from '../../domain/campaigns/campaign-params.ts';
 import { templateText } from '../../domain/campaigns/placeholders.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { ATTEMPT_CODES } from '../../domain/sends/attempt-code.ts';
@@ -124,7 +125,7 @@ const dayOf = (at: Date) => at.toISOString().slice(0, 10);
 const report = route(api.reportMessages, async ({ params, query, ...who }, { db }) => {
   const { entityId } = who.caller;
   return write(db, async (tx) => {
-    const campaign = await findCampaignByKey(tx, entityId, params.campaign_key) ?? refuse(404, '404', 'Unknown campaign key');
+    const campaign = await findCampaignByKey(tx, entityId, params.campaign_key) ?? refuse(404, 'not_found', 'Unknown campaign key');
     const sendId = query.requestId === undefined ? null
       : (await findSend(tx, entityId, query.requestId))?.id ?? refuse(404, 'not_found', 'Request not found');
     const { startDate, endDate } = reportPeriod(query, new Date());
@@ -167,12 +168,17 @@ const why = route(api.explainMessages, async ({ params, query: { user }, ...who 
 });
 
 function showDecision({ sendIdentifier, createdAt, deviceId, channel, code, details, dueAt, settledAt, ...receipts }: Decision) {
-  const { deliveredAt, openedAt, shownAt, clickedAt } = receipts;
+  const { deliveredAt, openedAt, shownAt, clickedAt, push } = receipts;
   return {
     requestId: sendIdentifier, date: createdAt.toISOString(), device_id: deviceId, channel, code, reason: ATTEMPT_CODES[code],
     details, due_at: isoOf(dueAt), settled_at: isoOf(settledAt), delivered_at: isoOf(deliveredAt), opened_at: isoOf(openedAt),
     shown_at: isoOf(shownAt), clicked_at: isoOf(clickedAt),
+    message: push && showMessage(push),
   };
+}
+
+function showMessage({ title, subtitle, body, deepLink, attachmentUrl, category, sound, parameters }: PushContent) {
+  return { title, subtitle, body, deep_linking_url: deepLink, attachment_url: attachmentUrl, category, sound, parameters };
 }
 
 export const transactionalRoutes: Route[] = [

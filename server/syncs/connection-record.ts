@@ -30,6 +30,15 @@ export async function requireAlertConnections(
   }
 }
 
+/** Holds the connection that is to get an app's outcomes until the transaction ends; refuses one that is not there, or takes none. */
+export async function requireOutcomesConnection(tx: Queryable, entityId: number, identifier: string, element: string): Promise<string> {
+  const found = await lockConnection(tx, entityId, identifier)
+    ?? refuseField(element, 'is no identifier of a connection here: GET /api/connections lists them');
+  if (connectorOf(found).outcomes) return identifier;
+  const fitting = connectors.filter(({ outcomes }) => outcomes !== undefined).map(({ name }) => name).join(', ');
+  return refuseField(element, `is of ${found.connector}, which takes no outcomes: these do: ${fitting}`);
+}
+
 /** The caller's connection, found or, with `lockConnection`, held. */
 export async function knownConnection(
   db: Queryable, entityId: number, identifier: string, find = findConnection,

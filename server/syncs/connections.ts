@@ -3,6 +3,7 @@ import { connectorOf } from '../../connectors/catalog.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { listExportersAlerting } from '../../store/exports/data-exporters.ts';
+import { listAppsDelivering } from '../../store/sends/outcome-deliveries.ts';
 import {
   type Connection, countConnections, deleteConnection, insertConnection, listConnections, lockConnection,
   openSecretSettings, renameConnection, type SettingValues, updateConnectionSettings,
@@ -77,6 +78,8 @@ const deleteTheConnection = route(api.deleteConnection, async ({ params: { conne
     refuseWhileUsed('connection', await listSyncsOf(tx, entityId, connection));
     const exporters = await listExportersAlerting(tx, entityId, connection.identifier);
     refuseWhileUsed('connection', exporters, { kind: 'exporters', advice: 'Take it out of their notify_connections first' });
+    const apps = await listAppsDelivering(tx, entityId, connection.identifier);
+    refuseWhileUsed('connection', apps, { kind: 'apps', advice: 'Take it out of their outcomes_connection first' });
     await deleteConnection(tx, entityId, connection.id);
     await audit(tx, who, { action: 'delete', subjectKind: 'connection', subject: connection_id });
   });

@@ -42,6 +42,8 @@ export type AppSettings = {
   quietHours: QuietHours | null;
   /** Messages a second at most. */
   sendRate: number | null;
+  /** The identifier of the connection that gets what becomes of messages. */
+  outcomesConnection: string | null;
 };
 
 /** The columns of the settings. */
@@ -52,6 +54,7 @@ export type SettingsRow = {
   fcm_key: string | null; crm_syncable: boolean; inbox_days_to_live: number | null; message_limit: number | null;
   message_period: number | null; gdpr_emails: string[]; gdpr_approval: boolean;
   session_timeout: number; verified_users: boolean; quiet_hours: QuietHours | null; send_rate: number | null;
+  outcomes_connection: string | null;
 };
 
 export function toSettings(secrets: Secrets, entityId: number, identifier: string, row: SettingsRow): AppSettings {
@@ -65,6 +68,7 @@ export function toSettings(secrets: Secrets, entityId: number, identifier: strin
     messageLimit: row.message_limit, messagePeriod: row.message_period,
     gdprEmails: row.gdpr_emails, gdprApproval: row.gdpr_approval, sessionTimeoutSeconds: row.session_timeout,
     verifiedUsers: row.verified_users, quietHours: row.quiet_hours, sendRate: row.send_rate,
+    outcomesConnection: row.outcomes_connection,
   };
 }
 
@@ -84,6 +88,7 @@ export function toColumns(
     message_limit: settings.messageLimit, message_period: settings.messagePeriod,
     gdpr_emails: settings.gdprEmails, gdpr_approval: settings.gdprApproval, session_timeout: settings.sessionTimeoutSeconds,
     verified_users: settings.verifiedUsers, quiet_hours: settings.quietHours, send_rate: settings.sendRate,
+    outcomes_connection: settings.outcomesConnection,
   };
 }
 

@@ -109,6 +109,7 @@ create table attempts (
   send_id integer,
   message_ordinal integer,
   tries smallint not null default 0,
+  is_paced boolean not null default false,     -- due_at is its own moment at the app's send rate
   channel text not null check (channel in ('push', 'inapp', 'both')),
   state text not null check (state in ('waiting', 'sending', 'settled')),
   code text not null,                          -- of a waiting or sending one PENDING

@@ -12,27 +12,28 @@ export type AttemptState = 'waiting' | 'sending' | 'settled';
 /** An attempt as it is written first. `content`: what the device gets, as JSON. */
 export type NewAttempt = {
   id: number; campaignId: number; appId: number; sendId: number; messageOrdinal: number; channel: 'push' | 'inapp' | 'both';
-  state: AttemptState; code: AttemptCode; details: string | null; dueAt: Date | null; expiresAt: Date | null; inappUntil: Date | null;
+  state: AttemptState; isPaced: boolean; code: AttemptCode; details: string | null; dueAt: Date | null; expiresAt: Date | null; inappUntil: Date | null;
   provider: string | null; providerMessageId?: string | null; deviceId: string | null; userId: string | null; userHash: Buffer | null;
   content: string | null;
 };
 
-/** Ids of new attempts, rising. */
-export async function drawAttemptIds(tx: Queryable, count: number): Promise<number[]> {
-  const { rows } = await tx.query<{ id: number }>(`SELECT nextval('attempt_ids') AS id FROM generate_series(1, $1)`, [count]);
-  return rows.map(({ id }) => id);
+/** Ids of new attempts, rising, and the time of the transaction as Postgres writes it. */
+export async function drawAttemptIds(tx: Tx, count: number): Promise<{ ids: number[]; now: string }> {
+  const { rows: [row] } = await tx.query<{ ids: string; now: string }>(
+    `SELECT coalesce(string_agg(nextval('attempt_ids')::text, ' '), '') AS ids, now()::text AS now FROM generate_series(1, $1)`, [count]);
+  return { ids: row!.ids.split(' ').map(Number), now: row!.now };
 }
 
 const COLUMNS = `entity_id, campaign_id, id, app_id, send_id, message_ordinal, channel, state, code, details, settled_at, due_at,
-  expires_at, inapp_until, provider, provider_message_id, device_id, user_id, user_hash, content`;
+  is_paced, expires_at, inapp_until, provider, provider_message_id, device_id, user_id, user_hash, content`;
 
-/** Those that are settled have the time of the transaction: exports of later windows then find them. */
-export async function insertAttempts(tx: Tx, entityId: number, attempts: readonly NewAttempt[]): Promise<void> {
+/** Those that are settled have the time of the transaction, `now`: exports of later windows then find them. */
+export async function insertAttempts(tx: Tx, entityId: number, attempts: readonly NewAttempt[], now: string): Promise<void> {
   if (attempts.length === 0) return;
-  const { rows: [row] } = await tx.query<{ now: string }>('SELECT now()::text AS now');
   const lines = attempts.map((attempt) => copyLine([
     entityId, attempt.campaignId, attempt.id, attempt.appId, attempt.sendId, attempt.messageOrdinal, attempt.channel, attempt.state,
-    attempt.code, attempt.details, attempt.state === 'settled' ? row!.now : null, isoOf(attempt.dueAt), isoOf(attempt.expiresAt),
+    attempt.code, attempt.details, attempt.state === 'settled' ? now : null, isoOf(attempt.dueAt), attempt.isPaced,
+    isoOf(attempt.expiresAt),
     isoOf(attempt.inappUntil), attempt.provider, attempt.providerMessageId ?? null, attempt.deviceId, attempt.userId,
     attempt.userHash === null ? null : `\\x${attempt.userHash.toString('hex')}`, attempt.content,
   ]));
@@ -43,14 +44,16 @@ const isoOf = (at: Date | null) => at?.toISOString() ?? null;
 
 /** An attempt that is to be sent now, and its device as it is now; null: the device is gone. */
 export type DueAttempt = {
-  id: number; campaignId: number; appId: number; userId: string; tries: number; expiresAt: Date; content: AttemptContent;
-  device: TargetDevice | null;
+  id: number; campaignId: number; appId: number; userId: string; tries: number; isPaced: boolean; expiresAt: Date;
+  content: AttemptContent; device: TargetDevice | null;
 };
 
 type DueColumns = Omit<DueAttempt, 'device'> & { [Member in keyof TargetDevice]: TargetDevice[Member] | null };
 
-function toDueAttempt({ id, campaignId, appId, userId, tries, expiresAt, content, deviceId, ...device }: DueColumns): DueAttempt {
-  return { id, campaignId, appId, userId, tries, expiresAt, content, device: deviceId === null ? null : { deviceId, ...device } };
+function toDueAttempt(
+  { id, campaignId, appId, userId, tries, isPaced, expiresAt, content, deviceId, ...device }: DueColumns,
+): DueAttempt {
+  return { id, campaignId, appId, userId, tries, isPaced, expiresAt, content, device: deviceId === null ? null : { deviceId, ...device } };
 }
 
 /** Waiting attempts whose time has come, oldest first; they are `sending` from then on. By attempts_open. */
@@ -63,9 +66,21 @@ export async function takeDueAttempts(tx: Queryable, entityId: number, sendId: n
        LEFT JOIN devices d ON d.entity_id = $1 AND d.app_id = a.app_id AND d.device_id = a.device_id)
      UPDATE attempts a SET state = 'sending', tries = tries + 1, due_at = NULL
      FROM due WHERE a.entity_id = $1 AND a.campaign_id = due.campaign_id AND a.id = due.id
-     RETURNING a.id, a.campaign_id, a.app_id, a.user_id, a.tries, a.expires_at, a.content, due.device_id, due.current_user_id,
+     RETURNING a.id, a.campaign_id, a.app_id, a.user_id, a.tries, a.is_paced, a.expires_at, a.content, due.device_id, due.current_user_id,
        due.verified_user_id, due.push_token, due.opt_in, due.opt_out, due.uninstalled`,
     [entityId, sendId, limit]), toDueAttempt);
+}
+
+/** Attempts that were taken go back until their moment at the app's send rate. */
+export async function paceAttempts(
+  tx: Queryable, entityId: number, paced: readonly { id: number; campaignId: number; dueAt: Date }[],
+): Promise<void> {
+  if (paced.length === 0) return;
+  await tx.query(
+    `UPDATE attempts a SET state = 'waiting', is_paced = true, due_at = p.due_at, tries = tries - 1
+     FROM unnest($2::integer[], $3::bigint[], $4::timestamptz[]) AS p (campaign_id, id, due_at)
+     WHERE a.entity_id = $1 AND a.campaign_id = p.campaign_id AND a.id = p.id`,
+    [entityId, paced.map(({ campaignId }) => campaignId), paced.map(({ id }) => id), paced.map(({ dueAt }) => dueAt)]);
 }
 
 /** When the first of the waiting ones is due; null: none waits. */
@@ -82,7 +97,7 @@ export type AttemptOutcome = {
 
 /**
  * Writes down what became of attempts. One that was settled as UNKNOWN meanwhile, since its worker was thought lost, gets what is known
- * now. The content of a sensitive campaign's goes once no device needs it.
+ * now, and settles now: who read that it is UNKNOWN reads of it again. The content of a sensitive campaign's goes once no device needs it.
  */
 export async function settleAttempts(tx: Queryable, entityId: number, outcomes: readonly AttemptOutcome[]): Promise<void> {
   if (outcomes.length === 0) return;
@@ -90,7 +105,7 @@ export async function settleAttempts(tx: Queryable, entityId: number, outcomes: 
     `UPDATE attempts a SET
        state = CASE WHEN o.due_at IS NULL THEN 'settled' ELSE 'waiting' END, code = o.code, details = o.details, due_at = o.due_at,
        provider_message_id = o.provider_message_id, changed_at = now(),
-       settled_at = CASE WHEN o.due_at IS NULL THEN coalesce(a.settled_at, now()) END,
+       settled_at = CASE WHEN o.due_at IS NULL THEN now() END,
        content = CASE WHEN o.due_at IS NULL AND c.is_sensitive AND a.inapp_until IS NULL THEN NULL ELSE a.content END
      FROM unnest($2::integer[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[])
        AS o (campaign_id, id, code, details, provider_message_id, due_at)

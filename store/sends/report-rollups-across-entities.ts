@@ -4,7 +4,8 @@ import { REPORT_DAYS } from './reports.ts';
 const SETTLED_AFTER = `interval '30 seconds'`;
 
 /**
- * Entities with attempts that changed since they were counted last, or that are no longer kept; each again after half a minute at the
+ * Entities with attempts that changed since they were counted last, that are no longer kept, or whose outcomes a receiver waits for; each
+ * again after half a minute at the
  * earliest, when all transactions that began before the count have ended.
  */
 export async function listEntitiesToCount(db: Queryable): Promise<number[]> {
@@ -15,7 +16,12 @@ export async function listEntitiesToCount(db: Queryable): Promise<number[]> {
            WHERE a.entity_id = e.id AND a.changed_at >= coalesce(r.counted_until - ${SETTLED_AFTER}, '-infinity'))
          OR (r.kept_since < date_trunc('day', now() - interval '${REPORT_DAYS} days', 'UTC')
            AND EXISTS (SELECT FROM attempts a WHERE a.entity_id = e.id
-             AND a.created_at < date_trunc('day', now() - interval '${REPORT_DAYS} days', 'UTC'))))
+             AND a.created_at < date_trunc('day', now() - interval '${REPORT_DAYS} days', 'UTC')))
+         OR EXISTS (SELECT FROM outcome_deliveries o
+           WHERE o.entity_id = e.id AND coalesce(o.waits_until, '-infinity') <= now()
+             AND (o.sending_id IS NOT NULL OR EXISTS (SELECT FROM attempts a WHERE a.entity_id = e.id AND a.app_id = o.app_id
+               AND a.settled_at >= o.delivered_at AND (a.settled_at, a.id) > (o.delivered_at, o.delivered_id)
+               AND a.settled_at < now() - ${SETTLED_AFTER}))))
      ORDER BY e.id`);
   return rows.map(({ entity_id: id }) => id);
 }

@@ -119,8 +119,9 @@ export async function deleteOldAttempts(tx: Tx, entityId: number): Promise<numbe
   return row!.gone;
 }
 
-/** Requests to send that ended so long ago, with the sender's own keys for them. */
+/** Requests to send that ended so long ago, with the sender's own keys for them, and messages that were never planned. */
 export async function deleteOldSends(db: Queryable, entityId: number): Promise<void> {
   await db.query(
-    `DELETE FROM sends WHERE entity_id = $1 AND ended_at < now() - interval '${REPORT_DAYS} days'`, [entityId]);
+    `WITH gone AS (DELETE FROM sends WHERE entity_id = $1 AND ended_at < now() - interval '${REPORT_DAYS} days' RETURNING id)
+     DELETE FROM send_messages m USING gone WHERE m.entity_id = $1 AND m.send_id = gone.id`, [entityId]);
 }

@@ -1,3 +1,4 @@
+import type { PushContent } from '../../domain/campaigns/campaign-params.ts';
 import type { AttemptCode } from '../../domain/sends/attempt-code.ts';
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
@@ -37,6 +38,8 @@ export async function countCodes(
 export type Decision = ReportRow & {
   sendIdentifier: string | null; channel: 'push' | 'inapp' | 'both'; dueAt: Date | null; deliveredAt: Date | null; openedAt: Date | null;
   shownAt: Date | null; clickedAt: Date | null;
+  /** Null where there is none, or it is not kept. */
+  push: PushContent | null;
 };
 
 /** What was decided about a user's messages of a campaign, newest first. By attempts_by_user. */
@@ -45,8 +48,10 @@ export async function listDecisions(
 ): Promise<Decision[]> {
   return readRows<Decision>(await db.query(
     `SELECT a.user_id, a.device_id, a.created_at, a.settled_at, a.code, a.details, a.channel, a.due_at, a.delivered_at, a.opened_at,
-       a.shown_at, a.clicked_at, s.identifier AS send_identifier
-     FROM attempts a LEFT JOIN sends s ON s.entity_id = a.entity_id AND s.id = a.send_id
+       a.shown_at, a.clicked_at, s.identifier AS send_identifier,
+       CASE WHEN NOT c.is_sensitive THEN a.content -> 'push' END AS push
+     FROM attempts a JOIN campaigns c ON c.entity_id = a.entity_id AND c.id = a.campaign_id
+     LEFT JOIN sends s ON s.entity_id = a.entity_id AND s.id = a.send_id
      WHERE a.entity_id = $1 AND a.user_id = $2 AND a.campaign_id = $3 ORDER BY a.id DESC LIMIT $4`, [entityId, userId, campaignId, limit]));
 }
 

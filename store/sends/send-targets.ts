@@ -5,17 +5,33 @@ import type { Queryable } from '../core/database.ts';
 
 export type UserDevice = TargetDevice & { userId: string; appId: number };
 
+type UserDeviceRow = {
+  user_id: string; app_id: number; device_id: string; current_user_id: string | null; verified_user_id: string | null;
+  push_token: string | null; opt_in: boolean | null; opt_out: boolean | null; uninstalled: boolean | null;
+};
+
+/** So many devices of a user in an app get a message, those seen last: an app's key is enough to make devices up. */
+const MAX_DEVICES = 100;
+
 /** The devices on which these apps saw these users, by app and device. By device_users_by_user and the primary key of devices. */
 export async function listUserDevices(
   db: Queryable, entityId: number, appIds: readonly number[], userIds: readonly string[],
 ): Promise<UserDevice[]> {
-  return readRows<UserDevice>(await db.query({
+  const { rows } = await db.query<UserDeviceRow>({
     name: 'list-user-devices',
     text: `SELECT u.user_id, u.app_id, d.device_id, d.current_user_id, d.verified_user_id, d.push_token, d.opt_in, d.opt_out, d.uninstalled
-           FROM device_users u JOIN devices d ON d.entity_id = $1 AND d.app_id = u.app_id AND d.device_id = u.device_id
-           WHERE u.entity_id = $1 AND u.user_id = ANY ($3::text[]) AND u.app_id = ANY ($2::integer[])
+           FROM (SELECT DISTINCT user_id COLLATE "C" AS user_id FROM unnest($3::text[]) AS g (user_id)) given
+           CROSS JOIN unnest($2::integer[]) AS a (app_id)
+           CROSS JOIN LATERAL (
+             SELECT user_id, app_id, device_id FROM device_users
+             WHERE entity_id = $1 AND user_id = given.user_id AND app_id = a.app_id ORDER BY last_seen_at DESC LIMIT ${MAX_DEVICES}) u
+           JOIN devices d ON d.entity_id = $1 AND d.app_id = u.app_id AND d.device_id = u.device_id
            ORDER BY u.user_id, u.app_id, d.device_id`,
     values: [entityId, appIds, userIds],
+  });
+  return rows.map((row) => ({
+    userId: row.user_id, appId: row.app_id, deviceId: row.device_id, currentUserId: row.current_user_id,
+    verifiedUserId: row.verified_user_id, pushToken: row.push_token, optIn: row.opt_in, optOut: row.opt_out, uninstalled: row.uninstalled,
   }));
 }
 
@@ -62,13 +78,13 @@ export async function takeSendPace(tx: Queryable, entityId: number, appId: numbe
   return row!.starts_at;
 }
 
-/** A token that its provider no longer knows: the device takes no pushes, unless it has sent another token meanwhile. */
+/** A token that its provider no longer knows goes, unless the device has sent another meanwhile: without one it takes no pushes. */
 export async function updateTokensGone(
   tx: Queryable, entityId: number, gone: readonly { appId: number; deviceId: string; token: string }[],
 ): Promise<void> {
   if (gone.length === 0) return;
   await tx.query(
-    `UPDATE devices d SET push_token = NULL, opt_in = false, received_at = now()
+    `UPDATE devices d SET push_token = NULL, received_at = now()
      FROM (SELECT * FROM unnest($2::integer[], $3::text[], $4::text[]) AS g (app_id, device_id, token)
        ORDER BY app_id, device_id COLLATE "C") g
      WHERE d.entity_id = $1 AND d.app_id = g.app_id AND d.device_id = g.device_id AND d.push_token = g.token`,

@@ -1,5 +1,8 @@
+import { pipeline } from 'node:stream/promises';
+import { from as copyFrom } from 'pg-copy-streams';
 import type { JobKey } from '../../domain/jobs/job.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow } from '../core/camel-row.ts';
+import { copyLine } from '../core/copy-text.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import { lockJob } from '../jobs/jobs.ts';
@@ -37,13 +40,21 @@ export async function insertSend(tx: Tx, entityId: number, send: NewSend): Promi
     `INSERT INTO send_campaigns (entity_id, send_id, ordinal, campaign_id)
      SELECT $1, $2, ordinal - 1, campaign_id FROM unnest($3::integer[]) WITH ORDINALITY AS given (campaign_id, ordinal)`,
     [entityId, id, campaignIds]);
-  await tx.query(
-    `INSERT INTO send_messages (entity_id, send_id, ordinal, user_id, user_hash, vars)
-     SELECT $1, $2, ordinal - 1, user_id, decode(user_hash, 'hex'), vars::json
-     FROM unnest($3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS given (user_id, user_hash, vars, ordinal)`,
-    [entityId, id, messages.map(({ userId }) => userId), messages.map(({ userHash }) => userHash?.toString('hex') ?? null),
-      messages.map(({ vars }) => (vars === null ? null : JSON.stringify(vars)))]);
+  await pipeline(messageLines(entityId, id, messages),
+    tx.query(copyFrom('COPY send_messages (entity_id, send_id, ordinal, user_id, user_hash, vars) FROM STDIN')));
   return { id, identifier };
+}
+
+const MESSAGES_OF_A_PIECE = 1_000;
+
+/** In pieces, so that the text of all of them is never in memory. */
+function* messageLines(entityId: number, sendId: number, messages: readonly NewMessage[]): Generator<string> {
+  for (let from = 0; from < messages.length; from += MESSAGES_OF_A_PIECE) {
+    yield messages.slice(from, from + MESSAGES_OF_A_PIECE).map(({ userId, userHash, vars }, index) => copyLine([
+      entityId, sendId, from + index, userId, userHash === null ? null : `\\x${userHash.toString('hex')}`,
+      vars === null ? null : JSON.stringify(vars),
+    ])).join('');
+  }
 }
 
 /** The request that was made under this key before, and what it asked for. */
@@ -74,9 +85,10 @@ export type Message = NewMessage & { ordinal: number };
 
 /** The next messages without attempts, by the primary key. */
 export async function listMessages(tx: Queryable, { entityId, id, nextOrdinal }: Send, limit: number): Promise<Message[]> {
-  return readRows<Message>(await tx.query(
+  const { rows } = await tx.query<{ ordinal: number; user_id: string | null; user_hash: Buffer | null; vars: Message['vars'] }>(
     `SELECT ordinal, user_id, user_hash, vars FROM send_messages
-     WHERE entity_id = $1 AND send_id = $2 AND ordinal >= $3 ORDER BY ordinal LIMIT $4`, [entityId, id, nextOrdinal, limit]));
+     WHERE entity_id = $1 AND send_id = $2 AND ordinal >= $3 ORDER BY ordinal LIMIT $4`, [entityId, id, nextOrdinal, limit]);
+  return rows.map(({ ordinal, user_id: userId, user_hash: userHash, vars }) => ({ ordinal, userId, userHash, vars }));
 }
 
 /** These messages have their attempts: what was asked of them is not kept. */

@@ -122,7 +122,7 @@ describe('what this run has left behind', () => {
       searched.set(kind, (searched.get(kind) ?? 0) + 1);
     }
     // Each flow joins here: a run without its histories would prove nothing.
-    const flows = ['import', 'feed', 'segments', 'sync', 'export', 'gdpr', 'sweep'];
+    const flows = ['import', 'feed', 'segments', 'sync', 'export', 'gdpr', 'transac', 'reports', 'sweep'];
     for (const kind of [...flows, 'history_node', 'executions', 'activity_info_maps']) {
       expect(searched.get(kind), `what is kept of ${kind}; run all tests`).toBeGreaterThan(0);
     }

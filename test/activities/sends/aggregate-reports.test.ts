@@ -65,6 +65,22 @@ describe('the counts of a campaign', () => {
     }), { numRuns: 25 });
   });
 
+  it('leave nothing of a request that ended long ago', async () => {
+    const world = await makeWorld(store);
+    const { rows: sends } = await store.db.query<{ id: number }>(
+      `INSERT INTO sends (entity_id, identifier, message_count, state, ended_at)
+       SELECT $1, 'snd_' || days, 1, 'failed', now() - make_interval(days => days) FROM unnest('{29,31}'::integer[]) days RETURNING id`,
+      [world.entity.id]);
+    for (const { id } of sends) {
+      await store.db.query(
+        'INSERT INTO send_messages (entity_id, send_id, ordinal, user_id) VALUES ($1, $2, 0, $3)', [world.entity.id, id, 'ada']);
+    }
+    await countAttempts(steps(), world.entity.id);
+    await dropAttempts(steps(), world.entity.id, new Date());
+    const { rows } = await store.db.query('SELECT send_id AS id FROM send_messages WHERE entity_id = $1', [world.entity.id]);
+    expect(rows).toEqual([{ id: sends[0]!.id }]);
+  });
+
   it('set when a device got its first and last message', async () => {
     const world = await makeWorld(store);
     const app = await insertSampleApp(store.db, world.entity.id, 'com.example.received');

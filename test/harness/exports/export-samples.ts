@@ -31,7 +31,7 @@ export async function ingestSamples({ store }: Stack, world: ExportWorld): Promi
   const campaign = await insertSampleCampaign(store.db, world.entity.id, world.app.id);
   await store.db.query(
     `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, settled_at, device_id, user_id)
-     VALUES ($1, $2, $3, 'push', 'settled', 'PUSH_SENT', $4, $5, $5)`, [world.entity.id, campaign.id, world.app.id, RECEIVED, personId(1)]);
+     VALUES ($1, $2, $3, 'push', 'settled', 'OPT_OUT', $4, $5, $5)`, [world.entity.id, campaign.id, world.app.id, RECEIVED, personId(1)]);
   for (const table of ['events', 'sessions', 'locations', 'devices', 'attribute_change_log']) {
     await store.db.query(`UPDATE ${table} SET received_at = $2 WHERE entity_id = $1`, [world.entity.id, RECEIVED]);
   }

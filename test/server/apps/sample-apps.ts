@@ -5,13 +5,14 @@ import { insertAppTokenKey } from '../../../store/apps/app-token-keys.ts';
 import { insertApp } from '../../../store/apps/apps.ts';
 import type { Tx } from '../../../store/core/database.ts';
 import type { Secrets } from '../../../store/core/secrets.ts';
+import { signUserToken } from '../../harness/apps/user-tokens.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
 
 /** An app with all that stands beside it. */
 export type SampleApps = {
   appId: string; parentId: string; appSorId: string; groupId: string; keyId: string; apiKey: string; tokenKeyId: string;
-  /** On which somebody was seen. */
-  deviceId: string;
+  /** On which somebody was seen, and what vouches for them. */
+  deviceId: string; userToken: string;
 };
 
 export async function insertSampleApps(tx: Tx, secrets: Secrets, entityId: number): Promise<SampleApps> {
@@ -34,7 +35,11 @@ export async function insertSampleApps(tx: Tx, secrets: Secrets, entityId: numbe
   await tx.query(
     `INSERT INTO devices (entity_id, app_id, device_id, last_user_id, first_seen_at, last_seen_at) VALUES ($1, $2, $3, $4, now(), now())`,
     [entityId, id, deviceId, `user-of-${appId}`]);
-  return { deviceId, appId, parentId, appSorId: rows[0]!.identifier, groupId: group.identifier, keyId: key.identifier, apiKey, tokenKeyId };
+  const userToken = await signUserToken({ secret }, { sub: `user-of-${appId}`, exp: Math.floor(Date.now() / 1_000) + 3_600 });
+  return {
+    deviceId, userToken, appId, parentId, appSorId: rows[0]!.identifier, groupId: group.identifier, keyId: key.identifier, apiKey,
+    tokenKeyId,
+  };
 }
 
 /** All that an app takes. */

@@ -26,9 +26,9 @@ const OPEN = {
   'POST /api/attribute_values/batch_import': 'sor_key', 'POST /api/attribute_values': 'sor_key',
   'GET /api/attribute_values/template': 'sor_key',
   ...Object.fromEntries([
-    'batch', 'b', 'import', 'track', 't', 'identify', 'i', 'page', 'p', 'screen', 's', 'group', 'g', 'alias', 'a', 'privacy',
+    'batch', 'b', 'import', 'track', 't', 'identify', 'i', 'page', 'p', 'screen', 's', 'group', 'g', 'alias', 'a', 'privacy', 'verify',
   ].map((name) => [`POST /v1/${name}`, 'app_key'])),
-  'GET /v1/projects/:write_key/settings': 'app_key',
+  'GET /v1/projects/:write_key/settings': 'app_key', 'GET /v1/inapp': 'app_key',
 };
 
 let store: TestStore;
@@ -87,7 +87,7 @@ function marksOf(sample: Sample): string[] {
     entity.identifier, entity.qaApiKey, sor.identifier, apiKey, importId, requestId, person, user.email, colleague.uid, serviceTokenId,
     connection.identifier, sample.spareConnectionId, sample.spareSorId, ...Object.values(sync), ...Object.values(sample.apps),
     sample.app.identifier, sample.certificateId, sample.label, sample.exporter.identifier, `Event of ${entity.identifier}`,
-    ...Object.values(sample.campaigns), ...Object.values(sample.wallet), ...Object.values(sample.gdpr),
+    ...Object.values(sample.campaigns), ...Object.values(sample.sent), ...Object.values(sample.wallet), ...Object.values(sample.gdpr),
     ...Object.values(sample.asked), ...Object.values(sample.links),
     ...Object.values(attributes).map(({ identifier }) => identifier),
   ];

@@ -34,7 +34,9 @@ import { anotherExporter, insertSampleExporter, type SampleExporter } from '../e
 import { insertSampleArchive, type SampleArchive } from '../gdpr/sample-archive.ts';
 import { insertSampleDeviceRequest, type SampleDeviceRequest } from '../gdpr/sample-device-request.ts';
 import { insertSampleGdpr, type SampleGdpr } from '../gdpr/sample-gdpr.ts';
+import { insertSampleSend, type SampleSend } from '../sends/sample-sends.ts';
 import { anotherSync, insertSampleSync, type SampleSync } from '../syncs/sample-sync.ts';
+import { basic } from '../tracking/sample-tracking.ts';
 import { insertSampleLinks, type SampleLinks } from './sample-links.ts';
 
 /** A world in which every kind of object stands once, and a person has a value. */
@@ -66,6 +68,7 @@ export type Sample = World & {
   segment: string;
   staticSegment: string;
   campaigns: SampleCampaigns;
+  sent: SampleSend;
   crash: string;
   /** One that can be fetched. */
   file: { identifier: string; token: string };
@@ -85,6 +88,7 @@ export type Call = {
   params?: Record<string, string>;
   query?: Record<string, string>;
   body?: Record<string, unknown>;
+  headers?: Record<string, string>;
   /** Sent as a web form with this file. */
   file?: string;
 };
@@ -256,6 +260,8 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
     body: { writeKey: apps.apiKey, event: 'Tapped', groupId: 'acme', previousId: apps.deviceId, userId: person, messageId: 'sample' },
   })])),
   'GET /v1/projects/:write_key/settings': ({ apps }) => ({ params: { write_key: apps.apiKey } }),
+  'GET /v1/inapp': ({ apps }) => ({ query: { deviceId: apps.deviceId }, headers: basic(apps.apiKey) }),
+  'POST /v1/verify': ({ apps }) => ({ body: { writeKey: apps.apiKey, deviceId: apps.deviceId, userToken: apps.userToken } }),
   'POST /v1/privacy': ({ apps }) => ({ body: { writeKey: apps.apiKey, type: 'access', deviceId: apps.deviceId } }),
   'GET /api/apps/:app_identifier/user_token_keys': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
   'POST /api/apps/:app_identifier/user_token_keys': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
@@ -350,6 +356,20 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'DELETE /api/campaign/:campaign_identifier': ({ campaigns }) => ({ params: { campaign_identifier: campaigns.draft } }),
   'PUT /api/campaign/:campaign_identifier/launch': ({ campaigns }) => ({ params: { campaign_identifier: campaigns.draft } }),
   'PUT /api/campaign/:campaign_identifier/cancel': ({ campaigns }) => ({ params: { campaign_identifier: campaigns.ongoing } }),
+  ...Object.fromEntries(['transac', 'transac_push'].map((name) => [`POST /api/${name}`, ({ campaigns, person }: Sample): Call => ({
+    body: {
+      campaignKey: [campaigns.ongoing], sendAt: '2027-01-31T09:00:00Z', requestKey: 'parcel 1',
+      messages: [{ user: person, templateVars: { parcel: '17' } }],
+    },
+  })])),
+  'GET /api/transac/:request_id': ({ sent }) => ({ params: { request_id: sent.requestId } }),
+  'DELETE /api/transac/:request_id': ({ sent }) => ({ params: { request_id: sent.requestId } }),
+  'GET /api/transac/:campaign_key/reports': ({ campaigns, sent }) => ({
+    params: { campaign_key: campaigns.ongoing }, query: { requestId: sent.requestId, page: '1', page_size: '100' },
+  }),
+  'GET /api/campaigns/:identifier/why': ({ campaigns, seen }) => ({
+    params: { identifier: campaigns.ongoing }, query: { user: seen.userId },
+  }),
   'POST /api/funnels': (own) => ({
     body: { name: 'Sale', description: 'From view to order', max_duration: 3600, steps: sampleSteps(own), labels: [own.label] },
   }),
@@ -568,8 +588,8 @@ export function untouchedSamples(): (store: TestStore, route: Route, options?: S
 async function insertBesideApps(
   { db, files, secrets }: TestStore, world: World, path: string,
 ): Promise<Pick<Sample,
-  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'segment' | 'staticSegment' | 'campaigns' | 'crash' | 'file'
-  | 'eventId' | 'exporter' | 'asked' | 'seen'>> {
+  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'segment' | 'staticSegment' | 'campaigns' | 'sent' | 'crash'
+  | 'file' | 'eventId' | 'exporter' | 'asked' | 'seen'>> {
   const { entity } = world;
   await ensureSampleMonths(db);
   const [certificate, anotherCertificate] = [await sampleCertificate(0), await sampleCertificate(1)];
@@ -596,6 +616,7 @@ async function insertBesideApps(
     const asked = await insertSampleDeviceRequest(tx, secrets, entity.id, { appId: app.id, userId: world.user.id });
     const seen = { deviceId: `device of ${entity.identifier}`, userId: `user of ${entity.identifier}` };
     await sampleActivity(tx, entity.id, { appId: app.id, ...seen });
+    const sent = await insertSampleSend(tx, entity.id, { appId: app.id, campaignIdentifier: campaigns.ongoing, ...seen });
     const { rows: [crash] } = await tx.query<{ identifier: string }>('SELECT identifier FROM crashes WHERE entity_id = $1', [entity.id]);
     const { identifier } = await findOrInsertFileJob(tx, secrets, entity.id, {
       kind: 'devices', format: 'csv', query: {}, email: null, createdBy: world.user.id,
@@ -605,8 +626,8 @@ async function insertBesideApps(
     await tx.query(
       `UPDATE file_jobs SET state = 'finished', ended_at = now(), file_key = $2, file_bytes = 11 WHERE identifier = $1`, [identifier, key]);
     const file = { identifier, token: new URL(fileUrl('http://millrace.test', secrets, identifier)).searchParams.get('token')! };
-    const sent = { crash: crash!.identifier, eventId: String(id) };
-    const made = { certificateId, anotherCertificate, label, funnel, segment, staticSegment, campaigns, ...sent };
+    const seenToo = { crash: crash!.identifier, eventId: String(id) };
+    const made = { certificateId, anotherCertificate, label, funnel, segment, staticSegment, campaigns, sent, ...seenToo };
     return { app, ...made, file, exporter, asked, seen };
   });
 }
@@ -667,7 +688,7 @@ export async function send(
     url: query ? `${path}?${query}` : path,
     headers: {
       accept: 'application/vnd.svc.v3', ...form?.headers, ...(token === null ? {} : { authorization: `Token ${token}` }),
-      ...(call.body === undefined ? {} : { 'content-type': 'application/json' }), ...headers,
+      ...(call.body === undefined ? {} : { 'content-type': 'application/json' }), ...call.headers, ...headers,
     },
     ...(form ? { payload: form.payload } : call.body === undefined ? {} : { payload: JSON.stringify(call.body) }),
   });

@@ -87,8 +87,8 @@ describe('messages through FCM', () => {
     });
     expect(waiting.codes).toMatchObject({ OPT_OUT: 1, PENDING: 1, PUSH_SENT: 1 });
     const { rows: devices } = await stack.store.db.query(
-      `SELECT push_token, opt_in FROM devices WHERE entity_id = $1 AND device_id = 'phone 1'`, [world.entity.id]);
-    expect(devices).toEqual([{ push_token: null, opt_in: false }]);
+      `SELECT push_token FROM devices WHERE entity_id = $1 AND device_id = 'phone 1'`, [world.entity.id]);
+    expect(devices).toEqual([{ push_token: null }]);
     fcm.fate(tokenOf('3'), null);
     await stack.store.db.query(`UPDATE attempts SET due_at = now() WHERE state = 'waiting'`);
     expect((await ended(requestId)).codes).toMatchObject({ PUSH_SENT: 2, OPT_OUT: 1 });

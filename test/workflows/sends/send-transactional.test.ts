@@ -71,7 +71,10 @@ describe('messages of transactional campaigns', () => {
     const why = (await call('GET', `campaigns/${campaign.identifier}/why?user=ada`)).result as { sent: number; decisions: object[] };
     expect(why).toMatchObject({ user: 'ada', sent: 1, opened: 0 });
     expect(why.decisions).toContainEqual(expect.objectContaining({
-      requestId, device_id: 'borrowed', code: 'NOT_ON_LAST_LOGIN', reason: 'somebody else is logged in on the device',
+      requestId, device_id: 'borrowed', code: 'NOT_ON_LAST_LOGIN', reason: 'somebody else is logged in on the device', message: null,
+    }));
+    expect(why.decisions).toContainEqual(expect.objectContaining({
+      device_id: 'phone', message: expect.objectContaining({ title: 'News', body: 'Hello there, order 9007199254740993' }) as object,
     }));
   });
 
@@ -102,6 +105,34 @@ describe('messages of transactional campaigns', () => {
     expect(Date.parse(waiting.next_at!)).toBeGreaterThan(Date.now() + 3_600_000);
     await call('DELETE', `transac/${quiet}`);
     expect(await ended(quiet)).toMatchObject({ state: 'canceled', codes: { CANCELED: 1 } });
+  });
+
+  it('go out at the rate of their app, also those that waited for something else', async () => {
+    const { store: { db } } = stack;
+    const { id: entityId } = world.entity;
+    const paced = await insertSampleApp(db, entityId, 'com.example.paced');
+    await db.query('UPDATE apps SET send_rate = 10 WHERE id = $1', [paced.id]);
+    for (let n = 0; n < 12; n += 1) await insertSampleDevice(db, entityId, paced.id, `paced ${n}`, { userId: `paced ${n}` });
+    const campaign = await insertSampleCampaign(db, entityId, paced.id, { params: { ...PUSH_PARAMS, push_message: 'Hello' } });
+    const spread = async (what: string) => {
+      const { rows: [row] } = await db.query<{ seconds: number }>(
+        `SELECT extract(epoch FROM max(settled_at) - min(settled_at))::float8 AS seconds FROM attempts WHERE app_id = $1 ${what}`, [paced.id]);
+      return row!.seconds;
+    };
+    const messages = Array.from({ length: 12 }, (_, n) => ({ user: `paced ${n}` }));
+    const first = await send({ campaignKey: [campaign.identifier], messages });
+    expect((await ended(first.requestId)).codes).toEqual({ PUSH_SENT: 12 });
+    expect(await spread('')).toBeGreaterThan(0.9);
+    // Of a whole night that ends at once.
+    const minute = new Date().getUTCHours() * 60 + new Date().getUTCMinutes();
+    const quiet = { start: (minute + 1_430) % 1_440, end: (minute + 120) % 1_440, timezone: 'UTC' };
+    await db.query('UPDATE apps SET quiet_hours = $2 WHERE id = $1', [paced.id, JSON.stringify(quiet)]);
+    const second = await send({ campaignKey: [campaign.identifier], messages });
+    await waitFor('the plan', async () => (await stateOf(second.requestId)).codes.PENDING === 12);
+    await db.query(`UPDATE attempts SET due_at = now() WHERE app_id = $1 AND state = 'waiting'`, [paced.id]);
+    await stack.temporal.workflow.getHandle(`transac/${second.requestId}`).signal('sendCanceled');
+    expect((await ended(second.requestId)).codes).toEqual({ PUSH_SENT: 12 });
+    expect(await spread(`AND send_id = (SELECT max(send_id) FROM attempts)`)).toBeGreaterThan(0.9);
   });
 
   it('wait for their time, and are canceled until then', async () => {
