@@ -254,8 +254,8 @@ function toRow({ send, apps, providers, now, campaigns }: Context, attempt: Plan
     id, campaignId: campaign.id, appId: campaign.appId, sendId: send.id, messageOrdinal: ordinal, code, details, inappUntil, userId,
     userHash,
     channel: campaign.push === null ? 'inapp' : campaign.inapp === null ? 'push' : 'both',
-    state: isPush ? 'sending' : 'settled', isPaced, dueAt: null, expiresAt: isPush ? expiresAt : null, provider: isPush ? provider.name : null,
-    deviceId: device?.deviceId ?? null, content: content && JSON.stringify(content),
+    state: isPush ? 'sending' : 'settled', isPaced, dueAt: null, expiresAt: isPush ? expiresAt : null,
+    provider: isPush ? provider.name : null, deviceId: device?.deviceId ?? null, content: content && JSON.stringify(content),
   };
   if (!isPush) return { row };
   if (dueAt > now) return { row: { ...row, state: 'waiting', dueAt } };
