@@ -13,9 +13,8 @@ export type AttemptState = 'waiting' | 'sending' | 'settled';
 export type NewAttempt = {
   id: number; campaignId: number; appId: number; sendId: number; messageOrdinal: number; channel: 'push' | 'inapp' | 'both';
   state: AttemptState; isPaced: boolean; code: AttemptCode; details: string | null; dueAt: Date | null; expiresAt: Date | null;
-  inappUntil: Date | null;
-  provider: string | null; providerMessageId?: string | null; deviceId: string | null; userId: string | null; userHash: Buffer | null;
-  content: string | null;
+  inappUntil: Date | null; provider: string | null; providerMessageId?: string | null; deviceId: string | null; userId: string | null;
+  userHash: Buffer | null; content: string | null;
 };
 
 /** Ids of new attempts, rising, and the time of the transaction as Postgres writes it. */

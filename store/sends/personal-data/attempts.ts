@@ -12,7 +12,7 @@ export const attempts: PersonalDataLocation = {
   columns: ['device_id', 'user_id', 'user_hash', 'details', 'content', 'provider_message_id', 'created_at', 'settled_at', 'delivered_at',
     'opened_at', 'shown_at', 'clicked_at'],
   otherColumns: ['entity_id', 'campaign_id', 'id', 'due_at', 'expires_at', 'inapp_until', 'changed_at', 'app_id', 'send_id',
-    'message_ordinal', 'tries', 'channel', 'state', 'code', 'provider', 'variant'],
+    'message_ordinal', 'tries', 'is_paced', 'channel', 'state', 'code', 'provider', 'variant'],
   foundBy: 'user_id; device_id, where there is no user_id, or where the device itself asks; through the 30 days that these are kept',
   ...rowsOfPeople({
     table: 'attempts', keys, found: FOUND,

@@ -116,8 +116,8 @@ describe('messages of transactional campaigns', () => {
     const campaign = await insertSampleCampaign(db, entityId, paced.id, { params: { ...PUSH_PARAMS, push_message: 'Hello' } });
     const spread = async (what: string) => {
       const { rows: [row] } = await db.query<{ seconds: number }>(
-        `SELECT extract(epoch FROM max(settled_at) - min(settled_at))::float8 AS seconds FROM attempts WHERE app_id = $1 ${what}`,
-        [paced.id]);
+        `SELECT extract(epoch FROM max(settled_at) - min(settled_at))::float8 AS seconds FROM attempts
+         WHERE app_id = $1 ${what}`, [paced.id]);
       return row!.seconds;
     };
     const messages = Array.from({ length: 12 }, (_, n) => ({ user: `paced ${n}` }));
