@@ -75,7 +75,7 @@ class Spool {
 /** How many texts of a column were looked for among the recent ones, and how many of them were there. */
 type Repeats = { asked: number; found: number };
 
-/** A column whose first texts are hardly ever there, as ids and times are not, is stored as it comes: looking takes longer than the rest. */
+/** A column whose first texts are hardly ever there, as ids and times are not, is stored as it comes: looking takes long. */
 const SAMPLE = 1_000;
 
 type OpenSheet = WrittenSheet & { blockEnds: number[] };

@@ -9,9 +9,8 @@ import {
   crashesOfDevice, DEVICE_COLUMNS, EVENT_COLUMNS, LOCATION_COLUMNS, SESSION_COLUMNS, sessionsOfDevice, usersOfDevice,
 } from '../tracking/tracked-columns.ts';
 import { type EarlierId, personOfDevice, personOfEvent } from './people.ts';
-import {
-  devicesOfSegment, type FewMembers, findFewMembers, isMember, SEGMENT_IDS_OF_DEVICE, segmentsOfDevice,
-} from './segment-devices.ts';
+import { devicesOfSegment, type FewMembers, findFewMembers, isMember, segmentsOfDevice } from './segment-devices.ts';
+import { csvText, detailText, TEXTS } from './tracked-texts.ts';
 
 export type TrackedFilter = {
   /** The apps that entries may be of: one, some, or null for all of the entity. */
@@ -122,8 +121,11 @@ const PORTION = 1_001;
 /** Where a page begins: after so many entries, or after one by its keys (null: the first), without those of a higher id than `upTo`. */
 export type PageStart = { offset: number } | { after: readonly string[] | null; upTo: number | null };
 
-/** An entry as JSON, and its keys in the order. */
-export type TrackedEntry = { json: string; keys: string[] };
+/** An entry as JSON, and its keys, each a column of the statement. */
+export type TrackedEntry = { json: string; key_0: string; key_1?: string };
+
+/** What a page begins after. */
+export const keysOf = ({ key_0: first, key_1: second }: TrackedEntry): string[] => (second === undefined ? [first] : [first, second]);
 
 /** How many entries a filter finds. */
 export async function countTracked(db: Queryable, list: TrackedListName, entityId: number, filter: TrackedFilter): Promise<number> {
@@ -204,7 +206,7 @@ export async function* listTrackedPortions<Name extends TrackedListName>(
     const entries = await portion;
     left -= entries.length;
     const isLast = entries.length < PORTION || left <= 0;
-    if (!isLast) portion = portionFrom({ after: entries.at(-1)!.keys, upTo }, left);
+    if (!isLast) portion = portionFrom({ after: keysOf(entries.at(-1)!), upTo }, left);
     yield entries;
     if (isLast) return;
   }
@@ -232,9 +234,9 @@ async function listPortion<Name extends TrackedListName>(
   const statement = `SELECT ${shown.join(', ')}
      FROM (SELECT * FROM ${from} r WHERE ${condition} ${rest} ORDER BY ${columns} ${offset} LIMIT ${add(limit)}) r
      ${joinsOf(list, fields)} ${entries} ORDER BY ${columns}`;
-  const { rows } = settings === undefined ? await db.query<{ json: string }>(statement, values)
-    : await read(db, (tx) => tx.query<{ json: string }>(statement, values), { settings });
-  return rows.map(({ json: entry, ...after }) => ({ json: entry, keys: Object.values(after) }));
+  const { rows } = settings === undefined ? await db.query<TrackedEntry>(statement, values)
+    : await read(db, (tx) => tx.query<TrackedEntry>(statement, values), { settings });
+  return rows;
 }
 
 function joinsOf<Name extends TrackedListName>(list: Name, fields: readonly ListField<Name>[]): string {
@@ -265,9 +267,6 @@ export async function* copyGrouped(
      FROM (SELECT ${columns} FROM events r WHERE ${condition} ${keys && `GROUP BY ${keys}`} ${keys && `ORDER BY ${keys}`}) g`,
   values, LOOK_UP_BY_KEY);
 }
-
-/** A text without a character is shown as none at all is. */
-const csvText = (text: string): string => `nullif(${text}, '')`;
 
 /**
  * Each combination of the fields with its `count`, as JSON, in the order of the fields; and how many combinations there are. With `asTexts`
@@ -302,29 +301,9 @@ function groupsOf(fields: readonly ListField<'events'>[]) {
 function columnsOf<Name extends TrackedListName>(
   list: Name, fields: readonly ListField<Name>[], members?: readonly SegmentMember[],
 ): string {
-  const expressions: Record<string, string> = {
-    ...LISTS[list].fields, ...members && { segments: segmentsOfDevice(members) },
-  };
+  const expressions: Record<string, string> = { ...LISTS[list].fields, ...members && { segments: segmentsOfDevice(members) } };
   return fields.map((field) => `${expressions[field]} AS ${field}`).join(', ');
 }
-
-const detailText = (row: string) =>
-  `CASE jsonb_typeof(${row}.detail) WHEN 'string' THEN ${row}.detail #>> '{}' ELSE ${row}.detail::text END`;
-
-/** As JavaScript writes a number: with an exponent below a millionth alone. */
-function degreesText(column: string): string {
-  return `CASE WHEN ${column} = 0 OR abs(${column}) >= 1e-6 THEN ${column}::text::numeric::text
-    ELSE replace(${column}::text, 'e-0', 'e-') END`;
-}
-
-/** What differs from the JSON where a field is a text: of lists their elements, of a detail that is a text the text itself. */
-const TEXTS: Record<string, string> = {
-  segments: SEGMENT_IDS_OF_DEVICE,
-  users: `(SELECT string_agg(u ->> 'user_id', ';') FROM json_array_elements(seen.users) u)`,
-  detail: detailText('r'),
-  latitude: degreesText('r.latitude'), longitude: degreesText('r.longitude'),
-  last_location_latitude: degreesText('r.last_latitude'), last_location_longitude: degreesText('r.last_longitude'),
-};
 
 function textsOf<Name extends TrackedListName>(list: Name, fields: readonly ListField<Name>[]): string[] {
   const expressions: Record<string, string> = { ...LISTS[list].fields, ...TEXTS };

@@ -10,7 +10,10 @@ import { makeWorld } from '../../harness/core/world.ts';
 import { sampleActivity, sampleApp } from '../../harness/tracking/sdk-samples.ts';
 
 const AT = new Date('2026-11-05T10:00:00.123456Z');
-const ODD = ['', ' ', '"', '""', ',', '\r', '\n', 'a\r\nb', ';', '\\', '\\.', '\\N', '{a,"b"}', '$1', 'NULL', '=1+1', 'é\u{1f600}', 'it\'s'];
+const ODD = [
+  '', ' ', '"', '""', ',', '\r', '\n', 'a\r\nb', ';', '\\', '\\.', '\\N', '{a,"b"}', '$1', 'NULL',
+  '=1+1', 'é\u{1f600}', 'it\'s',
+];
 
 let store: TestStore;
 let entityId: number;
@@ -29,7 +32,8 @@ beforeAll(async () => {
   await insertSampleSegment(db, entityId, { appId, people: people.slice(0, 1) });
   await db.query(
     `INSERT INTO events (entity_id, app_id, happened_at, log_type, name, device_id, user_id, utc_offset, detail)
-     SELECT $1, $2, $3::timestamptz + n * interval '1 ms', 2, name, 'd' || name, CASE n % 2 WHEN 0 THEN 'u' || name END, n * 60 - 240, detail
+     SELECT $1, $2, $3::timestamptz + n * interval '1 ms', 2, name, 'd' || name,
+       CASE n % 2 WHEN 0 THEN 'u' || name END, n * 60 - 240, detail
      FROM unnest($4::text[]) WITH ORDINALITY named (name, n),
        LATERAL (VALUES (NULL), (to_jsonb(name)), (jsonb_build_object(name, 1e30, 'in', 1.10)), ('[true, null]'), ('false')) made (detail)`,
     [entityId, appId, AT, ODD]);
@@ -85,7 +89,8 @@ it('so is one of each filter, whatever its values hold', async () => {
   const since = AT.toISOString();
   const earlier = ODD.map((id) => ({ appId, id: `d${id}` }));
   const filters: TrackedFileQuery['filter'][] = [
-    { appIds: null, oneOf: {} }, { appIds: [], oneOf: {} }, { appIds: [appId, appId + 1], oneOf: { name: ODD, device_id: ODD.map((id) => `d${id}`) } },
+    { appIds: null, oneOf: {} }, { appIds: [], oneOf: {} },
+    { appIds: [appId, appId + 1], oneOf: { name: ODD, device_id: ODD.map((id) => `d${id}`) } },
     { ...everything(), since, until: new Date(AT.getTime() + 5).toISOString() },
     { ...everything(), details: ODD }, { ...everything(), segments: [segment] },
     ...ODD.map((id) => ({ ...everything(), person: { userId: `u${id}`, earlier } })),
@@ -97,7 +102,8 @@ it('so is one of each filter, whatever its values hold', async () => {
     found.push(rows);
   }
   expect(found.filter((rows) => rows === 0)).toHaveLength(1);       // of no app
-  for (const filter of [{ ...everything(), updatedSince: since, segments: [segment] }, { ...everything(), oneOf: { current_user_id: ['u"'] } }]) {
+  const changed = { ...everything(), updatedSince: since, segments: [segment] };
+  for (const filter of [changed, { ...everything(), oneOf: { current_user_id: ['u"'] } }]) {
     const { written, copied, rows } = await both('devices', { filter, fields: [...LIST_FIELDS.devices], isGrouped: false });
     expect(copied).toBe(written);
     expect(rows).toBeGreaterThan(0);
