@@ -2,10 +2,14 @@ import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
+import { LIST_FIELDS, type ListField } from '../domain/analytics/tracked-lists.ts';
 import { openDatabase } from '../store/core/database.ts';
+import { isoUtc } from '../store/core/iso-time.ts';
 import { ensurePartitions } from '../store/tracking/event-partitions.ts';
+import { EVENT_COLUMNS } from '../store/tracking/tracked-columns.ts';
 import type { BenchContext, Line, Size } from './line.ts';
 import { forgetPeak, peakMemoryMib } from './peak-memory.ts';
 import { atLeast, atMost, atMostTimes, type Figure, median } from './report.ts';
@@ -16,12 +20,15 @@ const EVENTS: Record<Size, number> = { quick: 200_000, full: 5_000_000 };
 const FOLLOWED: Record<Size, number> = { quick: 50_000, full: 1_000_000 };
 const IN_SHEET: Record<Size, number> = { quick: 50_000, full: 500_000 };
 const PER_PAGE = 1_000;
-/** Pages that are timed of each kind. */
+/** Pages that are timed of each kind, and those before, until both sides run as they do in a service that has been up for a while. */
 const RUNS = 15;
+const WARM_UPS = 30;
 const MEMORY_MIB = 512;
 const SINCE = Date.UTC(2026, 7);
 const PERIOD_MS = 90 * 86_400_000;
-const COLUMNS = `id, log_type, name, happened_at, utc_offset, user_id, device_id, session_id, detail`;
+/** What is returned of an event, and is in a file of them, by the same expressions as ours. */
+const EXPRESSIONS: Record<ListField<'events'>, string> = { ...EVENT_COLUMNS, date_utc: isoUtc('r.happened_at'), detail: 'r.detail' };
+const COLUMNS = LIST_FIELDS.events.map((field) => `${EXPRESSIONS[field]} AS ${field}`).join(', ');
 
 type App = { identifier: string; id: number; entityId: number };
 
@@ -92,7 +99,10 @@ export const eventPages: Line = {
   async *measure(context) {
     const [service, app] = [await context.service(), await eventsOf(context)];
     const first = `/api/apps/${app.identifier}/events?per_page=${PER_PAGE}`;
-    const [ours, bare] = await withClient(context, (client) => medians(() => page(service, first), () => barePage(client, app)));
+    const [ours, bare] = await withClient(context, async (client) => {
+      compare(await page(service, first), await barePage(client, app));
+      return medians(() => page(service, first), () => barePage(client, app));
+    });
     yield atMostTimes(pageTitle(context.size), ours, bare, 1.3);
     const followed = `${first}&until_date=${untilAfter(context, FOLLOWED[context.size])}`;
     const last = await lastPage(service, followed, FOLLOWED[context.size]);
@@ -103,18 +113,23 @@ export const eventPages: Line = {
 
 type Page = { total_items: number; item_count: number; navigation: { next: string | null } };
 
-/** What a page says beside its items. */
-async function page({ url, token }: RunningService, path: string): Promise<Page> {
+/** A page as text. */
+async function page({ url, token }: RunningService, path: string): Promise<string> {
   const reply = await fetch(url + path, { headers: { authorization: `Token ${token}` } });
   const text = await reply.text();
   if (!reply.ok || !/"name" ?: ?"Product /.test(text.slice(0, 1_000))) throw new Error(`${path}: ${text.slice(0, 200)}`);
+  return text;
+}
+
+/** What it says beside its items. */
+function summaryOf(text: string): Page {
   return JSON.parse(`{${text.slice(text.lastIndexOf('"item_count":'), text.lastIndexOf('}}') + 1)}`) as Page;
 }
 
 async function lastPage(service: RunningService, first: string, events: number): Promise<string> {
   let [last, seen] = [first, 0];
   for (let path: string | undefined = first; path !== undefined;) {
-    const { navigation, item_count: count, total_items: total } = await page(service, path);
+    const { navigation, item_count: count, total_items: total } = summaryOf(await page(service, path));
     if (total !== events) throw new Error(`a page tells of ${total} events`);
     [last, seen] = [path, seen + count];
     path = navigation.next?.replace(/^https?:\/\/[^/]+/, '');
@@ -123,24 +138,29 @@ async function lastPage(service: RunningService, first: string, events: number):
   return last;
 }
 
-/** What anybody would write by hand, with the counts that there are. */
-async function barePage(client: pg.Client, { entityId, id }: App): Promise<string> {
-  const { rows: [total] } = await client.query(
-    'SELECT sum(events) AS total FROM tracked_counts WHERE entity_id = $1 AND app_id = $2', [entityId, id]);
-  const { rows } = await client.query(
-    `SELECT ${COLUMNS} FROM events WHERE entity_id = $1 AND app_id = $2 ORDER BY happened_at, id LIMIT ${PER_PAGE}`, [entityId, id]);
-  if (rows.length !== PER_PAGE) throw new Error(`the bare statement gave ${rows.length} rows`);
-  return JSON.stringify({ ...total, items: rows });
+/** Both sides are to say the same. */
+function compare(ours: string, bare: string): void {
+  const { result: { items, total_items: total } } = JSON.parse(ours) as { result: { items: object[]; total_items: number } };
+  if (!isDeepStrictEqual({ total, items }, JSON.parse(bare))) throw new Error('the page is not what the bare statements give');
 }
 
-/** Seconds of each, in turns; the first run only warms up. */
+/** What anybody would write by hand, with the counts that there are: the total, and the page with one more row, which tells of the next. */
+async function barePage(client: pg.Client, { entityId, id }: App): Promise<string> {
+  const { rows: [total] } = await client.query(
+    'SELECT sum(events)::integer AS total FROM tracked_counts WHERE entity_id = $1 AND app_id = $2', [entityId, id]);
+  const { rows } = await client.query(
+    `SELECT ${COLUMNS} FROM events r WHERE entity_id = $1 AND app_id = $2 ORDER BY happened_at, id LIMIT ${PER_PAGE + 1}`, [entityId, id]);
+  return JSON.stringify({ ...total, items: rows.slice(0, PER_PAGE) });
+}
+
+/** Seconds of each, in turns. */
 async function medians(one: () => Promise<unknown>, other: () => Promise<unknown>): Promise<[one: number, other: number]> {
   const seconds: [number[], number[]] = [[], []];
-  for (let run = 0; run <= RUNS; run += 1) {
+  for (let run = 0; run < WARM_UPS + RUNS; run += 1) {
     for (const [side, work] of [one, other].entries()) {
       const start = performance.now();
       await work();
-      if (run > 0) seconds[side]!.push((performance.now() - start) / 1000);
+      if (run >= WARM_UPS) seconds[side]!.push((performance.now() - start) / 1000);
     }
   }
   const middle = (all: number[]) => all.toSorted((a, b) => a - b)[Math.floor(RUNS / 2)]!;
@@ -203,7 +223,7 @@ async function rowsPerSecond(
 async function bareRowsPerSecond(client: pg.Client, { entityId, id }: App, file: string, events: number): Promise<number> {
   const began = performance.now();
   await pipeline(client.query(copyTo(
-    `COPY (SELECT ${COLUMNS} FROM events WHERE entity_id = ${entityId} AND app_id = ${id} ORDER BY happened_at, id)
+    `COPY (SELECT ${COLUMNS} FROM events r WHERE entity_id = ${entityId} AND app_id = ${id} ORDER BY happened_at, id)
      TO STDOUT (FORMAT csv)`)), createWriteStream(file));
   return events / ((performance.now() - began) / 1000);
 }

@@ -2,10 +2,11 @@ import { Readable } from 'node:stream';
 import type { ExportDataType } from '../../domain/exports/export-data-type.ts';
 import { listAppsById } from '../../store/apps/apps.ts';
 import { listSorNames } from '../../store/attributes/systems-of-records.ts';
+import { copyOut } from '../../store/core/copy-out.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { ExportCheckpoint } from '../../store/exports/export-files.ts';
 import type { ExportRun } from '../../store/exports/export-run-record.ts';
-import { copyOut, type ExportSession } from '../../store/exports/export-session.ts';
+import type { ExportSession } from '../../store/exports/export-session.ts';
 import { type ExportScope, type Slice, slicesOf } from '../../store/exports/export-sources.ts';
 import type { SlicePiece } from './slice-reader.ts';
 

@@ -18,7 +18,7 @@ import { heartbeating } from '../core/heartbeat.ts';
 import { mailOnce } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { writeCsv } from './csv.ts';
+import { completeCsv, writeCsv } from './csv.ts';
 import { writeXls } from './xls.ts';
 import { writeXlsx } from './xlsx.ts';
 
@@ -51,12 +51,10 @@ async function writeFile(deps: Dependencies, claim: JobClaim): Promise<void> {
     await updateFileKey(db, claim, key);
     await deleteOthers(deps, job, key);
     boundary('file: key noted');
-    const source = fileSources[job.kind] as FileSource<unknown>;
-    const counted = countRows(db, claim, source.rows(db, claim.entityId, job.query));
-    const columns = source.columnsOf?.(job.query) ?? source.columns;
-    const { sizeBytes } = await files.put(key, writerOf(job.format, source)(columns, counted.batches, scratch));
+    const counter = new RowCounter(db, claim);
+    const { sizeBytes } = await files.put(key, contentOf(db, job, counter, scratch));
     boundary('file: written');
-    await end(deps, claim, key, (tx) => finishFile(tx, job, sizeBytes, counted.rows()));
+    await end(deps, claim, key, (tx) => finishFile(tx, job, sizeBytes, counter.rows));
   } catch (error) {
     if (error instanceof JobGone) return;
     if (!(error instanceof Refusal)) throw error;
@@ -87,27 +85,39 @@ async function end(
 type Writer = (
   columns: readonly string[], batches: AsyncIterable<readonly (readonly Cell[])[]>, scratchFolder: string) => AsyncIterable<Uint8Array>;
 
-function writerOf(format: FileFormat, { delimiter }: FileSource<unknown>): Writer {
-  const writers: Record<FileFormat, Writer> = { csv: writeCsv(delimiter), xls: writeXls, xlsx: writeXlsx };
-  return writers[format];
+function contentOf(
+  db: Database, { entityId, kind, query, format }: FileJob, counter: RowCounter, scratchFolder: string,
+): AsyncIterable<Uint8Array> {
+  const source = fileSources[kind] as FileSource<unknown>;
+  const columns = source.columnsOf?.(query) ?? source.columns;
+  if (format === 'csv' && source.csv) return completeCsv(columns, counter.count(source.csv(db, entityId, query), ({ rows }) => rows));
+  const writers: Record<FileFormat, Writer> = { csv: writeCsv(source.delimiter), xls: writeXls, xlsx: writeXlsx };
+  return writers[format](columns, counter.count(source.rows(db, entityId, query), ({ length }) => length), scratchFolder);
 }
 
 /** How often the rows that were written are told, for whoever waits. */
 const TELL_EVERY_MS = 250;
 
-function countRows(db: Database, claim: JobClaim, batches: AsyncIterable<readonly (readonly Cell[])[]>) {
-  let rows = 0;
-  async function* counted(): AsyncGenerator<readonly (readonly Cell[])[]> {
+class RowCounter {
+  readonly #db: Database;
+  readonly #claim: JobClaim;
+  rows = 0;
+
+  constructor(db: Database, claim: JobClaim) {
+    this.#db = db;
+    this.#claim = claim;
+  }
+
+  async* count<Batch>(batches: AsyncIterable<Batch>, rowsOf: (batch: Batch) => number): AsyncGenerator<Batch> {
     let told = performance.now();
     for await (const batch of batches) {
       yield batch;
-      rows += batch.length;
+      this.rows += rowsOf(batch);
       if (performance.now() - told < TELL_EVERY_MS) continue;
-      await updateRowsWritten(db, claim, rows);
+      await updateRowsWritten(this.#db, this.#claim, this.rows);
       told = performance.now();
     }
   }
-  return { batches: counted(), rows: () => rows };
 }
 
 async function mailFile(deps: Dependencies, { entityId, identifier }: JobClaim): Promise<RetryAfter | null> {

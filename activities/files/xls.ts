@@ -72,6 +72,12 @@ class Spool {
   }
 }
 
+/** How many texts of a column were looked for among the recent ones, and how many of them were there. */
+type Repeats = { asked: number; found: number };
+
+/** A column whose first texts are hardly ever there, as ids and times are not, is stored as it comes: looking takes long. */
+const SAMPLE = 1_000;
+
 type OpenSheet = WrittenSheet & { blockEnds: number[] };
 
 class Workbook {
@@ -80,6 +86,7 @@ class Workbook {
   readonly #texts: Spool;
   readonly #table = new StringTable();
   readonly #recent = new RecentTexts();
+  readonly #repeats: Repeats[];
   readonly #sheets: OpenSheet[] = [];
   #sheet: OpenSheet;
   /** Of the block that is open. */
@@ -94,6 +101,7 @@ class Workbook {
 
   constructor(columns: readonly string[], cells: Spool, texts: Spool) {
     this.#columns = columns;
+    this.#repeats = columns.map(() => ({ asked: 0, found: 0 }));
     this.#cells = cells;
     this.#texts = texts;
     this.#sheet = this.#beginSheet();
@@ -172,12 +180,24 @@ class Workbook {
     const value = shownValue(cell, { row: this.#rowsOfData, column: this.#columns[at]!, ending: XLS_LIMITS.ending });
     if (typeof value !== 'string') return value;
     this.#uses += 1;
-    return { text: this.#recent.find(value) ?? this.#addText(value) };
+    return { text: this.#indexOf(value, this.#repeats[at]!) };
+  }
+
+  #indexOf(text: string, repeats: Repeats): number {
+    if (repeats.asked === SAMPLE && repeats.found < SAMPLE / 10) return this.#addText(text);
+    const known = this.#recent.find(text);
+    if (repeats.asked < SAMPLE) {
+      repeats.asked += 1;
+      if (known !== undefined) repeats.found += 1;
+    }
+    if (known !== undefined) return known;
+    const index = this.#addText(text);
+    this.#recent.remember(text, index);
+    return index;
   }
 
   #addText(text: string): number {
     const index = this.#table.add(text);
-    this.#recent.remember(text, index);
     if (this.#table.size > PIECE_BYTES / 2) {
       const records = this.#table.take();
       this.#records.push(records);

@@ -4,7 +4,7 @@ import { type ListField, returnedFields, segmentMembers, type TrackedListName } 
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { listEarlierIds } from '../../store/analytics/people.ts';
 import {
-  countTracked, findHighestId, hasDevice, hasUser, listGrouped, listTracked, listTrackedPortions,
+  countTracked, findHighestId, hasDevice, hasUser, keysOf, listGrouped, listTracked, listTrackedPortions, type TrackedEntry,
 } from '../../store/analytics/tracked-lists.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
 import { type Tx, write } from '../../store/core/database.ts';
@@ -106,8 +106,15 @@ const readDevice = route(api.viewDevice, async ({ params, query, ...who }, deps)
 async function listPage<List extends TrackedListName>(
   { who, query, deps }: { who: Who; query: ListQuery; deps: RouteDependencies }, asked: AskedList<List>,
 ): Promise<Reply> {
-  await write(deps.db, (tx) => auditList(tx, who, deps, asked));
-  return asked.isGrouped ? groupedPage(query, deps, who.caller.entityId, asked) : pageInOrder(query, deps, who.caller.entityId, asked);
+  const { entityId } = who.caller;
+  const audited = write(deps.db, (tx) => auditList(tx, who, deps, asked));
+  if (!asked.isGrouped) {
+    // Nothing is sent before both are there.
+    const [reply] = await Promise.all([pageInOrder(query, deps, entityId, asked), audited]);
+    return reply;
+  }
+  await audited;
+  return groupedPage(query, deps, entityId, asked);
 }
 
 async function auditList(
@@ -123,19 +130,23 @@ async function pageInOrder<List extends TrackedListName>(
   const { per_page: perPage } = query;
   const cursor = query.cursor === undefined ? null : openCursor(deps, entityId, path, query.cursor);
   const page = cursor?.page ?? query.page;
-  const upTo = cursor ? cursor.upTo : await findHighestId(db, list);
-  const total = cursor?.total ?? await countTracked(db, list, entityId, filter);
+  // Found while the entries are read.
+  const whole = cursor ? Promise.resolve([cursor.upTo, cursor.total] as const)
+    : Promise.all([findHighestId(db, list), countTracked(db, list, entityId, filter)]);
+  whole.catch(() => {});      // where to read the entries has failed first
   const fields = returnedFields(list, query.fields, false) as ListField<List>[];
-  const start = cursor ? { after: cursor.after, upTo } : rowsOf({ page, per_page: perPage });
+  const start = cursor ? { after: cursor.after, upTo: cursor.upTo } : rowsOf({ page, per_page: perPage });
   const found = listTrackedPortions(
     db, list, entityId, filter, { fields, segmentMembers: segmentMembers(query.fields), start, limit: perPage + 1 });
-  let [count, last, next]: [number, string[], string | null] = [0, [], null];
+  let [count, total, upTo]: [number, number, number | null] = [0, 0, null];
+  let [last, next]: [TrackedEntry | undefined, string | null] = [undefined, null];
   async function* items(): AsyncGenerator<JsonText> {
     for await (const portion of found) {
+      [upTo, total] = await whole;
       const shown = portion.slice(0, perPage - count);
       count += shown.length;
-      last = shown.at(-1)?.keys ?? last;
-      if (portion.length > shown.length) next = sealCursor(deps, entityId, path, { total, page: page + 1, upTo, after: last });
+      last = shown.at(-1) ?? last;
+      if (portion.length > shown.length) next = sealCursor(deps, entityId, path, { total, page: page + 1, upTo, after: keysOf(last!) });
       // As one text: to wait for each of a thousand entries takes as long as to read them.
       if (shown.length > 0) yield new JsonText(shown.map(({ json }) => json).join(','));
     }

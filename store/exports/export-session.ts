@@ -1,5 +1,4 @@
 import type pg from 'pg';
-import { to as copyTo } from 'pg-copy-streams';
 import type { Database, Queryable, Tx } from '../core/database.ts';
 
 /** A session of its own for reading much: see `openExportSession`. */
@@ -51,48 +50,4 @@ export async function readWhole<Row extends pg.QueryResultRow>(session: Queryabl
   const { rows } = await session.query<Row>(statement);
   await session.query('SET enable_seqscan = off');
   return rows;
-}
-
-export type CopiedOut = {
-  bytes: AsyncIterable<Buffer>;
-  /** How many rows these were, by Postgres's own count; once all bytes were taken. */
-  rows: () => number;
-};
-
-/**
- * Runs `COPY … TO STDOUT`; it goes on as bytes are taken. Whoever stops taking them ends the session: what Postgres still has
- * to say would come as an answer to the next statement.
- */
-export function copyOut(session: ExportSession, statement: string): CopiedOut {
-  let rows: number | null = null;
-  async function* taken(): AsyncGenerator<Buffer> {
-    const stream = session.query(copyTo(statement));
-    // The stream ends before the count of its rows is there. An error may come after its end, too.
-    const answered = new Promise<void>((resolve, reject) => {
-      Object.assign(stream, { handleReadyForQuery: resolve });
-      stream.on('error', reject);
-    });
-    answered.catch(() => {});
-    let isWhole = false;
-    try {
-      yield* stream as AsyncIterable<Buffer>;
-      await answered;
-      isWhole = true;
-      rows = stream.rowCount;
-    } finally {
-      if (!isWhole) endNow(session);
-    }
-  }
-  return {
-    bytes: taken(),
-    rows() {
-      if (rows === null) throw new Error('rows of a COPY are counted when all of its bytes were taken');
-      return rows;
-    },
-  };
-}
-
-/** Without waiting for its statement. */
-function endNow(session: ExportSession): void {
-  (session as Tx & { end(): Promise<void> }).end().catch(() => {});
 }

@@ -1,6 +1,9 @@
 import { LIST_FIELDS, type ListField, NUMBER_FIELDS, type TrackedListName } from '../../../domain/analytics/tracked-lists.ts';
 import type { Cell } from '../../../domain/files/cell.ts';
-import { findHighestId, listGrouped, listTrackedPortions, type TrackedFilter } from '../../analytics/tracked-lists.ts';
+import { CsvRecords } from '../../../domain/files/csv-records.ts';
+import {
+  copyGrouped, copyTracked, findHighestId, listGrouped, listTrackedPortions, type TrackedFilter,
+} from '../../analytics/tracked-lists.ts';
 import type { FileSource } from '../file-source.ts';
 
 /** A list of what apps sent, as it is asked for as JSON, without pages; times are ISO texts. */
@@ -37,6 +40,13 @@ export function trackedFile<Name extends TrackedListName>(list: Name): FileSourc
           yield entries.map(({ json }) => cellsOf(JSON.parse(json) as (string | null)[], fields));
         }
       }
+    },
+    async* csv(db, entityId, { filter: asked, fields, isGrouped }) {
+      const filter = filterOf(asked);
+      const records = new CsvRecords();
+      const copied = isGrouped ? copyGrouped(db, entityId, filter, fields as ListField<'events'>[])
+        : copyTracked(db, list, entityId, filter, fields as ListField<Name>[]);
+      for await (const piece of copied) yield records.end(piece);
     },
   };
 }

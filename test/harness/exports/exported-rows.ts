@@ -2,7 +2,8 @@ import { parse } from 'csv-parse/sync';
 import { exportColumns } from '../../../domain/exports/export-columns.ts';
 import type { ExportDataType } from '../../../domain/exports/export-data-type.ts';
 import type { Database } from '../../../store/core/database.ts';
-import { copyOut, exportSession } from '../../../store/exports/export-session.ts';
+import { copyOut } from '../../../store/core/copy-out.ts';
+import { exportSession } from '../../../store/exports/export-session.ts';
 import { countExpected, type ExportScope, type Checkpoint, slicesOf } from '../../../store/exports/export-sources.ts';
 
 export type Exported = { text: string; rows: number; expected: number; slices: { text: string; next: Checkpoint }[] };

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../../store/core/database.ts';
-import { copyOut, exportSession, holdSnapshot, letSnapshotGo } from '../../../store/exports/export-session.ts';
+import { copyOut } from '../../../store/core/copy-out.ts';
+import { exportSession, holdSnapshot, letSnapshotGo } from '../../../store/exports/export-session.ts';
 import { countExpected, countLate, type ExportScope, findSnapshot, isReadAtOnce, slicesOf } from '../../../store/exports/export-sources.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { copyStore, testStore, type TestStore } from '../../harness/core/database.ts';
