@@ -11,6 +11,7 @@ import { demoGdpr } from './demo/demo-gdpr.ts';
 import { demoImport } from './demo/demo-import.ts';
 import { type DemoBucket, startDemoS3 } from './demo/demo-s3.ts';
 import { makeDemoSor } from './demo/demo-sor.ts';
+import { demoSends } from './demo/demo-sends.ts';
 import { demoSync } from './demo/demo-sync.ts';
 import { demoTracking } from './demo/demo-tracking.ts';
 import { enter } from './entry.ts';
@@ -68,6 +69,7 @@ async function show({ config, backends, bucket, url }: Shown, say: (text: string
   if (bucket) await demoExport(server, sor, { bucket, dataDir: config.MILLRACE_DATA_DIR, app }, say);
   await demoGdpr(server, sor, config.MILLRACE_DATA_DIR, say);
   await demoAnalytics(server, app, config.MILLRACE_DATA_DIR, say);
+  await demoSends(server, app, say);
   say([
     '', `API page      ${url}/docs`, `Temporal      ${backends.temporalUi ?? 'its own page'}`, `metrics       ${url}/metrics`,
     `sign in as    ${email}, password in ${passwordPath}`,

@@ -7,6 +7,8 @@ const SINCE_MS = 180 * MINUTE_MS;
 const BETWEEN_VISITS_MS = 60 * MINUTE_MS;
 /** Of these devices nobody orders: every third. */
 const UNDECIDED = 3;
+/** Every fifth device takes no pushes. */
+const WITHOUT_PUSHES = 5;
 /** Of all devices, in the last visit. */
 const CRASHES_ON = 7;
 
@@ -53,7 +55,8 @@ function stepOf(step: object & { name?: string; event?: string }, device: number
 function contextOf(device: number): object {
   return {
     app: { version: '2.1.0' }, os: { name: 'iOS', version: '18.1' }, library: { name: 'analytics-swift', version: '1.6.2' },
-    device: { id: `demo-device-${device}`, model: 'iPhone17,1' }, network: { carrier: 'Demo Mobile' }, locale: 'fr-FR',
+    device: { id: `demo-device-${device}`, model: 'iPhone17,1', token: `demo-token-${device}`, pushEnabled: device % WITHOUT_PUSHES !== 0 },
+    network: { carrier: 'Demo Mobile' }, locale: 'fr-FR',
     timezone: 'Europe/Paris', location: PLACES[device % PLACES.length],
   };
 }

@@ -83,6 +83,15 @@ async function expectAnalytics(said: string): Promise<void> {
   expect(utils.sheet_to_json(book.Sheets[book.SheetNames[0]!]!)).toHaveLength(320);
 }
 
+/** What became of each message, and why one person got none. */
+function expectSends(said: string): void {
+  expect(said).toMatch(/^Campaign cmp_\w+ \("Parcel on its way"\), request snd_\w+: 6 messages through the sandbox$/m);
+  for (const [code, count] of [['PUSH_SENT', 3], ['OPT_OUT', 1], ['MISSING_TEMPLATE_PARAMS', 1], ['NO_DEVICE_FOR_USER', 1]] as const) {
+    expect(said).toMatch(new RegExp(`^${code} +${count}$`, 'm'));
+  }
+  expect(said).toMatch(/^Why shopper-5@example\.com got none: OPT_OUT, not opted in to pushes$/m);
+}
+
 describe('npm run demo', () => {
   it('shows each kind of flow, a sync that runs again and a whole export among them, and so again in the same folder', async () => {
     for (const said of [await demo(), await demo()]) {
@@ -101,6 +110,7 @@ describe('npm run demo', () => {
       expectExport(said);
       expectDeletion(said);
       await expectAnalytics(said);
+      expectSends(said);
     }
   }, 600_000);
 
