@@ -31,7 +31,7 @@ const NEW = {
   has_unwanted_status: false, default_tz: 'Europe/Paris', newest_version: null, last_version_status: null, last_update: null,
   icon: NO_ICON, cv_icon: NO_ICON, statuses: [], current_live_version: null, current_version: null, primary_category: null,
   secondary_category: null, session_timeout: 120, gdpr_approval: true, store_fetched: false, sor_id: expect.stringMatching(/^sor_/),
-  verified_users: false, quiet_hours: null, send_rate: null,
+  verified_users: false, quiet_hours: null, send_rate: null, outcomes_connection: null,
 };
 
 describe('an app', () => {
