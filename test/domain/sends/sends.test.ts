@@ -3,7 +3,9 @@ import fc from 'fast-check';
 import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
 import { ATTEMPT_CODES } from '../../../domain/sends/attempt-code.ts';
+import { attemptIdOf, messageIdOf, settleOutcome } from '../../../domain/sends/attempt-outcome.ts';
 import { decideDevice, type TargetDevice } from '../../../domain/sends/device-decision.ts';
+import type { PushOutcome } from '../../../domain/sends/push.ts';
 import { endOfQuiet } from '../../../domain/sends/quiet-hours.ts';
 
 const user = fc.constantFrom('ada', 'bob');
@@ -54,6 +56,32 @@ describe('quiet hours', () => {
     expect(endOfQuiet(quiet, new Date('2026-11-24T23:30:00Z'))).toEqual(new Date('2026-11-25T06:00:00Z'));
     expect(endOfQuiet(quiet, new Date('2026-11-25T03:00:00Z'))).toEqual(new Date('2026-11-25T06:00:00Z'));
     expect(endOfQuiet(quiet, new Date('2026-11-25T06:00:00Z'))).toEqual(new Date('2026-11-25T06:00:00Z'));
+  });
+});
+
+describe('what a provider answers', () => {
+  const now = new Date('2026-11-24T10:00:00Z');
+  const outcomes: PushOutcome[] = [
+    { kind: 'sent', providerId: 'p' }, { kind: 'gone', since: null }, { kind: 'too_big', bytes: 5_000, maxBytes: 4_096 },
+    { kind: 'throttled', retryAfterMs: 60_000, scope: 'device' }, { kind: 'refused', code: 'BAD', reason: 'no' },
+    { kind: 'not_sent', reason: 'away' }, { kind: 'unknown', reason: 'broken off' },
+  ];
+
+  it('settles a push, or has it wait within its life; one that is over is EXPIRED', () => {
+    fc.assert(fc.property(
+      fc.constantFrom(...outcomes), fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 604_800 }), (outcome, tries, seconds) => {
+        const expiresAt = new Date(now.getTime() + seconds * 1_000);
+        const { code, dueAt } = settleOutcome(outcome, { tries, expiresAt, now });
+        const isRepeated = outcome.kind === 'throttled' || outcome.kind === 'not_sent';
+        expect(dueAt === null).toBe(code !== 'PENDING');
+        if (isRepeated) expect(dueAt === null ? code : dueAt > now && dueAt < expiresAt).toBe(dueAt === null ? 'EXPIRED' : true);
+        else expect(['PUSH_SENT', 'OPT_OUT', 'MESSAGE_TO_BIG', 'REFUSED', 'UNKNOWN']).toContain(code);
+      }));
+  });
+
+  it('a device names a message by an id that holds the attempt\'s number, and no other text is one', () => {
+    fc.assert(fc.property(fc.integer({ min: 1, max: 2 ** 47 }), (id) => { expect(attemptIdOf(messageIdOf(id))).toBe(id); }));
+    fc.assert(fc.property(fc.oneof(fc.string(), fc.uuid({ version: 4 })), (text) => { expect(attemptIdOf(text)).toBeNull(); }));
   });
 });
 

@@ -1,5 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { write } from '../../../store/core/database.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
+import { insertSend } from '../../../store/sends/sends.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
@@ -155,6 +157,21 @@ describe('messages of transactional campaigns', () => {
     expect(await call('DELETE', `transac/${later.requestId}`)).toMatchObject({ status: 200 });
     expect(await ended(later.requestId)).toMatchObject({ state: 'canceled', codes: { CANCELED: 1 } });
     expect(await call('DELETE', `transac/${later.requestId}`)).toMatchObject({ status: 409 });
+  });
+
+  it('that were accepted and never begun are begun by the sweep', async () => {
+    const { store: { db } } = stack;
+    const { id: entityId } = world.entity;
+    const campaign = await insertSampleCampaign(db, entityId, app.id);
+    const { identifier } = await write(db, async (tx) => {
+      const message = { userId: 'swept', userHash: null, vars: { order: '1' } };
+      const sent = await insertSend(tx, entityId, {
+        sendAt: null, campaignIds: [campaign.id], messages: [message], createdBy: null, request: null,
+      });
+      await tx.query(`UPDATE sends SET received_at = now() - interval '1 minute' WHERE id = $1`, [sent.id]);
+      return sent;
+    });
+    expect((await ended(identifier)).codes).toEqual({ NO_DEVICE_FOR_USER: 1 });
   });
 
   it('are refused in the reference\'s words, and sent once under a key of the sender\'s own', async () => {
