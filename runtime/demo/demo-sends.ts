@@ -24,18 +24,15 @@ export async function demoSends({ client }: DemoServer, app: string, say: Say): 
   });
   await client.launchCampaign({ params: { campaign_identifier: campaign } });
   const { requestId } = await client.sendMessages({ body: { campaignKey: [campaign], messages: MESSAGES } });
-  const { messages, codes } = await ended(client, requestId);
-  say(`Campaign ${campaign} ("Parcel on its way"), request ${requestId}: ${messages} messages through the sandbox\n`);
-  say(table(['code', 'results'], Object.entries(codes).map(([code, count]) => [code, String(count)])));
+  await untilEnded(client, requestId);
+  const { reports: [report] } = await client.reportMessages({ params: { campaign_key: campaign }, query: { requestId } });
+  say(`Campaign ${campaign} ("Parcel on its way"), request ${requestId}: ${MESSAGES.length} messages through the sandbox\n`);
+  say(table(['user', 'code', 'details'], report!.campaignStatus.map(({ user: to, code, details }) => [to ?? '', code, details ?? ''])));
   const user = shopper(5);
   const { decisions: [decision] } = await client.explainMessages({ params: { identifier: campaign }, query: { user } });
   say(`\nWhy ${user} got none: ${decision!.code}, ${decision!.details}\n`);
 }
 
-async function ended(client: Client, requestId: string) {
-  for (;;) {
-    const send = await client.viewSend({ params: { request_id: requestId } });
-    if (send.ended_at !== null) return send;
-    await delay(POLL_MS);
-  }
+async function untilEnded(client: Client, requestId: string): Promise<void> {
+  while ((await client.viewSend({ params: { request_id: requestId } })).ended_at === null) await delay(POLL_MS);
 }
