@@ -174,8 +174,6 @@ alter table devices add column first_campaign_received_at timestamptz;
 alter table devices add column last_campaign_received_at timestamptz;
 alter table devices add column verified_user_id text collate "C";    -- the user that a signed token vouched for on it
 
-create index devices_by_verified_user on devices (entity_id, verified_user_id) where verified_user_id is not null;
-
 alter table apps add column verified_users boolean not null default false;
 alter table apps add column quiet_hours json;                        -- {start, end: minutes of the day; timezone}; null: none
 alter table apps add column send_rate integer check (send_rate > 0);  -- messages a second; null: no limit
