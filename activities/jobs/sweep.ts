@@ -60,7 +60,7 @@ export const sweepSteps = (
     }
   },
 
-  /** Starts what was accepted and never began, feeds whose inbox nobody empties, due refreshes of segments. Of people: gdpr/sweep.ts. */
+  /** Starts accepted work that never began, feeds whose inbox no workflow empties, due refreshes of segments. Of people: gdpr/sweep.ts. */
   async startUnclaimed(): Promise<void> {
     for (const kind of ['import', 'sync', 'export', 'file', 'send'] as const) {
       for (const ref of await listUnclaimedJobs(db, kind, GRACE_SECONDS)) {

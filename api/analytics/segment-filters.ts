@@ -82,7 +82,7 @@ const FunnelsFilter = closedObject({
   period,
 }).meta({ id: 'FunnelsFilter', description: 'People who completed a step of a funnel in the period, or dropped out before it' });
 
-/** A block needs no `filter_on`: it gets this one, by which it is told apart from filters. */
+/** A block needs no `filter_on`: it gets this one, which sets it apart from filters. */
 const BLOCK = 'block';
 
 const BlockInput = closedObject({

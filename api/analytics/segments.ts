@@ -84,7 +84,7 @@ export const deleteSegment = operation({
 
 export const previewSegment = operation({
   id: 'previewSegment', ...VIEW, method: 'POST', path: '/api/segments/preview',
-  summary: 'Count the people whom filters find now',
+  summary: 'Count the people that filters find now',
   idempotencyKey: 'ignored',
   body: z.object({ app: identifier.describe('The app whose people are counted'), filters }),
   result: z.object({ preview: Preview, reach: Reach }).meta({ id: 'FilterPreview' }),

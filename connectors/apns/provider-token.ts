@@ -10,7 +10,7 @@ const MAX_KEYS = 1_000;
 
 type Signed = { token: Promise<string>; at: number };
 
-/** Of this process, since Apple counts the renewals of a key, whoever has it open. */
+/** One for the whole process: Apple counts the renewals of a key across all its connections. */
 const signed = new Map<string, Signed>();
 
 /** Null where it is no private key on the curve P-256, which is all that Apple gives out. */

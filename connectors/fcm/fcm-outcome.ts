@@ -59,7 +59,7 @@ export function fcmOutcome(answer: Answer): PushOutcome {
   return { kind: 'refused', code, reason: message };
 }
 
-/** A token that FCM cannot read is nobody's, whatever the project. */
+/** A token that FCM cannot read belongs to no device of any project. */
 function invalidArgument({ code, message, details }: FcmFailure): PushOutcome {
   const fields = details.flatMap((detail) => Violations.safeParse(detail).data?.fieldViolations ?? []).map(({ field }) => field);
   if (fields.includes('message.token') || /registration token is not a valid/i.test(message)) return { kind: 'gone', since: null };

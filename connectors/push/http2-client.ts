@@ -99,7 +99,7 @@ export class Http2Client implements PushClient {
         throw sourceRefusal('source_unavailable', `${this.#origin.host} does not speak HTTP/2`, { cause: NO_HTTP2 });
       }
       const session = await Http2Session.over(socket, this.#origin, this.#limits, () => this.#pump());
-      // Closed meanwhile: nobody would end it.
+      // Closed meanwhile: nothing else would end it.
       if (this.#isClosed) await session.close();
       else this.#sessions.push(session);
     } catch (error) {

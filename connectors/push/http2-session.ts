@@ -97,7 +97,7 @@ export class Http2Session {
       stream.on('close', () => {
         this.#end(stream);
         if (answer) return resolve({ kind: 'answer', ...answer, body: text });
-        // A GOAWAY that ended it is told after it.
+        // Node reports the GOAWAY that ended the session only after this event.
         setImmediate(() => resolve(this.#failureOf(stream, state)));
       });
       stream.end(body);

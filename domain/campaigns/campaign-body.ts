@@ -104,7 +104,7 @@ function addressErrors(
   return [{ element: `params.${member}`, message }];
 }
 
-/** What a dynamic campaign has besides, and what a transactional one has not: its messages name whom they go to. */
+/** Only a dynamic campaign has these: the messages of a transactional one name their users. */
 function typeErrors({ type, filters, recurrence, notif_limit: limit }: CampaignBody): FieldError[] {
   if (type === 'transactional') {
     const message = 'can\'t be set on a transactional campaign: each message of POST /api/transac names its user';

@@ -33,15 +33,18 @@ export type MessageParameters = Readonly<Record<string, string>>;
 /** A push as a device gets it, in the words of no provider. */
 export type PushContent = {
   title: string | null;
-  /** Of iOS. */
+  /** Shown by iOS; other apps get it as data. */
   subtitle: string | null;
   body: string;
+  /** What a tap opens. */
   deepLink: string | null;
+  /** A picture, sound or film. */
   attachmentUrl: string | null;
-  /** Names the buttons. */
+  /** Names the buttons below the message. */
   category: string | null;
   /** A sound file of the app, or `default`; null: silent. */
   sound: string | null;
+  /** Reach the app as they are; names that Millrace or the provider uses lose. */
   parameters: MessageParameters;
 };
 

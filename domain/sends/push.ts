@@ -1,25 +1,14 @@
-/** A push message, whom it goes to, and what became of it: the same for each provider. */
+/** A push message, its target and its outcome: the same for each provider. */
+
+import type { PushContent } from '../campaigns/campaign-params.ts';
 
 export const PUSH_PLATFORMS = ['ios', 'android', 'web'] as const;
 export type PushPlatform = (typeof PUSH_PLATFORMS)[number];
 
-export type PushMessage = {
+/** Its content, with what the provider needs to know to deliver it. */
+export type PushMessage = PushContent & {
   /** A UUID, the same whenever this attempt is made again, so that a device that gets it twice shows it once. */
   id: string;
-  title: string | null;
-  /** Shown by iOS; other apps get it as data. */
-  subtitle: string | null;
-  body: string;
-  /** What a tap opens. */
-  deepLink: string | null;
-  /** A picture, sound or film. */
-  attachmentUrl: string | null;
-  /** Of the buttons below the message. */
-  category: string | null;
-  /** `default`, or the name of a sound file of the app; null: none. */
-  sound: string | null;
-  /** Reaches the app as it is; names that Millrace or the provider uses lose. */
-  parameters: Readonly<Record<string, string>>;
   /** How long the provider tries; 0: once. */
   ttlSeconds: number;
   /** A device shows only the last message with this key; null: the message's id. At most 64 bytes. */
@@ -158,7 +147,7 @@ export function webPushPayload(message: PushMessage): string {
   });
 }
 
-/** What no text may hold: whoever has it can send to the device, or knows it again. */
+/** No text may hold these: they let a reader send to the device, or recognise it. */
 export function secretsOf({ token, subscription }: PushTarget): string[] {
   return token === undefined ? Object.values(subscription) : [token];
 }

@@ -121,7 +121,7 @@ function subjectOf<Whole>(whole: Whole, { user_ids: users, device_ids: devices }
 
 type Audited = Pick<AuditEntry, 'subjectKind' | 'subject' | 'customerHash' | 'details'>;
 
-/** What the audit log says of whose data was asked for: an entry for each person, or one for the app or the segment. */
+/** The subjects in the audit log: an entry for each person asked for, or one for the app or the segment. */
 export function auditedEntries(secrets: Secrets, entityId: number, what: string, subject: AskedEntries['subject']): Audited[] {
   if ('app' in subject) return [{ subjectKind: 'app', subject: subject.app, details: { what } }];
   if ('segment' in subject) return [{ subjectKind: 'segment', subject: subject.segment, details: { what } }];

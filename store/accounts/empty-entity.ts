@@ -2,7 +2,7 @@ import type { Queryable } from '../core/database.ts';
 
 /**
  * What an entity has in which nothing is kept: its users, its keys, its global SoR, what was written down about it or proved, and its
- * apps with what was set up beside them, campaigns among it, which nobody can delete one by one; and of exporters that are deleted,
+ * apps with what was set up beside them, campaigns among it, which the API cannot delete one by one; and of exporters that are deleted,
  * what tells of their runs. Any other table is looked into, also those that later migrations bring.
  */
 const OF_EMPTY_ENTITIES = [

@@ -2,7 +2,7 @@ import { type Database, read } from '../core/database.ts';
 import { onlyUserOfDevice, personWithOnlyUser } from './people.ts';
 import { memberSql, type SegmentQuery, type SegmentSql, segmentSql } from './segment-sql.ts';
 
-/** Of a segment's people and of all people of its app; `peoplePush`: people in the segment whom a push can reach. Reach: devices. */
+/** Of a segment's people and of all people of its app; `peoplePush`: people in the segment that a push can reach. Reach: devices. */
 export type SegmentCounts = {
   people: number; peopleTotal: number; peoplePush: number; reachCount: number; reachOptin: number; reachToken: number; reachTotal: number;
 };
@@ -18,7 +18,7 @@ export const segmentSettings = (timeoutMs: number): string => `SET LOCAL transac
   SET LOCAL statement_timeout = ${timeoutMs}; SET LOCAL work_mem = '${SEGMENT_MEMORY}'; SET LOCAL jit = off;
   SET LOCAL enable_nestloop = off; SET LOCAL client_connection_check_interval = '2s'`;
 
-/** How many people filters find, and whom a push can reach of them. */
+/** How many people filters find, and how many of them a push can reach. */
 export function countFiltered(db: Database, entityId: number, query: SegmentQuery, timeoutMs: number): Promise<SegmentCounts> {
   return countIn(db, entityId, segmentSql(query), query.appId, timeoutMs);
 }

@@ -18,7 +18,7 @@ export async function listPeopleOf(
   return rows.map(({ person }) => person);
 }
 
-/** Whom a person of analytics is as a customer. */
+/** The customer that a person of analytics is. */
 function customerOf(person: string): Person {
   return { customerType: person.startsWith('u') ? 'user_id' : 'device_id', customerId: person.slice(1) };
 }

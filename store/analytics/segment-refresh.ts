@@ -23,7 +23,7 @@ export async function claimDueSegment(db: Queryable, entityId: number): Promise<
      RETURNING id, generation, refresh_wanted_at::text AS wanted_at`, [entityId]));
 }
 
-/** The people whom the filters find, in the order of the members' key, by portions. */
+/** The people that the filters find, in the order of the members' key, by portions. */
 export async function* listPeople(db: Database, entityId: number, query: SegmentQuery, portion: number): AsyncGenerator<string[]> {
   const { with: tables, matched, values } = segmentSql(query);
   const text = `WITH ${tables} SELECT person FROM (${matched}) matched ORDER BY person COLLATE "C"`;

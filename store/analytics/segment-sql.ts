@@ -151,7 +151,7 @@ function peopleWithDevice({ field, comparison }: Of<'devices'>, asked: Asked): P
   };
 }
 
-/** Nobody has an event fewer than none times: who has it at most so often are all but those who have it more often. */
+/** Each person has an event zero times or more often, so "at most n times" is everybody but those with more than n. */
 function peopleWithEvents({ appId, logType, name, details, operator, count, period }: Of<'events'>, { add }: Asked): People {
   const { joins, person } = personSql('');
   const kind = logType === 0 ? '' : `AND e.log_type = ${add(logType)}::smallint`;

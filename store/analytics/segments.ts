@@ -75,7 +75,7 @@ export async function findSegmentById(db: Queryable, entityId: number, id: numbe
   return readRow<Columns, Segment>(await db.query(`${SEGMENTS} WHERE s.entity_id = $1 AND s.id = $2`, [entityId, id]), toSegment);
 }
 
-/** As `findSegment`; until the transaction ends nobody else changes it or its members. */
+/** As `findSegment`; until the transaction ends no other one changes it or its members. */
 export async function lockSegment(tx: Tx, entityId: number, identifier: string): Promise<Segment | null> {
   return readRow<Columns, Segment>(await tx.query(
     `${SEGMENTS} WHERE s.entity_id = $1 AND s.identifier = $2 FOR NO KEY UPDATE OF s`, [entityId, identifier]), toSegment);

@@ -197,7 +197,7 @@ export async function* listTrackedPortions<Name extends TrackedListName>(
   const { start, limit } = page;
   const portionFrom = (from: PageStart, left: number) => {
     const portion = listPortion(db, list, entityId, filter, { ...page, start: from, limit: Math.min(left, PORTION) }, asTexts);
-    portion.catch(() => {});      // of one that nobody waits for any more
+    portion.catch(() => {});      // of one that is not awaited any more
     return portion;
   };
   const upTo = 'upTo' in start ? start.upTo : null;

@@ -120,7 +120,7 @@ export async function listCampaignsByKeys(db: Queryable, entityId: number, keys:
   return new Map(keys.flatMap((key) => (byKey.has(key) ? [[key, byKey.get(key)!]] : [])));
 }
 
-/** As `findCampaignByKey`; until the transaction ends nobody else changes it. */
+/** As `findCampaignByKey`; until the transaction ends no other one changes it. */
 export async function lockCampaign(tx: Queryable, entityId: number, key: string): Promise<Campaign | null> {
   return readRow<Campaign>(await tx.query(`${CAMPAIGNS} WHERE ${BY_KEY} FOR NO KEY UPDATE OF c`, [entityId, key]));
 }

@@ -9,7 +9,7 @@ export type CopiedOut = {
 };
 
 /**
- * Runs `COPY … TO STDOUT`; it goes on as bytes are taken. Whoever stops taking them ends the session: what Postgres still has
+ * Runs `COPY … TO STDOUT`; it goes on as bytes are taken. A reader that stops taking them ends the session: what Postgres still has
  * to say would come as an answer to the next statement.
  */
 export function copyOut(session: Tx, statement: string): CopiedOut {
@@ -48,7 +48,7 @@ function endNow(session: Tx): void {
 
 /**
  * The rows of a query as CSV, in its order and as of its beginning, however many: by one COPY in a transaction that reads only, so that
- * nobody's writing waits for it, though vacuum does. `settings` are SET LOCAL statements.
+ * no write waits for it, though vacuum does. `settings` are SET LOCAL statements.
  */
 export async function* copyCsv(db: Database, query: string, parameters: readonly unknown[], settings: string): AsyncGenerator<Buffer> {
   const session = await db.connect();

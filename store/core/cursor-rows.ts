@@ -6,7 +6,7 @@ const PAGE = 1_000;
 
 /**
  * The rows of a query in its order, as of its beginning, however many: through a cursor, since to look for the next page anew each
- * time takes longer the more there are. It reads only, so nobody's writing waits for it, though vacuum does. `settings` are SET LOCAL
+ * time takes longer the more there are. It reads only, so no write waits for it, though vacuum does. `settings` are SET LOCAL
  * statements.
  */
 export async function* cursorRows<Row extends Record<string, unknown>>(

@@ -30,7 +30,7 @@ export async function listInappMessages(
      ORDER BY a.id LIMIT $5`, [entityId, deviceId, appId, currentUserId, limit]));
 }
 
-/** The user for whom the app's server vouched on a device. */
+/** The user that the app's server vouched for on a device. */
 export async function updateVerifiedUser(
   tx: Tx, entityId: number, { appId, deviceId }: { appId: number; deviceId: string }, userId: string,
 ): Promise<void> {

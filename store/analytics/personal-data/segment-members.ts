@@ -5,13 +5,13 @@ const KEY = 'segment_id, person';
 
 /**
  * By segment_members_by_person. A device is a person in a segment where the segment's app knows no user of it, or several: then it is
- * theirs where nobody else uses it in that app, or it asks for itself.
+ * theirs where no other person uses it in that app, or it asks for itself.
  */
 export const segmentMembers: PersonalDataLocation = {
   name: 'segment_members',
   columns: ['segment_id', 'person'],
   otherColumns: ['entity_id'],
-  foundBy: 'user_id; device_id, where nobody else uses the device, or it asks itself',
+  foundBy: 'user_id; device_id, where no other person uses the device, or it asks itself',
   ...rowsOfPeople({
     table: 'segment_members',
     keys: { segment_id: 'integer', person: 'text' },

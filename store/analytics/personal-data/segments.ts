@@ -4,7 +4,7 @@ import type { KnownBy, PersonalDataLocation } from '../../gdpr/personal-data-loc
 import { ERASED, namedIn, namesOf, peopleFinder } from '../../gdpr/personal-data/named-in.ts';
 import { TextMatches } from '../../gdpr/personal-data/text-matches.ts';
 
-/** Values that filters compare with. What is left of one finds nobody, as the person's own does who is erased. */
+/** Values that filters compare with. What erasure leaves of one finds no person, just as the erased person's own value does. */
 export const segments: PersonalDataLocation = {
   name: 'segments',
   columns: ['filters'],
@@ -59,7 +59,7 @@ async function* listNaming(db: Database, entityId: number, people: KnownBy[]): A
 
 const PAGE = 100;
 
-/** Which texts of filters name one of them. Nearly all filters name nobody, and cost no query. */
+/** Which texts of filters name one of them. Nearly all filters name no person, and cost no query. */
 async function listNamed(db: Queryable, entityId: number, people: KnownBy[], filters: unknown): Promise<Set<string>> {
   const texts = listFilterTexts(filters);
   const find = peopleFinder(people);

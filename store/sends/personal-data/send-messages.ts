@@ -6,7 +6,7 @@ const keys = { send_id: 'integer', ordinal: 'integer' } as const;
 /** By send_messages_by_user. */
 const FOUND = 'SELECT send_id, ordinal FROM send_messages WHERE entity_id = $1 AND user_id = ANY ($2)';
 
-/** The messages stay without whom they are for: each has its result in the reports. */
+/** The messages stay, without their user and device: each has its result in the reports. */
 export const sendMessages: PersonalDataLocation = {
   name: 'send_messages',
   columns: ['user_id', 'user_hash', 'vars'],

@@ -6,7 +6,7 @@ import { changeFound, OF_ANY_APP, rowsOfPeople } from '../../gdpr/rows-of-people
 const KEY = 'app_id, device_id';
 const keys = { app_id: 'integer', device_id: 'text' } as const;
 
-/** Those of them that nobody else uses, or that ask for themselves. */
+/** Those of them that no other person uses, or that ask for themselves. */
 const OWN = `SELECT ${KEY} FROM devices AS d
   WHERE entity_id = $1 AND ${OF_ANY_APP} AND device_id = ANY ($3) AND (device_id = ANY ($4) OR NOT EXISTS (
     SELECT FROM device_users u
@@ -37,7 +37,7 @@ export const devices: PersonalDataLocation = {
     'last_latitude', 'last_longitude', 'utc_offset', 'first_seen_at', 'last_seen_at', 'verified_user_id', 'first_campaign_received_at',
     'last_campaign_received_at'],
   otherColumns: ['entity_id', 'app_id', 'received_at'],
-  foundBy: 'device_id, where nobody else uses the device, or it asks itself; last_user_id and current_user_id; push_token',
+  foundBy: 'device_id, where no other person uses the device, or it asks itself; last_user_id and current_user_id; push_token',
   async count(deps, entityId, people) {
     const tokens = idsOfType(people, 'push_token');
     const withToken = tokens.length === 0 ? 0 : await countRows(deps.db, WITH_THEIR_TOKEN, [entityId, tokens]);

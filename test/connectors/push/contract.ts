@@ -14,7 +14,7 @@ export type PreparedProvider = {
   target(number: number, origin: string): PushTarget;
 };
 
-/** Whom a request that met it may have reached. */
+/** The outcome of a request that meets each disruption: `unknown` where the provider may have taken it. */
 const MEETS: Record<Exclude<Disruption, 'silence'>, PushOutcome['kind']> = {
   drop: 'unknown', reset: 'unknown', refuse: 'not_sent', goaway: 'not_sent',
 };

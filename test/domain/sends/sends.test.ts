@@ -16,7 +16,7 @@ const anyDevice: fc.Arbitrary<TargetDevice> = fc.record({
 });
 
 describe('what a device gets of a message', () => {
-  it('is nothing of a message for another user, nor for one whom no token vouches for where the app requires it', () => {
+  it('is nothing of a message for another user, nor for one that no token vouches for where the app requires it', () => {
     fc.assert(fc.property(anyDevice, fc.boolean(), fc.boolean(), fc.boolean(), (device, includesPush, includesInapp, verifiedUsers) => {
       const { push, inapp, code } = decideDevice(device, 'ada', { includesPush, includesInapp }, { verifiedUsers });
       const isHers = device.currentUserId === 'ada' && (!verifiedUsers || device.verifiedUserId === 'ada');

@@ -301,12 +301,12 @@ describe('of segments', () => {
   const MANY = 20_001;
   const [CARL, DORA] = [personId(711), personId(712)];
   let own: { id: number; identifier: string };
-  /** Carl and a device that nobody signed in on; a crowd and a device of several; people of another app's. */
+  /** Carl and a device that no user signed in on; a crowd and a device of several; people of another app's. */
   const segments: Record<'few' | 'crowd' | 'ofOther', { id: number; identifier: string }> = {} as never;
 
   /**
-   * A phone whose only user was Carl; a tablet of Carl and Dora, last used by Dora; a watch of both, of whom none used it last; one that
-   * nobody signed in on; and the crowd's.
+   * A phone whose only user was Carl; a tablet of Carl and Dora, last used by Dora; a watch of both, and neither used it last; one that
+   * no user signed in on; and the crowd's.
    */
   beforeAll(async () => {
     const { db } = store;

@@ -54,7 +54,7 @@ const TAKEN = new Set([
   'PUT /api/segments/:identifier body.labels: unknown',
   ...['POST /api/segments', 'PUT /api/segments/:identifier'].flatMap((name) =>
     ['long', 'unknown', 'null'].map((kind) => `${name} body.description: ${kind}`)),
-  // A user of whom nothing is known, a key of one's own, and one campaign without an array.
+  // A user that is not known, a key of one's own, and one campaign without an array.
   'GET /api/campaigns/:identifier/why query.user: unknown',
   ...['transac', 'transac_push'].map((name) => `POST /api/${name} body.requestKey: unknown`),
   ...['', '/list_export', '/list_export.:format'].map((form) => `GET /api/campaigns${form} query.search: unknown`),

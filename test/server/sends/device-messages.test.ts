@@ -66,7 +66,7 @@ describe('what a device tells of messages', () => {
     expect(await happened(other)).toEqual([]);
   });
 
-  it('shows in-app messages to the device and the user for whom they are, until they are shown', async () => {
+  it('shows in-app messages to their device and their user, until they are shown', async () => {
     const id = await insertAttempt('phone', 'ada');
     const waiting = async () => ((await inapp('phone')).body.result as Inapp).messages.map((message) => message.millrace_id);
     expect(await waiting()).toContain(id);

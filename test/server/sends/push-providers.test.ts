@@ -52,7 +52,7 @@ describe('what an app\'s pushes go through', () => {
     expect(await rowOf('android')).not.toContain(google.project);
   });
 
-  test('keeps its secrets sealed, shows them to nobody, and keeps them where they are left out', async () => {
+  test('keeps its secrets sealed, never returns them, and keeps them where they are left out', async () => {
     const settings = { service_account: google.serviceAccount, endpoint: google.origin };
     const shown = { platform: 'android', provider: 'fcm', updated_at: expect.any(String) };
     const set1 = await set('android', 'fcm', settings);

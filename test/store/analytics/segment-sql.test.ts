@@ -198,7 +198,7 @@ async function insert({ devices, seen, values, events, members }: SampleData): P
 }
 
 describe('the people of a segment', () => {
-  it('are those whom one finds by looking at everybody in turn, whatever data and filters there are', async () => {
+  it('are those that a look at every person in turn finds, whatever data and filters there are', async () => {
     const { id: entityId } = world.entity;
     const appId = apps[0]!.id;
     await fc.assert(fc.asyncProperty(data, fc.array(filters, { minLength: 6, maxLength: 6 }), async (drawn, all) => {
