@@ -4,6 +4,7 @@ import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
 import { pushMessageOf, settleOutcome } from '../../domain/sends/attempt-outcome.ts';
 import { decideDevice } from '../../domain/sends/device-decision.ts';
+import { endOfQuiet } from '../../domain/sends/quiet-hours.ts';
 import { type PlannedAttempt, planMessages, type SendingCampaign, type SendingRules } from '../../domain/sends/plan-messages.ts';
 import type { PushMessage, PushOutcome, PushTarget } from '../../domain/sends/push.ts';
 import { type Campaign, listCampaignsById } from '../../store/campaigns/campaigns.ts';
@@ -11,8 +12,8 @@ import { type Queryable, type Tx, write } from '../../store/core/database.ts';
 import { LOOK_UP_BY_KEY } from '../../store/core/look-up-by-key.ts';
 import { claimJob, endJob } from '../../store/jobs/jobs.ts';
 import {
-  type AttemptOutcome, cancelWaiting, drawAttemptIds, type DueAttempt, findNextDue, insertAttempts, type NewAttempt, paceAttempts,
-  settleAttempts, settleInterrupted, takeDueAttempts,
+  type AttemptOutcome, cancelWaiting, drawAttemptIds, type DueAttempt, findNextDue, hasSending, insertAttempts, type NewAttempt,
+  putOffAttempts, settleAttempts, settleInterrupted, takeDueAttempts,
 } from '../../store/sends/attempts.ts';
 import {
   countMessages, listSendingApps, listUserDevices, lockMessageLimit, type SendingApp, takeSendPace, updateTokensGone,
@@ -39,6 +40,8 @@ export const sendTransactionalSteps = (deps: Dependencies, providers = new Sendi
 
 /** So many messages are planned, or sent, at once: what they hold in memory stays bounded. */
 const CHUNK = 1_000;
+/** Longer than a provider takes for an answer. */
+const LEFT_SENDING_MS = 45_000;
 /** A wait that is shorter is spent in the step. */
 const SHORT_WAIT_MS = 10_000;
 
@@ -114,6 +117,8 @@ async function planNext(tx: Tx, deps: Sending, claim: JobClaim): Promise<Outgoin
   if (messages.length > 0) return planChunk(tx, context, messages);
   const nextDue = await findNextDue(tx, send.entityId, send.id);
   if (nextDue) return { againInMs: Math.max(nextDue.getTime() - now.getTime(), 100) };
+  // A worker that was thought lost may still be sending: the next step settles what it leaves.
+  if (await hasSending(tx, send.entityId, send.id)) return { againInMs: LEFT_SENDING_MS };
   await endJob(tx, 'send', send, isCanceled ? 'canceled' : 'finished');
   return null;
 }
@@ -137,7 +142,7 @@ function compiled(campaign: Campaign): SendingCampaign & { isSensitive: boolean 
 
 /** Attempts that waited are decided again: the person may have opted out, or logged out, meanwhile. */
 async function sendAgain(tx: Tx, { send, campaigns, apps, providers, now }: Context, due: readonly DueAttempt[]): Promise<OutgoingPush[]> {
-  const later = await paceDue(tx, { send, apps, now }, due);
+  const later = await putOff(tx, { send, apps, now }, due);
   const outgoing: OutgoingPush[] = [];
   const settled: AttemptOutcome[] = [];
   for (const { id, campaignId, appId, userId, tries, expiresAt, content, device } of due) {
@@ -160,15 +165,23 @@ async function sendAgain(tx: Tx, { send, campaigns, apps, providers, now }: Cont
   return outgoing;
 }
 
-/** Those that waited for something else than their moment at the app's send rate get one. The ids of those that go back to wait for it. */
-async function paceDue(
+/**
+ * Those whose time falls into quiet hours wait for their end; others that waited for something else than their moment at the app's send
+ * rate get one. The ids of those that wait again.
+ */
+async function putOff(
   tx: Tx, { send: { entityId }, apps, now }: Pick<Context, 'send' | 'apps' | 'now'>, due: readonly DueAttempt[],
 ): Promise<ReadonlySet<number>> {
-  const paced = due.filter(({ appId, isPaced }) => !isPaced && apps.get(appId)!.sendRate !== null)
-    .map((attempt) => ({ ...attempt, dueAt: now }));
+  const quiet = due.map((attempt) => {
+    const { quietHours } = apps.get(attempt.appId)!;
+    return { ...attempt, isPaced: false, dueAt: quietHours === null ? now : endOfQuiet(quietHours, now) };
+  }).filter(({ dueAt }) => dueAt > now);
+  const isQuiet = new Set(quiet.map(({ id }) => id));
+  const paced = due.filter(({ id, appId, isPaced }) => !isQuiet.has(id) && !isPaced && apps.get(appId)!.sendRate !== null)
+    .map((attempt) => ({ ...attempt, isPaced: true, dueAt: now }));
   await takePaces(tx, entityId, apps, paced);
-  const later = paced.filter(({ dueAt }) => dueAt > now);
-  await paceAttempts(tx, entityId, later);
+  const later = [...quiet, ...paced.filter(({ dueAt }) => dueAt > now)];
+  await putOffAttempts(tx, entityId, later);
   return new Set(later.map(({ id }) => id));
 }
 

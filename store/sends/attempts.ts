@@ -65,22 +65,30 @@ export async function takeDueAttempts(tx: Queryable, entityId: number, sendId: n
          WHERE entity_id = $1 AND send_id = $2 AND state = 'waiting' AND due_at <= now() ORDER BY due_at LIMIT $3) a
        LEFT JOIN devices d ON d.entity_id = $1 AND d.app_id = a.app_id AND d.device_id = a.device_id)
      UPDATE attempts a SET state = 'sending', tries = tries + 1, due_at = NULL
-     FROM due WHERE a.entity_id = $1 AND a.campaign_id = due.campaign_id AND a.id = due.id
+     FROM due WHERE a.entity_id = $1 AND a.campaign_id = due.campaign_id AND a.id = due.id AND a.state = 'waiting'
      RETURNING a.id, a.campaign_id, a.app_id, a.user_id, a.tries, a.is_paced, a.expires_at, a.content, due.device_id, due.current_user_id,
        due.verified_user_id, due.push_token, due.opt_in, due.opt_out, due.uninstalled`,
     [entityId, sendId, limit]), toDueAttempt);
 }
 
-/** Attempts that were taken go back until their moment at the app's send rate. */
-export async function paceAttempts(
-  tx: Queryable, entityId: number, paced: readonly { id: number; campaignId: number; dueAt: Date }[],
+/** Attempts that were taken wait again: until quiet hours end, or, `isPaced`, for their moment at the app's send rate. */
+export async function putOffAttempts(
+  tx: Queryable, entityId: number, putOff: readonly { id: number; campaignId: number; dueAt: Date; isPaced: boolean }[],
 ): Promise<void> {
-  if (paced.length === 0) return;
+  if (putOff.length === 0) return;
   await tx.query(
-    `UPDATE attempts a SET state = 'waiting', is_paced = true, due_at = p.due_at, tries = tries - 1
-     FROM unnest($2::integer[], $3::bigint[], $4::timestamptz[]) AS p (campaign_id, id, due_at)
-     WHERE a.entity_id = $1 AND a.campaign_id = p.campaign_id AND a.id = p.id`,
-    [entityId, paced.map(({ campaignId }) => campaignId), paced.map(({ id }) => id), paced.map(({ dueAt }) => dueAt)]);
+    `UPDATE attempts a SET state = 'waiting', is_paced = p.is_paced, due_at = p.due_at, tries = tries - 1
+     FROM unnest($2::integer[], $3::bigint[], $4::timestamptz[], $5::boolean[]) AS p (campaign_id, id, due_at, is_paced)
+     WHERE a.entity_id = $1 AND a.campaign_id = p.campaign_id AND a.id = p.id AND a.state = 'sending'`,
+    [entityId, putOff.map(({ campaignId }) => campaignId), putOff.map(({ id }) => id), putOff.map(({ dueAt }) => dueAt),
+      putOff.map(({ isPaced }) => isPaced)]);
+}
+
+/** Whether attempts are under way: of a worker that was thought lost, where it is asked between two chunks. */
+export async function hasSending(db: Queryable, entityId: number, sendId: number): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `SELECT FROM attempts WHERE entity_id = $1 AND send_id = $2 AND state = 'sending' LIMIT 1`, [entityId, sendId]);
+  return rowCount! > 0;
 }
 
 /** When the first of the waiting ones is due; null: none waits. */
@@ -97,16 +105,20 @@ export type AttemptOutcome = {
 
 /**
  * Writes down what became of attempts. One that was settled as UNKNOWN meanwhile, since its worker was thought lost, gets what is known
- * now, and settles now: who read that it is UNKNOWN reads of it again. The content of a sensitive campaign's goes once no device needs it.
+ * now, and settles now: who read that it is UNKNOWN reads of it again. The content of a sensitive campaign's goes once no device needs
+ * it. Of a person who was erased meanwhile nothing comes back.
  */
 export async function settleAttempts(tx: Queryable, entityId: number, outcomes: readonly AttemptOutcome[]): Promise<void> {
   if (outcomes.length === 0) return;
   await tx.query(
     `UPDATE attempts a SET
-       state = CASE WHEN o.due_at IS NULL THEN 'settled' ELSE 'waiting' END, code = o.code, details = o.details, due_at = o.due_at,
-       provider_message_id = o.provider_message_id, changed_at = now(),
+       state = CASE WHEN o.due_at IS NULL THEN 'settled' ELSE 'waiting' END, code = o.code, due_at = o.due_at,
+       is_paced = a.is_paced AND o.due_at IS NULL, changed_at = now(),
+       details = CASE WHEN a.device_id IS NOT NULL THEN o.details END,
+       provider_message_id = CASE WHEN a.device_id IS NOT NULL THEN o.provider_message_id END,
        settled_at = CASE WHEN o.due_at IS NULL THEN now() END,
-       content = CASE WHEN o.due_at IS NULL AND c.is_sensitive AND a.inapp_until IS NULL THEN NULL ELSE a.content END
+       content = CASE WHEN o.due_at IS NULL AND c.is_sensitive AND (a.inapp_until IS NULL OR a.shown_at IS NOT NULL) THEN NULL
+         ELSE a.content END
      FROM unnest($2::integer[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[])
        AS o (campaign_id, id, code, details, provider_message_id, due_at)
      JOIN campaigns c ON c.entity_id = $1 AND c.id = o.campaign_id
@@ -122,16 +134,21 @@ const SETTLED = `state = 'settled', settled_at = now(), changed_at = now(), due_
 /** Those that were sending when their worker ended: whether they went out is not known, and they are not sent again. */
 export async function settleInterrupted(tx: Queryable, entityId: number, sendId: number): Promise<void> {
   await tx.query(
-    `UPDATE attempts SET ${SETTLED}, code = 'UNKNOWN', details = 'the worker that sent it ended before the provider answered'
-     WHERE entity_id = $1 AND send_id = $2 AND state = 'sending'`, [entityId, sendId]);
+    `UPDATE attempts a SET ${SETTLED}, code = 'UNKNOWN', details = 'the worker that sent it ended before the provider answered',
+       content = CASE WHEN c.is_sensitive AND a.inapp_until IS NULL THEN NULL ELSE a.content END
+     FROM campaigns c
+     WHERE a.entity_id = $1 AND a.send_id = $2 AND a.state = 'sending' AND c.entity_id = $1 AND c.id = a.campaign_id`, [entityId, sendId]);
 }
 
-/** Those that still wait, where the send or their campaign ended; of the campaigns where there are any. */
+/** Those that still wait, where the send or their campaign ended; of the campaigns where there are any. In-app messages go, too. */
 export async function cancelWaiting(
   tx: Queryable, entityId: number, sendId: number, campaignIds: readonly number[] | null,
 ): Promise<void> {
   await tx.query(
-    `UPDATE attempts SET ${SETTLED}, code = 'CANCELED'
-     WHERE entity_id = $1 AND send_id = $2 AND state = 'waiting' AND ($3::integer[] IS NULL OR campaign_id = ANY ($3))`,
+    `UPDATE attempts a SET ${SETTLED}, code = 'CANCELED', inapp_until = NULL,
+       content = CASE WHEN c.is_sensitive THEN NULL ELSE a.content END
+     FROM campaigns c
+     WHERE a.entity_id = $1 AND a.send_id = $2 AND a.state = 'waiting' AND ($3::integer[] IS NULL OR a.campaign_id = ANY ($3))
+       AND c.entity_id = $1 AND c.id = a.campaign_id`,
     [entityId, sendId, campaignIds]);
 }

@@ -37,6 +37,10 @@ export async function listChangedDays(db: Queryable, entityId: number, { counted
 export async function recountDay(tx: Tx, entityId: number, { campaignId, day }: CampaignDay): Promise<void> {
   // One count of a day at a time: of two, the later one would add its rows beside those of the other.
   await tx.query('SELECT FROM campaigns WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE', [entityId, campaignId]);
+  // Of a day that is counted for the last time, attempts may be gone.
+  const { rowCount: isOver } = await tx.query(
+    'SELECT FROM report_rollups WHERE entity_id = $1 AND kept_since > $2 FOR SHARE', [entityId, day]);
+  if (isOver! > 0) return;
   await tx.query('DELETE FROM campaign_days WHERE entity_id = $1 AND campaign_id = $2 AND day = $3', [entityId, campaignId, day]);
   await tx.query(
     `INSERT INTO campaign_days (entity_id, campaign_id, day, variant, channel, code, attempts, delivered, opened, shown, clicked)

@@ -26,6 +26,7 @@ export const sendTransactionalUnderKill: FlowUnderKill<Run> = {
          FROM own)
        INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) SELECT $1, $2, device_id, user_id, now() FROM own`,
       [world.entity.id, app.id]);
+    await store.db.query('ANALYZE devices, device_users');     // as Postgres does within a minute
     const campaign = await insertSampleCampaign(store.db, world.entity.id, app.id, { params: { ...PUSH_PARAMS, push_message: '*@n@*' } });
     const messages = Array.from({ length: MESSAGES }, (_, n) => ({ user: `user ${n + 1}`, ...n % 13 !== 0 && { templateVars: { n } } }));
     const reply = await server.inject({

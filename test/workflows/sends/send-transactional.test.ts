@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { write } from '../../../store/core/database.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
+import { settleAttempts } from '../../../store/sends/attempts.ts';
+import { attempts } from '../../../store/sends/personal-data/attempts.ts';
 import { insertSend } from '../../../store/sends/sends.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { useStack } from '../../harness/core/stack.ts';
@@ -95,10 +97,24 @@ describe('messages of transactional campaigns', () => {
     expect((await ended(requestId)).codes).toEqual({ USER_NOT_VERIFIED: 1, PUSH_SENT: 2, MESSAGE_LIMIT: 1 });
     const skipping = await send({ campaignKey: [urgent.identifier], messages: [{ user: 'bob' }] });
     expect((await ended(skipping.requestId)).codes).toEqual({ PUSH_SENT: 1 });
+    // Whoever has the app's key makes devices up: they don't push out the one that a signed token vouched for.
+    await db.query(
+      `WITH made_up AS (
+         INSERT INTO devices (entity_id, app_id, device_id, current_user_id, last_user_id, push_token, first_seen_at, last_seen_at)
+         SELECT $1, $2, 'made up ' || n, 'bob', 'bob', 'token ' || n, now(), now() FROM generate_series(1, 100) n RETURNING device_id)
+       INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
+       SELECT $1, $2, device_id, 'bob', now() + interval '1 second' FROM made_up`, [entityId, strict.id]);
+    const crowded = await send({ campaignKey: [urgent.identifier], messages: [{ user: 'bob' }] });
+    expect((await ended(crowded.requestId)).codes).toEqual({ PUSH_SENT: 1, USER_NOT_VERIFIED: 100 });
+    await db.query(`DELETE FROM devices WHERE device_id LIKE 'made up %'`);
     const minute = new Date().getUTCHours() * 60 + new Date().getUTCMinutes();
     const quietHours = { start: (minute + 1_430) % 1_440, end: (minute + 120) % 1_440, timezone: 'UTC' };
     await db.query('UPDATE apps SET quiet_hours = $2 WHERE id = $1', [strict.id, JSON.stringify(quietHours)]);
-    const { requestId: quiet } = await send({ campaignKey: [urgent.identifier], messages: [{ user: 'bob' }] });
+    const inapp = { inapp: 'native', message_title: 'T', message_content: 'C', message_btn: 'OK' };
+    const both = await insertSampleCampaign(db, entityId, strict.id, {
+      params: { ...params, ...inapp }, includesInapp: true, skipMessageLimit: true, isSensitive: true,
+    });
+    const { requestId: quiet } = await send({ campaignKey: [both.identifier], messages: [{ user: 'bob' }] });
     const waiting = await waitFor('the plan', async () => {
       const state = await stateOf(quiet);
       return state.processed === 1 && state;
@@ -107,6 +123,8 @@ describe('messages of transactional campaigns', () => {
     expect(Date.parse(waiting.next_at!)).toBeGreaterThan(Date.now() + 3_600_000);
     await call('DELETE', `transac/${quiet}`);
     expect(await ended(quiet)).toMatchObject({ state: 'canceled', codes: { CANCELED: 1 } });
+    const { rows: left } = await db.query('SELECT inapp_until, content FROM attempts WHERE campaign_id = $1', [both.id]);
+    expect(left).toEqual([{ inapp_until: null, content: null }]);
   });
 
   it('go out at the rate of their app, also those that waited for something else', async () => {
@@ -132,8 +150,16 @@ describe('messages of transactional campaigns', () => {
     await db.query('UPDATE apps SET quiet_hours = $2 WHERE id = $1', [paced.id, JSON.stringify(quiet)]);
     const second = await send({ campaignKey: [campaign.identifier], messages });
     await waitFor('the plan', async () => (await stateOf(second.requestId)).codes.PENDING === 12);
-    await db.query(`UPDATE attempts SET due_at = now() WHERE app_id = $1 AND state = 'waiting'`, [paced.id]);
-    await stack.temporal.workflow.getHandle(`transac/${second.requestId}`).signal('sendCanceled');
+    const wake = async () => {
+      await db.query(`UPDATE attempts SET due_at = now() WHERE app_id = $1 AND state = 'waiting'`, [paced.id]);
+      await stack.temporal.workflow.getHandle(`transac/${second.requestId}`).signal('sendCanceled');
+    };
+    await wake();
+    await waitFor('the end of the quiet hours as what they wait for', async () =>
+      Date.parse((await stateOf(second.requestId)).next_at!) > Date.now() + 60_000);
+    expect((await stateOf(second.requestId)).codes).toEqual({ PENDING: 12 });
+    await db.query('UPDATE apps SET quiet_hours = NULL WHERE id = $1', [paced.id]);
+    await wake();
     expect((await ended(second.requestId)).codes).toEqual({ PUSH_SENT: 12 });
     expect(await spread(`AND send_id = (SELECT max(send_id) FROM attempts)`)).toBeGreaterThan(0.9);
   });
@@ -172,6 +198,22 @@ describe('messages of transactional campaigns', () => {
       return sent;
     });
     expect((await ended(identifier)).codes).toEqual({ NO_DEVICE_FOR_USER: 1 });
+  });
+
+  it('leave nothing of a person who is erased while they are sent', async () => {
+    const { store: { db } } = stack;
+    const { id: entityId } = world.entity;
+    const campaign = await insertSampleCampaign(db, entityId, app.id);
+    const { rows: [row] } = await db.query<{ id: number }>(
+      `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, device_id, user_id)
+       VALUES ($1, $2, $3, 'push', 'sending', 'PENDING', 'phone of erased', 'erased') RETURNING id`, [entityId, campaign.id, app.id]);
+    await attempts.erase!(stack.store, entityId, [{ customerType: 'user_id', customerId: 'erased' }]);
+    await write(db, (tx) => settleAttempts(tx, entityId, [{
+      id: row!.id, campaignId: campaign.id, code: 'PUSH_SENT', details: 'to phone of erased', providerMessageId: 'of erased', dueAt: null,
+    }]));
+    const { rows: left } = await db.query(
+      'SELECT code, user_id, device_id, details, provider_message_id FROM attempts WHERE campaign_id = $1', [campaign.id]);
+    expect(left).toEqual([{ code: 'PUSH_SENT', user_id: null, device_id: null, details: null, provider_message_id: null }]);
   });
 
   it('are refused in the reference\'s words, and sent once under a key of the sender\'s own', async () => {
