@@ -54,7 +54,7 @@ async function refresh(deps: Dependencies, entityId: number, claim: RefreshClaim
 async function replaceAllMembers(
   deps: Dependencies, entityId: number, claim: RefreshClaim, { appId, filters }: Segment, now: Date,
 ): Promise<string | null> {
-  const { errors: [error], query, segments } = await resolveFilters(deps.db, entityId, { appId, filters: filters!, now });
+  const { errors: [error], query, segments } = await resolveFilters(deps.db, entityId, { appId, filters: filters!, now, isStored: true });
   if (error) return `${error.element}: ${error.message}`;
   const waited = segments.find(({ snapshotAt }) => snapshotAt === null);
   if (waited) return `The segment "${waited.name}", which its filters name, has no members yet`;

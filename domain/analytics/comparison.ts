@@ -1,5 +1,6 @@
 import type { ValueType } from '../attributes/attribute-value.ts';
 import { isDate, readDatetime } from '../core/date-value.ts';
+import { ERASED } from '../core/erased.ts';
 import { readNumber } from '../core/number-value.ts';
 import { sayUnknown } from '../core/say-unknown.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../core/text-limits.ts';
@@ -32,6 +33,11 @@ const OPERATORS: Record<ComparedType, readonly string[]> = {
   Version: ['is', 'is_not', ...ORDERED],
 };
 
+/** Whether an operator compares with bounds or a number of days: values of others are what a person has. */
+export function isBound(operator: string): boolean {
+  return ORDERED.includes(operator) || DATED.includes(operator);
+}
+
 function operatorsOf(type: ComparedType): string[] {
   return ['is_set', 'is_not_set', ...OPERATORS[type]];
 }
@@ -50,8 +56,13 @@ function valueCount(operator: ComparisonOperator): { min: number; max: number } 
 
 type ComparisonError = { element: string; message: string };
 
-/** Values as they are compared; or what is wrong, by the member of the filter. */
-export function readComparison(type: ComparedType, given: string, values: readonly string[]): Comparison | ComparisonError {
+/**
+ * Values as they are compared; or what is wrong, by the member of the filter. A stored filter may hold what an erasure left, also where
+ * the type has no such value: it equals nobody's.
+ */
+export function readComparison(
+  type: ComparedType, given: string, values: readonly string[], { isStored = false } = {},
+): Comparison | ComparisonError {
   const allowed = operatorsOf(type);
   if (!allowed.includes(given)) return { element: 'operator', message: sayUnknown(given, allowed) };
   const isNegated = given in NEGATIONS;
@@ -64,6 +75,7 @@ export function readComparison(type: ComparedType, given: string, values: readon
   const read: string[] = [];
   for (const [index, value] of values.entries()) {
     const outcome = operator === 'in_last_days' ? readDays(value) : READERS[type](value);
+    if (typeof outcome !== 'string' && isStored && operator === 'is' && value === ERASED) continue;
     if (typeof outcome !== 'string') return { element: `values.${index}`, message: outcome.message };
     read.push(outcome);
   }
@@ -84,7 +96,10 @@ const READERS: Record<ComparedType, (text: string) => Read> = {
   Datetime: (text) => (isDate(text) ? `${text}T00:00:00.000Z` : readDatetime(text) ?? {
     message: 'must be a date, or a date and time in ISO 8601 such as 2026-01-31T12:30:00Z',
   }),
-  Version: (text) => (versionNumbers(text) === null ? { message: 'must have a number in it, such as 2.10' } : text),
+  Version(text) {
+    if (text.length > MAX_VERSION_CHARS) return { message: `must have at most ${MAX_VERSION_CHARS} characters` };
+    return versionNumbers(text) === null ? { message: 'must have a number in it, such as 2.10' } : text;
+  },
 };
 
 function readText(text: string): Read {

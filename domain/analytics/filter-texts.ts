@@ -1,3 +1,5 @@
+import { isBound } from './comparison.ts';
+
 /** Texts in a segment's filters that may name somebody: values of attributes, and details of events. All else are settings. */
 
 type Filter = { filter_on?: unknown; operator?: unknown };
@@ -20,10 +22,9 @@ export function listFilterTexts(filters: unknown): string[] {
   return texts;
 }
 
-/** Numbers of days are none. */
+/** Bounds are none: `at_least 25` names nobody, also where somebody's id is 25. */
 function namesPeople({ filter_on: on, operator }: Filter, member: string): boolean {
-  return on === 'attributes' ? member === 'values' && !String(operator).endsWith('in_last_days')
-    : on === 'events' && member === 'match_details';
+  return on === 'attributes' ? member === 'values' && !isBound(String(operator)) : on === 'events' && member === 'match_details';
 }
 
 function mapTexts(value: unknown, change: (text: string) => string): unknown {

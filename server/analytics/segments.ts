@@ -15,6 +15,7 @@ import { audit } from '../http/audit.ts';
 import { type Route, route } from '../http/route.ts';
 import { refreshSegmentsSoon } from '../jobs/start-soon.ts';
 import { HEAVY_READ_MS } from './heavy-reads.ts';
+import { refuseComputing } from './tracked-filters.ts';
 
 const listAll = route(api.listSegments, async ({ query: { app }, caller: { entityId } }, { db }) => {
   const appId = app === undefined ? null : (await requireApp(db, entityId, app, UNKNOWN_APP)).id;
@@ -79,7 +80,7 @@ const preview = route(api.previewSegment, async ({ body: { app, filters }, calle
   const { id: appId } = await requireApp(db, entityId, app, UNKNOWN_APP);
   const { query, segments } = await resolveOrRefuse(db, entityId, appId, filters);
   const waited = segments.find(({ snapshotAt }) => snapshotAt === null);
-  if (waited) refuse(409, 'computing', `The people of the segment ${waited.identifier} are not found yet: try again in a moment`);
+  if (waited) refuseComputing(waited.identifier);
   return showCounts(await countNow(db, entityId, query, heavyReads));
 });
 

@@ -94,7 +94,7 @@ export function devicesOfSegment({ id, identifier, appId }: SegmentRef, query: D
 
 export async function requireSegment(db: Queryable, entityId: number, identifier: string): Promise<SegmentRef> {
   const [found] = await listSegmentRefs(db, entityId, [identifier]);
-  return found ?? refuseSegment();
+  return found ? withMembers(found) : refuseSegment();
 }
 
 /** Also those of other apps: people are the same by their user ids. */
@@ -102,7 +102,16 @@ async function findSegments(db: Queryable, entityId: number, asked: Texts): Prom
   if (!asked) return undefined;
   const found = await listSegmentRefs(db, entityId, asked);
   if (found.length < new Set(asked).size) refuseSegment();
-  return found.map(({ id }) => id);
+  return found.map((segment) => withMembers(segment).id);
+}
+
+/** Until a refresh has found them, a list would be empty, and one of changed filters would have the older members. */
+function withMembers(segment: SegmentRef): SegmentRef {
+  return segment.hasMembers ? segment : refuseComputing(segment.identifier);
+}
+
+export function refuseComputing(segment: string): never {
+  return refuse(409, 'computing', `The people of the segment ${segment} are not found yet: try again in a moment`);
 }
 
 function refuseSegment(): never {

@@ -20,17 +20,20 @@ export type NamedSegment = { id: number; identifier: string; name: string; snaps
 /** `errors`: of each filter that names something unknown, by its path. `query` stands where there are none. */
 export type Resolution = { errors: FieldError[]; query: SegmentQuery | null; segments: NamedSegment[] };
 
-type Asked = { appId: number; filters: SegmentFilters; now: Date };
+type Asked = { appId: number; filters: SegmentFilters; now: Date; isStored?: boolean };
 
-/** Looks up what filters name, and checks values against the types of what they compare. `at` is the path of the filters. */
+/**
+ * Looks up what filters name, and checks values against the types of what they compare. `at` is the path of the filters. Those that
+ * `isStored` may hold what an erasure left of a value, which finds nobody.
+ */
 export async function resolveFilters(
-  db: Queryable, entityId: number, { appId, filters, now }: Asked, at = 'filters',
+  db: Queryable, entityId: number, { appId, filters, now, isStored = false }: Asked, at = 'filters',
 ): Promise<Resolution> {
   const known = await knownNames(db, entityId, appId, [...eachFilter(filters)].map(({ filter }) => filter));
   const errors: FieldError[] = [];
   const resolve = (element: SegmentFilter | FilterBlock, path: string): ResolvedFilter | ResolvedBlock => {
     if (isBlock(element)) return resolveBlock(element, path);
-    const resolved = resolveFilter(element, known, now);
+    const resolved = resolveFilter(element, known, { now, isStored });
     if (!('element' in resolved)) return resolved;
     errors.push({ element: `${path}.${resolved.element}`, message: resolved.message });
     return NOTHING;
@@ -90,9 +93,11 @@ async function listNamedSegments(db: Queryable, entityId: number, identifiers: s
   return new Map(rows.map((segment) => [segment.identifier, segment]));
 }
 
-function resolveFilter(filter: SegmentFilter, known: Known, now: Date): ResolvedFilter | FieldError {
+function resolveFilter(
+  filter: SegmentFilter, known: Known, { now, isStored }: { now: Date; isStored: boolean },
+): ResolvedFilter | FieldError {
   switch (filter.filter_on) {
-    case 'attributes': return resolveAttribute(filter, known);
+    case 'attributes': return resolveAttribute(filter, known, isStored);
     case 'devices': return resolveDeviceField(filter);
     case 'events': return resolveEvents(filter, known, now);
     case 'segments': return resolveSegments(filter, known);
@@ -101,7 +106,7 @@ function resolveFilter(filter: SegmentFilter, known: Known, now: Date): Resolved
 }
 
 function resolveAttribute(
-  { sor_identifier: sor, attribute_key: key, operator, values }: AttributesFilter, { sors, attributes }: Known,
+  { sor_identifier: sor, attribute_key: key, operator, values }: AttributesFilter, { sors, attributes }: Known, isStored: boolean,
 ): ResolvedFilter | FieldError {
   const sorId = sors.get(sor);
   if (sorId === undefined) {
@@ -114,7 +119,7 @@ function resolveAttribute(
       : sayUnknown(key, own.map((candidate) => candidate.key));
     return { element: 'attribute_key', message };
   }
-  const comparison = readComparison(attribute.valueType, operator, values);
+  const comparison = readComparison(attribute.valueType, operator, values, { isStored });
   return 'element' in comparison ? comparison : { on: 'attributes', sorId, attributeId: attribute.id, comparison };
 }
 

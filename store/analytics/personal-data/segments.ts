@@ -1,7 +1,8 @@
+import { ERASED } from '../../../domain/core/erased.ts';
 import { listFilterTexts, mapFilterTexts } from '../../../domain/analytics/filter-texts.ts';
 import { type Database, type Queryable, write } from '../../core/database.ts';
 import type { KnownBy, PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
-import { ERASED, namedIn, namesOf, peopleFinder } from '../../gdpr/personal-data/named-in.ts';
+import { namedIn, namesOf, peopleFinder } from '../../gdpr/personal-data/named-in.ts';
 import { TextMatches } from '../../gdpr/personal-data/text-matches.ts';
 
 /** Values that filters compare with. What erasure leaves of one finds no person, just as the erased person's own value does. */

@@ -1,9 +1,7 @@
+import { ERASED } from '../../../domain/core/erased.ts';
 import { createNameFinder } from '../../../domain/core/name-finder.ts';
 import type { Secrets } from '../../core/secrets.ts';
 import type { KnownBy } from '../personal-data-location.ts';
-
-/** What is left of a text that told of a person. */
-export const ERASED = 'erased';
 
 /** Whether one of the ids, `named`, stands in a text. */
 const standsIn = (text: string) => `CASE WHEN position(named.part IN ${text}) > 0 THEN (${text}) COLLATE "default" ~ named.pattern END`;

@@ -1,5 +1,6 @@
+import { ERASED } from '../../../domain/core/erased.ts';
 import type { PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
-import { ERASED, hashOfNamed, namedIn } from '../../gdpr/personal-data/named-in.ts';
+import { hashOfNamed, namedIn } from '../../gdpr/personal-data/named-in.ts';
 import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
 
 /** By customer_id; where nobody could read that out of the record, by the id's standing in it, or in what is told of it. */

@@ -1,5 +1,6 @@
+import { ERASED } from '../../../domain/core/erased.ts';
 import type { PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
-import { ERASED, namedIn } from '../../gdpr/personal-data/named-in.ts';
+import { namedIn } from '../../gdpr/personal-data/named-in.ts';
 import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
 
 export const syncLog: PersonalDataLocation = {

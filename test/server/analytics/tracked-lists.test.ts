@@ -368,6 +368,14 @@ describe('of segments', () => {
       const { status, body } = await call(`apps/${own.identifier}/${list}`, { segment_ids: `${few.identifier},seg_none` });
       expect([status, body.error_message]).toEqual([404, 'Couldn\'t find Segment']);
     }
+    const { db } = store;
+    await db.query(`UPDATE segments SET filters = '{"operator": "and", "blocks": []}', snapshot_at = NULL WHERE id = $1`, [few.id]);
+    for (const [unready, given] of [[path, { segment_ids: few.identifier }], [`segments/${few.identifier}/devices`, {}]] as const) {
+      const { status, body } = await call(unready, given);
+      expect([status, body.error_message])
+        .toEqual([409, `The people of the segment ${few.identifier} are not found yet: try again in a moment`]);
+    }
+    await db.query('UPDATE segments SET filters = NULL WHERE id = $1', [few.id]);
   });
 
   test('a device shows those of its app that its person is in, with what is asked for', async () => {

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { wakeSegments } from '../../../activities/analytics/wake-segments.ts';
+import { segments } from '../../../store/analytics/personal-data/segments.ts';
 import { deleteMembersOfDeleted } from '../../../store/jobs/retention-across-entities.ts';
 import { listErasedPeople } from '../../../store/analytics/segment-members.ts';
 import { deleteSegment, wantRefresh } from '../../../store/analytics/segments.ts';
@@ -98,6 +99,22 @@ describe('a segment', () => {
     expect(await call('GET', `segments/${identifier}`)).toMatchObject({ failure: expect.stringContaining('is no segment') as string });
     const other = await call('POST', 'segments', { name: 'Other', app: app.identifier, filters: fromCountry('DE') });
     expect(await settled(other.identifier)).toMatchObject({ preview: { people_number: 20 } });
+  });
+
+  it('is refreshed after an erasure whose id a number in its filters equals: a bound stays, a value finds nobody', async () => {
+    const score = (operator: string, ...values: string[]) => (
+      { filter_on: 'attributes', sor_identifier: world.sor.identifier, attribute_key: 'score', operator, values });
+    const scores = [score('at_least', '25'), score('is', '25'), score('is', '26')];
+    const filters = { operator: 'or', blocks: [{ operator: 'or', filters: scores }] };
+    const { identifier } = await call('POST', 'segments', { name: 'Scores', app: app.identifier, filters });
+    const { snapshot_at: since } = await settled(identifier);
+    await segments.erase!(stack.store, world.entity.id, [{ customerType: 'user_id', customerId: '25' }]);
+    await wakeSegments(stack.temporal, world.entity.id);
+    expect(await settled(identifier, since)).toMatchObject({ state: 'active', failure: null });
+    const { rows: [left] } = await stack.store.db.query<{ filters: typeof filters }>(
+      'SELECT filters FROM segments WHERE identifier = $1', [identifier]);
+    expect(left!.filters.blocks[0]!.filters.map(({ values }) => values)).toEqual([['25'], ['erased'], ['26']]);
+    expect(await call('POST', 'segments/preview', { app: app.identifier, filters: left!.filters })).toBeUndefined();
   });
 
   it('leaves out people who were erased, also those who are members already', async () => {
