@@ -5,11 +5,11 @@ import { pipeline } from 'node:stream/promises';
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
-import { openDatabase } from '../store/core/database.ts';
-import { ensurePartitions } from '../store/tracking/event-partitions.ts';
 import type { BenchContext, Line, Size } from './line.ts';
 import { atMostTimes, type Figure, median } from './report.ts';
 import { call, type RunningService } from './service.ts';
+import { timed } from './timed.ts';
+import { deleteTracked, insertDeviceUsers, makeTrackedApp } from './tracked-app.ts';
 
 const EVENTS: Record<Size, number> = { quick: 200_000, full: 10_000_000 };
 const EVENTS_OF_A_PERSON = 20;
@@ -47,32 +47,15 @@ export const funnel: Line = {
       yield median(runs);
     } finally {
       await rm(folder, { recursive: true, force: true });
-      await client.query('TRUNCATE events, device_users');
+      await deleteTracked(client);
       await client.end();
     }
   },
 };
 
-async function timed<T>(work: () => Promise<T>): Promise<[seconds: number, result: T]> {
-  const start = performance.now();
-  const result = await work();
-  return [(performance.now() - start) / 1_000, result];
-}
-
 /** Three in four events are of the steps; a tenth names no user. Returns the app's identifier. */
-async function fill(client: pg.Client, context: BenchContext, { url, token }: RunningService): Promise<string> {
-  const name = `funnel${process.hrtime.bigint()}`;
-  const body = { name, package_name: `com.example.${name}`, app_type: 'Android App' };
-  const { identifier } = await call<{ identifier: string }>(url, token, 'POST', '/api/apps', body);
-  const db = openDatabase({ url: await context.databaseUrl(), max: 1 });
-  await ensurePartitions(db, [new Date(FROM)]);
-  await db.end();
-  const { rows: [app] } = await client.query<{ id: number; entity_id: number }>(
-    'SELECT id, entity_id FROM apps WHERE identifier = $1', [identifier]);
-  await client.query('TRUNCATE events, device_users');
-  await client.query(
-    `INSERT INTO event_definitions (entity_id, app_id, log_type, name) SELECT $1, $2, 2, name FROM unnest($3::text[]) AS name`,
-    [app!.entity_id, app!.id, STEPS]);
+async function fill(client: pg.Client, context: BenchContext, service: RunningService): Promise<string> {
+  const app = await makeTrackedApp(client, context, service, { from: FROM, eventNames: STEPS });
   const events = EVENTS[context.size];
   const people = events / EVENTS_OF_A_PERSON;
   await client.query(
@@ -83,15 +66,12 @@ async function fill(client: pg.Client, context: BenchContext, { url, token }: Ru
        jsonb_build_object('price', kind)
      FROM (SELECT n, (hashint8(n) & 2147483647) % ${people} AS person,
          (hashint8(n + 1000000000) & 2147483647) % 100 AS kind
-       FROM generate_series(0, ${events - 1}) n) AS sent`, [app!.entity_id, app!.id, ...STEPS]);
-  await client.query(
-    `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
-     SELECT $1, $2, 'device-' || lpad(person::text, 9, '0'), 'user-' || lpad(person::text, 9, '0'), now()
-     FROM generate_series(0, ${people - 1}) person`, [app!.entity_id, app!.id]);
+       FROM generate_series(0, ${events - 1}) n) AS sent`, [app.entityId, app.id, ...STEPS]);
+  await insertDeviceUsers(client, app, people);
   await client.query('VACUUM (ANALYZE) events');
   await client.query('VACUUM (ANALYZE) device_users');
   await client.query('CHECKPOINT');
-  return identifier;
+  return app.identifier;
 }
 
 /** The columns that a funnel needs, as DuckDB's own table. */

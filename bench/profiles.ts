@@ -3,10 +3,11 @@ import { ATTRIBUTES } from './import-file.ts';
 import type { Line, Size } from './line.ts';
 import { atMostTimes } from './report.ts';
 import { createSor, type RunningService } from './service.ts';
+import { medians } from './timed.ts';
 
 const CUSTOMERS: Record<Size, number> = { quick: 100_000, full: 2_000_000 };
 const PER_PAGE = 2_000;
-const RUNS = 9;
+const TURNS = { runs: 9, warmUps: 1 };
 
 function titlesOf(size: Size): [page: string, lastPage: string] {
   const title = `${PER_PAGE.toLocaleString('en')} profiles of ${CUSTOMERS[size].toLocaleString('en')}`;
@@ -25,11 +26,11 @@ export const profiles: Line = {
     const sor = await createSor(service);
     const entityId = await fill(client, sor.identifier, CUSTOMERS[context.size]);
     const first = `/api/customer_profiles?num_per_page=${PER_PAGE}&sor_identifiers=${sor.identifier}`;
-    const [list, bare] = await medians(() => page(service, first), () => barePage(client, entityId));
+    const [list, bare] = await medians(() => page(service, first), () => barePage(client, entityId), TURNS);
     await client.end();
     yield atMostTimes(pageTitle, list, bare, 1.3);
     const [second, last] = await ends(service, first);
-    const [nearSeconds, farSeconds] = await medians(() => page(service, second), () => page(service, last));
+    const [nearSeconds, farSeconds] = await medians(() => page(service, second), () => page(service, last), TURNS);
     yield atMostTimes(lastPageTitle, farSeconds, nearSeconds, 1.5);
   },
 };
@@ -86,18 +87,4 @@ async function barePage(client: pg.Client, entityId: number): Promise<string> {
      JOIN customer_attributes a ON a.entity_id = v.entity_id AND a.id = v.attribute_id`, [entityId]);
   if (rows.length !== PER_PAGE * ATTRIBUTES.length) throw new Error(`the bare statement gave ${rows.length} rows`);
   return JSON.stringify({ total, rows });
-}
-
-/** Seconds of each, in turns; the first run only warms up. */
-async function medians(one: () => Promise<unknown>, other: () => Promise<unknown>): Promise<[one: number, other: number]> {
-  const seconds: [number[], number[]] = [[], []];
-  for (let run = 0; run <= RUNS; run += 1) {
-    for (const [side, work] of [one, other].entries()) {
-      const start = performance.now();
-      await work();
-      if (run > 0) seconds[side]!.push((performance.now() - start) / 1000);
-    }
-  }
-  const middle = (all: number[]) => all.toSorted((a, b) => a - b)[Math.floor(RUNS / 2)]!;
-  return [middle(seconds[0]), middle(seconds[1])];
 }

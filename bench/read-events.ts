@@ -14,6 +14,7 @@ import type { BenchContext, Line, Size } from './line.ts';
 import { forgetPeak, peakMemoryMib } from './peak-memory.ts';
 import { atLeast, atMost, atMostTimes, type Figure, median } from './report.ts';
 import { call, type RunningService, untilNextLook } from './service.ts';
+import { medians } from './timed.ts';
 
 const EVENTS: Record<Size, number> = { quick: 200_000, full: 5_000_000 };
 /** Of them, the first: those that are read page by page, and those of a sheet. */
@@ -21,8 +22,7 @@ const FOLLOWED: Record<Size, number> = { quick: 50_000, full: 1_000_000 };
 const IN_SHEET: Record<Size, number> = { quick: 50_000, full: 500_000 };
 const PER_PAGE = 1_000;
 /** Pages that are timed of each kind, and those before, until both sides run as they do in a service that has been up for a while. */
-const RUNS = 15;
-const WARM_UPS = 30;
+const TURNS = { runs: 15, warmUps: 30 };
 const MEMORY_MIB = 512;
 const SINCE = Date.UTC(2026, 7);
 const PERIOD_MS = 90 * 86_400_000;
@@ -101,12 +101,12 @@ export const eventPages: Line = {
     const first = `/api/apps/${app.identifier}/events?per_page=${PER_PAGE}`;
     const [ours, bare] = await withClient(context, async (client) => {
       compare(await page(service, first), await barePage(client, app));
-      return medians(() => page(service, first), () => barePage(client, app));
+      return medians(() => page(service, first), () => barePage(client, app), TURNS);
     });
     yield atMostTimes(pageTitle(context.size), ours, bare, 1.3);
     const followed = `${first}&until_date=${untilAfter(context, FOLLOWED[context.size])}`;
     const last = await lastPage(service, followed, FOLLOWED[context.size]);
-    const [near, far] = await medians(() => page(service, followed), () => page(service, last));
+    const [near, far] = await medians(() => page(service, followed), () => page(service, last), TURNS);
     yield atMostTimes(lastPageTitle(context.size), far, near, 1.5);
   },
 };
@@ -151,20 +151,6 @@ async function barePage(client: pg.Client, { entityId, id }: App): Promise<strin
   const { rows } = await client.query(
     `SELECT ${COLUMNS} FROM events r WHERE entity_id = $1 AND app_id = $2 ORDER BY happened_at, id LIMIT ${PER_PAGE + 1}`, [entityId, id]);
   return JSON.stringify({ ...total, items: rows.slice(0, PER_PAGE) });
-}
-
-/** Seconds of each, in turns. */
-async function medians(one: () => Promise<unknown>, other: () => Promise<unknown>): Promise<[one: number, other: number]> {
-  const seconds: [number[], number[]] = [[], []];
-  for (let run = 0; run < WARM_UPS + RUNS; run += 1) {
-    for (const [side, work] of [one, other].entries()) {
-      const start = performance.now();
-      await work();
-      if (run >= WARM_UPS) seconds[side]!.push((performance.now() - start) / 1000);
-    }
-  }
-  const middle = (all: number[]) => all.toSorted((a, b) => a - b)[Math.floor(RUNS / 2)]!;
-  return [middle(seconds[0]), middle(seconds[1])];
 }
 
 const csvTitle = (size: Size) => `a CSV file of ${amount(EVENTS[size])} events`;

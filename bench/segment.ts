@@ -1,9 +1,9 @@
 import pg from 'pg';
-import { openDatabase } from '../store/core/database.ts';
-import { ensurePartitions } from '../store/tracking/event-partitions.ts';
 import type { BenchContext, Line, Size } from './line.ts';
 import { atMostTimes, type Figure, median } from './report.ts';
 import { call, type RunningService } from './service.ts';
+import { timed } from './timed.ts';
+import { deleteTracked, insertDeviceUsers, makeTrackedApp, type TrackedApp } from './tracked-app.ts';
 
 const PEOPLE: Record<Size, number> = { quick: 20_000, full: 1_000_000 };
 const EVENTS_OF_A_PERSON = 10;
@@ -18,7 +18,6 @@ const titleOf = (size: Size) => {
   return `segment preview over ${people} people with ${events} events`;
 };
 
-type App = { identifier: string; id: number; entityId: number };
 type Counts = { people: number; reach: number; total: number };
 
 /** Who viewed a product twice, ordered nothing, and is from two countries: by a preview, and by a statement written by hand. */
@@ -42,33 +41,16 @@ export const segment: Line = {
       }
       yield median(runs);
     } finally {
-      await client.query('TRUNCATE events, device_users, devices');
+      await deleteTracked(client);
       await client.end();
     }
   },
 };
 
-async function timed<T>(work: () => Promise<T>): Promise<[seconds: number, result: T]> {
-  const start = performance.now();
-  const result = await work();
-  return [(performance.now() - start) / 1_000, result];
-}
-
 /** A device and a user each; a tenth of the events names no user. */
-async function fill(client: pg.Client, context: BenchContext, { url, token }: RunningService): Promise<App> {
-  const name = `segment${process.hrtime.bigint()}`;
-  const body = { name, package_name: `com.example.${name}`, app_type: 'Android App' };
-  const { identifier } = await call<{ identifier: string }>(url, token, 'POST', '/api/apps', body);
-  const db = openDatabase({ url: await context.databaseUrl(), max: 1 });
-  await ensurePartitions(db, [new Date(FROM)]);
-  await db.end();
-  const { rows: [app] } = await client.query<{ id: number; entity_id: number }>(
-    'SELECT id, entity_id FROM apps WHERE identifier = $1', [identifier]);
-  const { id, entity_id: entityId } = app!;
-  await client.query('TRUNCATE events, device_users, devices');
-  await client.query(
-    'INSERT INTO event_definitions (entity_id, app_id, log_type, name) SELECT $1, $2, 2, name FROM unnest($3::text[]) AS name',
-    [entityId, id, [VIEWED, ORDERED]]);
+async function fill(client: pg.Client, context: BenchContext, service: RunningService): Promise<TrackedApp> {
+  const app = await makeTrackedApp(client, context, service, { from: FROM, eventNames: [VIEWED, ORDERED] });
+  const { id, entityId } = app;
   const people = PEOPLE[context.size];
   const events = people * EVENTS_OF_A_PERSON;
   await client.query(
@@ -78,10 +60,7 @@ async function fill(client: pg.Client, context: BenchContext, { url, token }: Ru
        CASE WHEN kind < 25 THEN $3 WHEN kind < 30 THEN $4 ELSE 'Screen ' || kind END
      FROM (SELECT n, (hashint8(n) & 2147483647) % ${people} AS person, (hashint8(n + 1000000000) & 2147483647) % 100 AS kind
        FROM generate_series(0, ${events - 1}) n) AS sent`, [entityId, id, VIEWED, ORDERED]);
-  await client.query(
-    `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
-     SELECT $1, $2, 'device-' || lpad(person::text, 9, '0'), 'user-' || lpad(person::text, 9, '0'), now()
-     FROM generate_series(0, ${people - 1}) person`, [entityId, id]);
+  await insertDeviceUsers(client, app, people);
   await client.query(
     `INSERT INTO devices (entity_id, app_id, device_id, last_user_id, country, opt_in, push_token, first_seen_at, last_seen_at)
      SELECT $1, $2, 'device-' || lpad(person::text, 9, '0'), 'user-' || lpad(person::text, 9, '0'),
@@ -89,11 +68,11 @@ async function fill(client: pg.Client, context: BenchContext, { url, token }: Ru
      FROM generate_series(0, ${people - 1}) person`, [entityId, id]);
   for (const table of ['events', 'device_users', 'devices']) await client.query(`VACUUM (ANALYZE) ${table}`);
   await client.query('CHECKPOINT');
-  return { identifier, id, entityId };
+  return app;
 }
 
 /** As somebody would write it who knows that here each user has one device, which is no person of its own. */
-async function byHand(client: pg.Client, { id, entityId }: App): Promise<Counts> {
+async function byHand(client: pg.Client, { id, entityId }: TrackedApp): Promise<Counts> {
   const having = (name: string, condition = '') => `SELECT coalesce(e.user_id, o.user_id) AS user_id FROM events e
     LEFT JOIN only_users o ON e.user_id IS NULL AND o.device_id = e.device_id
     WHERE e.entity_id = $1 AND e.app_id = $2 AND e.name = ${name}
@@ -117,7 +96,7 @@ async function byHand(client: pg.Client, { id, entityId }: App): Promise<Counts>
   return { people: Number(counted!.people), reach: Number(counted!.reach), total: Number(counted!.total) };
 }
 
-async function byPreview({ url, token }: RunningService, { identifier: app }: App): Promise<Counts> {
+async function byPreview({ url, token }: RunningService, { identifier: app }: TrackedApp): Promise<Counts> {
   const period = { from: FROM, till: TILL };
   const filters = {
     blocks: [{
