@@ -244,5 +244,9 @@ describe('messages of transactional campaigns', () => {
     expect(await send(body)).toEqual(first);
     expect(await call('POST', 'transac', { ...body, messages })).toMatchObject({ status: 409 });
     expect((await ended(first.requestId)).codes).toEqual({ NO_DEVICE_FOR_USER: 1 });
+    const { result: deprecated } = await call('POST', 'transac_push', { campaignKey: [ready.identifier], messages });
+    expect((await ended((deprecated as { requestId: string }).requestId)).processed).toBe(1);
+    expect(await call('POST', 'transac_push', { campaignKey: ['cmp_unknown'], messages }))
+      .toMatchObject({ status: 404, message: 'Unknown campaign key at index 0' });
   });
 });
