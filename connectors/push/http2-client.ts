@@ -39,7 +39,8 @@ export class Http2Client implements PushClient {
   }
 
   async post(post: Post): Promise<PostResult> {
-    if (this.#isClosed) throw new Error('the provider is closed');
+    // Planned while the process began to stop, or the settings changed: nothing went out, and it is tried again.
+    if (this.#isClosed) return { kind: 'not_sent', reason: 'Millrace closed its connections before it was sent' };
     const session = this.#waiting.length === 0 ? this.#findRoom() : undefined;
     if (session) return session.post(post);
     return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 import { numberText } from '../core/exact-json.ts';
 import { idiomOf, platformOf } from './call-device.ts';
-import { type CallError, type Fields, fieldsOf, invalid, isObject, sharedWordOf, wordOf } from './call-fields.ts';
+import { type CallError, type Fields, fieldsOf, invalid, isObject, pushTokenOf, sharedWordOf, wordOf } from './call-fields.ts';
 import { utcOffsetOf } from './call-zone.ts';
 import type { TrackedContext } from './tracked-call.ts';
 
@@ -37,7 +37,7 @@ export function readContext(context: Fields, happenedAt: number): TrackedContext
     carrier: sharedWordOf(part('network').carrier),
     ...readLocale(context.locale, location.country), city: wordOf(location.city), ...readPlace(location),
     utcOffset: utcOffsetOf(context.timezone, happenedAt),
-    pushToken: wordOf(device.token), optIn: readFlag(device.pushEnabled), optOut: readFlag(context.optOut),
+    pushToken: pushTokenOf(device.token), optIn: readFlag(device.pushEnabled), optOut: readFlag(context.optOut),
   };
 }
 

@@ -50,6 +50,15 @@ export function wordOf(value: unknown): string | null {
   return text === undefined || UNTOLD.has(text.toLowerCase()) ? null : shorten(text, MAX_SHOWN);
 }
 
+/** Of a token of FCM or APNs, or a browser's subscription with its keys; real ones have a few hundred characters. */
+const MAX_TOKEN = 4_096;
+
+/** A token for push messages, whole or not at all: a part of one reaches nobody. A browser's is its subscription, an object or its JSON. */
+export function pushTokenOf(value: unknown): string | null {
+  const text = isObject(value) ? JSON.stringify(value) : textOrNumber(value)?.trim();
+  return text === undefined || UNTOLD.has(text.toLowerCase()) || text.length > MAX_TOKEN ? null : shorten(text, MAX_TOKEN);
+}
+
 /** Longer ones are hardly ever shared. */
 const MAX_KNOWN_LENGTH = 32;
 const MAX_KNOWN = 2_000;

@@ -20,13 +20,16 @@ export async function updateReceipts(tx: Queryable, entityId: number, receipts: 
          AS given (app_id, device_id, attempt_id, kind, at)
        GROUP BY app_id, device_id, attempt_id
      ), held AS (
-       SELECT a.campaign_id, a.id FROM attempts a JOIN told t ON t.device_id = a.device_id COLLATE "C" AND t.attempt_id = a.id
+       SELECT a.campaign_id, a.id, a.app_id, a.device_id
+       FROM attempts a JOIN told t ON t.device_id = a.device_id COLLATE "C" AND t.attempt_id = a.id
        WHERE a.entity_id = $1 AND a.app_id = t.app_id AND a.created_at > now() - interval '${REPORT_DAYS} days'
        ORDER BY a.campaign_id, a.id FOR NO KEY UPDATE OF a)
      UPDATE attempts a SET delivered_at = coalesce(a.delivered_at, t.delivered_at), opened_at = coalesce(a.opened_at, t.opened_at),
        shown_at = coalesce(a.shown_at, t.shown_at), clicked_at = coalesce(a.clicked_at, t.clicked_at), changed_at = now(),
        content = CASE WHEN c.is_sensitive AND t.shown_at IS NOT NULL AND a.state = 'settled' THEN NULL ELSE a.content END
-     FROM held h JOIN told t ON t.attempt_id = h.id JOIN campaigns c ON c.entity_id = $1 AND c.id = h.campaign_id
+     FROM held h
+     JOIN told t ON t.attempt_id = h.id AND t.app_id = h.app_id AND t.device_id = h.device_id COLLATE "C"
+     JOIN campaigns c ON c.entity_id = $1 AND c.id = h.campaign_id
      WHERE a.entity_id = $1 AND a.campaign_id = h.campaign_id AND a.id = h.id
        AND ((a.delivered_at IS NULL AND t.delivered_at IS NOT NULL) OR (a.opened_at IS NULL AND t.opened_at IS NOT NULL)
          OR (a.shown_at IS NULL AND t.shown_at IS NOT NULL) OR (a.clicked_at IS NULL AND t.clicked_at IS NOT NULL))`,

@@ -18,11 +18,14 @@ beforeAll(async () => {
   for (const [device, user] of [['phone', 'ada'], ['tablet', 'bob']]) await track(device!, 'Application Opened', {}, user);
 });
 
-async function track(device: string, event: string, properties: object = {}, userId?: string): Promise<void> {
-  const call = {
-    type: 'track', event, properties, userId, messageId: randomUUID(), timestamp: new Date(), context: { device: { id: device } },
-  };
-  const { status } = await server.call('POST', '/v1/batch', { headers: basic(app.apiKey), body: { batch: [call] } });
+const track = (device: string, event: string, properties: object = {}, userId?: string) =>
+  sendBatch([callOf(device, event, properties, userId)]);
+const callOf = (device: string, event: string, properties: object = {}, userId?: string, context: object = {}) => ({
+  type: 'track', event, properties, userId, messageId: randomUUID(), timestamp: new Date(), context: { device: { id: device, ...context } },
+});
+
+async function sendBatch(batch: object[]): Promise<void> {
+  const { status } = await server.call('POST', '/v1/batch', { headers: basic(app.apiKey), body: { batch } });
   expect(status).toBe(200);
 }
 
@@ -64,6 +67,26 @@ describe('what a device tells of messages', () => {
     expect(await happened(mine)).toEqual(['delivered_at', 'opened_at', 'shown_at', 'clicked_at']);
     expect((await received(mine)).delivered_at).toEqual(first);
     expect(await happened(other)).toEqual([]);
+    // Of what two devices tell in one batch, each counts for its own.
+    await sendBatch([
+      callOf('phone', 'Push Notification Tapped', { millrace_id: other }),
+      callOf('tablet', 'Push Notification Received', { millrace_id: other }),
+    ]);
+    expect(await happened(other)).toEqual(['delivered_at']);
+  });
+
+  it('keeps tokens and subscriptions of browsers whole, and none that is too long to be one', async () => {
+    const keys = { p256dh: 'b'.repeat(87), auth: 'c' };
+    const subscription = { endpoint: `https://push.example.com/${'a'.repeat(300)}`, expirationTime: null, keys };
+    const kept = async (token: unknown) => {
+      await sendBatch([callOf('browser', 'Application Opened', {}, undefined, { token })]);
+      const { rows } = await store.db.query<{ push_token: string }>(
+        'SELECT push_token FROM devices WHERE entity_id = $1 AND device_id = $2', [world.entity.id, 'browser']);
+      return rows[0]!.push_token;
+    };
+    for (const token of [subscription, JSON.stringify(subscription)]) expect(JSON.parse(await kept(token))).toEqual(subscription);
+    expect(await kept('f'.repeat(4_096))).toBe('f'.repeat(4_096));
+    expect(await kept('g'.repeat(4_097))).toBe('f'.repeat(4_096));
   });
 
   it('shows in-app messages to their device and their user, until they are shown', async () => {
