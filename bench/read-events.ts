@@ -6,15 +6,14 @@ import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { LIST_FIELDS, type ListField } from '../domain/analytics/tracked-lists.ts';
-import { openDatabase } from '../store/core/database.ts';
 import { isoUtc } from '../store/core/iso-time.ts';
-import { ensurePartitions } from '../store/tracking/event-partitions.ts';
 import { EVENT_COLUMNS } from '../store/tracking/tracked-columns.ts';
 import type { BenchContext, Line, Size } from './line.ts';
 import { forgetPeak, peakMemoryMib } from './peak-memory.ts';
 import { atLeast, atMost, atMostTimes, type Figure, median } from './report.ts';
 import { call, type RunningService, untilNextLook } from './service.ts';
 import { medians } from './timed.ts';
+import { makeApp, type TrackedApp } from './tracked-app.ts';
 
 const EVENTS: Record<Size, number> = { quick: 200_000, full: 5_000_000 };
 /** Of them, the first: those that are read page by page, and those of a sheet. */
@@ -30,32 +29,25 @@ const PERIOD_MS = 90 * 86_400_000;
 const EXPRESSIONS: Record<ListField<'events'>, string> = { ...EVENT_COLUMNS, date_utc: isoUtc('r.happened_at'), detail: 'r.detail' };
 const COLUMNS = LIST_FIELDS.events.map((field) => `${EXPRESSIONS[field]} AS ${field}`).join(', ');
 
-type App = { identifier: string; id: number; entityId: number };
-
-const made = new WeakMap<BenchContext, Promise<App>>();
+const made = new WeakMap<BenchContext, Promise<TrackedApp>>();
 
 /** The events of both lines, made once: of one app, over 90 days. */
-function eventsOf(context: BenchContext): Promise<App> {
+function eventsOf(context: BenchContext): Promise<TrackedApp> {
   const app = made.get(context) ?? fill(context);
   made.set(context, app);
   return app;
 }
 
-async function fill(context: BenchContext): Promise<App> {
-  const { url, token } = await context.service();
-  const name = `read${process.hrtime.bigint()}`;
-  const body = { name, package_name: `com.example.${name}`, app_type: 'Android App' };
-  const { identifier } = await call<{ identifier: string }>(url, token, 'POST', '/api/apps', body);
-  const databaseUrl = await context.databaseUrl();
-  const db = openDatabase({ url: databaseUrl, max: 1 });
-  await ensurePartitions(db, [0, 1, 2, 3].map((quarter) => SINCE + quarter * PERIOD_MS / 3));
-  await db.end();
-  return withClient(context, (client) => insertEvents(client, identifier, EVENTS[context.size]));
+async function fill(context: BenchContext): Promise<TrackedApp> {
+  const service = await context.service();
+  return withClient(context, async (client) => {
+    const app = await makeApp(client, context, service, [0, 1, 2, 3].map((quarter) => SINCE + quarter * PERIOD_MS / 3));
+    await insertEvents(client, app, EVENTS[context.size]);
+    return app;
+  });
 }
 
-async function insertEvents(client: pg.Client, identifier: string, events: number): Promise<App> {
-  const { rows: [app] } = await client.query<{ id: number; entity_id: number }>(
-    'SELECT id, entity_id FROM apps WHERE identifier = $1', [identifier]);
+async function insertEvents(client: pg.Client, { entityId, id }: TrackedApp, events: number): Promise<void> {
   await client.query('TRUNCATE events, tracked_counts');
   await client.query(
     `INSERT INTO events (entity_id, app_id, happened_at, session_id, log_type, utc_offset, device_id, user_id, name, detail)
@@ -64,14 +56,13 @@ async function insertEvents(client: pg.Client, identifier: string, events: numbe
        CASE n % 2 WHEN 0 THEN 'user-' || lpad((n % 5000 * 7919::bigint % 1000003)::text, 12, '0') END,
        'Product ' || (ARRAY['Viewed', 'Added', 'Removed', 'Shared'])[1 + n % 4],
        jsonb_build_object('product_id', 'p-' || n % 977, 'price', n % 100 + 0.5, 'currency', 'EUR', 'in_stock', true)
-     FROM generate_series(0::bigint, ${events - 1}) n`, [app!.entity_id, app!.id, SINCE, PERIOD_MS]);
+     FROM generate_series(0::bigint, ${events - 1}) n`, [entityId, id, SINCE, PERIOD_MS]);
   await client.query(
     `INSERT INTO tracked_counts (entity_id, app_id, day, events)
      SELECT entity_id, app_id, (happened_at AT TIME ZONE 'UTC')::date, count(*) FROM events GROUP BY 1, 2, 3`);
   await client.query('VACUUM (ANALYZE) events');
   await client.query('VACUUM (ANALYZE) tracked_counts');
   await client.query('CHECKPOINT');
-  return { identifier, id: app!.id, entityId: app!.entity_id };
 }
 
 async function withClient<T>(context: BenchContext, work: (client: pg.Client) => Promise<T>): Promise<T> {
@@ -145,7 +136,7 @@ function compare(ours: string, bare: string): void {
 }
 
 /** What anybody would write by hand, with the counts that there are: the total, and the page with one more row, which tells of the next. */
-async function barePage(client: pg.Client, { entityId, id }: App): Promise<string> {
+async function barePage(client: pg.Client, { entityId, id }: TrackedApp): Promise<string> {
   const { rows: [total] } = await client.query(
     'SELECT sum(events)::integer AS total FROM tracked_counts WHERE entity_id = $1 AND app_id = $2', [entityId, id]);
   const { rows } = await client.query(
@@ -191,7 +182,7 @@ async function *withPeak(title: string, { pid }: RunningService, work: () => Pro
 }
 
 async function rowsPerSecond(
-  { url, token }: RunningService, client: pg.Client, { identifier }: App, format: string, until: string,
+  { url, token }: RunningService, client: pg.Client, { identifier }: TrackedApp, format: string, until: string,
 ): Promise<number> {
   const path = `/api/apps/${identifier}/events_export.${format}?skip_email=true${until}`;
   const { callback } = await call<{ callback: string }>(url, token, 'GET', path);
@@ -206,7 +197,7 @@ async function rowsPerSecond(
   return Number(job!.rate);
 }
 
-async function bareRowsPerSecond(client: pg.Client, { entityId, id }: App, file: string, events: number): Promise<number> {
+async function bareRowsPerSecond(client: pg.Client, { entityId, id }: TrackedApp, file: string, events: number): Promise<number> {
   const began = performance.now();
   await pipeline(client.query(copyTo(
     `COPY (SELECT ${COLUMNS} FROM events r WHERE entity_id = ${entityId} AND app_id = ${id} ORDER BY happened_at, id)

@@ -6,24 +6,31 @@ import { call, type RunningService } from './service.ts';
 
 export type TrackedApp = { identifier: string; id: number; entityId: number };
 
-/** An app that knows these events, alone in tables that are empty otherwise, with a partition for events from that day on. */
-export async function makeTrackedApp(
-  client: pg.Client, context: BenchContext, { url, token }: RunningService, { from, eventNames }: { from: string; eventNames: string[] },
+/** An app, and the partitions for events of these days. */
+export async function makeApp(
+  client: pg.Client, context: BenchContext, { url, token }: RunningService, days: (Date | number)[],
 ): Promise<TrackedApp> {
   const name = `tracked${process.hrtime.bigint()}`;
   const body = { name, package_name: `com.example.${name}`, app_type: 'Android App' };
   const { identifier } = await call<{ identifier: string }>(url, token, 'POST', '/api/apps', body);
   const db = openDatabase({ url: await context.databaseUrl(), max: 1 });
-  await ensurePartitions(db, [new Date(from)]);
+  await ensurePartitions(db, days);
   await db.end();
   const { rows: [app] } = await client.query<{ id: number; entity_id: number }>(
     'SELECT id, entity_id FROM apps WHERE identifier = $1', [identifier]);
-  const { id, entity_id: entityId } = app!;
+  return { identifier, id: app!.id, entityId: app!.entity_id };
+}
+
+/** An app that knows these events, alone in tables that are empty otherwise. */
+export async function makeTrackedApp(
+  client: pg.Client, context: BenchContext, service: RunningService, { from, eventNames }: { from: string; eventNames: string[] },
+): Promise<TrackedApp> {
+  const app = await makeApp(client, context, service, [new Date(from)]);
   await deleteTracked(client);
   await client.query(
     'INSERT INTO event_definitions (entity_id, app_id, log_type, name) SELECT $1, $2, 2, name FROM unnest($3::text[]) AS name',
-    [entityId, id, eventNames]);
-  return { identifier, id, entityId };
+    [app.entityId, app.id, eventNames]);
+  return app;
 }
 
 /** One device of each user. */

@@ -172,15 +172,16 @@ async function sendAgain(tx: Tx, { send, campaigns, apps, providers, now }: Cont
 async function putOff(
   tx: Tx, { send: { entityId }, apps, now }: Pick<Context, 'send' | 'apps' | 'now'>, due: readonly DueAttempt[],
 ): Promise<ReadonlySet<number>> {
-  const quiet = due.map((attempt) => {
-    const { quietHours } = apps.get(attempt.appId)!;
-    return { ...attempt, isPaced: false, dueAt: quietHours === null ? now : endOfQuiet(quietHours, now) };
-  }).filter(({ dueAt }) => dueAt > now);
-  const isQuiet = new Set(quiet.map(({ id }) => id));
-  const paced = due.filter(({ id, appId, isPaced }) => !isQuiet.has(id) && !isPaced && apps.get(appId)!.sendRate !== null)
-    .map((attempt) => ({ ...attempt, isPaced: true, dueAt: now }));
-  await takePaces(tx, entityId, apps, paced);
-  const later = [...quiet, ...paced.filter(({ dueAt }) => dueAt > now)];
+  const later: (DueAttempt & { dueAt: Date })[] = [];
+  for (const [appId, own] of Map.groupBy(due, (attempt) => attempt.appId)) {
+    const quietUntil = endOfQuiet(apps.get(appId)!.quietHours, now);
+    if (quietUntil > now) {
+      later.push(...own.map((attempt) => ({ ...attempt, isPaced: false, dueAt: quietUntil })));
+    } else {
+      const paced = own.filter(({ isPaced }) => !isPaced).map((attempt) => ({ ...attempt, isPaced: true, dueAt: now }));
+      later.push(...(await takePaces(tx, entityId, apps, paced)).filter(({ dueAt }) => dueAt > now));
+    }
+  }
   await putOffAttempts(tx, entityId, later);
   return new Set(later.map(({ id }) => id));
 }
@@ -219,7 +220,7 @@ async function planChunk(tx: Tx, context: Context, messages: readonly Message[])
   return rows.flatMap(({ outgoing }) => outgoing ?? []);
 }
 
-async function rulesOfApps(tx: Tx, { send: { entityId }, apps, campaigns }: Context, users: readonly string[]) {
+async function rulesOfApps(tx: Tx, { send: { entityId }, apps, campaigns, now }: Context, users: readonly string[]) {
   const rules = new Map<number, SendingRules>();
   for (const { id, verifiedUsers, quietHours, messageLimit, messagePeriod } of apps.values()) {
     const isLimited = messageLimit !== null
@@ -230,7 +231,7 @@ async function rulesOfApps(tx: Tx, { send: { entityId }, apps, campaigns }: Cont
       const counts = await countMessages(tx, entityId, id, users, messagePeriod!);
       messagesLeft = new Map(users.map((user) => [user, messageLimit - (counts.get(user) ?? 0)]));
     }
-    rules.set(id, { verifiedUsers, quietHours, messagesLeft });
+    rules.set(id, { verifiedUsers, quietUntil: endOfQuiet(quietHours, now), messagesLeft });
   }
   return rules;
 }

@@ -58,7 +58,7 @@ type ComparisonError = { element: string; message: string };
 
 /**
  * Values as they are compared; or what is wrong, by the member of the filter. A stored filter may hold what an erasure left, also where
- * the type has no such value: it equals nobody's.
+ * the type has no such value: it equals no person's.
  */
 export function readComparison(
   type: ComparedType, given: string, values: readonly string[], { isStored = false } = {},

@@ -22,7 +22,7 @@ export function listFilterTexts(filters: unknown): string[] {
   return texts;
 }
 
-/** Bounds are none: `at_least 25` names nobody, also where somebody's id is 25. */
+/** Bounds are none: `at_least 25` names no person, even if a person's id is 25. */
 function namesPeople({ filter_on: on, operator }: Filter, member: string): boolean {
   return on === 'attributes' ? member === 'values' && !isBound(String(operator)) : on === 'events' && member === 'match_details';
 }

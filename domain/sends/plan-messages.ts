@@ -1,7 +1,6 @@
 import type { CompiledMessage, InappContent, PushContent } from '../campaigns/campaign-params.ts';
 import type { AttemptCode } from './attempt-code.ts';
 import { decideDevice, type TargetDevice } from './device-decision.ts';
-import { endOfQuiet, type QuietHours } from './quiet-hours.ts';
 
 /** A campaign as its messages need it. */
 export type SendingCampaign = {
@@ -12,7 +11,9 @@ export type SendingCampaign = {
 };
 
 export type SendingRules = {
-  verifiedUsers: boolean; quietHours: QuietHours | null;
+  verifiedUsers: boolean;
+  /** When pushes may go: now, or at the end of quiet hours. */
+  quietUntil: Date;
   /** How many more messages each person may get; null: as many as there are. */
   messagesLeft: Map<string, number> | null;
 };
@@ -69,7 +70,6 @@ function planForUser(
   const inapp = campaign.inapp?.render(vars ?? {});
   const missing = [...push && 'missing' in push ? push.missing : [], ...inapp && 'missing' in inapp ? inapp.missing : []];
   const content = { ...push && 'message' in push && { push: push.message }, ...inapp && 'message' in inapp && { inapp: inapp.message } };
-  const dueAt = rules.quietHours === null ? now : endOfQuiet(rules.quietHours, now);
   const takesOne = countOnce(rules, campaign, target.message.userId!);
   return devices.map((device) => {
     const channels = { includesPush: campaign.push !== null, includesInapp: campaign.inapp !== null };
@@ -82,7 +82,7 @@ function planForUser(
     const withInapp = decision.inapp ? { inappUntil: inappEnd(campaign, now), content: { inapp: content.inapp! } } : {};
     if (!decision.push) return { ...planned, ...withInapp };
     if (!takesOne()) return { ...planned, ...withInapp, code: 'MESSAGE_LIMIT' as const };
-    return { ...planned, ...withInapp, content, dueAt };
+    return { ...planned, ...withInapp, content, dueAt: rules.quietUntil };
   });
 }
 

@@ -7,8 +7,9 @@ const DAY_MINUTES = 1_440;
 /** Clocks that were set forward or back show quiet hours again, twice at most. */
 const MAX_STEPS = 4;
 
-/** When a message may go: `now`, or the first moment outside the quiet hours that it falls into. */
-export function endOfQuiet(quiet: QuietHours, now: Date): Date {
+/** When a message may go: `now`, or the first moment outside the quiet hours, if there are any, that it falls into. */
+export function endOfQuiet(quiet: QuietHours | null, now: Date): Date {
+  if (quiet === null) return now;
   let at: DateTime = DateTime.fromJSDate(now, { zone: quiet.timezone });
   for (let step = 0; step < MAX_STEPS && isQuiet(quiet, at); step += 1) at = nextEnd(quiet, at);
   return at.toJSDate();

@@ -45,18 +45,25 @@ const UNTOLD = new Set(['', 'undefined', 'unknown', 'null']);
 
 /** What a call tells of something in a word: cut to size and storable; null where it tells nothing. */
 export function wordOf(value: unknown): string | null {
-  if (value === undefined) return null;
+  const text = value === undefined ? null : trimmedTextOf(value);
+  return text === null ? null : shorten(text, MAX_SHOWN);
+}
+
+function trimmedTextOf(value: unknown): string | null {
   const text = textOrNumber(value)?.trim();
-  return text === undefined || UNTOLD.has(text.toLowerCase()) ? null : shorten(text, MAX_SHOWN);
+  return text === undefined || UNTOLD.has(text.toLowerCase()) ? null : text;
 }
 
 /** Of a token of FCM or APNs, or a browser's subscription with its keys; real ones have a few hundred characters. */
 const MAX_TOKEN = 4_096;
 
-/** A token for push messages, whole or not at all: a part of one reaches nobody. A browser's is its subscription, an object or its JSON. */
+/**
+ * A token for push messages, whole or not at all: a part of one reaches no device. A browser's is its subscription, as an object or as
+ * JSON.
+ */
 export function pushTokenOf(value: unknown): string | null {
-  const text = isObject(value) ? JSON.stringify(value) : textOrNumber(value)?.trim();
-  return text === undefined || UNTOLD.has(text.toLowerCase()) || text.length > MAX_TOKEN ? null : shorten(text, MAX_TOKEN);
+  const text = isObject(value) ? JSON.stringify(value) : trimmedTextOf(value);
+  return text === null || text.length > MAX_TOKEN ? null : shorten(text, MAX_TOKEN);
 }
 
 /** Longer ones are hardly ever shared. */

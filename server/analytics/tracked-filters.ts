@@ -94,7 +94,7 @@ export function devicesOfSegment({ id, identifier, appId }: SegmentRef, query: D
 
 export async function requireSegment(db: Queryable, entityId: number, identifier: string): Promise<SegmentRef> {
   const [found] = await listSegmentRefs(db, entityId, [identifier]);
-  return found ? withMembers(found) : refuseSegment();
+  return found ? requireMembers(found) : refuseSegment();
 }
 
 /** Also those of other apps: people are the same by their user ids. */
@@ -102,11 +102,11 @@ async function findSegments(db: Queryable, entityId: number, asked: Texts): Prom
   if (!asked) return undefined;
   const found = await listSegmentRefs(db, entityId, asked);
   if (found.length < new Set(asked).size) refuseSegment();
-  return found.map((segment) => withMembers(segment).id);
+  return found.map((segment) => requireMembers(segment).id);
 }
 
 /** Until a refresh has found them, a list would be empty, and one of changed filters would have the older members. */
-function withMembers(segment: SegmentRef): SegmentRef {
+function requireMembers(segment: SegmentRef): SegmentRef {
   return segment.hasMembers ? segment : refuseComputing(segment.identifier);
 }
 

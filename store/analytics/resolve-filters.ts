@@ -24,7 +24,7 @@ type Asked = { appId: number; filters: SegmentFilters; now: Date; isStored?: boo
 
 /**
  * Looks up what filters name, and checks values against the types of what they compare. `at` is the path of the filters. Those that
- * `isStored` may hold what an erasure left of a value, which finds nobody.
+ * `isStored` may hold what an erasure left of a value, which finds no person.
  */
 export async function resolveFilters(
   db: Queryable, entityId: number, { appId, filters, now, isStored = false }: Asked, at = 'filters',

@@ -101,7 +101,7 @@ describe('a segment', () => {
     expect(await settled(other.identifier)).toMatchObject({ preview: { people_number: 20 } });
   });
 
-  it('is refreshed after an erasure whose id a number in its filters equals: a bound stays, a value finds nobody', async () => {
+  it('is refreshed after an erasure whose id a number in its filters equals: a bound stays, a value finds no person', async () => {
     const score = (operator: string, ...values: string[]) => (
       { filter_on: 'attributes', sor_identifier: world.sor.identifier, attribute_key: 'score', operator, values });
     const scores = [score('at_least', '25'), score('is', '25'), score('is', '26')];

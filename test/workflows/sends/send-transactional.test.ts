@@ -97,7 +97,7 @@ describe('messages of transactional campaigns', () => {
     expect((await ended(requestId)).codes).toEqual({ USER_NOT_VERIFIED: 1, PUSH_SENT: 2, MESSAGE_LIMIT: 1 });
     const skipping = await send({ campaignKey: [urgent.identifier], messages: [{ user: 'bob' }] });
     expect((await ended(skipping.requestId)).codes).toEqual({ PUSH_SENT: 1 });
-    // Whoever has the app's key makes devices up: they don't push out the one that a signed token vouched for.
+    // The app's key is enough to make devices up: they don't push out the one that a signed token vouched for.
     await db.query(
       `WITH made_up AS (
          INSERT INTO devices (entity_id, app_id, device_id, current_user_id, last_user_id, push_token, first_seen_at, last_seen_at)
