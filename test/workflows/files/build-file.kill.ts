@@ -7,12 +7,12 @@ import type { Stack } from '../../harness/core/stack.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import type { FlowUnderKill } from '../../harness/jobs/under-kill.ts';
 
-const ROWS = 60_000;
+const ROWS = 400_000;
 
 type Run = { world: World; link: string; identifier: string };
 
 export const buildFileUnderKill: FlowUnderKill<Run> = {
-  name: 'a file of 60,000 events',
+  name: 'a file of 400,000 events',
   boundaries: [
     { name: 'file: claimed', hit: 1 }, { name: 'file: key noted', hit: 1 }, { name: 'file: written', hit: 1 },
   ],
