@@ -1,7 +1,7 @@
 import { write } from '../../store/core/database.ts';
 import {
-  type CampaignDay, deleteOldAttempts, deleteOldSends, findNow, findRollup, listChangedDays, listEndedDays, recountDay, type Rollup,
-  updateCountedUntil, updateKeptSince, updateReceivedOnDevices,
+  type CampaignDay, deleteEndedContent, deleteOldAttempts, deleteOldSends, findNow, findRollup, listChangedDays, listEndedDays,
+  recountDay, type Rollup, updateCountedUntil, updateKeptSince, updateReceivedOnDevices,
 } from '../../store/sends/report-rollups.ts';
 import { REPORT_DAYS } from '../../store/sends/reports.ts';
 import { heartbeating } from '../core/heartbeat.ts';
@@ -15,7 +15,7 @@ export const aggregateReportsSteps = (deps: Delivering, now = () => new Date()) 
   /** Counts the days of campaigns whose attempts changed; a repeat counts them again, and finds the same. */
   countAttempts: (entityId: number): Promise<void> => heartbeating(() => countAttempts(deps, entityId)),
 
-  /** Lets go of attempts that are older than reports reach; what each person got stays as a count. */
+  /** Lets go of attempts that are older than reports reach, and of what is not kept as long; what each person got stays as a count. */
   dropAttempts: (entityId: number): Promise<void> => heartbeating(() => dropAttempts(deps, entityId, now())),
 
   /** Sends what became of messages to the connections that apps name. */
@@ -47,6 +47,7 @@ async function recount({ db, boundary }: Used, entityId: number, days: readonly 
 export async function dropAttempts({ db, boundary }: Used, entityId: number, now: Date): Promise<void> {
   const rollup = await findRollup(db, entityId);
   if (!rollup) return;
+  while (await write(db, (tx) => deleteEndedContent(tx, entityId)) > 0) boundary('reports: between deletions');
   const until = firstKeptDay(now);
   if (rollup.keptSince < until) {
     // For the last time: a day of which some are gone can't be counted.

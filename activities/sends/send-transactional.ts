@@ -2,8 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { compileInapp, compilePush } from '../../domain/campaigns/campaign-params.ts';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
+import { WAITS_FOR } from '../../domain/sends/attempt-code.ts';
 import { pushMessageOf, settleOutcome } from '../../domain/sends/attempt-outcome.ts';
-import { decideDevice } from '../../domain/sends/device-decision.ts';
+import { decideDevice, type TargetDevice } from '../../domain/sends/device-decision.ts';
 import { endOfQuiet } from '../../domain/sends/quiet-hours.ts';
 import { type PlannedAttempt, planMessages, type SendingCampaign, type SendingRules } from '../../domain/sends/plan-messages.ts';
 import type { PushMessage, PushOutcome, PushTarget } from '../../domain/sends/push.ts';
@@ -109,8 +110,8 @@ async function planNext(tx: Tx, deps: Sending, claim: JobClaim): Promise<Outgoin
   const isCanceled = send.cancelRequestedAt !== null;
   if (!isCanceled && send.sendAt !== null && send.sendAt > now) return { againInMs: send.sendAt.getTime() - now.getTime() };
   const context = await contextOf(tx, deps, send, now);
-  const over = [...context.campaigns.values()].filter(({ isOngoing }) => !isOngoing).map(({ id }) => id);
-  if (isCanceled || over.length > 0) await cancelWaiting(tx, send.entityId, send.id, isCanceled ? null : over);
+  const over = [...context.campaigns.values()].filter(({ isOngoing }) => isCanceled || !isOngoing).map(({ id }) => id);
+  if (over.length > 0) await cancelWaiting(tx, send.entityId, send.id, over);
   const due = await takeDueAttempts(tx, send.entityId, send.id, CHUNK);
   if (due.length > 0) return sendAgain(tx, context, due);
   const messages = await listMessages(tx, send, CHUNK);
@@ -142,27 +143,25 @@ function compiled(campaign: Campaign): SendingCampaign & { isSensitive: boolean 
 
 /** Attempts that waited are decided again: the person may have opted out, or logged out, meanwhile. */
 async function sendAgain(tx: Tx, { send, campaigns, apps, providers, now }: Context, due: readonly DueAttempt[]): Promise<OutgoingPush[]> {
-  const later = await putOff(tx, { send, apps, now }, due);
-  const outgoing: OutgoingPush[] = [];
   const settled: AttemptOutcome[] = [];
-  for (const { id, campaignId, appId, userId, tries, expiresAt, content, device } of due) {
-    const campaign = campaigns.get(campaignId)!;
-    const channels = { includesPush: true, includesInapp: campaign.inapp !== null };
+  const allowed: (DueAttempt & { device: TargetDevice })[] = [];
+  for (const attempt of due) {
+    const { id, campaignId, appId, userId, expiresAt, device } = attempt;
+    const channels = { includesPush: true, includesInapp: campaigns.get(campaignId)!.inapp !== null };
     const decision = device && decideDevice(device, userId, channels, apps.get(appId)!);
     const end = (code: AttemptOutcome['code'], details: string | null) =>
       settled.push({ id, campaignId, code, details, providerMessageId: null, dueAt: null });
     if (!decision) end('NO_DEVICE_FOR_USER', 'the device is gone');
     else if (expiresAt <= now) end('EXPIRED', null);
     else if (!decision.push) end(decision.code, decision.details);
-    else if (later.has(id)) continue;
-    else {
-      outgoing.push(outgoingPush({ id, campaignId, appId, tries, expiresAt }, {
-        device, content: content.push!, app: apps.get(appId)!, provider: providers.get(appId)!, now,
-      }));
-    }
+    else allowed.push({ ...attempt, device });
   }
   await settleAttempts(tx, send.entityId, settled);
-  return outgoing;
+  const later = await putOff(tx, { send, apps, now }, allowed);
+  return allowed.filter(({ id }) => !later.has(id)).map(({ id, campaignId, appId, tries, expiresAt, device, content }) => (
+    outgoingPush({ id, campaignId, appId, tries, expiresAt }, {
+      device, content: content.push!, app: apps.get(appId)!, provider: providers.get(appId)!, now,
+    })));
 }
 
 /**
@@ -172,13 +171,14 @@ async function sendAgain(tx: Tx, { send, campaigns, apps, providers, now }: Cont
 async function putOff(
   tx: Tx, { send: { entityId }, apps, now }: Pick<Context, 'send' | 'apps' | 'now'>, due: readonly DueAttempt[],
 ): Promise<ReadonlySet<number>> {
-  const later: (DueAttempt & { dueAt: Date })[] = [];
+  const later: (DueAttempt & { dueAt: Date; details: string })[] = [];
   for (const [appId, own] of Map.groupBy(due, (attempt) => attempt.appId)) {
     const quietUntil = endOfQuiet(apps.get(appId)!.quietHours, now);
     if (quietUntil > now) {
-      later.push(...own.map((attempt) => ({ ...attempt, isPaced: false, dueAt: quietUntil })));
+      later.push(...own.map((attempt) => ({ ...attempt, isPaced: false, dueAt: quietUntil, details: WAITS_FOR.quiet })));
     } else {
-      const paced = own.filter(({ isPaced }) => !isPaced).map((attempt) => ({ ...attempt, isPaced: true, dueAt: now }));
+      const paced = own.filter(({ isPaced }) => !isPaced)
+        .map((attempt) => ({ ...attempt, isPaced: true, dueAt: now, details: WAITS_FOR.rate }));
       later.push(...(await takePaces(tx, entityId, apps, paced)).filter(({ dueAt }) => dueAt > now));
     }
   }
@@ -242,6 +242,7 @@ async function pace(tx: Tx, { send: { entityId }, apps, now }: Context, planned:
   for (const attempt of await takePaces(tx, entityId, apps, pushes.map((own) => ({ own, appId: own.campaign.appId, dueAt: now })))) {
     attempt.own.dueAt = attempt.dueAt;
     attempt.own.isPaced = true;
+    if (attempt.dueAt > now) attempt.own.details = WAITS_FOR.rate;
   }
 }
 

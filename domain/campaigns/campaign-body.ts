@@ -51,12 +51,15 @@ function includesErrors({ includes_push: push, includes_inapp: inapp }: Campaign
 }
 
 /** An end has no effect on a campaign that has only pushes, except on a dynamic one, which sends until then. */
-function dateErrors({ type, includes_inapp: inapp, start_date: start, end_date: end }: CampaignBody, now: Date): FieldError[] {
-  if (end === undefined) return type === 'dynamic' ? [{ element: 'end_date', message: 'is required for a dynamic campaign' }] : [];
+function dateErrors(body: CampaignBody, now: Date): FieldError[] {
+  const { type, includes_inapp: inapp, start_date: start, end_date: end } = body;
+  const wrong = (message: string) => [{ element: 'end_date', message }];
+  if (end === undefined && type === 'dynamic') return wrong('is required for a dynamic campaign');
   if (!inapp && type !== 'dynamic') return [];
-  if (start !== 'now' && end <= start) return [{ element: 'end_date', message: 'must be later than start_date' }];
-  if (end * 1_000 <= now.getTime()) return [{ element: 'end_date', message: 'must lie ahead' }];
-  return [];
+  if (end !== undefined && start !== 'now' && end <= start) return wrong('must be later than start_date');
+  const { endDate } = datesOf(body);
+  if (endDate === null || endDate > now) return [];
+  return wrong(end === undefined ? `is required: ${CAMPAIGN_DAYS} days after start_date, its default, have passed` : 'must lie ahead');
 }
 
 function paramsErrors(body: CampaignBody): FieldError[] {

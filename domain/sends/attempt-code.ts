@@ -3,7 +3,7 @@
  */
 export const ATTEMPT_CODES = {
   PUSH_SENT: 'the provider took the push',
-  OPT_OUT: 'the device takes no push: not opted in, no token, the app uninstalled, or the person opted out of analytics',
+  OPT_OUT: 'the device takes no push: pushes turned off, no token, the app uninstalled, or the person opted out of analytics',
   MESSAGE_TO_BIG: 'the push is larger than its provider takes',
   MISSING_TEMPLATE_PARAMS: 'templateVars lack a value that has no default',
   NOT_ON_LAST_LOGIN: 'somebody else is logged in on the device',
@@ -16,6 +16,12 @@ export const ATTEMPT_CODES = {
   MESSAGE_LIMIT: 'the person got as many messages as the app\'s rate_limit allows',
   EXPIRED: 'it could not be sent before it expired',
   REFUSED: 'the provider refused it; details have its words',
+} as const;
+
+/** What a waiting attempt waits for, as its details. */
+export const WAITS_FOR = {
+  quiet: 'waits for the end of the app\'s quiet hours',
+  rate: 'waits for its moment at the app\'s send_rate',
 } as const;
 
 export type AttemptCode = keyof typeof ATTEMPT_CODES;

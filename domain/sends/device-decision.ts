@@ -30,7 +30,7 @@ export function decideDevice(
   if (device.optOut) return { ...NEITHER, code: 'OPT_OUT', details: 'opted out of analytics' };
   if (device.uninstalled) return { ...NEITHER, code: 'OPT_OUT', details: 'the app is uninstalled' };
   if (!includesPush) return { push: false, inapp: includesInapp, code: 'INAPP_AVAILABLE', details: null };
-  const unreachable = device.optIn === false ? 'not opted in to pushes' : device.pushToken === null ? 'no push token' : null;
+  const unreachable = device.optIn === false ? 'pushes are turned off' : device.pushToken === null ? 'no push token' : null;
   return unreachable === null ? { push: true, inapp: includesInapp, code: 'PENDING', details: null }
     : { push: false, inapp: includesInapp, code: 'OPT_OUT', details: unreachable };
 }

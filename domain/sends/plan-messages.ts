@@ -1,5 +1,5 @@
 import type { CompiledMessage, InappContent, PushContent } from '../campaigns/campaign-params.ts';
-import type { AttemptCode } from './attempt-code.ts';
+import { type AttemptCode, WAITS_FOR } from './attempt-code.ts';
 import { decideDevice, type TargetDevice } from './device-decision.ts';
 
 /** A campaign as its messages need it. */
@@ -82,7 +82,8 @@ function planForUser(
     const withInapp = decision.inapp ? { inappUntil: inappEnd(campaign, now), content: { inapp: content.inapp! } } : {};
     if (!decision.push) return { ...planned, ...withInapp };
     if (!takesOne()) return { ...planned, ...withInapp, code: 'MESSAGE_LIMIT' as const };
-    return { ...planned, ...withInapp, content, dueAt: rules.quietUntil };
+    const isQuiet = rules.quietUntil > now;
+    return { ...planned, ...withInapp, content, dueAt: rules.quietUntil, details: isQuiet ? WAITS_FOR.quiet : planned.details };
   });
 }
 

@@ -64,6 +64,11 @@ function categoryMember({ category }: PushMessage): Record<string, string> {
   return category === null ? {} : { push_category: category };
 }
 
+/** The campaign's sound file is iOS's alone (reference: Campaign body): elsewhere a push has the system's sound, or none. */
+function soundMember({ sound }: Pick<PushMessage, 'sound'>): { sound?: string } {
+  return sound === null ? {} : { sound: 'default' };
+}
+
 function alertOf({ title, subtitle, body }: PushMessage): Record<string, string> {
   return { ...title === null ? {} : { title }, ...subtitle === null ? {} : { subtitle }, body };
 }
@@ -116,13 +121,13 @@ export function fcmMessage(message: PushMessage, platform: PushPlatform, token: 
 }
 
 const FCM_PLATFORM: Record<PushPlatform, (message: PushMessage, now: number) => object> = {
-  android: ({ id, collapseKey, sound, ttlSeconds, priority }) => ({
+  android: ({ id, collapseKey, ttlSeconds, priority, ...message }) => ({
     android: {
       priority: priority === 'high' ? 'HIGH' : 'NORMAL',
       ttl: `${Math.min(ttlSeconds, FCM_MAX_TTL_SECONDS)}s`,
       // Without a key of the campaign's none: FCM keeps four different ones for a device.
       ...collapseKey === null ? {} : { collapse_key: collapseKey },
-      notification: { tag: collapseKey ?? id, ...sound === null ? {} : { sound } },
+      notification: { tag: collapseKey ?? id, ...soundMember(message) },
     },
   }),
   ios: (message, now) => ({ apns: { headers: apnsHeaders(message, now), payload: { aps: apsOf(message) } } }),
@@ -141,9 +146,8 @@ export function fcmBytes({ notification, data }: FcmMessage): number {
 
 /** What the page's service worker gets. */
 export function webPushPayload(message: PushMessage): string {
-  const { sound, parameters } = message;
   return JSON.stringify({
-    ...alertOf(message), ...ownMembers(message), ...categoryMember(message), ...sound === null ? {} : { sound }, parameters,
+    ...alertOf(message), ...ownMembers(message), ...categoryMember(message), ...soundMember(message), parameters: message.parameters,
   });
 }
 

@@ -8,16 +8,20 @@ import {
   insertCampaign, launchCampaign, listCampaigns, lockCampaign, MAX_CAMPAIGNS, updateCampaign,
 } from '../../store/campaigns/campaigns.ts';
 import { type Queryable, read, type Tx, write } from '../../store/core/database.ts';
+import { listOpenSends } from '../../store/sends/sends.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { bare, noResult } from '../http/reply.ts';
 import { requireRightOfType } from '../http/right-of-type.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
+import { cancelSendSoon } from '../jobs/start-soon.ts';
 import { showCampaigns, showDetails } from './campaign-record.ts';
 
 type Who = Circumstances & { caller: Caller };
 
 const V3_LIMIT = 20;
+/** So many sends hear at once that their campaign is canceled; the others see it when they go on. */
+const MAX_WOKEN = 100;
 
 const listAll = route(api.listCampaigns, async ({ query, caller: { entityId }, version }, { db }) => {
   const filter = await readCampaignFilter(db, entityId, query);
@@ -73,13 +77,18 @@ const launch = route(api.launchCampaign, async ({ params, ...who }, { db }) => w
   return changed(tx, who, identifier, { launched: true });
 }));
 
-const cancel = route(api.cancelCampaign, async ({ params, ...who }, { db }) => write(db, async (tx) => {
-  const { id, identifier, status } = await lockOwn(tx, who, params.campaign_identifier, api.cancelCampaign);
-  if (isDraft(status)) refuse(409, 'conflict', 'A draft cannot be canceled: delete it');
-  if (!mayChange(status, 'cancel')) refuse(409, 'conflict', `The campaign is ${STATUS_NAMES[status].toLowerCase()} already`);
-  await cancelCampaign(tx, who.caller.entityId, id);
-  return changed(tx, who, identifier, { canceled: true });
-}));
+const cancel = route(api.cancelCampaign, async ({ params, ...who }, deps) => {
+  const { entityId } = who.caller;
+  const { canceled, sends } = await write(deps.db, async (tx) => {
+    const { id, identifier, status } = await lockOwn(tx, who, params.campaign_identifier, api.cancelCampaign);
+    if (isDraft(status)) refuse(409, 'conflict', 'A draft cannot be canceled: delete it');
+    if (!mayChange(status, 'cancel')) refuse(409, 'conflict', `The campaign is ${STATUS_NAMES[status].toLowerCase()} already`);
+    await cancelCampaign(tx, entityId, id);
+    return { canceled: await changed(tx, who, identifier, { canceled: true }), sends: await listOpenSends(tx, entityId, id, MAX_WOKEN) };
+  });
+  await Promise.all(sends.map((send) => cancelSendSoon(deps, who.log, send)));
+  return canceled;
+});
 
 /** The campaign is the caller's entity's, and of a type that they may act on. */
 async function lockOwn(

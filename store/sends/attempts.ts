@@ -73,15 +73,16 @@ export async function takeDueAttempts(tx: Queryable, entityId: number, sendId: n
 
 /** Attempts that were taken wait again: until quiet hours end, or, `isPaced`, for their moment at the app's send rate. */
 export async function putOffAttempts(
-  tx: Queryable, entityId: number, putOff: readonly { id: number; campaignId: number; dueAt: Date; isPaced: boolean }[],
+  tx: Queryable, entityId: number, putOff: readonly { id: number; campaignId: number; dueAt: Date; isPaced: boolean; details: string }[],
 ): Promise<void> {
   if (putOff.length === 0) return;
   await tx.query(
-    `UPDATE attempts a SET state = 'waiting', is_paced = p.is_paced, due_at = p.due_at, tries = tries - 1
-     FROM unnest($2::integer[], $3::bigint[], $4::timestamptz[], $5::boolean[]) AS p (campaign_id, id, due_at, is_paced)
+    `UPDATE attempts a SET state = 'waiting', is_paced = p.is_paced, due_at = p.due_at, details = p.details, tries = tries - 1
+     FROM unnest($2::integer[], $3::bigint[], $4::timestamptz[], $5::boolean[], $6::text[])
+       AS p (campaign_id, id, due_at, is_paced, details)
      WHERE a.entity_id = $1 AND a.campaign_id = p.campaign_id AND a.id = p.id AND a.state = 'sending'`,
     [entityId, putOff.map(({ campaignId }) => campaignId), putOff.map(({ id }) => id), putOff.map(({ dueAt }) => dueAt),
-      putOff.map(({ isPaced }) => isPaced)]);
+      putOff.map(({ isPaced }) => isPaced), putOff.map(({ details }) => details)]);
 }
 
 /** Whether attempts are under way: of a worker that was thought lost, where it is asked between two chunks. */
@@ -140,15 +141,22 @@ export async function settleInterrupted(tx: Queryable, entityId: number, sendId:
      WHERE a.entity_id = $1 AND a.send_id = $2 AND a.state = 'sending' AND c.entity_id = $1 AND c.id = a.campaign_id`, [entityId, sendId]);
 }
 
-/** Those that still wait, where the send or their campaign ended; of the campaigns where there are any. In-app messages go, too. */
-export async function cancelWaiting(
-  tx: Queryable, entityId: number, sendId: number, campaignIds: readonly number[] | null,
-): Promise<void> {
+/**
+ * Those that still wait, and in-app messages that no device has shown, where the send or these campaigns of it ended. A push that went out
+ * stays as it is. By attempts_open and attempts_by_inapp_end.
+ */
+export async function cancelWaiting(tx: Queryable, entityId: number, sendId: number, campaignIds: readonly number[]): Promise<void> {
+  const content = 'content = CASE WHEN c.is_sensitive THEN NULL ELSE a.content END';
+  const ofCampaigns = `a.entity_id = $1 AND a.send_id = $2 AND a.campaign_id = ANY ($3::integer[])
+       AND c.entity_id = $1 AND c.id = a.campaign_id`;
   await tx.query(
-    `UPDATE attempts a SET ${SETTLED}, code = 'CANCELED', inapp_until = NULL,
-       content = CASE WHEN c.is_sensitive THEN NULL ELSE a.content END
+    `UPDATE attempts a SET ${SETTLED}, code = 'CANCELED', details = NULL, inapp_until = NULL, ${content}
+     FROM campaigns c WHERE ${ofCampaigns} AND a.state = 'waiting'`, [entityId, sendId, campaignIds]);
+  await tx.query(
+    `UPDATE attempts a SET inapp_until = NULL, changed_at = now(), ${content},
+       code = CASE WHEN a.code = 'INAPP_AVAILABLE' THEN 'CANCELED' ELSE a.code END,
+       settled_at = CASE WHEN a.code = 'INAPP_AVAILABLE' THEN now() ELSE a.settled_at END
      FROM campaigns c
-     WHERE a.entity_id = $1 AND a.send_id = $2 AND a.state = 'waiting' AND ($3::integer[] IS NULL OR a.campaign_id = ANY ($3))
-       AND c.entity_id = $1 AND c.id = a.campaign_id`,
-    [entityId, sendId, campaignIds]);
+     WHERE ${ofCampaigns} AND c.includes_inapp AND a.state = 'settled' AND a.inapp_until IS NOT NULL AND a.content IS NOT NULL
+       AND a.shown_at IS NULL`, [entityId, sendId, campaignIds]);
 }

@@ -2,15 +2,17 @@ import type { InappContent } from '../../domain/campaigns/campaign-params.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 
-/** A device that asks for its messages; `currentUserId`: who it says is logged in. */
-export type InappDevice = { appId: number; deviceId: string; currentUserId: string | null; verifiedUsers: boolean };
+/** A device that asks for its messages; `currentUserId`: who it says is logged in; `optOut`: of analytics, and so of messages. */
+export type InappDevice = {
+  appId: number; deviceId: string; currentUserId: string | null; optOut: boolean | null; verifiedUsers: boolean;
+};
 
 /** The device, of the app that saw it last. */
 export async function findInappDevice(
   db: Queryable, entityId: number, appIds: readonly number[], deviceId: string,
 ): Promise<InappDevice | null> {
   return readRow<InappDevice>(await db.query(
-    `SELECT d.app_id, d.device_id, d.current_user_id, a.verified_users
+    `SELECT d.app_id, d.device_id, d.current_user_id, d.opt_out, a.verified_users
      FROM devices d JOIN apps a ON a.entity_id = d.entity_id AND a.id = d.app_id
      WHERE d.entity_id = $1 AND d.app_id = ANY ($2) AND d.device_id = $3 ORDER BY d.last_seen_at DESC, d.app_id LIMIT 1`,
     [entityId, appIds, deviceId]));
@@ -18,16 +20,20 @@ export async function findInappDevice(
 
 export type InappMessage = { id: number; campaign: string; inapp: InappContent; createdAt: Date; inappUntil: Date };
 
-/** In-app messages that wait for the device and for the user who is logged in, oldest first. By attempts_by_device. */
+/**
+ * In-app messages that wait for the device and for the user who is logged in, oldest first; where analytics are opted out of, those of
+ * classic campaigns alone. By attempts_by_device.
+ */
 export async function listInappMessages(
-  db: Queryable, entityId: number, { appId, deviceId, currentUserId }: InappDevice, limit: number,
+  db: Queryable, entityId: number, { appId, deviceId, currentUserId, optOut }: InappDevice, limit: number,
 ): Promise<InappMessage[]> {
   return readRows<InappMessage>(await db.query(
     `SELECT a.id, c.identifier AS campaign, a.content -> 'inapp' AS inapp, a.created_at, a.inapp_until
      FROM attempts a JOIN campaigns c ON c.entity_id = a.entity_id AND c.id = a.campaign_id
      WHERE a.entity_id = $1 AND a.device_id = $2 AND a.app_id = $3 AND a.user_id = $4 AND a.inapp_until > now() AND a.shown_at IS NULL
        AND a.content IS NOT NULL AND c.status NOT IN ('canceled', 'failed')
-     ORDER BY a.id LIMIT $5`, [entityId, deviceId, appId, currentUserId, limit]));
+       AND ($6::boolean IS NOT TRUE OR c.type = 'classic')
+     ORDER BY a.id LIMIT $5`, [entityId, deviceId, appId, currentUserId, limit, optOut]));
 }
 
 /** The user that the app's server vouched for on a device. */

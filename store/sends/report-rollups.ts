@@ -123,6 +123,22 @@ export async function deleteOldAttempts(tx: Tx, entityId: number): Promise<numbe
   return row!.gone;
 }
 
+/** A sensitive in-app message that no device gets any more, of a campaign `c` and its attempt `a`. By attempts_by_inapp_end. */
+export const ENDED_SENSITIVE_INAPP = `c.is_sensitive AND c.includes_inapp AND a.entity_id = c.entity_id AND a.campaign_id = c.id
+    AND a.inapp_until IS NOT NULL AND a.content IS NOT NULL AND a.state = 'settled'
+    AND (a.inapp_until <= now() OR c.status IN ('canceled', 'failed'))`;
+
+/** Deletes what sensitive in-app messages said that no device gets any more, in batches; how many there were. */
+export async function deleteEndedContent(tx: Tx, entityId: number): Promise<number> {
+  const { rowCount } = await tx.query(
+    `WITH ended AS MATERIALIZED (
+       SELECT a.campaign_id, a.id FROM campaigns c JOIN attempts a ON ${ENDED_SENSITIVE_INAPP}
+       WHERE c.entity_id = $1 LIMIT ${BATCH} FOR NO KEY UPDATE OF a)
+     UPDATE attempts a SET content = NULL FROM ended WHERE a.entity_id = $1 AND a.campaign_id = ended.campaign_id AND a.id = ended.id`,
+    [entityId]);
+  return rowCount!;
+}
+
 /** Requests to send that ended so long ago, with the sender's own keys for them, and messages that were never planned. */
 export async function deleteOldSends(db: Queryable, entityId: number): Promise<void> {
   await db.query(

@@ -60,14 +60,17 @@ export async function listSendingApps(db: Queryable, entityId: number, appIds: r
   return new Map(apps.map((app) => [app.id, app]));
 }
 
-/** How many messages of an app went out, or are about to, to each of these people since then. By attempts_by_user. */
+/**
+ * How many messages of an app went out to each of these people in the last so many seconds, with all that wait: those go out together once
+ * quiet hours end. By attempts_by_user.
+ */
 export async function countMessages(
   tx: Queryable, entityId: number, appId: number, userIds: readonly string[], periodSeconds: number,
 ): Promise<Map<string, number>> {
   const { rows } = await tx.query<{ user_id: string; count: number }>(
     `SELECT user_id, count(DISTINCT (campaign_id, send_id, message_ordinal)) AS count FROM attempts
      WHERE entity_id = $1 AND user_id = ANY ($3::text[]) AND app_id = $2 AND channel <> 'inapp'
-       AND code IN ('PUSH_SENT', 'PENDING', 'UNKNOWN') AND created_at > now() - make_interval(secs => $4)
+       AND (code = 'PENDING' OR code IN ('PUSH_SENT', 'UNKNOWN') AND settled_at > now() - make_interval(secs => $4))
      GROUP BY user_id`, [entityId, appId, userIds, periodSeconds]);
   return new Map(rows.map(({ user_id: id, count }) => [id, count]));
 }

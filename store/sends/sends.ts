@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
-import type { JobKey } from '../../domain/jobs/job.ts';
+import type { JobKey, JobRef } from '../../domain/jobs/job.ts';
 import { readRow } from '../core/camel-row.ts';
 import { copyLine } from '../core/copy-text.ts';
 import type { Queryable, Tx } from '../core/database.ts';
@@ -28,9 +28,17 @@ export type NewSend = {
   request: { key: Buffer; bodyHash: Buffer } | null;
 };
 
+/** So long a repeat under the sender's key is the same request. */
+const KEYS_KEPT_SINCE = `now() - interval '30 days'`;
+
 export async function insertSend(tx: Tx, entityId: number, send: NewSend): Promise<{ id: number; identifier: string }> {
   const identifier = newIdentifier('snd');
   const { sendAt, campaignIds, messages, createdBy, request } = send;
+  if (request) {
+    await tx.query(
+      `UPDATE sends SET request_key = NULL, body_hash = NULL
+       WHERE entity_id = $1 AND request_key = $2 AND received_at <= ${KEYS_KEPT_SINCE}`, [entityId, request.key]);
+  }
   const { rows: [row] } = await tx.query<{ id: number }>(
     `INSERT INTO sends (entity_id, identifier, send_at, request_key, body_hash, message_count, created_by)
      VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
@@ -57,16 +65,26 @@ function* messageLines(entityId: number, sendId: number, messages: readonly NewM
   }
 }
 
-/** The request that was made under this key before, and what it asked for. */
+/** The request that was made under this key in the last 30 days, and what it asked for. */
 export async function findSendByKey(
   db: Queryable, entityId: number, key: Buffer,
 ): Promise<{ id: number; identifier: string; bodyHash: Buffer } | null> {
   return readRow(await db.query(
-    'SELECT id, identifier, body_hash FROM sends WHERE entity_id = $1 AND request_key = $2', [entityId, key]));
+    `SELECT id, identifier, body_hash FROM sends WHERE entity_id = $1 AND request_key = $2 AND received_at > ${KEYS_KEPT_SINCE}`,
+    [entityId, key]));
 }
 
 export async function findSend(db: Queryable, entityId: number, identifier: string): Promise<Send | null> {
   return readRow<Send>(await db.query('SELECT * FROM sends WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]));
+}
+
+/** Sends with messages of a campaign that have not ended. By send_campaigns_by_campaign. */
+export async function listOpenSends(db: Queryable, entityId: number, campaignId: number, limit: number): Promise<JobRef[]> {
+  const { rows } = await db.query<{ id: number; identifier: string }>(
+    `SELECT s.id, s.identifier FROM send_campaigns c JOIN sends s ON s.entity_id = c.entity_id AND s.id = c.send_id
+     WHERE c.entity_id = $1 AND c.campaign_id = $2 AND s.state IN ('accepted', 'running') ORDER BY s.id LIMIT $3`,
+    [entityId, campaignId, limit]);
+  return rows.map(({ id: runId, identifier }) => ({ entityId, runId, identifier }));
 }
 
 /** Held until the transaction ends; null where another generation has taken over, or it has ended. */

@@ -88,9 +88,9 @@ function expectSends(said: string): void {
   expect(said).toMatch(/^Campaign cmp_\w+ \("Parcel on its way"\), request snd_\w+: 6 messages through the sandbox$/m);
   for (const [user, result] of [
     ['shopper-1', 'PUSH_SENT'], ['shopper-2', 'MISSING_TEMPLATE_PARAMS +no value for order'], ['shopper-3', 'PUSH_SENT'],
-    ['shopper-4', 'PUSH_SENT'], ['shopper-5', 'OPT_OUT +not opted in to pushes'], ['stranger', 'NO_DEVICE_FOR_USER'],
+    ['shopper-4', 'PUSH_SENT'], ['shopper-5', 'OPT_OUT +pushes are turned off'], ['stranger', 'NO_DEVICE_FOR_USER'],
   ]) expect(said).toMatch(new RegExp(`^${user}@example\\.com +${result} *$`, 'm'));
-  expect(said).toMatch(/^Why shopper-5@example\.com got none: OPT_OUT, not opted in to pushes$/m);
+  expect(said).toMatch(/^Why shopper-5@example\.com got none: OPT_OUT, pushes are turned off$/m);
 }
 
 describe('npm run demo', () => {

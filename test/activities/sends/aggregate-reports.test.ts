@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { countAttempts, dropAttempts } from '../../../activities/sends/aggregate-reports.ts';
+import { listEntitiesToCount } from '../../../store/sends/report-rollups-across-entities.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
@@ -79,6 +80,34 @@ describe('the counts of a campaign', () => {
     await dropAttempts(steps(), world.entity.id, new Date());
     const { rows } = await store.db.query('SELECT send_id AS id FROM send_messages WHERE entity_id = $1', [world.entity.id]);
     expect(rows).toEqual([{ id: sends[0]!.id }]);
+  });
+
+  it('leave nothing of what a sensitive in-app message said once no device gets it any more', async () => {
+    const world = await makeWorld(store);
+    const app = await insertSampleApp(store.db, world.entity.id, 'com.example.sensitive');
+    const insert = async (isSensitive: boolean, status: string, minutesLeft: number) => {
+      const campaign = await insertSampleCampaign(store.db, world.entity.id, app.id, { includesInapp: true, isSensitive, status });
+      await store.db.query(
+        `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, settled_at, device_id, user_id, content, inapp_until,
+           details)
+         VALUES ($1, $2, $3, 'inapp', 'settled', 'INAPP_AVAILABLE', now(), 'phone', 'ada', '{"inapp": {}}',
+           now() + make_interval(mins => $4), $5)`,
+        [world.entity.id, campaign.id, app.id, minutesLeft, [isSensitive, status, minutesLeft].join(' ')]);
+    };
+    for (const isSensitive of [true, false]) {
+      for (const status of ['ongoing', 'canceled']) for (const minutes of [-1, 5]) await insert(isSensitive, status, minutes);
+    }
+    await countAttempts(steps(), world.entity.id);
+    const isListed = async () => (await listEntitiesToCount(store.db)).includes(world.entity.id);
+    await store.db.query(
+      `UPDATE report_rollups SET counted_until = now() - interval '31 seconds' WHERE entity_id = $1`, [world.entity.id]);
+    await store.db.query(`UPDATE attempts SET changed_at = now() - interval '2 minutes' WHERE entity_id = $1`, [world.entity.id]);
+    expect(await isListed()).toBe(true);
+    await dropAttempts(steps(), world.entity.id, new Date());
+    const { rows } = await store.db.query<{ details: string }>(
+      'SELECT details FROM attempts WHERE entity_id = $1 AND content IS NULL ORDER BY details', [world.entity.id]);
+    expect(rows.map(({ details }) => details)).toEqual(['true canceled -1', 'true canceled 5', 'true ongoing -1']);
+    expect(await isListed()).toBe(false);
   });
 
   it('set when a device got its first and last message', async () => {

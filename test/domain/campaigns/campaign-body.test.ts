@@ -94,6 +94,7 @@ describe('a body', () => {
       [INAPP, { params: { message_content: undefined } }, 'params.message_content', /is required/],
       [INAPP, { params: { message_btn: undefined } }, 'params.message_btn', /is required/],
       [INAPP, { end_date: at('2026-11-24T12:00:00Z') }, 'end_date', /lie ahead/],
+      [INAPP, { start_date: at('2026-10-25T12:00:00Z') }, 'end_date', /30 days after start_date/],
       [INAPP, { start_date: TOMORROW, end_date: TOMORROW }, 'end_date', /later than start_date/],
       [PAGE, { params: { inapp_content_url: undefined } }, 'params.inapp_content_url', /params.inapp is url/],
       [PAGE, { params: { inapp_content_url: 'javascript:alert(1)' } }, 'params.inapp_content_url', /http or https/],
@@ -130,6 +131,7 @@ describe('a body', () => {
       ...['shop://orders', 'https://shop.example.com/*@id@*?q=*@q|a@*', '*@link@*', 'https://*@host@*:*@port@*/', 'tel:112', 'shop:*@x@*']
         .map((url): [Body, Partial<Body>] => [PUSH, { params: { deep_linking_url: url } }]),
       [PAGE, { params: { inapp_content_url: '*@page@*', pushAttachment: 'http://cdn.example.com/*@a@*.png' } }],
+      [INAPP, { start_date: at('2026-10-25T12:00:01Z') }],
       [INAPP, { start_date: at('2026-11-01T00:00:00Z'), end_date: at('2026-11-24T12:00:01Z') }],
       [DYNAMIC, { recurrence: { day_of_week: [0, 1, 2, 3, 4, 5, 6], start_time: { hour: 9 }, end_time: { hour: 9, min: 1 } } }],
       [DYNAMIC, { notif_limit: { interval: 0 } }], [DYNAMIC, { notif_limit: { maximum: 1 } }],

@@ -29,6 +29,17 @@ describe('a push message', () => {
     }));
   });
 
+  it('has its own sound on iOS alone, the system\'s elsewhere, and none where it is silent', () => {
+    fc.assert(fc.property(messages, (message) => {
+      const sounds = [
+        (JSON.parse(apnsPayload(message)) as { aps: { sound?: string } }).aps.sound,
+        (fcmMessage(message, 'android', 'token', 0).android as { notification: { sound?: string } }).notification.sound,
+        (JSON.parse(webPushPayload(message)) as { sound?: string }).sound,
+      ];
+      expect(sounds).toEqual(message.sound === null ? Array(3).fill(undefined) : [message.sound, 'default', 'default']);
+    }));
+  });
+
   it('is as big for FCM as the UTF-8 of its names and values, on each platform', () => {
     fc.assert(fc.property(messages, fc.constantFrom(...PUSH_PLATFORMS), (message, platform) => {
       const built = fcmMessage(message, platform, 'token', 0);

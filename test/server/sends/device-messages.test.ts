@@ -34,11 +34,11 @@ const INAPP = {
   parameters: {},
 };
 
-async function insertAttempt(deviceId: string, userId: string): Promise<string> {
+async function insertAttempt(deviceId: string, userId: string, { code = 'PUSH_SENT', isInapp = true } = {}): Promise<string> {
   const { rows: [row] } = await store.db.query<{ id: number }>(
     `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, settled_at, device_id, user_id, content, inapp_until)
-     VALUES ($1, $2, $3, 'both', 'settled', 'PUSH_SENT', now(), $4, $5, $6, now() + interval '1 day') RETURNING id`,
-    [world.entity.id, campaign.id, app.app.id, deviceId, userId, JSON.stringify({ inapp: INAPP })]);
+     VALUES ($1, $2, $3, 'both', 'settled', $7, now(), $4, $5, $6, CASE WHEN $8 THEN now() + interval '1 day' END) RETURNING id`,
+    [world.entity.id, campaign.id, app.app.id, deviceId, userId, JSON.stringify({ inapp: INAPP }), code, isInapp]);
   return messageIdOf(row!.id);
 }
 
@@ -73,6 +73,10 @@ describe('what a device tells of messages', () => {
       callOf('tablet', 'Push Notification Received', { millrace_id: other }),
     ]);
     expect(await happened(other)).toEqual(['delivered_at']);
+    // Nothing is opened that was never sent, nor shown that the device was never given.
+    const unsent = await insertAttempt('phone', 'ada', { code: 'OPT_OUT', isInapp: false });
+    for (const event of ['Push Notification Tapped', 'In-App Message Clicked']) await track('phone', event, { millrace_id: unsent });
+    expect(await happened(unsent)).toEqual([]);
   });
 
   it('keeps tokens and subscriptions of browsers whole, and none that is too long to be one', async () => {
@@ -97,6 +101,9 @@ describe('what a device tells of messages', () => {
     await track('phone', 'Application Opened', {}, 'eve');
     expect(await waiting()).toEqual([]);
     await track('phone', 'Application Opened', {}, 'ada');
+    await store.db.query('UPDATE devices SET opt_out = true WHERE entity_id = $1 AND device_id = $2', [world.entity.id, 'phone']);
+    expect(await waiting()).toEqual([]);
+    await store.db.query('UPDATE devices SET opt_out = false WHERE entity_id = $1 AND device_id = $2', [world.entity.id, 'phone']);
     await track('phone', 'In-App Message Shown', { millrace_id: id });
     expect(await waiting()).not.toContain(id);
     expect((await inapp('unknown')).status).toBe(404);

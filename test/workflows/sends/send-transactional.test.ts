@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { write } from '../../../store/core/database.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
-import { settleAttempts } from '../../../store/sends/attempts.ts';
+import { cancelWaiting, settleAttempts } from '../../../store/sends/attempts.ts';
 import { attempts } from '../../../store/sends/personal-data/attempts.ts';
 import { insertSend } from '../../../store/sends/sends.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
@@ -14,7 +14,7 @@ const stack = useStack({ impatient: true });
 let world: World;
 let app: { id: number; identifier: string };
 
-const call = async (method: 'GET' | 'POST' | 'DELETE', path: string, payload?: object | string) => {
+const call = async (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, payload?: object | string) => {
   const headers = { authorization: `Token ${world.token}`, ...payload !== undefined && { 'content-type': 'application/json' } };
   const reply = await stack.app.inject({ method, url: `/api/${path}`, headers, ...payload !== undefined && { payload } });
   const { result, error_message: message } = reply.json<{ result: never; error_message: string }>();
@@ -62,7 +62,7 @@ describe('messages of transactional campaigns', () => {
     const rows = await report(campaign.identifier);
     expect(rows.map(({ user, device_id: id, code, details }) => [user, id, code, details])).toEqual([
       ['ada', 'borrowed', 'NOT_ON_LAST_LOGIN', null], ['ada', 'phone', 'PUSH_SENT', null], ['ada', 'tablet', 'OPT_OUT', 'no push token'],
-      ['carl', 'old', 'OPT_OUT', 'the app is uninstalled'], ['dora', 'shy', 'OPT_OUT', 'not opted in to pushes'],
+      ['carl', 'old', 'OPT_OUT', 'the app is uninstalled'], ['dora', 'shy', 'OPT_OUT', 'pushes are turned off'],
       ['eve', 'private', 'OPT_OUT', 'opted out of analytics'], ['nobody-here', null, 'NO_DEVICE_FOR_USER', null],
       [null, null, 'NO_DEVICE_FOR_USER', 'erased'], ['fay', 'named', 'MISSING_TEMPLATE_PARAMS', 'no value for order'],
     ]);
@@ -121,6 +121,23 @@ describe('messages of transactional campaigns', () => {
     });
     expect(waiting).toMatchObject({ state: 'running', codes: { PENDING: 1 } });
     expect(Date.parse(waiting.next_at!)).toBeGreaterThan(Date.now() + 3_600_000);
+    const { result: why } = await call('GET', `campaigns/${both.identifier}/why?user=bob`);
+    expect(why).toMatchObject({ decisions: [{ code: 'PENDING', details: 'waits for the end of the app\'s quiet hours' }] });
+    // What waits counts for the limit however long ago it was planned: it goes out with the rest.
+    await insertSampleDevice(db, entityId, strict.id, 'of cleo', { userId: 'cleo', verifiedUserId: 'cleo' });
+    const planned = async (count: number) => {
+      const { requestId: id } = await send({ campaignKey: [campaign.identifier], messages: Array(count).fill({ user: 'cleo' }) });
+      return waitFor('the plan', async () => {
+        const { processed, codes } = await stateOf(id);
+        return processed === count && codes;
+      });
+    };
+    expect(await planned(2)).toEqual({ PENDING: 2 });
+    await db.query(`UPDATE attempts SET created_at = now() - interval '2 hours' WHERE user_id = 'cleo'`);
+    expect(await planned(1)).toEqual({ MESSAGE_LIMIT: 1 });
+    // What waits hears that its campaign is canceled.
+    expect(await call('PUT', `campaign/${campaign.identifier}/cancel`)).toMatchObject({ status: 200 });
+    await waitFor('the end of what waited', async () => (await report(campaign.identifier)).every(({ code }) => code !== 'PENDING'));
     await call('DELETE', `transac/${quiet}`);
     expect(await ended(quiet)).toMatchObject({ state: 'canceled', codes: { CANCELED: 1 } });
     const { rows: left } = await db.query('SELECT inapp_until, content FROM attempts WHERE campaign_id = $1', [both.id]);
@@ -183,6 +200,16 @@ describe('messages of transactional campaigns', () => {
     expect(await call('DELETE', `transac/${later.requestId}`)).toMatchObject({ status: 200 });
     expect(await ended(later.requestId)).toMatchObject({ state: 'canceled', codes: { CANCELED: 1 } });
     expect(await call('DELETE', `transac/${later.requestId}`)).toMatchObject({ status: 409 });
+    // An in-app message that no device has shown is taken back with its request.
+    const news = await insertSampleCampaign(db, entityId, app.id, {
+      params: { ...PUSH_PARAMS, inapp: 'native', message_title: 'T', message_content: 'C', message_btn: 'OK' },
+      includesPush: false, includesInapp: true,
+    });
+    const { requestId } = await send({ campaignKey: [news.identifier, campaign.identifier], messages });
+    expect((await ended(requestId)).codes).toEqual({ INAPP_AVAILABLE: 1, PUSH_SENT: 1 });
+    const { rows: [sent] } = await db.query<{ id: number }>('SELECT id FROM sends WHERE identifier = $1', [requestId]);
+    await write(db, (tx) => cancelWaiting(tx, entityId, sent!.id, [news.id, campaign.id]));
+    expect((await stateOf(requestId)).codes).toEqual({ CANCELED: 1, PUSH_SENT: 1 });
   });
 
   it('that were accepted and never begun are begun by the sweep', async () => {
@@ -243,6 +270,8 @@ describe('messages of transactional campaigns', () => {
     const first = await send(body);
     expect(await send(body)).toEqual(first);
     expect(await call('POST', 'transac', { ...body, messages })).toMatchObject({ status: 409 });
+    await db.query(`UPDATE sends SET received_at = now() - interval '30 days' WHERE identifier = $1`, [first.requestId]);
+    expect((await send({ ...body, messages })).requestId).not.toBe(first.requestId);
     expect((await ended(first.requestId)).codes).toEqual({ NO_DEVICE_FOR_USER: 1 });
     const { result: deprecated } = await call('POST', 'transac_push', { campaignKey: [ready.identifier], messages });
     expect((await ended((deprecated as { requestId: string }).requestId)).processed).toBe(1);
