@@ -5,44 +5,75 @@ import type { Queryable } from '../core/database.ts';
 
 export type UserDevice = TargetDevice & { userId: string; appId: number };
 
+/** `device_id` null: the app saw the user on a device of which nothing is left. */
 type UserDeviceRow = {
-  user_id: string; app_id: number; device_id: string; current_user_id: string | null; verified_user_id: string | null;
+  user_id: string; app_id: number; device_id: string | null; current_user_id: string | null; verified_user_id: string | null;
   push_token: string | null; opt_in: boolean | null; opt_out: boolean | null; uninstalled: boolean | null;
 };
 
 /**
- * So many devices of a user in an app get a message: those for which a signed token vouched, and those seen last. An app's key is enough
- * to make others up.
+ * So many devices of a user in an app get a message: those seen last, and those for which a signed token vouched. An app's key is enough to
+ * make others up.
  */
 const MAX_DEVICES = 100;
 
-/**
- * The devices on which these apps saw these users. By devices_by_verified_user, device_users_by_user and the key of devices; LIMIT 1 keeps
- * the order of the look-ups, which the planner turns round on tables that it never analyzed.
- */
+/** The devices on which these apps saw these users, the last seen first. */
 export async function listUserDevices(
   db: Queryable, entityId: number, appIds: readonly number[], userIds: readonly string[],
 ): Promise<UserDevice[]> {
+  const seen = await listDevicesBy(db, SEEN, entityId, appIds, userIds);
+  const crowded = crowdedUsers(seen);
+  if (crowded.length === 0) return seen.flatMap(toUserDevice);
+  const keyOf = ({ app_id: appId, user_id: userId, device_id: deviceId }: UserDeviceRow) => JSON.stringify([appId, userId, deviceId]);
+  const known = new Set(seen.map(keyOf));
+  const verified = await listDevicesBy(db, VERIFIED, entityId, appIds, crowded);
+  return [...seen, ...verified.filter((row) => !known.has(keyOf(row)))].flatMap(toUserDevice);
+}
+
+/** Those who may have devices beyond the last seen. */
+function crowdedUsers(rows: readonly UserDeviceRow[]): string[] {
+  if (rows.length < MAX_DEVICES) return [];
+  const counts = new Map<string, number>();
+  for (const { user_id: userId } of rows) counts.set(userId, (counts.get(userId) ?? 0) + 1);
+  return [...counts].filter(([, count]) => count >= MAX_DEVICES).map(([userId]) => userId);
+}
+
+/** By device_users_by_user. */
+const SEEN = {
+  name: 'list-devices-of-users',
+  candidates: `SELECT device_id FROM device_users
+    WHERE entity_id = $1 AND user_id = given.user_id AND app_id = a.app_id ORDER BY last_seen_at DESC LIMIT ${MAX_DEVICES}`,
+};
+/** By devices_by_verified_user. */
+const VERIFIED = {
+  name: 'list-verified-devices-of-users',
+  candidates: `SELECT device_id FROM devices
+    WHERE entity_id = $1 AND app_id = a.app_id AND verified_user_id = given.user_id LIMIT ${MAX_DEVICES}`,
+};
+
+/** LIMIT 1 keeps the order of the look-ups, which the planner turns round on tables that it never analyzed. */
+async function listDevicesBy(
+  db: Queryable, { name, candidates }: typeof SEEN, entityId: number, appIds: readonly number[], userIds: readonly string[],
+): Promise<UserDeviceRow[]> {
   const { rows } = await db.query<UserDeviceRow>({
-    name: 'list-user-devices',
+    name,
     text: `SELECT given.user_id, a.app_id, d.device_id, d.current_user_id, d.verified_user_id, d.push_token, d.opt_in, d.opt_out,
              d.uninstalled
-           FROM (SELECT DISTINCT user_id COLLATE "C" AS user_id FROM unnest($3::text[]) AS g (user_id)) given
+           FROM (SELECT user_id COLLATE "C" AS user_id FROM unnest($3::text[]) AS g (user_id)) given
            CROSS JOIN unnest($2::integer[]) AS a (app_id)
-           CROSS JOIN LATERAL (
-             (SELECT device_id FROM devices
-              WHERE entity_id = $1 AND app_id = a.app_id AND verified_user_id = given.user_id LIMIT ${MAX_DEVICES})
-             UNION (SELECT device_id FROM device_users
-              WHERE entity_id = $1 AND user_id = given.user_id AND app_id = a.app_id ORDER BY last_seen_at DESC LIMIT ${MAX_DEVICES})) u
-           CROSS JOIN LATERAL (
-             SELECT * FROM devices WHERE entity_id = $1 AND app_id = a.app_id AND device_id = u.device_id LIMIT 1) d
-           ORDER BY given.user_id, a.app_id, d.device_id`,
+           CROSS JOIN LATERAL (${candidates}) u
+           LEFT JOIN LATERAL (
+             SELECT * FROM devices WHERE entity_id = $1 AND app_id = a.app_id AND device_id = u.device_id LIMIT 1) d ON true`,
     values: [entityId, appIds, userIds],
   });
-  return rows.map((row) => ({
+  return rows;
+}
+
+function toUserDevice(row: UserDeviceRow): UserDevice[] {
+  return row.device_id === null ? [] : [{
     userId: row.user_id, appId: row.app_id, deviceId: row.device_id, currentUserId: row.current_user_id,
     verifiedUserId: row.verified_user_id, pushToken: row.push_token, optIn: row.opt_in, optOut: row.opt_out, uninstalled: row.uninstalled,
-  }));
+  }];
 }
 
 /** What an app says of all messages to its people. */

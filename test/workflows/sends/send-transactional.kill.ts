@@ -4,13 +4,13 @@ import { makeWorld, type World } from '../../harness/core/world.ts';
 import type { FlowUnderKill } from '../../harness/jobs/under-kill.ts';
 import { insertSampleCampaign, PUSH_PARAMS } from '../../harness/sends/campaigns.ts';
 
-const MESSAGES = 6_000;
+const MESSAGES = 12_000;
 
 type Run = { world: World; requestId: string; appId: number };
 
 export const sendTransactionalUnderKill: FlowUnderKill<Run> = {
   name: `a send of ${MESSAGES} messages through the sandbox`,
-  boundaries: [{ name: 'send: claimed', hit: 1 }, { name: 'send: planned', hit: 1 }, { name: 'send: planned', hit: 3 }],
+  boundaries: [{ name: 'send: claimed', hit: 1 }, { name: 'send: before a portion commits', hit: 2 }, { name: 'send: planned', hit: 2 }],
   async begin({ store, app: server }) {
     const world = await makeWorld(store);
     const app = await insertSampleApp(store.db, world.entity.id, 'com.example.sends');

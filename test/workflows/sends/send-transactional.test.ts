@@ -61,13 +61,13 @@ describe('messages of transactional campaigns', () => {
     });
     const rows = await report(campaign.identifier);
     expect(rows.map(({ user, device_id: id, code, details }) => [user, id, code, details])).toEqual([
-      ['ada', 'borrowed', 'NOT_ON_LAST_LOGIN', null], ['ada', 'phone', 'PUSH_SENT', null], ['ada', 'tablet', 'OPT_OUT', 'no push token'],
+      ['ada', 'borrowed', 'NOT_ON_LAST_LOGIN', null], ['ada', 'tablet', 'OPT_OUT', 'no push token'], ['ada', 'phone', 'PUSH_SENT', null],
       ['carl', 'old', 'OPT_OUT', 'the app is uninstalled'], ['dora', 'shy', 'OPT_OUT', 'pushes are turned off'],
       ['eve', 'private', 'OPT_OUT', 'opted out of analytics'], ['nobody-here', null, 'NO_DEVICE_FOR_USER', null],
       [null, null, 'NO_DEVICE_FOR_USER', 'erased'], ['fay', 'named', 'MISSING_TEMPLATE_PARAMS', 'no value for order'],
     ]);
     expect((await report(campaign.identifier, `?requestId=${requestId}&page_size=2&page=2`)).map(({ device_id: id }) => id))
-      .toEqual(['tablet', 'old']);
+      .toEqual(['phone', 'old']);
     const { rows: kept } = await db.query(
       `SELECT content -> 'push' ->> 'body' AS body, (SELECT count(*) FROM send_messages) AS waiting
        FROM attempts WHERE code = 'PUSH_SENT'`);

@@ -1,0 +1,200 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { compileInapp, compilePush } from '../../domain/campaigns/campaign-params.ts';
+import { WAITS_FOR } from '../../domain/sends/attempt-code.ts';
+import { pushMessageOf, settleOutcome } from '../../domain/sends/attempt-outcome.ts';
+import { type PlannedAttempt, planMessages, type SendingCampaign, type SendingRules } from '../../domain/sends/plan-messages.ts';
+import type { PushMessage, PushTarget } from '../../domain/sends/push.ts';
+import { endOfQuiet } from '../../domain/sends/quiet-hours.ts';
+import { type Campaign, listCampaignsById } from '../../store/campaigns/campaigns.ts';
+import type { Queryable, Tx } from '../../store/core/database.ts';
+import { attemptLine, drawAttemptIds, insertAttempts, type NewAttempt } from '../../store/sends/attempts.ts';
+import {
+  countMessages, listSendingApps, listUserDevices, lockMessageLimit, type SendingApp, takeSendPace, updateTokensGone, type UserDevice,
+} from '../../store/sends/send-targets.ts';
+import { listCampaignsOfSend, type Message, type Send, updateMessagesDone } from '../../store/sends/sends.ts';
+import { type SendingProvider, type SendingProviders, targetOf } from './sending-provider.ts';
+
+/** A push that is recorded as being sent. */
+export type OutgoingPush = {
+  id: number; campaignId: number; appId: number; deviceId: string; tries: number; expiresAt: Date; target: PushTarget; token: string;
+  message: PushMessage; provider: SendingProvider;
+};
+/** What a step of a send knows of all its messages. */
+export type SendingContext = {
+  send: Send; campaigns: ReadonlyMap<number, SendingCampaign & { isSensitive: boolean }>;
+  apps: ReadonlyMap<number, SendingApp>; providers: ReadonlyMap<number, SendingProvider>; now: Date;
+};
+
+export async function contextOf(
+  tx: Queryable, { providers: opened }: { providers: SendingProviders }, send: Send, now: Date,
+): Promise<SendingContext> {
+  const { entityId } = send;
+  const campaigns = await listCampaignsById(tx, entityId, await listCampaignsOfSend(tx, entityId, send.id));
+  const apps = await listSendingApps(tx, entityId, [...new Set(campaigns.map(({ appId }) => appId))]);
+  const providers = new Map<number, SendingProvider>();
+  for (const app of apps.values()) providers.set(app.id, await opened.of(tx, entityId, app));
+  return { send, apps, providers, now, campaigns: new Map(campaigns.map((campaign) => [campaign.id, compiled(campaign)])) };
+}
+
+function compiled(campaign: Campaign): SendingCampaign & { isSensitive: boolean } {
+  const { id, appId, status, skipMessageLimit, endDate, params, includesPush, includesInapp, isSensitive } = campaign;
+  return {
+    id, appId, skipMessageLimit, endDate, isSensitive, isOngoing: status === 'ongoing', expireAfterSeconds: params.expire_after,
+    push: includesPush ? compilePush(params) : null, inapp: includesInapp ? compileInapp(params) : null,
+  };
+}
+
+type Pushed = Pick<OutgoingPush, 'id' | 'campaignId' | 'appId' | 'tries' | 'expiresAt'>;
+
+export function outgoingPush(attempt: Pushed, { device, content, app, provider, now }: {
+  device: NonNullable<PlannedAttempt['device']>; content: NonNullable<NonNullable<PlannedAttempt['content']>['push']>; app: SendingApp;
+  provider: SendingProvider; now: Date;
+}): OutgoingPush {
+  const token = device.pushToken!;
+  return {
+    ...attempt, deviceId: device.deviceId, token, provider, target: targetOf(app, token),
+    message: pushMessageOf(content, attempt.id, { expiresAt: attempt.expiresAt, now }),
+  };
+}
+
+/** So many messages are looked up and written at once. */
+const CHUNK = 500;
+/** So many are planned before Node hears of Postgres again, which waits for it to write. */
+const SLICE = 100;
+
+type Planned = { lines: string; outgoing: OutgoingPush[]; gone: NonNullable<Row['gone']>[] };
+
+/** These messages as attempts in the ledger, and those of them that go out now. Postgres writes each chunk while the next is planned. */
+export async function planPortion(tx: Tx, context: SendingContext, messages: readonly Message[]): Promise<OutgoingPush[]> {
+  const { send } = context;
+  const planned: Planned = { lines: '', outgoing: [], gone: [] };
+  for (let from = 0; from < messages.length; from += CHUNK) {
+    const targets = await lookUp(tx, context, messages.slice(from, from + CHUNK));
+    const writing = insertAttempts(tx, planned.lines);
+    planned.lines = '';
+    if (asksDatabase(context)) await writing;
+    await Promise.all([planChunk(tx, context, targets, planned), writing]);
+  }
+  await insertAttempts(tx, planned.lines);
+  await updateTokensGone(tx, send.entityId, planned.gone);
+  await updateMessagesDone(tx, send, messages.at(-1)!.ordinal + 1);
+  return planned.outgoing;
+}
+
+/** Planning goes by what the ledger has, or by its own moment at a rate: a connection does one thing at a time. */
+function asksDatabase({ apps }: SendingContext): boolean {
+  return [...apps.values()].some(({ messageLimit, sendRate }) => messageLimit !== null || sendRate !== null);
+}
+
+type Targets = {
+  messages: readonly Message[]; users: readonly string[]; devicesOf: (appId: number, userId: string) => readonly UserDevice[];
+  /** Of as many attempts as they become. */
+  ids: readonly number[];
+  now: string;
+};
+
+async function lookUp(tx: Tx, { send, apps, campaigns }: SendingContext, messages: readonly Message[]): Promise<Targets> {
+  const users = [...new Set(messages.flatMap(({ userId }) => userId ?? []))];
+  const devices = await listUserDevices(tx, send.entityId, [...apps.keys()], users);
+  const byUser = Map.groupBy(devices, ({ appId, userId }) => `${appId} ${userId}`);
+  const devicesOf: Targets['devicesOf'] = (appId, userId) => byUser.get(`${appId} ${userId}`) ?? [];
+  let count = 0;
+  for (const { userId } of messages) {
+    for (const { appId } of campaigns.values()) count += userId === null ? 1 : Math.max(1, devicesOf(appId, userId).length);
+  }
+  return { messages, users, devicesOf, ...await drawAttemptIds(tx, count) };
+}
+
+async function planChunk(
+  tx: Tx, context: SendingContext, { messages, users, devicesOf, ids, now }: Targets, planned: Planned,
+): Promise<void> {
+  const { send, campaigns } = context;
+  const rules = await rulesOfApps(tx, context, users);
+  let nth = 0;
+  for (let from = 0; from < messages.length; from += SLICE) {
+    const attempts = planMessages(messages.slice(from, from + SLICE), [...campaigns.values()], {
+      devicesOf, rulesOf: (appId) => rules.get(appId)!, isCanceled: send.cancelRequestedAt !== null, now: context.now,
+    });
+    await pace(tx, context, attempts);
+    for (const attempt of attempts) {
+      const { row, outgoing, gone } = toRow(context, attempt, ids[nth]!);
+      nth += 1;
+      planned.lines += attemptLine(send.entityId, row, now);
+      if (outgoing) planned.outgoing.push(outgoing);
+      if (gone) planned.gone.push(gone);
+    }
+    await turn();
+  }
+}
+
+async function rulesOfApps(tx: Tx, { send: { entityId }, apps, campaigns, now }: SendingContext, users: readonly string[]) {
+  const rules = new Map<number, SendingRules>();
+  for (const { id, verifiedUsers, quietHours, messageLimit, messagePeriod } of apps.values()) {
+    const isLimited = messageLimit !== null
+      && [...campaigns.values()].some(({ appId, skipMessageLimit }) => appId === id && !skipMessageLimit);
+    let messagesLeft: Map<string, number> | null = null;
+    if (isLimited) {
+      await lockMessageLimit(tx, entityId, id);
+      const counts = await countMessages(tx, entityId, id, users, messagePeriod!);
+      messagesLeft = new Map(users.map((user) => [user, messageLimit - (counts.get(user) ?? 0)]));
+    }
+    rules.set(id, { verifiedUsers, quietUntil: endOfQuiet(quietHours, now), messagesLeft });
+  }
+  return rules;
+}
+
+/** Gives pushes that could go now, of apps with a send rate, their moments. */
+async function pace(tx: Tx, { send: { entityId }, apps, now }: SendingContext, planned: readonly PlannedAttempt[]): Promise<void> {
+  const pushes = planned.filter(({ code, dueAt }) => code === 'PENDING' && dueAt <= now);
+  for (const attempt of await takePaces(tx, entityId, apps, pushes.map((own) => ({ own, appId: own.campaign.appId, dueAt: now })))) {
+    attempt.own.dueAt = attempt.dueAt;
+    attempt.own.isPaced = true;
+    if (attempt.dueAt > now) attempt.own.details = WAITS_FOR.rate;
+  }
+}
+
+/** Sets `dueAt` of each that is of an app with a send rate. */
+export async function takePaces<A extends { appId: number; dueAt: Date }>(
+  tx: Tx, entityId: number, apps: SendingContext['apps'], attempts: readonly A[],
+): Promise<readonly A[]> {
+  for (const [appId, own] of Map.groupBy(attempts, (attempt) => attempt.appId)) {
+    const rate = apps.get(appId)!.sendRate;
+    if (rate === null) continue;
+    const start = await takeSendPace(tx, entityId, appId, own.length, rate);
+    for (const [nth, attempt] of own.entries()) attempt.dueAt = new Date(start.getTime() + nth * 1_000 / rate);
+  }
+  return attempts;
+}
+
+type Row = { row: NewAttempt; outgoing?: OutgoingPush; gone?: { appId: number; deviceId: string; token: string } };
+
+function toRow({ send, apps, providers, now, campaigns }: SendingContext, attempt: PlannedAttempt, id: number): Row {
+  const { campaign, device, code, details, dueAt, isPaced, expiresAt, inappUntil, content, ordinal, userId, userHash } = attempt;
+  const isPush = code === 'PENDING';
+  const provider = providers.get(campaign.appId)!;
+  const row: NewAttempt = {
+    id, campaignId: campaign.id, appId: campaign.appId, sendId: send.id, messageOrdinal: ordinal, code, details, inappUntil, userId,
+    userHash,
+    channel: campaign.push === null ? 'inapp' : campaign.inapp === null ? 'push' : 'both',
+    state: isPush ? 'sending' : 'settled', isPaced, dueAt: null, expiresAt: isPush ? expiresAt : null,
+    provider: isPush ? provider.name : null, deviceId: device?.deviceId ?? null, content: content && JSON.stringify(content),
+  };
+  if (!isPush) return { row };
+  if (dueAt > now) return { row: { ...row, state: 'waiting', dueAt } };
+  const outgoing = outgoingPush({ id, campaignId: campaign.id, appId: campaign.appId, tries: 1, expiresAt }, {
+    device: device!, content: content!.push!, app: apps.get(campaign.appId)!, provider, now,
+  });
+  if (!provider.settle) return { row, outgoing };
+  // Nothing leaves: the row is both the record and the act.
+  const outcome = provider.settle(outgoing.target, outgoing.message);
+  const settled = settleOutcome(outcome, { tries: 1, expiresAt, now });
+  const isKept = settled.dueAt !== null || inappUntil !== null || !campaigns.get(campaign.id)!.isSensitive;
+  return {
+    row: { ...row, ...settledColumns(settled), content: isKept ? row.content : null },
+    ...outcome.kind === 'gone' && { gone: { appId: campaign.appId, deviceId: outgoing.deviceId, token: outgoing.token } },
+  };
+}
+
+function settledColumns({ code, details, dueAt, providerMessageId }: ReturnType<typeof settleOutcome>) {
+  return { code, details, dueAt, providerMessageId, state: dueAt === null ? 'settled' as const : 'waiting' as const };
+}
