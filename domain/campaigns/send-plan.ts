@@ -1,0 +1,100 @@
+import type { Recurrence } from './campaign-body.ts';
+import { localMoment } from './local-time.ts';
+import { type SendWindow, windowsBetween } from './recurrence.ts';
+
+/** What of a campaign says when it sends. */
+export type SendSchedule = {
+  /** Null: at the launch. */
+  startDate: Date | null;
+  adaptTz: boolean;
+  appZone: string;
+} & (
+  /** `endDate` null: there is none, or it has no effect, as on a campaign of pushes alone. */
+  | { type: 'classic'; endDate: Date | null }
+  | { type: 'dynamic'; endDate: Date; recurrence: Recurrence }
+);
+
+/** The launch, or for a draft now; and the moment from which on sends are of interest. */
+export type PlanStart = { launchedAt: Date; from: Date };
+
+/** Devices of the audience whose clocks go alike; null: nobody has counted them. */
+export type ZoneDevices = { zone: string; devices: number | null };
+
+export type PlannedSend = {
+  at: Date;
+  /** Messages go as people enter the audience, until before this; null: all at `at`. */
+  until: Date | null;
+  /** The zones whose devices get it then, by name; null: everybody, wherever they are. */
+  zones: string[] | null;
+  /** Null for a dynamic campaign, whose audience is not known before, and where nobody has counted. */
+  devices: number | null;
+};
+
+export type SendPlan = { sends: PlannedSend[]; hasMore: boolean };
+
+/**
+ * The first `limit` sends of a campaign from `from` on, in order of time. Zones with the same moment, or the same window, share an entry.
+ * The cost grows with the number of zones and with `limit`, not with the length of the campaign.
+ */
+export function sendPlan(schedule: SendSchedule, audience: readonly ZoneDevices[], start: PlanStart, limit: number): SendPlan {
+  const sends: PlannedSend[] = [];
+  for (const { window: { from: at, until }, groups } of inOrder(schedule, groupsOf(schedule, audience), start)) {
+    if (sends.length === limit) return { sends, hasMore: true };
+    const zones = schedule.adaptTz ? Array.from(new Set(groups.map(({ zone }) => zone))).sort() : null;
+    sends.push({ at, until, zones, devices: schedule.type === 'classic' ? sumOf(groups) : null });
+  }
+  return { sends, hasMore: false };
+}
+
+/** When a campaign sends to devices in `zone`, which counts with `adaptTz` alone: once, or in the windows of its recurrence. */
+export function* windowsOf(schedule: SendSchedule, zone: string, { launchedAt, from }: PlanStart): Generator<SendWindow, undefined> {
+  const start = laterOf(schedule.startDate ?? launchedAt, launchedAt);
+  if (schedule.type === 'dynamic') {
+    const { recurrence, adaptTz, appZone, endDate } = schedule;
+    yield* windowsBetween(recurrence, adaptTz ? zone : recurrence.timezone ?? appZone, laterOf(start, from), endDate);
+    return;
+  }
+  // A start that has passed still says the hour of the day.
+  const { startDate, adaptTz, appZone, endDate } = schedule;
+  const at = adaptTz ? localMoment(startDate ?? launchedAt, appZone, zone, launchedAt) : start;
+  if (at >= from && (endDate === null || at < endDate)) yield { from: at, until: null };
+}
+
+/** Without `adaptTz` all devices are one group, whose zone is of no account. */
+function groupsOf({ adaptTz, appZone }: SendSchedule, audience: readonly ZoneDevices[]): readonly ZoneDevices[] {
+  return adaptTz ? audience : [{ zone: appZone, devices: sumOf(audience) }];
+}
+
+function sumOf(groups: readonly ZoneDevices[]): number | null {
+  return groups.reduce<number | null>((sum, { devices }) => (sum === null || devices === null ? null : sum + devices), 0);
+}
+
+/** A group's next window, and those that follow it. */
+type Head = { group: ZoneDevices; window: SendWindow; windows: Iterator<SendWindow, undefined> };
+
+/** Each distinct window once, with its groups. */
+function* inOrder(
+  schedule: SendSchedule, groups: readonly ZoneDevices[], start: PlanStart,
+): Generator<{ window: SendWindow; groups: ZoneDevices[] }> {
+  let heads = groups.flatMap((group) => headOf(group, windowsOf(schedule, group.zone, start)));
+  while (heads.length > 0) {
+    const { window } = heads.reduce((first, head) => (compareWindows(head.window, first.window) < 0 ? head : first));
+    const isFirst = (head: Head) => compareWindows(head.window, window) === 0;
+    yield { window, groups: heads.filter(isFirst).map(({ group }) => group) };
+    heads = heads.flatMap((head) => (isFirst(head) ? headOf(head.group, head.windows) : [head]));
+  }
+}
+
+function headOf(group: ZoneDevices, windows: Iterator<SendWindow, undefined>): Head[] {
+  const { value: window } = windows.next();
+  return window === undefined ? [] : [{ group, window, windows }];
+}
+
+function compareWindows(one: SendWindow, other: SendWindow): number {
+  const lengthOf = ({ from, until }: SendWindow) => (until ?? from).getTime() - from.getTime();
+  return one.from.getTime() - other.from.getTime() || lengthOf(one) - lengthOf(other);
+}
+
+function laterOf(one: Date, other: Date): Date {
+  return one > other ? one : other;
+}
