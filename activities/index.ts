@@ -1,5 +1,6 @@
 import { accountMailSteps } from './accounts/account-mails.ts';
 import { refreshSegmentsSteps } from './analytics/refresh-segments.ts';
+import { runCampaignSteps } from './campaigns/run-campaign.ts';
 import { heartbeating } from './core/heartbeat.ts';
 import type { Dependencies } from './dependencies.ts';
 import { exportDailySteps } from './exports/export-daily.ts';
@@ -12,15 +13,18 @@ import { gdprSweepSteps } from './gdpr/sweep.ts';
 import { importAttributesSteps } from './imports/import-attributes.ts';
 import { sweepSteps } from './jobs/sweep.ts';
 import { aggregateReportsSteps } from './sends/aggregate-reports.ts';
+import { SendingProviders } from './sends/sending-provider.ts';
 import { sendTransactionalSteps } from './sends/send-transactional.ts';
 import { runSyncSteps } from './syncs/run-sync.ts';
 import { syncTickSteps } from './syncs/sync-tick.ts';
 
 /** Every step, bound to what it uses; a worker of any queue can run any of them. */
 export function allSteps(deps: Dependencies) {
+  const providers = new SendingProviders(deps);
   return {
     ...importAttributesSteps(deps), ...feedAttributesSteps(deps), ...runSyncSteps(deps), ...syncTickSteps(deps),
-    ...refreshSegmentsSteps(deps), ...sendTransactionalSteps(deps), ...aggregateReportsSteps(deps),
+    ...refreshSegmentsSteps(deps), ...sendTransactionalSteps(deps, providers), ...runCampaignSteps(deps, providers),
+    ...aggregateReportsSteps(deps),
     ...buildFileSteps(deps), ...exportDailySteps(deps), ...exportTickSteps(deps), ...gdprAccessSteps(deps), ...gdprDeleteSteps(deps),
     ...heartbeatingEach(sweepSteps(deps)), ...heartbeatingEach(gdprSweepSteps(deps)),
     ...heartbeatingEach(accountMailSteps(deps)),

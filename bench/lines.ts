@@ -1,4 +1,5 @@
 import { largeBodies, unverified } from './bodies.ts';
+import { classicCampaign } from './campaigns.ts';
 import { erasure } from './erasure.ts';
 import { dailyExport } from './exports.ts';
 import { jsonFeed } from './feed.ts';
@@ -34,5 +35,6 @@ export const LINES: readonly Line[] = [
   segment,
   push,
   transactionalSend,
+  classicCampaign,
   profiles,      // last: it empties the tables of the imports
 ];

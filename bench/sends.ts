@@ -31,7 +31,6 @@ export const transactionalSend: Line = {
 
 async function measureRound(service: RunningService, client: Database, size: Size): Promise<Figure> {
   const messages = MESSAGES[size];
-  await client.query('TRUNCATE attempts, send_messages, devices, device_users');
   const campaign = await makeCampaign(service, client, messages);
   await client.query('CHECKPOINT');
   const seconds = await send(service, campaign, messages);
@@ -40,8 +39,9 @@ async function measureRound(service: RunningService, client: Database, size: Siz
   return atLeast(titleOf(size), 'messages/s', messages / seconds, messages / await insertBare(client), 0.3);
 }
 
-/** A running campaign of an app of its own, with a device for each user. */
-async function makeCampaign({ url, token }: RunningService, client: Database, users: number): Promise<string> {
+/** An app of its own, with a device for each user; tables of messages and devices have nothing else. */
+export async function makeReachableApp({ url, token }: RunningService, client: Database, users: number): Promise<string> {
+  await client.query('TRUNCATE attempts, send_messages, campaign_audience, devices, device_users');
   const name = `bench${process.hrtime.bigint()}`;
   const { identifier: app } = await call<{ identifier: string }>(url, token, 'POST', '/api/apps', {
     name, package_name: `com.example.${name}`, app_type: 'Android App',
@@ -54,8 +54,14 @@ async function makeCampaign({ url, token }: RunningService, client: Database, us
     `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
      SELECT entity_id, app_id, device_id, current_user_id, now() FROM devices`);
   await client.query('ANALYZE devices, device_users');
+  return app;
+}
+
+async function makeCampaign(service: RunningService, client: Database, users: number): Promise<string> {
+  const { url, token } = service;
   const { campaign_id: campaign } = await call<{ campaign_id: string }>(url, token, 'POST', '/api/campaign', {
-    name: 'Parcel', type: 'transactional', source: 'API', app_id: app, includes_push: true, includes_inapp: false, start_date: 'now',
+    name: 'Parcel', type: 'transactional', source: 'API', app_id: await makeReachableApp(service, client, users), includes_push: true,
+    includes_inapp: false, start_date: 'now',
     params: { push_title: 'Your parcel', push_message: 'Parcel *@parcel@* arrives tomorrow, *@name@*' },
   });
   await call(url, token, 'PUT', `/api/campaign/${campaign}/launch`, {});
@@ -83,7 +89,7 @@ async function send({ url, token }: RunningService, campaign: string, messages: 
 }
 
 /** Seconds of one INSERT of the same rows, in their order, into a table with the same indexes. */
-async function insertBare(client: Database): Promise<number> {
+export async function insertBare(client: Database): Promise<number> {
   await client.query(`
     DROP TABLE IF EXISTS bare_attempts, bare_source;
     CREATE UNLOGGED TABLE bare_source AS SELECT * FROM attempts ORDER BY id;

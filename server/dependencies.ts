@@ -5,6 +5,7 @@ import type { JobKind, JobRef } from '../domain/jobs/job.ts';
 import type { KeptFigures } from '../store/apps/app-figures.ts';
 import type { Database } from '../store/core/database.ts';
 import type { Files } from '../store/core/files.ts';
+import type { SendRef } from '../store/sends/sends.ts';
 import type { Secrets } from '../store/core/secrets.ts';
 import type { DataExporter } from '../store/exports/data-exporter-record.ts';
 import { FILE_LIMITS } from '../store/imports/pin-file.ts';
@@ -115,7 +116,7 @@ export type ServerDependencies = {
     startJob(kind: JobKind, ref: JobRef): Promise<void>;
     wakeFeed(entityId: number): Promise<void>;
     wakeSegments(entityId: number): Promise<void>;
-    cancelSend(ref: JobRef): Promise<void>;
+    cancelSend(ref: SendRef): Promise<void>;
     followSchedule(sync: Sync): Promise<void>;
     /** Of these requests, by their identifiers. */
     tellHoldsChanged(requests: readonly string[]): Promise<void>;

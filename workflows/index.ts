@@ -7,6 +7,7 @@ export { gdprAccess } from './gdpr-access.ts';
 export { gdprDelete } from './gdpr-delete.ts';
 export { importAttributes } from './import-attributes.ts';
 export { refreshSegments } from './refresh-segments.ts';
+export { runCampaign } from './run-campaign.ts';
 export { runSync } from './run-sync.ts';
 export { sendTransactional } from './send-transactional.ts';
 export { sweep } from './sweep.ts';

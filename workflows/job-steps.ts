@@ -1,7 +1,9 @@
-import { ActivityFailure, type ActivityOptions, ApplicationFailure, continueAsNew, sleep, workflowInfo } from '@temporalio/workflow';
+import {
+  ActivityFailure, type ActivityOptions, ApplicationFailure, condition, continueAsNew, defineSignal, setHandler, sleep, workflowInfo,
+} from '@temporalio/workflow';
 import type { RetryAfter } from '../activities/core/retry-after.ts';
 import type { JobRef } from '../domain/jobs/job.ts';
-import type { TaskQueue } from '../domain/jobs/workflow-id.ts';
+import { SEND_CANCELED, type TaskQueue } from '../domain/jobs/workflow-id.ts';
 import { HEARTBEAT_TIMEOUT, RETRY, SHORT_STEP_TIMEOUT } from './patience.ts';
 
 /** What all flows of jobs share: how long Temporal waits for their steps, and how they wait. */
@@ -29,13 +31,25 @@ export async function untilSettled(step: () => Promise<RetryAfter | null>): Prom
 type JobFlow = (ref: JobRef, waitsOfARun: number) => Promise<void>;
 
 /** The same of a step that may wait long: after so many waits the job goes on in a new run of its flow. */
-export async function untilSettledInRuns(step: () => Promise<RetryAfter | null>, ref: JobRef, waitsOfARun: number): Promise<void> {
+export async function untilSettledInRuns(
+  step: () => Promise<RetryAfter | null>, ref: JobRef, waitsOfARun: number, wait: (ms: number) => Promise<void> = sleep,
+): Promise<void> {
   let waits = 0;
   for (let again = await step(); again; again = await step()) {
-    await sleep(again.againInMs);
+    await wait(again.againInMs);
     waits += 1;
     if (waits === waitsOfARun || workflowInfo().continueAsNewSuggested) await continueAsNew<JobFlow>(ref, waitsOfARun);
   }
+}
+
+/** A wait that ends early when the send is canceled. */
+export function waitUnlessCanceled(): (ms: number) => Promise<void> {
+  let isCanceled = false;
+  setHandler(defineSignal(SEND_CANCELED), () => { isCanceled = true; });
+  return async (ms) => {
+    await condition(() => isCanceled, ms);
+    isCanceled = false;
+  };
 }
 
 /** Whether a step found that another workflow has the job, or that it is no more. */

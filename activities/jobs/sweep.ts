@@ -62,7 +62,7 @@ export const sweepSteps = (
 
   /** Starts accepted work that never began, feeds whose inbox no workflow empties, due refreshes of segments. Of people: gdpr/sweep.ts. */
   async startUnclaimed(): Promise<void> {
-    for (const kind of ['import', 'sync', 'export', 'file', 'send'] as const) {
+    for (const kind of ['import', 'sync', 'export', 'file', 'send', 'campaign'] as const) {
       for (const ref of await listUnclaimedJobs(db, kind, GRACE_SECONDS)) {
         await startJob(temporal, kind, ref);
         boundary('sweep: between starts');

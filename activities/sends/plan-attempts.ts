@@ -2,16 +2,19 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { compileInapp, compilePush } from '../../domain/campaigns/campaign-params.ts';
 import { WAITS_FOR } from '../../domain/sends/attempt-code.ts';
 import { pushMessageOf, settleOutcome } from '../../domain/sends/attempt-outcome.ts';
-import { type PlannedAttempt, planMessages, type SendingCampaign, type SendingRules } from '../../domain/sends/plan-messages.ts';
+import type { TargetDevice } from '../../domain/sends/device-decision.ts';
+import {
+  personOf, type PlannedAttempt, type PlannedMessage, planMessages, type SendingCampaign, type SendingRules,
+} from '../../domain/sends/plan-messages.ts';
 import type { PushMessage, PushTarget } from '../../domain/sends/push.ts';
 import { endOfQuiet } from '../../domain/sends/quiet-hours.ts';
 import { type Campaign, listCampaignsById } from '../../store/campaigns/campaigns.ts';
 import type { Queryable, Tx } from '../../store/core/database.ts';
 import { attemptLine, drawAttemptIds, insertAttempts, type NewAttempt } from '../../store/sends/attempts.ts';
 import {
-  countMessages, listSendingApps, listUserDevices, lockMessageLimit, type SendingApp, takeSendPace, updateTokensGone, type UserDevice,
+  countMessages, listSendingApps, listUserDevices, lockMessageLimit, type SendingApp, takeSendPace, updateTokensGone,
 } from '../../store/sends/send-targets.ts';
-import { listCampaignsOfSend, type Message, type Send, updateMessagesDone } from '../../store/sends/sends.ts';
+import { listCampaignsOfSend, type Message, type Send } from '../../store/sends/sends.ts';
 import { type SendingProvider, type SendingProviders, targetOf } from './sending-provider.ts';
 
 /** A push that is recorded as being sent. */
@@ -37,9 +40,9 @@ export async function contextOf(
 }
 
 function compiled(campaign: Campaign): SendingCampaign & { isSensitive: boolean } {
-  const { id, appId, status, skipMessageLimit, endDate, params, includesPush, includesInapp, isSensitive } = campaign;
+  const { id, type, appId, status, skipMessageLimit, endDate, params, includesPush, includesInapp, isSensitive } = campaign;
   return {
-    id, appId, skipMessageLimit, endDate, isSensitive, isOngoing: status === 'ongoing', expireAfterSeconds: params.expire_after,
+    id, type, appId, skipMessageLimit, endDate, isSensitive, isOngoing: status === 'ongoing', expireAfterSeconds: params.expire_after,
     push: includesPush ? compilePush(params) : null, inapp: includesInapp ? compileInapp(params) : null,
   };
 }
@@ -64,20 +67,24 @@ const SLICE = 100;
 
 type Planned = { lines: string; outgoing: OutgoingPush[]; gone: NonNullable<Row['gone']>[] };
 
-/** These messages as attempts in the ledger, and those of them that go out now. Postgres writes each chunk while the next is planned. */
-export async function planPortion(tx: Tx, context: SendingContext, messages: readonly Message[]): Promise<OutgoingPush[]> {
-  const { send } = context;
+/**
+ * These messages as attempts in the ledger, and those of them that go out now. `lookUp` finds the devices of a chunk. Postgres writes each
+ * chunk while the next is planned.
+ */
+export async function planPortion<Item>(
+  tx: Tx, context: SendingContext, items: readonly Item[], lookUp: (chunk: readonly Item[]) => Promise<Targets>,
+): Promise<OutgoingPush[]> {
   const planned: Planned = { lines: '', outgoing: [], gone: [] };
-  for (let from = 0; from < messages.length; from += CHUNK) {
-    const targets = await lookUp(tx, context, messages.slice(from, from + CHUNK));
+  for (let from = 0; from < items.length; from += CHUNK) {
+    const targets = await lookUp(items.slice(from, from + CHUNK));
+    const { ids, now } = await drawAttemptIds(tx, countAttempts(context, targets));
     const writing = insertAttempts(tx, planned.lines);
     planned.lines = '';
     if (asksDatabase(context)) await writing;
-    await Promise.all([planChunk(tx, context, targets, planned), writing]);
+    await Promise.all([planChunk(tx, context, { ...targets, ids, now }, planned), writing]);
   }
   await insertAttempts(tx, planned.lines);
-  await updateTokensGone(tx, send.entityId, planned.gone);
-  await updateMessagesDone(tx, send, messages.at(-1)!.ordinal + 1);
+  await updateTokensGone(tx, context.send.entityId, planned.gone);
   return planned.outgoing;
 }
 
@@ -86,30 +93,34 @@ function asksDatabase({ apps }: SendingContext): boolean {
   return [...apps.values()].some(({ messageLimit, sendRate }) => messageLimit !== null || sendRate !== null);
 }
 
-type Targets = {
-  messages: readonly Message[]; users: readonly string[]; devicesOf: (appId: number, userId: string) => readonly UserDevice[];
-  /** Of as many attempts as they become. */
-  ids: readonly number[];
-  now: string;
+/** Messages, and the devices that they are for. */
+export type Targets = {
+  messages: readonly PlannedMessage[]; devicesOf: (appId: number, message: PlannedMessage) => readonly TargetDevice[];
 };
 
-async function lookUp(tx: Tx, { send, apps, campaigns }: SendingContext, messages: readonly Message[]): Promise<Targets> {
+/** An attempt for each campaign and device, or one where there is none. */
+function countAttempts({ campaigns }: SendingContext, { messages, devicesOf }: Targets): number {
+  let count = 0;
+  for (const message of messages) for (const { appId } of campaigns.values()) count += Math.max(1, devicesOf(appId, message).length);
+  return count;
+}
+
+/** The devices of the users of a request's messages. */
+export async function lookUpUsers(tx: Tx, { send, apps }: SendingContext, messages: readonly Message[]): Promise<Targets> {
   const users = [...new Set(messages.flatMap(({ userId }) => userId ?? []))];
   const devices = await listUserDevices(tx, send.entityId, [...apps.keys()], users);
   const byUser = Map.groupBy(devices, ({ appId, userId }) => `${appId} ${userId}`);
-  const devicesOf: Targets['devicesOf'] = (appId, userId) => byUser.get(`${appId} ${userId}`) ?? [];
-  let count = 0;
-  for (const { userId } of messages) {
-    for (const { appId } of campaigns.values()) count += userId === null ? 1 : Math.max(1, devicesOf(appId, userId).length);
-  }
-  return { messages, users, devicesOf, ...await drawAttemptIds(tx, count) };
+  return { messages, devicesOf: (appId, { userId }) => (userId === null ? [] : byUser.get(`${appId} ${userId}`) ?? []) };
 }
 
+type Numbered = Targets & { ids: readonly number[]; now: string };
+
 async function planChunk(
-  tx: Tx, context: SendingContext, { messages, users, devicesOf, ids, now }: Targets, planned: Planned,
+  tx: Tx, context: SendingContext, targets: Numbered, planned: Planned,
 ): Promise<void> {
   const { send, campaigns } = context;
-  const rules = await rulesOfApps(tx, context, users);
+  const { messages, devicesOf, ids, now } = targets;
+  const rules = await rulesOfApps(tx, context, targets);
   let nth = 0;
   for (let from = 0; from < messages.length; from += SLICE) {
     const attempts = planMessages(messages.slice(from, from + SLICE), [...campaigns.values()], {
@@ -127,20 +138,28 @@ async function planChunk(
   }
 }
 
-async function rulesOfApps(tx: Tx, { send: { entityId }, apps, campaigns, now }: SendingContext, users: readonly string[]) {
+async function rulesOfApps(tx: Tx, { send, apps, campaigns, now }: SendingContext, targets: Targets) {
   const rules = new Map<number, SendingRules>();
   for (const { id, verifiedUsers, quietHours, messageLimit, messagePeriod } of apps.values()) {
     const isLimited = messageLimit !== null
       && [...campaigns.values()].some(({ appId, skipMessageLimit }) => appId === id && !skipMessageLimit);
     let messagesLeft: Map<string, number> | null = null;
     if (isLimited) {
-      await lockMessageLimit(tx, entityId, id);
-      const counts = await countMessages(tx, entityId, id, users, messagePeriod!);
-      messagesLeft = new Map(users.map((user) => [user, messageLimit - (counts.get(user) ?? 0)]));
+      const people = peopleIn(id, targets);
+      await lockMessageLimit(tx, send.entityId, id);
+      const counts = await countMessages(tx, send.entityId, id, people, { periodSeconds: messagePeriod!, exceptOf: send });
+      messagesLeft = new Map(people.map((person) => [person, messageLimit - (counts.get(person) ?? 0)]));
     }
     rules.set(id, { verifiedUsers, quietUntil: endOfQuiet(quietHours, now), messagesLeft });
   }
   return rules;
+}
+
+function peopleIn(appId: number, { messages, devicesOf }: Targets): string[] {
+  return [...new Set(messages.flatMap((message) => {
+    const devices = devicesOf(appId, message);
+    return devices.length === 0 ? [] : [personOf(message, devices)];
+  }))];
 }
 
 /** Gives pushes that could go now, of apps with a send rate, their moments. */
@@ -188,9 +207,10 @@ function toRow({ send, apps, providers, now, campaigns }: SendingContext, attemp
   // Nothing leaves: the row is both the record and the act.
   const outcome = provider.settle(outgoing.target, outgoing.message);
   const settled = settleOutcome(outcome, { tries: 1, expiresAt, now });
-  const isKept = settled.dueAt !== null || inappUntil !== null || !campaigns.get(campaign.id)!.isSensitive;
+  const isKept = settled.dueAt !== null || !campaigns.get(campaign.id)!.isSensitive;
+  const stillNeeded = inappUntil === null ? null : JSON.stringify({ inapp: content!.inapp });
   return {
-    row: { ...row, ...settledColumns(settled), content: isKept ? row.content : null },
+    row: { ...row, ...settledColumns(settled), content: isKept ? row.content : stillNeeded },
     ...outcome.kind === 'gone' && { gone: { appId: campaign.appId, deviceId: outgoing.deviceId, token: outgoing.token } },
   };
 }

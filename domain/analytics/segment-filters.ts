@@ -2,6 +2,8 @@ import type { DetailPairs, MatchName } from './funnel.ts';
 
 /** The grammar of a segment's filters, as they are stored; a campaign's are the same (docs/segments.md). */
 export type SegmentFilters = { operator: BlockOperator; blocks: FilterBlock[] };
+/** Filters that find all people of an app. */
+export const everybody = (): SegmentFilters => ({ operator: 'and', blocks: [] });
 export type FilterBlock = { operator: BlockOperator; filters: (SegmentFilter | FilterBlock)[] };
 export type BlockOperator = 'and' | 'or';
 

@@ -74,6 +74,7 @@ export const APP_WORDS = {
       last_city: 'Town where the device was last seen',
       last_latitude: 'Latitude of where it was last seen, in degrees',
       last_longitude: 'Longitude of where it was last seen, in degrees', utc_offset: TIME_ZONE,
+      timezone: 'Time zone of the device, by its name',
       first_seen_at: { label: 'First used', kind: 'day' }, last_seen_at: { label: 'Last used', kind: 'day' },
       verified_user_id: technical('Your user id, where the app\'s server vouched for it on this device'),
       first_campaign_received_at: { label: 'First message of a campaign', kind: 'day' },

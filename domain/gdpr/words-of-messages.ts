@@ -27,6 +27,16 @@ export const MESSAGE_WORDS = {
     sentences: ['{received_at}: a message was asked for'],
     fields: { user_id: USER, vars: { label: 'What is said of you in it', kind: 'json' }, received_at: 'When' },
   },
+  campaign_audience: {
+    title: 'Messages of campaigns that you will get',
+    topic: 'messages',
+    about: 'Campaigns of the company that are about to send a message to your devices.',
+    sentences: ['{due_at}: *{campaign}*'],
+    fields: {
+      campaign: 'Campaign', person: technical('Your user id, or your device, behind one letter'), device_id: technical(DEVICE),
+      due_at: 'When',
+    },
+  },
   campaign_people: {
     title: 'Messages of more than 30 days ago',
     topic: 'messages',

@@ -18,6 +18,7 @@ const KINDS = {
   export: { workflow: 'exportDaily', idPrefix: 'export', logField: 'exportRun', name: 'a run of an exporter' },
   file: { workflow: 'buildFile', idPrefix: 'file', logField: 'file', name: 'a file' },
   send: { workflow: 'sendTransactional', idPrefix: 'transac', logField: 'send', name: 'a send' },
+  campaign: { workflow: 'runCampaign', idPrefix: 'campaign', logField: 'campaign', name: 'a campaign' },
   access: { workflow: 'gdprAccess', idPrefix: 'gdpr', logField: 'gdprRequest', name: 'an access request' },
   delete: { workflow: 'gdprDelete', idPrefix: 'gdpr', logField: 'gdprRequest', name: 'a deletion request' },
 } as const;

@@ -1,10 +1,12 @@
+import type { CampaignType } from '../campaigns/campaign-status.ts';
 import type { CompiledMessage, InappContent, PushContent } from '../campaigns/campaign-params.ts';
 import { type AttemptCode, WAITS_FOR } from './attempt-code.ts';
 import { decideDevice, type TargetDevice } from './device-decision.ts';
 
 /** A campaign as its messages need it. */
 export type SendingCampaign = {
-  id: number; appId: number; isOngoing: boolean; skipMessageLimit: boolean; expireAfterSeconds: number; endDate: Date | null;
+  type: CampaignType; id: number; appId: number; isOngoing: boolean; skipMessageLimit: boolean; expireAfterSeconds: number;
+  endDate: Date | null;
   /** Null: it includes none. */
   push: CompiledMessage<PushContent> | null;
   inapp: CompiledMessage<InappContent> | null;
@@ -14,13 +16,19 @@ export type SendingRules = {
   verifiedUsers: boolean;
   /** When pushes may go: now, or at the end of quiet hours. */
   quietUntil: Date;
-  /** How many more messages each person may get; null: as many as there are. */
+  /** How many more messages each person (`personOf`) may get; null: as many as there are. */
   messagesLeft: Map<string, number> | null;
 };
 
+/** For a user; for a device that has none; or, with `userHash`, for an erased person. */
 export type PlannedMessage = {
   ordinal: number; userId: string | null; userHash: Buffer | null; vars: Readonly<Record<string, string>> | null;
 };
+
+/** The person of a message, as analytics has them: u and the user's id, or d and the device's. */
+export function personOf({ userId }: Pick<PlannedMessage, 'userId'>, [device]: readonly Pick<TargetDevice, 'deviceId'>[]): string {
+  return userId === null ? `d${device!.deviceId}` : `u${userId}`;
+}
 
 /** What a device gets, as the ledger keeps it. */
 export type AttemptContent = { push?: PushContent; inapp?: InappContent };
@@ -48,21 +56,21 @@ type Target = { message: PlannedMessage; campaign: SendingCampaign };
 export function planMessages(
   messages: readonly PlannedMessage[], campaigns: readonly SendingCampaign[],
   { devicesOf, rulesOf, isCanceled, now }: {
-    devicesOf: (appId: number, userId: string) => readonly TargetDevice[];
+    devicesOf: (appId: number, message: PlannedMessage) => readonly TargetDevice[];
     rulesOf: (appId: number) => SendingRules;
     isCanceled: boolean; now: Date;
   },
 ): PlannedAttempt[] {
   return messages.flatMap((message) => campaigns.flatMap((campaign) => {
     const target = { message, campaign };
-    const devices = message.userId === null ? [] : devicesOf(campaign.appId, message.userId);
-    if (devices.length === 0) return [settled(target, null, 'NO_DEVICE_FOR_USER', message.userId === null ? 'erased' : null, now)];
+    const devices = devicesOf(campaign.appId, message);
+    if (devices.length === 0) return [settled(target, null, 'NO_DEVICE_FOR_USER', message.userHash === null ? null : 'erased', now)];
     if (isCanceled || !campaign.isOngoing) return devices.map((device) => settled(target, device, 'CANCELED', null, now));
-    return planForUser(target, devices, rulesOf(campaign.appId), now);
+    return planForPerson(target, devices, rulesOf(campaign.appId), now);
   }));
 }
 
-function planForUser(
+function planForPerson(
   target: Target, devices: readonly TargetDevice[], rules: SendingRules, now: Date,
 ): PlannedAttempt[] {
   const { message: { vars }, campaign } = target;
@@ -70,10 +78,10 @@ function planForUser(
   const inapp = campaign.inapp?.render(vars ?? {});
   const missing = [...push && 'missing' in push ? push.missing : [], ...inapp && 'missing' in inapp ? inapp.missing : []];
   const content = { ...push && 'message' in push && { push: push.message }, ...inapp && 'message' in inapp && { inapp: inapp.message } };
-  const takesOne = countOnce(rules, campaign, target.message.userId!);
+  const takesOne = countOnce(rules, campaign, personOf(target.message, devices));
+  const channels = { type: campaign.type, includesPush: campaign.push !== null, includesInapp: campaign.inapp !== null };
   return devices.map((device) => {
-    const channels = { includesPush: campaign.push !== null, includesInapp: campaign.inapp !== null };
-    const decision = decideDevice(device, target.message.userId!, channels, rules);
+    const decision = decideDevice(device, target.message.userId, channels, rules);
     if (!decision.push && !decision.inapp) return settled(target, device, decision.code, decision.details, now);
     if (missing.length > 0) {
       return settled(target, device, 'MISSING_TEMPLATE_PARAMS', `no value for ${[...new Set(missing)].join(', ')}`, now);
@@ -88,14 +96,14 @@ function planForUser(
 }
 
 /** Whether the person may get one more; asked for each device, and counted once. */
-function countOnce({ messagesLeft }: SendingRules, { skipMessageLimit }: SendingCampaign, userId: string): () => boolean {
+function countOnce({ messagesLeft }: SendingRules, { skipMessageLimit }: SendingCampaign, person: string): () => boolean {
   let isAllowed: boolean | null = null;
   return () => {
     if (messagesLeft === null || skipMessageLimit) return true;
     if (isAllowed !== null) return isAllowed;
-    const left = messagesLeft.get(userId) ?? 0;
+    const left = messagesLeft.get(person) ?? 0;
     isAllowed = left > 0;
-    if (isAllowed) messagesLeft.set(userId, left - 1);
+    if (isAllowed) messagesLeft.set(person, left - 1);
     return isAllowed;
   };
 }

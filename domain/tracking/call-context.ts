@@ -1,7 +1,7 @@
 import { numberText } from '../core/exact-json.ts';
 import { idiomOf, platformOf } from './call-device.ts';
 import { type CallError, type Fields, fieldsOf, invalid, isObject, pushTokenOf, sharedWordOf, wordOf } from './call-fields.ts';
-import { utcOffsetOf } from './call-zone.ts';
+import { utcOffsetOf, zoneNameOf } from './call-zone.ts';
 import type { TrackedContext } from './tracked-call.ts';
 
 /** A call's own context over its batch's: of an object in both the call's members go before the batch's. */
@@ -36,7 +36,7 @@ export function readContext(context: Fields, happenedAt: number): TrackedContext
     osVersion: sharedWordOf(os.version), deviceType: sharedWordOf(device.type), deviceModel: sharedWordOf(device.model),
     carrier: sharedWordOf(part('network').carrier),
     ...readLocale(context.locale, location.country), city: wordOf(location.city), ...readPlace(location),
-    utcOffset: utcOffsetOf(context.timezone, happenedAt),
+    utcOffset: utcOffsetOf(context.timezone, happenedAt), timezone: zoneNameOf(context.timezone),
     pushToken: pushTokenOf(device.token), optIn: readFlag(device.pushEnabled), optOut: readFlag(context.optOut),
   };
 }

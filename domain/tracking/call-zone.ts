@@ -6,7 +6,8 @@ const FIXED = /^(?:GMT|UTC)?(?<sign>[+-])(?<hours>\d{1,2}):?(?<minutes>\d{2})?$/
 
 /** More than there are zones: what is none is remembered, too. */
 const MAX_ZONES = 2_000;
-const zones = new Map<string, OffsetAt | null>();
+type Zone = { name: string; offsetAt: OffsetAt };
+const zones = new Map<string, Zone | null>();
 
 /**
  * Minutes east of UTC of a `context.timezone` at an instant: a zone of the IANA database, or a fixed offset as Android
@@ -17,8 +18,13 @@ export function utcOffsetOf(timezone: unknown, instantMs: number): number | null
   if (timezone === 'GMT' || timezone === 'UTC') return 0;
   const fixed = FIXED.exec(timezone)?.groups;
   if (fixed !== undefined) return fixedOffset(fixed);
-  const offsetAt = zoneNamed(timezone);
-  return offsetAt === null ? null : Math.round(offsetAt(instantMs) / MINUTE_MS);
+  const zone = zoneNamed(timezone);
+  return zone && Math.round(zone.offsetAt(instantMs) / MINUTE_MS);
+}
+
+/** The proper name of a zone of the IANA database, by which its clocks are known on other days, too; null for what is none. */
+export function zoneNameOf(timezone: unknown): string | null {
+  return typeof timezone === 'string' && timezone.length <= 64 && !FIXED.test(timezone) ? zoneNamed(timezone)?.name ?? null : null;
 }
 
 function fixedOffset({ sign, hours, minutes = '0' }: Record<string, string | undefined>): number | null {
@@ -31,16 +37,17 @@ function fixedOffset({ sign, hours, minutes = '0' }: Record<string, string | und
  * Remembered: to ask takes Intl some 50 µs. Zones are read in any case, but made once, by their proper name: Luxon keeps
  * each spelling that it was ever asked for, with 60 KB.
  */
-function zoneNamed(name: string): OffsetAt | null {
+function zoneNamed(name: string): Zone | null {
   if (!/^[A-Z]/.test(name)) return null;
   const spelled = name.toLowerCase();
-  let offsetAt = zones.get(spelled);
-  if (offsetAt === undefined) {
-    offsetAt = isTimeZone(name) ? offsetsIn(properName(name)) : null;
+  let zone = zones.get(spelled);
+  if (zone === undefined) {
+    const proper = isTimeZone(name) ? properName(name) : null;
+    zone = proper === null ? null : { name: proper, offsetAt: offsetsIn(proper) };
     if (zones.size >= MAX_ZONES) zones.clear();
-    zones.set(spelled, offsetAt);
+    zones.set(spelled, zone);
   }
-  return offsetAt;
+  return zone;
 }
 
 function properName(zone: string): string {

@@ -34,6 +34,8 @@ export type TrackedContext = {
   latitude: number | null; longitude: number | null;
   /** Minutes east of UTC of the device's zone at the time of the call. */
   utcOffset: number | null;
+  /** The IANA name of that zone, where the device says one. */
+  timezone: string | null;
   pushToken: string | null;
   /** Of push messages; of analytics. */
   optIn: boolean | null; optOut: boolean | null;

@@ -52,7 +52,7 @@ function showCampaign(campaign: Campaign) {
     updated_at: toSeconds(campaign.updatedAt)!,
     created_at: toSeconds(campaign.createdAt)!,
     skip_message_limit: campaign.skipMessageLimit,
-    reach: { count: 0, optin: 0, total: 0 },
+    reach: { count: campaign.reachCount, optin: campaign.reachOptin, total: campaign.reachTotal },
   };
 }
 

@@ -1,12 +1,16 @@
 import * as api from '../../api/campaigns/campaigns.ts';
 import { type CampaignBody, campaignErrors, datesOf } from '../../domain/campaigns/campaign-body.ts';
+import { localMoment, zoneOf } from '../../domain/campaigns/local-time.ts';
+import type { JobRef } from '../../domain/jobs/job.ts';
 import { isDraft, mayChange, STATUS_NAMES } from '../../domain/campaigns/campaign-status.ts';
+import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
 import { findApp, listAppIds } from '../../store/apps/apps.ts';
 import {
   type Campaign, type CampaignFilter, type CampaignSettings, cancelCampaign, countCampaigns, deleteCampaign, findCampaignByKey,
   insertCampaign, launchCampaign, listCampaigns, lockCampaign, MAX_CAMPAIGNS, updateCampaign,
 } from '../../store/campaigns/campaigns.ts';
+import { cancelCampaignRun, insertCampaignRun, listDeviceZones } from '../../store/campaigns/campaign-runs.ts';
 import { type Queryable, read, type Tx, write } from '../../store/core/database.ts';
 import { listOpenSends } from '../../store/sends/sends.ts';
 import { audit } from '../http/audit.ts';
@@ -14,7 +18,7 @@ import type { Caller } from '../http/caller.ts';
 import { bare, noResult } from '../http/reply.ts';
 import { requireRightOfType } from '../http/right-of-type.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
-import { cancelSendSoon } from '../jobs/start-soon.ts';
+import { cancelSendSoon, startSoon } from '../jobs/start-soon.ts';
 import { showCampaigns, showDetails } from './campaign-record.ts';
 
 type Who = Circumstances & { caller: Caller };
@@ -63,19 +67,37 @@ const remove = route(api.deleteCampaign, async ({ params, ...who }, { db }) => w
   return noResult();
 }));
 
-const launch = route(api.launchCampaign, async ({ params, ...who }, { db }) => write(db, async (tx) => {
-  const campaign = await lockOwn(tx, who, params.campaign_identifier, api.launchCampaign);
-  const { id, identifier, status, type } = campaign;
+const launch = route(api.launchCampaign, async ({ params, ...who }, deps) => {
+  const { run, launched } = await write(deps.db, async (tx) => {
+    const campaign = await lockOwn(tx, who, params.campaign_identifier, api.launchCampaign);
+    refuseLaunch(campaign);
+    await launchCampaign(tx, who.caller.entityId, campaign.id);
+    const started = campaign.type === 'transactional' ? null : await startRun(tx, who.caller.entityId, campaign);
+    return { run: started, launched: await changed(tx, who, campaign.identifier, { launched: true }) };
+  });
+  if (run) await startSoon(deps, who.log, 'campaign', run);
+  return launched;
+});
+
+function refuseLaunch({ status, type, includesInapp, endDate }: Campaign): void {
   if (!mayChange(status, 'launch')) {
     refuse(409, 'conflict', `Only a draft can be launched, and this campaign is ${STATUS_NAMES[status].toLowerCase()}`);
   }
-  if (type !== 'transactional') refuse(501, 'not_served', `This version does not launch ${type} campaigns: the draft stays`);
-  if (campaign.includesInapp && campaign.endDate !== null && campaign.endDate.getTime() <= Date.now()) {
+  if (type === 'dynamic') refuse(501, 'not_served', 'This version does not launch dynamic campaigns: the draft stays');
+  if (includesInapp && endDate !== null && endDate.getTime() <= Date.now()) {
     refuse(409, 'conflict', 'The end_date has passed: set a later one by PUT /api/campaign/<campaign_identifier>');
   }
-  await launchCampaign(tx, who.caller.entityId, id);
-  return changed(tx, who, identifier, { launched: true });
-}));
+}
+
+/** A campaign to an audience begins with the first of its zones. */
+async function startRun(tx: Tx, entityId: number, { id, identifier, createdBy, appId, adaptTz, appTimezone }: Campaign): Promise<JobRef> {
+  const { startDate, launchedAt } = (await findCampaignByKey(tx, entityId, identifier))!;
+  const zones = adaptTz ? await listDeviceZones(tx, entityId, appId) : [];
+  const moments = zones.map(({ timezone, utcOffset: utcOffsetMinutes }) =>
+    localMoment(startDate!, appTimezone, zoneOf({ timezone, utcOffsetMinutes }, appTimezone), launchedAt!).getTime());
+  const startsAt = moments.length > 0 ? Math.min(...moments) : Math.max(startDate!.getTime(), launchedAt!.getTime());
+  return insertCampaignRun(tx, entityId, { id, identifier, createdBy }, new Date(startsAt));
+}
 
 const cancel = route(api.cancelCampaign, async ({ params, ...who }, deps) => {
   const { entityId } = who.caller;
@@ -84,6 +106,7 @@ const cancel = route(api.cancelCampaign, async ({ params, ...who }, deps) => {
     if (isDraft(status)) refuse(409, 'conflict', 'A draft cannot be canceled: delete it');
     if (!mayChange(status, 'cancel')) refuse(409, 'conflict', `The campaign is ${STATUS_NAMES[status].toLowerCase()} already`);
     await cancelCampaign(tx, entityId, id);
+    await cancelCampaignRun(tx, entityId, id);
     return { canceled: await changed(tx, who, identifier, { canceled: true }), sends: await listOpenSends(tx, entityId, id, MAX_WOKEN) };
   });
   await Promise.all(sends.map((send) => cancelSendSoon(deps, who.log, send)));
@@ -120,7 +143,7 @@ async function readSettings(tx: Tx, entityId: number, body: CampaignBody): Promi
   return {
     appId: app!.id, name: body.name, type: body.type, includesPush: body.includes_push, includesInapp: body.includes_inapp,
     ...datesOf(body), adaptTz: body.adapt_tz, skipMessageLimit: body.skip_message_limit, isSensitive: body.sensitive,
-    filters: body.type === 'transactional' ? null : body.filters ?? null, params: body.params,
+    filters: body.type === 'transactional' ? null : (body.filters ?? null) as SegmentFilters | null, params: body.params,
     recurrence: isDynamic ? body.recurrence! : null, notifLimit: isDynamic ? body.notif_limit! : null,
   };
 }

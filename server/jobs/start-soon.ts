@@ -3,6 +3,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { type JobKind, type JobRef, logOfJob } from '../../domain/jobs/job.ts';
 import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
+import type { SendRef } from '../../store/sends/sends.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 
@@ -24,7 +25,7 @@ export async function refreshSegmentsSoon({ flows }: RouteDependencies, log: Fas
 }
 
 /** Wakes a send that is canceled, or begins it, so that what it has not sent is settled. */
-export async function cancelSendSoon({ flows }: RouteDependencies, log: FastifyBaseLogger, ref: JobRef): Promise<void> {
+export async function cancelSendSoon({ flows }: RouteDependencies, log: FastifyBaseLogger, ref: SendRef): Promise<void> {
   await leftToSweep(log, flows.cancelSend(ref), { send: ref.identifier }, 'a canceled send');
 }
 

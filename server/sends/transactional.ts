@@ -101,7 +101,7 @@ const cancel = route(api.cancelSend, async ({ params, ...who }, deps) => {
     await audit(tx, who, { action: 'delete', subjectKind: 'send', subject: locked.identifier });
     return locked;
   });
-  await cancelSendSoon(deps, who.log, { entityId, runId: found.id, identifier: found.identifier });
+  await cancelSendSoon(deps, who.log, { kind: 'send', entityId, runId: found.id, identifier: found.identifier });
   return showSend(deps.db, (await findSend(deps.db, entityId, found.identifier))!);
 });
 

@@ -1,3 +1,4 @@
+import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import type { NotifLimit, Recurrence } from '../../domain/campaigns/campaign-body.ts';
 import type { CampaignParams } from '../../domain/campaigns/campaign-params.ts';
 import { CAMPAIGN_DAYS, type CampaignStatus, type CampaignType } from '../../domain/campaigns/campaign-status.ts';
@@ -19,7 +20,7 @@ export type CampaignSettings = {
   skipMessageLimit: boolean;
   /** The content of its messages is not kept. */
   isSensitive: boolean;
-  filters: Record<string, unknown> | null;
+  filters: SegmentFilters | null;
   params: CampaignParams;
   recurrence: Recurrence | null;
   notifLimit: NotifLimit | null;
@@ -31,6 +32,7 @@ export type Campaign = CampaignSettings & {
   /** Of a transactional one: its second name. */
   apiIdentifier: string | null;
   appIdentifier: string;
+  appTimezone: string;
   /** As of now: of a launched transactional one by its dates. */
   status: CampaignStatus;
   createdBy: number | null;
@@ -39,6 +41,10 @@ export type Campaign = CampaignSettings & {
   launchedAt: Date | null;
   endedAt: Date | null;
   failure: string | null;
+  /** Devices of its audience; of them those that allow pushes; all that have the app. */
+  reachCount: number;
+  reachOptin: number;
+  reachTotal: number;
 };
 
 const DATED = `c.type = 'transactional' AND c.status IN ('scheduled', 'ongoing')`;
@@ -51,10 +57,10 @@ const ENDED = `${DATED} AND c.includes_inapp AND c.end_date <= now()`;
 const STATUS = `CASE WHEN ${ENDED} THEN 'finished' WHEN NOT (${DATED}) THEN c.status
     WHEN c.start_date > now() THEN 'scheduled' ELSE 'ongoing' END`;
 
-const CAMPAIGNS = `SELECT c.id, c.identifier, c.api_identifier, c.app_id, a.identifier AS app_identifier, c.name, c.type,
-    ${STATUS} AS status, c.includes_push, c.includes_inapp, c.start_date, c.end_date, c.adapt_tz, c.skip_message_limit, c.is_sensitive,
-    c.filters, c.params, c.recurrence, c.notif_limit, c.created_by, c.created_at, c.updated_at, c.launched_at,
-    CASE WHEN ${ENDED} THEN c.end_date ELSE c.ended_at END AS ended_at, c.failure
+const CAMPAIGNS = `SELECT c.id, c.identifier, c.api_identifier, c.app_id, a.identifier AS app_identifier, a.default_tz AS app_timezone,
+    c.name, c.type, ${STATUS} AS status, c.includes_push, c.includes_inapp, c.start_date, c.end_date, c.adapt_tz, c.skip_message_limit,
+    c.is_sensitive, c.filters, c.params, c.recurrence, c.notif_limit, c.created_by, c.created_at, c.updated_at, c.launched_at,
+    CASE WHEN ${ENDED} THEN c.end_date ELSE c.ended_at END AS ended_at, c.failure, c.reach_count, c.reach_optin, c.reach_total
   FROM campaigns c JOIN apps a ON a.entity_id = c.entity_id AND a.id = c.app_id`;
 // By the unique index of either name.
 const BY_KEY = 'c.entity_id = $1 AND (c.identifier = $2 OR c.api_identifier = $2)';
@@ -92,10 +98,13 @@ export async function deleteCampaign(tx: Queryable, entityId: number, id: number
   await tx.query('DELETE FROM campaigns WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }
 
-/** Without a start date it starts now, and without an end date it ends CAMPAIGN_DAYS after its start. */
+/**
+ * Without a start date it starts now, and without an end date it ends CAMPAIGN_DAYS after its start. One to an audience is scheduled until
+ * its run begins.
+ */
 export async function launchCampaign(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query(
-    `UPDATE campaigns SET status = CASE WHEN start_date > now() THEN 'scheduled' ELSE 'ongoing' END,
+    `UPDATE campaigns SET status = CASE WHEN type <> 'transactional' OR start_date > now() THEN 'scheduled' ELSE 'ongoing' END,
        start_date = coalesce(start_date, now()),
        end_date = coalesce(end_date, coalesce(start_date, now()) + make_interval(days => ${CAMPAIGN_DAYS})),
        launched_at = now(), updated_at = now()

@@ -34,7 +34,8 @@ export const STORED_JOBS: Record<JobKind, StoredKind> = {
   sync: { table: 'sync_runs', owner: 'sync_id', isBeside: (run) => `${run}.dry_run` },
   export: { table: 'export_runs', owner: 'exporter_id' },
   file: { table: 'file_jobs' },
-  send: { table: 'sends' },
+  send: { table: 'sends', only: 'campaign_id IS NULL' },
+  campaign: { table: 'sends', only: 'campaign_id IS NOT NULL' },
   access: { ...GDPR, only: "request_type = 'access'" },
   delete: { ...GDPR, only: "request_type = 'delete'" },
 };
@@ -103,8 +104,9 @@ export async function updateJob(
 export async function lockJobToCancel<R extends { state: string }>(
   tx: Queryable, kind: JobKind, entityId: number, identifier: string,
 ): Promise<R | false | null> {
+  const { table, only = 'true' } = STORED_JOBS[kind];
   const found = readRow<R>(await tx.query(
-    `SELECT * FROM ${STORED_JOBS[kind].table} WHERE entity_id = $1 AND identifier = $2 FOR NO KEY UPDATE`, [entityId, identifier]));
+    `SELECT * FROM ${table} WHERE entity_id = $1 AND identifier = $2 AND ${only} FOR NO KEY UPDATE`, [entityId, identifier]));
   if (!found) return null;
   return found.state === 'accepted' || found.state === 'running' ? found : false;
 }

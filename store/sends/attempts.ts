@@ -101,6 +101,9 @@ export async function findNextDue(db: Queryable, entityId: number, sendId: numbe
   return row!.due_at;
 }
 
+/** Of the content of a sensitive attempt whose push is settled: the in-app message that no device has shown yet. */
+const STILL_NEEDED = `CASE WHEN a.inapp_until IS NOT NULL AND a.shown_at IS NULL THEN json_build_object('inapp', a.content -> 'inapp') END`;
+
 /** What became of an attempt that was sending: settled, or to wait until `dueAt`. */
 export type AttemptOutcome = {
   id: number; campaignId: number; code: AttemptCode; details: string | null; providerMessageId: string | null; dueAt: Date | null;
@@ -120,8 +123,7 @@ export async function settleAttempts(tx: Queryable, entityId: number, outcomes: 
        details = CASE WHEN a.device_id IS NOT NULL THEN o.details END,
        provider_message_id = CASE WHEN a.device_id IS NOT NULL THEN o.provider_message_id END,
        settled_at = CASE WHEN o.due_at IS NULL THEN now() END,
-       content = CASE WHEN o.due_at IS NULL AND c.is_sensitive AND (a.inapp_until IS NULL OR a.shown_at IS NOT NULL) THEN NULL
-         ELSE a.content END
+       content = CASE WHEN o.due_at IS NULL AND c.is_sensitive THEN ${STILL_NEEDED} ELSE a.content END
      FROM unnest($2::integer[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[])
        AS o (campaign_id, id, code, details, provider_message_id, due_at)
      JOIN campaigns c ON c.entity_id = $1 AND c.id = o.campaign_id
@@ -138,7 +140,7 @@ const SETTLED = `state = 'settled', settled_at = now(), changed_at = now(), due_
 export async function settleInterrupted(tx: Queryable, entityId: number, sendId: number): Promise<void> {
   await tx.query(
     `UPDATE attempts a SET ${SETTLED}, code = 'UNKNOWN', details = 'the worker that sent it ended before the provider answered',
-       content = CASE WHEN c.is_sensitive AND a.inapp_until IS NULL THEN NULL ELSE a.content END
+       content = CASE WHEN c.is_sensitive THEN ${STILL_NEEDED} ELSE a.content END
      FROM campaigns c
      WHERE a.entity_id = $1 AND a.send_id = $2 AND a.state = 'sending' AND c.entity_id = $1 AND c.id = a.campaign_id`, [entityId, sendId]);
 }

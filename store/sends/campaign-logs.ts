@@ -27,7 +27,7 @@ export async function* listCampaignLog(
         `SELECT a.id, c.identifier AS campaign_identifier, c.name AS campaign_name, a.variant, s.identifier AS send_identifier, a.user_id,
            a.device_id, a.channel, a.created_at, a.settled_at, a.code, a.details, a.delivered_at, a.opened_at, a.shown_at, a.clicked_at
          FROM attempts a JOIN campaigns c ON c.entity_id = a.entity_id AND c.id = a.campaign_id
-         LEFT JOIN sends s ON s.entity_id = a.entity_id AND s.id = a.send_id
+         LEFT JOIN sends s ON s.entity_id = a.entity_id AND s.id = a.send_id AND s.campaign_id IS NULL
          WHERE a.entity_id = $1 AND a.campaign_id = $2 AND a.id > $3 AND a.created_at BETWEEN $4 AND $5
          ORDER BY a.id LIMIT ${PORTION}`, [entityId, campaignId, after, from, till]));
       if (portion.length > 0) yield portion;

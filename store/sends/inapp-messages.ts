@@ -21,7 +21,7 @@ export async function findInappDevice(
 export type InappMessage = { id: number; campaign: string; inapp: InappContent; createdAt: Date; inappUntil: Date };
 
 /**
- * In-app messages that wait for the device and for the user who is logged in, oldest first; where analytics are opted out of, those of
+ * In-app messages that wait for the device, or for the user who is logged in on it, oldest first; where analytics are opted out of, those of
  * classic campaigns alone. By attempts_by_device.
  */
 export async function listInappMessages(
@@ -30,8 +30,8 @@ export async function listInappMessages(
   return readRows<InappMessage>(await db.query(
     `SELECT a.id, c.identifier AS campaign, a.content -> 'inapp' AS inapp, a.created_at, a.inapp_until
      FROM attempts a JOIN campaigns c ON c.entity_id = a.entity_id AND c.id = a.campaign_id
-     WHERE a.entity_id = $1 AND a.device_id = $2 AND a.app_id = $3 AND a.user_id = $4 AND a.inapp_until > now() AND a.shown_at IS NULL
-       AND a.content IS NOT NULL AND c.status NOT IN ('canceled', 'failed')
+     WHERE a.entity_id = $1 AND a.device_id = $2 AND a.app_id = $3 AND (a.user_id IS NULL OR a.user_id = $4)
+       AND a.inapp_until > now() AND a.shown_at IS NULL AND a.content IS NOT NULL AND c.status NOT IN ('canceled', 'failed')
        AND ($6::boolean IS NOT TRUE OR c.type = 'classic')
      ORDER BY a.id LIMIT $5`, [entityId, deviceId, appId, currentUserId, limit, optOut]));
 }

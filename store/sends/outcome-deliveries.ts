@@ -76,7 +76,7 @@ export async function listOutcomes(
   return readRows<SettledOutcome>(await db.query(
     `SELECT a.id, c.identifier AS campaign, s.identifier AS send, a.user_id, a.device_id, a.code, a.details, a.channel, a.settled_at
      FROM attempts a JOIN campaigns c ON c.entity_id = a.entity_id AND c.id = a.campaign_id
-     LEFT JOIN sends s ON s.entity_id = a.entity_id AND s.id = a.send_id
+     LEFT JOIN sends s ON s.entity_id = a.entity_id AND s.id = a.send_id AND s.campaign_id IS NULL
      WHERE a.entity_id = $1 AND a.app_id = $2 AND a.settled_at >= $3 AND a.settled_at <= $5
        AND (a.settled_at, a.id) > ($3, $4::bigint) AND (a.settled_at, a.id) <= ($5, $6::bigint)
      ORDER BY a.settled_at, a.id`, [entityId, appId, deliveredAt, deliveredId, sendingAt, sendingId]));

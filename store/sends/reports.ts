@@ -51,7 +51,7 @@ export async function listDecisions(
        a.shown_at, a.clicked_at, s.identifier AS send_identifier,
        CASE WHEN NOT c.is_sensitive THEN a.content -> 'push' END AS push
      FROM attempts a JOIN campaigns c ON c.entity_id = a.entity_id AND c.id = a.campaign_id
-     LEFT JOIN sends s ON s.entity_id = a.entity_id AND s.id = a.send_id
+     LEFT JOIN sends s ON s.entity_id = a.entity_id AND s.id = a.send_id AND s.campaign_id IS NULL
      WHERE a.entity_id = $1 AND a.user_id = $2 AND a.campaign_id = $3 ORDER BY a.id DESC LIMIT $4`, [entityId, userId, campaignId, limit]));
 }
 

@@ -2,6 +2,7 @@ import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import type { QuietHours } from '../../domain/sends/quiet-hours.ts';
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
+import type { Send } from './sends.ts';
 
 export type UserDevice = TargetDevice & { userId: string; appId: number };
 
@@ -93,17 +94,26 @@ export async function listSendingApps(db: Queryable, entityId: number, appIds: r
 
 /**
  * How many messages of an app went out to each of these people in the last so many seconds, with all that wait: those go out together once
- * quiet hours end. By attempts_by_user.
+ * quiet hours end. What a campaign to an audience sends is one message to all of a person's devices, so it is no reason against another of
+ * them. By attempts_by_user and attempts_by_device.
  */
 export async function countMessages(
-  tx: Queryable, entityId: number, appId: number, userIds: readonly string[], periodSeconds: number,
+  tx: Queryable, entityId: number, appId: number, people: readonly string[],
+  { periodSeconds, exceptOf }: { periodSeconds: number; exceptOf: Pick<Send, 'id' | 'campaignId'> },
 ): Promise<Map<string, number>> {
-  const { rows } = await tx.query<{ user_id: string; count: number }>(
-    `SELECT user_id, count(DISTINCT (campaign_id, send_id, message_ordinal)) AS count FROM attempts
-     WHERE entity_id = $1 AND user_id = ANY ($3::text[]) AND app_id = $2 AND channel <> 'inapp'
-       AND (code = 'PENDING' OR code IN ('PUSH_SENT', 'UNKNOWN') AND settled_at > now() - make_interval(secs => $4))
-     GROUP BY user_id`, [entityId, appId, userIds, periodSeconds]);
-  return new Map(rows.map(({ user_id: id, count }) => [id, count]));
+  const counted = `app_id = $2 AND channel <> 'inapp' AND ($5::integer IS NULL OR send_id IS DISTINCT FROM $5)
+    AND (code = 'PENDING' OR code IN ('PUSH_SENT', 'UNKNOWN') AND settled_at > now() - make_interval(secs => $4))`;
+  const count = 'count(DISTINCT (campaign_id, send_id, message_ordinal)) AS count';
+  const { rows } = await tx.query<{ person: string; count: number }>(
+    `WITH people AS (SELECT substr(person, 2) COLLATE "C" AS id, person LIKE 'u%' AS is_user FROM unnest($3::text[]) AS p (person))
+     SELECT 'u' || user_id AS person, ${count} FROM attempts
+     WHERE entity_id = $1 AND user_id = ANY (ARRAY(SELECT id FROM people WHERE is_user)) AND ${counted} GROUP BY user_id
+     UNION ALL
+     SELECT 'd' || device_id, ${count} FROM attempts
+     WHERE entity_id = $1 AND device_id = ANY (ARRAY(SELECT id FROM people WHERE NOT is_user)) AND user_id IS NULL AND ${counted}
+     GROUP BY device_id`,
+    [entityId, appId, people, periodSeconds, exceptOf.campaignId === null ? null : exceptOf.id]);
+  return new Map(rows.map(({ person, count: messages }) => [person, messages]));
 }
 
 /** One send at a time counts and plans messages of an app with a limit: two at once would both count before the other. */

@@ -17,6 +17,10 @@ export type Send = {
   /** Messages before it have their attempts. */
   nextOrdinal: number;
   cancelRequestedAt: Date | null;
+  /** Of a campaign to an audience; null: asked for by POST /api/transac. */
+  campaignId: number | null;
+  /** When that audience was complete; null: not yet. */
+  audienceAt: Date | null;
 };
 
 /** A message to be sent: values of its placeholders as texts; of an erased person only the keyed hash. */
@@ -74,17 +78,24 @@ export async function findSendByKey(
     [entityId, key]));
 }
 
+/** A request of POST /api/transac. */
 export async function findSend(db: Queryable, entityId: number, identifier: string): Promise<Send | null> {
-  return readRow<Send>(await db.query('SELECT * FROM sends WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]));
+  return readRow<Send>(await db.query(
+    'SELECT * FROM sends WHERE entity_id = $1 AND identifier = $2 AND campaign_id IS NULL', [entityId, identifier]));
 }
 
+/** A send, and the kind of job that it is. */
+export type SendRef = JobRef & { kind: 'send' | 'campaign' };
+
 /** Sends with messages of a campaign that have not ended. By send_campaigns_by_campaign. */
-export async function listOpenSends(db: Queryable, entityId: number, campaignId: number, limit: number): Promise<JobRef[]> {
-  const { rows } = await db.query<{ id: number; identifier: string }>(
-    `SELECT s.id, s.identifier FROM send_campaigns c JOIN sends s ON s.entity_id = c.entity_id AND s.id = c.send_id
+export async function listOpenSends(db: Queryable, entityId: number, campaignId: number, limit: number): Promise<SendRef[]> {
+  const { rows } = await db.query<{ id: number; identifier: string; is_campaign: boolean }>(
+    `SELECT s.id, s.identifier, s.campaign_id IS NOT NULL AS is_campaign
+     FROM send_campaigns c JOIN sends s ON s.entity_id = c.entity_id AND s.id = c.send_id
      WHERE c.entity_id = $1 AND c.campaign_id = $2 AND s.state IN ('accepted', 'running') ORDER BY s.id LIMIT $3`,
     [entityId, campaignId, limit]);
-  return rows.map(({ id: runId, identifier }) => ({ entityId, runId, identifier }));
+  return rows.map(({ id: runId, identifier, is_campaign: isCampaign }) => (
+    { entityId, runId, identifier, kind: isCampaign ? 'campaign' : 'send' }));
 }
 
 /** Held until the transaction ends; null where another generation has taken over, or it has ended. */

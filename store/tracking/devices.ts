@@ -19,6 +19,7 @@ const TOLD = {
   last_latitude: ['double precision', ({ context }) => context.latitude],
   last_longitude: ['double precision', ({ context }) => context.longitude],
   utc_offset: ['smallint', ({ context }) => context.utcOffset],
+  timezone: ['text', ({ context }) => context.timezone],
   current_user_id: ['text', ({ userId }) => userId],
   last_user_id: ['text', ({ userId }) => userId],
 } as const satisfies Record<string, [type: string, tell: (call: IngestedCall) => string | number | boolean | null]>;

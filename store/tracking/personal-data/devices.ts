@@ -23,7 +23,7 @@ const { count, export: show } = rowsOfPeople({
   table: 'devices', keys, found: `${OWN} UNION ${NAMING}`,
   shown: `r.app_id, r.device_id, r.current_user_id, r.last_user_id, r.push_token, r.opt_in, r.opt_out, r.uninstalled, r.number_of_sessions,
     r.number_of_crashes, r.app_version, r.os_version, r.sdk_version, r.device_model, r.device_type, r.country, r.lang, r.last_city,
-    r.last_latitude, r.last_longitude, r.utc_offset, r.first_seen_at, r.last_seen_at, r.verified_user_id,
+    r.last_latitude, r.last_longitude, r.utc_offset, r.timezone, r.first_seen_at, r.last_seen_at, r.verified_user_id,
     r.first_campaign_received_at, r.last_campaign_received_at`,
 });
 
@@ -34,8 +34,8 @@ export const devices: PersonalDataLocation = {
   name: 'devices',
   columns: ['device_id', 'current_user_id', 'last_user_id', 'push_token', 'opt_in', 'opt_out', 'uninstalled', 'number_of_sessions',
     'number_of_crashes', 'app_version', 'os_version', 'sdk_version', 'device_model', 'device_type', 'country', 'lang', 'last_city',
-    'last_latitude', 'last_longitude', 'utc_offset', 'first_seen_at', 'last_seen_at', 'verified_user_id', 'first_campaign_received_at',
-    'last_campaign_received_at'],
+    'last_latitude', 'last_longitude', 'utc_offset', 'timezone', 'first_seen_at', 'last_seen_at', 'verified_user_id',
+    'first_campaign_received_at', 'last_campaign_received_at'],
   otherColumns: ['entity_id', 'app_id', 'received_at'],
   foundBy: 'device_id, where no other person uses the device, or it asks itself; last_user_id and current_user_id; push_token',
   async count(deps, entityId, people) {

@@ -49,7 +49,7 @@ describe('a message by FCM', () => {
       },
     };
     expect(android).toEqual({
-      ...shared, android: { priority: 'NORMAL', ttl: '3600s', collapse_key: 'orders', notification: { tag: 'orders', sound: 'bell.caf' } },
+      ...shared, android: { priority: 'NORMAL', ttl: '3600s', collapse_key: 'orders', notification: { tag: 'orders', sound: 'default' } },
     });
     expect(ios).toMatchObject({
       ...shared,

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
+import { CAMPAIGN_TYPES } from '../../../domain/campaigns/campaign-status.ts';
 import { ATTEMPT_CODES } from '../../../domain/sends/attempt-code.ts';
 import { attemptIdOf, messageIdOf, settleOutcome } from '../../../domain/sends/attempt-outcome.ts';
 import { decideDevice, type TargetDevice } from '../../../domain/sends/device-decision.ts';
@@ -17,12 +18,18 @@ const anyDevice: fc.Arbitrary<TargetDevice> = fc.record({
 
 describe('what a device gets of a message', () => {
   it('is nothing of a message for another user, nor for one that no token vouches for where the app requires it', () => {
-    fc.assert(fc.property(anyDevice, fc.boolean(), fc.boolean(), fc.boolean(), (device, includesPush, includesInapp, verifiedUsers) => {
-      const { push, inapp, code } = decideDevice(device, 'ada', { includesPush, includesInapp }, { verifiedUsers });
-      const isHers = device.currentUserId === 'ada' && (!verifiedUsers || device.verifiedUserId === 'ada');
-      if (!isHers) expect({ push, inapp, code }).toMatchObject({ push: false, inapp: false });
-      if (push) expect([isHers, device.pushToken, device.optIn, device.optOut ?? false, device.uninstalled ?? false])
-        .toEqual([true, 'token', device.optIn ?? null, false, false]);
+    const channels = fc.record({ type: fc.constantFrom(...CAMPAIGN_TYPES), includesPush: fc.boolean(), includesInapp: fc.boolean() });
+    fc.assert(fc.property(anyDevice, fc.option(user), channels, fc.boolean(), (device, userId, campaign, verifiedUsers) => {
+      const { push, inapp, code } = decideDevice(device, userId, campaign, { verifiedUsers });
+      const { type, includesPush, includesInapp } = campaign;
+      // A device that nobody is logged in on is reached by campaigns to an audience; one that has no user is the person itself.
+      const isLoggedIn = device.currentUserId === userId || (device.currentUserId === null && type !== 'transactional');
+      const isTheirs = userId === null || (isLoggedIn && (!verifiedUsers || device.verifiedUserId === userId));
+      if (!isTheirs) expect({ push, inapp, code }).toMatchObject({ push: false, inapp: false });
+      if (push) expect([isTheirs, device.pushToken, device.optIn, device.uninstalled ?? false])
+        .toEqual([true, 'token', device.optIn ?? null, false]);
+      if (device.optOut && type !== 'classic') expect({ push, inapp }).toEqual({ push: false, inapp: false });
+      else if (isTheirs && !device.uninstalled) expect(inapp).toBe(includesInapp);
       expect(push).toBe(code === 'PENDING');
       if (!includesPush) expect(push).toBe(false);
       if (!includesInapp) expect(inapp).toBe(false);

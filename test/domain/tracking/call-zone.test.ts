@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { utcOffsetOf } from '../../../domain/tracking/call-zone.ts';
+import { utcOffsetOf, zoneNameOf } from '../../../domain/tracking/call-zone.ts';
 
 const WINTER = Date.UTC(2026, 0, 15, 12);
 
@@ -26,4 +26,11 @@ test.each([
   ['utc', null], ['europe/paris', null], ['Europe/Atlantis', null], ['CET', null], [5, null],
 ])('%j is %j minutes east of UTC in winter', (timezone, minutes) => {
   expect(utcOffsetOf(timezone, WINTER)).toBe(minutes);
+});
+
+test.each([
+  ['Europe/Paris', 'Europe/Paris'], ['Asia/KOLKATA', 'Asia/Calcutta'], ['UTC', 'UTC'], ['GMT+02:00', null], ['+01:00', null],
+  ['Europe/Atlantis', null], [null, null],
+])('%j is the zone %j of the IANA database, in one spelling', (timezone, name) => {
+  expect(zoneNameOf(timezone)).toBe(name);
 });

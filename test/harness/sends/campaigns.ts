@@ -26,7 +26,7 @@ export async function insertSampleCampaign(db: Queryable, entityId: number, appI
 
 type DeviceOptions = {
   userId?: string; currentUserId?: string | null; token?: string | null; optIn?: boolean | null; optOut?: boolean; uninstalled?: boolean;
-  verifiedUserId?: string;
+  verifiedUserId?: string; timezone?: string; utcOffset?: number;
 };
 
 /** A device of a user, with a push token of its own. */
@@ -36,9 +36,10 @@ export async function insertSampleDevice(
   const { userId, currentUserId = userId ?? null, token = `token of ${deviceId}`, optIn = true } = options;
   await db.query(
     `INSERT INTO devices (entity_id, app_id, device_id, current_user_id, last_user_id, push_token, opt_in, opt_out, uninstalled,
-       verified_user_id, first_seen_at, last_seen_at)
-     VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8, $9, now(), now())`,
-    [entityId, appId, deviceId, currentUserId, token, optIn, options.optOut, options.uninstalled ?? false, options.verifiedUserId]);
+       verified_user_id, timezone, utc_offset, first_seen_at, last_seen_at)
+     VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8, $9, $10, $11, now(), now())`,
+    [entityId, appId, deviceId, currentUserId, token, optIn, options.optOut, options.uninstalled ?? false, options.verifiedUserId,
+      options.timezone, options.utcOffset]);
   if (userId === undefined) return;
   await db.query(
     'INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) VALUES ($1, $2, $3, $4, now())',

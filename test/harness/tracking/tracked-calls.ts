@@ -25,7 +25,8 @@ export async function makeTrackedWorld(store: TestStore): Promise<TrackedWorld> 
 
 const NO_CONTEXT: TrackedContext = {
   appNamespace: null, appVersion: null, sdkVersion: null, platform: null, osVersion: null, deviceType: null, deviceModel: null,
-  idiom: null, carrier: null, country: null, lang: null, city: null, latitude: null, longitude: null, utcOffset: null, pushToken: null,
+  idiom: null, carrier: null, country: null, lang: null, city: null, latitude: null, longitude: null, utcOffset: null, timezone: null,
+  pushToken: null,
   optIn: null, optOut: null,
 };
 

@@ -1,0 +1,125 @@
+import { localMoment, zoneOf } from '../../domain/campaigns/local-time.ts';
+import { JobGone, type JobClaim } from '../../domain/jobs/job.ts';
+import { listErasedPeople } from '../../store/analytics/segment-members.ts';
+import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
+import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
+import {
+  type AudienceDevice, audienceLine, countAppDevices, deleteAudience, findAudience, insertAudience,
+} from '../../store/campaigns/audience.ts';
+import { endAudience, failCampaign, type Reach, updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
+import { type Campaign, listCampaignsById } from '../../store/campaigns/campaigns.ts';
+import { type Tx, write } from '../../store/core/database.ts';
+import { endJob } from '../../store/jobs/jobs.ts';
+import { lockSend, type Send } from '../../store/sends/sends.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { everybody } from '../../domain/analytics/segment-filters.ts';
+
+/** So many devices are written in a transaction. */
+const PORTION = 10_000;
+/** Segments that the filters name are looked at again after this. */
+const SEGMENTS_MS = 2_000;
+const QUERY_CANCELED = '57014';
+const TOO_LONG = 'Its audience takes more than ten minutes to find: use fewer filters, or shorter periods';
+
+/** A run whose audience is to be found, and its campaign. */
+type Run = { send: Send; campaign: Campaign };
+
+export async function prepareAudience(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
+  const { db } = deps;
+  const begun = await write(db, (tx) => begin(tx, claim));
+  if (begun === null || 'againInMs' in begun) return begun;
+  const { send, campaign } = begun;
+  const { errors: [error], query, segments } = await resolveFilters(db, claim.entityId, {
+    appId: campaign.appId, filters: campaign.filters ?? everybody(), now: new Date(), isStored: true,
+  });
+  if (error) return fail(deps, claim, `${error.element}: ${error.message}`);
+  if (segments.some(({ snapshotAt }) => snapshotAt === null)) return { againInMs: SEGMENTS_MS };
+  try {
+    await replaceAudience(deps, claim, { send, campaign }, query!);
+    return null;
+  } catch (failure) {
+    if (failure instanceof JobGone) return null;
+    if ((failure as { code?: string }).code !== QUERY_CANCELED) throw failure;
+    return fail(deps, claim, TOO_LONG);
+  }
+}
+
+/** Null: there is nothing to find any more. */
+async function begin(tx: Tx, claim: JobClaim): Promise<Run | RetryAfter | null> {
+  const send = await lockSend(tx, claim);
+  if (!send || send.audienceAt !== null || send.cancelRequestedAt !== null) return null;
+  const startsInMs = send.sendAt!.getTime() - Date.now();
+  if (startsInMs > 0) return { againInMs: startsInMs };
+  const [campaign] = await listCampaignsById(tx, claim.entityId, [send.campaignId!]);
+  if (campaign!.status === 'scheduled') await updateCampaignStatus(tx, claim.entityId, campaign!.id, 'wait_sync');
+  return { send, campaign: campaign! };
+}
+
+async function fail({ db }: Dependencies, claim: JobClaim, failure: string): Promise<null> {
+  await write(db, async (tx) => {
+    const send = await lockSend(tx, claim);
+    if (!send) return;
+    await failCampaign(tx, claim.entityId, send.campaignId!, failure);
+    await endJob(tx, 'campaign', send, 'failed');
+  });
+  return null;
+}
+
+/** From the start, also after a kill: what was found before may be another audience. */
+async function replaceAudience(deps: Dependencies, claim: JobClaim, run: Run, query: SegmentQuery): Promise<void> {
+  const { db, boundary, draining } = deps;
+  const { entityId, runId } = claim;
+  const { campaign } = run;
+  while (await whileOurs(deps, claim, (tx) => deleteAudience(tx, entityId, runId, PORTION)) > 0) boundary('campaign: between deletions');
+  const dueOf = dueTimes(run);
+  const reach: Reach = { count: 0, optin: 0, total: await countAppDevices(db, entityId, campaign.appId) };
+  const insert = async (devices: readonly AudienceDevice[]) => {
+    draining.throwIfAborted();
+    await whileOurs(deps, claim, async (tx) => {
+      const erased = await listErasedPeople(tx, deps.secrets, entityId, devices.map(({ person }) => person));
+      const living = devices.filter(({ person }) => !erased.has(person));
+      await insertAudience(tx, living.map((device) => (
+        audienceLine(entityId, runId, { dueAt: dueOf(device), person: device.person, deviceId: device.device_id }))).join(''));
+      boundary('campaign: before a portion commits');
+      reach.count += living.length;
+      reach.optin += living.filter(({ opt_in: optIn }) => optIn).length;
+    });
+    boundary('campaign: after a portion committed');
+  };
+  let portion: AudienceDevice[] = [];
+  for await (const device of findAudience(db, entityId, query)) {
+    portion.push(device);
+    if (portion.length < PORTION) continue;
+    await insert(portion);
+    portion = [];
+  }
+  await insert(portion);
+  await whileOurs(deps, claim, (tx) => endAudience(tx, entityId, { runId, campaignId: campaign.id }, reach));
+  boundary('campaign: audience is there');
+}
+
+/** When each device is due, as ISO: all at once, or at the time that its clock shows. Devices share a few zones. */
+function dueTimes({ send, campaign: { startDate, adaptTz, appTimezone, launchedAt } }: Run): (device: AudienceDevice) => string {
+  const start = send.sendAt!.toISOString();
+  if (!adaptTz) return () => start;
+  const known = new Map<string, string>();
+  return ({ timezone, utc_offset: utcOffsetMinutes }) => {
+    const key = `${timezone} ${utcOffsetMinutes}`;
+    let due = known.get(key);
+    if (due === undefined) {
+      const zone = zoneOf({ timezone, utcOffsetMinutes }, appTimezone);
+      due = localMoment(startDate!, appTimezone, zone, launchedAt!).toISOString();
+      known.set(key, due);
+    }
+    return due;
+  };
+}
+
+async function whileOurs<R>({ db }: Dependencies, claim: JobClaim, work: (tx: Tx) => Promise<R>): Promise<R> {
+  return write(db, async (tx) => {
+    const send = await lockSend(tx, claim);
+    if (!send || send.cancelRequestedAt !== null) throw new JobGone();
+    return work(tx);
+  });
+}

@@ -1,0 +1,73 @@
+import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
+import type { TargetDevice } from '../../domain/sends/device-decision.ts';
+import type { PlannedMessage } from '../../domain/sends/plan-messages.ts';
+import { type DueDevice, deleteAudience, findNextOfAudience, takeAudience } from '../../store/campaigns/audience.ts';
+import { updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
+import { claimJob } from '../../store/jobs/jobs.ts';
+import { heartbeating } from '../core/heartbeat.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { planPortion, type SendingContext, type Targets } from '../sends/plan-attempts.ts';
+import { type MessageSource, sendMessages } from '../sends/send-loop.ts';
+import { SendingProviders } from '../sends/sending-provider.ts';
+import { prepareAudience } from './prepare-audience.ts';
+
+export type RunCampaignSteps = ReturnType<typeof runCampaignSteps>;
+
+export const runCampaignSteps = (deps: Dependencies, providers = new SendingProviders(deps)) => ({
+  /** Makes the row this run's; null when it is another's, or over. */
+  async claimCampaign(ref: JobRef, runId: string): Promise<JobClaim | null> {
+    const claimed = await claimJob<{ generation: number }>(deps.db, 'campaign', ref, runId);
+    deps.boundary('campaign: claimed');
+    return claimed && { ...ref, generation: claimed.generation };
+  },
+
+  /** Finds the devices of the audience once the campaign begins; when to go on, or null when they are found, or it is over. */
+  prepareAudience: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => prepareAudience(deps, claim)),
+
+  /** Sends to the devices whose time has come; when to go on, or null at the end. */
+  sendToAudience: (claim: JobClaim): Promise<RetryAfter | null> => (
+    heartbeating(() => sendMessages({ ...deps, providers }, claim, AUDIENCE))),
+});
+
+/** Devices that are left when a campaign is canceled go so many at once. */
+const DELETED_AT_ONCE = 20_000;
+
+/** The devices of an audience. */
+const AUDIENCE: MessageSource = {
+  async planNext(tx, context, limit) {
+    const { send } = context;
+    if (send.cancelRequestedAt !== null) return await deleteAudience(tx, send.entityId, send.id, DELETED_AT_ONCE) > 0 ? [] : null;
+    const devices = await takeAudience(tx, send.entityId, { id: send.id, appId: campaignOf(context).appId }, limit);
+    return devices.length === 0 ? null : planPortion(tx, context, byPerson(devices), async (chunk) => targetsOf(chunk));
+  },
+  findNextDue: (tx, { entityId, id }) => findNextOfAudience(tx, entityId, id),
+  async end(tx, context) {
+    const { send, now } = context;
+    const { id, inapp, endDate, isOngoing } = campaignOf(context);
+    if (send.cancelRequestedAt !== null || !isOngoing) return null;
+    // Devices get its in-app messages until then.
+    if (inapp !== null && endDate !== null && endDate > now) return endDate;
+    await updateCampaignStatus(tx, send.entityId, id, 'finished');
+    return null;
+  },
+};
+
+function campaignOf({ campaigns, send }: SendingContext) {
+  return campaigns.get(send.campaignId!)!;
+}
+
+/** A message to a person, with the devices whose time has come. */
+type ToPerson = [PlannedMessage, readonly TargetDevice[]];
+
+function byPerson(rows: readonly DueDevice[]): ToPerson[] {
+  return Array.from(Map.groupBy(rows, (row) => row.person), ([person, own]): ToPerson => [
+    { ordinal: 0, userId: person.startsWith('u') ? person.slice(1) : null, userHash: null, vars: null },
+    own.flatMap(({ device }) => device ?? []),
+  ]);
+}
+
+function targetsOf(chunk: readonly ToPerson[]): Targets {
+  const devices = new Map(chunk);
+  return { messages: [...devices.keys()], devicesOf: (_appId, message) => devices.get(message)! };
+}

@@ -1,0 +1,97 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { JobClaim } from '../../domain/jobs/job.ts';
+import { type Tx, write } from '../../store/core/database.ts';
+import { LOOK_UP_BY_KEY } from '../../store/core/look-up-by-key.ts';
+import { endJob } from '../../store/jobs/jobs.ts';
+import { cancelWaiting, findNextDue, hasSending, settleInterrupted, takeDueAttempts } from '../../store/sends/attempts.ts';
+import { lockSend, type Send } from '../../store/sends/sends.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { contextOf, type OutgoingPush, type SendingContext } from './plan-attempts.ts';
+import { sendAgain, sendPush, settlePushes } from './send-attempts.ts';
+import type { SendingProviders } from './sending-provider.ts';
+
+/** Where the messages of a send come from: its request, or the audience of a campaign. */
+export type MessageSource = {
+  /** The next messages as attempts, and those of them that go out now; null: none is left, or due. */
+  planNext(tx: Tx, context: SendingContext, limit: number): Promise<OutgoingPush[] | null>;
+  /** When the next of its messages are due; null: none is left. */
+  findNextDue(tx: Tx, send: Send): Promise<Date | null>;
+  /** What ends with the send; when it ends, where that is later. */
+  end(tx: Tx, context: SendingContext): Promise<Date | null>;
+};
+
+export type Sending = Dependencies & { providers: SendingProviders };
+
+/** So many messages are planned, and sent, at once: what they hold in memory stays bounded. */
+const PORTION = 1_000;
+/** The same where no provider is waited for. */
+const PORTION_AT_ONCE = 2_500;
+/** Longer than a provider takes for an answer. */
+const LEFT_SENDING_MS = 45_000;
+/** A wait that is shorter is spent in the step. */
+const SHORT_WAIT_MS = 10_000;
+
+/** Sends what is due of a send; when to go on, or null at the end. A repeat never sends again what may have gone out. */
+export async function sendMessages(deps: Sending, claim: JobClaim, source: MessageSource): Promise<RetryAfter | null> {
+  const { db, boundary, draining } = deps;
+  // A repeat of the step: whether these were sent is not known.
+  await write(db, async (tx) => {
+    if (await lockSend(tx, claim)) await settleInterrupted(tx, claim.entityId, claim.runId);
+  });
+  while (!draining.aborted) {
+    const next = await write(db, (tx) => planNext(tx, deps, claim, source), { settings: LOOK_UP_BY_KEY });
+    if (next === null) return null;
+    boundary('send: planned');
+    if ('againInMs' in next) {
+      if (next.againInMs > SHORT_WAIT_MS) return next;
+      await delay(next.againInMs, undefined, { signal: draining }).catch(() => {});
+      continue;
+    }
+    if (next.length === 0) continue;
+    const outcomes = await Promise.all(next.map((push) => sendPush(deps, push)));
+    boundary('send: sent');
+    await write(db, (tx) => settlePushes(tx, claim.entityId, outcomes), { settings: LOOK_UP_BY_KEY });
+    boundary('send: settled');
+  }
+  return { againInMs: 0 };
+}
+
+/** What is to be sent now, recorded as being sent; when to look again; null: all is settled, or the send is another's. */
+async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageSource): Promise<OutgoingPush[] | RetryAfter | null> {
+  const send = await lockSend(tx, claim);
+  if (!send) return null;
+  const now = new Date();
+  const isCanceled = send.cancelRequestedAt !== null;
+  if (!isCanceled && send.sendAt !== null && send.sendAt > now) return waitUntil(send.sendAt, now);
+  const context = await contextOf(tx, deps, send, now);
+  const over = [...context.campaigns.values()].filter(({ isOngoing }) => isCanceled || !isOngoing).map(({ id }) => id);
+  if (over.length > 0) await cancelWaiting(tx, send.entityId, send.id, over);
+  const due = await takeDueAttempts(tx, send.entityId, send.id, PORTION);
+  if (due.length > 0) return sendAgain(tx, context, due);
+  const isAtOnce = [...context.providers.values()].every(({ settle }) => settle !== undefined);
+  const outgoing = await source.planNext(tx, context, isAtOnce ? PORTION_AT_ONCE : PORTION);
+  if (outgoing) {
+    deps.boundary('send: before a portion commits');
+    return outgoing;
+  }
+  const nextDue = earlierOf(await findNextDue(tx, send.entityId, send.id), await source.findNextDue(tx, send));
+  if (nextDue) return waitUntil(nextDue, now);
+  // A worker that was thought lost may still be sending: the next step settles what it leaves.
+  if (await hasSending(tx, send.entityId, send.id)) return { againInMs: LEFT_SENDING_MS };
+  const endsAt = await source.end(tx, context);
+  if (endsAt) return waitUntil(endsAt, now);
+  await endJob(tx, 'send', send, isCanceled ? 'canceled' : 'finished');
+  return null;
+}
+
+/** As long as a timer of Temporal's may take, and a look now and then at what changed meanwhile. */
+const MAX_WAIT_MS = 86_400_000;
+
+function waitUntil(at: Date, now: Date): RetryAfter {
+  return { againInMs: Math.min(Math.max(at.getTime() - now.getTime(), 100), MAX_WAIT_MS) };
+}
+
+function earlierOf(one: Date | null, other: Date | null): Date | null {
+  return one === null || (other !== null && other < one) ? other : one;
+}

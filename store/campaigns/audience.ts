@@ -1,0 +1,97 @@
+import { pipeline } from 'node:stream/promises';
+import { from as copyFrom } from 'pg-copy-streams';
+import type { TargetDevice } from '../../domain/sends/device-decision.ts';
+import { onlyUserOfDevice, personWithOnlyUser } from '../analytics/people.ts';
+import { segmentSettings } from '../analytics/segment-counts.ts';
+import { type SegmentQuery, segmentSql } from '../analytics/segment-sql.ts';
+import { copyLine } from '../core/copy-text.ts';
+import { cursorRows } from '../core/cursor-rows.ts';
+import type { Database, Queryable, Tx } from '../core/database.ts';
+
+/** A device of a person in the audience. */
+export type AudienceDevice = {
+  person: string; device_id: string; timezone: string | null; utc_offset: number | null; opt_in: boolean | null;
+};
+
+/** Finding an audience is stopped after so long. */
+const AUDIENCE_TIMEOUT_MS = 600_000;
+
+/** The devices of the people that filters find, by person: all as of one moment. */
+export function findAudience(db: Database, entityId: number, query: SegmentQuery): AsyncGenerator<AudienceDevice> {
+  const { with: tables, matched, values, add } = segmentSql(query);
+  const text = `WITH ${tables}, matched AS MATERIALIZED (${matched})
+    SELECT m.person, d.device_id, d.timezone, d.utc_offset, d.opt_in
+    FROM devices d ${onlyUserOfDevice('d')} JOIN matched m ON m.person = ${personWithOnlyUser('d')}
+    WHERE d.entity_id = $1 AND d.app_id = ${add(query.appId)}::integer AND d.uninstalled IS NOT TRUE
+    ORDER BY m.person COLLATE "C", d.device_id`;
+  return cursorRows<AudienceDevice>(db, text, [entityId, ...values], segmentSettings(AUDIENCE_TIMEOUT_MS));
+}
+
+/** Devices that have the app. */
+export async function countAppDevices(db: Queryable, entityId: number, appId: number): Promise<number> {
+  const { rows: [row] } = await db.query<{ count: number }>(
+    'SELECT count(*) AS count FROM devices WHERE entity_id = $1 AND app_id = $2 AND uninstalled IS NOT TRUE', [entityId, appId]);
+  return row!.count;
+}
+
+/** `dueAt`: ISO. */
+export function audienceLine(
+  entityId: number, sendId: number, { dueAt, person, deviceId }: { dueAt: string; person: string; deviceId: string },
+): string {
+  return copyLine([entityId, sendId, dueAt, person, deviceId]);
+}
+
+export async function insertAudience(tx: Tx, lines: string): Promise<void> {
+  await pipeline([lines], tx.query(copyFrom('COPY campaign_audience (entity_id, send_id, due_at, person, device_id) FROM STDIN')));
+}
+
+/** Deletes some of an audience; how many. */
+export async function deleteAudience(tx: Queryable, entityId: number, sendId: number, limit: number): Promise<number> {
+  const { rowCount } = await tx.query(
+    `DELETE FROM campaign_audience WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM campaign_audience WHERE entity_id = $1 AND send_id = $2 LIMIT $3))`, [entityId, sendId, limit]);
+  return rowCount!;
+}
+
+/** A device whose time has come, as it is now. */
+export type DueDevice = { person: string; device: TargetDevice | null };
+
+type DueRow = {
+  person: string; device_id: string; known: string | null; current_user_id: string | null; verified_user_id: string | null;
+  push_token: string | null; opt_in: boolean | null; opt_out: boolean | null; uninstalled: boolean | null;
+};
+
+/**
+ * The next devices of an audience whose time has come, in the order of the primary key, each taken out of it. By the key of devices; the
+ * statement's LIMIT 1 keeps the order of the look-ups.
+ */
+export async function takeAudience(tx: Queryable, entityId: number, { id, appId }: { id: number; appId: number }, limit: number) {
+  const { rows } = await tx.query<DueRow>({
+    name: 'take-audience',
+    text: `WITH taken AS MATERIALIZED (
+             DELETE FROM campaign_audience WHERE (entity_id, send_id, due_at, person, device_id) IN (
+               SELECT entity_id, send_id, due_at, person, device_id FROM campaign_audience
+               WHERE entity_id = $1 AND send_id = $2 AND due_at <= now() ORDER BY due_at, person, device_id LIMIT $4)
+             RETURNING due_at, person, device_id)
+           SELECT t.person, t.device_id, d.device_id AS known, d.current_user_id, d.verified_user_id, d.push_token, d.opt_in, d.opt_out,
+             d.uninstalled
+           FROM taken t LEFT JOIN LATERAL (
+             SELECT * FROM devices WHERE entity_id = $1 AND app_id = $3 AND device_id = t.device_id LIMIT 1) d ON true
+           ORDER BY t.due_at, t.person, t.device_id`,
+    values: [entityId, id, appId, limit],
+  });
+  return rows.map((row): DueDevice => ({
+    person: row.person,
+    device: row.known === null ? null : {
+      deviceId: row.device_id, currentUserId: row.current_user_id, verifiedUserId: row.verified_user_id, pushToken: row.push_token,
+      optIn: row.opt_in, optOut: row.opt_out, uninstalled: row.uninstalled,
+    },
+  }));
+}
+
+/** When the next devices of an audience are due; null: none is left. By the primary key. */
+export async function findNextOfAudience(db: Queryable, entityId: number, sendId: number): Promise<Date | null> {
+  const { rows: [row] } = await db.query<{ due_at: Date | null }>(
+    'SELECT min(due_at) AS due_at FROM campaign_audience WHERE entity_id = $1 AND send_id = $2', [entityId, sendId]);
+  return row!.due_at;
+}

@@ -1,0 +1,58 @@
+import type { CampaignStatus } from '../../domain/campaigns/campaign-status.ts';
+import type { JobRef } from '../../domain/jobs/job.ts';
+import { readRows } from '../core/camel-row.ts';
+import type { Queryable, Tx } from '../core/database.ts';
+import type { Campaign } from './campaigns.ts';
+
+/** A campaign to an audience that was launched, as a send of its own under the campaign's identifier. */
+export async function insertCampaignRun(
+  tx: Tx, entityId: number, { id, identifier, createdBy }: Pick<Campaign, 'id' | 'identifier' | 'createdBy'>, startsAt: Date,
+): Promise<JobRef> {
+  const { rows: [row] } = await tx.query<{ id: number }>(
+    `INSERT INTO sends (entity_id, identifier, campaign_id, send_at, message_count, created_by) VALUES ($1, $2, $3, $4, 0, $5)
+     RETURNING id`, [entityId, identifier, id, startsAt, createdBy]);
+  await tx.query('INSERT INTO send_campaigns (entity_id, send_id, ordinal, campaign_id) VALUES ($1, $2, 0, $3)', [entityId, row!.id, id]);
+  return { entityId, runId: row!.id, identifier };
+}
+
+/** How many devices of an app have their clocks in each zone. */
+export type DeviceZoneCount = { timezone: string | null; utcOffset: number | null; devices: number };
+
+export async function listDeviceZones(db: Queryable, entityId: number, appId: number): Promise<DeviceZoneCount[]> {
+  return readRows<DeviceZoneCount>(await db.query(
+    `SELECT timezone, utc_offset, count(*) AS devices FROM devices
+     WHERE entity_id = $1 AND app_id = $2 AND uninstalled IS NOT TRUE GROUP BY timezone, utc_offset`, [entityId, appId]));
+}
+
+/** The campaign of a run that has come to this. */
+export async function updateCampaignStatus(tx: Queryable, entityId: number, campaignId: number, status: CampaignStatus): Promise<void> {
+  await tx.query(
+    `UPDATE campaigns SET status = $3, updated_at = now(), ended_at = CASE WHEN $3 IN ('finished', 'canceled', 'failed') THEN now() END
+     WHERE entity_id = $1 AND id = $2`, [entityId, campaignId, status]);
+}
+
+export async function failCampaign(tx: Queryable, entityId: number, campaignId: number, failure: string): Promise<void> {
+  await tx.query(
+    `UPDATE campaigns SET status = 'failed', failure = $3, updated_at = now(), ended_at = now() WHERE entity_id = $1 AND id = $2`,
+    [entityId, campaignId, failure]);
+}
+
+/** Devices: of the audience, of them those that allow pushes, and all that have the app. */
+export type Reach = { count: number; optin: number; total: number };
+
+/** The audience of a run is complete, and its campaign sends. */
+export async function endAudience(
+  tx: Tx, entityId: number, { runId, campaignId }: { runId: number; campaignId: number }, { count, optin, total }: Reach,
+): Promise<void> {
+  await tx.query('UPDATE sends SET audience_at = now(), message_count = $3 WHERE entity_id = $1 AND id = $2', [entityId, runId, count]);
+  await tx.query(
+    `UPDATE campaigns SET status = 'ongoing', reach_count = $3, reach_optin = $4, reach_total = $5, updated_at = now()
+     WHERE entity_id = $1 AND id = $2`, [entityId, campaignId, count, optin, total]);
+}
+
+/** What of a run was not sent by then is not sent. */
+export async function cancelCampaignRun(tx: Queryable, entityId: number, campaignId: number): Promise<void> {
+  await tx.query(
+    `UPDATE sends SET cancel_requested_at = coalesce(cancel_requested_at, now())
+     WHERE entity_id = $1 AND campaign_id = $2 AND state IN ('accepted', 'running')`, [entityId, campaignId]);
+}

@@ -1,0 +1,152 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
+import { findInappDevice, listInappMessages } from '../../../store/sends/inapp-messages.ts';
+import { insertSampleApp } from '../../harness/apps/apps.ts';
+import { useStack } from '../../harness/core/stack.ts';
+import { waitFor } from '../../harness/core/wait.ts';
+import { makeWorld, type World } from '../../harness/core/world.ts';
+import { insertSampleDevice } from '../../harness/sends/campaigns.ts';
+
+const stack = useStack({ impatient: true });
+let world: World;
+
+const call = async (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, payload?: object) => {
+  const headers = { authorization: `Token ${world.token}`, ...payload !== undefined && { 'content-type': 'application/json' } };
+  const reply = await stack.app.inject({ method, url: `/api/${path}`, headers, ...payload !== undefined && { payload } });
+  const { result, error_message: message } = reply.json<{ result: never; error_message: string }>();
+  return { status: reply.statusCode, result, message };
+};
+
+type Details = { identifier: string; status: string; failure: string | null; reach: object; stats: object };
+const CLASSIC = {
+  name: 'News', type: 'classic', source: 'API', includes_push: true, includes_inapp: false, start_date: 'now',
+  params: { push_message: 'News' },
+};
+const create = async (app: string, change: object = {}) =>
+  ((await call('POST', 'campaign', { ...CLASSIC, app_id: app, ...change })).result as { campaign_id: string }).campaign_id;
+const launch = async (id: string) => {
+  const { status, result } = await call('PUT', `campaign/${id}/launch`);
+  expect(status).toBe(200);
+  return result as Details;
+};
+const view = async (id: string) => (await call('GET', `campaign/${id}`)).result as Details;
+const becomes = (id: string, status: string) => waitFor(`the campaign ${status}`, async () => {
+  const campaign = await view(id);
+  return campaign.status === status && campaign;
+});
+const attemptsOf = async (id: string) => (await stack.store.db.query<{ user_id: string | null; device_id: string; code: string }>(
+  `SELECT a.user_id, a.device_id, a.code FROM attempts a JOIN campaigns c ON c.id = a.campaign_id WHERE c.identifier = $1
+   ORDER BY a.device_id`, [id])).rows.map(({ user_id: user, device_id: device, code }) => [user, device, code]);
+
+const listOf = async (entityId: number, appId: number, deviceId: string) => {
+  const device = (await findInappDevice(stack.store.db, entityId, [appId], deviceId))!;
+  return { messages: (await listInappMessages(stack.store.db, entityId, device, 10)).map(({ inapp }) => inapp.content) };
+};
+
+beforeAll(async () => {
+  world = await makeWorld(stack.store);
+  stack.startWorker();
+});
+
+describe('a classic campaign', () => {
+  it('goes once to each device of its audience, also of people who opted out of analytics, and says whom it reached', async () => {
+    const { store: { db, secrets } } = stack;
+    const { id: entityId } = world.entity;
+    const app = await insertSampleApp(db, entityId, 'com.example.classic');
+    const device = insertSampleDevice.bind(null, db, entityId, app.id);
+    await device('phone', { userId: 'ada' });
+    await device('tablet', { userId: 'ada', token: null });
+    await device('nobody');
+    await device('private', { userId: 'eve', optOut: true });
+    await device('shy', { userId: 'dora', optIn: false });
+    await device('gone', { userId: 'carl', uninstalled: true });
+    await device('of erased', { userId: 'erased' });
+    await insertTombstone(db, entityId, secrets.customerHash(entityId, 'user_id', 'erased'));
+    const id = await create(app.identifier);
+    expect((await launch(id)).status).toMatch(/Scheduled|Wait sync|Ongoing|Finished/);
+    expect(await becomes(id, 'Finished')).toMatchObject({ failure: null, reach: { count: 5, optin: 4, total: 6 } });
+    expect(await attemptsOf(id)).toEqual([
+      [null, 'nobody', 'PUSH_SENT'], ['ada', 'phone', 'PUSH_SENT'], ['eve', 'private', 'PUSH_SENT'], ['dora', 'shy', 'OPT_OUT'],
+      ['ada', 'tablet', 'OPT_OUT'],
+    ]);
+    expect((await call('PUT', `campaign/${id}/launch`)).status).toBe(409);
+    expect((await call('GET', `transac/${id}`)).status).toBe(404);
+  });
+
+  it('goes to each zone at the same time of its day, and to nobody any more once it is canceled', async () => {
+    const { store: { db } } = stack;
+    const { id: entityId } = world.entity;
+    const app = await insertSampleApp(db, entityId, 'com.example.waves');
+    await db.query(`UPDATE apps SET default_tz = 'UTC' WHERE id = $1`, [app.id]);
+    const zones = { lagos: { timezone: 'Africa/Lagos' }, kolkata: { utcOffset: 330 }, azores: { timezone: 'Etc/GMT+1' }, unknown: {} };
+    for (const [name, zone] of Object.entries(zones)) await insertSampleDevice(db, entityId, app.id, name, { userId: name, ...zone });
+    // An hour from now in UTC: in Lagos in some seconds, and the day after in Kolkata, where that time has passed.
+    const start = Math.floor(Date.now() / 1_000) + 3_600 + 4;
+    const id = await create(app.identifier, { adapt_tz: true, start_date: start });
+    expect(await launch(id)).toMatchObject({ status: 'Scheduled' });
+    await waitFor('the first wave', async () => (await attemptsOf(id)).length > 0);
+    expect(await attemptsOf(id)).toEqual([['lagos', 'lagos', 'PUSH_SENT']]);
+    expect(await view(id)).toMatchObject({ status: 'Ongoing', reach: { count: 4 } });
+    const { rows } = await db.query<{ device_id: string; due: number }>(
+      'SELECT device_id, extract(epoch FROM due_at)::float8 - $2 AS due FROM campaign_audience WHERE entity_id = $1 ORDER BY due_at',
+      [entityId, start]);
+    expect(rows.map(({ device_id: device, due }) => [device, due])).toEqual([
+      ['unknown', 0], ['azores', 3_600], ['kolkata', 86_400 - 5.5 * 3_600],
+    ]);
+    expect((await call('PUT', `campaign/${id}/cancel`)).status).toBe(200);
+    expect(await view(id)).toMatchObject({ status: 'Canceled' });
+    await waitFor('the end of the run', async () => (await db.query(
+      `SELECT FROM sends WHERE entity_id = $1 AND identifier = $2 AND state = 'canceled'`, [entityId, id])).rowCount === 1);
+    expect((await attemptsOf(id)).length).toBe(1);
+    expect((await db.query('SELECT FROM campaign_audience WHERE entity_id = $1', [entityId])).rowCount).toBe(0);
+  });
+
+  it('waits for the members of its segments, and fails with the reason where its filters name what is gone', async () => {
+    const { store: { db } } = stack;
+    const { id: entityId } = world.entity;
+    const app = await insertSampleApp(db, entityId, 'com.example.audience');
+    for (const user of ['ada', 'bob']) await insertSampleDevice(db, entityId, app.id, `of ${user}`, { userId: user });
+    const { identifier: segment } = (await call('POST', 'segments', { app: app.identifier, name: 'Guests', static: true })).result as {
+      identifier: string;
+    };
+    await call('POST', `segments/${segment}/people`, { ids: ['bob'] });
+    const filters = { blocks: [{ filters: [{ filter_on: 'segments', selection: 'any_of', segment_identifiers: [segment] }] }] };
+    const id = await create(app.identifier, { filters });
+    await launch(id);
+    await becomes(id, 'Finished');
+    expect(await attemptsOf(id)).toEqual([['bob', 'of bob', 'PUSH_SENT']]);
+    const orphaned = await create(app.identifier, { filters, start_date: Math.floor(Date.now() / 1_000) + 2 });
+    await db.query(
+      `UPDATE campaigns SET filters = replace(filters::text, $2, 'seg_gone')::json WHERE identifier = $1`, [orphaned, segment]);
+    await launch(orphaned);
+    const { failure } = await becomes(orphaned, 'Failed');
+    expect(failure).toMatch(/^filters.blocks.0.filters.0.segment_identifiers.0: is no segment/);
+    const twice = await create(app.identifier, { filters });
+    await db.query('UPDATE apps SET message_limit = 1, message_period = 3600 WHERE id = $1', [app.id]);
+    await insertSampleDevice(db, entityId, app.id, 'second of bob', { userId: 'bob' });
+    await launch(twice);
+    await becomes(twice, 'Finished');
+    expect(await attemptsOf(twice)).toEqual([['bob', 'of bob', 'MESSAGE_LIMIT'], ['bob', 'second of bob', 'MESSAGE_LIMIT']]);
+  });
+
+  it('keeps its in-app messages for devices until its end date', async () => {
+    const { store: { db } } = stack;
+    const { id: entityId } = world.entity;
+    const app = await insertSampleApp(db, entityId, 'com.example.inapp');
+    await insertSampleDevice(db, entityId, app.id, 'of nobody');
+    const end = Math.floor(Date.now() / 1_000) + 6;
+    const id = await create(app.identifier, {
+      includes_push: false, includes_inapp: true, end_date: end,
+      params: { inapp: 'native', message_title: 'Hi', message_content: 'News', message_btn: 'OK' },
+    });
+    await launch(id);
+    await waitFor('the message', async () => (await attemptsOf(id)).length === 1);
+    expect(await attemptsOf(id)).toEqual([[null, 'of nobody', 'INAPP_AVAILABLE']]);
+    const { messages } = await listOf(entityId, app.id, 'of nobody');
+    expect(messages).toEqual(['News']);
+    expect((await view(id)).status).toBe('Ongoing');
+    await becomes(id, 'Finished');
+    expect(Date.now()).toBeGreaterThanOrEqual(end * 1_000);
+    expect(await listOf(entityId, app.id, 'of nobody')).toEqual({ messages: [] });
+  });
+});
