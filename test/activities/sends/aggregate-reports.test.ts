@@ -14,21 +14,33 @@ const steps = () => ({ db: store.db, boundary() {} });
 beforeAll(async () => { store = await testStore(); });
 
 /** What attempts there are, counted at once. */
-const RECOUNT = `SELECT campaign_id, date_trunc('day', created_at, 'UTC')::date AS day, channel, code, count(*) AS attempts,
-    count(delivered_at) AS delivered, count(opened_at) AS opened
-  FROM attempts WHERE entity_id = $1 GROUP BY 1, 2, 3, 4`;
-const COUNTED = 'SELECT campaign_id, day, channel, code, attempts, delivered, opened FROM campaign_days WHERE entity_id = $1';
+const RECOUNT = `SELECT campaign_id, date_trunc('day', created_at, 'UTC')::date AS day, coalesce(variant, '') AS variant, channel, code,
+    count(*) AS attempts, count(delivered_at) AS delivered, count(opened_at) AS opened, count(shown_at) AS shown,
+    count(clicked_at) AS clicked
+  FROM attempts WHERE entity_id = $1 GROUP BY 1, 2, 3, 4, 5`;
+const COUNTED = `SELECT campaign_id, day, variant, channel, code, attempts, delivered, opened, shown, clicked FROM campaign_days
+  WHERE entity_id = $1`;
 const inOrder = (rows: object[]) => rows.map((row) => JSON.stringify(row)).toSorted();
 
 async function rowsOf(sql: string, { entity }: World): Promise<string[]> {
   return inOrder((await store.db.query<object>(sql, [entity.id])).rows);
 }
 
+/** What happens to the oldest attempt that it has not happened to. */
+const UPDATES: Record<string, { set: string; of: string }> = {
+  open: { set: 'opened_at = now(), delivered_at = now()', of: 'opened_at IS NULL' },
+  show: { set: 'shown_at = now()', of: 'shown_at IS NULL' },
+  click: { set: 'clicked_at = now()', of: 'shown_at IS NOT NULL AND clicked_at IS NULL' },
+  settle: { set: `code = 'UNKNOWN'`, of: `code = 'PENDING'` },
+};
+
 const change = fc.oneof(
   fc.record({
-    what: fc.constant('add'), daysAgo: fc.integer({ min: 0, max: 3 }), code: fc.constantFrom('PUSH_SENT', 'OPT_OUT', 'PENDING'),
+    what: fc.constant('add' as const), daysAgo: fc.integer({ min: 0, max: 3 }),
+    code: fc.constantFrom('PUSH_SENT', 'OPT_OUT', 'PENDING', 'INAPP_AVAILABLE'), channel: fc.constantFrom('push', 'inapp', 'both'),
+    variant: fc.constantFrom(null, 'a', 'b'),
   }),
-  fc.record({ what: fc.constantFrom('open', 'settle', 'count', 'drop'), daysAgo: fc.constant(0), code: fc.constant('') }),
+  fc.record({ what: fc.constantFrom('open', 'show', 'click', 'settle', 'count', 'drop') }),
 );
 
 describe('the counts of a campaign', () => {
@@ -37,18 +49,18 @@ describe('the counts of a campaign', () => {
       const world = await makeWorld(store);
       const app = await insertSampleApp(store.db, world.entity.id, 'com.example.counts');
       const campaign = await insertSampleCampaign(store.db, world.entity.id, app.id);
-      for (const { what, daysAgo, code } of changes) {
-        if (what === 'add') {
+      for (const made of changes) {
+        if (made.what === 'add') {
           await store.db.query(
-            `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, created_at, device_id, user_id, settled_at)
-             VALUES ($1, $2, $3, 'push', 'settled', $4, $5, 'phone', 'ada', now())`,
-            [world.entity.id, campaign.id, app.id, code, new Date(Date.now() - daysAgo * DAY_MS)]);
-        } else if (what === 'open' || what === 'settle') {
+            `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, variant, state, code, created_at, device_id, user_id, settled_at)
+             VALUES ($1, $2, $3, $4, $5, 'settled', $6, $7, 'phone', 'ada', now())`,
+            [world.entity.id, campaign.id, app.id, made.channel, made.variant, made.code, new Date(Date.now() - made.daysAgo * DAY_MS)]);
+        } else if (made.what in UPDATES) {
+          const { set, of } = UPDATES[made.what]!;
           await store.db.query(
-            `UPDATE attempts SET ${what === 'open' ? 'opened_at = now(), delivered_at = now()' : `code = 'UNKNOWN'`}, changed_at = now()
-             WHERE entity_id = $1 AND id = (SELECT min(id) FROM attempts WHERE entity_id = $1 AND ${
-              what === 'open' ? 'opened_at IS NULL' : `code = 'PENDING'`})`, [world.entity.id]);
-        } else if (what === 'count') await countAttempts(steps(), world.entity.id);
+            `UPDATE attempts SET ${set}, changed_at = now()
+             WHERE entity_id = $1 AND id = (SELECT min(id) FROM attempts WHERE entity_id = $1 AND ${of})`, [world.entity.id]);
+        } else if (made.what === 'count') await countAttempts(steps(), world.entity.id);
         else await dropAttempts(steps(), world.entity.id, new Date());
       }
       await countAttempts(steps(), world.entity.id);
