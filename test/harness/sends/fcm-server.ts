@@ -26,6 +26,8 @@ export type FcmServer = Http2Server & {
   /** The bodies of messages that were sent. */
   sent: { validate_only?: boolean; message: SentMessage }[];
   fate(token: string, fate: FcmFate | null): void;
+  /** Takes messages, and answers once the function that it returns is called. */
+  holdAnswers(): () => void;
   /** Whether the account may send. */
   permit(isPermitted: boolean): void;
   /** All access tokens that were given so far count no more. */
@@ -59,6 +61,7 @@ export async function fcmServer({ key, cert, project = 'shop-1234', keepsSent = 
   const fates = new Map<string, FcmFate>();
   const sent: FcmServer['sent'] = [];
   let isPermitted = true;
+  let held = Promise.resolve();
   let given = 0;
   const email = `firebase-adminsdk@${project}.iam.gserviceaccount.com`;
 
@@ -103,7 +106,14 @@ export async function fcmServer({ key, cert, project = 'shop-1234', keepsSent = 
     return json(200, { name: `projects/${project}/messages/0:${Date.now()}%${randomBytes(8).toString('hex')}` });
   };
 
-  const server = await http2Server({ key, cert, answer: send });
+  const server = await http2Server({
+    key, cert,
+    async answer(request) {
+      const answer = send(request);
+      await held;
+      return answer;
+    },
+  });
   return {
     ...server, project, sent,
     serviceAccount: {
@@ -114,6 +124,11 @@ export async function fcmServer({ key, cert, project = 'shop-1234', keepsSent = 
     fate(token, fate) {
       if (fate === null) fates.delete(token);
       else fates.set(token, fate);
+    },
+    holdAnswers() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      held = promise;
+      return resolve;
     },
     permit(permitted) { isPermitted = permitted; },
     expireTokens: () => tokens.clear(),
