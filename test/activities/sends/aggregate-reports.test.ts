@@ -52,7 +52,8 @@ describe('the counts of a campaign', () => {
       for (const made of changes) {
         if (made.what === 'add') {
           await store.db.query(
-            `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, variant, state, code, created_at, device_id, user_id, settled_at)
+            `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, variant, state, code, created_at, device_id, user_id,
+               settled_at)
              VALUES ($1, $2, $3, $4, $5, 'settled', $6, $7, 'phone', 'ada', now())`,
             [world.entity.id, campaign.id, app.id, made.channel, made.variant, made.code, new Date(Date.now() - made.daysAgo * DAY_MS)]);
         } else if (made.what in UPDATES) {

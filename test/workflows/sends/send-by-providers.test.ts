@@ -185,9 +185,11 @@ describe('messages through APNs and Web Push', () => {
     const messages = [{ user: 'ivy', templateVars: { text: 'Ivy, hello' } }, 'olaf'];
     expect((await ended(await send(campaigns, messages))).codes).toEqual({ PUSH_SENT: 2, OPT_OUT: 2 });
     const gone = 'the provider no longer knows the push token';
-    const outcomes = async () => (await Promise.all(campaigns.map(report))).flat().map(({ device_id: id, code, details }) => [id, code, details]);
+    const outcomes = async () =>
+      (await Promise.all(campaigns.map(report))).flat().map(({ device_id: id, code, details }) => [id, code, details]);
     expect(await outcomes()).toEqual([
-      ['iphone', 'PUSH_SENT', null], ['iphone of old', 'OPT_OUT', gone], ['browser', 'PUSH_SENT', null], ['browser of old', 'OPT_OUT', gone],
+      ['iphone', 'PUSH_SENT', null], ['iphone of old', 'OPT_OUT', gone],
+      ['browser', 'PUSH_SENT', null], ['browser of old', 'OPT_OUT', gone],
     ]);
     const content = { alert: { title: 'News', body: 'Ivy, hello' }, sound: 'default' };
     expect(apple.sent).toMatchObject([{ token: iphone, payload: { aps: content, millrace_id: expect.any(String) } }]);

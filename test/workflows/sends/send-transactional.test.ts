@@ -263,10 +263,16 @@ describe('messages of transactional campaigns', () => {
     expect(await refused({ campaignKey: [ready.identifier, 'cmp_unknown'], messages })).toEqual([404, 'Unknown campaign key at index 1']);
     expect(await refused({ campaignKey: [ready.identifier, draft.apiIdentifier], messages }))
       .toEqual([405, 'Campaign not ready at index 1']);
+    const classic = await insertSampleCampaign(db, entityId, app.id, { type: 'classic' });
+    const twice = [ready.identifier, ready.apiIdentifier];
+    expect(await refused({ campaignKey: [...twice, classic.identifier, draft.identifier], messages }))
+      .toEqual([404, 'Unknown campaign key at index 2']);
+    expect(await refused({ campaignKey: [...twice, draft.identifier, 'cmp_unknown'], messages }))
+      .toEqual([405, 'Campaign not ready at index 2']);
     for (const query of ['page=-1', 'page=0', 'page_size=0', 'page_size=5001', 'page=x', 'startDate=2026-13-01']) {
       expect((await call('GET', `transac/${ready.identifier}/reports?${query}`)).status).toBe(400);
     }
-    const body = { campaignKey: [ready.identifier], messages: [{ user: 'once' }], requestKey: 'order 17 shipped' };
+    const body = { campaignKey: twice, messages: [{ user: 'once' }], requestKey: 'order 17 shipped' };
     const first = await send(body);
     expect(await send(body)).toEqual(first);
     expect(await call('POST', 'transac', { ...body, messages })).toMatchObject({ status: 409 });
