@@ -227,6 +227,9 @@ export async function leaveBehind(
   await ask(app, world, 'POST', '/api/transac', {
     campaignKey: [campaign.identifier], messages: [{ user: userId, templateVars: { plan: values.plan } }],
   });
+  await store.db.query(
+    `INSERT INTO campaign_audience (entity_id, send_id, due_at, person, device_id)
+     SELECT $1, max(id), now(), 'u' || $2, 'device of ' || $2 FROM sends WHERE entity_id = $1`, [entityId, userId]);
   await write(store.db, async (tx) => {
     const set = { customerType: 'user_id', customerId: userId, attributeId: world.attributes.tags!.id, operations: [] } as const;
     const elements = [{ element: values.tag, since: '2026-01-01T00:00:00Z' }];
