@@ -7,11 +7,10 @@ const { claimCampaign } = proxyActivities<RunCampaignSteps>(SHORT_STEPS);
 const { prepareAudience } = proxyActivities<RunCampaignSteps>(BULK_STEPS);
 const { sendToAudience } = proxyActivities<RunCampaignSteps>(SEND_STEPS);
 
-/** Finds the audience of a campaign when it begins, and sends to each device at its time; what is left when it is canceled is not sent. */
+/** Finds the audience of a campaign at its times, and sends to each device at its own; what is left when it is canceled is not sent. */
 export async function runCampaign(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   const wait = waitUnlessCanceled();
   const claim = await claimCampaign(ref, workflowInfo().firstExecutionRunId);
   if (!claim) return;               // another run has it, or it has ended
-  await untilSettledInRuns(() => prepareAudience(claim), ref, waitsOfARun, wait);
-  await untilSettledInRuns(() => sendToAudience(claim), ref, waitsOfARun, wait);
+  await untilSettledInRuns(async () => await prepareAudience(claim) ?? sendToAudience(claim), ref, waitsOfARun, wait);
 }

@@ -1,5 +1,6 @@
+import { everybody } from '../../domain/analytics/segment-filters.ts';
 import { localMoment, zoneOf } from '../../domain/campaigns/local-time.ts';
-import { JobGone, type JobClaim } from '../../domain/jobs/job.ts';
+import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { listErasedPeople } from '../../store/analytics/segment-members.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
 import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
@@ -13,7 +14,7 @@ import { endJob } from '../../store/jobs/jobs.ts';
 import { lockSend, type Send } from '../../store/sends/sends.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { everybody } from '../../domain/analytics/segment-filters.ts';
+import { findDueWindows, lookForPeople } from './look-for-people.ts';
 
 /** So many devices are written in a transaction. */
 const PORTION = 10_000;
@@ -29,14 +30,18 @@ export async function prepareAudience(deps: Dependencies, claim: JobClaim): Prom
   const { db } = deps;
   const begun = await write(db, (tx) => begin(tx, claim));
   if (begun === null || 'againInMs' in begun) return begun;
-  const { send, campaign } = begun;
+  const { campaign } = begun;
+  const now = new Date();
+  const windows = campaign.type === 'dynamic' ? await findDueWindows(db, begun, now) : null;
+  if (windows?.size === 0) return null;
   const { errors: [error], query, segments } = await resolveFilters(db, claim.entityId, {
-    appId: campaign.appId, filters: campaign.filters ?? everybody(), now: new Date(), isStored: true,
+    appId: campaign.appId, filters: campaign.filters ?? everybody(), now, isStored: true,
   });
   if (error) return fail(deps, claim, `${error.element}: ${error.message}`);
   if (segments.some(({ snapshotAt }) => snapshotAt === null)) return { againInMs: SEGMENTS_MS };
   try {
-    await replaceAudience(deps, claim, { send, campaign }, query!);
+    if (windows) await lookForPeople(deps, { ...begun, windows, now }, query!, (work) => whileOurs(deps, claim, work));
+    else await replaceAudience(deps, claim, begun, query!);
     return null;
   } catch (failure) {
     if (failure instanceof JobGone) return null;
@@ -52,7 +57,9 @@ async function begin(tx: Tx, claim: JobClaim): Promise<Run | RetryAfter | null> 
   const startsInMs = send.sendAt!.getTime() - Date.now();
   if (startsInMs > 0) return { againInMs: startsInMs };
   const [campaign] = await listCampaignsById(tx, claim.entityId, [send.campaignId!]);
-  if (campaign!.status === 'scheduled') await updateCampaignStatus(tx, claim.entityId, campaign!.id, 'wait_sync');
+  if (campaign!.status === 'scheduled') {
+    await updateCampaignStatus(tx, claim.entityId, campaign!.id, campaign!.type === 'dynamic' ? 'ongoing' : 'wait_sync');
+  }
   return { send, campaign: campaign! };
 }
 

@@ -2,7 +2,9 @@ import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import type { PlannedMessage } from '../../domain/sends/plan-messages.ts';
 import { type DueDevice, deleteAudience, findNextOfAudience, takeAudience } from '../../store/campaigns/audience.ts';
+import { deleteCampaignMembers } from '../../store/campaigns/campaign-members.ts';
 import { updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
+import { listCampaignsById } from '../../store/campaigns/campaigns.ts';
 import { claimJob } from '../../store/jobs/jobs.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
@@ -10,6 +12,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { planPortion, type SendingContext, type Targets } from '../sends/plan-attempts.ts';
 import { type MessageSource, sendMessages } from '../sends/send-loop.ts';
 import { SendingProviders } from '../sends/sending-provider.ts';
+import { findNextLook } from './look-for-people.ts';
 import { prepareAudience } from './prepare-audience.ts';
 
 export type RunCampaignSteps = ReturnType<typeof runCampaignSteps>;
@@ -22,7 +25,10 @@ export const runCampaignSteps = (deps: Dependencies, providers = new SendingProv
     return claimed && { ...ref, generation: claimed.generation };
   },
 
-  /** Finds the devices of the audience once the campaign begins; when to go on, or null when they are found, or it is over. */
+  /**
+   * Finds the devices of the audience: of a classic campaign once it begins, of a dynamic one at each of its times. When to go on, or null
+   * when they are found, or nothing is to be found.
+   */
   prepareAudience: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => prepareAudience(deps, claim)),
 
   /** Sends to the devices whose time has come; when to go on, or null at the end. */
@@ -37,17 +43,24 @@ const DELETED_AT_ONCE = 20_000;
 const AUDIENCE: MessageSource = {
   async planNext(tx, context, limit) {
     const { send } = context;
-    if (send.cancelRequestedAt !== null) return await deleteAudience(tx, send.entityId, send.id, DELETED_AT_ONCE) > 0 ? [] : null;
+    if (send.cancelRequestedAt !== null && await deleteAudience(tx, send.entityId, send.id, DELETED_AT_ONCE) > 0) return [];
+    if (isOver(context)) return await deleteCampaignMembers(tx, send.entityId, send.id, DELETED_AT_ONCE) > 0 ? [] : null;
     const devices = await takeAudience(tx, send.entityId, { id: send.id, appId: campaignOf(context).appId }, limit);
-    return devices.length === 0 ? null : planPortion(tx, context, byPerson(devices), async (chunk) => targetsOf(chunk));
+    return devices.length === 0 ? null : planPortion(tx, context, byPerson(devices, send.looks), async (chunk) => targetsOf(chunk));
   },
   findNextDue: (tx, { entityId, id }) => findNextOfAudience(tx, entityId, id),
+  async findNextLook(tx, context) {
+    const { send, now } = context;
+    if (campaignOf(context).type !== 'dynamic' || isOver(context)) return null;
+    const [campaign] = await listCampaignsById(tx, send.entityId, [send.campaignId!]);
+    return findNextLook(tx, { send, campaign: campaign! }, now);
+  },
   async end(tx, context) {
     const { send, now } = context;
-    const { id, inapp, endDate, isOngoing } = campaignOf(context);
+    const { id, type, inapp, endDate, isOngoing } = campaignOf(context);
     if (send.cancelRequestedAt !== null || !isOngoing) return null;
-    // Devices get its in-app messages until then.
-    if (inapp !== null && endDate !== null && endDate > now) return endDate;
+    // Devices get its in-app messages until then, and a dynamic one lasts as long as it said.
+    if ((inapp !== null || type === 'dynamic') && endDate !== null && endDate > now) return endDate;
     await updateCampaignStatus(tx, send.entityId, id, 'finished');
     return null;
   },
@@ -57,12 +70,19 @@ function campaignOf({ campaigns, send }: SendingContext) {
   return campaigns.get(send.campaignId!)!;
 }
 
+/** Nobody enters its audience any more. */
+function isOver(context: SendingContext): boolean {
+  const { type, endDate } = campaignOf(context);
+  return context.send.cancelRequestedAt !== null || (type === 'dynamic' && endDate! <= context.now);
+}
+
 /** A message to a person, with the devices whose time has come. */
 type ToPerson = [PlannedMessage, readonly TargetDevice[]];
 
-function byPerson(rows: readonly DueDevice[]): ToPerson[] {
+/** `ordinal`: of what the campaign sends. */
+function byPerson(rows: readonly DueDevice[], ordinal: number): ToPerson[] {
   return Array.from(Map.groupBy(rows, (row) => row.person), ([person, own]): ToPerson => [
-    { ordinal: 0, userId: person.startsWith('u') ? person.slice(1) : null, userHash: null, vars: null },
+    { ordinal, userId: person.startsWith('u') ? person.slice(1) : null, userHash: null, vars: null },
     own.flatMap(({ device }) => device ?? []),
   ]);
 }

@@ -17,9 +17,14 @@ export type MessageSource = {
   planNext(tx: Tx, context: SendingContext, limit: number): Promise<OutgoingPush[] | null>;
   /** When the next of its messages are due; null: none is left. */
   findNextDue(tx: Tx, send: Send): Promise<Date | null>;
+  /** When it looks for more; null: never. */
+  findNextLook(tx: Tx, context: SendingContext): Promise<Date | null>;
   /** What ends with the send; when it ends, where that is later. */
   end(tx: Tx, context: SendingContext): Promise<Date | null>;
 };
+
+/** `isStepOver`: what comes next is another step's. */
+type Wait = RetryAfter & { isStepOver?: boolean };
 
 export type Sending = Dependencies & { providers: SendingProviders };
 
@@ -44,7 +49,7 @@ export async function sendMessages(deps: Sending, claim: JobClaim, source: Messa
     if (next === null) return null;
     boundary('send: planned');
     if ('againInMs' in next) {
-      if (next.againInMs > SHORT_WAIT_MS) return next;
+      if (next.isStepOver || next.againInMs > SHORT_WAIT_MS) return { againInMs: next.againInMs };
       await delay(next.againInMs, undefined, { signal: draining }).catch(() => {});
       continue;
     }
@@ -58,7 +63,7 @@ export async function sendMessages(deps: Sending, claim: JobClaim, source: Messa
 }
 
 /** What is to be sent now, recorded as being sent; when to look again; null: all is settled, or the send is another's. */
-async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageSource): Promise<OutgoingPush[] | RetryAfter | null> {
+async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageSource): Promise<OutgoingPush[] | Wait | null> {
   const send = await lockSend(tx, claim);
   if (!send) return null;
   const now = new Date();
@@ -76,6 +81,8 @@ async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageS
     return outgoing;
   }
   const nextDue = earlierOf(await findNextDue(tx, send.entityId, send.id), await source.findNextDue(tx, send));
+  const nextLook = await source.findNextLook(tx, context);
+  if (nextLook && (nextDue === null || nextLook <= nextDue)) return { ...waitUntil(nextLook, now), isStepOver: true };
   if (nextDue) return waitUntil(nextDue, now);
   // A worker that was thought lost may still be sending: the next step settles what it leaves.
   if (await hasSending(tx, send.entityId, send.id)) return { againInMs: LEFT_SENDING_MS };

@@ -33,5 +33,6 @@ const REQUEST: MessageSource = {
     return outgoing;
   },
   findNextDue: async () => null,
+  findNextLook: async () => null,
   end: async () => null,
 };

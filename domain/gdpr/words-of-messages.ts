@@ -37,6 +37,16 @@ export const MESSAGE_WORDS = {
       due_at: 'When',
     },
   },
+  campaign_members: {
+    title: 'Campaigns that may send to you',
+    topic: 'messages',
+    about: 'Campaigns of the company that send a message whenever certain things are true of you, while they run.',
+    sentences: ['*{campaign}*: {notified} messages so far[; the last one {last_notified_at}]'],
+    fields: {
+      campaign: 'Campaign', person: technical('Your user id, or your device, behind one letter'), is_member: 'It applies to you now',
+      notified: 'Messages', last_notified_at: 'Last',
+    },
+  },
   campaign_people: {
     title: 'Messages of more than 30 days ago',
     topic: 'messages',

@@ -1,7 +1,6 @@
 import * as api from '../../api/campaigns/campaigns.ts';
 import { type CampaignBody, campaignErrors, datesOf } from '../../domain/campaigns/campaign-body.ts';
 import { localMoment, zoneOf } from '../../domain/campaigns/local-time.ts';
-import type { JobRef } from '../../domain/jobs/job.ts';
 import { isDraft, mayChange, STATUS_NAMES } from '../../domain/campaigns/campaign-status.ts';
 import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
@@ -83,16 +82,15 @@ function refuseLaunch({ status, type, includesInapp, endDate }: Campaign): void 
   if (!mayChange(status, 'launch')) {
     refuse(409, 'conflict', `Only a draft can be launched, and this campaign is ${STATUS_NAMES[status].toLowerCase()}`);
   }
-  if (type === 'dynamic') refuse(501, 'not_served', 'This version does not launch dynamic campaigns: the draft stays');
-  if (includesInapp && endDate !== null && endDate.getTime() <= Date.now()) {
+  if ((includesInapp || type === 'dynamic') && endDate !== null && endDate.getTime() <= Date.now()) {
     refuse(409, 'conflict', 'The end_date has passed: set a later one by PUT /api/campaign/<campaign_identifier>');
   }
 }
 
-/** A campaign to an audience begins with the first of its zones. */
-async function startRun(tx: Tx, entityId: number, { id, identifier, createdBy, appId, adaptTz, appTimezone }: Campaign): Promise<JobRef> {
+/** A classic campaign begins with the first of its zones. */
+async function startRun(tx: Tx, entityId: number, { id, identifier, type, createdBy, appId, adaptTz, appTimezone }: Campaign) {
   const { startDate, launchedAt } = (await findCampaignByKey(tx, entityId, identifier))!;
-  const zones = adaptTz ? await listDeviceZones(tx, entityId, appId) : [];
+  const zones = type === 'classic' && adaptTz ? await listDeviceZones(tx, entityId, appId) : [];
   const moments = zones.map(({ timezone, utcOffset: utcOffsetMinutes }) =>
     localMoment(startDate!, appTimezone, zoneOf({ timezone, utcOffsetMinutes }, appTimezone), launchedAt!).getTime());
   const startsAt = moments.length > 0 ? Math.min(...moments) : Math.max(startDate!.getTime(), launchedAt!.getTime());

@@ -12,6 +12,7 @@ import { pinnedFiles } from '../imports/personal-data/pinned-files.ts';
 import { dryRunSets } from '../syncs/personal-data/dry-run-sets.ts';
 import { attempts } from '../sends/personal-data/attempts.ts';
 import { campaignAudience } from '../sends/personal-data/campaign-audience.ts';
+import { campaignMembers } from '../sends/personal-data/campaign-members.ts';
 import { campaignPeople } from '../sends/personal-data/campaign-people.ts';
 import { sendMessages } from '../sends/personal-data/send-messages.ts';
 import { syncBatches } from '../syncs/personal-data/sync-batches.ts';
@@ -52,7 +53,7 @@ import { tombstones } from './personal-data/tombstones.ts';
 export const personalData: PersonalDataLocation[] = [
   attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches, syncPinnedBatches, syncRecords,
   syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, segments, segmentMembers, devices, deviceUsers,
-  userAliases, crashes, refusedCalls, liveCalls, sendMessages, campaignAudience, attempts, campaignPeople, fileJobs, files,
+  userAliases, crashes, refusedCalls, liveCalls, sendMessages, campaignAudience, campaignMembers, attempts, campaignPeople, fileJobs, files,
   idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers, gdprRequestPeople, gdprHolds, auditLog, tombstones,
   tombstoneBatches, gdprReceipts,
 ];

@@ -21,6 +21,9 @@ export type Send = {
   campaignId: number | null;
   /** When that audience was complete; null: not yet. */
   audienceAt: Date | null;
+  /** Of a dynamic campaign: when its audience was last looked at, and how often. */
+  lookedAt: Date | null;
+  looks: number;
 };
 
 /** A message to be sent: values of its placeholders as texts; of an erased person only the keyed hash. */

@@ -230,6 +230,9 @@ export async function leaveBehind(
   await store.db.query(
     `INSERT INTO campaign_audience (entity_id, send_id, due_at, person, device_id)
      SELECT $1, max(id), now(), 'u' || $2, 'device of ' || $2 FROM sends WHERE entity_id = $1`, [entityId, userId]);
+  await store.db.query(
+    `INSERT INTO campaign_members (entity_id, send_id, person, is_member, notified)
+     SELECT $1, max(id), 'u' || $2, true, 0 FROM sends WHERE entity_id = $1`, [entityId, userId]);
   await write(store.db, async (tx) => {
     const set = { customerType: 'user_id', customerId: userId, attributeId: world.attributes.tags!.id, operations: [] } as const;
     const elements = [{ element: values.tag, since: '2026-01-01T00:00:00Z' }];

@@ -1,0 +1,124 @@
+import { isNotified, dueWindow, nextLook } from '../../domain/campaigns/look.ts';
+import { zoneOf } from '../../domain/campaigns/local-time.ts';
+import type { SendWindow } from '../../domain/campaigns/recurrence.ts';
+import type { SendSchedule } from '../../domain/campaigns/send-plan.ts';
+import { listErasedPeople } from '../../store/analytics/segment-members.ts';
+import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
+import { type AudienceDevice, audienceLine, findAudience, insertAudience } from '../../store/campaigns/audience.ts';
+import { type CampaignMember, listMembers, updateLookedAt, upsertMembers } from '../../store/campaigns/campaign-members.ts';
+import { listDeviceZones } from '../../store/campaigns/campaign-runs.ts';
+import type { Campaign } from '../../store/campaigns/campaigns.ts';
+import type { Queryable, Tx } from '../../store/core/database.ts';
+import type { Send } from '../../store/sends/sends.ts';
+import type { Dependencies } from '../dependencies.ts';
+
+/** So many people are compared in a transaction. */
+const PORTION = 10_000;
+
+/** A run of a dynamic campaign. */
+type Run = { send: Send; campaign: Campaign };
+
+function scheduleOf({ startDate, endDate, adaptTz, appTimezone, recurrence }: Campaign): SendSchedule {
+  return { type: 'dynamic', startDate, endDate: endDate!, adaptTz, appZone: appTimezone, recurrence: recurrence! };
+}
+
+async function zonesOf(db: Queryable, { adaptTz, entityId, appId, appTimezone }: Campaign & { entityId: number }): Promise<string[]> {
+  if (!adaptTz) return [appTimezone];
+  const zones = await listDeviceZones(db, entityId, appId);
+  return [...new Set(zones.map(({ timezone, utcOffset: utcOffsetMinutes }) => zoneOf({ timezone, utcOffsetMinutes }, appTimezone)))];
+}
+
+/** When a dynamic campaign looks at its audience next; null: never again. */
+export async function findNextLook(db: Queryable, { send, campaign }: Run, now: Date): Promise<Date | null> {
+  const zones = await zonesOf(db, { ...campaign, entityId: send.entityId });
+  const clock = { launchedAt: campaign.launchedAt!, lookedAt: send.lookedAt, now };
+  const looks = zones.flatMap((zone) => nextLook(scheduleOf(campaign), zone, clock) ?? []);
+  return looks.length === 0 ? null : new Date(Math.min(...looks.map((look) => look.getTime())));
+}
+
+/** The windows in which a look now sends, by zone. */
+export async function findDueWindows(db: Queryable, { send, campaign }: Run, now: Date): Promise<Map<string, SendWindow>> {
+  const zones = await zonesOf(db, { ...campaign, entityId: send.entityId });
+  const clock = { launchedAt: campaign.launchedAt!, lookedAt: send.lookedAt, now };
+  return new Map(zones.flatMap((zone): [string, SendWindow][] => {
+    const window = dueWindow(scheduleOf(campaign), zone, clock);
+    return window ? [[zone, window]] : [];
+  }));
+}
+
+type Look = Run & { windows: ReadonlyMap<string, SendWindow>; now: Date };
+
+/** A person of the audience, with the devices whose window is open. */
+type Person = { person: string; window: SendWindow | null; devices: string[] };
+
+/**
+ * Finds who is in the audience now, and notes those to be notified with their devices. What a kill leaves is what it has done: members are
+ * written with the devices, so nobody is notified twice in a window.
+ */
+export async function lookForPeople(
+  deps: Dependencies, look: Look, query: SegmentQuery, whileOurs: <R>(work: (tx: Tx) => Promise<R>) => Promise<R>,
+): Promise<void> {
+  const { send, now } = look;
+  let after: string | null = null;
+  const compare = async (people: readonly Person[], upTo: string | null) => {
+    deps.draining.throwIfAborted();
+    await whileOurs(async (tx) => {
+      await comparePortion(deps, tx, look, people, { after, upTo });
+      deps.boundary('campaign: before a portion commits');
+    });
+    deps.boundary('campaign: after a portion committed');
+    after = upTo;
+  };
+  let portion: Person[] = [];
+  for await (const person of peopleOf(look, findAudience(deps.db, send.entityId, query))) {
+    portion.push(person);
+    if (portion.length < PORTION) continue;
+    await compare(portion, person.person);
+    portion = [];
+  }
+  await compare(portion, null);
+  await whileOurs((tx) => updateLookedAt(tx, send.entityId, send.id, now));
+}
+
+/** The rows of a person follow each other. */
+async function* peopleOf({ campaign, windows }: Look, devices: AsyncIterable<AudienceDevice>): AsyncGenerator<Person> {
+  let last = null as Person | null;
+  for await (const { person, device_id: device, timezone, utc_offset: utcOffsetMinutes } of devices) {
+    if (last?.person !== person) {
+      if (last) yield last;
+      last = { person, window: null, devices: [] };
+    }
+    const zone = campaign.adaptTz ? zoneOf({ timezone, utcOffsetMinutes }, campaign.appTimezone) : campaign.appTimezone;
+    const window = windows.get(zone);
+    if (!window) continue;
+    last.window ??= window;
+    last.devices.push(device);
+  }
+  if (last) yield last;
+}
+
+async function comparePortion(
+  { secrets }: Dependencies, tx: Tx, { send, campaign, now }: Look, people: readonly Person[],
+  range: { after: string | null; upTo: string | null },
+): Promise<void> {
+  const { entityId, id } = send;
+  const names = people.map(({ person }) => person);
+  const erased = await listErasedPeople(tx, secrets, entityId, names);
+  const known = await listMembers(tx, entityId, id, names, range);
+  const changed: CampaignMember[] = [];
+  const lines: string[] = [];
+  for (const { person, window, devices } of people) {
+    const before = known.get(person) ?? null;
+    known.delete(person);
+    if (window === null || erased.has(person)) continue;
+    const member = before ?? { person, isMember: false, notified: 0, lastNotifiedAt: null, lastWindow: null };
+    if (isNotified(before, window, campaign.notifLimit!, now)) {
+      changed.push({ person, isMember: true, notified: member.notified + 1, lastNotifiedAt: now, lastWindow: window.from });
+      lines.push(...devices.map((deviceId) => audienceLine(entityId, id, { dueAt: now.toISOString(), person, deviceId })));
+    } else if (!member.isMember) changed.push({ ...member, isMember: true });
+  }
+  // Those that are left have gone out of the audience.
+  for (const member of known.values()) if (member.isMember) changed.push({ ...member, isMember: false });
+  await upsertMembers(tx, entityId, id, changed);
+  if (lines.length > 0) await insertAudience(tx, lines.join(''));
+}

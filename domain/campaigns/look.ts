@@ -1,0 +1,51 @@
+import type { NotifLimit } from './campaign-body.ts';
+import { mayNotify, type SendWindow } from './recurrence.ts';
+import { type SendSchedule, windowsOf } from './send-plan.ts';
+
+/** While a window is open, a dynamic campaign looks so often who has entered its audience. */
+export const LOOK_EVERY_MS = 60_000;
+
+type Clock = { launchedAt: Date; lookedAt: Date | null; now: Date };
+
+/**
+ * The window of a zone in which a look now sends: one that is open, or an exact time that has come since the last look. Of several exact
+ * times, which came while nobody looked, the last counts.
+ */
+export function dueWindow(schedule: SendSchedule, zone: string, { launchedAt, lookedAt, now }: Clock): SendWindow | null {
+  let due: SendWindow | null = null;
+  for (const window of windowsOf(schedule, zone, { launchedAt, from: afterLook(lookedAt, launchedAt) })) {
+    if (window.from > now) break;
+    if (window.until === null || window.until > now) due = window;
+  }
+  return due;
+}
+
+/** When to look next for people of a zone; null: never again. */
+export function nextLook(schedule: SendSchedule, zone: string, { launchedAt, lookedAt, now }: Clock): Date | null {
+  const from = afterLook(lookedAt, launchedAt);
+  const soonest = new Date((lookedAt ?? launchedAt).getTime() + (lookedAt === null ? 0 : LOOK_EVERY_MS));
+  for (const window of windowsOf(schedule, zone, { launchedAt, from })) {
+    if (window.until === null) return window.from;
+    const at = window.from > soonest || lookedAt === null ? window.from : soonest;
+    if (at < window.until && window.until > now) return at;
+  }
+  return null;
+}
+
+/** A look stands for all that came up to its moment. */
+function afterLook(lookedAt: Date | null, launchedAt: Date): Date {
+  return lookedAt === null ? launchedAt : new Date(lookedAt.getTime() + 1);
+}
+
+/** What a look knows of a person. */
+export type Known = { isMember: boolean; notified: number; lastNotifiedAt: Date | null; lastWindow: Date | null };
+
+/**
+ * Whether a person in the audience gets a notification now (reference: Dynamic campaign extra fields): at an exact time each of them, once;
+ * in a period those who were not in the audience at the last look; in each case as often as `limit` allows.
+ */
+export function isNotified(known: Known | null, { from, until }: SendWindow, limit: NotifLimit, now: Date): boolean {
+  if (known === null) return mayNotify(limit, { count: 0, lastAt: null }, now);
+  const isDue = until === null ? known.lastWindow === null || known.lastWindow < from : !known.isMember;
+  return isDue && mayNotify(limit, { count: known.notified, lastAt: known.lastNotifiedAt }, now);
+}
