@@ -20,7 +20,8 @@ export async function insertSampleCampaign(db: Queryable, entityId: number, appI
        is_sensitive, skip_message_limit, end_date, filters, launched_at)
      VALUES ($1, $2, $3, $4, 'sample', $5, $6, $7, $8, $9, $10, $11, $12, $13, now()) RETURNING id`,
     [entityId, identifier, apiIdentifier, appId, type, status, includesPush, includesInapp, JSON.stringify(params),
-      options.isSensitive ?? false, options.skipMessageLimit ?? false, options.endDate, options.filters && JSON.stringify(options.filters)]);
+      options.isSensitive ?? false, options.skipMessageLimit ?? false, options.endDate,
+      options.filters && JSON.stringify(options.filters)]);
   return { id: rows[0]!.id, identifier, apiIdentifier };
 }
 

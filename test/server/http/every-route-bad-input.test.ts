@@ -61,7 +61,7 @@ const TAKEN = new Set([
   // What a transactional campaign does without.
   ...['POST /api/campaign', 'PUT /api/campaign/:campaign_identifier'].flatMap((name) => [
     `${name} body.name: unknown`,
-    ...['end_date', 'filters', 'recurrence', 'notif_limit'].flatMap((field) =>
+    ...['end_date', 'filters', 'variants', 'recurrence', 'notif_limit'].flatMap((field) =>
       ['empty', 'null'].map((kind) => `${name} body.${field}: ${kind}`)),
   ]),
   // What an app is without, in the other notation, or of another than a web app.
