@@ -277,6 +277,17 @@ export const createCampaign = operation({
   result: Created,
 });
 
+export const duplicateCampaign = operation({
+  id: 'duplicateCampaign', ...WRITE, method: 'POST', path: `${ONE}/duplicate`,
+  summary: 'Duplicate a campaign as a draft',
+  description: 'The draft has all settings of the campaign, whatever its type and status. Dates that have passed are left out: it starts '
+    + `at its launch. A dynamic campaign's end moves instead: its period is as long, from now on. ${BY_EITHER_NAME}`,
+  audits: 'create campaign',
+  params,
+  body: z.object({ name: orNone(name).describe('By default that of the campaign with ` (copy)`') }),
+  result: Created,
+});
+
 export const updateCampaign = operation({
   id: 'updateCampaign', ...WRITE, method: 'PUT', path: ONE,
   summary: 'Replace a draft',

@@ -2,6 +2,7 @@ import * as api from '../../api/campaigns/campaigns.ts';
 import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { type CampaignBody, campaignErrors, datesOf } from '../../domain/campaigns/campaign-body.ts';
 import { isDraft, mayChange, STATUS_NAMES } from '../../domain/campaigns/campaign-status.ts';
+import { datesOfDuplicate, nameOfDuplicate } from '../../domain/campaigns/duplicate.ts';
 import type { CampaignVariant, NewVariant } from '../../domain/campaigns/variants.ts';
 import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
@@ -44,6 +45,17 @@ const create = route(api.createCampaign, async ({ body, keepReply, ...who }, { d
   requireRightOfVariants(api.createCampaign, who, body);
   return write(db, async (tx) => keepReply(tx, await createDraft(tx, who, await readSettings(tx, who.caller.entityId, body, null))));
 });
+
+const duplicate = route(api.duplicateCampaign, async ({ params, body, keepReply, ...who }, { db }) => write(db, async (tx) => {
+  const campaign = await findCampaignByKey(tx, who.caller.entityId, params.campaign_identifier) ?? refuseUnknown();
+  requireRightOfType(api.duplicateCampaign, who.caller, campaign.type);
+  requireRightOfVariants(api.duplicateCampaign, who, campaign);
+  const settings: CampaignSettings = {
+    ...campaign, ...datesOfDuplicate(campaign, new Date()), name: body.name ?? nameOfDuplicate(campaign.name),
+    variants: campaign.variants && identifyVariants(campaign.variants.map(({ identifier: _, ...variant }) => variant), null),
+  };
+  return keepReply(tx, await createDraft(tx, who, settings));
+}));
 
 const replace = route(api.updateCampaign, async ({ params, body, ...who }, { db }) => write(db, async (tx) => {
   const { entityId } = who.caller;
@@ -176,4 +188,4 @@ function refuseUnknown(): never {
   return refuse(404, 'not_found', 'Campaign not found');
 }
 
-export const campaignRoutes: Route[] = [listAll, view, create, replace, remove, launch, cancel];
+export const campaignRoutes: Route[] = [listAll, view, create, duplicate, replace, remove, launch, cancel];

@@ -294,7 +294,7 @@ describe('an A/B test', () => {
     expect(errorsOf(await create({ type: 'transactional' }))).toEqual([expect.stringMatching(/^variants can't be set/)]);
   });
 
-  test('needs the right ab_testing besides, to be made or replaced', async () => {
+  test('needs the right ab_testing besides, to be made, replaced or duplicated', async () => {
     const other = await makeWorld(store, { rights: RIGHTS.filter((right) => right !== 'ab_testing') });
     const own = await insertSampleApp(store.db, other.entity.id, 'com.example.tested');
     const asOther = (method: Method, path: string, body?: object) =>
@@ -304,7 +304,67 @@ describe('an A/B test', () => {
     expect(await asOther('POST', '', body)).toMatchObject(forbidden);
     const { campaign_id: id } = (await asOther('POST', '', { ...body, variants: null })).body.result as { campaign_id: string };
     expect(await asOther('PUT', `/${id}`, body)).toMatchObject(forbidden);
+    expect((await asOther('POST', `/${id}/duplicate`)).status).toBe(200);
+    // Made before the right was taken: the test may still be ended.
+    const variants = JSON.stringify([{ identifier: 'var_1', name: 'A', share: 100, params: {} }]);
+    await store.db.query('UPDATE campaigns SET variants = $2 WHERE identifier = $1', [id, variants]);
+    expect(await asOther('POST', `/${id}/duplicate`)).toMatchObject(forbidden);
     expect((await asOther('PUT', `/${id}`, { ...body, variants: null })).status).toBe(200);
+  });
+});
+
+describe('the duplicate of a campaign', () => {
+  const duplicated = async (id: string, body?: object) => {
+    const { campaign_id: copy, campaign_api_identifier: key } = (await call('POST', `campaign/${id}/duplicate`, body)).body.result as {
+      campaign_id: string; campaign_api_identifier?: string;
+    };
+    return { copy: await view(copy), key };
+  };
+
+  test('is a draft with the same settings under names of its own, whatever became of the campaign', async () => {
+    const parameters = [{ key: 'a', value: '*@a@*' }];
+    const id = await launched({ ...INAPP, sensitive: true, skip_message_limit: true, params: { ...NATIVE, inapp_parameters: parameters } });
+    await call('PUT', `campaign/${id}/cancel`);
+    const { identifier, campaign_api_identifier: key, ...whole } = await view(id);
+    const copied = await duplicated(id);
+    expect([copied.copy.identifier, copied.key]).toEqual([expect.stringMatching(/^cmp_/), expect.stringMatching(/^api_/)]);
+    expect([identifier, key]).not.toEqual([copied.copy.identifier, copied.key]);
+    expect(copied.copy).toEqual({
+      ...whole, identifier: copied.copy.identifier, campaign_api_identifier: copied.key, name: 'Parcel (copy)', status: 'Draft',
+      start_date: null, end_date: null, launched_at: null, ended_at: null, created_at: expect.any(Number) as number,
+      updated_at: expect.any(Number) as number,
+      variants: [{ ...whole.variants[0], identifier: copied.copy.identifier, name: 'Parcel (copy)' }],
+    });
+    expect((await duplicated(key!, { name: 'Letter' })).copy).toMatchObject({ name: 'Letter', status: 'Draft' });
+    expect(errorsOf(await call('POST', `campaign/${id}/duplicate`, { name: ' ' }))).toEqual(['name must not be blank']);
+    expect((await call('POST', 'campaign/cmp_none/duplicate')).body)
+      .toMatchObject({ status: 'not_found', error_message: 'Campaign not found' });
+    const { rows } = await store.db.query(
+      `SELECT action, details FROM audit_log WHERE entity_id = $1 AND subject = $2`, [world.entity.id, copied.copy.identifier]);
+    expect(rows).toEqual([{ action: 'create', details: { name: 'Parcel (copy)', type: 'transactional' } }]);
+  });
+
+  test('has the audience and the variants of the campaign, with identifiers of their own', async () => {
+    const filters = { blocks: [{ filters: [{ filter_on: 'devices', field: 'country_code', operator: 'is', values: ['FR'] }] }] };
+    const variants = [{ name: 'A', share: 50 }, { name: 'B', share: 50, params: { push_title: 'B' } }];
+    const { campaign_id: id } = await made({ ...DYNAMIC, filters, variants });
+    const original = await view(id);
+    const { copy } = await duplicated(id);
+    const { filters: audience, recurrence } = original;
+    expect(copy).toMatchObject({ type: 'dynamic', filters: audience, recurrence, notif_limit: { maximum: 1 } });
+    const withoutIdentifier = ({ variants: all }: api.CampaignDetails) => all.map(({ identifier: _, ...variant }) => variant);
+    expect(withoutIdentifier(copy)).toEqual(withoutIdentifier(original));
+    expect(new Set([...copy.variants, ...original.variants].map(({ identifier }) => identifier)).size).toBe(4);
+  });
+
+  test('keeps dates that lie ahead; a dynamic one whose end has passed gets as long a period', async () => {
+    const { campaign_id: ahead } = await made({ ...INAPP, start_date: now() + DAY, end_date: now() + 3 * DAY });
+    const { start_date: start, end_date: end } = await view(ahead);
+    expect((await duplicated(ahead)).copy).toMatchObject({ start_date: start, end_date: end });
+    const { campaign_id: dynamic } = await made({ ...DYNAMIC, start_date: now() + DAY, end_date: now() + 3 * DAY });
+    await daysLater(dynamic, 9);
+    const { copy } = await duplicated(dynamic);
+    expect([copy.start_date, Math.abs(copy.end_date! - now() - 2 * DAY) < 60]).toEqual([null, true]);
   });
 });
 

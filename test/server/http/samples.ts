@@ -354,6 +354,9 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
       variants: [{ name: 'A', share: 50 }, { name: 'B', share: 50, params: { push_title: 'B' } }],
     }),
   }),
+  'POST /api/campaign/:campaign_identifier/duplicate': ({ campaigns }) => ({
+    params: { campaign_identifier: campaigns.ongoing }, body: { name: 'Another parcel' },
+  }),
   'GET /api/campaign/:campaign_identifier': ({ campaigns }) => ({ params: { campaign_identifier: campaigns.draft } }),
   'PUT /api/campaign/:campaign_identifier': ({ app, campaigns }) => ({
     params: { campaign_identifier: campaigns.draft }, body: campaignBody(app.identifier),
