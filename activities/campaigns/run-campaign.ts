@@ -57,10 +57,10 @@ const AUDIENCE: MessageSource = {
   },
   async end(tx, context) {
     const { send, now } = context;
-    const { id, type, inapp, endDate, isOngoing } = campaignOf(context);
+    const { id, type, includesInapp, endDate, isOngoing } = campaignOf(context);
     if (send.cancelRequestedAt !== null || !isOngoing) return null;
     // Devices get its in-app messages until then, and a dynamic one lasts as long as it said.
-    if ((inapp !== null || type === 'dynamic') && endDate !== null && endDate > now) return endDate;
+    if ((includesInapp || type === 'dynamic') && endDate !== null && endDate > now) return endDate;
     await updateCampaignStatus(tx, send.entityId, id, 'finished');
     return null;
   },

@@ -1,10 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { compileInapp, compilePush } from '../../domain/campaigns/campaign-params.ts';
+import { type CampaignParams, compileInapp, compilePush } from '../../domain/campaigns/campaign-params.ts';
+import { variantOf, variantParams } from '../../domain/campaigns/variants.ts';
 import { WAITS_FOR } from '../../domain/sends/attempt-code.ts';
 import { pushMessageOf, settleOutcome } from '../../domain/sends/attempt-outcome.ts';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import {
-  personOf, type PlannedAttempt, type PlannedMessage, planMessages, type SendingCampaign, type SendingRules,
+  type CampaignMessage, personOf, type PlannedAttempt, type PlannedMessage, planMessages, type SendingCampaign, type SendingRules,
 } from '../../domain/sends/plan-messages.ts';
 import type { PushMessage, PushTarget } from '../../domain/sends/push.ts';
 import { endOfQuiet } from '../../domain/sends/quiet-hours.ts';
@@ -40,10 +41,16 @@ export async function contextOf(
 }
 
 function compiled(campaign: Campaign): SendingCampaign & { isSensitive: boolean } {
-  const { id, type, appId, status, skipMessageLimit, endDate, params, includesPush, includesInapp, isSensitive } = campaign;
+  const { id, identifier, type, appId, status, skipMessageLimit, endDate, params, variants, includesPush, includesInapp } = campaign;
+  const messageOf = (own: CampaignParams, variant: string | null): CampaignMessage => (
+    { variant, push: includesPush ? compilePush(own) : null, inapp: includesInapp ? compileInapp(own) : null });
+  const whole = messageOf(params, null);
+  const ofVariants = variants && variants.map((variant) => (
+    { share: variant.share, message: messageOf(variantParams(params, variant), variant.identifier) }));
   return {
-    id, type, appId, skipMessageLimit, endDate, isSensitive, isOngoing: status === 'ongoing', expireAfterSeconds: params.expire_after,
-    push: includesPush ? compilePush(params) : null, inapp: includesInapp ? compileInapp(params) : null,
+    id, type, appId, skipMessageLimit, endDate, includesPush, includesInapp, isSensitive: campaign.isSensitive,
+    isOngoing: status === 'ongoing', expireAfterSeconds: params.expire_after,
+    messageFor: (person) => variantOf(ofVariants, identifier, person)?.message ?? whole,
   };
 }
 
@@ -188,13 +195,12 @@ export async function takePaces<A extends { appId: number; dueAt: Date }>(
 type Row = { row: NewAttempt; outgoing?: OutgoingPush; gone?: { appId: number; deviceId: string; token: string } };
 
 function toRow({ send, apps, providers, now, campaigns }: SendingContext, attempt: PlannedAttempt, id: number): Row {
-  const { campaign, device, code, details, dueAt, isPaced, expiresAt, inappUntil, content, ordinal, userId, userHash } = attempt;
+  const { campaign, device, variant, code, details, dueAt, isPaced, expiresAt, inappUntil, content, ordinal, userId, userHash } = attempt;
   const isPush = code === 'PENDING';
   const provider = providers.get(campaign.appId)!;
   const row: NewAttempt = {
     id, campaignId: campaign.id, appId: campaign.appId, sendId: send.id, messageOrdinal: ordinal, code, details, inappUntil, userId,
-    userHash,
-    channel: campaign.push === null ? 'inapp' : campaign.inapp === null ? 'push' : 'both',
+    userHash, variant, channel: !campaign.includesPush ? 'inapp' : campaign.includesInapp ? 'both' : 'push',
     state: isPush ? 'sending' : 'settled', isPaced, dueAt: null, expiresAt: isPush ? expiresAt : null,
     provider: isPush ? provider.name : null, deviceId: device?.deviceId ?? null, content: content && JSON.stringify(content),
   };

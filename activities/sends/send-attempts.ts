@@ -40,9 +40,7 @@ export async function sendAgain(
   const allowed: (DueAttempt & { device: TargetDevice })[] = [];
   for (const attempt of due) {
     const { id, campaignId, appId, userId, expiresAt, device } = attempt;
-    const { type, inapp } = campaigns.get(campaignId)!;
-    const channels = { type, includesPush: true, includesInapp: inapp !== null };
-    const decision = device && decideDevice(device, userId, channels, apps.get(appId)!);
+    const decision = device && decideDevice(device, userId, campaigns.get(campaignId)!, apps.get(appId)!);
     const end = (code: AttemptOutcome['code'], details: string | null) =>
       settled.push({ id, campaignId, code, details, providerMessageId: null, dueAt: null });
     if (!decision) end('NO_DEVICE_FOR_USER', 'the device is gone');

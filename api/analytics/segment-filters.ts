@@ -11,6 +11,9 @@ import { DetailPairs } from './funnels.ts';
 
 /** The grammar of segments' filters, as they come in and as they are shown (docs/segments.md). */
 
+/** Of what is none; a list that is empty or too long is refused as such. */
+const anArray = { error: ({ code }: { code?: string }) => (code === 'invalid_type' ? 'must be an array' : undefined) };
+
 const blockOperator = z.enum(['and', 'or'], { error: 'must be and or or' }).default('and')
   .describe('Whether all of its elements must hold, or any');
 
@@ -18,7 +21,7 @@ const value = z.union([z.string(), z.number(), z.boolean()], { error: 'must be a
 const comparison = {
   operator: text().describe('By type: is, is_not, is_set, is_not_set, contains, does_not_contain, starts_with, greater_than, at_least, '
     + 'less_than, at_most, between, before, after, in_last_days, not_in_last_days, contains_any, contains_all, contains_none'),
-  values: z.array(value, { error: 'must be an array' }).max(MAX_VALUES).default([])
+  values: z.array(value, anArray).max(MAX_VALUES).default([])
     .describe('What to compare with: one; two with between; none with is_set and is_not_set; any of up to 100 with is, is_not, contains, '
       + 'does_not_contain, starts_with and those of Sets'),
 };
@@ -54,7 +57,7 @@ const EventsFilter = closedObject({
   log_type: z.union([z.literal(0), z.literal(1), z.literal(2), z.literal(3)], { error: 'must be 0, 1, 2 or 3' }).default(0)
     .describe('1 errors, 2 events, 3 background transitions, 0 any'),
   log_name: text().describe('Name of the event'),
-  match_details: z.array(DetailPairs, { error: 'must be an array' }).max(MAX_DETAILS).optional()
+  match_details: z.array(DetailPairs, anArray).max(MAX_DETAILS).optional()
     .describe('What the event\'s detail must hold: one of these objects; by default anything'),
   operator: z.enum(COUNT_OPERATORS, { error: `must be one of ${COUNT_OPERATORS.join(', ')}` }).default('at_least'),
   count: z.int({ error: 'must be a whole number' }).min(0).max(MAX_COUNT).default(1)
@@ -68,7 +71,7 @@ const EventsFilter = closedObject({
 const SegmentsFilter = closedObject({
   filter_on: z.literal('segments'),
   selection: z.enum(SELECTIONS, { error: `must be one of ${SELECTIONS.join(', ')}` }).default('any_of'),
-  segment_identifiers: z.array(identifier, { error: 'must be an array' }).min(1).max(MAX_FILTERS),
+  segment_identifiers: z.array(identifier, anArray).min(1).max(MAX_FILTERS),
   operator: isIn,
 }).meta({ id: 'SegmentsFilter', description: 'People in other segments, as of their last snapshots' });
 
@@ -89,7 +92,7 @@ const BlockInput = closedObject({
   filter_on: z.literal(BLOCK).default(BLOCK),
   operator: blockOperator,
   get filters(): z.ZodType<(SegmentFilter | FilterBlock)[]> {
-    return z.array(FilterElement, { error: 'must be an array' }).min(1);
+    return z.array(FilterElement, anArray).min(1);
   },
 }).meta({ id: 'FilterBlock', description: 'Filters and blocks within it, of which all must hold, or any' });
 
@@ -116,7 +119,7 @@ function flatten(given: unknown): unknown {
 
 export const SegmentFiltersInput = closedObject({
   operator: blockOperator,
-  blocks: z.array(BlockInput, { error: 'must be an array' }).max(MAX_FILTERS).describe('None: everybody in the app'),
+  blocks: z.array(BlockInput, anArray).max(MAX_FILTERS).describe('None: everybody in the app'),
 }).transform(({ operator, blocks }): SegmentFilters => ({
   operator, blocks: blocks.map((block) => ({ operator: block.operator, filters: block.filters })),
 })).check((ctx) => {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { CAMPAIGN_STATUSES, CAMPAIGN_TYPES } from '../../domain/campaigns/campaign-status.ts';
 import { isTimeZone } from '../../domain/core/time-zone.ts';
 import { isLongerThan, isStorable } from '../../domain/core/text-limits.ts';
+import { SegmentFiltersInput, ShownFilters } from '../analytics/segment-filters.ts';
 import { bodyFlag, bodyInteger, commaList, identifier, isoDateOrDatetime, jsonArray, jsonObject, name, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
@@ -12,6 +13,8 @@ const SHARED = {
 } as const;
 const VIEW = { tag: 'Campaigns', right: 'campaign_view' } as const;
 const DRAFT = { ...SHARED, right: 'campaign_draft' } as const;
+/** What makes or changes a whole body. */
+const WRITE = { ...DRAFT, rightsByField: { variants: 'ab_testing' } } as const;
 const PUBLISH = { ...SHARED, right: 'campaign_publish' } as const;
 
 const MAX_EPOCH = 253_402_300_799;
@@ -26,7 +29,6 @@ const MAX_EXPIRY_SECONDS = 2_419_200;
 const DEFAULT_EXPIRY_SECONDS = 604_800;
 const MAX_NOTIFICATIONS = 1_000_000;
 const MAX_HOURS = 8_760;
-const MAX_FILTER_CHARS = 65_536;
 
 /** Milliseconds, the usual mistake, are out of range. */
 function epoch(message: string) {
@@ -50,7 +52,7 @@ const Parameter = z.object({
 
 const parameters = z.preprocess((value) => value ?? [], jsonArray(Parameter, MAX_PARAMETERS));
 
-const Params = z.object({
+const Message = z.object({
   push_message: optionalText(MESSAGE_CHARS).describe('Required where includes_push is true'),
   push_title: optionalText(),
   push_subtitle: optionalText().describe('Shown by iOS only'),
@@ -76,12 +78,29 @@ const Params = z.object({
     .refine((value) => value === undefined, 'is not supported: write placeholders such as *@name@* into the texts, and send their values '
       + 'as templateVars of each message')
     .describe('Not supported: send the values of placeholders as templateVars of each message'),
-}).transform(({ template_variables: _, ...params }) => params).meta({ id: 'NewCampaignParams' });
+});
 
-/** An audience. The grammar of its blocks is that of segments. */
-const Filters = z.looseObject({ blocks: z.array(z.unknown(), { error: 'must be an array of blocks' }) })
-  .refine((filters) => JSON.stringify(filters).length <= MAX_FILTER_CHARS, `must have at most ${MAX_FILTER_CHARS} characters as JSON`)
-  .meta({ id: 'CampaignFilters' });
+const Params = Message.transform(({ template_variables: _, ...params }) => params).meta({ id: 'NewCampaignParams' });
+
+const isObject = (given: unknown): given is Record<string, unknown> =>
+  typeof given === 'object' && given !== null && !Array.isArray(given);
+
+/** An audience has the grammar of segments, which ask for `blocks`: without any, a campaign goes to everybody. */
+const filters = z.preprocess((given) => (isObject(given) ? { blocks: [], ...given } : given), SegmentFiltersInput);
+
+/** As in the campaign's params, null and an empty text are none: the variant has what the campaign has. */
+const variantParams = z.preprocess(
+  (given) => (isObject(given) ? Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== '')) : given),
+  Message.partial());
+
+const NewVariant = z.object({
+  name: name.describe('Different from that of the other variants'),
+  share: bodyInteger({ min: 1, max: 99 }).describe('Percent of the people; those of all variants add up to 100'),
+  params: orNone(variantParams).transform((params) => params ?? {})
+    .describe('What differs: its message is the campaign\'s params with these over them'),
+}).meta({ id: 'NewCampaignVariant' });
+const MIN_VARIANTS = 2;
+const MAX_VARIANTS = 10;
 
 const time = z.object({ hour: bodyInteger({ min: 0, max: 23 }), min: bodyInteger({ min: 0, max: 59 }).default(0) });
 const weekday = bodyInteger({ min: 0, max: 6 });
@@ -118,8 +137,11 @@ const NewCampaign = z.object({
   adapt_tz: bodyFlag.default(false).describe('Send at the desired time of each user\'s time zone'),
   skip_message_limit: bodyFlag.default(false).describe('Bypass the app\'s rate_limit'),
   sensitive: bodyFlag.default(false).describe('Keep the content of its messages no longer than it takes to deliver them'),
-  filters: orNone(jsonObject(Filters)).describe('Audience of a classic or dynamic campaign'),
+  filters: orNone(jsonObject(filters)).describe('Audience of a classic or dynamic campaign, in the grammar of segments. By default '
+    + 'everybody in the app'),
   params: jsonObject(Params),
+  variants: orNone(jsonArray(NewVariant, MAX_VARIANTS, MIN_VARIANTS))
+    .describe('For an A/B test of a classic or dynamic campaign: each person gets the message of one of them'),
   recurrence: orNone(jsonObject(Recurrence)).describe('Required for a dynamic campaign'),
   notif_limit: orNone(jsonObject(NotifLimit)).describe('Required for a dynamic campaign'),
 }).meta({ id: 'NewCampaign' });
@@ -157,13 +179,21 @@ const shownCampaign = {
 const listedParams = { push_message: shownText, push_title: shownText, push_action: shownText, push_parameters: shownParameters };
 const ListedParams = z.object(listedParams);
 
-const Variant = z.object({
-  identifier: z.string(), name: z.string(), share: z.int().describe('Percent'), params: ListedParams, stats: Stats,
-});
+const variant = { identifier: z.string(), name: z.string(), share: z.int().describe('Percent of the people'), stats: Stats };
+const Variant = z.object({ ...variant, params: ListedParams });
 
 /** A campaign of the list (reference: Campaign). */
 export const Campaign = z.object({ ...shownCampaign, params: ListedParams, variants: z.array(Variant) }).meta({ id: 'Campaign' });
 export type Campaign = z.output<typeof Campaign>;
+
+const WholeParams = z.object({
+  ...listedParams,
+  push_subtitle: shownText, deep_linking_url: shownText, pushAttachment: shownText, pushCategory: shownText,
+  push_includes_sound: z.boolean(), push_sound_value: shownText, expire_after: z.int(),
+  inapp: z.enum(['native', 'url']).nullable(), message_title: shownText, message_content: shownText, message_btn: shownText,
+  inapp_content_url: shownText, inapp_content_title: shownText, inapp_content_auto_display: z.boolean(),
+  inapp_parameters: shownParameters,
+});
 
 /** A campaign with its whole body. */
 export const CampaignDetails = z.object({
@@ -171,15 +201,10 @@ export const CampaignDetails = z.object({
   campaign_api_identifier: shownText.describe('Second name of a transactional campaign, for POST /api/transac'),
   source: z.literal('API'),
   sensitive: z.boolean(),
-  filters: z.record(z.string(), z.unknown()).nullable(),
-  params: z.object({
-    ...listedParams,
-    push_subtitle: shownText, deep_linking_url: shownText, pushAttachment: shownText, pushCategory: shownText,
-    push_includes_sound: z.boolean(), push_sound_value: shownText, expire_after: z.int(),
-    inapp: z.enum(['native', 'url']).nullable(), message_title: shownText, message_content: shownText, message_btn: shownText,
-    inapp_content_url: shownText, inapp_content_title: shownText, inapp_content_auto_display: z.boolean(),
-    inapp_parameters: shownParameters,
-  }),
+  filters: ShownFilters.nullable().describe('Null: everybody in the app'),
+  params: WholeParams,
+  variants: z.array(z.object({ ...variant, params: WholeParams })).describe('Each with its whole message; one of share 100 without an '
+    + 'A/B test'),
   placeholders: z.array(z.object({
     name: z.string(), required: z.boolean().describe('False: it has a default wherever it stands'),
   })).describe('Of a transactional campaign: the templateVars of its messages'),
@@ -238,20 +263,33 @@ export const viewCampaign = operation({
   result: CampaignDetails,
 });
 
+const Created = z.object({
+  campaign_id: z.string(),
+  campaign_api_identifier: z.string().optional().describe('Of a transactional campaign: its second name'),
+});
+
 export const createCampaign = operation({
-  id: 'createCampaign', ...DRAFT, method: 'POST', path: PATH,
+  id: 'createCampaign', ...WRITE, method: 'POST', path: PATH,
   summary: 'Create a campaign as a draft',
   description: 'It sends nothing until you launch it.',
   audits: 'create campaign',
   body: NewCampaign,
-  result: z.object({
-    campaign_id: z.string(),
-    campaign_api_identifier: z.string().optional().describe('Of a transactional campaign: its second name'),
-  }),
+  result: Created,
+});
+
+export const duplicateCampaign = operation({
+  id: 'duplicateCampaign', ...WRITE, method: 'POST', path: `${ONE}/duplicate`,
+  summary: 'Duplicate a campaign as a draft',
+  description: 'The draft has all settings of the campaign, whatever its type and status. Dates that have passed are left out: it starts '
+    + `at its launch. A dynamic campaign's end moves instead: its period is as long, from now on. ${BY_EITHER_NAME}`,
+  audits: 'create campaign',
+  params,
+  body: z.object({ name: orNone(name).describe('By default that of the campaign with ` (copy)`') }),
+  result: Created,
 });
 
 export const updateCampaign = operation({
-  id: 'updateCampaign', ...DRAFT, method: 'PUT', path: ONE,
+  id: 'updateCampaign', ...WRITE, method: 'PUT', path: ONE,
   summary: 'Replace a draft',
   description: `The body is a whole campaign, of the same type. ${BY_EITHER_NAME}`,
   audits: 'update campaign',

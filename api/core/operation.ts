@@ -38,6 +38,8 @@ export type Operation<
   rights: readonly Right[];
   /** The right that the caller needs besides, by the type of the object that the call is about. The handler calls `requireRightOfType`. */
   rightsByType?: Readonly<Record<string, Right>>;
+  /** The same, by a field that the object has. The handler calls `requireRightOfField`. */
+  rightsByField?: Readonly<Record<string, Right>>;
   role?: Role;
   /** The entries that a call may write into the audit log. A read may write none. */
   audits: readonly Audited[];

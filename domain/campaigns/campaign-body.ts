@@ -1,7 +1,9 @@
+import type { SegmentFilters } from '../analytics/segment-filters.ts';
 import type { FieldError } from '../core/refusal.ts';
-import type { CampaignParams } from './campaign-params.ts';
+import { type CampaignParams, placeholdersOf } from './campaign-params.ts';
 import { CAMPAIGN_DAYS, type CampaignType } from './campaign-status.ts';
 import { compileTemplate } from './placeholders.ts';
+import { type NewVariant, variantParams, variantsErrors } from './variants.ts';
 
 /** When a dynamic campaign sends: days of the week from 0 for Sunday; minutes of the day, or any time of it. */
 export type Recurrence = {
@@ -26,8 +28,9 @@ export type CampaignBody = {
   adapt_tz: boolean;
   skip_message_limit: boolean;
   sensitive: boolean;
-  filters?: { blocks?: unknown[] };
+  filters?: SegmentFilters;
   params: CampaignParams;
+  variants?: NewVariant[];
   recurrence?: Recurrence;
   notif_limit?: NotifLimit;
 };
@@ -69,8 +72,16 @@ function paramsErrors(body: CampaignBody): FieldError[] {
       .map(({ name, why }) => ({ element: `params.${name}`, message: `is required ${why}` })),
     ...parameterErrors(params, 'push_parameters'), ...parameterErrors(params, 'inapp_parameters'),
     ...addressErrors(params, 'deep_linking_url', false), ...addressErrors(params, 'pushAttachment', true),
-    ...addressErrors(params, 'inapp_content_url', true),
+    ...addressErrors(params, 'inapp_content_url', true), ...placeholderErrors(body),
   ];
+}
+
+/** Only the messages of a transactional campaign have values for placeholders; elsewhere a default is what all get. */
+function placeholderErrors({ type, includes_push: push, includes_inapp: inapp, params }: CampaignBody): FieldError[] {
+  if (type === 'transactional') return [];
+  const names = placeholdersOf(params, { push, inapp }).filter(({ hasDefault }) => !hasDefault).map(({ name }) => name);
+  const message = `must have no placeholder without a default, such as *@${names[0]}@*: a ${type} campaign has no values for it`;
+  return names.length === 0 ? [] : [{ element: 'params', message }];
 }
 
 type Required = { name: keyof CampaignParams; why: string };
@@ -107,17 +118,33 @@ function addressErrors(
   return [{ element: `params.${member}`, message }];
 }
 
-/** Only a dynamic campaign has these: the messages of a transactional one name their users. */
-function typeErrors({ type, filters, recurrence, notif_limit: limit }: CampaignBody): FieldError[] {
+/** The messages of a transactional campaign name their users; only a dynamic one has recurrence and limit. */
+function typeErrors(body: CampaignBody): FieldError[] {
+  const { type, filters, variants, recurrence, notif_limit: limit } = body;
   if (type === 'transactional') {
+    const set = [(filters?.blocks ?? []).length > 0 ? ['filters'] : [], variants ? ['variants'] : []].flat();
     const message = 'can\'t be set on a transactional campaign: each message of POST /api/transac names its user';
-    return (filters?.blocks ?? []).length > 0 ? [{ element: 'filters', message }] : [];
+    return set.map((element) => ({ element, message }));
   }
-  if (type === 'classic') return [];
+  if (type === 'classic') return variantErrors(body);
   const missing = [recurrence ? [] : ['recurrence'], limit ? [] : ['notif_limit']].flat();
   return [
     ...missing.map((element) => ({ element, message: 'is required for a dynamic campaign' })),
     ...recurrence ? periodErrors(recurrence) : [],
+    ...variantErrors(body),
+  ];
+}
+
+/** The message of each variant obeys the rules of the campaign's. What is wrong with that is said once, of the campaign. */
+function variantErrors(body: CampaignBody): FieldError[] {
+  const { params, variants = [] } = body;
+  const ofCampaign = new Set(paramsErrors(body).map(({ element }) => element));
+  const errorsOf = (variant: NewVariant) => paramsErrors({ ...body, params: variantParams(params, variant) })
+    .filter(({ element }) => !ofCampaign.has(element) || element.split('.')[1]! in variant.params);
+  return [
+    ...variantsErrors(variants),
+    ...variants.flatMap((variant, index) => errorsOf(variant)
+      .map(({ element, message }) => ({ element: `variants.${index}.${element}`, message }))),
   ];
 }
 

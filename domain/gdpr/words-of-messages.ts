@@ -1,5 +1,5 @@
 import { ATTEMPT_CODES } from '../sends/attempt-code.ts';
-import { APP, APP_NAME, DEVICE, type LocationWords, technical, USER } from './location-words.ts';
+import { APP, APP_NAME, DEVICE, type LocationWords, MATCHES, technical, TEXT_MATCHES, USER } from './location-words.ts';
 
 /** What is known of messages to a person. */
 export const MESSAGE_WORDS = {
@@ -56,5 +56,12 @@ export const MESSAGE_WORDS = {
       campaign: 'Campaign', person: technical('Your user id, or your device, behind one letter'), sent: 'Messages',
       opened: 'Opened by you', last_sent_at: { label: 'Last', kind: 'day' },
     },
+  },
+  campaigns: {
+    title: 'Campaigns whose rules name you',
+    topic: 'messages',
+    about: 'Rules by which the company chooses who gets a message, where a rule names you.',
+    sentences: [MATCHES],
+    fields: TEXT_MATCHES,
   },
 } satisfies Record<string, LocationWords>;

@@ -6,7 +6,14 @@ import { decideDevice, type TargetDevice } from './device-decision.ts';
 /** A campaign as its messages need it. */
 export type SendingCampaign = {
   type: CampaignType; id: number; appId: number; isOngoing: boolean; skipMessageLimit: boolean; expireAfterSeconds: number;
-  endDate: Date | null;
+  endDate: Date | null; includesPush: boolean; includesInapp: boolean;
+  /** What a person (`personOf`) gets of it. */
+  messageFor(person: string): CampaignMessage;
+};
+
+/** The whole message, or that of a variant. */
+export type CampaignMessage = {
+  variant: string | null;
   /** Null: it includes none. */
   push: CompiledMessage<PushContent> | null;
   inapp: CompiledMessage<InappContent> | null;
@@ -36,7 +43,7 @@ export type AttemptContent = { push?: PushContent; inapp?: InappContent };
 /** A row of the ledger to be: waiting where `code` is PENDING, else settled. */
 export type PlannedAttempt = {
   ordinal: number; campaign: SendingCampaign; userId: string | null; userHash: Buffer | null; device: TargetDevice | null;
-  code: AttemptCode; details: string | null;
+  variant: string | null; code: AttemptCode; details: string | null;
   /** Of a push: when it may go, and when it is too late. */
   dueAt: Date; expiresAt: Date;
   /** `dueAt` is its own moment at the app's send rate. */
@@ -47,7 +54,7 @@ export type PlannedAttempt = {
 /** An in-app message is kept as long as its attempt. */
 const MAX_INAPP_MS = 30 * 86_400_000;
 
-type Target = { message: PlannedMessage; campaign: SendingCampaign };
+type Target = { message: PlannedMessage; campaign: SendingCampaign; variant: string | null };
 
 /**
  * What each message of a send becomes: an attempt for each campaign and device of its user, or one that says that there is none. Of a
@@ -62,7 +69,7 @@ export function planMessages(
   },
 ): PlannedAttempt[] {
   return messages.flatMap((message) => campaigns.flatMap((campaign) => {
-    const target = { message, campaign };
+    const target = { message, campaign, variant: null };
     const devices = devicesOf(campaign.appId, message);
     if (devices.length === 0) return [settled(target, null, 'NO_DEVICE_FOR_USER', message.userHash === null ? null : 'erased', now)];
     if (isCanceled || !campaign.isOngoing) return devices.map((device) => settled(target, device, 'CANCELED', null, now));
@@ -74,22 +81,24 @@ function planForPerson(
   target: Target, devices: readonly TargetDevice[], rules: SendingRules, now: Date,
 ): PlannedAttempt[] {
   const { message: { vars }, campaign } = target;
-  const push = campaign.push?.render(vars ?? {});
-  const inapp = campaign.inapp?.render(vars ?? {});
+  const person = personOf(target.message, devices);
+  const message = campaign.messageFor(person);
+  const push = message.push?.render(vars ?? {});
+  const inapp = message.inapp?.render(vars ?? {});
   const missing = [...push && 'missing' in push ? push.missing : [], ...inapp && 'missing' in inapp ? inapp.missing : []];
   const content = { ...push && 'message' in push && { push: push.message }, ...inapp && 'message' in inapp && { inapp: inapp.message } };
-  const takesOne = countOnce(rules, campaign, personOf(target.message, devices));
-  const channels = { type: campaign.type, includesPush: campaign.push !== null, includesInapp: campaign.inapp !== null };
-  return devices.map((device) => {
-    const decision = decideDevice(device, target.message.userId, channels, rules);
-    if (!decision.push && !decision.inapp) return settled(target, device, decision.code, decision.details, now);
+  const takesOne = countOnce(rules, campaign, person);
+  const own = { ...target, variant: message.variant };
+  return devices.map((device): PlannedAttempt => {
+    const decision = decideDevice(device, target.message.userId, campaign, rules);
+    if (!decision.push && !decision.inapp) return settled(own, device, decision.code, decision.details, now);
     if (missing.length > 0) {
-      return settled(target, device, 'MISSING_TEMPLATE_PARAMS', `no value for ${[...new Set(missing)].join(', ')}`, now);
+      return settled(own, device, 'MISSING_TEMPLATE_PARAMS', `no value for ${[...new Set(missing)].join(', ')}`, now);
     }
-    const planned = settled(target, device, decision.code, decision.details, now);
+    const planned = settled(own, device, decision.code, decision.details, now);
     const withInapp = decision.inapp ? { inappUntil: inappEnd(campaign, now), content: { inapp: content.inapp! } } : {};
     if (!decision.push) return { ...planned, ...withInapp };
-    if (!takesOne()) return { ...planned, ...withInapp, code: 'MESSAGE_LIMIT' as const };
+    if (!takesOne()) return { ...planned, ...withInapp, code: 'MESSAGE_LIMIT' };
     const isQuiet = rules.quietUntil > now;
     return { ...planned, ...withInapp, content, dueAt: rules.quietUntil, details: isQuiet ? WAITS_FOR.quiet : planned.details };
   });
@@ -114,11 +123,11 @@ function inappEnd({ endDate }: SendingCampaign, now: Date): Date {
 }
 
 function settled(
-  { message: { ordinal, userId, userHash }, campaign }: Target, device: TargetDevice | null, code: AttemptCode, details: string | null,
+  { message: { ordinal, userId, userHash }, campaign, variant }: Target, device: TargetDevice | null, code: AttemptCode, details: string | null,
   now: Date,
 ): PlannedAttempt {
   return {
-    ordinal, campaign, userId, userHash, device, code, details, dueAt: now, isPaced: false, inappUntil: null, content: null,
+    ordinal, campaign, userId, userHash, device, variant, code, details, dueAt: now, isPaced: false, inappUntil: null, content: null,
     expiresAt: new Date(now.getTime() + campaign.expireAfterSeconds * 1_000),
   };
 }

@@ -38,15 +38,16 @@ function flagTable(operations: readonly Operation[]): string[] {
   return idle.length === 0 ? [table] : [table, `These can be given, and nothing asks for them yet: ${idle.join(', ')}.`];
 }
 
-function asksFor({ rights, rightsByType = {} }: Operation, right: Right): boolean {
-  return rights.includes(right) || Object.values(rightsByType).includes(right);
+function asksFor({ rights, rightsByType = {}, rightsByField = {} }: Operation, right: Right): boolean {
+  return [...rights, ...Object.values(rightsByType), ...Object.values(rightsByField)].includes(right);
 }
 
 /** `first`: the one whose row it is. */
-function rightsNeeded({ rights, rightsByType = {} }: Operation, first: Right): string {
+function rightsNeeded({ rights, rightsByType = {}, rightsByField = {} }: Operation, first: Right): string {
   const always = [...rights].sort((one, other) => Number(other === first) - Number(one === first));
   const byType = Object.entries(rightsByType).map(([type, right]) => `for a ${type} one \`${right}\``);
-  return [always.map((right) => `\`${right}\``).join(' and '), ...byType].join(', ');
+  const byField = Object.entries(rightsByField).map(([field, right]) => `with \`${field}\` \`${right}\``);
+  return [always.map((right) => `\`${right}\``).join(' and '), ...byType, ...byField].join(', ');
 }
 
 function roleTables(operations: readonly Operation[]): string[] {

@@ -1,18 +1,18 @@
 import type * as api from '../../api/campaigns/campaigns.ts';
+import { showFilters } from '../../domain/analytics/segment-filters.ts';
 import { type CampaignParams, placeholdersOf } from '../../domain/campaigns/campaign-params.ts';
 import { STATUS_NAMES } from '../../domain/campaigns/campaign-status.ts';
-import { type Campaign, type CampaignStats, listCampaignStats } from '../../store/campaigns/campaigns.ts';
+import { variantParams } from '../../domain/campaigns/variants.ts';
+import { type Campaign, type CampaignStats, listCampaignStats, listVariantStats } from '../../store/campaigns/campaigns.ts';
 import type { Queryable } from '../../store/core/database.ts';
 
 /** Campaigns as a list has them, in their order. */
 export async function showCampaigns(db: Queryable, entityId: number, campaigns: readonly Campaign[]): Promise<api.Campaign[]> {
-  const stats = await listCampaignStats(db, entityId, campaigns.map(({ id }) => id));
-  return campaigns.map((campaign) => {
-    const [params, shownStats] = [showListedParams(campaign.params), showStats(stats.get(campaign.id))];
-    // A campaign without variants has one: itself.
-    const variants = [{ identifier: campaign.identifier, name: campaign.name, share: 100, params, stats: shownStats }];
-    return { ...showCampaign(campaign), stats: shownStats, params, variants };
-  });
+  const stats = await readStats(db, entityId, campaigns);
+  return campaigns.map((campaign) => ({
+    ...showCampaign(campaign), stats: showStats(stats.campaigns.get(campaign.id)), params: showListedParams(campaign.params),
+    variants: showVariants(campaign, stats, showListedParams),
+  }));
 }
 
 /** A campaign with its whole body. */
@@ -20,20 +20,41 @@ export async function showDetails(db: Queryable, entityId: number, campaign: Cam
   const { filters, type, notifLimit } = campaign;
   const includes = { push: campaign.includesPush, inapp: campaign.includesInapp };
   const placeholders = type === 'transactional' ? placeholdersOf(campaign.params, includes) : [];
+  const stats = await readStats(db, entityId, [campaign]);
   return {
     ...showCampaign(campaign),
-    stats: showStats((await listCampaignStats(db, entityId, [campaign.id])).get(campaign.id)),
+    stats: showStats(stats.campaigns.get(campaign.id)),
     campaign_api_identifier: campaign.apiIdentifier,
     source: 'API',
     sensitive: campaign.isSensitive,
-    filters,
+    filters: filters && showFilters(filters),
     params: showParams(campaign.params),
+    variants: showVariants(campaign, stats, showParams),
     placeholders: placeholders.map(({ name, hasDefault }) => ({ name, required: !hasDefault })),
     recurrence: campaign.recurrence,
     notif_limit: notifLimit && { maximum: notifLimit.maximum ?? null, interval: notifLimit.interval ?? null },
     ended_at: toSeconds(campaign.endedAt),
     failure: campaign.failure,
   };
+}
+
+type Stats = { campaigns: Map<number, CampaignStats>; variants: Map<string, CampaignStats> };
+
+async function readStats(db: Queryable, entityId: number, campaigns: readonly Campaign[]): Promise<Stats> {
+  const tested = campaigns.filter(({ variants }) => variants !== null);
+  return {
+    campaigns: await listCampaignStats(db, entityId, campaigns.map(({ id }) => id)),
+    variants: tested.length === 0 ? new Map() : await listVariantStats(db, entityId, tested.map(({ id }) => id)),
+  };
+}
+
+/** Each with its message, as `show` has it. A campaign without variants has one: itself. */
+function showVariants<Shown>({ id, identifier, name, params, variants }: Campaign, stats: Stats, show: (params: CampaignParams) => Shown) {
+  if (!variants) return [{ identifier, name, share: 100, params: show(params), stats: showStats(stats.campaigns.get(id)) }];
+  return variants.map((variant) => ({
+    identifier: variant.identifier, name: variant.name, share: variant.share, params: show(variantParams(params, variant)),
+    stats: showStats(stats.variants.get(variant.identifier)),
+  }));
 }
 
 function showCampaign(campaign: Campaign) {

@@ -1,9 +1,12 @@
 import * as api from '../../api/campaigns/campaigns.ts';
+import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { type CampaignBody, campaignErrors, datesOf } from '../../domain/campaigns/campaign-body.ts';
 import { localMoment, zoneOf } from '../../domain/campaigns/local-time.ts';
 import { isDraft, mayChange, STATUS_NAMES } from '../../domain/campaigns/campaign-status.ts';
-import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
+import { datesOfDuplicate, nameOfDuplicate } from '../../domain/campaigns/duplicate.ts';
+import type { CampaignVariant, NewVariant } from '../../domain/campaigns/variants.ts';
 import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
+import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
 import { findApp, listAppIds } from '../../store/apps/apps.ts';
 import {
   type Campaign, type CampaignFilter, type CampaignSettings, cancelCampaign, countCampaigns, deleteCampaign, findCampaignByKey,
@@ -11,11 +14,12 @@ import {
 } from '../../store/campaigns/campaigns.ts';
 import { cancelCampaignRun, insertCampaignRun, listDeviceZones } from '../../store/campaigns/campaign-runs.ts';
 import { type Queryable, read, type Tx, write } from '../../store/core/database.ts';
+import { newIdentifier } from '../../store/core/identifiers.ts';
 import { listOpenSends } from '../../store/sends/sends.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { bare, noResult } from '../http/reply.ts';
-import { requireRightOfType } from '../http/right-of-type.ts';
+import { requireRightOfField, requireRightOfType } from '../http/right-of-type.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { cancelSendSoon, startSoon } from '../jobs/start-soon.ts';
 import { showCampaigns, showDetails } from './campaign-record.ts';
@@ -39,23 +43,28 @@ const view = route(api.viewCampaign, async ({ params, caller: { entityId } }, { 
   showDetails(db, entityId, await findCampaignByKey(db, entityId, params.campaign_identifier) ?? refuseUnknown()));
 
 const create = route(api.createCampaign, async ({ body, keepReply, ...who }, { db }) => {
-  const { entityId, userId } = who.caller;
   requireRightOfType(api.createCampaign, who.caller, body.type);
-  return write(db, async (tx) => {
-    const made = await insertCampaign(tx, entityId, await readSettings(tx, entityId, body), userId)
-      ?? refuse(409, 'too_many', `The entity has ${MAX_CAMPAIGNS} campaigns, the most that it may have`);
-    const details = { name: body.name, type: body.type };
-    await audit(tx, who, { action: 'create', subjectKind: 'campaign', subject: made.identifier, details });
-    const { identifier, apiIdentifier } = made;
-    return keepReply(tx, { campaign_id: identifier, ...apiIdentifier === null ? {} : { campaign_api_identifier: apiIdentifier } });
-  });
+  requireRightOfVariants(api.createCampaign, who, body);
+  return write(db, async (tx) => keepReply(tx, await createDraft(tx, who, await readSettings(tx, who.caller.entityId, body, null))));
 });
+
+const duplicate = route(api.duplicateCampaign, async ({ params, body, keepReply, ...who }, { db }) => write(db, async (tx) => {
+  const campaign = await findCampaignByKey(tx, who.caller.entityId, params.campaign_identifier) ?? refuseUnknown();
+  requireRightOfType(api.duplicateCampaign, who.caller, campaign.type);
+  requireRightOfVariants(api.duplicateCampaign, who, campaign);
+  const settings: CampaignSettings = {
+    ...campaign, ...datesOfDuplicate(campaign, new Date()), name: body.name ?? nameOfDuplicate(campaign.name),
+    variants: campaign.variants && identifyVariants(campaign.variants.map(({ identifier: _, ...variant }) => variant), null),
+  };
+  return keepReply(tx, await createDraft(tx, who, settings));
+}));
 
 const replace = route(api.updateCampaign, async ({ params, body, ...who }, { db }) => write(db, async (tx) => {
   const { entityId } = who.caller;
-  const { id, type, identifier } = await lockDraft(tx, who, params.campaign_identifier, api.updateCampaign);
+  const { id, type, identifier, variants } = await lockDraft(tx, who, params.campaign_identifier, api.updateCampaign);
   if (body.type !== type) refuseField('type', `stays ${type}: create another campaign`);
-  await updateCampaign(tx, entityId, id, await readSettings(tx, entityId, body));
+  requireRightOfVariants(api.updateCampaign, who, body);
+  await updateCampaign(tx, entityId, id, await readSettings(tx, entityId, body, variants));
   return changed(tx, who, identifier, { changed: 'body' });
 }));
 
@@ -131,19 +140,51 @@ async function changed(tx: Tx, who: Who, identifier: string, details: Record<str
   return showDetails(tx, who.caller.entityId, (await findCampaignByKey(tx, who.caller.entityId, identifier))!);
 }
 
-async function readSettings(tx: Tx, entityId: number, body: CampaignBody): Promise<CampaignSettings> {
+function requireRightOfVariants(
+  operation: Parameters<typeof requireRightOfField>[0], { caller }: Who, { variants }: { variants?: readonly NewVariant[] | null },
+): void {
+  if (variants) requireRightOfField(operation, caller, 'variants');
+}
+
+async function createDraft(tx: Tx, who: Who, settings: CampaignSettings) {
+  const { entityId, userId } = who.caller;
+  const { identifier, apiIdentifier } = await insertCampaign(tx, entityId, settings, userId)
+    ?? refuse(409, 'too_many', `The entity has ${MAX_CAMPAIGNS} campaigns, the most that it may have`);
+  const { name, type } = settings;
+  await audit(tx, who, { action: 'create', subjectKind: 'campaign', subject: identifier, details: { name, type } });
+  return { campaign_id: identifier, ...apiIdentifier === null ? {} : { campaign_api_identifier: apiIdentifier } };
+}
+
+/** `before`: the variants of the draft that the body replaces. */
+async function readSettings(
+  tx: Tx, entityId: number, body: CampaignBody, before: readonly CampaignVariant[] | null,
+): Promise<CampaignSettings> {
   const app = await findApp(tx, entityId, body.app_id);
+  const [now, filters] = [new Date(), audienceOf(body)];
   refuseFields([
     ...app ? [] : [{ element: 'app_id', message: 'is no app of your entity: GET /api/apps lists them' }],
-    ...campaignErrors(body, new Date()),
+    ...campaignErrors(body, now),
+    ...app && filters ? (await resolveFilters(tx, entityId, { appId: app.id, filters, now })).errors : [],
   ]);
   const isDynamic = body.type === 'dynamic';
   return {
     appId: app!.id, name: body.name, type: body.type, includesPush: body.includes_push, includesInapp: body.includes_inapp,
     ...datesOf(body), adaptTz: body.adapt_tz, skipMessageLimit: body.skip_message_limit, isSensitive: body.sensitive,
-    filters: body.type === 'transactional' ? null : (body.filters ?? null) as SegmentFilters | null, params: body.params,
+    filters, params: body.params, variants: body.variants ? identifyVariants(body.variants, before) : null,
     recurrence: isDynamic ? body.recurrence! : null, notifLimit: isDynamic ? body.notif_limit! : null,
   };
+}
+
+/** Null: everybody, or the users that each message names. */
+function audienceOf({ type, filters }: CampaignBody): SegmentFilters | null {
+  return type === 'transactional' || !filters || filters.blocks.length === 0 ? null : filters;
+}
+
+/** A variant keeps the identifier that it had under its name. */
+function identifyVariants(variants: readonly NewVariant[], before: readonly CampaignVariant[] | null): CampaignVariant[] {
+  return variants.map((variant) => ({
+    identifier: before?.find(({ name }) => name === variant.name)?.identifier ?? newIdentifier('var'), ...variant,
+  }));
 }
 
 const TYPES = { scheduled: ['classic'], contextual: [], transactional: ['transactional'], dynamic: ['dynamic'] } as const;
@@ -167,4 +208,4 @@ function refuseUnknown(): never {
   return refuse(404, 'not_found', 'Campaign not found');
 }
 
-export const campaignRoutes: Route[] = [listAll, view, create, replace, remove, launch, cancel];
+export const campaignRoutes: Route[] = [listAll, view, create, duplicate, replace, remove, launch, cancel];

@@ -98,11 +98,12 @@ function describe(operation: Operation, schemas: Record<string, Json>): Json {
   };
 }
 
-function needOf({ rights, rightsByType = {}, role }: Operation): string {
+function needOf({ rights, rightsByType = {}, rightsByField = {}, role }: Operation): string {
   if (role === 'admin') return 'For admins of the entity.';
   if (role === 'superadmin') return 'For superadmins.';
   const byType = Object.entries(rightsByType).map(([type, right]) => `, for a ${type} one ${right}`).join('');
-  return rights.length > 0 ? `Needs the right ${rights.join(' and ')}${byType}.` : '';
+  const byField = Object.entries(rightsByField).map(([field, right]) => `, with ${field} ${right}`).join('');
+  return rights.length > 0 ? `Needs the right ${rights.join(' and ')}${byType}${byField}.` : '';
 }
 
 function auditOf({ audits }: Operation): string {

@@ -7,3 +7,9 @@ export function requireRightOfType({ rightsByType = {} }: Pick<Operation, 'right
   const right = rightsByType[type];
   if (right !== undefined && !rights.has(right)) refuse(403, 'forbidden', `This needs the right ${right}: the type is ${type}`);
 }
+
+/** Refuses a caller without the right that an operation needs for objects with this field. */
+export function requireRightOfField({ rightsByField = {} }: Pick<Operation, 'rightsByField'>, { rights }: Caller, field: string): void {
+  const right = rightsByField[field];
+  if (right !== undefined && !rights.has(right)) refuse(403, 'forbidden', `This needs the right ${right}: there are ${field}`);
+}

@@ -2,6 +2,7 @@ import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import type { NotifLimit, Recurrence } from '../../domain/campaigns/campaign-body.ts';
 import type { CampaignParams } from '../../domain/campaigns/campaign-params.ts';
 import { CAMPAIGN_DAYS, type CampaignStatus, type CampaignType } from '../../domain/campaigns/campaign-status.ts';
+import type { CampaignVariant } from '../../domain/campaigns/variants.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
@@ -20,8 +21,11 @@ export type CampaignSettings = {
   skipMessageLimit: boolean;
   /** The content of its messages is not kept. */
   isSensitive: boolean;
+  /** Null: everybody in the app. */
   filters: SegmentFilters | null;
   params: CampaignParams;
+  /** Null: all get `params`. */
+  variants: CampaignVariant[] | null;
   recurrence: Recurrence | null;
   notifLimit: NotifLimit | null;
 };
@@ -59,7 +63,7 @@ const STATUS = `CASE WHEN ${ENDED} THEN 'finished' WHEN NOT (${DATED}) THEN c.st
 
 const CAMPAIGNS = `SELECT c.id, c.identifier, c.api_identifier, c.app_id, a.identifier AS app_identifier, a.default_tz AS app_timezone,
     c.name, c.type, ${STATUS} AS status, c.includes_push, c.includes_inapp, c.start_date, c.end_date, c.adapt_tz, c.skip_message_limit,
-    c.is_sensitive, c.filters, c.params, c.recurrence, c.notif_limit, c.created_by, c.created_at, c.updated_at, c.launched_at,
+    c.is_sensitive, c.filters, c.params, c.variants, c.recurrence, c.notif_limit, c.created_by, c.created_at, c.updated_at, c.launched_at,
     CASE WHEN ${ENDED} THEN c.end_date ELSE c.ended_at END AS ended_at, c.failure, c.reach_count, c.reach_optin, c.reach_total
   FROM campaigns c JOIN apps a ON a.entity_id = c.entity_id AND a.id = c.app_id`;
 // By the unique index of either name.
@@ -195,6 +199,15 @@ export async function listCampaignStats(db: Queryable, entityId: number, ids: re
   return new Map(rows.map(({ id, sent, opened }) => [id, { pushesSent: Number(sent), pushesOpened: Number(opened) }]));
 }
 
+/** By the identifiers of the variants of campaigns; those without any attempt are left out. */
+export async function listVariantStats(db: Queryable, entityId: number, ids: readonly number[]): Promise<Map<string, CampaignStats>> {
+  const { rows } = await db.query<{ variant: string; sent: string; opened: string }>(
+    `SELECT variant, coalesce(sum(attempts) FILTER (WHERE code = 'PUSH_SENT'), 0) AS sent, sum(opened) AS opened
+     FROM campaign_days WHERE entity_id = $1 AND campaign_id = ANY ($2) AND variant <> '' AND channel <> 'inapp'
+     GROUP BY variant`, [entityId, ids]);
+  return new Map(rows.map(({ variant, sent, opened }) => [variant, { pushesSent: Number(sent), pushesOpened: Number(opened) }]));
+}
+
 function filterValues(entityId: number, filter: CampaignFilter): unknown[] {
   const { appIds, statuses, types, push, inapp, search, createdFrom, createdBefore } = filter;
   return [entityId, appIds, statuses, types, push, inapp, search, createdFrom, createdBefore];
@@ -206,7 +219,8 @@ function toColumns(settings: CampaignSettings): Record<string, unknown> {
     app_id: settings.appId, name: settings.name, includes_push: settings.includesPush, includes_inapp: settings.includesInapp,
     start_date: settings.startDate, end_date: settings.endDate, adapt_tz: settings.adaptTz,
     skip_message_limit: settings.skipMessageLimit, is_sensitive: settings.isSensitive, filters: json(settings.filters),
-    params: json(settings.params), recurrence: json(settings.recurrence), notif_limit: json(settings.notifLimit),
+    params: json(settings.params), variants: json(settings.variants), recurrence: json(settings.recurrence),
+    notif_limit: json(settings.notifLimit),
   };
 }
 

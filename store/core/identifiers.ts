@@ -6,7 +6,7 @@ const LENGTH = 20;
 /** What an identifier names, as its readable prefix: `imp_4fK…`. */
 export type IdentifierKind = 'api' | 'app' | 'atr' | 'cat' | 'cmp' | 'con' | 'crs' | 'crt' | 'del' | 'ent' | 'exp' | 'fil' | 'fun'
   | 'gdp' | 'grp' | 'hld' | 'imp' | 'inv' | 'job' | 'key' | 'lgt' | 'prv' | 'pur' | 'rcp' | 'rct' | 'rec' | 'req' | 'rst' | 'run' | 'seg'
-  | 'snd' | 'sor' | 'stk' | 'syn' | 'usr' | 'utk';
+  | 'snd' | 'sor' | 'stk' | 'syn' | 'usr' | 'utk' | 'var';
 
 /** An opaque identifier: the prefix of its kind and 20 random letters and digits (119 bits). */
 export function newIdentifier(kind: IdentifierKind): string {

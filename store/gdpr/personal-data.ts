@@ -4,6 +4,7 @@ import { segments } from '../analytics/personal-data/segments.ts';
 import { attributeChangeLog } from '../attributes/personal-data/attribute-change-log.ts';
 import { attributeValues } from '../attributes/personal-data/attribute-values.ts';
 import { customers } from '../attributes/personal-data/customers.ts';
+import { campaigns } from '../campaigns/personal-data/campaigns.ts';
 import { feedRequests } from '../feed/personal-data/feed-requests.ts';
 import { fileJobs } from '../files/personal-data/file-jobs.ts';
 import { files } from '../files/personal-data/files.ts';
@@ -53,9 +54,9 @@ import { tombstones } from './personal-data/tombstones.ts';
 export const personalData: PersonalDataLocation[] = [
   attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches, syncPinnedBatches, syncRecords,
   syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, segments, segmentMembers, devices, deviceUsers,
-  userAliases, crashes, refusedCalls, liveCalls, sendMessages, campaignAudience, campaignMembers, attempts, campaignPeople, fileJobs, files,
-  idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers, gdprRequestPeople, gdprHolds, auditLog, tombstones,
-  tombstoneBatches, gdprReceipts,
+  userAliases, crashes, refusedCalls, liveCalls, sendMessages, campaignAudience, campaignMembers, attempts, campaignPeople, campaigns,
+  fileJobs, files, idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers, gdprRequestPeople, gdprHolds,
+  auditLog, tombstones, tombstoneBatches, gdprReceipts,
 ];
 
 /** Tables and file areas that hold nothing about customers. */
@@ -65,7 +66,7 @@ export const withoutPersonalData = [
   'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'connections', 'keys/',
   'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'event_definitions', 'event_messages', 'ingested_batches',
   'tracked_counts', 'push_certificates', 'push_providers', 'labels', 'label_targets', 'funnels', 'segment_uses',
-  'campaigns', 'sends', 'send_campaigns', 'campaign_days', 'report_rollups', 'send_paces', 'outcome_deliveries',
+  'sends', 'send_campaigns', 'campaign_days', 'report_rollups', 'send_paces', 'outcome_deliveries',
   'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
   'data_exporters', 'export_runs', 'run_alerts', 'export_records', 'export_files',
   // Names nobody: of people there are ids in gdpr_request_people, and keyed hashes for exporters' lists, which go with the request.

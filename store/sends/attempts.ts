@@ -14,7 +14,7 @@ export type NewAttempt = {
   id: number; campaignId: number; appId: number; sendId: number; messageOrdinal: number; channel: 'push' | 'inapp' | 'both';
   state: AttemptState; isPaced: boolean; code: AttemptCode; details: string | null; dueAt: Date | null; expiresAt: Date | null;
   inappUntil: Date | null; provider: string | null; providerMessageId?: string | null; deviceId: string | null; userId: string | null;
-  userHash: Buffer | null; content: string | null;
+  userHash: Buffer | null; variant: string | null; content: string | null;
 };
 
 /** Ids of new attempts, rising, and the time of the transaction as Postgres writes it. */
@@ -25,7 +25,7 @@ export async function drawAttemptIds(tx: Tx, count: number): Promise<{ ids: numb
 }
 
 const COLUMNS = `entity_id, campaign_id, id, app_id, send_id, message_ordinal, channel, state, code, details, settled_at, due_at,
-  is_paced, expires_at, inapp_until, provider, provider_message_id, device_id, user_id, user_hash, content`;
+  is_paced, expires_at, inapp_until, provider, provider_message_id, device_id, user_id, user_hash, variant, content`;
 
 /** An attempt as a line for `insertAttempts`. A settled one has the time of the transaction, `now`: exports of later windows find it. */
 export function attemptLine(entityId: number, attempt: NewAttempt, now: string): string {
@@ -33,7 +33,7 @@ export function attemptLine(entityId: number, attempt: NewAttempt, now: string):
     entityId, attempt.campaignId, attempt.id, attempt.appId, attempt.sendId, attempt.messageOrdinal, attempt.channel, attempt.state,
     attempt.code, attempt.details, attempt.state === 'settled' ? now : null, isoOf(attempt.dueAt), attempt.isPaced,
     isoOf(attempt.expiresAt), isoOf(attempt.inappUntil), attempt.provider, attempt.providerMessageId ?? null, attempt.deviceId,
-    attempt.userId, attempt.userHash === null ? null : `\\x${attempt.userHash.toString('hex')}`, attempt.content,
+    attempt.userId, attempt.userHash === null ? null : `\\x${attempt.userHash.toString('hex')}`, attempt.variant, attempt.content,
   ]);
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createCampaign } from '../../../api/campaigns/campaigns.ts';
 import { campaignErrors, datesOf } from '../../../domain/campaigns/campaign-body.ts';
+import { variantParams } from '../../../domain/campaigns/variants.ts';
 import { Refusal } from '../../../domain/core/refusal.ts';
 import { validate } from '../../../server/http/validate.ts';
 
@@ -26,14 +27,14 @@ function withThese(body: Body, { params, ...others }: Partial<Body>): Body {
   return JSON.parse(JSON.stringify({ ...body, ...others, params: { ...body.params, ...params } })) as Body;
 }
 
-function read(body: Body) {
+function readBody(body: Body) {
   return validate(createCampaign.body!, body, 'body');
 }
 
 /** What a body is refused for, by field. */
 function errorsOf(body: Body): Record<string, string> {
   try {
-    return Object.fromEntries(campaignErrors(read(body), NOW).map(({ element, message }) => [element, message]));
+    return Object.fromEntries(campaignErrors(readBody(body), NOW).map(({ element, message }) => [element, message]));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return Object.fromEntries(error.extra.messages!.map(({ element, message }) => [element, message]));
@@ -41,6 +42,8 @@ function errorsOf(body: Body): Record<string, string> {
 }
 
 const A = { key: 'a', value: '1' };
+const [A_50, B_50] = [{ name: 'A', share: 50 }, { name: 'B', share: 50, params: {} }];
+const IN_SEGMENT = { filter_on: 'segments', selection: 'any_of', segment_identifiers: ['seg_1'], operator: 'is_in' };
 const TYPES = ['classic', 'transactional', 'dynamic'] as const;
 
 describe('a body', () => {
@@ -53,7 +56,8 @@ describe('a body', () => {
   });
 
   it('has defaults, and loses what the reference does not know', () => {
-    expect(read(withThese(PUSH, { color: 'red', end_date: null, params: { color: 'red', push_title: '', message_title: null } }))).toEqual({
+    const body = withThese(PUSH, { color: 'red', end_date: null, params: { color: 'red', push_title: '', message_title: null } });
+    expect(readBody(body)).toEqual({
       ...PUSH, adapt_tz: false, skip_message_limit: false, sensitive: false,
       params: { push_message: 'Half price', push_includes_sound: true, expire_after: 604_800, push_parameters: [], inapp_parameters: [] },
     });
@@ -79,6 +83,7 @@ describe('a body', () => {
       [PUSH, { params: { push_message: null } }, 'params.push_message', /includes_push is true/],
       [PUSH, { params: { push_message: 'm'.repeat(4_097) } }, 'params.push_message', /at most 4096/],
       [PUSH, { params: { template_variables: ['name'] } }, 'params.template_variables', /not supported.*templateVars/],
+      [PUSH, { params: { push_message: 'Hello *@name@*' } }, 'params', /\*@name@\*: a classic campaign/],
       [PUSH, { params: { expire_after: 0 } }, 'params.expire_after', /from 1 to 2419200/],
       [PUSH, { params: { expire_after: 2_419_201 } }, 'params.expire_after', /from 1 to 2419200/],
       [PUSH, { params: { push_includes_sound: 'loud' } }, 'params.push_includes_sound', /true or false/],
@@ -99,8 +104,34 @@ describe('a body', () => {
       [PAGE, { params: { inapp_content_url: undefined } }, 'params.inapp_content_url', /params.inapp is url/],
       [PAGE, { params: { inapp_content_url: 'javascript:alert(1)' } }, 'params.inapp_content_url', /http or https/],
       [PAGE, { params: { inapp_parameters: [{ key: 'a' }] } }, 'params.inapp_parameters.0.value', /required/],
-      [PUSH, { filters: { operator: 'and' } }, 'filters.blocks', /is required|array/],
-      [PUSH, { type: 'transactional', filters: { blocks: [{ filters: [] }] } }, 'filters', /each message/],
+      [PUSH, { filters: { block: [] } }, 'filters.block', /did you mean blocks/],
+      [PUSH, { filters: [] }, 'filters', /object/], [PUSH, { filters: { blocks: null } }, 'filters.blocks', /array/],
+      [PUSH, { filters: { blocks: [{ filters: [] }] } }, 'filters.blocks.0.filters', /not be empty/],
+      [PUSH, { filters: { blocks: [{ filters: [{ filter_on: 'segments' }] }] } },
+        'filters.blocks.0.filters.0.segment_identifiers', /required|array/],
+      [PUSH, { filters: { blocks: Array(11).fill({ filters: Array(5).fill(IN_SEGMENT) }) } }, 'filters', /at most 50 filters/],
+      [PUSH, { type: 'transactional', filters: { blocks: [{ filters: [IN_SEGMENT] }] } }, 'filters', /each message/],
+      [PUSH, { type: 'transactional', variants: [A_50, B_50] }, 'variants', /each message/],
+      [PUSH, { variants: [] }, 'variants', /at least 2/], [PUSH, { variants: [A_50] }, 'variants', /at least 2/],
+      [PUSH, { variants: Array.from({ length: 11 }, (_, index) => ({ name: `${index}`, share: 10 })) }, 'variants', /at most 10/],
+      [PUSH, { variants: [A_50, { ...B_50, share: 49 }] }, 'variants', /add up to 100: these add up to 99/],
+      [PUSH, { variants: [A_50, A_50] }, 'variants.1.name', /twice/],
+      [PUSH, { variants: [A_50, { share: 50 }] }, 'variants.1.name', /required/],
+      ...[0, 100, 1.5, null].map((share): [Body, Partial<Body>, string, RegExp] =>
+        [PUSH, { variants: [A_50, { ...B_50, share }] }, 'variants.1.share', /from 1 to 99/]),
+      [DYNAMIC, { variants: [A_50, { ...B_50, share: 40 }] }, 'variants', /add up to 90/],
+      ...([
+        [PUSH, { push_message: 'm'.repeat(4_097) }, 'push_message', /at most 4096/],
+        [PUSH, { deep_linking_url: 'orders/1' }, 'deep_linking_url', /scheme/],
+        [PUSH, { push_parameters: [A, A] }, 'push_parameters.1.key', /twice/],
+        [PUSH, { expire_after: 0 }, 'expire_after', /from 1 to 2419200/],
+        [PUSH, { template_variables: ['name'] }, 'template_variables', /not supported/],
+        [INAPP, { inapp: 'url' }, 'inapp_content_url', /params.inapp is url/],
+        [PAGE, { inapp: 'native', message_title: 'x', message_btn: 'OK' }, 'message_content', /is required/],
+      ] as const).map(([body, params, field, says]): [Body, Partial<Body>, string, RegExp] =>
+        [body, { variants: [A_50, { ...B_50, params }] }, `variants.1.params.${field}`, says]),
+      // What is wrong with the campaign's message is not said again of those that have it from there.
+      [PUSH, { variants: [A_50, B_50], params: { pushAttachment: 'a.png' } }, 'params.pushAttachment', /http or https/],
       [DYNAMIC, { end_date: undefined }, 'end_date', /required for a dynamic/],
       [DYNAMIC, { end_date: at('2026-11-24T11:59:59Z') }, 'end_date', /lie ahead/],
       [DYNAMIC, { recurrence: undefined }, 'recurrence', /required for a dynamic/],
@@ -125,12 +156,17 @@ describe('a body', () => {
       [PUSH, { start_date: '1764072000', includes_push: 'true' }], [PUSH, { start_date: 0 }],
       [PUSH, { start_date: TOMORROW, end_date: 1 }],                            // no effect on pushes alone
       [{ ...PUSH, type: 'transactional' }, { end_date: 1, filters: { blocks: [] }, recurrence: { day_of_week: [1] } }],
-      [PUSH, { filters: { blocks: [{ filters: [{ filter_on: 'segments', selection: 'any_of', segment_identifiers: ['seg_1'] }] }] } }],
+      ...[null, {}, { blocks: [] }, { operator: 'or' }, JSON.stringify({ blocks: [{ filters: [IN_SEGMENT] }] })]
+        .map((filters): [Body, Partial<Body>] => [DYNAMIC, { filters }]),
+      [PUSH, { variants: [{ ...A_50, share: 99 }, { ...B_50, share: '1' }] }], [DYNAMIC, { variants: JSON.stringify([A_50, B_50]) }],
+      [PUSH, { variants: null }], [PUSH, { variants: Array.from({ length: 10 }, (_, index) => ({ name: `${index}`, share: 10 })) }],
+      [PAGE, { variants: [A_50, { ...B_50, params: { ...NATIVE, push_message: 'x' } }] }],
       [PUSH, { params: { push_message: 'm'.repeat(4_096), expire_after: 1 } }], [PUSH, { params: { expire_after: 2_419_200 } }],
       [PUSH, { params: { push_parameters: [{ key: 'a', value: '' }], push_includes_sound: false } }],
       ...['shop://orders', 'https://shop.example.com/*@id@*?q=*@q|a@*', '*@link@*', 'https://*@host@*:*@port@*/', 'tel:112', 'shop:*@x@*']
-        .map((url): [Body, Partial<Body>] => [PUSH, { params: { deep_linking_url: url } }]),
-      [PAGE, { params: { inapp_content_url: '*@page@*', pushAttachment: 'http://cdn.example.com/*@a@*.png' } }],
+        .map((url): [Body, Partial<Body>] => [PUSH, { type: 'transactional', params: { deep_linking_url: url } }]),
+      [PUSH, { params: { push_message: 'Hello *@name|there@*' } }],
+      [PAGE, { type: 'transactional', params: { inapp_content_url: '*@page@*', pushAttachment: 'http://cdn.example.com/*@a@*.png' } }],
       [INAPP, { start_date: at('2026-10-25T12:00:01Z') }],
       [INAPP, { start_date: at('2026-11-01T00:00:00Z'), end_date: at('2026-11-24T12:00:01Z') }],
       [DYNAMIC, { recurrence: { day_of_week: [0, 1, 2, 3, 4, 5, 6], start_time: { hour: 9 }, end_time: { hour: 9, min: 1 } } }],
@@ -139,8 +175,28 @@ describe('a body', () => {
     for (const [body, change] of cases) expect([change, errorsOf(withThese(body, change))]).toEqual([change, {}]);
   });
 
+  it('has filters in the grammar of segments, also as the reference and as a record write them', () => {
+    const read = { operator: 'and', blocks: [{ operator: 'and', filters: [IN_SEGMENT] }] };
+    for (const filter of [IN_SEGMENT, { value: 'segments', options: [{ segment_identifiers: ['seg_1'] }] }]) {
+      expect(readBody({ ...PUSH, filters: { blocks: [{ filters: [filter] }] } }).filters).toEqual(read);
+    }
+  });
+
+  it('has variants with no more than what differs: what is left out, null or empty is the campaign\'s', () => {
+    const base = { push_message: 'Half price', push_title: 'Sale', push_parameters: [A], expire_after: 60 };
+    const variants = [
+      A_50, { ...B_50, params: { push_message: 'Now', push_title: null, expire_after: '', push_parameters: null, color: 'red' } },
+    ];
+    const { params, variants: [first, second] = [] } = readBody({ ...PUSH, params: base, variants });
+    expect([first, second]).toStrictEqual([{ ...A_50, params: {} }, { ...B_50, params: { push_message: 'Now' } }]);
+    expect(variantParams(params, first!)).toEqual(params);
+    expect(variantParams(params, second!)).toEqual({ ...params, push_message: 'Now' });
+    const [, silent] = readBody({ ...PUSH, params: base, variants: [A_50, { ...B_50, params: { push_parameters: [] } }] }).variants!;
+    expect(variantParams(params, silent!)).toEqual({ ...params, push_parameters: [] });
+  });
+
   it('ends 30 days after its start, as soon as the start is known', () => {
-    const dates = (change: Partial<Body>) => datesOf(read(withThese(PUSH, change)));
+    const dates = (change: Partial<Body>) => datesOf(readBody(withThese(PUSH, change)));
     expect(dates({})).toEqual({ startDate: null, endDate: null });
     expect(dates({ end_date: TOMORROW })).toEqual({ startDate: null, endDate: new Date('2026-11-25T12:00:00Z') });
     expect(dates({ start_date: TOMORROW }))

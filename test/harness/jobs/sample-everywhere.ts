@@ -189,12 +189,13 @@ export async function fileOf({ stack, world, app: { app } }: Everything, { userI
   await fetchFile(stack.app, callback);
 }
 
-/** A segment that they are in, as users and as devices, and one whose filters compare with their id. */
+/** A segment that they are in, as users and as devices, and one whose filters compare with their id, as do those of a campaign. */
 export async function addToSegments({ stack: { store: { db } }, world, app: { app } }: Everything, people: WholePerson[]): Promise<void> {
   const members = people.flatMap(({ userId, deviceId }) => [`u${userId}`, `d${deviceId}`]);
   await insertSampleSegment(db, world.entity.id, { appId: app.id, name: 'List', people: members });
   const filters = attributesFilter(world.sor.identifier, people.map(({ userId }) => userId));
   await insertSampleSegment(db, world.entity.id, { appId: app.id, name: 'Named', filters });
+  await insertSampleCampaign(db, world.entity.id, app.id, { type: 'classic', status: 'draft', filters });
 }
 
 /** A message to them that was sent, and one of a campaign whose attempts are no longer kept. */

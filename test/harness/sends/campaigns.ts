@@ -3,7 +3,7 @@ import { newIdentifier } from '../../../store/core/identifiers.ts';
 
 type Options = {
   params?: object; includesPush?: boolean; includesInapp?: boolean; status?: string; isSensitive?: boolean; skipMessageLimit?: boolean;
-  endDate?: Date; type?: 'transactional' | 'classic' | 'dynamic';
+  endDate?: Date; type?: 'transactional' | 'classic' | 'dynamic'; filters?: object;
 };
 
 export const PUSH_PARAMS = {
@@ -17,10 +17,11 @@ export async function insertSampleCampaign(db: Queryable, entityId: number, appI
   const [identifier, apiIdentifier] = [newIdentifier('cmp'), newIdentifier('cmp')];
   const { rows } = await db.query<{ id: number }>(
     `INSERT INTO campaigns (entity_id, identifier, api_identifier, app_id, name, type, status, includes_push, includes_inapp, params,
-       is_sensitive, skip_message_limit, end_date, launched_at)
-     VALUES ($1, $2, $3, $4, 'sample', $5, $6, $7, $8, $9, $10, $11, $12, now()) RETURNING id`,
+       is_sensitive, skip_message_limit, end_date, filters, launched_at)
+     VALUES ($1, $2, $3, $4, 'sample', $5, $6, $7, $8, $9, $10, $11, $12, $13, now()) RETURNING id`,
     [entityId, identifier, apiIdentifier, appId, type, status, includesPush, includesInapp, JSON.stringify(params),
-      options.isSensitive ?? false, options.skipMessageLimit ?? false, options.endDate]);
+      options.isSensitive ?? false, options.skipMessageLimit ?? false, options.endDate,
+      options.filters && JSON.stringify(options.filters)]);
   return { id: rows[0]!.id, identifier, apiIdentifier };
 }
 

@@ -3,6 +3,7 @@ import type * as api from '../../../api/campaigns/campaigns.ts';
 import { RIGHTS } from '../../../domain/accounts/rights.ts';
 import { listHoldings } from '../../../store/accounts/empty-entity.ts';
 import { findCampaignByKey, listCampaignsByKeys } from '../../../store/campaigns/campaigns.ts';
+import { insertEventDefinitions } from '../../../store/tracking/event-definitions.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { rowsOfFile } from '../../harness/core/rows-of-file.ts';
 import { makeWorld } from '../../harness/core/world.ts';
@@ -39,7 +40,13 @@ async function daysLater(id: string, days: number): Promise<void> {
 
 const DAY = 86_400;
 const now = () => Math.floor(Date.now() / 1_000);
+const inSegments = (...identifiers: string[]) => ({
+  blocks: [{ filters: [{ filter_on: 'segments', selection: 'any_of', segment_identifiers: identifiers, operator: 'is_in' }] }],
+});
 const NATIVE = { inapp: 'native', message_title: '*@title|Hello@*', message_content: 'Half price', message_btn: 'OK' };
+const DYNAMIC = {
+  type: 'dynamic', end_date: now() + DAY, recurrence: { day_of_week: [1], start_time: { hour: 9 } }, notif_limit: { maximum: 1 },
+};
 const INAPP = { includes_push: false, includes_inapp: true, params: NATIVE };
 
 beforeAll(async () => {
@@ -121,7 +128,7 @@ describe('a campaign', () => {
 
   test('is refused by all fields that are wrong, those of its own rules and those of the entity', async () => {
     const { status, body } = await call('POST', 'campaign', campaignBody('app_none', {
-      includes_inapp: true, end_date: 1, filters: { blocks: [{}] }, params: { inapp: 'native', message_btn: 'OK' },
+      includes_inapp: true, end_date: 1, filters: inSegments('seg_none'), params: { inapp: 'native', message_btn: 'OK' },
     }));
     expect(status).toBe(400);
     expect(body.messages).toMatchObject([
@@ -139,10 +146,7 @@ describe('a campaign', () => {
   });
 
   test('needs the right of its type, besides that of what is done to it', async () => {
-    const dynamic = {
-      type: 'dynamic', end_date: now() + DAY, recurrence: { day_of_week: [1], start_time: { hour: 9 } }, notif_limit: { maximum: 1 },
-    };
-    const whole = (await call('GET', `campaign/${(await made(dynamic)).campaign_id}`)).body.result;
+    const whole = (await call('GET', `campaign/${(await made(DYNAMIC)).campaign_id}`)).body.result;
     expect(whole).toMatchObject({
       recurrence: { day_of_week: [1], start_time: { hour: 9, min: 0 } }, notif_limit: { maximum: 1, interval: null }, placeholders: [],
     });
@@ -150,7 +154,7 @@ describe('a campaign', () => {
     for (const [type, right] of Object.entries(types)) {
       const other = await makeWorld(store, { rights: RIGHTS.filter((each) => each !== right) });
       const own = await insertSampleApp(store.db, other.entity.id, `com.example.${type}`);
-      const asked = campaignBody(own.identifier, type === 'dynamic' ? dynamic : { type });
+      const asked = campaignBody(own.identifier, type === 'dynamic' ? DYNAMIC : { type });
       const reply = await server.call('POST', '/api/campaign', { token: other.token, body: asked });
       expect(reply.status).toBe(right === null ? 200 : 403);
       if (right !== null) expect(reply.body.error_message).toContain(right);
@@ -189,6 +193,178 @@ describe('a campaign', () => {
     const found = await listCampaignsByKeys(store.db, world.entity.id, [key, 'cmp_none', id]);
     expect([...found].map(([each, { identifier }]) => [each, identifier])).toEqual([[key, id], [id, id]]);
     expect(await findCampaignByKey(store.db, world.entity.id + 1, key)).toBeNull();
+  });
+});
+
+const errorsOf = ({ body }: { body: { messages?: { element: string; message: string }[] } }) =>
+  body.messages?.map(({ element, message }) => `${element} ${message}`);
+const view = async (id: string) => (await call('GET', `campaign/${id}`)).body.result as api.CampaignDetails;
+
+describe('the audience of a campaign', () => {
+  test('has the filters of segments, as the reference writes them and as a record shows them', async () => {
+    const { body: { result: guests } } = await call('POST', 'segments', { app: app.identifier, name: 'Guests', static: true });
+    const { campaign_id: id } = await made({ type: 'classic', filters: inSegments(guests.identifier) });
+    const options = [{ selection: 'any_of', segment_identifiers: [guests.identifier], operator: 'is_in' }];
+    const shown = { operator: 'and', blocks: [{ operator: 'and', filters: [{ value: 'segments', options }] }] };
+    const { filters } = await view(id);
+    expect(filters).toEqual(shown);
+    const replace = (others: object) => call('PUT', `campaign/${id}`, campaignBody(app.identifier, { type: 'classic', ...others }));
+    expect((await replace({ filters })).body.result).toMatchObject({ filters: shown });
+    for (const everybody of [{}, { filters: null }, { filters: {} }, { filters: { blocks: [] } }]) {
+      expect((await replace({ filters })).body.result).toMatchObject({ filters: shown });
+      expect((await replace(everybody)).body.result).toMatchObject({ filters: null });
+    }
+    const { campaign_id: dynamic } = await made({ ...DYNAMIC, filters: { operator: 'or', blocks: filters!.blocks } });
+    expect((await view(dynamic)).filters).toEqual({ ...shown, operator: 'or' });
+  });
+
+  test('names what the app and the entity have, else it is refused by the field, when it is made and when it is replaced', async () => {
+    const attribute = { filter_on: 'attributes', sor_identifier: world.sor.identifier, attribute_key: 'scor', operator: 'is', values: [1] };
+    const event = { filter_on: 'events', log_name: 'Ordered', period: { last_days: 30 } };
+    const filters = { blocks: [{ filters: [attribute, { filters: [event] }] }, ...inSegments('seg_none').blocks] };
+    const { campaign_id: id } = await made({ type: 'classic' });
+    const body = campaignBody(app.identifier, { type: 'classic', filters, params: {} });
+    for (const refused of [await call('POST', 'campaign', body), await call('PUT', `campaign/${id}`, body)]) {
+      expect([refused.status, errorsOf(refused)]).toEqual([400, [
+        'params.push_message is required where includes_push is true',
+        expect.stringMatching(/^filters\.blocks\.0\.filters\.0\.attribute_key is unknown: did you mean score/),
+        expect.stringMatching(/^filters\.blocks\.0\.filters\.1\.filters\.0\.log_name is unknown/),
+        expect.stringMatching(/^filters\.blocks\.1\.filters\.0\.segment_identifiers\.0 is no segment/),
+      ]]);
+    }
+    await insertEventDefinitions(store.db, world.entity.id, app.id, [{ logType: 2, name: 'Ordered' }]);
+    const { campaign_id: other } = await made({ type: 'classic', filters: { blocks: [{ filters: [event] }] } });
+    const elsewhere = await insertSampleApp(store.db, world.entity.id, 'com.example.elsewhere');
+    const moved = campaignBody(elsewhere.identifier, { type: 'classic', filters: (await view(other)).filters });
+    expect(errorsOf(await call('PUT', `campaign/${other}`, moved)))
+      .toEqual([expect.stringMatching(/^filters\.blocks\.0\.filters\.0\.log_name/)]);
+  });
+});
+
+describe('an A/B test', () => {
+  const VARIANTS = [{ name: 'Plain', share: 70 }, { name: 'Loud', share: 30, params: { push_message: 'SALE', push_title: 'Now' } }];
+  const tested = { type: 'classic', params: { push_message: 'Sale', deep_linking_url: 'shop://sale' }, variants: VARIANTS };
+
+  test('shows each variant with its own message and counts, in lists and alone', async () => {
+    const { campaign_id: id } = await made({ ...tested, name: 'Tested' });
+    const [plain, loud] = (await view(id)).variants;
+    const none = { total_push_openings: 0, total_push_sent: 0 };
+    expect([plain, loud]).toMatchObject([
+      { name: 'Plain', share: 70, params: { push_message: 'Sale', push_title: null, deep_linking_url: 'shop://sale' }, stats: none },
+      { name: 'Loud', share: 30, params: { push_message: 'SALE', push_title: 'Now', deep_linking_url: 'shop://sale' }, stats: none },
+    ]);
+    expect([plain!.identifier, loud!.identifier]).toEqual([expect.stringMatching(/^var_/), expect.stringMatching(/^var_/)]);
+    await store.db.query(
+      `INSERT INTO campaign_days (entity_id, campaign_id, day, variant, channel, code, attempts, delivered, opened, shown, clicked)
+       SELECT entity_id, id, day::date, variant, channel, code, sent, 0, opened, 0, 0 FROM campaigns,
+         (VALUES ('2026-11-01', $2, 'push', 'PUSH_SENT', 7, 1), ('2026-11-02', $2, 'both', 'PUSH_SENT', 70, 10),
+           ('2026-11-02', $2, 'push', 'OPT_OUT', 700, 0), ('2026-11-02', $3, 'push', 'PUSH_SENT', 4, 3),
+           ('2026-11-02', $3, 'inapp', 'PUSH_SENT', 5, 5)) AS counted (day, variant, channel, code, sent, opened) WHERE identifier = $1`,
+      [id, plain!.identifier, loud!.identifier]);
+    const counts = [{ total_push_openings: 11, total_push_sent: 77 }, { total_push_openings: 3, total_push_sent: 4 }];
+    const shown = await view(id);
+    expect([shown.stats, shown.variants.map(({ stats }) => stats)]).toEqual([{ total_push_openings: 14, total_push_sent: 81 }, counts]);
+    const [listed] = (await call('GET', 'campaigns?search=tested')).body.result as api.Campaign[];
+    expect(listed!.variants).toEqual([plain, loud].map((variant, index) => {
+      const { push_message, push_title, push_action, push_parameters } = variant!.params;
+      return { ...variant, params: { push_message, push_title, push_action, push_parameters }, stats: counts[index] };
+    }));
+  });
+
+  test('keeps the identifiers of variants under their names while its draft is replaced', async () => {
+    const { campaign_id: id } = await made(tested);
+    const [plain, loud] = (await view(id)).variants;
+    const replace = async (others: object) =>
+      (await call('PUT', `campaign/${id}`, campaignBody(app.identifier, { ...tested, ...others }))).body.result as api.CampaignDetails;
+    const { variants: [first, second, third] } = await replace({
+      variants: [{ ...VARIANTS[1], share: 40 }, { name: 'Third', share: 20 }, { ...VARIANTS[0], share: 40, params: { push_title: 'x' } }],
+    });
+    expect([first, third]).toMatchObject([{ identifier: loud!.identifier, share: 40 }, { identifier: plain!.identifier, share: 40 }]);
+    expect([plain!.identifier, loud!.identifier]).not.toContain(second!.identifier);
+    expect((await replace({ variants: null })).variants).toMatchObject([{ identifier: id, share: 100, params: { push_message: 'Sale' } }]);
+  });
+
+  test('is refused by the field, of a variant too; a transactional campaign has none', async () => {
+    const create = (others: object) => call('POST', 'campaign', campaignBody(app.identifier, { ...tested, ...others }));
+    const wrong = [{ name: 'A', share: 50, params: { deep_linking_url: 'sale' } }, { name: 'A', share: 60 }];
+    expect(errorsOf(await create({ variants: wrong }))).toEqual([
+      'variants.1.name is there twice', 'variants must have shares that add up to 100: these add up to 110',
+      'variants.0.params.deep_linking_url must be an address with its scheme, such as shop://orders',
+    ]);
+    expect(errorsOf(await create({ type: 'transactional' }))).toEqual([expect.stringMatching(/^variants can't be set/)]);
+  });
+
+  test('needs the right ab_testing besides, to be made, replaced or duplicated', async () => {
+    const other = await makeWorld(store, { rights: RIGHTS.filter((right) => right !== 'ab_testing') });
+    const own = await insertSampleApp(store.db, other.entity.id, 'com.example.tested');
+    const asOther = (method: Method, path: string, body?: object) =>
+      server.call(method, `/api/campaign${path}`, { token: other.token, body });
+    const body = campaignBody(own.identifier, tested);
+    const forbidden = { status: 403, body: { status: 'forbidden', error_message: expect.stringContaining('ab_testing') as string } };
+    expect(await asOther('POST', '', body)).toMatchObject(forbidden);
+    const { campaign_id: id } = (await asOther('POST', '', { ...body, variants: null })).body.result as { campaign_id: string };
+    expect(await asOther('PUT', `/${id}`, body)).toMatchObject(forbidden);
+    expect((await asOther('POST', `/${id}/duplicate`)).status).toBe(200);
+    // Made before the right was taken: the test may still be ended.
+    const variants = JSON.stringify([{ identifier: 'var_1', name: 'A', share: 100, params: {} }]);
+    await store.db.query('UPDATE campaigns SET variants = $2 WHERE identifier = $1', [id, variants]);
+    expect(await asOther('POST', `/${id}/duplicate`)).toMatchObject(forbidden);
+    expect((await asOther('PUT', `/${id}`, { ...body, variants: null })).status).toBe(200);
+  });
+});
+
+describe('the duplicate of a campaign', () => {
+  const duplicated = async (id: string, body?: object) => {
+    const { campaign_id: copy, campaign_api_identifier: key } = (await call('POST', `campaign/${id}/duplicate`, body)).body.result as {
+      campaign_id: string; campaign_api_identifier?: string;
+    };
+    return { copy: await view(copy), key };
+  };
+
+  test('is a draft with the same settings under names of its own, whatever became of the campaign', async () => {
+    const parameters = [{ key: 'a', value: '*@a@*' }];
+    const id = await launched({ ...INAPP, sensitive: true, skip_message_limit: true, params: { ...NATIVE, inapp_parameters: parameters } });
+    await call('PUT', `campaign/${id}/cancel`);
+    const { identifier, campaign_api_identifier: key, ...whole } = await view(id);
+    const copied = await duplicated(id);
+    expect([copied.copy.identifier, copied.key]).toEqual([expect.stringMatching(/^cmp_/), expect.stringMatching(/^api_/)]);
+    expect([identifier, key]).not.toEqual([copied.copy.identifier, copied.key]);
+    expect(copied.copy).toEqual({
+      ...whole, identifier: copied.copy.identifier, campaign_api_identifier: copied.key, name: 'Parcel (copy)', status: 'Draft',
+      start_date: null, end_date: null, launched_at: null, ended_at: null, created_at: expect.any(Number) as number,
+      updated_at: expect.any(Number) as number,
+      variants: [{ ...whole.variants[0], identifier: copied.copy.identifier, name: 'Parcel (copy)' }],
+    });
+    expect((await duplicated(key!, { name: 'Letter' })).copy).toMatchObject({ name: 'Letter', status: 'Draft' });
+    expect(errorsOf(await call('POST', `campaign/${id}/duplicate`, { name: ' ' }))).toEqual(['name must not be blank']);
+    expect((await call('POST', 'campaign/cmp_none/duplicate')).body)
+      .toMatchObject({ status: 'not_found', error_message: 'Campaign not found' });
+    const { rows } = await store.db.query(
+      `SELECT action, details FROM audit_log WHERE entity_id = $1 AND subject = $2`, [world.entity.id, copied.copy.identifier]);
+    expect(rows).toEqual([{ action: 'create', details: { name: 'Parcel (copy)', type: 'transactional' } }]);
+  });
+
+  test('has the audience and the variants of the campaign, with identifiers of their own', async () => {
+    const filters = { blocks: [{ filters: [{ filter_on: 'devices', field: 'country_code', operator: 'is', values: ['FR'] }] }] };
+    const variants = [{ name: 'A', share: 50 }, { name: 'B', share: 50, params: { push_title: 'B' } }];
+    const { campaign_id: id } = await made({ ...DYNAMIC, filters, variants });
+    const original = await view(id);
+    const { copy } = await duplicated(id);
+    const { filters: audience, recurrence } = original;
+    expect(copy).toMatchObject({ type: 'dynamic', filters: audience, recurrence, notif_limit: { maximum: 1 } });
+    const withoutIdentifier = ({ variants: all }: api.CampaignDetails) => all.map(({ identifier: _, ...variant }) => variant);
+    expect(withoutIdentifier(copy)).toEqual(withoutIdentifier(original));
+    expect(new Set([...copy.variants, ...original.variants].map(({ identifier }) => identifier)).size).toBe(4);
+  });
+
+  test('keeps dates that lie ahead; a dynamic one whose end has passed gets as long a period', async () => {
+    const { campaign_id: ahead } = await made({ ...INAPP, start_date: now() + DAY, end_date: now() + 3 * DAY });
+    const { start_date: start, end_date: end } = await view(ahead);
+    expect((await duplicated(ahead)).copy).toMatchObject({ start_date: start, end_date: end });
+    const { campaign_id: dynamic } = await made({ ...DYNAMIC, start_date: now() + DAY, end_date: now() + 3 * DAY });
+    await daysLater(dynamic, 9);
+    const { copy } = await duplicated(dynamic);
+    expect([copy.start_date, Math.abs(copy.end_date! - now() - 2 * DAY) < 60]).toEqual([null, true]);
   });
 });
 

@@ -15,7 +15,7 @@ export function campaignBody(appIdentifier: string, others: Record<string, unkno
 export async function insertSampleCampaigns(tx: Queryable, entityId: number, appId: number, userId: number): Promise<SampleCampaigns> {
   const settings: CampaignSettings = {
     appId, name: 'Parcel', type: 'transactional', includesPush: true, includesInapp: false, startDate: null, endDate: null, adaptTz: false,
-    skipMessageLimit: false, isSensitive: false, filters: null, recurrence: null, notifLimit: null, params: {
+    skipMessageLimit: false, isSensitive: false, filters: null, variants: null, recurrence: null, notifLimit: null, params: {
       push_message: 'Your parcel *@parcel@* leaves', push_includes_sound: true, push_parameters: [], expire_after: 3_600,
       inapp_parameters: [],
     },

@@ -58,10 +58,11 @@ const TAKEN = new Set([
   'GET /api/campaigns/:identifier/why query.user: unknown',
   ...['transac', 'transac_push'].map((name) => `POST /api/${name} body.requestKey: unknown`),
   ...['', '/list_export', '/list_export.:format'].map((form) => `GET /api/campaigns${form} query.search: unknown`),
-  // What a transactional campaign does without.
+  // What a transactional campaign, or one without a test, does without; any name.
+  ...['unknown', 'empty', 'null'].map((kind) => `POST /api/campaign/:campaign_identifier/duplicate body.name: ${kind}`),
   ...['POST /api/campaign', 'PUT /api/campaign/:campaign_identifier'].flatMap((name) => [
     `${name} body.name: unknown`,
-    ...['end_date', 'filters', 'recurrence', 'notif_limit'].flatMap((field) =>
+    ...['end_date', 'filters', 'variants', 'recurrence', 'notif_limit'].flatMap((field) =>
       ['empty', 'null'].map((kind) => `${name} body.${field}: ${kind}`)),
   ]),
   // What an app is without, in the other notation, or of another than a web app.

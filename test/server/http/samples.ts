@@ -348,7 +348,15 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
       apps: app.identifier, from: new Date(Date.now() - 86_400_000).toISOString(), till: new Date(Date.now() - 1_000).toISOString(),
     },
   }),
-  'POST /api/campaign': ({ app }) => ({ body: campaignBody(app.identifier) }),
+  'POST /api/campaign': (own) => ({
+    body: campaignBody(own.app.identifier, {
+      type: 'classic', filters: sampleFilters(own),
+      variants: [{ name: 'A', share: 50 }, { name: 'B', share: 50, params: { push_title: 'B' } }],
+    }),
+  }),
+  'POST /api/campaign/:campaign_identifier/duplicate': ({ campaigns }) => ({
+    params: { campaign_identifier: campaigns.ongoing }, body: { name: 'Another parcel' },
+  }),
   'GET /api/campaign/:campaign_identifier': ({ campaigns }) => ({ params: { campaign_identifier: campaigns.draft } }),
   'PUT /api/campaign/:campaign_identifier': ({ app, campaigns }) => ({
     params: { campaign_identifier: campaigns.draft }, body: campaignBody(app.identifier),

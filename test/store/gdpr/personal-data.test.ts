@@ -28,7 +28,7 @@ import { accountPost } from '../../harness/accounts/accounts.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
-import { sampleMessages } from '../../harness/sends/campaigns.ts';
+import { insertSampleCampaign, sampleMessages } from '../../harness/sends/campaigns.ts';
 import { insertUpload } from '../../harness/imports/imports.ts';
 import { storedRun, storedSync } from '../../harness/syncs/stored-syncs.ts';
 import { ensureSampleMonths, sampleApp, sampleSdkData } from '../../harness/tracking/sdk-samples.ts';
@@ -215,6 +215,7 @@ async function samplePerson(world: World, number: number): Promise<Person> {
     await sampleMessages(tx, entity.id, sdk);
     const filters = attributesFilter(sor.identifier, [customerId]);
     await insertSampleSegment(tx, entity.id, { appId: sdk.appId, filters, people: [`u${customerId}`] });
+    await insertSampleCampaign(tx, entity.id, sdk.appId, { type: 'classic', filters });
     await tx.query('INSERT INTO tombstones (entity_id, customer_hash) VALUES ($1, $2)', [entity.id, customerHash]);
     await sampleRequests(tx, world, { customerId, customerHash });
     await sampleFile(tx, world, customerId);

@@ -4,6 +4,7 @@ import type { KnownBy } from '../../../store/gdpr/personal-data-location.ts';
 import { personalData } from '../../../store/gdpr/personal-data.ts';
 import type { Person } from '../../../store/gdpr/tombstones.ts';
 import { insertSampleSegment } from '../../harness/analytics/segments.ts';
+import { insertSampleCampaign } from '../../harness/sends/campaigns.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { makeWorld } from '../../harness/core/world.ts';
@@ -113,7 +114,7 @@ describe('what a person did on a device', () => {
     expect(await members()).toEqual([`u${ben}`]);
   });
 
-  it('goes out of the filters of segments, which are refreshed', async () => {
+  it('goes out of the filters of segments, which are refreshed, and out of those of campaigns', async () => {
     const at = (operator: string, values: string[]) => ({ filter_on: 'attributes', attribute_key: ana, operator, values });
     const named = { filter_on: 'events', log_name: ana, match_details: [{ to: `for ${ana}`, of: 7, [ana]: 'x' }] };
     const filtersOf = (value: string, detail: string) => ({
@@ -127,12 +128,15 @@ describe('what a person did on a device', () => {
     const people = [user(ana), user('7'), user('Paris'), user('and')];
     await insertSampleSegment(store.db, entityId, { appId, filters: filtersOf(ana, `for ${ana}`) });
     await insertSampleSegment(store.db, entityId, { appId, filters: filtersOf(`${ana}0`, 'x') });
+    await insertSampleCampaign(store.db, entityId, appId, { type: 'dynamic', filters: filtersOf(ana, `for ${ana}`) });
     await erase(people);
     const { rows } = await store.db.query(
       'SELECT filters, refresh_wanted_at <= now() AS due FROM segments WHERE entity_id = $1 ORDER BY id', [entityId]);
     const erasedDetail = JSON.parse(JSON.stringify(filtersOf('erased', 'erased')).replaceAll('"of":7', '"of":"erased"')) as object;
     const otherDetail = JSON.parse(JSON.stringify(filtersOf(`${ana}0`, 'x')).replaceAll('"of":7', '"of":"erased"')) as object;
     expect(rows).toEqual([{ filters: erasedDetail, due: true }, { filters: otherDetail, due: true }]);
+    const { rows: campaigns } = await store.db.query('SELECT filters FROM campaigns WHERE entity_id = $1', [entityId]);
+    expect(campaigns).toContainEqual({ filters: erasedDetail });
   });
 
   it('goes with the token of their device, also where another device has it', async () => {

@@ -150,3 +150,50 @@ describe('a classic campaign', () => {
     expect(await listOf(entityId, app.id, 'of nobody')).toEqual({ messages: [] });
   });
 });
+
+describe('a dynamic campaign', () => {
+  it('notifies those who enter its audience while its window is open, within its limits, until its end', async () => {
+    const { store: { db } } = stack;
+    const { id: entityId } = world.entity;
+    const app = await insertSampleApp(db, entityId, 'com.example.dynamic');
+    const { identifier: segment } = (await call('POST', 'segments', { app: app.identifier, name: 'Buyers', static: true })).result as {
+      identifier: string;
+    };
+    for (const user of ['ada', 'bob', 'eve']) await insertSampleDevice(db, entityId, app.id, `of ${user}`, { userId: user, optOut: user === 'eve' });
+    const people = (method: 'POST' | 'DELETE', ids: string[]) => call(method, `segments/${segment}/people`, { ids });
+    await people('POST', ['ada', 'eve']);
+    const filters = { blocks: [{ filters: [{ filter_on: 'segments', selection: 'any_of', segment_identifiers: [segment] }] }] };
+    const end = Math.floor(Date.now() / 1_000) + 86_400;
+    const id = await create(app.identifier, {
+      type: 'dynamic', filters, end_date: end, recurrence: { day_of_week: [0, 1, 2, 3, 4, 5, 6] }, notif_limit: { maximum: 2 },
+    });
+    await launch(id);
+    const look = async (times: number) => {
+      // As a minute later.
+      await db.query(
+        `UPDATE sends SET looked_at = looked_at - interval '2 minutes' WHERE entity_id = $1 AND identifier = $2 AND looks < $3`,
+        [entityId, id, times]);
+      await stack.temporal.workflow.getHandle(`campaign/${id}`).signal('sendCanceled');
+      await waitFor(`look ${times}`, async () => (await db.query(
+        'SELECT FROM sends WHERE entity_id = $1 AND identifier = $2 AND looks >= $3', [entityId, id, times])).rowCount === 1);
+      await waitFor('what it brought', async () => (await db.query('SELECT FROM campaign_audience WHERE entity_id = $1', [entityId])).rowCount === 0);
+    };
+    await look(1);
+    expect(await attemptsOf(id)).toEqual([['ada', 'of ada', 'PUSH_SENT'], ['eve', 'of eve', 'OPT_OUT']]);
+    expect((await view(id)).status).toBe('Ongoing');
+    await people('POST', ['bob']);
+    await look(2);
+    expect((await attemptsOf(id)).map(([user]) => user)).toEqual(['ada', 'bob', 'eve']);
+    for (const times of [3, 5, 7]) {
+      await people('DELETE', ['ada']);
+      await look(times);
+      await people('POST', ['ada']);
+      await look(times + 1);
+    }
+    expect((await attemptsOf(id)).map(([user]) => user)).toEqual(['ada', 'ada', 'bob', 'eve']);
+    await db.query(`UPDATE campaigns SET end_date = now() WHERE identifier = $1`, [id]);
+    await stack.temporal.workflow.getHandle(`campaign/${id}`).signal('sendCanceled');
+    await becomes(id, 'Finished');
+    expect((await db.query('SELECT FROM campaign_members WHERE entity_id = $1', [entityId])).rowCount).toBe(0);
+  });
+});
