@@ -15,20 +15,31 @@ beforeAll(async () => { store = await testStore(); });
 
 /** What attempts there are, counted at once. */
 const RECOUNT = `SELECT campaign_id, date_trunc('day', created_at, 'UTC')::date AS day, channel, code, count(*) AS attempts,
-    count(delivered_at) AS delivered, count(opened_at) AS opened
+    count(delivered_at) AS delivered, count(opened_at) AS opened, count(shown_at) AS shown, count(clicked_at) AS clicked
   FROM attempts WHERE entity_id = $1 GROUP BY 1, 2, 3, 4`;
-const COUNTED = 'SELECT campaign_id, day, channel, code, attempts, delivered, opened FROM campaign_days WHERE entity_id = $1';
+const COUNTED = `SELECT campaign_id, day, channel, code, attempts, delivered, opened, shown, clicked
+  FROM campaign_days WHERE entity_id = $1`;
 const inOrder = (rows: object[]) => rows.map((row) => JSON.stringify(row)).toSorted();
 
 async function rowsOf(sql: string, { entity }: World): Promise<string[]> {
   return inOrder((await store.db.query<object>(sql, [entity.id])).rows);
 }
 
+type PersonCounts = { sent: number; opened: number; shown: number; clicked: number };
+
+/** What happens to the oldest attempt to which it has not. */
+const CHANGES: Record<string, { set: string; where: string }> = {
+  open: { set: 'opened_at = now(), delivered_at = now()', where: 'opened_at IS NULL' },
+  show: { set: 'shown_at = now()', where: 'shown_at IS NULL' },
+  click: { set: 'clicked_at = now(), shown_at = coalesce(shown_at, now())', where: 'clicked_at IS NULL' },
+  settle: { set: `code = 'UNKNOWN'`, where: `code = 'PENDING'` },
+};
+
 const change = fc.oneof(
   fc.record({
     what: fc.constant('add'), daysAgo: fc.integer({ min: 0, max: 3 }), code: fc.constantFrom('PUSH_SENT', 'OPT_OUT', 'PENDING'),
   }),
-  fc.record({ what: fc.constantFrom('open', 'settle', 'count', 'drop'), daysAgo: fc.constant(0), code: fc.constant('') }),
+  fc.record({ what: fc.constantFrom('open', 'show', 'click', 'settle', 'count', 'drop'), daysAgo: fc.constant(0), code: fc.constant('') }),
 );
 
 describe('the counts of a campaign', () => {
@@ -43,26 +54,27 @@ describe('the counts of a campaign', () => {
             `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, created_at, device_id, user_id, settled_at)
              VALUES ($1, $2, $3, 'push', 'settled', $4, $5, 'phone', 'ada', now())`,
             [world.entity.id, campaign.id, app.id, code, new Date(Date.now() - daysAgo * DAY_MS)]);
-        } else if (what === 'open' || what === 'settle') {
+        } else if (what in CHANGES) {
+          const { set, where } = CHANGES[what]!;
           await store.db.query(
-            `UPDATE attempts SET ${what === 'open' ? 'opened_at = now(), delivered_at = now()' : `code = 'UNKNOWN'`}, changed_at = now()
-             WHERE entity_id = $1 AND id = (SELECT min(id) FROM attempts WHERE entity_id = $1 AND ${
-              what === 'open' ? 'opened_at IS NULL' : `code = 'PENDING'`})`, [world.entity.id]);
+            `UPDATE attempts SET ${set}, changed_at = now()
+             WHERE entity_id = $1 AND id = (SELECT min(id) FROM attempts WHERE entity_id = $1 AND ${where})`, [world.entity.id]);
         } else if (what === 'count') await countAttempts(steps(), world.entity.id);
         else await dropAttempts(steps(), world.entity.id, new Date());
       }
       await countAttempts(steps(), world.entity.id);
       const counted = await rowsOf(COUNTED, world);
       expect(counted).toEqual(await rowsOf(RECOUNT, world));
-      const { rows: [before] } = await store.db.query<{ sent: number; opened: number }>(
-        `SELECT count(*) FILTER (WHERE code = 'PUSH_SENT') AS sent, count(opened_at) AS opened FROM attempts WHERE entity_id = $1`,
-        [world.entity.id]);
+      const { rows: [before] } = await store.db.query<PersonCounts>(
+        `SELECT count(*) FILTER (WHERE code = 'PUSH_SENT') AS sent, count(opened_at) AS opened, count(shown_at) AS shown,
+           count(clicked_at) AS clicked
+         FROM attempts WHERE entity_id = $1`, [world.entity.id]);
       await dropAttempts(steps(), world.entity.id, new Date(Date.now() + 31 * DAY_MS));
       expect(await rowsOf(COUNTED, world)).toEqual(counted);
       expect(await rowsOf(RECOUNT, world)).toEqual([]);
-      const { rows: people } = await store.db.query<{ person: string; sent: number; opened: number }>(
-        'SELECT person, sent, opened FROM campaign_people WHERE entity_id = $1', [world.entity.id]);
-      expect(people).toEqual(before!.sent + before!.opened === 0 ? [] : [{ person: 'uada', ...before! }]);
+      const { rows: people } = await store.db.query<PersonCounts & { person: string }>(
+        'SELECT person, sent, opened, shown, clicked FROM campaign_people WHERE entity_id = $1', [world.entity.id]);
+      expect(people).toEqual(Object.values(before!).every((count) => count === 0) ? [] : [{ person: 'uada', ...before! }]);
     }), { numRuns: 25 });
   });
 
