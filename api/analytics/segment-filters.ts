@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { DEVICE_FIELDS, MAX_VALUES } from '../../domain/analytics/comparison.ts';
 import { MAX_DETAILS } from '../../domain/analytics/funnel.ts';
 import {
-  COUNT_OPERATORS, type FilterBlock, MAX_COUNT, MAX_FILTERS, MAX_PERIOD_DAYS, periodError, type SegmentFilter, type SegmentFilters,
-  SELECTIONS, type ShownBlock, type ShownFilter, sizeError,
+  COUNT_OPERATORS, type FilterBlock, MAX_COUNT, MAX_FILTER_CAMPAIGNS, MAX_FILTERS, MAX_MESSAGE_DAYS, MAX_PERIOD_DAYS, MESSAGE_OUTCOMES,
+  periodError, type SegmentFilter, type SegmentFilters, SELECTIONS, type ShownBlock, type ShownFilter, sizeError,
 } from '../../domain/analytics/segment-filters.ts';
 import { isDate } from '../../domain/core/date-value.ts';
 import { closedObject, identifier, text } from '../core/input.ts';
@@ -85,6 +85,20 @@ const FunnelsFilter = closedObject({
   period,
 }).meta({ id: 'FunnelsFilter', description: 'People who completed a step of a funnel in the period, or dropped out before it' });
 
+const LAST_DAYS = `must be a whole number from 1 to ${MAX_MESSAGE_DAYS}`;
+
+const CampaignsFilter = closedObject({
+  filter_on: z.literal('campaigns'),
+  outcome: z.enum(MESSAGE_OUTCOMES, { error: `must be one of ${MESSAGE_OUTCOMES.join(', ')}` }).default('received')
+    .describe('`received`: a push went out, or the app showed the in-app message; `opened`: they opened the push, or clicked the message'),
+  campaign_identifiers: z.array(identifier, { error: 'must be an array' }).min(1, 'must have at least 1 element')
+    .max(MAX_FILTER_CAMPAIGNS, `must have at most ${MAX_FILTER_CAMPAIGNS} elements`).optional()
+    .describe('Campaigns, of which any counts; by default all of the segment\'s app'),
+  operator: isIn,
+  last_days: z.int({ error: LAST_DAYS }).min(1, LAST_DAYS).max(MAX_MESSAGE_DAYS, LAST_DAYS).optional()
+    .describe('Only messages of the last days in UTC, today included; by default all, however old'),
+}).meta({ id: 'CampaignsFilter', description: 'People who received, or opened, a message of a campaign' });
+
 /** A block needs no `filter_on`: it gets this one, which sets it apart from filters. */
 const BLOCK = 'block';
 
@@ -96,10 +110,10 @@ const BlockInput = closedObject({
   },
 }).meta({ id: 'FilterBlock', description: 'Filters and blocks within it, of which all must hold, or any' });
 
-const UNKNOWN_KIND = 'must be one of attributes, devices, events, segments, funnels; a block has filters instead';
+const UNKNOWN_KIND = 'must be one of attributes, devices, events, segments, funnels, campaigns; a block has filters instead';
 
 const FilterElement: z.ZodType<SegmentFilter | FilterBlock> = z.preprocess(flatten, z.discriminatedUnion('filter_on', [
-  AttributesFilter, DevicesFilter, EventsFilter, SegmentsFilter, FunnelsFilter, BlockInput,
+  AttributesFilter, DevicesFilter, EventsFilter, SegmentsFilter, FunnelsFilter, CampaignsFilter, BlockInput,
 ], { error: ({ code }) => (code === 'invalid_union' ? UNKNOWN_KIND : undefined) }).transform((element) => {
   if (element.filter_on !== BLOCK) return element;
   return { operator: element.operator, filters: element.filters };
@@ -128,7 +142,7 @@ export const SegmentFiltersInput = closedObject({
 });
 
 const ShownFilterSchema = z.object({
-  value: z.enum(['attributes', 'devices', 'events', 'segments', 'funnels']).describe('What the filter is on'),
+  value: z.enum(['attributes', 'devices', 'events', 'segments', 'funnels', 'campaigns']).describe('What the filter is on'),
   options: z.array(z.record(z.string(), z.unknown())).describe('One object with the rest of the filter'),
 }).meta({ id: 'SegmentFilter' });
 

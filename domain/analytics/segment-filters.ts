@@ -7,7 +7,7 @@ export const everybody = (): SegmentFilters => ({ operator: 'and', blocks: [] })
 export type FilterBlock = { operator: BlockOperator; filters: (SegmentFilter | FilterBlock)[] };
 export type BlockOperator = 'and' | 'or';
 
-export type SegmentFilter = AttributesFilter | DevicesFilter | EventsFilter | SegmentsFilter | FunnelsFilter;
+export type SegmentFilter = AttributesFilter | DevicesFilter | EventsFilter | SegmentsFilter | FunnelsFilter | CampaignsFilter;
 export type FilterKind = SegmentFilter['filter_on'];
 
 export type AttributesFilter = {
@@ -28,11 +28,20 @@ export type FunnelsFilter = {
   filter_on: 'funnels'; funnel_identifier: string; step: number; outcome: 'completed' | 'dropped'; operator: 'is_in' | 'is_not_in';
   period: FilterPeriod;
 };
+export type CampaignsFilter = {
+  filter_on: 'campaigns'; outcome: MessageOutcome; operator: 'is_in' | 'is_not_in';
+  /** By default all of the segment's app. */
+  campaign_identifiers?: string[] | undefined;
+  /** By default any time: what a person got is counted as long as the campaign lives. */
+  last_days?: number | undefined;
+};
 
 export const COUNT_OPERATORS = ['at_least', 'at_most', 'exactly'] as const;
 export type CountOperator = (typeof COUNT_OPERATORS)[number];
 export const SELECTIONS = ['any_of', 'all_of', 'none_of'] as const;
 export type SegmentSelection = (typeof SELECTIONS)[number];
+export const MESSAGE_OUTCOMES = ['received', 'opened'] as const;
+export type MessageOutcome = (typeof MESSAGE_OUTCOMES)[number];
 
 /** The last days in UTC, today included; or the days from one to another, both included. */
 export type FilterPeriod = { last_days: number } | { from: string; till: string };
@@ -44,6 +53,9 @@ const MAX_FILTER_CHARS = 65_536;
 /** Days of a period. */
 export const MAX_PERIOD_DAYS = 731;
 export const MAX_COUNT = 1_000_000;
+export const MAX_FILTER_CAMPAIGNS = 100;
+/** Older messages are kept as counts without their days. */
+export const MAX_MESSAGE_DAYS = 30;
 
 export function isBlock(element: SegmentFilter | FilterBlock): element is FilterBlock {
   return 'filters' in element;

@@ -51,10 +51,12 @@ export const MESSAGE_WORDS = {
     title: 'Messages of more than 30 days ago',
     topic: 'messages',
     about: 'How many messages of a campaign you got, where the messages themselves are no longer kept.',
-    sentences: ['*{campaign}*: {sent} messages, of which you opened {opened}; the last one {last_sent_at}'],
+    sentences: ['*{campaign}*: {sent} messages on the device, of which you opened {opened}, and {shown} in the app, of which you clicked '
+      + '{clicked}[; the last one on the device {last_sent_at}]'],
     fields: {
-      campaign: 'Campaign', person: technical('Your user id, or your device, behind one letter'), sent: 'Messages',
-      opened: 'Opened by you', last_sent_at: { label: 'Last', kind: 'day' },
+      campaign: 'Campaign', person: technical('Your user id, or your device, behind one letter'),
+      sent: 'Messages on the device', opened: 'Opened by you', shown: 'Messages in the app', clicked: 'Clicked by you',
+      last_sent_at: { label: 'Last one on the device', kind: 'day' },
     },
   },
   campaigns: {

@@ -123,8 +123,8 @@ function inappEnd({ endDate }: SendingCampaign, now: Date): Date {
 }
 
 function settled(
-  { message: { ordinal, userId, userHash }, campaign, variant }: Target, device: TargetDevice | null, code: AttemptCode, details: string | null,
-  now: Date,
+  { message: { ordinal, userId, userHash }, campaign, variant }: Target, device: TargetDevice | null, code: AttemptCode,
+  details: string | null, now: Date,
 ): PlannedAttempt {
   return {
     ordinal, campaign, userId, userHash, device, variant, code, details, dueAt: now, isPaced: false, inappUntil: null, content: null,

@@ -2,14 +2,15 @@ import { type DeviceField, deviceFieldType, DEVICE_FIELDS, readComparison } from
 import { eventNameError } from '../../domain/analytics/event-names.ts';
 import { eventsOfFunnel } from '../../domain/analytics/funnel.ts';
 import {
-  type AttributesFilter, type DevicesFilter, eachFilter, type EventsFilter, type FilterBlock, type FunnelsFilter, isBlock, periodOf,
-  type SegmentFilter, type SegmentFilters, type SegmentsFilter,
+  type AttributesFilter, type CampaignsFilter, type DevicesFilter, eachFilter, type EventsFilter, type FilterBlock, type FunnelsFilter,
+  isBlock, lastDaysOf, periodOf, type SegmentFilter, type SegmentFilters, type SegmentsFilter,
 } from '../../domain/analytics/segment-filters.ts';
 import type { FieldError } from '../../domain/core/refusal.ts';
 import { sayUnknown } from '../../domain/core/say-unknown.ts';
 import { listAppIds } from '../apps/apps.ts';
 import { type CustomerAttribute, listCustomerAttributesOf } from '../attributes/customer-attributes.ts';
 import { listSorIds } from '../attributes/systems-of-records.ts';
+import { type Campaign, listCampaignRefs } from '../campaigns/campaigns.ts';
 import type { Queryable } from '../core/database.ts';
 import { listEventNames } from '../tracking/event-definitions.ts';
 import { type Funnel, findFunnel } from './funnels.ts';
@@ -54,7 +55,7 @@ type Known = {
   /** The segment's. */
   appId: number;
   apps: Map<string, number>; sors: Map<string, number>; attributes: CustomerAttribute[]; segments: Map<string, NamedSegment>;
-  funnels: Map<string, Funnel>; events: Map<string, string[]>;
+  funnels: Map<string, Funnel>; events: Map<string, string[]>; campaigns: Map<string, Pick<Campaign, 'id' | 'appId'>>;
 };
 
 const eventsKey = (appId: number, logType: number): string => `${appId}/${logType}`;
@@ -82,6 +83,8 @@ async function knownNames(db: Queryable, entityId: number, appId: number, filter
   return {
     appId, apps, sors, funnels, events, attributes: await listCustomerAttributesOf(db, entityId, [...sors.values()]),
     segments: await listNamedSegments(db, entityId, named<SegmentsFilter>('segments').flatMap((filter) => filter.segment_identifiers)),
+    campaigns: await listCampaignRefs(
+      db, entityId, named<CampaignsFilter>('campaigns').flatMap((filter) => filter.campaign_identifiers ?? [])),
   };
 }
 
@@ -102,6 +105,7 @@ function resolveFilter(
     case 'events': return resolveEvents(filter, known, now);
     case 'segments': return resolveSegments(filter, known);
     case 'funnels': return resolveFunnel(filter, known, now);
+    case 'campaigns': return resolveCampaigns(filter, known, now);
   }
 }
 
@@ -174,4 +178,19 @@ function resolveFunnel(
     maxSeconds: funnel.maxDuration, aliases: false, oneIn: 1, breakdown: null,
   };
   return { on: 'funnels', query, outcome: { step, outcome }, isNegated: operator === 'is_not_in' };
+}
+
+function resolveCampaigns(
+  { outcome, campaign_identifiers: identifiers, operator, last_days: days }: CampaignsFilter, { appId, campaigns }: Known, now: Date,
+): ResolvedFilter | FieldError {
+  const unknown = identifiers?.findIndex((identifier) => !campaigns.has(identifier)) ?? -1;
+  if (unknown !== -1) {
+    return { element: `campaign_identifiers.${unknown}`, message: 'is no campaign of your entity: GET /api/campaigns lists them' };
+  }
+  const named = identifiers?.map((identifier) => campaigns.get(identifier)!);
+  return {
+    on: 'campaigns', outcome, isNegated: operator === 'is_not_in', from: days === undefined ? null : lastDaysOf(days, now).from,
+    ids: named ? [...new Set(named.map(({ id }) => id))] : null,
+    appIds: named ? [...new Set(named.map((campaign) => campaign.appId))] : [appId],
+  };
 }

@@ -1,6 +1,6 @@
 import type { Comparison, DeviceField } from '../../domain/analytics/comparison.ts';
 import type { DetailPairs } from '../../domain/analytics/funnel.ts';
-import type { BlockOperator, CountOperator, SegmentSelection } from '../../domain/analytics/segment-filters.ts';
+import type { BlockOperator, CountOperator, MessageOutcome, SegmentSelection } from '../../domain/analytics/segment-filters.ts';
 import { foregroundSeconds } from '../tracking/sessions.ts';
 import { comparisonSql } from './comparison-sql.ts';
 import { type AddParameter, detailsSql, funnelPeopleSql, type FunnelQuery, parameters, type StepOutcome } from './funnel-sql.ts';
@@ -19,7 +19,16 @@ export type ResolvedFilter =
     operator: CountOperator; count: number; period: Period;
   }
   | { on: 'segments'; ids: readonly number[]; selection: SegmentSelection; isNegated: boolean }
-  | { on: 'funnels'; query: FunnelQuery; outcome: StepOutcome; isNegated: boolean };
+  | { on: 'funnels'; query: FunnelQuery; outcome: StepOutcome; isNegated: boolean }
+  | {
+    on: 'campaigns'; outcome: MessageOutcome; isNegated: boolean;
+    /** Null: all of the segment's app. */
+    ids: readonly number[] | null;
+    /** Of the campaigns. */
+    appIds: readonly number[];
+    /** Only messages that were made since then; null: all. */
+    from: Date | null;
+  };
 
 export type SegmentQuery = { appId: number; filters: ResolvedFilters; now: Date };
 
@@ -48,7 +57,7 @@ export function segmentSql({ appId, filters, now }: SegmentQuery): SegmentSql {
       .join(operator === 'and' ? ' AND ' : ' OR ')})`;
   const condition = filters.blocks.length === 0 ? 'true' : blockSql(filters.operator, filters.blocks);
   const matched = `SELECT p.person FROM people p ${sets.join('\n')} WHERE ${condition}`;
-  return { with: peopleSql(app, [appId, ...eventApps(filters)], add), matched, values, add };
+  return { with: peopleSql(app, [appId, ...appsOf(filters)], add), matched, values, add };
 }
 
 /** Those of a segment's members who are people of its app. */
@@ -71,10 +80,11 @@ function peopleSql(app: string, apps: readonly number[], add: AddParameter): str
       WHERE d.entity_id = $1 AND d.app_id = ${app} AND d.last_user_id IS NULL AND o.device_id IS NULL)`;
 }
 
-function eventApps({ blocks }: ResolvedFilters): number[] {
-  const of = (element: ResolvedFilter | ResolvedBlock): number[] => {
+/** The apps of events and campaigns. */
+function appsOf({ blocks }: ResolvedFilters): readonly number[] {
+  const of = (element: ResolvedFilter | ResolvedBlock): readonly number[] => {
     if (!('on' in element)) return element.filters.flatMap(of);
-    return element.on === 'events' ? [element.appId] : [];
+    return element.on === 'events' ? [element.appId] : element.on === 'campaigns' ? element.appIds : [];
   };
   return blocks.flatMap(of);
 }
@@ -89,6 +99,7 @@ function peopleOf(filter: ResolvedFilter, asked: Asked): People {
     case 'events': return peopleWithEvents(filter, asked);
     case 'segments': return peopleInSegments(filter, asked);
     case 'funnels': return { people: funnelPeopleSql(filter.query, filter.outcome, asked.add), isNegated: filter.isNegated };
+    case 'campaigns': return peopleOfCampaigns(filter, asked);
   }
 }
 
@@ -175,5 +186,42 @@ function peopleInSegments({ ids, selection, isNegated }: Of<'segments'>, { add }
     isNegated: isNegated !== (selection === 'none_of'),
     people: `SELECT person FROM segment_members
       WHERE entity_id = $1 AND segment_id = ANY (${add(ids)}::integer[]) GROUP BY person ${having}`,
+  };
+}
+
+/** Whether a message was received, or opened: by its attempt `a`, or by the counts of older ones `p`. */
+const MESSAGES: Record<MessageOutcome, { attempt: string; counted: string }> = {
+  // A push that was opened went out, though its provider's answer may be unknown.
+  received: {
+    attempt: `(a.code = 'PUSH_SENT' OR a.shown_at IS NOT NULL OR a.opened_at IS NOT NULL)`, counted: 'p.sent + p.shown + p.opened > 0',
+  },
+  opened: { attempt: '(a.opened_at IS NOT NULL OR a.clicked_at IS NOT NULL)', counted: 'p.opened + p.clicked > 0' },
+};
+
+/**
+ * A message to a device without a user counts for the device's person as of now. What one person or device got is one row before the
+ * joins, so that devices are not compared for each message. By the primary keys; of a whole app's campaigns, all rows of the entity.
+ */
+function peopleOfCampaigns({ outcome, ids, appIds, from, isNegated }: Of<'campaigns'>, { app, add }: Asked): People {
+  const { attempt, counted } = MESSAGES[outcome];
+  const named = ids && `${add(ids)}::integer[]`;
+  const older = from !== null ? '' : `
+          UNION ALL
+          SELECT c.app_id, CASE WHEN starts_with(p.person, 'u') THEN p.person END,
+            CASE WHEN starts_with(p.person, 'd') THEN substr(p.person, 2) END
+          FROM campaign_people p JOIN campaigns c ON c.entity_id = $1 AND c.id = p.campaign_id
+          WHERE p.entity_id = $1 AND ${named ? `p.campaign_id = ANY (${named})` : `c.app_id = ${app}`} AND ${counted}`;
+  return {
+    isNegated,
+    people: `SELECT coalesce(m.person, 'u' || d.last_user_id, 'u' || o.user_id, 'd' || m.device_id) AS person FROM (
+        SELECT app_id, person, device_id FROM (
+          SELECT a.app_id, 'u' || a.user_id AS person, CASE WHEN a.user_id IS NULL THEN a.device_id END AS device_id FROM attempts a
+          WHERE a.entity_id = $1 AND ${named ? `a.campaign_id = ANY (${named})` : `a.app_id = ${app}`} AND ${attempt}
+            ${from === null ? '' : `AND a.created_at >= ${add(from)}::timestamptz`}${older}) got
+        GROUP BY 1, 2, 3) m
+      LEFT JOIN devices d ON d.entity_id = $1 AND d.app_id = m.app_id AND d.device_id = m.device_id
+        AND d.app_id = ANY (${add(appIds)}::integer[])
+      LEFT JOIN only_users o ON o.app_id = m.app_id AND o.device_id = CASE WHEN d.last_user_id IS NULL THEN m.device_id END
+      GROUP BY 1`,
   };
 }

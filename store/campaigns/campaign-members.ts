@@ -8,12 +8,14 @@ export type CampaignMember = {
 
 /** Of the persons after one and up to another (null: from the first, up to the last), members and these people. By the primary key. */
 export async function listMembers(
-  tx: Queryable, entityId: number, sendId: number, people: readonly string[], { after, upTo }: { after: string | null; upTo: string | null },
+  tx: Queryable, entityId: number, sendId: number, people: readonly string[],
+  { after, upTo }: { after: string | null; upTo: string | null },
 ): Promise<Map<string, CampaignMember>> {
   const members = readRows<CampaignMember>(await tx.query(
     `SELECT person, is_member, notified, last_notified_at, last_window FROM campaign_members
-     WHERE entity_id = $1 AND send_id = $2 AND ($4::text IS NULL OR person > $4 COLLATE "C") AND ($5::text IS NULL OR person <= $5 COLLATE "C")
-       AND (is_member OR person = ANY ($3::text[]))`, [entityId, sendId, people, after, upTo]));
+     WHERE entity_id = $1 AND send_id = $2 AND ($4::text IS NULL OR person > $4 COLLATE "C")
+       AND ($5::text IS NULL OR person <= $5 COLLATE "C") AND (is_member OR person = ANY ($3::text[]))`,
+    [entityId, sendId, people, after, upTo]));
   return new Map(members.map((member) => [member.person, member]));
 }
 

@@ -133,6 +133,17 @@ export async function listCampaignsByKeys(db: Queryable, entityId: number, keys:
   return new Map(keys.flatMap((key) => (byKey.has(key) ? [[key, byKey.get(key)!]] : [])));
 }
 
+/** By the keys that were asked for; unknown ones are left out. By the unique indexes of both names. */
+export async function listCampaignRefs(
+  db: Queryable, entityId: number, keys: readonly string[],
+): Promise<Map<string, Pick<Campaign, 'id' | 'appId'>>> {
+  if (keys.length === 0) return new Map();
+  const { rows } = await db.query<{ key: string; id: number; app_id: number }>(
+    `SELECT identifier AS key, id, app_id FROM campaigns WHERE entity_id = $1 AND identifier = ANY ($2)
+     UNION ALL SELECT api_identifier, id, app_id FROM campaigns WHERE entity_id = $1 AND api_identifier = ANY ($2)`, [entityId, keys]);
+  return new Map(rows.map(({ key, id, app_id: appId }) => [key, { id, appId }]));
+}
+
 /** As `findCampaignByKey`; until the transaction ends no other one changes it. */
 export async function lockCampaign(tx: Queryable, entityId: number, key: string): Promise<Campaign | null> {
   return readRow<Campaign>(await tx.query(`${CAMPAIGNS} WHERE ${BY_KEY} FOR NO KEY UPDATE OF c`, [entityId, key]));

@@ -21,8 +21,8 @@ export async function findInappDevice(
 export type InappMessage = { id: number; campaign: string; inapp: InappContent; createdAt: Date; inappUntil: Date };
 
 /**
- * In-app messages that wait for the device, or for the user who is logged in on it, oldest first; where analytics are opted out of, those of
- * classic campaigns alone. By attempts_by_device.
+ * In-app messages that wait for the device, or for the user who is logged in on it, oldest first; where analytics are opted out of, those
+ * of classic campaigns alone. By attempts_by_device.
  */
 export async function listInappMessages(
   db: Queryable, entityId: number, { appId, deviceId, currentUserId, optOut }: InappDevice, limit: number,

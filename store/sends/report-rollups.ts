@@ -103,21 +103,24 @@ export async function updateKeptSince(db: Queryable, entityId: number, day: stri
   await db.query('UPDATE report_rollups SET kept_since = greatest(kept_since, $2::date) WHERE entity_id = $1', [entityId, day]);
 }
 
-/** Attempts of days before `kept_since` go in batches; how many each person got, and opened, stays. How many went. */
+/** Attempts of days before `kept_since` go in batches; how many each person got, opened, saw and clicked stays. How many went. */
 export async function deleteOldAttempts(tx: Tx, entityId: number): Promise<number> {
   const { rows: [row] } = await tx.query<{ gone: number }>(
     `WITH gone AS MATERIALIZED (
        DELETE FROM attempts WHERE ctid = ANY (ARRAY(
          SELECT a.ctid FROM attempts a JOIN report_rollups r ON r.entity_id = $1
          WHERE a.entity_id = $1 AND a.created_at < r.kept_since LIMIT ${BATCH}))
-       RETURNING campaign_id, user_id, device_id, code, settled_at, opened_at, clicked_at
+       RETURNING campaign_id, user_id, device_id, code, settled_at, opened_at, shown_at, clicked_at
      ), counted AS (
-       INSERT INTO campaign_people AS p (entity_id, campaign_id, person, sent, opened, last_sent_at)
+       INSERT INTO campaign_people AS p (entity_id, campaign_id, person, sent, opened, shown, clicked, last_sent_at)
        SELECT $1, campaign_id, coalesce('u' || user_id, 'd' || device_id) COLLATE "C" AS person, count(*) FILTER (WHERE code = 'PUSH_SENT'),
-         count(*) FILTER (WHERE opened_at IS NOT NULL), max(settled_at) FILTER (WHERE code = 'PUSH_SENT')
-       FROM gone WHERE (user_id IS NOT NULL OR device_id IS NOT NULL) AND (code = 'PUSH_SENT' OR opened_at IS NOT NULL)
+         count(opened_at), count(shown_at), count(clicked_at), max(settled_at) FILTER (WHERE code = 'PUSH_SENT')
+       FROM gone
+       WHERE (user_id IS NOT NULL OR device_id IS NOT NULL)
+         AND (code = 'PUSH_SENT' OR num_nonnulls(opened_at, shown_at, clicked_at) > 0)
        GROUP BY campaign_id, 3 ORDER BY campaign_id, 3
        ON CONFLICT (entity_id, campaign_id, person) DO UPDATE SET sent = p.sent + excluded.sent, opened = p.opened + excluded.opened,
+         shown = p.shown + excluded.shown, clicked = p.clicked + excluded.clicked,
          last_sent_at = greatest(p.last_sent_at, excluded.last_sent_at))
      SELECT count(*) AS gone FROM gone`, [entityId]);
   return row!.gone;

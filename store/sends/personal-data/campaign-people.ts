@@ -4,7 +4,7 @@ import { DEVICE_SUBJECTS, rowsOfPeople, USER_SUBJECTS } from '../../gdpr/rows-of
 /** By campaign_people_by_person. */
 export const campaignPeople: PersonalDataLocation = {
   name: 'campaign_people',
-  columns: ['person', 'sent', 'opened', 'last_sent_at'],
+  columns: ['person', 'sent', 'opened', 'shown', 'clicked', 'last_sent_at'],
   otherColumns: ['entity_id', 'campaign_id'],
   foundBy: 'the user\'s or the device\'s id in person',
   ...rowsOfPeople({
@@ -13,6 +13,6 @@ export const campaignPeople: PersonalDataLocation = {
     found: `SELECT campaign_id, person FROM campaign_people
       WHERE entity_id = $1 AND person = ANY (${USER_SUBJECTS} || ${DEVICE_SUBJECTS})`,
     shown: `(SELECT c.name FROM campaigns c WHERE c.entity_id = $1 AND c.id = r.campaign_id) AS campaign, r.person, r.sent, r.opened,
-      r.last_sent_at`,
+      r.shown, r.clicked, r.last_sent_at`,
   }),
 };

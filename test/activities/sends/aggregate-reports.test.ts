@@ -26,6 +26,8 @@ async function rowsOf(sql: string, { entity }: World): Promise<string[]> {
   return inOrder((await store.db.query<object>(sql, [entity.id])).rows);
 }
 
+type PersonCounts = { sent: number; opened: number; shown: number; clicked: number };
+
 /** What happens to the oldest attempt that it has not happened to. */
 const UPDATES: Record<string, { set: string; of: string }> = {
   open: { set: 'opened_at = now(), delivered_at = now()', of: 'opened_at IS NULL' },
@@ -67,15 +69,16 @@ describe('the counts of a campaign', () => {
       await countAttempts(steps(), world.entity.id);
       const counted = await rowsOf(COUNTED, world);
       expect(counted).toEqual(await rowsOf(RECOUNT, world));
-      const { rows: [before] } = await store.db.query<{ sent: number; opened: number }>(
-        `SELECT count(*) FILTER (WHERE code = 'PUSH_SENT') AS sent, count(opened_at) AS opened FROM attempts WHERE entity_id = $1`,
-        [world.entity.id]);
+      const { rows: [before] } = await store.db.query<PersonCounts>(
+        `SELECT count(*) FILTER (WHERE code = 'PUSH_SENT') AS sent, count(opened_at) AS opened, count(shown_at) AS shown,
+           count(clicked_at) AS clicked
+         FROM attempts WHERE entity_id = $1`, [world.entity.id]);
       await dropAttempts(steps(), world.entity.id, new Date(Date.now() + 31 * DAY_MS));
       expect(await rowsOf(COUNTED, world)).toEqual(counted);
       expect(await rowsOf(RECOUNT, world)).toEqual([]);
-      const { rows: people } = await store.db.query<{ person: string; sent: number; opened: number }>(
-        'SELECT person, sent, opened FROM campaign_people WHERE entity_id = $1', [world.entity.id]);
-      expect(people).toEqual(before!.sent + before!.opened === 0 ? [] : [{ person: 'uada', ...before! }]);
+      const { rows: people } = await store.db.query<PersonCounts & { person: string }>(
+        'SELECT person, sent, opened, shown, clicked FROM campaign_people WHERE entity_id = $1', [world.entity.id]);
+      expect(people).toEqual(Object.values(before!).every((count) => count === 0) ? [] : [{ person: 'uada', ...before! }]);
     }), { numRuns: 25 });
   });
 

@@ -1,7 +1,7 @@
 import { deviceFieldType } from '../../../domain/analytics/comparison.ts';
 import {
-  type AttributesFilter, type DevicesFilter, type EventsFilter, type FilterBlock, type FilterPeriod, type FunnelsFilter, isBlock,
-  type SegmentFilter, type SegmentFilters, type SegmentsFilter,
+  type AttributesFilter, type CampaignsFilter, type DevicesFilter, type EventsFilter, type FilterBlock, type FilterPeriod,
+  type FunnelsFilter, isBlock, type SegmentFilter, type SegmentFilters, type SegmentsFilter,
 } from '../../../domain/analytics/segment-filters.ts';
 import type { ValueType } from '../../../domain/attributes/attribute-value.ts';
 
@@ -12,6 +12,7 @@ export type SampleData = {
   seen: [device: string, user: string][];
   values: SampleValue[];
   events: SampleModelEvent[];
+  messages: SampleMessage[];
   /** Members of other segments, by their identifiers. */
   members: Record<string, string[]>;
 };
@@ -23,9 +24,17 @@ export type SampleValue = { customer: { type: 'user_id' | 'device_id'; id: strin
 export type SampleModelEvent = {
   app: number; user: string | null; device: string | null; name: string; logType: number; at: Date; detail?: unknown;
 };
+/** What campaigns sent, by their number. Those of long ago are kept as counts. */
+export type SampleMessage = {
+  campaign: number; user: string | null; device: string; code: string; at: Date; isOpened: boolean; isShown: boolean; isClicked: boolean;
+};
 
 export type ModelOptions = {
   now: Date; types: Record<string, ValueType>; apps: string[];
+  /** In the order of their numbers; `app`: its number. */
+  campaigns: { identifier: string; app: number }[];
+  /** Last users of the second app's devices. */
+  otherDevices: Record<string, string>;
   /** Names of events that follow each other within so many ms. */
   funnel: { steps: string[]; maxMs: number };
 };
@@ -77,6 +86,7 @@ export class SegmentModel {
       case 'events': return this.#hasEvents(person, filter);
       case 'segments': return this.#isMember(person, filter);
       case 'funnels': return this.#wentThrough(person, filter);
+      case 'campaigns': return this.#gotMessages(person, filter);
     }
   }
 
@@ -167,6 +177,25 @@ export class SegmentModel {
     });
     const isIn = outcome === 'completed' ? completes(step) : completes(step - 1) && !completes(step);
     return operator === 'is_in' ? isIn : !isIn;
+  }
+
+  #gotMessages(
+    person: string, { outcome, campaign_identifiers: named, operator, last_days: days }: CampaignsFilter,
+  ): boolean {
+    const isIn = this.#data.messages.some((message) => {
+      const { identifier, app } = this.#options.campaigns[message.campaign]!;
+      const { isOpened, isShown, isClicked } = message;
+      return (named ? named.includes(identifier) : app === 0) && this.#personOfMessage(message, app) === person
+        && (days === undefined || this.#isInDays(message.at, { last_days: days }))
+        && (outcome === 'opened' ? isOpened || isClicked : message.code === 'PUSH_SENT' || isOpened || isShown);
+    });
+    return operator === 'is_in' ? isIn : !isIn;
+  }
+
+  #personOfMessage({ user, device }: SampleMessage, app: number): string {
+    if (user !== null) return `u${user}`;
+    const lastUser = app === 0 ? this.#data.devices.find(({ id }) => id === device)?.lastUser : this.#options.otherDevices[device];
+    return this.personOfDevice({ id: device, lastUser: lastUser ?? null });
   }
 }
 

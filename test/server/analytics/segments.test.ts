@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { countAttempts, dropAttempts } from '../../../activities/sends/aggregate-reports.ts';
 import { write } from '../../../store/core/database.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import { insertEventDefinitions } from '../../../store/tracking/event-definitions.ts';
@@ -6,6 +7,8 @@ import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertDeviceUsers, insertSampleEvents } from '../../harness/analytics/sample-events.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { personId } from '../../harness/core/people.ts';
+import { makeWorld } from '../../harness/core/world.ts';
+import { insertSampleCampaign } from '../../harness/sends/campaigns.ts';
 import { useServer } from '../http/use-server.ts';
 
 const { store, server, world } = useServer();
@@ -108,12 +111,54 @@ describe('a segment', () => {
       .toEqual(at('\\.segment_identifiers\\.0', 'is no segment'));
     expect(await errors({ filter_on: 'funnels', funnel_identifier: 'fun_none', step: 0, outcome: 'completed', period: { last_days: 1 } }))
       .toEqual(at('\\.funnel_identifier', 'is no funnel'));
-    expect(await errors({ filter_on: 'campaigns' })).toEqual(at('\\.filter_on', 'must be one of attributes'));
+    const campaign = await insertSampleCampaign(store.db, world.entity.id, app.id);
+    const campaigns = { filter_on: 'campaigns', campaign_identifiers: [campaign.identifier] };
+    expect(await errors({ ...campaigns, campaign_identifiers: [campaign.apiIdentifier, 'cmp_none'] }))
+      .toEqual(at('\\.campaign_identifiers\\.1', 'is no campaign of your entity: GET /api/campaigns'));
+    const others = await makeWorld(store);
+    const ofOthers = await insertSampleCampaign(
+      store.db, others.entity.id, (await insertSampleApp(store.db, others.entity.id, 'com.example.others')).id);
+    expect(await errors({ ...campaigns, campaign_identifiers: [ofOthers.identifier] }))
+      .toEqual(at('\\.campaign_identifiers\\.0', 'is no campaign'));
+    expect(await errors({ ...campaigns, campaign_identifiers: [] })).toEqual(at('\\.campaign_identifiers', 'must have at least 1'));
+    expect(await errors({ ...campaigns, outcome: 'clicked' })).toEqual(at('\\.outcome', 'must be one of received, opened'));
+    expect(await errors({ ...campaigns, last_days: 31 })).toEqual(at('\\.last_days', 'must be a whole number from 1 to 30'));
+    expect(await errors({ filter_on: 'crashes' })).toEqual(at('\\.filter_on', 'must be one of attributes'));
     expect(await errors('any')).toEqual(at('', 'must be an object'));
     let deep: object = event;
     for (let depth = 0; depth < 6; depth += 1) deep = { filters: [deep] };
     expect(await errors(deep)).toEqual(['filters may have at most 5 blocks within each other']);
     expect(await errors(...Array.from({ length: 51 }, () => event))).toEqual(['filters may have at most 50 filters']);
+  });
+
+  test('finds who received and opened a campaign\'s messages, as long as the campaign lives', async () => {
+    const { id, identifier } = await insertSampleCampaign(store.db, world.entity.id, app.id);
+    await store.db.query(
+      `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, settled_at, user_id, device_id, opened_at, shown_at)
+       SELECT $1, $2, $3, 'both', 'settled', CASE WHEN n < 4 THEN 'PUSH_SENT' ELSE 'OPT_OUT' END, now(), id, 'phone',
+         CASE WHEN n < 3 THEN now() END, CASE WHEN n = 6 THEN now() END
+       FROM unnest($4::text[]) WITH ORDINALITY AS given (id, n)`,
+      [world.entity.id, id, app.id, Array.from({ length: 6 }, (_, number) => personId(number))]);
+    const filter = { filter_on: 'campaigns', campaign_identifiers: [identifier] };
+    const { filters } = await create({ name: 'Received', filters: one(filter) }) as unknown as { filters: object };
+    expect(filters).toMatchObject({
+      blocks: [{
+        filters: [{ value: 'campaigns', options: [{ outcome: 'received', campaign_identifiers: [identifier], operator: 'is_in' }] }],
+      }],
+    });
+    const count = async (changes: object) => {
+      const body = { app: app.identifier, filters: one({ ...filter, ...changes }) };
+      return (await call('POST', 'segments/preview', body)).body.result.preview.people_number as number;
+    };
+    const counts = async () => [
+      await count({}), await count({ outcome: 'opened' }), await count({ outcome: 'opened', operator: 'is_not_in' }),
+      await count({ last_days: 30 }),
+    ];
+    expect(await counts()).toEqual([4, 2, 8, 4]);
+    const steps = { db: store.db, boundary() {} };
+    await countAttempts(steps, world.entity.id);
+    await dropAttempts(steps, world.entity.id, new Date(Date.now() + 31 * 86_400_000));
+    expect(await counts()).toEqual([4, 2, 8, 0]);
   });
 
   test('names no archived funnel, and no step that people can\'t drop out at', async () => {

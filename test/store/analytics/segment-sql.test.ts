@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { DetailPairs } from '../../../domain/analytics/funnel.ts';
-import type { FilterBlock, SegmentFilter, SegmentFilters } from '../../../domain/analytics/segment-filters.ts';
+import type { CampaignsFilter, FilterBlock, SegmentFilter, SegmentFilters } from '../../../domain/analytics/segment-filters.ts';
 import type { ValueType } from '../../../domain/attributes/attribute-value.ts';
 import { insertFunnel } from '../../../store/analytics/funnels.ts';
 import { resolveFilters } from '../../../store/analytics/resolve-filters.ts';
@@ -11,12 +11,14 @@ import { listPeople } from '../../../store/analytics/segment-refresh.ts';
 import { insertSegment } from '../../../store/analytics/segments.ts';
 import { write } from '../../../store/core/database.ts';
 import { insertEventDefinitions } from '../../../store/tracking/event-definitions.ts';
+import { deleteOldAttempts } from '../../../store/sends/report-rollups.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertSampleEvents } from '../../harness/analytics/sample-events.ts';
 import { type ModelOptions, type SampleData, SegmentModel } from '../../harness/analytics/segment-model.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
+import { insertSampleCampaign } from '../../harness/sends/campaigns.ts';
 
 const NOW = new Date('2026-11-10T12:00:00Z');
 const DAY_MS = 86_400_000;
@@ -29,6 +31,7 @@ let world: World;
 let apps: { id: number; identifier: string }[];
 let segments: { id: number; identifier: string }[];
 let funnel: string;
+let campaigns: { id: number; identifier: string; apiIdentifier: string; app: number }[];
 let options: ModelOptions;
 
 beforeAll(async () => {
@@ -52,7 +55,14 @@ beforeAll(async () => {
       name: 'A to B', description: null, maxDuration: FUNNEL.maxMs / 1_000, steps, appIds: [apps[0]!.id], createdBy: world.user.id,
     }))!.identifier;
   });
-  options = { now: NOW, types: TYPES, apps: apps.map(({ identifier }) => identifier), funnel: FUNNEL };
+  campaigns = [];
+  for (const app of [0, 0, 1]) campaigns.push({ ...await insertSampleCampaign(store.db, entityId, apps[app]!.id), app });
+  await store.db.query(
+    'INSERT INTO report_rollups (entity_id, counted_until, kept_since) VALUES ($1, $2, $3)', [entityId, NOW, ago(30)]);
+  options = {
+    now: NOW, types: TYPES, apps: apps.map(({ identifier }) => identifier), campaigns, funnel: FUNNEL,
+    otherDevices: Object.fromEntries(DEVICES.map((id) => [id, 'dora'])),
+  };
 });
 
 const USERS = ['ann', 'ben', 'cleo'];
@@ -80,6 +90,11 @@ const data: fc.Arbitrary<SampleData> = fc.record({
     app: fc.constantFrom(0, 0, 0, 1), user: maybe(...USERS), device: fc.constantFrom(...DEVICES), name: fc.constantFrom('A', 'B'),
     logType: fc.constantFrom(2, 2, 2, 1), at: moment, detail: fc.constantFrom({ price: 2 }, { price: 3, color: 'red' }),
   }), { maxLength: 15 }),
+  messages: fc.array(fc.record({
+    campaign: fc.constantFrom(0, 1, 2), user: maybe(...USERS), device: fc.constantFrom(...DEVICES, 'gone'),
+    code: fc.constantFrom('PUSH_SENT', 'OPT_OUT', 'UNKNOWN'), at: fc.oneof(moment, fc.constant(ago(35))), isOpened: fc.boolean(),
+    isShown: fc.boolean(), isClicked: fc.boolean(),
+  }).map((message) => ({ ...message, isShown: message.isShown || message.isClicked })), { maxLength: 10 }),
   members: fc.tuple(...[0, 1].map(() => fc.subarray([...USERS.map((id) => `u${id}`), ...DEVICES.map((id) => `d${id}`)])))
     .map((lists) => Object.fromEntries(lists.map((list, index) => [`#${index}`, list]))),
 });
@@ -141,6 +156,11 @@ const filter: fc.Arbitrary<SegmentFilter> = fc.oneof(
     filter_on: fc.constant('funnels' as const), funnel_identifier: fc.constant('#funnel'), step: fc.constantFrom(0, 1),
     outcome: fc.constantFrom('completed' as const, 'dropped' as const), operator: isIn, period,
   }).filter(({ outcome, step }) => outcome === 'completed' || step > 0),
+  fc.record({
+    filter_on: fc.constant('campaigns' as const), outcome: fc.constantFrom('received' as const, 'opened' as const), operator: isIn,
+    campaign_identifiers: fc.option(fc.subarray(['#c0', '#c1', '#c2'], { minLength: 1 }), { nil: undefined }),
+    last_days: fc.constantFrom(undefined, 3, 30),
+  }),
 );
 const operator = fc.constantFrom('and' as const, 'or' as const);
 const block: fc.Arbitrary<FilterBlock> = fc.record({
@@ -154,15 +174,16 @@ const filters: fc.Arbitrary<SegmentFilters> = fc.record({ operator, blocks: fc.a
 function named(drawn: SegmentFilters): SegmentFilters {
   const names: Record<string, string> = {
     '#sor': world.sor.identifier, '#0': segments[0]!.identifier, '#1': segments[1]!.identifier, '#funnel': funnel,
+    ...Object.fromEntries(campaigns.map(({ identifier }, index) => [`#c${index}`, identifier])),
   };
   return JSON.parse(JSON.stringify(drawn).replaceAll('"app_id":"#1"', `"app_id":"${apps[1]!.identifier}"`)
     .replaceAll(/"(#\w+)"/g, (_, name: string) => `"${names[name]!}"`)) as SegmentFilters;
 }
 
-async function insert({ devices, seen, values, events, members }: SampleData): Promise<SampleData> {
+async function insert({ devices, seen, values, events, messages, members }: SampleData): Promise<SampleData> {
   const { id: entityId } = world.entity;
   const [appId, otherId] = apps.map(({ id }) => id);
-  for (const table of ['devices', 'device_users', 'attribute_values', 'events', 'segment_members']) {
+  for (const table of ['devices', 'device_users', 'attribute_values', 'events', 'segment_members', 'attempts', 'campaign_people']) {
     await store.db.query(`DELETE FROM ${table} WHERE entity_id = $1`, [entityId]);
   }
   // Another app's devices, of the same ids, are other devices.
@@ -174,9 +195,9 @@ async function insert({ devices, seen, values, events, members }: SampleData): P
      FROM json_to_recordset($4) AS d (id text, "lastUser" text, country text, "appVersion" text, "optIn" boolean, uninstalled boolean,
        sessions integer, "lastSeenAt" timestamptz, "hasToken" boolean)
      UNION ALL
-     SELECT $1::integer, $3::integer, device_id, 'dora', 'FR', '9', true, false, 9, now(), now(), 'token'
-     FROM unnest($5::text[]) AS device_id`,
-    [entityId, appId, otherId, JSON.stringify(devices), DEVICES]);
+     SELECT $1::integer, $3::integer, id, last_user, 'FR', '9', true, false, 9, now(), now(), 'token'
+     FROM json_each_text($5) AS d (id, last_user)`,
+    [entityId, appId, otherId, JSON.stringify(devices), JSON.stringify(options.otherDevices)]);
   await store.db.query(
     `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
      SELECT $1::integer, $2::integer, device, used, now() FROM unnest($4::text[], $5::text[]) AS seen (device, used)
@@ -192,9 +213,24 @@ async function insert({ devices, seen, values, events, members }: SampleData): P
       [entityId, world.sor.identifier, customer.type === 'user_id' ? 0 : 1, customer.id, world.attributes[key]!.id, value]);
   }
   await insertSampleEvents(store.db, entityId, events.map(({ app, ...event }) => ({ ...event, appId: apps[app]!.id })));
+  await insertMessages(messages);
   const ofSegments = segments.map(({ identifier }, index) => [identifier, members[`#${index}`]!] as const);
   for (const [index, [, people]] of ofSegments.entries()) await insertMembers(store.db, entityId, segments[index]!.id, people);
-  return { devices, seen, values, events, members: Object.fromEntries(ofSegments) };
+  return { devices, seen, values, events, messages, members: Object.fromEntries(ofSegments) };
+}
+
+/** Those of long ago go, and what people got of them is counted. */
+async function insertMessages(messages: SampleData['messages']): Promise<void> {
+  await store.db.query(
+    `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, user_id, device_id, created_at, settled_at, opened_at,
+       shown_at, clicked_at)
+     SELECT $1, c.id, c.app_id, 'both', 'settled', m.code, m.user, m.device, m.at, m.at, CASE WHEN m."isOpened" THEN m.at END,
+       CASE WHEN m."isShown" THEN m.at END, CASE WHEN m."isClicked" THEN m.at END
+     FROM json_to_recordset($2) AS m (campaign integer, "user" text, device text, code text, at timestamptz, "isOpened" boolean,
+       "isShown" boolean, "isClicked" boolean)
+     JOIN campaigns c ON c.entity_id = $1 AND c.id = ($3::integer[])[m.campaign + 1]`,
+    [world.entity.id, JSON.stringify(messages), campaigns.map(({ id }) => id)]);
+  await write(store.db, (tx) => deleteOldAttempts(tx, world.entity.id));
 }
 
 describe('the people of a segment', () => {
@@ -221,5 +257,44 @@ describe('the people of a segment', () => {
         });
       }
     }), { numRuns: 60 });
+  });
+
+  it('are those that received or opened a campaign\'s messages, also once only counts of these are kept', async () => {
+    const device = (id: string, lastUser: string | null) => ({
+      id, lastUser, country: null, appVersion: null, optIn: true, uninstalled: false, sessions: 0, lastSeenAt: NOW, hasToken: true,
+    });
+    const users = ['sent', 'shown', 'clicked', 'opened', 'refused', 'second', 'foreign', 'last', 'only', 'one', 'two'];
+    const sent = { campaign: 0, user: null, device: 'phone', code: 'PUSH_SENT', isOpened: false, isShown: false, isClicked: false };
+    const messages = [
+      { ...sent, user: 'sent' }, { ...sent, user: 'shown', code: 'OPT_OUT', isShown: true },
+      { ...sent, user: 'clicked', code: 'INAPP_AVAILABLE', isShown: true, isClicked: true },
+      { ...sent, user: 'opened', code: 'UNKNOWN', isOpened: true }, { ...sent, user: 'refused', code: 'REFUSED' },
+      { ...sent, user: 'second', campaign: 1 }, { ...sent, device: 'phone of foreign', campaign: 2 },
+      { ...sent, device: 'own' }, { ...sent, device: 'of last' }, { ...sent, device: 'phone of only' }, { ...sent, device: 'shared' },
+    ];
+    const reached = ['down', 'dshared', 'uclicked', 'ulast', 'uonly', 'uopened', 'usent', 'ushown'];
+    for (const at of [ago(1), ago(4), ago(35)]) {
+      await insert({
+        devices: [device('own', null), device('of last', 'last'), device('phone of only', null), device('shared', null)],
+        seen: [...users.map((user): [string, string] => [`phone of ${user}`, user]), ['shared', 'one'], ['shared', 'two']],
+        values: [], events: [], members: { '#0': [], '#1': [] }, messages: messages.map((message) => ({ ...message, at })),
+      });
+      const found = async (filter: Partial<CampaignsFilter>) => {
+        const whole = { filter_on: 'campaigns', outcome: 'received', operator: 'is_in', ...filter } as const;
+        const all = named({ operator: 'and', blocks: [{ operator: 'and', filters: [whole] }] });
+        const { query } = await resolveFilters(store.db, world.entity.id, { appId: apps[0]!.id, filters: all, now: NOW });
+        return (await Array.fromAsync(listPeople(store.db, world.entity.id, query!, 100))).flat();
+      };
+      const first = { campaign_identifiers: ['#c0'] };
+      expect(await found(first)).toEqual(reached);
+      expect(await found({})).toEqual([...reached, 'usecond'].toSorted());
+      expect(await found({ campaign_identifiers: ['#c2'] })).toEqual(['uforeign']);
+      expect(await found({ ...first, outcome: 'opened' })).toEqual(['uclicked', 'uopened']);
+      expect(await found({ ...first, operator: 'is_not_in' })).toEqual(['uforeign', 'uone', 'urefused', 'usecond', 'utwo']);
+      expect(await found({ ...first, last_days: 3 })).toEqual(at > ago(3) ? reached : []);
+      expect(await found({ ...first, last_days: 30 })).toEqual(at > ago(30) ? reached : []);
+      const byApiIdentifier = { campaign_identifiers: [campaigns[1]!.apiIdentifier, campaigns[1]!.identifier] };
+      expect(await found(byApiIdentifier)).toEqual(['usecond']);
+    }
   });
 });

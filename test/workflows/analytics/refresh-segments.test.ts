@@ -4,6 +4,7 @@ import { segments } from '../../../store/analytics/personal-data/segments.ts';
 import { deleteMembersOfDeleted } from '../../../store/jobs/retention-across-entities.ts';
 import { listErasedPeople } from '../../../store/analytics/segment-members.ts';
 import { deleteSegment, wantRefresh } from '../../../store/analytics/segments.ts';
+import { deleteCampaign } from '../../../store/campaigns/campaigns.ts';
 import { write } from '../../../store/core/database.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import {
@@ -14,6 +15,7 @@ import { personId } from '../../harness/core/people.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
+import { insertSampleCampaign } from '../../harness/sends/campaigns.ts';
 
 const stack = useStack();
 const USERS = 30;
@@ -99,6 +101,26 @@ describe('a segment', () => {
     expect(await call('GET', `segments/${identifier}`)).toMatchObject({ failure: expect.stringContaining('is no segment') as string });
     const other = await call('POST', 'segments', { name: 'Other', app: app.identifier, filters: fromCountry('DE') });
     expect(await settled(other.identifier)).toMatchObject({ preview: { people_number: 20 } });
+  });
+
+  it('names a campaign, and once this is deleted says that it is unknown', async () => {
+    const campaign = await insertSampleCampaign(stack.store.db, world.entity.id, app.id, { status: 'draft' });
+    const filter = { filter_on: 'campaigns', campaign_identifiers: [campaign.identifier], operator: 'is_not_in' };
+    const filters = { blocks: [{ filters: [filter] }] };
+    const { identifier } = await call('POST', 'segments', { name: 'Unreached', app: app.identifier, filters });
+    expect(await settled(identifier)).toMatchObject({ state: 'active', preview: { people_number: USERS } });
+    const id = await idOf(identifier);
+    await write(stack.store.db, async (tx) => {
+      await deleteCampaign(tx, world.entity.id, campaign.id);
+      await wantRefresh(tx, world.entity.id, id);
+    });
+    await wakeSegments(stack.temporal, world.entity.id);
+    expect(await waitFor('the failure', async () => {
+      const segment = await call('GET', `segments/${identifier}`);
+      return segment.state === 'failed' && segment;
+    })).toMatchObject({
+      failure: 'filters.blocks.0.filters.0.campaign_identifiers.0: is no campaign of your entity: GET /api/campaigns lists them',
+    });
   });
 
   it('is refreshed after an erasure whose id a number in its filters equals: a bound stays, a value finds no person', async () => {

@@ -159,7 +159,9 @@ describe('a dynamic campaign', () => {
     const { identifier: segment } = (await call('POST', 'segments', { app: app.identifier, name: 'Buyers', static: true })).result as {
       identifier: string;
     };
-    for (const user of ['ada', 'bob', 'eve']) await insertSampleDevice(db, entityId, app.id, `of ${user}`, { userId: user, optOut: user === 'eve' });
+    for (const user of ['ada', 'bob', 'eve']) {
+      await insertSampleDevice(db, entityId, app.id, `of ${user}`, { userId: user, optOut: user === 'eve' });
+    }
     const people = (method: 'POST' | 'DELETE', ids: string[]) => call(method, `segments/${segment}/people`, { ids });
     await people('POST', ['ada', 'eve']);
     const filters = { blocks: [{ filters: [{ filter_on: 'segments', selection: 'any_of', segment_identifiers: [segment] }] }] };
@@ -176,7 +178,8 @@ describe('a dynamic campaign', () => {
       await stack.temporal.workflow.getHandle(`campaign/${id}`).signal('sendCanceled');
       await waitFor(`look ${times}`, async () => (await db.query(
         'SELECT FROM sends WHERE entity_id = $1 AND identifier = $2 AND looks >= $3', [entityId, id, times])).rowCount === 1);
-      await waitFor('what it brought', async () => (await db.query('SELECT FROM campaign_audience WHERE entity_id = $1', [entityId])).rowCount === 0);
+      await waitFor('what it brought', async () => (await db.query(
+        'SELECT FROM campaign_audience WHERE entity_id = $1', [entityId])).rowCount === 0);
     };
     await look(1);
     expect(await attemptsOf(id)).toEqual([['ada', 'of ada', 'PUSH_SENT'], ['eve', 'of eve', 'OPT_OUT']]);
