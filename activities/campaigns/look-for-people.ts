@@ -1,7 +1,7 @@
 import { isNotified, dueWindow, nextLook } from '../../domain/campaigns/look.ts';
 import { zoneOf } from '../../domain/campaigns/local-time.ts';
 import type { SendWindow } from '../../domain/campaigns/recurrence.ts';
-import type { SendSchedule } from '../../domain/campaigns/send-plan.ts';
+import { scheduleOf } from '../../domain/campaigns/send-plan.ts';
 import { listErasedPeople } from '../../store/analytics/segment-members.ts';
 import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
 import { type AudienceDevice, audienceLine, findAudience, insertAudience } from '../../store/campaigns/audience.ts';
@@ -17,10 +17,6 @@ const PORTION = 10_000;
 
 /** A run of a dynamic campaign. */
 type Run = { send: Send; campaign: Campaign };
-
-function scheduleOf({ startDate, endDate, adaptTz, appTimezone, recurrence }: Campaign): SendSchedule {
-  return { type: 'dynamic', startDate, endDate: endDate!, adaptTz, appZone: appTimezone, recurrence: recurrence! };
-}
 
 async function zonesOf(db: Queryable, { adaptTz, entityId, appId, appTimezone }: Campaign & { entityId: number }): Promise<string[]> {
   if (!adaptTz) return [appTimezone];

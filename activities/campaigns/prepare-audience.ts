@@ -94,13 +94,18 @@ async function replaceAudience(deps: Dependencies, claim: JobClaim, run: Run, qu
     });
     boundary('campaign: after a portion committed');
   };
+  // A portion is written while the next is read.
+  let writing = Promise.resolve();
   let portion: AudienceDevice[] = [];
   for await (const device of findAudience(db, entityId, query)) {
     portion.push(device);
     if (portion.length < PORTION) continue;
-    await insert(portion);
+    await writing;
+    writing = insert(portion);
+    writing.catch(() => {});        // awaited before the next
     portion = [];
   }
+  await writing;
   await insert(portion);
   await whileOurs(deps, claim, (tx) => endAudience(tx, entityId, { runId, campaignId: campaign.id }, reach));
   boundary('campaign: audience is there');

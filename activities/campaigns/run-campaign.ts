@@ -1,10 +1,11 @@
 import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import type { PlannedMessage } from '../../domain/sends/plan-messages.ts';
-import { type DueDevice, deleteAudience, findNextOfAudience, takeAudience } from '../../store/campaigns/audience.ts';
+import { type AudienceKey, type DueDevice, deleteAudience, findNextOfAudience, takeAudience } from '../../store/campaigns/audience.ts';
 import { deleteCampaignMembers } from '../../store/campaigns/campaign-members.ts';
 import { updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
 import { listCampaignsById } from '../../store/campaigns/campaigns.ts';
+import type { Tx } from '../../store/core/database.ts';
 import { claimJob } from '../../store/jobs/jobs.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
@@ -33,38 +34,50 @@ export const runCampaignSteps = (deps: Dependencies, providers = new SendingProv
 
   /** Sends to the devices whose time has come; when to go on, or null at the end. */
   sendToAudience: (claim: JobClaim): Promise<RetryAfter | null> => (
-    heartbeating(() => sendMessages({ ...deps, providers }, claim, AUDIENCE))),
+    heartbeating(() => sendMessages({ ...deps, providers }, claim, audience()))),
 });
 
 /** Devices that are left when a campaign is canceled go so many at once. */
 const DELETED_AT_ONCE = 20_000;
 
-/** The devices of an audience. */
-const AUDIENCE: MessageSource = {
-  async planNext(tx, context, limit) {
+/** The devices of an audience, in a step that goes through them. */
+function audience(): MessageSource {
+  let after: AudienceKey | null = null;
+  const take = async (tx: Tx, context: SendingContext, limit: number): Promise<DueDevice[]> => {
     const { send } = context;
-    if (send.cancelRequestedAt !== null && await deleteAudience(tx, send.entityId, send.id, DELETED_AT_ONCE) > 0) return [];
-    if (isOver(context)) return await deleteCampaignMembers(tx, send.entityId, send.id, DELETED_AT_ONCE) > 0 ? [] : null;
-    const devices = await takeAudience(tx, send.entityId, { id: send.id, appId: campaignOf(context).appId }, limit);
-    return devices.length === 0 ? null : planPortion(tx, context, byPerson(devices, send.looks), async (chunk) => targetsOf(chunk));
-  },
-  findNextDue: (tx, { entityId, id }) => findNextOfAudience(tx, entityId, id),
-  async findNextLook(tx, context) {
-    const { send, now } = context;
-    if (campaignOf(context).type !== 'dynamic' || isOver(context)) return null;
-    const [campaign] = await listCampaignsById(tx, send.entityId, [send.campaignId!]);
-    return findNextLook(tx, { send, campaign: campaign! }, now);
-  },
-  async end(tx, context) {
-    const { send, now } = context;
-    const { id, type, includesInapp, endDate, isOngoing } = campaignOf(context);
-    if (send.cancelRequestedAt !== null || !isOngoing) return null;
-    // Devices get its in-app messages until then, and a dynamic one lasts as long as it said.
-    if ((includesInapp || type === 'dynamic') && endDate !== null && endDate > now) return endDate;
-    await updateCampaignStatus(tx, send.entityId, id, 'finished');
-    return null;
-  },
-};
+    const { appId } = campaignOf(context);
+    const { devices, last } = await takeAudience(tx, send.entityId, { id: send.id, appId }, after, limit);
+    // Others may have come before, and what a transaction took that did not commit is there again.
+    const isFromStart = after === null;
+    after = last;
+    return devices.length > 0 || isFromStart ? devices : take(tx, context, limit);
+  };
+  return {
+    async planNext(tx, context, limit) {
+      const { send } = context;
+      if (send.cancelRequestedAt !== null && await deleteAudience(tx, send.entityId, send.id, DELETED_AT_ONCE) > 0) return [];
+      if (isOver(context)) return await deleteCampaignMembers(tx, send.entityId, send.id, DELETED_AT_ONCE) > 0 ? [] : null;
+      const devices = await take(tx, context, limit);
+      return devices.length === 0 ? null : planPortion(tx, context, byPerson(devices, send.looks), async (chunk) => targetsOf(chunk));
+    },
+    findNextDue: (tx, { entityId, id }) => findNextOfAudience(tx, entityId, id),
+    async findNextLook(tx, context) {
+      const { send, now } = context;
+      if (campaignOf(context).type !== 'dynamic' || isOver(context)) return null;
+      const [campaign] = await listCampaignsById(tx, send.entityId, [send.campaignId!]);
+      return findNextLook(tx, { send, campaign: campaign! }, now);
+    },
+    async end(tx, context) {
+      const { send, now } = context;
+      const { id, type, includesInapp, endDate, isOngoing } = campaignOf(context);
+      if (send.cancelRequestedAt !== null || !isOngoing) return null;
+      // Devices get its in-app messages until then, and a dynamic one lasts as long as it said.
+      if ((includesInapp || type === 'dynamic') && endDate !== null && endDate > now) return endDate;
+      await updateCampaignStatus(tx, send.entityId, id, 'finished');
+      return null;
+    },
+  };
+}
 
 function campaignOf({ campaigns, send }: SendingContext) {
   return campaigns.get(send.campaignId!)!;

@@ -320,3 +320,21 @@ export const cancelCampaign = operation({
   params,
   result: CampaignDetails,
 });
+
+const MAX_PLANNED = 100;
+
+export const PlannedSend = z.object({
+  at: z.iso.datetime(),
+  until: z.iso.datetime().nullable().describe('Messages go as people enter the audience, until before this; null: all at `at`'),
+  zones: z.array(z.string()).nullable().describe('With adapt_tz: the time zones whose devices get it then'),
+  devices: z.int().nullable().describe('Of a classic campaign to everybody; otherwise the audience is not known before'),
+}).meta({ id: 'PlannedSend' });
+
+export const planCampaign = operation({
+  id: 'planCampaign', ...VIEW, method: 'GET', path: '/api/campaigns/:identifier/plan',
+  summary: 'List what a classic or dynamic campaign will send when',
+  description: 'Coming sends in order of time. A draft is planned as if it were launched now.',
+  params: z.object({ identifier }),
+  query: z.object({ limit: wholeNumber(1, MAX_PLANNED).default(20) }),
+  result: z.object({ sends: z.array(PlannedSend), has_more: z.boolean() }),
+});

@@ -1,4 +1,5 @@
 import type { Recurrence } from './campaign-body.ts';
+import type { CampaignType } from './campaign-status.ts';
 import { localMoment } from './local-time.ts';
 import { type SendWindow, windowsBetween } from './recurrence.ts';
 
@@ -13,6 +14,16 @@ export type SendSchedule = {
   | { type: 'classic'; endDate: Date | null }
   | { type: 'dynamic'; endDate: Date; recurrence: Recurrence }
 );
+
+/** When a campaign to an audience sends; its end has no effect on a classic one of pushes alone (reference: Campaign body). */
+export function scheduleOf({ type, startDate, endDate, adaptTz, appTimezone: appZone, recurrence, includesInapp }: {
+  type: CampaignType; startDate: Date | null; endDate: Date | null; adaptTz: boolean; appTimezone: string; recurrence: Recurrence | null;
+  includesInapp: boolean;
+}): SendSchedule {
+  const shared = { startDate, adaptTz, appZone };
+  return type === 'dynamic' ? { ...shared, type, endDate: endDate!, recurrence: recurrence! }
+    : { ...shared, type: 'classic', endDate: includesInapp ? endDate : null };
+}
 
 /** The launch, or for a draft now; and the moment from which on sends are of interest. */
 export type PlanStart = { launchedAt: Date; from: Date };

@@ -22,6 +22,7 @@ import { bare, noResult } from '../http/reply.ts';
 import { requireRightOfField, requireRightOfType } from '../http/right-of-type.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { cancelSendSoon, startSoon } from '../jobs/start-soon.ts';
+import { planCampaign } from './campaign-plan.ts';
 import { showCampaigns, showDetails } from './campaign-record.ts';
 
 type Who = Circumstances & { caller: Caller };
@@ -208,4 +209,4 @@ function refuseUnknown(): never {
   return refuse(404, 'not_found', 'Campaign not found');
 }
 
-export const campaignRoutes: Route[] = [listAll, view, create, duplicate, replace, remove, launch, cancel];
+export const campaignRoutes: Route[] = [listAll, view, create, duplicate, replace, remove, launch, cancel, planCampaign];

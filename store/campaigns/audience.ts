@@ -57,36 +57,52 @@ export async function deleteAudience(tx: Queryable, entityId: number, sendId: nu
 export type DueDevice = { person: string; device: TargetDevice | null };
 
 type DueRow = {
-  person: string; device_id: string; known: string | null; current_user_id: string | null; verified_user_id: string | null;
+  due_at: string; person: string; device_id: string; known: string | null; current_user_id: string | null; verified_user_id: string | null;
   push_token: string | null; opt_in: boolean | null; opt_out: boolean | null; uninstalled: boolean | null;
 };
 
+/** Where a device stands in an audience; the time as Postgres writes it. */
+export type AudienceKey = { dueAt: string; person: string; deviceId: string };
+
 /**
- * The next devices of an audience whose time has come, in the order of the primary key, each taken out of it. By the key of devices; the
- * statement's LIMIT 1 keeps the order of the look-ups.
+ * The next devices of an audience whose time has come, after one of them, in the order of the primary key, each taken out of it. What was
+ * taken before stays in the index for a while: without `after` each scan would go over it. By the key of devices; LIMIT 1 keeps the order
+ * of the look-ups.
  */
-export async function takeAudience(tx: Queryable, entityId: number, { id, appId }: { id: number; appId: number }, limit: number) {
+export async function takeAudience(
+  tx: Queryable, entityId: number, { id, appId }: { id: number; appId: number }, after: AudienceKey | null, limit: number,
+): Promise<{ devices: DueDevice[]; last: AudienceKey | null }> {
+  const first = after ?? { dueAt: '-infinity', person: '', deviceId: '' };
   const { rows } = await tx.query<DueRow>({
-    name: 'take-audience',
-    text: `WITH taken AS MATERIALIZED (
-             DELETE FROM campaign_audience WHERE (entity_id, send_id, due_at, person, device_id) IN (
-               SELECT entity_id, send_id, due_at, person, device_id FROM campaign_audience
-               WHERE entity_id = $1 AND send_id = $2 AND due_at <= now() ORDER BY due_at, person, device_id LIMIT $4)
-             RETURNING due_at, person, device_id)
-           SELECT t.person, t.device_id, d.device_id AS known, d.current_user_id, d.verified_user_id, d.push_token, d.opt_in, d.opt_out,
-             d.uninstalled
-           FROM taken t LEFT JOIN LATERAL (
-             SELECT * FROM devices WHERE entity_id = $1 AND app_id = $3 AND device_id = t.device_id LIMIT 1) d ON true
-           ORDER BY t.due_at, t.person, t.device_id`,
-    values: [entityId, id, appId, limit],
+    name: 'list-audience',
+    text: `SELECT t.due_at::text, t.person, t.device_id, d.device_id AS known, d.current_user_id, d.verified_user_id, d.push_token,
+             d.opt_in, d.opt_out, d.uninstalled
+           FROM (SELECT * FROM campaign_audience
+             WHERE entity_id = $1 AND send_id = $2 AND due_at <= now() AND (due_at, person, device_id) > ($5, $6, $7)
+             ORDER BY due_at, person, device_id LIMIT $4) t
+           LEFT JOIN LATERAL (
+             SELECT * FROM devices WHERE entity_id = $1 AND app_id = $3 AND device_id = t.device_id LIMIT 1) d ON true`,
+    values: [entityId, id, appId, limit, first.dueAt, first.person, first.deviceId],
   });
-  return rows.map((row): DueDevice => ({
+  const end = rows.at(-1);
+  if (!end) return { devices: [], last: null };
+  const last = { dueAt: end.due_at, person: end.person, deviceId: end.device_id };
+  // Nobody else adds to what is due: the send is held.
+  await tx.query(
+    `DELETE FROM campaign_audience WHERE entity_id = $1 AND send_id = $2 AND (due_at, person, device_id) > ($3, $4, $5)
+       AND (due_at, person, device_id) <= ($6, $7, $8)`,
+    [entityId, id, first.dueAt, first.person, first.deviceId, last.dueAt, last.person, last.deviceId]);
+  return { devices: rows.map(toDueDevice), last };
+}
+
+function toDueDevice(row: DueRow): DueDevice {
+  return {
     person: row.person,
     device: row.known === null ? null : {
       deviceId: row.device_id, currentUserId: row.current_user_id, verifiedUserId: row.verified_user_id, pushToken: row.push_token,
       optIn: row.opt_in, optOut: row.opt_out, uninstalled: row.uninstalled,
     },
-  }));
+  };
 }
 
 /** When the next devices of an audience are due; null: none is left. By the primary key. */

@@ -10,5 +10,7 @@ create table campaign_members (
   primary key (entity_id, send_id, person)
 );
 
+create index campaign_members_by_person on campaign_members (entity_id, person);
+
 alter table sends add column looked_at timestamptz;              -- of a dynamic campaign: when its audience was last looked at
 alter table sends add column looks integer not null default 0;

@@ -24,7 +24,7 @@ import { waitFor } from '../core/wait.ts';
 import type { World } from '../core/world.ts';
 import { feedDone, postFeed } from '../feed/feeds.ts';
 import { importEnded, postImport } from '../imports/imports.ts';
-import { insertSampleCampaign, PUSH_PARAMS } from '../sends/campaigns.ts';
+import { insertSampleAudience, insertSampleCampaign, PUSH_PARAMS } from '../sends/campaigns.ts';
 import { commandsOf } from '../syncs/sample-records.ts';
 import { ask, makeSync, runSync } from '../syncs/syncs.ts';
 import type { Sought } from './whole-search.ts';
@@ -228,12 +228,7 @@ export async function leaveBehind(
   await ask(app, world, 'POST', '/api/transac', {
     campaignKey: [campaign.identifier], messages: [{ user: userId, templateVars: { plan: values.plan } }],
   });
-  await store.db.query(
-    `INSERT INTO campaign_audience (entity_id, send_id, due_at, person, device_id)
-     SELECT $1, max(id), now(), 'u' || $2, 'device of ' || $2 FROM sends WHERE entity_id = $1`, [entityId, userId]);
-  await store.db.query(
-    `INSERT INTO campaign_members (entity_id, send_id, person, is_member, notified)
-     SELECT $1, max(id), 'u' || $2, true, 0 FROM sends WHERE entity_id = $1`, [entityId, userId]);
+  await insertSampleAudience(store.db, entityId, campaign.id, { userId, deviceId: `device of ${userId}` });
   await write(store.db, async (tx) => {
     const set = { customerType: 'user_id', customerId: userId, attributeId: world.attributes.tags!.id, operations: [] } as const;
     const elements = [{ element: values.tag, since: '2026-01-01T00:00:00Z' }];

@@ -63,4 +63,20 @@ export async function sampleMessages(
   await tx.query(
     `INSERT INTO campaign_people (entity_id, campaign_id, person, sent, opened, last_sent_at) VALUES ($1, $2, 'u' || $3, 2, 1, now())`,
     [entityId, campaign.id, userId]);
+  await insertSampleAudience(tx, entityId, campaign.id, { userId, deviceId });
+}
+
+/** Somebody in the audience of a campaign that sends. */
+export async function insertSampleAudience(
+  tx: Queryable, entityId: number, campaignId: number, { userId, deviceId }: { userId: string; deviceId: string },
+): Promise<void> {
+  const { rows: [run] } = await tx.query<{ id: number }>(
+    'INSERT INTO sends (entity_id, identifier, message_count, campaign_id) VALUES ($1, $2, 1, $3) RETURNING id',
+    [entityId, newIdentifier('cmp'), campaignId]);
+  await tx.query(
+    `INSERT INTO campaign_audience (entity_id, send_id, due_at, person, device_id) VALUES ($1, $2, now(), 'u' || $3, $4)`,
+    [entityId, run!.id, userId, deviceId]);
+  await tx.query(
+    `INSERT INTO campaign_members (entity_id, send_id, person, is_member, notified, last_notified_at)
+     VALUES ($1, $2, 'u' || $3, true, 1, now())`, [entityId, run!.id, userId]);
 }

@@ -122,8 +122,9 @@ describe('a campaign', () => {
     expect((await call('PUT', `campaign/${late}/launch`)).body).toMatchObject({ status: 'conflict' });
     const { campaign_id: classic, campaign_api_identifier: none } = await made({ type: 'classic' });
     expect(none).toBeUndefined();
-    expect(await call('PUT', `campaign/${classic}/launch`)).toMatchObject({ status: 501, body: { status: 'not_served' } });
-    expect(await statusOf(classic)).toBe('Draft');
+    expect(await call('PUT', `campaign/${classic}/launch`)).toMatchObject({ status: 200, body: { result: { status: 'Scheduled' } } });
+    expect((await call('PUT', `campaign/${classic}/launch`)).body).toMatchObject({ status: 'conflict' });
+    expect(await call('PUT', `campaign/${classic}/cancel`)).toMatchObject({ status: 200, body: { result: { status: 'Canceled' } } });
   });
 
   test('is refused by all fields that are wrong, those of its own rules and those of the entity', async () => {

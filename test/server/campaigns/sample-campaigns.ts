@@ -1,17 +1,19 @@
 import { type CampaignSettings, insertCampaign, launchCampaign } from '../../../store/campaigns/campaigns.ts';
 import type { Queryable } from '../../../store/core/database.ts';
 
-export type SampleCampaigns = { draft: string; ongoing: string };
+export type SampleCampaigns = { draft: string; ongoing: string; classic: string };
 
 /** The body of a transactional campaign with a push, and whatever else. */
 export function campaignBody(appIdentifier: string, others: Record<string, unknown> = {}): Record<string, unknown> {
+  const { type = 'transactional' } = others;
+  const what = type === 'transactional' ? 'parcel *@parcel@*' : 'parcel';
   return {
     name: 'Parcel', type: 'transactional', source: 'API', app_id: appIdentifier, includes_push: true, includes_inapp: false,
-    start_date: 'now', params: { push_message: 'Your parcel *@parcel@* leaves, *@name|dear customer@*' }, ...others,
+    start_date: 'now', params: { push_message: `Your ${what} leaves, *@name|dear customer@*` }, ...others,
   };
 }
 
-/** Two transactional campaigns with a push: a draft, and one that takes messages. */
+/** Campaigns with a push: a transactional draft, one that takes messages, and a classic draft. */
 export async function insertSampleCampaigns(tx: Queryable, entityId: number, appId: number, userId: number): Promise<SampleCampaigns> {
   const settings: CampaignSettings = {
     appId, name: 'Parcel', type: 'transactional', includesPush: true, includesInapp: false, startDate: null, endDate: null, adaptTz: false,
@@ -23,5 +25,7 @@ export async function insertSampleCampaigns(tx: Queryable, entityId: number, app
   const draft = (await insertCampaign(tx, entityId, settings, userId))!;
   const ongoing = (await insertCampaign(tx, entityId, settings, userId))!;
   await launchCampaign(tx, entityId, ongoing.id);
-  return { draft: draft.identifier, ongoing: ongoing.identifier };
+  const params = { ...settings.params, push_message: 'News' };
+  const classic = (await insertCampaign(tx, entityId, { ...settings, type: 'classic', params }, userId))!;
+  return { draft: draft.identifier, ongoing: ongoing.identifier, classic: classic.identifier };
 }

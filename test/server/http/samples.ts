@@ -378,6 +378,7 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/campaigns/:identifier/why': ({ campaigns, seen }) => ({
     params: { identifier: campaigns.ongoing }, query: { user: seen.userId },
   }),
+  'GET /api/campaigns/:identifier/plan': ({ campaigns }) => ({ params: { identifier: campaigns.classic }, query: { limit: '5' } }),
   'POST /api/funnels': (own) => ({
     body: { name: 'Sale', description: 'From view to order', max_duration: 3600, steps: sampleSteps(own), labels: [own.label] },
   }),

@@ -83,6 +83,12 @@ describe('a classic campaign', () => {
     // An hour from now in UTC: in Lagos in some seconds, and the day after in Kolkata, where that time has passed.
     const start = Math.floor(Date.now() / 1_000) + 3_600 + 4;
     const id = await create(app.identifier, { adapt_tz: true, start_date: start });
+    type Plan = { sends: { at: string; zones: string[]; devices: number }[]; has_more: boolean };
+    const { sends, has_more: hasMore } = (await call('GET', `campaigns/${id}/plan?limit=3`)).result as Plan;
+    expect(hasMore).toBe(true);
+    expect(sends.map(({ at, zones: own, devices }) => [Date.parse(at) / 1_000 - start, own, devices])).toEqual([
+      [-3_600, ['Africa/Lagos'], 1], [0, ['UTC'], 1], [3_600, ['Etc/GMT+1'], 1],
+    ]);
     expect(await launch(id)).toMatchObject({ status: 'Scheduled' });
     await waitFor('the first wave', async () => (await attemptsOf(id)).length > 0);
     expect(await attemptsOf(id)).toEqual([['lagos', 'lagos', 'PUSH_SENT']]);
