@@ -5,6 +5,7 @@ import { withAppContext } from './app-context.ts';
 import { type EmbeddedBackends, openBackends } from './backends.ts';
 import type { Config } from './config.ts';
 import { demoAnalytics } from './demo/demo-analytics.ts';
+import { demoCampaign } from './demo/demo-campaign.ts';
 import { demoExport } from './demo/demo-export.ts';
 import { demoFeed } from './demo/demo-feed.ts';
 import { demoGdpr } from './demo/demo-gdpr.ts';
@@ -68,8 +69,9 @@ async function show({ config, backends, bucket, url }: Shown, say: (text: string
   const app = await demoTracking(server, sor, say);
   if (bucket) await demoExport(server, sor, { bucket, dataDir: config.MILLRACE_DATA_DIR, app }, say);
   await demoGdpr(server, sor, config.MILLRACE_DATA_DIR, say);
-  await demoAnalytics(server, app, config.MILLRACE_DATA_DIR, say);
+  const { segment } = await demoAnalytics(server, app, config.MILLRACE_DATA_DIR, say);
   await demoSends(server, app, say);
+  await demoCampaign(server, { app, segment }, say);
   say([
     '', `API page      ${url}/docs`, `Temporal      ${backends.temporalUi ?? 'its own page'}`, `metrics       ${url}/metrics`,
     `sign in as    ${email}, password in ${passwordPath}`,

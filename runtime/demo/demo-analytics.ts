@@ -12,9 +12,9 @@ const STEPS = ['Product Viewed', 'Product Added', 'Order Completed'];
 const POLL_MS = 100;
 
 /** Reads back what the app sent: how many people go from a product to an order, who does not, and all of it as a spreadsheet. */
-export async function demoAnalytics({ client }: DemoServer, app: string, dataDir: string, say: Say): Promise<void> {
+export async function demoAnalytics({ client }: DemoServer, app: string, dataDir: string, say: Say): Promise<{ segment: string }> {
   const funnel = await showFunnel(client, app, say);
-  await showSegment(client, app, funnel, say);
+  const segment = await showSegment(client, app, funnel, say);
   const asked = { params: { app_identifier: app }, query: { skip_email: 'true' } } as const;
   const { callback } = await client.exportEvents(asked) as { callback: string };
   const folder = join(dataDir, 'files');
@@ -22,6 +22,7 @@ export async function demoAnalytics({ client }: DemoServer, app: string, dataDir
   const path = join(folder, `events-of-${app}.xls`);
   await writeFile(path, await fetchFile(callback), { mode: 0o600 });
   say(`All events of the app, for a spreadsheet: ${path}`);
+  return { segment };
 }
 
 /** Returns its identifier. */
@@ -37,8 +38,8 @@ async function showFunnel(client: Client, app: string, say: Say): Promise<string
   return identifier;
 }
 
-/** Those who leave a product behind, as a segment that campaigns can go by. */
-async function showSegment(client: Client, app: string, funnel: string, say: Say): Promise<void> {
+/** Those who leave a product behind, as a segment that campaigns can go by. Returns its identifier. */
+async function showSegment(client: Client, app: string, funnel: string, say: Say): Promise<string> {
   const { identifier } = await client.createSegment({
     body: {
       name: 'Did not order', app, filters: {
@@ -52,7 +53,8 @@ async function showSegment(client: Client, app: string, funnel: string, say: Say
     const { state, failure, preview } = await client.viewSegment({ params: { identifier } });
     if (state === 'failed') refuse(500, 'failed', `The segment has no people: ${failure}`);
     if (state === 'active') {
-      return say(`Segment ${identifier} ("Did not order"): ${preview.people_number} people dropped out at the last step\n`);
+      say(`Segment ${identifier} ("Did not order"): ${preview.people_number} people dropped out at the last step\n`);
+      return identifier;
     }
     await delay(POLL_MS);
   }

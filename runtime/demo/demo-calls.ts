@@ -17,6 +17,9 @@ const PLACES = [
   { city: 'Brussels', country: 'BE', latitude: 50.85, longitude: 4.35 },
 ];
 
+/** An hour apart, so that a campaign by the clock of the device goes out in two waves. */
+const ZONES = ['Europe/London', 'Europe/Paris'];
+
 /** What somebody does in a visit, a minute after each other. */
 const STEPS: { type: string; name?: string; event?: string; properties?: object }[] = [
   { type: 'screen', name: 'Home' },
@@ -57,7 +60,7 @@ function contextOf(device: number): object {
     app: { version: '2.1.0' }, os: { name: 'iOS', version: '18.1' }, library: { name: 'analytics-swift', version: '1.6.2' },
     device: { id: `demo-device-${device}`, model: 'iPhone17,1', token: `demo-token-${device}`, pushEnabled: device % WITHOUT_PUSHES !== 0 },
     network: { carrier: 'Demo Mobile' }, locale: 'fr-FR',
-    timezone: 'Europe/Paris', location: PLACES[device % PLACES.length],
+    timezone: ZONES[device % ZONES.length], location: PLACES[device % PLACES.length],
   };
 }
 

@@ -93,6 +93,13 @@ function expectSends(said: string): void {
   expect(said).toMatch(/^Why shopper-5@example\.com got none: OPT_OUT, pushes are turned off$/m);
 }
 
+/** Those of the segment whose clocks show the time get it; the others an hour later. */
+function expectCampaign(said: string): void {
+  expect(said).toMatch(/^Campaign cmp_\w+ \("Still interested\?"\) to the segment: 6 of 20 devices, 5 of them allow pushes$/m);
+  expect(said).toMatch(/^First wave sent; the next goes out at \S+Z, to Europe\/London$/m);
+  expect(said).toMatch(/^Log of the app's campaigns: http\S+$/m);
+}
+
 describe('npm run demo', () => {
   it('shows each kind of flow, a sync that runs again and a whole export among them, and so again in the same folder', async () => {
     for (const said of [await demo(), await demo()]) {
@@ -112,6 +119,7 @@ describe('npm run demo', () => {
       expectDeletion(said);
       await expectAnalytics(said);
       expectSends(said);
+      expectCampaign(said);
     }
   }, 600_000);
 
