@@ -8,9 +8,11 @@ import {
   type AudienceDevice, audienceLine, countAppDevices, deleteAudience, findAudience, insertAudience,
 } from '../../store/campaigns/audience.ts';
 import { endAudience, failCampaign, type Reach, updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
+import { deleteCampaignMembers } from '../../store/campaigns/campaign-members.ts';
 import { type Campaign, listCampaignsById } from '../../store/campaigns/campaigns.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { endJob } from '../../store/jobs/jobs.ts';
+import { cancelWaiting } from '../../store/sends/attempts.ts';
 import { lockSend, type Send } from '../../store/sends/sends.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -38,7 +40,10 @@ export async function prepareAudience(deps: Dependencies, claim: JobClaim): Prom
     appId: campaign.appId, filters: campaign.filters ?? everybody(), now, isStored: true,
   });
   if (error) return fail(deps, claim, `${error.element}: ${error.message}`);
-  if (segments.some(({ snapshotAt }) => snapshotAt === null)) return { againInMs: SEGMENTS_MS };
+  const waited = segments.filter(({ snapshotAt }) => snapshotAt === null);
+  const broken = waited.find((segment) => segment.failure !== null);
+  if (broken) return fail(deps, claim, `The segment "${broken.name}", which its filters name, has no members: ${broken.failure}`);
+  if (waited.length > 0) return { againInMs: SEGMENTS_MS };
   try {
     if (windows) await lookForPeople(deps, { ...begun, windows, now }, query!, (work) => whileOurs(deps, claim, work));
     else await replaceAudience(deps, claim, begun, query!);
@@ -63,13 +68,25 @@ async function begin(tx: Tx, claim: JobClaim): Promise<Run | RetryAfter | null> 
   return { send, campaign: campaign! };
 }
 
-async function fail({ db }: Dependencies, claim: JobClaim, failure: string): Promise<null> {
-  await write(db, async (tx) => {
-    const send = await lockSend(tx, claim);
-    if (!send) return;
-    await failCampaign(tx, claim.entityId, send.campaignId!, failure);
-    await endJob(tx, 'campaign', send, 'failed');
-  });
+/** What it has not sent is not sent, and what it has found goes. */
+async function fail(deps: Dependencies, claim: JobClaim, failure: string): Promise<null> {
+  const { entityId, runId } = claim;
+  const deleteSome = (tx: Tx) => deleteAudience(tx, entityId, runId, PORTION);
+  const forgetSome = (tx: Tx) => deleteCampaignMembers(tx, entityId, runId, PORTION);
+  try {
+    for (const forget of [deleteSome, forgetSome]) {
+      while (await whileOurs(deps, claim, forget) > 0) deps.boundary('campaign: between deletions');
+    }
+    await write(deps.db, async (tx) => {
+      const send = await lockSend(tx, claim);
+      if (!send) return;
+      await cancelWaiting(tx, entityId, runId, [send.campaignId!]);
+      await failCampaign(tx, entityId, send.campaignId!, failure);
+      await endJob(tx, 'campaign', send, 'failed');
+    });
+  } catch (error) {
+    if (!(error instanceof JobGone)) throw error;
+  }
   return null;
 }
 
@@ -83,29 +100,35 @@ async function replaceAudience(deps: Dependencies, claim: JobClaim, run: Run, qu
   const reach: Reach = { count: 0, optin: 0, total: await countAppDevices(db, entityId, campaign.appId) };
   const insert = async (devices: readonly AudienceDevice[]) => {
     draining.throwIfAborted();
-    await whileOurs(deps, claim, async (tx) => {
+    const written = await whileOurs(deps, claim, async (tx) => {
       const erased = await listErasedPeople(tx, deps.secrets, entityId, devices.map(({ person }) => person));
       const living = devices.filter(({ person }) => !erased.has(person));
       await insertAudience(tx, living.map((device) => (
         audienceLine(entityId, runId, { dueAt: dueOf(device), person: device.person, deviceId: device.device_id }))).join(''));
       boundary('campaign: before a portion commits');
-      reach.count += living.length;
-      reach.optin += living.filter(({ opt_in: optIn }) => optIn).length;
+      return living;
     });
+    reach.count += written.length;
+    reach.optin += written.filter(({ opt_in: optIn }) => optIn).length;
     boundary('campaign: after a portion committed');
   };
   // A portion is written while the next is read.
   let writing = Promise.resolve();
   let portion: AudienceDevice[] = [];
-  for await (const device of findAudience(db, entityId, query)) {
-    portion.push(device);
-    if (portion.length < PORTION) continue;
+  try {
+    for await (const device of findAudience(db, entityId, query)) {
+      portion.push(device);
+      if (portion.length < PORTION) continue;
+      await writing;
+      writing = insert(portion);
+      writing.catch(() => {});        // awaited before the next
+      portion = [];
+    }
     await writing;
-    writing = insert(portion);
-    writing.catch(() => {});        // awaited before the next
-    portion = [];
+  } finally {
+    // A repeat of the step begins with deleting: nothing may be written after that.
+    await writing.catch(() => {});
   }
-  await writing;
   await insert(portion);
   await whileOurs(deps, claim, (tx) => endAudience(tx, entityId, { runId, campaignId: campaign.id }, reach));
   boundary('campaign: audience is there');

@@ -43,6 +43,7 @@ const DELETED_AT_ONCE = 20_000;
 /** The devices of an audience, in a step that goes through them. */
 function audience(): MessageSource {
   let after: AudienceKey | null = null;
+  let look = null as { after: number; at: Date | null } | null;
   const take = async (tx: Tx, context: SendingContext, limit: number): Promise<DueDevice[]> => {
     const { send } = context;
     const { appId } = campaignOf(context);
@@ -64,8 +65,12 @@ function audience(): MessageSource {
     async findNextLook(tx, context) {
       const { send, now } = context;
       if (campaignOf(context).type !== 'dynamic' || isOver(context)) return null;
-      const [campaign] = await listCampaignsById(tx, send.entityId, [send.campaignId!]);
-      return findNextLook(tx, { send, campaign: campaign! }, now);
+      // The same until it is looked again; to find it goes through the zones of all devices.
+      if (look?.after !== send.looks) {
+        const [campaign] = await listCampaignsById(tx, send.entityId, [send.campaignId!]);
+        look = { after: send.looks, at: await findNextLook(tx, { send, campaign: campaign! }, now) };
+      }
+      return look.at;
     },
     async end(tx, context) {
       const { send, now } = context;

@@ -16,7 +16,8 @@ import { listEventNames } from '../tracking/event-definitions.ts';
 import { type Funnel, findFunnel } from './funnels.ts';
 import type { ResolvedBlock, ResolvedFilter, ResolvedFilters, SegmentQuery } from './segment-sql.ts';
 
-export type NamedSegment = { id: number; identifier: string; name: string; snapshotAt: Date | null };
+/** `failure`: why it has no newer snapshot. */
+export type NamedSegment = { id: number; identifier: string; name: string; snapshotAt: Date | null; failure: string | null };
 
 /** `errors`: of each filter that names something unknown, by its path. `query` stands where there are none. */
 export type Resolution = { errors: FieldError[]; query: SegmentQuery | null; segments: NamedSegment[] };
@@ -91,7 +92,7 @@ async function knownNames(db: Queryable, entityId: number, appId: number, filter
 async function listNamedSegments(db: Queryable, entityId: number, identifiers: string[]): Promise<Map<string, NamedSegment>> {
   if (identifiers.length === 0) return new Map();
   const { rows } = await db.query<NamedSegment>(
-    `SELECT id, identifier, name, snapshot_at AS "snapshotAt" FROM segments WHERE entity_id = $1 AND identifier = ANY ($2)`,
+    `SELECT id, identifier, name, snapshot_at AS "snapshotAt", failure FROM segments WHERE entity_id = $1 AND identifier = ANY ($2)`,
     [entityId, identifiers]);
   return new Map(rows.map((segment) => [segment.identifier, segment]));
 }

@@ -127,6 +127,13 @@ describe('a classic campaign', () => {
     await launch(orphaned);
     const { failure } = await becomes(orphaned, 'Failed');
     expect(failure).toMatch(/^filters.blocks.0.filters.0.segment_identifiers.0: is no segment/);
+    const hopeless = await create(app.identifier, { filters });
+    await db.query(`UPDATE segments SET snapshot_at = NULL, failure = 'it takes too long', refresh_wanted_at = now() + interval '1 hour'
+      WHERE identifier = $1`, [segment]);
+    await launch(hopeless);
+    expect((await becomes(hopeless, 'Failed')).failure).toBe(
+      'The segment "Guests", which its filters name, has no members: it takes too long');
+    await db.query('UPDATE segments SET snapshot_at = now(), failure = NULL WHERE identifier = $1', [segment]);
     const twice = await create(app.identifier, { filters });
     await db.query('UPDATE apps SET message_limit = 1, message_period = 3600 WHERE id = $1', [app.id]);
     await insertSampleDevice(db, entityId, app.id, 'second of bob', { userId: 'bob' });
