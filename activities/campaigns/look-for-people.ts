@@ -5,7 +5,7 @@ import { scheduleOf } from '../../domain/campaigns/send-plan.ts';
 import { listErasedPeople } from '../../store/analytics/segment-members.ts';
 import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
 import { type AudienceDevice, audienceLine, findAudience, insertAudience } from '../../store/campaigns/audience.ts';
-import { type CampaignMember, listMembers, updateLookedAt, upsertMembers } from '../../store/campaigns/campaign-members.ts';
+import { type CampaignMember, listMembers, updateLeft, updateLookedAt, upsertMembers } from '../../store/campaigns/campaign-members.ts';
 import { listDeviceZones } from '../../store/campaigns/campaign-runs.ts';
 import type { Campaign } from '../../store/campaigns/campaigns.ts';
 import type { Queryable, Tx } from '../../store/core/database.ts';
@@ -59,9 +59,12 @@ export async function lookForPeople(
   const compare = async (people: readonly Person[], upTo: string | null) => {
     deps.draining.throwIfAborted();
     await whileOurs(async (tx) => {
-      await comparePortion(deps, tx, look, people, { after, upTo });
+      await comparePortion(deps, tx, look, people);
       deps.boundary('campaign: before a portion commits');
     });
+    const names = people.map(({ person }) => person);
+    const left = { after, upTo, limit: PORTION };
+    while (await whileOurs((tx) => updateLeft(tx, send.entityId, send.id, names, left)) === PORTION);
     deps.boundary('campaign: after a portion committed');
     after = upTo;
   };
@@ -79,12 +82,19 @@ export async function lookForPeople(
 /** The rows of a person follow each other. */
 async function* peopleOf({ campaign, windows }: Look, devices: AsyncIterable<AudienceDevice>): AsyncGenerator<Person> {
   let last = null as Person | null;
+  const zones = new Map<string, string>();
+  const zoneFor = (timezone: string | null, utcOffsetMinutes: number | null) => {
+    const key = `${timezone} ${utcOffsetMinutes}`;
+    const zone = zones.get(key) ?? zoneOf({ timezone, utcOffsetMinutes }, campaign.appTimezone);
+    zones.set(key, zone);
+    return zone;
+  };
   for await (const { person, device_id: device, timezone, utc_offset: utcOffsetMinutes } of devices) {
     if (last?.person !== person) {
       if (last) yield last;
       last = { person, window: null, devices: [] };
     }
-    const zone = campaign.adaptTz ? zoneOf({ timezone, utcOffsetMinutes }, campaign.appTimezone) : campaign.appTimezone;
+    const zone = campaign.adaptTz ? zoneFor(timezone, utcOffsetMinutes) : campaign.appTimezone;
     const window = windows.get(zone);
     if (!window) continue;
     last.window ??= window;
@@ -95,26 +105,24 @@ async function* peopleOf({ campaign, windows }: Look, devices: AsyncIterable<Aud
 
 async function comparePortion(
   { secrets }: Dependencies, tx: Tx, { send, campaign, now }: Look, people: readonly Person[],
-  range: { after: string | null; upTo: string | null },
 ): Promise<void> {
   const { entityId, id } = send;
   const names = people.map(({ person }) => person);
   const erased = await listErasedPeople(tx, secrets, entityId, names);
-  const known = await listMembers(tx, entityId, id, names, range);
+  const known = await listMembers(tx, entityId, id, names);
   const changed: CampaignMember[] = [];
   const lines: string[] = [];
   for (const { person, window, devices } of people) {
     const before = known.get(person) ?? null;
-    known.delete(person);
     if (window === null || erased.has(person)) continue;
     const member = before ?? { person, isMember: false, notified: 0, lastNotifiedAt: null, lastWindow: null };
-    if (isNotified(before, window, campaign.notifLimit!, now)) {
-      changed.push({ person, isMember: true, notified: member.notified + 1, lastNotifiedAt: now, lastWindow: window.from });
+    // At an exact time the clock's own moments count, else two days would be a little less than 24 hours apart now and then.
+    const at = window.until === null ? window.from : now;
+    if (isNotified(before, window, campaign.notifLimit!, at)) {
+      changed.push({ person, isMember: true, notified: member.notified + 1, lastNotifiedAt: at, lastWindow: window.from });
       lines.push(...devices.map((deviceId) => audienceLine(entityId, id, { dueAt: now.toISOString(), person, deviceId })));
     } else if (!member.isMember) changed.push({ ...member, isMember: true });
   }
-  // Those that are left have gone out of the audience.
-  for (const member of known.values()) if (member.isMember) changed.push({ ...member, isMember: false });
   await upsertMembers(tx, entityId, id, changed);
   if (lines.length > 0) await insertAudience(tx, lines.join(''));
 }

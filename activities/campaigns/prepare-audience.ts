@@ -79,7 +79,7 @@ async function fail(deps: Dependencies, claim: JobClaim, failure: string): Promi
     }
     await write(deps.db, async (tx) => {
       const send = await lockSend(tx, claim);
-      if (!send) return;
+      if (!send || send.cancelRequestedAt !== null) return;
       await cancelWaiting(tx, entityId, runId, [send.campaignId!]);
       await failCampaign(tx, entityId, send.campaignId!, failure);
       await endJob(tx, 'campaign', send, 'failed');
@@ -135,7 +135,7 @@ async function replaceAudience(deps: Dependencies, claim: JobClaim, run: Run, qu
 }
 
 /** When each device is due, as ISO: all at once, or at the time that its clock shows. Devices share a few zones. */
-function dueTimes({ send, campaign: { startDate, adaptTz, appTimezone, launchedAt } }: Run): (device: AudienceDevice) => string {
+function dueTimes({ send, campaign: { startDate, adaptTz, appTimezone } }: Run): (device: AudienceDevice) => string {
   const start = send.sendAt!.toISOString();
   if (!adaptTz) return () => start;
   const known = new Map<string, string>();
@@ -144,7 +144,8 @@ function dueTimes({ send, campaign: { startDate, adaptTz, appTimezone, launchedA
     let due = known.get(key);
     if (due === undefined) {
       const zone = zoneOf({ timezone, utcOffsetMinutes }, appTimezone);
-      due = localMoment(startDate!, appTimezone, zone, launchedAt!).toISOString();
+      // The first moment of those zones that were known at the launch: one that came later has none before.
+      due = localMoment(startDate!, appTimezone, zone, send.sendAt!).toISOString();
       known.set(key, due);
     }
     return due;

@@ -57,9 +57,10 @@ function audience(): MessageSource {
     async planNext(tx, context, limit) {
       const { send } = context;
       if (send.cancelRequestedAt !== null && await deleteAudience(tx, send.entityId, send.id, DELETED_AT_ONCE) > 0) return [];
-      if (isOver(context)) return await deleteCampaignMembers(tx, send.entityId, send.id, DELETED_AT_ONCE) > 0 ? [] : null;
-      const devices = await take(tx, context, limit);
-      return devices.length === 0 ? null : planPortion(tx, context, byPerson(devices, send.looks), async (chunk) => targetsOf(chunk));
+      // Those found before its end get what it sends.
+      const devices = send.cancelRequestedAt === null ? await take(tx, context, limit) : [];
+      if (devices.length > 0) return planPortion(tx, context, byPerson(devices, send.looks), async (chunk) => targetsOf(chunk));
+      return isOver(context) && await deleteCampaignMembers(tx, send.entityId, send.id, DELETED_AT_ONCE) > 0 ? [] : null;
     },
     findNextDue: (tx, { entityId, id }) => findNextOfAudience(tx, entityId, id),
     async findNextLook(tx, context) {

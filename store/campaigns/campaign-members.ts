@@ -6,17 +6,28 @@ export type CampaignMember = {
   person: string; isMember: boolean; notified: number; lastNotifiedAt: Date | null; lastWindow: Date | null;
 };
 
-/** Of the persons after one and up to another (null: from the first, up to the last), members and these people. By the primary key. */
+/** What is known of these people, by the person. By the primary key. */
 export async function listMembers(
   tx: Queryable, entityId: number, sendId: number, people: readonly string[],
-  { after, upTo }: { after: string | null; upTo: string | null },
 ): Promise<Map<string, CampaignMember>> {
   const members = readRows<CampaignMember>(await tx.query(
     `SELECT person, is_member, notified, last_notified_at, last_window FROM campaign_members
-     WHERE entity_id = $1 AND send_id = $2 AND ($4::text IS NULL OR person > $4 COLLATE "C")
-       AND ($5::text IS NULL OR person <= $5 COLLATE "C") AND (is_member OR person = ANY ($3::text[]))`,
-    [entityId, sendId, people, after, upTo]));
+     WHERE entity_id = $1 AND send_id = $2 AND person = ANY ($3::text[])`, [entityId, sendId, people]));
   return new Map(members.map((member) => [member.person, member]));
+}
+
+/** Members after one person and up to another (null: from the first, up to the last) who are not among these people have left; how many. */
+export async function updateLeft(
+  tx: Queryable, entityId: number, sendId: number, people: readonly string[],
+  { after, upTo, limit }: { after: string | null; upTo: string | null; limit: number },
+): Promise<number> {
+  const { rowCount } = await tx.query(
+    `UPDATE campaign_members SET is_member = false WHERE entity_id = $1 AND send_id = $2 AND person = ANY (ARRAY(
+       SELECT person FROM campaign_members
+       WHERE entity_id = $1 AND send_id = $2 AND is_member AND ($4::text IS NULL OR person > $4 COLLATE "C")
+         AND ($5::text IS NULL OR person <= $5 COLLATE "C") AND person <> ALL ($3::text[]) LIMIT $6))`,
+    [entityId, sendId, people, after, upTo, limit]);
+  return rowCount!;
 }
 
 /** Writes members as they are now. */

@@ -99,9 +99,9 @@ export async function listSendingApps(db: Queryable, entityId: number, appIds: r
  */
 export async function countMessages(
   tx: Queryable, entityId: number, appId: number, people: readonly string[],
-  { periodSeconds, exceptOf }: { periodSeconds: number; exceptOf: Pick<Send, 'id' | 'campaignId'> },
+  { periodSeconds, exceptOf }: { periodSeconds: number; exceptOf: Pick<Send, 'id' | 'campaignId' | 'looks'> },
 ): Promise<Map<string, number>> {
-  const counted = `app_id = $2 AND channel <> 'inapp' AND ($5::integer IS NULL OR send_id IS DISTINCT FROM $5)
+  const counted = `app_id = $2 AND channel <> 'inapp' AND (send_id = $5::integer AND message_ordinal = $6::integer) IS NOT TRUE
     AND (code = 'PENDING' OR code IN ('PUSH_SENT', 'UNKNOWN') AND settled_at > now() - make_interval(secs => $4))`;
   const count = 'count(DISTINCT (campaign_id, send_id, message_ordinal)) AS count';
   const { rows } = await tx.query<{ person: string; count: number }>(
@@ -112,7 +112,7 @@ export async function countMessages(
      SELECT 'd' || device_id, ${count} FROM attempts
      WHERE entity_id = $1 AND device_id = ANY (ARRAY(SELECT id FROM people WHERE NOT is_user)) AND user_id IS NULL AND ${counted}
      GROUP BY device_id`,
-    [entityId, appId, people, periodSeconds, exceptOf.campaignId === null ? null : exceptOf.id]);
+    [entityId, appId, people, periodSeconds, exceptOf.campaignId === null ? null : exceptOf.id, exceptOf.looks]);
   return new Map(rows.map(({ person, count: messages }) => [person, messages]));
 }
 
