@@ -1,7 +1,7 @@
-import { isNotified, dueWindow, nextLook } from '../../domain/campaigns/look.ts';
-import { zoneOf } from '../../domain/campaigns/local-time.ts';
+import { dueWindow, isNotified, type LookClock, nextLook } from '../../domain/campaigns/look.ts';
+import { zoneOf, zonesOfDevices } from '../../domain/campaigns/local-time.ts';
 import type { SendWindow } from '../../domain/campaigns/recurrence.ts';
-import { scheduleOf } from '../../domain/campaigns/send-plan.ts';
+import { scheduleOf, type SendSchedule } from '../../domain/campaigns/send-plan.ts';
 import { listErasedPeople } from '../../store/analytics/segment-members.ts';
 import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
 import { type AudienceDevice, audienceLine, findAudience, insertAudience } from '../../store/campaigns/audience.ts';
@@ -18,28 +18,30 @@ const PORTION = 10_000;
 /** A run of a dynamic campaign. */
 type Run = { send: Send; campaign: Campaign };
 
-async function zonesOf(db: Queryable, { adaptTz, entityId, appId, appTimezone }: Campaign & { entityId: number }): Promise<string[]> {
-  if (!adaptTz) return [appTimezone];
-  const zones = await listDeviceZones(db, entityId, appId);
-  return [...new Set(zones.map(({ timezone, utcOffset: utcOffsetMinutes }) => zoneOf({ timezone, utcOffsetMinutes }, appTimezone)))];
+/** What the rules of looks give for each zone in which the app has devices; without `adaptTz` for the app's alone. */
+async function inEachZone<R>(
+  db: Queryable, { send, campaign }: Run, now: Date, rule: (schedule: SendSchedule, zone: string, clock: LookClock) => R | null,
+): Promise<Map<string, R>> {
+  const { appId, adaptTz, appTimezone, launchedAt } = campaign;
+  const schedule = scheduleOf(campaign);
+  const clock = { launchedAt: launchedAt!, lookedAt: send.lookedAt, now };
+  const devices = adaptTz ? await listDeviceZones(db, send.entityId, appId) : [];
+  const zones = devices.map(({ timezone, utcOffset: utcOffsetMinutes }) => zoneOf({ timezone, utcOffsetMinutes }, appTimezone));
+  return new Map([...new Set(adaptTz ? zones : [appTimezone])].flatMap((zone): [string, R][] => {
+    const given = rule(schedule, zone, clock);
+    return given === null ? [] : [[zone, given]];
+  }));
 }
 
 /** When a dynamic campaign looks at its audience next; null: never again. */
-export async function findNextLook(db: Queryable, { send, campaign }: Run, now: Date): Promise<Date | null> {
-  const zones = await zonesOf(db, { ...campaign, entityId: send.entityId });
-  const clock = { launchedAt: campaign.launchedAt!, lookedAt: send.lookedAt, now };
-  const looks = zones.flatMap((zone) => nextLook(scheduleOf(campaign), zone, clock) ?? []);
+export async function findNextLook(db: Queryable, run: Run, now: Date): Promise<Date | null> {
+  const looks = [...(await inEachZone(db, run, now, nextLook)).values()];
   return looks.length === 0 ? null : new Date(Math.min(...looks.map((look) => look.getTime())));
 }
 
 /** The windows in which a look now sends, by zone. */
-export async function findDueWindows(db: Queryable, { send, campaign }: Run, now: Date): Promise<Map<string, SendWindow>> {
-  const zones = await zonesOf(db, { ...campaign, entityId: send.entityId });
-  const clock = { launchedAt: campaign.launchedAt!, lookedAt: send.lookedAt, now };
-  return new Map(zones.flatMap((zone): [string, SendWindow][] => {
-    const window = dueWindow(scheduleOf(campaign), zone, clock);
-    return window ? [[zone, window]] : [];
-  }));
+export function findDueWindows(db: Queryable, run: Run, now: Date): Promise<Map<string, SendWindow>> {
+  return inEachZone(db, run, now, dueWindow);
 }
 
 type Look = Run & { windows: ReadonlyMap<string, SendWindow>; now: Date };
@@ -49,7 +51,7 @@ type Person = { person: string; window: SendWindow | null; devices: string[] };
 
 /**
  * Finds who is in the audience now, and notes those to be notified with their devices. What a kill leaves is what it has done: members are
- * written with the devices, so nobody is notified twice in a window.
+ * written with the devices, so no person is notified twice in a window.
  */
 export async function lookForPeople(
   deps: Dependencies, look: Look, query: SegmentQuery, whileOurs: <R>(work: (tx: Tx) => Promise<R>) => Promise<R>,
@@ -82,19 +84,13 @@ export async function lookForPeople(
 /** The rows of a person follow each other. */
 async function* peopleOf({ campaign, windows }: Look, devices: AsyncIterable<AudienceDevice>): AsyncGenerator<Person> {
   let last = null as Person | null;
-  const zones = new Map<string, string>();
-  const zoneFor = (timezone: string | null, utcOffsetMinutes: number | null) => {
-    const key = `${timezone} ${utcOffsetMinutes}`;
-    const zone = zones.get(key) ?? zoneOf({ timezone, utcOffsetMinutes }, campaign.appTimezone);
-    zones.set(key, zone);
-    return zone;
-  };
+  const zoneFor = zonesOfDevices(campaign.appTimezone);
   for await (const { person, device_id: device, timezone, utc_offset: utcOffsetMinutes } of devices) {
     if (last?.person !== person) {
       if (last) yield last;
       last = { person, window: null, devices: [] };
     }
-    const zone = campaign.adaptTz ? zoneFor(timezone, utcOffsetMinutes) : campaign.appTimezone;
+    const zone = campaign.adaptTz ? zoneFor({ timezone, utcOffsetMinutes }) : campaign.appTimezone;
     const window = windows.get(zone);
     if (!window) continue;
     last.window ??= window;

@@ -1,5 +1,5 @@
 import { everybody } from '../../domain/analytics/segment-filters.ts';
-import { localMoment, zoneOf } from '../../domain/campaigns/local-time.ts';
+import { localMoment, zonesOfDevices } from '../../domain/campaigns/local-time.ts';
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { listErasedPeople } from '../../store/analytics/segment-members.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
@@ -7,7 +7,7 @@ import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
 import {
   type AudienceDevice, audienceLine, countAppDevices, deleteAudience, findAudience, insertAudience,
 } from '../../store/campaigns/audience.ts';
-import { endAudience, failCampaign, type Reach, updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
+import { endAudience, type Reach, updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
 import { deleteCampaignMembers } from '../../store/campaigns/campaign-members.ts';
 import { type Campaign, listCampaignsById } from '../../store/campaigns/campaigns.ts';
 import { type Tx, write } from '../../store/core/database.ts';
@@ -71,17 +71,13 @@ async function begin(tx: Tx, claim: JobClaim): Promise<Run | RetryAfter | null> 
 /** What it has not sent is not sent, and what it has found goes. */
 async function fail(deps: Dependencies, claim: JobClaim, failure: string): Promise<null> {
   const { entityId, runId } = claim;
-  const deleteSome = (tx: Tx) => deleteAudience(tx, entityId, runId, PORTION);
-  const forgetSome = (tx: Tx) => deleteCampaignMembers(tx, entityId, runId, PORTION);
   try {
-    for (const forget of [deleteSome, forgetSome]) {
-      while (await whileOurs(deps, claim, forget) > 0) deps.boundary('campaign: between deletions');
-    }
+    for (const found of [deleteAudience, deleteCampaignMembers]) await deleteAll(deps, claim, found);
     await write(deps.db, async (tx) => {
       const send = await lockSend(tx, claim);
       if (!send || send.cancelRequestedAt !== null) return;
       await cancelWaiting(tx, entityId, runId, [send.campaignId!]);
-      await failCampaign(tx, entityId, send.campaignId!, failure);
+      await updateCampaignStatus(tx, entityId, send.campaignId!, 'failed', failure);
       await endJob(tx, 'campaign', send, 'failed');
     });
   } catch (error) {
@@ -90,12 +86,18 @@ async function fail(deps: Dependencies, claim: JobClaim, failure: string): Promi
   return null;
 }
 
+/** By portions. */
+async function deleteAll(deps: Dependencies, claim: JobClaim, deleteSome: typeof deleteAudience): Promise<void> {
+  const { entityId, runId } = claim;
+  while (await whileOurs(deps, claim, (tx) => deleteSome(tx, entityId, runId, PORTION)) > 0) deps.boundary('campaign: between deletions');
+}
+
 /** From the start, also after a kill: what was found before may be another audience. */
 async function replaceAudience(deps: Dependencies, claim: JobClaim, run: Run, query: SegmentQuery): Promise<void> {
   const { db, boundary, draining } = deps;
   const { entityId, runId } = claim;
   const { campaign } = run;
-  while (await whileOurs(deps, claim, (tx) => deleteAudience(tx, entityId, runId, PORTION)) > 0) boundary('campaign: between deletions');
+  await deleteAll(deps, claim, deleteAudience);
   const dueOf = dueTimes(run);
   const reach: Reach = { count: 0, optin: 0, total: await countAppDevices(db, entityId, campaign.appId) };
   const insert = async (devices: readonly AudienceDevice[]) => {
@@ -138,16 +140,13 @@ async function replaceAudience(deps: Dependencies, claim: JobClaim, run: Run, qu
 function dueTimes({ send, campaign: { startDate, adaptTz, appTimezone } }: Run): (device: AudienceDevice) => string {
   const start = send.sendAt!.toISOString();
   if (!adaptTz) return () => start;
+  const zoneFor = zonesOfDevices(appTimezone);
   const known = new Map<string, string>();
   return ({ timezone, utc_offset: utcOffsetMinutes }) => {
-    const key = `${timezone} ${utcOffsetMinutes}`;
-    let due = known.get(key);
-    if (due === undefined) {
-      const zone = zoneOf({ timezone, utcOffsetMinutes }, appTimezone);
-      // The first moment of those zones that were known at the launch: one that came later has none before.
-      due = localMoment(startDate!, appTimezone, zone, send.sendAt!).toISOString();
-      known.set(key, due);
-    }
+    const zone = zoneFor({ timezone, utcOffsetMinutes });
+    // The first moment of those zones that were known at the launch: one that came later has none before.
+    const due = known.get(zone) ?? localMoment(startDate!, appTimezone, zone, send.sendAt!).toISOString();
+    known.set(zone, due);
     return due;
   };
 }

@@ -89,7 +89,7 @@ function campaignOf({ campaigns, send }: SendingContext) {
   return campaigns.get(send.campaignId!)!;
 }
 
-/** Nobody enters its audience any more. */
+/** No person enters its audience any more. */
 function isOver(context: SendingContext): boolean {
   const { type, endDate } = campaignOf(context);
   return context.send.cancelRequestedAt !== null || (type === 'dynamic' && endDate! <= context.now);

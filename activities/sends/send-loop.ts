@@ -16,11 +16,11 @@ export type MessageSource = {
   /** The next messages as attempts, and those of them that go out now; null: none is left, or due. */
   planNext(tx: Tx, context: SendingContext, limit: number): Promise<OutgoingPush[] | null>;
   /** When the next of its messages are due; null: none is left. */
-  findNextDue(tx: Tx, send: Send): Promise<Date | null>;
+  findNextDue?(tx: Tx, send: Send): Promise<Date | null>;
   /** When it looks for more; null: never. */
-  findNextLook(tx: Tx, context: SendingContext): Promise<Date | null>;
+  findNextLook?(tx: Tx, context: SendingContext): Promise<Date | null>;
   /** What ends with the send; when it ends, where that is later. */
-  end(tx: Tx, context: SendingContext): Promise<Date | null>;
+  end?(tx: Tx, context: SendingContext): Promise<Date | null>;
 };
 
 /** `isStepOver`: what comes next is another step's. */
@@ -80,13 +80,13 @@ async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageS
     deps.boundary('send: before a portion commits');
     return outgoing;
   }
-  const nextDue = earlierOf(await findNextDue(tx, send.entityId, send.id), await source.findNextDue(tx, send));
-  const nextLook = await source.findNextLook(tx, context);
+  const nextDue = earlierOf(await findNextDue(tx, send.entityId, send.id), await source.findNextDue?.(tx, send) ?? null);
+  const nextLook = await source.findNextLook?.(tx, context);
   if (nextLook && (nextDue === null || nextLook <= nextDue)) return { ...waitUntil(nextLook, now), isStepOver: true };
   if (nextDue) return waitUntil(nextDue, now);
   // A worker that was thought lost may still be sending: the next step settles what it leaves.
   if (await hasSending(tx, send.entityId, send.id)) return { againInMs: LEFT_SENDING_MS };
-  const endsAt = await source.end(tx, context);
+  const endsAt = await source.end?.(tx, context);
   if (endsAt) return waitUntil(endsAt, now);
   await endJob(tx, 'send', send, isCanceled ? 'canceled' : 'finished');
   return null;

@@ -32,7 +32,4 @@ const REQUEST: MessageSource = {
     await updateMessagesDone(tx, send, messages.at(-1)!.ordinal + 1);
     return outgoing;
   },
-  findNextDue: async () => null,
-  findNextLook: async () => null,
-  end: async () => null,
 };

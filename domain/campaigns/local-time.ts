@@ -18,6 +18,17 @@ export function zoneOf({ timezone, utcOffsetMinutes: offset }: DeviceZone, fallb
   return offset === 0 ? 'UTC' : offsetName(offset);
 }
 
+/** `zoneOf` for many devices, which share a few zones: each distinct pair is asked for once. */
+export function zonesOfDevices(fallback: string): (device: DeviceZone) => string {
+  const known = new Map<string, string>();
+  return (device) => {
+    const key = `${device.timezone} ${device.utcOffsetMinutes}`;
+    const zone = known.get(key) ?? zoneOf(device, fallback);
+    known.set(key, zone);
+    return zone;
+  };
+}
+
 function offsetName(offset: number): string {
   const [hours, minutes] = [Math.floor(Math.abs(offset) / 60), Math.abs(offset) % 60].map((part) => String(part).padStart(2, '0'));
   return `${offset < 0 ? '-' : '+'}${hours}:${minutes}`;
@@ -26,8 +37,8 @@ function offsetName(offset: number): string {
 /**
  * When the clocks of `zone` show the day and time that those of `homeZone` show at `start` (reference: Campaign body, adapt_tz). Where they
  * skip that time, it is the end of the gap. Where they show it twice, it is the first of both, or `start` itself if that is the second.
- * Where it has passed before `notBefore`, the launch, it is the same time of the next day, as with OneSignal: nobody gets the message
- * at another hour, and nobody is left out.
+ * Where it has passed before `notBefore`, the launch, it is the same time of the next day, as with OneSignal: no device gets the message
+ * at another hour, and none is left out.
  */
 export function localMoment(start: Date, homeZone: string, zone: string, notBefore: Date): Date {
   const clock = zoneClock(zone);

@@ -5,13 +5,14 @@ import { type SendSchedule, windowsOf } from './send-plan.ts';
 /** While a window is open, a dynamic campaign looks so often who has entered its audience. */
 export const LOOK_EVERY_MS = 60_000;
 
-type Clock = { launchedAt: Date; lookedAt: Date | null; now: Date };
+/** `lookedAt`: of the last look; null: there was none. */
+export type LookClock = { launchedAt: Date; lookedAt: Date | null; now: Date };
 
 /**
  * The window of a zone in which a look now sends: one that is open, or an exact time that has come since the last look. Of several exact
- * times, which came while nobody looked, the last counts.
+ * times since the last look, the last counts.
  */
-export function dueWindow(schedule: SendSchedule, zone: string, { launchedAt, lookedAt, now }: Clock): SendWindow | null {
+export function dueWindow(schedule: SendSchedule, zone: string, { launchedAt, lookedAt, now }: LookClock): SendWindow | null {
   let due: SendWindow | null = null;
   for (const window of windowsOf(schedule, zone, { launchedAt, from: afterLook(lookedAt, launchedAt) })) {
     if (window.from > now) break;
@@ -21,7 +22,7 @@ export function dueWindow(schedule: SendSchedule, zone: string, { launchedAt, lo
 }
 
 /** When to look next for people of a zone; null: never again. */
-export function nextLook(schedule: SendSchedule, zone: string, { launchedAt, lookedAt, now }: Clock): Date | null {
+export function nextLook(schedule: SendSchedule, zone: string, { launchedAt, lookedAt, now }: LookClock): Date | null {
   const from = afterLook(lookedAt, launchedAt);
   const soonest = new Date((lookedAt ?? launchedAt).getTime() + (lookedAt === null ? 0 : LOOK_EVERY_MS));
   for (const window of windowsOf(schedule, zone, { launchedAt, from })) {

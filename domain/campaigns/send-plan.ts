@@ -28,7 +28,7 @@ export function scheduleOf({ type, startDate, endDate, adaptTz, appTimezone: app
 /** The launch, or for a draft now; and the moment from which on sends are of interest. */
 export type PlanStart = { launchedAt: Date; from: Date };
 
-/** Devices of the audience whose clocks go alike; null: nobody has counted them. */
+/** Devices of the audience whose clocks go alike; null: not counted. */
 export type ZoneDevices = { zone: string; devices: number | null };
 
 export type PlannedSend = {
@@ -37,7 +37,7 @@ export type PlannedSend = {
   until: Date | null;
   /** The zones whose devices get it then, by name; null: everybody, wherever they are. */
   zones: string[] | null;
-  /** Null for a dynamic campaign, whose audience is not known before, and where nobody has counted. */
+  /** Null for a dynamic campaign, whose audience is not known before, and where they are not counted. */
   devices: number | null;
 };
 

@@ -22,7 +22,7 @@ const NEITHER = { push: false, inapp: false };
 /**
  * What a device gets of a message for a user, or of one to the device itself (null). What an SDK says of identity is a claim (design: a
  * device is a witness): somebody else's device gets nothing, and where the app requires verified users, only the one for which a signed
- * token vouched. A campaign to an audience also reaches a device on which nobody is logged in. A classic one reaches those who opted out
+ * token vouched. A campaign to an audience also reaches a device on which no user is logged in. A classic one reaches those who opted out
  * of analytics, too. An in-app message needs no permission for pushes, but the app.
  */
 export function decideDevice(

@@ -11,7 +11,7 @@ const SOON_SECONDS = 3;
 
 /**
  * Sends a campaign to a segment at the time that each device's clock shows: now to those in the app's zone, an hour later to the others.
- * Tells whom it reached, what is to come, and where its log is.
+ * Tells how many it reached, what is to come, and where its log is.
  */
 export async function demoCampaign({ client }: DemoServer, { app, segment }: { app: string; segment: string }, say: Say): Promise<void> {
   const began = new Date();

@@ -9,10 +9,10 @@ import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts'
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
 import { findApp, listAppIds } from '../../store/apps/apps.ts';
 import {
-  type Campaign, type CampaignFilter, type CampaignSettings, cancelCampaign, countCampaigns, deleteCampaign, findCampaignByKey,
+  type Campaign, type CampaignFilter, type CampaignSettings, countCampaigns, deleteCampaign, findCampaignByKey,
   insertCampaign, launchCampaign, listCampaigns, lockCampaign, MAX_CAMPAIGNS, updateCampaign,
 } from '../../store/campaigns/campaigns.ts';
-import { cancelCampaignRun, insertCampaignRun, listDeviceZones } from '../../store/campaigns/campaign-runs.ts';
+import { cancelCampaignRun, insertCampaignRun, listDeviceZones, updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
 import { type Queryable, read, type Tx, write } from '../../store/core/database.ts';
 import { newIdentifier } from '../../store/core/identifiers.ts';
 import { listOpenSends } from '../../store/sends/sends.ts';
@@ -113,7 +113,7 @@ const cancel = route(api.cancelCampaign, async ({ params, ...who }, deps) => {
     const { id, identifier, status } = await lockOwn(tx, who, params.campaign_identifier, api.cancelCampaign);
     if (isDraft(status)) refuse(409, 'conflict', 'A draft cannot be canceled: delete it');
     if (!mayChange(status, 'cancel')) refuse(409, 'conflict', `The campaign is ${STATUS_NAMES[status].toLowerCase()} already`);
-    await cancelCampaign(tx, entityId, id);
+    await updateCampaignStatus(tx, entityId, id, 'canceled');
     await cancelCampaignRun(tx, entityId, id);
     return { canceled: await changed(tx, who, identifier, { canceled: true }), sends: await listOpenSends(tx, entityId, id, MAX_WOKEN) };
   });

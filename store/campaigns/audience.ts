@@ -87,7 +87,7 @@ export async function takeAudience(
   const end = rows.at(-1);
   if (!end) return { devices: [], last: null };
   const last = { dueAt: end.due_at, person: end.person, deviceId: end.device_id };
-  // Nobody else adds to what is due: the send is held.
+  // No other transaction adds to what is due: the send is held.
   await tx.query(
     `DELETE FROM campaign_audience WHERE entity_id = $1 AND send_id = $2 AND (due_at, person, device_id) > ($3, $4, $5)
        AND (due_at, person, device_id) <= ($6, $7, $8)`,

@@ -24,17 +24,14 @@ export async function listDeviceZones(db: Queryable, entityId: number, appId: nu
      WHERE entity_id = $1 AND app_id = $2 AND uninstalled IS NOT TRUE GROUP BY timezone, utc_offset`, [entityId, appId]));
 }
 
-/** The campaign of a run that has come to this. */
-export async function updateCampaignStatus(tx: Queryable, entityId: number, campaignId: number, status: CampaignStatus): Promise<void> {
+/** What a launched campaign has come to; `failure` says why it failed. */
+export async function updateCampaignStatus(
+  tx: Queryable, entityId: number, campaignId: number, status: CampaignStatus, failure: string | null = null,
+): Promise<void> {
   await tx.query(
-    `UPDATE campaigns SET status = $3, updated_at = now(), ended_at = CASE WHEN $3 IN ('finished', 'canceled', 'failed') THEN now() END
-     WHERE entity_id = $1 AND id = $2`, [entityId, campaignId, status]);
-}
-
-export async function failCampaign(tx: Queryable, entityId: number, campaignId: number, failure: string): Promise<void> {
-  await tx.query(
-    `UPDATE campaigns SET status = 'failed', failure = $3, updated_at = now(), ended_at = now() WHERE entity_id = $1 AND id = $2`,
-    [entityId, campaignId, failure]);
+    `UPDATE campaigns SET status = $3, failure = $4, updated_at = now(),
+       ended_at = CASE WHEN $3 IN ('finished', 'canceled', 'failed') THEN now() END
+     WHERE entity_id = $1 AND id = $2`, [entityId, campaignId, status, failure]);
 }
 
 /** Devices: of the audience, of them those that allow pushes, and all that have the app. */

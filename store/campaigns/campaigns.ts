@@ -115,11 +115,6 @@ export async function launchCampaign(tx: Queryable, entityId: number, id: number
      WHERE entity_id = $1 AND id = $2`, [entityId, id]);
 }
 
-export async function cancelCampaign(tx: Queryable, entityId: number, id: number): Promise<void> {
-  await tx.query(
-    `UPDATE campaigns SET status = 'canceled', ended_at = now(), updated_at = now() WHERE entity_id = $1 AND id = $2`, [entityId, id]);
-}
-
 /** By its identifier or its `campaign_api_identifier`. */
 export async function findCampaignByKey(db: Queryable, entityId: number, key: string): Promise<Campaign | null> {
   return readRow<Campaign>(await db.query(`${CAMPAIGNS} WHERE ${BY_KEY}`, [entityId, key]));

@@ -46,7 +46,7 @@ const isoOf = (at: Date | null) => at?.toISOString() ?? null;
 
 /** An attempt that is to be sent now, and its device as it is now; null: the device is gone. */
 export type DueAttempt = {
-  id: number; campaignId: number; appId: number; userId: string; tries: number; isPaced: boolean; expiresAt: Date;
+  id: number; campaignId: number; appId: number; userId: string | null; tries: number; isPaced: boolean; expiresAt: Date;
   content: AttemptContent; device: TargetDevice | null;
 };
 

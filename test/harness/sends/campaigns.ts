@@ -47,6 +47,19 @@ export async function insertSampleDevice(
     [entityId, appId, deviceId, userId]);
 }
 
+/** Many devices that take pushes. `own`: a query for their `user_id`, `device_id` and a number `n`; of each eleventh the token is gone. */
+export async function insertManyDevices(db: Queryable, entityId: number, appId: number, own: string): Promise<void> {
+  await db.query(
+    `WITH own AS (${own}),
+     devices AS (
+       INSERT INTO devices (entity_id, app_id, device_id, current_user_id, last_user_id, push_token, first_seen_at, last_seen_at)
+       SELECT $1, $2, device_id, user_id, user_id, CASE n % 11 WHEN 0 THEN 'sandbox-gone ' ELSE '' END || device_id, now(), now()
+       FROM own)
+     INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) SELECT $1, $2, device_id, user_id, now() FROM own`,
+    [entityId, appId]);
+  await db.query('ANALYZE devices, device_users');     // as Postgres does within a minute
+}
+
 /** All that the tables of sends may hold of somebody. */
 export async function sampleMessages(
   tx: Queryable, entityId: number, { appId, deviceId, userId }: { appId: number; deviceId: string; userId: string },

@@ -2,6 +2,7 @@ import { insertSampleApp } from '../../harness/apps/apps.ts';
 import type { Stack } from '../../harness/core/stack.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import type { FlowUnderKill } from '../../harness/jobs/under-kill.ts';
+import { insertManyDevices } from '../../harness/sends/campaigns.ts';
 
 const USERS = 20_000;
 
@@ -17,18 +18,10 @@ export const runCampaignUnderKill: FlowUnderKill<Run> = {
   async begin({ store, app: server }) {
     const world = await makeWorld(store);
     const app = await insertSampleApp(store.db, world.entity.id, 'com.example.campaign');
-    // Every fifth user has two devices, of every eleventh the token is gone.
-    await store.db.query(
-      `WITH own AS (
-         SELECT n, 'user ' || n AS user_id, kind || n AS device_id FROM generate_series(1, ${USERS}) n
-         CROSS JOIN LATERAL (SELECT 'phone ' AS kind UNION ALL SELECT 'tablet ' WHERE n % 5 = 0) k),
-       devices AS (
-         INSERT INTO devices (entity_id, app_id, device_id, current_user_id, last_user_id, push_token, first_seen_at, last_seen_at)
-         SELECT $1, $2, device_id, user_id, user_id, CASE n % 11 WHEN 0 THEN 'sandbox-gone ' ELSE '' END || device_id, now(), now()
-         FROM own)
-       INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) SELECT $1, $2, device_id, user_id, now() FROM own`,
-      [world.entity.id, app.id]);
-    await store.db.query('ANALYZE devices, device_users');     // as Postgres does within a minute
+    // Every fifth user has two devices.
+    await insertManyDevices(store.db, world.entity.id, app.id, `
+      SELECT n, 'user ' || n AS user_id, kind || n AS device_id FROM generate_series(1, ${USERS}) n
+      CROSS JOIN LATERAL (SELECT 'phone ' AS kind UNION ALL SELECT 'tablet ' WHERE n % 5 = 0) k`);
     const call = async <R>(method: 'POST' | 'PUT', url: string, payload: object = {}) => {
       const reply = await server.inject({ method, url, headers: { authorization: `Token ${world.token}` }, payload });
       return reply.json<{ result: R }>().result;

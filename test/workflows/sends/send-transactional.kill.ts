@@ -2,7 +2,7 @@ import { insertSampleApp } from '../../harness/apps/apps.ts';
 import type { Stack } from '../../harness/core/stack.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import type { FlowUnderKill } from '../../harness/jobs/under-kill.ts';
-import { insertSampleCampaign, PUSH_PARAMS } from '../../harness/sends/campaigns.ts';
+import { insertManyDevices, insertSampleCampaign, PUSH_PARAMS } from '../../harness/sends/campaigns.ts';
 
 const MESSAGES = 12_000;
 
@@ -15,18 +15,9 @@ export const sendTransactionalUnderKill: FlowUnderKill<Run> = {
     const world = await makeWorld(store);
     const app = await insertSampleApp(store.db, world.entity.id, 'com.example.sends');
     // Every fifth user has two devices, every seventh none.
-    await store.db.query(
-      `WITH users AS (SELECT n, 'user ' || n AS user_id FROM generate_series(1, ${MESSAGES}) n WHERE n % 7 <> 0),
-       own AS (
-         SELECT user_id, 'phone of ' || user_id AS device_id, n FROM users
-         UNION ALL SELECT user_id, 'tablet of ' || user_id, n FROM users WHERE n % 5 = 0),
-       devices AS (
-         INSERT INTO devices (entity_id, app_id, device_id, current_user_id, last_user_id, push_token, first_seen_at, last_seen_at)
-         SELECT $1, $2, device_id, user_id, user_id, CASE n % 11 WHEN 0 THEN 'sandbox-gone ' ELSE '' END || device_id, now(), now()
-         FROM own)
-       INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) SELECT $1, $2, device_id, user_id, now() FROM own`,
-      [world.entity.id, app.id]);
-    await store.db.query('ANALYZE devices, device_users');     // as Postgres does within a minute
+    await insertManyDevices(store.db, world.entity.id, app.id, `
+      SELECT n, 'user ' || n AS user_id, kind || 'user ' || n AS device_id FROM generate_series(1, ${MESSAGES}) n
+      CROSS JOIN LATERAL (SELECT 'phone of ' AS kind UNION ALL SELECT 'tablet of ' WHERE n % 5 = 0) k WHERE n % 7 <> 0`);
     const campaign = await insertSampleCampaign(store.db, world.entity.id, app.id, { params: { ...PUSH_PARAMS, push_message: '*@n@*' } });
     const messages = Array.from({ length: MESSAGES }, (_, n) => ({ user: `user ${n + 1}`, ...n % 13 !== 0 && { templateVars: { n } } }));
     const reply = await server.inject({
