@@ -1,11 +1,14 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { takeAudience } from '../../../store/campaigns/audience.ts';
+import { write } from '../../../store/core/database.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import { findInappDevice, listInappMessages } from '../../../store/sends/inapp-messages.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
+import { lockWaits } from '../../harness/core/lock-waits.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
-import { insertSampleDevice } from '../../harness/sends/campaigns.ts';
+import { insertSampleCampaign, insertSampleDevice } from '../../harness/sends/campaigns.ts';
 
 const stack = useStack({ impatient: true });
 let world: World;
@@ -61,10 +64,12 @@ describe('a classic campaign', () => {
     await device('shy', { userId: 'dora', optIn: false });
     await device('gone', { userId: 'carl', uninstalled: true });
     await device('of erased', { userId: 'erased' });
-    await insertTombstone(db, entityId, secrets.customerHash(entityId, 'user_id', 'erased'));
+    await device('erased phone', { userId: 'fay' });
+    await insertTombstone(
+      db, entityId, secrets.customerHash(entityId, 'user_id', 'erased'), secrets.customerHash(entityId, 'device_id', 'erased phone'));
     const id = await create(app.identifier);
     expect((await launch(id)).status).toMatch(/Scheduled|Wait sync|Ongoing|Finished/);
-    expect(await becomes(id, 'Finished')).toMatchObject({ failure: null, reach: { count: 5, optin: 4, total: 6 } });
+    expect(await becomes(id, 'Finished')).toMatchObject({ failure: null, reach: { count: 5, optin: 4, total: 7 } });
     expect(await attemptsOf(id)).toEqual([
       [null, 'nobody', 'PUSH_SENT'], ['ada', 'phone', 'PUSH_SENT'], ['eve', 'private', 'PUSH_SENT'], ['dora', 'shy', 'OPT_OUT'],
       ['ada', 'tablet', 'OPT_OUT'],
@@ -146,27 +151,54 @@ describe('a classic campaign', () => {
     const { store: { db } } = stack;
     const { id: entityId } = world.entity;
     const app = await insertSampleApp(db, entityId, 'com.example.inapp');
+    await db.query(`UPDATE apps SET default_tz = 'UTC' WHERE id = $1`, [app.id]);
     await insertSampleDevice(db, entityId, app.id, 'of nobody');
+    // An hour too late.
+    await insertSampleDevice(db, entityId, app.id, 'in the Azores', { timezone: 'Etc/GMT+1' });
     const end = Math.floor(Date.now() / 1_000) + 6;
     const id = await create(app.identifier, {
-      includes_push: false, includes_inapp: true, end_date: end,
-      params: { inapp: 'native', message_title: 'Hi', message_content: 'News', message_btn: 'OK' },
+      includes_push: true, includes_inapp: true, end_date: end, adapt_tz: true,
+      params: { push_message: 'News', inapp: 'native', message_title: 'Hi', message_content: 'News', message_btn: 'OK' },
     });
+    const { sends } = (await call('GET', `campaigns/${id}/plan`)).result as { sends: object[] };
+    expect(sends).toMatchObject([{ zones: ['UTC'], devices: 1 }]);
     await launch(id);
     await waitFor('the message', async () => (await attemptsOf(id)).length === 1);
-    expect(await attemptsOf(id)).toEqual([[null, 'of nobody', 'INAPP_AVAILABLE']]);
+    expect(await attemptsOf(id)).toEqual([[null, 'of nobody', 'PUSH_SENT']]);
     const { messages } = await listOf(entityId, app.id, 'of nobody');
     expect(messages).toEqual(['News']);
     expect((await view(id)).status).toBe('Ongoing');
     await becomes(id, 'Finished');
     expect(Date.now()).toBeGreaterThanOrEqual(end * 1_000);
     expect(await listOf(entityId, app.id, 'of nobody')).toEqual({ messages: [] });
+    expect(await attemptsOf(id)).toEqual([[null, 'in the Azores', 'CANCELED'], [null, 'of nobody', 'PUSH_SENT']]);
+  });
+
+  it('plans nothing for those whom an erasure takes out of its audience meanwhile', async () => {
+    const { store: { db } } = stack;
+    const { id: entityId } = world.entity;
+    const app = await insertSampleApp(db, entityId, 'com.example.erasure');
+    const campaign = await insertSampleCampaign(db, entityId, app.id, { type: 'classic' });
+    const { rows: [send] } = await db.query<{ id: number }>(
+      `INSERT INTO sends (entity_id, identifier, state, message_count, campaign_id) VALUES ($1, 'erasure', 'finished', 3, $2) RETURNING id`,
+      [entityId, campaign.id]);
+    await db.query(
+      `INSERT INTO campaign_audience (entity_id, send_id, due_at, person, device_id)
+       SELECT $1, $2, now(), 'd' || device, device FROM unnest(ARRAY['ada', 'bob', 'eve']) AS device`, [entityId, send!.id]);
+    const erasing = await db.connect();
+    await erasing.query('BEGIN');
+    await erasing.query(`DELETE FROM campaign_audience WHERE entity_id = $1 AND person = 'dbob'`, [entityId]);
+    const taken = write(db, (tx) => takeAudience(tx, entityId, { id: send!.id, appId: app.id }, null, 10));
+    await lockWaits(stack.store);
+    await erasing.query('COMMIT');
+    erasing.release();
+    expect((await taken).devices.map(({ person }) => person)).toEqual(['dada', 'deve']);
   });
 });
 
 describe('a dynamic campaign', () => {
   it('notifies those who enter its audience while its window is open, within its limits, until its end', async () => {
-    const { store: { db } } = stack;
+    const { store: { db, secrets } } = stack;
     const { id: entityId } = world.entity;
     const app = await insertSampleApp(db, entityId, 'com.example.dynamic');
     const { identifier: segment } = (await call('POST', 'segments', { app: app.identifier, name: 'Buyers', static: true })).result as {
@@ -176,6 +208,8 @@ describe('a dynamic campaign', () => {
       await insertSampleDevice(db, entityId, app.id, `of ${user}`, { userId: user, optOut: user === 'eve' });
     }
     const people = (method: 'POST' | 'DELETE', ids: string[]) => call(method, `segments/${segment}/people`, { ids });
+    await insertSampleDevice(db, entityId, app.id, 'erased phone of ada', { userId: 'ada' });
+    await insertTombstone(db, entityId, secrets.customerHash(entityId, 'device_id', 'erased phone of ada'));
     await people('POST', ['ada', 'eve']);
     const filters = { blocks: [{ filters: [{ filter_on: 'segments', selection: 'any_of', segment_identifiers: [segment] }] }] };
     const end = Math.floor(Date.now() / 1_000) + 86_400;
@@ -186,7 +220,8 @@ describe('a dynamic campaign', () => {
     const look = async (times: number) => {
       // As a minute later.
       await db.query(
-        `UPDATE sends SET looked_at = looked_at - interval '2 minutes' WHERE entity_id = $1 AND identifier = $2 AND looks < $3`,
+        `UPDATE sends SET looked_at = looked_at - interval '2 minutes', next_look_at = now()
+         WHERE entity_id = $1 AND identifier = $2 AND looks < $3`,
         [entityId, id, times]);
       await stack.temporal.workflow.getHandle(`campaign/${id}`).signal('sendCanceled');
       await waitFor(`look ${times}`, async () => (await db.query(
