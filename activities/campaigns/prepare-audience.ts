@@ -4,6 +4,7 @@ import { scheduleOf } from '../../domain/campaigns/send-plan.ts';
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { listErasedPeople } from '../../store/analytics/segment-members.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
+import { updateLastUsed } from '../../store/analytics/segments.ts';
 import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
 import {
   type AudienceDevice, audienceLine, countAppDevices, deleteAudience, findAudience, insertAudience,
@@ -99,7 +100,9 @@ async function resolveAudience(
   const waited = segments.filter(({ snapshotAt }) => snapshotAt === null);
   const broken = waited.find((segment) => segment.failure !== null);
   if (broken) return { failure: `The segment "${broken.name}", which its filters name, has no members: ${broken.failure}` };
-  return waited.length > 0 ? { againInMs: SEGMENTS_MS } : { query: query! };
+  if (waited.length > 0) return { againInMs: SEGMENTS_MS };
+  await updateLastUsed(db, entityId, segments.map(({ id }) => id));
+  return { query: query! };
 }
 
 async function unlessTooLong(finding: Promise<void>): Promise<Failure | null> {

@@ -42,7 +42,7 @@ export const dynamicCampaignUnderKill: FlowUnderKill<CampaignRun> = {
       type: 'dynamic', start_date: soon, end_date: soon + 86_400, recurrence: { day_of_week: [0, 1, 2, 3, 4, 5, 6] },
       notif_limit: { maximum: 2 },
     });
-    // As after an earlier look: of four users one is in the audience, two were in it, once of them with all that one may get, and one is new.
+    // As after an earlier look: of four users one is in the audience, two were in it, of whom one got all that one may, and one is new.
     await db.query(
       `WITH people AS (
          SELECT 'uuser ' || n, n % 4 = 1, CASE n % 4 WHEN 3 THEN 2 ELSE 1 END FROM generate_series(1, ${USERS}) n WHERE n % 4 <> 0
@@ -55,7 +55,8 @@ export const dynamicCampaignUnderKill: FlowUnderKill<CampaignRun> = {
     return run;
   },
   progress: countAttempts,
-  size: USERS / 2 * 1.2,
+  // The first half of it: what is left must still be under way when the kill comes.
+  size: USERS / 4 * 1.2,
   // It goes on until its end, and has nothing more to do.
   async hasEnded({ store: { db } }, { campaign, appId }) {
     const { rowCount } = await db.query(

@@ -126,6 +126,8 @@ describe('a classic campaign', () => {
     await launch(id);
     await becomes(id, 'Finished');
     expect(await attemptsOf(id)).toEqual([['bob', 'of bob', 'PUSH_SENT']]);
+    const { last_used_at: usedAt } = (await call('GET', `segments/${segment}`)).result as { last_used_at: string | null };
+    expect(usedAt).not.toBeNull();
     const orphaned = await create(app.identifier, { filters, start_date: Math.floor(Date.now() / 1_000) + 2 });
     await db.query(
       `UPDATE campaigns SET filters = replace(filters::text, $2, 'seg_gone')::json WHERE identifier = $1`, [orphaned, segment]);
@@ -197,6 +199,20 @@ describe('a classic campaign', () => {
 });
 
 describe('a dynamic campaign', () => {
+  const BACKLOG = 60_000;
+  const EVERY_DAY = {
+    type: 'dynamic', end_date: Math.floor(Date.now() / 1_000) + 7 * 86_400, recurrence: { day_of_week: [0, 1, 2, 3, 4, 5, 6] },
+    notif_limit: { maximum: 2 },
+  };
+  const wake = (id: string) => stack.temporal.workflow.getHandle(`campaign/${id}`).signal('sendCanceled');
+  /** Of long steps, so many have ended. */
+  const stepsOf = async (id: string) => {
+    const { events } = await stack.temporal.workflow.getHandle(`campaign/${id}`).fetchHistory();
+    return events!.filter(({ activityTaskCompletedEventAttributes: ended }) => ended).length;
+  };
+  const looked = (id: string, times: number) => waitFor(`look ${times}`, async () => (await stack.store.db.query(
+    'SELECT FROM sends WHERE identifier = $1 AND looks = $2', [id, times])).rowCount === 1);
+
   it('notifies those who enter its audience while its window is open, within its limits, until its end', async () => {
     const { store: { db, secrets } } = stack;
     const { id: entityId } = world.entity;
@@ -246,5 +262,61 @@ describe('a dynamic campaign', () => {
     await stack.temporal.workflow.getHandle(`campaign/${id}`).signal('sendCanceled');
     await becomes(id, 'Finished');
     expect((await db.query('SELECT FROM campaign_members WHERE entity_id = $1', [entityId])).rowCount).toBe(0);
+  });
+
+  it('looks at its audience when the time for that has come, not before, and however much there is to send', async () => {
+    const { store: { db } } = stack;
+    const { id: entityId } = world.entity;
+    const app = await insertSampleApp(db, entityId, 'com.example.backlog');
+    await insertSampleDevice(db, entityId, app.id, 'of ada', { userId: 'ada' });
+    const id = await create(app.identifier, EVERY_DAY);
+    await launch(id);
+    await looked(id, 1);
+    const steps = await stepsOf(id);
+    await wake(id);
+    await waitFor('both steps', async () => await stepsOf(id) >= steps + 2);
+    await looked(id, 1);
+    await db.query(
+      `WITH run AS (UPDATE sends SET next_look_at = now() + interval '2 seconds' WHERE entity_id = $1 AND identifier = $2 RETURNING id)
+       INSERT INTO campaign_audience (entity_id, send_id, due_at, person, device_id)
+       SELECT $1, run.id, now(), 'd' || n, n FROM run, generate_series(1, ${BACKLOG}) n`, [entityId, id]);
+    await wake(id);
+    await looked(id, 2);
+    const { rows: [left] } = await db.query<{ count: number }>(
+      'SELECT count(*) AS count FROM campaign_audience WHERE entity_id = $1', [entityId]);
+    expect(left!.count).toBeGreaterThan(0);
+    expect(left!.count).toBeLessThan(BACKLOG);
+    await call('PUT', `campaign/${id}/cancel`);
+  });
+
+  it('finds devices in zones that come while it runs, and leaves out an exact time that is an hour past', async () => {
+    const { store: { db } } = stack;
+    const { id: entityId } = world.entity;
+    const app = await insertSampleApp(db, entityId, 'com.example.travel');
+    await db.query(`UPDATE apps SET default_tz = 'UTC' WHERE id = $1`, [app.id]);
+    await insertSampleDevice(db, entityId, app.id, 'at home');
+    // A minute ago three hours east of it, and two hours before that five hours east.
+    const at = new Date(Date.now() + 3 * 3_600_000 - 60_000);
+    const start = { hour: at.getUTCHours(), min: at.getUTCMinutes() };
+    const id = await create(app.identifier, { ...EVERY_DAY, adapt_tz: true, recurrence: { ...EVERY_DAY.recurrence, start_time: start } });
+    await launch(id);
+    const { rows: [next] } = await waitFor('when it looks next', async () => {
+      const found = await db.query<{ wait: number }>(
+        `SELECT extract(epoch FROM next_look_at - now())::float8 AS wait FROM sends
+         WHERE entity_id = $1 AND identifier = $2 AND next_look_at IS NOT NULL`, [entityId, id]);
+      return found.rowCount === 1 && found;
+    });
+    expect(next!.wait).toBeLessThanOrEqual(600);
+    await insertSampleDevice(db, entityId, app.id, 'arrived', { timezone: 'Etc/GMT-3' });
+    await insertSampleDevice(db, entityId, app.id, 'too late', { timezone: 'Etc/GMT-5' });
+    await db.query(
+      `UPDATE campaigns SET start_date = start_date - interval '1 day', launched_at = launched_at - interval '1 day'
+       WHERE entity_id = $1 AND identifier = $2`, [entityId, id]);
+    await db.query('UPDATE sends SET next_look_at = now() WHERE entity_id = $1 AND identifier = $2', [entityId, id]);
+    await wake(id);
+    await looked(id, 1);
+    await waitFor('what it brought', async () => (await attemptsOf(id)).length > 0);
+    expect(await attemptsOf(id)).toEqual([[null, 'arrived', 'PUSH_SENT']]);
+    await call('PUT', `campaign/${id}/cancel`);
   });
 });
