@@ -7,8 +7,8 @@ export const LOOK_EVERY_MS = 60_000;
 
 /** What could not go within so long after its exact time does not go: a message for the morning is not one for the afternoon. */
 export const EXACT_WITHIN_MS = 3_600_000;
-/** Devices may come from a zone in which there were none: with `adaptTz` their times are looked for so often. */
-const NEW_ZONES_EVERY_MS = 600_000;
+/** Devices may come to a zone in which there were none, and the app's zone may change: the next look is found anew so often. */
+const FIND_EVERY_MS = { adaptTz: 600_000, appZone: 3_600_000 };
 
 /** `lookedAt`: of the last look; null: there was none. */
 export type LookClock = { launchedAt: Date; lookedAt: Date | null; now: Date };
@@ -31,12 +31,12 @@ function isOpen({ from, until }: SendWindow, now: Date): boolean {
   return until === null ? now.getTime() - from.getTime() <= EXACT_WITHIN_MS : until > now;
 }
 
-/** When to look next in any of the zones that devices have now: within `soonest` and `end`. */
+/** When to look next in any of these zones, or to find that anew: from `soonest` to `end`. */
 export function nextLookIn(
   schedule: SendSchedule, zones: readonly string[], clock: LookClock, { soonest, end }: { soonest: Date; end: Date },
 ): Date {
   const looks = zones.flatMap((zone) => nextLook(schedule, zone, clock)?.getTime() ?? []);
-  const next = Math.min(...looks, schedule.adaptTz ? clock.now.getTime() + NEW_ZONES_EVERY_MS : Infinity);
+  const next = Math.min(...looks, clock.now.getTime() + FIND_EVERY_MS[schedule.adaptTz ? 'adaptTz' : 'appZone']);
   return new Date(Math.min(Math.max(next, soonest.getTime()), end.getTime()));
 }
 

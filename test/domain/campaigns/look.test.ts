@@ -73,17 +73,19 @@ describe('the looks of a dynamic campaign', () => {
     expect(nextLook(schedule, 'UTC', more)).toEqual(new Date('2026-11-24T09:00:00Z'));
   });
 
-  it('come to devices of new zones in time, leave time between them, and stop at the end', () => {
+  it('are found anew while devices may come to new zones, leave time between them, and stop at the end', () => {
     const weekly = of({ day_of_week: [5], start_time: { hour: 9, min: 0 } }, END);
     const clock = { launchedAt: LAUNCH, lookedAt: null, now: LAUNCH };
     const bounds = { soonest: LAUNCH, end: END };
     expect(nextLookIn(weekly, ['UTC'], clock, bounds)).toEqual(new Date('2026-11-23T08:10:00Z'));
     const everywhere = { ...weekly, adaptTz: false };
-    expect(nextLookIn(everywhere, ['UTC'], clock, bounds)).toEqual(new Date('2026-11-27T09:00:00Z'));
+    const before = { ...clock, now: new Date('2026-11-27T08:30:00Z') };
+    expect(nextLookIn(everywhere, ['UTC'], clock, bounds)).toEqual(new Date('2026-11-23T09:00:00Z'));
+    expect(nextLookIn(everywhere, ['UTC'], before, bounds)).toEqual(new Date('2026-11-27T09:00:00Z'));
     const daily = of({ day_of_week: [0, 1, 2, 3, 4, 5, 6] }, END);
     const soonest = new Date('2026-11-23T08:05:00Z');
     expect(nextLookIn(daily, ['UTC'], { ...clock, lookedAt: LAUNCH }, { soonest, end: END })).toEqual(soonest);
-    expect(nextLookIn(everywhere, ['UTC'], { ...clock, lookedAt: new Date('2026-11-27T09:00:00Z') }, bounds)).toEqual(END);
+    expect(nextLookIn(everywhere, ['UTC'], { ...clock, now: new Date('2026-11-28T07:30:00Z') }, bounds)).toEqual(END);
   });
 });
 

@@ -37,7 +37,7 @@ describe('a worker that was thought lost in the middle of an audience, and lives
        SELECT count(*) AS count FROM late`, [run.campaign]);
     process.kill(lost.pid, 'SIGCONT');
     await isIdle(lost.pid);
-    expect(await waitFor('an audience without rows', () => allSent(run))).toEqual(sent);
+    expect(await sentTo(stack, run)).toEqual(sent);
     const { rows } = await db.query(
       `SELECT audience_at IS NOT NULL AS has_audience, looks, (
          SELECT count(*) FROM campaign_members m WHERE m.send_id = s.id AND m.is_member AND m.person LIKE '% and a half') AS late
