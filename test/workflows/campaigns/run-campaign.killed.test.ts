@@ -13,7 +13,8 @@ describe('a worker that was thought lost in the middle of an audience, and lives
   const CHANGES = {
     // Its in-app messages stay: it sends on after its audience is through.
     classic: {
-      includes_inapp: true, params: { push_message: 'News', inapp: 'native', message_title: 'News', message_content: 'x', message_btn: 'OK' },
+      includes_inapp: true,
+      params: { push_message: 'News', inapp: 'native', message_title: 'News', message_content: 'x', message_btn: 'OK' },
     },
     dynamic: {
       type: 'dynamic', end_date: Math.floor(Date.now() / 1_000) + 86_400, recurrence: { day_of_week: [0, 1, 2, 3, 4, 5, 6] },
