@@ -6,7 +6,7 @@ import { segmentSettings } from '../analytics/segment-counts.ts';
 import { type SegmentQuery, segmentSql } from '../analytics/segment-sql.ts';
 import { copyLine } from '../core/copy-text.ts';
 import { cursorRows } from '../core/cursor-rows.ts';
-import type { Database, Queryable, Tx } from '../core/database.ts';
+import { type Database, type Queryable, RowsMoved, type Tx } from '../core/database.ts';
 
 /** A device of a person in the audience. */
 export type AudienceDevice = {
@@ -67,7 +67,7 @@ export type AudienceKey = { dueAt: string; person: string; deviceId: string };
 /**
  * The next devices of an audience whose time has come, after one of them, in the order of the primary key, each taken out of it. What was
  * taken before stays in the index for a while: without `after` each scan would go over it. By the key of devices; LIMIT 1 keeps the order
- * of the look-ups.
+ * of the look-ups. Throws `RowsMoved` where an erasure deleted one of them meanwhile.
  */
 export async function takeAudience(
   tx: Queryable, entityId: number, { id, appId }: { id: number; appId: number }, after: AudienceKey | null, limit: number,
@@ -87,11 +87,12 @@ export async function takeAudience(
   const end = rows.at(-1);
   if (!end) return { devices: [], last: null };
   const last = { dueAt: end.due_at, person: end.person, deviceId: end.device_id };
-  // No other transaction adds to what is due: the send is held.
-  await tx.query(
+  // No other transaction adds to what is due, since the send is held; an erasure takes away.
+  const { rowCount } = await tx.query(
     `DELETE FROM campaign_audience WHERE entity_id = $1 AND send_id = $2 AND (due_at, person, device_id) > ($3, $4, $5)
        AND (due_at, person, device_id) <= ($6, $7, $8)`,
     [entityId, id, first.dueAt, first.person, first.deviceId, last.dueAt, last.person, last.deviceId]);
+  if (rowCount !== rows.length) throw new RowsMoved();
   return { devices: rows.map(toDueDevice), last };
 }
 
