@@ -100,6 +100,7 @@ export async function listEndedDays(db: Queryable, entityId: number, { keptSince
 
 /** Days before are counted for the last time; their attempts may go. */
 export async function updateKeptSince(db: Queryable, entityId: number, day: string): Promise<void> {
+  await db.query('UPDATE control_group_days SET due_at = NULL WHERE entity_id = $1 AND day < $2 AND due_at IS NOT NULL', [entityId, day]);
   await db.query('UPDATE report_rollups SET kept_since = greatest(kept_since, $2::date) WHERE entity_id = $1', [entityId, day]);
 }
 
