@@ -1,3 +1,4 @@
+import { deleteOldTests } from '../../store/campaigns/campaign-tests.ts';
 import { write } from '../../store/core/database.ts';
 import {
   countControlGroupDay, findDueControlGroupDay, updateControlGroupDay, upsertControlGroupDay,
@@ -70,5 +71,6 @@ export async function dropAttempts({ db, boundary }: Used, entityId: number, now
     await updateKeptSince(db, entityId, until);
   }
   while (await write(db, (tx) => deleteOldAttempts(tx, entityId)) > 0) boundary('reports: between deletions');
+  await deleteOldTests(db, entityId);
   await deleteOldSends(db, entityId);
 }

@@ -36,16 +36,22 @@ export async function contextOf(
 ): Promise<SendingContext> {
   const { entityId } = send;
   const campaigns = await listCampaignsById(tx, entityId, await listCampaignsOfSend(tx, entityId, send.id));
-  const apps = await listSendingApps(tx, entityId, [...new Set(campaigns.map(({ appId }) => appId))]);
+  const listed = await listSendingApps(tx, entityId, [...new Set(campaigns.map(({ appId }) => appId))]);
+  const apps = campaigns.some(({ testOf }) => testOf !== null) ? withoutLimits(listed) : listed;
   const providers = new Map<number, SendingProvider>();
   for (const app of apps.values()) providers.set(app.id, await opened.of(tx, entityId, app));
   const controlGroup = campaigns.some(hasControlGroup) ? await findControlGroup(tx, entityId) : null;
   return { send, apps, providers, now, campaigns: new Map(campaigns.map((campaign) => [campaign.id, compiled(campaign, controlGroup)])) };
 }
 
-/** What somebody waits for, such as a receipt, goes to everybody. */
-function hasControlGroup({ type }: Campaign): boolean {
-  return type !== 'transactional';
+/** A test goes now: it waits for nothing, and is none of the messages that a limit counts. */
+function withoutLimits(apps: ReadonlyMap<number, SendingApp>): Map<number, SendingApp> {
+  return new Map(Array.from(apps, ([id, app]) => [id, { ...app, quietHours: null, messageLimit: null, sendRate: null }]));
+}
+
+/** What somebody waits for, such as a receipt, goes to everybody, and a test to those it names. */
+function hasControlGroup({ type, testOf }: Campaign): boolean {
+  return type !== 'transactional' && testOf === null;
 }
 
 function compiled(campaign: Campaign, controlGroup: ControlGroup | null): SendingCampaign & { isSensitive: boolean } {
@@ -59,7 +65,7 @@ function compiled(campaign: Campaign, controlGroup: ControlGroup | null): Sendin
     id, type, appId, skipMessageLimit, endDate, includesPush, includesInapp, isSensitive: campaign.isSensitive,
     isOngoing: status === 'ongoing', expireAfterSeconds: params.expire_after,
     isHeldBack: (person) => controlGroup !== null && hasControlGroup(campaign) && isInControlGroup(controlGroup, person),
-    messageFor: (person) => variantOf(ofVariants, identifier, person)?.message ?? whole,
+    messageFor: (person) => variantOf(ofVariants, campaign.testOf ?? identifier, person)?.message ?? whole,
   };
 }
 

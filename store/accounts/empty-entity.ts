@@ -22,7 +22,7 @@ const OF_EMPTY_ENTITIES = [
 const HELD_IN_PART = {
   systems_of_records: "(type = 'custom' OR deleted_at IS NOT NULL)", connections: 'deleted_at IS NULL', syncs: 'deleted_at IS NULL',
   data_exporters: 'deleted_at IS NULL',
-  campaigns: `status IN ('scheduled', 'wait_sync', 'ongoing')
+  campaigns: `status IN ('scheduled', 'wait_sync', 'ongoing') AND test_of IS NULL
     AND NOT (type = 'transactional' AND includes_inapp AND end_date <= now())`,
 };
 

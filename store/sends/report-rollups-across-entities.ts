@@ -24,7 +24,8 @@ export async function listEntitiesToCount(db: Queryable): Promise<number[]> {
            WHERE o.entity_id = e.id AND coalesce(o.waits_until, '-infinity') <= now()
              AND (o.sending_id IS NOT NULL OR EXISTS (SELECT FROM attempts a WHERE a.entity_id = e.id AND a.app_id = o.app_id
                AND a.settled_at >= o.delivered_at AND (a.settled_at, a.id) > (o.delivered_at, o.delivered_id)
-               AND a.settled_at < now() - ${SETTLED_AFTER}))))
+               AND a.settled_at < now() - ${SETTLED_AFTER} AND NOT EXISTS (
+                 SELECT FROM campaigns t WHERE t.entity_id = e.id AND t.id = a.campaign_id AND t.test_of IS NOT NULL)))))
      ORDER BY e.id`);
   return rows.map(({ entity_id: id }) => id);
 }
