@@ -84,6 +84,8 @@ describe('events', () => {
   test('have only the fields asked for, and always their id', async () => {
     expect(await items(events(), { fields: 'name,device_id', names: 'Bought' }))
       .toEqual([{ event_id: expect.any(String), name: 'Bought', device_id: PHONE }]);
+    expect(await items(events(), { fields: 'detail,date_tz', until_date: '2026-09-30T23:59:59.999Z' }))
+      .toEqual([{ event_id: expect.any(String), date_tz: null, detail: null }]);
     const { status, body } = await call(events(), { fields: 'name,devise_id' });
     const message = expect.stringContaining('did you mean device_id');
     expect([status, body.messages[0]]).toMatchObject([400, { element: 'fields', message }]);
@@ -113,6 +115,9 @@ describe('events', () => {
     expect([pages, names]).toEqual([3, ['Tapped', 'Bought', 'Viewed', 'Tapped', 'Application Crashed']]);
     const last = await follow(first.navigation.last);
     expect(last).toMatchObject({ total_items: 7, item_count: 2 });
+    const page = (number: number) => `http://millrace.test/api/${events()}?fields=name&page=${number}&per_page=2`;
+    expect((await list(events(), { per_page: '2', page: '2', fields: 'name' })).navigation)
+      .toEqual({ first: page(1), prev: page(1), next: expect.stringContaining(`${page(3)}&cursor=`) as string, last: page(4) });
     expect((await call(events(), { cursor: 'none' })).body.messages[0].element).toBe('cursor');
     await store.db.query(`DELETE FROM events WHERE entity_id = $1 AND name IN ('Late', 'New')`, [world.entity.id]);
     await recountTracked(store.db);
@@ -264,6 +269,8 @@ test('bad input is refused by its name, or leads to what the page of reading say
     const path = `apps/${app.identifier}/${name}`;
     const whole = await list(path);
     expect(whole.total_items).toBeGreaterThan(0);
+    const perPage = async (query: Record<string, string>) => new URL((await list(path, query)).navigation.first).searchParams.get('per_page');
+    expect(await Promise.all([{}, { per_page: '1' }, { per_page: '10000' }].map(perPage))).toEqual(['1000', '1', '10000']);
     for (const [asked, ignored] of [['page', '0'], ['page', '-1'], ['page', '1.5'], ['page', '1e3'], ['page', '1000001'], ['per_page', '0'],
       ['per_page', '10001'], ['per_page', 'all']] as const) expect(await list(path, { [asked]: ignored })).toEqual(whole);
     expect(await list(path, { page: '1000000' })).toMatchObject({
@@ -278,7 +285,13 @@ test('bad input is refused by its name, or leads to what the page of reading say
   expect(await list(events(), { group: 'true', fields: 'name', since_date: '2026-10-03', until_date: '2026-10-01' }))
     .toMatchObject({ items: [], total_items: 0 });
   expect(await said(events(), { group: 'maybe' })).toEqual([400, expect.any(String), 'group']);
-  expect(await said(`apps/${app.identifier}/devices`, { updated_since: 'today' })).toEqual([400, expect.any(String), 'updated_since']);
+  const devices = `apps/${app.identifier}/devices`;
+  const whole = await list(devices);
+  expect(new URL(whole.navigation.first).searchParams.get('per_page')).toBe('1000');
+  for (const ignored of [{ page: '-1' }, { page: '0' }, { per_page: '0' }, { per_page: '10001' }, { per_page: 'all' }]) {
+    expect(await list(devices, ignored as Record<string, string>)).toEqual(whole);
+  }
+  expect(await said(devices, { updated_since: 'today' })).toEqual([400, expect.any(String), 'updated_since']);
 });
 
 test('a filter takes as many ids as an address holds; a longer one is refused with the limit', async () => {

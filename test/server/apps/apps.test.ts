@@ -62,13 +62,13 @@ describe('an app', () => {
     };
     expect(await view((await create(given)).identifier)).toMatchObject(shown);
     const { identifier } = await create();
-    const changed = await change(identifier, given);
-    expect(changed.body.result.apps).toMatchObject([shown]);
+    const named = { name: 'Boutique', package_name: packageName() };
+    expect((await change(identifier, { ...given, ...named })).body.result.apps).toMatchObject([{ ...shown, ...named }]);
     const nothing = { store_id: null, sku: null, fcm_key: null, rate_limit: null, icon: null, inbox_days_to_live: null, localizations: [] };
     const unlimited = { quiet_hours: null, send_rate: null };
     expect((await change(identifier, { ...nothing, ...unlimited })).body.result.apps).toMatchObject([{
       ...shown, ...nothing, ...unlimited, rate_limit: { message_limit: null, period: null }, icon: NO_ICON, app_icon: null,
-      localizations: NEW.localizations,
+      localizations: [{ language: 'en', original_name: 'Boutique', name: 'Boutique', description: null }],
     }]);
   });
 
@@ -109,7 +109,8 @@ describe('an app', () => {
     const domains = ['www.example.com', '*.example.org', 'localhost:3000'];
     const { identifier } = await create({ app_type: 'Web App', domains });
     expect(await view(identifier)).toMatchObject({ domains });
-    expect((await change(identifier, { app_type: 'Android App' })).body.result.apps[0].domains).toEqual([]);
+    const [changed] = (await change(identifier, { app_type: 'Android App', domains })).body.result.apps;
+    expect(changed).toMatchObject({ platform: 'Android App', domains: [] });
     expect((await create({ app_type: 'iOS App', domains: ['https://no host'] })) as object).toMatchObject({ domains: [] });
     expect(fault(await call('POST', '', {
       name: 'x', package_name: packageName(), app_type: 'Web App', domains: ['ok.example', 'https://no'],
