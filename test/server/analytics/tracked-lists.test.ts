@@ -64,6 +64,7 @@ describe('events', () => {
       detail: expect.objectContaining({ of: 'shoes' }),
     });
     expect(page.items[0]).toMatchObject({ date_tz: null, device_id: null, detail: null });
+    expect([page.items[2].detail, page.items[4].log_type]).toEqual(['a page', 1]);
     const { text } = await call(events());
     expect(text).toContain(BIG);
   });
@@ -189,12 +190,13 @@ test('sessions come in order of time, filtered, with their app', async () => {
   const path = `apps/${app.identifier}/sessions`;
   await store.db.query(
     `UPDATE sessions SET ended_at = started_at + interval '90.9 s', background_seconds = 30, country = 'FR', lang = 'fr',
-       app_version = '1.2', utc_offset = 120 WHERE entity_id = $1 AND app_id = $2`, [world.entity.id, app.id]);
+       app_version = '1.2', utc_offset = 120, sdk_version = '4.5', os_version = '17.1', device_type = 'ios', device_model = 'iPhone14,2',
+       idiom = 'phone', carrier = 'Orange' WHERE entity_id = $1 AND app_id = $2`, [world.entity.id, app.id]);
   expect(await items(path)).toEqual([{
-    session_id: expect.any(String), application_id: app.identifier, device_id: PHONE, user_id: ANNE, app_version: '1.2', sdk_version: null,
-    os_version: null, start_date_utc: '2026-10-02T00:00:00.000Z', start_date_tz: '2026-10-02T02:00:00.000+02:00',
+    session_id: expect.any(String), application_id: app.identifier, device_id: PHONE, user_id: ANNE, app_version: '1.2', sdk_version: '4.5',
+    os_version: '17.1', start_date_utc: '2026-10-02T00:00:00.000Z', start_date_tz: '2026-10-02T02:00:00.000+02:00',
     end_date_utc: '2026-10-02T00:01:30.900Z', end_date_tz: '2026-10-02T02:01:30.900+02:00', duration: 60, timezone: 120, timeout: 120,
-    device_type: null, device_model: null, idiom: null, country: 'FR', lang: 'fr', carrier: null,
+    device_type: 'ios', device_model: 'iPhone14,2', idiom: 'phone', country: 'FR', lang: 'fr', carrier: 'Orange',
   }]);
   for (const [name, [right, wrong]] of Object.entries({
     device_ids: [PHONE, TABLET], user_ids: [ANNE, BEN], app_versions: ['1.2', '1'], countries: ['FR,DE', 'DE'], langs: ['fr', 'en'],
@@ -214,16 +216,23 @@ test('devices come by their ids, with what is known of their users, sessions and
     `UPDATE sessions SET ended_at = started_at + interval '65.5 s', background_seconds = 5 WHERE entity_id = $1 AND device_id = $2`,
     [world.entity.id, TABLET]);
   await store.db.query(
-    `UPDATE devices SET number_of_sessions = 2, number_of_crashes = 1, opt_in = true, received_at = '2026-11-01Z'
-     WHERE entity_id = $1 AND device_id = $2`, [world.entity.id, TABLET]);
+    `UPDATE devices SET number_of_sessions = 2, number_of_crashes = 1, opt_in = true, opt_out = false, uninstalled = true, country = 'FR',
+       lang = 'fr', app_version = '1.2', os_version = '17.1', sdk_version = '4.5', device_model = 'iPad13,1', device_type = 'ios',
+       last_latitude = 48.85, last_longitude = -2.5, utc_offset = 60, first_campaign_received_at = '2026-10-30Z',
+       last_campaign_received_at = '2026-10-31Z', received_at = '2026-11-01Z' WHERE entity_id = $1 AND device_id = $2`,
+    [world.entity.id, TABLET]);
   const found = await items(path);
   expect(found.map(({ device_id: id }) => id)).toEqual([PHONE, TABLET]);
-  expect(found[1]).toMatchObject({
-    application_id: app.identifier, current_user_id: BEN, users: [{ user_id: BEN }], last_user_id: BEN, segments: [], opt_in: true,
-    opt_out: null, number_of_sessions: 2, number_of_sessions_30d: 1, total_session_duration: 60, total_session_duration_30d: 60,
-    last_city: 'Paris', number_of_crashes: 1, number_of_crashes_30d: 1, first_campaign_received_at: null, timezone_offset: null,
+  expect(found[1]).toEqual({
+    device_id: TABLET, application_id: app.identifier, current_user_id: BEN, users: [{ user_id: BEN }], last_user_id: BEN, segments: [],
+    opt_in: true, opt_out: false, uninstalled: true, number_of_sessions: 2, number_of_sessions_30d: 1, total_session_duration: 60,
+    total_session_duration_30d: 60, last_city: 'Paris', country_code: 'FR', language_code: 'fr', app_version: '1.2', os_version: '17.1',
+    sdk_version: '4.5', device_model: 'iPad13,1', device_type: 'ios', last_location_latitude: 48.85, last_location_longitude: -2.5,
+    timezone_offset: 60, number_of_crashes: 1, number_of_crashes_30d: 1, first_campaign_received_at: '2026-10-30T00:00:00.000Z',
+    last_campaign_received_at: '2026-10-31T00:00:00.000Z', first_opened_app_at: now.toISOString(), last_opened_app_at: now.toISOString(),
     updated_at: '2026-11-01T00:00:00.000Z',
   });
+  expect(found[0]).toMatchObject({ opt_in: null, opt_out: null, timezone_offset: null, first_campaign_received_at: null });
   expect(Object.keys(found[0]!)).toHaveLength(31);
   expect(await items(path, { fields: 'users:user_id', current_user_ids: `${ANNE},nobody` }))
     .toEqual([{ device_id: PHONE, application_id: app.identifier, users: [{ user_id: ANNE }] }]);
