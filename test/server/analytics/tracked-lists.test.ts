@@ -198,6 +198,7 @@ test('sessions come in order of time, filtered, with their app', async () => {
     end_date_utc: '2026-10-02T00:01:30.900Z', end_date_tz: '2026-10-02T02:01:30.900+02:00', duration: 60, timezone: 120, timeout: 120,
     device_type: 'ios', device_model: 'iPhone14,2', idiom: 'phone', country: 'FR', lang: 'fr', carrier: 'Orange',
   }]);
+  expect(await items(path, { fields: 'lang' })).toEqual([{ session_id: expect.any(String), lang: 'fr' }]);
   for (const [name, [right, wrong]] of Object.entries({
     device_ids: [PHONE, TABLET], user_ids: [ANNE, BEN], app_versions: ['1.2', '1'], countries: ['FR,DE', 'DE'], langs: ['fr', 'en'],
     since_date: ['2026-10-02', '2026-10-03'], until_date: ['2026-10-02', '2026-10-01'],

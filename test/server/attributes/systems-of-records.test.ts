@@ -125,6 +125,7 @@ describe('the global System of Records', () => {
     ]);
     expect((await tries(false)).map(({ body }) => body.status)).toEqual(['bad_request', 'bad_request', 'bad_request']);
     expect((await tries(true)).map(({ status }) => status)).toEqual([404, 404, 404]);
+    expect((await call('GET', `/${global.identifier}`)).body.result).toEqual(global);
     expect((await call('GET', `/${global.identifier}`, { v3: true })).status).toBe(404);
   });
 });
