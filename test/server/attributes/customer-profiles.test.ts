@@ -167,8 +167,8 @@ describe('the list of profiles', () => {
     expect(await attributes({ sor_identifiers: `global,${world.sor.identifier}`, attribute_keys: 'email,plan' })).toEqual({
       global: { email: personId(1) }, [world.sor.identifier]: { plan: 'gold' },
     });
-    const changes = (await list(world, { updated_since: aMinuteAgo, attribute_keys: 'email' })).body.result.profiles[0].attributes as unknown;
-    expect(changes).toEqual({ global: { email: { value: personId(1), removed: false } } });
+    const { profiles: [changed] } = (await list(world, { updated_since: aMinuteAgo, attribute_keys: 'email' })).body.result;
+    expect(changed.attributes).toEqual({ global: { email: { value: personId(1), removed: false } } });
   });
 
   test('is narrowed by type and by ids', async () => {

@@ -100,8 +100,8 @@ describe('a file', () => {
     await write(db, (tx) => mergeAttributeValues(
       tx, secrets, entity.id, sor.id, prepareChanges([{ ...value, attributeId: plan!.id }])));
     expect(String(await fileAt('customer_profiles/export.csv'))).toBe(
-      'system_of_record_identifier;customer_attribute_identifier;customer_attribute_key;customer_attribute_value;customer_id_type;customer_id'
-        + `\r\n${sor.identifier};${plan!.identifier};plan;"a;b";user_id;=user-1\r\n`);
+      'system_of_record_identifier;customer_attribute_identifier;customer_attribute_key;customer_attribute_value;customer_id_type;'
+        + `customer_id\r\n${sor.identifier};${plan!.identifier};plan;"a;b";user_id;=user-1\r\n`);
   });
 
   it('counts combinations where they are asked for', async () => {
