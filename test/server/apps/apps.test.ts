@@ -207,6 +207,10 @@ describe('a blank app_type', () => {
 });
 
 describe('bad input', () => {
+  test('a new app without a name and a package name is refused by both', async () => {
+    expect(fault(await call('POST', '', { app_type: 'iOS App' }))).toEqual([400, ['name', 'package_name']]);
+  });
+
   test.each([
     ['app_type', 'Desktop App'], ['default_tz', 'Paris'], ['session_timeout', 14], ['session_timeout', 3_601], ['inbox_days_to_live', 0],
     ['rate_limit.period', { message_limit: 1 }], ['rate_limit.message_limit', { period: 60 }], ['rate_limit.limit', { limit: 60 }],
