@@ -82,7 +82,8 @@ describe('a feed', () => {
     ];
     const inV3 = [
       value(1, 'b'), value(2, 'b', 'REMOVE'), value(3, 'b', 'DEL'), value(4, null), value(5, 'b', 'ADD'), value(6, 'b', 'UPSERT'),
-      tags(1, 'ADD', 'd;e'), tags(1, 'REMOVE', 'b'), tags(1, 'REMOVE', 'none'), tags(2, 'DEL'), tags(3, 'UPSERT', 'b;c'), tags(4, 'ADD'),
+      tags(1, 'ADD', 'd;e'), tags(1, 'REMOVE', 'b'), tags(1, 'REMOVE', 'none'), tags(2, 'DEL'), tags(3, 'UPSERT', 'b;c'),
+      value(4, null, undefined, 'tags'),
     ];
     const inV2 = [value(11, 'b', 'DEL'), value(12, null), tags(11, 'ADD', 'b')];
     for (const [values, version] of [[before, 3], [inV3, 3], [inV2, 2]] as const) {
