@@ -282,12 +282,12 @@ test('bad input is refused by its name, or leads to what the page of reading say
     const path = `apps/${app.identifier}/${name}`;
     const whole = await list(path);
     expect(whole.total_items).toBeGreaterThan(0);
-    expect([whole, await list(path, { per_page: '1' }), await list(path, { per_page: '10000' })].map(perPageOf))
-      .toEqual(['1000', '1', '10000']);
     for (const [asked, ignored] of [['page', '0'], ['page', '-1'], ['page', '1.5'], ['page', '1e3'], ['page', '1000001'], ['per_page', '0'],
       ['per_page', '10001'], ['per_page', 'all']] as const) expect(await list(path, { [asked]: ignored })).toEqual(whole);
     expect(await list(path, { page: '1000000' })).toMatchObject({
       items: [], item_count: 0, total_items: whole.total_items, navigation: { next: null } });
+    expect([whole, await list(path, { per_page: '1' }), await list(path, { per_page: '10000' })].map(perPageOf))
+      .toEqual(['1000', '1', '10000']);
     const reversed = { since_date: '2026-10-03', until_date: '2026-10-01' };
     expect(await list(path, reversed)).toMatchObject({ items: [], total_items: 0, total_pages: 0 });
     expect(await list(path, { since_date: '2026-10-02T00:00:00.001Z', until_date: '2026-10-02' }))
@@ -366,8 +366,8 @@ describe('of segments', () => {
     const people = Array.from({ length: MANY }, (_, nth) => `uzqperson-crowd-${String(nth + 1).padStart(4, '0')}`);
     segments.crowd = await insertSampleSegment(db, entityId, { appId: own.id, name: 'Crowd', people: [...people, 'dboth-watch'] });
     segments.ofOther = await insertSampleSegment(db, entityId, { appId: other.id, name: 'Other', people: [`u${DORA}`, 'dboth-watch'] });
-    // As autovacuum does: of a small table that the planner knows nothing of it reads all devices for each member.
-    await db.query('ANALYZE devices, segment_members');
+    // As autovacuum does within a minute: of a table that it knows nothing of, the planner goes through an app's devices for each member.
+    await db.query('ANALYZE devices, device_users, segment_members');
   });
 
   const ids = async (path: string, query: Record<string, string> = {}) =>
