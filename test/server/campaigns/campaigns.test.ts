@@ -424,6 +424,7 @@ describe('the list', () => {
   let list: typeof call;
   let ids: Record<string, string>;
   let entityId: number;
+  const THIRD = { push_message: 'Sale', push_title: 'Now', push_action: 'shop://sale', push_parameters: [{ key: 'a', value: '1' }] };
   const namesOf = (body: Record<string, unknown>) => (body['result'] as { name: string }[]).map(({ name }) => name);
 
   beforeAll(async () => {
@@ -438,7 +439,9 @@ describe('the list', () => {
     };
     await insert('b', 'First sale', {});
     await insert('a', 'Second', { ...INAPP }, { start_date: now() + DAY });
-    await insert('b', 'Third SALE', { type: 'classic' }, { start_date: now() + 2 * DAY });
+    await insert('b', 'Third SALE', { type: 'classic', params: THIRD, adapt_tz: true, skip_message_limit: true }, {
+      start_date: now() + 2 * DAY,
+    });
     await list('PUT', `campaign/${ids['First sale']!}/launch`);
     await list('PUT', `campaign/${ids['Second']!}/launch`);
     await store.db.query(
@@ -460,6 +463,9 @@ describe('the list', () => {
       start_date: expect.any(Number) as number, end_date: expect.any(Number) as number, updated_at: expect.any(Number) as number,
       created_at: expect.any(Number) as number, params, skip_message_limit: false, reach: { count: 0, optin: 0, total: 0 }, stats,
       variants: [{ identifier: ids['First sale'], name: 'First sale', share: 100, params, stats }],
+    });
+    expect((body.result as object[])[0]).toMatchObject({
+      status: 'Draft', type: 'classic', adapt_tz: true, skip_message_limit: true, launched_at: null, params: THIRD,
     });
     expect((await list('GET', 'campaigns', undefined, { accept: 'application/vnd.svc.v3' })).body.limit).toBe(20);
   });
