@@ -28,6 +28,19 @@ async function fileOf(path: string, query: Record<string, string> = {}): Promise
   return rowsOfFile(store, world.entity.id, body.result.callback as string);
 }
 
+const DAY_MS = 86_400_000;
+
+/** An app in which something was bought at these times. */
+async function appWithEvents(packageName: string, times: Date[]): Promise<{ identifier: string; event: string }> {
+  const { id, identifier } = await insertSampleApp(store.db, world.entity.id, packageName);
+  await ensurePartitions(store.db, times);
+  const bought = { appId: id, name: 'Bought', user: 'u', detail: { of: 'x' } };
+  await insertSampleEvents(store.db, world.entity.id, times.map((at) => ({ ...bought, at })));
+  await insertEventDefinitions(store.db, world.entity.id, id, [{ logType: 2, name: 'Bought' }]);
+  const { rows } = await store.db.query<{ id: number }>('SELECT id FROM event_definitions WHERE app_id = $1', [id]);
+  return { identifier, event: String(rows[0]!.id) };
+}
+
 const refusal = async (path: string, query: Record<string, string> = {}) => {
   const { status, body } = await get(path, query);
   return [status, body.status, body.error_message, ...body.messages ? [body.messages[0].element] : []];
@@ -68,7 +81,7 @@ describe('what export-only files hold', () => {
       ...performanceOf(other, [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]),
       ...performanceOf(app, [2, 1, 2, 1], [0, 0, 0, 0], [1, 1, 1, 1]),
     ]);
-    expect(await fileOf(`apps/${app.identifier}/analytics/download_metrics`, DAYS)).toEqual(
+    expect(await fileOf(`apps/${app.identifier}/analytics/download_metrics`, { ...DAYS, apps: other.identifier })).toEqual(
       [rows[0], ...performanceOf(app, [2, 1, 2, 1], [0, 0, 0, 0], [1, 1, 1, 1])]);
   });
 
@@ -81,6 +94,10 @@ describe('what export-only files hold', () => {
       ['2026-11-04', null, 'Application Crashed', 'Application Crashed', 1, 1, 1, 1],
     ]);
     expect(await fileOf('events_export', { app: other.identifier })).toHaveLength(1);
+    const [today, before, longBefore] = [0, 4, 7].map((days) => new Date(Date.now() - days * DAY_MS));
+    const recent = await appWithEvents('com.example.recent', [today!, before!, longBefore!]);
+    const rows = await fileOf('events_export', { app: recent.identifier });
+    expect(rows.slice(1).map(([date]) => date)).toEqual([before, today].map((at) => at!.toISOString().slice(0, 10)));
   });
 
   test('details of an event: of each day, key and value hits, people and sessions', async () => {
@@ -91,8 +108,12 @@ describe('what export-only files hold', () => {
       ['2026-11-03', bought, 'Bought', 'of', 'shoes', 2, 1, 0],
       ['2026-11-03', bought, 'Bought', 'price', '5', 1, 1, 0],
     ]);
-    const [from] = await fileOf('event_details_export', event);
-    expect(from).toHaveLength(8);
+    const month = Date.UTC(new Date().getUTCFullYear(), new Date().getUTCMonth());
+    const [last, first, ...outside] = [1, 6 * DAY_MS, 6 * DAY_MS + 1, -1].map((before) => new Date(month - before));
+    const past = await appWithEvents('com.example.past', [last!, first!, ...outside]);
+    const rows = await fileOf('event_details_export', { app: past.identifier, event_id: past.event });
+    expect(rows.slice(1).map(([date, id, name]) => [date, id, name]))
+      .toEqual([first, last].map((at) => [at!.toISOString().slice(0, 10), Number(past.event), 'Bought']));
   });
 
   test('occurrences of a crash: those of one UTC day', async () => {

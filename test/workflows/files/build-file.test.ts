@@ -19,6 +19,8 @@ let app: { id: number; identifier: string };
 const segments: { identifier: string }[] = [];
 /** The same file, asked for twice before any worker is there. */
 const links: string[] = [];
+/** What its link answered then. */
+let early: Awaited<ReturnType<typeof get>>;
 
 beforeAll(async () => {
   const { store: { db } } = stack;
@@ -28,7 +30,7 @@ beforeAll(async () => {
   const at = new Date('2026-11-05T10:00:00Z');
   await ensurePartitions(db, [at]);
   for (const nth of [1, 2, 3]) {
-    await sampleActivity(db, world.entity.id, { appId: app.id, at, deviceId: `phone;"${nth}"`, userId: `=user-${nth}` });
+    await sampleActivity(db, world.entity.id, { appId: app.id, at, deviceId: `téléphone;"${nth}"`, userId: `=user-${nth}` });
   }
   for (const people of [['u=user-1', 'u=user-3'], ['u=user-1']]) {
     segments.push(await insertSampleSegment(db, world.entity.id, { appId: app.id, people }));
@@ -39,6 +41,7 @@ beforeAll(async () => {
        CASE n % 3 WHEN 0 THEN '{"price": 12345678901234567890.10, "note": "a\\nb"}' WHEN 1 THEN '"plain, text"' END::jsonb, 60
      FROM generate_series(1, 2500) n`, [world.entity.id, app.id, at]);
   for (let time = 0; time < 2; time += 1) links.push(await callbackOf(`apps/${app.identifier}/events_export.csv?names=Tapped`));
+  early = await get(links[0]!);
   stack.startWorker({ smtpUrl: `smtp://127.0.0.1:${smtp.port}` });
 });
 
@@ -103,9 +106,12 @@ describe('a file', () => {
       ['{"note": "a\\nb", "price": 12345678901234567890.10}', 833], ['plain, text', 834], [undefined, 833]]));
   });
 
-  it('is a workbook by default, in which no text is a formula', async () => {
-    for (const path of ['devices_export', 'devices_export.xlsx']) {
-      const book = read(await fileOf(`${path}?fields=current_user_id,number_of_sessions`));
+  it('is an XLS workbook by default, in which no text is a formula', async () => {
+    const [compoundFile, zip] = ['d0cf11e0', '504b0304'];
+    for (const [path, begins] of [['devices_export', compoundFile], ['devices_export.xls', compoundFile], ['devices_export.xlsx', zip]]) {
+      const file = await fileOf(`${path}?fields=current_user_id,number_of_sessions`);
+      expect(file.toString('hex', 0, 4)).toBe(begins);
+      const book = read(file);
       const sheet = book.Sheets[book.SheetNames[0]!]!;
       expect(sheet.C2).toMatchObject({ t: 's', v: '=user-1' });
       expect(sheet.D2).toMatchObject({ t: 'n', v: 0 });
@@ -149,6 +155,7 @@ describe('a file', () => {
   it('is the same one while it is under way, and another one later', async () => {
     const [first, second] = links;
     expect(second).toBe(first);
+    expect(early).toEqual({ status: 202, body: { success: true, result: { state: 'accepted', rows_written: 0 } } });
     await fetchFile(stack.app, first!);
     expect(await callbackOf(`apps/${app.identifier}/events_export.csv?names=Tapped`)).not.toBe(first);
   });
