@@ -83,6 +83,8 @@ describe('a file', () => {
     const all = [['=user-1', `${both};${first}`], ['=user-3', both]];
     expect(await shown('fields=current_user_id,segments:name')).toEqual([all[0], ['=user-2', ''], all[1]]);
     expect(await shown(`segment_ids=${both}`)).toEqual(all);
+    expect([await csvOf('devices_export.csv?updated_since=2100-01-01'), await csvOf('events_export.csv?since_date=2100-01-01')])
+      .toEqual([[], []]);
     const events = await csvOf(`events_export.csv?segment_ids=${first}&fields=user_id&group=true&until_date=2026-11-06`);
     expect(events).toEqual([{ user_id: '=user-1', count: '1' }]);
   });
