@@ -1,11 +1,13 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { RIGHTS } from '../../../domain/accounts/rights.ts';
+import { insertServiceToken } from '../../../store/accounts/service-tokens.ts';
 import type { Cell } from '../../../domain/files/cell.ts';
 import { insertEventDefinitions } from '../../../store/tracking/event-definitions.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertDeviceUsers, insertSampleEvents } from '../../harness/analytics/sample-events.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { rowsOfFile } from '../../harness/core/rows-of-file.ts';
+import { rememberSecret } from '../../harness/core/people.ts';
 import { makeWorld } from '../../harness/core/world.ts';
 import { sampleActivity } from '../../harness/tracking/sdk-samples.ts';
 import { useServer } from '../http/use-server.ts';
@@ -131,6 +133,22 @@ describe('what export-only files hold', () => {
     const { status, body } = await get(path, { id: crash!.identifier, date: '2026-11-02' }, blind.token);
     expect([status, body.error_message]).toEqual([404, 'You have no access to this app crash']);
   });
+});
+
+test('they go by mail unless it is skipped: to who asked, and for a service token to its creator', async () => {
+  const expiresAt = new Date(Date.now() + 60_000);
+  const machine = await insertServiceToken(store.db, world.entity.id, { name: 'BI', rights: RIGHTS, createdBy: world.user.id, expiresAt });
+  rememberSecret(machine.token);
+  for (const token of [world.token, machine.token]) {
+    for (const [path, query] of [
+      ['performance_export.csv', { ...DAYS, apps: app.identifier }], [`apps/${app.identifier}/analytics/download_metrics`, DAYS],
+      ['events_export', { app: app.identifier }], ['event_details_export.csv', { app: app.identifier, event_id: String(bought) }],
+    ] as const) {
+      const search = new URLSearchParams({ ...query, skip_email: 'false' }).toString();
+      const { body } = await server.call('GET', `/api/${path}?${search}`, { token });
+      expect(body).toEqual({ success: true, result: `The report is being generated and will be sent to ${world.user.email}` });
+    }
+  }
 });
 
 test('a wrong request is refused by what is wrong with it', async () => {
