@@ -104,7 +104,7 @@ describe('events', () => {
       .toEqual([{ count: 1, name: 'Tapped' }]);
   });
 
-  test('are counted from 60 days before now on, whatever earlier date is given; those of the background are with them', async () => {
+  test('are counted from 60 days before now on, whatever earlier date is given, together with those of the background', async () => {
     const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
     const of = { user: ANNE, device: PHONE };
     await insertEvents([

@@ -135,7 +135,7 @@ describe('what export-only files hold', () => {
   });
 });
 
-test('they go by mail unless it is skipped: to who asked, and for a service token to its creator', async () => {
+test('they go by mail by default: to the user who asks, and for a service token to its creator', async () => {
   const expiresAt = new Date(Date.now() + 60_000);
   const machine = await insertServiceToken(store.db, world.entity.id, { name: 'BI', rights: RIGHTS, createdBy: world.user.id, expiresAt });
   rememberSecret(machine.token);

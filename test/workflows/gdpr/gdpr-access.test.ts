@@ -116,7 +116,7 @@ it('whoever asked is told by mail where each archive is, and nobody\'s id is in 
   expect(reply.statusCode).toBe(200);
 });
 
-it('whoever asked for a deletion is told by mail that it is done; of a request that skips the mail there is none', async () => {
+it('a mail says that a deletion is done; a request that skips the mail sends none', async () => {
   const [ana, ben, cleo] = [newPerson(), newPerson(), newPerson()];
   const told = await askFor(stack, 'delete', world, [ana], { skipEmail: false });
   const quiet = [await askFor(stack, 'access', world, [ben]), await askFor(stack, 'delete', world, [cleo])];
