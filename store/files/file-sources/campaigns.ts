@@ -39,8 +39,8 @@ function cellsOf(campaign: Campaign, { pushesSent, pushesOpened }: CampaignStats
   const times = [campaign.launchedAt, campaign.startDate, campaign.endDate, campaign.updatedAt, campaign.createdAt];
   return [
     campaign.identifier, campaign.name, STATUS_NAMES[campaign.status], campaign.type, campaign.includesInapp, campaign.includesPush,
-    campaign.adaptTz, campaign.appIdentifier, ...times.map(secondsOf), campaign.skipMessageLimit, 0, 0, 0, pushesOpened, pushesSent,
-    message, title, action, JSON.stringify(push_parameters),
+    campaign.adaptTz, campaign.appIdentifier, ...times.map(secondsOf), campaign.skipMessageLimit, campaign.reachCount, campaign.reachOptin,
+    campaign.reachTotal, pushesOpened, pushesSent, message, title, action, JSON.stringify(push_parameters),
   ];
 }
 

@@ -449,6 +449,7 @@ describe('the list', () => {
        SELECT entity_id, id, day::date, channel, code, 5, 4, 2, 1, 1 FROM campaigns,
          (VALUES ('2026-11-01', 'push', 'PUSH_SENT'), ('2026-11-02', 'both', 'PUSH_SENT'), ('2026-11-02', 'push', 'OPT_OUT'),
            ('2026-11-02', 'inapp', 'PUSH_SENT')) AS counted (day, channel, code) WHERE identifier = $1`, [ids['First sale']]);
+    await store.db.query('UPDATE campaigns SET reach_count = 7, reach_optin = 6, reach_total = 9 WHERE identifier = $1', [ids['First sale']]);
   });
 
   test('has the reference\'s shape, newest first, with what was sent and opened', async () => {
@@ -461,7 +462,7 @@ describe('the list', () => {
       identifier: ids['First sale'], name: 'First sale', status: 'Ongoing', type: 'transactional', includes_inapp: false,
       includes_push: true, adapt_tz: false, app_id: ids['b'], launched_at: expect.any(Number) as number,
       start_date: expect.any(Number) as number, end_date: expect.any(Number) as number, updated_at: expect.any(Number) as number,
-      created_at: expect.any(Number) as number, params, skip_message_limit: false, reach: { count: 0, optin: 0, total: 0 }, stats,
+      created_at: expect.any(Number) as number, params, skip_message_limit: false, reach: { count: 7, optin: 6, total: 9 }, stats,
       variants: [{ identifier: ids['First sale'], name: 'First sale', share: 100, params, stats }],
     });
     expect((body.result as object[])[0]).toMatchObject({
