@@ -35,8 +35,9 @@ const firstKeptDay = (now: Date) => new Date(now.getTime() - REPORT_DAYS * DAY_M
 export async function countAttempts({ db, boundary }: Used, entityId: number): Promise<void> {
   const startedAt = await findNow(db);
   const rollup: Rollup = await findRollup(db, entityId) ?? { countedUntil: NEVER, keptSince: '-infinity' };
-  await recount({ db, boundary }, entityId, await listChangedDays(db, entityId, rollup));
-  await updateReceivedOnDevices(db, entityId, rollup.countedUntil);
+  const days = await listChangedDays(db, entityId, rollup);
+  await recount({ db, boundary }, entityId, days);
+  for (const day of days) await updateReceivedOnDevices(db, entityId, day, rollup.countedUntil);
   boundary('reports: before counted until');
   await updateCountedUntil(db, entityId, startedAt);
   await countControlGroups({ db, boundary }, entityId);

@@ -1,4 +1,5 @@
 import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
+import { readRows } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { REPORT_DAYS } from './reports.ts';
@@ -25,13 +26,15 @@ export async function findRollup(db: Queryable, entityId: number): Promise<Rollu
   return row ? { countedUntil: row.counted_until, keptSince: row.kept_since } : null;
 }
 
+/** A day of which attempts changed, from one of them to another. */
+export type ChangedDay = CampaignDay & { firstId: number; lastId: number };
+
 /** The days of campaigns with attempts that changed since then, among days that are kept. By the BRIN index on changed_at. */
-export async function listChangedDays(db: Queryable, entityId: number, { countedUntil, keptSince }: Rollup): Promise<CampaignDay[]> {
-  const { rows } = await db.query<{ campaign_id: number; day: string }>(
-    `SELECT DISTINCT campaign_id, date_trunc('day', created_at, 'UTC')::date AS day FROM attempts
+export async function listChangedDays(db: Queryable, entityId: number, { countedUntil, keptSince }: Rollup): Promise<ChangedDay[]> {
+  return readRows<ChangedDay>(await db.query(
+    `SELECT campaign_id, date_trunc('day', created_at, 'UTC')::date AS day, min(id) AS first_id, max(id) AS last_id FROM attempts
      WHERE entity_id = $1 AND changed_at >= $2::timestamptz - ${OVERLAP} AND created_at >= $3::date AND campaign_id NOT IN (${TEST_COPIES})
-     ORDER BY day, campaign_id`, [entityId, countedUntil, keptSince]);
-  return rows.map(({ campaign_id: campaignId, day }) => ({ campaignId, day }));
+     GROUP BY campaign_id, day ORDER BY day, campaign_id`, [entityId, countedUntil, keptSince]));
 }
 
 /** Counts a campaign's attempts of a day anew: the same whenever it is done. */
@@ -52,33 +55,38 @@ export async function recountDay(tx: Tx, entityId: number, { campaignId, day }: 
      GROUP BY coalesce(variant, ''), channel, code`, [entityId, campaignId, day]);
 }
 
-/** The first and last message that devices received, of attempts that changed since then. */
-export async function updateReceivedOnDevices(db: Database, entityId: number, since: Date): Promise<void> {
-  for (let after = 0; ;) {
-    const last = await write(db, async (tx) => {
-      const { rows: [row] } = await tx.query<{ last: number | null }>(
+/**
+ * The first and last message that devices received, of a day's attempts that changed since then. By the keys of attempts and devices: LIMIT
+ * 1 keeps the order of the look-ups, which the planner turns round where it takes a batch for the larger side.
+ */
+export async function updateReceivedOnDevices(
+  db: Database, entityId: number, { campaignId, firstId, lastId }: ChangedDay, since: Date,
+): Promise<void> {
+  for (let from: number | null = firstId; from !== null;) {
+    from = await write(db, async (tx) => {
+      const { rows: [row] } = await tx.query<{ next: number | null }>(
         `WITH received AS MATERIALIZED (
            SELECT id, app_id, device_id, coalesce(delivered_at, shown_at, settled_at) AS at FROM attempts
-           WHERE entity_id = $1 AND changed_at >= $2::timestamptz - ${OVERLAP} AND id > $3 AND device_id IS NOT NULL
-             AND (code = 'PUSH_SENT' OR shown_at IS NOT NULL) AND campaign_id NOT IN (${TEST_COPIES})
+           WHERE entity_id = $1 AND campaign_id = $2 AND id BETWEEN $3 AND $4 AND changed_at >= $5::timestamptz - ${OVERLAP}
+             AND device_id IS NOT NULL AND (code = 'PUSH_SENT' OR shown_at IS NOT NULL)
            ORDER BY id LIMIT ${BATCH}
-         ), spans AS (
+         ), spans AS MATERIALIZED (
            SELECT app_id, device_id, min(at) AS first_at, max(at) AS last_at FROM received GROUP BY app_id, device_id
-         ), held AS (
-           SELECT d.app_id, d.device_id FROM devices d JOIN spans s ON s.app_id = d.app_id AND s.device_id = d.device_id
-           WHERE d.entity_id = $1 AND (d.first_campaign_received_at IS NULL OR d.first_campaign_received_at > s.first_at
-             OR d.last_campaign_received_at < s.last_at)
-           ORDER BY d.app_id, d.device_id FOR NO KEY UPDATE OF d
+           ORDER BY app_id, device_id
+         ), held AS MATERIALIZED (
+           SELECT d.tid, s.first_at, s.last_at FROM spans s CROSS JOIN LATERAL (
+             SELECT ctid AS tid FROM devices
+             WHERE entity_id = $1 AND app_id = s.app_id AND device_id = s.device_id AND (first_campaign_received_at IS NULL
+               OR first_campaign_received_at > s.first_at OR last_campaign_received_at < s.last_at)
+             LIMIT 1 FOR NO KEY UPDATE) d
          ), changed AS (
-           UPDATE devices d SET first_campaign_received_at = least(d.first_campaign_received_at, s.first_at),
-             last_campaign_received_at = greatest(d.last_campaign_received_at, s.last_at), received_at = now()
-           FROM held h JOIN spans s USING (app_id, device_id)
-           WHERE d.entity_id = $1 AND d.app_id = h.app_id AND d.device_id = h.device_id)
-         SELECT max(id) AS last FROM received`, [entityId, since, after]);
-      return row!.last;
+           UPDATE devices d SET first_campaign_received_at = least(d.first_campaign_received_at, h.first_at),
+             last_campaign_received_at = greatest(d.last_campaign_received_at, h.last_at), received_at = now()
+           FROM held h WHERE d.ctid = h.tid)
+         SELECT CASE WHEN count(*) = ${BATCH} THEN max(id) + 1 END AS next FROM received`,
+        [entityId, campaignId, from, lastId, since]);
+      return row!.next;
     }, { settings: LOOK_UP_BY_KEY });
-    if (last === null) return;
-    after = last;
   }
 }
 
