@@ -1,7 +1,7 @@
-import { dueWindow, isNotified, type LookClock, nextLook } from '../../domain/campaigns/look.ts';
+import { dueWindow, isNotified, LOOK_EVERY_MS, nextLookIn } from '../../domain/campaigns/look.ts';
 import { zoneOf, zonesOfDevices } from '../../domain/campaigns/local-time.ts';
 import type { SendWindow } from '../../domain/campaigns/recurrence.ts';
-import { scheduleOf, type SendSchedule } from '../../domain/campaigns/send-plan.ts';
+import { scheduleOf } from '../../domain/campaigns/send-plan.ts';
 import { listErasedPeople } from '../../store/analytics/segment-members.ts';
 import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
 import { type AudienceDevice, audienceLine, findAudience, insertAudience } from '../../store/campaigns/audience.ts';
@@ -15,36 +15,36 @@ import type { Dependencies } from '../dependencies.ts';
 /** So many people are compared in a transaction. */
 const PORTION = 10_000;
 
-/** A run of a dynamic campaign. */
-type Run = { send: Send; campaign: Campaign };
+/** A run of a campaign to an audience. */
+export type Run = { send: Send; campaign: Campaign };
 
-/** What the rules of looks give for each zone in which the app has devices; without `adaptTz` for the app's alone. */
-async function inEachZone<R>(
-  db: Queryable, { send, campaign }: Run, now: Date, rule: (schedule: SendSchedule, zone: string, clock: LookClock) => R | null,
-): Promise<Map<string, R>> {
-  const { appId, adaptTz, appTimezone, launchedAt } = campaign;
-  const schedule = scheduleOf(campaign);
-  const clock = { launchedAt: launchedAt!, lookedAt: send.lookedAt, now };
-  const devices = adaptTz ? await listDeviceZones(db, send.entityId, appId) : [];
-  const zones = devices.map(({ timezone, utcOffset: utcOffsetMinutes }) => zoneOf({ timezone, utcOffsetMinutes }, appTimezone));
-  return new Map([...new Set(adaptTz ? zones : [appTimezone])].flatMap((zone): [string, R][] => {
-    const given = rule(schedule, zone, clock);
-    return given === null ? [] : [[zone, given]];
-  }));
+/** Does its work in a transaction that holds the run; throws `JobGone` where the step is not the one that has it any more. */
+export type WhileOurs = <R>(work: (tx: Tx) => Promise<R>) => Promise<R>;
+
+/** The zones in which the app has devices; without `adaptTz` the app's alone. */
+export async function listZones(db: Queryable, { send, campaign: { appId, adaptTz, appTimezone } }: Run): Promise<string[]> {
+  if (!adaptTz) return [appTimezone];
+  const devices = await listDeviceZones(db, send.entityId, appId);
+  return [...new Set(devices.map(({ timezone, utcOffset: utcOffsetMinutes }) => zoneOf({ timezone, utcOffsetMinutes }, appTimezone)))];
 }
 
-/** When a dynamic campaign looks at its audience next; null: never again. */
-export async function findNextLook(db: Queryable, run: Run, now: Date): Promise<Date | null> {
-  const looks = [...(await inEachZone(db, run, now, nextLook)).values()];
-  return looks.length === 0 ? null : new Date(Math.min(...looks.map((look) => look.getTime())));
+/** When a dynamic campaign looks at its audience next: at its end, where there is nothing to look for any more. */
+export function findNextLook({ send, campaign }: Run, zones: readonly string[], now: Date, soonest = now): Date {
+  const clock = { launchedAt: campaign.launchedAt!, lookedAt: send.lookedAt, now };
+  return nextLookIn(scheduleOf(campaign), zones, clock, { soonest, end: campaign.endDate! });
 }
 
 /** The windows in which a look now sends, by zone. */
-export function findDueWindows(db: Queryable, run: Run, now: Date): Promise<Map<string, SendWindow>> {
-  return inEachZone(db, run, now, dueWindow);
+export function findDueWindows({ send, campaign }: Run, zones: readonly string[], now: Date): Map<string, SendWindow> {
+  const schedule = scheduleOf(campaign);
+  const clock = { launchedAt: campaign.launchedAt!, lookedAt: send.lookedAt, now };
+  return new Map(zones.flatMap((zone): [string, SendWindow][] => {
+    const window = dueWindow(schedule, zone, clock);
+    return window === null ? [] : [[zone, window]];
+  }));
 }
 
-type Look = Run & { windows: ReadonlyMap<string, SendWindow>; now: Date };
+type Look = Run & { zones: readonly string[]; windows: ReadonlyMap<string, SendWindow>; now: Date };
 
 /** A person of the audience, with the devices whose window is open. */
 type Person = { person: string; window: SendWindow | null; devices: string[] };
@@ -54,7 +54,7 @@ type Person = { person: string; window: SendWindow | null; devices: string[] };
  * written with the devices, so no person is notified twice in a window.
  */
 export async function lookForPeople(
-  deps: Dependencies, look: Look, query: SegmentQuery, whileOurs: <R>(work: (tx: Tx) => Promise<R>) => Promise<R>,
+  deps: Dependencies, look: Look, query: SegmentQuery, whileOurs: WhileOurs,
 ): Promise<void> {
   const { send, now } = look;
   let after: string | null = null;
@@ -78,7 +78,12 @@ export async function lookForPeople(
     portion = [];
   }
   await compare(portion, null);
-  await whileOurs((tx) => updateLookedAt(tx, send.entityId, send.id, now));
+  // However long it took, the campaign sends between two looks.
+  const endedAt = new Date();
+  const soonest = new Date(endedAt.getTime() + LOOK_EVERY_MS);
+  const next = findNextLook({ campaign: look.campaign, send: { ...send, lookedAt: now } }, look.zones, endedAt, soonest);
+  await whileOurs((tx) => updateLookedAt(tx, send.entityId, send.id, { at: now, next }));
+  deps.boundary('campaign: looked');
 }
 
 /** The rows of a person follow each other. */
@@ -104,13 +109,15 @@ async function comparePortion(
 ): Promise<void> {
   const { entityId, id } = send;
   const names = people.map(({ person }) => person);
-  const erased = await listErasedPeople(tx, secrets, entityId, names);
+  const erased = await listErasedPeople(tx, secrets, entityId, people.flatMap(({ person, devices }) => (
+    [person, ...devices.map((deviceId) => `d${deviceId}`)])));
   const known = await listMembers(tx, entityId, id, names);
   const changed: CampaignMember[] = [];
   const lines: string[] = [];
-  for (const { person, window, devices } of people) {
+  for (const { person, window, devices: found } of people) {
     const before = known.get(person) ?? null;
-    if (window === null || erased.has(person)) continue;
+    const devices = found.filter((deviceId) => !erased.has(`d${deviceId}`));
+    if (window === null || devices.length === 0 || erased.has(person)) continue;
     const member = before ?? { person, isMember: false, notified: 0, lastNotifiedAt: null, lastWindow: null };
     // At an exact time the clock's own moments count, else two days would be a little less than 24 hours apart now and then.
     const at = window.until === null ? window.from : now;

@@ -1,22 +1,24 @@
 import { everybody } from '../../domain/analytics/segment-filters.ts';
 import { localMoment, zonesOfDevices } from '../../domain/campaigns/local-time.ts';
+import { scheduleOf } from '../../domain/campaigns/send-plan.ts';
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { listErasedPeople } from '../../store/analytics/segment-members.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
+import { updateLastUsed } from '../../store/analytics/segments.ts';
 import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
 import {
   type AudienceDevice, audienceLine, countAppDevices, deleteAudience, findAudience, insertAudience,
 } from '../../store/campaigns/audience.ts';
-import { endAudience, type Reach, updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
-import { deleteCampaignMembers } from '../../store/campaigns/campaign-members.ts';
-import { type Campaign, listCampaignsById } from '../../store/campaigns/campaigns.ts';
+import { endAudience, raiseAudienceRound, type Reach, updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
+import { deleteCampaignMembers, updateNextLookAt } from '../../store/campaigns/campaign-members.ts';
+import { listCampaignsById } from '../../store/campaigns/campaigns.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { endJob } from '../../store/jobs/jobs.ts';
 import { cancelWaiting } from '../../store/sends/attempts.ts';
 import { lockSend, type Send } from '../../store/sends/sends.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { findDueWindows, lookForPeople } from './look-for-people.ts';
+import { findDueWindows, findNextLook, listZones, lookForPeople, type Run, type WhileOurs } from './look-for-people.ts';
 
 /** So many devices are written in a transaction. */
 const PORTION = 10_000;
@@ -25,86 +27,124 @@ const SEGMENTS_MS = 2_000;
 const QUERY_CANCELED = '57014';
 const TOO_LONG = 'Its audience takes more than ten minutes to find: use fewer filters, or shorter periods';
 
-/** A run whose audience is to be found, and its campaign. */
-type Run = { send: Send; campaign: Campaign };
-
 export async function prepareAudience(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
-  const { db } = deps;
-  const begun = await write(db, (tx) => begin(tx, claim));
+  const begun = await write(deps.db, (tx) => begin(tx, claim));
   if (begun === null || 'againInMs' in begun) return begun;
-  const { campaign } = begun;
-  const now = new Date();
-  const windows = campaign.type === 'dynamic' ? await findDueWindows(db, begun, now) : null;
-  if (windows?.size === 0) return null;
-  const { errors: [error], query, segments } = await resolveFilters(db, claim.entityId, {
-    appId: campaign.appId, filters: campaign.filters ?? everybody(), now, isStored: true,
-  });
-  if (error) return fail(deps, claim, `${error.element}: ${error.message}`);
-  const waited = segments.filter(({ snapshotAt }) => snapshotAt === null);
-  const broken = waited.find((segment) => segment.failure !== null);
-  if (broken) return fail(deps, claim, `The segment "${broken.name}", which its filters name, has no members: ${broken.failure}`);
-  if (waited.length > 0) return { againInMs: SEGMENTS_MS };
+  const whileOurs = whileOursOf(deps, claim, begun.send.audienceRound);
   try {
-    if (windows) await lookForPeople(deps, { ...begun, windows, now }, query!, (work) => whileOurs(deps, claim, work));
-    else await replaceAudience(deps, claim, begun, query!);
-    return null;
-  } catch (failure) {
-    if (failure instanceof JobGone) return null;
-    if ((failure as { code?: string }).code !== QUERY_CANCELED) throw failure;
-    return fail(deps, claim, TOO_LONG);
-  }
-}
-
-/** Null: there is nothing to find any more. */
-async function begin(tx: Tx, claim: JobClaim): Promise<Run | RetryAfter | null> {
-  const send = await lockSend(tx, claim);
-  if (!send || send.audienceAt !== null || send.cancelRequestedAt !== null) return null;
-  const startsInMs = send.sendAt!.getTime() - Date.now();
-  if (startsInMs > 0) return { againInMs: startsInMs };
-  const [campaign] = await listCampaignsById(tx, claim.entityId, [send.campaignId!]);
-  if (campaign!.status === 'scheduled') {
-    await updateCampaignStatus(tx, claim.entityId, campaign!.id, campaign!.type === 'dynamic' ? 'ongoing' : 'wait_sync');
-  }
-  return { send, campaign: campaign! };
-}
-
-/** What it has not sent is not sent, and what it has found goes. */
-async function fail(deps: Dependencies, claim: JobClaim, failure: string): Promise<null> {
-  const { entityId, runId } = claim;
-  try {
-    for (const found of [deleteAudience, deleteCampaignMembers]) await deleteAll(deps, claim, found);
-    await write(deps.db, async (tx) => {
-      const send = await lockSend(tx, claim);
-      if (!send || send.cancelRequestedAt !== null) return;
-      await cancelWaiting(tx, entityId, runId, [send.campaignId!]);
-      await updateCampaignStatus(tx, entityId, send.campaignId!, 'failed', failure);
-      await endJob(tx, 'campaign', send, 'failed');
-    });
+    const ended = await (begun.campaign.type === 'dynamic' ? lookIfDue : findOnce)(deps, begun, whileOurs);
+    if (ended === null || 'againInMs' in ended) return ended;
+    await fail(deps, begun, whileOurs, ended.failure);
   } catch (error) {
     if (!(error instanceof JobGone)) throw error;
   }
   return null;
 }
 
+/** Null: there is nothing to find, for now. Else the run with the number of this step, by which older ones that live on end. */
+async function begin(tx: Tx, claim: JobClaim): Promise<Run | RetryAfter | null> {
+  const send = await lockSend(tx, claim);
+  if (!send || send.audienceAt !== null || send.cancelRequestedAt !== null) return null;
+  const now = Date.now();
+  const startsInMs = send.sendAt!.getTime() - now;
+  if (startsInMs > 0) return { againInMs: startsInMs };
+  if (send.nextLookAt !== null && send.nextLookAt.getTime() > now) return null;
+  const [campaign] = await listCampaignsById(tx, claim.entityId, [send.campaignId!]);
+  if (campaign!.status === 'scheduled') {
+    await updateCampaignStatus(tx, claim.entityId, campaign!.id, campaign!.type === 'dynamic' ? 'ongoing' : 'wait_sync');
+  }
+  return { send: { ...send, audienceRound: await raiseAudienceRound(tx, claim.entityId, send.id) }, campaign: campaign! };
+}
+
+/** The work holds the run; an older step, or one whose run was canceled, ends. */
+function whileOursOf({ db }: Dependencies, claim: JobClaim, round: number): WhileOurs {
+  return (work) => write(db, async (tx) => {
+    const send = await lockSend(tx, claim);
+    if (send?.audienceRound !== round || send.cancelRequestedAt !== null) throw new JobGone();
+    return work(tx);
+  });
+}
+
+/** The audience of a classic campaign, once. */
+async function findOnce(deps: Dependencies, run: Run, whileOurs: WhileOurs): Promise<RetryAfter | Failure | null> {
+  const resolved = await resolveAudience(deps, run, new Date());
+  if (!('query' in resolved)) return resolved;
+  return unlessTooLong(replaceAudience(deps, run, resolved.query, whileOurs));
+}
+
+/** Looks at the audience of a dynamic campaign where a window is open, and notes when to look next. */
+async function lookIfDue(deps: Dependencies, run: Run, whileOurs: WhileOurs): Promise<Failure | null> {
+  const { send: { entityId, id } } = run;
+  const now = new Date();
+  const zones = await listZones(deps.db, run);
+  const windows = findDueWindows(run, zones, now);
+  const lookAt = (next: Date) => whileOurs((tx) => updateNextLookAt(tx, entityId, id, next)).then(() => null);
+  if (windows.size === 0) return lookAt(findNextLook(run, zones, now));
+  const resolved = await resolveAudience(deps, run, now);
+  // What is due meanwhile is sent.
+  if ('againInMs' in resolved) return lookAt(new Date(now.getTime() + resolved.againInMs));
+  if ('failure' in resolved) return resolved;
+  return unlessTooLong(lookForPeople(deps, { ...run, zones, windows, now }, resolved.query, whileOurs));
+}
+
+type Failure = { failure: string };
+
+/** How to find the audience now, unless segments that the filters name have no members yet. */
+async function resolveAudience(
+  { db }: Dependencies, { send: { entityId }, campaign }: Run, now: Date,
+): Promise<{ query: SegmentQuery } | RetryAfter | Failure> {
+  const { errors: [error], query, segments } = await resolveFilters(db, entityId, {
+    appId: campaign.appId, filters: campaign.filters ?? everybody(), now, isStored: true,
+  });
+  if (error) return { failure: `${error.element}: ${error.message}` };
+  const waited = segments.filter(({ snapshotAt }) => snapshotAt === null);
+  const broken = waited.find((segment) => segment.failure !== null);
+  if (broken) return { failure: `The segment "${broken.name}", which its filters name, has no members: ${broken.failure}` };
+  if (waited.length > 0) return { againInMs: SEGMENTS_MS };
+  await updateLastUsed(db, entityId, segments.map(({ id }) => id));
+  return { query: query! };
+}
+
+async function unlessTooLong(finding: Promise<void>): Promise<Failure | null> {
+  try {
+    await finding;
+    return null;
+  } catch (error) {
+    if ((error as { code?: string }).code !== QUERY_CANCELED) throw error;
+    return { failure: TOO_LONG };
+  }
+}
+
+/** What it has not sent is not sent, and what it has found goes. */
+async function fail(deps: Dependencies, { send, campaign }: Run, whileOurs: WhileOurs, failure: string): Promise<void> {
+  const { entityId, id } = send;
+  for (const found of [deleteAudience, deleteCampaignMembers]) await deleteAll(deps, send, found, whileOurs);
+  await whileOurs(async (tx) => {
+    await cancelWaiting(tx, entityId, id, [campaign.id]);
+    await updateCampaignStatus(tx, entityId, campaign.id, 'failed', failure);
+    await endJob(tx, 'campaign', send, 'failed');
+  });
+}
+
 /** By portions. */
-async function deleteAll(deps: Dependencies, claim: JobClaim, deleteSome: typeof deleteAudience): Promise<void> {
-  const { entityId, runId } = claim;
-  while (await whileOurs(deps, claim, (tx) => deleteSome(tx, entityId, runId, PORTION)) > 0) deps.boundary('campaign: between deletions');
+async function deleteAll(
+  { boundary }: Dependencies, { entityId, id }: Send, deleteSome: typeof deleteAudience, whileOurs: WhileOurs,
+): Promise<void> {
+  while (await whileOurs((tx) => deleteSome(tx, entityId, id, PORTION)) > 0) boundary('campaign: between deletions');
 }
 
 /** From the start, also after a kill: what was found before may be another audience. */
-async function replaceAudience(deps: Dependencies, claim: JobClaim, run: Run, query: SegmentQuery): Promise<void> {
-  const { db, boundary, draining } = deps;
-  const { entityId, runId } = claim;
-  const { campaign } = run;
-  await deleteAll(deps, claim, deleteAudience);
+async function replaceAudience(deps: Dependencies, run: Run, query: SegmentQuery, whileOurs: WhileOurs): Promise<void> {
+  const { db, secrets, boundary, draining } = deps;
+  const { send: { entityId, id: runId }, campaign } = run;
+  await deleteAll(deps, run.send, deleteAudience, whileOurs);
   const dueOf = dueTimes(run);
   const reach: Reach = { count: 0, optin: 0, total: await countAppDevices(db, entityId, campaign.appId) };
   const insert = async (devices: readonly AudienceDevice[]) => {
     draining.throwIfAborted();
-    const written = await whileOurs(deps, claim, async (tx) => {
-      const erased = await listErasedPeople(tx, deps.secrets, entityId, devices.map(({ person }) => person));
-      const living = devices.filter(({ person }) => !erased.has(person));
+    const written = await whileOurs(async (tx) => {
+      const erased = await listErasedPeople(tx, secrets, entityId, devices.flatMap((device) => [device.person, `d${device.device_id}`]));
+      const living = devices.filter((device) => !erased.has(device.person) && !erased.has(`d${device.device_id}`));
       await insertAudience(tx, living.map((device) => (
         audienceLine(entityId, runId, { dueAt: dueOf(device), person: device.person, deviceId: device.device_id }))).join(''));
       boundary('campaign: before a portion commits');
@@ -132,29 +172,30 @@ async function replaceAudience(deps: Dependencies, claim: JobClaim, run: Run, qu
     await writing.catch(() => {});
   }
   await insert(portion);
-  await whileOurs(deps, claim, (tx) => endAudience(tx, entityId, { runId, campaignId: campaign.id }, reach));
+  await whileOurs((tx) => endAudience(tx, entityId, { runId, campaignId: campaign.id }, reach));
   boundary('campaign: audience is there');
 }
 
-/** When each device is due, as ISO: all at once, or at the time that its clock shows. Devices share a few zones. */
-function dueTimes({ send, campaign: { startDate, adaptTz, appTimezone } }: Run): (device: AudienceDevice) => string {
+/**
+ * When each device is due, as ISO: all at once, or at the time that its clock shows; at the end, those whose time comes after it. Devices
+ * share a few zones.
+ */
+function dueTimes({ send, campaign }: Run): (device: AudienceDevice) => string {
   const start = send.sendAt!.toISOString();
+  const { startDate, adaptTz, appZone, endDate } = scheduleOf(campaign);
   if (!adaptTz) return () => start;
-  const zoneFor = zonesOfDevices(appTimezone);
+  const zoneFor = zonesOfDevices(appZone);
   const known = new Map<string, string>();
   return ({ timezone, utc_offset: utcOffsetMinutes }) => {
     const zone = zoneFor({ timezone, utcOffsetMinutes });
-    // The first moment of those zones that were known at the launch: one that came later has none before.
-    const due = known.get(zone) ?? localMoment(startDate!, appTimezone, zone, send.sendAt!).toISOString();
+    const due = known.get(zone) ?? dueIn(zone);
     known.set(zone, due);
     return due;
   };
-}
 
-async function whileOurs<R>({ db }: Dependencies, claim: JobClaim, work: (tx: Tx) => Promise<R>): Promise<R> {
-  return write(db, async (tx) => {
-    const send = await lockSend(tx, claim);
-    if (!send || send.cancelRequestedAt !== null) throw new JobGone();
-    return work(tx);
-  });
+  function dueIn(zone: string): string {
+    // The first moment of those zones that were known at the launch: one that came later has none before.
+    const moment = localMoment(startDate!, appZone, zone, send.sendAt!);
+    return (endDate !== null && endDate < moment ? endDate : moment).toISOString();
+  }
 }

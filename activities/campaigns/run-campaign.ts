@@ -4,7 +4,6 @@ import type { PlannedMessage } from '../../domain/sends/plan-messages.ts';
 import { type AudienceKey, type DueDevice, deleteAudience, findNextOfAudience, takeAudience } from '../../store/campaigns/audience.ts';
 import { deleteCampaignMembers } from '../../store/campaigns/campaign-members.ts';
 import { updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
-import { listCampaignsById } from '../../store/campaigns/campaigns.ts';
 import type { Tx } from '../../store/core/database.ts';
 import { claimJob } from '../../store/jobs/jobs.ts';
 import { heartbeating } from '../core/heartbeat.ts';
@@ -13,7 +12,6 @@ import type { Dependencies } from '../dependencies.ts';
 import { planPortion, type SendingContext, type Targets } from '../sends/plan-attempts.ts';
 import { type MessageSource, sendMessages } from '../sends/send-loop.ts';
 import { SendingProviders } from '../sends/sending-provider.ts';
-import { findNextLook } from './look-for-people.ts';
 import { prepareAudience } from './prepare-audience.ts';
 
 export type RunCampaignSteps = ReturnType<typeof runCampaignSteps>;
@@ -43,7 +41,6 @@ const DELETED_AT_ONCE = 20_000;
 /** The devices of an audience, in a step that goes through them. */
 function audience(): MessageSource {
   let after: AudienceKey | null = null;
-  let look = null as { after: number; at: Date | null } | null;
   const take = async (tx: Tx, context: SendingContext, limit: number): Promise<DueDevice[]> => {
     const { send } = context;
     const { appId } = campaignOf(context);
@@ -61,22 +58,14 @@ function audience(): MessageSource {
       // Those found before its end get what it sends.
       const devices = send.cancelRequestedAt === null ? await take(tx, context, limit) : [];
       if (devices.length > 0) {
-        const outgoing = await planPortion(tx, context, byPerson(devices, send.looks), async (chunk) => targetsOf(chunk));
+        const current = hasEnded(context, after!) ? withoutOngoing(context) : context;
+        const outgoing = await planPortion(tx, current, byPerson(devices, send.looks), async (chunk) => targetsOf(chunk));
         return { outgoing, isFull: devices.length === limit };
       }
       return isOver(context) && await deleteCampaignMembers(tx, send.entityId, send.id, DELETED_AT_ONCE) > 0 ? none : null;
     },
     findNextDue: (tx, { entityId, id }) => findNextOfAudience(tx, entityId, id),
-    async findNextLook(tx, context) {
-      const { send, now } = context;
-      if (campaignOf(context).type !== 'dynamic' || isOver(context)) return null;
-      // The same until it is looked again; to find it goes through the zones of all devices.
-      if (look?.after !== send.looks) {
-        const [campaign] = await listCampaignsById(tx, send.entityId, [send.campaignId!]);
-        look = { after: send.looks, at: await findNextLook(tx, { send, campaign: campaign! }, now) };
-      }
-      return look.at;
-    },
+    nextLook: (context) => (campaignOf(context).type !== 'dynamic' || isOver(context) ? null : context.send.nextLookAt ?? context.now),
     async end(tx, context) {
       const { send, now } = context;
       const { id, type, includesInapp, endDate, isOngoing } = campaignOf(context);
@@ -91,6 +80,17 @@ function audience(): MessageSource {
 
 function campaignOf({ campaigns, send }: SendingContext) {
   return campaigns.get(send.campaignId!)!;
+}
+
+/** Whether a classic campaign has come to its end (`scheduleOf`) before these devices got it: by the clock here, or that of Postgres. */
+function hasEnded(context: SendingContext, { dueAt }: AudienceKey): boolean {
+  const { type, includesInapp, endDate } = campaignOf(context);
+  return type === 'classic' && includesInapp && endDate !== null && (endDate <= context.now || endDate <= new Date(dueAt));
+}
+
+/** What is planned becomes CANCELED. */
+function withoutOngoing(context: SendingContext): SendingContext {
+  return { ...context, campaigns: new Map([...context.campaigns].map(([id, campaign]) => [id, { ...campaign, isOngoing: false }])) };
 }
 
 /** No person enters its audience any more. */

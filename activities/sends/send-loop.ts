@@ -17,8 +17,8 @@ export type MessageSource = {
   planNext(tx: Tx, context: SendingContext, limit: number): Promise<Portion | null>;
   /** When the next of its messages are due; null: none is left. */
   findNextDue?(tx: Tx, send: Send): Promise<Date | null>;
-  /** When it looks for more; null: never. */
-  findNextLook?(tx: Tx, context: SendingContext): Promise<Date | null>;
+  /** When it looks for more, in another step; null: never. */
+  nextLook?(context: SendingContext): Date | null;
   /** What ends with the send; when it ends, where that is later. */
   end?(tx: Tx, context: SendingContext): Promise<Date | null>;
 };
@@ -98,6 +98,9 @@ async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageS
   const isCanceled = send.cancelRequestedAt !== null;
   if (!isCanceled && send.sendAt !== null && send.sendAt > now) return waitUntil(send.sendAt, now);
   const context = await contextOf(tx, deps, send, now);
+  const nextLook = source.nextLook?.(context) ?? null;
+  // However much there is to send.
+  if (nextLook && nextLook <= now) return { ...waitUntil(nextLook, now), isStepOver: true };
   const over = [...context.campaigns.values()].filter(({ isOngoing }) => isCanceled || !isOngoing).map(({ id }) => id);
   if (over.length > 0) await cancelWaiting(tx, send.entityId, send.id, over);
   const due = await takeDueAttempts(tx, send.entityId, send.id, PORTION);
@@ -108,7 +111,6 @@ async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageS
     return portion;
   }
   const nextDue = earlierOf(await findNextDue(tx, send.entityId, send.id), await source.findNextDue?.(tx, send) ?? null);
-  const nextLook = await source.findNextLook?.(tx, context);
   if (nextLook && (nextDue === null || nextLook <= nextDue)) return { ...waitUntil(nextLook, now), isStepOver: true };
   if (nextDue) return waitUntil(nextDue, now);
   // A worker that was thought lost may still be sending: the next step settles what it leaves.

@@ -5,6 +5,11 @@ import { type SendSchedule, windowsOf } from './send-plan.ts';
 /** While a window is open, a dynamic campaign looks so often who has entered its audience. */
 export const LOOK_EVERY_MS = 60_000;
 
+/** What could not go within so long after its exact time does not go: a message for the morning is not one for the afternoon. */
+export const EXACT_WITHIN_MS = 3_600_000;
+/** Devices may come to a zone in which there were none, and the app's zone may change: the next look is found anew so often. */
+const FIND_EVERY_MS = { adaptTz: 600_000, appZone: 3_600_000 };
+
 /** `lookedAt`: of the last look; null: there was none. */
 export type LookClock = { launchedAt: Date; lookedAt: Date | null; now: Date };
 
@@ -16,9 +21,23 @@ export function dueWindow(schedule: SendSchedule, zone: string, { launchedAt, lo
   let due: SendWindow | null = null;
   for (const window of windowsOf(schedule, zone, { launchedAt, from: afterLook(lookedAt, launchedAt) })) {
     if (window.from > now) break;
-    if (window.until === null || window.until > now) due = window;
+    if (isOpen(window, now)) due = window;
   }
   return due;
+}
+
+/** Whether what belongs to a window that has begun still goes. */
+function isOpen({ from, until }: SendWindow, now: Date): boolean {
+  return until === null ? now.getTime() - from.getTime() <= EXACT_WITHIN_MS : until > now;
+}
+
+/** When to look next in any of these zones, or to find that anew: from `soonest` to `end`. */
+export function nextLookIn(
+  schedule: SendSchedule, zones: readonly string[], clock: LookClock, { soonest, end }: { soonest: Date; end: Date },
+): Date {
+  const looks = zones.flatMap((zone) => nextLook(schedule, zone, clock)?.getTime() ?? []);
+  const next = Math.min(...looks, clock.now.getTime() + FIND_EVERY_MS[schedule.adaptTz ? 'adaptTz' : 'appZone']);
+  return new Date(Math.min(Math.max(next, soonest.getTime()), end.getTime()));
 }
 
 /** When to look next for people of a zone; null: never again. */
@@ -26,9 +45,10 @@ export function nextLook(schedule: SendSchedule, zone: string, { launchedAt, loo
   const from = afterLook(lookedAt, launchedAt);
   const soonest = new Date((lookedAt ?? launchedAt).getTime() + (lookedAt === null ? 0 : LOOK_EVERY_MS));
   for (const window of windowsOf(schedule, zone, { launchedAt, from })) {
+    if (!isOpen(window, now)) continue;
     if (window.until === null) return window.from;
     const at = window.from > soonest || lookedAt === null ? window.from : soonest;
-    if (at < window.until && window.until > now) return at;
+    if (at < window.until) return at;
   }
   return null;
 }

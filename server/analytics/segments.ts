@@ -5,7 +5,7 @@ import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
 import { countFiltered, type SegmentCounts } from '../../store/analytics/segment-counts.ts';
 import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
 import {
-  deleteSegment, findCircle, findSegment, insertSegment, listSegments, listUsers, lockSegment, lockSegments, MAX_SEGMENTS, type Segment,
+  deleteSegment, findCircle, findSegment, insertSegment, listSegments, lockSegment, lockSegments, MAX_SEGMENTS, type Segment,
   setUses, updateSegment, updateSegmentFilters, wantRefresh,
 } from '../../store/analytics/segments.ts';
 import { setLabels } from '../../store/apps/labels.ts';
@@ -15,6 +15,7 @@ import { audit } from '../http/audit.ts';
 import { type Route, route } from '../http/route.ts';
 import { refreshSegmentsSoon } from '../jobs/start-soon.ts';
 import { HEAVY_READ_MS } from './heavy-reads.ts';
+import { refuseUsed } from './refuse-used.ts';
 import { refuseComputing } from './tracked-filters.ts';
 
 const listAll = route(api.listSegments, async ({ query: { app }, caller: { entityId } }, { db }) => {
@@ -67,10 +68,7 @@ const remove = route(api.deleteSegment, async ({ params: { identifier }, ...who 
   const { entityId } = who.caller;
   await lockSegments(tx, entityId);
   const segment = await lockSegment(tx, entityId, identifier) ?? refuseUnknownSegment();
-  const users = await listUsers(tx, entityId, segment.id);
-  if (users.length > 0) {
-    refuse(409, 'in_use', `The filters of other segments name it: ${users.map((user) => `${user.name} (${user.identifier})`).join(', ')}`);
-  }
+  await refuseUsed(tx, entityId, [identifier]);
   await deleteSegment(tx, entityId, segment.id);
   await audit(tx, who, { action: 'delete', subjectKind: 'segment', subject: identifier, details: { name: segment.name } });
   return showSegment(segment);

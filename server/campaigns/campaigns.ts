@@ -7,6 +7,7 @@ import { datesOfDuplicate, nameOfDuplicate } from '../../domain/campaigns/duplic
 import type { CampaignVariant, NewVariant } from '../../domain/campaigns/variants.ts';
 import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
+import { lockSegments } from '../../store/analytics/segments.ts';
 import { findApp, listAppIds } from '../../store/apps/apps.ts';
 import {
   type Campaign, type CampaignFilter, type CampaignSettings, countCampaigns, deleteCampaign, findCampaignByKey,
@@ -16,6 +17,7 @@ import { cancelCampaignRun, insertCampaignRun, listDeviceZones, updateCampaignSt
 import { type Queryable, read, type Tx, write } from '../../store/core/database.ts';
 import { newIdentifier } from '../../store/core/identifiers.ts';
 import { listOpenSends } from '../../store/sends/sends.ts';
+import { refuseUsed } from '../analytics/refuse-used.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { bare, noResult } from '../http/reply.ts';
@@ -70,7 +72,8 @@ const replace = route(api.updateCampaign, async ({ params, body, ...who }, { db 
 }));
 
 const remove = route(api.deleteCampaign, async ({ params, ...who }, { db }) => write(db, async (tx) => {
-  const { id, identifier, name } = await lockDraft(tx, who, params.campaign_identifier, api.deleteCampaign);
+  const { id, identifier, apiIdentifier, name } = await lockDraft(tx, who, params.campaign_identifier, api.deleteCampaign);
+  await refuseUsed(tx, who.caller.entityId, [identifier, ...apiIdentifier === null ? [] : [apiIdentifier]]);
   await deleteCampaign(tx, who.caller.entityId, id);
   await audit(tx, who, { action: 'delete', subjectKind: 'campaign', subject: identifier, details: { name } });
   return noResult();
@@ -160,6 +163,8 @@ async function createDraft(tx: Tx, who: Who, settings: CampaignSettings) {
 async function readSettings(
   tx: Tx, entityId: number, body: CampaignBody, before: readonly CampaignVariant[] | null,
 ): Promise<CampaignSettings> {
+  // What the filters name stays until the transaction ends.
+  await lockSegments(tx, entityId);
   const app = await findApp(tx, entityId, body.app_id);
   const [now, filters] = [new Date(), audienceOf(body)];
   refuseFields([

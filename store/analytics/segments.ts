@@ -42,7 +42,7 @@ const SEGMENTS = `SELECT s.id, s.identifier, s.app_id, a.identifier AS app_ident
 /** An entity has so many at most. */
 export const MAX_SEGMENTS = 1_000;
 
-/** Until the transaction ends no other changes which segments the entity has, or which name which. */
+/** Until the transaction ends no other changes which segments the entity has, or what the filters of segments and campaigns name. */
 export async function lockSegments(tx: Tx, entityId: number): Promise<void> {
   await tx.query('SELECT FROM entities WHERE id = $1 FOR NO KEY UPDATE', [entityId]);
 }
@@ -100,7 +100,12 @@ export async function setUses(tx: Queryable, entityId: number, id: number, usedI
   await tx.query('DELETE FROM segment_uses WHERE entity_id = $1 AND segment_id = $2', [entityId, id]);
   await tx.query(
     `INSERT INTO segment_uses (entity_id, segment_id, used_segment_id) SELECT $1, $2, unnest($3::integer[])`, [entityId, id, usedIds]);
-  await tx.query('UPDATE segments SET last_used_at = now() WHERE entity_id = $1 AND id = ANY ($2)', [entityId, usedIds]);
+  await updateLastUsed(tx, entityId, usedIds);
+}
+
+export async function updateLastUsed(db: Queryable, entityId: number, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return;
+  await db.query('UPDATE segments SET last_used_at = now() WHERE entity_id = $1 AND id = ANY ($2)', [entityId, ids]);
 }
 
 /**
@@ -121,13 +126,6 @@ export async function findCircle(tx: Queryable, entityId: number, id: number, us
     'SELECT id, name FROM segments WHERE entity_id = $1 AND id = ANY ($2)', [entityId, circle.path]);
   const names = new Map(rows.map((row) => [row.id, row.name]));
   return circle.path.map((reached) => names.get(reached)!);
-}
-
-/** Segments whose filters name this one. */
-export async function listUsers(db: Queryable, entityId: number, id: number): Promise<Pick<Segment, 'identifier' | 'name'>[]> {
-  return readRows<Pick<Segment, 'identifier' | 'name'>>(await db.query(
-    `SELECT s.identifier, s.name FROM segment_uses u JOIN segments s ON s.entity_id = u.entity_id AND s.id = u.segment_id
-     WHERE u.entity_id = $1 AND u.used_segment_id = $2 ORDER BY s.id`, [entityId, id]));
 }
 
 /** No other segment names it. Its members go in bounded batches (`deleteMembersOfDeleted`). */

@@ -66,8 +66,8 @@ export type AudienceKey = { dueAt: string; person: string; deviceId: string };
 
 /**
  * The next devices of an audience whose time has come, after one of them, in the order of the primary key, each taken out of it. Those
- * that another transaction holds are stepped over. What was taken before stays in the index for a while: without `after` each scan would go
- * over it. By the key of devices; LIMIT 1 keeps the order of the look-ups.
+ * that another transaction holds are stepped over. What was taken before stays in the index for a while: without `after` each scan would
+ * go over it. By the key of devices; LIMIT 1 keeps the order of the look-ups.
  */
 export async function takeAudience(
   tx: Queryable, entityId: number, { id, appId }: { id: number; appId: number }, after: AudienceKey | null, limit: number,

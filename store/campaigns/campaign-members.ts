@@ -54,6 +54,14 @@ export async function deleteCampaignMembers(tx: Queryable, entityId: number, sen
 }
 
 /** A dynamic campaign has looked at its audience. */
-export async function updateLookedAt(tx: Queryable, entityId: number, sendId: number, at: Date): Promise<void> {
-  await tx.query('UPDATE sends SET looked_at = $3, looks = looks + 1 WHERE entity_id = $1 AND id = $2', [entityId, sendId, at]);
+export async function updateLookedAt(
+  tx: Queryable, entityId: number, sendId: number, { at, next }: { at: Date; next: Date },
+): Promise<void> {
+  await tx.query(
+    'UPDATE sends SET looked_at = $3, looks = looks + 1, next_look_at = $4 WHERE entity_id = $1 AND id = $2', [entityId, sendId, at, next]);
+}
+
+/** It looks then, and not now. */
+export async function updateNextLookAt(tx: Queryable, entityId: number, sendId: number, next: Date): Promise<void> {
+  await tx.query('UPDATE sends SET next_look_at = $3 WHERE entity_id = $1 AND id = $2', [entityId, sendId, next]);
 }

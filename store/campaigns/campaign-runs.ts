@@ -37,6 +37,13 @@ export async function updateCampaignStatus(
 /** Devices: of the audience, of them those that allow pushes, and all that have the app. */
 export type Reach = { count: number; optin: number; total: number };
 
+/** A step begins to find or look at the audience of a run that `tx` holds; the number that it goes by. */
+export async function raiseAudienceRound(tx: Tx, entityId: number, runId: number): Promise<number> {
+  const { rows: [row] } = await tx.query<{ audience_round: number }>(
+    'UPDATE sends SET audience_round = audience_round + 1 WHERE entity_id = $1 AND id = $2 RETURNING audience_round', [entityId, runId]);
+  return row!.audience_round;
+}
+
 /** The audience of a run is complete, and its campaign sends. */
 export async function endAudience(
   tx: Tx, entityId: number, { runId, campaignId }: { runId: number; campaignId: number }, { count, optin, total }: Reach,

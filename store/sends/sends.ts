@@ -19,9 +19,13 @@ export type Send = {
   campaignId: number | null;
   /** When that audience was complete; null: not yet. */
   audienceAt: Date | null;
+  /** Raised by each step that begins to find or look at the audience: older ones end. */
+  audienceRound: number;
   /** Of a dynamic campaign: when its audience was last looked at, and how often. */
   lookedAt: Date | null;
   looks: number;
+  /** When it is looked at next; null: not known yet. */
+  nextLookAt: Date | null;
 };
 
 /** A message to be sent: values of its placeholders as texts; of an erased person only the keyed hash. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Recurrence } from '../../../domain/campaigns/campaign-body.ts';
-import { dueWindow, isNotified, type Known, LOOK_EVERY_MS, nextLook } from '../../../domain/campaigns/look.ts';
+import { dueWindow, EXACT_WITHIN_MS, isNotified, type Known, LOOK_EVERY_MS, nextLook, nextLookIn } from '../../../domain/campaigns/look.ts';
 import type { SendSchedule } from '../../../domain/campaigns/send-plan.ts';
 
 const HOUR_MS = 3_600_000;
@@ -49,8 +49,8 @@ describe('the looks of a dynamic campaign', () => {
     }), { numRuns: 10 });
   });
 
-  it('that come late make up for an exact time, and end all the same', () => {
-    const late = fc.array(fc.integer({ min: 0, max: 3 * HOUR_MS }), { minLength: 1, maxLength: 5 });
+  it('that come an hour late or less make up for an exact time, and end all the same', () => {
+    const late = fc.array(fc.integer({ min: 0, max: EXACT_WITHIN_MS }), { minLength: 1, maxLength: 5 });
     fc.assert(fc.property(schedules, fc.constantFrom(...ZONES), late, (schedule, zone, delays) => {
       const onTime = looksOf(schedule, zone, [0]);
       const looks = looksOf(schedule, zone, delays);
@@ -61,6 +61,31 @@ describe('the looks of a dynamic campaign', () => {
       }
       for (const { now, until } of looks) expect(until === null || now < until).toBe(true);
     }), { numRuns: 10 });
+  });
+
+  it('that come later leave out an exact time', () => {
+    const schedule = of({ day_of_week: [1, 2], start_time: { hour: 9, min: 0 } }, END);
+    const lookedAt = LAUNCH;
+    const after = (iso: string) => ({ launchedAt: LAUNCH, lookedAt, now: new Date(iso) });
+    const [hour, more] = [after('2026-11-23T10:00:00Z'), after('2026-11-23T10:00:00.001Z')];
+    expect(dueWindow(schedule, 'UTC', hour)).toEqual({ from: new Date('2026-11-23T09:00:00Z'), until: null });
+    expect(dueWindow(schedule, 'UTC', more)).toBeNull();
+    expect(nextLook(schedule, 'UTC', more)).toEqual(new Date('2026-11-24T09:00:00Z'));
+  });
+
+  it('are found anew while devices may come to new zones, leave time between them, and stop at the end', () => {
+    const weekly = of({ day_of_week: [5], start_time: { hour: 9, min: 0 } }, END);
+    const clock = { launchedAt: LAUNCH, lookedAt: null, now: LAUNCH };
+    const bounds = { soonest: LAUNCH, end: END };
+    expect(nextLookIn(weekly, ['UTC'], clock, bounds)).toEqual(new Date('2026-11-23T08:10:00Z'));
+    const everywhere = { ...weekly, adaptTz: false };
+    const before = { ...clock, now: new Date('2026-11-27T08:30:00Z') };
+    expect(nextLookIn(everywhere, ['UTC'], clock, bounds)).toEqual(new Date('2026-11-23T09:00:00Z'));
+    expect(nextLookIn(everywhere, ['UTC'], before, bounds)).toEqual(new Date('2026-11-27T09:00:00Z'));
+    const daily = of({ day_of_week: [0, 1, 2, 3, 4, 5, 6] }, END);
+    const soonest = new Date('2026-11-23T08:05:00Z');
+    expect(nextLookIn(daily, ['UTC'], { ...clock, lookedAt: LAUNCH }, { soonest, end: END })).toEqual(soonest);
+    expect(nextLookIn(everywhere, ['UTC'], { ...clock, now: new Date('2026-11-28T07:30:00Z') }, bounds)).toEqual(END);
   });
 });
 

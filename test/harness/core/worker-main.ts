@@ -16,7 +16,7 @@ import { folderFiles } from '../../../store/core/files.ts';
 import { openSecrets } from '../../../store/core/secrets.ts';
 import { openTestFiles, type S3Settings } from './open-test-files.ts';
 
-/** A worker as `npm run work` runs it, but for its boundaries: there it can be ended by SIGKILL. */
+/** A worker as `npm run work` runs it, but for its boundaries: there it can be ended by SIGKILL, or stopped. */
 export type WorkerSettings = {
   databaseUrl: string;
   filesFolder: string;
@@ -39,8 +39,8 @@ export type WorkerSettings = {
   batchRecords?: number;
   /** How long outside systems are waited for; default an hour. */
   patienceMs?: number;
-  /** Ends this process at the `hit`-th time that it comes to a boundary of that name. */
-  kill?: { boundary: string; hit: number };
+  /** Ends this process at the `hit`-th time that it comes to a boundary of that name; or stops it, until it is continued. */
+  kill?: { boundary: string; hit: number; signal?: 'SIGKILL' | 'SIGSTOP' };
 };
 
 /** What the tests tell this process: to be a worker, and to be none any more. Once it is none it says so, and may be one again. */
@@ -100,6 +100,6 @@ function killedAt(kill: WorkerSettings['kill']): (name: string) => void {
   return (name) => {
     if (name !== kill?.boundary) return;
     hits += 1;
-    if (hits === kill.hit) process.kill(process.pid, 'SIGKILL');
+    if (hits === kill.hit) process.kill(process.pid, kill.signal ?? 'SIGKILL');
   };
 }

@@ -240,6 +240,26 @@ describe('the audience of a campaign', () => {
     expect(errorsOf(await call('PUT', `campaign/${other}`, moved)))
       .toEqual([expect.stringMatching(/^filters\.blocks\.0\.filters\.0\.log_name/)]);
   });
+
+  test('keeps what it names until the campaign ends, as segments keep the drafts that they name', async () => {
+    const { body: { result: guests } } = await call('POST', 'segments', { app: app.identifier, name: 'Friends', static: true });
+    const { campaign_id: draft } = await made({ name: 'To friends', type: 'classic', filters: inSegments(guests.identifier) });
+    const launchedId = await launched({ name: 'Later', type: 'classic', start_date: now() + DAY, filters: inSegments(guests.identifier) });
+    const removed = () => call('DELETE', `segments/${guests.identifier}`);
+    expect(await removed()).toMatchObject({ status: 409, body: { status: 'in_use', error_message:
+      `The filters of campaigns name it: To friends (${draft}), Later (${launchedId})` } });
+    const got = (id: string) => ({ blocks: [{ filters: [{ filter_on: 'campaigns', campaign_identifiers: [id] }] }] });
+    const { body: { result: readers } } = await call('POST', 'segments', { app: app.identifier, name: 'Readers', filters: got(draft) });
+    const { campaign_id: second } = await made({ name: 'Second', type: 'classic', filters: got(draft) });
+    expect(await call('DELETE', `campaign/${draft}`)).toMatchObject({ status: 409, body: { status: 'in_use', error_message:
+      `The filters of other segments name it: Readers (${readers.identifier}). The filters of campaigns name it: Second (${second})` } });
+    for (const path of [`segments/${readers.identifier}`, `campaign/${second}`, `campaign/${draft}`]) {
+      expect((await call('DELETE', path)).status).toBe(200);
+    }
+    expect((await removed()).body.error_message).toBe(`The filters of campaigns name it: Later (${launchedId})`);
+    expect((await call('PUT', `campaign/${launchedId}/cancel`)).status).toBe(200);
+    expect((await removed()).status).toBe(200);
+  });
 });
 
 describe('an A/B test', () => {

@@ -1,11 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { takeAudience } from '../../../store/campaigns/audience.ts';
+import { write } from '../../../store/core/database.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import { findInappDevice, listInappMessages } from '../../../store/sends/inapp-messages.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
-import { insertSampleDevice } from '../../harness/sends/campaigns.ts';
+import { insertSampleCampaign, insertSampleDevice } from '../../harness/sends/campaigns.ts';
 
 const stack = useStack({ impatient: true });
 let world: World;
@@ -61,10 +63,12 @@ describe('a classic campaign', () => {
     await device('shy', { userId: 'dora', optIn: false });
     await device('gone', { userId: 'carl', uninstalled: true });
     await device('of erased', { userId: 'erased' });
-    await insertTombstone(db, entityId, secrets.customerHash(entityId, 'user_id', 'erased'));
+    await device('erased phone', { userId: 'fay' });
+    await insertTombstone(
+      db, entityId, secrets.customerHash(entityId, 'user_id', 'erased'), secrets.customerHash(entityId, 'device_id', 'erased phone'));
     const id = await create(app.identifier);
     expect((await launch(id)).status).toMatch(/Scheduled|Wait sync|Ongoing|Finished/);
-    expect(await becomes(id, 'Finished')).toMatchObject({ failure: null, reach: { count: 5, optin: 4, total: 6 } });
+    expect(await becomes(id, 'Finished')).toMatchObject({ failure: null, reach: { count: 5, optin: 4, total: 7 } });
     expect(await attemptsOf(id)).toEqual([
       [null, 'nobody', 'PUSH_SENT'], ['ada', 'phone', 'PUSH_SENT'], ['eve', 'private', 'PUSH_SENT'], ['dora', 'shy', 'OPT_OUT'],
       ['ada', 'tablet', 'OPT_OUT'],
@@ -121,6 +125,8 @@ describe('a classic campaign', () => {
     await launch(id);
     await becomes(id, 'Finished');
     expect(await attemptsOf(id)).toEqual([['bob', 'of bob', 'PUSH_SENT']]);
+    const { last_used_at: usedAt } = (await call('GET', `segments/${segment}`)).result as { last_used_at: string | null };
+    expect(usedAt).not.toBeNull();
     const orphaned = await create(app.identifier, { filters, start_date: Math.floor(Date.now() / 1_000) + 2 });
     await db.query(
       `UPDATE campaigns SET filters = replace(filters::text, $2, 'seg_gone')::json WHERE identifier = $1`, [orphaned, segment]);
@@ -146,27 +152,69 @@ describe('a classic campaign', () => {
     const { store: { db } } = stack;
     const { id: entityId } = world.entity;
     const app = await insertSampleApp(db, entityId, 'com.example.inapp');
+    await db.query(`UPDATE apps SET default_tz = 'UTC' WHERE id = $1`, [app.id]);
     await insertSampleDevice(db, entityId, app.id, 'of nobody');
+    // An hour too late.
+    await insertSampleDevice(db, entityId, app.id, 'in the Azores', { timezone: 'Etc/GMT+1' });
     const end = Math.floor(Date.now() / 1_000) + 6;
     const id = await create(app.identifier, {
-      includes_push: false, includes_inapp: true, end_date: end,
-      params: { inapp: 'native', message_title: 'Hi', message_content: 'News', message_btn: 'OK' },
+      includes_push: true, includes_inapp: true, end_date: end, adapt_tz: true,
+      params: { push_message: 'News', inapp: 'native', message_title: 'Hi', message_content: 'News', message_btn: 'OK' },
     });
+    const { sends } = (await call('GET', `campaigns/${id}/plan`)).result as { sends: object[] };
+    expect(sends).toMatchObject([{ zones: ['UTC'], devices: 1 }]);
     await launch(id);
     await waitFor('the message', async () => (await attemptsOf(id)).length === 1);
-    expect(await attemptsOf(id)).toEqual([[null, 'of nobody', 'INAPP_AVAILABLE']]);
+    expect(await attemptsOf(id)).toEqual([[null, 'of nobody', 'PUSH_SENT']]);
     const { messages } = await listOf(entityId, app.id, 'of nobody');
     expect(messages).toEqual(['News']);
     expect((await view(id)).status).toBe('Ongoing');
     await becomes(id, 'Finished');
     expect(Date.now()).toBeGreaterThanOrEqual(end * 1_000);
     expect(await listOf(entityId, app.id, 'of nobody')).toEqual({ messages: [] });
+    expect(await attemptsOf(id)).toEqual([[null, 'in the Azores', 'CANCELED'], [null, 'of nobody', 'PUSH_SENT']]);
+  });
+
+  it('plans nothing for those whom an erasure takes out of its audience meanwhile', async () => {
+    const { store: { db } } = stack;
+    const { id: entityId } = world.entity;
+    const app = await insertSampleApp(db, entityId, 'com.example.erasure');
+    const campaign = await insertSampleCampaign(db, entityId, app.id, { type: 'classic' });
+    const { rows: [send] } = await db.query<{ id: number }>(
+      `INSERT INTO sends (entity_id, identifier, state, message_count, campaign_id) VALUES ($1, 'erasure', 'finished', 3, $2) RETURNING id`,
+      [entityId, campaign.id]);
+    await db.query(
+      `INSERT INTO campaign_audience (entity_id, send_id, due_at, person, device_id)
+       SELECT $1, $2, now(), 'd' || device, device FROM unnest(ARRAY['ada', 'bob', 'eve']) AS device`, [entityId, send!.id]);
+    const erasing = await db.connect();
+    await erasing.query('BEGIN');
+    await erasing.query(`DELETE FROM campaign_audience WHERE entity_id = $1 AND person = 'dbob'`, [entityId]);
+    const taken = async () => (await write(db, (tx) => takeAudience(tx, entityId, { id: send!.id, appId: app.id }, null, 10)))
+      .devices.map(({ person }) => person);
+    expect(await taken()).toEqual(['dada', 'deve']);
+    await erasing.query('COMMIT');
+    erasing.release();
+    expect(await taken()).toEqual([]);
   });
 });
 
 describe('a dynamic campaign', () => {
+  const BACKLOG = 60_000;
+  const EVERY_DAY = {
+    type: 'dynamic', end_date: Math.floor(Date.now() / 1_000) + 7 * 86_400, recurrence: { day_of_week: [0, 1, 2, 3, 4, 5, 6] },
+    notif_limit: { maximum: 2 },
+  };
+  const wake = (id: string) => stack.temporal.workflow.getHandle(`campaign/${id}`).signal('sendCanceled');
+  /** Of long steps, so many have ended. */
+  const stepsOf = async (id: string) => {
+    const { events } = await stack.temporal.workflow.getHandle(`campaign/${id}`).fetchHistory();
+    return events!.filter(({ activityTaskCompletedEventAttributes: ended }) => ended).length;
+  };
+  const looked = (id: string, times: number) => waitFor(`look ${times}`, async () => (await stack.store.db.query(
+    'SELECT FROM sends WHERE identifier = $1 AND looks = $2', [id, times])).rowCount === 1);
+
   it('notifies those who enter its audience while its window is open, within its limits, until its end', async () => {
-    const { store: { db } } = stack;
+    const { store: { db, secrets } } = stack;
     const { id: entityId } = world.entity;
     const app = await insertSampleApp(db, entityId, 'com.example.dynamic');
     const { identifier: segment } = (await call('POST', 'segments', { app: app.identifier, name: 'Buyers', static: true })).result as {
@@ -176,6 +224,8 @@ describe('a dynamic campaign', () => {
       await insertSampleDevice(db, entityId, app.id, `of ${user}`, { userId: user, optOut: user === 'eve' });
     }
     const people = (method: 'POST' | 'DELETE', ids: string[]) => call(method, `segments/${segment}/people`, { ids });
+    await insertSampleDevice(db, entityId, app.id, 'erased phone of ada', { userId: 'ada' });
+    await insertTombstone(db, entityId, secrets.customerHash(entityId, 'device_id', 'erased phone of ada'));
     await people('POST', ['ada', 'eve']);
     const filters = { blocks: [{ filters: [{ filter_on: 'segments', selection: 'any_of', segment_identifiers: [segment] }] }] };
     const end = Math.floor(Date.now() / 1_000) + 86_400;
@@ -186,7 +236,8 @@ describe('a dynamic campaign', () => {
     const look = async (times: number) => {
       // As a minute later.
       await db.query(
-        `UPDATE sends SET looked_at = looked_at - interval '2 minutes' WHERE entity_id = $1 AND identifier = $2 AND looks < $3`,
+        `UPDATE sends SET looked_at = looked_at - interval '2 minutes', next_look_at = now()
+         WHERE entity_id = $1 AND identifier = $2 AND looks < $3`,
         [entityId, id, times]);
       await stack.temporal.workflow.getHandle(`campaign/${id}`).signal('sendCanceled');
       await waitFor(`look ${times}`, async () => (await db.query(
@@ -211,5 +262,61 @@ describe('a dynamic campaign', () => {
     await stack.temporal.workflow.getHandle(`campaign/${id}`).signal('sendCanceled');
     await becomes(id, 'Finished');
     expect((await db.query('SELECT FROM campaign_members WHERE entity_id = $1', [entityId])).rowCount).toBe(0);
+  });
+
+  it('looks at its audience when the time for that has come, not before, and however much there is to send', async () => {
+    const { store: { db } } = stack;
+    const { id: entityId } = world.entity;
+    const app = await insertSampleApp(db, entityId, 'com.example.backlog');
+    await insertSampleDevice(db, entityId, app.id, 'of ada', { userId: 'ada' });
+    const id = await create(app.identifier, EVERY_DAY);
+    await launch(id);
+    await looked(id, 1);
+    const steps = await stepsOf(id);
+    await wake(id);
+    await waitFor('both steps', async () => await stepsOf(id) >= steps + 2);
+    expect((await db.query('SELECT FROM sends WHERE identifier = $1 AND looks = 1', [id])).rowCount).toBe(1);
+    await db.query(
+      `WITH run AS (UPDATE sends SET next_look_at = now() + interval '2 seconds' WHERE entity_id = $1 AND identifier = $2 RETURNING id)
+       INSERT INTO campaign_audience (entity_id, send_id, due_at, person, device_id)
+       SELECT $1, run.id, now(), 'd' || n, n FROM run, generate_series(1, ${BACKLOG}) n`, [entityId, id]);
+    await wake(id);
+    await looked(id, 2);
+    const { rows: [left] } = await db.query<{ count: number }>(
+      'SELECT count(*) AS count FROM campaign_audience WHERE entity_id = $1', [entityId]);
+    expect(left!.count).toBeGreaterThan(0);
+    expect(left!.count).toBeLessThan(BACKLOG);
+    await call('PUT', `campaign/${id}/cancel`);
+  });
+
+  it('finds devices in zones that come while it runs, and leaves out an exact time that is an hour past', async () => {
+    const { store: { db } } = stack;
+    const { id: entityId } = world.entity;
+    const app = await insertSampleApp(db, entityId, 'com.example.travel');
+    await db.query(`UPDATE apps SET default_tz = 'UTC' WHERE id = $1`, [app.id]);
+    await insertSampleDevice(db, entityId, app.id, 'at home');
+    // A minute ago three hours east of it, and two hours before that five hours east.
+    const at = new Date(Date.now() + 3 * 3_600_000 - 60_000);
+    const start = { hour: at.getUTCHours(), min: at.getUTCMinutes() };
+    const id = await create(app.identifier, { ...EVERY_DAY, adapt_tz: true, recurrence: { ...EVERY_DAY.recurrence, start_time: start } });
+    await launch(id);
+    const { rows: [next] } = await waitFor('when it looks next', async () => {
+      const found = await db.query<{ wait: number }>(
+        `SELECT extract(epoch FROM next_look_at - now())::float8 AS wait FROM sends
+         WHERE entity_id = $1 AND identifier = $2 AND next_look_at IS NOT NULL`, [entityId, id]);
+      return found.rowCount === 1 && found;
+    });
+    expect(next!.wait).toBeLessThanOrEqual(600);
+    await insertSampleDevice(db, entityId, app.id, 'arrived', { timezone: 'Etc/GMT-3' });
+    await insertSampleDevice(db, entityId, app.id, 'too late', { timezone: 'Etc/GMT-5' });
+    await db.query(
+      `UPDATE campaigns SET start_date = start_date - interval '1 day', launched_at = launched_at - interval '1 day'
+       WHERE entity_id = $1 AND identifier = $2`, [entityId, id]);
+    await db.query('UPDATE sends SET next_look_at = now() WHERE entity_id = $1 AND identifier = $2', [entityId, id]);
+    await wake(id);
+    await looked(id, 1);
+    await waitFor('what it brought', async () => (await attemptsOf(id)).length > 0);
+    expect(await attemptsOf(id)).toEqual([[null, 'arrived', 'PUSH_SENT']]);
+    await call('PUT', `campaign/${id}/cancel`);
   });
 });
