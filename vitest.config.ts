@@ -15,7 +15,7 @@ const withServices = {
   hookTimeout: PATIENCE_MS + 100_000,
   expect: { poll: { timeout: PATIENCE_MS } },
 };
-const RULES = ['test/domain/**/*.test.ts', 'test/checks/**/*.test.ts'];
+const RULES = ['test/domain/**/*.test.ts', 'test/checks/**/*.test.ts', 'test/reference/**/*.test.ts'];
 /** Searches what the whole run has left behind, so it begins when all else has ended. */
 const LAST = ['test/laws/no-personal-data.test.ts'];
 

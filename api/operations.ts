@@ -41,6 +41,7 @@ export * from './files/profile-files.ts';
 export * from './files/tracked-files.ts';
 export * from './files/usage-files.ts';
 export * from './sends/campaign-logs.ts';
+export * from './sends/campaign-tests.ts';
 export * from './sends/device-messages.ts';
 export * from './sends/transactional.ts';
 export * from './tracking/event-definitions.ts';

@@ -51,6 +51,7 @@ import type { Route } from './http/route.ts';
 import { batchImportRoutes } from './imports/batch-import.ts';
 import { importRoutes } from './imports/imports.ts';
 import { campaignLogRoutes } from './sends/campaign-logs.ts';
+import { campaignTestRoutes } from './sends/campaign-tests.ts';
 import { deviceMessageRoutes } from './sends/device-messages.ts';
 import { pushCheckRoutes } from './sends/push-check.ts';
 import { pushProviderRoutes } from './sends/push-providers.ts';
@@ -83,7 +84,7 @@ export const routes: readonly Route[] = [
   ...trackedListRoutes, ...funnelRoutes, ...funnelStatsRoutes, ...segmentRoutes, ...segmentPeopleRoutes,
   ...eventAnalyticsRoutes, ...crashRoutes, ...campaignRoutes,
   ...trackedFileRoutes, ...usageFileRoutes, ...profileFileRoutes, ...campaignFileRoutes, ...downloadFileRoutes,
-  ...campaignLogRoutes, ...transactionalRoutes, ...deviceMessageRoutes,
+  ...campaignLogRoutes, ...campaignTestRoutes, ...transactionalRoutes, ...deviceMessageRoutes,
   ...gdprRoutes, ...gdprDownloadRoutes, ...gdprReceiptRoutes, ...gdprHoldRoutes,
   ...gdprReadmissionRoutes, ...gdprIdentifierRoutes,
   ...userRoutes, ...invitationRoutes, ...passwordResetRoutes, ...accountPageRoutes,

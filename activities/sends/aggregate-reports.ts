@@ -1,4 +1,8 @@
+import { deleteOldTests } from '../../store/campaigns/campaign-tests.ts';
 import { write } from '../../store/core/database.ts';
+import {
+  countControlGroupDay, findDueControlGroupDay, updateControlGroupDay, upsertControlGroupDay,
+} from '../../store/sends/control-group-days.ts';
 import {
   type CampaignDay, deleteEndedContent, deleteOldAttempts, deleteOldSends, findNow, findRollup, listChangedDays, listEndedDays,
   recountDay, type Rollup, updateCountedUntil, updateKeptSince, updateReceivedOnDevices,
@@ -12,7 +16,7 @@ export type AggregateReportsSteps = ReturnType<typeof aggregateReportsSteps>;
 type Used = Pick<Dependencies, 'db' | 'boundary'>;
 
 export const aggregateReportsSteps = (deps: Delivering, now = () => new Date()) => ({
-  /** Counts the days of campaigns whose attempts changed; a repeat counts them again, and finds the same. */
+  /** Counts the days of campaigns whose attempts changed, and those of control groups that are due; a repeat finds the same. */
   countAttempts: (entityId: number): Promise<void> => heartbeating(() => countAttempts(deps, entityId)),
 
   /** Lets go of attempts that are older than reports reach, and of what is not kept as long; what each person got stays as a count. */
@@ -35,11 +39,23 @@ export async function countAttempts({ db, boundary }: Used, entityId: number): P
   await updateReceivedOnDevices(db, entityId, rollup.countedUntil);
   boundary('reports: before counted until');
   await updateCountedUntil(db, entityId, startedAt);
+  await countControlGroups({ db, boundary }, entityId);
+}
+
+/** Each day is due again later, also one that takes too long: it holds up no other report. */
+async function countControlGroups({ db, boundary }: Used, entityId: number): Promise<void> {
+  for (let day = await findDueControlGroupDay(db, entityId); day !== null; day = await findDueControlGroupDay(db, entityId)) {
+    await updateControlGroupDay(db, entityId, day, await countControlGroupDay(db, entityId, day));
+    boundary('reports: between days of control groups');
+  }
 }
 
 async function recount({ db, boundary }: Used, entityId: number, days: readonly CampaignDay[]): Promise<void> {
   for (const day of days) {
-    await write(db, (tx) => recountDay(tx, entityId, day));
+    await write(db, async (tx) => {
+      await recountDay(tx, entityId, day);
+      await upsertControlGroupDay(tx, entityId, day);
+    });
     boundary('reports: between days');
   }
 }
@@ -55,5 +71,6 @@ export async function dropAttempts({ db, boundary }: Used, entityId: number, now
     await updateKeptSince(db, entityId, until);
   }
   while (await write(db, (tx) => deleteOldAttempts(tx, entityId)) > 0) boundary('reports: between deletions');
+  await deleteOldTests(db, entityId);
   await deleteOldSends(db, entityId);
 }

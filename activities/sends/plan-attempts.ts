@@ -1,4 +1,5 @@
 import { type CampaignParams, compileInapp, compilePush } from '../../domain/campaigns/campaign-params.ts';
+import { type ControlGroup, isInControlGroup } from '../../domain/campaigns/control-group.ts';
 import { variantOf, variantParams } from '../../domain/campaigns/variants.ts';
 import { WAITS_FOR } from '../../domain/sends/attempt-code.ts';
 import { pushMessageOf, settleOutcome } from '../../domain/sends/attempt-outcome.ts';
@@ -8,6 +9,7 @@ import {
 } from '../../domain/sends/plan-messages.ts';
 import type { PushMessage, PushTarget } from '../../domain/sends/push.ts';
 import { endOfQuiet } from '../../domain/sends/quiet-hours.ts';
+import { findControlGroup } from '../../store/accounts/entities.ts';
 import { type Campaign, listCampaignsById } from '../../store/campaigns/campaigns.ts';
 import type { Queryable, Tx } from '../../store/core/database.ts';
 import { attemptLine, drawAttemptIds, insertAttempts, type NewAttempt } from '../../store/sends/attempts.ts';
@@ -33,13 +35,25 @@ export async function contextOf(
 ): Promise<SendingContext> {
   const { entityId } = send;
   const campaigns = await listCampaignsById(tx, entityId, await listCampaignsOfSend(tx, entityId, send.id));
-  const apps = await listSendingApps(tx, entityId, [...new Set(campaigns.map(({ appId }) => appId))]);
+  const listed = await listSendingApps(tx, entityId, [...new Set(campaigns.map(({ appId }) => appId))]);
+  const apps = campaigns.some(({ testOf }) => testOf !== null) ? withoutLimits(listed) : listed;
   const providers = new Map<number, SendingProvider>();
   for (const app of apps.values()) providers.set(app.id, await opened.of(tx, entityId, app));
-  return { send, apps, providers, now, campaigns: new Map(campaigns.map((campaign) => [campaign.id, compiled(campaign)])) };
+  const controlGroup = campaigns.some(hasControlGroup) ? await findControlGroup(tx, entityId) : null;
+  return { send, apps, providers, now, campaigns: new Map(campaigns.map((campaign) => [campaign.id, compiled(campaign, controlGroup)])) };
 }
 
-function compiled(campaign: Campaign): SendingCampaign & { isSensitive: boolean } {
+/** A test goes now: it waits for nothing, and is none of the messages that a limit counts. */
+function withoutLimits(apps: ReadonlyMap<number, SendingApp>): Map<number, SendingApp> {
+  return new Map(Array.from(apps, ([id, app]) => [id, { ...app, quietHours: null, messageLimit: null, sendRate: null }]));
+}
+
+/** What somebody waits for, such as a receipt, goes to everybody, and a test to those it names. */
+function hasControlGroup({ type, testOf }: Campaign): boolean {
+  return type !== 'transactional' && testOf === null;
+}
+
+function compiled(campaign: Campaign, controlGroup: ControlGroup | null): SendingCampaign & { isSensitive: boolean } {
   const { id, identifier, type, appId, status, skipMessageLimit, endDate, params, variants, includesPush, includesInapp } = campaign;
   const messageOf = (own: CampaignParams, variant: string | null): CampaignMessage => (
     { variant, push: includesPush ? compilePush(own) : null, inapp: includesInapp ? compileInapp(own) : null });
@@ -49,7 +63,8 @@ function compiled(campaign: Campaign): SendingCampaign & { isSensitive: boolean 
   return {
     id, type, appId, skipMessageLimit, endDate, includesPush, includesInapp, isSensitive: campaign.isSensitive,
     isOngoing: status === 'ongoing', expireAfterSeconds: params.expire_after,
-    messageFor: (person) => variantOf(ofVariants, identifier, person)?.message ?? whole,
+    isHeldBack: (person) => controlGroup !== null && hasControlGroup(campaign) && isInControlGroup(controlGroup, person),
+    messageFor: (person) => variantOf(ofVariants, campaign.testOf ?? identifier, person)?.message ?? whole,
   };
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MAX_CONTROL_GROUP_PERCENT } from '../../domain/campaigns/control-group.ts';
 import { isTimeZone } from '../../domain/core/time-zone.ts';
 import { bodyFlag, bodyInteger, identifier, name, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
@@ -21,7 +22,7 @@ export type Entity = z.output<typeof Entity>;
 const SHARED = { tag: 'Entities', role: 'superadmin' } as const;
 const PATH = '/api/entities';
 const ONE = `${PATH}/:entity_id`;
-export const WholeEntity = Entity.extend({ default_tz: z.string() }).meta({ id: 'WholeEntity' });
+export const WholeEntity = Entity.extend({ default_tz: z.string(), control_group_percent: z.int() }).meta({ id: 'WholeEntity' });
 export type WholeEntity = z.output<typeof WholeEntity>;
 
 const params = z.object({ entity_id: identifier.describe('identifier or id of the entity') });
@@ -31,6 +32,8 @@ const optional = {
   default_tz: text().refine(isTimeZone, 'must be a zone of the IANA database, such as Europe/Paris').optional()
     .describe('By default Europe/Paris'),
   data_retention_in_months: bodyInteger({ min: 1, max: 120 }).optional().describe('By default 25'),
+  control_group_percent: bodyInteger({ min: 0, max: MAX_CONTROL_GROUP_PERCENT }).optional()
+    .describe('Share of its people who get no campaign but transactional ones; by default 0'),
 };
 
 export const listEntities = operation({

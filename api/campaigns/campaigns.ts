@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CAMPAIGN_STATUSES, CAMPAIGN_TYPES } from '../../domain/campaigns/campaign-status.ts';
+import { OUTCOME_DAYS } from '../../domain/campaigns/control-group.ts';
 import { isTimeZone } from '../../domain/core/time-zone.ts';
 import { isLongerThan, isStorable } from '../../domain/core/text-limits.ts';
 import { SegmentFiltersInput, ShownFilters } from '../analytics/segment-filters.ts';
@@ -157,6 +158,8 @@ const Stats = z.object({
   total_push_sent: z.int().describe('Number of pushes that a provider took'),
 });
 
+const openedApp = z.int().describe(`Of them, those who opened the app within ${OUTCOME_DAYS} days`);
+
 const shownCampaign = {
   identifier: z.string(),
   name: z.string(),
@@ -210,6 +213,10 @@ export const CampaignDetails = z.object({
   })).describe('Of a transactional campaign: the templateVars of its messages'),
   recurrence: z.record(z.string(), z.unknown()).nullable(),
   notif_limit: z.object({ maximum: z.int().nullable(), interval: z.int().nullable() }).nullable(),
+  control_group: z.object({ people: z.int(), devices: z.int(), opened_app: openedApp }).nullable()
+    .describe('People of the entity\'s control group whom it held back. Null: none, or none counted yet'),
+  targeted: z.object({ people: z.int(), opened_app: openedApp }).nullable()
+    .describe('The others of its audience, to compare with. Null where control_group is'),
   ended_at: optionalSeconds,
   failure: shownText.describe('Why it failed'),
 }).meta({ id: 'CampaignDetails' });

@@ -20,12 +20,12 @@ const invalid = {
   message: 'Invalid Resquest, missing or invalid parameters,...',
 } as const;
 
-const user = z.string().check((ctx) => {
+export const recipient = z.string().check((ctx) => {
   const error = customerIdError(ctx.value);
   if (error !== undefined) ctx.issues.push({ code: 'custom', message: `is not valid: ${error}`, input: ctx.value });
 });
 
-const vars = z.record(z.string(), z.unknown())
+export const templateVars = z.record(z.string(), z.unknown())
   .refine((given) => Object.keys(given).length <= MAX_VARS, `must have at most ${MAX_VARS} members`)
   .refine((given) => Object.values(given).every((value) => typeof value !== 'string' || value.length <= MAX_VAR_CHARS),
     `must have values of at most ${MAX_VAR_CHARS} characters`);
@@ -38,9 +38,9 @@ const body = z.object({
     .describe('Identifiers of running transactional campaigns, or their campaign_api_identifier'),
   sendAt: isoDatetime.optional().describe('When to send; by default at once'),
   messages: z.array(z.object({
-    user: user.describe('Id of the user'),
-    templateVars: vars.optional().describe('Values of the placeholders, by name'),
-    paramVars: vars.optional().describe('Taken as templateVars, which win (deprecated)'),
+    user: recipient.describe('Id of the user'),
+    templateVars: templateVars.optional().describe('Values of the placeholders, by name'),
+    paramVars: templateVars.optional().describe('Taken as templateVars, which win (deprecated)'),
   }), { error: 'must be an array' })
     .min(1, 'must have at least one element').max(MAX_MESSAGES, `must have at most ${MAX_MESSAGES} elements`),
   requestKey: text().optional()
@@ -141,7 +141,7 @@ export const explainMessages = operation({
   ...VIEW, id: 'explainMessages', path: '/api/campaigns/:identifier/why', audits: 'read customer',
   summary: 'Show why a user got the messages of a campaign, or did not',
   params: z.object({ identifier }),
-  query: z.object({ user: user.describe('Id of the user') }),
+  query: z.object({ user: recipient.describe('Id of the user') }),
   result: z.object({
     user: z.string(),
     sent: z.int().describe('Number of pushes of the campaign to the user, including those of more than 30 days ago'),

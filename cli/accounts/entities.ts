@@ -7,10 +7,12 @@ import type { CommandContext, Run } from '../core/command-context.ts';
 import { addGroup } from '../core/group.ts';
 import { resolveNamed } from '../core/nearest.ts';
 
-type Options = { name?: string; description?: string; zone?: string; retention?: string; active?: boolean };
+type Options = { name?: string; description?: string; zone?: string; retention?: string; controlGroup?: string; active?: boolean };
 
 const ENTITY = ['<entity>', 'its name or identifier'] as const;
 const RETENTION = ['--retention <months>', 'how long to keep its data: 1 to 120'] as const;
+
+const CONTROL_GROUP = ['--control-group <percent>', 'people who get no campaign but transactional ones: 0 to 50'] as const;
 
 export const addEntitiesCommand = (program: Command, run: Run) => addGroup<WholeEntity>(program, run, {
   name: 'entities',
@@ -34,6 +36,7 @@ export const addEntitiesCommand = (program: Command, run: Run) => addGroup<Whole
       name: 'add', description: 'make one', args: [['<name>', 'what it is called']],
       options: [
         ['--description <text>'], ['--zone <zone>', 'of the IANA database; asked for at a terminal, else this machine\'s'], RETENTION,
+        CONTROL_GROUP,
       ],
       does: async (context, options: Options, name: string) =>
         context.client.createEntity({ body: { name, ...bodyOf(options), default_tz: options.zone ?? await askZone(context) } }),
@@ -41,7 +44,7 @@ export const addEntitiesCommand = (program: Command, run: Run) => addGroup<Whole
     {
       name: 'update', description: 'change one', args: [ENTITY],
       options: [
-        ['--name <name>'], ['--description <text>'], ['--zone <zone>', 'of the IANA database'], RETENTION,
+        ['--name <name>'], ['--description <text>'], ['--zone <zone>', 'of the IANA database'], RETENTION, CONTROL_GROUP,
         ['--active', 'let its tokens and keys be taken again'], ['--no-active', 'refuse all of its tokens and keys'],
       ],
       does: async ({ client }, options: Options, given: string) => client.updateEntity({
@@ -59,8 +62,11 @@ export const addEntitiesCommand = (program: Command, run: Run) => addGroup<Whole
   ],
 });
 
-function bodyOf({ description, zone, retention }: Options) {
-  return { description, default_tz: zone, data_retention_in_months: retention === undefined ? undefined : Number(retention) };
+function bodyOf({ description, zone, retention, controlGroup }: Options) {
+  const number = (given: string | undefined) => (given === undefined ? undefined : Number(given));
+  return {
+    description, default_tz: zone, data_retention_in_months: number(retention), control_group_percent: number(controlGroup),
+  };
 }
 
 /** Days begin and end by it, so it is asked for: the machine's own is the answer of an empty line. */

@@ -1,4 +1,4 @@
-import { fnv1a } from '../core/fnv1a.ts';
+import { spreadHash } from '../core/fnv1a.ts';
 import type { FieldError } from '../core/refusal.ts';
 import type { CampaignParams } from './campaign-params.ts';
 
@@ -31,14 +31,7 @@ export function variantOf<V extends Pick<NewVariant, 'share'>>(
   variants: readonly V[] | null, campaignIdentifier: string, person: string,
 ): V | null {
   if (!variants) return null;
-  const slot = mix(fnv1a(`${campaignIdentifier}/${person}`)) % WHOLE;
+  const slot = spreadHash(`${campaignIdentifier}/${person}`) % WHOLE;
   let before = 0;
   return variants.find(({ share }) => slot < (before += share)) ?? null;
-}
-
-/** Spreads hashes that are alike, as those of texts with the same end, over all 32 bits (the last step of MurmurHash3). */
-function mix(hash: number): number {
-  const first = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  const second = Math.imul(first ^ (first >>> 13), 0xc2b2ae35);
-  return (second ^ (second >>> 16)) >>> 0;
 }

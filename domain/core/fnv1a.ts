@@ -4,3 +4,11 @@ export function fnv1a(text: string): number {
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   return hash;
 }
+
+/** The same, 0 to 2^32 - 1, spread evenly also over texts that are alike, as those with the same end (the last step of MurmurHash3). */
+export function spreadHash(text: string): number {
+  const hash = fnv1a(text);
+  const first = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  const second = Math.imul(first ^ (first >>> 13), 0xc2b2ae35);
+  return (second ^ (second >>> 16)) >>> 0;
+}

@@ -14,6 +14,7 @@ export const ATTEMPT_CODES = {
   UNKNOWN: 'the worker or the connection ended before the provider answered: the push may have been sent, and is not sent again',
   USER_NOT_VERIFIED: 'the app requires verified users, and no signed user token vouched for the user on this device',
   MESSAGE_LIMIT: 'the person got as many messages as the app\'s rate_limit allows',
+  CONTROL_GROUP: 'the person is in the entity\'s control group, which gets no campaign but transactional ones',
   EXPIRED: 'it could not be sent before it expired',
   REFUSED: 'the provider refused it; details have its words',
 } as const;

@@ -7,7 +7,9 @@ import { decideDevice, type TargetDevice } from './device-decision.ts';
 export type SendingCampaign = {
   type: CampaignType; id: number; appId: number; isOngoing: boolean; skipMessageLimit: boolean; expireAfterSeconds: number;
   endDate: Date | null; includesPush: boolean; includesInapp: boolean;
-  /** What a person (`personOf`) gets of it. */
+  /** Whether a person (`personOf`) gets none of it, since they are in the entity's control group. */
+  isHeldBack(person: string): boolean;
+  /** What a person gets of it. */
   messageFor(person: string): CampaignMessage;
 };
 
@@ -82,6 +84,7 @@ function planForPerson(
 ): PlannedAttempt[] {
   const { message: { vars }, campaign } = target;
   const person = personOf(target.message, devices);
+  if (campaign.isHeldBack(person)) return devices.map((device) => settled(target, device, 'CONTROL_GROUP', null, now));
   const message = campaign.messageFor(person);
   const push = message.push?.render(vars ?? {});
   const inapp = message.inapp?.render(vars ?? {});

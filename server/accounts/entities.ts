@@ -78,14 +78,18 @@ const deleteAnEntity = route(api.deleteEntity, async ({ params: { entity_id }, .
 
 type Asked = {
   description?: string | undefined; default_tz?: string | undefined; data_retention_in_months?: number | undefined;
+  control_group_percent?: number | undefined;
 };
 
-function changesOf({ description, default_tz: defaultTz, data_retention_in_months: dataRetentionInMonths }: Asked) {
-  return { description, defaultTz, dataRetentionInMonths };
+function changesOf(asked: Asked) {
+  return {
+    description: asked.description, defaultTz: asked.default_tz, dataRetentionInMonths: asked.data_retention_in_months,
+    controlGroupPercent: asked.control_group_percent,
+  };
 }
 
 function showWhole(entity: Entity): api.WholeEntity {
-  return { ...showEntity(entity), default_tz: entity.defaultTz };
+  return { ...showEntity(entity), default_tz: entity.defaultTz, control_group_percent: entity.controlGroupPercent };
 }
 
 export const entityRoutes: Route[] = [listTheEntities, viewEntity, createEntity, updateAnEntity, deleteAnEntity];

@@ -5,6 +5,7 @@ import { STATUS_NAMES } from '../../domain/campaigns/campaign-status.ts';
 import { variantParams } from '../../domain/campaigns/variants.ts';
 import { type Campaign, type CampaignStats, listCampaignStats, listVariantStats } from '../../store/campaigns/campaigns.ts';
 import type { Queryable } from '../../store/core/database.ts';
+import { findControlGroupFigures } from '../../store/sends/control-group-days.ts';
 
 /** Campaigns as a list has them, in their order. */
 export async function showCampaigns(db: Queryable, entityId: number, campaigns: readonly Campaign[]): Promise<api.Campaign[]> {
@@ -21,6 +22,7 @@ export async function showDetails(db: Queryable, entityId: number, campaign: Cam
   const includes = { push: campaign.includesPush, inapp: campaign.includesInapp };
   const placeholders = type === 'transactional' ? placeholdersOf(campaign.params, includes) : [];
   const stats = await readStats(db, entityId, [campaign]);
+  const figures = await findControlGroupFigures(db, entityId, campaign.id);
   return {
     ...showCampaign(campaign),
     stats: showStats(stats.campaigns.get(campaign.id)),
@@ -33,6 +35,8 @@ export async function showDetails(db: Queryable, entityId: number, campaign: Cam
     placeholders: placeholders.map(({ name, hasDefault }) => ({ name, required: !hasDefault })),
     recurrence: campaign.recurrence,
     notif_limit: notifLimit && { maximum: notifLimit.maximum ?? null, interval: notifLimit.interval ?? null },
+    control_group: figures && { people: figures.people, devices: figures.devices, opened_app: figures.openedApp },
+    targeted: figures && { people: figures.targetedPeople, opened_app: figures.targetedOpenedApp },
     ended_at: toSeconds(campaign.endedAt),
     failure: campaign.failure,
   };

@@ -67,8 +67,10 @@ async function readyCampaigns(tx: Queryable, entityId: number, keys: readonly st
   return [...new Map(campaigns.map((campaign) => [campaign.id, campaign])).values()];
 }
 
-async function newMessages(
-  tx: Queryable, secrets: Secrets, entityId: number, given: SendBody['messages'],
+type GivenMessage = Pick<SendBody['messages'][number], 'user'> & Partial<SendBody['messages'][number]>;
+
+export async function newMessages(
+  tx: Queryable, secrets: Secrets, entityId: number, given: readonly GivenMessage[],
 ): Promise<NewMessage[]> {
   const personOf = (user: string) => ({ customerType: USER, customerId: user }) as const;
   const erased = await findErased(tx, secrets, entityId, () => given.map(({ user }) => personOf(user)));
@@ -80,7 +82,7 @@ async function newMessages(
 }
 
 /** The values as they stand in messages; those that are none are left out. Null where there are none. */
-function textsOf(vars: Readonly<Record<string, unknown>>): Record<string, string> | null {
+export function textsOf(vars: Readonly<Record<string, unknown>>): Record<string, string> | null {
   const texts = Object.entries(vars).flatMap(([name, value]) => {
     const said = templateText(value);
     return said === undefined ? [] : [[name, said] as const];
@@ -152,7 +154,7 @@ function reportPeriod({ startDate, endDate }: { startDate?: string | undefined; 
   return { startDate: start, endDate: end };
 }
 
-const MAX_DECISIONS = 1_000;
+export const MAX_DECISIONS = 1_000;
 
 const why = route(api.explainMessages, async ({ params, query: { user }, ...who }, { db, secrets }) => {
   const { entityId } = who.caller;
@@ -169,7 +171,9 @@ const why = route(api.explainMessages, async ({ params, query: { user }, ...who 
   });
 });
 
-function showDecision({ sendIdentifier, createdAt, deviceId, channel, code, details, dueAt, settledAt, ...receipts }: Decision) {
+export function showDecision(
+  { sendIdentifier, createdAt, deviceId, channel, code, details, dueAt, settledAt, ...receipts }: Omit<Decision, 'userId' | 'variant'>,
+) {
   const { deliveredAt, openedAt, shownAt, clickedAt, push } = receipts;
   return {
     requestId: sendIdentifier, date: createdAt.toISOString(), device_id: deviceId, channel, code, reason: ATTEMPT_CODES[code],

@@ -9,8 +9,8 @@ const OF_EMPTY_ENTITIES = [
   'memberships', 'invitations', 'tokens', 'service_tokens', 'systems_of_records', 'customer_attributes', 'tombstones', 'tombstone_batches',
   'audit_log', 'gdpr_receipts', 'export_deletions', 'idempotent_requests', 'connections', 'syncs', 'key_lookups',
   'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'push_certificates', 'push_providers', 'event_definitions',
-  'labels', 'label_targets', 'funnels', 'campaigns', 'sends', 'send_campaigns', 'campaign_days', 'report_rollups', 'send_paces',
-  'outcome_deliveries', 'notify_mails', 'tracked_counts',
+  'labels', 'label_targets', 'funnels', 'campaigns', 'sends', 'send_campaigns', 'campaign_days', 'control_group_days',
+  'report_rollups', 'send_paces', 'outcome_deliveries', 'notify_mails', 'tracked_counts',
   'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
   'data_exporters', 'export_runs', 'export_records', 'export_files',
 ];
@@ -22,7 +22,7 @@ const OF_EMPTY_ENTITIES = [
 const HELD_IN_PART = {
   systems_of_records: "(type = 'custom' OR deleted_at IS NOT NULL)", connections: 'deleted_at IS NULL', syncs: 'deleted_at IS NULL',
   data_exporters: 'deleted_at IS NULL',
-  campaigns: `status IN ('scheduled', 'wait_sync', 'ongoing')
+  campaigns: `status IN ('scheduled', 'wait_sync', 'ongoing') AND test_of IS NULL
     AND NOT (type = 'transactional' AND includes_inapp AND end_date <= now())`,
 };
 

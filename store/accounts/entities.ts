@@ -1,3 +1,4 @@
+import type { ControlGroup } from '../../domain/campaigns/control-group.ts';
 import { insertGlobalSor } from '../attributes/systems-of-records.ts';
 import type { Queryable } from '../core/database.ts';
 import { newApiKey, newIdentifier } from '../core/identifiers.ts';
@@ -11,13 +12,14 @@ export type Entity = {
   active: boolean;
   defaultTz: string;
   dataRetentionInMonths: number;
+  controlGroupPercent: number;
   qaApiKey: string;
   prodApiKey: string;
 };
 
 type EntityRow = {
   id: number; identifier: string; name: string; description: string; active: boolean; default_tz: string;
-  data_retention_in_months: number; qa_api_key: string; prod_api_key: string;
+  data_retention_in_months: number; control_group_percent: number; qa_api_key: string; prod_api_key: string;
 };
 
 export type EntityChanges = {
@@ -25,6 +27,7 @@ export type EntityChanges = {
   description?: string | undefined;
   defaultTz?: string | undefined;
   dataRetentionInMonths?: number | undefined;
+  controlGroupPercent?: number | undefined;
   active?: boolean | undefined;
 };
 
@@ -48,10 +51,10 @@ export async function updateEntity(tx: Queryable, secrets: Secrets, id: number, 
   const { rows } = await tx.query<EntityRow>(
     `UPDATE entities SET name = coalesce($2, name), description = coalesce($3, description),
        default_tz = coalesce($4, default_tz), data_retention_in_months = coalesce($5, data_retention_in_months),
-       active = coalesce($6, active)
+       active = coalesce($6, active), control_group_percent = coalesce($7, control_group_percent)
      WHERE id = $1 RETURNING *`,
     [id, changes.name ?? null, changes.description ?? null, changes.defaultTz ?? null,
-      changes.dataRetentionInMonths ?? null, changes.active ?? null]);
+      changes.dataRetentionInMonths ?? null, changes.active ?? null, changes.controlGroupPercent ?? null]);
   return toEntity(secrets, rows[0]!);
 }
 
@@ -87,6 +90,12 @@ export async function findEntityZone(db: Queryable, entityId: number): Promise<s
   return rows[0]!.default_tz;
 }
 
+export async function findControlGroup(db: Queryable, entityId: number): Promise<ControlGroup> {
+  const { rows } = await db.query<ControlGroup>(
+    'SELECT control_group_percent AS percent, identifier AS salt FROM entities WHERE id = $1', [entityId]);
+  return rows[0]!;
+}
+
 /** The entities that a user belongs to, oldest first. */
 export async function listEntitiesOf(db: Queryable, secrets: Secrets, userId: number): Promise<Entity[]> {
   const { rows } = await db.query<EntityRow>(
@@ -103,6 +112,7 @@ function toEntity(secrets: Secrets, row: EntityRow): Entity {
     active: row.active,
     defaultTz: row.default_tz,
     dataRetentionInMonths: row.data_retention_in_months,
+    controlGroupPercent: row.control_group_percent,
     qaApiKey: secrets.open(row.qa_api_key, keyCell(row.id, 'qa_api_key')),
     prodApiKey: secrets.open(row.prod_api_key, keyCell(row.id, 'prod_api_key')),
   };

@@ -1,6 +1,7 @@
 import type { Comparison, DeviceField } from '../../domain/analytics/comparison.ts';
 import type { DetailPairs } from '../../domain/analytics/funnel.ts';
 import type { BlockOperator, CountOperator, MessageOutcome, SegmentSelection } from '../../domain/analytics/segment-filters.ts';
+import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
 import { foregroundSeconds } from '../tracking/sessions.ts';
 import { comparisonSql } from './comparison-sql.ts';
 import { type AddParameter, detailsSql, funnelPeopleSql, type FunnelQuery, parameters, type StepOutcome } from './funnel-sql.ts';
@@ -205,6 +206,7 @@ const MESSAGES: Record<MessageOutcome, { attempt: string; counted: string }> = {
 function peopleOfCampaigns({ outcome, ids, appIds, from, isNegated }: Of<'campaigns'>, { app, add }: Asked): People {
   const { attempt, counted } = MESSAGES[outcome];
   const named = ids && `${add(ids)}::integer[]`;
+  const allOfApp = `a.app_id = ${app} AND a.campaign_id NOT IN (${TEST_COPIES})`;
   const older = from !== null ? '' : `
           UNION ALL
           SELECT c.app_id, CASE WHEN starts_with(p.person, 'u') THEN p.person END,
@@ -216,7 +218,7 @@ function peopleOfCampaigns({ outcome, ids, appIds, from, isNegated }: Of<'campai
     people: `SELECT coalesce(m.person, 'u' || d.last_user_id, 'u' || o.user_id, 'd' || m.device_id) AS person FROM (
         SELECT app_id, person, device_id FROM (
           SELECT a.app_id, 'u' || a.user_id AS person, CASE WHEN a.user_id IS NULL THEN a.device_id END AS device_id FROM attempts a
-          WHERE a.entity_id = $1 AND ${named ? `a.campaign_id = ANY (${named})` : `a.app_id = ${app}`} AND ${attempt}
+          WHERE a.entity_id = $1 AND ${named ? `a.campaign_id = ANY (${named})` : allOfApp} AND ${attempt}
             ${from === null ? '' : `AND a.created_at >= ${add(from)}::timestamptz`}${older}) got
         GROUP BY 1, 2, 3) m
       LEFT JOIN devices d ON d.entity_id = $1 AND d.app_id = m.app_id AND d.device_id = m.device_id

@@ -35,6 +35,8 @@ export type Campaign = CampaignSettings & {
   identifier: string;
   /** Of a transactional one: its second name. */
   apiIdentifier: string | null;
+  /** Of a copy that a test sends: the identifier of the campaign, which may be gone. Null: it is none. */
+  testOf: string | null;
   appIdentifier: string;
   appTimezone: string;
   /** As of now: of a launched transactional one by its dates. */
@@ -61,31 +63,50 @@ const ENDED = `${DATED} AND c.includes_inapp AND c.end_date <= now()`;
 const STATUS = `CASE WHEN ${ENDED} THEN 'finished' WHEN NOT (${DATED}) THEN c.status
     WHEN c.start_date > now() THEN 'scheduled' ELSE 'ongoing' END`;
 
-const CAMPAIGNS = `SELECT c.id, c.identifier, c.api_identifier, c.app_id, a.identifier AS app_identifier, a.default_tz AS app_timezone,
-    c.name, c.type, ${STATUS} AS status, c.includes_push, c.includes_inapp, c.start_date, c.end_date, c.adapt_tz, c.skip_message_limit,
-    c.is_sensitive, c.filters, c.params, c.variants, c.recurrence, c.notif_limit, c.created_by, c.created_at, c.updated_at, c.launched_at,
-    CASE WHEN ${ENDED} THEN c.end_date ELSE c.ended_at END AS ended_at, c.failure, c.reach_count, c.reach_optin, c.reach_total
+const CAMPAIGNS = `SELECT c.id, c.identifier, c.api_identifier, c.test_of, c.app_id, a.identifier AS app_identifier,
+    a.default_tz AS app_timezone, c.name, c.type, ${STATUS} AS status, c.includes_push, c.includes_inapp, c.start_date, c.end_date,
+    c.adapt_tz, c.skip_message_limit, c.is_sensitive, c.filters, c.params, c.variants, c.recurrence, c.notif_limit, c.created_by,
+    c.created_at, c.updated_at, c.launched_at, CASE WHEN ${ENDED} THEN c.end_date ELSE c.ended_at END AS ended_at, c.failure,
+    c.reach_count, c.reach_optin, c.reach_total
   FROM campaigns c JOIN apps a ON a.entity_id = c.entity_id AND a.id = c.app_id`;
-// By the unique index of either name.
-const BY_KEY = 'c.entity_id = $1 AND (c.identifier = $2 OR c.api_identifier = $2)';
+// By the unique index of either name. The copies that tests send are no campaigns of anybody's.
+const BY_KEY = 'c.entity_id = $1 AND (c.identifier = $2 OR c.api_identifier = $2) AND c.test_of IS NULL';
 
-/** An entity has so many at most. */
+/** An entity has so many at most, and so many tests of the last 30 days. */
 export const MAX_CAMPAIGNS = 10_000;
 
 /** A draft. Null: the entity has MAX_CAMPAIGNS already. */
 export async function insertCampaign(
   tx: Queryable, entityId: number, settings: CampaignSettings, createdBy: number,
-): Promise<{ id: number; identifier: string; apiIdentifier: string | null } | null> {
-  // Additions wait for each other here; what only refers to the entity does not.
-  await tx.query('SELECT FROM entities WHERE id = $1 FOR NO KEY UPDATE', [entityId]);
-  const columns = {
+): Promise<NewCampaign | null> {
+  return insertUnlessFull(tx, entityId, {
     ...toColumns(settings), type: settings.type, identifier: newIdentifier('cmp'),
     api_identifier: settings.type === 'transactional' ? newIdentifier('api') : null, created_by: createdBy,
-  };
+  });
+}
+
+/** The copy of a campaign that a test sends: it takes messages at once. Null: the entity has MAX_CAMPAIGNS of them already. */
+export async function insertTestCopy(
+  tx: Queryable, entityId: number, testOf: string, settings: CampaignSettings, createdBy: number | null,
+): Promise<NewCampaign | null> {
+  return insertUnlessFull(tx, entityId, {
+    ...toColumns(settings), type: settings.type, identifier: newIdentifier('cmp'), test_of: testOf, status: 'ongoing',
+    created_by: createdBy,
+  });
+}
+
+type NewCampaign = { id: number; identifier: string; apiIdentifier: string | null };
+
+async function insertUnlessFull(
+  tx: Queryable, entityId: number, columns: Record<string, unknown> & { test_of?: string },
+): Promise<NewCampaign | null> {
+  // Additions wait for each other here; what only refers to the entity does not.
+  await tx.query('SELECT FROM entities WHERE id = $1 FOR NO KEY UPDATE', [entityId]);
   const values = Object.keys(columns).map((_, index) => `$${index + 2}`);
   return readRow(await tx.query(
     `INSERT INTO campaigns (entity_id, ${Object.keys(columns).join(', ')}) SELECT $1, ${values.join(', ')}
-     WHERE (SELECT count(*) FROM campaigns WHERE entity_id = $1) < ${MAX_CAMPAIGNS}
+     WHERE (SELECT count(*) FROM campaigns WHERE entity_id = $1 AND test_of IS ${columns.test_of === undefined ? '' : 'NOT'} NULL)
+       < ${MAX_CAMPAIGNS}
      RETURNING id, identifier, api_identifier`, [entityId, ...Object.values(columns)]));
 }
 
@@ -123,7 +144,8 @@ export async function findCampaignByKey(db: Queryable, entityId: number, key: st
 /** By the keys that were asked for; unknown ones are left out. */
 export async function listCampaignsByKeys(db: Queryable, entityId: number, keys: readonly string[]): Promise<Map<string, Campaign>> {
   const campaigns = readRows<Campaign>(await db.query(
-    `${CAMPAIGNS} WHERE c.entity_id = $1 AND (c.identifier = ANY ($2) OR c.api_identifier = ANY ($2))`, [entityId, keys]));
+    `${CAMPAIGNS} WHERE c.entity_id = $1 AND (c.identifier = ANY ($2) OR c.api_identifier = ANY ($2)) AND c.test_of IS NULL`,
+    [entityId, keys]));
   const byKey = new Map(campaigns.flatMap((campaign) => [campaign.identifier, campaign.apiIdentifier].map((key) => [key, campaign])));
   return new Map(keys.flatMap((key) => (byKey.has(key) ? [[key, byKey.get(key)!]] : [])));
 }
@@ -134,7 +156,7 @@ export async function listCampaignRefs(
 ): Promise<Map<string, Pick<Campaign, 'id' | 'appId'>>> {
   if (keys.length === 0) return new Map();
   const { rows } = await db.query<{ key: string; id: number; app_id: number }>(
-    `SELECT identifier AS key, id, app_id FROM campaigns WHERE entity_id = $1 AND identifier = ANY ($2)
+    `SELECT identifier AS key, id, app_id FROM campaigns WHERE entity_id = $1 AND identifier = ANY ($2) AND test_of IS NULL
      UNION ALL SELECT api_identifier, id, app_id FROM campaigns WHERE entity_id = $1 AND api_identifier = ANY ($2)`, [entityId, keys]);
   return new Map(rows.map(({ key, id, app_id: appId }) => [key, { id, appId }]));
 }
@@ -157,7 +179,8 @@ export type CampaignFilter = {
   createdBefore: Date | null;
 };
 
-const FILTER = `c.entity_id = $1 AND ($2::integer[] IS NULL OR c.app_id = ANY ($2)) AND ($3::text[] IS NULL OR ${STATUS} = ANY ($3))
+const FILTER = `c.entity_id = $1 AND c.test_of IS NULL AND ($2::integer[] IS NULL OR c.app_id = ANY ($2))
+    AND ($3::text[] IS NULL OR ${STATUS} = ANY ($3))
     AND ($4::text[] IS NULL OR c.type = ANY ($4)) AND (c.includes_push AND $5 OR c.includes_inapp AND $6)
     AND ($7::text IS NULL OR position(lower($7) IN lower(c.name)) > 0)
     AND ($8::timestamptz IS NULL OR c.created_at >= $8) AND ($9::timestamptz IS NULL OR c.created_at < $9)`;

@@ -12,7 +12,8 @@ export type LoggedAttempt = {
 const PORTION = 1_000;
 
 /**
- * Attempts of an app that were made from `from` to `till`, both included, by campaign, then oldest first. Drafts have none. By
+ * Attempts of an app that were made from `from` to `till`, both included, by campaign, then oldest first. Drafts have none,
+ * and the copies that tests send, which are never launched, are left out. By
  * campaigns_by_app, then along the primary key of each campaign's attempts, of which 30 days are kept; between portions no transaction
  * is open.
  */

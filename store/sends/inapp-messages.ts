@@ -28,7 +28,7 @@ export async function listInappMessages(
   db: Queryable, entityId: number, { appId, deviceId, currentUserId, optOut }: InappDevice, limit: number,
 ): Promise<InappMessage[]> {
   return readRows<InappMessage>(await db.query(
-    `SELECT a.id, c.identifier AS campaign, a.content -> 'inapp' AS inapp, a.created_at, a.inapp_until
+    `SELECT a.id, coalesce(c.test_of, c.identifier) AS campaign, a.content -> 'inapp' AS inapp, a.created_at, a.inapp_until
      FROM attempts a JOIN campaigns c ON c.entity_id = a.entity_id AND c.id = a.campaign_id
      WHERE a.entity_id = $1 AND a.device_id = $2 AND a.app_id = $3 AND (a.user_id IS NULL OR a.user_id = $4)
        AND a.inapp_until > now() AND a.shown_at IS NULL AND a.content IS NOT NULL AND c.status NOT IN ('canceled', 'failed')

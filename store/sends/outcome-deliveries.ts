@@ -1,4 +1,5 @@
 import type { AttemptCode } from '../../domain/sends/attempt-code.ts';
+import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
@@ -62,7 +63,7 @@ export async function beginOutcomeBatch(
          SELECT settled_at, id FROM (
            SELECT a.settled_at, a.id FROM attempts a
            WHERE d.sending_at IS NULL AND a.entity_id = $1 AND a.app_id = $2 AND a.settled_at >= d.delivered_at AND a.settled_at < $3
-             AND (a.settled_at, a.id) > (d.delivered_at, d.delivered_id)
+             AND (a.settled_at, a.id) > (d.delivered_at, d.delivered_id) AND a.campaign_id NOT IN (${TEST_COPIES})
            ORDER BY a.settled_at, a.id LIMIT $4) batch
          ORDER BY settled_at DESC, id DESC LIMIT 1) last ON true) next
      WHERE o.entity_id = $1 AND o.app_id = $2 AND next.id IS NOT NULL
@@ -78,7 +79,7 @@ export async function listOutcomes(
      FROM attempts a JOIN campaigns c ON c.entity_id = a.entity_id AND c.id = a.campaign_id
      LEFT JOIN sends s ON s.entity_id = a.entity_id AND s.id = a.send_id AND s.campaign_id IS NULL
      WHERE a.entity_id = $1 AND a.app_id = $2 AND a.settled_at >= $3 AND a.settled_at <= $5
-       AND (a.settled_at, a.id) > ($3, $4::bigint) AND (a.settled_at, a.id) <= ($5, $6::bigint)
+       AND (a.settled_at, a.id) > ($3, $4::bigint) AND (a.settled_at, a.id) <= ($5, $6::bigint) AND c.test_of IS NULL
      ORDER BY a.settled_at, a.id`, [entityId, appId, deliveredAt, deliveredId, sendingAt, sendingId]));
 }
 

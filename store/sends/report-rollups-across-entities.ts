@@ -5,8 +5,9 @@ import { REPORT_DAYS } from './reports.ts';
 const SETTLED_AFTER = `interval '30 seconds'`;
 
 /**
- * Entities with attempts that changed since they were counted last, that are no longer kept, whose content is not, or whose outcomes a
- * receiver waits for; each again after half a minute at the earliest, when all transactions that began before the count have ended.
+ * Entities with attempts that changed since they were counted last, that are no longer kept, whose content is not, whose outcomes a
+ * receiver waits for, or whose control groups are due; each again after half a minute at the earliest, when all transactions that began
+ * before the count have ended.
  */
 export async function listEntitiesToCount(db: Queryable): Promise<number[]> {
   const { rows } = await db.query<{ entity_id: number }>(
@@ -18,11 +19,13 @@ export async function listEntitiesToCount(db: Queryable): Promise<number[]> {
            AND EXISTS (SELECT FROM attempts a WHERE a.entity_id = e.id
              AND a.created_at < date_trunc('day', now() - interval '${REPORT_DAYS} days', 'UTC')))
          OR EXISTS (SELECT FROM campaigns c JOIN attempts a ON ${ENDED_SENSITIVE_INAPP} WHERE c.entity_id = e.id)
+         OR EXISTS (SELECT FROM control_group_days g WHERE g.entity_id = e.id AND g.due_at <= now())
          OR EXISTS (SELECT FROM outcome_deliveries o
            WHERE o.entity_id = e.id AND coalesce(o.waits_until, '-infinity') <= now()
              AND (o.sending_id IS NOT NULL OR EXISTS (SELECT FROM attempts a WHERE a.entity_id = e.id AND a.app_id = o.app_id
                AND a.settled_at >= o.delivered_at AND (a.settled_at, a.id) > (o.delivered_at, o.delivered_id)
-               AND a.settled_at < now() - ${SETTLED_AFTER}))))
+               AND a.settled_at < now() - ${SETTLED_AFTER} AND NOT EXISTS (
+                 SELECT FROM campaigns t WHERE t.entity_id = e.id AND t.id = a.campaign_id AND t.test_of IS NOT NULL)))))
      ORDER BY e.id`);
   return rows.map(({ entity_id: id }) => id);
 }

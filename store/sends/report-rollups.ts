@@ -1,3 +1,4 @@
+import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { REPORT_DAYS } from './reports.ts';
@@ -28,7 +29,7 @@ export async function findRollup(db: Queryable, entityId: number): Promise<Rollu
 export async function listChangedDays(db: Queryable, entityId: number, { countedUntil, keptSince }: Rollup): Promise<CampaignDay[]> {
   const { rows } = await db.query<{ campaign_id: number; day: string }>(
     `SELECT DISTINCT campaign_id, date_trunc('day', created_at, 'UTC')::date AS day FROM attempts
-     WHERE entity_id = $1 AND changed_at >= $2::timestamptz - ${OVERLAP} AND created_at >= $3::date
+     WHERE entity_id = $1 AND changed_at >= $2::timestamptz - ${OVERLAP} AND created_at >= $3::date AND campaign_id NOT IN (${TEST_COPIES})
      ORDER BY day, campaign_id`, [entityId, countedUntil, keptSince]);
   return rows.map(({ campaign_id: campaignId, day }) => ({ campaignId, day }));
 }
@@ -59,7 +60,7 @@ export async function updateReceivedOnDevices(db: Database, entityId: number, si
         `WITH received AS MATERIALIZED (
            SELECT id, app_id, device_id, coalesce(delivered_at, shown_at, settled_at) AS at FROM attempts
            WHERE entity_id = $1 AND changed_at >= $2::timestamptz - ${OVERLAP} AND id > $3 AND device_id IS NOT NULL
-             AND (code = 'PUSH_SENT' OR shown_at IS NOT NULL)
+             AND (code = 'PUSH_SENT' OR shown_at IS NOT NULL) AND campaign_id NOT IN (${TEST_COPIES})
            ORDER BY id LIMIT ${BATCH}
          ), spans AS (
            SELECT app_id, device_id, min(at) AS first_at, max(at) AS last_at FROM received GROUP BY app_id, device_id
@@ -94,12 +95,14 @@ export async function updateCountedUntil(db: Queryable, entityId: number, counte
 export async function listEndedDays(db: Queryable, entityId: number, { keptSince }: Rollup, until: string): Promise<CampaignDay[]> {
   const { rows } = await db.query<{ campaign_id: number; day: string }>(
     `SELECT DISTINCT campaign_id, date_trunc('day', created_at, 'UTC')::date AS day FROM attempts
-     WHERE entity_id = $1 AND created_at >= $2::date AND created_at < $3::date ORDER BY day, campaign_id`, [entityId, keptSince, until]);
+     WHERE entity_id = $1 AND created_at >= $2::date AND created_at < $3::date AND campaign_id NOT IN (${TEST_COPIES})
+     ORDER BY day, campaign_id`, [entityId, keptSince, until]);
   return rows.map(({ campaign_id: campaignId, day }) => ({ campaignId, day }));
 }
 
 /** Days before are counted for the last time; their attempts may go. */
 export async function updateKeptSince(db: Queryable, entityId: number, day: string): Promise<void> {
+  await db.query('UPDATE control_group_days SET due_at = NULL WHERE entity_id = $1 AND day < $2 AND due_at IS NOT NULL', [entityId, day]);
   await db.query('UPDATE report_rollups SET kept_since = greatest(kept_since, $2::date) WHERE entity_id = $1', [entityId, day]);
 }
 
@@ -117,7 +120,7 @@ export async function deleteOldAttempts(tx: Tx, entityId: number): Promise<numbe
          count(opened_at), count(shown_at), count(clicked_at), max(settled_at) FILTER (WHERE code = 'PUSH_SENT')
        FROM gone
        WHERE (user_id IS NOT NULL OR device_id IS NOT NULL)
-         AND (code = 'PUSH_SENT' OR num_nonnulls(opened_at, shown_at, clicked_at) > 0)
+         AND campaign_id NOT IN (${TEST_COPIES}) AND (code = 'PUSH_SENT' OR num_nonnulls(opened_at, shown_at, clicked_at) > 0)
        GROUP BY campaign_id, 3 ORDER BY campaign_id, 3
        ON CONFLICT (entity_id, campaign_id, person) DO UPDATE SET sent = p.sent + excluded.sent, opened = p.opened + excluded.opened,
          shown = p.shown + excluded.shown, clicked = p.clicked + excluded.clicked,

@@ -36,23 +36,31 @@ export async function countCodes(
 }
 
 export type Decision = ReportRow & {
-  sendIdentifier: string | null; channel: 'push' | 'inapp' | 'both'; dueAt: Date | null; deliveredAt: Date | null; openedAt: Date | null;
-  shownAt: Date | null; clickedAt: Date | null;
+  sendIdentifier: string | null; variant: string | null; channel: 'push' | 'inapp' | 'both'; dueAt: Date | null;
+  deliveredAt: Date | null; openedAt: Date | null; shownAt: Date | null; clickedAt: Date | null;
   /** Null where there is none, or it is not kept. */
   push: PushContent | null;
 };
+
+const DECISIONS = `SELECT a.user_id, a.device_id, a.created_at, a.settled_at, a.code, a.details, a.channel, a.variant, a.due_at,
+    a.delivered_at, a.opened_at, a.shown_at, a.clicked_at, s.identifier AS send_identifier,
+    CASE WHEN NOT c.is_sensitive THEN a.content -> 'push' END AS push
+  FROM attempts a JOIN campaigns c ON c.entity_id = a.entity_id AND c.id = a.campaign_id
+  LEFT JOIN sends s ON s.entity_id = a.entity_id AND s.id = a.send_id AND s.campaign_id IS NULL`;
 
 /** What was decided about a user's messages of a campaign, newest first. By attempts_by_user. */
 export async function listDecisions(
   db: Queryable, entityId: number, campaignId: number, userId: string, limit: number,
 ): Promise<Decision[]> {
   return readRows<Decision>(await db.query(
-    `SELECT a.user_id, a.device_id, a.created_at, a.settled_at, a.code, a.details, a.channel, a.due_at, a.delivered_at, a.opened_at,
-       a.shown_at, a.clicked_at, s.identifier AS send_identifier,
-       CASE WHEN NOT c.is_sensitive THEN a.content -> 'push' END AS push
-     FROM attempts a JOIN campaigns c ON c.entity_id = a.entity_id AND c.id = a.campaign_id
-     LEFT JOIN sends s ON s.entity_id = a.entity_id AND s.id = a.send_id AND s.campaign_id IS NULL
-     WHERE a.entity_id = $1 AND a.user_id = $2 AND a.campaign_id = $3 ORDER BY a.id DESC LIMIT $4`, [entityId, userId, campaignId, limit]));
+    `${DECISIONS} WHERE a.entity_id = $1 AND a.user_id = $2 AND a.campaign_id = $3 ORDER BY a.id DESC LIMIT $4`,
+    [entityId, userId, campaignId, limit]));
+}
+
+/** What was decided about the messages of a request, in their order. By attempts_by_send. */
+export async function listDecisionsOfSend(db: Queryable, entityId: number, sendId: number, limit: number): Promise<Decision[]> {
+  return readRows<Decision>(await db.query(
+    `${DECISIONS} WHERE a.entity_id = $1 AND a.send_id = $2 ORDER BY a.message_ordinal, a.id LIMIT $3`, [entityId, sendId, limit]));
 }
 
 /** Pushes of a campaign to a user, and those opened: of attempts that are kept, and of those that are counted only. */

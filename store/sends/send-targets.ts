@@ -1,5 +1,6 @@
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import type { QuietHours } from '../../domain/sends/quiet-hours.ts';
+import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Send } from './sends.ts';
@@ -95,13 +96,14 @@ export async function listSendingApps(db: Queryable, entityId: number, appIds: r
 /**
  * How many messages of an app went out to each of these people in the last so many seconds, with all that wait: those go out together once
  * quiet hours end. What a campaign to an audience sends is one message to all of a person's devices, so it is no reason against another of
- * them. By attempts_by_user and attempts_by_device.
+ * them. Tests don't count. By attempts_by_user and attempts_by_device.
  */
 export async function countMessages(
   tx: Queryable, entityId: number, appId: number, people: readonly string[],
   { periodSeconds, exceptOf }: { periodSeconds: number; exceptOf: Pick<Send, 'id' | 'campaignId' | 'looks'> },
 ): Promise<Map<string, number>> {
-  const counted = `app_id = $2 AND channel <> 'inapp' AND (send_id = $5::integer AND message_ordinal = $6::integer) IS NOT TRUE
+  const counted = `app_id = $2 AND channel <> 'inapp' AND campaign_id NOT IN (${TEST_COPIES})
+    AND (send_id = $5::integer AND message_ordinal = $6::integer) IS NOT TRUE
     AND (code = 'PENDING' OR code IN ('PUSH_SENT', 'UNKNOWN') AND settled_at > now() - make_interval(secs => $4))`;
   const count = 'count(DISTINCT (campaign_id, send_id, message_ordinal)) AS count';
   const { rows } = await tx.query<{ person: string; count: number }>(

@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { countAttempts, dropAttempts } from '../../../activities/sends/aggregate-reports.ts';
+import { findControlGroupFigures } from '../../../store/sends/control-group-days.ts';
 import { listEntitiesToCount } from '../../../store/sends/report-rollups-across-entities.ts';
+import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
@@ -124,6 +126,56 @@ describe('the counts of a campaign', () => {
       'SELECT details FROM attempts WHERE entity_id = $1 AND content IS NULL ORDER BY details', [world.entity.id]);
     expect(rows.map(({ details }) => details)).toEqual(['true canceled -1', 'true canceled 5', 'true ongoing -1']);
     expect(await isListed()).toBe(false);
+  });
+
+  it('compare who opened the app of those who were held back with the others, until a week is over', async () => {
+    const world = await makeWorld(store);
+    const app = await insertSampleApp(store.db, world.entity.id, 'com.example.control');
+    const campaign = await insertSampleCampaign(store.db, world.entity.id, app.id, { type: 'classic' });
+    const [today, earlier] = [new Date(), new Date(Date.now() - 10 * DAY_MS)];
+    await ensurePartitions(store.db, [today, earlier]);
+    const attempt = (user: string | null, device: string, code: string, at = today) => store.db.query(
+      `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, settled_at, user_id, device_id, created_at)
+       VALUES ($1, $2, $3, 'push', 'settled', $4, $7, $5, $6, $7)`, [world.entity.id, campaign.id, app.id, code, user, device, at]);
+    const open = (device: string, at: Date) => store.db.query(
+      `INSERT INTO sessions (entity_id, app_id, started_at, ended_at, timeout, subject, device_id) VALUES ($1, $2, $3, $3, 120, $4, $5)`,
+      [world.entity.id, app.id, at, `d${device}`, device]);
+    const after = (minutes: number, at = today) => new Date(at.getTime() + minutes * 60_000);
+    for (const kind of ['phone', 'tablet']) await attempt('held', `${kind} of held`, 'CONTROL_GROUP');
+    await attempt(null, 'nobody', 'CONTROL_GROUP');
+    for (const user of ['ada', 'bob', 'carl']) await attempt(user, `phone of ${user}`, user === 'carl' ? 'OPT_OUT' : 'PUSH_SENT');
+    await open('tablet of held', after(1));
+    await open('nobody', after(-1));
+    for (const user of ['ada', 'bob']) for (const minutes of [1, 2]) await open(`phone of ${user}`, after(minutes));
+    const figures = async () => {
+      await countAttempts(steps(), world.entity.id);
+      return findControlGroupFigures(store.db, world.entity.id, campaign.id);
+    };
+    const first = { people: 2, devices: 3, openedApp: 1, targetedPeople: 3, targetedOpenedApp: 2 };
+    expect(await figures()).toEqual(first);
+    const dueDays = async (condition: string) => (await store.db.query(
+      `SELECT FROM control_group_days WHERE entity_id = $1 AND ${condition}`, [world.entity.id])).rowCount;
+    expect(await dueDays(`due_at BETWEEN now() AND now() + interval '6 hours'`)).toBe(1);
+    // A week after the attempt is too late, and a week after the day it is over.
+    await attempt('past', 'phone of past', 'CONTROL_GROUP', earlier);
+    await attempt('far', 'phone of far', 'CONTROL_GROUP', earlier);
+    await open('phone of past', after(6 * 1_440, earlier));
+    await open('phone of far', after(7 * 1_440 + 1, earlier));
+    expect(await figures()).toEqual({ ...first, people: 4, devices: 5, openedApp: 2 });
+    expect(await dueDays('due_at IS NULL')).toBe(1);
+    // Until it is counted again, a session changes nothing.
+    await open('nobody', after(2));
+    expect(await figures()).toMatchObject({ openedApp: 2 });
+    await store.db.query('UPDATE control_group_days SET due_at = now() WHERE entity_id = $1 AND due_at IS NOT NULL', [world.entity.id]);
+    await store.db.query(`UPDATE report_rollups SET counted_until = now() - interval '31 seconds' WHERE entity_id = $1`, [world.entity.id]);
+    await store.db.query(`UPDATE attempts SET changed_at = now() - interval '2 minutes' WHERE entity_id = $1`, [world.entity.id]);
+    expect(await listEntitiesToCount(store.db)).toContain(world.entity.id);
+    expect(await figures()).toMatchObject({ openedApp: 3 });
+    await store.db.query(`UPDATE report_rollups SET counted_until = now() - interval '31 seconds' WHERE entity_id = $1`, [world.entity.id]);
+    expect(await listEntitiesToCount(store.db)).not.toContain(world.entity.id);
+    await dropAttempts(steps(), world.entity.id, new Date(Date.now() + 31 * DAY_MS));
+    expect(await figures()).toEqual({ ...first, people: 4, devices: 5, openedApp: 3 });
+    expect(await dueDays('due_at IS NOT NULL')).toBe(0);
   });
 
   it('set when a device got its first and last message', async () => {

@@ -60,14 +60,21 @@ describe('an entity', () => {
 
   test('is changed, and takes the defaults where nothing is said', async () => {
     const entity = await create();
-    expect(entity).toMatchObject({ description: '', default_tz: 'Europe/Paris', data_retention_in_months: 25 });
+    expect(entity).toMatchObject({ description: '', default_tz: 'Europe/Paris', data_retention_in_months: 25, control_group_percent: 0 });
     const { body } = await call('PUT', `/${entity.identifier}`, { body: { name: 'Stores', data_retention_in_months: '6' } });
     expect(body.result).toEqual({ ...entity, name: 'Stores', data_retention_in_months: 6 });
+    const grouped = await call('PUT', `/${entity.identifier}`, { body: { control_group_percent: 50 } });
+    expect(grouped.body.result).toEqual({ ...body.result, control_group_percent: 50 });
+    expect((await call('GET', `/${entity.identifier}`)).body.result).toEqual(grouped.body.result);
+    const token = await loginTo(entity.identifier);
+    const { entries } = (await server.call('GET', '/api/audit_log?action=update&subject_kind=entity', { token })).body.result;
+    expect(entries[0]).toMatchObject({ subject: entity.identifier, details: { changed: 'control_group_percent' } });
   });
 
   test.each([
     [{ default_tz: 'Europe/Atlantis' }, 'default_tz'], [{ default_tz: '+01:00' }, 'default_tz'],
     [{ data_retention_in_months: 0 }, 'data_retention_in_months'], [{ data_retention_in_months: 121 }, 'data_retention_in_months'],
+    [{ control_group_percent: 51 }, 'control_group_percent'], [{ control_group_percent: 2.5 }, 'control_group_percent'],
     [{ name: ' ' }, 'name'],
   ])('is refused with what is wrong named: %j', async (wrong, element) => {
     const { status, body } = await call('POST', '', { body: { name: 'Shops', ...wrong } });

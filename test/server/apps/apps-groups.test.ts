@@ -23,7 +23,7 @@ describe('a group of apps', () => {
     const [one, two] = [await makeApp(), await makeApp()];
     const group = await create({ name: 'Retail', apps: [two, one] });
     expect(group).toEqual({
-      identifier: expect.stringMatching(/^grp_/), name: 'Retail', created_at: expect.any(Number), apps: [one, two],
+      identifier: expect.stringMatching(/^grp_/), name: 'Retail', created_at: expect.closeTo(Date.now() / 1_000, -2), apps: [one, two],
     });
     expect(await groupsOf(one)).toEqual([{ identifier: group.identifier, name: 'Retail', created_at: group.created_at }]);
     expect((await call('GET', `/${group.identifier}`)).body.result).toEqual(group);

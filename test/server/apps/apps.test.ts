@@ -62,13 +62,13 @@ describe('an app', () => {
     };
     expect(await view((await create(given)).identifier)).toMatchObject(shown);
     const { identifier } = await create();
-    const changed = await change(identifier, given);
-    expect(changed.body.result.apps).toMatchObject([shown]);
+    const named = { name: 'Boutique', package_name: packageName() };
+    expect((await change(identifier, { ...given, ...named })).body.result.apps).toMatchObject([{ ...shown, ...named }]);
     const nothing = { store_id: null, sku: null, fcm_key: null, rate_limit: null, icon: null, inbox_days_to_live: null, localizations: [] };
     const unlimited = { quiet_hours: null, send_rate: null };
     expect((await change(identifier, { ...nothing, ...unlimited })).body.result.apps).toMatchObject([{
       ...shown, ...nothing, ...unlimited, rate_limit: { message_limit: null, period: null }, icon: NO_ICON, app_icon: null,
-      localizations: NEW.localizations,
+      localizations: [{ language: 'en', original_name: 'Boutique', name: 'Boutique', description: null }],
     }]);
   });
 
@@ -109,7 +109,8 @@ describe('an app', () => {
     const domains = ['www.example.com', '*.example.org', 'localhost:3000'];
     const { identifier } = await create({ app_type: 'Web App', domains });
     expect(await view(identifier)).toMatchObject({ domains });
-    expect((await change(identifier, { app_type: 'Android App' })).body.result.apps[0].domains).toEqual([]);
+    const [changed] = (await change(identifier, { app_type: 'Android App', domains })).body.result.apps;
+    expect(changed).toMatchObject({ platform: 'Android App', domains: [] });
     expect((await create({ app_type: 'iOS App', domains: ['https://no host'] })) as object).toMatchObject({ domains: [] });
     expect(fault(await call('POST', '', {
       name: 'x', package_name: packageName(), app_type: 'Web App', domains: ['ok.example', 'https://no'],
@@ -206,6 +207,10 @@ describe('a blank app_type', () => {
 });
 
 describe('bad input', () => {
+  test('a new app without a name and a package name is refused by both', async () => {
+    expect(fault(await call('POST', '', { app_type: 'iOS App' }))).toEqual([400, ['name', 'package_name']]);
+  });
+
   test.each([
     ['app_type', 'Desktop App'], ['default_tz', 'Paris'], ['session_timeout', 14], ['session_timeout', 3_601], ['inbox_days_to_live', 0],
     ['rate_limit.period', { message_limit: 1 }], ['rate_limit.message_limit', { period: 60 }], ['rate_limit.limit', { limit: 60 }],

@@ -1,9 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { AttributeChange } from '../../../domain/attributes/attribute-change.ts';
-import { deleteCustomerAttribute, insertCustomerAttribute } from '../../../store/attributes/customer-attributes.ts';
+import {
+  deleteCustomerAttribute, insertCustomerAttribute, listCustomerAttributesOf,
+} from '../../../store/attributes/customer-attributes.ts';
 import { addPendingCustomers } from '../../../store/attributes/customers.ts';
 import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
-import { insertCustomSor } from '../../../store/attributes/systems-of-records.ts';
+import { insertCustomSor, listSors } from '../../../store/attributes/systems-of-records.ts';
 import { type Tx, write } from '../../../store/core/database.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
@@ -146,6 +148,11 @@ describe('the list of profiles', () => {
       return sor;
     });
     await give(world, personId(1), { plan: 'gold', vip: true });
+    const [global] = await listSors(store.db, world.entity.id, ['global']);
+    const everybodys = await listCustomerAttributesOf(store.db, world.entity.id, [global!.id]);
+    const email = everybodys.find(({ key }) => key === 'email')!;
+    const ofGlobal = { ...world, sor: { ...world.sor, id: global!.id }, attributes: { email } };
+    await give(ofGlobal, personId(1), { email: personId(1) });
     const attributes = async (query: Record<string, string>) => {
       const { result } = (await list(world, query)).body;
       expect(result.total_profiles).toBe(1);
@@ -156,10 +163,12 @@ describe('the list of profiles', () => {
     });
     expect(await attributes({ attribute_keys: 'vip' })).toEqual({ global: {}, [world.sor.identifier]: { vip: true } });
     expect(await attributes({ sor_identifiers: other.identifier })).toEqual({ global: {}, [other.identifier]: { size: null } });
-    expect(await attributes({ sor_identifiers: 'global' })).toEqual({ global: noGlobal });
+    expect(await attributes({ sor_identifiers: 'global' })).toEqual({ global: { ...noGlobal, email: personId(1) } });
     expect(await attributes({ sor_identifiers: `global,${world.sor.identifier}`, attribute_keys: 'email,plan' })).toEqual({
-      global: { email: null }, [world.sor.identifier]: { plan: 'gold' },
+      global: { email: personId(1) }, [world.sor.identifier]: { plan: 'gold' },
     });
+    const { profiles: [changed] } = (await list(world, { updated_since: aMinuteAgo, attribute_keys: 'email' })).body.result;
+    expect(changed.attributes).toEqual({ global: { email: { value: personId(1), removed: false } } });
   });
 
   test('is narrowed by type and by ids', async () => {
@@ -249,7 +258,8 @@ describe('what changed', () => {
     await give(world, three, { plan: 'gold', vip: true });
     await give(world, three, { vip: null });
     const since = await now();
-    await give(world, one, { plan: 'silver', vip: null, tags: ['a', 'b', 'c'] });
+    await give(world, one, { plan: 'silver', vip: null, score: '2', tags: ['a', 'b', 'c'] });
+    await give(world, one, { score: null });
     await give(world, three, { plan: null });
     await give(world, three, { plan: 'bronze' });
     const { result } = (await list(world, { updated_since: since })).body;
@@ -259,7 +269,7 @@ describe('what changed', () => {
         attributes: {
           global: {},
           [world.sor.identifier]: {
-            plan: { value: 'silver', removed: false }, vip: { value: null, removed: true },
+            plan: { value: 'silver', removed: false }, vip: { value: null, removed: true }, score: { value: null, removed: true },
             tags: { value: ['a', 'b', 'c'], removed: false },
           },
         },
@@ -356,6 +366,11 @@ describe('what changed', () => {
     const pages = await walk(world, { updated_since: since });
     expect(pages.map(({ profiles }) => profiles.length)).toEqual([0, 1]);
     expect(idsOf(pages)).toEqual(people(1, 1));
+    const sizeOf = async (query: Record<string, string>) => {
+      const { profiles, total_pages: total } = (await list(world, query)).body.result;
+      return [profiles.length as number, total as number];
+    };
+    expect([await sizeOf({}), await sizeOf({ num_per_page: '10000' })]).toEqual([[2_000, 11], [10_000, 3]]);
   });
 
   test('fills pages where a customer has hundreds of attributes', async () => {
@@ -446,6 +461,9 @@ describe('a file of profiles', () => {
     expect(await values({ customer_id_type: 'device_id' })).toEqual([]);
     expect(await values({ updated_since: '2999-01-01T00:00:00Z' })).toEqual([]);
     expect(await values({ updated_since: '2020-01-01T00:00:00Z' })).toHaveLength(4);
+    await age(world);
+    await give(world, personId(3), { vip: true });
+    expect(await values({ updated_since: aMinuteAgo })).toEqual([[personId(3), 'vip']]);
     const { body } = await server.call('GET', '/api/customer_profiles/export?sor_identifiers=sor_none', { token: world.token });
     expect(body.error_message).toBe('Param sor_identifiers is not valid');
   });

@@ -41,6 +41,10 @@ describe('a System of Records', () => {
       .toEqual([400, 'bad_request', 'System of record is already disabled']);
     expect((await call('PUT', `/${identifier}/enable`)).body).toEqual({ success: true });
     expect((await call('PUT', `/${identifier}/enable`)).body.error_message).toBe('System of record is already enabled');
+    for (const change of ['disable', 'enable']) {
+      expect((await call('PUT', `/${identifier}/${change}`, { v3: true })).body).toEqual({ success: true });
+      expect((await call('GET', `/${identifier}`, { v3: true })).body.result.disabled).toBe(change === 'disable');
+    }
     expect((await call('DELETE', `/${identifier}`)).body).toEqual({ success: true });
     for (const [method, path] of [['GET', ''], ['DELETE', ''], ['PUT', '/enable']] as const) {
       const gone = await call(method, `/${identifier}${path}`);
@@ -121,6 +125,7 @@ describe('the global System of Records', () => {
     ]);
     expect((await tries(false)).map(({ body }) => body.status)).toEqual(['bad_request', 'bad_request', 'bad_request']);
     expect((await tries(true)).map(({ status }) => status)).toEqual([404, 404, 404]);
+    expect((await call('GET', `/${global.identifier}`)).body.result).toEqual(global);
     expect((await call('GET', `/${global.identifier}`, { v3: true })).status).toBe(404);
   });
 });

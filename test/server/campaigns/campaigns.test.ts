@@ -3,12 +3,13 @@ import type * as api from '../../../api/campaigns/campaigns.ts';
 import { RIGHTS } from '../../../domain/accounts/rights.ts';
 import { listHoldings } from '../../../store/accounts/empty-entity.ts';
 import { findCampaignByKey, listCampaignsByKeys } from '../../../store/campaigns/campaigns.ts';
+import { write } from '../../../store/core/database.ts';
 import { insertEventDefinitions } from '../../../store/tracking/event-definitions.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { rowsOfFile } from '../../harness/core/rows-of-file.ts';
 import { makeWorld } from '../../harness/core/world.ts';
 import { useServer } from '../http/use-server.ts';
-import { campaignBody } from './sample-campaigns.ts';
+import { campaignBody, insertSampleCampaigns } from './sample-campaigns.ts';
 
 const { store, server, world } = useServer();
 let app: { id: number; identifier: string };
@@ -169,6 +170,36 @@ describe('a campaign', () => {
         const { status } = await server.call(method, `/api/campaign/cmp_${type}${path}`, { token: other.token, body });
         expect([method, path, type, status === 403]).toEqual([method, path, type, right !== null]);
       }
+    }
+  });
+
+  test('is tested by those who may draft and launch it, with what its messages need, on 20 people at most', async () => {
+    const { campaign_id: id } = await made();
+    const tested = async (body: object, campaign = id) => {
+      const { status, body: { messages, error_message: message } } = await call('POST', `campaign/${campaign}/test`, body);
+      return [status, ...messages?.map(({ element, message: said }: Record<string, string>) => `${element} ${said}`) ?? [message]];
+    };
+    const users = ['ada'];
+    const templateVars = { parcel: 1 };
+    expect(await tested({ users, templateVars })).toEqual([200, undefined]);
+    expect(await tested({ users })).toEqual([400, 'templateVars.parcel is required: the placeholder has no default']);
+    expect(await tested({ users, templateVars: { parcel: null } })).toMatchObject([400, expect.stringMatching(/^templateVars\.parcel/)]);
+    for (const wrong of [[], 'ada', Array.from({ length: 21 }, (_, nth) => `user ${nth}`)]) {
+      expect(await tested({ users: wrong, templateVars })).toMatchObject([400, expect.stringMatching(/^users must/)]);
+    }
+    expect(await tested({ users, templateVars, variant: 'A' })).toEqual([400, 'variant must be left out: the campaign has no variants']);
+    const { campaign_id: varied } = await made({ type: 'classic', variants: [{ name: 'A', share: 50 }, { name: 'B', share: 50 }] });
+    expect(await tested({ users, variant: 'A' }, varied)).toEqual([200, undefined]);
+    expect(await tested({ users, variant: 'C' }, varied)).toEqual([400, 'variant must be one of A, B']);
+    expect(await tested({ users, templateVars }, varied)).toMatchObject([400, expect.stringMatching(/^templateVars must be left out/)]);
+    expect(await tested({ users }, 'cmp_none')).toEqual([404, 'Campaign not found']);
+    for (const right of ['campaign_draft', 'campaign_publish', 'transactional_campaigns'] as const) {
+      const other = await makeWorld(store, { rights: RIGHTS.filter((each) => each !== right) });
+      const own = await insertSampleApp(store.db, other.entity.id, 'com.example.tested');
+      const { draft } = await write(store.db, (tx) => insertSampleCampaigns(tx, other.entity.id, own.id, other.user.id));
+      const asked = { token: other.token, body: { users, templateVars } };
+      const { status, body } = await server.call('POST', `/api/campaign/${draft}/test`, asked);
+      expect([status, body.error_message]).toEqual([403, expect.stringContaining(right)]);
     }
   });
 
@@ -393,6 +424,7 @@ describe('the list', () => {
   let list: typeof call;
   let ids: Record<string, string>;
   let entityId: number;
+  const THIRD = { push_message: 'Sale', push_title: 'Now', push_action: 'shop://sale', push_parameters: [{ key: 'a', value: '1' }] };
   const namesOf = (body: Record<string, unknown>) => (body['result'] as { name: string }[]).map(({ name }) => name);
 
   beforeAll(async () => {
@@ -407,7 +439,9 @@ describe('the list', () => {
     };
     await insert('b', 'First sale', {});
     await insert('a', 'Second', { ...INAPP }, { start_date: now() + DAY });
-    await insert('b', 'Third SALE', { type: 'classic' }, { start_date: now() + 2 * DAY });
+    await insert('b', 'Third SALE', { type: 'classic', params: THIRD, adapt_tz: true, skip_message_limit: true }, {
+      start_date: now() + 2 * DAY,
+    });
     await list('PUT', `campaign/${ids['First sale']!}/launch`);
     await list('PUT', `campaign/${ids['Second']!}/launch`);
     await store.db.query(
@@ -429,6 +463,9 @@ describe('the list', () => {
       start_date: expect.any(Number) as number, end_date: expect.any(Number) as number, updated_at: expect.any(Number) as number,
       created_at: expect.any(Number) as number, params, skip_message_limit: false, reach: { count: 0, optin: 0, total: 0 }, stats,
       variants: [{ identifier: ids['First sale'], name: 'First sale', share: 100, params, stats }],
+    });
+    expect((body.result as object[])[0]).toMatchObject({
+      status: 'Draft', type: 'classic', adapt_tz: true, skip_message_limit: true, launched_at: null, params: THIRD,
     });
     expect((await list('GET', 'campaigns', undefined, { accept: 'application/vnd.svc.v3' })).body.limit).toBe(20);
   });

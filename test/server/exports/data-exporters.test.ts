@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Right } from '../../../domain/accounts/rights.ts';
 import { insertCustomSor } from '../../../store/attributes/systems-of-records.ts';
 import { write } from '../../../store/core/database.ts';
+import { updateExportedUntil } from '../../../store/exports/data-exporters.ts';
 import { insertExportFile, insertExportRecords } from '../../../store/exports/export-files.ts';
 import { findExportRun, insertExportRun } from '../../../store/exports/export-runs.ts';
 import { makeWorld } from '../../harness/core/world.ts';
@@ -322,7 +323,10 @@ describe('the exports that a view shows', () => {
     await finished(exporterId, { start: day(2), end: day(3) }, 5, 0, { from: '2026-05-02', to: '2026-05-02' });
     const waiting = { exporterId, cause: 'request', window: { start: null, end: day(9) } } as const;
     await insertExportRun(store.db, world.entity.id, waiting);
-    const { exports } = await view(id);
+    await updateExportedUntil(store.db, world.entity.id, exporterId, { until: day(2), startedAt: day(3) });
+    await updateExportedUntil(store.db, world.entity.id, exporterId, { until: day(3), startedAt: day(4) });
+    const { exports, ...shown } = await view(id);
+    expect(shown).toMatchObject({ initial_run_at: '2026-05-03T00:00:00Z', last_run_at: '2026-05-04T00:00:00Z' });
     const epoch = (number: number) => String(day(number).getTime() / 1000);
     expect(Object.keys(exports)).toEqual([epoch(2), epoch(3)]);
     const record = (number: number, type: string, rows: number) => ({

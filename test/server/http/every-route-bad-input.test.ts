@@ -176,12 +176,14 @@ beforeAll(async () => {
   ({ app } = await testServer(store));
 });
 
-function fieldsOf(schema: z.ZodType | undefined): Record<string, Schema> {
+/** Of a record with a name, too. */
+function schemaOf(schema: z.ZodType | undefined): Schema {
   if (!schema) return {};
   const { $ref: record, $defs = {}, ...json } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
-  const { properties = {} } = (record === undefined ? json : $defs[record.replace('#/$defs/', '')]) as Schema;
-  return properties;
+  return (record === undefined ? json : $defs[record.replace('#/$defs/', '')]) as Schema;
 }
+
+const fieldsOf = (schema: z.ZodType | undefined): Record<string, Schema> => schemaOf(schema).properties ?? {};
 
 type Case = { name: string; route: Route; part: Part; field: string; kind: string; value: unknown };
 
@@ -241,11 +243,8 @@ describe('bad input', () => {
     expect(reply.statusCode).toBe(200);
   });
 
-  const required = routes.filter(({ upload }) => !upload).flatMap((route) => (['query', 'body'] as const).flatMap((part) => {
-    const schema = route[part];
-    const json = schema ? z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Schema : {};
-    return (json.required ?? []).map((field) => ({ name: `${nameOf(route)} ${part}.${field}`, route, part, field }));
-  }));
+  const required = routes.filter(({ upload }) => !upload).flatMap((route) => (['query', 'body'] as const).flatMap((part) =>
+    (schemaOf(route[part]).required ?? []).map((field) => ({ name: `${nameOf(route)} ${part}.${field}`, route, part, field }))));
 
   it.for(required)('is refused by name where it is missing: $name', async ({ route, part, field }) => {
     const own = await sampleFor(route);

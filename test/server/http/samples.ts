@@ -371,6 +371,10 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
     },
   })])),
   'GET /api/transac/:request_id': ({ sent }) => ({ params: { request_id: sent.requestId } }),
+  'POST /api/campaign/:campaign_identifier/test': ({ campaigns, seen }) => ({
+    params: { campaign_identifier: campaigns.draft }, body: { users: [seen.userId], templateVars: { parcel: '17' } },
+  }),
+  'GET /api/campaign_tests/:request_id': ({ sent }) => ({ params: { request_id: sent.testId } }),
   'DELETE /api/transac/:request_id': ({ sent }) => ({ params: { request_id: sent.requestId } }),
   'GET /api/transac/:campaign_key/reports': ({ campaigns, sent }) => ({
     params: { campaign_key: campaigns.ongoing }, query: { requestId: sent.requestId, page: '1', page_size: '100' },

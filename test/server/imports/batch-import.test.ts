@@ -120,6 +120,7 @@ describe('a refused upload leaves nothing behind', () => {
     ['an unknown SoR after the file', 401, 'Invalid sor_id or api_key', () => [['file', CSV], ...stranger]],
     ['a wrong key', 401, 'Invalid sor_id or api_key', () => [credentials[0], ['api_key', 'nonsense'], ['file', CSV]]],
     ['no key', 400, 'api_key: is required', () => [credentials[0], ['file', CSV]]],
+    ['no SoR', 400, 'sor_id: is required', () => [credentials[1], ['file', CSV]]],
     ['no file', 400, 'file: is required: send the file as the web-form part `file`, or its address as file_url', () => credentials],
     ['another name', 400, 'csv: takes no file; send one file, as `file`', () => [...credentials, ['csv', CSV]]],
     ['two files', 400, 'The form has more than one file', () => [...credentials, ['file', CSV], ['file', CSV]]],

@@ -112,7 +112,13 @@ describe('a check of an app\'s pushes', () => {
     await set('android', 'fcm', { service_account: google.serviceAccount, endpoint: google.origin });
     await set('ios', 'apns', { endpoint: apple.origin });
     await set('web', 'web_push', { subject: 'mailto:push@example.com' });
-    await server.call('POST', `/api/apps/${app.identifier}/push_certificates`, { token: world.token, body: pems });
+    const certificates = `/api/apps/${app.identifier}/push_certificates`;
+    const body = await newCertificate({ subject: '/UID=com.example.shop/CN=first' });
+    const { identifier: first } = (await server.call('POST', certificates, { token: world.token, body })).body.result;
+    await server.call('POST', certificates, { token: world.token, body: pems });
+    // The first that is not revoked is the current one.
+    expect(await check('ios')).toMatchObject([{ ok: false, findings: [{}, error('push_certificates', /Apple does not take/)] }]);
+    await server.call('PUT', `${certificates}/${first}`, { token: world.token, body: { revoked: true } });
     expect(await check()).toEqual([
       { platform: 'ios', provider: 'apns', ok: true, findings: [] },
       { platform: 'android', provider: 'fcm', ok: true, findings: [] },
@@ -122,7 +128,7 @@ describe('a check of an app\'s pushes', () => {
     const { rows } = await store.db.query(
       `SELECT subject, details FROM audit_log WHERE entity_id = $1 AND subject_kind = 'push_provider' AND action = 'check'`,
       [world.entity.id]);
-    expect(rows).toEqual([{ subject: app.identifier, details: { ios: 'apns ok', android: 'fcm ok', web: 'web_push ok' } }]);
+    expect(rows.at(-1)).toEqual({ subject: app.identifier, details: { ios: 'apns ok', android: 'fcm ok', web: 'web_push ok' } });
   });
 
   test('names what is wrong, and quotes no secret', async () => {

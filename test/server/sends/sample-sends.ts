@@ -1,4 +1,5 @@
 import type { PushContent } from '../../../domain/campaigns/campaign-params.ts';
+import { insertTestCopy, listCampaignsById } from '../../../store/campaigns/campaigns.ts';
 import { insertSend } from '../../../store/sends/sends.ts';
 import type { Tx } from '../../../store/core/database.ts';
 
@@ -7,9 +8,9 @@ const PUSH: PushContent = {
   parameters: {},
 };
 
-export type SampleSend = { requestId: string };
+export type SampleSend = { requestId: string; testId: string };
 
-/** A request that waits for tomorrow, and a message of its campaign that was sent. */
+/** A request that waits for tomorrow, a message of its campaign that was sent, and a test of it. */
 export async function insertSampleSend(
   tx: Tx, entityId: number, { appId, campaignIdentifier, userId, deviceId }: {
     appId: number; campaignIdentifier: string; userId: string; deviceId: string;
@@ -25,5 +26,9 @@ export async function insertSampleSend(
     `INSERT INTO attempts (entity_id, campaign_id, app_id, send_id, message_ordinal, channel, state, code, settled_at, device_id, user_id,
        content) VALUES ($1, $2, $3, $4, 0, 'push', 'settled', 'PUSH_SENT', now(), $5, $6, $7)`,
     [entityId, campaign!.id, appId, id, deviceId, userId, JSON.stringify({ push: PUSH })]);
-  return { requestId: identifier };
+  const copy = (await insertTestCopy(tx, entityId, campaignIdentifier, (await listCampaignsById(tx, entityId, [campaign!.id]))[0]!, null))!;
+  const test = await insertSend(tx, entityId, {
+    sendAt: null, campaignIds: [copy.id], createdBy: null, request: null, messages: [{ userId, userHash: null, vars: null }],
+  });
+  return { requestId: identifier, testId: test.identifier };
 }

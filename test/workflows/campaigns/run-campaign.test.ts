@@ -1,4 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { startReports } from '../../../activities/sends/start-reports.ts';
+import { isInControlGroup } from '../../../domain/campaigns/control-group.ts';
+import { reportsWorkflowId } from '../../../domain/jobs/workflow-id.ts';
 import { takeAudience } from '../../../store/campaigns/audience.ts';
 import { write } from '../../../store/core/database.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
@@ -146,6 +149,44 @@ describe('a classic campaign', () => {
     await launch(twice);
     await becomes(twice, 'Finished');
     expect(await attemptsOf(twice)).toEqual([['bob', 'of bob', 'MESSAGE_LIMIT'], ['bob', 'second of bob', 'MESSAGE_LIMIT']]);
+  });
+
+  it('reaches nobody of the control group, in the app neither, which transactional messages do', async () => {
+    const { store: { db } } = stack;
+    const { id: entityId, identifier: salt } = world.entity;
+    const app = await insertSampleApp(db, entityId, 'com.example.control');
+    await db.query('UPDATE apps SET message_limit = 1, message_period = 3600 WHERE id = $1', [app.id]);
+    const users = Array.from({ length: 40 }, (_, nth) => `user ${nth}`);
+    const isMember = (user: string) => isInControlGroup({ percent: 50, salt }, `u${user}`);
+    const [member, other] = [users.find(isMember)!, users.find((user) => !isMember(user))!];
+    for (const user of [member, other]) {
+      for (const kind of ['phone', 'tablet']) await insertSampleDevice(db, entityId, app.id, `${kind} of ${user}`, { userId: user });
+    }
+    await db.query('UPDATE entities SET control_group_percent = 50 WHERE id = $1', [entityId]);
+    const id = await create(app.identifier, {
+      includes_inapp: true,
+      params: { ...CLASSIC.params, inapp: 'native', message_title: 'Hi', message_content: 'In app', message_btn: 'OK' },
+    });
+    await launch(id);
+    await waitFor('the messages', async () => (await attemptsOf(id)).length === 4);
+    expect(await attemptsOf(id)).toEqual(['phone', 'tablet'].flatMap((kind) => [member, other].toSorted().map((user) => (
+      [user, `${kind} of ${user}`, user === member ? 'CONTROL_GROUP' : 'PUSH_SENT']))));
+    await startReports(stack.temporal, entityId);
+    await stack.temporal.workflow.getHandle(reportsWorkflowId(entityId)).result();
+    expect(await view(id)).toMatchObject({
+      reach: { count: 4 }, stats: { total_push_sent: 2 }, control_group: { people: 1, devices: 2, opened_app: 0 },
+      targeted: { people: 1, opened_app: 0 },
+    });
+    expect([await listOf(entityId, app.id, `phone of ${member}`), await listOf(entityId, app.id, `phone of ${other}`)])
+      .toEqual([{ messages: [] }, { messages: ['In app'] }]);
+    const parcel = await create(app.identifier, { type: 'transactional' });
+    await launch(parcel);
+    expect((await call('POST', 'transac', { campaignKey: parcel, messages: [{ user: member }, { user: other }] })).status).toBe(200);
+    await waitFor('the transactional messages', async () => (await attemptsOf(parcel)).length === 4);
+    // What was held back is no message that the app's limit counts.
+    expect(new Set((await attemptsOf(parcel)).map(([user, , code]) => `${user} ${code}`)))
+      .toEqual(new Set([`${member} PUSH_SENT`, `${other} MESSAGE_LIMIT`]));
+    await db.query('UPDATE entities SET control_group_percent = 0 WHERE id = $1', [entityId]);
   });
 
   it('keeps its in-app messages for devices until its end date', async () => {

@@ -71,6 +71,36 @@ describe('a feed', () => {
     expect(v2.json()).toMatchObject({ result: { attribute_errors: [{ job_id: requestId, line: 1 }, { job_id: requestId, line: 3 }] } });
   });
 
+  it('does to a value and to a Set what its action says, in each version', async () => {
+    const own = await makeWorld(stack.store);
+    const value = (of: number, attribute_value: unknown, action_type?: string, attribute_key = 'plan') =>
+      ({ customer_id: personId(of), attribute_key, attribute_value, ...action_type && { action_type } });
+    const tags = (of: number, action: string, elements: string | null = null) => value(of, elements, action, 'tags');
+    const before = [
+      ...[1, 2, 3, 4, 5, 6, 11, 12].map((of) => value(of, 'a')), tags(1, 'UPSERT', 'a;b;c'), tags(2, 'UPSERT', 'a;b'), tags(3, 'ADD', 'a'),
+      tags(4, 'ADD', 'a'), tags(11, 'ADD', 'a'),
+    ];
+    const inV3 = [
+      value(1, 'b'), value(2, 'b', 'REMOVE'), value(3, 'b', 'DEL'), value(4, null), value(5, 'b', 'ADD'), value(6, 'b', 'UPSERT'),
+      tags(1, 'ADD', 'd;e'), tags(1, 'REMOVE', 'b'), tags(1, 'REMOVE', 'none'), tags(2, 'DEL'), tags(3, 'UPSERT', 'b;c'),
+      value(4, null, undefined, 'tags'),
+    ];
+    const inV2 = [value(11, 'b', 'DEL'), value(12, null), tags(11, 'ADD', 'b')];
+    for (const [values, version] of [[before, 3], [inV3, 3], [inV2, 2]] as const) {
+      await feedDone(stack.store, own, await postFeed(stack.app, own, [...values], { version }));
+    }
+    const stored = async (of: number) => {
+      const query = new URLSearchParams({ sor_id: own.sor.identifier, customer_type: 'user_id', customer_id: personId(of) });
+      const headers = { authorization: `Token ${own.token}` };
+      const reply = await stack.app.inject({ url: `/api/attribute_values?${query.toString()}`, headers });
+      return reply.json<{ result: { attribute_values: object } }>().result.attribute_values;
+    };
+    expect(await Promise.all([1, 2, 3, 4, 5, 6, 11, 12].map(stored))).toEqual([
+      { plan: 'b', tags: ['a', 'c', 'd;e'] }, { plan: 'b', tags: [] }, { tags: ['b', 'c'] }, { tags: [] }, { plan: 'b' }, { plan: 'b' },
+      { plan: 'b', tags: ['a', 'b'] }, {},
+    ]);
+  });
+
   it('keeps every digit of a number', async () => {
     const values = ['9007199254740993', '12.50', '-0.1000000000000000055511151231257827'];
     const { request } = await feed(`[${values.map((number, index) =>

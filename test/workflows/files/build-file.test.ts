@@ -1,6 +1,8 @@
 import { parse } from 'csv-parse/sync';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { read, utils } from 'xlsx';
+import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
+import { write } from '../../../store/core/database.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
@@ -89,6 +91,17 @@ describe('a file', () => {
     expect(rows).toHaveLength(2_500);
     expect(rows.slice(0, 3).map(({ detail }) => detail))
       .toEqual(['plain, text', '', '{"note": "a\\nb", "price": 12345678901234567890.10}']);
+  });
+
+  it('of profiles has semicolons between its columns', async () => {
+    const { store: { db, secrets } } = stack;
+    const { entity, sor, attributes: { plan } } = world;
+    const value = { kind: 'value', line: 1, valueType: 'String', customerType: 'user_id', customerId: '=user-1', value: 'a;b' } as const;
+    await write(db, (tx) => mergeAttributeValues(
+      tx, secrets, entity.id, sor.id, prepareChanges([{ ...value, attributeId: plan!.id }])));
+    expect(String(await fileAt('customer_profiles/export.csv'))).toBe(
+      'system_of_record_identifier;customer_attribute_identifier;customer_attribute_key;customer_attribute_value;customer_id_type;'
+        + `customer_id\r\n${sor.identifier};${plan!.identifier};plan;"a;b";user_id;=user-1\r\n`);
   });
 
   it('counts combinations where they are asked for', async () => {

@@ -23,7 +23,8 @@ export const aggregateReportsUnderKill: FlowUnderKill<Run> = {
   name: `the count of ${ATTEMPTS} attempts`,
   boundaries: [
     { name: 'reports: between days', hit: 3 }, { name: 'reports: before counted until', hit: 1 },
-    { name: 'reports: between deletions', hit: 1 }, { name: 'outcomes: noted', hit: 2 }, { name: 'outcomes: sent', hit: 1 },
+    { name: 'reports: between days of control groups', hit: 2 }, { name: 'reports: between deletions', hit: 1 },
+    { name: 'outcomes: noted', hit: 2 }, { name: 'outcomes: sent', hit: 1 },
   ],
   async begin({ store, temporal }) {
     const receiver = await httpSource();
@@ -49,8 +50,8 @@ export const aggregateReportsUnderKill: FlowUnderKill<Run> = {
       await tx.query(`UPDATE outcome_deliveries SET delivered_at = now() - interval '1 hour'`);
       await tx.query(
         `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, device_id, user_id, created_at, settled_at, opened_at)
-         SELECT $1, $2, $3, 'push', 'settled', CASE n % 7 WHEN 0 THEN 'OPT_OUT' ELSE 'PUSH_SENT' END, 'device ' || n, 'user ' || n % 100,
-           at, at, CASE n % 5 WHEN 0 THEN at END
+         SELECT $1, $2, $3, 'push', 'settled', CASE n % 7 WHEN 0 THEN 'OPT_OUT' WHEN 1 THEN 'CONTROL_GROUP' ELSE 'PUSH_SENT' END,
+           'device ' || n, 'user ' || n % 100, at, at, CASE n % 5 WHEN 0 THEN at END
          FROM (SELECT n, CASE WHEN n <= 200 THEN now() - interval '10 minutes' ELSE now() - (n % 40 + 1) * interval '1 day' END AS at
            FROM generate_series(1, ${ATTEMPTS}) n) made`, [world.entity.id, campaign.id, app.id]);
     });
@@ -77,7 +78,9 @@ export const aggregateReportsUnderKill: FlowUnderKill<Run> = {
          (SELECT jsonb_agg(jsonb_build_array(current_date - day, code, attempts, opened) ORDER BY day, code) FROM campaign_days
           WHERE entity_id = $1) AS days,
          (SELECT md5(string_agg(concat_ws(' ', person, sent, opened), ',' ORDER BY person)) FROM campaign_people
-          WHERE entity_id = $1) AS people`,
+          WHERE entity_id = $1) AS people,
+         (SELECT jsonb_agg(jsonb_build_array(current_date - day, people, devices, targeted_people, due_at > now()) ORDER BY day)
+          FROM control_group_days WHERE entity_id = $1) AS held`,
       [world.entity.id]);
     return { ...rows[0], delivered: [...received.values()] };
   },

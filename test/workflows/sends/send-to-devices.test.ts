@@ -1,12 +1,17 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { startReports } from '../../../activities/sends/start-reports.ts';
+import { isInControlGroup } from '../../../domain/campaigns/control-group.ts';
+import { variantOf } from '../../../domain/campaigns/variants.ts';
 import { reportsWorkflowId } from '../../../domain/jobs/workflow-id.ts';
 import { write } from '../../../store/core/database.ts';
+import { listCampaignLog } from '../../../store/sends/campaign-logs.ts';
+import { findInappDevice, listInappMessages } from '../../../store/sends/inapp-messages.ts';
+import { beginOutcomeBatch, updateOutcomeDelivery } from '../../../store/sends/outcome-deliveries.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { exportedRows } from '../../harness/exports/exported-rows.ts';
-import { insertSampleCampaign, PUSH_PARAMS } from '../../harness/sends/campaigns.ts';
+import { insertSampleCampaign, insertSampleDevice, PUSH_PARAMS } from '../../harness/sends/campaigns.ts';
 import { ask as askOf } from '../../harness/syncs/syncs.ts';
 import { basic, insertKeyedApp, type KeyedSampleApp } from '../../server/tracking/sample-tracking.ts';
 
@@ -21,7 +26,7 @@ beforeAll(async () => {
   stack.startWorker();
 });
 
-const ask = <T>(method: 'GET' | 'POST' | 'PUT', path: string, payload?: object) =>
+const ask = <T>(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, payload?: object) =>
   askOf<T>(stack.app, world, method, `/api/${path}`, payload);
 const campaignOf = (options: Parameters<typeof insertSampleCampaign>[3]) =>
   insertSampleCampaign(stack.store.db, world.entity.id, app.app.id, options);
@@ -218,6 +223,122 @@ describe('messages to a device', () => {
       await waitFor('the other message to be sent', async () => (await stateOf(requestId)).processed === 1);
     });
     expect(await ended(requestId)).toMatchObject({ state: 'finished', messages: 2, processed: 2 });
+  });
+});
+
+describe('a test of a campaign', () => {
+  type Result = { user: string | null; device_id: string | null; code: string; variant: string | null; message: { body: string } | null };
+  type Test = { campaign_id: string; state: string; results: Result[] };
+  const view = (requestId: string) => ask<Test>('GET', `campaign_tests/${requestId}`);
+  const tested = async (campaign: string, body: object) => {
+    const { requestId } = await ask<{ requestId: string }>('POST', `campaign/${campaign}/test`, body);
+    return { requestId, ended: () => waitFor('the end of the test', async () => {
+      const test = await view(requestId);
+      return test.state === 'finished' && test;
+    }) };
+  };
+  const create = async (body: object) => (await ask<{ campaign_id: string }>('POST', 'campaign', body)).campaign_id;
+
+  it('goes to the devices of those it names, now and as the draft was, and counts nowhere', async () => {
+    const { db } = stack.store;
+    const { id: entityId, identifier: salt } = world.entity;
+    const { app: own } = await insertKeyedApp(stack.store, world);
+    const isMember = (user: string) => isInControlGroup({ percent: 50, salt }, `u${user}`);
+    const tester = Array.from({ length: 40 }, (_, nth) => `tester ${nth}`).find(isMember)!;
+    const device = (name: string, options: object) =>
+      insertSampleDevice(db, entityId, own.id, name, { userId: tester, verifiedUserId: tester, ...options });
+    await device('test phone', {});
+    await device('test tablet', { optIn: false });
+    await device('claimed', { verifiedUserId: undefined });
+    const limits = (quiet: object | null, rate: number | null) => db.query(
+      'UPDATE apps SET quiet_hours = $2, send_rate = $3, message_limit = 1, message_period = 3600, verified_users = true WHERE id = $1',
+      [own.id, quiet && JSON.stringify(quiet), rate]);
+    await limits({ start: 0, end: 1_439 }, 1);
+    await db.query(`INSERT INTO send_paces (entity_id, app_id, next_at) VALUES ($1, $2, now() + interval '1 hour')`, [entityId, own.id]);
+    await db.query('UPDATE entities SET control_group_percent = 50 WHERE id = $1', [entityId]);
+    const inapp = { inapp: 'native', message_title: 'Hi', message_content: '*@what|News@*', message_btn: 'OK' };
+    const draft = {
+      name: 'Soon', type: 'classic', source: 'API', app_id: own.identifier, includes_push: true, includes_inapp: true, start_date: 'now',
+      params: { push_message: 'A', ...inapp },
+      variants: [{ name: 'A', share: 50 }, { name: 'B', share: 50, params: { push_message: 'B' } }],
+      filters: { blocks: [{ filters: [{ filter_on: 'devices', field: 'opt_out', operator: 'is', values: [true] }] }] },
+    };
+    const id = await create(draft);
+    const { variants: [, b] } = await ask<{ variants: { identifier: string }[] }>('GET', `campaign/${id}`);
+    const first = await tested(id, { users: [tester, tester, 'no-one'], variant: 'B' });
+    const each = await tested(id, { users: [tester] });
+    await ask('PUT', `campaign/${id}`, { ...draft, variants: null, params: { push_message: 'Other', ...inapp } });
+    await ask('DELETE', `campaign/${id}`);
+    const { campaign_id: of, results } = await first.ended();
+    expect(of).toBe(id);
+    const rows = results.map(({ user, device_id: name, code, variant, message }) => [user, name, code, variant, message?.body ?? null]);
+    expect(sorted(rows)).toEqual(sorted([
+      [tester, 'claimed', 'USER_NOT_VERIFIED', b!.identifier, null], [tester, 'test phone', 'PUSH_SENT', b!.identifier, 'B'],
+      [tester, 'test tablet', 'OPT_OUT', b!.identifier, null], ['no-one', null, 'NO_DEVICE_FOR_USER', null, null],
+    ]));
+    const asAnybody = variantOf([{ share: 50, push: 'A' }, { share: 50, push: 'B' }], id, `u${tester}`)!.push;
+    expect((await each.ended()).results.find(({ code }) => code === 'PUSH_SENT')!.message!.body).toBe(asAnybody);
+    const tablet = (await findInappDevice(db, entityId, [own.id], 'test tablet'))!;
+    expect((await listInappMessages(db, entityId, tablet, 10)).map(({ campaign, inapp: { content } }) => [campaign, content]))
+      .toEqual([[id, 'News'], [id, 'News']]);
+
+    const parcel = await create({
+      ...draft, name: 'Parcel', type: 'transactional', includes_inapp: false, variants: null, filters: null,
+      params: { push_message: 'Parcel *@number@*' },
+    });
+    const { ended: parcelEnded } = await tested(parcel, { users: [tester], templateVars: { number: 7 } });
+    expect((await parcelEnded()).results.find(({ code }) => code === 'PUSH_SENT')!.message!.body).toBe('Parcel 7');
+    await ask('PUT', `campaign/${parcel}/launch`);
+    await rollUp();
+    const counted = async () => {
+      await db.query(`UPDATE outcome_deliveries SET delivered_at = now() - interval '1 hour' WHERE app_id = $1`, [own.id]);
+      const [campaigns, received, log] = [
+        await ask<{ identifier: string; stats: { total_push_sent: number } }[]>('GET', `campaigns?app_ids=${own.identifier}`),
+        await ask<{ preview: { people_number: number } }>('POST', 'segments/preview', {
+          app: own.identifier, filters: { blocks: [{ filters: [{ filter_on: 'campaigns', outcome: 'received' }] }] },
+        }),
+        (await Array.fromAsync(listCampaignLog(db, entityId, {
+          appId: own.id, from: new Date(Date.now() - DAY_MS), till: new Date() }))).flat(),
+      ];
+      const exported = await exportedRows(db, 'campaign_results_per_user', {
+        entityId, apps: [own], sors: [], format: 'csv', window: { kind: 'received', start: null, end: new Date(Date.now() + 60_000) },
+      });
+      const soon = { until: new Date(Date.now() + 60_000), limit: 10 };
+      const outcomes = await write(db, (tx) => beginOutcomeBatch(tx, entityId, own.id, soon));
+      const { rows: devices } = await db.query(
+        'SELECT FROM devices WHERE entity_id = $1 AND app_id = $2 AND first_campaign_received_at IS NOT NULL', [entityId, own.id]);
+      return {
+        campaigns: campaigns.map(({ identifier, stats }) => [identifier, stats.total_push_sent]), people: received.preview.people_number,
+        logged: log.length, exported: exported.length, outcomes: outcomes !== null, devices: devices.length,
+        why: (await why({ identifier: parcel }, tester)).decisions.length,
+      };
+    };
+    await updateOutcomeDelivery(db, entityId, own.id, true);
+    expect(await counted()).toEqual({
+      campaigns: [[parcel, 0]], people: 0, logged: 0, exported: 0, outcomes: false, devices: 0, why: 0,
+    });
+    await limits(null, null);
+    // The first that the limit counts.
+    const sent = await ended(await send([{ identifier: parcel }], [{ user: tester, templateVars: { number: 8 } }]));
+    expect(sent.codes).toEqual({ PUSH_SENT: 1, OPT_OUT: 1, USER_NOT_VERIFIED: 1 });
+    await waitFor('the count', async () => {
+      await rollUp();
+      return (await counted()).campaigns[0]![1] === 1;
+    });
+    expect(await counted()).toMatchObject({ people: 1, logged: 3, exported: 3, outcomes: true, devices: 1, why: 3 });
+
+    for (const table of ['attempts', 'campaigns']) {
+      await db.query(`UPDATE ${table} SET created_at = created_at - interval '40 days' WHERE app_id = $1`, [own.id]);
+    }
+    await waitFor('the end of the tests', async () => {
+      await rollUp();
+      return (await db.query('SELECT FROM campaigns WHERE entity_id = $1 AND test_of IS NOT NULL', [entityId])).rowCount === 0;
+    });
+    await expect(view(first.requestId)).rejects.toThrow(/Test not found/);
+    const { rows: people } = await db.query(
+      'SELECT person, sent FROM campaign_people p JOIN campaigns c ON c.id = p.campaign_id WHERE c.app_id = $1', [own.id]);
+    expect(people).toEqual([{ person: `u${tester}`, sent: 1 }]);
+    await db.query('UPDATE entities SET control_group_percent = 0 WHERE id = $1', [entityId]);
   });
 });
 
