@@ -114,9 +114,11 @@ export const ListedDataExporter = z.object({
   apps: z.array(z.object({ name: z.string(), identifier: z.string(), package_name: z.string(), platform: z.enum(APP_TYPES) })),
   subfolder: z.string(),
   bucket_name: z.string(),
+  aws_region: z.string(),
   exported_data: z.array(z.string()),
   initial_run_at: instant.describe('When the first successful run began'),
   last_run_at: instant.describe('When the last successful run began'),
+  sors: z.array(z.object({ name: z.string(), identifier: z.string(), type: z.enum(['app', 'custom', 'global']) })),
 }).meta({ id: 'ListedDataExporter' });
 export type ListedDataExporter = z.output<typeof ListedDataExporter>;
 
@@ -132,10 +134,8 @@ export type Export = z.output<typeof Export>;
 
 /** An exporter without its secrets. */
 export const DataExporter = ListedDataExporter.extend({
-  aws_region: z.string(),
   exports: z.record(z.string(), z.array(Export))
     .describe('Exports of the last 31 days; each key is the end of a window, in seconds since the epoch'),
-  sors: z.array(z.object({ name: z.string(), identifier: z.string(), type: z.enum(['app', 'custom', 'global']) })),
   encryption_type: z.string().describe('Empty if files are not encrypted'),
   aws_account_id: z.string().nullable(),
   aws_role_name: z.string().nullable(),

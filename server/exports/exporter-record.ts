@@ -15,12 +15,13 @@ export async function knownExporter(db: Queryable, entityId: number, identifier:
   return await find(db, entityId, identifier) ?? refuse(404, 'not_found', 'Automated data exporter not found');
 }
 
-/** Exporters of one entity, with the apps that they name. */
+/** Exporters of one entity, with the apps and Systems of Records that they name. */
 export async function listedExporters(
   db: Queryable, entityId: number, exporters: DataExporter[],
 ): Promise<api.ListedDataExporter[]> {
   const apps = await listAppsById(db, entityId, [...new Set(exporters.flatMap(({ appIds }) => appIds))]);
-  return exporters.map((exporter) => showListed(exporter, apps));
+  const sors = await listSorNames(db, entityId, [...new Set(exporters.flatMap(({ sorIds }) => sorIds))]);
+  return exporters.map((exporter) => showListed(exporter, apps, sors));
 }
 
 export async function showExporter(db: Queryable, exporter: DataExporter): Promise<api.DataExporter> {
@@ -29,8 +30,7 @@ export async function showExporter(db: Queryable, exporter: DataExporter): Promi
   const sors = await listSorNames(db, entityId, exporter.sorIds);
   const exports = await listRecentExports(db, entityId, exporter.id);
   return {
-    ...showListed(exporter, apps), ...showSettings(exporter), ...showState(exporter),
-    exports: showExports(exports), sors: inOrder(exporter.sorIds, sors).map(showSor),
+    ...showListed(exporter, apps, sors), ...showSettings(exporter), ...showState(exporter), exports: showExports(exports),
   };
 }
 
@@ -45,18 +45,18 @@ export async function revealExporter(
   };
 }
 
-function showListed(exporter: DataExporter, apps: Map<number, App>): api.ListedDataExporter {
-  const { identifier, name, type, active, subfolder, bucketName, exportedData, initialRunAt, lastRunAt } = exporter;
+function showListed(exporter: DataExporter, apps: Map<number, App>, sors: Map<number, Sor>): api.ListedDataExporter {
+  const { identifier, name, type, active, subfolder, bucketName, region, exportedData, initialRunAt, lastRunAt } = exporter;
   return {
     identifier, name, type, active, apps: inOrder(exporter.appIds, apps).map(showApp), subfolder, bucket_name: bucketName,
-    exported_data: exportedData, initial_run_at: initialRunAt && wholeSeconds(initialRunAt),
-    last_run_at: lastRunAt && wholeSeconds(lastRunAt),
+    aws_region: region, exported_data: exportedData, initial_run_at: initialRunAt && wholeSeconds(initialRunAt),
+    last_run_at: lastRunAt && wholeSeconds(lastRunAt), sors: inOrder(exporter.sorIds, sors).map(showSor),
   };
 }
 
 function showSettings(exporter: DataExporter) {
   return {
-    aws_region: exporter.region, encryption_type: exporter.encryptionType ?? '', aws_account_id: exporter.accountId,
+    encryption_type: exporter.encryptionType ?? '', aws_account_id: exporter.accountId,
     aws_role_name: exporter.roleName, endpoint: exporter.endpoint, format: exporter.format, include_headers: exporter.includeHeaders,
     part_bytes: exporter.partBytes, export_since: exporter.exportsSince && wholeSeconds(exporter.exportsSince),
     notify_emails: exporter.notifyEmails, notify_connections: exporter.notifyConnections,
@@ -74,7 +74,9 @@ function showApp({ name, identifier, packageName, appType }: App) {
   return { name, identifier, package_name: packageName, platform: appType };
 }
 
-function showSor({ name, identifier, type }: { name: string; identifier: string; type: SorType }) {
+type Sor = { name: string; identifier: string; type: SorType };
+
+function showSor({ name, identifier, type }: Sor) {
   return { name, identifier, type };
 }
 

@@ -31,6 +31,21 @@ test('each member of a path is a parameter of its operation', () => {
   expect(routes.filter(isOdd)).toEqual([]);
 });
 
+test.each([
+  [contract.listCustomerProfiles, 'num_per_page', 10_000, 2_000], [contract.listEvents, 'per_page', 10_000, 1_000],
+  [contract.listDeviceEvents, 'per_page', 10_000, 1_000], [contract.listUserEvents, 'per_page', 10_000, 1_000],
+  [contract.listSessions, 'per_page', 10_000, 1_000], [contract.listDevices, 'per_page', 10_000, 1_000],
+  [contract.listSegmentDevices, 'per_page', 10_000, 1_000], [contract.listLocations, 'per_page', 10_000, 1_000],
+  [contract.reportMessages, 'page_size', 5_000, 5_000],
+])('the pages of $id have the sizes of the reference', ({ query }, field, most, otherwise) => {
+  const read = (given: object) => {
+    const { success, data } = query!.safeParse(given);
+    return success ? (data as Json)[field] : 'refused';
+  };
+  expect([read({}), read({ [field]: '1' }), read({ [field]: String(most) })]).toEqual([otherwise, 1, most]);
+  for (const outside of [0, -1, most + 1]) expect([otherwise, 'refused']).toContain(read({ [field]: String(outside) }));
+});
+
 test('the OpenAPI document names each operation and each record once', () => {
   const { paths, components } = openApiDocument(routes, SETTINGS) as {
     paths: Record<string, Record<string, Described>>; components: { schemas: Record<string, Json> };

@@ -138,6 +138,8 @@ describe('a body', () => {
       [DYNAMIC, { notif_limit: undefined }, 'notif_limit', /required for a dynamic/],
       [DYNAMIC, { notif_limit: {} }, 'notif_limit', /maximum, interval, or both/],
       [DYNAMIC, { notif_limit: { maximum: 0 } }, 'notif_limit.maximum', /from 1/],
+      [DYNAMIC, { recurrence: {} }, 'recurrence.day_of_week', /required/],
+      [DYNAMIC, { recurrence: { day_of_week: [1], start_time: { min: 5 } } }, 'recurrence.start_time.hour', /from 0 to 23/],
       [DYNAMIC, { recurrence: { day_of_week: [] } }, 'recurrence.day_of_week', /not be empty/],
       [DYNAMIC, { recurrence: { day_of_week: [7] } }, 'recurrence.day_of_week.0', /from 0 to 6/],
       [DYNAMIC, { recurrence: { day_of_week: [1, 1] } }, 'recurrence.day_of_week', /twice/],

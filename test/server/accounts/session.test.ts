@@ -1,10 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { RIGHTS } from '../../../domain/accounts/rights.ts';
 import { hashPassword } from '../../../server/accounts/passwords.ts';
 import { insertEntity } from '../../../store/accounts/entities.ts';
 import { insertMembership, insertUser } from '../../../store/accounts/users.ts';
 import { useServer } from '../http/use-server.ts';
 
+/** As the reference lists them. */
+const FLAGS = [
+  'apps', 'campaign_view', 'campaign_draft', 'campaign_publish', 'inapp_library_manage', 'transactional_campaigns', 'ab_testing',
+  'dynamic_campaigns', 'web_inbox', 'comments', 'downloads', 'usage_analytics_view', 'usage_analytics_manage', 'crashes_view',
+  'crashes_manage', 'funnels_view', 'funnels_manage', 'segments_view', 'segments_manage', 'sor_manage', 'apps_manage', 'api_keys_manage',
+  'push_certificates_manage', 'gdpr_data_manage',
+];
 const PASSWORD = 'correct horse battery staple';
 const { store, server, world } = useServer({ world: { rights: ['sor_manage', 'funnels_view'], admin: false } });
 
@@ -37,7 +43,7 @@ describe('a login', () => {
             id: entity.id, name: entity.name, description: '', identifier: entity.identifier, active: true,
             qa_api_key: entity.qaApiKey, prod_api_key: entity.prodApiKey, data_retention_in_months: 25,
           }],
-          enable: Object.fromEntries(RIGHTS.map((right) => [right, right === 'sor_manage'])),
+          enable: Object.fromEntries(FLAGS.map((right) => [right, right === 'sor_manage'])),
           admin: true, superadmin: false, prefered_entity: { id: entity.id, name: entity.name },
         },
       },
@@ -51,7 +57,25 @@ describe('a login', () => {
   test('gives a superadmin every right', async () => {
     await newUser('root@example.com', true);
     const { body } = await login({ email: 'root@example.com', password: PASSWORD });
-    expect(Object.values(body.result.user.enable)).toEqual(RIGHTS.map(() => true));
+    expect(Object.values(body.result.user.enable)).toEqual(FLAGS.map(() => true));
+  });
+
+  test('gives a token that lives for 30 days beyond its last use', async () => {
+    const user = await newUser('lasting@example.com');
+    const { body: { result: { auth_token: token } } } = await login({ email: user.email, password: PASSWORD });
+    const use = async () => (await server.call('GET', '/api/system_of_records', { token })).status;
+    const livesFor = async () => (await store.db.query<{ days: number }>(
+      `SELECT extract(epoch FROM expires_at - now())::float8 / 86400 AS days FROM tokens WHERE user_id = $1`, [user.id])).rows[0]!.days;
+    const later = (days: number) => store.db.query(
+      `UPDATE tokens SET used_at = used_at - make_interval(days => $2), expires_at = expires_at - make_interval(days => $2)
+       WHERE user_id = $1`, [user.id, days]);
+    expect(await livesFor()).toBeCloseTo(30, 1);
+    await later(29);
+    expect([await use(), Math.round(await livesFor())]).toEqual([200, 30]);
+    await later(29);
+    expect(await use()).toBe(200);
+    await later(30);
+    expect(await use()).toBe(401);
   });
 
   test.each([

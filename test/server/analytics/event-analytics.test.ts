@@ -81,8 +81,9 @@ test('a crash lists each of its occurrences, however many, to who may see crashe
   expect(new Set(found.map(({ id }) => id)).size).toBe(2_500);
   expect(found.filter(({ date }) => date === '2026-11-05').length + found.filter(({ date }) => date === '2026-11-06').length).toBe(2_500);
   expect(found.map(({ date }) => date)).toEqual(found.map(({ date }) => date).toSorted());
-  expect(await get('crashes/crs_other/occurrences')).toMatchObject({ status: 404, body: { status: 'not_found' } });
+  expect(await get('crashes/crs_other/occurrences'))
+    .toMatchObject({ status: 404, body: { success: false, status: 'not_found', error_message: 'Crash not found' } });
   const { token } = await makeWorld(store, { rights: RIGHTS.filter((right) => right !== 'crashes_view'), admin: false });
   expect(await get('crashes/crs_counted/occurrences', token))
-    .toMatchObject({ status: 404, body: { status: 'not_found', error_message: 'You have no access to this app crash' } });
+    .toMatchObject({ status: 404, body: { success: false, status: 'not_found', error_message: 'You have no access to this app crash' } });
 });

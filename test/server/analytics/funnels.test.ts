@@ -51,16 +51,52 @@ describe('a funnel', () => {
     };
     expect(created.body).toEqual({ success: true, result: whole });
     expect((await call('GET', `funnels/${identifier}`)).body.result).toEqual(whole);
-    expect((await call('GET', `funnels?apps=${app.identifier}`)).body.result).toEqual([whole]);
+    expect((await call('GET', 'funnels')).body.result).toEqual([whole]);
     const labels = ['autumn', 'web shop'];
     expect((await call('PUT', `funnels/${identifier}`, { labels })).body.result).toMatchObject({ labels });
     expect((await call('GET', 'labels')).body.result).toMatchObject([{ name: 'shop', targets: 0 }, { targets: 1 }, { targets: 1 }]);
     const archived = (await call('PUT', `funnels/${identifier}/archive`)).body.result;
-    expect(archived).toMatchObject({ archived: true, archived_at: expect.any(String) as string, labels });
+    expect(archived).toMatchObject({ archived: true, archived_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/) as string, labels });
     expect((await call('PUT', `funnels/${identifier}/archive`)).body.result).toEqual(archived);
     expect(await call('PUT', `funnels/${identifier}`, { labels: [] })).toMatchObject({ status: 409 });
     expect((await call('PUT', `funnels/${identifier}/restore`)).body.result).toMatchObject({ archived: false, archived_at: null, labels });
     expect((await call('GET', 'funnels/fun_none')).body).toMatchObject({ status: 'not_found', error_message: 'Funnel not found' });
+  });
+
+  test('is listed, oldest first, by the apps of its steps', async () => {
+    const { body: { result: older } } = await call('GET', 'funnels');
+    const other = await insertSampleApp(store.db, world.entity.id, 'com.example.other-funnels');
+    await insertEventDefinitions(store.db, world.entity.id, other.id, [{ logType: 3, name: 'Application Opened' }]);
+    const opened = { match_name: [{ app_id: other.identifier, log_type: 3, log_name: 'Application Opened' }] };
+    const mixed = { match_name: [...opened.match_name, ...step('Viewed').match_name], match_details: [{ product: 'lamp', price: 5 }, {}] };
+    const asked = { name: 'Of both', description: 'Opens, or views', max_duration: 90, steps: [mixed], labels: [] };
+    const both = (await call('POST', 'funnels', asked)).body.result;
+    expect(both).toMatchObject(asked);
+    const one = (await call('POST', 'funnels', { name: 'Of the other', steps: [opened] })).body.result;
+    const listed = async (query: string) => (await call('GET', `funnels${query}`)).body.result as object[];
+    expect(await listed('')).toEqual([...older, both, one]);
+    expect(await listed(`?apps=${other.identifier}`)).toEqual([both, one]);
+    for (const query of [`?apps=${app.identifier}`, `?apps[]=${app.identifier}`]) expect(await listed(query)).toEqual([...older, both]);
+    for (const query of [`?apps=${app.identifier},${other.identifier}`, `?apps=${app.identifier}&apps=${other.identifier}`]) {
+      expect(await listed(query)).toEqual([...older, both, one]);
+    }
+    expect((await call('GET', `funnels?apps=${app.identifier},app_none`)).body).toMatchObject({ error_message: 'App not found' });
+  });
+
+  test('is refused by the member of a step that it lacks, and by a log_type that there is not', async () => {
+    const { app_id, log_type, log_name } = step('Viewed').match_name[0]!;
+    const faultsOf = async (bad: object) => ((await call('POST', 'funnels', { name: 'Bad', steps: [bad] })).body.messages as
+      { element: string }[]).map(({ element }) => element.replace('steps.0.', ''));
+    expect(await faultsOf({})).toEqual(['match_name']);
+    expect(await faultsOf({ match_name: [] })).toEqual(['match_name']);
+    expect(await faultsOf({ match_name: [{ log_type, log_name }] })).toEqual(['match_name.0.app_id']);
+    expect(await faultsOf({ match_name: [{ app_id, log_name }] })).toEqual(['match_name.0.log_type']);
+    expect(await faultsOf({ match_name: [{ app_id, log_type }] })).toEqual(['match_name.0.log_name']);
+    expect(await faultsOf({ match_name: [{ app_id, log_type: 4, log_name }] })).toEqual(['match_name.0.log_type']);
+    for (const every of [0, 1, 2, 3]) {
+      const faults = await faultsOf({ match_name: [{ app_id, log_type: every, log_name: 'None' }] });
+      expect(faults, `log_type ${every}`).toEqual(['match_name.0.log_name']);
+    }
   });
 
   test('whose steps no app has sent is refused, by the field, with the nearest name', async () => {
@@ -88,7 +124,12 @@ describe('quick stats', () => {
     expect(await counts({ steps: steps(), max_duration: 119.9 })).toEqual([320, 160, 0]);
     const exclusions = [{ after_step: 1, match_name: step('Removed').match_name }];
     expect(await counts({ steps: steps(), exclusions })).toEqual([320, 160, 40]);
-    expect(await counts({ steps: steps() }, { from: '2026-11-06' })).toEqual([0, 0, 0]);
+    const none = { average_duration: null, last_completed_at: null };
+    expect((await stats({ steps: steps() }, { from: '2026-11-06' })).body.result)
+      .toEqual([0, 1, 2].map((number) => ({ step: number, completions: 0, ...none })));
+    expect(await counts({ steps: steps() }, { from: '2026-11-04', till: '2026-11-05' })).toEqual([320, 160, 80]);
+    expect(await counts({ steps: steps() }, { from: '2026-11-03', till: '2026-11-04' })).toEqual([0, 0, 0]);
+    expect(await counts({ steps: [{ match_name: [{ ...step('Viewed').match_name[0]!, log_type: 0 }] }] })).toEqual([320]);
   });
 
   test('divide people by a property of their first step', async () => {
@@ -112,6 +153,7 @@ describe('quick stats', () => {
     const refused = async (funnel: object, query?: Record<string, string>) =>
       (await stats(funnel, query)).body.messages[0].element as string;
     expect(await refused({ steps: [] })).toBe('funnel.steps');
+    expect(await refused({})).toBe('funnel.steps');
     expect(await refused({ steps: steps() }, { till: '2026-11-04' })).toBe('till');
     expect(await refused({ steps: steps() }, { from: '2026-02-30' })).toBe('from');
     expect(await refused({ steps: steps() }, { mode: 'slow' })).toBe('mode');

@@ -70,6 +70,13 @@ describe('a segment', () => {
     expect(renamed.body.result).toMatchObject({ ...whole, name: 'Loyal', description: null, labels: [] });
     expect((await call('DELETE', `segments/${created.identifier}`)).status).toBe(200);
     expect((await call('GET', 'segments')).body.result).toEqual([]);
+    const other = await insertSampleApp(store.db, world.entity.id, 'com.example.elsewhere');
+    const here = await create({ name: 'Here', static: true });
+    const there = await create({ name: 'There', static: true, app: other.identifier });
+    expect((await call('GET', `segments?app=${other.identifier}`)).body.result).toEqual([there]);
+    expect((await call('GET', `segments?app=${app.identifier}`)).body.result).toEqual([here]);
+    expect((await call('GET', 'segments')).body.result).toEqual([here, there]);
+    for (const { identifier } of [here, there]) await call('DELETE', `segments/${identifier}`);
   });
 
   test('counts its people and their devices as they are now, before it is created', async () => {

@@ -21,13 +21,15 @@ const call = (path: string, query: Record<string, string> = {}) =>
 const list = async (path: string, query?: Record<string, string>) => (await call(path, query)).body.result;
 const items = async (path: string, query?: Record<string, string>): Promise<Record<string, unknown>[]> => (await list(path, query)).items;
 
-async function insertEvents(events: { at: string; name?: string; device?: string; user?: string; detail?: string; offset?: number }[]) {
+type Sample = { at: string; name?: string; logType?: number; device?: string; user?: string; detail?: string; offset?: number };
+
+async function insertEvents(events: Sample[]) {
   await ensurePartitions(store.db, events.map(({ at }) => new Date(at)));
-  for (const { at, name = 'Tapped', device, user, detail, offset } of events) {
+  for (const { at, name = 'Tapped', logType = 2, device, user, detail, offset } of events) {
     await store.db.query(
       `INSERT INTO events (entity_id, app_id, happened_at, session_id, device_id, user_id, log_type, name, detail, utc_offset)
-       VALUES ($1, $2, $3, 77, $4, $5, 2, $6, $7, $8)`,
-      [world.entity.id, app.id, at, device ?? null, user ?? null, name, detail ?? null, offset ?? null]);
+       VALUES ($1, $2, $3, 77, $4, $5, $9, $6, $7, $8)`,
+      [world.entity.id, app.id, at, device ?? null, user ?? null, name, detail ?? null, offset ?? null, logType]);
   }
   await recountTracked(store.db);
 }
@@ -59,7 +61,10 @@ const events = () => `apps/${app.identifier}/events`;
 describe('events', () => {
   test('come in order of time, each with all of its fields', async () => {
     const page = await list(events());
-    expect(page).toMatchObject({ item_count: 5, total_items: 5, total_pages: 1, navigation: { prev: null, next: null } });
+    expect(page).toMatchObject({
+      item_count: 5, total_items: 5, total_pages: 1,
+      navigation: { first: expect.stringContaining('page=1&per_page=1000') as string, prev: null, next: null },
+    });
     expect(page.items.map(({ name }: { name: string }) => name)).toEqual(['Tapped', 'Bought', 'Viewed', 'Tapped', 'Application Crashed']);
     expect(page.items[1]).toEqual({
       event_id: expect.stringMatching(/^\d+$/), log_type: 2, name: 'Bought', date_utc: '2026-10-01T00:00:00.000Z',
@@ -105,6 +110,30 @@ describe('events', () => {
       .toEqual([{ count: 1, name: 'Tapped' }]);
   });
 
+  test('are counted from 60 days before now on, whatever earlier date is given, together with those of the background', async () => {
+    const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+    const of = { user: ANNE, device: PHONE };
+    await insertEvents([
+      { ...of, at: daysAgo(61), name: 'Long ago' }, { ...of, at: daysAgo(59), name: 'Lately' },
+      ...['Application Opened', 'Application Backgrounded'].map((name) => ({ ...of, at: daysAgo(58), name, logType: 3 })),
+    ]);
+    const names = 'Long ago,Lately,Application Opened,Application Backgrounded';
+    const counted = [
+      { count: 1, log_type: 2, name: 'Lately' }, { count: 1, log_type: 3, name: 'Application Backgrounded' },
+      { count: 1, log_type: 3, name: 'Application Opened' },
+    ];
+    for (const path of [events(), `apps/${app.identifier}/devices/${PHONE}/events`, `users/${encodeURIComponent(ANNE)}/events`]) {
+      const given: Record<string, string>[] = [{}, { since_date: '2020-01-01' }, { since_date: daysAgo(60.5) }];
+      for (const since of given) {
+        expect(await items(path, { group: 'true', fields: 'name,log_type', names, ...since })).toEqual(counted);
+      }
+      expect(await items(path, { group: 'true', fields: 'name', names, since_date: daysAgo(58.5) })).toHaveLength(2);
+      expect(await items(path, { fields: 'name', names })).toHaveLength(4);
+    }
+    await store.db.query('DELETE FROM events WHERE entity_id = $1 AND name = ANY ($2)', [world.entity.id, names.split(',')]);
+    await recountTracked(store.db);
+  });
+
   test('are followed by next as they were at the first page, whatever comes meanwhile', async () => {
     const first = await list(events(), { per_page: '2', fields: 'name' });
     expect(first).toMatchObject({ item_count: 2, total_items: 5, total_pages: 3, navigation: { prev: null } });
@@ -133,6 +162,24 @@ describe('events', () => {
     expect(await items(`users/${encodeURIComponent(ANNE)}/events`, { fields: 'name' })).toHaveLength(4);
     expect(await items(`users/${encodeURIComponent(ANNE)}/events`, { application_ids: other.identifier })).toHaveLength(1);
     expect(await items(`users/${encodeURIComponent(ANNE)}/events`, { application_ids: 'app_none' })).toHaveLength(0);
+    const [ofDevice, ofUser] = [`apps/${app.identifier}/devices/${PHONE}/events`, `users/${encodeURIComponent(ANNE)}/events`];
+    for (const [path, filters] of [
+      [ofDevice, {
+        user_ids: [`${ANNE},${BEN}`, 3, BEN], session_ids: ['77', 2, '0'], names: ['Bought,Viewed', 2, 'None'],
+        details: ['shoes,a page', 2, 'none'], since_date: ['2026-10-01', 3, '2026-10-02T00:00:01Z'],
+        until_date: ['2026-10-01', 2, '2026-09-30'],
+      }],
+      [ofUser, {
+        device_ids: [`${PHONE},${TABLET}`, 4, TABLET], session_ids: ['77', 2, '0'], names: ['Bought,Viewed', 2, 'None'],
+        details: ['shoes,a page', 2, 'none'], application_ids: [`${app.identifier},${other.identifier}`, 4, 'app_none'],
+        since_date: ['2026-10-02', 2, '2026-10-04'], until_date: ['2026-10-02', 3, '2026-09-30'],
+      }],
+    ] as [string, Record<string, [string, number, string]>][]) {
+      for (const [name, [some, count, none]] of Object.entries(filters)) {
+        const totals = [await list(path, { [name]: some }), await list(path, { [name]: none })].map((page) => page.total_items);
+        expect([path, name, ...totals]).toEqual([path, name, count, 0]);
+      }
+    }
   });
 
   test('of a user, asked for with aliases, are also those of ids that became the user where an app says so', async () => {
@@ -250,7 +297,9 @@ test('devices come by their ids, with what is known of their users, sessions and
     .toEqual({ device_id: TABLET, application_id: app.identifier, last_city: 'Paris' });
   const { status, body } = await call(`${path}/none`);
   expect([status, body.error_message]).toEqual([404, 'Device not found']);
-  expect((await call('apps/app_none/devices')).body.error_message).toBe('Couldn\'t find App');
+  for (const path of ['apps/app_none/devices', `apps/app_none/devices/${TABLET}`]) {
+    expect((await call(path)).body).toMatchObject({ success: false, status: 'not_found', error_message: 'Couldn\'t find App' });
+  }
 });
 
 test('locations come in order of time, filtered by exact degrees', async () => {
@@ -262,6 +311,17 @@ test('locations come in order of time, filtered by exact degrees', async () => {
   expect(await items(path, { latitude: '48.85', longitude: '2.35', device_ids: PHONE, fields: 'latitude' }))
     .toEqual([{ location_id: expect.any(String), latitude: 48.85 }]);
   expect(await items(path, { latitude: '48.8' })).toEqual([]);
+  expect(await items(path, { longitude: '2.3' })).toEqual([]);
+  const [{ session_id: session }] = (await items(path)) as [{ session_id: string }];
+  for (const [name, [right, wrong]] of Object.entries({
+    session_ids: [`${session},none`, '0'], device_ids: [`${PHONE},none`, 'none'], since_date: ['2026-10-02', '2100-01-01'],
+    until_date: ['2026-10-02T02:00:00+02:00', '2026-10-01'],
+  })) {
+    const totals = [await list(path, { [name]: right! }), await list(path, { [name]: wrong! })].map((page) => page.total_items > 0);
+    expect([name, ...totals]).toEqual([name, true, false]);
+  }
+  const { status, body } = await call('apps/app_none/locations');
+  expect([status, body.status, body.error_message]).toEqual([404, 'not_found', 'Couldn\'t find App']);
   expect((await call(path, { latitude: 'north' })).body.messages[0].element).toBe('latitude');
 });
 
@@ -270,7 +330,10 @@ test('bad input is refused by its name, or leads to what the page of reading say
     const { status, body } = await call(path, query);
     return [status, body.error_message, body.messages?.[0]?.element];
   };
-  for (const name of ['events', 'sessions', 'locations']) {
+  // Earlier than what came before it.
+  await sampleActivity(store.db, world.entity.id, { appId: app.id, deviceId: 'late-701', userId: null, at: new Date('2026-09-20Z') });
+  await recountTracked(store.db);
+  for (const [name, date] of [['events', 'date_utc'], ['sessions', 'start_date_utc'], ['locations', 'date_utc']] as const) {
     for (const path of [`apps/${app.identifier}/${name}`, `apps/${app.identifier}/${name}_export.csv`]) {
       for (const end of ['since_date', 'until_date']) {
         for (const date of ['', 'tomorrow', '2026-02-29', '2026-13-01T00:00:00Z', '1793491200', '2026-10-01T25:00:00Z', '+275760-09-13']) {
@@ -281,7 +344,9 @@ test('bad input is refused by its name, or leads to what the page of reading say
     }
     const path = `apps/${app.identifier}/${name}`;
     const whole = await list(path);
-    expect(whole.total_items).toBeGreaterThan(0);
+    const dates = (whole.items as Record<string, string>[]).map((item) => item[date]!);
+    expect([dates[0], dates]).toEqual(['2026-09-20T00:00:00.000Z', dates.toSorted()]);
+    expect(dates.length).toBeGreaterThan(2);
     for (const [asked, ignored] of [['page', '0'], ['page', '-1'], ['page', '1.5'], ['page', '1e3'], ['page', '1000001'], ['per_page', '0'],
       ['per_page', '10001'], ['per_page', 'all']] as const) expect(await list(path, { [asked]: ignored })).toEqual(whole);
     expect(await list(path, { page: '1000000' })).toMatchObject({

@@ -493,6 +493,7 @@ describe('the list', () => {
   test('is filtered, ordered and paged', async () => {
     const queries: [string, string[]][] = [
       [`app_ids=${ids['a']!}`, ['Second']], [`app_ids=${ids['a']!},${ids['b']!}&limit=1&offset=1`, ['Second']],
+      ['status=ongoing,finished,wait_sync,scheduled,draft,failed,canceled', ['Third SALE', 'Second', 'First sale']],
       ['status=ongoing,scheduled', ['Second', 'First sale']], ['status=finished', []], ['workflow_types=scheduled', ['Third SALE']],
       ['workflow_types=contextual', []], ['workflow_types=transactional,dynamic', ['Second', 'First sale']],
       ['message_types=inapp', ['Second']], ['message_types=push', ['Third SALE', 'First sale']],
@@ -509,6 +510,7 @@ describe('the list', () => {
       expect([query, body.total_count]).toEqual([query, names.length]);
       expect([query, ...(await exported(query)).map(({ name }) => name)]).toEqual([query, ...names]);
     }
+    expect((await list('GET', 'campaigns?limit=1&offset=1')).body).toMatchObject({ limit: 1, offset: 1, success: true, total_count: 3 });
     for (const query of ['limit=0', 'limit=10001', 'offset=-1', 'order=name', 'status=running', 'workflow_types=classic']) {
       const [{ element }] = (await list('GET', `campaigns?${query}`)).body.messages as [{ element: string }];
       expect([query, element.split('.')[0]]).toEqual([query, query.split('=')[0]]);

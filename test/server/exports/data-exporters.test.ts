@@ -26,17 +26,16 @@ const everything = () => ({
 });
 
 describe('a data exporter', () => {
-  test('is made inactive and shown with its secrets, then listed with ten members and no secret', async () => {
+  test('is made inactive and shown with its secrets, then listed without settings and secrets', async () => {
     const made = await create(everything());
     const shownApps = apps.map(({ name, identifier }) => ({ name, identifier, package_name: name, platform: 'iOS App' }));
     const listed = {
       identifier: expect.stringMatching(/^exp_/) as string, name: 'Nightly', type: 'aws_secret_key', active: false, apps: shownApps,
-      subfolder: 'exports/daily', bucket_name: 'exports', exported_data: everything().exported_data, initial_run_at: null,
-      last_run_at: null,
+      subfolder: 'exports/daily', bucket_name: 'exports', aws_region: 'eu-central-1', exported_data: everything().exported_data,
+      initial_run_at: null, last_run_at: null, sors: [{ name: 'CRM', identifier: world.sor.identifier, type: 'custom' }],
     };
     expect(resultOf(made)).toEqual({
-      ...listed, aws_region: 'eu-central-1', exports: {}, sors: [{ name: 'CRM', identifier: world.sor.identifier, type: 'custom' }],
-      ...KEYS, encryption_type: 'aes-256-CBC', encryption_key: FILE_KEY,
+      ...listed, exports: {}, ...KEYS, encryption_type: 'aes-256-CBC', encryption_key: FILE_KEY,
       deletion_key: expect.stringMatching(/^[0-9a-f]{64}$/) as string, aws_account_id: null, aws_role_name: null,
       endpoint: 'https://minio.example.com', format: 'csv', include_headers: true, part_bytes: 2 * MIB,
       export_since: '2026-01-31T11:30:00Z', exported_until: null, notify_emails: ['data@example.com'],
@@ -218,7 +217,10 @@ describe('a change', () => {
   });
 
   test('takes what the view showed', async () => {
-    for (const body of [everything(), {}, ACCOUNT]) {
+    const all = [
+      'sessions', 'sessions_with_carrier', 'logs', 'details', 'locations', 'devices', 'crashes', 'campaign_results_per_user', 'attributes',
+    ];
+    for (const body of [everything(), {}, ACCOUNT, { exported_data: all, sor_ids: [world.sor.identifier] }]) {
       const id = await createdId(body);
       const { apps: shownApps, sors, type, ...shown } = await view(id);
       const identifiers = (named: { identifier: string }[]) => named.map(({ identifier }) => identifier);

@@ -1,11 +1,13 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { RIGHTS } from '../../../domain/accounts/rights.ts';
+import { insertServiceToken } from '../../../store/accounts/service-tokens.ts';
 import type { Cell } from '../../../domain/files/cell.ts';
 import { insertEventDefinitions } from '../../../store/tracking/event-definitions.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertDeviceUsers, insertSampleEvents } from '../../harness/analytics/sample-events.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { rowsOfFile } from '../../harness/core/rows-of-file.ts';
+import { rememberSecret } from '../../harness/core/people.ts';
 import { makeWorld } from '../../harness/core/world.ts';
 import { sampleActivity } from '../../harness/tracking/sdk-samples.ts';
 import { useServer } from '../http/use-server.ts';
@@ -26,6 +28,19 @@ async function fileOf(path: string, query: Record<string, string> = {}): Promise
   const { status, body } = await get(path, query);
   expect([status, body.error_message]).toEqual([200, undefined]);
   return rowsOfFile(store, world.entity.id, body.result.callback as string);
+}
+
+const DAY_MS = 86_400_000;
+
+/** An app in which something was bought at these times. */
+async function appWithEvents(packageName: string, times: Date[]): Promise<{ identifier: string; event: string }> {
+  const { id, identifier } = await insertSampleApp(store.db, world.entity.id, packageName);
+  await ensurePartitions(store.db, times);
+  const bought = { appId: id, name: 'Bought', user: 'u', detail: { of: 'x' } };
+  await insertSampleEvents(store.db, world.entity.id, times.map((at) => ({ ...bought, at })));
+  await insertEventDefinitions(store.db, world.entity.id, id, [{ logType: 2, name: 'Bought' }]);
+  const { rows } = await store.db.query<{ id: number }>('SELECT id FROM event_definitions WHERE app_id = $1', [id]);
+  return { identifier, event: String(rows[0]!.id) };
 }
 
 const refusal = async (path: string, query: Record<string, string> = {}) => {
@@ -68,7 +83,7 @@ describe('what export-only files hold', () => {
       ...performanceOf(other, [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]),
       ...performanceOf(app, [2, 1, 2, 1], [0, 0, 0, 0], [1, 1, 1, 1]),
     ]);
-    expect(await fileOf(`apps/${app.identifier}/analytics/download_metrics`, DAYS)).toEqual(
+    expect(await fileOf(`apps/${app.identifier}/analytics/download_metrics`, { ...DAYS, apps: other.identifier })).toEqual(
       [rows[0], ...performanceOf(app, [2, 1, 2, 1], [0, 0, 0, 0], [1, 1, 1, 1])]);
   });
 
@@ -81,6 +96,10 @@ describe('what export-only files hold', () => {
       ['2026-11-04', null, 'Application Crashed', 'Application Crashed', 1, 1, 1, 1],
     ]);
     expect(await fileOf('events_export', { app: other.identifier })).toHaveLength(1);
+    const [today, before, longBefore] = [0, 4, 7].map((days) => new Date(Date.now() - days * DAY_MS));
+    const recent = await appWithEvents('com.example.recent', [today!, before!, longBefore!]);
+    const rows = await fileOf('events_export', { app: recent.identifier });
+    expect(rows.slice(1).map(([date]) => date)).toEqual([before, today].map((at) => at!.toISOString().slice(0, 10)));
   });
 
   test('details of an event: of each day, key and value hits, people and sessions', async () => {
@@ -91,8 +110,12 @@ describe('what export-only files hold', () => {
       ['2026-11-03', bought, 'Bought', 'of', 'shoes', 2, 1, 0],
       ['2026-11-03', bought, 'Bought', 'price', '5', 1, 1, 0],
     ]);
-    const [from] = await fileOf('event_details_export', event);
-    expect(from).toHaveLength(8);
+    const month = Date.UTC(new Date().getUTCFullYear(), new Date().getUTCMonth());
+    const [last, first, ...outside] = [1, 6 * DAY_MS, 6 * DAY_MS + 1, -1].map((before) => new Date(month - before));
+    const past = await appWithEvents('com.example.past', [last!, first!, ...outside]);
+    const rows = await fileOf('event_details_export', { app: past.identifier, event_id: past.event });
+    expect(rows.slice(1).map(([date, id, name]) => [date, id, name]))
+      .toEqual([first, last].map((at) => [at!.toISOString().slice(0, 10), Number(past.event), 'Bought']));
   });
 
   test('occurrences of a crash: those of one UTC day', async () => {
@@ -110,6 +133,22 @@ describe('what export-only files hold', () => {
     const { status, body } = await get(path, { id: crash!.identifier, date: '2026-11-02' }, blind.token);
     expect([status, body.error_message]).toEqual([404, 'You have no access to this app crash']);
   });
+});
+
+test('they go by mail by default: to the user who asks, and for a service token to its creator', async () => {
+  const expiresAt = new Date(Date.now() + 60_000);
+  const machine = await insertServiceToken(store.db, world.entity.id, { name: 'BI', rights: RIGHTS, createdBy: world.user.id, expiresAt });
+  rememberSecret(machine.token);
+  for (const token of [world.token, machine.token]) {
+    for (const [path, query] of [
+      ['performance_export.csv', { ...DAYS, apps: app.identifier }], [`apps/${app.identifier}/analytics/download_metrics`, DAYS],
+      ['events_export', { app: app.identifier }], ['event_details_export.csv', { app: app.identifier, event_id: String(bought) }],
+    ] as const) {
+      const search = new URLSearchParams({ ...query, skip_email: 'false' }).toString();
+      const { body } = await server.call('GET', `/api/${path}?${search}`, { token });
+      expect(body).toEqual({ success: true, result: `The report is being generated and will be sent to ${world.user.email}` });
+    }
+  }
 });
 
 test('a wrong request is refused by what is wrong with it', async () => {

@@ -280,6 +280,7 @@ describe('the latest requests', () => {
       twoDays.replace('Z', '+01:00'), twoDays.replace('Z', '-0100'), twoDays.slice(0, 16),
     ]) expect([recent, await since(recent)]).toEqual([recent, [CAROL]]);
     expect(await since(day(-1))).toEqual([]);
+    expect((await latest()).map(({ user_id: id }: { user_id: string }) => id)).toEqual([CAROL, BOB]);
     for (const wrong of ['yesterday', '2026-02-30', '2026-11-20T10:00:00 01:00', '']) {
       expect(Object.keys(errorsOf(await get('/api/gdpr/latest_requests', { modified_since: wrong }))[1])).toEqual(['modified_since']);
     }

@@ -56,6 +56,7 @@ describe.each([
     const { manifest, rows } = await readExport(stack, world, run.definition!.folder);
     const counts = Object.fromEntries(manifest.types.map(({ type, rows: count }) => [type, count]));
     expect(counts).toEqual(expected);
+    expect([manifest.format, manifest.include_headers]).toEqual([how.format, how.includeHeaders]);
     for (const { expected: foretold, rows: written } of manifest.types) expect(foretold).toBe(written);
     expect(Object.keys(rows)).toEqual([...EXPORT_DATA_TYPES]);
     expect(manifest.types.filter(({ files }) => files.length === 0)).toEqual([]);

@@ -21,6 +21,8 @@ let app: { id: number; identifier: string };
 const segments: { identifier: string }[] = [];
 /** The same file, asked for twice before any worker is there. */
 const links: string[] = [];
+/** What its link answered then. */
+let early: Awaited<ReturnType<typeof get>>;
 
 beforeAll(async () => {
   const { store: { db } } = stack;
@@ -30,7 +32,7 @@ beforeAll(async () => {
   const at = new Date('2026-11-05T10:00:00Z');
   await ensurePartitions(db, [at]);
   for (const nth of [1, 2, 3]) {
-    await sampleActivity(db, world.entity.id, { appId: app.id, at, deviceId: `phone;"${nth}"`, userId: `=user-${nth}` });
+    await sampleActivity(db, world.entity.id, { appId: app.id, at, deviceId: `téléphone;"${nth}"`, userId: `=user-${nth}` });
   }
   for (const people of [['u=user-1', 'u=user-3'], ['u=user-1']]) {
     segments.push(await insertSampleSegment(db, world.entity.id, { appId: app.id, people }));
@@ -41,6 +43,7 @@ beforeAll(async () => {
        CASE n % 3 WHEN 0 THEN '{"price": 12345678901234567890.10, "note": "a\\nb"}' WHEN 1 THEN '"plain, text"' END::jsonb, 60
      FROM generate_series(1, 2500) n`, [world.entity.id, app.id, at]);
   for (let time = 0; time < 2; time += 1) links.push(await callbackOf(`apps/${app.identifier}/events_export.csv?names=Tapped`));
+  early = await get(links[0]!);
   stack.startWorker({ smtpUrl: `smtp://127.0.0.1:${smtp.port}` });
 });
 
@@ -82,6 +85,8 @@ describe('a file', () => {
     const all = [['=user-1', `${both};${first}`], ['=user-3', both]];
     expect(await shown('fields=current_user_id,segments:name')).toEqual([all[0], ['=user-2', ''], all[1]]);
     expect(await shown(`segment_ids=${both}`)).toEqual(all);
+    expect([await csvOf('devices_export.csv?updated_since=2100-01-01'), await csvOf('events_export.csv?since_date=2100-01-01')])
+      .toEqual([[], []]);
     const events = await csvOf(`events_export.csv?segment_ids=${first}&fields=user_id&group=true&until_date=2026-11-06`);
     expect(events).toEqual([{ user_id: '=user-1', count: '1' }]);
   });
@@ -116,9 +121,12 @@ describe('a file', () => {
       ['{"note": "a\\nb", "price": 12345678901234567890.10}', 833], ['plain, text', 834], [undefined, 833]]));
   });
 
-  it('is a workbook by default, in which no text is a formula', async () => {
-    for (const path of ['devices_export', 'devices_export.xlsx']) {
-      const book = read(await fileOf(`${path}?fields=current_user_id,number_of_sessions`));
+  it('is an XLS workbook by default, in which no text is a formula', async () => {
+    const [compoundFile, zip] = ['d0cf11e0', '504b0304'];
+    for (const [path, begins] of [['devices_export', compoundFile], ['devices_export.xls', compoundFile], ['devices_export.xlsx', zip]]) {
+      const file = await fileOf(`${path}?fields=current_user_id,number_of_sessions`);
+      expect(file.toString('hex', 0, 4)).toBe(begins);
+      const book = read(file);
       const sheet = book.Sheets[book.SheetNames[0]!]!;
       expect(sheet.C2).toMatchObject({ t: 's', v: '=user-1' });
       expect(sheet.D2).toMatchObject({ t: 'n', v: 0 });
@@ -162,6 +170,7 @@ describe('a file', () => {
   it('is the same one while it is under way, and another one later', async () => {
     const [first, second] = links;
     expect(second).toBe(first);
+    expect(early).toEqual({ status: 202, body: { success: true, result: { state: 'accepted', rows_written: 0 } } });
     await fetchFile(stack.app, first!);
     expect(await callbackOf(`apps/${app.identifier}/events_export.csv?names=Tapped`)).not.toBe(first);
   });

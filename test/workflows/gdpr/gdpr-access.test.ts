@@ -116,6 +116,18 @@ it('whoever asked is told by mail where each archive is, and nobody\'s id is in 
   expect(reply.statusCode).toBe(200);
 });
 
+it('a mail says that a deletion is done; a request that skips the mail sends none', async () => {
+  const [ana, ben, cleo] = [newPerson(), newPerson(), newPerson()];
+  const told = await askFor(stack, 'delete', world, [ana], { skipEmail: false });
+  const quiet = [await askFor(stack, 'access', world, [ben]), await askFor(stack, 'delete', world, [cleo])];
+  await Promise.all(quiet.map(({ type, identifier }) => stack.temporal.workflow.getHandle(jobWorkflowId(type, identifier)).result()));
+  const mailsOf = (identifier: string) => mails.received.filter(({ mail }) => mail.headers.subject!.includes(identifier));
+  const { to, mail } = await waitFor('the mail', async () => mailsOf(told.identifier)[0] ?? null);
+  expect([to, mail.headers.subject]).toEqual([[world.user.email], `Deletion request ${told.identifier}: treated`]);
+  expect(mail.text).not.toContain(ana);
+  expect(quiet.flatMap(({ identifier }) => mailsOf(identifier))).toEqual([]);
+});
+
 it('somebody on hold, or whose data is restricted, can see it', async () => {
   const { store: { db } } = stack;
   const ana = newPerson();

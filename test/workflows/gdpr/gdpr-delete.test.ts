@@ -12,6 +12,7 @@ import { INGESTING } from '../../../store/tracking/ingest-calls.ts';
 import { personId } from '../../harness/core/people.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
+import { accessEnded } from '../../harness/gdpr/archives.ts';
 import { askFor, insertPeople, leftOf, requestTreated, requestWhen } from '../../harness/gdpr/gdpr.ts';
 import { ingestHeld, makeTrackedWorld, sampleCall, takeIn, type TrackedWorld } from '../../harness/tracking/tracked-calls.ts';
 
@@ -42,7 +43,7 @@ const hold = (customerId: string) => write(stack.store.db, (tx) => insertHold(tx
 const countIdentifiers = async ({ id }: GdprRequest) =>
   (await stack.store.db.query('SELECT FROM gdpr_identifiers WHERE request_id = $1', [id])).rowCount;
 
-it('5,000 people of one request are deleted, and nobody else', async () => {
+it('5,000 people of one request are deleted, as a new request for their data says, and nobody else', async () => {
   const ids = await known(5_000);
   const others = await known(200);
   const before = await left(others);
@@ -56,6 +57,9 @@ it('5,000 people of one request are deleted, and nobody else', async () => {
   expect(receipt).toMatchObject({ type: 'erasure', round: 1, request: request.identifier, requested_by: { kind: 'user' } });
   expect(receipt!.subjects).toHaveLength(5_000);
   expect(receipt!.subjects[0]!.identifiers).toEqual({ user_id: 1, device_id: 1, push_token: 1 });
+  const [gone, there] = await accessEnded(stack, await askFor(stack, 'access', world, [ids[0]!, others[0]!]));
+  expect([gone!.archive, gone!.message]).toEqual([null, 'No installations found for this user']);
+  expect(there).toMatchObject({ archive: expect.any(Object) as object, message: null });
 });
 
 it('two requests for the same person, at once, both end treated', async () => {

@@ -356,10 +356,20 @@ describe('a report', () => {
     const dates = async (query: string) => (await report(campaign, query)).campaignStatus.map(({ date }) => date);
     expect(await dates('')).toEqual(times.slice(2));
     expect(await report(campaign, `?startDate=${day(40)}`)).toMatchObject({ startDate: day(30), endDate: day(0) });
+    expect(await report(campaign, `?startDate=${day(8)}&endDate=${day(8)}&page_size=1`)).toEqual({
+      campaignKey: campaign.identifier, startDate: day(8), endDate: day(8),
+      campaignStatus: [{ user: 'ada', device_id: 'phone', date: `${day(8)}T00:00:00.000Z`, code: 'PUSH_SENT', details: null }],
+    });
     expect(await dates(`?startDate=${day(40)}&endDate=${day(30)}`)).toEqual(times.slice(2, 4));
     expect(await dates(`?startDate=${day(10)}&endDate=${day(9)}`)).toEqual(times.slice(4, 8));
     expect(await dates(`?startDate=${day(10)}&page_size=4&page=2`)).toEqual(times.slice(8));
     expect(await dates(`?page_size=8&page=2`)).toEqual([]);
     await expect(report(campaign, `?startDate=${day(9)}&endDate=${day(10)}`)).rejects.toThrow(/must not be before startDate/);
+    await db.query(
+      `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, device_id, user_id, created_at, settled_at)
+       SELECT $1, $2, $3, 'push', 'settled', 'PUSH_SENT', 'phone', 'ada', now(), now() FROM generate_series(1, $4)`,
+      [world.entity.id, campaign.id, app.app.id, 5_001 - times.length + 2]);
+    const lengths = ['', '?page=1', '?page=2', '?page_size=1'].map(async (query) => (await dates(query)).length);
+    expect(await Promise.all(lengths)).toEqual([5_000, 5_000, 1, 1]);
   });
 });

@@ -17,8 +17,8 @@ let app: { id: number; identifier: string };
 const call = async (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, payload?: object | string) => {
   const headers = { authorization: `Token ${world.token}`, ...payload !== undefined && { 'content-type': 'application/json' } };
   const reply = await stack.app.inject({ method, url: `/api/${path}`, headers, ...payload !== undefined && { payload } });
-  const { result, error_message: message } = reply.json<{ result: never; error_message: string }>();
-  return { status: reply.statusCode, result, message };
+  const { result, status: code, error_message: message } = reply.json<{ result: never; status: string; error_message: string }>();
+  return { status: reply.statusCode, result, code, message };
 };
 const send = async (body: object) => (await call('POST', 'transac', body)).result as { requestId: string };
 type State = { state: string; codes: Record<string, number>; processed: number; next_at: string | null; ended_at: string | null };
@@ -250,26 +250,27 @@ describe('messages of transactional campaigns', () => {
     const draft = await insertSampleCampaign(db, entityId, app.id, { status: 'draft' });
     const messages = [{ user: 'ada' }];
     const refused = async (body: object) => {
-      const { status, message } = await call('POST', 'transac', body);
-      return [status, message];
+      const { status, code, message } = await call('POST', 'transac', body);
+      return [status, code, message];
     };
-    const invalid = [400, 'Invalid Resquest, missing or invalid parameters,...'];
+    const invalid = [400, '400', 'Invalid Resquest, missing or invalid parameters,...'];
     for (const body of [
       {}, { campaignKey: [ready.identifier] }, { messages }, { campaignKey: [], messages },
       { campaignKey: [ready.identifier], messages: [] },
       { campaignKey: [ready.identifier], messages: [{}] }, { campaignKey: [ready.identifier], messages, sendAt: 'tomorrow' },
       { campaignKey: [ready.identifier], messages: [{ user: 'ada', templateVars: 'x' }] },
     ]) expect(await refused(body)).toEqual(invalid);
-    expect(await refused({ campaignKey: [ready.identifier, 'cmp_unknown'], messages })).toEqual([404, 'Unknown campaign key at index 1']);
+    expect(await refused({ campaignKey: [ready.identifier, 'cmp_unknown'], messages }))
+      .toEqual([404, '404', 'Unknown campaign key at index 1']);
     expect(await refused({ campaignKey: [ready.identifier, draft.apiIdentifier], messages }))
-      .toEqual([405, 'Campaign not ready at index 1']);
+      .toEqual([405, '405', 'Campaign not ready at index 1']);
     const classic = await insertSampleCampaign(db, entityId, app.id, { type: 'classic' });
     const twice = [ready.identifier, ready.apiIdentifier];
     expect(await refused({ campaignKey: [...twice, classic.identifier, draft.identifier], messages }))
-      .toEqual([404, 'Unknown campaign key at index 2']);
+      .toEqual([404, '404', 'Unknown campaign key at index 2']);
     expect(await refused({ campaignKey: [...twice, draft.identifier, 'cmp_unknown'], messages }))
-      .toEqual([405, 'Campaign not ready at index 2']);
-    for (const query of ['page=-1', 'page=0', 'page_size=0', 'page_size=5001', 'page=x', 'startDate=2026-13-01']) {
+      .toEqual([405, '405', 'Campaign not ready at index 2']);
+    for (const query of ['page=-1', 'page=0', 'page_size=-1', 'page_size=0', 'page_size=5001', 'page=x', 'startDate=2026-13-01']) {
       expect((await call('GET', `transac/${ready.identifier}/reports?${query}`)).status).toBe(400);
     }
     const body = { campaignKey: twice, messages: [{ user: 'once' }], requestKey: 'order 17 shipped' };
