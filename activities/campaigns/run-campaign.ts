@@ -32,7 +32,7 @@ export const runCampaignSteps = (deps: Dependencies, providers = new SendingProv
 
   /** Sends to the devices whose time has come; when to go on, or null at the end. */
   sendToAudience: (claim: JobClaim): Promise<RetryAfter | null> => (
-    heartbeating(() => sendMessages({ ...deps, providers }, claim, audience()))),
+    heartbeating(() => sendMessages({ ...deps, providers }, claim, audience))),
 });
 
 /** Devices that are left when a campaign is canceled go so many at once. */
@@ -53,14 +53,16 @@ function audience(): MessageSource {
   return {
     async planNext(tx, context, limit) {
       const { send } = context;
-      if (send.cancelRequestedAt !== null && await deleteAudience(tx, send.entityId, send.id, DELETED_AT_ONCE) > 0) return [];
+      const none = { outgoing: [], isFull: false };
+      if (send.cancelRequestedAt !== null && await deleteAudience(tx, send.entityId, send.id, DELETED_AT_ONCE) > 0) return none;
       // Those found before its end get what it sends.
       const devices = send.cancelRequestedAt === null ? await take(tx, context, limit) : [];
       if (devices.length > 0) {
         const current = hasEnded(context, after!) ? withoutOngoing(context) : context;
-        return planPortion(tx, current, byPerson(devices, send.looks), async (chunk) => targetsOf(chunk));
+        const outgoing = await planPortion(tx, current, byPerson(devices, send.looks), async (chunk) => targetsOf(chunk));
+        return { outgoing, isFull: devices.length === limit };
       }
-      return isOver(context) && await deleteCampaignMembers(tx, send.entityId, send.id, DELETED_AT_ONCE) > 0 ? [] : null;
+      return isOver(context) && await deleteCampaignMembers(tx, send.entityId, send.id, DELETED_AT_ONCE) > 0 ? none : null;
     },
     findNextDue: (tx, { entityId, id }) => findNextOfAudience(tx, entityId, id),
     nextLook: (context) => (campaignOf(context).type !== 'dynamic' || isOver(context) ? null : context.send.nextLookAt ?? context.now),

@@ -1,4 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { type CampaignParams, compileInapp, compilePush } from '../../domain/campaigns/campaign-params.ts';
 import { type ControlGroup, isInControlGroup } from '../../domain/campaigns/control-group.ts';
 import { variantOf, variantParams } from '../../domain/campaigns/variants.ts';
@@ -84,48 +83,34 @@ export function outgoingPush(attempt: Pushed, { device, content, app, provider, 
 
 /** So many messages are looked up and written at once. */
 const CHUNK = 500;
-/** So many are planned before Node hears of Postgres again, which waits for it to write. */
-const SLICE = 100;
 
-type Planned = { lines: string; outgoing: OutgoingPush[]; gone: NonNullable<Row['gone']>[] };
-
-/**
- * These messages as attempts in the ledger, and those of them that go out now. `lookUp` finds the devices of a chunk. Postgres writes each
- * chunk while the next is planned.
- */
+/** These messages as attempts in the ledger, and those of them that go out now. `lookUp` finds the devices of a chunk. */
 export async function planPortion<Item>(
   tx: Tx, context: SendingContext, items: readonly Item[], lookUp: (chunk: readonly Item[]) => Promise<Targets>,
 ): Promise<OutgoingPush[]> {
-  const planned: Planned = { lines: '', outgoing: [], gone: [] };
+  const outgoing: OutgoingPush[] = [];
+  const gone: GoneToken[] = [];
   for (let from = 0; from < items.length; from += CHUNK) {
-    const targets = await lookUp(items.slice(from, from + CHUNK));
-    const { ids, now } = await drawAttemptIds(tx, countAttempts(context, targets));
-    const writing = insertAttempts(tx, planned.lines);
-    planned.lines = '';
-    if (asksDatabase(context)) await writing;
-    await Promise.all([planChunk(tx, context, { ...targets, ids, now }, planned), writing]);
+    const rows = await planChunk(tx, context, await lookUp(items.slice(from, from + CHUNK)));
+    for (const row of rows) {
+      if (row.outgoing) outgoing.push(row.outgoing);
+      if (row.gone) gone.push(row.gone);
+    }
   }
-  await insertAttempts(tx, planned.lines);
-  await updateTokensGone(tx, context.send.entityId, planned.gone);
-  return planned.outgoing;
+  await updateTokensGone(tx, context.send.entityId, gone);
+  return outgoing;
 }
 
-/** Planning goes by what the ledger has, or by its own moment at a rate: a connection does one thing at a time. */
-function asksDatabase({ apps }: SendingContext): boolean {
-  return [...apps.values()].some(({ messageLimit, sendRate }) => messageLimit !== null || sendRate !== null);
+/** Whether sending waits for a provider, or for the app's limits, which one portion at a time goes by. */
+export function waitsForOthers({ apps, providers }: SendingContext): boolean {
+  return [...providers.values()].some(({ settle }) => settle === undefined)
+    || [...apps.values()].some(({ messageLimit, sendRate }) => messageLimit !== null || sendRate !== null);
 }
 
 /** Messages, and the devices that they are for. */
 export type Targets = {
   messages: readonly PlannedMessage[]; devicesOf: (appId: number, message: PlannedMessage) => readonly TargetDevice[];
 };
-
-/** An attempt for each campaign and device, or one where there is none. */
-function countAttempts({ campaigns }: SendingContext, { messages, devicesOf }: Targets): number {
-  let count = 0;
-  for (const message of messages) for (const { appId } of campaigns.values()) count += Math.max(1, devicesOf(appId, message).length);
-  return count;
-}
 
 /** The devices of the users of a request's messages. */
 export async function lookUpUsers(tx: Tx, { send, apps }: SendingContext, messages: readonly Message[]): Promise<Targets> {
@@ -135,29 +120,18 @@ export async function lookUpUsers(tx: Tx, { send, apps }: SendingContext, messag
   return { messages, devicesOf: (appId, { userId }) => (userId === null ? [] : byUser.get(`${appId} ${userId}`) ?? []) };
 }
 
-type Numbered = Targets & { ids: readonly number[]; now: string };
-
-async function planChunk(
-  tx: Tx, context: SendingContext, targets: Numbered, planned: Planned,
-): Promise<void> {
+/** Writes the attempts of a chunk. */
+async function planChunk(tx: Tx, context: SendingContext, targets: Targets): Promise<Row[]> {
   const { send, campaigns } = context;
-  const { messages, devicesOf, ids, now } = targets;
   const rules = await rulesOfApps(tx, context, targets);
-  let nth = 0;
-  for (let from = 0; from < messages.length; from += SLICE) {
-    const attempts = planMessages(messages.slice(from, from + SLICE), [...campaigns.values()], {
-      devicesOf, rulesOf: (appId) => rules.get(appId)!, isCanceled: send.cancelRequestedAt !== null, now: context.now,
-    });
-    await pace(tx, context, attempts);
-    for (const attempt of attempts) {
-      const { row, outgoing, gone } = toRow(context, attempt, ids[nth]!);
-      nth += 1;
-      planned.lines += attemptLine(send.entityId, row, now);
-      if (outgoing) planned.outgoing.push(outgoing);
-      if (gone) planned.gone.push(gone);
-    }
-    await turn();
-  }
+  const attempts = planMessages(targets.messages, [...campaigns.values()], {
+    devicesOf: targets.devicesOf, rulesOf: (appId) => rules.get(appId)!, isCanceled: send.cancelRequestedAt !== null, now: context.now,
+  });
+  await pace(tx, context, attempts);
+  const { ids, now } = await drawAttemptIds(tx, attempts.length);
+  const rows = attempts.map((attempt, nth) => toRow(context, attempt, ids[nth]!));
+  await insertAttempts(tx, rows.map(({ row }) => attemptLine(send.entityId, row, now)).join(''));
+  return rows;
 }
 
 async function rulesOfApps(tx: Tx, { send, apps, campaigns, now }: SendingContext, targets: Targets) {
@@ -207,7 +181,8 @@ export async function takePaces<A extends { appId: number; dueAt: Date }>(
   return attempts;
 }
 
-type Row = { row: NewAttempt; outgoing?: OutgoingPush; gone?: { appId: number; deviceId: string; token: string } };
+type GoneToken = { appId: number; deviceId: string; token: string };
+type Row = { row: NewAttempt; outgoing?: OutgoingPush; gone?: GoneToken };
 
 function toRow({ send, apps, providers, now, campaigns }: SendingContext, attempt: PlannedAttempt, id: number): Row {
   const { campaign, device, variant, code, details, dueAt, isPaced, expiresAt, inappUntil, content, ordinal, userId, userHash } = attempt;

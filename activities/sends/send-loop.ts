@@ -7,14 +7,14 @@ import { cancelWaiting, findNextDue, hasSending, settleInterrupted, takeDueAttem
 import { lockSend, type Send } from '../../store/sends/sends.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { contextOf, type OutgoingPush, type SendingContext } from './plan-attempts.ts';
+import { contextOf, type OutgoingPush, type SendingContext, waitsForOthers } from './plan-attempts.ts';
 import { sendAgain, sendPush, settlePushes } from './send-attempts.ts';
 import type { SendingProviders } from './sending-provider.ts';
 
 /** Where the messages of a send come from: its request, or the audience of a campaign. */
 export type MessageSource = {
-  /** The next messages as attempts, and those of them that go out now; null: none is left, or due. */
-  planNext(tx: Tx, context: SendingContext, limit: number): Promise<OutgoingPush[] | null>;
+  /** The next messages as attempts; null: none is left, or due. */
+  planNext(tx: Tx, context: SendingContext, limit: number): Promise<Portion | null>;
   /** When the next of its messages are due; null: none is left. */
   findNextDue?(tx: Tx, send: Send): Promise<Date | null>;
   /** When it looks for more, in another step; null: never. */
@@ -25,27 +25,32 @@ export type MessageSource = {
 
 /** `isStepOver`: what comes next is another step's. */
 type Wait = RetryAfter & { isStepOver?: boolean };
+/** What of a portion goes out now; whether the portion is as large as it may be. */
+export type Portion = { outgoing: OutgoingPush[]; isFull: boolean };
 
 export type Sending = Dependencies & { providers: SendingProviders };
 
 /** So many messages are planned, and sent, at once: what they hold in memory stays bounded. */
 const PORTION = 1_000;
-/** The same where no provider is waited for. */
-const PORTION_AT_ONCE = 2_500;
+/** Where no provider is waited for, so many portions are planned and written side by side: Node plans one while Postgres writes another. */
+const SIDE_BY_SIDE = 2;
+/** After so long, what waits for the row of the send gets it, as a cancel does. */
+const HELD_MS = 500;
 /** Longer than a provider takes for an answer. */
 const LEFT_SENDING_MS = 45_000;
 /** A wait that is shorter is spent in the step. */
 const SHORT_WAIT_MS = 10_000;
 
 /** Sends what is due of a send; when to go on, or null at the end. A repeat never sends again what may have gone out. */
-export async function sendMessages(deps: Sending, claim: JobClaim, source: MessageSource): Promise<RetryAfter | null> {
+export async function sendMessages(deps: Sending, claim: JobClaim, open: () => MessageSource): Promise<RetryAfter | null> {
   const { db, boundary, draining } = deps;
+  const sources = Array.from({ length: SIDE_BY_SIDE }, open);
   // A repeat of the step: whether these were sent is not known.
   await write(db, async (tx) => {
     if (await lockSend(tx, claim)) await settleInterrupted(tx, claim.entityId, claim.runId);
   });
   while (!draining.aborted) {
-    const next = await write(db, (tx) => planNext(tx, deps, claim, source), { settings: LOOK_UP_BY_KEY });
+    const next = await write(db, (tx) => planNext(tx, deps, claim, sources[0]!), { settings: LOOK_UP_BY_KEY });
     if (next === null) return null;
     boundary('send: planned');
     if ('againInMs' in next) {
@@ -53,17 +58,40 @@ export async function sendMessages(deps: Sending, claim: JobClaim, source: Messa
       await delay(next.againInMs, undefined, { signal: draining }).catch(() => {});
       continue;
     }
-    if (next.length === 0) continue;
-    const outcomes = await Promise.all(next.map((push) => sendPush(deps, push)));
-    boundary('send: sent');
-    await write(db, (tx) => settlePushes(tx, claim.entityId, outcomes), { settings: LOOK_UP_BY_KEY });
-    boundary('send: settled');
+    if (next.outgoing.length > 0) {
+      const outcomes = await Promise.all(next.outgoing.map((push) => sendPush(deps, push)));
+      boundary('send: sent');
+      await write(db, (tx) => settlePushes(tx, claim.entityId, outcomes), { settings: LOOK_UP_BY_KEY });
+      boundary('send: settled');
+    }
+    if (next.isFull) await sendSideBySide(deps, claim, sources);
   }
   return { againInMs: 0 };
 }
 
+/** Portions side by side, as long as there are some of which nothing is waited for. */
+async function sendSideBySide(deps: Sending, claim: JobClaim, sources: readonly MessageSource[]): Promise<void> {
+  const until = performance.now() + HELD_MS;
+  const ended = await Promise.allSettled(sources.map(async (source) => {
+    while (performance.now() < until && !deps.draining.aborted) {
+      const next = await write(deps.db, async (tx) => {
+        const send = await lockSend(tx, claim, { isShared: true });
+        if (!send || send.cancelRequestedAt !== null) return null;
+        const context = await contextOf(tx, deps, send, new Date());
+        const planned = waitsForOthers(context) ? null : await source.planNext(tx, context, PORTION);
+        deps.boundary('send: before a portion commits');
+        return planned;
+      }, { settings: LOOK_UP_BY_KEY });
+      if (next === null) return;
+      deps.boundary('send: planned');
+    }
+  }));
+  // None goes on in the background when the step is repeated.
+  for (const outcome of ended) if (outcome.status === 'rejected') throw outcome.reason;
+}
+
 /** What is to be sent now, recorded as being sent; when to look again; null: all is settled, or the send is another's. */
-async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageSource): Promise<OutgoingPush[] | Wait | null> {
+async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageSource): Promise<Portion | Wait | null> {
   const send = await lockSend(tx, claim);
   if (!send) return null;
   const now = new Date();
@@ -76,12 +104,11 @@ async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageS
   const over = [...context.campaigns.values()].filter(({ isOngoing }) => isCanceled || !isOngoing).map(({ id }) => id);
   if (over.length > 0) await cancelWaiting(tx, send.entityId, send.id, over);
   const due = await takeDueAttempts(tx, send.entityId, send.id, PORTION);
-  if (due.length > 0) return sendAgain(tx, context, due);
-  const isAtOnce = [...context.providers.values()].every(({ settle }) => settle !== undefined);
-  const outgoing = await source.planNext(tx, context, isAtOnce ? PORTION_AT_ONCE : PORTION);
-  if (outgoing) {
+  if (due.length > 0) return { outgoing: await sendAgain(tx, context, due), isFull: false };
+  const portion = await source.planNext(tx, context, PORTION);
+  if (portion) {
     deps.boundary('send: before a portion commits');
-    return outgoing;
+    return portion;
   }
   const nextDue = earlierOf(await findNextDue(tx, send.entityId, send.id), await source.findNextDue?.(tx, send) ?? null);
   if (nextLook && (nextDue === null || nextLook <= nextDue)) return { ...waitUntil(nextLook, now), isStepOver: true };

@@ -1,6 +1,7 @@
 import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
+import type { Tx } from '../../store/core/database.ts';
 import { claimJob } from '../../store/jobs/jobs.ts';
-import { listMessages, updateMessagesDone } from '../../store/sends/sends.ts';
+import { countMessagesLeft, type Message, type Send, takeMessages } from '../../store/sends/sends.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -19,17 +20,27 @@ export const sendTransactionalSteps = (deps: Dependencies, providers = new Sendi
   },
 
   /** Sends what is due; when to go on, or null at the end. */
-  sendMessages: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => sendMessages({ ...deps, providers }, claim, REQUEST)),
+  sendMessages: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => sendMessages({ ...deps, providers }, claim, request)),
 });
 
-/** The messages that a request named. */
-const REQUEST: MessageSource = {
-  async planNext(tx, context, limit) {
-    const { send } = context;
-    const messages = await listMessages(tx, send, limit);
-    if (messages.length === 0) return null;
-    const outgoing = await planPortion(tx, context, messages, (chunk) => lookUpUsers(tx, context, chunk));
-    await updateMessagesDone(tx, send, messages.at(-1)!.ordinal + 1);
-    return outgoing;
-  },
-};
+/** The messages that a request named, in a step that goes through them. */
+function request(): MessageSource {
+  let after = -1;
+  return {
+    async planNext(tx, context, limit) {
+      const messages = await takeNext(tx, context.send, after, limit);
+      if (messages.length === 0) return null;
+      after = messages.at(-1)!.ordinal;
+      const outgoing = await planPortion(tx, context, messages, (chunk) => lookUpUsers(tx, context, chunk));
+      return { outgoing, isFull: messages.length === limit };
+    },
+    // Those that another transaction holds, as an erasure does.
+    findNextDue: async (tx, send) => (await countMessagesLeft(tx, send) > 0 ? new Date() : null),
+  };
+}
+
+/** What a transaction took that did not commit is there again. */
+async function takeNext(tx: Tx, send: Send, after: number, limit: number): Promise<Message[]> {
+  const messages = await takeMessages(tx, send, after, limit);
+  return messages.length > 0 || after === -1 ? messages : takeMessages(tx, send, -1, limit);
+}

@@ -10,7 +10,7 @@ import type { Secrets } from '../../store/core/secrets.ts';
 import { findErased, personKey } from '../../store/gdpr/tombstones.ts';
 import { lockJobToCancel } from '../../store/jobs/jobs.ts';
 import { countCodes, countSentTo, type Decision, listDecisions, listReport, REPORT_DAYS } from '../../store/sends/reports.ts';
-import { findSend, findSendByKey, insertSend, type NewMessage, type Send, updateCancelRequested } from '../../store/sends/sends.ts';
+import { countMessagesLeft, findSend, findSendByKey, insertSend, type NewMessage, type Send, updateCancelRequested } from '../../store/sends/sends.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import { canonicalJson } from '../http/idempotency.ts';
@@ -112,10 +112,12 @@ function refuseUnknown(): never {
 }
 
 async function showSend(db: Queryable, found: Send): Promise<api.SendState> {
+  const { identifier, state, messageCount, receivedAt, sendAt, endedAt } = found;
+  // Before the codes, which are those of at least so many messages.
+  const processed = messageCount - await countMessagesLeft(db, found);
   const { codes, nextAt } = await countCodes(db, found.entityId, found.id);
-  const { identifier, state, messageCount, nextOrdinal, receivedAt, sendAt, endedAt } = found;
   return {
-    requestId: identifier, state, messages: messageCount, processed: nextOrdinal, codes, received_at: receivedAt.toISOString(),
+    requestId: identifier, state, messages: messageCount, processed, codes, received_at: receivedAt.toISOString(),
     send_at: isoOf(sendAt), ended_at: isoOf(endedAt), next_at: isoOf(nextAt ?? (state === 'accepted' ? sendAt : null)),
   };
 }

@@ -6,7 +6,7 @@ import { segmentSettings } from '../analytics/segment-counts.ts';
 import { type SegmentQuery, segmentSql } from '../analytics/segment-sql.ts';
 import { copyLine } from '../core/copy-text.ts';
 import { cursorRows } from '../core/cursor-rows.ts';
-import { type Database, type Queryable, RowsMoved, type Tx } from '../core/database.ts';
+import type { Database, Queryable, Tx } from '../core/database.ts';
 
 /** A device of a person in the audience. */
 export type AudienceDevice = {
@@ -65,35 +65,32 @@ type DueRow = {
 export type AudienceKey = { dueAt: string; person: string; deviceId: string };
 
 /**
- * The next devices of an audience whose time has come, after one of them, in the order of the primary key, each taken out of it. What was
- * taken before stays in the index for a while: without `after` each scan would go over it. By the key of devices; LIMIT 1 keeps the order
- * of the look-ups. Throws `RowsMoved` where an erasure deleted one of them meanwhile.
+ * The next devices of an audience whose time has come, after one of them, in the order of the primary key, each taken out of it. Those
+ * that another transaction holds are stepped over. What was taken before stays in the index for a while: without `after` each scan would
+ * go over it. By the key of devices; LIMIT 1 keeps the order of the look-ups.
  */
 export async function takeAudience(
   tx: Queryable, entityId: number, { id, appId }: { id: number; appId: number }, after: AudienceKey | null, limit: number,
 ): Promise<{ devices: DueDevice[]; last: AudienceKey | null }> {
   const first = after ?? { dueAt: '-infinity', person: '', deviceId: '' };
   const { rows } = await tx.query<DueRow>({
-    name: 'list-audience',
-    text: `SELECT t.due_at::text, t.person, t.device_id, d.device_id AS known, d.current_user_id, d.verified_user_id, d.push_token,
+    name: 'take-audience',
+    text: `WITH taken AS (
+             DELETE FROM campaign_audience WHERE ctid = ANY (ARRAY(
+               SELECT ctid FROM campaign_audience
+               WHERE entity_id = $1 AND send_id = $2 AND due_at <= now() AND (due_at, person, device_id) > ($5, $6, $7)
+               ORDER BY due_at, person, device_id LIMIT $4 FOR UPDATE SKIP LOCKED))
+             RETURNING due_at, person, device_id)
+           SELECT t.due_at::text, t.person, t.device_id, d.device_id AS known, d.current_user_id, d.verified_user_id, d.push_token,
              d.opt_in, d.opt_out, d.uninstalled
-           FROM (SELECT * FROM campaign_audience
-             WHERE entity_id = $1 AND send_id = $2 AND due_at <= now() AND (due_at, person, device_id) > ($5, $6, $7)
-             ORDER BY due_at, person, device_id LIMIT $4) t
+           FROM taken t
            LEFT JOIN LATERAL (
-             SELECT * FROM devices WHERE entity_id = $1 AND app_id = $3 AND device_id = t.device_id LIMIT 1) d ON true`,
+             SELECT * FROM devices WHERE entity_id = $1 AND app_id = $3 AND device_id = t.device_id LIMIT 1) d ON true
+           ORDER BY t.due_at, t.person, t.device_id`,
     values: [entityId, id, appId, limit, first.dueAt, first.person, first.deviceId],
   });
   const end = rows.at(-1);
-  if (!end) return { devices: [], last: null };
-  const last = { dueAt: end.due_at, person: end.person, deviceId: end.device_id };
-  // No other transaction adds to what is due, since the send is held; an erasure takes away.
-  const { rowCount } = await tx.query(
-    `DELETE FROM campaign_audience WHERE entity_id = $1 AND send_id = $2 AND (due_at, person, device_id) > ($3, $4, $5)
-       AND (due_at, person, device_id) <= ($6, $7, $8)`,
-    [entityId, id, first.dueAt, first.person, first.deviceId, last.dueAt, last.person, last.deviceId]);
-  if (rowCount !== rows.length) throw new RowsMoved();
-  return { devices: rows.map(toDueDevice), last };
+  return { devices: rows.map(toDueDevice), last: end ? { dueAt: end.due_at, person: end.person, deviceId: end.device_id } : null };
 }
 
 function toDueDevice(row: DueRow): DueDevice {

@@ -70,15 +70,18 @@ type Selected = {
   select?: string;
   /** By default of those that run. */
   states?: readonly string[];
+  /** Beside other steps of the same job, which hold it this way, too. */
+  isShared?: boolean;
 };
 
 /** Holds the row until the transaction ends. Null when another generation has taken over, or it has ended. */
 export async function lockJob<R extends object>(
-  tx: Tx, kind: JobKind, { entityId, runId, generation }: JobKey, { select, states = ['running'] }: Selected = {},
+  tx: Tx, kind: JobKind, { entityId, runId, generation }: JobKey, { select, states = ['running'], isShared = false }: Selected = {},
 ): Promise<R | null> {
   return readRow<R>(await tx.query(
     `${select ?? `SELECT j.* FROM ${STORED_JOBS[kind].table} j`}
-     WHERE j.entity_id = $1 AND j.id = $2 AND j.generation = $3 AND j.state = ANY ($4) FOR NO KEY UPDATE OF j`,
+     WHERE j.entity_id = $1 AND j.id = $2 AND j.generation = $3 AND j.state = ANY ($4)
+     FOR ${isShared ? 'SHARE' : 'NO KEY UPDATE'} OF j`,
     [entityId, runId, generation, states]));
 }
 

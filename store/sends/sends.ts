@@ -14,8 +14,6 @@ export type Send = {
   /** Null: at once. */
   sendAt: Date | null;
   messageCount: number;
-  /** Messages before it have their attempts. */
-  nextOrdinal: number;
   cancelRequestedAt: Date | null;
   /** Of a campaign to an audience; null: asked for by POST /api/transac. */
   campaignId: number | null;
@@ -106,8 +104,8 @@ export async function listOpenSends(db: Queryable, entityId: number, campaignId:
 }
 
 /** Held until the transaction ends; null where another generation has taken over, or it has ended. */
-export function lockSend(tx: Tx, claim: JobKey): Promise<Send | null> {
-  return lockJob<Send>(tx, 'send', claim);
+export function lockSend(tx: Tx, claim: JobKey, { isShared = false } = {}): Promise<Send | null> {
+  return lockJob<Send>(tx, 'send', claim, { isShared });
 }
 
 /** Its campaigns, in the order of campaignKey. */
@@ -119,18 +117,31 @@ export async function listCampaignsOfSend(db: Queryable, entityId: number, sendI
 
 export type Message = NewMessage & { ordinal: number };
 
-/** The next messages without attempts, by the primary key. */
-export async function listMessages(tx: Queryable, { entityId, id, nextOrdinal }: Send, limit: number): Promise<Message[]> {
-  const { rows } = await tx.query<{ ordinal: number; user_id: string | null; user_hash: Buffer | null; vars: Message['vars'] }>(
-    `SELECT ordinal, user_id, user_hash, vars FROM send_messages
-     WHERE entity_id = $1 AND send_id = $2 AND ordinal >= $3 ORDER BY ordinal LIMIT $4`, [entityId, id, nextOrdinal, limit]);
+/**
+ * The next messages after an ordinal, each taken out of the request: what was asked of it is not kept. Those that another transaction
+ * holds are stepped over. By the primary key: what was taken before stays in the index for a while.
+ */
+export async function takeMessages(
+  tx: Queryable, { entityId, id }: Send, after: number, limit: number,
+): Promise<Message[]> {
+  const { rows } = await tx.query<{ ordinal: number; user_id: string | null; user_hash: Buffer | null; vars: Message['vars'] }>({
+    name: 'take-messages',
+    text: `WITH taken AS (
+             DELETE FROM send_messages WHERE ctid = ANY (ARRAY(
+               SELECT ctid FROM send_messages WHERE entity_id = $1 AND send_id = $2 AND ordinal > $3
+               ORDER BY ordinal LIMIT $4 FOR UPDATE SKIP LOCKED))
+             RETURNING ordinal, user_id, user_hash, vars)
+           SELECT * FROM taken ORDER BY ordinal`,
+    values: [entityId, id, after, limit],
+  });
   return rows.map(({ ordinal, user_id: userId, user_hash: userHash, vars }) => ({ ordinal, userId, userHash, vars }));
 }
 
-/** These messages have their attempts: what was asked of them is not kept. */
-export async function updateMessagesDone(tx: Queryable, { entityId, id }: Send, nextOrdinal: number): Promise<void> {
-  await tx.query('UPDATE sends SET next_ordinal = $3 WHERE entity_id = $1 AND id = $2', [entityId, id, nextOrdinal]);
-  await tx.query('DELETE FROM send_messages WHERE entity_id = $1 AND send_id = $2 AND ordinal < $3', [entityId, id, nextOrdinal]);
+/** How many messages of a request have no attempts yet. By the primary key. */
+export async function countMessagesLeft(db: Queryable, { entityId, id }: Pick<Send, 'entityId' | 'id'>): Promise<number> {
+  const { rows: [row] } = await db.query<{ count: number }>(
+    'SELECT count(*) AS count FROM send_messages WHERE entity_id = $1 AND send_id = $2', [entityId, id]);
+  return row!.count;
 }
 
 /** What it has not sent yet is canceled from then on. */

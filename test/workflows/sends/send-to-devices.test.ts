@@ -198,8 +198,8 @@ describe('messages to a device', () => {
     const tomorrow = new Date(Date.now() + DAY_MS);
     const requests = await Promise.all([1, 2].map(() => send([campaign], [{ user: 'paul' }, { user: 'paul' }], tomorrow)));
     await write(db, async (tx) => {
-      // A message that is planned goes last, so either request has counted by then, or waits for the other's count.
-      await tx.query('SELECT FROM send_messages WHERE entity_id = $1 FOR UPDATE', [world.entity.id]);
+      // Attempts get their ids once they are planned, so either request has counted by then, or waits for the other's count.
+      await tx.query('ALTER SEQUENCE attempt_ids CACHE 1');
       await db.query('UPDATE sends SET send_at = now() WHERE identifier = ANY ($1)', [requests]);
       await Promise.all(requests.map(wake));
       await waitFor('both requests at their plans', async () => {
@@ -210,6 +210,19 @@ describe('messages to a device', () => {
     });
     const codes = await Promise.all(requests.map(async (requestId) => (await ended(requestId)).codes));
     expect(codes).toEqual(expect.arrayContaining([{ PUSH_SENT: 2 }, { MESSAGE_LIMIT: 2 }]));
+  });
+
+  it('are all sent, also those that another transaction holds meanwhile, as an erasure does', async () => {
+    const { db } = stack.store;
+    const campaign = await campaignOf({});
+    const requestId = await send([campaign], ['ada', 'bob'].map((user) => ({ user })), new Date(Date.now() + DAY_MS));
+    await write(db, async (tx) => {
+      await tx.query('SELECT FROM send_messages WHERE entity_id = $1 AND ordinal = 0 FOR UPDATE', [world.entity.id]);
+      await db.query('UPDATE sends SET send_at = now() WHERE identifier = $1', [requestId]);
+      await wake(requestId);
+      await waitFor('the other message to be sent', async () => (await stateOf(requestId)).processed === 1);
+    });
+    expect(await ended(requestId)).toMatchObject({ state: 'finished', messages: 2, processed: 2 });
   });
 });
 
