@@ -10,7 +10,9 @@ import type { Secrets } from '../../store/core/secrets.ts';
 import { findErased, personKey } from '../../store/gdpr/tombstones.ts';
 import { lockJobToCancel } from '../../store/jobs/jobs.ts';
 import { countCodes, countSentTo, type Decision, listDecisions, listReport, REPORT_DAYS } from '../../store/sends/reports.ts';
-import { countMessagesLeft, findSend, findSendByKey, insertSend, type NewMessage, type Send, updateCancelRequested } from '../../store/sends/sends.ts';
+import {
+  countMessagesLeft, findSend, findSendByKey, insertSend, type NewMessage, type Send, updateCancelRequested
+} from '../../store/sends/sends.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import { canonicalJson } from '../http/idempotency.ts';

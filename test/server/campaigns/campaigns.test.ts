@@ -449,7 +449,8 @@ describe('the list', () => {
        SELECT entity_id, id, day::date, channel, code, 5, 4, 2, 1, 1 FROM campaigns,
          (VALUES ('2026-11-01', 'push', 'PUSH_SENT'), ('2026-11-02', 'both', 'PUSH_SENT'), ('2026-11-02', 'push', 'OPT_OUT'),
            ('2026-11-02', 'inapp', 'PUSH_SENT')) AS counted (day, channel, code) WHERE identifier = $1`, [ids['First sale']]);
-    await store.db.query('UPDATE campaigns SET reach_count = 7, reach_optin = 6, reach_total = 9 WHERE identifier = $1', [ids['First sale']]);
+    await store.db.query(
+      'UPDATE campaigns SET reach_count = 7, reach_optin = 6, reach_total = 9 WHERE identifier = $1', [ids['First sale']]);
   });
 
   test('has the reference\'s shape, newest first, with what was sent and opened', async () => {
