@@ -56,35 +56,40 @@ export async function recountDay(tx: Tx, entityId: number, { campaignId, day }: 
 }
 
 /**
- * The first and last message that devices received, of a day's attempts that changed since then. By the keys of attempts and devices: LIMIT
- * 1 keeps the order of the look-ups, which the planner turns round where it takes a batch for the larger side.
+ * Devices of a batch of a day's attempts that changed, with the first and last message that they received, where the device does not say so
+ * yet. By the keys of attempts and devices: LIMIT 1 keeps the order of the look-ups, which the planner turns round where it takes a batch
+ * for the larger side.
  */
+const receivedDevices = (lock: string) => `WITH received AS MATERIALIZED (
+    SELECT id, app_id, device_id, coalesce(delivered_at, shown_at, settled_at) AS at FROM attempts
+    WHERE entity_id = $1 AND campaign_id = $2 AND id BETWEEN $3 AND $4 AND changed_at >= $5::timestamptz - ${OVERLAP}
+      AND device_id IS NOT NULL AND (code = 'PUSH_SENT' OR shown_at IS NOT NULL)
+    ORDER BY id LIMIT ${BATCH}
+  ), spans AS MATERIALIZED (
+    SELECT app_id, device_id, min(at) AS first_at, max(at) AS last_at FROM received GROUP BY app_id, device_id ORDER BY app_id, device_id
+  ), found AS MATERIALIZED (
+    SELECT d.tid, s.first_at, s.last_at FROM spans s CROSS JOIN LATERAL (
+      SELECT ctid AS tid FROM devices
+      WHERE entity_id = $1 AND app_id = s.app_id AND device_id = s.device_id AND (first_campaign_received_at IS NULL
+        OR first_campaign_received_at > s.first_at OR last_campaign_received_at < s.last_at)
+      LIMIT 1 ${lock}) d
+  )`;
+
+/** The first and last message that devices received, of a day's attempts that changed since then. */
 export async function updateReceivedOnDevices(
   db: Database, entityId: number, { campaignId, firstId, lastId }: ChangedDay, since: Date,
 ): Promise<void> {
   for (let from: number | null = firstId; from !== null;) {
     from = await write(db, async (tx) => {
+      const values = [entityId, campaignId, from, lastId, since];
+      // A statement of its own: the next one sees the devices as they are once they are held.
+      await tx.query(`${receivedDevices('FOR NO KEY UPDATE')} SELECT count(*) FROM found`, values);
       const { rows: [row] } = await tx.query<{ next: number | null }>(
-        `WITH received AS MATERIALIZED (
-           SELECT id, app_id, device_id, coalesce(delivered_at, shown_at, settled_at) AS at FROM attempts
-           WHERE entity_id = $1 AND campaign_id = $2 AND id BETWEEN $3 AND $4 AND changed_at >= $5::timestamptz - ${OVERLAP}
-             AND device_id IS NOT NULL AND (code = 'PUSH_SENT' OR shown_at IS NOT NULL)
-           ORDER BY id LIMIT ${BATCH}
-         ), spans AS MATERIALIZED (
-           SELECT app_id, device_id, min(at) AS first_at, max(at) AS last_at FROM received GROUP BY app_id, device_id
-           ORDER BY app_id, device_id
-         ), held AS MATERIALIZED (
-           SELECT d.tid, s.first_at, s.last_at FROM spans s CROSS JOIN LATERAL (
-             SELECT ctid AS tid FROM devices
-             WHERE entity_id = $1 AND app_id = s.app_id AND device_id = s.device_id AND (first_campaign_received_at IS NULL
-               OR first_campaign_received_at > s.first_at OR last_campaign_received_at < s.last_at)
-             LIMIT 1 FOR NO KEY UPDATE) d
-         ), changed AS (
-           UPDATE devices d SET first_campaign_received_at = least(d.first_campaign_received_at, h.first_at),
-             last_campaign_received_at = greatest(d.last_campaign_received_at, h.last_at), received_at = now()
-           FROM held h WHERE d.ctid = h.tid)
-         SELECT CASE WHEN count(*) = ${BATCH} THEN max(id) + 1 END AS next FROM received`,
-        [entityId, campaignId, from, lastId, since]);
+        `${receivedDevices('')}, changed AS (
+           UPDATE devices d SET first_campaign_received_at = least(d.first_campaign_received_at, f.first_at),
+             last_campaign_received_at = greatest(d.last_campaign_received_at, f.last_at), received_at = now()
+           FROM found f WHERE d.ctid = f.tid)
+         SELECT CASE WHEN count(*) = ${BATCH} THEN max(id) + 1 END AS next FROM received`, values);
       return row!.next;
     }, { settings: LOOK_UP_BY_KEY });
   }

@@ -2,9 +2,11 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { countAttempts, dropAttempts } from '../../../activities/sends/aggregate-reports.ts';
 import { findControlGroupFigures } from '../../../store/sends/control-group-days.ts';
+import { write } from '../../../store/core/database.ts';
 import { listEntitiesToCount } from '../../../store/sends/report-rollups-across-entities.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { lockWaits } from '../../harness/core/lock-waits.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { insertSampleCampaign, insertSampleDevice } from '../../harness/sends/campaigns.ts';
@@ -178,17 +180,23 @@ describe('the counts of a campaign', () => {
     expect(await dueDays('due_at IS NOT NULL')).toBe(0);
   });
 
-  it('set when a device got its first and last message', async () => {
+  it('set when a device got its first and last message, also where it says something meanwhile', async () => {
     const world = await makeWorld(store);
     const app = await insertSampleApp(store.db, world.entity.id, 'com.example.received');
     const campaign = await insertSampleCampaign(store.db, world.entity.id, app.id);
     await insertSampleDevice(store.db, world.entity.id, app.id, 'phone', { userId: 'ada' });
+    let counting = Promise.resolve();
     const times = ['2026-11-02T10:00:00Z', '2026-11-01T10:00:00Z', '2026-11-03T10:00:00Z'];
     for (const at of times) {
       await store.db.query(
         `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, device_id, user_id, settled_at)
          VALUES ($1, $2, $3, 'push', 'settled', 'PUSH_SENT', 'phone', 'ada', $4)`, [world.entity.id, campaign.id, app.id, at]);
-      await countAttempts(steps(), world.entity.id);
+      await write(store.db, async (tx) => {
+        await tx.query('UPDATE devices SET last_seen_at = now() WHERE entity_id = $1', [world.entity.id]);
+        counting = countAttempts(steps(), world.entity.id);
+        await lockWaits(store);
+      });
+      await counting;
     }
     const { rows } = await store.db.query<{ first: Date; last: Date }>(
       'SELECT first_campaign_received_at AS first, last_campaign_received_at AS last FROM devices WHERE entity_id = $1', [world.entity.id]);
