@@ -6,7 +6,7 @@ import {
 } from '../../store/analytics/segment-refresh.ts';
 import { findSegmentById, type Segment } from '../../store/analytics/segments.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
-import { type Tx, write } from '../../store/core/database.ts';
+import { isQueryCanceled, type Tx, write } from '../../store/core/database.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { Dependencies } from '../dependencies.ts';
 
@@ -14,7 +14,6 @@ export type RefreshSegmentsSteps = ReturnType<typeof refreshSegmentsSteps>;
 
 /** So many people a transaction compares at most: far from the time that one may take. */
 const PORTION = 10_000;
-const QUERY_CANCELED = '57014';
 const TOO_LONG = `Its people take longer to find than ${REFRESH_TIMEOUT_MS / 1_000} seconds: use fewer filters, or shorter periods`;
 
 /** Another refresh has begun, or the segment is gone: this one ends. */
@@ -45,7 +44,7 @@ async function refresh(deps: Dependencies, entityId: number, claim: RefreshClaim
     await whileOurs(deps, entityId, claim, (tx) => endRefresh(tx, entityId, claim, counts, now));
   } catch (error) {
     if (error instanceof RefreshOver) return;
-    if ((error as { code?: string }).code !== QUERY_CANCELED) throw error;
+    if (!isQueryCanceled(error)) throw error;
     await failRefresh(deps.db, entityId, claim, TOO_LONG);
   }
 }

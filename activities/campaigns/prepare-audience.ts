@@ -12,7 +12,7 @@ import {
 import { endAudience, raiseAudienceRound, type Reach, updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
 import { deleteCampaignMembers, updateNextLookAt } from '../../store/campaigns/campaign-members.ts';
 import { listCampaignsById } from '../../store/campaigns/campaigns.ts';
-import { type Tx, write } from '../../store/core/database.ts';
+import { isQueryCanceled, type Tx, write } from '../../store/core/database.ts';
 import { endJob } from '../../store/jobs/jobs.ts';
 import { cancelWaiting } from '../../store/sends/attempts.ts';
 import { lockSend, type Send } from '../../store/sends/sends.ts';
@@ -24,7 +24,6 @@ import { findDueWindows, findNextLook, listZones, lookForPeople, type Run, type 
 const PORTION = 10_000;
 /** Segments that the filters name are looked at again after this. */
 const SEGMENTS_MS = 2_000;
-const QUERY_CANCELED = '57014';
 const TOO_LONG = 'Its audience takes more than ten minutes to find: use fewer filters, or shorter periods';
 
 export async function prepareAudience(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
@@ -110,7 +109,7 @@ async function unlessTooLong(finding: Promise<void>): Promise<Failure | null> {
     await finding;
     return null;
   } catch (error) {
-    if ((error as { code?: string }).code !== QUERY_CANCELED) throw error;
+    if (!isQueryCanceled(error)) throw error;
     return { failure: TOO_LONG };
   }
 }

@@ -1,14 +1,13 @@
 import { refuse } from '../../domain/core/refusal.ts';
 import { type Semaphore, semaphore } from '../../domain/core/semaphore.ts';
 import { FUNNEL_TIMEOUT_MS } from '../../store/analytics/funnel-stats.ts';
+import { isQueryCanceled } from '../../store/core/database.ts';
 
 /** So many run at once, and so many wait. Each takes two sessions of the database, and the cores that it gets. */
 const AT_ONCE = 2;
 const MAX_WAITING = 20;
 const RETRY_SECONDS = 10;
-const QUERY_CANCELED = '57014';
 const TRANSACTION_TIMEOUT = '25P04';
-const TOO_LONG: unknown[] = [QUERY_CANCELED, TRANSACTION_TIMEOUT];
 /** The database stops each of them after so long. */
 export const HEAVY_READ_MS = FUNNEL_TIMEOUT_MS;
 
@@ -28,7 +27,7 @@ export class HeavyReads {
     try {
       return await read();
     } catch (error) {
-      if (!TOO_LONG.includes((error as { code?: string }).code)) throw error;
+      if (!isQueryCanceled(error) && (error as { code?: string }).code !== TRANSACTION_TIMEOUT) throw error;
       return refuse(503, 'too_long', `This took longer than ${HEAVY_READ_MS / 1_000} seconds: ask for a shorter period`);
     } finally {
       release();

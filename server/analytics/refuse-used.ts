@@ -1,14 +1,12 @@
 import { refuse } from '../../domain/core/refusal.ts';
 import { type FilterUser, listFilterUsers } from '../../store/analytics/filter-users.ts';
-import { lockSegments } from '../../store/analytics/segments.ts';
 import type { Tx } from '../../store/core/database.ts';
 
 /** So many of each are named. */
 const MAX_NAMED = 20;
 
-/** Refuses to delete what filters name by one of its identifiers. Until the transaction ends no others come to name it. */
+/** Refuses to delete what filters name by one of its identifiers. `lockSegments` keeps others from coming to name it. */
 export async function refuseUsed(tx: Tx, entityId: number, identifiers: readonly string[]): Promise<void> {
-  await lockSegments(tx, entityId);
   const users = await listFilterUsers(tx, entityId, identifiers, MAX_NAMED);
   if (users.length === 0) return;
   const named = (kind: FilterUser['kind'], who: string) => {

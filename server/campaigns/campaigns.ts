@@ -73,6 +73,7 @@ const replace = route(api.updateCampaign, async ({ params, body, ...who }, { db 
 
 const remove = route(api.deleteCampaign, async ({ params, ...who }, { db }) => write(db, async (tx) => {
   const { id, identifier, apiIdentifier, name } = await lockDraft(tx, who, params.campaign_identifier, api.deleteCampaign);
+  await lockSegments(tx, who.caller.entityId);
   await refuseUsed(tx, who.caller.entityId, [identifier, ...apiIdentifier === null ? [] : [apiIdentifier]]);
   await deleteCampaign(tx, who.caller.entityId, id);
   await audit(tx, who, { action: 'delete', subjectKind: 'campaign', subject: identifier, details: { name } });

@@ -26,12 +26,9 @@ export async function listedExporters(
 
 export async function showExporter(db: Queryable, exporter: DataExporter): Promise<api.DataExporter> {
   const { entityId } = exporter;
-  const apps = await listAppsById(db, entityId, exporter.appIds);
-  const sors = await listSorNames(db, entityId, exporter.sorIds);
+  const [listed] = await listedExporters(db, entityId, [exporter]);
   const exports = await listRecentExports(db, entityId, exporter.id);
-  return {
-    ...showListed(exporter, apps, sors), ...showSettings(exporter), ...showState(exporter), exports: showExports(exports),
-  };
+  return { ...listed!, ...showSettings(exporter), ...showState(exporter), exports: showExports(exports) };
 }
 
 /** The same with its secrets; a deletion key that it lacks is drawn. */

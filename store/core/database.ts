@@ -85,6 +85,13 @@ export function isUnavailable(error: unknown): boolean {
   return code === undefined ? error.constructor === Error : UNAVAILABLE.test(code);
 }
 
+const QUERY_CANCELED = '57014';
+
+/** Whether a statement was stopped since it took longer than it may. */
+export function isQueryCanceled(error: unknown): boolean {
+  return (error as { code?: string }).code === QUERY_CANCELED;
+}
+
 /** Rows that a transaction had looked up were changed by another: it runs again from the start. */
 export class RowsMoved extends Error {
   override readonly name = 'RowsMoved';

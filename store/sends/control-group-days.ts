@@ -1,7 +1,7 @@
 import { OUTCOME_DAYS } from '../../domain/campaigns/control-group.ts';
 import { segmentSettings } from '../analytics/segment-counts.ts';
 import { readRow } from '../core/camel-row.ts';
-import { type Database, type Queryable, read, type Tx } from '../core/database.ts';
+import { type Database, isQueryCanceled, type Queryable, read, type Tx } from '../core/database.ts';
 import type { CampaignDay } from './report-rollups.ts';
 
 /** `people` that a campaign held back, with their devices, and those it did not; of both, those who opened the app since. */
@@ -12,7 +12,6 @@ export type ControlGroupFigures = {
 /** Who opened the app is counted anew after so long, until the last day on which it counts is over. */
 const COUNT_EVERY = `interval '6 hours'`;
 const COUNT_TIMEOUT_MS = 300_000;
-const QUERY_CANCELED = '57014';
 
 /** A campaign's day is due where more attempts were held back than at its last count. By the counts of the day. */
 export async function upsertControlGroupDay(tx: Tx, entityId: number, { campaignId, day }: CampaignDay): Promise<void> {
@@ -53,8 +52,8 @@ export async function countControlGroupDay(
          AND a.device_id IS NOT NULL
        GROUP BY coalesce('u' || a.user_id, 'd' || a.device_id)) people`, [entityId, campaignId, day])),
   { settings: segmentSettings(COUNT_TIMEOUT_MS) });
-  return counting.catch((error: { code?: string }) => {
-    if (error.code === QUERY_CANCELED) return null;
+  return counting.catch((error: unknown) => {
+    if (isQueryCanceled(error)) return null;
     throw error;
   });
 }
