@@ -48,7 +48,7 @@ function withoutLimits(apps: ReadonlyMap<number, SendingApp>): Map<number, Sendi
   return new Map(Array.from(apps, ([id, app]) => [id, { ...app, quietHours: null, messageLimit: null, sendRate: null }]));
 }
 
-/** What somebody waits for, such as a receipt, goes to everybody, and a test to those it names. */
+/** Transactional messages, such as receipts, go to everybody, and a test goes to those it names. */
 function hasControlGroup({ type, testOf }: Campaign): boolean {
   return type !== 'transactional' && testOf === null;
 }

@@ -214,7 +214,7 @@ export const CampaignDetails = z.object({
   recurrence: z.record(z.string(), z.unknown()).nullable(),
   notif_limit: z.object({ maximum: z.int().nullable(), interval: z.int().nullable() }).nullable(),
   control_group: z.object({ people: z.int(), devices: z.int(), opened_app: openedApp }).nullable()
-    .describe('People of the entity\'s control group whom it held back. Null: none, or none counted yet'),
+    .describe('People of the entity\'s control group, whose messages it held back. Null: none, or none counted yet'),
   targeted: z.object({ people: z.int(), opened_app: openedApp }).nullable()
     .describe('The others of its audience, to compare with. Null where control_group is'),
   ended_at: optionalSeconds,

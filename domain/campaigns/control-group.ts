@@ -1,6 +1,6 @@
 import { spreadHash } from '../core/fnv1a.ts';
 
-/** The people of an entity whom no campaign but transactional ones reaches. `salt`: the entity's own, so that each has other people. */
+/** The people of an entity that only transactional campaigns reach. `salt`: the entity's own, so that each has other people. */
 export type ControlGroup = { percent: number; salt: string };
 
 /** The largest share, in whole percents: beyond half, the group would be the audience. */

@@ -29,7 +29,7 @@ export const runCampaignUnderKill: FlowUnderKill<CampaignRun> = {
 const LEFT = 1_000;
 
 export const dynamicCampaignUnderKill: FlowUnderKill<CampaignRun> = {
-  name: `a dynamic campaign to ${USERS} people, of whom half have entered its audience`,
+  name: `a dynamic campaign to ${USERS} people, half of them in its audience`,
   boundaries: [
     { name: 'campaign: claimed', hit: 1 }, { name: 'campaign: before a portion commits', hit: 2 },
     { name: 'campaign: after a portion committed', hit: 1 }, { name: 'campaign: looked', hit: 1 },
@@ -42,7 +42,7 @@ export const dynamicCampaignUnderKill: FlowUnderKill<CampaignRun> = {
       type: 'dynamic', start_date: soon, end_date: soon + 86_400, recurrence: { day_of_week: [0, 1, 2, 3, 4, 5, 6] },
       notif_limit: { maximum: 2 },
     });
-    // As after an earlier look: of four users one is in the audience, two were in it, of whom one got all that one may, and one is new.
+    // As after an earlier look: of four users one is in the audience, two were, one of them with all that one may get; one is new.
     await db.query(
       `WITH people AS (
          SELECT 'uuser ' || n, n % 4 = 1, CASE n % 4 WHEN 3 THEN 2 ELSE 1 END FROM generate_series(1, ${USERS}) n WHERE n % 4 <> 0

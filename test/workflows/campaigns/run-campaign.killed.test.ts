@@ -32,7 +32,7 @@ describe('a worker that was thought lost in the middle of an audience, and lives
     const other = stack.startWorker();
     onTestFinished(() => other.stop());
     const sent = await waitFor('what the other sends', () => allSent(run));
-    // It looks no more meanwhile; somebody whom it has found since.
+    // It looks no more meanwhile; this person it has found since.
     const before = await waitFor('the end of its look', async () => (await db.query<{ looks: number; late: number }>(
       `WITH run AS (
          UPDATE sends SET next_look_at = next_look_at + interval '1 day'

@@ -151,7 +151,7 @@ describe('a classic campaign', () => {
     expect(await attemptsOf(twice)).toEqual([['bob', 'of bob', 'MESSAGE_LIMIT'], ['bob', 'second of bob', 'MESSAGE_LIMIT']]);
   });
 
-  it('reaches nobody of the control group, in the app neither, which transactional messages do', async () => {
+  it('does not reach the control group, in the app neither; transactional messages do', async () => {
     const { store: { db } } = stack;
     const { id: entityId, identifier: salt } = world.entity;
     const app = await insertSampleApp(db, entityId, 'com.example.control');
@@ -216,7 +216,7 @@ describe('a classic campaign', () => {
     expect(await attemptsOf(id)).toEqual([[null, 'in the Azores', 'CANCELED'], [null, 'of nobody', 'PUSH_SENT']]);
   });
 
-  it('plans nothing for those whom an erasure takes out of its audience meanwhile', async () => {
+  it('plans nothing for people that an erasure takes out of its audience meanwhile', async () => {
     const { store: { db } } = stack;
     const { id: entityId } = world.entity;
     const app = await insertSampleApp(db, entityId, 'com.example.erasure');
