@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { inject } from 'vitest';
-import { type Database, openDatabase } from '../../../store/core/database.ts';
+import { type Database, openDatabase, write } from '../../../store/core/database.ts';
 import { type Files, folderFiles } from '../../../store/core/files.ts';
 import { sealedColumns, sealedElsewhere } from '../../../store/core/sealed-columns.ts';
 import { openSecrets, type Secrets } from '../../../store/core/secrets.ts';
@@ -73,6 +73,11 @@ function knowingColumns(secrets: Secrets): Secrets {
       return secrets.seal(value, place);
     },
   };
+}
+
+/** Inserts what a test begins with. On a busy machine that may take longer than a transaction of Millrace may. */
+export async function insertMany(db: Database, statements: string, values?: unknown[]): Promise<void> {
+  await write(db, (tx) => tx.query(statements, values), { settings: 'SET LOCAL transaction_timeout = 0' });
 }
 
 const nameOf = (url: string) => new URL(url).pathname.slice(1);

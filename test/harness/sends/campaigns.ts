@@ -1,5 +1,6 @@
-import type { Queryable } from '../../../store/core/database.ts';
+import type { Database, Queryable } from '../../../store/core/database.ts';
 import { newIdentifier } from '../../../store/core/identifiers.ts';
+import { insertMany } from '../core/database.ts';
 
 type Options = {
   params?: object; includesPush?: boolean; includesInapp?: boolean; status?: string; isSensitive?: boolean; skipMessageLimit?: boolean;
@@ -48,8 +49,9 @@ export async function insertSampleDevice(
 }
 
 /** Many devices that take pushes. `own`: a query for their `user_id`, `device_id` and a number `n`; of each eleventh the token is gone. */
-export async function insertManyDevices(db: Queryable, entityId: number, appId: number, own: string): Promise<void> {
-  await db.query(
+export async function insertManyDevices(db: Database, entityId: number, appId: number, own: string): Promise<void> {
+  await insertMany(
+    db,
     `WITH own AS (${own}),
      devices AS (
        INSERT INTO devices (entity_id, app_id, device_id, current_user_id, last_user_id, push_token, first_seen_at, last_seen_at)

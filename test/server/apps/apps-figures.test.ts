@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { type KeptFigures, listAppFigures } from '../../../store/apps/app-figures.ts';
 import { openDatabase } from '../../../store/core/database.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
+import { insertMany } from '../../harness/core/database.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld } from '../../harness/core/world.ts';
 import { useServer } from '../http/use-server.ts';
@@ -82,10 +83,12 @@ describe('the figures of an app', () => {
       `INSERT INTO apps (entity_id, identifier, name, package_name, app_type)
        SELECT $1, 'app_many_' || n, 'Many', 'com.example.many' || n, 'Web App' FROM generate_series(1, 1000) AS n RETURNING id`,
       [own.entity.id]);
-    await store.db.query(
+    await insertMany(
+      store.db,
       `INSERT INTO devices (entity_id, app_id, device_id, first_seen_at, last_seen_at)
        SELECT $1, $2, 'many' || n, now(), now() FROM generate_series(1, 100000) AS n`, [own.entity.id, apps[0]!.id]);
-    await store.db.query(
+    await insertMany(
+      store.db,
       `INSERT INTO sessions (entity_id, app_id, started_at, ended_at, timeout, subject)
        SELECT $1, $2, at, at, 120, 'dmany' FROM generate_series('2001-01-01'::timestamptz, '2001-03-10', '1 minute') AS at`,
       [own.entity.id, apps[0]!.id]);

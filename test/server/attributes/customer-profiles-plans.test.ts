@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { openDatabase } from '../../../store/core/database.ts';
-import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { insertMany, testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
@@ -25,7 +25,8 @@ beforeAll(async () => {
   const db = openDatabase({ url: store.url, max: 1 });
   const own = [world.entity.id, world.sor.id];
   const key = (n: string) => personId(1).replace('1@', `' || ${n} || '@`);
-  await db.query(
+  await insertMany(
+    db,
     `INSERT INTO attribute_values (entity_id, sor_id, customer_type, attribute_id, customer_id, changed_at, string_value)
      SELECT $1, $2, 0, a, '${key('n')}', now() - interval '2 hours', 'gold' FROM generate_series(1, ${CUSTOMERS}) n, unnest($3::int[]) a`,
     [...own, [world.attributes.plan!.id]]);

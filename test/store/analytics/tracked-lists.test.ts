@@ -5,7 +5,7 @@ import {
 } from '../../../store/analytics/tracked-lists.ts';
 import type { Database } from '../../../store/core/database.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
-import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { insertMany, testStore, type TestStore } from '../../harness/core/database.ts';
 import { recountTracked } from '../../harness/tracking/recount-tracked.ts';
 
 const ENTITY = 7;
@@ -23,7 +23,7 @@ beforeAll(async () => {
     SELECT CASE n % 10 WHEN 0 THEN ${ENTITY + 1} ELSE ${ENTITY} END AS entity_id, (ARRAY[1, 2, 1, 3])[1 + n % 4] AS app_id,
        timestamptz '2026-07-01' + n * interval '120 days' / ${rows} AS at, 'device-' || hashint4(n % 2003) AS device,
     CASE WHEN n % 2003 % 2 = 0 THEN 'user-' || hashint4(n % 2003) END AS user_id, n FROM generate_series(1, ${rows}) n) AS given`;
-  await store.db.query(`
+  await insertMany(store.db, `
     INSERT INTO events (entity_id, app_id, happened_at, session_id, log_type, name, device_id, user_id, detail)
       SELECT entity_id, app_id, at, n / 5, 2, 'Event ' || n % 11, device, user_id, '{"of": "shoes"}' FROM ${given(60_000)};
     INSERT INTO sessions (entity_id, app_id, started_at, ended_at, timeout, subject, device_id, user_id, country)

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { listAppDays, listEventCounts, listEventDetails } from '../../../store/analytics/usage.ts';
 import type { Database } from '../../../store/core/database.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
-import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { insertMany, testStore, type TestStore } from '../../harness/core/database.ts';
 
 const DAY_MS = 86_400_000;
 const START = Date.UTC(2026, 9, 28);
@@ -120,7 +120,8 @@ describe('what an app was used for', () => {
   });
 
   it('is read from the days asked for alone, by keys', async () => {
-    await store.db.query(
+    await insertMany(
+      store.db,
       `INSERT INTO events (entity_id, app_id, happened_at, log_type, name, device_id)
        SELECT 7, 1, '2026-10-01'::timestamptz + i * interval '30 seconds', 2, 'Tapped', 'phone' FROM generate_series(1, 100000) i`);
     // Of a table with a few rows any index will do, once it is analyzed.

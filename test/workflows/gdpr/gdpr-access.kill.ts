@@ -2,6 +2,7 @@ import { write } from '../../../store/core/database.ts';
 import { listReceipts } from '../../../store/gdpr/receipts.ts';
 import type { GdprRequest } from '../../../store/gdpr/request-record.ts';
 import { listGdprPeople } from '../../../store/gdpr/requests.ts';
+import { insertMany } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import type { Stack } from '../../harness/core/stack.ts';
 import { makeWorld } from '../../harness/core/world.ts';
@@ -43,7 +44,8 @@ async function begin(stack: Stack): Promise<GdprRequest> {
   const world = await makeWorld(store);
   await ensureSampleMonths(store.db);
   const appId = await write(store.db, (tx) => sampleApp(tx, world.entity.id));
-  await store.db.query(
+  await insertMany(
+    store.db,
     `INSERT INTO events (entity_id, app_id, happened_at, user_id, log_type, name)
      SELECT $1, $2, timestamptz '2026-11-02T00:00:00Z' + n * interval '1 second', person, 2, 'Event ' || n
      FROM unnest($3::text[]) AS person, generate_series(1, ${EVENTS}) n`, [world.entity.id, appId, PEOPLE]);

@@ -8,6 +8,7 @@ import { write } from '../../../store/core/database.ts';
 import { insertHold } from '../../../store/gdpr/holds.ts';
 import { listReceipts } from '../../../store/gdpr/receipts.ts';
 import { findGdprRequestById, listGdprPeople } from '../../../store/gdpr/requests.ts';
+import { insertMany } from '../../harness/core/database.ts';
 import { peakMib } from '../../harness/core/memory.ts';
 import { personId } from '../../harness/core/people.ts';
 import { smtpServer } from '../../harness/core/smtp.ts';
@@ -145,7 +146,8 @@ it('300,000 events of one person are one archive, within bounded memory', async 
   await valued(ana, '1');
   await accessEnded(stack, await askFor(stack, 'access', world, [ana]));
   const before = peakMib(worker.pid);
-  await stack.store.db.query(
+  await insertMany(
+    stack.store.db,
     `INSERT INTO events (entity_id, app_id, happened_at, user_id, device_id, log_type, name, detail)
      SELECT $1, $2, timestamptz '2026-11-02T00:00:00Z' + n * interval '1 second', $3, 'd-many', 2, 'Event ' || n % 100,
        jsonb_build_object('price', n, 'text', md5(n::text)) FROM generate_series(1, 300000) n`, [world.entity.id, appId, ana]);
@@ -187,7 +189,8 @@ it('of somebody who is erased meanwhile no archive stays', async () => {
   const { store: { db, files } } = stack;
   const [ana, ben] = [newPerson(), newPerson()];
   await used(ben, null);
-  await stack.store.db.query(
+  await insertMany(
+    stack.store.db,
     `INSERT INTO events (entity_id, app_id, happened_at, user_id, log_type, name)
      SELECT $1, $2, timestamptz '2026-11-02T00:00:00Z' + n * interval '1 second', $3, 2, 'Event' FROM generate_series(1, 100000) n`,
     [world.entity.id, appId, ana]);
