@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parseExactJson } from '../../../domain/core/exact-json.ts';
 import { compileTemplate, joinPlaceholders, type TemplateVars } from '../../../domain/campaigns/placeholders.ts';
+import { cpuTime } from '../../harness/core/cpu-time.ts';
 
 function render(text: string, vars: TemplateVars) {
   const missing = new Set<string>();
@@ -95,7 +96,6 @@ it('a value is never read as a placeholder itself, and any text can be compiled'
 
 it.for(['*@a|', '*@a', '*@', '*@a|x@*', '|@'])('a long text of %j is read in a moment', (part) => {
   const text = part.repeat(200_000);
-  const began = performance.now();
-  compileTemplate(text);
-  expect(performance.now() - began).toBeLessThan(1_000);
+  // It is not searched to its end for each part.
+  expect(cpuTime(() => compileTemplate(text))).toBeLessThan(5_000);
 });

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { localMoment } from '../../../domain/campaigns/local-time.ts';
 import { windowsBetween } from '../../../domain/campaigns/recurrence.ts';
 import { sendPlan, type SendSchedule, windowsOf, type ZoneDevices } from '../../../domain/campaigns/send-plan.ts';
+import { cpuTime } from '../../harness/core/cpu-time.ts';
 import { ZONES } from './walked-clock.ts';
 
 const DAY = 86_400_000;
@@ -151,9 +152,10 @@ describe('a plan by zones', () => {
 
   it('of all zones takes a moment, however long the campaign lasts', () => {
     const audience = Intl.supportedValuesOf('timeZone').map((zone) => ({ zone, devices: 1 }));
-    const began = performance.now();
-    const { sends, hasMore } = sendPlan(asDynamic({ adaptTz: true, endDate: at('2126-01-01T00:00:00Z') }), audience, START, 100);
-    expect([sends.length, hasMore]).toEqual([100, true]);
-    expect(performance.now() - began).toBeLessThan(2_000);
+    // Those of a hundred years are 15 million.
+    expect(cpuTime(() => {
+      const { sends, hasMore } = sendPlan(asDynamic({ adaptTz: true, endDate: at('2126-01-01T00:00:00Z') }), audience, START, 100);
+      expect([sends.length, hasMore]).toEqual([100, true]);
+    })).toBeLessThan(5_000);
   });
 });
