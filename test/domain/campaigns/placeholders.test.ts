@@ -97,5 +97,5 @@ it('a value is never read as a placeholder itself, and any text can be compiled'
 it.for(['*@a|', '*@a', '*@', '*@a|x@*', '|@'])('a long text of %j is read in a moment', (part) => {
   const text = part.repeat(200_000);
   // It is not searched to its end for each part.
-  expect(cpuTime(() => compileTemplate(text))).toBeLessThan(5_000);
+  expect(cpuTime(() => compileTemplate(text))).toBeLessThan(1_000);
 });
