@@ -2,14 +2,21 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { PATIENCE_MS } from './test/harness/core/wait.ts';
+import { reportRun } from './test/harness/run/report-run.ts';
+import { TEST_SEED } from './test/harness/run/seed.ts';
 
 // Hundreds of processes are started, of test files, servers, workers and commands: what Node has made of a module is kept for the next.
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url));
+// All processes of a run draw from one seed.
+process.env.TEST_SEED = String(TEST_SEED);
+reportRun();
+
+const GENERATED_INPUT = 'test/harness/run/generated-input.ts';
 
 /** Real Postgres and Temporal: started once for both projects, stopped after the last. */
 const withServices = {
   globalSetup: ['test/harness/core/global-setup.ts'],
-  setupFiles: ['test/harness/core/each-file.ts'],
+  setupFiles: ['test/harness/core/each-file.ts', GENERATED_INPUT],
   // Generous: a machine may be busy with more than this run.
   testTimeout: PATIENCE_MS + 100_000,
   hookTimeout: PATIENCE_MS + 100_000,
@@ -48,7 +55,12 @@ export default defineConfig({
     // Within this the services have to stop, after the last test.
     teardownTimeout: 60_000,
     projects: [
-      { test: { name: 'rules', ...sharing, include: RULES, maxWorkers: 2, sequence: { groupOrder: 0 }, testTimeout: 60_000 } },
+      {
+        test: {
+          name: 'rules', ...sharing, include: RULES, maxWorkers: 2, sequence: { groupOrder: 0 }, testTimeout: 60_000,
+          setupFiles: [GENERATED_INPUT],
+        },
+      },
       {
         test: {
           name: 'service',

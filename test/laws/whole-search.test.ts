@@ -15,6 +15,7 @@ import { rememberSecret } from '../harness/core/people.ts';
 import { useStack } from '../harness/core/stack.ts';
 import { makeWorld } from '../harness/core/world.ts';
 import { searchBytes, searchEverywhere } from '../harness/jobs/whole-search.ts';
+import { sampledRuns } from '../harness/run/seed.ts';
 import { ask } from '../harness/syncs/syncs.ts';
 
 /** The search by which it is proved that somebody is gone finds whatever is planted, wherever and however it is written. */
@@ -87,7 +88,7 @@ describe('the search of bytes', () => {
       let bytes: Buffer = Buffer.from(TEXT_WAYS[textWay]!(PLANTED));
       for (const way of ways) bytes = await WAYS[way]!(bytes);
       expect(await searchBytes(bytes, SOUGHT)).toHaveLength(1);
-    }), { numRuns: 100 }));
+    }), { numRuns: sampledRuns(100) }));
 
   it('finds a hash of it that needs no key, and tells nothing of what is not there', async () => {
     expect(await searchBytes(Buffer.from(createHash('sha256').update(PLANTED).digest('hex')), SOUGHT)).toHaveLength(1);

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { parquetOf } from '../../../activities/exports/parquet.ts';
 import { exportColumns } from '../../../domain/exports/export-columns.ts';
 import { EXPORT_DATA_TYPES, type ExportDataType } from '../../../domain/exports/export-data-type.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 /** Pieces that end anywhere, as those of a socket do. */
 async function* inPieces(text: string, size = 1000): AsyncGenerator<Buffer> {
@@ -64,7 +65,7 @@ describe('a Parquet file', () => {
       async (rows, size) => {
         const read = await parquetReadObjects({ file: await fileOf('details', inPieces(csvOf(rows), size)) });
         expect(read.map(({ event_id, key, value }) => [event_id, key, value] as unknown)).toEqual(rows);
-      }), { numRuns: 60 });
+      }), { numRuns: sampledRuns(60) });
   });
 
   it('is handed on by row groups of 50,000 rows, before all of its rows were read', async () => {

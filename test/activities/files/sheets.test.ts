@@ -7,6 +7,7 @@ import { read, utils, type WorkBook } from 'xlsx';
 import { writeXls } from '../../../activities/files/xls.ts';
 import { writeXlsx } from '../../../activities/files/xlsx.ts';
 import type { Cell } from '../../../domain/files/cell.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 let scratch: string;
 beforeAll(async () => {
@@ -66,7 +67,7 @@ describe.each(WRITERS)('a file of type %s', (ending, writer) => {
       const expected = [columns, ...rows.map((row) => row.map(shown))];
       while (sheet!.length < expected.length) sheet!.push(columns.map(() => null));       // the reader leaves out empty rows at the end
       expect(sheet).toEqual(expected);
-    }), { numRuns: 60 });
+    }), { numRuns: sampledRuns(60) });
   }, 60_000);
 
   it('holds the names of the columns where there are no rows', async () => {

@@ -9,6 +9,7 @@ import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { lockWaits } from '../../harness/core/lock-waits.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 import { insertSampleCampaign, insertSampleDevice } from '../../harness/sends/campaigns.ts';
 
 let store: TestStore;
@@ -83,7 +84,7 @@ describe('the counts of a campaign', () => {
       const { rows: people } = await store.db.query<PersonCounts & { person: string }>(
         'SELECT person, sent, opened, shown, clicked FROM campaign_people WHERE entity_id = $1', [world.entity.id]);
       expect(people).toEqual(Object.values(before!).every((count) => count === 0) ? [] : [{ person: 'uada', ...before! }]);
-    }), { numRuns: 25 });
+    }), { numRuns: sampledRuns(25) });
   });
 
   it('leave nothing of a request that ended long ago', async () => {

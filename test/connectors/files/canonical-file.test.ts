@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { canonicalFile } from '../../../connectors/files/canonical-file.ts';
 import type { TableSettings } from '../../../domain/core/table-format.ts';
 import { inlineRows, workbook, workbookParts, zipOf } from '../../harness/imports/workbooks.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 const scratch = await mkdtemp(join(tmpdir(), 'canonical-'));
 const MIB = 1024 ** 2;
@@ -56,7 +57,7 @@ describe('a file of text', () => {
     await fc.assert(fc.asyncProperty(fc.string({ unit: 'binary' }), fc.integer({ min: 1, max: 7 }), async (text, size) => {
       const bytes = Buffer.from(`\ufeff${text}`, 'utf16le');
       expect((await read(bytes, {}, { size })).text).toBe(text);
-    }), { numRuns: 100 });
+    }), { numRuns: sampledRuns(100) });
     const broken = Buffer.from('\ufeffa\n1\ud800x\n2\udc00\n3', 'utf16le');
     const { bytes } = await read(Buffer.concat([broken, Buffer.from([0x41])]), {}, { size: 3 });
     expect(bytes.toString('latin1')).toBe('a\n1\xffx\n2\xff\n3\xff');
@@ -148,7 +149,7 @@ describe('an .xlsx file', () => {
     await fc.assert(fc.asyncProperty(table, fc.integer({ min: 1, max: 999 }), async (rows, size) => {
       const { text } = await read(await workbook({ sheets: { One: inlineRows(rows) } }), {}, { size });
       expect(text).toBe(stringify(rows, { quoted_match: /[,"\n]/, quote: '"' }));
-    }), { numRuns: 50 });
+    }), { numRuns: sampledRuns(50) });
   });
 
   it('that no Excel wrote is refused in words that say what to do', async () => {

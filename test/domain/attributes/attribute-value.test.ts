@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseAttributeValue, VALUE_TYPES, type ScalarType } from '../../../domain/attributes/attribute-value.ts';
 import { cpuTime } from '../../harness/core/cpu-time.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 function valueOf(type: ScalarType, text: string) {
   const parsed = parseAttributeValue(type, text);
@@ -75,7 +76,7 @@ describe('a Number', () => {
       expect(valueOf('Number', `${sign}${digits}`)).toBe(expected);
       expect(valueOf('Number', `${sign}${shifted}e${shift}`)).toBe(expected);
       expect(valueOf('Number', `${sign}${digits}${'0'.repeat(shift)}E-${shift}`)).toBe(expected);
-    }), { numRuns: 2000 });
+    }), { numRuns: sampledRuns(2000) });
   });
 
   test('reads every double that JSON writes, and keeps its value', () => {
@@ -83,7 +84,7 @@ describe('a Number', () => {
       const value = valueOf('Number', JSON.stringify(double));
       expect(value).toMatch(/^-?\d+(\.\d+)?$/);
       expect(Number(value) === double).toBe(true);
-    }), { numRuns: 2000 });
+    }), { numRuns: sampledRuns(2000) });
   });
 
   test('takes linear time on endless digits', () => {
@@ -109,7 +110,7 @@ describe('a Date', () => {
     }), (day) => {
       const text = day.toISOString().slice(0, 10);
       expect(valueOf('Date', text)).toBe(text);
-    }), { numRuns: 1000 });
+    }), { numRuns: sampledRuns(1000) });
   });
 
   test('is none that the calendar does not have', () => {
@@ -118,7 +119,7 @@ describe('a Date', () => {
       const instant = new Date(`${text}T00:00:00Z`);
       const exists = year > 0 && !Number.isNaN(instant.getTime()) && instant.toISOString().startsWith(text);
       expect(valueOf('Date', text)).toBe(exists ? text : 'INVALID_VALUE');
-    }), { numRuns: 5000 });
+    }), { numRuns: sampledRuns(5000) });
   });
 
   test.each(['2024-02-29', '2000-02-29', '0001-01-01', '9999-12-31'])('%s exists', (text) => {
@@ -147,7 +148,7 @@ describe('a Datetime', () => {
       const [hh, mm] = [hours, minutes].map((n) => String(n).padStart(2, '0'));
       expect(valueOf('Datetime', `${local}${east}${hh}${colon}${mm}`)).toBe(time.toISOString());
       expect(valueOf('Datetime', time.toISOString())).toBe(time.toISOString());
-    }), { numRuns: 2000 });
+    }), { numRuns: sampledRuns(2000) });
   });
 
   test.each([

@@ -6,6 +6,7 @@ import { isDate, readDatetime } from '../../../domain/core/date-value.ts';
 import { readNumber } from '../../../domain/core/number-value.ts';
 import type { Json } from '../../../domain/core/plain-json.ts';
 import { cpuTime } from '../../harness/core/cpu-time.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 function convert(conversion: Conversion, value: Json) {
   const converted = prepareConversion(conversion)(value);
@@ -41,7 +42,7 @@ describe('any value', () => {
       }
       if (any === null) expect(converted.value).toBeNull();
       else expect(isOfType(given.as, converted.value)).toBe(true);
-    }), { numRuns: 3_000 });
+    }), { numRuns: sampledRuns(3_000) });
   });
 
   test('that was converted stays as it is when it is converted again', () => {
@@ -162,7 +163,7 @@ describe('as: datetime', () => {
       expect(localTime(read, inZone)).toBe(local);
       expect(read).toBeLessThanOrEqual(instant.getTime());
       for (let minutes = 30; minutes <= 180; minutes += 30) expect(localTime(read - minutes * 60_000, inZone)).not.toBe(local);
-    }), { numRuns: 1_000 });
+    }), { numRuns: sampledRuns(1_000) });
   });
 
   test('is the same whatever the time of the year is', () => {
@@ -226,7 +227,7 @@ describe('as: date', () => {
       expect(convert({ as: 'date', zone: inZone, format: 'unix_ms' }, instant.getTime())).toBe(day);
       const utc = `${instant.toISOString().slice(0, -1).replace('T', ' ')} +00:00`;
       expect(convert({ as: 'date', zone: inZone, format: `${LOCAL} ZZ` }, utc)).toBe(day);
-    }), { numRuns: 500 });
+    }), { numRuns: sampledRuns(500) });
   });
 
   test('without a zone in the text is the day that stands there, in every zone', () => {

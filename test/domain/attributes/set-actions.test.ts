@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ACTIONS, applySetOperations, type SetOperation, type StoredElement } from '../../../domain/attributes/set-actions.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 const NOW = 'now';
 const numbered = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `e${from + i}`);
@@ -41,7 +42,7 @@ describe('operations on a Set', () => {
       const isSame = elements.length === expected.elements.length
         && expected.elements.every(({ since }) => since !== NOW);
       expect(outcome.changed).toBe(!isSame);
-    }), { numRuns: 200 });
+    }), { numRuns: sampledRuns(200) });
   });
 
   test('come out the same however they are spread over batches', () => {
@@ -54,7 +55,7 @@ describe('operations on a Set', () => {
       const second = applySetOperations(first.elements, operations.slice(cut), NOW);
       expect(second.elements).toEqual(once.elements);
       expect([...first.failures, ...second.failures]).toEqual(once.failures);
-    }), { numRuns: 200 });
+    }), { numRuns: sampledRuns(200) });
   });
 
   test('fail alone and as a whole beyond 1,000 elements, and those already there do not count', () => {

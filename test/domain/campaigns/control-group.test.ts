@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isInControlGroup, MAX_CONTROL_GROUP_PERCENT } from '../../../domain/campaigns/control-group.ts';
 import { variantOf } from '../../../domain/campaigns/variants.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 const PEOPLE = Array.from({ length: 20_000 }, (_, index) => `uuser-${index}@example.com`);
 const percents = fc.integer({ min: 0, max: MAX_CONTROL_GROUP_PERCENT });
@@ -17,7 +18,7 @@ describe('the control group of an entity', () => {
       if (percent < 5 || entity === other) return;
       const inBoth = members.filter((person) => isInControlGroup({ percent, salt: other }, person));
       expect(Math.abs((100 * inBoth.length) / members.length - percent)).toBeLessThan(6);
-    }), { numRuns: 30 });
+    }), { numRuns: sampledRuns(30) });
   });
 
   it('keeps its people when it grows', () => {
@@ -34,6 +35,6 @@ describe('the control group of an entity', () => {
       const members = membersOf(MAX_CONTROL_GROUP_PERCENT, salt);
       const first = members.filter((person) => variantOf([{ share: 50, nth: 0 }, { share: 50, nth: 1 }], campaign, person)!.nth === 0);
       expect(Math.abs(first.length / members.length - 0.5)).toBeLessThan(0.03);
-    }), { numRuns: 30 });
+    }), { numRuns: sampledRuns(30) });
   });
 });

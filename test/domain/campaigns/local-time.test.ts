@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { localMoment, zoneOf } from '../../../domain/campaigns/local-time.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 import { walkedClock, zoneAndMoment, ZONES } from './walked-clock.ts';
 
 const MINUTE = 60_000;
@@ -48,7 +49,7 @@ describe('a message at local time', () => {
       const moments = [0, 1, 2, 3, 4, 5].map((days) => walkedClock(zone).firstShowing(time + days * DAY));
       const expected = [...isShownAtStart ? [start] : [], ...moments].find((moment) => moment >= launch);
       expect(momentOf(start, homeZone, zone, launch)).toBe(isShownAtStart && launch <= start ? start : expected);
-    }), { numRuns: 300 });
+    }), { numRuns: sampledRuns(300) });
   });
 
   it('shows the hour of its home, unless the clock skips it; and waits for a day and a change of clocks at most', () => {
@@ -62,7 +63,7 @@ describe('a message at local time', () => {
       else expect(late % DAY).toBeLessThanOrEqual(skipped);
       const earliest = Math.max(launch, clock.firstShowing(walkedClock(homeZone).shownAt(start)));
       expect(at - earliest).toBeLessThanOrEqual((zone === 'Pacific/Apia' ? 2 * DAY : DAY) + HOUR);
-    }), { numRuns: 200 });
+    }), { numRuns: sampledRuns(200) });
   });
 
   it('goes exactly at its start where clocks go as at home', () => {

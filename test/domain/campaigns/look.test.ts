@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Recurrence } from '../../../domain/campaigns/campaign-body.ts';
 import { dueWindow, EXACT_WITHIN_MS, isNotified, type Known, LOOK_EVERY_MS, nextLook, nextLookIn } from '../../../domain/campaigns/look.ts';
 import type { SendSchedule } from '../../../domain/campaigns/send-plan.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 const HOUR_MS = 3_600_000;
 const LAUNCH = new Date('2026-11-23T08:00:00Z');             // a Monday
@@ -46,7 +47,7 @@ describe('the looks of a dynamic campaign', () => {
         const before = looks[nth - 1]?.now;
         if (before) expect(now.getTime() - before.getTime()).toBeGreaterThanOrEqual(isExact ? 22 * HOUR_MS : LOOK_EVERY_MS);
       }
-    }), { numRuns: 10 });
+    }), { numRuns: sampledRuns(10) });
   });
 
   it('that come an hour late or less make up for an exact time, and end all the same', () => {
@@ -60,7 +61,7 @@ describe('the looks of a dynamic campaign', () => {
         expect(looks.map(({ from }) => from.getTime())).toEqual(moments);
       }
       for (const { now, until } of looks) expect(until === null || now < until).toBe(true);
-    }), { numRuns: 10 });
+    }), { numRuns: sampledRuns(10) });
   });
 
   it('that come later leave out an exact time', () => {

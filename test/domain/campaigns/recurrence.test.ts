@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Recurrence } from '../../../domain/campaigns/campaign-body.ts';
 import { mayNotify, nextWindow, type SendWindow, windowsBetween } from '../../../domain/campaigns/recurrence.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 import { walkedClock, zoneAndMoment, ZONES } from './walked-clock.ts';
 
 const MINUTE = 60_000;
@@ -56,7 +57,7 @@ describe('the windows of a recurrence', () => {
       const found = Array.from(windowsBetween(recurrence, zone, new Date(moment), new Date(moment + length)));
       expect(found).toEqual(walkedWindows(recurrence, zone, moment, moment + length));
       expect(nextWindow(recurrence, zone, new Date(moment), new Date(moment + length))).toEqual(found[0] ?? null);
-    }), { numRuns: 200 });
+    }), { numRuns: sampledRuns(200) });
   });
 
   it.for(ZONES)('are so all year in %s', (zone) => {
@@ -81,7 +82,7 @@ describe('the windows of a recurrence', () => {
         last = end;
       }
       expect(nextWindow(recurrence, zone, last, until)).toBeNull();
-    }), { numRuns: 100 });
+    }), { numRuns: sampledRuns(100) });
   });
 
   it('of all days are the whole time, each day from midnight to midnight', () => {

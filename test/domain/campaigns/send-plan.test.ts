@@ -4,6 +4,7 @@ import { localMoment } from '../../../domain/campaigns/local-time.ts';
 import { windowsBetween } from '../../../domain/campaigns/recurrence.ts';
 import { sendPlan, type SendSchedule, windowsOf, type ZoneDevices } from '../../../domain/campaigns/send-plan.ts';
 import { cpuTime } from '../../harness/core/cpu-time.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 import { ZONES } from './walked-clock.ts';
 
 const DAY = 86_400_000;
@@ -129,7 +130,7 @@ describe('a plan by zones', () => {
         const counted = audience.filter(({ zone }) => zones!.includes(zone)).reduce((sum, group) => sum + group.devices, 0);
         expect(devices).toBe(schedule.type === 'classic' ? counted : null);
       }
-    }), { numRuns: 60 });
+    }), { numRuns: sampledRuns(60) });
   });
 
   it('is the same in whatever order the zones come, and a short one is the beginning of a long one', () => {
@@ -137,7 +138,7 @@ describe('a plan by zones', () => {
       const whole = sendPlan(schedule, audience, START, 10_000).sends;
       const short = sendPlan(schedule, audience.toReversed(), START, limit);
       expect(short).toEqual({ sends: whole.slice(0, limit), hasMore: whole.length > limit });
-    }), { numRuns: 60 });
+    }), { numRuns: sampledRuns(60) });
   });
 
   it('of one zone is when the campaign sends there', () => {
@@ -147,7 +148,7 @@ describe('a plan by zones', () => {
       const { sends } = sendPlan(schedule, audience, START, 10_000);
       expect(sends.map((send) => line(zone, send.at, send.until))).toEqual(windows);
       expect(windows).toEqual(sendsOneByOne(schedule, audience, LAUNCH));
-    }), { numRuns: 50 });
+    }), { numRuns: sampledRuns(50) });
   });
 
   it('of all zones takes a moment, however long the campaign lasts', () => {

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { type Delimiter, DELIMITERS } from '../../../domain/core/csv-bytes.ts';
 import { parseRun, type ParsedRecord } from '../../../domain/core/csv-records.ts';
 import { createCsvSplitter } from '../../../domain/core/csv-splitter.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 const OPTIONS = {
   record_delimiter: ['\n', '\r\n'], relax_column_count: true, skip_empty_lines: true,
@@ -34,7 +35,7 @@ describe('parsing a run of records', () => {
     fc.assert(fc.property(fc.array(fc.tuple(record, lineEnd)), fc.integer({ min: 1, max: 200 }), (lines, runBytes) => {
       const file = lines.flat().join('');
       expect(parseFile(file, runBytes)).toEqual(parse(file, OPTIONS));
-    }), { numRuns: 2000 });
+    }), { numRuns: sampledRuns(2000) });
   });
 
   test.for(DELIMITERS)('agrees with csv-parse where %j stands between fields', (delimiter) => {
@@ -45,7 +46,7 @@ describe('parsing a run of records', () => {
     fc.assert(fc.property(records, fc.integer({ min: 1, max: 200 }), (lines, runBytes) => {
       const file = lines.map(([fields, end]) => `${fields.join(delimiter)}${end}`).join('');
       expect(parseFile(file, runBytes, delimiter)).toEqual(parse(file, { ...OPTIONS, delimiter }));
-    }), { numRuns: 500 });
+    }), { numRuns: sampledRuns(500) });
   });
 
   test('fails the records that csv-parse refuses, each alone, and keeps the order', () => {
@@ -60,7 +61,7 @@ describe('parsing a run of records', () => {
       expect(parsed).toEqual(written.map(({ line, sound }) => (sound
         ? parse(`${line}\n`, OPTIONS)[0]
         : { kind: 'failed', errorType: 'PARSING_FAILED', message: expect.stringContaining('quote') })));
-    }), { numRuns: 1000 });
+    }), { numRuns: sampledRuns(1000) });
   });
 
   test('takes linear time when every record of a run is broken', () => {

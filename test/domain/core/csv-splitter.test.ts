@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { recordBytes, resumeAfter, type BadReason, type Piece } from '../../../domain/core/csv-pieces.ts';
 import { createCsvSplitter, type SplitterOptions } from '../../../domain/core/csv-splitter.ts';
 import { cpuTime } from '../../harness/core/cpu-time.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 /** One record or one bad piece, as the splitter's user sees it. */
 type Item = { what: 'record' | BadReason; offset: number; line: number; text: string };
@@ -108,7 +109,7 @@ describe('the CSV splitter', () => {
     ) => {
       const chunks = cutAt(bytes, places.map((place) => Math.min(place, bytes.length)));
       expect(itemsOf(split(chunks, { maxRunBytes, maxRecordBytes }))).toEqual(model(bytes, maxRecordBytes));
-    }), { numRuns: 5000 });
+    }), { numRuns: sampledRuns(5000) });
   });
 
   test('gives the same records with a chunk boundary on every byte', () => {
@@ -118,7 +119,7 @@ describe('the CSV splitter', () => {
         expect(itemsOf(split(cutAt(bytes, [at]), { maxRecordBytes: MAX }))).toEqual(expected);
       }
       expect(itemsOf(split(Array.from(bytes, (byte) => Buffer.of(byte)), { maxRecordBytes: MAX }))).toEqual(expected);
-    }), { numRuns: 500 });
+    }), { numRuns: sampledRuns(500) });
   });
 
   test('resumes at the end of any piece and after any record as if it had never stopped', () => {
@@ -133,7 +134,7 @@ describe('the CSV splitter', () => {
         expect(itemsOf(rest)).toEqual(all.filter((item) => item.offset >= offset));
       }
       expect(places).toHaveLength(all.length);
-    }), { numRuns: 2000 });
+    }), { numRuns: sampledRuns(2000) });
   });
 
   test('gives pieces in order whose bytes are the file’s', () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { numberText, parseExactJson } from '../../../domain/core/exact-json.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 test('what is parsed exactly is written again as it was', () => {
   const number = fc.tuple(fc.bigInt(), fc.option(fc.nat()), fc.option(fc.integer({ min: -400, max: 400 })))
@@ -36,5 +37,5 @@ test('numbers of any size and with any number of decimals keep their digits', ()
   fc.assert(fc.property(fc.array(written), (numbers) => {
     const parsed = parseExactJson(`[${numbers.join(',')}]`) as unknown[];
     expect(parsed.map(numberText)).toEqual(numbers);
-  }), { numRuns: 500 });
+  }), { numRuns: sampledRuns(500) });
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createNameFinder } from '../../../domain/core/name-finder.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 const word = fc.string({ unit: fc.constantFrom(...Array.from('ab1@é')), minLength: 1, maxLength: 12 });
 const names = fc.array(fc.array(word, { maxLength: 2 }), { maxLength: 40 });
@@ -11,7 +12,7 @@ describe('names in a text', () => {
       const text = words.join(' ');
       const standing = [...parts.keys()].filter((name) => parts[name]!.every((part) => text.includes(part)));
       expect([...createNameFinder(parts)(text)].toSorted((a, b) => a - b)).toEqual(standing);
-    }), { numRuns: 2_000 });
+    }), { numRuns: sampledRuns(2_000) });
   });
 
   it('are found at the edges of a text, and as the whole of it', () => {

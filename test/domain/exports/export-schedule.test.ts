@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { exportSchedule, lastMidnight, latestDue } from '../../../domain/exports/export-schedule.ts';
 import { nextRuns } from '../../../domain/syncs/sync-schedule.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -34,7 +35,7 @@ describe('the schedule of an exporter', () => {
         expect(time >= '00:05:00' && time <= '06:59:00').toBe(true);        // where the clocks leave it out, behind the gap
         if (index > 0) expect((run.getTime() - runs[index - 1]!.getTime()) / HOUR).toBeLessThanOrEqual(49);
       }
-    }), { numRuns: 60 });
+    }), { numRuns: sampledRuns(60) });
   });
 
   test('is the same for the same exporter, and spread over the night for many', () => {
@@ -52,7 +53,7 @@ describe('the schedule of an exporter', () => {
       for (const due of runs.slice(0, waited + 1)) expect(latestDue(schedule, due, now)).toEqual(runs[waited]);
       const early = new Date(now.getTime() + HOUR / 2);
       expect(latestDue(schedule, early, now)).toEqual(early);
-    }), { numRuns: 60 });
+    }), { numRuns: sampledRuns(60) });
   });
 });
 

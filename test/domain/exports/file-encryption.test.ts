@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import type { Refusal } from '../../../domain/core/refusal.ts';
 import { ENCRYPTION_TYPES, parseEncryptionType } from '../../../domain/exports/encryption-type.ts';
 import { decryptStream, encryptionKeyError, encryptionStream } from '../../../domain/exports/file-encryption.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 const types = fc.constantFrom(...ENCRYPTION_TYPES);
 const contents = fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes));
@@ -47,7 +48,7 @@ describe('a file', () => {
       const file = await encrypt(type, key, content, there);
       expect(await decrypt(type.toLowerCase(), key, file, back)).toEqual(content);
     }),
-    { numRuns: 300 },
+    { numRuns: sampledRuns(300) },
   ));
 
   it.each(ENCRYPTION_TYPES)('of %s that is long comes back, too', async (type) => {
@@ -143,7 +144,7 @@ describe('a key', () => {
       const file = await encrypt(type, text, content);
       expect(await decrypt(type, Buffer.from(text).toString('hex').toUpperCase(), file)).toEqual(content);
     }),
-    { numRuns: 20 },
+    { numRuns: sampledRuns(20) },
   ));
 
   it('that does not fit is refused with the lengths that would, and is not quoted', () => {

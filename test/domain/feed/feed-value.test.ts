@@ -5,6 +5,7 @@ import { parseExactJson } from '../../../domain/core/exact-json.ts';
 import { checkFeedValue, type FeedRules, type FeedValue } from '../../../domain/feed/feed-value.ts';
 import { IMPORT_ERROR_TYPES } from '../../../domain/imports/import-error-type.ts';
 import { checkRow } from '../../../domain/imports/import-row.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 const attributes = new Map([...VALUE_TYPES, 'Gone'].map((key, id) => {
   const valueType = VALUE_TYPES.find((type) => type === key) ?? 'String';
@@ -158,7 +159,7 @@ test('anything that JSON can hold is either a change or an error that is known',
     const outcome = checkFeedValue(anything, rules);
     if ('errorType' in outcome) expect(IMPORT_ERROR_TYPES).toContain(outcome.errorType);
     else expect(['value', 'set']).toContain(outcome.kind);
-  }), { numRuns: 1_000 });
+  }), { numRuns: sampledRuns(1_000) });
 });
 
 test('a text does what it does as a row of a file', () => {

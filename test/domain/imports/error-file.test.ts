@@ -10,6 +10,7 @@ import type { ImportErrorType } from '../../../domain/imports/import-error-type.
 import type { ImportError } from '../../../domain/imports/import-error.ts';
 import { badRecordFailure, type ImportFormat, parseHeader } from '../../../domain/imports/import-file.ts';
 import { checkRow } from '../../../domain/imports/import-row.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 const PLAIN: ImportFormat = { version: 'v3', columns: 4, hasErrorColumns: false };
 const WITH_ERRORS: ImportFormat = { ...PLAIN, hasErrorColumns: true };
@@ -95,7 +96,7 @@ describe('an error file', () => {
         else expect([rows[at]!.slice(0, first.columns).join(''), rows[at]!.at(-1)]).toEqual(['', kept]);
         if (!isSound) expect(rowFields(rows[at]!, again)).toMatchObject({ kind: 'failed', errorType: 'PARSING_FAILED' });
       }
-    }), { numRuns: 1000 });
+    }), { numRuns: sampledRuns(1000) });
   });
 
   test('of an error file that was imported unchanged holds the same rows, with the lines of the first file', () => {
@@ -105,7 +106,7 @@ describe('an error file', () => {
       const second = writeErrorFile(importErrors(body, WITH_ERRORS), WITH_ERRORS);
       const shown = (errorFile: string) => readErrorFile(errorFile, WITH_ERRORS).map((row) => [...row.slice(0, 5), row.at(-1)]);
       expect(shown(second)).toEqual(shown(first));
-    }), { numRuns: 300 });
+    }), { numRuns: sampledRuns(300) });
   });
 
   test('shows a row in its columns, or in original where it has none', () => {

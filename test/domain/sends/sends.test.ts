@@ -8,6 +8,7 @@ import { attemptIdOf, messageIdOf, settleOutcome } from '../../../domain/sends/a
 import { decideDevice, type TargetDevice } from '../../../domain/sends/device-decision.ts';
 import type { PushOutcome } from '../../../domain/sends/push.ts';
 import { endOfQuiet } from '../../../domain/sends/quiet-hours.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 const user = fc.constantFrom('ada', 'bob');
 const maybe = fc.option(fc.boolean());
@@ -55,7 +56,7 @@ describe('quiet hours', () => {
         expect(at > now && at.getTime() - now.getTime() <= 50 * 3_600_000).toBe(true);
         expect(isQuiet(minuteOf(at))).toBe(false);
       }
-    }), { numRuns: 2_000 });
+    }), { numRuns: sampledRuns(2_000) });
   });
 
   it('go over midnight, and end when they say', () => {

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { type Conversion, prepareConversion } from '../../../domain/attributes/field-conversion.ts';
 import { type GivenField, type GivenMapping, mappingErrors } from '../../../domain/syncs/mapping-errors.ts';
 import { cpuTime } from '../../harness/core/cpu-time.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 const base: GivenMapping = { customer: { field: 'email', type: 'user_id' }, fields: [], otherFields: 'keep', empty: 'fail' };
 const all = { needsCustomer: true };
@@ -135,7 +136,7 @@ describe('a format', () => {
       const instant = Date.parse((read as { value: string }).value);
       expect(DateTime.fromMillis(instant, { zone: 'utc' }).toFormat(given)).toBe(text);
       expect(Math.abs(instant - written.getTime())).toBeLessThan(366 * 24 * 3_600_000);
-    }), { numRuns: 1_000 });
+    }), { numRuns: sampledRuns(1_000) });
   });
 
   test('takes no long time to read anything', () => {
@@ -143,6 +144,6 @@ describe('a format', () => {
     const long = fc.uniqueArray(piece, { minLength: 8, maxLength: 20 }).map((pieces) => pieces.join(''));
     expect(cpuTime(() => fc.assert(fc.property(long, digits, (given, text) => {
       if (formatFaults(given).length === 0) prepareConversion({ as: 'datetime', format: given })(text);
-    }), { numRuns: 300 }))).toBeLessThan(4_000);
+    }), { numRuns: sampledRuns(300) }))).toBeLessThan(4_000);
   });
 });

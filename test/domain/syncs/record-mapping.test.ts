@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { Json } from '../../../domain/core/plain-json.ts';
 import { mappingErrors } from '../../../domain/syncs/mapping-errors.ts';
 import { type MappedField, type Mapping, prepareMapping, type SourceRecord } from '../../../domain/syncs/record-mapping.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 const base: Mapping = { customer: { field: 'email', type: 'user_id' }, fields: [], otherFields: 'drop', empty: 'fail' };
 const map = (record: SourceRecord, mapping: Partial<Mapping>) => prepareMapping({ ...base, ...mapping })(record);
@@ -91,7 +92,7 @@ test('any record can be mapped, and each name comes once', () => {
     const names = [...values.map(([to]) => to), ...errors.map(({ to }) => to)];
     expect(new Set(names).size).toBe(names.length);
     if (mapping.empty === 'remove') expect(values.map(([, value]) => value)).not.toContain('');
-  }), { numRuns: 1_000 });
+  }), { numRuns: sampledRuns(1_000) });
 });
 
 test('neither the order of a record\'s fields matters, nor what was mapped before', () => {
@@ -112,5 +113,5 @@ test('the order of entries doesn\'t matter where nothing is wrong with them', ()
     fc.pre(mappingErrors(mapping, { needsCustomer: false }).length === 0);
     const reversed = { ...mapping, fields: mapping.fields.toReversed() };
     expect(new Map(prepareMapping(reversed)(given).values)).toEqual(new Map(prepareMapping(mapping)(given).values));
-  }), { numRuns: 300 });
+  }), { numRuns: sampledRuns(300) });
 });

@@ -8,6 +8,7 @@ import { IMPORT_ERROR_TYPES } from '../../../domain/imports/import-error-type.ts
 import { checkRow } from '../../../domain/imports/import-row.ts';
 import type { FieldError, MappedRecord } from '../../../domain/syncs/record-mapping.ts';
 import { checkRecord, type RecordRules } from '../../../domain/syncs/record-values.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 const attributes = new Map([...VALUE_TYPES, 'Gone'].map((key, id) => {
   const valueType = VALUE_TYPES.find((type) => type === key) ?? 'String';
@@ -55,7 +56,7 @@ test('every value of any record is a row or a refusal, and rows keep the limits'
       expect(texts.length).toBeLessThanOrEqual(MAX_SET_SIZE);
       for (const text of texts) expect(isLongerThan(text, 256) || !isStorable(text)).toBe(false);
     }
-  }), { numRuns: 2_000 });
+  }), { numRuns: sampledRuns(2_000) });
 });
 
 test('a text does what it does as a row of a file', () => {
@@ -64,7 +65,7 @@ test('a text does what it does as a row of a file', () => {
     const row = checkRow(['u1', name, text], { attributes, sorDisabled: false, version: 'v3', columns: 3, hasErrorColumns: false });
     const { rows, refusals } = checkRecord(mapped([[name, text]]), rules, customer);
     expect([...rows, ...refusals]).toEqual([row]);
-  }), { numRuns: 500 });
+  }), { numRuns: sampledRuns(500) });
 });
 
 describe('the customer', () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { nextRuns, runsBetween, scheduleError, type SyncSchedule } from '../../../domain/syncs/sync-schedule.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -54,7 +55,7 @@ describe('a cron at fixed times, whatever the clocks do,', () => {
       const before = new Date(shown.find((minute) => minute.shown.startsWith(days[0]!))!.instant - 1);
       const runs = nextRuns(cron(`${times.minutes.join()} ${times.hours.join()} * * *`, night.zone), before, expected.length);
       expect(runs.map(Number)).toEqual(expected);
-    }), { numRuns: 150 });
+    }), { numRuns: sampledRuns(150) });
   });
 
   it.each(NIGHTS)('runs once each day in %s around %s, at any minute of the day', (zone, eve) => {
@@ -99,7 +100,7 @@ describe('a cron that follows the clocks', () => {
       const expected = minutesOf(night).filter(({ shown }) => matches(text, shown)).map(({ instant }) => instant);
       const runs = nextRuns(cron(text, night.zone), new Date(night.from.getTime() - 1), expected.length);
       expect(runs.map(Number)).toEqual(expected);
-    }), { numRuns: 100 });
+    }), { numRuns: sampledRuns(100) });
   });
 
   it.each(NIGHTS.filter(([zone]) => zone !== 'Australia/Lord_Howe' && zone !== 'Asia/Kolkata'))(
@@ -142,7 +143,7 @@ describe('the next runs of any schedule', () => {
       expect(runs).toHaveLength(30);
       expect(runs.every((run, index) => run > (runs[index - 1] ?? after))).toBe(true);
       expect(runs.every((run) => run.getTime() % MINUTE_MS === 0)).toBe(true);
-    }), { numRuns: 300 });
+    }), { numRuns: sampledRuns(300) });
   });
 
   it('are the same from wherever one begins', () => {
@@ -150,7 +151,7 @@ describe('the next runs of any schedule', () => {
       const runs = nextRuns(schedule, after, 30);
       expect(nextRuns(schedule, runs[skipped]!, 29 - skipped)).toEqual(runs.slice(skipped + 1));
       expect(nextRuns(schedule, new Date(runs[skipped]!.getTime() - 1), 1)).toEqual([runs[skipped]]);
-    }), { numRuns: 300 });
+    }), { numRuns: sampledRuns(300) });
   });
 
   it('are counted between two instants, the first left out and the last counted in, up to a limit', () => {
@@ -161,7 +162,7 @@ describe('the next runs of any schedule', () => {
       expect(runsBetween(schedule, after, new Date(last.getTime() - 1), most)).toBe(Math.min(9, most));
       expect(runsBetween(schedule, runs[0]!, last, most)).toBe(Math.min(9, most));
       expect(runsBetween(schedule, last, after, most)).toBe(0);
-    }), { numRuns: 200 });
+    }), { numRuns: sampledRuns(200) });
   });
 
   it('may be none', () => {

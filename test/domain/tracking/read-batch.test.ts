@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readBatch } from '../../../domain/tracking/read-batch.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 import { anyJson, read } from './any-call.ts';
 
 test('whatever JSON is sent as a batch, it is read or refused by a field', () => {
@@ -8,7 +9,7 @@ test('whatever JSON is sent as a batch, it is read or refused by a field', () =>
     const outcome = readBatch(body);
     if ('batch' in outcome) expect(outcome.batch.calls).toBe((body as { batch: unknown }).batch);
     else expect(outcome.refused.message).toMatch(/^(?:body|batch|sentAt|context): ./);
-  }), { numRuns: 500 });
+  }), { numRuns: sampledRuns(500) });
 });
 
 test('a batch tells its calls, its key, when it was sent and what they have in common', () => {

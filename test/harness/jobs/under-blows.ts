@@ -3,7 +3,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { type Stack, useStack } from '../core/stack.ts';
 import { waitFor } from '../core/wait.ts';
 import type { TestWorker, WorkerOptions } from '../core/workers.ts';
-import { type FlowUnderKill, killSeed, randomFrom, UNDER_KILL } from './under-kill.ts';
+import { randomFor, sampled, TEST_SEED } from '../run/seed.ts';
+import { type FlowUnderKill, KILLED_SHARE, UNDER_KILL } from './under-kill.ts';
 
 /** A flow whose run is broken again and again before it ends. */
 export type FlowUnderBlows<Run> = Omit<FlowUnderKill<Run>, 'prepare'> & {
@@ -27,7 +28,6 @@ const STARTED = 2;                // PENDING_ACTIVITY_STATE_STARTED
 
 /** One run, broken in its midst again and again: at every moment it is sound, and it ends as an unbroken run. */
 export function survivesBlows<Run>(flow: FlowUnderBlows<Run>): void {
-  const seed = killSeed();
   describe(`${flow.name}`, () => {
     const stack = useStack(UNDER_KILL);
     let unbroken: unknown;
@@ -42,7 +42,7 @@ export function survivesBlows<Run>(flow: FlowUnderBlows<Run>): void {
 
     async function expectSameOutcome(strike: (blows: Blows<Run>) => Promise<void>): Promise<void> {
       const run = await flow.begin(stack);
-      const blows = new Blows(stack, flow, run, randomFrom(seed));
+      const blows = new Blows(stack, flow, run, randomFor(`blows at ${flow.name}`));
       const isOver = async () => {
         await flow.expectSound(stack, run);
         return flow.hasEnded(stack, run);
@@ -52,10 +52,10 @@ export function survivesBlows<Run>(flow: FlowUnderBlows<Run>): void {
       await blows.stopAll();
     }
 
-    it(`ends as an unbroken one when worker after worker is killed at it (KILL_SEED=${seed})`, () =>
+    it(`ends as an unbroken one when worker after worker is killed at it (TEST_SEED=${TEST_SEED})`, () =>
       expectSameOutcome((blows) => blows.killAgainAndAgain()), TEST_MS);
 
-    it(`ends as an unbroken one when a worker stands still and comes back, and when one loses its sessions (KILL_SEED=${seed})`, () =>
+    it(`ends as an unbroken one when a worker stands still and comes back, and when one loses its sessions (TEST_SEED=${TEST_SEED})`, () =>
       expectSameOutcome(async (blows) => {
         await blows.standStill();
         await blows.cutSessions();
@@ -80,7 +80,9 @@ class Blows<Run> {
   /** In an order that the seed tells. */
   async killAgainAndAgain(): Promise<void> {
     const kills = [
-      ...this.#flow.boundaries.map(({ name }) => () => this.#killAt(name)), () => this.#killUnderWay(), () => this.#killOneOfTwo(),
+      ...sampled(`boundaries of ${this.#flow.name}`, this.#flow.boundaries, KILLED_SHARE)
+        .map(({ name }) => () => this.#killAt(name)),
+      () => this.#killUnderWay(), () => this.#killOneOfTwo(),
     ];
     while (kills.length > 0) {
       const [kill] = kills.splice(Math.floor(this.#random() * kills.length), 1);

@@ -4,6 +4,7 @@ import { copyStore, testStore, type TestStore } from '../core/database.ts';
 import { endSweep, openStack, type Stack } from '../core/stack.ts';
 import { waitFor } from '../core/wait.ts';
 import type { TestWorker, WorkersOptions } from '../core/workers.ts';
+import { randomFor, sampled, TEST_SEED } from '../run/seed.ts';
 
 /** A flow as the kill harness sees it. A new flow joins with a value of this and a line in the list. */
 export type FlowUnderKill<Run, Ground = void> = {
@@ -23,6 +24,8 @@ export type FlowUnderKill<Run, Ground = void> = {
 };
 
 const RANDOM_KILLS = 3;
+/** Share of the boundaries that a run kills at. */
+export const KILLED_SHARE = 1 / 4;
 
 /** Copies of what was prepared: for the unbroken run, for random kills, and for the boundaries, to which one run may not come all. */
 const COPIES = 4;
@@ -31,11 +34,11 @@ const TEST_MS = 1_800_000;
 /** What a killed worker had goes on without the sweep. */
 export const UNDER_KILL: WorkersOptions = { impatient: true, sweepSeconds: 60 };
 
-/** Ends worker after worker at every boundary, and at random moments: the outcome is that of an unbroken run. */
+/** Ends worker after worker at boundaries drawn by the seed, and at random moments: the outcome is that of an unbroken run. */
 export function survivesKills<Run, Ground>(flow: FlowUnderKill<Run, Ground>): void {
-  const seed = killSeed();
   describe(`${flow.name}, killed`, { timeout: TEST_MS }, () => {
-    const points = randomPoints(seed, flow.size);
+    const points = randomPoints(flow);
+    const boundaries = sampled(`boundaries of ${flow.name}`, flow.boundaries, KILLED_SHARE);
     const copies: TestStore[] = [];
     let ground: Ground;
     let unbroken: Promise<unknown>;
@@ -56,8 +59,9 @@ export function survivesKills<Run, Ground>(flow: FlowUnderKill<Run, Ground>): vo
       unbroken.catch(() => {});         // each test tells of it
     });
 
-    it.concurrent('at each boundary, one after the other, ends as an unbroken run', async () => {
-      const left = [...flow.boundaries];
+    const some = `${boundaries.length} of ${flow.boundaries.length} boundaries (TEST_SEED=${TEST_SEED})`;
+    it.concurrent(`at ${some}, one after the other, ends as an unbroken run`, async () => {
+      const left = [...boundaries];
       while (left.length > 0) {
         const before = left.length;
         const outcome = await inCopy(async (attempt) => {
@@ -69,7 +73,7 @@ export function survivesKills<Run, Ground>(flow: FlowUnderKill<Run, Ground>): vo
       }
     });
 
-    it.concurrent(`after about ${points.join(', ')} of its work (KILL_SEED=${seed}), ends as an unbroken run`, async () => {
+    it.concurrent(`after about ${points.join(', ')} of its work (TEST_SEED=${TEST_SEED}), ends as an unbroken run`, async () => {
       const outcome = await inCopy(async (attempt) => {
         for (const point of points) await attempt.dieAfter(point);
         return attempt.outcome();
@@ -146,32 +150,8 @@ class Attempt<Run, Ground> {
   }
 }
 
-const SEED = Number(process.env.KILL_SEED ?? Math.floor(Math.random() * 2 ** 31));
-
-/** As a failed run printed it, or another one each time; the same in all of a test file. */
-export function killSeed(): number {
-  return SEED;
-}
-
-/** So many of these, by the seed, in their order. */
-export function drawnBySeed<T>(all: readonly T[], count: number): T[] {
-  const random = randomFrom(killSeed());
-  const shuffled = all.map((_, index) => ({ index, at: random() })).toSorted((one, other) => one.at - other.at);
-  const drawn = new Set(shuffled.slice(0, count).map(({ index }) => index));
-  return all.filter((_, index) => drawn.has(index));
-}
-
 /** Points within the first four fifths of the work, so that there is some left to break; in their order. */
-function randomPoints(seed: number, size: number): number[] {
-  const random = randomFrom(seed);
+function randomPoints({ name, size }: { name: string; size: number }): number[] {
+  const random = randomFor(`moments of ${name}`);
   return Array.from({ length: RANDOM_KILLS }, () => Math.floor(random() * size * 0.8)).toSorted((one, other) => one - other);
-}
-
-/** From 0 up to 1, the same for the same seed. */
-export function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
-    return state / 2 ** 32;
-  };
 }

@@ -7,6 +7,7 @@ import { numberText, parseExactJson } from '../../../domain/core/exact-json.ts';
 import { parseJsonBody } from '../../../server/http/json-body.ts';
 import { findJsonError } from '../../../server/http/json-error.ts';
 import { validate } from '../../../server/http/validate.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 const DEPTH = 64;
 const parse = async (text: string, options = {}) => parseJsonBody(Buffer.from(text), DEPTH, options);
@@ -36,7 +37,7 @@ describe('a JSON body', () => {
       expect([parsed.a, ...parsed.b].map(numberText)).toEqual([digits, digits]);
       expect(parsed.c).toBe('\udfff\udfffx');
       expect(await parse(digits, { exactNumbers: true }).then(numberText)).toBe(digits);
-    }), { numRuns: 1_000 });
+    }), { numRuns: sampledRuns(1_000) });
   });
 
   test('that is large is the same, wherever it is cut', async () => {
@@ -54,7 +55,7 @@ describe('a JSON body', () => {
       const expected = exactNumbers ? parseExactJson(text)
         : JSON.parse(text, (key, value: unknown) => (key === '__proto__' ? undefined : value)) as unknown;
       expect(JSON.stringify(await parse(text, { exactNumbers }))).toBe(JSON.stringify(expected));
-    }), { numRuns: 25 });
+    }), { numRuns: sampledRuns(25) });
   });
 
   test.each([

@@ -8,6 +8,7 @@ import { insertDeviceUsers, insertSampleEvents, type SampleEvent } from '../../h
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 const START = Date.parse('2026-11-01T23:50:00Z');
 const MINUTE_MS = 60_000;
@@ -142,7 +143,7 @@ async function peopleWith(query: FunnelQuery, outcome: StepOutcome): Promise<str
   return rows.map(({ person }) => person);
 }
 
-const RUNS = { numRuns: 300 };
+const RUNS = { numRuns: sampledRuns(300) };
 
 it('finds every completion of every chain, its time from the latest start and its people, whatever the events and steps', async () => {
   await fc.assert(fc.asyncProperty(fc.array(anEvent, { maxLength: 18, size: 'max' }), aFunnel, fc.nat(3), async (drawn, funnel, nth) => {

@@ -18,6 +18,7 @@ import { type ModelOptions, type SampleData, SegmentModel } from '../../harness/
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 import { insertSampleCampaign } from '../../harness/sends/campaigns.ts';
 
 const NOW = new Date('2026-11-10T12:00:00Z');
@@ -256,7 +257,7 @@ describe('the people of a segment', () => {
           reachToken: reached.filter(({ hasToken }) => hasToken).length, reachTotal: ofDevices.length,
         });
       }
-    }), { numRuns: 60 });
+    }), { numRuns: sampledRuns(60) });
   });
 
   it('are those that received or opened a campaign\'s messages, also once only counts of these are kept', async () => {

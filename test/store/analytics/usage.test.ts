@@ -4,6 +4,7 @@ import { listAppDays, listEventCounts, listEventDetails } from '../../../store/a
 import type { Database } from '../../../store/core/database.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertMany, testStore, type TestStore } from '../../harness/core/database.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 const DAY_MS = 86_400_000;
 const START = Date.UTC(2026, 9, 28);
@@ -87,7 +88,7 @@ describe('what an app was used for', () => {
         ({ key: rows[0]!.key, value: rows[0]!.value, ...tally(rows.map(({ event }) => event)) }));
       expect(details).toHaveLength(expected.length);
       expect(details).toEqual(expect.arrayContaining(expected));
-    }), { numRuns: 40 });
+    }), { numRuns: sampledRuns(40) });
   });
 
   it('counts sessions, people, errors and devices first seen for each day, also for days without any', async () => {
@@ -116,7 +117,7 @@ describe('what an app was used for', () => {
           crashes: rows.filter(({ name }) => name === 'Bought').length, newDevices: firstSeen.filter((at) => dateOf(at) === date).length,
         };
       }));
-    }), { numRuns: 25 });
+    }), { numRuns: sampledRuns(25) });
   });
 
   it('is read from the days asked for alone, by keys', async () => {

@@ -14,6 +14,7 @@ import { personId } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { insertUpload } from '../../harness/imports/imports.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 let store: TestStore;
 
@@ -85,7 +86,7 @@ describe('customers', () => {
            SELECT FROM attribute_change_log l WHERE l.entity_id = v.entity_id AND l.received_at = v.changed_at AND l.sor_id = v.sor_id
              AND l.customer_type = v.customer_type AND v.customer_id = ANY (l.customer_ids))`, [world.entity.id]);
       expect(unlogged).toEqual([]);
-    }), { numRuns: 25 });
+    }), { numRuns: sampledRuns(25) });
   });
 
   it('of merges at once into two SoRs are each there once', async () => {

@@ -8,6 +8,7 @@ import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 let store: TestStore;
 let world: World;
@@ -73,7 +74,7 @@ describe('the one merge', () => {
       const prepared = preparation.prepared(async () => []);
       await write(store.db, (tx) => mergeAttributeValues(tx, store.secrets, world.entity.id, world.sor.id, prepared));
       for (const [who, score] of expected) expect(await valuesOf(who)).toEqual(score === null ? {} : { score });
-    }), { numRuns: 40 });
+    }), { numRuns: sampledRuns(40) });
   });
 
   it('removes a value, and brings it back with a time of its own', async () => {

@@ -6,6 +6,7 @@ import { type Tx, write } from '../../../store/core/database.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 let store: TestStore;
 
@@ -68,7 +69,7 @@ describe('a merge of rows that stand by customer', () => {
       }
       expect(await stored(one)).toEqual(await stored(other));
       expect(await logged(one)).toEqual(await logged(other));
-    }), { numRuns: 40 });
+    }), { numRuns: sampledRuns(40) });
   });
 
   it('reads no table from its beginning to its end, whatever the planner takes it for', async () => {

@@ -13,6 +13,7 @@ import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { exportedRows, readExported } from '../../harness/exports/exported-rows.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 let store: TestStore;
 
@@ -126,7 +127,7 @@ describe.each(Object.entries(WAYS))('attributes that are exported %s', (_, start
         texts.push(...(await readExported(store.db, 'attributes', scopeOf(world, null, { window }))).text.split('\n').slice(0, -1));
       }
       expect(texts.toSorted()).toEqual(all.text.split('\n').slice(0, -1).toSorted());
-    }), { numRuns: 8 });
+    }), { numRuns: sampledRuns(8) });
     const json = (await readExported(store.db, 'attributes', scopeOf(world, start(), { format: 'jsonl' }))).text.split('\n').slice(0, -1);
     expect(json.map((text) => (JSON.parse(text) as { customer_attribute_value: string }).customer_attribute_value))
       .toEqual((await exportedRows(store.db, 'attributes', scopeOf(world, start()))).map((row) => row.customer_attribute_value));

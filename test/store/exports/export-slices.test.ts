@@ -8,6 +8,7 @@ import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { copyStore, testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { exportedRows, readExported } from '../../harness/exports/exported-rows.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 let store: TestStore;
 
@@ -85,7 +86,7 @@ describe('a window', () => {
         const all = await ids(scopeOf(entityId));
         expect(all).toHaveLength(events.length);
         expect(found.toSorted((a, b) => a - b)).toEqual(all.toSorted((a, b) => a - b));
-      }), { numRuns: 15 });
+      }), { numRuns: sampledRuns(15) });
   });
 
   it('loses what changes after it to the next one', async () => {

@@ -8,6 +8,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Files, folderFiles } from '../../../store/core/files.ts';
 import { pinFile } from '../../../store/imports/pin-file.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 const LIMITS = { uploadBytes: 1e9, decompressedBytes: 1e9 };
 let folder: string;
@@ -46,7 +47,7 @@ describe('a pinned file', () => {
       const gzip = await pin(gzipSync(bytes), size);
       expect(gzip.stored).toEqual(bytes);
       expect(gzip.pinned).toMatchObject({ sourceGzip: true, sourceDefect: null });
-    }), { numRuns: 40 });
+    }), { numRuns: sampledRuns(40) });
   });
 
   test('may be of several gzip members', async () => {
@@ -69,7 +70,7 @@ describe('a pinned file', () => {
       expect(pinned.sourceBytes).toBe(cut);
       expect(bytes.subarray(0, stored.length).equals(stored)).toBe(true);
       expect(stored.length).toBeGreaterThan(bytes.length * (cut / gzip.length) - 70_000);
-    }), { numRuns: 25 });
+    }), { numRuns: sampledRuns(25) });
     expect((await pin(gzip.subarray(0, gzip.length - 1))).stored.equals(bytes)).toBe(true);
   });
 

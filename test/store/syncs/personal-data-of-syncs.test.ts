@@ -17,6 +17,7 @@ import { findSync, listSyncs } from '../../../store/syncs/syncs.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 import { storedRun, storedSync } from '../../harness/syncs/stored-syncs.ts';
 
 let store: TestStore;
@@ -162,7 +163,7 @@ describe('an id as a word of its own', () => {
         `?a=%3D${encodeURIComponent(customerId)}&b`,
       ];
       for (const text of texts) expect([text, await isNamed(text, customerId)]).toEqual([text, true]);
-    }), { numRuns: 150 });
+    }), { numRuns: sampledRuns(150) });
   });
 
   it('is found among many by one pass over a text, as by a look for each', async () => {
@@ -176,7 +177,7 @@ describe('an id as a word of its own', () => {
       const { rowCount } = await store.db.query(
         `SELECT FROM sync_log WHERE entity_id = $1 AND ${namedIn('line')}`, namesOf(entityId, people));
       expect(await place('sync_log').count(store, entityId, people)).toBe(rowCount);
-    }), { numRuns: 40 });
+    }), { numRuns: sampledRuns(40) });
   });
 
   it('is found once, though thousands are looked for in thousands of texts', async () => {
@@ -199,6 +200,6 @@ describe('an id as a word of its own', () => {
       for (const text of [`${letter}${longer}`, `${longer}${letter}`].flatMap(inJson)) {
         expect([text, await isNamed(text, longer)]).toEqual([text, false]);
       }
-    }), { numRuns: 150 });
+    }), { numRuns: sampledRuns(150) });
   });
 });

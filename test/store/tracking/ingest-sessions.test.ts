@@ -5,6 +5,7 @@ import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { lockWaits } from '../../harness/core/lock-waits.ts';
 import { personId } from '../../harness/core/people.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 import { ingestHeld, makeTrackedWorld, sampleCall, sampleEvent, takeIn, type TrackedWorld } from '../../harness/tracking/tracked-calls.ts';
 
 /** Shortly before a month ends. */
@@ -68,7 +69,7 @@ it('calls that come in order make the same sessions, devices and events however 
     await takeIn(store, world, callsOf(whole, made));
     for (const batch of cut(callsOf(parts, made), places)) await takeIn(store, world, batch);
     expect(await leftBehind(parts)).toEqual(await leftBehind(whole));
-  }), { numRuns: 25 });
+  }), { numRuns: sampledRuns(25) });
 });
 
 it('calls that come in any order each lie in a session, and sessions of a device never overlap', async () => {
@@ -90,7 +91,7 @@ it('calls that come in any order each lie in a session, and sessions of a device
         AND (d.number_of_sessions, d.first_seen_at, d.last_seen_at) IS DISTINCT FROM (s.count, s.min, s.max)`)).toEqual([]);
     const { heads } = await leftBehind(run);
     expect(heads.filter((head) => !(head as { is_there: boolean }).is_there)).toEqual([]);
-  }), { numRuns: 25 });
+  }), { numRuns: sampledRuns(25) });
 });
 
 describe('a late call', () => {

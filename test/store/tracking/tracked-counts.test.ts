@@ -15,6 +15,7 @@ import { sessions } from '../../../store/tracking/personal-data/sessions.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 import { ingestHeld, makeTrackedWorld, sampleCall, sampleEvent, takeIn, type TrackedWorld } from '../../harness/tracking/tracked-calls.ts';
 import { recountTracked } from '../../harness/tracking/recount-tracked.ts';
 
@@ -111,7 +112,7 @@ it('totals are those of count(*), whatever comes in, comes late or twice, is era
           expect(await totals(entityId, filter)).toEqual(await counted(entityId, filter));
         }
       }
-    }), { numRuns: 20, endOnFailure: true });
+    }), { numRuns: sampledRuns(20), endOnFailure: true });
 });
 
 it('a person with more rows than one transaction deletes is taken off the counts', async () => {

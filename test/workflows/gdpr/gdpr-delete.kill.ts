@@ -5,7 +5,8 @@ import { findGdprRequestById, listGdprPeople } from '../../../store/gdpr/request
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { personId } from '../../harness/core/people.ts';
 import { askFor, insertPeople, leftOf } from '../../harness/gdpr/gdpr.ts';
-import { drawnBySeed, type FlowUnderKill } from '../../harness/jobs/under-kill.ts';
+import type { FlowUnderKill } from '../../harness/jobs/under-kill.ts';
+import { sampled } from '../../harness/run/seed.ts';
 import { makeTrackedWorld, type TrackedWorld } from '../../harness/tracking/tracked-calls.ts';
 
 const PEOPLE = 600;
@@ -14,9 +15,9 @@ const ROWS = PEOPLE * 6;
 const IDS = Array.from({ length: PEOPLE }, (_, number) => personId(500_000 + number));
 const OTHERS = Array.from({ length: 20 }, (_, number) => personId(600_000 + number));
 
-/** All places from which people are erased: between any two of them nothing may be lost. Each run is killed after others of them. */
+/** All places from which people are erased: between any two of them nothing may be lost. The seed draws those that join the boundaries. */
 const PLACES = personalData.filter(({ erase }) => erase !== null).map(({ name }) => name);
-const PLACES_KILLED_AT = 3;
+const SHARE_OF_PLACES = 0.1;
 
 /** Several people who are in several places. */
 export const gdprDeleteUnderKill: FlowUnderKill<{ world: TrackedWorld; request: GdprRequest }, TrackedWorld> = {
@@ -26,7 +27,7 @@ export const gdprDeleteUnderKill: FlowUnderKill<{ world: TrackedWorld; request: 
     { name: 'gdpr: collected', hit: 2 },
     { name: 'gdpr: raised', hit: 1 },
     { name: 'gdpr: erasing begun', hit: 1 },
-    ...drawnBySeed(PLACES, PLACES_KILLED_AT).map((place) => ({ name: `gdpr: erased ${place}`, hit: 1 })),
+    ...sampled('places killed at', PLACES, SHARE_OF_PLACES).map((place) => ({ name: `gdpr: erased ${place}`, hit: 1 })),
     { name: 'gdpr: looked', hit: 1 },
     { name: 'gdpr: lists recorded', hit: 1 },
     { name: 'gdpr: before the receipt commits', hit: 1 },
