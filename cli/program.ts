@@ -16,6 +16,7 @@ import { addExportersCommand } from './exports/exporters.ts';
 import { addGdprCommand } from './gdpr/gdpr.ts';
 import { addVerifyDocumentCommand } from './gdpr/verify.ts';
 import { addImportCommands } from './imports/import-commands.ts';
+import { addAttentionCommand } from './jobs/attention.ts';
 import { addConnectionsCommand } from './syncs/connections.ts';
 import { addSyncCommand } from './syncs/sync.ts';
 import { addSyncsCommand } from './syncs/syncs.ts';
@@ -23,7 +24,7 @@ import { addSyncsCommand } from './syncs/syncs.ts';
 const addCommands: ((program: Command, run: Run) => unknown)[] = [
   addLoginCommand, addSorsCommand, addAttributesCommand, addProfileCommand, addImportCommands, addConnectionsCommand, addSyncsCommand,
   addSyncCommand, addAppsCommand, addLabelsCommand, addExportersCommand, addDecryptCommand, addGdprCommand, addVerifyDocumentCommand,
-  addUsersCommand, addTokensCommand, addEntitiesCommand, addAuditCommand,
+  addUsersCommand, addTokensCommand, addEntitiesCommand, addAuditCommand, addAttentionCommand,
 ];
 /** They print a file, or write several. */
 const WITHOUT_JSON = ['template', 'decrypt', 'receipt'];

@@ -50,6 +50,7 @@ import { gdprRoutes } from './gdpr/gdpr.ts';
 import type { Route } from './http/route.ts';
 import { batchImportRoutes } from './imports/batch-import.ts';
 import { importRoutes } from './imports/imports.ts';
+import { attentionRoutes } from './jobs/attention.ts';
 import { campaignLogRoutes } from './sends/campaign-logs.ts';
 import { campaignTestRoutes } from './sends/campaign-tests.ts';
 import { deviceMessageRoutes } from './sends/device-messages.ts';
@@ -70,7 +71,7 @@ import { trackingRoutes } from './tracking/tracking.ts';
 
 /** Every route there is: the server, the API page and the tests over all routes come from this list. */
 export const routes: readonly Route[] = [
-  ...sessionRoutes, ...systemOfRecordsRoutes, ...customerAttributeRoutes, ...attributeValueRoutes,
+  ...attentionRoutes, ...sessionRoutes, ...systemOfRecordsRoutes, ...customerAttributeRoutes, ...attributeValueRoutes,
   ...customerProfileRoutes, ...batchImportRoutes, ...importRoutes,
   ...feedRoutes, ...connectorRoutes, ...connectionRoutes, ...connectionCheckRoutes,
   ...syncRoutes, ...syncActionRoutes, ...syncRunRoutes, ...syncErrorRoutes,

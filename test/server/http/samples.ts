@@ -215,6 +215,7 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   }),
   'PUT /api/entities/:entity_id': (own) => ({ params: { entity_id: own.entity.identifier }, body: { name: 'Renamed' } }),
   'DELETE /api/entities/:entity_id': (own) => ({ params: { entity_id: own.emptyEntity.identifier } }),
+  'GET /api/attention': () => ({}),
   'GET /api/audit_log': () => ({}),
   'GET /api/audit_log.csv': () => ({}),
   'GET /api/connectors': () => ({}),

@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { ATTENTION_KINDS, ATTENTION_OBJECTS } from '../../domain/jobs/attention.ts';
+import { pageNumber } from '../core/input.ts';
+import { operation } from '../core/operation.ts';
+
+export const AttentionItem = z.object({
+  kind: z.enum(ATTENTION_KINDS),
+  object: z.object({
+    type: z.enum(ATTENTION_OBJECTS),
+    id: z.string().nullable().describe('Identifier of the object; null if there is one such object in an entity'),
+    name: z.string().nullable(),
+    run: z.string().nullable().describe('The run of a sync or an exporter that the entry is about; else null'),
+  }),
+  since: z.iso.datetime(),
+  reason: z.string(),
+  what_to_do: z.string(),
+}).meta({ id: 'AttentionItem' });
+export type AttentionItem = z.output<typeof AttentionItem>;
+
+/** Place of an entry in the list. */
+export type AttentionCursor = { micros: number; kind: string; id: string; run: string };
+
+export function writeAttentionCursor({ micros, kind, id, run }: AttentionCursor): string {
+  return Buffer.from(JSON.stringify([micros, kind, id, run])).toString('base64url');
+}
+
+const word = z.string().regex(/^[\w ./:-]{0,200}$/);
+const place = z.tuple([z.int().min(0), word, word, word]);
+
+const attentionCursor = z.string().transform((value, ctx): AttentionCursor => {
+  const { data } = place.safeParse(readJson(Buffer.from(value, 'base64url').toString()));
+  if (data) {
+    const [micros, kind, id, run] = data;
+    return { micros, kind, id, run };
+  }
+  ctx.issues.push({ code: 'custom', message: 'is not a cursor from `next`', input: value });
+  return z.NEVER;
+});
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+export const listAttention = operation({
+  id: 'listAttention',
+  tag: 'Attention',
+  method: 'GET',
+  path: '/api/attention',
+  summary: 'List what needs attention, newest first',
+  description: 'You see the entries whose object you may see.',
+  query: z.object({
+    kind: z.enum(ATTENTION_KINDS).optional(),
+    per_page: pageNumber({ min: 1, max: 1_000, otherwise: 100 }),
+    cursor: attentionCursor.optional().describe('From the `next` of the page before'),
+  }),
+  result: z.object({
+    attention: z.array(AttentionItem),
+    next: z.string().nullable().describe('Address of the next page; null at the end'),
+  }),
+});

@@ -1,0 +1,296 @@
+import type { Right } from '../../domain/accounts/rights.ts';
+import type { AttentionKind, AttentionObject } from '../../domain/jobs/attention.ts';
+import { JOB_KINDS, type JobKind } from '../../domain/jobs/job.ts';
+import { readRows } from '../core/camel-row.ts';
+import type { Queryable } from '../core/database.ts';
+import { isFree, STORED_JOBS } from './jobs.ts';
+
+/** What needs attention: `ATTENTION` has one value for each kind of entry and object, and is all that a new kind adds to. */
+
+export type AttentionNeed = Right | 'admin' | 'superadmin';
+
+export type AttentionSource = {
+  kind: AttentionKind;
+  object: AttentionObject;
+  /** The caller needs all of these to see the entries: those that show the object. */
+  needs: readonly AttentionNeed[];
+  toDo: string;
+  /** Selects `id`, `name`, `run` (texts, or null), `since` and `reason` of what needs attention in the entity $1, by an index. */
+  select: string;
+};
+
+const EXPORTER_RIGHTS = ['sor_manage', 'usage_analytics_view'] as const;
+
+/** How an entry names a job: its object, and a query of the object's `id`, `name` and `run` for a job `j`. */
+const JOB_OBJECTS: Record<JobKind, Pick<AttentionSource, 'object' | 'needs'> & { columns: string; join?: string }> = {
+  import: { object: 'import', needs: ['sor_manage'], columns: 'j.identifier AS id, NULL AS name, NULL AS run' },
+  sync: {
+    object: 'sync', needs: ['sor_manage'], columns: 'o.identifier AS id, o.name, j.identifier AS run',
+    join: 'JOIN syncs o ON o.entity_id = j.entity_id AND o.id = j.sync_id',
+  },
+  export: {
+    object: 'exporter', needs: EXPORTER_RIGHTS, columns: 'o.identifier AS id, o.name, j.identifier AS run',
+    join: 'JOIN data_exporters o ON o.entity_id = j.entity_id AND o.id = j.exporter_id',
+  },
+  file: { object: 'file', needs: ['usage_analytics_view'], columns: 'j.identifier AS id, j.kind AS name, NULL AS run' },
+  send: { object: 'send', needs: ['campaign_view'], columns: 'j.identifier AS id, NULL AS name, NULL AS run' },
+  campaign: {
+    object: 'campaign', needs: ['campaign_view'], columns: 'o.identifier AS id, o.name, NULL AS run',
+    join: 'JOIN campaigns o ON o.entity_id = j.entity_id AND o.id = j.campaign_id',
+  },
+  access: { object: 'privacy_request', needs: ['gdpr_data_manage'], columns: 'j.identifier AS id, j.request_type AS name, NULL AS run' },
+  delete: { object: 'privacy_request', needs: ['gdpr_data_manage'], columns: 'j.identifier AS id, j.request_type AS name, NULL AS run' },
+};
+
+/** Kinds of files by the right that the request for one needs. */
+const FILE_RIGHTS: [Right, string[]][] = [
+  ['sor_manage', ['customer_profiles']],
+  ['campaign_view', ['campaigns', 'campaign_logs']],
+  ['usage_analytics_view', ['events', 'sessions', 'devices', 'segment_devices', 'locations', 'performance', 'event_counts', 'event_details',
+    'crash_occurrences']],
+];
+
+/** The last scheduled or requested run of `o`, which failed. */
+const lastFailed = (table: string, owner: string) => `
+  JOIN LATERAL (SELECT * FROM ${table} j WHERE j.entity_id = o.entity_id AND j.${owner} = o.id AND j.state = 'failed'
+    ORDER BY j.id DESC LIMIT 1) j ON true`;
+
+/** A step of a job, or a request, failed for none of the reasons of others: the log tells more under the error's id. */
+const INTERNAL = `'step ' || e.step || ', error ' || e.id`;
+const INTERNAL_TODO = 'Look for the id of the error in the logs of servers and workers, and report it: it is an error in Millrace. '
+  + 'Millrace tries the step again by itself.';
+
+function internalErrorOfJob(kind: JobKind): AttentionSource {
+  const { object, needs, columns, join = '' } = JOB_OBJECTS[kind];
+  const { table, only = 'true' } = STORED_JOBS[kind];
+  return {
+    kind: 'internal_error', object, needs, toDo: INTERNAL_TODO,
+    select: `SELECT ${columns}, e.since, ${INTERNAL} AS reason
+      FROM internal_errors e JOIN ${table} j ON j.entity_id = e.entity_id AND j.identifier = e.job ${join}
+      WHERE e.entity_id = $1 AND e.kind = '${kind}' AND ${only}`,
+  };
+}
+
+function internalErrorOfFlow(object: AttentionObject, needs: readonly AttentionNeed[], isOfEntity = true): AttentionSource {
+  return {
+    kind: 'internal_error', object, needs, toDo: INTERNAL_TODO,
+    select: `SELECT NULL AS id, NULL AS name, NULL AS run, e.since, ${INTERNAL} AS reason FROM internal_errors e
+      WHERE ${isOfEntity ? 'e.entity_id = $1' : 'e.entity_id IS NULL AND $1::integer IS NOT NULL'} AND e.kind = '${object}'`,
+  };
+}
+
+/** A request is repeated by its caller: it stays listed for a day. */
+function internalErrorOfRequest(needs: readonly AttentionNeed[], isOfEntity: boolean): AttentionSource {
+  return {
+    kind: 'internal_error', object: 'request', needs,
+    toDo: 'Look for the id of the request in the logs of the servers, and report it: it is an error in Millrace. '
+      + 'The caller got status 500, and may try again.',
+    select: `SELECT e.step AS id, NULL AS name, NULL AS run, e.since, e.times || ' in all, the last one with the id ' || e.id AS reason
+      FROM internal_errors e
+      WHERE ${isOfEntity ? 'e.entity_id = $1' : 'e.entity_id IS NULL AND $1::integer IS NOT NULL'} AND e.kind = 'request'
+        AND e.last_at > now() - interval '1 day'`,
+  };
+}
+
+/** A job that no worker has begun, though nothing keeps it waiting. By the indexes of jobs under way. */
+function notBegun(kind: JobKind): AttentionSource {
+  const { object, needs, columns, join = '' } = JOB_OBJECTS[kind];
+  const stored = STORED_JOBS[kind];
+  return {
+    kind: 'stalled', object, needs,
+    toDo: 'Look whether workers run and reach Temporal: GET /health/ready?parts=all says what is missing.',
+    select: `SELECT ${columns}, j.received_at AS since, 'accepted, and no worker has begun it' AS reason FROM ${stored.table} j ${join}
+      WHERE j.entity_id = $1 AND j.state = 'accepted' AND j.received_at < now() - interval '10 minutes'
+        AND ${stored.only ?? 'true'} AND ${isFree(stored)}`,
+  };
+}
+
+/** Work that waits for another's system, without progress, for more than an hour. */
+const WAITS_LONG = `interval '1 hour'`;
+
+function waitsForOutside(kind: 'sync' | 'export', toDo: string): AttentionSource {
+  const { object, needs, columns, join = '' } = JOB_OBJECTS[kind];
+  return {
+    kind: 'stalled', object, needs, toDo,
+    select: `SELECT ${columns}, j.failing_since AS since, coalesce(j.fault, 'no progress') AS reason
+      FROM ${STORED_JOBS[kind].table} j ${join}
+      WHERE j.entity_id = $1 AND j.state = 'running' AND j.failing_since < now() - ${WAITS_LONG}`,
+  };
+}
+
+export const ATTENTION: readonly AttentionSource[] = [
+  ...JOB_KINDS.map(internalErrorOfJob),
+  internalErrorOfFlow('feed', ['sor_manage']),
+  internalErrorOfFlow('segments', ['segments_view']),
+  internalErrorOfFlow('reports', ['campaign_view']),
+  internalErrorOfFlow('upkeep', ['superadmin'], false),
+  internalErrorOfRequest(['admin'], true),
+  internalErrorOfRequest(['superadmin'], false),
+
+  ...JOB_KINDS.map(notBegun),
+  waitsForOutside('sync', 'Check the source and the destination of the sync: POST /api/connections/<connection_id>/check.'),
+  waitsForOutside('export', 'Check the bucket: POST /api/data_exporters/<exporter_id>/check.'),
+  {
+    kind: 'stalled', object: 'import', needs: ['sor_manage'],
+    toDo: 'Check the address of the file, or cancel the import and start it again.',
+    select: `SELECT j.identifier AS id, NULL AS name, NULL AS run, j.fetch_failing_since AS since,
+        coalesce(j.fetch_fault, 'no progress') AS reason
+      FROM imports j WHERE j.entity_id = $1 AND j.state = 'running' AND j.fetch_failing_since < now() - ${WAITS_LONG}`,
+  },
+
+  {
+    kind: 'paused', object: 'sync', needs: ['sor_manage'], toDo: 'Mend what the reason names, then resume the sync.',
+    select: `SELECT o.identifier AS id, o.name, NULL AS run, o.paused_at AS since, o.paused_reason AS reason FROM syncs o
+      WHERE o.entity_id = $1 AND o.paused_at IS NOT NULL AND o.deleted_at IS NULL`,
+  },
+  {
+    kind: 'paused', object: 'exporter', needs: EXPORTER_RIGHTS, toDo: 'Mend what the reason names, then activate the exporter again.',
+    select: `SELECT o.identifier AS id, o.name, NULL AS run, o.paused_at AS since, o.paused_reason AS reason FROM data_exporters o
+      WHERE o.entity_id = $1 AND o.paused_at IS NOT NULL AND o.deleted_at IS NULL`,
+  },
+
+  {
+    kind: 'failed', object: 'sync', needs: ['sor_manage'],
+    toDo: 'Mend what the reason names. The next run tries again; you can start one now.',
+    select: `SELECT o.identifier AS id, o.name, j.identifier AS run, coalesce(j.ended_at, o.updated_at) AS since,
+        coalesce(j.failure, 'the last run failed') AS reason
+      FROM syncs o ${lastFailed('sync_runs', 'sync_id')}
+      WHERE o.entity_id = $1 AND o.failures > 0 AND o.paused_at IS NULL AND o.deleted_at IS NULL`,
+  },
+  {
+    kind: 'failed', object: 'exporter', needs: EXPORTER_RIGHTS,
+    toDo: 'Mend what the reason names. The next run exports what is missing; you can start one now.',
+    select: `SELECT o.identifier AS id, o.name, j.identifier AS run, coalesce(j.ended_at, o.updated_at) AS since,
+        coalesce(j.failure, 'the last run failed') AS reason
+      FROM data_exporters o ${lastFailed('export_runs', 'exporter_id')}
+      WHERE o.entity_id = $1 AND o.failures > 0 AND o.paused_at IS NULL AND o.deleted_at IS NULL`,
+  },
+  {
+    // By imports_failed; the error of line 0 is that of the file as a whole.
+    kind: 'failed', object: 'import', needs: ['sor_manage'], toDo: 'Correct the file and import it again.',
+    select: `SELECT j.identifier AS id, NULL AS name, NULL AS run, j.ended_at AS since, coalesce(e.message, 'the import failed') AS reason
+      FROM imports j LEFT JOIN import_errors e ON e.entity_id = j.entity_id AND e.import_id = j.id AND e.line = 0
+      WHERE j.entity_id = $1 AND j.state = 'failed' AND j.ended_at IS NOT NULL`,
+  },
+  ...FILE_RIGHTS.map(([right, kinds]): AttentionSource => ({
+    // By file_jobs_failed.
+    kind: 'failed', object: 'file', needs: [right], toDo: 'Ask for the file again.',
+    select: `SELECT j.identifier AS id, j.kind AS name, NULL AS run, j.ended_at AS since, coalesce(j.failure, 'the file failed') AS reason
+      FROM file_jobs j WHERE j.entity_id = $1 AND j.state = 'failed' AND j.ended_at IS NOT NULL AND j.kind IN ('${kinds.join("', '")}')`,
+  })),
+  {
+    kind: 'failed', object: 'segment', needs: ['segments_view'], toDo: 'Change the filters of the segment, or refresh it again.',
+    select: `SELECT o.identifier AS id, o.name, NULL AS run, coalesce(o.snapshot_at, o.updated_at) AS since, o.failure AS reason
+      FROM segments o WHERE o.entity_id = $1 AND o.failure IS NOT NULL`,
+  },
+  {
+    // By campaigns_failed.
+    kind: 'failed', object: 'campaign', needs: ['campaign_view'],
+    toDo: 'Duplicate the campaign, mend what the reason names, and launch the copy.',
+    select: `SELECT o.identifier AS id, o.name, NULL AS run, o.ended_at AS since, coalesce(o.failure, 'the campaign failed') AS reason
+      FROM campaigns o WHERE o.entity_id = $1 AND o.status = 'failed' AND o.ended_at > now() - interval '30 days'`,
+  },
+
+  {
+    kind: 'waiting_for_approval', object: 'privacy_request', needs: ['gdpr_data_manage'], toDo: 'Approve or decline the request.',
+    select: `SELECT j.identifier AS id, j.request_type AS name, NULL AS run, j.received_at AS since, 'a device asked for it' AS reason
+      FROM gdpr_requests j WHERE j.entity_id = $1 AND j.state = 'waiting'`,
+  },
+  {
+    kind: 'waiting_for_approval', object: 'sync', needs: ['sor_manage'],
+    toDo: 'Look at the source; if the removals are right, start a run that confirms them.',
+    select: `SELECT o.identifier AS id, o.name, j.identifier AS run, j.ended_at AS since,
+        coalesce(j.removal_reason, 'removals wait') AS reason
+      FROM syncs o JOIN LATERAL (SELECT * FROM sync_runs j WHERE j.entity_id = o.entity_id AND j.sync_id = o.id AND j.ended_at IS NOT NULL
+        AND NOT j.dry_run AND j.root_id IS NULL ORDER BY j.id DESC LIMIT 1) j ON true
+      WHERE o.entity_id = $1 AND o.deleted_at IS NULL AND j.removal = 'held'`,
+  },
+  {
+    kind: 'overdue', object: 'privacy_request', needs: ['gdpr_data_manage'],
+    toDo: 'Look at what the reason names; GET /api/gdpr/requests/<request_id> shows how far the request is.',
+    select: `SELECT j.identifier AS id, j.request_type AS name, NULL AS run, j.received_at AS since,
+        coalesce(j.fault, j.stage, 'not begun') AS reason
+      FROM gdpr_requests j WHERE j.entity_id = $1 AND j.state IN ('accepted', 'running') AND j.request_type = 'access'
+        AND j.received_at < now() - ${WAITS_LONG} AND j.stage IS DISTINCT FROM 'on hold'`,
+  },
+
+  {
+    // Exporters run before six in the morning: what a day later still lacks that day is missing.
+    kind: 'missing_windows', object: 'exporter', needs: EXPORTER_RIGHTS,
+    toDo: 'GET /api/data_exporters/<exporter_id>/reconciliation shows what is missing; start a run to export it.',
+    select: `SELECT o.identifier AS id, o.name, NULL AS run, o.due AS since,
+        'nothing is exported from ' || coalesce(to_char(o.start, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'the beginning') || ' on' AS reason
+      FROM (SELECT x.*, coalesce(x.exported_until, x.exports_since) AS start,
+          date_trunc('day', (now() - interval '7 hours') AT TIME ZONE e.default_tz) AT TIME ZONE e.default_tz AS due
+        FROM data_exporters x JOIN entities e ON e.id = x.entity_id
+        WHERE x.entity_id = $1 AND x.active AND x.paused_at IS NULL AND x.deleted_at IS NULL) o
+      WHERE o.updated_at < o.due AND (o.start IS NULL OR o.start < o.due)`,
+  },
+
+  {
+    // Rows that a re-drive has settled count no more, by import_errors_redriven.
+    kind: 'open_rows', object: 'import', needs: ['sor_manage'], toDo: 'Download the error file, correct it, and import it as a re-drive.',
+    select: `SELECT o.id, NULL AS name, NULL AS run, o.since, o.rows || ' rows are open' AS reason FROM (
+        SELECT j.identifier AS id, j.ended_at AS since, (SELECT sum(l.rows_ignored + l.rows_failed) FROM import_lanes l
+            WHERE l.entity_id = j.entity_id AND l.import_id = j.id)
+          - (SELECT count(*) FROM import_errors e
+            WHERE e.entity_id = j.entity_id AND e.import_id = j.id AND e.redriven_by IS NOT NULL) AS rows
+        FROM imports j
+        WHERE j.entity_id = $1 AND j.state = 'finished' AND NOT j.dry_run AND j.parent_id IS NULL AND j.ended_at IS NOT NULL) o
+      WHERE o.rows > 0`,
+  },
+  {
+    // The last run of a sync that has any.
+    kind: 'open_rows', object: 'sync', needs: ['sor_manage'], toDo: 'Mend the records in the source or the mapping, then re-drive the run.',
+    select: `SELECT o.identifier AS id, o.name, j.run, j.since, j.rows || ' records are open' AS reason
+      FROM syncs o JOIN LATERAL (SELECT * FROM (
+        SELECT r.id, r.identifier AS run, r.ended_at AS since, r.records_failed - (SELECT count(*) FROM import_errors e
+            WHERE e.entity_id = r.entity_id AND e.import_id = r.id AND e.redriven_by IS NOT NULL) AS rows
+        FROM sync_runs r WHERE r.entity_id = o.entity_id AND r.sync_id = o.id AND r.state = 'finished' AND r.records_failed > 0
+          AND NOT r.dry_run AND r.root_id IS NULL ORDER BY r.id DESC LIMIT 10) r
+        WHERE r.rows > 0 ORDER BY r.id DESC LIMIT 1) j ON true
+      WHERE o.entity_id = $1 AND o.deleted_at IS NULL`,
+  },
+
+  {
+    kind: 'provider_refuses', object: 'app', needs: ['push_certificates_manage'],
+    toDo: 'POST /api/apps/<app_identifier>/push_check says what is wrong with the settings of the provider.',
+    select: `SELECT a.identifier AS id, a.name, NULL AS run, p.since, p.provider || ' refuses pushes: ' || p.code AS reason
+      FROM provider_refusals p JOIN apps a ON a.entity_id = p.entity_id AND a.id = p.app_id WHERE p.entity_id = $1`,
+  },
+];
+
+export type FoundAttention = Pick<AttentionSource, 'kind' | 'object' | 'toDo'> & {
+  id: string | null;
+  name: string | null;
+  run: string | null;
+  since: Date;
+  reason: string;
+  /** With `id` and `run` the entry's place in the list: `since` in microseconds, kind and object. */
+  micros: number;
+  place: string;
+};
+
+type Place = { micros: number; kind: string; id: string; run: string };
+
+/** Entries of some sources, newest first: the first ones, or those behind a place. Each source gives at most `limit` rows. */
+export async function listAttentionOf(
+  db: Queryable, entityId: number, sources: readonly AttentionSource[], { after, limit }: { after: Place | null; limit: number },
+): Promise<FoundAttention[]> {
+  if (sources.length === 0) return [];
+  const order = `since DESC, place COLLATE "C" DESC, coalesce(id, '') COLLATE "C" DESC, coalesce(run, '') COLLATE "C" DESC`;
+  const parts = sources.map(({ kind, object, select }, ordinal) => `(
+    SELECT * FROM (SELECT ${ordinal} AS source, '${kind} ${object}' AS place, id::text, name::text, run::text, since, reason
+      FROM (${select}) s) s
+    WHERE ($2::bigint IS NULL OR (since, place COLLATE "C", coalesce(id, '') COLLATE "C", coalesce(run, '') COLLATE "C")
+      < ('epoch'::timestamptz + $2 * interval '1 microsecond', $3::text, $4::text, $5::text))
+    ORDER BY ${order} LIMIT $6)`);
+  const rows = readRows<Omit<FoundAttention, 'kind' | 'object' | 'toDo'> & { source: number }>(await db.query(
+    `SELECT *, (extract(epoch FROM since) * 1000000)::bigint AS micros FROM (${parts.join(' UNION ALL ')}) all_of_them
+     ORDER BY ${order} LIMIT $6`,
+    [entityId, after?.micros ?? null, after?.kind ?? '', after?.id ?? '', after?.run ?? '', limit]));
+  return rows.map(({ source, ...row }) => {
+    const { kind, object, toDo } = sources[source]!;
+    return { ...row, kind, object, toDo };
+  });
+}

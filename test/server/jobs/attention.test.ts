@@ -1,0 +1,229 @@
+import { randomUUID } from 'node:crypto';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { AttentionItem as Item } from '../../../api/jobs/attention.ts';
+import { RIGHTS } from '../../../domain/accounts/rights.ts';
+import { newIdentifier } from '../../../store/core/identifiers.ts';
+import { ATTENTION } from '../../../store/jobs/attention.ts';
+import { type FailedStep, upsertInternalError } from '../../../store/jobs/internal-errors.ts';
+import { insertSampleSegment } from '../../harness/analytics/segments.ts';
+import { makeWorld, type World } from '../../harness/core/world.ts';
+import { storedExporter } from '../../harness/exports/stored-exporters.ts';
+import { insertUpload } from '../../harness/imports/imports.ts';
+import { insertSampleCampaign } from '../../harness/sends/campaigns.ts';
+import { storedRun, storedSync } from '../../harness/syncs/stored-syncs.ts';
+import { sampleApp } from '../../harness/tracking/sdk-samples.ts';
+import { runMillrace } from '../../cli/core/run-millrace.ts';
+import { useServer } from '../http/use-server.ts';
+
+const { store, server, world } = useServer();
+
+type Sample = (world: World, appId: number) => Promise<void>;
+
+const sql = (text: string, values: unknown[] = []) => store.db.query<{ identifier: string; id: number }>(text, values);
+const fail = (step: FailedStep) => upsertInternalError(store.db, step, randomUUID());
+const ago = (what: string) => `now() - interval '${what}'`;
+
+async function insertFile(entityId: number, state: string, kind = 'events'): Promise<string> {
+  const identifier = newIdentifier('fil');
+  await sql(
+    `INSERT INTO file_jobs (entity_id, identifier, kind, format, asked_hash, state, received_at, ended_at)
+     VALUES ($1, $2, $3, 'csv', sha256($2::text::bytea), $4, ${ago('1 hour')}, CASE WHEN $4 = 'failed' THEN now() END)`,
+    [entityId, identifier, kind, state]);
+  return identifier;
+}
+
+async function insertSend(entityId: number, campaignId: number | null): Promise<string> {
+  const identifier = newIdentifier('snd');
+  await sql(`INSERT INTO sends (entity_id, identifier, message_count, campaign_id, received_at) VALUES ($1, $2, 1, $3, ${ago('1 hour')})`,
+    [entityId, identifier, campaignId]);
+  return identifier;
+}
+
+async function insertRequest(entityId: number, type: string, state: string): Promise<string> {
+  const identifier = newIdentifier('gdp');
+  await sql(
+    `INSERT INTO gdpr_requests (entity_id, identifier, request_type, source, requester_kind, state, received_at)
+     VALUES ($1, $2, $3, 'api', 'user', $4, ${ago('2 hours')})`, [entityId, identifier, type, state]);
+  return identifier;
+}
+
+async function insertExportRun(entityId: number, exporterId: number, set: string): Promise<string> {
+  const identifier = newIdentifier('run');
+  await sql(`INSERT INTO export_runs (entity_id, identifier, exporter_id, cause, window_end) VALUES ($1, $2, $3, 'request', now())`,
+    [entityId, identifier, exporterId]);
+  await sql(`UPDATE export_runs SET ${set} WHERE identifier = $1`, [identifier]);
+  return identifier;
+}
+
+/** One sample for each source, by kind and object: what the source has to find. */
+const SAMPLES: Record<string, Sample> = {
+  'internal_error import': async (own) => fail({
+    entityId: own.entity.id, kind: 'import', job: (await insertUpload(store.db, store, own)).identifier, step: 'loadRows',
+  }),
+  'internal_error sync': async (own) => fail({
+    entityId: own.entity.id, kind: 'sync', step: 'syncRecords',
+    job: (await storedRun(store.db, await storedSync(store.db, own), { state: 'running' })).identifier,
+  }),
+  'internal_error exporter': async (own) => {
+    const { id } = await storedExporter(store.db, store.secrets, own);
+    const job = await insertExportRun(own.entity.id, id, "state = 'running'");
+    await fail({ entityId: own.entity.id, kind: 'export', step: 'exportFiles', job });
+  },
+  'internal_error file': async ({ entity: { id } }) => fail({
+    entityId: id, kind: 'file', job: await insertFile(id, 'running'), step: 'writeFile',
+  }),
+  'internal_error send': async ({ entity: { id } }) => fail({
+    entityId: id, kind: 'send', job: await insertSend(id, null), step: 'sendMessages',
+  }),
+  'internal_error campaign': async ({ entity: { id } }, appId) => fail({
+    entityId: id, kind: 'campaign', job: await insertSend(id, (await insertSampleCampaign(store.db, id, appId)).id), step: 'sendToAudience',
+  }),
+  'internal_error privacy_request': async ({ entity: { id } }) => {
+    await fail({ entityId: id, kind: 'access', job: await insertRequest(id, 'access', 'running'), step: 'writeArchives' });
+    await fail({ entityId: id, kind: 'delete', job: await insertRequest(id, 'delete', 'running'), step: 'erasePass' });
+  },
+  'internal_error feed': ({ entity: { id } }) => fail({ entityId: id, kind: 'feed', job: '', step: 'drainFeed' }),
+  'internal_error segments': ({ entity: { id } }) => fail({ entityId: id, kind: 'segments', job: '', step: 'refreshSegment' }),
+  'internal_error reports': ({ entity: { id } }) => fail({ entityId: id, kind: 'reports', job: '', step: 'countAttempts' }),
+  'internal_error upkeep': () => fail({ entityId: null, kind: 'upkeep', job: '', step: 'deleteExpired' }),
+  'internal_error request': async ({ entity: { id } }) => {
+    await fail({ entityId: id, kind: 'request', job: '', step: 'GET /api/segments' });
+    await fail({ entityId: null, kind: 'request', job: '', step: 'POST /api/login' });
+  },
+  // Those of an internal error that are accepted are stalled, too.
+  'stalled import': async (own) => {
+    await sql(`UPDATE imports SET received_at = ${ago('1 hour')} WHERE id = $1`, [(await insertUpload(store.db, store, own)).id]);
+    await sql(`UPDATE imports SET state = 'running', fetch_failing_since = ${ago('2 hours')}, fetch_fault = 'away' WHERE id = $1`,
+      [(await insertUpload(store.db, store, own)).id]);
+  },
+  'stalled sync': async (own) => {
+    const [accepted, waiting] = await Promise.all((['accepted', 'running'] as const).map(async (state) =>
+      storedRun(store.db, await storedSync(store.db, own), { state })));
+    await sql(`UPDATE sync_runs SET received_at = ${ago('1 hour')} WHERE id = $1`, [accepted!.id]);
+    await sql(`UPDATE sync_runs SET failing_since = ${ago('2 hours')}, fault = 'away' WHERE id = $1`, [waiting!.id]);
+  },
+  'stalled exporter': async (own) => {
+    const [one, other] = [await storedExporter(store.db, store.secrets, own), await storedExporter(store.db, store.secrets, own)];
+    await insertExportRun(own.entity.id, one.id, `received_at = ${ago('1 hour')}`);
+    await insertExportRun(own.entity.id, other.id, `state = 'running', failing_since = ${ago('2 hours')}`);
+  },
+  'stalled file': async ({ entity: { id } }) => void await insertFile(id, 'accepted'),
+  'stalled send': async ({ entity: { id } }) => void await insertSend(id, null),
+  'stalled campaign': async ({ entity: { id } }, appId) =>
+    void await insertSend(id, (await insertSampleCampaign(store.db, id, appId)).id),
+  'stalled privacy_request': async ({ entity: { id } }) => {
+    await insertRequest(id, 'access', 'accepted');
+    await insertRequest(id, 'delete', 'accepted');
+  },
+  'paused sync': async (own) => void await sql(`UPDATE syncs SET paused_at = now(), paused_reason = 'it failed' WHERE id = $1`,
+    [(await storedSync(store.db, own)).id]),
+  'paused exporter': async (own) => void await sql(`UPDATE data_exporters SET paused_at = now(), paused_reason = 'it failed' WHERE id = $1`,
+    [(await storedExporter(store.db, store.secrets, own)).id]),
+  'failed sync': async (own) => {
+    const sync = await storedSync(store.db, own);
+    await storedRun(store.db, sync, { state: 'failed' });
+    await sql('UPDATE syncs SET failures = 1 WHERE id = $1', [sync.id]);
+  },
+  'failed exporter': async (own) => {
+    const { id } = await storedExporter(store.db, store.secrets, own);
+    await insertExportRun(own.entity.id, id, `state = 'failed', ended_at = now(), failure = 'the bucket is gone'`);
+    await sql('UPDATE data_exporters SET failures = 1 WHERE id = $1', [id]);
+  },
+  'failed import': async (own) => void await sql(`UPDATE imports SET state = 'failed', ended_at = now() WHERE id = $1`,
+    [(await insertUpload(store.db, store, own)).id]),
+  'failed file': async ({ entity: { id } }) => {
+    for (const kind of ['customer_profiles', 'campaigns', 'events']) await insertFile(id, 'failed', kind);
+  },
+  'failed segment': async ({ entity: { id } }, appId) => void await sql(`UPDATE segments SET failure = 'too slow' WHERE id = $1`,
+    [(await insertSampleSegment(store.db, id, { appId })).id]),
+  'failed campaign': async ({ entity: { id } }, appId) => void await sql(
+    `UPDATE campaigns SET status = 'failed', ended_at = now() WHERE id = $1`, [(await insertSampleCampaign(store.db, id, appId)).id]),
+  'waiting_for_approval privacy_request': async ({ entity: { id } }) => void await insertRequest(id, 'delete', 'waiting'),
+  'waiting_for_approval sync': async (own) => void await sql(`UPDATE sync_runs SET removal = 'held' WHERE id = $1`,
+    [(await storedRun(store.db, await storedSync(store.db, own), { state: 'finished' })).id]),
+  'overdue privacy_request': async ({ entity: { id } }) => void await insertRequest(id, 'access', 'running'),
+  'missing_windows exporter': async (own) => void await sql(
+    `UPDATE data_exporters SET active = true, updated_at = ${ago('5 days')}, exported_until = ${ago('4 days')} WHERE id = $1`,
+    [(await storedExporter(store.db, store.secrets, own)).id]),
+  'open_rows import': async (own) => {
+    const { id } = await insertUpload(store.db, store, own);
+    await sql(`UPDATE imports SET state = 'finished', ended_at = now() WHERE id = $1`, [id]);
+    await sql('UPDATE import_lanes SET rows_in = 2, rows_failed = 2 WHERE import_id = $1 AND lane = 0', [id]);
+  },
+  'open_rows sync': async (own) => void await sql('UPDATE sync_runs SET records_read = 2, records_failed = 2 WHERE id = $1',
+    [(await storedRun(store.db, await storedSync(store.db, own), { state: 'finished' })).id]),
+  'provider_refuses app': async ({ entity: { id } }, appId) => void await sql(
+    `INSERT INTO provider_refusals (entity_id, app_id, provider, code) VALUES ($1, $2, 'fcm', 'UNAUTHENTICATED')`, [id, appId]),
+};
+
+const PLACES = [...new Set(ATTENTION.map(({ kind, object }) => `${kind} ${object}`))];
+const placeOf = ({ kind, object }: Item) => `${kind} ${object.type}`;
+
+async function listed(token: string, query = ''): Promise<Item[]> {
+  const { status, body } = await server.call('GET', `/api/attention?per_page=1000${query}`, { token });
+  expect(status).toBe(200);
+  return body.result.attention;
+}
+
+describe('what needs attention', () => {
+  let superadmin: World;
+
+  beforeAll(async () => {
+    superadmin = await makeWorld(store);
+    await sql('UPDATE users SET superadmin = true WHERE id = $1', [superadmin.user.id]);
+    const appId = await sampleApp(store.db, superadmin.entity.id);
+    for (const place of PLACES) await SAMPLES[place]?.(superadmin, appId);
+  });
+
+  it.for(ATTENTION.map((source, ordinal) => ({ name: `${source.kind} ${source.object} (${ordinal})`, source })))(
+    'is found by each source: $name', async ({ source }) => {
+      const found = (await listed(superadmin.token)).filter((item) => placeOf(item) === `${source.kind} ${source.object}`);
+      const sources = ATTENTION.filter(({ kind, object }) => kind === source.kind && object === source.object);
+      expect(found.length).toBeGreaterThanOrEqual(sources.length);
+      for (const { reason, since } of found) expect([reason.length > 0, Date.parse(since) <= Date.now() + 60_000]).toEqual([true, true]);
+    });
+
+  it('is another entity\'s own', async () => {
+    expect(await listed(world.token)).toEqual([]);
+  });
+
+  it('is shown by the right of its object alone', async () => {
+    const all = await listed(superadmin.token);
+    const { id } = superadmin.user;
+    await sql('UPDATE users SET superadmin = false WHERE id = $1', [id]);
+    try {
+      for (const right of RIGHTS) {
+        await sql('UPDATE memberships SET rights = $2, admin = false WHERE user_id = $1', [id, [right]]);
+        const own = ATTENTION.filter(({ needs }) => needs.every((need) => need === right));
+        const expected = new Set(own.map(({ kind, object }) => `${kind} ${object}`));
+        expect([right, new Set((await listed(superadmin.token)).map(placeOf))]).toEqual([right, expected]);
+      }
+    } finally {
+      await sql('UPDATE users SET superadmin = true WHERE id = $1', [id]);
+    }
+    expect(await listed(superadmin.token)).toEqual(all);
+  });
+
+  it('is listed newest first, page by page', async () => {
+    const all = await listed(superadmin.token);
+    const paged: Item[] = [];
+    for (let next: string | null = '/api/attention?per_page=3'; next !== null;) {
+      const { body } = await server.call('GET', next, { token: superadmin.token });
+      paged.push(...body.result.attention);
+      next = body.result.next && body.result.next.replace(/^https?:\/\/[^/]+/, '');
+    }
+    expect(paged).toEqual(all);
+    const times = all.map(({ since }) => since);
+    expect(times).toEqual(times.toSorted().toReversed());
+    const paused = await listed(superadmin.token, '&kind=paused');
+    expect(paused).toEqual(all.filter(({ kind }) => kind === 'paused'));
+    expect((await server.call('GET', '/api/attention?cursor=WyJ4Il0', { token: superadmin.token })).status).toBe(400);
+  });
+
+  it('is listed by the command line', async () => {
+    const url = await server.app.listen({ port: 0, host: '127.0.0.1' });
+    const { out } = await runMillrace(['attention', '--kind', 'provider_refuses'], { url, token: superadmin.token });
+    expect(out).toMatch(/provider_refuses +app app_\w+ .* fcm refuses pushes: UNAUTHENTICATED +POST /);
+    expect((await runMillrace(['attention'], { url, token: world.token })).out).toBe('Nothing needs attention.\n');
+  });
+});
