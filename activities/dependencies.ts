@@ -4,6 +4,7 @@ import type { Mailer } from '../connectors/smtp/mailer.ts';
 import type { Semaphore } from '../domain/core/semaphore.ts';
 import type { Database } from '../store/core/database.ts';
 import type { Files } from '../store/core/files.ts';
+import type { Scratch } from '../store/core/scratch.ts';
 import type { Secrets } from '../store/core/secrets.ts';
 
 /** Structured logging: fields first, never a value of a customer. */
@@ -21,6 +22,8 @@ export type Dependencies = {
   mailer: Mailer;
   /** The folder in which mails lie where there is no server for them. */
   outbox: Files;
+  /** Where steps write files that end with them. */
+  scratch: Scratch;
   /** How long steps wait for an outside system that is away, from its first error without progress on. */
   patienceMs: number;
   /** Where callers reach the server, without a slash at the end. */

@@ -6,6 +6,7 @@ import { insertEntity } from '../store/accounts/entities.ts';
 import { type Database, openDatabase, write } from '../store/core/database.ts';
 import { folderFiles } from '../store/core/files.ts';
 import { migrate } from '../store/core/migrate.ts';
+import { openScratch } from '../store/core/scratch.ts';
 import { openSecrets, type Secrets } from '../store/core/secrets.ts';
 import type { KnownBy, LocationDependencies } from '../store/gdpr/personal-data-location.ts';
 import { personalData } from '../store/gdpr/personal-data.ts';
@@ -39,7 +40,9 @@ export const erasure: Line = {
     await admin.connect();
     await admin.query(`CREATE DATABASE ${ORIGINAL}`);
     try {
-      const files = folderFiles(await mkdtemp(join(context.folder, 'erasure-')));
+      const folder = await mkdtemp(join(context.folder, 'erasure-'));
+      const files = folderFiles(folder);
+      const scratch = await openScratch(join(folder, 'scratch'), { process: 'bench', onError: console.error });
       const secretKey = randomBytes(32);
       const entityId = await onDatabase(databaseUrl, ORIGINAL, (db) => fill(db, (of) => openSecrets(of, files, secretKey), events));
       const people = sample(events, PEOPLE[context.size]);
@@ -48,7 +51,7 @@ export const erasure: Line = {
       for (let round = 0; round < context.rounds; round += 1) {
         const bare = await run((db) => eraseByHand(db, entityId, people));
         runs.push(atMostTimes(titleOf(context.size), await run(async (db) => eraseEverywhere(
-          { db, files, outbox: files, secrets: await openSecrets(db, files, secretKey) }, entityId, people)), bare, 1.5));
+          { db, files, outbox: files, scratch, secrets: await openSecrets(db, files, secretKey) }, entityId, people)), bare, 1.5));
       }
       yield median(runs);
     } finally {

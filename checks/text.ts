@@ -21,6 +21,10 @@ const LINE_RULES: LineRule[] = [
     rule: 'bare-npx', files: /^(?!test\/)/, pattern: /\bnpx +millrace\b/,
     message: 'outside of the clone npx asks the public registry, where the name is free: write npx --no-install millrace',
   },
+  {
+    rule: 'system-temp', files: /^(?!test\/|checks\/|bench\/)/, pattern: /\btmpdir\b/,
+    message: 'the system\'s temporary folder is not searched when a person is erased: write to the scratch area (store/core/scratch.ts)',
+  },
   { rule: 'clock', files: /^domain\//, pattern: /\bnew Date\(\)/, message: 'a rule has no clock: it is given `now`' },
 ];
 const BINARY = /\.(?:png|jpg|gif|ico|gz|bin|xls|woff2?)$/;

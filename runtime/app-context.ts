@@ -5,12 +5,13 @@ import { type Database, openDatabase } from '../store/core/database.ts';
 import type { Files } from '../store/core/files.ts';
 import { migrate } from '../store/core/migrate.ts';
 import { sayRunning } from '../store/core/running.ts';
+import type { Scratch } from '../store/core/scratch.ts';
 import { openSecrets, type Secrets } from '../store/core/secrets.ts';
 import { chooseSecretKey } from '../store/core/server-keys.ts';
 import { reconcileTombstones } from '../store/gdpr/reconcile-tombstones.ts';
 import type { Config } from './config.ts';
 import { openFiles } from './open-files.ts';
-import { clearScratch } from './scratch.ts';
+import { openScratchOf } from './scratch.ts';
 import { openTraces } from './telemetry/open-traces.ts';
 import type { Traces } from './telemetry/traces.ts';
 import { openTemporalClient, type TemporalSettings } from './temporal-client.ts';
@@ -31,6 +32,7 @@ export type AppContext = {
   db: Database;
   files: Files;
   secrets: Secrets;
+  scratch: Scratch;
   temporal: Client;
   temporalSettings: TemporalSettings;
   /** Null when they are off. */
@@ -78,16 +80,17 @@ async function openParts(
   const files = await openFiles(config);
   const { applied } = await migrate(db);
   if (applied.length > 0) log.info({ applied }, 'database migrated');
-  await clearScratch(config.MILLRACE_DATA_DIR);
+  const scratch = await openScratchOf(config.MILLRACE_DATA_DIR, log);
   const secrets = await openSecrets(db, files, await rightSecretKey(db, { secretKey, newSecretKey, log }));
   await keepErased({ db, files, secrets, log });
   const traces = await openTraces(config, log);
   const client = await openTemporalClient(temporal, identity, traces?.client);
   return {
-    config, log, db, files, secrets, temporal: client, temporalSettings: temporal, traces, identity,
+    config, log, db, files, secrets, scratch, temporal: client, temporalSettings: temporal, traces, identity,
     async close() {
       await client.connection.close();
       await traces?.close();
+      await scratch.close();
       ended();
       await db.end();
     },

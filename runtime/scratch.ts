@@ -1,22 +1,14 @@
-import { readdir, rm, stat } from 'node:fs/promises';
-import { uptime } from 'node:os';
-import { join } from 'node:path';
+import { identify } from './embedded/process-identity.ts';
 import { area } from './embedded/data-folder.ts';
+import { openScratch, type Scratch } from '../store/core/scratch.ts';
+import { internalErrorOf } from '../domain/core/internal-error.ts';
+import type { Logger } from 'pino';
 
-/** A command may run for a week (MILLRACE_TAPS), and writes nothing into its folder itself. */
-const LONGEST_MS = 8 * 86_400_000;
-
-/** Where commands have their folders while they run. */
-export function scratch(dataDir: string): string {
-  return area(dataDir, 'scratch');
-}
-
-/** Deletes what lies there from before the machine was started, or for longer than any command may run: a crash left it. */
-export async function clearScratch(dataDir: string): Promise<void> {
-  const folder = scratch(dataDir);
-  const dead = Date.now() - Math.min(uptime() * 1_000, LONGEST_MS);
-  for (const name of await readdir(folder)) {
-    const { mtimeMs } = await stat(join(folder, name));
-    if (mtimeMs < dead) await rm(join(folder, name), { recursive: true, force: true });
-  }
+/** Opens the scratch area of the data folder, which several processes may share, and removes what processes that are gone left there. */
+export function openScratchOf(dataDir: string, log: Logger): Promise<Scratch> {
+  const startedAt = identify(process.pid)?.startedAt ?? new Date().toISOString();
+  return openScratch(area(dataDir, 'scratch'), {
+    process: `${process.pid}-${startedAt.replaceAll(/[^A-Za-z0-9]+/g, '-')}`,
+    onError: (error) => log.warn({ ...internalErrorOf(error) }, 'a scratch folder could not be removed'),
+  });
 }

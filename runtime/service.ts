@@ -21,7 +21,6 @@ import { area } from './embedded/data-folder.ts';
 import { ensureFirstUser, type FirstUser } from './first-user.ts';
 import { flowsOver } from './flows.ts';
 import { releaseUnusedMemory } from './memory.ts';
-import { scratch } from './scratch.ts';
 import { ensureTemporal, superviseTemporal } from './supervisor.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
 import { installTemporalRuntime, startWorkers, SYNCS_AT_ONCE, type Workers } from './workers.ts';
@@ -86,7 +85,7 @@ function announce(firstUser: FirstUser | null): void {
 }
 
 async function startAllWorkers(context: AppContext, metrics: Metrics): Promise<Workers> {
-  const { config, db, files, secrets, temporal, temporalSettings, traces, identity, log } = context;
+  const { config, db, files, secrets, scratch, temporal, temporalSettings, traces, identity, log } = context;
   installTemporalRuntime(log);
   const url = publicUrl(context);
   const outbox = area(config.MILLRACE_DATA_DIR, 'outbox');
@@ -103,6 +102,7 @@ async function startAllWorkers(context: AppContext, metrics: Metrics): Promise<W
       batchRecords: IMPORT_BATCH_RECORDS, takeBatchSlot: semaphore(IMPORT_BATCHES_AT_ONCE), boundary: () => {}, mailer, publicUrl: url,
       outbox: folderFiles(outbox),
       outside: outside(context),
+      scratch,
       patienceMs: config.MILLRACE_PATIENCE_MINUTES * 60_000,
     },
   });
@@ -125,15 +125,16 @@ function sender(context: AppContext): string {
 function outside({ config }: AppContext): WaysOut {
   const allow = readFetchAllow(config.MILLRACE_FETCH_ALLOW ?? '') as FetchAllow;      // checked with the configuration
   const commands = config.MILLRACE_TAPS === undefined ? new Map() : readCommandsFile(config.MILLRACE_TAPS) as Commands;
-  return { fetch: guardedFetch(allow), allow, commands, scratch: scratch(config.MILLRACE_DATA_DIR) };
+  return { fetch: guardedFetch(allow), allow, commands };
 }
 
 async function listen(context: AppContext, metrics: Metrics, workers: Workers | null): Promise<FastifyInstance> {
-  const { config, db, files, secrets, log, traces } = context;
+  const { config, db, files, secrets, scratch, log, traces } = context;
   const app = await buildServer({
     db, files, secrets, log, metrics, traceRequest: traces?.traceRequest,
     flows: flowsOver(context, START_WITHIN_MS),
     outside: outside(context),
+    scratch,
     ready: () => readiness(context, workers),
     settings: {
       publicUrl: publicUrl(context),

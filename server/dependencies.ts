@@ -6,6 +6,7 @@ import type { KeptFigures } from '../store/apps/app-figures.ts';
 import type { Database } from '../store/core/database.ts';
 import type { Files } from '../store/core/files.ts';
 import type { SendRef } from '../store/sends/sends.ts';
+import type { Scratch } from '../store/core/scratch.ts';
 import type { Secrets } from '../store/core/secrets.ts';
 import type { DataExporter } from '../store/exports/data-exporter-record.ts';
 import { FILE_LIMITS } from '../store/imports/pin-file.ts';
@@ -123,6 +124,8 @@ export type ServerDependencies = {
     followExporter(exporter: DataExporter): Promise<void>;
   };
   outside: WaysOut;
+  /** Where calls of connectors have their folders. */
+  scratch: Pick<Scratch, 'folderOf'>;
   /** One entry for each part that the service can't do without. */
   ready(): Promise<Readiness[]>;
   settings: ServerSettings;

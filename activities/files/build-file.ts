@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Refusal } from '../../domain/core/refusal.ts';
 import type { Cell } from '../../domain/files/cell.ts';
 import type { FileFormat } from '../../domain/files/file-format.ts';
@@ -46,13 +43,14 @@ async function writeFile(deps: Dependencies, claim: JobClaim): Promise<void> {
   // Of each generation its own: two that write at once don't meet.
   const key = `files/${job.identifier}/${job.generation}.${job.format}`;
   const release = await deps.takeExportSlot();
-  const scratch = await mkdtemp(join(tmpdir(), 'millrace-file-'));
+  let content: AsyncGenerator<Uint8Array> | undefined;
   try {
     await updateFileKey(db, claim, key);
     await deleteOthers(deps, job, key);
     boundary('file: key noted');
     const counter = new RowCounter(db, claim);
-    const { sizeBytes } = await files.put(key, contentOf(db, job, counter, scratch));
+    content = contentOf(db, job, counter, deps.scratch.folderOf(job.entityId));
+    const { sizeBytes } = await files.put(key, content);
     boundary('file: written');
     await end(deps, claim, key, (tx) => finishFile(tx, job, sizeBytes, counter.rows));
   } catch (error) {
@@ -60,8 +58,9 @@ async function writeFile(deps: Dependencies, claim: JobClaim): Promise<void> {
     if (!(error instanceof Refusal)) throw error;
     await end(deps, claim, key, (tx) => failFile(tx, job, { status: String(error.status), message: error.message }));
   } finally {
+    // The writer of a file that was broken off removes its folder.
+    await content?.return(undefined).catch(() => {});
     release();
-    await rm(scratch, { recursive: true, force: true });
   }
 }
 
@@ -83,11 +82,11 @@ async function end(
 }
 
 type Writer = (
-  columns: readonly string[], batches: AsyncIterable<readonly (readonly Cell[])[]>, scratchFolder: string) => AsyncIterable<Uint8Array>;
+  columns: readonly string[], batches: AsyncIterable<readonly (readonly Cell[])[]>, scratchFolder: string) => AsyncGenerator<Uint8Array>;
 
 function contentOf(
   db: Database, { entityId, kind, query, format }: FileJob, counter: RowCounter, scratchFolder: string,
-): AsyncIterable<Uint8Array> {
+): AsyncGenerator<Uint8Array> {
   const source = fileSources[kind] as FileSource<unknown>;
   const columns = source.columnsOf?.(query) ?? source.columns;
   if (format === 'csv' && source.csv) return completeCsv(columns, counter.count(source.csv(db, entityId, query), ({ rows }) => rows));

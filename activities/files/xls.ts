@@ -34,7 +34,8 @@ export async function* writeXls(
     yield* book.end();
   } finally {
     for (const spool of spools) await spool.close();
-    await rm(folder, { recursive: true, force: true });
+    // What cannot be removed now goes with the process's folder: it must not hide why the writer ended.
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 }).catch(() => {});
   }
 }
 

@@ -16,6 +16,8 @@ type Table = { name: string; path: string; words: LocationWords; columns: string
 export class ArchiveTables {
   readonly #folder: string;
   readonly #tables = new Map<string, Table>();
+  /** The files once all are written. */
+  #ending: Promise<{ name: string; path: string }[]> | undefined;
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -28,7 +30,17 @@ export class ArchiveTables {
   }
 
   /** Writes what is left, and gives the files. */
-  async end(): Promise<{ name: string; path: string }[]> {
+  end(): Promise<{ name: string; path: string }[]> {
+    this.#ending = this.#flushAll();
+    return this.#ending;
+  }
+
+  /** Waits until nothing is being written any more, once nobody calls `add`. */
+  async settled(): Promise<void> {
+    await this.#ending?.catch(() => {});
+  }
+
+  async #flushAll(): Promise<{ name: string; path: string }[]> {
     const tables = [...this.#tables.values()];
     for (const table of tables) await flush(table);
     const fields = this.#file('fields.csv');

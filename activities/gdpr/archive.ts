@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { ZipFile } from 'yazl';
 import { type ArchiveHead, archivePage, type PageSection } from '../../domain/gdpr/archive-page.ts';
@@ -29,29 +27,32 @@ It holds personal data: keep it where nobody else can read it, and delete it whe
 
 /**
  * Puts a person's archive into the file store: a ZIP file, of which no more than a few pieces and what its page shows are in memory
- * at any time; its tables lie in a folder of `scratch` meanwhile. `isWanted` is asked now and then, and throws where it is not.
+ * at any time; its tables lie in `folder` meanwhile. `isWanted` is asked now and then, and throws where it is not. When this ends, nobody
+ * writes to the folder any more.
  */
 export async function putArchive(
-  files: Files, key: string, head: ArchiveHead, { locations, shownWith, isWanted, scratch }:
-  { locations: Iterable<ExportedLocation>; shownWith: ShownWith; isWanted: () => Promise<void>; scratch: string },
+  files: Files, key: string, head: ArchiveHead, { locations, shownWith, isWanted, folder }:
+  { locations: Iterable<ExportedLocation>; shownWith: ShownWith; isWanted: () => Promise<void>; folder: string },
 ): Promise<Archived> {
   const hash = createHash('sha256');
   const sections: PageSection[] = [];
-  const folder = await mkdtemp(join(scratch, 'archive-'));
   const tables = new ArchiveTables(folder);
+  const json = archiveJson(head, locations, shownWith, { sections, tables });
   async function* hashed(): AsyncGenerator<Uint8Array> {
-    const json = archiveJson(head, locations, shownWith, { sections, tables });
     for await (const piece of zipped(json, async () => ({ page: archivePage(head, sections), tables: await tables.end() }))) {
       await isWanted();
       hash.update(piece);
       yield piece;
     }
   }
+  const bytes = hashed();
   try {
-    const { sizeBytes } = await files.put(key, hashed());
+    const { sizeBytes } = await files.put(key, bytes);
     return { bytes: sizeBytes, sha256: hash.digest(), shown: countsOf(sections) };
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await bytes.return(undefined);
+    await json.return(undefined);
+    await tables.settled();
   }
 }
 

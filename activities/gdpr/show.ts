@@ -97,9 +97,9 @@ async function archiveOf(
     Context.current().cancellationSignal.throwIfAborted();
     if (!await isArchiveWanted(db, { ...claim, ordinal: person.ordinal, key })) throw new Unwanted();
   }, performance.now());
-  return putArchive(files, key, head, {
-    locations: locationsOf(deps, entityId, known), shownWith, isWanted, scratch: deps.outside.scratch,
-  });
+  return deps.scratch.withFolder(entityId, 'archive', (folder) => putArchive(files, key, head, {
+    locations: locationsOf(deps, entityId, known), shownWith, isWanted, folder,
+  }));
 }
 
 function locationsOf(deps: Dependencies, entityId: number, known: KnownBy[]): ExportedLocation[] {

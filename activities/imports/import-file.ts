@@ -22,7 +22,7 @@ export async function readableImport(deps: Dependencies, job: PinnedImport): Pro
   try {
     const signal = AbortSignal.any([deps.draining, Context.current().cancellationSignal]);
     const { format: table, isConverted, chunks } = await canonicalFile(pinned, job.fileSettings, {
-      scratch: deps.outside.scratch, signal, maxBytes: FILE_LIMITS.decompressedBytes,
+      scratch: deps.scratch.folderOf(job.entityId), signal, maxBytes: FILE_LIMITS.decompressedBytes,
     });
     const fileFormat = { ...table, decimal: table.format === 'xlsx' ? '.' as const : job.fileSettings.decimal ?? '.' };
     return isConverted ? await storeConverted(deps, job, chunks, fileFormat) : { ...job, fileFormat };

@@ -14,7 +14,7 @@ import { findConnection } from '../../store/syncs/connections.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type OpenConnection, openConnection } from '../syncs/open-connection.ts';
 
-export type Delivering = Pick<Dependencies, 'db' | 'secrets' | 'outside' | 'log' | 'draining' | 'boundary'>;
+export type Delivering = Pick<Dependencies, 'db' | 'secrets' | 'outside' | 'scratch' | 'log' | 'draining' | 'boundary'>;
 
 /** Within the drain of a worker, which so finishes what it sends. */
 const MAX_SENDING_MS = 25_000;
@@ -65,7 +65,8 @@ async function deliverBatch(
     const signal = AbortSignal.timeout(MAX_SENDING_MS);
     const batchId = `${app}-${batch.deliveredAt.replaceAll(/\D/g, '')}-${batch.deliveredId}`;
     const sent = { batchId, appId: app, outcomes: outcomes.map(toRecord) };
-    await channel.send(settings, sent, { ...deps.outside, signal, log: () => undefined })
+    const context = { ...deps.outside, scratch: deps.scratch.folderOf(entityId), signal, log: () => undefined };
+    await channel.send(settings, sent, context)
       .catch((error: unknown) => { throw signal.aborted ? sourceRefusal('source_unavailable', NO_ANSWER) : error; });
     boundary('outcomes: sent');
   }

@@ -46,7 +46,8 @@ async function send(deps: Dependencies, entityId: number, connectionId: number, 
   try {
     const { connector, settings, secretSettings } = await openConnection(deps, entityId, connectionId);
     secrets = secretSettings;
-    await connector.alerts!.send(settings, alert, { ...deps.outside, signal, log: () => undefined });
+    await connector.alerts!.send(
+      settings, alert, { ...deps.outside, scratch: deps.scratch.folderOf(entityId), signal, log: () => undefined });
     return { outcome: 'sent', reason: null, isRetryable: false };
   } catch (error) {
     if (signal.aborted) return { outcome: 'unknown', reason: NO_ANSWER, isRetryable: false };

@@ -39,7 +39,7 @@ export async function openScope(deps: Dependencies, { key, run }: SyncJob, ends:
   }, LOOK_EVERY_MS);
   const say = (line: string) => log.add(redacted(line, secretSettings));
   return {
-    context: { ...deps.outside, signal, log: say },
+    context: { ...deps.outside, scratch: deps.scratch.folderOf(key.entityId), signal, log: say },
     throwIfEnding: () => signal.throwIfAborted(),
     end: () => gone.abort(new JobGone()),
     log: say,

@@ -1,9 +1,10 @@
 import { constants } from 'node:fs';
-import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { access, mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ConnectorContext } from '../core/contract.ts';
+import { removeFolder } from '../core/remove-folder.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { boundedLines, type Line } from './bounded-lines.ts';
 import { type CommandProcess, startCommand } from './command-process.ts';
@@ -41,7 +42,7 @@ export async function* commandLines(call: CommandCall, context: ConnectorContext
     for (const arg of call.args) args.push(typeof arg === 'string' ? arg : await privateFile(folder, arg));
     yield* linesOf(call, startCommand(call.command, args, folder, call.graceMs), context);
   } finally {
-    await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+    await removeFolder(folder);
   }
 }
 

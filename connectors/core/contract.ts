@@ -75,11 +75,11 @@ export type WaysOut = {
   allow: FetchAllow;
   /** The operator's commands: no other may be run. */
   commands: Commands;
-  /** A folder for what lives as long as a call; whoever puts something there takes it away. */
-  scratch: string;
 };
 
 export type ConnectorContext = WaysOut & {
+  /** A folder for what lives as long as a call, which makes a folder of its own there and removes it. */
+  scratch: string;
   /** Aborted when the run is canceled, the process drains, or time is up. */
   signal: AbortSignal;
   /** Of each gzip file; MAX_DECOMPRESSED_BYTES unless tests set less. */

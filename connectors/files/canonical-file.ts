@@ -1,11 +1,12 @@
 import { closeSync, write } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Encoding, findDelimiter } from '../../domain/core/csv-bytes.ts';
 import { createTranscoder, encodingOf } from '../../domain/core/file-encoding.ts';
 import { MAX_DECOMPRESSED_BYTES } from '../../domain/core/gunzip.ts';
 import { isCompoundFile, isZip, type TableFormat, type TableSettings } from '../../domain/core/table-format.ts';
+import { removeFolder } from '../core/remove-folder.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { openWithoutName } from './shared-strings.ts';
 import { isOfficeFile, openSheet } from './xlsx.ts';
@@ -95,7 +96,7 @@ async function unpacked(
   let zip: OpenZip | undefined;
   const clear = async () => {
     zip?.close();
-    await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+    await removeFolder(folder);
   };
   try {
     zip = await openZip(await spill(bounded(chunks, context), join(folder, 'source')), { maxBytes, signal });

@@ -142,6 +142,14 @@ export const REQUEST_WORDS = {
     fields: TEXT_MATCHES,
     others: 'Part of the mail',
   },
+  'scratch/': {
+    title: 'Files of work under way',
+    topic: 'requests',
+    about: 'Files that work under way needs for a while and that name you. They are deleted when the work ends.',
+    sentences: [MATCHES],
+    fields: TEXT_MATCHES,
+    isOfRequests: true,
+  },
   audit_log: {
     title: 'Who looked at your data',
     topic: 'requests',

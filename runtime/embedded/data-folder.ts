@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { chmod, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { takeFileLock } from '../../store/core/file-lock.ts';
 import { CannotStart } from '../cannot-start.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -24,31 +24,17 @@ export class DataFolderInUse extends CannotStart {
   override readonly name = 'DataFolderInUse';
 }
 
-/** Kept here, so that the garbage collector gives none of them back. */
-const held = new Set<DatabaseSync>();
-const SQLITE_BUSY = 5;
-
-/**
- * Takes the data folder for this process, and returns how to give it back. The lock is SQLite's, and so
- * the kernel's: one of any number that race gets it, and it ends with its process, SIGKILL included.
- */
+/** Takes the data folder for this process, and returns how to give it back. */
 export function lockDataFolder(folder: string): () => void {
   const ownerPath = join(folder, 'lock.pid');
-  const lock = new DatabaseSync(join(folder, 'lock.db'));
-  try {
-    lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
-  } catch (error) {
-    lock.close();
-    if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;
+  const release = takeFileLock(join(folder, 'lock.db'));
+  if (!release) {
     const owner = readOwner(ownerPath);
     throw new DataFolderInUse(
       `The data folder ${folder} is in use by ${owner}: stop it first, or set MILLRACE_DATA_DIR to another folder.`);
   }
   writeFileSync(ownerPath, String(process.pid), { mode: 0o600 });
-  held.add(lock);
-  return () => {
-    if (held.delete(lock)) lock.close();
-  };
+  return release;
 }
 
 function readOwner(path: string): string {

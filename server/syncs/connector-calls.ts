@@ -3,6 +3,7 @@ import type { ConnectorContext, WaysOut } from '../../connectors/core/contract.t
 import { redacted } from '../../connectors/core/redacted.ts';
 import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
+import type { Scratch } from '../../store/core/scratch.ts';
 
 const RETRY_SECONDS = 5;
 
@@ -15,12 +16,14 @@ export type CallOutcome<T> = { ok: true; value: T } | { ok: false; refusal: Refu
 /** Calls of connectors within requests: bounded in time, and for each entity in number. */
 export class ConnectorCalls {
   readonly #outside: WaysOut;
+  readonly #scratch: Pick<Scratch, 'folderOf'>;
   readonly #atOnce: number;
   readonly #counts = new Map<number, number>();
   readonly #underWay = new Set<AbortController>();
 
-  constructor(outside: WaysOut, atOnce: number) {
+  constructor(outside: WaysOut, scratch: Pick<Scratch, 'folderOf'>, atOnce: number) {
     this.#outside = outside;
+    this.#scratch = scratch;
     this.#atOnce = atOnce;
   }
 
@@ -34,7 +37,9 @@ export class ConnectorCalls {
     const isAborted = aborted(ending.signal);
     const say = (line: string) => log.debug({ connector: redacted(line, secretSettings) }, 'a connector says');
     // One that does not heed the signal keeps its place until it ends: others would pile up behind it.
-    const working = (async () => work({ ...this.#outside, signal: ending.signal, log: say }))().finally(() => this.#give(entityId));
+    const working = (async () => work({
+      ...this.#outside, scratch: this.#scratch.folderOf(entityId), signal: ending.signal, log: say,
+    }))().finally(() => this.#give(entityId));
     try {
       return { ok: true, value: await Promise.race([working, isAborted]) };
     } catch (error) {

@@ -2,6 +2,7 @@ import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import type { Database, Queryable } from '../core/database.ts';
 import type { Files } from '../core/files.ts';
 import type { Tally } from '../core/in-batches.ts';
+import type { Scratch } from '../core/scratch.ts';
 import type { Secrets } from '../core/secrets.ts';
 
 /**
@@ -15,6 +16,7 @@ export type LocationDependencies = {
   files: Files;
   /** The folder of mails that no server took. */
   outbox: Files;
+  scratch: Pick<Scratch, 'list' | 'removeGone'>;
   secrets: Secrets;
   tally?: Tally;
   /** Where a test may end the process. */

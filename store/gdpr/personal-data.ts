@@ -41,6 +41,7 @@ import { gdprReceipts } from './personal-data/gdpr-receipts.ts';
 import { gdprRequestPeople } from './personal-data/gdpr-request-people.ts';
 import { idempotentRequests } from './personal-data/idempotent-requests.ts';
 import { outboxMails } from './personal-data/outbox.ts';
+import { scratch } from './personal-data/scratch.ts';
 import { tombstoneBatches } from './personal-data/tombstone-batches.ts';
 import { tombstones } from './personal-data/tombstones.ts';
 
@@ -48,14 +49,14 @@ import { tombstones } from './personal-data/tombstones.ts';
  * Every location that may hold something about a customer, in the order in which somebody is erased: the change log before
  * the customers, which are added from it, and batches before the records and errors that come of them; heads before the
  * sessions, and devices and members of segments before who used which device, by which they are found; messages before the attempts that
- * they become; files after the tables that they are built from; archives before the rows that name their files. A new table or file area
- * joins here, or the list below.
+ * they become; files after the tables that they are built from; archives before the rows that name their files; scratch folders after the
+ * jobs whose steps write there. A new table or file area joins here, or the list below.
  */
 export const personalData: PersonalDataLocation[] = [
   attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches, syncPinnedBatches, syncRecords,
   syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, segments, segmentMembers, devices, deviceUsers,
   userAliases, crashes, refusedCalls, liveCalls, sendMessages, campaignAudience, campaignMembers, attempts, campaignPeople, campaigns,
-  fileJobs, files, idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers, gdprRequestPeople, gdprHolds,
+  fileJobs, files, idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers, gdprRequestPeople, gdprHolds, scratch,
   auditLog, tombstones, tombstoneBatches, gdprReceipts,
 ];
 

@@ -1,4 +1,6 @@
 import { createHmac } from 'node:crypto';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
@@ -11,6 +13,7 @@ import { insertTokenKey, signUserToken, type TokenKey } from '../harness/apps/us
 import { testS3, type TestS3 } from '../harness/core/s3.ts';
 import { useStack } from '../harness/core/stack.ts';
 import { waitFor } from '../harness/core/wait.ts';
+import type { TestWorker } from '../harness/core/workers.ts';
 import { makeWorld } from '../harness/core/world.ts';
 import { addExporter, DAY, runExport } from '../harness/exports/exports.ts';
 import {
@@ -157,6 +160,7 @@ describe('somebody of whom every place knows something', () => {
     const before = await search(BEN);
     const archive = await archiveUrl();
     stack.startWorker({ commands: QUOTING_TAP });
+    await killAtArchive(stack.startWorker());
     deletion = await request('delete', ANA);
     const { progress } = await treated(deletion);
     expect(progress).toMatchObject({ survivors: {}, fault: null });
@@ -179,6 +183,16 @@ describe('somebody of whom every place knows something', () => {
     expect(asWords(await search(ANA))).toEqual([]);
   });
 });
+
+/** Another worker over the same data folder, killed while it writes an archive of Ana's. */
+async function killAtArchive({ pid, kill }: TestWorker): Promise<void> {
+  const area = join(stack.store.filesFolder, 'scratch');
+  const own = await waitFor('the worker\'s scratch folder', async () => (await readdir(area)).find((name) => name.startsWith(`${pid}-`)));
+  const folder = join(area, own, String(everything.world.entity.id), 'archive-abc');
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'events.csv'), `user_id\r\n${ANA.userId}\r\n`);
+  await kill();
+}
 
 /** Of the archive that Ana got. */
 async function archiveUrl(): Promise<string> {

@@ -44,7 +44,8 @@ beforeEach(async () => {
   outbox = await mkdtemp(join(tmpdir(), 'outbox-'));
   counted = [];
   deps = {
-    db: store.db, secrets: store.secrets, boundary() {}, outside: { allow, fetch: guardedFetch(allow) }, publicUrl: 'http://millrace.test',
+    db: store.db, secrets: store.secrets, boundary() {}, outside: { allow, fetch: guardedFetch(allow) },
+    scratch: store.scratch, publicUrl: 'http://millrace.test',
     mailer: openMailer({ smtpUrl: undefined, outbox, from: 'm@example.com' }),
     countExportRuns: (outcome: string) => counted.push([outcome]), countExportRows: (rows: number) => counted.push(['rows', rows]),
   } as unknown as Dependencies;

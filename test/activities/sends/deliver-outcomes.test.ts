@@ -27,7 +27,7 @@ let deps: Dependencies;
 
 beforeAll(() => {
   deps = {
-    db: store.db, secrets: store.secrets, boundary() {}, outside: { allow, fetch: guardedFetch(allow) },
+    db: store.db, secrets: store.secrets, boundary() {}, outside: { allow, fetch: guardedFetch(allow) }, scratch: store.scratch,
     draining: new AbortController().signal, log: { info() {}, warn() {}, error() {} },
   } as unknown as Dependencies;
 });

@@ -7,9 +7,10 @@ import { inject } from 'vitest';
 import { type Database, openDatabase, write } from '../../../store/core/database.ts';
 import { type Files, folderFiles } from '../../../store/core/files.ts';
 import { sealedColumns, sealedElsewhere } from '../../../store/core/sealed-columns.ts';
+import type { Scratch } from '../../../store/core/scratch.ts';
 import { openSecrets, type Secrets } from '../../../store/core/secrets.ts';
 import { onFileEnd } from './clean-up.ts';
-import { openTestFiles, type S3Settings } from './open-test-files.ts';
+import { openTestFiles, openTestScratch, type S3Settings } from './open-test-files.ts';
 import { testS3 } from './s3.ts';
 
 export type TestStore = {
@@ -20,6 +21,8 @@ export type TestStore = {
   filesFolder: string;
   /** As a worker of tests writes mails. */
   outbox: Files;
+  /** Of the tests' process, in the area that its workers share. */
+  scratch: Scratch;
   /** Where the files are instead, if asked for. */
   s3: S3Settings | null;
   secrets: Secrets;
@@ -59,7 +62,9 @@ async function openStore({ url, filesFolder, s3, secretKey }: Place): Promise<Te
   const files = openTestFiles({ filesFolder, s3 });
   onFileEnd(() => db.end());
   const outbox = folderFiles(join(filesFolder, 'outbox'));
-  return { db, url, files, filesFolder, outbox, s3, secrets: knowingColumns(await openSecrets(db, files, secretKey)), secretKey };
+  const scratch = await openTestScratch(filesFolder);
+  onFileEnd(() => scratch.close());
+  return { db, url, files, filesFolder, outbox, scratch, s3, secrets: knowingColumns(await openSecrets(db, files, secretKey)), secretKey };
 }
 
 /** No test seals what a rotation of the data key would not find. */

@@ -1,5 +1,8 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { type Files, folderFiles } from '../../../store/core/files.ts';
 import { s3Files } from '../../../store/core/s3-files.ts';
+import { openScratch, type Scratch } from '../../../store/core/scratch.ts';
 
 /** As settings of a connector that uses S3. */
 export type S3Settings = { endpoint: string; region: string; bucket: string; access_key_id: string; secret_access_key: string };
@@ -14,4 +17,12 @@ export function openTestFiles({ filesFolder, s3 }: { filesFolder: string; s3: S3
 export function filesInS3({ endpoint, region, bucket, ...keys }: S3Settings): Files {
   const credentials = { accessKeyId: keys.access_key_id, secretAccessKey: keys.secret_access_key };
   return s3Files({ bucket, prefix: FILES_PREFIX }, { endpoint, region, forcePathStyle: true, credentials });
+}
+
+/** The scratch area beside the files of a test's store, which all of its processes share. */
+export function openTestScratch(filesFolder: string): Promise<Scratch> {
+  return openScratch(join(filesFolder, 'scratch'), {
+    process: `${process.pid}-${randomBytes(4).toString('hex')}`,
+    onError: (error) => process.emitWarning(error as Error),
+  });
 }

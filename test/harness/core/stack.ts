@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject, beforeAll } from 'vitest';
 import { type Client, ScheduleNotFoundError } from '@temporalio/client';
@@ -69,12 +68,13 @@ export async function endSweep({ schedule }: Client): Promise<void> {
 }
 
 /** A server of this process, whose log is searched at the end of the run. */
-export async function newTestServer({ db, files, secrets }: TestStore, temporal: Client, name: string): Promise<FastifyInstance> {
+export async function newTestServer({ db, files, secrets, scratch }: TestStore, temporal: Client, name: string): Promise<FastifyInstance> {
   const log = createLog({ level: 'info', destination: createWriteStream(join(inject('runFolder'), `server-${name}.log`), { flags: 'a' }) });
   const app = await buildServer({
     db, files, secrets, log, metrics: createMetrics(),
     flows: flowsOver({ db, temporal }, START_WITHIN_MS),
-    outside: { allow: NOTHING_ALLOWED, fetch: guardedFetch(NOTHING_ALLOWED), commands: new Map(), scratch: tmpdir() },
+    outside: { allow: NOTHING_ALLOWED, fetch: guardedFetch(NOTHING_ALLOWED), commands: new Map() },
+    scratch,
     ready: async () => [],
     settings: { publicUrl: 'http://127.0.0.1', tokenTtlDays: 1, rateLimitPerMinute: 0, ingestLimitPerMinute: 0, version: 'test' },
   });

@@ -1,4 +1,3 @@
-import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from '../../../connectors/commands/commands-file.ts';
 import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
@@ -14,7 +13,7 @@ import { installTemporalRuntime, type Patience, startWorkers, SYNCS_AT_ONCE } fr
 import { openDatabase } from '../../../store/core/database.ts';
 import { folderFiles } from '../../../store/core/files.ts';
 import { openSecrets } from '../../../store/core/secrets.ts';
-import { openTestFiles, type S3Settings } from './open-test-files.ts';
+import { openTestFiles, openTestScratch, type S3Settings } from './open-test-files.ts';
 
 /** A worker as `npm run work` runs it, but for its boundaries: there it can be ended by SIGKILL, or stopped. */
 export type WorkerSettings = {
@@ -69,7 +68,7 @@ async function startWorker(settings: WorkerSettings): Promise<() => Promise<void
   const stopping = new AbortController();
   const supervisor = superviseTemporal({ temporal: client, log, sweepSeconds: settings.sweepSeconds }, stopping.signal);
   const allow = readFetchAllow(settings.fetchAllow ?? '127.0.0.1') as FetchAllow;
-  const scratch = await mkdtemp(join(settings.filesFolder, 'scratch-'));
+  const scratch = await openTestScratch(settings.filesFolder);
   const workers = startWorkers({
     temporal, bundlePath: settings.bundlePath, queues: TASK_QUEUES, identity, log, metrics: createMetrics(),
     ...(settings.patience ? { patience: settings.patience } : {}),
@@ -78,7 +77,8 @@ async function startWorker(settings: WorkerSettings): Promise<() => Promise<void
       countExportRuns: () => {}, countExportRows: () => {},
       batchRecords: settings.batchRecords ?? 1_000,
       takeBatchSlot: semaphore(4), takeSyncSlot: semaphore(SYNCS_AT_ONCE), takeExportSlot: semaphore(2), takeGdprSlot: semaphore(2),
-      outside: { allow, fetch: guardedFetch(allow), commands: new Map(settings.commands), scratch },
+      outside: { allow, fetch: guardedFetch(allow), commands: new Map(settings.commands) },
+      scratch,
       mailer: openMailer({ smtpUrl: settings.smtpUrl, outbox: join(settings.filesFolder, 'outbox'), from: 'millrace@example.com' }),
       outbox: folderFiles(join(settings.filesFolder, 'outbox')),
       publicUrl: 'http://millrace.test',
@@ -91,6 +91,7 @@ async function startWorker(settings: WorkerSettings): Promise<() => Promise<void
     await workers.stop();
     await supervisor;
     await client.connection.close();
+    await scratch.close();
     await db.end();
   };
 }

@@ -229,6 +229,7 @@ export async function leaveBehind(
     campaignKey: [campaign.identifier], messages: [{ user: userId, templateVars: { plan: values.plan } }],
   });
   await insertSampleAudience(store.db, entityId, campaign.id, { userId, deviceId: `device of ${userId}` });
+  await writeFile(join(await mkdtemp(join(store.scratch.folderOf(entityId), 'command-')), 'state'), JSON.stringify({ after: userId }));
   await write(store.db, async (tx) => {
     const set = { customerType: 'user_id', customerId: userId, attributeId: world.attributes.tags!.id, operations: [] } as const;
     const elements = [{ element: values.tag, since: '2026-01-01T00:00:00Z' }];

@@ -1,4 +1,3 @@
-import { tmpdir } from 'node:os';
 import { Writable } from 'node:stream';
 import type { FastifyInstance, InjectOptions } from 'fastify';
 import { pino } from 'pino';
@@ -87,7 +86,7 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
 
 function outsideOf(allowed: string): ServerDependencies['outside'] {
   const allow = readFetchAllow(allowed) as FetchAllow;
-  return { allow, fetch: guardedFetch(allow), commands: new Map(), scratch: tmpdir() };
+  return { allow, fetch: guardedFetch(allow), commands: new Map() };
 }
 
 async function call(

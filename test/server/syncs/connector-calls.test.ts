@@ -21,7 +21,7 @@ const log = pino({ level: 'debug' }, new Writable({
 })) as FastifyBaseLogger;
 
 const newCalls = () => new ConnectorCalls(
-  { allow: NOTHING_ALLOWED, fetch: guardedFetch(NOTHING_ALLOWED), commands: new Map(), scratch: tmpdir() }, 1);
+  { allow: NOTHING_ALLOWED, fetch: guardedFetch(NOTHING_ALLOWED), commands: new Map() }, { folderOf: () => tmpdir() }, 1);
 const call = (withinMs = 60_000) => ({ entityId: 1, withinMs, log, secretSettings: { token: SECRET } });
 const busy = expect.objectContaining({ http: 429, status: 'too_many_requests' }) as Refusal;
 

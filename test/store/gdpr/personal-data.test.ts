@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -147,6 +147,30 @@ it('an archive shows no link that sets a colleague\'s password, whose address is
   expect(shown).toBe('[{"within":null,"matches":1}]');
 });
 
+it('of steps under way a deletion waits for those that began before it, and it removes what a killed process has left', async () => {
+  const world = await makeWorld(store);
+  const person = await samplePerson(world, 8);
+  const place = registered.get('scratch/')!;
+  const look = async () => [
+    await place.erase!(store, world.entity.id, [person]), await place.count(store, world.entity.id, [person]),
+    (await Array.fromAsync(place.export(store, world.entity.id, [person]))).length,
+  ];
+  expect(await look()).toEqual([1, 0, 0]);
+  const told = (folder: string) => writeFile(join(folder, 'events.csv'), `id,user_id\r\n1,"${person.customerId}"\r\n`);
+  await store.scratch.withFolder(world.entity.id, 'archive', async (folder) => {
+    await told(folder);
+    expect(await look()).toEqual([0, 1, 0]);
+    await place.erase!(store, (await makeWorld(store)).entity.id, [person]);
+    expect(await readdir(folder)).toEqual(['events.csv']);
+    const left = join(store.filesFolder, 'scratch', 'killed', String(world.entity.id), 'archive-1');
+    await mkdir(left, { recursive: true });
+    await told(left);
+    expect(await look()).toEqual([1, 1, 0]);
+    await store.db.query(`UPDATE tombstones SET raised_at = now() - interval '1 hour' WHERE entity_id = $1`, [world.entity.id]);
+    expect(await look()).toEqual([0, 0, 0]);
+  });
+});
+
 it('an archive that is being written for somebody is given up before its row goes', async () => {
   const world = await makeWorld(store);
   const person = await samplePerson(world, 5);
@@ -223,6 +247,7 @@ async function samplePerson(world: World, number: number): Promise<Person> {
   await addPendingCustomers(store.db, entity.id);
   const mail = `Subject: =?utf-8?B?${base64(`Row of ${customerId}`)}?=\n\nIt failed.\n`;
   await store.outbox.put(`${entity.identifier}-${number}.eml`, asBytes(mail));
+  await writeFile(join(await mkdtemp(join(store.scratch.folderOf(entity.id), 'command-')), 'state'), JSON.stringify({ after: customerId }));
   return person;
 }
 

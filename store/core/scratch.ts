@@ -1,0 +1,145 @@
+import { mkdirSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { takeFileLock } from './file-lock.ts';
+
+/**
+ * The scratch area of a data folder: what steps write beside database and file store. Each process has a folder in it, which it locks
+ * while it lives, in that one for each entity, and in that one for each step: `<process>/<entity>/<step>-<random>`.
+ */
+export type Scratch = {
+  /** The folder of an entity's steps in this process. A step makes its own in it, and removes it. */
+  folderOf(entityId: number): string;
+  /** Works in a new folder, which is removed in all cases. `work` ends only once nobody writes there any more. */
+  withFolder<T>(entityId: number, step: string, work: (folder: string) => Promise<T>): Promise<T>;
+  /** The folders of an entity's steps in all processes that share the area. */
+  list(entityId: number): AsyncIterable<StepFolder>;
+  /** Removes the folders of processes that are gone. */
+  removeGone(): Promise<void>;
+  /** Removes this process's folder. */
+  close(): Promise<void>;
+};
+
+export type StepFolder = { path: string; step: string; begunAt: Date; isOfLivingProcess: boolean };
+
+const LOCK = 'lock.db';
+/** The name of a folder that is being removed. */
+const REMOVED = '.removed-';
+/** How often a process tries to lock its folder, each 10 ms, while others look whether it is gone. */
+const MAX_TRIES = 100;
+/** What a step has left under way may still write for a moment. */
+const REMOVING = { recursive: true, force: true, maxRetries: 5, retryDelay: 100 };
+
+type ScratchOptions = {
+  /** Names this process's folder: no other process has that name. */
+  process: string;
+  /** Told when a folder cannot be removed: that never fails a step. */
+  onError(error: unknown): void;
+};
+
+/** Makes this process's folder, and removes those of processes that are gone. */
+export async function openScratch(area: string, { process, onError }: ScratchOptions): Promise<Scratch> {
+  const root = resolve(area);
+  const own = join(root, process);
+  const remove = (path: string) => rm(path, REMOVING).catch(onError);
+  const removeGone = async () => {
+    for (const name of await namesIn(root)) if (name !== process) await removeIfGone(root, name, remove);
+  };
+  await mkdir(root, { recursive: true, mode: 0o700 });
+  await removeGone();
+  const release = await lockOwn(own);
+  const folderOf = (entityId: number) => {
+    const folder = join(own, String(entityId));
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return folder;
+  };
+  return {
+    folderOf,
+    async withFolder(entityId, step, work) {
+      const folder = await mkdtemp(join(folderOf(entityId), `${step}-`));
+      try {
+        return await work(folder);
+      } finally {
+        await remove(folder);
+      }
+    },
+    async* list(entityId) {
+      for (const name of await namesIn(root)) {
+        const folder = join(root, name, String(entityId));
+        const steps = await namesIn(folder);
+        if (steps.length === 0) continue;
+        const isOfLivingProcess = name === process || isLocked(join(root, name));
+        for (const step of steps) {
+          const path = join(folder, step);
+          const found = await stat(path).catch(nullIfMissing);
+          if (found) yield { path, step: step.replace(/-[^-]*$/, ''), begunAt: found.birthtime, isOfLivingProcess };
+        }
+      }
+    },
+    removeGone,
+    async close() {
+      await remove(own);
+      release();
+    },
+  };
+}
+
+/** A process that starts at this moment may take a folder that is not locked yet for one that was left, and remove it. */
+async function lockOwn(folder: string): Promise<() => void> {
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const release = tryLock(folder);
+    if (release) return release;
+    await delay(10);
+  }
+  throw new Error('another process holds the scratch folder of this one');
+}
+
+/** Null where another has the lock, or the folder is gone. */
+function tryLock(folder: string): (() => void) | null {
+  try {
+    return takeFileLock(join(folder, LOCK));
+  } catch (error) {
+    if (isCannotOpen(error)) return null;
+    throw error;
+  }
+}
+
+const SQLITE_CANTOPEN = 14;
+const isCannotOpen = (error: unknown) => (error as { errcode?: number }).errcode === SQLITE_CANTOPEN;
+
+function isLocked(folder: string): boolean {
+  const release = tryLock(folder);
+  release?.();
+  return release === null;
+}
+
+/** Renames it first, under its lock: its process, should it start just now, makes another. */
+async function removeIfGone(root: string, name: string, remove: (path: string) => Promise<void>): Promise<void> {
+  const folder = join(root, name);
+  const release = tryLock(folder);
+  if (!release) {
+    if (!(await stat(folder).catch(nullIfMissing))?.isDirectory()) await remove(folder);
+    return;
+  }
+  try {
+    const removed = name.startsWith(REMOVED) ? folder : join(root, `${REMOVED}${name}`);
+    if (removed !== folder) await rename(folder, removed).catch(() => remove(folder));
+    await remove(removed);
+  } finally {
+    release();
+  }
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  return readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return [];
+    throw error;
+  });
+}
+
+function nullIfMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
+  throw error;
+}
