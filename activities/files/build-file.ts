@@ -1,16 +1,18 @@
+import { randomBytes } from 'node:crypto';
 import { Refusal } from '../../domain/core/refusal.ts';
 import type { Cell } from '../../domain/files/cell.ts';
 import type { FileFormat } from '../../domain/files/file-format.ts';
 import { fileMail } from '../../domain/files/file-mail.ts';
 import { JobGone, type JobClaim, type JobRef } from '../../domain/jobs/job.ts';
 import { type Database, write } from '../../store/core/database.ts';
+import { deleteNotedFiles } from '../../store/core/file-deletions.ts';
 import {
-  failFile, type FileJob, findFileJob, finishFile, updateFileKey, updateRowsWritten,
+  failFile, type FileJob, findFileJob, finishFile, lockFileAttempt, updateFileKey, updateRowsWritten,
 } from '../../store/files/file-jobs.ts';
 import { fileUrl } from '../../store/files/file-link.ts';
 import type { FileSource } from '../../store/files/file-source.ts';
 import { fileSources } from '../../store/files/file-sources.ts';
-import { claimJob, lockJob } from '../../store/jobs/jobs.ts';
+import { claimJob } from '../../store/jobs/jobs.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import { mailOnce } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
@@ -40,15 +42,15 @@ async function writeFile(deps: Dependencies, claim: JobClaim): Promise<void> {
   const { db, files, boundary } = deps;
   const job = await findFileJob(db, claim.entityId, claim.identifier);
   if (job?.state !== 'running' || job.generation !== claim.generation) return;
-  // Of each generation its own: two that write at once don't meet.
-  const key = `files/${job.identifier}/${job.generation}.${job.format}`;
+  // Each attempt has its own: two that write at once don't meet, and neither deletes what the other has finished.
+  const key = `files/${job.identifier}/${randomBytes(12).toString('hex')}.${job.format}`;
   const release = await deps.takeExportSlot();
   let content: AsyncGenerator<Uint8Array> | undefined;
   try {
-    await updateFileKey(db, claim, key);
-    await deleteOthers(deps, job, key);
+    await write(db, (tx) => updateFileKey(tx, claim, key));
     boundary('file: key noted');
-    const counter = new RowCounter(db, claim);
+    await deleteNotedFiles(deps, claim.entityId, `files/${job.identifier}/`);
+    const counter = new RowCounter(db, claim, key);
     content = contentOf(db, job, counter, deps.scratch.folderOf(job.entityId));
     const { sizeBytes } = await files.put(key, content);
     boundary('file: written');
@@ -64,17 +66,12 @@ async function writeFile(deps: Dependencies, claim: JobClaim): Promise<void> {
   }
 }
 
-/** What a worker that was killed has left of an earlier generation. */
-async function deleteOthers({ files }: Dependencies, { identifier }: FileJob, own: string): Promise<void> {
-  for await (const { key } of files.list(`files/${identifier}/`)) if (key !== own) await files.delete(key);
-}
-
-/** Where the job has gone to another meanwhile, so does what was written for it. */
+/** Ends the job, or deletes what this attempt has written if another has taken over. The transaction that took over noted the key. */
 async function end(
   { db, files }: Dependencies, claim: JobClaim, key: string, change: Parameters<typeof write<void>>[1],
 ): Promise<void> {
   const isOurs = await write(db, async (tx) => {
-    if (!await lockJob(tx, 'file', claim)) return false;
+    if (!await lockFileAttempt(tx, claim, key)) return false;
     await change(tx);
     return true;
   });
@@ -100,11 +97,13 @@ const TELL_EVERY_MS = 50;
 class RowCounter {
   readonly #db: Database;
   readonly #claim: JobClaim;
+  readonly #key: string;
   rows = 0;
 
-  constructor(db: Database, claim: JobClaim) {
+  constructor(db: Database, claim: JobClaim, key: string) {
     this.#db = db;
     this.#claim = claim;
+    this.#key = key;
   }
 
   async* count<Batch>(batches: AsyncIterable<Batch>, rowsOf: (batch: Batch) => number): AsyncGenerator<Batch> {
@@ -113,7 +112,7 @@ class RowCounter {
       yield batch;
       this.rows += rowsOf(batch);
       if (performance.now() - told < TELL_EVERY_MS) continue;
-      await updateRowsWritten(this.#db, this.#claim, this.rows);
+      await updateRowsWritten(this.#db, this.#claim, this.#key, this.rows);
       told = performance.now();
     }
   }

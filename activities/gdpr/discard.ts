@@ -1,4 +1,6 @@
 import type { JobRef } from '../../domain/jobs/job.ts';
+import { write } from '../../store/core/database.ts';
+import { deleteNotedFiles, noteFileDeletions } from '../../store/core/file-deletions.ts';
 import { archivePrefix } from '../../store/gdpr/archives.ts';
 import { deleteGdprRequest } from '../../store/gdpr/progress.ts';
 import { findGdprRequestById } from '../../store/gdpr/requests.ts';
@@ -9,7 +11,7 @@ import type { Dependencies } from '../dependencies.ts';
 const LOOK_EVERY_MS = 24 * 3_600_000;
 
 /**
- * Takes a request away whose time is over, its archives before its rows, which name them. Null: it is gone, or is kept for good for
+ * Takes a request away whose time is over, and then its archives, which its rows named. Null: it is gone, or is kept for good for
  * now; else when its time is over.
  */
 export async function discardGdprRequest(
@@ -19,8 +21,12 @@ export async function discardGdprRequest(
   if (!request?.expiresAt) return null;
   const leftMs = request.expiresAt.getTime() - Date.now();
   if (leftMs > 0) return { againInMs: Math.min(leftMs + 1_000, LOOK_EVERY_MS) };
-  for await (const { key } of files.list(archivePrefix(request))) await files.delete(key);
-  boundary('gdpr: between archives and request');
-  await deleteGdprRequest(db, entityId, request.id);
+  const prefix = archivePrefix(request);
+  const keys = await Array.fromAsync(files.list(prefix), ({ key }) => key);
+  await write(db, async (tx) => {
+    await deleteGdprRequest(tx, entityId, request.id);
+    await noteFileDeletions(tx, entityId, keys);
+  });
+  await deleteNotedFiles({ db, files, boundary }, entityId, prefix);
   return null;
 }

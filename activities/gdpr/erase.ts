@@ -4,7 +4,7 @@ import { write } from '../../store/core/database.ts';
 import { findSyncCopies, noteSyncCopies } from '../../store/gdpr/copies.ts';
 import type { ErasingLocation, KnownBy } from '../../store/gdpr/personal-data-location.ts';
 import { personalData } from '../../store/gdpr/personal-data.ts';
-import { addErased, holdGdprRequest, updateStage, updateSurvivors } from '../../store/gdpr/progress.ts';
+import { addErased, findErasure, holdGdprRequest, updateStage, updateSurvivors } from '../../store/gdpr/progress.ts';
 import { isJobCurrent } from '../../store/jobs/jobs.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { listPendingIdentifiers } from './pending-people.ts';
@@ -72,14 +72,17 @@ async function atEachLocation(
 
 async function eraseAt(deps: Dependencies, claim: JobClaim, location: ErasingLocation, chunks: KnownBy[][]): Promise<number> {
   const tally = (tx: Parameters<typeof addErased>[0], rows: number) => addErased(tx, claim, location.name, rows);
+  // Files come after the tables that they are built from.
+  const erasure = location.isBuiltFromTables ? await findErasure(deps.db, claim, true) : null;
   let rows = 0;
-  for (const people of chunks) rows += await location.erase({ ...deps, tally }, claim.entityId, people);
+  for (const people of chunks) rows += await location.erase({ ...deps, tally, ...erasure && { erasure } }, claim.entityId, people);
   return rows;
 }
 
-async function countAt(deps: Dependencies, { entityId }: JobClaim, location: ErasingLocation, chunks: KnownBy[][]): Promise<number> {
+async function countAt(deps: Dependencies, claim: JobClaim, location: ErasingLocation, chunks: KnownBy[][]): Promise<number> {
+  const erasure = location.isBuiltFromTables ? await findErasure(deps.db, claim) : null;
   let rows = 0;
-  for (const people of chunks) rows += await location.count(deps, entityId, people);
+  for (const people of chunks) rows += await location.count({ ...deps, ...erasure && { erasure } }, claim.entityId, people);
   return rows;
 }
 

@@ -83,6 +83,10 @@ async function listKept(tx: Tx, { entityId, id }: GdprRequest): Promise<Erasure[
       place: 'gdpr_requests', why: 'whom the request asked for, so that its status can be read',
       until: now?.expiresAt?.toISOString() ?? null,
     },
+    {
+      place: 'files/', until: null,
+      why: 'exports built once the tables were erased, each for seven days: what lists show, with what others\' events say of an erased id',
+    },
     { place: 'backups', why: 'copies made before; people who come back with one are erased again', until: null },
   ];
 }

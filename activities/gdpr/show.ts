@@ -5,6 +5,7 @@ import { locationWords } from '../../domain/gdpr/personal-data-words.ts';
 import type { JobClaim } from '../../domain/jobs/job.ts';
 import { findEntityName } from '../../store/accounts/entities.ts';
 import { write } from '../../store/core/database.ts';
+import { deleteNotedFiles } from '../../store/core/file-deletions.ts';
 import {
   archivePrefix, beginArchive, type BegunArchive, isArchiveWanted, listAppNames, listIdentifiersOf, recordArchive,
   type Told,
@@ -55,31 +56,25 @@ export async function showPeople(deps: Dependencies, claim: JobClaim): Promise<v
 async function showOne(deps: Dependencies, claim: JobClaim, { person, key }: BegunArchive): Promise<void> {
   const { db, files } = deps;
   const begun = { ...claim, ordinal: person.ordinal, key };
-  await deleteOthers(deps, claim, begun);
+  // What attempts left behind that were broken off.
+  await deleteNotedFiles(deps, claim.entityId, archivePrefix(claim));
   try {
     const told = await tellOf(deps, claim, { person, key });
     deps.boundary('gdpr: archive put');
     if (!await write(db, (tx) => recordArchive(tx, begun, told))) throw new Unwanted();
+    if (told.archive === null) await deleteNotedFiles(deps, claim.entityId, key);
   } catch (error) {
-    await files.delete(key).catch(() => {});      // else the next attempt does, or the sweep
     if (!(error instanceof Unwanted)) throw error;
+    await files.delete(key);      // no row names it any more
     if (await isArchiveWanted(db, { ...begun, key: null })) throw error;
   }
   deps.boundary('gdpr: archive recorded');
 }
 
-/** What attempts left behind that were broken off. */
-async function deleteOthers({ files }: Dependencies, claim: JobClaim, { ordinal, key }: { ordinal: number; key: string }): Promise<void> {
-  for await (const { key: found } of files.list(`${archivePrefix(claim)}${ordinal}-`)) if (found !== key) await files.delete(found);
-}
-
 async function tellOf(deps: Dependencies, claim: JobClaim, { person, key }: BegunArchive): Promise<Told> {
-  const { db, files } = deps;
-  const known = await listIdentifiersOf(db, claim, person);
+  const known = await listIdentifiersOf(deps.db, claim, person);
   const { shown, ...archive } = await archiveOf(deps, claim, { person, key, known });
-  if (hasData(shown)) return { shown, archive, message: null };
-  await files.delete(key);
-  return { shown, archive: null, message: NOTHING_KNOWN };
+  return hasData(shown) ? { shown, archive, message: null } : { shown, archive: null, message: NOTHING_KNOWN };
 }
 
 async function archiveOf(

@@ -3,6 +3,7 @@ import { canonicalFile } from '../../connectors/files/canonical-file.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import type { FileFailure } from '../../domain/imports/import-file.ts';
 import { write } from '../../store/core/database.ts';
+import { deleteNotedFiles } from '../../store/core/file-deletions.ts';
 import type { ImportFileFormat, PinnedImport, ReadableImport } from '../../store/imports/import-record.ts';
 import { updateImportConverted } from '../../store/imports/imports.ts';
 import { FILE_LIMITS, storeFile } from '../../store/imports/pin-file.ts';
@@ -42,7 +43,8 @@ async function storeConverted(
   boundary('import: file converted');
   const isTaken = await write(db, (tx) => updateImportConverted(tx, job, converted, fileFormat));
   boundary('import: conversion noted');
-  await files.delete(isTaken ? job.file.fileKey : converted.fileKey);
+  if (isTaken) await deleteNotedFiles(deps, job.entityId, job.file.fileKey);
+  else await files.delete(converted.fileKey);
   return isTaken ? { ...job, file: { ...job.file, ...converted }, fileFormat } : 'moved';
 }
 

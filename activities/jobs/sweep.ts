@@ -1,9 +1,11 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { JOB_KINDS, jobWorkflowId, logOfJob } from '../../domain/jobs/job.ts';
 import { deleteExpiredAccountLinks } from '../../store/accounts/account-links-across-entities.ts';
 import { deleteOldAttempts } from '../../store/accounts/login-attempts.ts';
 import { addPendingCustomers } from '../../store/attributes/customers.ts';
-import type { Database } from '../../store/core/database.ts';
+import { type Database, write } from '../../store/core/database.ts';
+import { deleteNotedFile, listNotedFiles } from '../../store/core/file-deletions.ts';
 import type { Files } from '../../store/core/files.ts';
 import { deleteFileJob, isFileOfJob, listExpiredFiles } from '../../store/files/file-jobs-across-entities.ts';
 import { isArchiveNamed } from '../../store/gdpr/archives-across-entities.ts';
@@ -88,6 +90,7 @@ export const sweepSteps = (
   async deleteExpired(): Promise<void> {
     await deleteExpiredImports({ db, files, boundary });
     await deleteExpiredFiles({ db, files, boundary });
+    await deleteFilesOfNoRow({ db, files, log, boundary });
     await deleteOrphans();
     await files.deleteUnfinished(new Date());
     await deleteDryRunRemains(db);
@@ -122,20 +125,26 @@ function timeLeft(pass: () => void): () => boolean {
 
 type Cleared = Pick<Dependencies, 'db' | 'files' | 'boundary'>;
 
-async function deleteExpiredImports({ db, files, boundary }: Cleared): Promise<void> {
+async function deleteExpiredImports({ db, boundary }: Cleared): Promise<void> {
   for (const expired of await listExpiredImports(db)) {
-    if (expired.fileKey !== null) await files.delete(expired.fileKey);
-    boundary('sweep: between file and job');
     await deleteImport(db, expired);
+    boundary('sweep: between jobs');
   }
 }
 
-/** Files whose links have expired. */
-async function deleteExpiredFiles({ db, files, boundary }: Cleared): Promise<void> {
+/** Jobs of files whose links have expired. */
+async function deleteExpiredFiles({ db, boundary }: Cleared): Promise<void> {
   for (const expired of await listExpiredFiles(db)) {
-    if (expired.fileKey !== null) await files.delete(expired.fileKey);
-    boundary('sweep: between file and job');
-    await deleteFileJob(db, expired);
+    await write(db, (tx) => deleteFileJob(tx, expired));
+    boundary('sweep: between jobs');
+  }
+}
+
+/** Files that a transaction let go of, and whose deletion was cut off. One that can't be deleted now keeps none of the others. */
+async function deleteFilesOfNoRow({ log, ...deps }: Cleared & Pick<Dependencies, 'log'>): Promise<void> {
+  for (const { entityId, fileKey } of await listNotedFiles(deps.db)) {
+    await deleteNotedFile(deps, entityId, fileKey)
+      .catch((error: unknown) => log.warn({ entityId, file: fileKey, ...internalErrorOf(error) }, 'a file could not be deleted'));
   }
 }
 

@@ -40,7 +40,7 @@ export const downloadArchive = operation({
   path: '/api/gdpr/downloads/:request_id/:ordinal/:signature',
   summary: 'Download the archive of a person',
   description: 'The links in download_urls and in mails lead here. They need no token, and work until Millrace discards the request '
-    + 'or deletes the person.',
+    + 'or deletes the person. Status 202 if that happens at this moment.',
   audits: 'read gdpr_request',
   tag: 'GDPR',
   auth: 'none',

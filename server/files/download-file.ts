@@ -2,7 +2,8 @@ import { downloadFile } from '../../api/files/file-exports.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { FILE_DAYS, FILE_TYPES } from '../../domain/files/file-format.ts';
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
-import { write } from '../../store/core/database.ts';
+import { type Queryable, write } from '../../store/core/database.ts';
+import { openFile } from '../../store/core/open-file.ts';
 import { findFileJobOfLink } from '../../store/files/file-jobs-across-entities.ts';
 import { type FileJob, isFileKept } from '../../store/files/file-jobs.ts';
 import { isFileToken } from '../../store/files/file-link.ts';
@@ -13,17 +14,34 @@ const download = route(downloadFile, async ({ params, query: { token = '' }, add
   const { file_identifier: identifier } = params;
   // Before anything is looked up: a token costs a hash.
   if (!isFileToken(secrets, identifier, token)) return refuseLink();
+  const job = await findKeptJob(db, identifier);
+  if (!job.file) return showState(job);
+  const bytes = await openFile(files, job.file.key);
+  if (!bytes) {
+    const now = await findKeptJob(db, identifier);
+    // An erasure has had the file begun anew meanwhile; else it is lost.
+    return now.file?.key === job.file.key ? refuseLink() : showState(now);
+  }
+  try {
+    await write(db, (tx) => insertAuditEntry(tx, job.entityId, {
+      actorKind: 'system', address, action: 'read', subjectKind: 'file', subject: identifier, details: { what: job.kind },
+    }));
+  } catch (error) {
+    bytes.destroy();
+    throw error;
+  }
+  return new Reply(bytes, 200, headersOf(job, job.file.bytes));
+});
+
+async function findKeptJob(db: Queryable, identifier: string): Promise<FileJob> {
   const job = await findFileJobOfLink(db, identifier);
   if (!job || !isFileKept(job, new Date())) return refuseLink();
-  if (job.state === 'failed') return refuse(400, 'file_failed', job.failure?.message ?? 'The file could not be built');
-  if (!job.file) return bare({ success: true, result: { state: job.state, rows_written: job.rowsWritten } }, 202);
-  // Should it be gone, nothing was sent yet.
-  if (await files.size(job.file.key) === null) return refuseLink();
-  await write(db, (tx) => insertAuditEntry(tx, job.entityId, {
-    actorKind: 'system', address, action: 'read', subjectKind: 'file', subject: identifier, details: { what: job.kind },
-  }));
-  return new Reply(files.read(job.file.key), 200, headersOf(job, job.file.bytes));
-});
+  return job.state === 'failed' ? refuse(400, 'file_failed', job.failure?.message ?? 'The file could not be built') : job;
+}
+
+function showState({ state, rowsWritten }: FileJob): Reply {
+  return bare({ success: true, result: { state, rows_written: rowsWritten } }, 202);
+}
 
 /** No cache between keeps it. */
 function headersOf({ kind, format, endedAt }: FileJob, bytes: number): Record<string, string> {

@@ -4,8 +4,8 @@ import { type FileKind, fileSources } from '../../store/files/file-sources.ts';
 const TITLES: Record<FileKind, string> = {
   events: '`events_export` of an app', sessions: '`sessions_export`', devices: '`devices_export` of an app',
   segment_devices: '`devices_export` of a segment', locations: '`locations_export`',
-  customer_profiles: '`customer_profiles/export`', performance: '`performance_export`, `download_metrics`', event_counts: '`events_export`',
-  event_details: '`event_details_export`', crash_occurrences: '`export_occurrences`',
+  customer_profiles: '`customer_profiles/export`', performance: '`performance_export`', download_metrics: '`download_metrics`',
+  event_counts: '`events_export`', event_details: '`event_details_export`', crash_occurrences: '`export_occurrences`',
   campaigns: '`campaigns/list_export`', campaign_logs: '`apps_campaign_logs`',
 };
 

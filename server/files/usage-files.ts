@@ -13,11 +13,11 @@ const requirePeriod = (query: { sd?: string | undefined; ed?: string | undefined
 
 const asText = ({ from, until }: DayPeriod) => ({ from: from.toISOString(), until: until.toISOString() });
 
-function performanceOf(apps: readonly App[], period: DayPeriod) {
+function performanceOf<Kind extends 'performance' | 'download_metrics'>(kind: Kind, apps: readonly App[], period: DayPeriod) {
   return {
-    kind: 'performance' as const,
+    kind,
     query: { apps: apps.map(({ id, identifier }) => ({ id, identifier })), ...asText(period) },
-    audits: apps.map((app) => auditOf(app, 'performance')),
+    audits: apps.map((app) => auditOf(app, kind)),
   };
 }
 
@@ -29,12 +29,12 @@ const performance = fileRoutes(api.exportPerformance, async ({ query, caller: { 
   const period = requirePeriod(query);
   const apps: App[] = [];
   for (const identifier of new Set(query.apps)) apps.push(await requireAppOf(db, entityId, 'apps', identifier));
-  return performanceOf(apps, period);
+  return performanceOf('performance', apps, period);
 });
 
 const downloadMetrics = fileRoutes(api.exportDownloadMetrics, async ({ params, query, caller: { entityId } }, { db }) => {
   const app = await requireApp(db, entityId, params.app_identifier);
-  return performanceOf([app], requirePeriod(query));
+  return performanceOf('download_metrics', [app], requirePeriod(query));
 });
 
 const eventCounts = fileRoutes(api.exportEventCounts, async ({ query, caller: { entityId } }, { db }) => {

@@ -1,26 +1,31 @@
 import * as api from '../../api/gdpr/gdpr-receipts.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
-import { write } from '../../store/core/database.ts';
+import { type Queryable, write } from '../../store/core/database.ts';
+import { openFile } from '../../store/core/open-file.ts';
 import { isArchiveSignature } from '../../store/gdpr/archive-link.ts';
 import { findArchive, type FoundArchive } from '../../store/gdpr/archives-across-entities.ts';
-import { Reply } from '../http/reply.ts';
+import { bare, Reply } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 
 const downloadArchive = route(api.downloadArchive, async ({ params, address }, { db, files, secrets }) => {
-  const { request, person } = await write(db, async (tx) => {
+  const find = async (tx: Queryable) => {
     const found = /^[1-9]\d{0,8}$/.test(params.ordinal) ? await findArchive(tx, params.request_id, Number(params.ordinal)) : null;
-    if (!found || !isArchiveSignature(secrets, found, params.signature)) return refuseUnknown();
+    return found && isArchiveSignature(secrets, found, params.signature) ? found : null;
+  };
+  const { request, person } = await write(db, async (tx) => {
+    const found = await find(tx) ?? refuseUnknown();
     await insertAuditEntry(tx, found.entityId, {
       actorKind: 'system', address, action: 'read', subjectKind: 'gdpr_request', subject: found.request.identifier,
       customerHash: found.person.subject, details: { archive: found.person.ordinal },
     });
     return found;
   });
-  const { key, bytes } = person.archive!;
-  // Should it be gone, nothing was sent yet.
-  if (await files.size(key) === null) return refuseUnknown();
-  return new Reply(files.read(key), 200, headersOf({ request, person }, bytes));
+  const { key, bytes: sizeBytes } = person.archive!;
+  const bytes = await openFile(files, key);
+  if (bytes) return new Reply(bytes, 200, headersOf({ request, person }, sizeBytes));
+  // The person was erased, or the request discarded, since the archive was looked up: the next answer says so. Else it is lost.
+  return await find(db) ? refuseUnknown() : bare({ success: true, result: { state: 'removed' } }, 202);
 });
 
 /** Of the name of the file nobody learns whose it is; no cache between keeps it. */

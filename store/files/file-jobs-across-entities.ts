@@ -1,25 +1,36 @@
 import { FILE_DAYS } from '../../domain/files/file-format.ts';
 import { readRow } from '../core/camel-row.ts';
-import type { Queryable } from '../core/database.ts';
+import type { Queryable, Tx } from '../core/database.ts';
+import { noteFileDeletions } from '../core/file-deletions.ts';
 import { type FileJob, toFileJob } from './file-jobs.ts';
 
-/** By what a link holds, which nobody can guess. */
+type Columns = Parameters<typeof toFileJob>[0];
+
+/** The job of a link, which holds what nobody can guess. One that follows another is as far as that, and has its file. */
 export async function findFileJobOfLink(db: Queryable, identifier: string): Promise<FileJob | null> {
-  return readRow<Parameters<typeof toFileJob>[0], FileJob>(await db.query(
-    'SELECT * FROM file_jobs WHERE identifier = $1', [identifier]), toFileJob);
+  const asked = readRow<Columns, FileJob>(await db.query('SELECT * FROM file_jobs WHERE identifier = $1', [identifier]), toFileJob);
+  if (!asked?.follows || asked.state === 'failed') return asked;
+  const followed = readRow<Columns, FileJob>(await db.query(
+    'SELECT * FROM file_jobs WHERE entity_id = $1 AND id = $2', [asked.entityId, asked.follows]), toFileJob);
+  return followed && { ...followed, identifier, firstEndedAt: asked.firstEndedAt };
 }
 
-export type ExpiredFile = { entityId: number; id: number; fileKey: string | null };
+export type ExpiredFile = { entityId: number; id: number };
 
-/** Jobs whose links have expired, the oldest first. */
+/** Jobs whose links have expired, the oldest first. One that others follow stays as long as their links work. */
 export async function listExpiredFiles(db: Queryable): Promise<ExpiredFile[]> {
-  const { rows } = await db.query<{ entity_id: number; id: number; file_key: string | null }>(
-    `SELECT entity_id, id, file_key FROM file_jobs WHERE ended_at < now() - interval '${FILE_DAYS} days' ORDER BY ended_at LIMIT 100`);
-  return rows.map(({ entity_id: entityId, id, file_key: fileKey }) => ({ entityId, id, fileKey }));
+  const { rows } = await db.query<{ entity_id: number; id: number }>(
+    `SELECT entity_id, id FROM file_jobs j WHERE first_ended_at < now() - interval '${FILE_DAYS} days'
+       AND NOT EXISTS (SELECT FROM file_jobs f WHERE f.entity_id = j.entity_id AND f.follows = j.id)
+     ORDER BY first_ended_at LIMIT 100`);
+  return rows.map(({ entity_id: entityId, id }) => ({ entityId, id }));
 }
 
-export async function deleteFileJob(db: Queryable, { entityId, id }: ExpiredFile): Promise<void> {
-  await db.query('DELETE FROM file_jobs WHERE entity_id = $1 AND id = $2', [entityId, id]);
+/** Deletes a job, and notes its file for deletion. */
+export async function deleteFileJob(tx: Tx, { entityId, id }: ExpiredFile): Promise<void> {
+  const { rows } = await tx.query<{ file_key: string | null }>(
+    'DELETE FROM file_jobs WHERE entity_id = $1 AND id = $2 RETURNING file_key', [entityId, id]);
+  await noteFileDeletions(tx, entityId, rows.flatMap(({ file_key: key }) => key ?? []));
 }
 
 export async function isFileOfJob(db: Queryable, fileKey: string): Promise<boolean> {

@@ -1,17 +1,22 @@
 import type { FileFormat } from '../../domain/files/file-format.ts';
 import { FILE_DAYS } from '../../domain/files/file-format.ts';
-import type { JobRef } from '../../domain/jobs/job.ts';
+import { JobGone, type JobRef } from '../../domain/jobs/job.ts';
 import { type FailureColumns, failureOf, readRow } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
+import { noteFileDeletions } from '../core/file-deletions.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { MailState } from '../core/mails.ts';
 import type { Secrets } from '../core/secrets.ts';
-import { endJob, updateJob } from '../jobs/jobs.ts';
+import { endJob, lockJob, updateJob } from '../jobs/jobs.ts';
 import type { FileKind } from './file-sources.ts';
 
 export type FileJob = {
   entityId: number; id: number; identifier: string; kind: FileKind; format: FileFormat; email: string | null; generation: number;
   state: 'accepted' | 'running' | 'finished' | 'failed'; rowsWritten: number; endedAt: Date | null; mailState: MailState | null;
+  /** Its link works for FILE_DAYS from then on, however often the file is built anew. */
+  firstEndedAt: Date | null;
+  /** The job that builds its file, too: one of the same request, which was under way when this one's was to be built anew. */
+  follows: number | null;
   /** Of the finished file. */
   file: { key: string; bytes: number } | null;
   failure: { status: string; message: string } | null;
@@ -50,7 +55,8 @@ export type SharedFile = Pick<NewFileJob, 'kind' | 'format' | 'query'>;
 export async function findSharedFileJob(db: Queryable, secrets: Secrets, entityId: number, file: SharedFile): Promise<FileJob | null> {
   return readRow<Columns, FileJob>(await db.query(
     `SELECT * FROM file_jobs WHERE entity_id = $1 AND asked_hash = $2 AND failure_status IS DISTINCT FROM 'erased'
-       AND (ended_at IS NULL OR ended_at > now() - interval '${FILE_DAYS} days')
+       AND follows IS NULL
+       AND (state IN ('accepted', 'running') OR first_ended_at > now() - interval '${FILE_DAYS} days')
      ORDER BY id DESC LIMIT 1`, [entityId, sharedHash(secrets, entityId, file)]), toFileJob);
 }
 
@@ -82,27 +88,47 @@ export async function findFileJob(db: Queryable, entityId: number, identifier: s
 
 type Claimed = { entityId: number; runId: number; generation: number };
 
-/** It is about to be written under this key: whoever is killed then leaves a file that is found by it. */
-export async function updateFileKey(db: Queryable, claim: Claimed, key: string): Promise<void> {
-  await updateJob(db, 'file', claim, 'file_key = $4, rows_written = 0', [key]);
+/**
+ * Notes the key under which the file is about to be written, and the file of an earlier attempt for deletion. What the file holds is read
+ * after the commit. Throws `JobGone`.
+ */
+export async function updateFileKey(tx: Tx, claim: Claimed, key: string): Promise<void> {
+  const job = await lockJob<{ fileKey: string | null }>(tx, 'file', claim);
+  if (!job) throw new JobGone();
+  await updateJob(tx, 'file', claim, 'file_key = $4, begun_at = now(), rows_written = 0', [key]);
+  if (job.fileKey !== null) await noteFileDeletions(tx, claim.entityId, [job.fileKey]);
 }
 
-export async function updateRowsWritten(db: Queryable, claim: Claimed, rows: number): Promise<void> {
-  await updateJob(db, 'file', claim, 'rows_written = $4', [rows]);
+/** Throws `JobGone` also when another attempt of the same generation writes the file by now, under its own key. */
+export async function updateRowsWritten(db: Queryable, claim: Claimed, key: string, rows: number): Promise<void> {
+  const { rowCount } = await db.query(
+    `UPDATE file_jobs SET rows_written = $5
+     WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' AND file_key = $4`,
+    [claim.entityId, claim.runId, claim.generation, key, rows]);
+  if (rowCount !== 1) throw new JobGone();
 }
+
+/** Holds the job; false when another generation, or another attempt of this one, has taken over. */
+export async function lockFileAttempt(tx: Tx, claim: Claimed, key: string): Promise<boolean> {
+  return (await lockJob<{ fileKey: string | null }>(tx, 'file', claim))?.fileKey === key;
+}
+
+const FIRST_END = 'first_ended_at = coalesce(first_ended_at, now())';
 
 /** Ends a job that `tx` holds. */
 export async function finishFile(tx: Queryable, job: { entityId: number; id: number }, bytes: number, rows: number): Promise<void> {
-  await endJob(tx, 'file', job, 'finished', 'file_bytes = $4, rows_written = $5', [bytes, rows]);
+  await endJob(tx, 'file', job, 'finished', `file_bytes = $4, rows_written = $5, ${FIRST_END}`, [bytes, rows]);
 }
 
+/** Ends a job that `tx` holds, and of which no file was stored. */
 export async function failFile(
   tx: Queryable, job: { entityId: number; id: number }, failure: { status: string; message: string },
 ): Promise<void> {
-  await endJob(tx, 'file', job, 'failed', 'failure_status = $4, failure = $5', [failure.status, failure.message]);
+  await endJob(tx, 'file', job, 'failed', `failure_status = $4, failure = $5, file_key = NULL, begun_at = NULL, ${FIRST_END}`,
+    [failure.status, failure.message]);
 }
 
 /** Whether its link still works. */
-export function isFileKept({ endedAt }: Pick<FileJob, 'endedAt'>, now: Date): boolean {
-  return endedAt === null || now.getTime() - endedAt.getTime() < FILE_DAYS * 86_400_000;
+export function isFileKept({ firstEndedAt }: Pick<FileJob, 'firstEndedAt'>, now: Date): boolean {
+  return firstEndedAt === null || now.getTime() - firstEndedAt.getTime() < FILE_DAYS * 86_400_000;
 }

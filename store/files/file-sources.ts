@@ -13,6 +13,8 @@ export const fileSources = {
   locations: trackedFile('locations'),
   customer_profiles: customerProfiles,
   performance,
+  // The same of one app: another file all the same, with another right.
+  download_metrics: performance,
   event_counts: eventCounts,
   event_details: eventDetails,
   crash_occurrences: crashOccurrences,

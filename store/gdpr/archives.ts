@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { JobKey } from '../../domain/jobs/job.ts';
 import { readRow } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
+import { noteFileDeletions } from '../core/file-deletions.ts';
 import type { KnownBy } from './personal-data-location.ts';
 import { holdGdprRequest, touchRequest } from './progress.ts';
 import { type GdprPerson, type GdprRequest, type PersonColumns, toGdprPerson } from './request-record.ts';
@@ -17,16 +18,21 @@ export type BegunArchive = { person: GdprPerson; key: string };
 
 /**
  * Takes the next person of a request who is to be shown, with a key that nobody can guess: from then on whoever began before can't
- * record theirs. Null: all of them are. Throws `JobGone`.
+ * record theirs, and what they wrote is noted for deletion. Null: all of them are. Throws `JobGone`.
  */
 export async function beginArchive(tx: Tx, claim: JobKey): Promise<BegunArchive | null> {
   const request = await holdGdprRequest(tx, claim);
   const random = randomBytes(12).toString('hex');
   return readRow(await tx.query(
-    `UPDATE gdpr_request_people SET state = 'building', archive_key = $3 || ordinal || '-' || $4 || '.zip'
-     WHERE entity_id = $1 AND request_id = $2 AND ordinal = (
-       SELECT ordinal FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND state <> 'treated' ORDER BY ordinal LIMIT 1)
-     RETURNING *`, [request.entityId, request.id, archivePrefix(request), random]),
+    `WITH next AS (
+       SELECT ordinal, archive_key FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND state <> 'treated'
+       ORDER BY ordinal LIMIT 1 FOR UPDATE),
+     noted AS (
+       INSERT INTO file_deletions (entity_id, file_key) SELECT $1, archive_key FROM next WHERE archive_key IS NOT NULL
+       ON CONFLICT DO NOTHING)
+     UPDATE gdpr_request_people p SET state = 'building', archive_key = $3 || next.ordinal || '-' || $4 || '.zip'
+     FROM next WHERE p.entity_id = $1 AND p.request_id = $2 AND p.ordinal = next.ordinal
+     RETURNING p.*`, [request.entityId, request.id, archivePrefix(request), random]),
   (person: PersonColumns) => ({ person: toGdprPerson(person), key: person.archiveKey! }));
 }
 
@@ -57,8 +63,10 @@ export async function recordArchive(tx: Tx, begun: ArchiveKey, { shown, archive,
     `UPDATE gdpr_request_people SET state = 'treated', treated_at = now(), round = 1, shown = $6, message = $7,
        archive_key = CASE WHEN $7::text IS NULL THEN archive_key END, archive_bytes = $8, archive_sha256 = $9
      WHERE ${BEGUN}`, [...begunKeys(begun), JSON.stringify(shown), message, archive?.bytes ?? null, archive?.sha256 ?? null]);
-  if (rowCount === 1) await touchRequest(tx, begun);
-  return rowCount === 1;
+  if (rowCount !== 1) return false;
+  if (archive === null) await noteFileDeletions(tx, begun.entityId, [begun.key]);
+  await touchRequest(tx, begun);
+  return true;
 }
 
 /**

@@ -19,8 +19,25 @@ export type LocationDependencies = {
   scratch: Pick<Scratch, 'list' | 'removeGone'>;
   secrets: Secrets;
   tally?: Tally;
+  /** The erasure that asks. Without it a location tells of everything that it has. */
+  erasure?: Erasure;
   /** Where a test may end the process. */
   boundary?: (name: string) => void;
+};
+
+/** The tables that files are built from. A person who stands in none of them is in no file but by others' words. */
+export const TABLES_OF_FILES = [
+  'attribute_values', 'customers', 'sessions', 'events', 'locations', 'segment_members', 'devices', 'device_users', 'user_aliases',
+  'crashes', 'send_messages', 'attempts',
+];
+
+export type Erasure = {
+  /** The request and its round: what was counted once in it is not counted again. */
+  round: string;
+  /** Whether this round has erased anything in a table that files are built from. */
+  wasInTables: boolean;
+  /** When these tables had been erased: files that were begun later hold nothing that these people had there. */
+  filesBefore: Date;
 };
 
 /** One table, or one area of the file store, that may hold something about a customer. */
@@ -31,6 +48,10 @@ export type PersonalDataLocation = {
   columns: string[];
   /** The other columns of the table. */
   otherColumns: string[];
+  /** Locations that are erased before: what is left there would come back here, or could not be found any more. */
+  after?: readonly string[];
+  /** It needs to know of the erasure: its files are built from TABLES_OF_FILES. */
+  isBuiltFromTables?: boolean;
   /** How a person is found there, for the documentation. */
   foundBy: string;
   /** Rows or files that still tell something about any of these people. */

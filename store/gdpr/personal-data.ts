@@ -73,4 +73,6 @@ export const withoutPersonalData = [
   'internal_errors', 'provider_refusals',
   // Names nobody: of people there are ids in gdpr_request_people, and keyed hashes for exporters' lists, which go with the request.
   'gdpr_requests', 'gdpr_mails', 'notify_mails', 'export_deletions', 'tombstones/',
+  // Keys of files, which name nobody. The files are counted with their areas until they are gone.
+  'file_deletions',
 ];

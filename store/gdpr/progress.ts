@@ -1,6 +1,7 @@
 import { JobGone, type JobKey, type JobKind, type JobRef } from '../../domain/jobs/job.ts';
-import type { Queryable, Tx } from '../core/database.ts';
+import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { claimJob, lockJob, updateJob } from '../jobs/jobs.ts';
+import { type Erasure, TABLES_OF_FILES } from './personal-data-location.ts';
 import { type GdprRequest, KEPT_FOR, type RequestColumns, toGdprRequest } from './request-record.ts';
 
 /** Requests for access and for deletion stand in one table. */
@@ -40,8 +41,27 @@ export async function updateGdprError(db: Queryable, key: JobKey, fault: string)
  */
 export async function addErased(tx: Queryable, key: JobKey, location: string, rows: number): Promise<void> {
   if (rows === 0) return;
+  const alsoSet = TABLES_OF_FILES.includes(location) ? ', files_before = NULL' : '';
   await updateJob(tx, REQUEST, key,
-    'erased = erased || jsonb_build_object($4::text, coalesce((erased->>$4)::bigint, 0) + $5::bigint), fault = NULL', [location, rows]);
+    `erased = erased || jsonb_build_object($4::text, coalesce((erased->>$4)::bigint, 0) + $5::bigint), fault = NULL${alsoSet}`,
+    [location, rows]);
+}
+
+/**
+ * Returns what locations need to know of an erasure. `begins`: files are about to be erased, after the tables that they are built from;
+ * the time stays the same then until one of these tables has something again. Throws `JobGone`.
+ */
+export async function findErasure(db: Database, key: JobKey, begins = false): Promise<Erasure> {
+  return write(db, async (tx) => {
+    const { identifier, round, erased } = await holdGdprRequest(tx, key);
+    // Dates have milliseconds: no file that was begun before may count as later.
+    const { rows: [at] } = await tx.query<{ files_before: Date }>(
+      `SELECT coalesce(files_before, date_trunc('milliseconds', clock_timestamp()) + interval '1 ms') AS files_before
+       FROM gdpr_requests WHERE entity_id = $1 AND id = $2`, [key.entityId, key.runId]);
+    const filesBefore = at!.files_before;
+    if (begins) await updateJob(tx, REQUEST, key, 'files_before = $4', [filesBefore]);
+    return { round: `${identifier}/${round}`, wasInTables: TABLES_OF_FILES.some((table) => (erased[table] ?? 0) > 0), filesBefore };
+  });
 }
 
 /** What a look at all locations found. Throws `JobGone`. */
@@ -91,7 +111,7 @@ export async function endRound(tx: Tx, { entityId, id, round }: GdprRequest): Pr
     [entityId, id, rows.map(({ ordinal }) => ordinal)]);
   const { rowCount } = await tx.query(
     `UPDATE gdpr_requests SET round = round + 1, erased = '{}', survivors = '{}', looked_at = NULL, stage = NULL, fault = NULL,
-       updated_at = now()
+       files_before = NULL, updated_at = now()
      WHERE entity_id = $1 AND id = $2 AND EXISTS (SELECT FROM gdpr_request_people p
        WHERE p.entity_id = $1 AND p.request_id = $2 AND p.state <> 'treated')`, [entityId, id]);
   return { isLast: rowCount === 0 };
@@ -105,7 +125,7 @@ export async function treatRequest(tx: Queryable, entityId: number, id: number):
      WHERE entity_id = $1 AND id = $2 AND state NOT IN ('treated', 'declined')`, [entityId, id]);
 }
 
-/** With its people, their identifiers and its mails. The archives that are files go before. */
+/** With its people, their identifiers and its mails. The archives that are files go after the commit. */
 export async function deleteGdprRequest(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query('DELETE FROM gdpr_requests WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }

@@ -1,11 +1,12 @@
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
+import { noteFileDeletions } from '../core/file-deletions.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { claimJob, endJob, type JobEnd, lockJob, lockJobToCancel } from '../jobs/jobs.ts';
 import {
-  type Import, type ImportColumns, type ImportFileFormat, IMPORTS, type ImportState, type NewImport, type ReadableImport, type StoredFile,
-  toImport,
+  type Import, type ImportColumns, type ImportFileFormat, IMPORTS, type ImportState, type NewImport, type PinnedImport, type ReadableImport,
+  type StoredFile, toImport,
 } from './import-record.ts';
 import { sealSource } from './import-source.ts';
 
@@ -86,14 +87,18 @@ export async function updateImportFormat(
     [entityId, id, rows?.columns ?? null, rows?.hasErrorColumns ?? false, fileFormat]);
 }
 
-/** The file lies as CSV in UTF-8 now. False when the import is not this generation's any more, has ended, or has such a file already. */
+/**
+ * The file lies as CSV in UTF-8 now, and as it came is noted for deletion. False when the import is not this generation's any more, has
+ * ended, or has such a file already.
+ */
 export async function updateImportConverted(
-  tx: Tx, { entityId, id, generation }: Import, { fileKey, fileBytes, fileSha256 }: StoredFile, format: ImportFileFormat,
+  tx: Tx, { entityId, id, generation, file }: PinnedImport, { fileKey, fileBytes, fileSha256 }: StoredFile, format: ImportFileFormat,
 ): Promise<boolean> {
   const { rowCount } = await tx.query(
     `UPDATE imports SET file_key = $4, file_bytes = $5, file_sha256 = $6, file_format = $7
      WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' AND file_format IS NULL`,
     [entityId, id, generation, fileKey, fileBytes, fileSha256, format]);
+  if (rowCount === 1) await noteFileDeletions(tx, entityId, [file.fileKey]);
   return rowCount === 1;
 }
 

@@ -7,6 +7,7 @@ import { createNameFinder } from '../../domain/core/name-finder.ts';
 import { isBinaryTable } from '../../domain/core/table-format.ts';
 import { readRows } from '../core/camel-row.ts';
 import { type Database, write } from '../core/database.ts';
+import { deleteNotedFiles, noteFileDeletions } from '../core/file-deletions.ts';
 import type { Files } from '../core/files.ts';
 import type { Tally } from '../core/in-batches.ts';
 import type { KnownBy } from '../gdpr/personal-data-location.ts';
@@ -17,48 +18,48 @@ type PinnedDependencies = { db: Database; files: Files; tally?: Tally };
 type PinnedLine = { fileKey: string; line: string; isOwn: boolean };
 
 /** `fileSettings` and `fileFormat` as of the import. */
-type PinnedRow = { id: number; fileKey: string; isNoted: boolean } & Pick<Import, 'fileSettings' | 'fileFormat'>;
+type PinnedRow = { id: number; fileKey: string } & Pick<Import, 'fileSettings' | 'fileFormat'>;
 
 /** The lines of the entity's pinned import files in which one of these ids stands; of a file that was never converted, one line ''. */
 export async function* listPinnedLinesOf(
   { db, files }: Pick<PinnedDependencies, 'db' | 'files'>, entityId: number, people: KnownBy[],
 ): AsyncGenerator<PinnedLine> {
   const rows = readRows<PinnedRow>(await db.query(
-    'SELECT file_key, file_settings, file_format FROM imports WHERE entity_id = $1 AND file_key IS NOT NULL', [entityId]));
+    `SELECT file_key, file_settings, file_format FROM imports i WHERE entity_id = $1 AND file_key IS NOT NULL
+       AND NOT EXISTS (SELECT FROM file_deletions d WHERE d.entity_id = $1 AND d.file_key = i.file_key)`, [entityId]));
   const find = rows.length === 0 ? () => new Set<string>() : createIdFinder(people);
   for (const row of rows) yield* linesNaming(files, row, find);
 }
 
-/**
- * Deletes the pinned files of ended imports in which one of these ids stands; an import under way still needs its own. Noted
- * before it goes, so that one is counted once, and goes though the process that noted it was killed.
- */
+/** Deletes the pinned files of ended imports in which one of these ids stands; an import under way still needs its own. */
 export async function deletePinnedFilesOf(
   { db, files, tally }: PinnedDependencies, entityId: number, people: KnownBy[],
 ): Promise<number> {
+  // What a repeat finds that was killed after the commit.
+  await deleteNotedFiles({ db, files }, entityId, 'imports/');
   const rows = readRows<PinnedRow>(await db.query(
-    `SELECT id, file_key, file_erased_at IS NOT NULL AS is_noted, file_settings, file_format FROM imports
+    `SELECT id, file_key, file_settings, file_format FROM imports
      WHERE entity_id = $1 AND file_key IS NOT NULL AND ended_at IS NOT NULL`, [entityId]));
-  const find = rows.every(({ isNoted }) => isNoted) ? () => new Set<string>() : createIdFinder(people);
+  const find = rows.length === 0 ? () => new Set<string>() : createIdFinder(people);
   let deleted = 0;
   for (const row of rows) {
-    if (!row.isNoted) {
-      const { done } = await linesNaming(files, row, find).next();
-      if (done) continue;
-      if (await noteErased({ db, tally }, entityId, row.id)) deleted += 1;
-    }
-    await files.delete(row.fileKey);
+    const { done } = await linesNaming(files, row, find).next();
+    if (done) continue;
+    await noteErased({ db, tally }, entityId, row);
+    await deleteNotedFiles({ db, files }, entityId, row.fileKey);
+    deleted += 1;
   }
   return deleted;
 }
 
-/** False when somebody else noted it first. */
-function noteErased({ db, tally }: Pick<PinnedDependencies, 'db' | 'tally'>, entityId: number, importId: number): Promise<boolean> {
+function noteErased(
+  { db, tally }: Pick<PinnedDependencies, 'db' | 'tally'>, entityId: number, { id, fileKey }: PinnedRow,
+): Promise<void> {
   return write(db, async (tx) => {
     const { rowCount } = await tx.query(
-      'UPDATE imports SET file_erased_at = now() WHERE entity_id = $1 AND id = $2 AND file_erased_at IS NULL', [entityId, importId]);
+      'UPDATE imports SET file_erased_at = now() WHERE entity_id = $1 AND id = $2 AND file_erased_at IS NULL', [entityId, id]);
+    await noteFileDeletions(tx, entityId, [fileKey]);
     if (rowCount === 1) await tally?.(tx, 1);
-    return rowCount === 1;
   });
 }
 

@@ -2,6 +2,7 @@ import type { JobRef } from '../../domain/jobs/job.ts';
 import { deleteOldEntries } from '../attributes/attribute-change-log.ts';
 import { addPendingCustomers, deleteValueless, lockCustomers } from '../attributes/customers.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
+import { noteFileDeletions } from '../core/file-deletions.ts';
 import { KEY_KEPT_FOR } from '../core/idempotent-requests.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
@@ -14,13 +15,13 @@ const RUNS_AT_ONCE = 100;
 
 type RefRow = { entity_id: number; id: number; identifier: string };
 
-/** Ended imports older than a week (reference: Limits), with the keys of their pinned files. */
-export async function listExpiredImports(db: Queryable): Promise<(JobRef & { fileKey: string | null })[]> {
-  const { rows } = await db.query<RefRow & { file_key: string | null }>(
-    `SELECT entity_id, id, identifier, file_key FROM imports
+/** Ended imports older than a week (reference: Limits). */
+export async function listExpiredImports(db: Queryable): Promise<JobRef[]> {
+  const { rows } = await db.query<RefRow>(
+    `SELECT entity_id, id, identifier FROM imports
      WHERE received_at < now() - interval '7 days' AND ended_at < now() - interval '7 days'
      ORDER BY received_at LIMIT 100`);
-  return rows.map((row) => ({ entityId: row.entity_id, runId: row.id, identifier: row.identifier, fileKey: row.file_key }));
+  return rows.map((row) => ({ entityId: row.entity_id, runId: row.id, identifier: row.identifier }));
 }
 
 /** What dry runs that have ended left beside the values. */
@@ -30,12 +31,16 @@ export async function deleteDryRunRemains(db: Database): Promise<void> {
     WHERE i.ended_at IS NOT NULL LIMIT ${BATCH}))`, []);
 }
 
-/** Deletes the errors in bounded batches, then the job. */
+/** Deletes the errors in bounded batches, then the job, and notes its pinned file for deletion. */
 export async function deleteImport(db: Database, { entityId, runId: importId }: JobRef): Promise<void> {
   await inBatches(db, `DELETE FROM import_errors WHERE entity_id = $1 AND import_id = $2 AND line IN (
     SELECT line FROM import_errors WHERE entity_id = $1 AND import_id = $2 ORDER BY line LIMIT ${BATCH})`,
   [entityId, importId]);
-  await db.query('DELETE FROM imports WHERE entity_id = $1 AND id = $2', [entityId, importId]);
+  await write(db, async (tx) => {
+    const { rows } = await tx.query<{ file_key: string | null }>(
+      'DELETE FROM imports WHERE entity_id = $1 AND id = $2 RETURNING file_key', [entityId, importId]);
+    await noteFileDeletions(tx, entityId, rows.flatMap(({ file_key: key }) => key ?? []));
+  });
 }
 
 export async function isFileOfImport(db: Queryable, fileKey: string): Promise<boolean> {

@@ -11,7 +11,7 @@ export const fileJobs: PersonalDataLocation = {
   columns: ['query'],
   otherColumns: ['entity_id', 'id', 'identifier', 'kind', 'format', 'asked_hash', 'email', 'created_by', 'state', 'generation', 'run_id',
     'received_at', 'started_at', 'ended_at', 'rows_written', 'file_key', 'file_bytes', 'failure_status', 'failure', 'mail_state',
-    'mail_tries', 'mail_reason'],
+    'mail_tries', 'mail_reason', 'begun_at', 'first_ended_at', 'follows', 'counted_in'],
   foundBy: 'the id in what a file was asked for with',
   count: ({ db }, entityId, people) => countRows(db, NAMING, namesOf(entityId, people)),
   async* export({ db }, entityId, people) {
@@ -21,6 +21,7 @@ export const fileJobs: PersonalDataLocation = {
   },
   erase: ({ db, tally }, entityId, people) => write(db, (tx) => changeRows(tx,
     `UPDATE file_jobs SET query = NULL, state = 'failed', generation = generation + 1, ended_at = coalesce(ended_at, now()),
+       first_ended_at = coalesce(first_ended_at, now()),
        failure_status = 'erased', failure = 'It was about a person who was erased'
      WHERE entity_id = $1 AND id IN (SELECT id FROM ${NAMING})`, namesOf(entityId, people), tally)),
 };

@@ -1,52 +1,87 @@
 import { createNameFinder } from '../../../domain/core/name-finder.ts';
 import { readRows } from '../../core/camel-row.ts';
-import { write } from '../../core/database.ts';
+import { type Tx, write } from '../../core/database.ts';
+import { countNotedFiles, deleteNotedFiles, noteFileDeletions } from '../../core/file-deletions.ts';
 import type { Files } from '../../core/files.ts';
-import type { KnownBy, LocationDependencies, PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
+import {
+  type KnownBy, type LocationDependencies, type PersonalDataLocation, TABLES_OF_FILES,
+} from '../../gdpr/personal-data-location.ts';
 import { TextMatches } from '../../gdpr/personal-data/text-matches.ts';
 
-type BegunFile = { id: number; identifier: string; fileKey: string; isSearchable: boolean };
+const AREA = 'files/';
+
+type BegunFile = { id: number; identifier: string; fileKey: string; isSearchable: boolean; isAnybodys: boolean };
 
 /**
- * Files that were built from lists, or are being built. A CSV file is searched; one of another format, or that is not finished, may
- * hold anybody. Their jobs begin again, by then without the person, under the same links: so this comes after the tables that files are
- * built from.
+ * Files that were built from lists, or are being built. A finished CSV file is searched; one of another format, or that is not finished,
+ * may hold anybody whom a table had. Their jobs begin again under the same links: so this comes after the tables that files are built
+ * from. An erasure leaves alone what was begun once these were empty of its people: that holds what the lists show then, with what
+ * others' events say of an erased id.
  */
 export const files: PersonalDataLocation = {
-  name: 'files/',
+  name: AREA,
   columns: [],
   otherColumns: [],
-  foundBy: 'finished CSV files in which the id stands; every other file of the entity. Millrace builds them anew',
-  count: async (deps, entityId, people) => (await listFilesOf(deps, entityId, people)).length,
+  after: TABLES_OF_FILES,
+  isBuiltFromTables: true,
+  foundBy: 'finished CSV files in which the id stands; every other file of the entity, if a table that files are built from had the '
+    + 'person. Files that were begun after these tables were erased are left alone. Millrace builds the others anew',
+  count: async (deps, entityId, people) =>
+    await countNotedFiles(deps.db, entityId, AREA) + (await listFilesOf(deps, entityId, people)).length,
   async* export(deps, entityId, people) {
     const matches = new TextMatches();
     for (const { identifier, isSearchable } of await listFilesOf(deps, entityId, people)) if (isSearchable) matches.add(identifier);
     yield* matches.records();
   },
   async erase(deps, entityId, people) {
+    // What a repeat finds that was killed after the commit.
+    await deleteNotedFiles(deps, entityId, AREA);
     const found = await listFilesOf(deps, entityId, people);
-    for (const { id, fileKey } of found) {
-      // The file goes before the row lets go of its key: whoever is killed between does both again, and counts it once.
-      await write(deps.db, async (tx) => {
-        const { rowCount } = await tx.query(
-          `UPDATE file_jobs SET file_key = NULL, file_bytes = NULL, rows_written = 0, generation = generation + 1, run_id = NULL,
-             received_at = now(), state = CASE WHEN query IS NULL OR state = 'failed' THEN state ELSE 'accepted' END,
-             ended_at = CASE WHEN query IS NULL OR state = 'failed' THEN ended_at END
-           WHERE entity_id = $1 AND id = $2 AND file_key = $3`, [entityId, id, fileKey]);
-        if (rowCount === 1) await deps.tally?.(tx, 1);
-        await deps.files.delete(fileKey);
-      });
+    for (const file of found) {
+      // Another job of the same request may begin meanwhile: it is found by the next try.
+      await write(deps.db, (tx) => resetFile(tx, deps, entityId, file), { collide: true });
+      await deleteNotedFiles(deps, entityId, file.fileKey);
     }
     return found.length;
   },
 };
 
+/**
+ * Lets go of a file, and has its job begin again, or follow one of the same request that is under way. A job that failed, or was asked
+ * for by an erased id, stays as it is.
+ */
+async function resetFile(
+  tx: Tx, { erasure, tally }: LocationDependencies, entityId: number, { id, fileKey }: BegunFile,
+): Promise<void> {
+  const { rows: [reset] } = await tx.query<{ follows: number | null; is_counted: boolean }>(
+    `WITH found AS (
+       SELECT id, counted_in IS NOT DISTINCT FROM $4::text AND $4 IS NOT NULL AS is_counted,
+         query IS NOT NULL AND state <> 'failed' AS begins_again, (
+         SELECT o.id FROM file_jobs o WHERE o.entity_id = $1 AND o.asked_hash = j.asked_hash AND o.id <> j.id
+           AND o.state IN ('accepted', 'running')) AS other
+       FROM file_jobs j WHERE entity_id = $1 AND id = $2 AND file_key = $3 FOR NO KEY UPDATE)
+     UPDATE file_jobs j SET file_key = NULL, file_bytes = NULL, begun_at = NULL, rows_written = 0, generation = generation + 1,
+       run_id = NULL, received_at = now(), counted_in = $4,
+       state = CASE WHEN NOT begins_again THEN state WHEN other IS NULL THEN 'accepted' ELSE 'finished' END,
+       ended_at = CASE WHEN begins_again AND other IS NULL THEN NULL ELSE ended_at END,
+       follows = CASE WHEN begins_again THEN other END
+     FROM found WHERE j.entity_id = $1 AND j.id = found.id
+     RETURNING follows, is_counted`, [entityId, id, fileKey, erasure?.round ?? null]);
+  if (!reset) return;
+  if (reset.follows !== null) {
+    await tx.query('UPDATE file_jobs SET follows = $3 WHERE entity_id = $1 AND follows = $2', [entityId, id, reset.follows]);
+  }
+  await noteFileDeletions(tx, entityId, [fileKey]);
+  if (!reset.is_counted) await tally?.(tx, 1);
+}
+
 async function listFilesOf(
-  { db, files: stored }: Pick<LocationDependencies, 'db' | 'files'>, entityId: number, people: KnownBy[],
+  { db, files: stored, erasure }: Pick<LocationDependencies, 'db' | 'files' | 'erasure'>, entityId: number, people: KnownBy[],
 ): Promise<BegunFile[]> {
   const begun = readRows<BegunFile>(await db.query(
-    `SELECT id, identifier, file_key, state = 'finished' AND format = 'csv' AS is_searchable FROM file_jobs
-     WHERE entity_id = $1 AND file_key IS NOT NULL ORDER BY id`, [entityId]));
+    `SELECT id, identifier, file_key, state = 'finished' AND format = 'csv' AS is_searchable, query IS NULL OR $3 AS is_anybodys
+     FROM file_jobs WHERE entity_id = $1 AND file_key IS NOT NULL AND (begun_at <= $2) IS NOT FALSE ORDER BY id`,
+    [entityId, erasure?.filesBefore ?? null, erasure?.wasInTables ?? true]));
   if (begun.length === 0) return [];
   const ids = [...new Set(people.map(({ customerId }) => customerId))];
   // In a file nothing but the quotes of an id is written in other ways than the id.
@@ -54,7 +89,9 @@ async function listFilesOf(
   const find = createNameFinder(parts);
   const overlap = 2 * Math.max(0, ...ids.map((id) => Buffer.byteLength(id)));
   const found: BegunFile[] = [];
-  for (const file of begun) if (!file.isSearchable || await holdsName(stored, file.fileKey, find, overlap)) found.push(file);
+  for (const file of begun) {
+    if (file.isSearchable ? await holdsName(stored, file.fileKey, find, overlap) : file.isAnybodys) found.push(file);
+  }
   return found;
 }
 

@@ -1,20 +1,23 @@
 import { type Database, write } from '../../core/database.ts';
+import { countNotedFiles, deleteNotedFiles, noteFileDeletions } from '../../core/file-deletions.ts';
 import { archivePrefix } from '../archives.ts';
 import { idsOf } from '../people-keys.ts';
 import { countRows, type LocationDependencies, type PersonalDataLocation } from '../personal-data-location.ts';
 import { IN_REQUESTS } from './gdpr-request-people.ts';
 
+const AREA = 'access/';
 const ARCHIVES_OF_THEM = `${IN_REQUESTS} AND p.archive_key IS NOT NULL`;
 
 /** Archives that were made for requests for access. */
 export const archives: PersonalDataLocation = {
-  name: 'access/',
+  name: AREA,
   columns: [],
   otherColumns: [],
   foundBy: 'the archives of requests for access in whose people the id stands; those that nobody knows any more',
   async count(deps, entityId, people) {
     const unknown = await Array.fromAsync(listUnknown(deps, entityId));
-    return unknown.length + await countRows(deps.db, ARCHIVES_OF_THEM, idsOf(entityId, people));
+    return unknown.length + await countNotedFiles(deps.db, entityId, AREA)
+      + await countRows(deps.db, ARCHIVES_OF_THEM, idsOf(entityId, people));
   },
   async* export({ db }, entityId, people) {
     const { rows } = await db.query(
@@ -24,13 +27,17 @@ export const archives: PersonalDataLocation = {
   },
   // One that is being written is left to its writer, who gives up when its row says so.
   async erase(deps, entityId, people) {
+    // What a repeat finds that was killed after the commit.
+    await deleteNotedFiles(deps, entityId, AREA);
     const { rows } = await deps.db.query<ArchiveRow>(
       `SELECT p.request_id, p.ordinal, p.archive_key FROM ${ARCHIVES_OF_THEM} AND p.state <> 'building'`, idsOf(entityId, people));
     let deleted = 0;
     for (const row of rows) deleted += await deleteArchive(deps, entityId, row);
     for await (const key of listUnknown(deps, entityId)) {
-      await write(deps.db, async (tx) => deps.tally?.(tx, 1));
-      await deps.files.delete(key);
+      await write(deps.db, async (tx) => {
+        if (await noteFileDeletions(tx, entityId, [key]) > 0) await deps.tally?.(tx, 1);
+      });
+      await deleteNotedFiles(deps, entityId, key);
       deleted += 1;
     }
     return deleted;
@@ -39,17 +46,19 @@ export const archives: PersonalDataLocation = {
 
 type ArchiveRow = { request_id: number; ordinal: number; archive_key: string };
 
-/** The file goes before the row lets go of its key: whoever is killed between does both again, and counts it once. */
-function deleteArchive({ db, files, tally }: LocationDependencies, entityId: number, row: ArchiveRow): Promise<number> {
-  return write(db, async (tx) => {
+async function deleteArchive(deps: LocationDependencies, entityId: number, row: ArchiveRow): Promise<number> {
+  const deleted = await write(deps.db, async (tx) => {
     const { rowCount } = await tx.query(
       `UPDATE gdpr_request_people SET archive_key = NULL, archive_bytes = NULL, archive_sha256 = NULL
        WHERE entity_id = $1 AND request_id = $2 AND ordinal = $3 AND archive_key = $4`,
       [entityId, row.request_id, row.ordinal, row.archive_key]);
-    if (rowCount === 1) await tally?.(tx, 1);
-    await files.delete(row.archive_key);
-    return rowCount!;
+    if (rowCount !== 1) return 0;
+    await noteFileDeletions(tx, entityId, [row.archive_key]);
+    await deps.tally?.(tx, 1);
+    return 1;
   });
+  await deleteNotedFiles(deps, entityId, row.archive_key);
+  return deleted;
 }
 
 /** What was left by somebody who wrote an archive and was killed, or given up: no row has its key. */
@@ -61,7 +70,8 @@ async function* listUnknown({ db, files }: Pick<LocationDependencies, 'db' | 'fi
     const { rows } = await db.query<{ key: string }>(
       `SELECT key FROM unnest($3::text[]) AS stored (key) WHERE NOT EXISTS (
          SELECT FROM gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = $1 AND r.id = p.request_id AND r.identifier = $2
-         WHERE p.entity_id = $1 AND p.archive_key = stored.key)`, [entityId, request, keys]);
+         WHERE p.entity_id = $1 AND p.archive_key = stored.key)
+         AND NOT EXISTS (SELECT FROM file_deletions d WHERE d.entity_id = $1 AND d.file_key = stored.key)`, [entityId, request, keys]);
     yield* rows.map(({ key }) => key);
   }
 }

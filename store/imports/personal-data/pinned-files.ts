@@ -1,3 +1,4 @@
+import { countNotedFiles } from '../../core/file-deletions.ts';
 import type { PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { TextMatches } from '../../gdpr/personal-data/text-matches.ts';
 import { deletePinnedFilesOf, listPinnedLinesOf } from '../pinned-files.ts';
@@ -10,7 +11,7 @@ export const pinnedFiles: PersonalDataLocation = {
   async count(deps, entityId, people) {
     const files = new Set<string>();
     for await (const { fileKey } of listPinnedLinesOf(deps, entityId, people)) files.add(fileKey);
-    return files.size;
+    return files.size + await countNotedFiles(deps.db, entityId, 'imports/');
   },
   async* export(deps, entityId, people) {
     const matches = new TextMatches();

@@ -1,8 +1,12 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { beforeAll, expect, it } from 'vitest';
 import { write } from '../../../store/core/database.ts';
-import type { Files } from '../../../store/core/files.ts';
+import { asBytes, type Files } from '../../../store/core/files.ts';
+import { findOrInsertFileJob } from '../../../store/files/file-jobs.ts';
+import { fileUrl } from '../../../store/files/file-link.ts';
+import { files as filesOfLists } from '../../../store/files/personal-data/files.ts';
+import { archives } from '../../../store/gdpr/personal-data/archives.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
@@ -52,6 +56,39 @@ it('HEAD tells the length without reading the file', async () => {
   expect(head.headers).toMatchObject({ 'content-length': String(whole.rawPayload.length), 'content-type': 'application/zip' });
   expect(opened.map(({ destroyed, readableDidRead }) => [destroyed, readableDidRead])).toEqual([[true, false]]);
 });
+
+it('an archive that an erasure removes as it is opened is a 202, and leads to nothing from then on', async () => {
+  const erased = personId(652);
+  const { archiveId, signature } = await write(store.db, (tx) => insertSampleArchive(tx, store, world, erased));
+  const erase = () => archives.erase!(store, world.entity.id, [{ customerType: 'user_id', customerId: erased }]);
+  const server = await testServer({ ...store, files: withBefore(store.files, erase) });
+  const url = `/api/gdpr/downloads/${archiveId}/1/${signature}`;
+  expect([(await server.app.inject({ url })).statusCode, (await get('1', signature, archiveId)).statusCode]).toEqual([202, 404]);
+});
+
+it('a file that an erasure has begun anew as it is opened is a 202', async () => {
+  const { entity, user } = world;
+  const asked = { kind: 'events', format: 'xlsx', query: {}, email: null, createdBy: user.id } as const;
+  const { identifier } = await write(store.db, (tx) => findOrInsertFileJob(tx, store.secrets, entity.id, asked));
+  await store.files.put(`files/${identifier}/1.xlsx`, asBytes('x'));
+  await store.db.query(
+    `UPDATE file_jobs SET state = 'finished', ended_at = now(), file_key = $2, file_bytes = 1 WHERE identifier = $1`,
+    [identifier, `files/${identifier}/1.xlsx`]);
+  const url = fileUrl('', store.secrets, identifier);
+  expect((await app.inject({ url })).statusCode).toBe(200);
+  const server = await testServer({ ...store, files: withBefore(store.files, () => filesOfLists.erase!(store, entity.id, [])) });
+  const reply = await server.app.inject({ url });
+  expect([reply.statusCode, reply.json()]).toEqual([202, { success: true, result: { state: 'accepted', rows_written: 0 } }]);
+});
+
+/** The files, where something happens just before one is opened. */
+function withBefore(files: Files, before: () => Promise<unknown>): Files {
+  const read: Files['read'] = (...asked) => Readable.from((async function* () {
+    await before();
+    yield* files.read(...asked);
+  })(), { objectMode: false });
+  return { ...files, read };
+}
 
 it('any other link leads to nothing', async () => {
   const other = await write(store.db, (tx) => insertSampleArchive(tx, store, world, personId(651)));

@@ -638,7 +638,8 @@ async function insertBesideApps(
     const key = `files/${identifier}/0.csv`;
     await files.put(key, asBytes('device_id\r\n'));
     await tx.query(
-      `UPDATE file_jobs SET state = 'finished', ended_at = now(), file_key = $2, file_bytes = 11 WHERE identifier = $1`, [identifier, key]);
+      `UPDATE file_jobs SET state = 'finished', ended_at = now(), first_ended_at = now(),
+      file_key = $2, file_bytes = 11 WHERE identifier = $1`, [identifier, key]);
     const file = { identifier, token: new URL(fileUrl('http://millrace.test', secrets, identifier)).searchParams.get('token')! };
     const seenToo = { crash: crash!.identifier, eventId: String(id) };
     const made = { certificateId, anotherCertificate, label, funnel, segment, staticSegment, campaigns, sent, ...seenToo };

@@ -7,6 +7,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Files, folderFiles } from '../../../store/core/files.ts';
+import { openFile } from '../../../store/core/open-file.ts';
 import { brokenS3, type BrokenS3 } from '../../harness/core/broken-s3.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { FILES_PREFIX, filesInS3 } from '../../harness/core/open-test-files.ts';
@@ -85,6 +86,16 @@ describe.each(STORES)('files in $name', ({ open, unfinished }) => {
     expect(await files.size('none/here')).toBeNull();
     await files.delete('none/here');
     await expect(buffer(files.read('none/here'))).rejects.toThrow(/no such file|does not exist/);
+    expect(await openFile(files, 'none/here')).toBeNull();
+  });
+
+  it('that were opened are read to their end', async () => {
+    for (const bytes of ['some', '']) {
+      await files.put('opened/one', inPieces(Buffer.from(bytes)));
+      const opened = await openFile(files, 'opened/one');
+      await files.delete('opened/one');
+      expect(String(await buffer(opened!))).toBe(bytes);
+    }
   });
 
   it('are gone once deleted', async () => {

@@ -300,7 +300,8 @@ async function sampleFile(tx: Tx, { entity, user }: World, customerId: string): 
   });
   const key = `files/${identifier}/0.csv`;
   await store.files.put(key, asBytes(`user_id\r\n${customerId}\r\n`));
-  await tx.query(`UPDATE file_jobs SET state = 'finished', ended_at = now(), file_key = $2 WHERE identifier = $1`, [identifier, key]);
+  await tx.query(`UPDATE file_jobs SET state = 'finished', ended_at = now(), first_ended_at = now(),
+      file_key = $2 WHERE identifier = $1`, [identifier, key]);
 }
 
 /** A sync into attributes and one to another destination, each of which knows the person. */

@@ -149,10 +149,11 @@ describe('a file', () => {
     for (const wrong of [link.slice(0, -2), link.replace(/\?token=.*/, ''), link.replace('fil_', 'fil_x')]) {
       expect(await get(wrong)).toMatchObject({ status: 400, body: { success: false, status: 'bad_request' } });
     }
-    await stack.store.db.query(`UPDATE file_jobs SET ended_at = now() - interval '7 days' WHERE kind = 'locations' AND state = 'finished'`);
+    await stack.store.db.query(`UPDATE file_jobs SET first_ended_at = now() - interval '7 days'
+      WHERE kind = 'locations' AND state = 'finished'`);
     expect(await get(link)).toMatchObject({ status: 400, body: { error_message: expect.stringContaining('kept for 7 days') as string } });
     await waitFor('the sweep', async () =>
-      (await stack.store.db.query(`SELECT FROM file_jobs WHERE ended_at < now() - interval '6 days'`)).rowCount === 0);
+      (await stack.store.db.query(`SELECT FROM file_jobs WHERE first_ended_at < now() - interval '6 days'`)).rowCount === 0);
   });
 
   it('says why it failed, and where else it may be had', async () => {

@@ -135,7 +135,7 @@ describe('campaign logs', () => {
     await change(`failure_status = 'erased'`);
     const [second] = await reportOf(query);
     expect(second).not.toBe(link);
-    await stack.store.db.query(`UPDATE file_jobs SET ended_at = now() - interval '7 days'`);
+    await stack.store.db.query(`UPDATE file_jobs SET first_ended_at = now() - interval '7 days'`);
     expect(await reportOf(query)).not.toEqual([second]);
   });
 
