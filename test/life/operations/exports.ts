@@ -1,0 +1,43 @@
+import { about, type Answer, type Call, type Draw, type LifeOperations, make, read, remove } from '../life-operation.ts';
+
+/** Daily exports to buckets. */
+
+const BUCKET = 'life-exports';
+
+export function exporterBody({ life: { service: { s3 } }, entity }: Draw, name: string) {
+  return {
+    name, export_configuration: 'aws_secret_key', endpoint: s3.endpoint, aws_region: s3.region, aws_access_key_id: s3.accessKeyId,
+    aws_secret_access_key: s3.secretAccessKey, bucket_name: BUCKET, subfolder: entity.name, app_ids: [entity.app.identifier],
+    sor_ids: [entity.sor.identifier], exported_data: ['sessions', 'logs', 'details', 'locations', 'devices', 'crashes', 'attributes'],
+    include_headers: true, notify_emails: [],
+  };
+}
+
+export { BUCKET as EXPORT_BUCKET };
+
+function noteRun({ result }: Answer, { entity }: Draw, { item }: Call): void {
+  entity.add('export run', { id: (result as { identifier: string }).identifier, of: item!.of ?? item!.id });
+}
+
+export const exportOperations: LifeOperations = {
+  viewDataExporter: read('exporter'),
+  createDataExporter: make({ kind: 'exporter' }, (draw) => ({
+    body: { ...exporterBody(draw, draw.name('Export')), encryption_type: 'AES-128-GCM', encryption_key: '0123456789abcdef' },
+  })),
+  updateDataExporter: about('exporter', (draw) => ({ body: { name: draw.name('Renamed'), format: draw.of(['csv', 'jsonl', 'parquet']) } })),
+  deleteDataExporter: remove('exporter'),
+  activateDataExporter: about('exporter'),
+  deactivateDataExporter: about('exporter'),
+  checkDataExporter: about('exporter'),
+  viewDataExporterPolicy: about('exporter'),
+  viewExport: about('export'),
+  listExportRuns: read('exporter'),
+  viewExportRun: about('export run'),
+  findExportRun: about('export run'),
+  cancelExportRun: { ...about('export run'), weight: 0.5 },
+  runDataExporter: { ...about('exporter'), weight: 3, done: noteRun },
+  rerunExport: { ...about('export run'), done: noteRun },
+  backfillExports: { ...about('exporter', () => ({ body: { from: '2026-01-01', to: '2026-01-02' } })), done: noteRun },
+  reconcileExports: about('exporter', (draw) => ({ query: draw.chance(0.5) ? { verify: true } : {} })),
+  listDeletionLists: read('exporter'),
+};

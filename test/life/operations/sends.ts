@@ -1,0 +1,83 @@
+import {
+  about, type Answer, type Call, call, type Draw, type LifeOperation, type LifeOperations, make, mustHold, read, remove,
+} from '../life-operation.ts';
+import { PEOPLE } from '../people.ts';
+import { drawFilters } from './analytics.ts';
+
+/** Campaigns and transactional messages, through the sandbox. */
+
+export function campaignBody({ entity }: Pick<Draw, 'entity'>, name: string, others: Record<string, unknown> = {}) {
+  return {
+    name, type: 'transactional', source: 'API', app_id: entity.app.identifier, includes_push: true, includes_inapp: false,
+    start_date: 'now', params: { push_title: 'Shop', push_message: 'Hello *@name|there@*, order *@order@* leaves' }, ...others,
+  };
+}
+
+function drawCampaign(draw: Draw) {
+  const name = draw.name('Campaign');
+  const params = { push_title: 'Shop', push_message: 'News' };
+  return draw.of([
+    () => campaignBody(draw, name),
+    () => campaignBody(draw, name, { type: 'classic', params }),
+    () => campaignBody(draw, name, { type: 'classic', params, filters: drawFilters(draw) }),
+    () => campaignBody(draw, name, {
+      type: 'classic', includes_inapp: true, adapt_tz: true,
+      params: { ...params, inapp: 'native', message_title: 'Shop', message_content: 'News', message_btn: 'Ok' },
+      variants: [{ name: 'A', share: 50 }, { name: 'B', share: 50, params: { push_title: 'B' } }],
+    }),
+  ])();
+}
+
+const made = { kind: 'campaign', id: ({ campaign_id: id }: { campaign_id: string }) => id };
+
+function noteSend({ result }: Answer, { entity }: Draw): void {
+  entity.add('send', { id: (result as { requestId: string }).requestId });
+}
+
+type SendState = { requestId: string; state: string; messages: number; processed: number };
+
+const sending: LifeOperation = {
+  call: (draw) => ({
+    body: {
+      campaignKey: [draw.item('transactional').id],
+      messages: draw.some(PEOPLE, 4).map((person) => (
+        { user: person.userId, templateVars: { order: draw.int(1_000), name: draw.value(person) } })),
+      ...draw.chance(0.2) ? { sendAt: new Date(Date.now() + draw.int(40_000)).toISOString() } : {},
+      ...draw.chance(0.2) ? { requestKey: draw.name('key') } : {},
+    },
+  }),
+  done: noteSend,
+};
+
+function checkSend({ result }: Answer, _draw: Draw, { item }: Call): void {
+  const { state, messages, processed } = result as SendState;
+  mustHold(processed <= messages, `send ${item!.id}: ${processed} of ${messages} messages have results`);
+  mustHold(state !== 'finished' || processed === messages,
+    `send ${item!.id} is finished: ${processed} of ${messages} messages have results`);
+}
+
+export const sendOperations: LifeOperations = {
+  viewCampaign: read('campaign'),
+  createCampaign: { ...make(made, (draw) => ({ body: drawCampaign(draw) })), weight: 2 },
+  duplicateCampaign: make(made, (draw) => (
+    { params: { campaign_identifier: draw.item('campaign').id }, body: { name: draw.name('Copy') } })),
+  updateCampaign: about('campaign', (draw) => ({ body: campaignBody(draw, draw.name('Changed')) })),
+  deleteCampaign: remove('campaign'),
+  launchCampaign: { ...about('campaign'), weight: 3 },
+  cancelCampaign: { call: (draw) => ({ item: draw.spare('campaign') }), weight: 0.5 },
+  planCampaign: about('campaign'),
+  testCampaign: {
+    ...about('campaign', (draw) => ({
+      body: { users: [draw.person().userId], templateVars: { order: 1, name: draw.value(draw.person()) } },
+    })),
+    done({ result }, { entity }) { entity.add('test', { id: (result as { requestId: string }).requestId }); },
+  },
+  viewCampaignTest: about('test'),
+  sendMessages: { ...sending, weight: 5 },
+  sendPushMessages: sending,
+  viewSend: { ...about('send'), weight: 4, done: checkSend },
+  cancelSend: { ...about('send'), weight: 0.5 },
+  reportMessages: about('transactional', () => ({ query: { page: 1, page_size: 100 } })),
+  explainMessages: call((draw) => (
+    { params: { identifier: draw.item('transactional').id }, query: { user: draw.person().userId } })),
+};

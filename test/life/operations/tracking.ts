@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto';
+import { SignJWT } from 'jose';
+import {
+  about, type Answer, type Call, call, type Draw, type LifeOperation, type LifeOperations, mustHold, read,
+} from '../life-operation.ts';
+import type { Person } from '../people.ts';
+
+/** What SDKs send of people, and what is shown of it. */
+
+const EVENTS = ['Opened', 'Viewed', 'Bought'];
+type SdkCall = Record<string, unknown>;
+
+function contextOf(draw: Draw, person: Person): object {
+  return {
+    device: { id: person.deviceId, token: person.pushToken, model: 'iPhone17,1' }, os: { name: 'iOS', version: '18.1' },
+    locale: 'de-CH', timezone: 'Europe/Zurich',
+    location: { city: draw.value(person), latitude: 47 + draw.int(1_000) / 1e4, longitude: 8.5 },
+  };
+}
+
+function stamped(draw: Draw, person: Person, sdkCall: SdkCall): SdkCall {
+  return { messageId: randomUUID(), timestamp: new Date().toISOString(), context: contextOf(draw, person), ...sdkCall };
+}
+
+const TYPES: Record<string, (draw: Draw, person: Person) => SdkCall> = {
+  track: (draw, person) => ({
+    type: 'track', userId: person.userId, event: draw.of(EVENTS), properties: { note: draw.value(person), price: draw.int(100) },
+  }),
+  identify: (draw, person) => ({ type: 'identify', userId: person.userId, traits: { email: person.userId, hobby: draw.value(person) } }),
+  page: (draw, person) => ({ type: 'page', userId: person.userId, name: 'Cart', properties: { note: draw.value(person) } }),
+  screen: (draw, person) => (
+    { type: 'screen', userId: person.userId, name: 'Cart', properties: { note: draw.value(person) } }),
+  group: (draw, person) => ({ type: 'group', userId: person.userId, groupId: 'acme', traits: { note: draw.value(person) } }),
+  alias: (_draw, person) => ({ type: 'alias', userId: person.userId, previousId: person.alias }),
+};
+
+/** Kinds that only a batch has: somebody unknown, an error that quotes its user, and a call without an event. */
+const OTHERS: ((draw: Draw, person: Person) => SdkCall)[] = [
+  (draw, { deviceId }) => ({ type: 'track', anonymousId: deviceId, event: draw.of(EVENTS) }),
+  (draw, person) => (
+    { type: 'track', userId: person.alias, event: draw.of(EVENTS), properties: { note: draw.value(person) } }),
+  (draw, person) => ({ type: 'track', userId: person.userId, event: 'Application Crashed', properties: {
+    exception_type: 'Cart.Empty', message: `${person.userId} has no ${draw.value(person)}`, stack: ['Pay.now'],
+  } }),
+  (draw, person) => ({ type: 'track', userId: person.userId, properties: { note: draw.value(person) } }),
+];
+
+function drawCall(draw: Draw): SdkCall {
+  const person = draw.person();
+  return stamped(draw, person, draw.of([...Object.values(TYPES), TYPES.track!, TYPES.track!, ...OTHERS])(draw, person));
+}
+
+type Ingested = { accepted: number; duplicates: number; refused: unknown[] };
+
+function mustCountAll(answer: Answer, _draw: Draw, { body }: Call): void {
+  const { accepted, duplicates, refused } = answer.result as Ingested;
+  const { batch } = body as { batch?: unknown[] };
+  const sent = batch?.length ?? 1;
+  mustHold(sent === accepted + duplicates + refused.length,
+    `${sent} calls sent, but ${accepted} accepted + ${duplicates} duplicates + ${refused.length} refused`);
+}
+
+const batch: LifeOperation = {
+  call: (draw) => ({ body: { batch: Array.from({ length: 1 + draw.int(12) }, () => drawCall(draw)) } }),
+  expects: 'ok',
+  done: mustCountAll,
+};
+
+const single = (type: string): LifeOperation => ({
+  call(draw) {
+    const person = draw.person();
+    return { body: stamped(draw, person, TYPES[type]!(draw, person)) };
+  },
+  done: mustCountAll,
+});
+
+/** As an app's server vouches for its user. */
+function userToken({ entity }: Draw, { userId }: Person): Promise<string> {
+  const exp = Math.floor(Date.now() / 1_000) + 600;
+  return new SignJWT({ sub: userId, exp }).setProtectedHeader({ alg: 'HS256' }).sign(Buffer.from(entity.app.tokenKey));
+}
+
+export const trackingOperations: LifeOperations = {
+  sendBatch: { ...batch, weight: 10 },
+  sendBatchShort: batch,
+  sendImportedBatch: batch,
+  ...Object.fromEntries(Object.keys(TYPES).flatMap((type) => {
+    const name = `send${type[0]!.toUpperCase()}${type.slice(1)}`;
+    return [[name, single(type)], [`${name}Short`, { ...single(type), weight: 0.3 }]];
+  })),
+  viewSdkSettings: call(({ entity: { app } }) => ({ params: { write_key: app.apiKey } }), { expects: 'ok' }),
+  listInappMessages: call((draw) => ({ query: { deviceId: draw.person().deviceId } })),
+  verifyDeviceUser: {
+    async call(draw) {
+      const person = draw.person();
+      return { body: { deviceId: person.deviceId, userToken: await userToken(draw, person) } };
+    },
+  },
+  requestPrivacyFromDevice: {
+    async call(draw) {
+      const person = draw.person();
+      const token = draw.chance(0.5) ? { userToken: await userToken(draw, person) } : {};
+      return { body: { type: draw.chance(0.7) ? 'access' : 'delete', deviceId: person.deviceId, ...token } };
+    },
+    done({ result }, { entity }) {
+      const { identifier, state } = result as { identifier: string; state: string };
+      entity.add(state === 'waiting' ? 'waiting request' : 'request', { id: identifier });
+    },
+  },
+  listPrivacyRequests: read('app'),
+  listRefusedCalls: read('app'),
+  listLiveCalls: read('app'),
+  countCalls: read('app', () => ({ query: { days: 30 } })),
+  listCrashes: read('app'),
+  listCrashOccurrences: about('crash'),
+  listEventDefinitions: read('app'),
+  updateEventDefinition: about('event definition', (draw, { id }) => ({
+    params: { app_identifier: draw.entity.app.identifier, event_id: id },
+    body: { display_name: draw.name('Shown'), goal: draw.chance(0.5) },
+  })),
+};
