@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { PATIENCE_MS } from './test/harness/core/wait.ts';
+import { HANGS_MS, PATIENCE_MS } from './test/harness/core/wait.ts';
 import { reportRun } from './test/harness/run/report-run.ts';
 import { TEST_SEED } from './test/harness/run/seed.ts';
 
@@ -11,15 +11,14 @@ process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/co
 process.env.TEST_SEED = String(TEST_SEED);
 reportRun();
 
-const GENERATED_INPUT = 'test/harness/run/generated-input.ts';
+const EACH_FILE = ['test/harness/run/file-cost.ts', 'test/harness/run/generated-input.ts'];
 
 /** Real Postgres and Temporal: started once for both projects, stopped after the last. */
 const withServices = {
   globalSetup: ['test/harness/core/global-setup.ts'],
-  setupFiles: ['test/harness/core/each-file.ts', GENERATED_INPUT],
-  // Generous: a machine may be busy with more than this run.
-  testTimeout: PATIENCE_MS + 100_000,
-  hookTimeout: PATIENCE_MS + 100_000,
+  setupFiles: [...EACH_FILE, 'test/harness/core/each-file.ts'],
+  testTimeout: HANGS_MS,
+  hookTimeout: HANGS_MS,
   expect: { poll: { timeout: PATIENCE_MS } },
 };
 const RULES = ['test/domain/**/*.test.ts', 'test/checks/**/*.test.ts', 'test/reference/**/*.test.ts'];
@@ -57,8 +56,8 @@ export default defineConfig({
     projects: [
       {
         test: {
-          name: 'rules', ...sharing, include: RULES, maxWorkers: 2, sequence: { groupOrder: 0 }, testTimeout: 60_000,
-          setupFiles: [GENERATED_INPUT],
+          name: 'rules', ...sharing, include: RULES, maxWorkers: 2, sequence: { groupOrder: 0 }, testTimeout: HANGS_MS,
+          setupFiles: EACH_FILE,
         },
       },
       {

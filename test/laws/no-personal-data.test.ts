@@ -126,7 +126,7 @@ describe('what this run has left behind', () => {
     for (const kind of [...flows, 'history_node', 'executions', 'activity_info_maps']) {
       expect(searched.get(kind), `what is kept of ${kind}; run all tests`).toBeGreaterThan(0);
     }
-  }, 900_000);
+  });
 
   it.for(LOGS)(
     'in what is kept of %s names no person and no secret', async ([, files]) => {

@@ -121,7 +121,7 @@ describe('npm run demo', () => {
       expectSends(said);
       expectCampaign(said);
     }
-  }, 600_000);
+  });
 
   it('ends cleanly by Ctrl-C in between, also where npm passes it on once more', async () => {
     const running = startDemo();
@@ -131,5 +131,5 @@ describe('npm run demo', () => {
     running.child.kill('SIGINT');
     expect([await running.ended, running.said()]).toEqual([0, expect.not.stringContaining(LAST_WORDS)]);
     expect((await readdir(folder.path)).filter((name) => name.startsWith('child.'))).toEqual([]);
-  }, 300_000);
+  });
 });

@@ -52,7 +52,7 @@ async function started(folder: string, port: number): Promise<void> {
     const ended = once(service, 'exit');
     if (service.exitCode === null && service.kill('SIGTERM')) await ended;
   });
-  await waitFor('the service', () => fetch(`http://127.0.0.1:${port}/health/ready`).then(({ ok }) => ok || null, () => null), 60_000);
+  await waitFor('the service', () => fetch(`http://127.0.0.1:${port}/health/ready`).then(({ ok }) => ok || null, () => null));
 }
 
 /** A shell in which block after block is run; what one sets the next ones have. */
@@ -84,7 +84,7 @@ class Shell {
     this.#bash.stdin!.write(`failed=0; trap 'status=$?; [ $failed != 0 ] || failed=$status' ERR\n. '${file}' < /dev/null\ntrap - ERR\n`
       + `echo "@@${this.#blocks} $failed"\n`);
     const ended = await waitFor(`block ${this.#blocks} to end; it said ${this.#said.slice(-500)}`,
-      async () => end.exec(this.#said.slice(before)), 120_000);
+      async () => end.exec(this.#said.slice(before)));
     return { said: this.#said.slice(before, before + ended.index), status: Number(ended[1]) };
   }
 }

@@ -116,9 +116,7 @@ describe('npm start', () => {
     // So many at once that each session of the pool is in use when the signal comes; their clients keep the connections.
     const underWay = Array.from({ length: 60 }, () => call(third, '/api/system_of_records', token).catch(() => null));
     await Promise.race(underWay);
-    const signaled = performance.now();
     expect(await third.kill('SIGTERM')).toBe(0);
-    expect(performance.now() - signaled).toBeLessThan(30_000);
     await Promise.all(underWay);
     expect(third.said().slice(before)).not.toMatch(/"level":"(?:warn|error)"|"frames"|^ +at /m);
     expect(heirs.map(isAlive)).toEqual([false, false]);

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { airbyteState } from '../../../connectors/airbyte/airbyte-state.ts';
 import { airbyte } from '../../../connectors/airbyte/airbyte.ts';
 import type { Reading } from '../../../connectors/core/contract.ts';
+import { HANGS_MS } from '../../harness/core/wait.ts';
 import { commandsOf, printing, sampleRecords } from '../../harness/syncs/sample-records.ts';
 import { sourceContract, testContext } from '../core/contract.ts';
 
@@ -34,7 +35,7 @@ const READING: Reading = { stream: 'people', mode: 'incremental', cursorField: '
 
 function printed(messages: unknown[], status = 0, logged: string[] = []) {
   const commands = commandsOf({ source: { kind: 'airbyte', command: printing(messages, status) } });
-  return testContext(AbortSignal.timeout(50_000), logged, commands);
+  return testContext(AbortSignal.timeout(HANGS_MS), logged, commands);
 }
 const said = (promise: Promise<unknown>) => promise.then(() => null, (error: unknown) => error);
 const MODES = ['full_refresh', 'incremental'];

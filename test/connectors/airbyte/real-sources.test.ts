@@ -4,11 +4,11 @@ import type { SourceRecord } from '../../../connectors/core/contract.ts';
 import { httpSource } from '../../harness/core/http-source.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
 import { pythonProgram } from '../../harness/core/python-program.ts';
+import { HANGS_MS } from '../../harness/core/wait.ts';
 import { commandsOf } from '../../harness/syncs/sample-records.ts';
 import { type PreparedSource, sourceContract, testContext } from '../core/contract.ts';
 
 const source = airbyte.source!;
-const MINUTES = 60_000;
 
 const PACKAGE = { name: 'airbyte-source-faker', version: '7.2.1' };
 const faker = await pythonProgram({ ...PACKAGE, program: 'source-faker' });
@@ -81,15 +81,15 @@ function manifest(url: string): object {
   };
 }
 
-describe.runIf(declarative)("a source of Airbyte's CDK, made of a manifest", { timeout: 5 * MINUTES }, () => {
+describe.runIf(declarative)("a source of Airbyte's CDK, made of a manifest", () => {
   sourceContract(airbyte, prepareApi, ['malformed records', 'throttling', 'progress']);
 });
 
-it.runIf(faker)("Airbyte's own sample source brings its people, and goes on where it was", { timeout: 5 * MINUTES }, async () => {
+it.runIf(faker)("Airbyte's own sample source brings its people, and goes on where it was", async () => {
   const settings = { tap: 'faker', config: { count: 100, seed: 1, records_per_slice: 20, always_updated: false } };
   const commands = commandsOf({ faker: { kind: 'airbyte', command: [faker!] } });
   const logged: string[] = [];
-  const context = testContext(AbortSignal.timeout(2 * MINUTES), logged, commands);
+  const context = testContext(AbortSignal.timeout(HANGS_MS), logged, commands);
   await source.check(settings, context);
   const streams = await source.discover(settings, context);
   expect(streams.map(({ name, key, incremental }) => ({ name, key, incremental }))).toEqual(

@@ -10,7 +10,7 @@ import { type CommandSettings, findCommand } from '../../../connectors/commands/
 import type { Command } from '../../../connectors/commands/commands-file.ts';
 import type { ConnectorContext } from '../../../connectors/core/contract.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
-import { waitFor } from '../../harness/core/wait.ts';
+import { HANGS_MS, waitFor } from '../../harness/core/wait.ts';
 import { commandsOf } from '../../harness/syncs/sample-records.ts';
 import { testContext } from '../core/contract.ts';
 
@@ -21,7 +21,7 @@ type Prepared = { call: CommandCall; context: ConnectorContext; logged: string[]
 
 /** A shell script as the operator's command `sample`. */
 function prepare(
-  script: string, entry: Partial<Command> = {}, signal = AbortSignal.timeout(50_000), config: CommandSettings['config'] = {},
+  script: string, entry: Partial<Command> = {}, signal = AbortSignal.timeout(HANGS_MS), config: CommandSettings['config'] = {},
 ): Prepared {
   const logged: string[] = [];
   const commands = commandsOf({ sample: { kind: 'singer', command: ['/bin/sh', '-c', script, 'sample'], ...entry } });
@@ -200,7 +200,7 @@ describe.concurrent('a command ends', () => {
     const program = `
       import { commandLines } from '${module}';
       const call = { ...${JSON.stringify(call)}, mask: (text) => text };
-      const context = { scratch: '${context.scratch}', signal: AbortSignal.timeout(60_000), log() {} };
+      const context = { scratch: '${context.scratch}', signal: AbortSignal.timeout(HANGS_MS), log() {} };
       for await (const { text } of commandLines(call, context)) console.log(text);
     `;
     const ours = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });

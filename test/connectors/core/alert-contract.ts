@@ -3,6 +3,7 @@ import type { Alert, AnyConnector } from '../../../connectors/core/contract.ts';
 import type { Refusal } from '../../../domain/core/refusal.ts';
 import { type Answer, hangUp, httpSource, redirect, status } from '../../harness/core/http-source.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
+import { HANGS_MS } from '../../harness/core/wait.ts';
 import { testContext } from './contract.ts';
 
 export const ALERT: Alert = {
@@ -18,7 +19,7 @@ export function alertContract(connector: AnyConnector, secret: string, settingsA
 
   describe(`the alerts of ${connector.name}`, async () => {
     const receiver = await httpSource();
-    const context = () => testContext(AbortSignal.timeout(60_000));
+    const context = () => testContext(AbortSignal.timeout(HANGS_MS));
     const settingsOf = (answer: Answer) => connector.settings.parse(settingsAt(receiver.serve(`/${secret}`, answer)));
     const does = {
       check: (settings: unknown) => channel.check(settings, context()),

@@ -13,6 +13,7 @@ import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { Refusal } from '../../../domain/core/refusal.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
+import { HANGS_MS } from '../../harness/core/wait.ts';
 
 /** A real source that the suite may read and change. */
 export type PreparedSource = {
@@ -58,7 +59,7 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
   });
   afterAll(() => made.stop?.());
 
-  const inTime = () => AbortSignal.timeout(60_000);
+  const inTime = () => AbortSignal.timeout(HANGS_MS);
   const context = (): ConnectorContext => testContext(inTime(), logged, made.commands);
   const discover = () => discovered ??= (async () => {
     const known = context();

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AnyConnector, secretMembers, type SourceRecord, type WriteOutcome, type Writing } from '../../../connectors/core/contract.ts';
 import { Refusal } from '../../../domain/core/refusal.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
+import { HANGS_MS } from '../../harness/core/wait.ts';
 import { testContext } from './contract.ts';
 
 /** A real destination that the suite may fill. */
@@ -43,7 +44,7 @@ export function destinationContract(connector: AnyConnector, prepare: () => Prom
   });
   afterAll(() => made.stop());
 
-  const context = () => testContext(AbortSignal.timeout(60_000), logged);
+  const context = () => testContext(AbortSignal.timeout(HANGS_MS), logged);
   const write = async (batchId: string, records: SourceRecord[], more: Partial<Writing> = {}): Promise<WriteOutcome[]> => {
     const writing = { stream: made.stream, key: made.key, batchId, records, answered: 0, isRemoval: false, ...more };
     const outcomes = (await Array.fromAsync(destination.write(settings, writing, context()))).flat();

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { answerAs, jsonAnswer } from '../../../connectors/core/json-answer.ts';
 import { type Answer, httpSource, status } from '../../harness/core/http-source.ts';
+import { HANGS_MS } from '../../harness/core/wait.ts';
 import { testContext } from './contract.ts';
 
 const web = await httpSource();
@@ -9,7 +10,7 @@ const Page = z.object({ data: z.array(z.unknown()) });
 const json = (text: string): Answer => (_, response) => {
   response.writeHead(200, { 'content-type': 'application/vnd.api+json; charset=utf-8' }).end(text);
 };
-const ask = (answer: Answer) => testContext(AbortSignal.timeout(30_000)).fetch.request(web.serve('/', answer));
+const ask = (answer: Answer) => testContext(AbortSignal.timeout(HANGS_MS)).fetch.request(web.serve('/', answer));
 
 it('an answer comes as its schema has it, with the digits of its numbers', async () => {
   const { data } = await answerAs(Page, await ask(json('{"data":[12345678901234567890],"more":true}')));
@@ -32,6 +33,6 @@ it.for<[string, Answer, string, RegExp]>([
 });
 
 it('a final no tells what to check', async () => {
-  const asked = testContext(AbortSignal.timeout(30_000)).fetch.request(web.serve('/', status(401)), { advice: 'check token' });
+  const asked = testContext(AbortSignal.timeout(HANGS_MS)).fetch.request(web.serve('/', status(401)), { advice: 'check token' });
   await expect(asked).rejects.toMatchObject({ message: expect.stringMatching(/ answered 401 Unauthorized: check token$/) });
 });

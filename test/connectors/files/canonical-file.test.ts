@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { canonicalFile } from '../../../connectors/files/canonical-file.ts';
 import type { TableSettings } from '../../../domain/core/table-format.ts';
 import { heldBytes } from '../../harness/core/memory.ts';
+import { HANGS_MS } from '../../harness/core/wait.ts';
 import { inlineRows, workbook, workbookParts, zipOf } from '../../harness/imports/workbooks.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
 
@@ -18,7 +19,7 @@ async function* pieces(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
 }
 
 async function read(bytes: Buffer, settings: TableSettings = {}, { size = 1000, maxBytes = 100 * MIB } = {}) {
-  const context = { scratch, signal: AbortSignal.timeout(60_000), maxBytes };
+  const context = { scratch, signal: AbortSignal.timeout(HANGS_MS), maxBytes };
   const { format, isConverted, chunks } = await canonicalFile(pieces(bytes, size), settings, context);
   const text = Buffer.concat(await Array.fromAsync(chunks));
   expect(await readdir(scratch)).toEqual([]);
@@ -190,7 +191,7 @@ describe('an .xlsx file', () => {
     let measured = 0;
     let peak = 0;
     const before = heldBytes();
-    const { chunks } = await canonicalFile(pieces(file, 64 * 1024), {}, { scratch, signal: AbortSignal.timeout(60_000) });
+    const { chunks } = await canonicalFile(pieces(file, 64 * 1024), {}, { scratch, signal: AbortSignal.timeout(HANGS_MS) });
     for await (const chunk of chunks) {
       lines += chunk.toString().split('\n').length - 1;
       last = chunk.toString();

@@ -7,7 +7,7 @@ import type { AnyConnector, Batch, ConnectorContext } from '../../../connectors/
 import { httpFile } from '../../../connectors/http-file/http-file.ts';
 import { s3 } from '../../../connectors/s3/s3.ts';
 import { type Answer, endlessBytes, file, httpSource } from '../../harness/core/http-source.ts';
-import { waitFor } from '../../harness/core/wait.ts';
+import { HANGS_MS, waitFor } from '../../harness/core/wait.ts';
 import { inlineRows, workbook } from '../../harness/imports/workbooks.ts';
 import { testContext } from '../core/contract.ts';
 
@@ -28,7 +28,7 @@ function open({ connector, settings }: Kind, answer: Answer, more: Partial<Conne
   const path = `/people/file-${files++}.jsonl`;
   web.serve(path, answer);
   const parsed = connector.settings.parse({ format, ...settings(path) });
-  const context = { ...testContext(AbortSignal.timeout(60_000)), ...more };
+  const context = { ...testContext(AbortSignal.timeout(HANGS_MS)), ...more };
   const reading = { stream: 'any', mode: 'full', cursorField: null, cursor: null } as const;
   return {
     check: () => connector.source!.check(parsed, context),

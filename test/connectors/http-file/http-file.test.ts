@@ -5,6 +5,7 @@ import type { Batch, Cursor, Json, Reading, SourceRecord } from '../../../connec
 import { httpFile } from '../../../connectors/http-file/http-file.ts';
 import { type Answer, file, httpSource, status } from '../../harness/core/http-source.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
+import { HANGS_MS } from '../../harness/core/wait.ts';
 import { inlineRows, workbook, zipOf } from '../../harness/imports/workbooks.ts';
 import { type PreparedSource, sourceContract, testContext } from '../core/contract.ts';
 
@@ -78,7 +79,7 @@ beforeAll(async () => { web = await httpSource(); });
 
 const serve = (bytes: Buffer | string, how: Parameters<typeof file>[1] = {}) => web.serve('/file.txt', file(Buffer.from(bytes), how));
 const parse = (settings: Record<string, unknown>) => httpFile.settings.parse({ format: 'csv', ...settings });
-const context = (signal = AbortSignal.timeout(60_000)) => testContext(signal);
+const context = (signal = AbortSignal.timeout(HANGS_MS)) => testContext(signal);
 const reading = (mode: Reading['mode'], cursor: Cursor | null): Reading => ({ stream: 'file.txt', mode, cursorField: null, cursor });
 const read = (settings: Record<string, unknown>, mode: Reading['mode'] = 'full', cursor: Cursor | null = null): Promise<Batch[]> =>
   Array.fromAsync(httpFile.source!.read(parse(settings), reading(mode, cursor), context()));

@@ -5,7 +5,7 @@ import { postgres } from '../../../connectors/postgres/postgres.ts';
 import { Refusal } from '../../../domain/core/refusal.ts';
 import { testStore } from '../../harness/core/database.ts';
 import { certificate, httpSource } from '../../harness/core/http-source.ts';
-import { waitFor } from '../../harness/core/wait.ts';
+import { HANGS_MS, waitFor } from '../../harness/core/wait.ts';
 import { foreignPostgres, tlsBefore } from '../../harness/syncs/foreign-postgres.ts';
 import { type PreparedSource, sourceContract, testContext } from '../core/contract.ts';
 
@@ -27,7 +27,7 @@ async function sql(...statements: string[]): Promise<void> {
 }
 
 const settingsOf = (more: Record<string, unknown> = {}) => postgres.settings.parse({ ...foreign.settings, ...more });
-const context = (signal = AbortSignal.timeout(60_000)) => testContext(signal);
+const context = (signal = AbortSignal.timeout(HANGS_MS)) => testContext(signal);
 const reading = (stream: string, cursorField: string | null = null, cursor: Cursor | null = null): Reading =>
   ({ stream, mode: cursorField === null ? 'full' : 'incremental', cursorField, cursor });
 

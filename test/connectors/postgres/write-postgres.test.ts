@@ -3,6 +3,7 @@ import type { SourceRecord, WriteOutcome, Writing } from '../../../connectors/co
 import { postgres } from '../../../connectors/postgres/postgres.ts';
 import { Refusal } from '../../../domain/core/refusal.ts';
 import { testStore } from '../../harness/core/database.ts';
+import { HANGS_MS } from '../../harness/core/wait.ts';
 import { foreignPostgres } from '../../harness/syncs/foreign-postgres.ts';
 import { testContext } from '../core/contract.ts';
 import { destinationContract } from '../core/destination-contract.ts';
@@ -24,7 +25,7 @@ async function sql(statement: string): Promise<SourceRecord[]> {
 
 async function write(stream: string, key: string[], records: SourceRecord[], more: Partial<Writing> = {}): Promise<WriteOutcome[]> {
   const writing = { stream, key, batchId: 'b', records, answered: 0, isRemoval: false, ...more };
-  return (await Array.fromAsync(postgres.destination!.write(settings, writing, testContext(AbortSignal.timeout(60_000))))).flat();
+  return (await Array.fromAsync(postgres.destination!.write(settings, writing, testContext(AbortSignal.timeout(HANGS_MS))))).flat();
 }
 
 async function refusalOf(work: Promise<unknown>): Promise<string> {
@@ -72,7 +73,7 @@ describe('rows that are written', () => {
     expect(await write('kinds', ['id'], records)).toEqual([{ kind: 'ok' }, { kind: 'ok' }]);
     expect(await write('kinds', ['id'], records)).toEqual([{ kind: 'unchanged' }, { kind: 'unchanged' }]);
     const [batch] = await Array.fromAsync(postgres.source!.read(
-      settings, { stream: 'kinds', mode: 'full', cursorField: null, cursor: null }, testContext(AbortSignal.timeout(60_000))));
+      settings, { stream: 'kinds', mode: 'full', cursorField: null, cursor: null }, testContext(AbortSignal.timeout(HANGS_MS))));
     expect(batch!.items.map((item) => item.kind === 'record' && item.record)).toEqual(records);
   });
 
@@ -128,7 +129,7 @@ describe('what is refused', () => {
     }
     expect(await refusalOf(write('seen', ['id'], [{ id: 1 }]))).toMatch(/seen is no table/);
     expect(await refusalOf(write('gone', ['id'], [{ id: 1 }]))).toMatch(/no table or view gone/);
-    const streams = await postgres.destination!.discover(settings, testContext(AbortSignal.timeout(60_000)));
+    const streams = await postgres.destination!.discover(settings, testContext(AbortSignal.timeout(HANGS_MS)));
     expect(streams!.map(({ name }) => name)).not.toContain('seen');
   });
 

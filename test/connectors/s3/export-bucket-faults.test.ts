@@ -18,7 +18,7 @@ beforeAll(async () => {
   s3 = await testS3();
   proxy = await s3Proxy(s3.settings.endpoint);
   bucket = through();
-}, 600_000);
+});
 beforeEach(() => {
   proxy.clear();
   proxy.asked.length = 0;

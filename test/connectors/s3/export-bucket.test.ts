@@ -4,6 +4,7 @@ import { type BucketAccess, type ExportBucket, openExportBucket } from '../../..
 import { probeBucket } from '../../../connectors/s3/probe-bucket.ts';
 import { uploadParts } from '../../../connectors/s3/upload-parts.ts';
 import { type TestS3, testS3 } from '../../harness/core/s3.ts';
+import { HANGS_MS } from '../../harness/core/wait.ts';
 import { accessTo, MIB, opened, refusal, stream, whole } from './use-export-bucket.ts';
 
 let s3: TestS3;
@@ -12,7 +13,7 @@ let bucket: ExportBucket;
 beforeAll(async () => {
   s3 = await testS3();
   bucket = open();
-}, 600_000);
+});
 
 const access = (other: Partial<BucketAccess> = {}) => accessTo(s3, other);
 const open = (other: Partial<BucketAccess> = {}, signal?: AbortSignal) => opened(access(other), signal ? { signal } : {});
@@ -149,7 +150,7 @@ it('bad credentials and a bad bucket are refused for good, in the words of the p
 });
 
 it('an address that is not public is refused unless it is allowed', async () => {
-  const guarded = openExportBucket(access(), { allow: { allows: () => false }, signal: AbortSignal.timeout(10_000) });
+  const guarded = openExportBucket(access(), { allow: { allows: () => false }, signal: AbortSignal.timeout(HANGS_MS) });
   expect((await refusal(guarded.head('x'))).status).toBe('address_refused');
   guarded.close();
 });

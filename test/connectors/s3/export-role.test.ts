@@ -19,7 +19,7 @@ beforeAll(async () => {
   const { access_key_id: accessKeyId, secret_access_key: secretAccessKey } = s3.settings;
   sts = await testSts({ role: ROLE, credentials: { accessKeyId, secretAccessKey } });
   proxy.checkTokens(sts.isGood);
-}, 600_000);
+});
 beforeEach(() => {
   proxy.clear();
   proxy.asked.length = 0;

@@ -11,6 +11,7 @@ import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { httpSource, status } from '../../harness/core/http-source.ts';
 import { personId } from '../../harness/core/people.ts';
 import { type TestS3, testS3 } from '../../harness/core/s3.ts';
+import { HANGS_MS } from '../../harness/core/wait.ts';
 import { type PreparedSource, sourceContract, testContext } from '../core/contract.ts';
 
 const people = (count: number, from = 0): SourceRecord[] =>
@@ -21,7 +22,7 @@ const jsonl = (records: SourceRecord[]): string => records.map((record) => JSON.
 
 let bucket: TestS3;
 // It may have to be built first.
-beforeAll(async () => { bucket = await testS3(); }, 600_000);
+beforeAll(async () => { bucket = await testS3(); });
 
 const wrong = () => ({ ...bucket.settings, secret_access_key: randomBytes(20).toString('hex') });
 
@@ -78,7 +79,7 @@ describe('a prefix', () => { sourceContract(s3, async (): Promise<PreparedSource
 }, [...WITHOUT, 'progress']); });
 
 const parse = (settings: Record<string, unknown>) => s3.settings.parse({ format: 'jsonl', ...bucket.settings, ...settings });
-const context = () => testContext(AbortSignal.timeout(60_000));
+const context = () => testContext(AbortSignal.timeout(HANGS_MS));
 const reading = (mode: Reading['mode'], cursor: Cursor | null): Reading => ({ stream: 'any', mode, cursorField: null, cursor });
 const read = (settings: Record<string, unknown>, mode: Reading['mode'] = 'full', cursor: Cursor | null = null): Promise<Batch[]> =>
   Array.fromAsync(s3.source!.read(parse(settings), reading(mode, cursor), context()));

@@ -10,11 +10,11 @@ import { testStore } from '../../harness/core/database.ts';
 import { httpSource } from '../../harness/core/http-source.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
 import { pythonProgram } from '../../harness/core/python-program.ts';
+import { HANGS_MS } from '../../harness/core/wait.ts';
 import { commandsOf } from '../../harness/syncs/sample-records.ts';
 import { type PreparedSource, sourceContract, testContext } from '../core/contract.ts';
 
 const source = singer.source!;
-const MINUTES = 60_000;
 /** What a program does not do, or can't be brought to. */
 const WITHOUT = ['malformed records', 'throttling', 'progress'] as const;
 
@@ -65,17 +65,17 @@ async function preparePostgres(
   };
 }
 
-describe.runIf(meltanoPostgres)('the tap of MeltanoLabs for Postgres', { timeout: 5 * MINUTES }, () => {
+describe.runIf(meltanoPostgres)('the tap of MeltanoLabs for Postgres', () => {
   sourceContract(singer, () => preparePostgres(meltanoPostgres!, 'shop-buyers', 'database', { filter_schemas: ['shop'] }), WITHOUT);
 });
 
-describe.runIf(wisePostgres)('the tap of PipelineWise for Postgres', { timeout: 5 * MINUTES }, () => {
+describe.runIf(wisePostgres)('the tap of PipelineWise for Postgres', () => {
   sourceContract(singer, () => preparePostgres(wisePostgres!, 'shop-buyers', 'dbname', { filter_schemas: 'shop' }), WITHOUT);
 });
 
 /** A tap with this program; its readings know what `discover` has told. */
 function tapOf(program: string, config: Record<string, unknown>) {
-  const context = testContext(AbortSignal.timeout(3 * MINUTES), [], commandsOf({ tap: { kind: 'singer', command: [program] } }));
+  const context = testContext(AbortSignal.timeout(HANGS_MS), [], commandsOf({ tap: { kind: 'singer', command: [program] } }));
   const settings = { tap: 'tap', config };
   return {
     discover: () => source.discover(settings, context),
@@ -88,7 +88,7 @@ function tapOf(program: string, config: Record<string, unknown>) {
 const recordsOf = (batches: Batch[]): SourceRecord[] =>
   batches.flatMap(({ items }) => items.map((item) => (item.kind === 'record' ? item.record : { malformed: item.message })));
 
-it.runIf(restApi)('the tap of Widen for REST APIs brings what an API has, and then what is new', { timeout: 5 * MINUTES }, async () => {
+it.runIf(restApi)('the tap of Widen for REST APIs brings what an API has, and then what is new', async () => {
   const api = await httpSource();
   const rows = [{ id: 1, score: 0.5, updated: '2026-01-01T00:00:00Z' }, { id: 2, score: 1.0, updated: '2026-01-02T00:00:00Z' }];
   api.serve('/buyers', ({ headers }, response) => {
@@ -114,7 +114,7 @@ it.runIf(restApi)('the tap of Widen for REST APIs brings what an API has, and th
   await expect(tapOf(restApi!, wrong).readAll({ stream: 'buyers', cursorField: 'updated' })).rejects.toThrow(/no access/);
 });
 
-it.runIf(jsonl)('the tap for JSONL files brings a file, and nothing as long as it stays', { timeout: 5 * MINUTES }, async () => {
+it.runIf(jsonl)('the tap for JSONL files brings a file, and nothing as long as it stays', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-jsonl-'));
   onFileEnd(() => rm(folder, { recursive: true }));
   const path = join(folder, 'people.jsonl');

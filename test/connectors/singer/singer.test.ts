@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Batch, ConnectorContext, Reading } from '../../../connectors/core/contract.ts';
 import { readCatalog, select, streamOf } from '../../../connectors/singer/singer-catalog.ts';
 import { singer } from '../../../connectors/singer/singer.ts';
+import { HANGS_MS } from '../../harness/core/wait.ts';
 import { commandsOf, printing, sampleRecords } from '../../harness/syncs/sample-records.ts';
 import { sourceContract, testContext } from '../core/contract.ts';
 
@@ -20,7 +21,7 @@ function tap(messages: unknown[], status = 0): ConnectorContext & { logged: stri
   const script = `case "$*" in *--discover*) echo '${catalog}';; *) ${print};; esac`;
   const logged: string[] = [];
   const commands = commandsOf({ tap: { kind: 'singer', command: [shell!, option!, script, ...lines] } });
-  return { ...testContext(AbortSignal.timeout(50_000), logged, commands), logged };
+  return { ...testContext(AbortSignal.timeout(HANGS_MS), logged, commands), logged };
 }
 
 const SETTINGS = { tap: 'tap', config: {} };
@@ -100,7 +101,7 @@ describe('a tap is refused', () => {
   it('that no operator has named, or only as a source of another kind', async () => {
     const [crm, shop] = [{ kind: 'singer' as const, command: ['/opt/crm'] }, { kind: 'airbyte' as const, command: ['/opt/shop'] }];
     const commands = commandsOf({ crm, shop });
-    const context = testContext(AbortSignal.timeout(50_000), [], commands);
+    const context = testContext(AbortSignal.timeout(HANGS_MS), [], commands);
     for (const name of ['shop', '/bin/sh']) {
       const refusal = await said(source.check({ tap: name, config: {} }, context));
       expect(refusal).toMatchObject({ status: 'source_refused', message: /MILLRACE_TAPS.*are crm$/ });
@@ -109,7 +110,7 @@ describe('a tap is refused', () => {
 
   it('that prints no catalogue, gives files, or lacks the stream', async () => {
     const noTap = commandsOf({ tap: { kind: 'singer', command: ['/bin/echo', 'hello'] } });
-    const context = testContext(AbortSignal.timeout(50_000), [], noTap);
+    const context = testContext(AbortSignal.timeout(HANGS_MS), [], noTap);
     expect(await said(source.check(SETTINGS, context))).toMatchObject({ message: /no catalogue/ });
     expect(await said(readAll([{ type: 'BATCH', stream: 'people' }]))).toMatchObject({ message: /batch_config/ });
     const other = source.read(SETTINGS, { ...READING, stream: 'pets' }, tap([]));

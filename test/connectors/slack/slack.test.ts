@@ -2,11 +2,12 @@ import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 import { slack } from '../../../connectors/slack/slack.ts';
 import { httpSource, status } from '../../harness/core/http-source.ts';
+import { HANGS_MS } from '../../harness/core/wait.ts';
 import { ALERT, alertContract } from '../core/alert-contract.ts';
 import { testContext } from '../core/contract.ts';
 
 const chat = await httpSource();
-const context = () => testContext(AbortSignal.timeout(60_000));
+const context = () => testContext(AbortSignal.timeout(HANGS_MS));
 
 alertContract(slack, 'zqslacksecret', (url) => ({ url }));
 

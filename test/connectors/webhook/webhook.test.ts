@@ -8,6 +8,7 @@ import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { webhook } from '../../../connectors/webhook/webhook.ts';
 import { Refusal } from '../../../domain/core/refusal.ts';
 import { type Answer, endless, hangUp, httpSource, inTurn, redirect, status } from '../../harness/core/http-source.ts';
+import { HANGS_MS } from '../../harness/core/wait.ts';
 import { alertContract } from '../core/alert-contract.ts';
 import { testContext } from '../core/contract.ts';
 import { destinationContract } from '../core/destination-contract.ts';
@@ -53,7 +54,7 @@ const settingsOf = (url: string, more: Record<string, unknown> = {}) => webhook.
 
 async function write(url: string, records: SourceRecord[], more: Record<string, unknown> = {}, answered = 0): Promise<WriteOutcome[]> {
   const writing: Writing = { stream: 's', key: ['id'], batchId: 'b', records, answered, isRemoval: false };
-  const outcomes = webhook.destination!.write(settingsOf(url, more), writing, testContext(AbortSignal.timeout(60_000)));
+  const outcomes = webhook.destination!.write(settingsOf(url, more), writing, testContext(AbortSignal.timeout(HANGS_MS)));
   return (await Array.fromAsync(outcomes)).flat();
 }
 
@@ -197,7 +198,7 @@ describe('what an answer does', () => {
 
   it('that comes from an address that nobody may reach is never asked for', async () => {
     const before = server.asked.length;
-    const closed = { ...testContext(AbortSignal.timeout(60_000)), fetch: guardedFetch(NOTHING_ALLOWED) };
+    const closed = { ...testContext(AbortSignal.timeout(HANGS_MS)), fetch: guardedFetch(NOTHING_ALLOWED) };
     expect(await refusalOf(webhook.destination!.check(settingsOf(server.serve('/closed', status(200))), closed)))
       .toMatchObject({ status: 'address_refused' });
     expect(server.asked.length).toBe(before);

@@ -35,10 +35,9 @@ const quiet = { info() {}, warn() {}, error() {} };
 /** Database, namespace and server of this test file's own; workers are started as the test asks. */
 export function useStack({ filesOnS3, ...options }: StoreOptions & WorkersOptions = {}): Stack {
   const stack = {} as Stack;
-  // An S3 may have to be built first.
   beforeAll(async () => {
     Object.assign(stack, await openStack(await testStore({ filesOnS3 }), options));
-  }, filesOnS3 ? 600_000 : undefined);
+  });
   return stack;
 }
 

@@ -3,6 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** Only what never comes is waited for so long, ms, on a machine at rest. */
 export const PATIENCE_MS = 300_000;
 
+/**
+ * How long a test, a hook or a call may take before it counts as hung, ms. No test fails by the clock: on a busy machine it takes many
+ * times as long as on one at rest.
+ */
+export const HANGS_MS = 3_600_000;
+
 const BETWEEN_LOOKS_MS = 20;
 
 /**

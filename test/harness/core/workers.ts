@@ -71,7 +71,7 @@ export function workersOver(store: TestStore, namespace: string, options: Worker
     live.add(worker);
     void worker.ended.then(() => {
       live.delete(worker);
-      if (alone || kept.length === MAX_KEPT) process.end();
+      if (alone || kept.length === MAX_KEPT) void process.end();
       else if (process.isAlive) kept.push(process);
     });
     return worker;
@@ -80,6 +80,11 @@ export function workersOver(store: TestStore, namespace: string, options: Worker
 
 /** Those that have been a worker, and may be another one. */
 const kept: WorkerProcess[] = [];
+
+// Vitest ends this process so. Its workers end first, since the CPU time of a process counts once its parent has waited for it.
+process.once('SIGTERM', () => {
+  void Promise.allSettled(kept.map((worker) => worker.end())).then(() => process.exit());
+});
 
 class WorkerProcess {
   readonly #child: ChildProcess;
@@ -99,8 +104,9 @@ class WorkerProcess {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  end(): void {
+  async end(): Promise<void> {
     this.#child.kill('SIGKILL');
+    await this.#exit;
   }
 
   /** One at a time. */

@@ -25,7 +25,7 @@ beforeAll(async () => {
   onFileEnd(() => rm(folder, { recursive: true }));
   s3 = await testS3();
   broken = await brokenS3(s3.settings.endpoint);
-}, 600_000);
+});
 
 type Store = {
   name: string;

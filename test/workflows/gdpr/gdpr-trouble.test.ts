@@ -57,7 +57,7 @@ describe('while Millrace\'s own S3 is away', () => {
     stack = await openStack({ ...store, s3: { ...store.s3!, endpoint: s3.endpoint } }, { impatient: true });
     ({ world, ids: [other = '', ...ids] } = await ground(stack, 3));
     stack.startWorker();
-  }, 600_000);
+  });
 
   const refuse = (what: RegExp) => s3.breakBy(({ method, url }) => what.test(`${method} ${decodeURIComponent(url!)}`) ? 'no answer' : null);
   const heal = () => s3.breakBy(() => null);
